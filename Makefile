@@ -1,0 +1,55 @@
+# Needs Python 3.11 or newer, git and make; everything else goes into .venv.
+
+.DEFAULT_GOAL := help
+.PHONY: help test lint format demo bench clean
+
+# Asked for its version, not only looked up: a name on the path need not be a Python that runs.
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+	then echo "$$python"; break; fi; done)
+BIN := .venv/bin
+WORKERS ?= 2
+
+# $(call step,TITLE,COMMAND): one line if all is well, the whole output if not.
+define step
+@printf '%-16s' '$(1)'; \
+if output=$$($(2) 2>&1); then echo ok; else echo FAILED; printf '%s\n' "$$output"; exit 1; fi
+endef
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+test: lint ## lint, then run tests, doctests, examples and README code
+	@JAX_PLATFORMS=cpu $(BIN)/python -m pytest --quiet --numprocesses $(WORKERS) --dist worksteal \
+		--durations 10 --durations-min 1
+
+lint: .venv/.test ## run ruff, mypy and import-linter
+	$(call step,ruff check,$(BIN)/ruff check --quiet .)
+	$(call step,ruff format,$(BIN)/ruff format --check .)
+	$(call step,mypy,$(BIN)/mypy)
+	$(call step,import-linter,$(BIN)/lint-imports)
+
+format: .venv/.test ## sort the imports and format the code
+	@$(BIN)/ruff check --quiet --select I --fix .
+	@$(BIN)/ruff format .
+
+demo: .venv/.demo ## run the demonstration
+	@$(BIN)/python examples/digits.py
+
+bench: .venv/.bench ## measure against other libraries
+	@$(BIN)/python benchmarks/run.py
+
+clean: ## remove .venv, caches and everything built
+	@rm -rf .venv build dist out *.egg-info .coverage .hypothesis .import_linter_cache \
+		.mypy_cache .pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# `--clear` because this runs when there is no environment or its Python has gone.
+$(BIN)/python:
+	@test -n '$(PYTHON)' || { echo 'funcgrad needs Python 3.11 or newer: make PYTHON=/path/to/python3' >&2; exit 1; }
+	$(call step,environment,'$(PYTHON)' -m venv --clear .venv)
+
+# One stamp for each extra, remade when pyproject.toml changes.
+.venv/.%: pyproject.toml | $(BIN)/python
+	$(call step,install [$*],$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]')
+	@touch $@

@@ -1,0 +1,107 @@
+"""Functional automatic differentiation with composable transforms on plain NumPy arrays.
+
+Pure functions go in, pure functions come out: ``grad(f)``, ``vmap(f)``, ``jacrev(f)``, in any nesting and
+order, in toolz pipelines, on NumPy arrays and, unchanged, on JAX arrays.
+
+Example:
+    >>> import numpy as np
+    >>> from funcgrad import grad, pipe, vmap
+    >>> slope = grad(lambda x: np.sin(x) ** 2)
+    >>> pipe(np.array([0.0, np.pi / 4]), vmap(slope)).round(12)
+    array([0., 1.])
+"""
+
+from toolz import (
+    complement,
+    compose,
+    compose_left,
+    curry,
+    do,
+    excepts,
+    flip,
+    identity,
+    juxt,
+    memoize,
+    pipe,
+    thread_first,
+    thread_last,
+)
+
+from funcgrad import numpy
+from funcgrad.core import Tracer as _Tracer
+from funcgrad.numpy.methods import install as _install
+from funcgrad.transforms import (
+    all_gather,
+    axis_index,
+    custom_jvp,
+    custom_vjp,
+    grad,
+    hessian,
+    hvp,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jvp,
+    linearize,
+    no_grad,
+    pmax,
+    pmean,
+    pmin,
+    ppermute,
+    psum,
+    stop_gradient,
+    value_and_grad,
+    vjp,
+    vmap,
+)
+from funcgrad.tree import register_dataclass, register_pytree_node
+
+_install(_Tracer)  # tracers get an ndarray's operators and methods here and nowhere else
+
+__version__ = "0.1.0"
+
+__all__ = [
+    # transforms
+    "custom_jvp",
+    "custom_vjp",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "no_grad",
+    "stop_gradient",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+    # collectives inside vmap
+    "all_gather",
+    "axis_index",
+    "pmax",
+    "pmean",
+    "pmin",
+    "ppermute",
+    "psum",
+    # pytrees
+    "register_dataclass",
+    "register_pytree_node",
+    # pipelines, toolz's own
+    "complement",
+    "compose",
+    "compose_left",
+    "curry",
+    "do",
+    "excepts",
+    "flip",
+    "identity",
+    "juxt",
+    "memoize",
+    "pipe",
+    "thread_first",
+    "thread_last",
+    # the namespace
+    "numpy",
+]

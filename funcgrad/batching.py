@@ -1,0 +1,62 @@
+"""Vectorisation: a batched value hides its leading axis from the function.
+
+Inside a ``vmap`` the batch axis of every batched value stands first; ``in_axes`` and ``out_axes`` are
+honoured by moving axes on the way in and out. A rule therefore only has to know *which* arguments are
+batched, never *where*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import Any
+
+from funcgrad import backend
+from funcgrad.core import Primitive, Trace, Tracer, refuse_closure
+
+__all__ = ["BatchTrace", "BatchTracer", "named_axes"]
+
+#: The traces of the enclosing ``vmap``s that gave their axis a name.
+named_axes: ContextVar[Mapping[Any, BatchTrace]] = ContextVar("named_axes", default=MappingProxyType({}))
+
+
+class BatchTracer(Tracer):
+    """A value with a hidden leading axis."""
+
+    __slots__ = ()
+
+    def __init__(self, value: Any, trace: BatchTrace) -> None:
+        self.value = value
+        self._trace = trace
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one example."""
+        return backend.shape_of(self.value)[1:]
+
+
+class BatchTrace(Trace):
+    """One run of a function over a batch of ``size`` examples at once."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Run ``primitive`` on whole batches."""
+        if params.get("over") is self:  # a collective over this very axis, which None tells its rule
+            params = {**params, "over": None}
+        lowered, batched = list(args), [False] * len(args)
+        for position, arg in enumerate(args):
+            if type(arg) is BatchTracer and arg._trace is self:
+                lowered[position], batched[position] = arg.value, True
+        ans, flags = primitive.batch(self.size, tuple(lowered), tuple(batched), params)
+        if not primitive.multiple:
+            return BatchTracer(ans, self) if flags else ans
+        refuse_closure(self, primitive, ans)
+        if isinstance(flags, bool):
+            flags = (flags,) * len(ans)
+        return tuple(BatchTracer(a, self) if f else a for a, f in zip(ans, flags, strict=True))

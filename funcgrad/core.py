@@ -1,0 +1,210 @@
+"""The heart: primitives, tracers, traces, and ``bind``, which brings them together.
+
+A *primitive* is an operation that the library knows how to compute and to interpret. A *trace* is one
+run of one transform (one ``grad``, one ``vmap``, ...). A *tracer* stands for a value inside a trace:
+it holds the value the trace looks at, which may itself be a tracer of an outer trace.
+
+``bind(primitive, args, params)`` finds the innermost trace among the arguments and lets it process the
+operation. That trace takes its own tracers apart, binds the primitive again on what they hold, one
+level further out, and wraps the result. Where no tracer is left, the primitive is evaluated.
+
+Levels: a trace's level is its birth number. A transform that runs inside another was born later, so
+the highest level among the arguments is the innermost one. Numbers are never used twice and there is
+no stack to push or pop, so threads, generators, coroutines and exceptions cannot confuse two traces.
+
+Nothing here knows what a derivative is.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any, NoReturn
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError
+
+__all__ = ["Primitive", "Trace", "Tracer", "bind", "describe", "no_grad_blocks", "no_grad_floor", "refuse_closure"]
+
+next_level = itertools.count(1).__next__
+
+#: Derivative traces whose level lies below this number do not record (see ``transforms.no_grad``).
+no_grad_floor: ContextVar[int] = ContextVar("no_grad_floor", default=0)
+#: How many no_grad blocks are open in the whole process: while there is none, nobody asks for the floor.
+no_grad_blocks = 0
+
+
+class Trace:
+    """One run of one transform. Subclasses say what the transform does to a primitive.
+
+    Attributes:
+        level: the birth number; among the arguments of an operation the highest is the innermost.
+        open: whether the transform still runs; a tracer met later has escaped.
+    """
+
+    __slots__ = ("level", "open")
+
+    #: Whether ``no_grad`` stops this kind of trace (it stops derivatives, not ``vmap``).
+    differentiates = False
+
+    def __init__(self) -> None:
+        self.level = next_level()
+        self.open = True
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Interpret ``primitive`` on ``args``, some of which are tracers of this trace, none of a younger one."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Mark the transform as finished."""
+        self.open = False
+
+
+class Tracer:
+    """A stand-in for ``value`` inside ``trace``. Its operators and methods are an ndarray's.
+
+    Attributes:
+        value: what the trace looks at: an array, a number, or a tracer of an outer trace.
+        _trace: the run of a transform that this tracer belongs to (an ndarray has a method ``trace``).
+    """
+
+    __slots__ = ("_trace", "value")
+
+    value: Any
+    _trace: Trace
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes, as the function being transformed sees them."""
+        return backend.shape_of(self.value)
+
+    @property
+    def dtype(self) -> Any:
+        """The NumPy dtype."""
+        return backend.dtype_of(self.value)
+
+
+class Primitive:
+    """An operation, with everything each interpreter needs to know of it.
+
+    The kinds (``funcgrad.kinds``) make these from a few rules; nobody else needs to.
+
+    Args:
+        name: what the operation is called in messages and graphs.
+        impl: ``impl(xp, *args, **params)`` computes it with the array namespace ``xp``; None means
+            that ``getattr(xp, name)(*args, **params)`` does.
+        reverse: ``reverse(args, traced, params) -> (ans, pull, saved)``, or None where no derivative
+            passes. ``traced`` are the positions to differentiate; ``pull(ct, node)`` gives a cotangent
+            for each of them, ``node[4:]`` being ``saved``.
+        forward: ``forward(args, tangents, params) -> (ans, tangent)``, a tangent of None meaning zero.
+        batch: ``batch(size, args, batched, params) -> (ans, batched)``; batch axes stand first.
+        multiple: whether the result is a tuple of arrays.
+    """
+
+    __slots__ = ("_kernels", "batch", "call", "forward", "impl", "multiple", "name", "reverse")
+
+    def __init__(
+        self,
+        name: str,
+        impl: Callable[..., Any] | None,
+        reverse: Callable[..., Any] | None,
+        forward: Callable[..., Any] | None,
+        batch: Callable[..., Any],
+        *,
+        multiple: bool = False,
+    ) -> None:
+        self.name = name
+        self.impl = impl
+        self.reverse = reverse
+        self.forward = forward
+        self.batch = batch
+        self.multiple = multiple
+        self.call: Callable[..., Any] = lambda *args, **params: bind(self, args, params)
+        self._kernels: dict[Any, Callable[..., Any]] = {}
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+    def kernel(self, xp: Any) -> Callable[..., Any]:
+        """The function of the array namespace ``xp`` that computes this primitive."""
+        found = self._kernels.get(xp)
+        if found is None:
+            impl = self.impl
+            found = getattr(xp, self.name) if impl is None else lambda *args, **params: impl(xp, *args, **params)
+            self._kernels[xp] = found
+        return found
+
+    def evaluate(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Compute the primitive on plain values."""
+        for position, arg in enumerate(args):
+            if not backend.is_value(arg):
+                raise InputError(
+                    f"{self.name}: argument {position} is not an array or a number, got {describe(arg)}. "
+                    "Pass arrays, numbers, or nested lists of them through funcgrad.numpy.asarray."
+                )
+        return self.kernel(backend.namespace(args))(*args, **params)
+
+
+def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Apply ``primitive`` to ``args`` in the innermost trace among them.
+
+    Array values are positional; static parameters are keyword-only.
+    """
+    top: Trace | None = None
+    for position, arg in enumerate(args):
+        if isinstance(arg, Tracer):
+            trace = arg._trace
+            if top is None or trace.level > top.level:
+                top = trace
+        elif type(arg) is list or type(arg) is tuple:  # as NumPy does; tracers inside refuse, and say why
+            args = (*args[:position], np.asarray(arg), *args[position + 1 :])
+    if top is None:
+        return primitive.evaluate(args, params)
+    if no_grad_blocks and top.differentiates and top.level < no_grad_floor.get():
+        # Inside no_grad an older derivative trace sees its tracers as constants.
+        lowered = tuple(a.value if isinstance(a, Tracer) and a._trace is top else a for a in args)
+        return bind(primitive, lowered, params)
+    if not top.open:
+        raise_escaped(top)
+    return top.process(primitive, args, params)
+
+
+def raise_escaped(trace: Trace) -> NoReturn:
+    """Refuse a tracer whose transform has finished."""
+    kind = type(trace).__name__.removesuffix("Trace").lower()
+    raise EscapedTracerError(
+        f"a tracer of a finished {kind} transform (level {trace.level}) was used. It was kept in a global, a "
+        "closure, a generator or a container that outlives the transformed function. Return the value "
+        "instead (has_aux=True for what is not the result), or keep stop_gradient(x)."
+    )
+
+
+def refuse_closure(trace: Trace, primitive: Primitive, results: Sequence[Any]) -> None:
+    """Refuse results of a call with own rules that depend on ``trace`` behind the arguments' backs.
+
+    The rules speak of the arguments only: the derivative in what the function closes over would be lost.
+    """
+    if any(isinstance(x, Tracer) and x._trace is trace for x in results):
+        raise NotDifferentiableError(
+            f"{primitive.name}: a function with own derivative rules closes over a value that is being transformed "
+            f"(level {trace.level}), got it besides its arguments. Pass the value as an argument."
+        )
+
+
+def describe(x: Any) -> str:
+    """A value in a few words, for messages: its type, and its shape and dtype when it has them.
+
+    Example:
+        >>> describe("text")
+        "str 'text'"
+        >>> import numpy as np
+        >>> describe(np.ones((2, 3)))
+        'float64[2, 3]'
+    """
+    if isinstance(x, Tracer) or (hasattr(x, "dtype") and hasattr(x, "shape")):
+        return f"{x.dtype}{list(x.shape)}"
+    text = repr(x)
+    return f"{type(x).__name__} {text if len(text) <= 60 else text[:57] + '...'}"

@@ -1,0 +1,64 @@
+"""The errors funcgrad raises of its own: each derives from the builtin a caller would catch anyway.
+
+Messages read ``<public call>: <what is wrong>, got <value>. <what to do>.``
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AxisNameError",
+    "BranchError",
+    "ConcretizationError",
+    "CrossCheckError",
+    "EscapedTracerError",
+    "FuncgradError",
+    "InputError",
+    "MissingExtraError",
+    "NotDifferentiableError",
+    "ShapeError",
+]
+
+
+class FuncgradError(Exception):
+    """The common ancestor of every error that funcgrad raises on purpose.
+
+    Example:
+        >>> issubclass(EscapedTracerError, FuncgradError)
+        True
+    """
+
+
+class InputError(FuncgradError, TypeError):
+    """An argument of a transform has the wrong type, dtype or structure (a ``TypeError``)."""
+
+
+class ShapeError(FuncgradError, ValueError):
+    """An argument has the wrong shape, size or number of entries (a ``ValueError``)."""
+
+
+class NotDifferentiableError(FuncgradError, TypeError):
+    """A derivative was asked for through an operation that has none (a ``TypeError``)."""
+
+
+class ConcretizationError(FuncgradError, TypeError):
+    """A plain Python or NumPy value was asked of a tracer, which would cut the derivative (a ``TypeError``)."""
+
+
+class EscapedTracerError(FuncgradError, RuntimeError):
+    """A tracer was used after the transform that made it had finished (a ``RuntimeError``)."""
+
+
+class AxisNameError(FuncgradError, NameError):
+    """A collective named an axis that no enclosing ``vmap`` binds (a ``NameError``)."""
+
+
+class BranchError(FuncgradError, ValueError):
+    """A captured graph was evaluated on inputs for which the function would take another branch (a ``ValueError``)."""
+
+
+class MissingExtraError(FuncgradError, ImportError):
+    """A library that funcgrad needs only here is not installed (an ``ImportError``)."""
+
+
+class CrossCheckError(FuncgradError, AssertionError):
+    """A derivative did not pass the cross-check (an ``AssertionError``); the message is the report."""

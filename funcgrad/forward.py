@@ -1,0 +1,44 @@
+"""Forward mode: every value carries its tangent along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad.core import Primitive, Trace, Tracer, refuse_closure
+
+__all__ = ["ForwardTrace", "ForwardTracer"]
+
+
+class ForwardTracer(Tracer):
+    """A value and its tangent, of the same shape and dtype."""
+
+    __slots__ = ("tangent",)
+
+    def __init__(self, value: Any, tangent: Any, trace: ForwardTrace) -> None:
+        self.value = value
+        self.tangent = tangent
+        self._trace = trace
+
+
+class ForwardTrace(Trace):
+    """One run of a function whose directional derivative is wanted."""
+
+    __slots__ = ()
+    differentiates = True
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Run ``primitive`` one level out and push the tangents of its arguments through."""
+        lowered, tangents = list(args), [None] * len(args)
+        for position, arg in enumerate(args):
+            if type(arg) is ForwardTracer and arg._trace is self:
+                lowered[position], tangents[position] = arg.value, arg.tangent
+        if primitive.forward is None:
+            return primitive.call(*lowered, **params)
+        ans, tangent = primitive.forward(tuple(lowered), tuple(tangents), params)
+        if tangent is None:
+            return ans
+        if not primitive.multiple:
+            return ForwardTracer(ans, tangent, self)
+        refuse_closure(self, primitive, ans)
+        pairs = zip(ans, tangent, strict=True)
+        return tuple(a if t is None else ForwardTracer(a, t, self) for a, t in pairs)

@@ -1,0 +1,314 @@
+"""Graph capture: a run of a function as a list of operations that can be looked at and evaluated again.
+
+The captured run computes real values, so Python control flow takes the branch that those values take.
+
+A ``Recording`` is flat: operations by number, arguments as numbers. A ``Node`` is what a reader of a
+graph or of a tape holds in hand: one operation with its facts and its parents.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from funcgrad import backend
+from funcgrad.core import Primitive, Trace, Tracer, refuse_closure
+from funcgrad.errors import BranchError
+
+__all__ = ["GraphTrace", "GraphTracer", "Node", "Note", "Operand", "Recording", "Ref", "Source", "Stage", "Step"]
+
+
+class Ref(NamedTuple):
+    """Where a value comes from: input ``place`` when ``output`` is None, else a result of operation ``place``."""
+
+    place: int
+    output: int | None
+
+
+class Source(NamedTuple):
+    """A line of the user's program."""
+
+    path: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.path.replace(chr(92), '/').rpartition('/')[2]}:{self.line}"
+
+
+class Stage(NamedTuple):
+    """A stage of a pipeline: its place, from 1, and the name of its function."""
+
+    number: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.name}"
+
+
+class Note(NamedTuple):
+    """What a recording that is made to be read keeps of an operation besides what evaluates it.
+
+    Attributes:
+        source: the user's line that asked for it.
+        stage: the stage of the pipeline it belongs to.
+        saved: the values that reverse mode would keep, as ``(identity, bytes)``; a value that several
+            operations keep has one identity, a ``Ref`` where it is on the graph.
+    """
+
+    source: Source | None
+    stage: Stage | None
+    saved: tuple[tuple[Any, int], ...]
+
+
+class Step(NamedTuple):
+    """One operation: a primitive, its arguments (a ``Ref`` or a constant), parameters, and its results' shapes."""
+
+    primitive: Primitive
+    args: tuple[Any, ...]
+    params: dict[str, Any]
+    shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[Any, ...]
+    note: Note | None = None
+
+
+class Operand(NamedTuple):
+    """An argument that is computed or given: a node, and which of its results."""
+
+    node: Node
+    output: int
+
+
+class Node:
+    """One operation, input or leaf of a graph or of a tape. Compared and hashed by identity.
+
+    Attributes:
+        index: the operation's place in the order of execution, or its sequence number on a tape; for an input its place.
+        name: the operation's name, or the input's.
+        kind: "operation" or "input".
+        primitive: the primitive; None for inputs and on a tape.
+        args: for each argument an ``Operand`` or a constant.
+        params: static parameters.
+        shapes: the shape of each result; empty on a tape, which does not know them.
+        dtypes: the dtype of each result; empty on a tape.
+        saved: the bytes that reverse mode keeps for this operation.
+        source: the user's line, None where none is known.
+        stage: the stage of the pipeline, None outside of one.
+        decided: the answer where Python asked this value for a truth value or an index; None where it did not.
+    """
+
+    __slots__ = (
+        "args",
+        "decided",
+        "dtypes",
+        "index",
+        "kind",
+        "name",
+        "params",
+        "primitive",
+        "saved",
+        "shapes",
+        "source",
+        "stage",
+    )
+
+    def __init__(
+        self,
+        index: int,
+        name: str,
+        kind: str = "operation",
+        *,
+        args: tuple[Any, ...] = (),
+        shapes: Sequence[tuple[int, ...]] = (),
+        dtypes: Sequence[Any] = (),
+        saved: int = 0,
+        decided: Any = None,
+    ) -> None:
+        self.index, self.name, self.kind = index, name, kind
+        self.args = args
+        self.shapes, self.dtypes = tuple(shapes), tuple(dtypes)
+        self.saved, self.decided = saved, decided
+        self.primitive: Primitive | None = None
+        self.params: dict[str, Any] = {}
+        self.source: Source | None = None
+        self.stage: Stage | None = None
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        """The nodes whose results this one takes, each once: one step backwards, as ``next_functions`` goes."""
+        return tuple(dict.fromkeys(a.node for a in self.args if type(a) is Operand))
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The shape of the first result, None on a tape."""
+        return self.shapes[0] if self.shapes else None
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the first result, None on a tape."""
+        return self.dtypes[0] if self.dtypes else None
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of all results."""
+        return sum(math.prod(s) * d.itemsize for s, d in zip(self.shapes, self.dtypes, strict=True))
+
+    def ancestors(self) -> list[Node]:
+        """All that this node depends on, inputs included, each once and the nearest first."""
+        found: dict[Node, None] = dict.fromkeys(self.parents)
+        for node in (queue := list(found)):
+            new = [p for p in node.parents if p not in found]
+            found.update(dict.fromkeys(new))
+            queue.extend(new)
+        return list(found)
+
+    def __repr__(self) -> str:
+        results = ", ".join(f"{d}{list(s) if s else ''}" for s, d in zip(self.shapes, self.dtypes, strict=True))
+        return f"<{self.kind} {self.index}: {self.name}{f' -> {results}' if results else ''}>"
+
+
+class GraphTracer(Tracer):
+    """A value of the captured run, and where in the graph it stands."""
+
+    __slots__ = ("ref",)
+
+    def __init__(self, value: Any, trace: GraphTrace, ref: Ref) -> None:
+        self.value = value
+        self._trace: GraphTrace = trace
+        self.ref = ref
+
+
+class GraphTrace(Trace):
+    """One run of a function whose operations are recorded in order."""
+
+    __slots__ = ("inputs", "operations")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inputs = 0
+        self.operations: list[Step] = []
+
+    def input(self, value: Any) -> GraphTracer:
+        """The next input of the function."""
+        self.inputs += 1
+        return GraphTracer(value, self, Ref(self.inputs - 1, None))
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Record ``primitive`` and run it one level out."""
+        mine = [type(a) is GraphTracer and a._trace is self for a in args]
+        lowered = tuple(a.value if m else a for a, m in zip(args, mine, strict=True))
+        refs = tuple(a.ref if m else a for a, m in zip(args, mine, strict=True))
+        ans, note = self.run(primitive, lowered, refs, params)
+        results = ans if primitive.multiple else (ans,)
+        if primitive.multiple:
+            refuse_closure(self, primitive, ans)
+        shapes = tuple([backend.shape_of(a) for a in results])
+        self.operations.append(Step(primitive, refs, params, shapes, tuple([backend.dtype_of(a) for a in results]), note))
+        index = len(self.operations) - 1
+        if not primitive.multiple:
+            return GraphTracer(ans, self, Ref(index, 0))
+        return tuple(GraphTracer(a, self, Ref(index, i)) for i, a in enumerate(ans))
+
+    def run(
+        self, primitive: Primitive, args: tuple[Any, ...], refs: tuple[Any, ...], params: dict[str, Any]
+    ) -> tuple[Any, Note | None]:
+        """The result of ``primitive`` one level out, and what to note of it."""
+        return primitive.call(*args, **params), None
+
+    def decide(self, tracer: GraphTracer, answer: bool | int) -> None:
+        """Python asked ``tracer`` for a truth value or an index and will steer by ``answer``."""
+
+    def recording(self, outputs: Sequence[Any]) -> Recording:
+        """What was recorded, as far as ``outputs`` (leaves, tracers or not) depend on it."""
+        return Recording(self.inputs, self.operations, [self.place(out) for out in outputs])
+
+    def place(self, leaf: Any) -> Any:
+        """The ``Ref`` of a leaf that is on this graph, else the leaf."""
+        return leaf.ref if type(leaf) is GraphTracer and leaf._trace is self else leaf
+
+
+class Recording:
+    """A captured run: operations in order of execution.
+
+    Attributes:
+        inputs: the number of inputs.
+        operations: the operations on which the outputs depend.
+        outputs: for each output its ``Ref``, or a constant.
+        decisions: by the ``Ref`` of a value the answer that it gave when Python steered by it.
+    """
+
+    def __init__(
+        self, inputs: int, operations: list[Step], outputs: list[Any], decisions: dict[Ref, Any] | None = None
+    ) -> None:
+        self.inputs = inputs
+        self.operations, self.outputs, self.decisions = _prune(operations, outputs, decisions or {})
+
+    def __len__(self) -> int:
+        return len(self.operations)
+
+    def evaluate(self, *inputs: Any) -> list[Any]:
+        """The outputs for other inputs, which may be tracers.
+
+        Raises:
+            BranchError: a value by which Python steered the captured run comes out otherwise.
+        """
+        results: list[tuple[Any, ...]] = []
+        deciding: dict[int, list[Ref]] = {}
+        for ref in self.decisions:
+            if ref.output is None:
+                self._check(ref, inputs[ref.place])
+            else:
+                deciding.setdefault(ref.place, []).append(ref)
+
+        def value(ref: Any) -> Any:
+            if type(ref) is not Ref:
+                return ref
+            return inputs[ref.place] if ref.output is None else results[ref.place][ref.output]
+
+        for number, step in enumerate(self.operations):
+            ans = step.primitive.call(*[value(a) for a in step.args], **step.params)
+            results.append(ans if step.primitive.multiple else (ans,))
+            for ref in deciding.get(number, ()):
+                self._check(ref, value(ref))
+        return [value(out) for out in self.outputs]
+
+    def _check(self, ref: Ref, value: Any) -> None:
+        """Refuse to go on where the captured run would have gone another way."""
+        answer = self.decisions[ref]
+        now = bool(value) if type(answer) is bool else operator.index(value)
+        if now == answer:
+            return
+        note = None if ref.output is None else self.operations[ref.place].note
+        where = f", decided at {note.source}" if note is not None and note.source is not None else ""
+        raise BranchError(
+            f"graph: the function takes another branch for these inputs than for those it was traced with{where}, "
+            f"got {now}, traced {answer}. Trace it again with inputs of the new kind."
+        )
+
+
+def _prune(
+    operations: list[Step], outputs: list[Any], decisions: dict[Ref, Any]
+) -> tuple[list[Step], list[Any], dict[Ref, Any]]:
+    """Only the operations that ``outputs`` and ``decisions`` need, renumbered."""
+    wanted = (*outputs, *decisions)
+    needed = {out.place for out in wanted if type(out) is Ref and out.output is not None}
+    for index in range(len(operations) - 1, -1, -1):
+        if index in needed:
+            needed.update(a.place for a in operations[index].args if type(a) is Ref and a.output is not None)
+    if len(needed) == len(operations):
+        return operations, outputs, decisions
+    place = {old: new for new, old in enumerate(sorted(needed))}
+
+    def moved(ref: Any) -> Any:
+        return Ref(place[ref.place], ref.output) if type(ref) is Ref and ref.output is not None else ref
+
+    def moved_note(note: Note | None) -> Note | None:
+        return note and note._replace(saved=tuple((moved(key), size) for key, size in note.saved))
+
+    kept = [
+        step._replace(args=tuple(moved(a) for a in step.args), note=moved_note(step.note))
+        for step in (operations[old] for old in place)
+    ]
+    return kept, [moved(out) for out in outputs], {moved(ref): answer for ref, answer in decisions.items()}

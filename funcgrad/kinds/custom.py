@@ -1,0 +1,190 @@
+"""A call of a user's function with the user's own derivative rules, as one operation.
+
+Either rule is enough. Where the pullback is missing, the tangent rule is linear in the tangents, so
+recording it on a tape and pulling back through that gives its transpose; where the tangent rule is
+missing, the pullback is linear in the cotangents and is transposed in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend, tree
+from funcgrad.batching import BatchTrace, BatchTracer
+from funcgrad.core import Primitive, bind
+from funcgrad.kinds.linear import reduce_sum, to_batch
+from funcgrad.kinds.rules import Operation, finish, pull_of
+from funcgrad.reverse import backward, record
+
+__all__ = ["CustomRules", "custom_call"]
+
+Leaves = Sequence[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class CustomRules:
+    """A function of array leaves with its rules; at least one of ``fwd`` with ``bwd``, and ``jvp``, is there.
+
+    Attributes:
+        name: the function's name, for messages.
+        fun: ``fun(*leaves) -> list of result leaves``.
+        fwd: ``fwd(*leaves) -> (result leaves, residuals)``; residuals are any tree.
+        bwd: ``bwd(residuals, cts) -> a cotangent per leaf``, None for zero.
+        jvp: ``jvp(leaves, tangents) -> (result leaves, tangents of them)``.
+    """
+
+    name: str
+    fun: Callable[..., list[Any]]
+    fwd: Callable[..., tuple[list[Any], Any]] | None = None
+    bwd: Callable[[Any, list[Any]], list[Any]] | None = None
+    jvp: Callable[[Leaves, Leaves], tuple[list[Any], list[Any]]] | None = None
+
+
+def _impl(xp: Any, *leaves: Any, rules: CustomRules) -> tuple[Any, ...]:
+    return tuple(rules.fun(*leaves))
+
+
+def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> Any:
+    rules: CustomRules = params["rules"]
+    traced = tuple(traced)
+    if rules.fwd is not None:
+        outs, residuals = rules.fwd(*args)
+        nodes = None
+    else:
+        outs, nodes = _recorded_jvp(rules, args, traced)
+        residuals = None
+    likes = [(backend.shape_of(a), backend.dtype_of(a)) for a in outs]
+    return tuple(outs), _pull, (rules, residuals, nodes, traced, likes)
+
+
+def _pull(ct: Any, node: Any) -> list[Any]:
+    rules, residuals, nodes, traced, likes = node[4:]
+    if nodes is not None:
+        return backward(
+            [(n, c) for n, c in zip(nodes, ct, strict=True) if n is not None and c is not None], len(traced)
+        )
+    whole = [np.zeros(*like) if c is None else c for c, like in zip(ct, likes, strict=True)]
+    cts = rules.bwd(residuals, whole)
+    return [cts[i] for i in traced]
+
+
+pull_of(lambda node: node[4].name, _pull)
+
+
+def _recorded_jvp(rules: CustomRules, args: Leaves, traced: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
+    """The result, and where on a tape of the tangent rule its tangents stand."""
+    outs: list[Any] = []
+
+    def push(*moving: Any) -> list[Any]:
+        tangents = [backend.zeros_like(a) for a in args]
+        for i, t in zip(traced, moving, strict=True):
+            tangents[i] = t
+        values, pushed = rules.jvp(args, tangents)  # type: ignore[misc]
+        outs[:] = values
+        return pushed
+
+    _, nodes = record(push, [backend.zeros_like(args[i]) for i in traced])
+    return outs, nodes
+
+
+def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
+    rules: CustomRules = params["rules"]
+    whole = [backend.zeros_like(a) if t is None else t for a, t in zip(args, tangents, strict=True)]
+    if rules.jvp is not None:
+        outs, pushed = rules.jvp(args, whole)
+        return tuple(outs), tuple(pushed)
+    outs, residuals = rules.fwd(*args)  # type: ignore[misc]
+    live = [i for i, out in enumerate(outs) if backend.is_inexact(out)]
+    moving = [i for i, t in enumerate(tangents) if t is not None]
+
+    def pull(*cts: Any) -> list[Any]:
+        full = [backend.zeros_like(out) for out in outs]
+        for i, ct in zip(live, cts, strict=True):
+            full[i] = ct
+        found = rules.bwd(residuals, full)  # type: ignore[misc]
+        return [found[i] for i in moving]
+
+    _, nodes = record(pull, [backend.zeros_like(outs[i]) for i in live])
+    seeds = [(n, tangents[i]) for n, i in zip(nodes, moving, strict=True) if n is not None]
+    transposed = dict(zip(live, backward(seeds, len(live)), strict=True))
+    pushed = [transposed.get(i) for i in range(len(outs))]
+    return tuple(outs), tuple(
+        backend.zeros_like(out) if t is None and i in transposed else t
+        for i, (out, t) in enumerate(zip(outs, pushed, strict=True))
+    )
+
+
+def _batch(size: int, args: Leaves, batched: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
+    """The same call on whole batches: every rule is run under a vectorisation of its own."""
+    rules: CustomRules = params["rules"]
+    flags = list(batched)
+
+    def fun(*leaves: Any) -> list[Any]:
+        return _mapped(size, lambda *xs: rules.fun(*xs), leaves, flags)
+
+    def fwd(*leaves: Any) -> tuple[list[Any], Any]:
+        trace = BatchTrace(size)
+        outs, residuals = rules.fwd(*_wrap(trace, leaves, flags))  # type: ignore[misc]
+        kept, spec = tree.flatten(residuals)
+        hidden = [isinstance(r, BatchTracer) and r._trace is trace for r in kept]
+        values = [r.value if h else r for r, h in zip(kept, hidden, strict=True)]
+        trace.close()
+        return [_whole(trace, out) for out in outs], (values, hidden, spec)
+
+    def bwd(residuals: Any, cts: list[Any]) -> list[Any]:
+        values, hidden, spec = residuals
+
+        def one(*xs: Any) -> list[Any]:
+            n = len(values)
+            return rules.bwd(tree.unflatten(spec, xs[:n]), list(xs[n:]))  # type: ignore[misc]
+
+        pulled = _mapped(size, one, [*values, *cts], [*hidden, *[True] * len(cts)])
+        return [ct if f or ct is None else reduce_sum(ct, axis=(0,)) for ct, f in zip(pulled, flags, strict=True)]
+
+    def jvp(leaves: Leaves, tangents: Leaves) -> tuple[list[Any], list[Any]]:
+        def one(*xs: Any) -> list[Any]:
+            outs, pushed = rules.jvp(xs[: len(leaves)], xs[len(leaves) :])  # type: ignore[misc]
+            return [*outs, *pushed]
+
+        both = _mapped(size, one, [*leaves, *tangents], [*flags, *flags])
+        half = len(both) // 2
+        return both[:half], both[half:]
+
+    mapped = replace(
+        rules,
+        fun=fun,
+        fwd=None if rules.fwd is None else fwd,
+        bwd=None if rules.bwd is None else bwd,
+        jvp=None if rules.jvp is None else jvp,
+    )
+    return custom_call(*args, rules=mapped), True
+
+
+def _wrap(trace: BatchTrace, leaves: Leaves, flags: Sequence[bool]) -> list[Any]:
+    return [BatchTracer(x, trace) if f else x for x, f in zip(leaves, flags, strict=True)]
+
+
+def _whole(trace: BatchTrace, x: Any) -> Any:
+    """``x`` with its batch axis first; None stays None."""
+    if x is None:
+        return None
+    return x.value if isinstance(x, BatchTracer) and x._trace is trace else to_batch(x, trace.size)
+
+
+def _mapped(size: int, fun: Callable[..., list[Any]], leaves: Leaves, flags: Sequence[bool]) -> list[Any]:
+    """``fun`` over a batch, batch axes first on both sides."""
+    trace = BatchTrace(size)
+    try:
+        return [_whole(trace, out) for out in fun(*_wrap(trace, leaves, flags))]
+    finally:
+        trace.close()
+
+
+_custom = Primitive("custom_call", _impl, _reverse, _forward, _batch, multiple=True)
+
+#: ``custom_call(*leaves, rules)``: the results of ``rules.fun``, differentiated by its rules.
+custom_call: Operation = finish(lambda *args, **params: bind(_custom, args, params), _custom)

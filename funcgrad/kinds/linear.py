@@ -1,0 +1,274 @@
+"""Linear operations, those among them that differentiation itself needs, and how batches pass.
+
+These stand together because they need each other: a sum's transpose is a broadcast, a broadcast's a
+sum, every batch rule is made of reshapes and broadcasts, and those have batch rules too.
+
+Axes are non-negative tuples and shapes are full here: callers resolve ``None`` and ``-1``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from funcgrad import backend, core
+from funcgrad.core import Primitive, bind
+from funcgrad.kinds.rules import Operation, Rule, finish, positional_names, pull_of
+from funcgrad.reverse import ReverseTracer
+from funcgrad.typing import Shape
+
+__all__ = [
+    "Batching",
+    "astype",
+    "batch_rule",
+    "broadcast_to",
+    "conform",
+    "conj",
+    "expand_to",
+    "imag",
+    "linear",
+    "nondifferentiable",
+    "permute",
+    "real",
+    "reduce_sum",
+    "reshape",
+    "to_batch",
+    "unbroadcast",
+]
+
+ndarray = np.ndarray
+_PLAIN = frozenset((ndarray, np.float64, float, int))  # common types that need no look: NumPy takes them as they are
+BatchRule: TypeAlias = Callable[[int, tuple[Any, ...], tuple[bool, ...], dict[str, Any]], tuple[Any, Any]]
+#: The way a batch axis passes through an operation. Batch axes stand first. "elementwise": examples
+#: broadcast against each other; "leading": the operation works on the last axes and maps over all
+#: others; "axis": it works along the parameter ``axis``, a non-negative number or a tuple of them;
+#: else a rule ``batch(size, args, batched, params) -> (ans, batched)``.
+Batching: TypeAlias = Literal["elementwise", "leading", "axis"] | BatchRule
+
+
+def batch_rule(batching: Batching, call: Operation) -> BatchRule:
+    """The rule that ``batching`` stands for, of the operation ``call``."""
+    if callable(batching):
+        return batching
+    rule = {"elementwise": _elementwise, "leading": _leading, "axis": _axis}[batching]
+    return lambda size, args, batched, params: (rule(call, size, args, batched, params), True)
+
+
+def to_batch(x: Any, size: int) -> Any:
+    """``x`` repeated along a new leading axis."""
+    return broadcast_to(x, to=(size, *backend.shape_of(x)))
+
+
+def _elementwise(
+    call: Operation, size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+) -> Any:
+    """Examples broadcast against each other: give every batched one the same number of axes."""
+    shapes = [backend.shape_of(a) for a in args]
+    rank = max(len(s) - b for s, b in zip(shapes, batched, strict=True))
+    aligned = [
+        reshape(a, to=(size, *(1,) * (rank + 1 - len(s)), *s[1:])) if b and len(s) <= rank else a
+        for a, s, b in zip(args, shapes, batched, strict=True)
+    ]
+    return call(*aligned, **params)
+
+
+def _leading(
+    call: Operation, size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+) -> Any:
+    """The operation works on the last axes and maps over all others."""
+    whole = [a if b else to_batch(a, size) for a, b in zip(args, batched, strict=True)]
+    return call(*whole, **params)
+
+
+def _axis(call: Operation, size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+    """The operation works along ``axis``, a non-negative number or a tuple of them."""
+    axis = params["axis"]
+    shifted = axis + 1 if isinstance(axis, int) else tuple(a + 1 for a in axis)
+    return _leading(call, size, args, batched, {**params, "axis": shifted})
+
+
+def linear(
+    name: str,
+    impl: Callable[..., Any] | None = None,
+    *,
+    transpose: Rule,
+    batch: Batching,
+    numpy: Callable[..., Any] | None = None,
+) -> Operation:
+    """Define an operation that is linear in ``x``, its first argument; others (indices, masks) are constants.
+
+    Args:
+        name: its name, and that of the array namespace's function when ``impl`` is None.
+        impl: ``impl(xp, x, ..., **params)``.
+        transpose: ``transpose(ct, ..., *, params)`` gives the cotangent of ``x``; after ``ct`` it may
+            name ``shape`` and ``dtype`` (those of ``x``), ``y`` and ``z``.
+        batch: how a batch axis passes, see ``funcgrad.kinds.batching``.
+        numpy: a faster way to compute it on an ndarray.
+    """
+    slots = tuple({"shape": 5, "dtype": 6, "y": 7, "z": 8}[n] for n in positional_names(transpose)[1:])
+    keep_shape, keep_dtype = 5 in slots, 6 in slots
+
+    def pull(ct: Any, node: Any) -> Any:
+        return transpose(ct, *[node[slot] for slot in slots], **node[4])
+
+    def pull_all(ct: Any, node: Any) -> Any:
+        return (pull(ct, node),)
+
+    pull_of(name, pull)
+    pull_of(name, pull_all)
+
+    def record(x: Any, rest: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, ...]:
+        """What the tape keeps, as the slots above number it."""
+        shape, dtype = backend.shape_of(x) if keep_shape else None, backend.dtype_of(x) if keep_dtype else None
+        return (params, shape, dtype, *rest)
+
+    def reverse(args: Any, traced: Any, params: Any) -> Any:
+        ans = call(*args, **params)
+        return (ans, pull_all, record(args[0], args[1:], params)) if traced[0] == 0 else (ans, None, None)
+
+    def forward(args: Any, tangents: Any, params: Any) -> Any:
+        ans = call(*args, **params)
+        return ans, None if tangents[0] is None else call(tangents[0], *args[1:], **params)
+
+    def call(x: Any, *rest: Any, **params: Any) -> Any:
+        if not rest:
+            if type(x) is ReverseTracer and not core.no_grad_blocks:
+                v, trace = x.value, x._trace
+                ans = kernel(v, **params) if type(v) is ndarray else call(v, **params)
+                return ReverseTracer(ans, trace, (trace.next(), pull, x.node, None, *record(v, (), params)))
+            if type(x) is ndarray:
+                return kernel(x, **params)
+        return bind(primitive, (x, *rest), params)
+
+    primitive = Primitive(name, impl, reverse, forward, batch_rule(batch, call))
+    kernel = numpy or primitive.kernel(np)
+    return finish(call, primitive)
+
+
+def nondifferentiable(
+    name: str,
+    impl: Callable[..., Any] | None = None,
+    *,
+    batch: Batching = "elementwise",
+    multiple: bool = False,
+) -> Operation:
+    """Define an operation whose derivative is zero wherever there is one: its result leaves the derivative's trace.
+
+    Args:
+        name: its name, and that of the array namespace's function when ``impl`` is None.
+        impl: ``impl(xp, *args, **params)``.
+        batch: how a batch axis passes, see ``funcgrad.kinds.batching``.
+        multiple: whether the result is a tuple of arrays.
+    """
+
+    def call(*args: Any, **params: Any) -> Any:
+        for arg in args:
+            if type(arg) not in _PLAIN:
+                return bind(primitive, args, params)
+        return kernel(*args, **params)
+
+    primitive = Primitive(name, impl, None, None, batch_rule(batch, call), multiple=multiple)
+    kernel = primitive.kernel(np)
+    return finish(call, primitive)
+
+
+def _shifted(axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(axis + 1 for axis in axes)
+
+
+reshape: Operation = linear(
+    "reshape",
+    lambda xp, x, *, to: xp.reshape(x, to),
+    numpy=lambda x, *, to: x.reshape(to),
+    transpose=lambda ct, shape, *, to: reshape(ct, to=shape),
+    batch=lambda size, args, batched, params: (reshape(args[0], to=(size, *params["to"])), True),
+)
+
+permute: Operation = linear(
+    "permute",
+    lambda xp, x, *, axes: xp.transpose(x, axes),
+    numpy=lambda x, *, axes: x.transpose(axes),
+    transpose=lambda ct, *, axes: permute(ct, axes=tuple(sorted(range(len(axes)), key=axes.__getitem__))),
+    batch=lambda size, args, batched, params: (permute(args[0], axes=(0, *_shifted(params["axes"]))), True),
+)
+
+reduce_sum: Operation = linear(
+    "reduce_sum",
+    lambda xp, x, *, axis: xp.sum(x, axis),
+    numpy=lambda x, *, axis: np.add.reduce(x, axis),
+    transpose=lambda ct, shape, *, axis: expand_to(ct, shape, axis),
+    batch="axis",
+)
+
+broadcast_to: Operation = linear(
+    "broadcast_to",
+    lambda xp, x, *, to: xp.broadcast_to(x, to),
+    transpose=lambda ct, shape, *, to: unbroadcast(ct, shape),
+    batch=lambda size, args, batched, params: (_broadcast_batch(size, args[0], params["to"]), True),
+)
+
+astype: Operation = linear(
+    "astype",
+    lambda xp, x, *, to: xp.asarray(x).astype(backend.native_dtype(xp, to)),
+    numpy=lambda x, *, to: x.astype(to),
+    transpose=lambda ct, dtype, *, to: conform(ct, None, dtype),
+    batch="leading",
+)
+
+conj: Operation = linear("conj", lambda xp, x: xp.conjugate(x), transpose=lambda ct: conj(ct), batch="leading")
+
+real: Operation = linear(
+    "real", lambda xp, x: xp.real(x), transpose=lambda ct, dtype: conform(ct, None, dtype), batch="leading"
+)
+
+imag: Operation = linear(
+    "imag",
+    # of a real array NumPy gives zeros that nobody can write to
+    lambda xp, x: xp.imag(x).copy() if type(x) is ndarray and x.dtype.kind != "c" else xp.imag(x),
+    # imag(x) = real(-1j * x); of a real x it is zero
+    transpose=lambda ct, dtype: conform(ct * -1j if dtype.kind == "c" else ct * 0, None, dtype),
+    batch="leading",
+)
+
+
+def _broadcast_batch(size: int, x: Any, to: Shape) -> Any:
+    shape = backend.shape_of(x)
+    aligned = reshape(x, to=(size, *(1,) * (len(to) + 1 - len(shape)), *shape[1:]))
+    return broadcast_to(aligned, to=(size, *to))
+
+
+def expand_to(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
+    """``x``, the result of reducing an array of ``shape`` over ``axis``, repeated back to that shape."""
+    kept = tuple(1 if i in axis else n for i, n in enumerate(shape))
+    return broadcast_to(reshape(x, to=kept), to=shape)
+
+
+def unbroadcast(ct: Any, shape: Shape) -> Any:
+    """Undo broadcasting from ``shape``: sum ``ct`` over the axes that were added or stretched."""
+    have = backend.shape_of(ct)
+    if have == shape:
+        return ct
+    extra = len(have) - len(shape)
+    axis = (*range(extra), *(i + extra for i, n in enumerate(shape) if n == 1 and have[i + extra] != 1))
+    return reshape(reduce_sum(ct, axis=axis), to=shape)
+
+
+def conform(ct: Any, shape: Shape | None, dtype: Any) -> Any:
+    """``ct`` in the shape and dtype of its primal: this is the one place that enforces it.
+
+    Args:
+        ct: a cotangent of a broadcast or promoted version of the primal; None stands for zero.
+        shape: the primal's shape; None when it is known to be right.
+        dtype: the primal's dtype. The cotangent of a real primal is real.
+    """
+    if ct is None:
+        return None
+    have = backend.dtype_of(ct)
+    if have != dtype:
+        if have.kind == "c" and dtype.kind != "c":
+            ct = real(ct)
+        if backend.dtype_of(ct) != dtype:
+            ct = astype(ct, to=dtype)
+    return ct if shape is None else unbroadcast(ct, shape)

@@ -1,0 +1,147 @@
+"""NumPy's functions, differentiable: the same names, arguments and results.
+
+They take arrays, numbers, nested lists, JAX arrays, and the tracers of any transform. What NumPy computes
+without a derivative (comparisons, rounding, sizes, searches) is here too and is a constant to every
+derivative. Constants and dtypes are NumPy's own. The public names are those in the ``__all__`` of each
+module below.
+
+Example:
+    >>> import numpy as np
+    >>> import funcgrad.numpy as fnp
+    >>> from funcgrad import grad
+    >>> grad(lambda x: fnp.sum(fnp.sin(x) ** 2))(np.array([0.0, np.pi / 4])).round(12)
+    array([0., 1.])
+"""
+
+from numpy import (
+    bool_,
+    complex64,
+    complex128,
+    complexfloating,
+    dtype,
+    e,
+    errstate,
+    euler_gamma,
+    finfo,
+    float16,
+    float32,
+    float64,
+    floating,
+    iinfo,
+    inexact,
+    inf,
+    int8,
+    int16,
+    int32,
+    int64,
+    integer,
+    issubdtype,
+    nan,
+    ndarray,
+    newaxis,
+    number,
+    pi,
+    promote_types,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+
+from funcgrad.numpy import (
+    arithmetic,
+    choice,
+    comparison,
+    contractions,
+    creation,
+    diagonals,
+    indexing,
+    joining,
+    nan_reductions,
+    products,
+    quantiles,
+    ranges,
+    rearranging,
+    reductions,
+    rounding,
+    scans,
+    shaping,
+    sorting,
+    special,
+    transcendental,
+)
+from funcgrad.numpy.arithmetic import *
+from funcgrad.numpy.choice import *
+from funcgrad.numpy.comparison import *
+from funcgrad.numpy.contractions import *
+from funcgrad.numpy.creation import *
+from funcgrad.numpy.diagonals import *
+from funcgrad.numpy.indexing import *
+from funcgrad.numpy.joining import *
+from funcgrad.numpy.nan_reductions import *
+from funcgrad.numpy.products import *
+from funcgrad.numpy.quantiles import *
+from funcgrad.numpy.ranges import *
+from funcgrad.numpy.rearranging import *
+from funcgrad.numpy.reductions import *
+from funcgrad.numpy.rounding import *
+from funcgrad.numpy.scans import *
+from funcgrad.numpy.shaping import *
+from funcgrad.numpy.sorting import *
+from funcgrad.numpy.special import *
+from funcgrad.numpy.transcendental import *
+
+__all__ = [
+    "e",
+    "euler_gamma",
+    "inf",
+    "nan",
+    "newaxis",
+    "pi",
+    "bool_",
+    "complex64",
+    "complex128",
+    "complexfloating",
+    "dtype",
+    "errstate",
+    "finfo",
+    "float16",
+    "float32",
+    "float64",
+    "floating",
+    "iinfo",
+    "inexact",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "integer",
+    "issubdtype",
+    "ndarray",
+    "number",
+    "promote_types",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
+__all__ += arithmetic.__all__
+__all__ += choice.__all__
+__all__ += comparison.__all__
+__all__ += contractions.__all__
+__all__ += creation.__all__
+__all__ += diagonals.__all__
+__all__ += indexing.__all__
+__all__ += joining.__all__
+__all__ += nan_reductions.__all__
+__all__ += products.__all__
+__all__ += quantiles.__all__
+__all__ += ranges.__all__
+__all__ += rearranging.__all__
+__all__ += reductions.__all__
+__all__ += rounding.__all__
+__all__ += scans.__all__
+__all__ += shaping.__all__
+__all__ += sorting.__all__
+__all__ += special.__all__
+__all__ += transcendental.__all__

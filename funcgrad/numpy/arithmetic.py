@@ -1,0 +1,448 @@
+"""Arithmetic, powers, remainders and parts of numbers.
+
+Arguments broadcast against each other and promote as NumPy's do. With ``dtype`` the computation is done
+in that dtype. The derivative of ``|x|`` at 0 is 1, as JAX has it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.backend import dtype_of, library_of
+from funcgrad.core import Tracer
+from funcgrad.kinds.linear import conj as conjugated
+from funcgrad.kinds.linear import imag as imaginary_part
+from funcgrad.kinds.linear import real as real_part
+from funcgrad.numpy.casting import cast
+from funcgrad.numpy.creation import as_value, astype
+from funcgrad.primitives import arithmetic as prim
+from funcgrad.primitives import comparison, elementwise
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = [
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "true_divide",
+    "negative",
+    "positive",
+    "reciprocal",
+    "power",
+    "pow",
+    "float_power",
+    "square",
+    "sqrt",
+    "cbrt",
+    "absolute",
+    "abs",
+    "fabs",
+    "sign",
+    "copysign",
+    "heaviside",
+    "remainder",
+    "mod",
+    "fmod",
+    "floor_divide",
+    "divmod",
+    "modf",
+    "frexp",
+    "ldexp",
+    "conj",
+    "conjugate",
+    "real",
+    "imag",
+    "angle",
+]
+
+
+def add(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """The sum.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.add([1.0, 2.0], 3.0)
+        array([4., 5.])
+    """
+    return prim.add(x1, x2) if dtype is None else prim.add(*cast(np.add, dtype, x1, x2))
+
+
+def subtract(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """The difference ``x1 - x2``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.subtract([1.0, 2.0], 3.0)
+        array([-2., -1.])
+    """
+    return prim.subtract(x1, x2) if dtype is None else prim.subtract(*cast(np.subtract, dtype, x1, x2))
+
+
+def multiply(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """The product.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.multiply([1.0, 2.0], 3.0)
+        array([3., 6.])
+    """
+    return prim.multiply(x1, x2) if dtype is None else prim.multiply(*cast(np.multiply, dtype, x1, x2))
+
+
+def divide(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """The quotient ``x1 / x2``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.divide([1.0, 2.0], 4.0)
+        array([0.25, 0.5 ])
+    """
+    return prim.divide(x1, x2) if dtype is None else prim.divide(*cast(np.divide, dtype, x1, x2))
+
+
+true_divide = divide
+
+
+def negative(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """``-x``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.negative([1.0, -2.0])
+        array([-1.,  2.])
+    """
+    return prim.negative(x) if dtype is None else prim.negative(*cast(np.negative, dtype, x))
+
+
+def positive(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """``+x``: a copy of ``x``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.positive([1.0, -2.0])
+        array([ 1., -2.])
+    """
+    return prim.positive(x) if dtype is None else prim.positive(*cast(np.positive, dtype, x))
+
+
+def reciprocal(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """``1 / x``. The derivative at 0 is minus infinity.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.reciprocal([2.0, 4.0])
+        array([0.5 , 0.25])
+    """
+    return prim.reciprocal(x) if dtype is None else prim.reciprocal(*cast(np.reciprocal, dtype, x))
+
+
+def power(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """``x1`` to the power ``x2``.
+
+    Where ``x2`` is 0 the derivative in ``x1`` is 0, at 0 too. At ``x1`` = 0 the derivative in ``x2`` is 0
+    where ``x2`` is positive and NaN elsewhere; where ``x1`` is negative it is NaN.
+
+    Raises:
+        ValueError: an integer to a negative integer power.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.power([1.0, 2.0, 3.0], 2)
+        array([1., 4., 9.])
+    """
+    return prim.power(x1, x2) if dtype is None else prim.power(*cast(np.power, dtype, x1, x2))
+
+
+pow = power
+
+
+def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """``power``, computed in double precision at least. Integers may have negative powers.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.float_power([1, 2], -2)
+        array([1.  , 0.25])
+    """
+    x1, x2 = as_value(x1), as_value(x2)
+    if library_of(x1) is np and library_of(x2) is np:
+        wide = np.result_type(dtype_of(x1), dtype_of(x2), np.float64)
+        x1, x2 = astype(x1, wide), astype(x2, wide)
+    return prim.float_power(x1, x2)
+
+
+def square(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """``x * x``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.square([1.0, -2.0])
+        array([1., 4.])
+    """
+    return prim.square(x) if dtype is None else prim.square(*cast(np.square, dtype, x))
+
+
+def sqrt(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """The square root. The derivative at 0 is infinity.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.sqrt([4.0, 9.0])
+        array([2., 3.])
+    """
+    return elementwise.sqrt(x) if dtype is None else elementwise.sqrt(*cast(np.sqrt, dtype, x))
+
+
+def cbrt(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """The cube root. The derivative at 0 is infinity.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.cbrt([1.0, -8.0])
+        array([ 1., -2.])
+    """
+    return prim.cbrt(x) if dtype is None else prim.cbrt(*cast(np.cbrt, dtype, x))
+
+
+def absolute(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """The absolute value, of complex numbers too.
+
+    The derivative at 0 is 1 for real numbers (and the second one 0); for complex numbers it is 0.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.absolute([-1.5, 3 + 4j])
+        array([1.5, 5. ])
+    """
+    return prim.absolute(x) if dtype is None else prim.absolute(*cast(np.absolute, dtype, x))
+
+
+abs = absolute
+
+
+def fabs(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """The absolute value of real numbers, as floats. The derivative at 0 is 1.
+
+    Raises:
+        TypeError: complex numbers.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.fabs([-1, 2])
+        array([1., 2.])
+    """
+    return prim.fabs(x) if dtype is None else prim.fabs(*cast(np.fabs, dtype, x))
+
+
+def sign(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """-1, 0 or 1 by the sign of ``x``; of complex numbers ``x / abs(x)``.
+
+    The derivative for real numbers is 0 everywhere. For complex numbers it is not, except at 0.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.sign([-2.0, 0.0, 3.0])
+        array([-1.,  0.,  1.])
+    """
+    if dtype is not None:
+        (x,) = cast(np.sign, dtype, x)
+    if isinstance(x, Tracer) and x.dtype.kind == "c":
+        return prim.unit(x)
+    return comparison.sign(x)
+
+
+def copysign(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """``x1`` with the sign of ``x2``.
+
+    The derivative in ``x1`` at 0 is that of the absolute value, 1, with the sign of ``x2``; in ``x2`` it
+    is 0 everywhere.
+
+    Raises:
+        TypeError: complex numbers.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.copysign([1.0, -2.0], -3.0)
+        array([-1., -2.])
+    """
+    return prim.copysign(x1, x2) if dtype is None else prim.copysign(*cast(np.copysign, dtype, x1, x2))
+
+
+def heaviside(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is 0.
+
+    The derivative in ``x1`` is 0 everywhere; in ``x2`` it is 1 where ``x1`` is 0.
+
+    Raises:
+        TypeError: complex numbers.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.heaviside([-1.0, 0.0, 1.0], 0.5)
+        array([0. , 0.5, 1. ])
+    """
+    return prim.heaviside(x1, x2) if dtype is None else prim.heaviside(*cast(np.heaviside, dtype, x1, x2))
+
+
+def remainder(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """What is left of ``x1`` after division by ``x2``, with the sign of ``x2``, as Python's ``%``.
+
+    The derivative in ``x1`` is 1 and in ``x2`` ``-floor_divide(x1, x2)``, at the jumps too.
+
+    Raises:
+        TypeError: complex numbers.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.remainder([7.0, -7.0], 3.0)
+        array([1., 2.])
+    """
+    return prim.remainder(x1, x2) if dtype is None else prim.remainder(*cast(np.remainder, dtype, x1, x2))
+
+
+mod = remainder
+
+
+def fmod(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """What is left of ``x1`` after division by ``x2``, with the sign of ``x1``, as C's ``fmod``.
+
+    The derivative in ``x1`` is 1 and in ``x2`` ``-trunc(x1 / x2)``, at the jumps too.
+
+    Raises:
+        TypeError: complex numbers.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.fmod([7.0, -7.0], 3.0)
+        array([ 1., -1.])
+    """
+    return prim.fmod(x1, x2) if dtype is None else prim.fmod(*cast(np.fmod, dtype, x1, x2))
+
+
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """The largest whole number not above ``x1 / x2``. Its derivative is 0.
+
+    Raises:
+        TypeError: complex numbers.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.floor_divide([7.0, -7.0], 3.0)
+        array([ 2., -3.])
+    """
+    if dtype is not None:
+        x1, x2 = cast(np.floor_divide, dtype, x1, x2)
+    return comparison.floor_divide(x1, x2)
+
+
+def divmod(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> tuple[Array, Array]:
+    """``(floor_divide(x1, x2), remainder(x1, x2))``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.divmod(7.0, 3.0)
+        (np.float64(2.0), np.float64(1.0))
+    """
+    return floor_divide(x1, x2, dtype=dtype), remainder(x1, x2, dtype=dtype)
+
+
+def modf(x: ArrayLike, /, *, dtype: Any = None) -> tuple[Array, Array]:
+    """The fractional and the integral part, both with the sign of ``x``.
+
+    The derivative of the first is 1, at whole numbers too; of the second 0.
+
+    Raises:
+        TypeError: complex numbers.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.modf([1.5, -0.25])
+        (array([ 0.5 , -0.25]), array([ 1., -0.]))
+    """
+    if dtype is not None:
+        (x,) = cast(np.modf, dtype, x)
+    return prim.fractional(x), comparison.integral(x)
+
+
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
+    """The mantissa, from 0.5 to 1 in size, and the exponent of 2, an integer, which has no derivative.
+
+    Raises:
+        TypeError: complex numbers.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.frexp([6.0, -0.5])
+        (array([ 0.75, -0.5 ]), array([3, 0], dtype=int32))
+    """
+    return prim.mantissa(x), comparison.exponent(x)
+
+
+def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """``x1 * 2**x2`` for integers ``x2``.
+
+    Raises:
+        TypeError: ``x2`` is not of an integer dtype.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.ldexp([0.75, -0.5], [3, 0])
+        array([ 6. , -0.5])
+    """
+    return prim.ldexp(x1, x2)
+
+
+def conj(x: ArrayLike, /) -> Array:
+    """The complex conjugate. Cotangents are conjugated too: a pullback is the plain transpose.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.conj([1 + 2j, 3.0])
+        array([1.-2.j, 3.-0.j])
+    """
+    return conjugated(x)
+
+
+conjugate = conj
+
+
+def real(val: ArrayLike) -> Array:
+    """The real part.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.real([1 + 2j, 3.0])
+        array([1., 3.])
+    """
+    return real_part(val)
+
+
+def imag(val: ArrayLike) -> Array:
+    """The imaginary part; of real numbers 0.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.imag([1 + 2j, 3.0])
+        array([2., 0.])
+    """
+    return imaginary_part(val)
+
+
+def angle(z: ArrayLike, deg: bool = False) -> Array:
+    """The argument of complex numbers in radians, or in degrees with ``deg=True``.
+
+    The derivative at 0 is NaN; for real numbers, where the angle is 0 or pi, it is 0.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.angle([1.0, 1j], deg=True)
+        array([ 0., 90.])
+    """
+    z = as_value(z)
+    if dtype_of(z).kind == "c":
+        found = elementwise.arctan2(imaginary_part(z), real_part(z))
+    else:
+        found = comparison.angle_of_real(z)
+    return found * elementwise.RADIAN if deg else found

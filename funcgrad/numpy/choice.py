@@ -1,0 +1,198 @@
+"""Choosing between values: extrema of two, limits, conditions, replacements.
+
+A derivative goes where the value came from. Where two candidates tie, ``maximum``, ``minimum`` and
+``clip`` share it half and half, ``fmax`` and ``fmin`` give it to the second, as JAX does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.backend import dtype_of, library_of
+from funcgrad.core import Tracer
+from funcgrad.errors import InputError
+from funcgrad.kinds.linear import imag, real
+from funcgrad.numpy.casting import cast
+from funcgrad.numpy.creation import as_value, astype
+from funcgrad.primitives import arithmetic as prim
+from funcgrad.primitives import comparison
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["maximum", "minimum", "fmax", "fmin", "clip", "where", "select", "nan_to_num"]
+
+
+def maximum(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """The larger of two; NaN where one is NaN.
+
+    Equals share the derivative half and half. Next to NaN both derivatives are 0.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.maximum([1.0, 5.0], 3.0)
+        array([3., 5.])
+    """
+    return prim.maximum(x1, x2) if dtype is None else prim.maximum(*cast(np.maximum, dtype, x1, x2))
+
+
+def minimum(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """The smaller of two; NaN where one is NaN.
+
+    Equals share the derivative half and half. Next to NaN both derivatives are 0.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.minimum([1.0, 5.0], 3.0)
+        array([1., 3.])
+    """
+    return prim.minimum(x1, x2) if dtype is None else prim.minimum(*cast(np.minimum, dtype, x1, x2))
+
+
+def fmax(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """The larger of two; the other one where one is NaN. Of equals the second gets the derivative.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.fmax([1.0, float("nan")], 3.0)
+        array([3., 3.])
+    """
+    return prim.fmax(x1, x2) if dtype is None else prim.fmax(*cast(np.fmax, dtype, x1, x2))
+
+
+def fmin(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """The smaller of two; the other one where one is NaN. Of equals the second gets the derivative.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.fmin([1.0, float("nan")], 3.0)
+        array([1., 3.])
+    """
+    return prim.fmin(x1, x2) if dtype is None else prim.fmin(*cast(np.fmin, dtype, x1, x2))
+
+
+def clip(
+    a: ArrayLike,
+    a_min: ArrayLike | None = None,
+    a_max: ArrayLike | None = None,
+    *,
+    min: ArrayLike | None = None,
+    max: ArrayLike | None = None,
+) -> Array:
+    """``a`` held between two limits: ``minimum(maximum(a, a_min), a_max)``. A limit of None does not limit.
+
+    The limits have derivatives too: at a limit ``a`` and the limit share it half and half, beyond it the
+    limit has all of it.
+
+    Raises:
+        ValueError: both spellings of the limits are used.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.clip([-1.0, 0.5, 2.0], 0.0, 1.0)
+        array([0. , 0.5, 1. ])
+    """
+    if min is not None or max is not None:
+        if a_min is not None or a_max is not None:
+            raise ValueError("clip: the limits are given twice. Pass a_min and a_max, or min and max.")
+        a_min, a_max = min, max
+    if a_min is not None and a_max is not None:
+        return prim.clip(a, a_min, a_max)
+    if a_min is None and a_max is None:
+        return prim.positive(a)
+    limit = a_max if a_min is None else a_min
+    if type(limit) is int and dtype_of(a := as_value(a)).kind in "iu":
+        bounds = np.iinfo(dtype_of(a))
+        if not bounds.min <= limit <= bounds.max:  # as a limit it is fine, as an element it is not
+            limit = bounds.min if limit < bounds.min else bounds.max
+    return prim.minimum(a, limit) if a_min is None else prim.maximum(a, limit)
+
+
+def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /) -> Array:
+    """``x`` where the condition holds, ``y`` elsewhere; without them the positions where it holds.
+
+    The derivative goes exactly where the value came from. That alone does not keep an infinite derivative
+    out of the branch that is not chosen: ``where(x > 0, sqrt(x), 0)`` has the gradient NaN at 0.
+
+    Raises:
+        ValueError: only one of ``x`` and ``y``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.where([True, False], [1.0, 2.0], 0.0)
+        array([1., 0.])
+        >>> fnp.where([True, False])
+        (array([0]),)
+    """
+    if x is None or y is None:
+        if x is None and y is None:
+            return comparison.nonzero(condition)
+        raise ValueError("where: either both or neither of x and y are given, got one. Pass both.")
+    return comparison.where(condition, x, y)
+
+
+def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Array:
+    """For each element the choice of the first condition that holds, ``default`` where none does.
+
+    Raises:
+        ValueError: no condition, or not as many choices as conditions.
+        TypeError: a condition that is not of boolean dtype.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> x = np.arange(4.0)
+        >>> fnp.select([x < 1, x < 3], [-x, 10 * x], default=7.0)
+        array([-0., 10., 20.,  7.])
+    """
+    if len(condlist) != len(choicelist) or not condlist:
+        raise ValueError(
+            "select: there must be as many choices as conditions and at least one, got "
+            f"{len(choicelist)} choices and {len(condlist)} conditions. Pass one choice for each condition."
+        )
+    conditions, choices = [as_value(c) for c in condlist], [as_value(c) for c in choicelist]
+    for condition in conditions:
+        if dtype_of(condition).kind != "b":
+            raise InputError(
+                f"select: conditions must be boolean, got dtype {dtype_of(condition)}. Compare with something."
+            )
+    default = as_value(default)
+    python = (int, float, complex)  # numbers of these types adapt to the dtype of the others
+    dtype = np.result_type(*[v if type(v) in python else dtype_of(v) for v in (*choices, default)])
+    chosen = astype(default, dtype)
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        chosen = comparison.where(condition, choice, chosen)
+    return chosen
+
+
+def nan_to_num(
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
+) -> Array:
+    """``x`` with NaN and the infinities replaced; without ``posinf``, ``neginf`` by the largest finite numbers.
+
+    The derivative is 1 where ``x`` is finite and 0 elsewhere. ``copy=False`` changes a NumPy array in
+    place, and is without effect on traced values.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.nan_to_num([1.0, float("nan"), float("inf")], posinf=9.0)
+        array([1., 0., 9.])
+    """
+    if not isinstance(x, Tracer):
+        return comparison.nan_replaced(x, copy=copy, nan=nan, posinf=posinf, neginf=neginf)
+    kind = x.dtype.kind
+    if kind == "c":
+        parts = [nan_to_num(part(x), copy, nan, posinf, neginf) for part in (real, imag)]
+        return prim.add(parts[0], prim.multiply(parts[1], 1j))
+    if kind in "biu":
+        return x
+    largest = float(library_of(x).finfo(x.dtype).max)
+    above = comparison.where(comparison.greater(x, 0), largest if posinf is None else posinf, x)
+    replaced = comparison.where(comparison.less(x, 0), -largest if neginf is None else neginf, above)
+    replaced = comparison.where(comparison.isnan(x), nan, replaced)
+    return comparison.where(comparison.isfinite(x), x, replaced)

@@ -1,0 +1,285 @@
+"""Comparisons, logic and tests, element by element.
+
+No derivative passes through any of them: where there is one it is 0. The results therefore leave the
+trace of a derivative and may steer Python control flow there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.backend import shape_of
+from funcgrad.numpy.axes import all_axes
+from funcgrad.numpy.creation import as_value
+from funcgrad.primitives import comparison as prim
+from funcgrad.primitives.reductions import reduce_all
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = [
+    "equal",
+    "not_equal",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "logical_not",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "iscomplex",
+    "signbit",
+    "isclose",
+    "allclose",
+    "array_equal",
+]
+
+
+def equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Where ``x1`` is equal to ``x2``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.equal([1.0, 2.0], 2.0)
+        array([False,  True])
+    """
+    return prim.equal(x1, x2)
+
+
+def not_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Where ``x1`` differs from ``x2``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.not_equal([1.0, 2.0], 2.0)
+        array([ True, False])
+    """
+    return prim.not_equal(x1, x2)
+
+
+def less(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Where ``x1`` is less than ``x2``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.less([1.0, 2.0], 2.0)
+        array([ True, False])
+    """
+    return prim.less(x1, x2)
+
+
+def less_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Where ``x1`` is at most ``x2``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.less_equal([1.0, 2.0], 2.0)
+        array([ True,  True])
+    """
+    return prim.less_equal(x1, x2)
+
+
+def greater(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Where ``x1`` is greater than ``x2``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.greater([1.0, 3.0], 2.0)
+        array([False,  True])
+    """
+    return prim.greater(x1, x2)
+
+
+def greater_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Where ``x1`` is at least ``x2``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.greater_equal([1.0, 2.0], 2.0)
+        array([False,  True])
+    """
+    return prim.greater_equal(x1, x2)
+
+
+def logical_and(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Where neither is 0.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.logical_and([0, 1], [1, 2])
+        array([False,  True])
+    """
+    return prim.logical_and(x1, x2)
+
+
+def logical_or(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Where one is not 0.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.logical_or([0, 1], [0, 2])
+        array([False,  True])
+    """
+    return prim.logical_or(x1, x2)
+
+
+def logical_xor(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Where exactly one is not 0.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.logical_xor([0, 1], [1, 2])
+        array([ True, False])
+    """
+    return prim.logical_xor(x1, x2)
+
+
+def logical_not(x: ArrayLike, /) -> Array:
+    """Where ``x`` is 0.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.logical_not([0.0, 1.0])
+        array([ True, False])
+    """
+    return prim.logical_not(x)
+
+
+def isnan(x: ArrayLike, /) -> Array:
+    """Where ``x`` is NaN.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.isnan([1.0, float("nan")])
+        array([False,  True])
+    """
+    return prim.isnan(x)
+
+
+def isinf(x: ArrayLike, /) -> Array:
+    """Where ``x`` is infinite.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.isinf([1.0, -float("inf")])
+        array([False,  True])
+    """
+    return prim.isinf(x)
+
+
+def isfinite(x: ArrayLike, /) -> Array:
+    """Where ``x`` is neither infinite nor NaN.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.isfinite([1.0, float("nan")])
+        array([ True, False])
+    """
+    return prim.isfinite(x)
+
+
+def isneginf(x: ArrayLike) -> Array:
+    """Where ``x`` is minus infinity.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.isneginf([1.0, -float("inf")])
+        array([False,  True])
+    """
+    return prim.isneginf(x)
+
+
+def isposinf(x: ArrayLike) -> Array:
+    """Where ``x`` is plus infinity.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.isposinf([1.0, -float("inf")])
+        array([False, False])
+    """
+    return prim.isposinf(x)
+
+
+def isreal(x: ArrayLike) -> Array:
+    """Where the imaginary part is 0.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.isreal([1.0, 1j])
+        array([ True, False])
+    """
+    return prim.isreal(x)
+
+
+def iscomplex(x: ArrayLike) -> Array:
+    """Where the imaginary part is not 0.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.iscomplex([1.0, 1j])
+        array([False,  True])
+    """
+    return prim.iscomplex(x)
+
+
+def signbit(x: ArrayLike, /) -> Array:
+    """Where the sign bit is set: of negative numbers, and of -0.0.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.signbit([1.0, -0.0])
+        array([False,  True])
+    """
+    return prim.signbit(x)
+
+
+def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Array:
+    """Where ``abs(a - b) <= atol + rtol * abs(b)``, with ``equal_nan`` also where both are NaN.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.isclose([1.0, 1.1], 1.0000001)
+        array([ True, False])
+    """
+    return prim.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+
+def _everywhere(x: Array) -> Any:
+    """Whether every element is true: a Python bool, unless a vmap or JAX holds the answer back."""
+    answer = reduce_all(x, axis=all_axes(len(shape_of(x))))
+    return bool(answer) if type(answer) is np.bool_ else answer
+
+
+def allclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether ``isclose`` everywhere.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.allclose([1.0, 1.1], 1.0000001)
+        False
+    """
+    return _everywhere(isclose(a, b, rtol, atol, equal_nan))
+
+
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Any:
+    """Whether two arrays have the same shape and equal elements, with ``equal_nan`` NaN being equal to NaN.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.array_equal([1.0, 2.0], [1.0, 2.0])
+        True
+    """
+    a1, a2 = as_value(a1), as_value(a2)
+    if shape_of(a1) != shape_of(a2):
+        return False
+    same = prim.equal(a1, a2)
+    if equal_nan:
+        same = prim.logical_or(same, prim.logical_and(prim.isnan(a1), prim.isnan(a2)))
+    return _everywhere(same)

@@ -1,0 +1,195 @@
+"""Where Python or NumPy asks a tracer for a plain value: what is answered, what is refused, and how it prints.
+
+Truth values and integer indices cut no derivative, so a tracer gives them wherever it stands for one
+value. A number or an ndarray would silently leave the derivative behind: refused, with the user's line.
+Inside ``no_grad`` an older tracer is a constant, and answers.
+"""
+
+from __future__ import annotations
+
+import linecache
+import math
+import operator
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+
+from funcgrad import core
+from funcgrad.batching import BatchTrace
+from funcgrad.core import Tracer, describe, raise_escaped
+from funcgrad.errors import ConcretizationError
+from funcgrad.graph import GraphTracer
+
+__all__ = ["CONCRETIZATION", "concrete", "refuse", "user_frame", "user_line"]
+
+T = TypeVar("T", bool, int)
+
+#: Packages that stand between the user's line and here.
+_BETWEEN = frozenset(("funcgrad", "numpy", "scipy", "jax", "toolz", "cytoolz"))
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame of the stack that is the user's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        frame = frame.f_back
+    return frame
+
+
+def user_line() -> str:
+    """The innermost line of the stack that is the user's: ``, at path:number `source```, or nothing."""
+    frame = user_frame()
+    if frame is None:
+        return ""
+    path, number = frame.f_code.co_filename, frame.f_lineno
+    source = linecache.getline(path, number, frame.f_globals).strip()
+    return f", at {path}:{number}" + (f" `{source}`" if source else "")
+
+
+def refuse(x: Tracer, asked: str) -> NoReturn:
+    """Refuse to turn ``x`` into a plain value, which ``asked`` names."""
+    kind = type(x._trace).__name__.removesuffix("Trace").lower()
+    batch = _batch_below(x)
+    lost = "derivative" if batch is None else "batch"
+    constant = (
+        "If a constant is meant, use stop_gradient(x)"
+        if batch is None
+        else f"There is one value for each of the {batch.size} examples of a vmap: leave them together"
+    )
+    raise ConcretizationError(
+        f"{asked}: a plain value was asked of a traced one, which would lose the {lost}, got {describe(x)} in {kind} "
+        f"mode (level {x._trace.level}){user_line()}. Use funcgrad.numpy's functions: stack, concatenate, full, where "
+        "and array build arrays (not `a[i] = x`, not numpy.array([x, y])), take(table, x, axis=0) looks up (not "
+        f"`table[x]`), `a @ x` multiplies (not `a.dot(x)`). {constant}; to hand a value out of the function, use "
+        "has_aux=True; to print it, f'{x}'."
+    )
+
+
+def _batch_below(x: Any) -> BatchTrace | None:
+    """The innermost ``vmap`` among the traces of ``x``."""
+    while isinstance(x, Tracer):
+        if isinstance(x._trace, BatchTrace):
+            return x._trace
+        x = x.value
+    return None
+
+
+def concrete(x: Tracer, asked: str) -> Any:
+    """The array or number that ``x`` stands for in the end.
+
+    Raises:
+        ConcretizationError: ``x`` stands for one value per example of a ``vmap``.
+    """
+    batch = _batch_below(x)
+    if batch is not None:
+        raise ConcretizationError(
+            f"{asked}: one value was asked for, got {describe(x)} that differs between the {batch.size} examples of "
+            f"a vmap{user_line()}. Instead of `if`, `while`, `and`, `or`, `not`, min or max use funcgrad.numpy's "
+            "where(condition, a, b), logical_and, minimum, ...; instead of an index, take(table, x, axis=0)."
+        )
+    bottom: Any = x
+    while isinstance(bottom, Tracer):
+        bottom = bottom.value
+    return bottom
+
+
+def _constant(x: Any) -> Any:
+    """``x`` without the tracers that an enclosing ``no_grad`` makes constants of."""
+    if core.no_grad_blocks:
+        floor = core.no_grad_floor.get()
+        while isinstance(x, Tracer) and x._trace.differentiates and x._trace.level < floor:
+            x = x.value
+    return x
+
+
+def _check_open(x: Tracer) -> None:
+    if not x._trace.open:
+        raise_escaped(x._trace)
+
+
+def _steer(x: Any, answer: T) -> T:
+    """``answer``, by which Python goes on, made known to every graph that ``x`` is on."""
+    while isinstance(x, Tracer):
+        if type(x) is GraphTracer:
+            x._trace.decide(x, answer)
+        x = x.value
+    return answer
+
+
+def _bool(x: Tracer) -> bool:
+    """The truth value of one element; it steers Python's control flow and carries no derivative."""
+    _check_open(x)
+    return _steer(x, bool(concrete(x, "bool(x)")))
+
+
+def _index(x: Tracer) -> int:
+    """The integer, for Python's indexing and ``range``."""
+    _check_open(x)
+    if x.dtype.kind not in "iu":
+        raise ConcretizationError(
+            f"index(x): an index or a length must be an integer, got {describe(x)}{user_line()}. Convert it with "
+            "x.astype(int), which is a constant for derivatives."
+        )
+    return _steer(x, operator.index(concrete(x, "index(x)")))
+
+
+def _format(x: Tracer, spec: str) -> str:
+    """``spec`` applied to the value, for printing; without a ``spec`` the tracer itself shows."""
+    return format(concrete(x, f"format(x, {spec!r})"), spec) if spec else repr(x)
+
+
+def _repr(x: Tracer) -> str:
+    """Kind, level, shape, dtype and value; the value of a nested tracer shows in the same way."""
+    value = x.value
+    if not isinstance(value, Tracer):
+        with np.printoptions(threshold=20, edgeitems=2):
+            return f"{type(x).__name__}(level={x._trace.level}, {describe(x)}, value={value!r})"
+    return f"{type(x).__name__}(level={x._trace.level}, {describe(x)}, value={value!r})"
+
+
+def _pickle(x: Tracer, protocol: object) -> NoReturn:
+    raise ConcretizationError(
+        f"pickle: a traced value belongs to the running transform and cannot be stored or sent, got {describe(x)}"
+        f"{user_line()}. Pickle what the transformed function returns, or stop_gradient(x)."
+    )
+
+
+def _plain(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that converts a constant and refuses everything else."""
+
+    def method(x: Tracer, *args: Any, **kwargs: Any) -> Any:
+        _check_open(x)
+        value = _constant(x)
+        if isinstance(value, Tracer):
+            refuse(value, asked)
+        return convert(value, *args, **kwargs)
+
+    return method
+
+
+def _of_ndarray(name: str) -> Callable[..., Any]:
+    return _plain(f"x.{name}()", lambda value, *args, **kwargs: getattr(np.asarray(value), name)(*args, **kwargs))
+
+
+#: What ``methods.install`` puts on tracers.
+CONCRETIZATION: dict[str, Callable[..., Any]] = {
+    "__bool__": _bool,
+    "__index__": _index,
+    "__format__": _format,
+    "__repr__": _repr,
+    "__str__": _repr,
+    "__reduce_ex__": _pickle,
+    "__copy__": lambda x: x,
+    "__deepcopy__": lambda x, memo: x,
+    "__float__": _plain("float(x)", float),
+    "__int__": _plain("int(x)", int),
+    "__complex__": _plain("complex(x)", complex),
+    "__trunc__": _plain("math.trunc(x)", math.trunc),
+    "__floor__": _plain("math.floor(x)", math.floor),
+    "__ceil__": _plain("math.ceil(x)", math.ceil),
+    "__array__": _plain("numpy.asarray(x)", lambda value, dtype=None, copy=None: np.array(value, dtype, copy=copy)),
+    **{name: _of_ndarray(name) for name in ("item", "tolist", "tobytes", "tofile", "dump", "dumps")},
+}

@@ -1,0 +1,241 @@
+"""Einstein sums: what a formula in letters means, and the products of pairs that compute it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.backend import namespace
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError
+from funcgrad.kinds.linear import permute, reduce_sum, reshape
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.reducing import converted, refuse_out
+from funcgrad.primitives.products import LETTERS
+from funcgrad.primitives.products import einsum as product
+from funcgrad.primitives.shaping import diagonal
+from funcgrad.typing import Array, ArrayLike, Shape
+
+__all__ = ["einsum", "einsum_path"]
+
+
+class Formula(NamedTuple):
+    """The letters of each operand's axes and of the result's; no ellipsis is left."""
+
+    terms: tuple[str, ...]
+    out: str
+
+
+def einsum(
+    subscripts: str | ArrayLike,
+    *operands: Any,
+    out: None = None,
+    dtype: Any = None,
+    order: str = "K",
+    casting: str = "safe",
+    optimize: Any = False,
+) -> Array:
+    """The sum over products that a formula in letters describes.
+
+    Args:
+        subscripts: the letters of each operand's axes, and after ``->`` those of the result. Without
+            ``->`` the result has the letters that occur once, in alphabetical order. ``...`` stands for
+            any number of axes, which broadcast. Or operands and lists of axis numbers in turn.
+        operands: the arrays.
+        out: only None.
+        dtype: what to compute in.
+        order: accepted for NumPy's sake; memory order is no matter of values.
+        casting: which changes to ``dtype`` NumPy allows.
+        optimize: in which order to multiply three and more operands: a method or a path as ``opt_einsum``
+            takes them, True for its "auto". False is NumPy's single loop for ndarrays, and "auto" for traced
+            operands and those of other libraries.
+
+    Raises:
+        ValueError: the formula is malformed or does not fit the operands.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.einsum("ij,j->i", np.ones((2, 3)), np.arange(3.0))
+        array([3., 3.])
+        >>> fnp.einsum("ii", np.eye(3))
+        np.float64(3.0)
+    """
+    refuse_out("einsum", out)
+    text, arrays = _formula(subscripts, operands)
+    values = [as_value(a) for a in arrays]
+    if not any(isinstance(v, Tracer) for v in values) and namespace(values) is np:
+        keywords = {"dtype": dtype, "order": order, "casting": casting, "optimize": optimize}
+        return np.einsum(text, *values, **keywords)
+    values = [converted(v, dtype) for v in values]
+    formula = _parsed(text, tuple([len(backend.shape_of(v)) for v in values]))
+    return contracted(formula.terms, formula.out, values, optimize)
+
+
+def einsum_path(subscripts: str | ArrayLike, *operands: Any, optimize: Any = "greedy") -> tuple[list[Any], str]:
+    """NumPy's order of evaluation for an Einstein sum, which depends on shapes alone, and its description.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.einsum_path("ij,jk,kl->il", np.ones((2, 9)), np.ones((9, 9)), np.ones((9, 2)))[0]
+        ['einsum_path', (0, 1), (0, 1)]
+    """
+    text, arrays = _formula(subscripts, operands)
+    shaped = [np.broadcast_to(0.0, backend.shape_of(as_value(a))) for a in arrays]
+    return np.einsum_path(text, *shaped, optimize=optimize)
+
+
+def _formula(subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """The formula as text, and the operands: NumPy also takes ``op0, axes0, op1, axes1, ..., [axes_out]``."""
+    if isinstance(subscripts, str):
+        return subscripts.replace(" ", ""), operands
+    everything = (subscripts, *operands)
+    pairs = len(everything) // 2
+    terms = [_as_letters(axes) for axes in everything[1 : 2 * pairs : 2]]
+    text = ",".join(terms)
+    if len(everything) % 2:
+        text += "->" + _as_letters(everything[-1])
+    return text, everything[0 : 2 * pairs : 2]
+
+
+def _as_letters(axes: Iterable[Any]) -> str:
+    try:
+        return "".join(["..." if i is ... else LETTERS[i] for i in axes])
+    except (TypeError, IndexError) as error:
+        raise InputError(
+            f"einsum: a list of axes consists of integers from 0 to {len(LETTERS) - 1} and at most one ellipsis, "
+            f"got {axes!r}. Or pass the formula as a string."
+        ) from error
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str, ranks: tuple[int, ...]) -> Formula:
+    """The letters of every axis, ellipses written out."""
+    factors, arrow, result = text.partition("->")
+    terms = factors.split(",")
+    if len(terms) != len(ranks):
+        _refuse(text, f"it has {len(terms)} terms for {len(ranks)} operands")
+    for term in (*terms, result):
+        rest = term.replace("...", "", 1)
+        if not all(i in LETTERS for i in rest):
+            _refuse(text, f"the term {term!r} has something else than letters and one ellipsis")
+    spare = [i for i in LETTERS if i not in text]
+    widths = [rank - len(term.replace("...", "")) for term, rank in zip(terms, ranks, strict=True)]
+    for term, width, rank in zip(terms, widths, ranks, strict=True):
+        if width < 0 or (width and "..." not in term):
+            _refuse(text, f"the term {term!r} does not fit an operand with {rank} axes")
+    most = max([w for term, w in zip(terms, widths, strict=True) if "..." in term], default=0)
+    dots = "".join(spare[:most])  # they are aligned at the right, as in broadcasting
+    full = tuple([term.replace("...", dots[most - w :]) for term, w in zip(terms, widths, strict=True)])
+    if arrow:
+        if most and "..." not in result:
+            _refuse(text, "the result has no ellipsis for the axes that stand under one")
+        out = result.replace("...", dots)
+    else:
+        named = "".join(terms).replace(".", "")
+        out = dots + "".join(sorted([i for i in set(named) if named.count(i) == 1]))
+    if len(set(out)) != len(out):
+        _refuse(text, "the result has a letter twice")
+    if not set(out) <= set("".join(full)):
+        _refuse(text, "the result has a letter that no operand has")
+    return Formula(full, out)
+
+
+def _refuse(text: str, problem: str) -> NoReturn:
+    raise ValueError(f"einsum: {problem}, got {text!r}. Write it as in 'ij,jk->ik'.")
+
+
+def contracted(terms: tuple[str, ...], out: str, operands: list[Array], optimize: Any = True) -> Array:
+    """The sum over products; ``terms`` and ``out`` give the letters of all axes."""
+    lengths = _lengths(terms, operands)
+    pool = [_trimmed(*_own_diagonal(t, x), lengths) for t, x in zip(terms, operands, strict=True)]
+    pool = [_own_sum(i, pool, out) for i in range(len(pool))]
+    for chosen in _path(tuple([(t, backend.shape_of(x)) for t, x in pool]), out, _hashable(optimize)):
+        group = [pool.pop(i) for i in sorted(chosen, reverse=True)]
+        while len(group) > 1:
+            (tx, x), (ty, y) = group.pop(), group.pop()
+            others = set(out).union(*[t for t, _ in (*pool, *group)])
+            made = "".join([i for i in dict.fromkeys(tx + ty) if i in others])
+            if not pool and not group:
+                made = out
+            group.append((made, product(x, y, subscripts=f"{tx},{ty}->{made}")))
+        pool.append(group[0])
+    ((term, x),) = pool
+    return x if term == out else permute(x, axes=tuple([term.index(i) for i in out]))
+
+
+def _lengths(terms: tuple[str, ...], operands: list[Array]) -> dict[str, int]:
+    """The length of the axes of each name; 1 broadcasts."""
+    lengths: dict[str, int] = {}
+    for term, x in zip(terms, operands, strict=True):
+        for i, n in zip(term, backend.shape_of(x), strict=True):
+            if lengths.setdefault(i, n) == 1:
+                lengths[i] = n
+            elif n not in (1, lengths[i]):
+                raise ValueError(
+                    f"einsum: axes of one name have one length (or 1, which broadcasts), got {lengths[i]} and {n} for "
+                    f"{i!r} in {','.join(terms)} of {', '.join(map(describe, operands))}. Check the order of the axes."
+                )
+    return lengths
+
+
+def _own_diagonal(term: str, x: Array) -> tuple[str, Array]:
+    """An operand that has a letter twice, as its diagonal."""
+    for i in dict.fromkeys(term):
+        while term.count(i) > 1:
+            first = term.index(i)
+            second = term.index(i, first + 1)
+            shape = backend.shape_of(x)
+            if shape[first] != shape[second]:
+                raise ValueError(
+                    f"einsum: a letter that an operand has twice stands for its diagonal, got lengths {shape[first]} "
+                    f"and {shape[second]} for {i!r}. Both must agree."
+                )
+            rest = [a for a in range(len(term)) if a not in (first, second)]
+            x = diagonal(permute(x, axes=(*rest, first, second)), offset=0)
+            term = "".join([term[a] for a in rest]) + i
+    return term, x
+
+
+def _trimmed(term: str, x: Array, lengths: dict[str, int]) -> tuple[str, Array]:
+    """An operand without its axes of length 1 that broadcast."""
+    shape = backend.shape_of(x)
+    keep = [a for a, i in enumerate(term) if shape[a] == lengths[i]]
+    if len(keep) == len(term):
+        return term, x
+    return "".join([term[a] for a in keep]), reshape(x, to=tuple([shape[a] for a in keep]))
+
+
+def _own_sum(position: int, pool: list[tuple[str, Array]], out: str) -> tuple[str, Array]:
+    """An operand, summed over the letters that neither another operand nor the result has."""
+    term, x = pool[position]
+    needed = set(out).union(*[t for k, (t, _) in enumerate(pool) if k != position])
+    axis = tuple([a for a, i in enumerate(term) if i not in needed])
+    return ("".join([i for i in term if i in needed]), reduce_sum(x, axis=axis)) if axis else (term, x)
+
+
+def _hashable(optimize: Any) -> Any:
+    """A path as a tuple, without the word that NumPy puts first."""
+    if isinstance(optimize, (list, tuple)) and optimize and not isinstance(optimize[0], str):
+        return tuple([tuple(step) for step in optimize])
+    if isinstance(optimize, (list, tuple)) and optimize and optimize[0] == "einsum_path":
+        return tuple([tuple(step) for step in optimize[1:]])
+    return optimize if isinstance(optimize, str) else "auto"
+
+
+@lru_cache(maxsize=1024)
+def _path(pool: tuple[tuple[str, Shape], ...], out: str, optimize: Any) -> list[tuple[int, ...]]:
+    """Which operands to multiply, step by step; a product is put at the end."""
+    if len(pool) < 3:
+        return [(0, 1)] if len(pool) == 2 else []
+    from opt_einsum import contract_path  # only needed here, and it takes longer to import than to use
+
+    text = ",".join([t for t, _ in pool]) + "->" + out
+    how = [*optimize] if isinstance(optimize, tuple) else optimize
+    path, _ = contract_path(text, *[shape for _, shape in pool], shapes=True, optimize=how)
+    return [tuple(step) for step in path]

@@ -1,0 +1,366 @@
+"""Making arrays: from values, filled, and like others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.backend import library_of, namespace_of
+from funcgrad.core import Tracer
+from funcgrad.errors import InputError
+from funcgrad.kinds.linear import astype as convert
+from funcgrad.kinds.linear import broadcast_to, real, reshape
+from funcgrad.numpy.shapes import as_shape
+from funcgrad.primitives import shaping as prim
+from funcgrad.typing import Array, ArrayLike, Scalar, Shape
+
+__all__ = [
+    "array",
+    "asanyarray",
+    "asarray",
+    "ascontiguousarray",
+    "asfortranarray",
+    "astype",
+    "copy",
+    "empty",
+    "empty_like",
+    "full",
+    "full_like",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
+_NUMBERS = frozenset((bool, int, float, complex))
+
+
+def as_value(a: ArrayLike) -> Array:
+    """``a`` as something a primitive takes: lists become arrays, everything else passes.
+
+    Example:
+        >>> as_value([1, 2])
+        array([1, 2])
+    """
+    if type(a) is np.ndarray or isinstance(a, (Tracer, np.ndarray)) or namespace_of(a) is not None:
+        return a
+    return asarray(a)
+
+
+def _is_foreign(x: Any) -> bool:
+    """Whether NumPy would lose what ``x`` is: a tracer, an array of another library, or a list with one."""
+    if type(x) is list or type(x) is tuple:
+        # most lists are long and of numbers only: that is seen fast
+        return not set(map(type, x)) <= _NUMBERS and any(_is_foreign(item) for item in x)
+    return isinstance(x, Tracer) or namespace_of(x) not in (None, np)
+
+
+def _stacked(items: Any) -> Array:
+    """A nested list that holds tracers, as one array."""
+    parts = [
+        item if type(item) not in (list, tuple) else _stacked(item) if _is_foreign(item) else np.asarray(item)
+        for item in items
+    ]
+    return prim.stack(*parts, axis=0)
+
+
+def _converted(a: Array, dtype: Any, copy: bool | None) -> Array:
+    """A tracer or an array of another library in ``dtype``. Neither can be written to, so none is copied."""
+    if dtype is None or np.dtype(dtype) == a.dtype:
+        return a
+    if copy is False:
+        raise ValueError("Unable to avoid copy while creating an array as requested.")
+    return astype(a, dtype)
+
+
+def asarray(
+    a: ArrayLike,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    device: Any = None,
+    copy: bool | None = None,
+) -> Array:
+    """``a`` as an array: lists and tuples of numbers, arrays and traced values are stacked.
+
+    The derivative flows to every entry. A traced value and a JAX array stay what they are; the memory
+    layout ``order`` and ``copy=True`` concern NumPy arrays only.
+
+    Raises:
+        ValueError: entries of different shapes; a copy is needed and ``copy=False``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.asarray([[1, 2], [3, 4]], dtype=float)
+        array([[1., 2.],
+               [3., 4.]])
+    """
+    if _is_foreign(a):
+        if type(a) is list or type(a) is tuple:
+            if copy is False:
+                raise ValueError("Unable to avoid copy while creating an array as requested.")
+            a, copy = _stacked(a), None
+        return _converted(a, dtype, copy)
+    return np.asarray(a, dtype, order, device=device, copy=copy)
+
+
+def array(
+    object: ArrayLike,
+    dtype: Any = None,
+    *,
+    copy: bool | None = True,
+    order: Any = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+) -> Array:
+    """A new array from a number, an array, or nested lists of them; traced entries are stacked.
+
+    Args:
+        object: what it is made of.
+        dtype: the dtype; by default that of NumPy's promotion of all entries.
+        copy: whether a NumPy array is copied. Traced values and JAX arrays cannot be written to and are not.
+        order: the memory layout of a NumPy array.
+        subok: as NumPy; subclasses are not supported in derivatives.
+        ndmin: axes of length 1 are put in front up to this number of axes.
+
+    Raises:
+        ValueError: entries of different shapes; a copy is needed and ``copy=False``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import grad
+        >>> grad(lambda x: fnp.sum(fnp.array([[x, 1.0], [2.0, x * x]])))(3.0)
+        np.float64(7.0)
+    """
+    if not _is_foreign(object):
+        return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+    made = asarray(object, dtype, copy=None if copy else copy)
+    missing = ndmin - len(made.shape)
+    return reshape(made, to=(*(1,) * missing, *made.shape)) if missing > 0 else made
+
+
+def asanyarray(
+    a: ArrayLike,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    device: Any = None,
+    copy: bool | None = None,
+) -> Array:
+    """``asarray``, except that subclasses of ndarray pass through.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.asanyarray((1, 2))
+        array([1, 2])
+    """
+    if _is_foreign(a):
+        return asarray(a, dtype, order, device=device, copy=copy)
+    return np.asanyarray(a, dtype, order, device=device, copy=copy)
+
+
+def ascontiguousarray(a: ArrayLike, dtype: Any = None) -> Array:
+    """``a`` as an array of at least one axis, in C order where it is NumPy's.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.ascontiguousarray(2.0)
+        array([2.])
+    """
+    return array(a, dtype, copy=None, ndmin=1) if _is_foreign(a) else np.ascontiguousarray(a, dtype)
+
+
+def asfortranarray(a: ArrayLike, dtype: Any = None) -> Array:
+    """``a`` as an array of at least one axis, in Fortran order where it is NumPy's.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.asfortranarray([[1, 2]]).flags.f_contiguous
+        True
+    """
+    return array(a, dtype, copy=None, ndmin=1) if _is_foreign(a) else np.asfortranarray(a, dtype)
+
+
+def copy(a: ArrayLike, order: Any = "K", subok: Any = False) -> Array:
+    """A copy of a NumPy array; a traced value, which nobody can write to, is its own copy.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.copy([1.0, 2.0])
+        array([1., 2.])
+    """
+    return asarray(a) if _is_foreign(a) else np.copy(a, order, subok)
+
+
+def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
+    """``x`` in another dtype.
+
+    The cotangent comes back in the dtype of ``x``. A change to integers or booleans is a step function:
+    its derivative is zero. A change from complex to real takes the real part.
+
+    Raises:
+        TypeError: not a dtype.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.astype(np.array([1.5, -2.5]), int)
+        array([ 1, -2])
+    """
+    if isinstance(x, np.ndarray):
+        return x.astype(dtype, copy=copy)
+    if isinstance(x, np.generic):
+        return x.astype(dtype)
+    x, to = as_value(x), np.dtype(dtype)
+    if backend.dtype_of(x) == to:
+        return x
+    if to.kind in "biu":
+        return prim.cast(x, to=to)
+    if to.kind not in "fcV":
+        raise InputError(f"astype: {to} is no dtype of numbers. Convert to a number's dtype.")
+    if backend.dtype_of(x).kind == "c" and to.kind != "c":
+        x = real(x)
+    return convert(x, to=to)
+
+
+def zeros(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> np.ndarray:
+    """Zeros of ``shape``, float64 by default.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.zeros((1, 2))
+        array([[0., 0.]])
+    """
+    return np.zeros(shape, dtype, order, device=device)
+
+
+def ones(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> np.ndarray:
+    """Ones of ``shape``, float64 by default.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.ones(2)
+        array([1., 1.])
+    """
+    return np.ones(shape, dtype, order, device=device)
+
+
+def empty(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> np.ndarray:
+    """An array of ``shape`` with arbitrary contents, float64 by default.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.empty((2, 3)).shape
+        (2, 3)
+    """
+    return np.empty(shape, dtype, order, device=device)
+
+
+def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
+    """``fill_value``, a number or an array that broadcasts, all over ``shape``.
+
+    The derivative flows to a traced ``fill_value``.
+
+    Raises:
+        ValueError: ``fill_value`` does not broadcast to ``shape``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import grad
+        >>> grad(lambda c: fnp.sum(fnp.full((2, 3), c)))(1.5)
+        np.float64(6.0)
+    """
+    if not _is_foreign(fill_value):
+        return np.full(shape, fill_value, dtype, order, device=device)
+    return broadcast_to(asarray(fill_value, dtype), to=as_shape(shape))
+
+
+def _like(a: Array, dtype: Any, shape: Any) -> tuple[Shape, Any]:
+    to = backend.shape_of(a) if shape is None else as_shape(shape)
+    return to, backend.dtype_of(a) if dtype is None else dtype
+
+
+def zeros_like(
+    a: ArrayLike, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+) -> Array:
+    """Zeros of the shape, dtype and library of ``a``: a constant, also where ``a`` is traced.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.zeros_like(np.ones(2, np.float32))
+        array([0., 0.], dtype=float32)
+    """
+    if _is_foreign(a):
+        a = asarray(a)
+        return library_of(a).zeros(*_like(a, dtype, shape))
+    return np.zeros_like(a, dtype, order, subok, shape, device=device)
+
+
+def ones_like(
+    a: ArrayLike, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+) -> Array:
+    """Ones of the shape, dtype and library of ``a``: a constant, also where ``a`` is traced.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.ones_like([[1, 2]])
+        array([[1, 1]])
+    """
+    if _is_foreign(a):
+        a = asarray(a)
+        return library_of(a).ones(*_like(a, dtype, shape))
+    return np.ones_like(a, dtype, order, subok, shape, device=device)
+
+
+def empty_like(
+    a: ArrayLike, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+) -> Array:
+    """An array of the shape, dtype and library of ``a`` with arbitrary contents.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.empty_like(np.ones((2, 3)), shape=4).shape
+        (4,)
+    """
+    if _is_foreign(a):
+        a = asarray(a)
+        return library_of(a).empty(*_like(a, dtype, shape))
+    return np.empty_like(a, dtype, order, subok, shape, device=device)
+
+
+def full_like(
+    a: ArrayLike,
+    fill_value: Scalar,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Array:
+    """``fill_value`` all over the shape of ``a``, in its dtype.
+
+    The derivative flows to a traced ``fill_value``, none to ``a``. Where the dtype is an integer's, the
+    value is rounded and its derivative is zero.
+
+    Raises:
+        ValueError: ``fill_value`` does not broadcast to the shape.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import grad
+        >>> grad(lambda c: fnp.sum(fnp.full_like(np.zeros(4), c)))(2.0)
+        np.float64(4.0)
+    """
+    if not _is_foreign(a) and not _is_foreign(fill_value):
+        return np.full_like(a, fill_value, dtype, order, subok, shape, device=device)
+    a = asarray(a)
+    to, dtype = _like(a, dtype, shape)
+    if _is_foreign(fill_value):
+        return full(to, fill_value, dtype)
+    return library_of(a).full(to, fill_value, dtype)

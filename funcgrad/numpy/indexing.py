@@ -1,0 +1,378 @@
+"""Reading parts of arrays: by indices, by masks, along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.backend import namespace
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError
+from funcgrad.kinds.linear import permute
+from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.reducing import refuse_out
+from funcgrad.numpy.shapes import as_shape
+from funcgrad.numpy.shaping import atleast_1d, broadcast_arrays, ravel, result_type
+from funcgrad.primitives import indexing as prim
+from funcgrad.primitives.arithmetic import clip, remainder
+from funcgrad.primitives.comparison import floor_divide
+from funcgrad.primitives.comparison import nonzero as places
+from funcgrad.primitives.indexing import getitem
+from funcgrad.primitives.shaping import stack
+from funcgrad.typing import Array, ArrayLike, Axis, Shape
+
+__all__ = [
+    "argwhere",
+    "choose",
+    "compress",
+    "extract",
+    "flatnonzero",
+    "getitem",
+    "ix_",
+    "nonzero",
+    "ravel_multi_index",
+    "take",
+    "take_along_axis",
+    "unravel_index",
+]
+
+Order: TypeAlias = Literal["C", "F"]
+Mode: TypeAlias = Literal["raise", "wrap", "clip"]
+
+
+def _is_numpy(*values: Any) -> bool:
+    return not any(isinstance(v, Tracer) for v in values) and namespace(values) is np
+
+
+def _extent(x: Any) -> tuple[int, int] | None:
+    """The least and the greatest of integers, through every trace; None where they are not known or none exist."""
+    while isinstance(x, Tracer):
+        x = x.value
+    if namespace((x,)) is not np or not np.size(x):
+        return None
+    return int(np.min(x)), int(np.max(x))
+
+
+def _as_indices(indices: ArrayLike) -> Array:
+    """``indices`` as a value; an empty list is one of integers."""
+    given = as_value(indices)
+    if isinstance(indices, (list, tuple)) and 0 in given.shape:
+        return astype(given, int)
+    return given
+
+
+def _as_positions(name: str, given: Array) -> Array:
+    """``given`` as integers: booleans count, floats do not."""
+    kind = backend.dtype_of(given).kind
+    if kind not in "iub":
+        raise InputError(
+            f"{name}: indices must be integers, got {describe(given)}. Convert them with astype(int), which is a "
+            "constant for derivatives."
+        )
+    return given if kind in "iu" else astype(given, int)
+
+
+def _bounded(name: str, indices: Array, n: int, mode: Mode) -> Array:
+    """``indices`` into ``n`` elements by ``mode``, so that reading at them is allowed."""
+    if mode == "raise":
+        return indices
+    if mode == "wrap":
+        return remainder(indices, n)
+    if mode == "clip":
+        return clip(indices, 0, n - 1)
+    raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got '{mode}') ({name})")
+
+
+def take(a: ArrayLike, indices: ArrayLike, axis: Axis = None, out: None = None, mode: Mode = "raise") -> Array:
+    """The elements of ``a`` at ``indices`` along ``axis``, by default of the flattened array.
+
+    Args:
+        a: an array.
+        indices: integers of any shape, which stands in the result where ``axis`` stood.
+        axis: the axis to read along.
+        out: only None.
+        mode: what to do outside ``-n`` to ``n - 1``: "raise", "wrap" around, or "clip" (negative ones to 0).
+
+    Raises:
+        IndexError: out of range in mode "raise".
+        TypeError: ``indices`` are not integers.
+
+    The derivative of an element that is read several times is the sum of its shares.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.take([10.0, 20.0, 30.0], [2, 0, 0])
+        array([30., 10., 10.])
+        >>> fnp.take([10.0, 20.0, 30.0], 4, mode="wrap")
+        np.float64(20.0)
+    """
+    refuse_out("take", out)
+    a, indices = as_value(a), _as_indices(indices)
+    if _is_numpy(a, indices):
+        return np.take(a, indices, axis, mode=mode)
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = one_axis(axis, len(a.shape))
+    indices = _bounded("take", _as_positions("take", indices), a.shape[axis], mode)
+    return getitem(a, (*(slice(None),) * axis, indices))
+
+
+def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: Axis = -1) -> Array:
+    """The elements of ``arr`` at ``indices`` along ``axis``, row by row: as ``argsort`` and ``argmax`` give them.
+
+    Args:
+        arr: an array.
+        indices: integers with as many axes; the axes besides ``axis`` broadcast.
+        axis: the axis to read along; None reads the flattened array.
+
+    Raises:
+        IndexError: out of range, or not integers.
+        ValueError: another number of axes.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.take_along_axis([[10.0, 20.0], [30.0, 40.0]], [[1], [0]], axis=1)
+        array([[20.],
+               [30.]])
+    """
+    arr, indices = as_value(arr), as_value(indices)
+    if _is_numpy(arr, indices):
+        return np.take_along_axis(np.asarray(arr), np.asarray(indices), axis)
+    shape = backend.shape_of(indices)
+    if backend.dtype_of(indices).kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    if axis is None:
+        if len(shape) != 1:
+            raise ValueError("when axis=None, `indices` must have a single dimension.")
+        arr, axis = ravel(arr), 0
+    if len(shape) != len(backend.shape_of(arr)):
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    return prim.take_along_axis(arr, indices, axis=one_axis(axis, len(shape)))
+
+
+def nonzero(a: ArrayLike) -> tuple[Array, ...]:
+    """Where ``a`` is not zero, as one array of positions per axis. A constant for derivatives.
+
+    Raises:
+        ConcretizationError: ``a`` differs between the examples of a ``vmap``.
+        ValueError: no axis.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.nonzero([0.0, 3.0, 4.0])
+        (array([1, 2]),)
+    """
+    found: tuple[Array, ...] = places(as_value(a))
+    return found
+
+
+def flatnonzero(a: ArrayLike) -> Array:
+    """Where the flattened ``a`` is not zero. A constant for derivatives.
+
+    Raises:
+        ConcretizationError: ``a`` differs between the examples of a ``vmap``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.flatnonzero([[0.0, 3.0], [4.0, 0.0]])
+        array([1, 2])
+    """
+    return nonzero(ravel(a))[0]
+
+
+def argwhere(a: ArrayLike) -> Array:
+    """Where ``a`` is not zero, one row of positions per element. A constant for derivatives.
+
+    Raises:
+        ConcretizationError: ``a`` differs between the examples of a ``vmap``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.argwhere([[0.0, 3.0], [4.0, 0.0]])
+        array([[0, 1],
+               [1, 0]])
+    """
+    a = as_value(a)
+    rows = permute(stack(*nonzero(atleast_1d(a)), axis=0), axes=(1, 0))
+    return rows if backend.shape_of(a) else getitem(rows, (slice(None), slice(0)))
+
+
+def compress(condition: ArrayLike, a: ArrayLike, axis: Axis = None, out: None = None) -> Array:
+    """The slices of ``a`` along ``axis`` for which ``condition`` is true.
+
+    Args:
+        condition: booleans with one axis; when there are fewer of them than slices, the rest is left out.
+        a: an array.
+        axis: the axis to choose along; None chooses from the flattened array.
+        out: only None.
+
+    Raises:
+        ConcretizationError: ``condition`` differs between the examples of a ``vmap``; use ``where``.
+        IndexError: true beyond the end.
+        ValueError: ``condition`` has several axes.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.compress([True, False, True], [1.0, 2.0, 3.0])
+        array([1., 3.])
+    """
+    refuse_out("compress", out)
+    chosen = _plain("compress", condition)
+    if chosen.ndim != 1:
+        raise ValueError("condition must be a 1-d array")
+    return take(a, np.flatnonzero(chosen), axis)
+
+
+def extract(condition: ArrayLike, arr: ArrayLike) -> Array:
+    """The elements of ``arr`` for which ``condition`` is true, in one axis.
+
+    Raises:
+        ConcretizationError: ``condition`` differs between the examples of a ``vmap``; use ``where``.
+        IndexError: true beyond the end.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.extract([[True, False], [False, True]], [[1.0, 2.0], [3.0, 4.0]])
+        array([1., 4.])
+    """
+    return take(ravel(arr), np.flatnonzero(_plain("extract", condition)))
+
+
+def _plain(name: str, condition: ArrayLike) -> np.ndarray:
+    """``condition`` as an ndarray; what it selects decides a shape."""
+    condition = as_value(condition)
+    return np.asarray(concrete(condition, f"{name}: condition") if isinstance(condition, Tracer) else condition)
+
+
+def choose(a: ArrayLike, choices: Sequence[ArrayLike] | Array, out: None = None, mode: Mode = "raise") -> Array:
+    """At each place the element of the choice that ``a`` names there; all broadcast against each other.
+
+    Args:
+        a: integers.
+        choices: arrays to choose from, or one array of them along its first axis.
+        out: only None.
+        mode: what to do with numbers outside 0 to n - 1: "raise", "wrap" around, or "clip".
+
+    Raises:
+        ValueError: a number outside in mode "raise".
+        TypeError: ``a`` are not integers.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.choose([0, 1, 0], [[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])
+        array([ 1., 20.,  3.])
+    """
+    refuse_out("choose", out)
+    if not isinstance(choices, (list, tuple)):
+        choices = [getitem(choices, i) for i in range(backend.shape_of(choices)[0])]
+    a, choices = as_value(a), [as_value(c) for c in choices]
+    if _is_numpy(a, *choices):
+        return np.choose(a, choices, mode=mode)
+    n = len(choices)
+    a = _as_positions("choose", a)
+    extent = _extent(a)
+    if mode == "raise" and extent and (extent[0] < 0 or extent[1] >= n):
+        raise ValueError("invalid entry in choice array")
+    to = result_type(*choices)
+    chosen, *arrays = broadcast_arrays(_bounded("choose", a, n, mode), *[astype(c, to) for c in choices])
+    return getitem(prim.take_along_axis(stack(*arrays, axis=0), getitem(chosen, None), axis=0), 0)
+
+
+def unravel_index(indices: ArrayLike, shape: Any, order: Order = "C") -> tuple[Array, ...]:
+    """The positions along each axis of the elements that have these positions in the flattened array.
+
+    Args:
+        indices: integers.
+        shape: the shape of the array.
+        order: "C" for the last axis counting fastest, "F" for the first.
+
+    Raises:
+        ValueError: out of range.
+        TypeError: not integers.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.unravel_index([0, 5], (2, 3))
+        (array([0, 1]), array([0, 2]))
+    """
+    indices, shape = as_value(indices), as_shape(shape)
+    if _is_numpy(indices):
+        return np.unravel_index(indices, shape, order)
+    extent = _extent(indices)
+    if extent and (extent[0] < 0 or extent[1] >= prod(shape)):
+        worst = extent[0] if extent[0] < 0 else extent[1]
+        raise ValueError(f"index {worst} is out of bounds for array with size {prod(shape)}")
+    rest = _as_positions("unravel_index", indices)
+    found: list[Array] = []
+    for n in _by_speed(shape, order):
+        found.append(remainder(rest, n))
+        rest = floor_divide(rest, n)
+    return tuple(found if order == "F" else reversed(found))
+
+
+def _by_speed(shape: Shape, order: Order) -> Sequence[int]:
+    """The lengths of the axes, the one that counts fastest first."""
+    if order not in ("C", "F"):
+        raise ValueError(f"only 'C' or 'F' order is permitted, got {order!r}")
+    return shape if order == "F" else shape[::-1]
+
+
+def ravel_multi_index(
+    multi_index: Sequence[ArrayLike], dims: Any, mode: Mode | tuple[Mode, ...] = "raise", order: Order = "C"
+) -> Array:
+    """The positions in the flattened array of the elements that have these positions along each axis.
+
+    Args:
+        multi_index: for each axis an array of integers; they broadcast.
+        dims: the shape of the array.
+        mode: what to do out of range, for all axes or for each: "raise", "wrap" around, or "clip".
+        order: "C" for the last axis counting fastest, "F" for the first.
+
+    Raises:
+        ValueError: out of range in mode "raise".
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.ravel_multi_index(([0, 1], [0, 2]), (2, 3))
+        array([0, 5])
+    """
+    parts, dims = [as_value(i) for i in multi_index], as_shape(dims)
+    if _is_numpy(*parts):
+        return np.ravel_multi_index(tuple(parts), dims, mode, order)
+    if len(parts) != len(dims):
+        raise ValueError(f"parameter multi_index must be a sequence of length {len(dims)}")
+    modes: list[Mode] = [mode] * len(dims) if isinstance(mode, str) else list(mode)
+    bounded: list[Array] = []
+    for part, n, how in zip(parts, dims, modes, strict=True):
+        extent = _extent(part)
+        if how == "raise" and extent and (extent[0] < 0 or extent[1] >= n):
+            raise ValueError("invalid entry in coordinates array")
+        bounded.append(_bounded("ravel_multi_index", _as_positions("ravel_multi_index", part), n, how))
+    step, total = 1, 0
+    for part, n in zip(bounded if order == "F" else reversed(bounded), _by_speed(dims, order), strict=True):
+        total = total + part * step
+        step *= n
+    return total
+
+
+def ix_(*args: ArrayLike) -> tuple[np.ndarray, ...]:
+    """Positions or masks along each axis as an index that reads all their combinations.
+
+    Raises:
+        ConcretizationError: a traced argument that differs between the examples of a ``vmap``.
+        ValueError: an argument that has not one axis.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> np.arange(6).reshape(2, 3)[fnp.ix_([0, 1], [2, 0])]
+        array([[2, 0],
+               [5, 3]])
+    """
+    return np.ix_(*[concrete(a, "ix_") if isinstance(a, Tracer) else np.asarray(a) for a in args])

@@ -1,0 +1,377 @@
+"""Putting arrays together, and taking them apart."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.backend import namespace_of
+from funcgrad.core import Tracer
+from funcgrad.errors import InputError
+from funcgrad.kinds.linear import reshape
+from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, ravel, result_type, transpose
+from funcgrad.primitives import shaping as prim
+from funcgrad.primitives.indexing import getitem
+from funcgrad.typing import Array, ArrayLike, Axis
+
+__all__ = [
+    "append",
+    "array_split",
+    "block",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "dsplit",
+    "dstack",
+    "hsplit",
+    "hstack",
+    "split",
+    "stack",
+    "unstack",
+    "vsplit",
+    "vstack",
+]
+
+
+def _joinable(arrays: Any) -> tuple[Sequence[Any], bool]:
+    """The arrays to join, and whether all of them are NumPy's own."""
+    if type(arrays) is not list and type(arrays) is not tuple:
+        if namespace_of(arrays) is np:
+            return arrays, True
+        if not hasattr(arrays, "shape"):
+            raise InputError(
+                f"concatenate: arrays to join must be given in a list or tuple, got {type(arrays).__name__}. "
+                "Make a list of them."
+            )
+        return unstack(arrays), False
+    for a in arrays:
+        if namespace_of(a) is not np:
+            break
+    else:
+        return arrays, True
+    values = [as_value(a) for a in arrays]
+    return values, not isinstance(a, Tracer) and all(namespace_of(a) is np for a in values)
+
+
+def _in_dtype(arrays: Sequence[Array], dtype: Any, casting: Any) -> Sequence[Array]:
+    if dtype is None:
+        return arrays
+    have = result_type(*arrays)
+    if not np.can_cast(have, dtype, casting):
+        raise TypeError(
+            f"Cannot cast array data from {have!r} to {np.dtype(dtype)!r} according to the rule '{casting}'"
+        )
+    return [astype(a, dtype) for a in arrays]
+
+
+def concatenate(
+    arrays: Sequence[ArrayLike] | Array, /, axis: Axis = 0, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Array:
+    """The arrays one behind the other along ``axis``.
+
+    Args:
+        arrays: arrays of the same shape, except along ``axis``.
+        axis: the axis; None joins all elements into one long row.
+        dtype: the dtype of the result, by default that of NumPy's promotion.
+        casting: which conversions ``dtype`` may ask for.
+
+    Raises:
+        ValueError: no arrays, arrays without axes, or shapes that do not go together.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.concatenate([[1, 2], [3.0]])
+        array([1., 2., 3.])
+    """
+    arrays, plain = _joinable(arrays)
+    if plain:
+        return np.concatenate(arrays, axis, dtype=dtype, casting=casting)
+    if dtype is not None:
+        arrays = _in_dtype(arrays, dtype, casting)
+    if axis is None:
+        arrays, axis = [ravel(a) for a in arrays], 0
+    return prim.concatenate(*arrays, axis=one_axis(axis, len(backend.shape_of(arrays[0]))))
+
+
+concat = concatenate
+
+
+def stack(
+    arrays: Sequence[ArrayLike] | Array, axis: int = 0, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Array:
+    """The arrays, all of one shape, one behind the other along a new axis.
+
+    Args:
+        arrays: arrays of the same shape.
+        axis: where the new axis stands in the result.
+        dtype: the dtype of the result, by default that of NumPy's promotion.
+        casting: which conversions ``dtype`` may ask for.
+
+    Raises:
+        ValueError: no arrays, or different shapes.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.stack([[1, 2], [3, 4]], axis=1)
+        array([[1, 3],
+               [2, 4]])
+    """
+    arrays, plain = _joinable(arrays)
+    if plain:
+        return np.stack(arrays, axis, dtype=dtype, casting=casting)
+    if dtype is not None:
+        arrays = _in_dtype(arrays, dtype, casting)
+    return prim.stack(*arrays, axis=one_axis(axis, len(backend.shape_of(arrays[0])) + 1))
+
+
+def _each(least: Any, tup: Any) -> list[Array]:
+    return [least(a) for a in _joinable(tup)[0]]
+
+
+def vstack(tup: Sequence[ArrayLike] | Array, *, dtype: Any = None, casting: Any = "same_kind") -> Array:
+    """The arrays one below the other: joined along the first axis, vectors as rows.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.vstack([[1, 2], [3, 4]])
+        array([[1, 2],
+               [3, 4]])
+    """
+    return concatenate(_each(atleast_2d, tup), 0, dtype=dtype, casting=casting)
+
+
+def hstack(tup: Sequence[ArrayLike] | Array, *, dtype: Any = None, casting: Any = "same_kind") -> Array:
+    """The arrays side by side: joined along the second axis, vectors along the only one.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.hstack([[1, 2], [3, 4]])
+        array([1, 2, 3, 4])
+    """
+    arrays = _each(atleast_1d, tup)
+    axis = 0 if arrays and len(arrays[0].shape) == 1 else 1
+    return concatenate(arrays, axis, dtype=dtype, casting=casting)
+
+
+def dstack(tup: Sequence[ArrayLike] | Array) -> Array:
+    """The arrays one behind the other: joined along the third axis.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.dstack([[1, 2], [3, 4]])
+        array([[[1, 3],
+                [2, 4]]])
+    """
+    return concatenate(_each(atleast_3d, tup), 2)
+
+
+def column_stack(tup: Sequence[ArrayLike] | Array) -> Array:
+    """The arrays side by side, vectors as columns.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.column_stack([[1, 2], [3, 4]])
+        array([[1, 3],
+               [2, 4]])
+    """
+    arrays = _joinable(tup)[0]
+    return concatenate([transpose(atleast_2d(a)) if len(backend.shape_of(a)) < 2 else a for a in arrays], 1)
+
+
+def append(arr: ArrayLike, values: ArrayLike, axis: Axis = None) -> Array:
+    """``values`` behind ``arr`` along ``axis``; None joins all elements into one long row.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.append([[1, 2]], 3)
+        array([1, 2, 3])
+    """
+    return concatenate((arr, values), axis)
+
+
+def block(arrays: Any) -> Array:
+    """One array from nested lists of blocks: the innermost lists along the last axis, the next along the one before.
+
+    Raises:
+        ValueError: lists of different depth, empty lists, or shapes that do not go together.
+        TypeError: a tuple in place of a list.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.block([[np.ones((1, 1)), np.zeros((1, 2))]])
+        array([[1., 0., 0.]])
+    """
+    leaves: list[tuple[int, Any]] = []
+    _gather_leaves(arrays, 0, leaves)
+    if all(namespace_of(a) is np for _, a in leaves):
+        return np.block(arrays)
+    depths = {depth for depth, _ in leaves}
+    if len(depths) > 1:
+        raise ValueError(f"List depths are mismatched: blocks at depths {sorted(depths)}")
+    (depth,) = depths
+    rank = max([depth, *[len(backend.shape_of(a)) for _, a in leaves]])
+    return _blocked(arrays, depth, rank)
+
+
+def _gather_leaves(arrays: Any, depth: int, found: list[tuple[int, Any]]) -> None:
+    if type(arrays) is tuple:
+        raise TypeError(f"a tuple at depth {depth}: only lists can be used to arrange blocks")
+    if type(arrays) is not list:
+        found.append((depth, as_value(arrays)))
+        return
+    if not arrays:
+        raise ValueError(f"List at depth {depth} cannot be empty")
+    for item in arrays:
+        _gather_leaves(item, depth + 1, found)
+
+
+def _blocked(arrays: Any, depth: int, rank: int) -> Array:
+    """Blocks nested ``depth`` lists deep, joined along the last ``depth`` of ``rank`` axes."""
+    if depth:
+        return concatenate([_blocked(a, depth - 1, rank) for a in arrays], rank - depth)
+    a = as_value(arrays)
+    have = backend.shape_of(a)
+    return reshape(a, to=(*(1,) * (rank - len(have)), *have))
+
+
+def _bounds(cuts: Any, n: int) -> list[tuple[int, int]]:
+    """Where the pieces begin and end; each cut means what it means in a slice."""
+    if not hasattr(cuts, "__len__"):
+        count = operator.index(cuts)
+        if count <= 0:
+            raise ValueError("number sections must be larger than 0.")
+        each, longer = divmod(n, count)
+        ends = list(accumulate([each + 1] * longer + [each] * (count - longer)))
+        return list(pairwise([0, *ends]))
+    spans = [slice(a, b).indices(n) for a, b in pairwise([0, *map(operator.index, cuts), n])]
+    return [(a, max(a, b)) for a, b, _ in spans]
+
+
+def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """The pieces of ``ary`` along ``axis``, of lengths that differ by at most one.
+
+    Args:
+        ary: an array.
+        indices_or_sections: how many pieces, or the positions where to cut.
+        axis: the axis.
+
+    Raises:
+        ValueError: no pieces.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.array_split([1, 2, 3], 2)
+        [array([1, 2]), array([3])]
+    """
+    x = as_value(ary)
+    if namespace_of(x) is np:
+        return np.array_split(x, indices_or_sections, axis)
+    have = backend.shape_of(x)
+    axis = one_axis(axis, len(have))
+    spans = _bounds(indices_or_sections, have[axis])
+    starts, stops = zip(*spans, strict=True)
+    if (*starts, have[axis]) == (0, *stops):
+        return list(prim.split(x, at=starts, axis=axis))
+    before = (slice(None),) * axis  # cuts out of order: pieces may overlap
+    return [getitem(x, (*before, slice(start, stop))) for start, stop in spans]
+
+
+def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """The pieces of ``ary`` along ``axis``, all of one length where a number of pieces is given.
+
+    Args:
+        ary: an array.
+        indices_or_sections: how many pieces, or the positions where to cut.
+        axis: the axis.
+
+    Raises:
+        ValueError: no pieces, or the axis cannot be divided evenly.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.split([1, 2, 3, 4], 2)
+        [array([1, 2]), array([3, 4])]
+    """
+    x = as_value(ary)
+    if not hasattr(indices_or_sections, "__len__"):
+        have = backend.shape_of(x)
+        if have[one_axis(axis, len(have))] % operator.index(indices_or_sections):
+            raise ValueError("array split does not result in an equal division")
+    return array_split(x, indices_or_sections, axis)
+
+
+def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+    """The pieces of ``ary`` along its first axis.
+
+    Raises:
+        ValueError: fewer than two axes, or the axis cannot be divided evenly.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.vsplit([[1, 2], [3, 4]], 2)
+        [array([[1, 2]]), array([[3, 4]])]
+    """
+    return _split_last("vsplit", 2, 0, ary, indices_or_sections)
+
+
+def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+    """The pieces of ``ary`` along its second axis, of a vector along its only one.
+
+    Raises:
+        ValueError: no axis, or the axis cannot be divided evenly.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.hsplit([1, 2, 3, 4], [1])
+        [array([1]), array([2, 3, 4])]
+    """
+    x = as_value(ary)
+    return _split_last("hsplit", 1, min(1, len(backend.shape_of(x)) - 1), x, indices_or_sections)
+
+
+def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+    """The pieces of ``ary`` along its third axis.
+
+    Raises:
+        ValueError: fewer than three axes, or the axis cannot be divided evenly.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.dsplit([[[1, 2]]], 2)
+        [array([[[1]]]), array([[[2]]])]
+    """
+    return _split_last("dsplit", 3, 2, ary, indices_or_sections)
+
+
+def _split_last(name: str, least: int, axis: int, ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+    x = as_value(ary)
+    if len(backend.shape_of(x)) < least:
+        raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
+    return split(x, indices_or_sections, axis)
+
+
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The arrays that stand one behind the other along ``axis``.
+
+    Raises:
+        ValueError: no axis.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.unstack([[1, 2], [3, 4]])
+        (array([1, 2]), array([3, 4]))
+    """
+    x = as_value(x)
+    rank = len(backend.shape_of(x))
+    if not rank:
+        raise ValueError("Input array must be at least 1-d.")
+    parts: tuple[Array, ...] = prim.unstack(x, axis=one_axis(axis, rank))
+    return parts

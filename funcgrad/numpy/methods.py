@@ -1,0 +1,289 @@
+"""Tracers behave like ndarrays: their operators, attributes and methods.
+
+``install`` puts them on ``core.Tracer`` once, when funcgrad is imported: the engine below knows none of
+NumPy's functions. Operators are the primitives' own functions, so ``x * y`` costs one call.
+
+A tracer cannot be written to. ``x += y`` gives ``x`` a new value; methods that work in place say what to
+use instead. Like an ndarray it is not hashable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from funcgrad.backend import dtype_of, namespace_of
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError
+from funcgrad.kinds.linear import permute
+from funcgrad.kinds.linear import reshape as refill
+from funcgrad.numpy import arithmetic as numbers
+from funcgrad.numpy import (
+    choice,
+    creation,
+    diagonals,
+    indexing,
+    products,
+    rearranging,
+    reductions,
+    rounding,
+    scans,
+    shaping,
+    sorting,
+)
+from funcgrad.numpy.concretization import CONCRETIZATION, user_line
+from funcgrad.numpy.protocols import PROTOCOLS
+from funcgrad.numpy.reducing import refuse_out
+from funcgrad.numpy.shapes import completed
+from funcgrad.primitives import arithmetic, comparison
+from funcgrad.primitives.indexing import getitem
+from funcgrad.primitives.products import matmul
+from funcgrad.typing import Array, Axis
+
+__all__ = ["install"]
+
+Method = Callable[..., Any]
+
+
+def install(cls: type[Tracer]) -> None:
+    """Give ``cls`` everything that an ndarray has and a tracer can have.
+
+    Example:
+        >>> from funcgrad import grad
+        >>> grad(lambda x: (2 * x.T[0] ** 2).sum())(np.array([3.0, 4.0]))
+        array([12.,  0.])
+    """
+    members = {**_OPERATORS, **_CONTAINER, **_ATTRIBUTES, **_METHODS, **_IN_PLACE, **CONCRETIZATION, **PROTOCOLS}
+    for name, member in members.items():
+        setattr(cls, name, member)
+
+
+def _swapped(operation: Method) -> Method:
+    """The reflected operator: Python calls it on the right operand."""
+
+    def reflected(x: Array, y: Array) -> Array:
+        return operation(y, x)
+
+    return reflected
+
+
+def _divmod(x: Array, y: Array) -> tuple[Array, Array]:
+    return comparison.floor_divide(x, y), arithmetic.remainder(x, y)
+
+
+def _comparable(y: Any) -> bool:
+    return namespace_of(y) is not None or isinstance(y, (Tracer, list, tuple))
+
+
+def _eq(x: Array, y: Any) -> Any:
+    """``x == y``; nothing else than numbers equals a tracer, so that ``x == None`` can be asked."""
+    return comparison.equal(x, y) if _comparable(y) else NotImplemented
+
+
+def _ne(x: Array, y: Any) -> Any:
+    return comparison.not_equal(x, y) if _comparable(y) else NotImplemented
+
+
+def _pairs(name: str, operation: Method, *, commutes: bool = False) -> dict[str, Method]:
+    """An operator and its reflection, which is the same function where the order does not matter."""
+    return {f"__{name}__": operation, f"__r{name}__": operation if commutes else _swapped(operation)}
+
+
+_OPERATORS: dict[str, Any] = {
+    **_pairs("add", arithmetic.add, commutes=True),
+    **_pairs("mul", arithmetic.multiply, commutes=True),
+    **_pairs("sub", arithmetic.subtract),
+    **_pairs("truediv", arithmetic.divide),
+    **_pairs("pow", arithmetic.power),
+    **_pairs("floordiv", comparison.floor_divide),
+    **_pairs("mod", arithmetic.remainder),
+    **_pairs("divmod", _divmod),
+    **_pairs("matmul", matmul),
+    **_pairs("and", comparison.bitwise_and, commutes=True),
+    **_pairs("or", comparison.bitwise_or, commutes=True),
+    **_pairs("xor", comparison.bitwise_xor, commutes=True),
+    **_pairs("lshift", comparison.left_shift),
+    **_pairs("rshift", comparison.right_shift),
+    "__neg__": arithmetic.negative,
+    "__pos__": arithmetic.positive,
+    "__abs__": arithmetic.absolute,
+    "__invert__": comparison.invert,
+    "__lt__": comparison.less,
+    "__le__": comparison.less_equal,
+    "__gt__": comparison.greater,
+    "__ge__": comparison.greater_equal,
+    "__eq__": _eq,
+    "__ne__": _ne,
+    "__hash__": None,
+}
+
+
+def _len(x: Array) -> int:
+    if not x.shape:
+        raise TypeError("len() of unsized object")
+    length: int = x.shape[0]
+    return length
+
+
+def _iter(x: Array) -> Iterator[Array]:
+    """Over the first axis. The pullback gathers what was read into one array, however many parts there are."""
+    if not x.shape:
+        raise TypeError("iteration over a 0-d array")
+    return (getitem(x, i) for i in range(x.shape[0]))
+
+
+def _contains(x: Array, y: Any) -> bool:
+    return bool(reductions.any(comparison.equal(x, y)))
+
+
+def _setitem(x: Array, index: Any, y: Any) -> NoReturn:
+    raise InputError(
+        f"x[i] = y: a traced value cannot be written to, got {describe(x)}{user_line()}. Choose with "
+        "funcgrad.numpy's where(mask, y, x), or build the array with stack or concatenate."
+    )
+
+
+def _round_number(x: Array, digits: int | None = None) -> Array:
+    """Python's ``round``: without ``digits`` it makes integers."""
+    rounded = rounding.round(x, digits or 0)
+    return rounded.astype(int) if digits is None else rounded
+
+
+_CONTAINER: dict[str, Any] = {
+    "__len__": _len,
+    "__iter__": _iter,
+    "__contains__": _contains,
+    "__getitem__": getitem,
+    "__setitem__": _setitem,
+    "__round__": _round_number,
+}
+
+
+def _matrix_transpose(x: Array) -> Array:
+    if len(x.shape) < 2:
+        raise ValueError("matrix transpose with ndim < 2 is undefined")
+    return shaping.matrix_transpose(x)
+
+
+def _device(x: Any) -> Any:
+    while isinstance(x, Tracer):
+        x = x.value
+    return getattr(x, "device", "cpu")
+
+
+_ATTRIBUTES: dict[str, Any] = {
+    "ndim": property(lambda x: len(x.shape), doc="The number of axes."),
+    "size": property(lambda x: math.prod(x.shape), doc="The number of elements."),
+    "itemsize": property(lambda x: x.dtype.itemsize, doc="The bytes of one element."),
+    "nbytes": property(lambda x: math.prod(x.shape) * x.dtype.itemsize, doc="The bytes of all elements."),
+    "T": property(lambda x: permute(x, axes=tuple(range(len(x.shape) - 1, -1, -1))), doc="The axes in reverse order."),
+    "mT": property(_matrix_transpose, doc="The last two axes exchanged."),
+    "real": property(lambda x: numbers.real(x), doc="The real part."),
+    "imag": property(lambda x: numbers.imag(x), doc="The imaginary part."),
+    "flat": property(lambda x: shaping.ravel(x), doc="The elements along one axis."),
+    "device": property(_device, doc="Where the value lies."),
+}
+
+
+def _reshape(x: Array, /, *shape: Any, order: Any = "C", copy: bool | None = None) -> Array:
+    to = shape[0] if len(shape) == 1 else shape
+    if order == "C":  # as nearly always: straight to the primitive
+        return refill(x, to=completed(to, x.shape))
+    return shaping.reshape(x, to, order, copy=copy)
+
+
+def _transpose(x: Array, /, *axes: Any) -> Array:
+    return shaping.transpose(x, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None)
+
+
+def _astype(
+    x: Array, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
+) -> Array:
+    """``order``, ``subok`` and ``copy`` concern memory, which a traced value does not have."""
+    if casting != "unsafe":
+        np.empty(0, dtype_of(x)).astype(dtype, casting=casting)  # for NumPy's own refusal
+    return creation.astype(x, dtype)
+
+
+def _compress(x: Array, condition: Any, axis: Axis = None, out: None = None) -> Array:
+    return indexing.compress(condition, x, axis, out)
+
+
+def _clip(x: Array, min: Any = None, max: Any = None, out: None = None) -> Array:
+    refuse_out("clip", out)
+    return choice.clip(x, min, max)
+
+
+def _round(x: Array, decimals: int = 0, out: None = None) -> Array:
+    refuse_out("round", out)
+    return rounding.round(x, decimals)
+
+
+_METHODS: dict[str, Any] = {
+    "all": reductions.all,
+    "any": reductions.any,
+    "argmax": sorting.argmax,
+    "argmin": sorting.argmin,
+    "argsort": sorting.argsort,
+    "argpartition": sorting.argpartition,
+    "astype": _astype,
+    "choose": indexing.choose,
+    "clip": _clip,
+    "compress": _compress,
+    "conj": numbers.conjugate,
+    "conjugate": numbers.conjugate,
+    "copy": creation.copy,
+    "cumprod": scans.cumprod,
+    "cumsum": scans.cumsum,
+    "diagonal": diagonals.diagonal,
+    "dot": products.dot,
+    "flatten": shaping.ravel,
+    "max": reductions.max,
+    "mean": reductions.mean,
+    "min": reductions.min,
+    "nonzero": indexing.nonzero,
+    "prod": reductions.prod,
+    "ravel": shaping.ravel,
+    "repeat": rearranging.repeat,
+    "reshape": _reshape,
+    "round": _round,
+    "searchsorted": sorting.searchsorted,
+    "squeeze": shaping.squeeze,
+    "std": reductions.std,
+    "sum": reductions.sum,
+    "swapaxes": shaping.swapaxes,
+    "take": indexing.take,
+    "trace": products.trace,
+    "transpose": _transpose,
+    "var": reductions.var,
+}
+
+
+def _refusing(name: str, instead: str) -> Method:
+    def method(x: Tracer, *args: Any, **kwargs: Any) -> NoReturn:
+        raise InputError(
+            f"x.{name}(): it needs or changes the memory of an array, which a traced value does not have, got "
+            f"{describe(x)}{user_line()}. Use {instead}."
+        )
+
+    return method
+
+
+_IN_PLACE: dict[str, Method] = {
+    name: _refusing(name, instead)
+    for name, instead in {
+        "byteswap": "stop_gradient(x)",
+        "fill": "funcgrad.numpy.full_like(x, value)",
+        "getfield": "x.astype(dtype)",
+        "partition": "funcgrad.numpy.partition(x, kth)",
+        "put": "funcgrad.numpy.where(mask, values, x)",
+        "resize": "funcgrad.numpy.resize(x, shape)",
+        "setfield": "funcgrad.numpy.where(mask, values, x)",
+        "setflags": "x as it is: nobody can write to it",
+        "sort": "funcgrad.numpy.sort(x)",
+        "view": "x.astype(dtype) or x.reshape(shape)",
+    }.items()
+}

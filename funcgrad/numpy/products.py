@@ -1,0 +1,369 @@
+"""Products of vectors, matrices and tensors."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.backend import namespace, shape_of
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.kinds.linear import conj, reduce_sum, reshape
+from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.casting import cast
+from funcgrad.numpy.contractions import contracted
+from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.diagonals import diagonal
+from funcgrad.numpy.reducing import converted, refuse_out
+from funcgrad.numpy.shaping import moveaxis, ravel
+from funcgrad.primitives import products as prim
+from funcgrad.primitives.arithmetic import multiply, subtract
+from funcgrad.primitives.indexing import getitem
+from funcgrad.primitives.products import LETTERS
+from funcgrad.primitives.shaping import roll
+from funcgrad.typing import Array, ArrayLike, Shape
+
+__all__ = [
+    "cross",
+    "dot",
+    "inner",
+    "kron",
+    "matmul",
+    "matvec",
+    "outer",
+    "tensordot",
+    "trace",
+    "vdot",
+    "vecdot",
+    "vecmat",
+]
+
+
+def _is_numpy(a: Any, b: Any) -> bool:
+    return not isinstance(a, Tracer) and not isinstance(b, Tracer) and namespace((a, b)) is np
+
+
+def matmul(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+    """The matrix product over the last two axes; the axes before them broadcast, vectors are rows or columns.
+
+    Raises:
+        ValueError: a number, or lengths that do not match.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.matmul([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])
+        array([3., 7.])
+    """
+    return prim.matmul(x1, x2) if dtype is None else prim.matmul(*cast(np.matmul, dtype, x1, x2))
+
+
+def dot(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
+    """The product over the last axis of ``a`` and the last but one of ``b`` (the last of a vector).
+
+    Numbers multiply; vectors and matrices give the matrix product; more axes all combine.
+
+    Raises:
+        ValueError: lengths that do not match.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.dot([1.0, 2.0], [3.0, 4.0])
+        np.float64(11.0)
+    """
+    refuse_out("dot", out)
+    a, b = as_value(a), as_value(b)
+    if _is_numpy(a, b):
+        return np.dot(a, b)
+    ranks = len(shape_of(a)), len(shape_of(b))
+    if 0 in ranks:
+        return _times(a, b)
+    if ranks[1] <= 2:
+        return prim.matmul(a, b)
+    return _contracted("dot", a, b, (ranks[0] - 1,), (ranks[1] - 2,))
+
+
+def _times(a: Array, b: Array) -> Array:
+    """A product with a number. A Python number has its full precision here, unlike in arithmetic."""
+    if backend.library_of(a) is np and backend.library_of(b) is np:
+        to = np.result_type(backend.dtype_of(a), backend.dtype_of(b))
+        a, b = astype(a, to), astype(b, to)
+    return multiply(a, b)
+
+
+def vdot(a: ArrayLike, b: ArrayLike, /) -> Array:
+    """The product of two flattened arrays, the first conjugated.
+
+    Raises:
+        ValueError: different numbers of elements.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.vdot([1 + 2j, 3j], [1.0, 1.0])
+        np.complex128(1-5j)
+    """
+    a, b = as_value(a), as_value(b)
+    if _is_numpy(a, b):
+        return np.vdot(a, b)
+    return prim.matmul(_conjugated(ravel(a)), ravel(b))
+
+
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
+    """The product of vectors along ``axis``, the first conjugated; the other axes broadcast.
+
+    Raises:
+        ValueError: lengths that do not match.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.vecdot([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])
+        array([3., 7.])
+    """
+    x1, x2 = as_value(x1), as_value(x2)
+    if _is_numpy(x1, x2):
+        return np.vecdot(np.moveaxis(x1, axis, -1), np.moveaxis(x2, axis, -1))
+    return _vector_products("vecdot", _conjugated(moveaxis(x1, axis, -1)), moveaxis(x2, axis, -1))
+
+
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Matrices times vectors; the axes before them broadcast.
+
+    Raises:
+        ValueError: too few axes, or lengths that do not match.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.matvec([[1.0, 2.0], [3.0, 4.0]], [[1.0, 0.0], [0.0, 1.0]])
+        array([[1., 3.],
+               [2., 4.]])
+    """
+    x1, x2 = _with_rank("matvec", x1, 2), _with_rank("matvec", x2, 1)
+    if _is_numpy(x1, x2) and hasattr(np, "matvec"):  # since NumPy 2.2
+        return np.matvec(x1, x2)
+    if len(shape_of(x2)) == 1:
+        return prim.matmul(x1, x2)
+    return getitem(prim.matmul(x1, getitem(x2, (..., None))), (..., 0))
+
+
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Conjugated vectors times matrices; the axes before them broadcast.
+
+    Raises:
+        ValueError: too few axes, or lengths that do not match.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.vecmat([1.0, 2.0], [[1.0, 2.0], [3.0, 4.0]])
+        array([ 7., 10.])
+    """
+    x1, x2 = _with_rank("vecmat", x1, 1), _with_rank("vecmat", x2, 2)
+    if _is_numpy(x1, x2) and hasattr(np, "vecmat"):  # since NumPy 2.2
+        return np.vecmat(x1, x2)
+    x1 = _conjugated(x1)
+    if len(shape_of(x1)) == 1:
+        return prim.matmul(x1, x2)
+    return getitem(prim.matmul(getitem(x1, (..., None, slice(None))), x2), (..., 0, slice(None)))
+
+
+def _with_rank(name: str, x: ArrayLike, least: int) -> Array:
+    x = as_value(x)
+    if len(shape_of(x)) < least:
+        raise ShapeError(f"{name}: an argument needs {least} or more axes, got {describe(x)}. Reshape it.")
+    return x
+
+
+def _conjugated(x: Array) -> Array:
+    return conj(x) if backend.dtype_of(x).kind == "c" else x
+
+
+def _vector_products(name: str, x: Array, y: Array) -> Array:
+    """The products of vectors along the last axes; the others broadcast."""
+    ranks = len(shape_of(x)), len(shape_of(y))
+    if 0 in ranks or shape_of(x)[-1] != shape_of(y)[-1]:
+        raise ShapeError(f"{name}: vectors of one length are needed, got {describe(x)} and {describe(y)}. Check them.")
+    if ranks == (1, 1):
+        return prim.matmul(x, y)
+    dots, vector = LETTERS[: max(ranks) - 1], LETTERS[max(ranks)]
+    terms = [dots[len(dots) + 1 - rank :] + vector for rank in ranks]
+    return contracted((terms[0], terms[1]), dots, [x, y])
+
+
+def inner(a: ArrayLike, b: ArrayLike, /) -> Array:
+    """The product over the last axes of both; numbers multiply.
+
+    Raises:
+        ValueError: lengths that do not match.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.inner([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])
+        array([3., 7.])
+    """
+    a, b = as_value(a), as_value(b)
+    if _is_numpy(a, b):
+        return np.inner(a, b)
+    ranks = len(shape_of(a)), len(shape_of(b))
+    if 0 in ranks:
+        return _times(a, b)
+    return _contracted("inner", a, b, (ranks[0] - 1,), (ranks[1] - 1,))
+
+
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
+    """All products of an element of ``a`` with one of ``b``, both flattened.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.outer([1.0, 2.0], [3.0, 4.0])
+        array([[3., 4.],
+               [6., 8.]])
+    """
+    refuse_out("outer", out)
+    a, b = as_value(a), as_value(b)
+    if _is_numpy(a, b):
+        return np.outer(a, b)
+    return prim.einsum(ravel(a), ravel(b), subscripts="a,b->ab")
+
+
+def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Array:
+    """The product over several axes.
+
+    Args:
+        a: an array.
+        b: an array.
+        axes: how many, the last of ``a`` and the first of ``b``; or two lists of axes, paired in order.
+
+    Raises:
+        ValueError: lists or lengths that do not match.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.tensordot(np.ones((2, 3, 4)), np.ones((4, 3)), axes=([1, 2], [1, 0]))
+        array([12., 12.])
+    """
+    a, b = as_value(a), as_value(b)
+    if _is_numpy(a, b):
+        return np.tensordot(a, b, axes)
+    left, right = _paired(axes, len(shape_of(a)), len(shape_of(b)))
+    return _contracted("tensordot", a, b, left, right)
+
+
+def _paired(axes: Any, rank_a: int, rank_b: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes of each array that ``tensordot`` sums over, as non-negative numbers."""
+    if not isinstance(axes, Sequence):
+        try:
+            n = operator.index(axes)
+        except TypeError as error:
+            raise InputError(
+                f"tensordot: axes is a number or a pair of lists, got {axes!r}. Pass axes=2 or axes=([1], [0])."
+            ) from error
+        if not 0 <= n <= min(rank_a, rank_b):
+            raise ShapeError(f"tensordot: axes={n} does not fit {rank_a} and {rank_b} axes. Take fewer.")
+        return tuple(range(rank_a - n, rank_a)), tuple(range(n))
+    left, right = axes
+    left, right = ([side] if isinstance(side, (int, np.integer)) else list(side) for side in (left, right))
+    if len(left) != len(right):
+        raise ShapeError(f"tensordot: axes come in pairs, got {len(left)} and {len(right)}. Name as many for both.")
+    return tuple([one_axis(i, rank_a) for i in left]), tuple([one_axis(i, rank_b) for i in right])
+
+
+def _contracted(name: str, a: Array, b: Array, left: tuple[int, ...], right: tuple[int, ...]) -> Array:
+    """The product over the axes ``left`` of ``a`` and ``right`` of ``b``, the other axes in order."""
+    shape_a, shape_b = shape_of(a), shape_of(b)
+    if [shape_a[i] for i in left] != [shape_b[i] for i in right]:
+        raise ShapeError(
+            f"{name}: the axes to sum over have different lengths, got {describe(a)} along {left} and {describe(b)} "
+            f"along {right}. Check the order of the axes."
+        )
+    ta = LETTERS[: len(shape_a)]
+    rest = iter(LETTERS[len(shape_a) :])
+    tb = "".join([ta[left[right.index(i)]] if i in right else next(rest) for i in range(len(shape_b))])
+    out = "".join([i for i in ta if i not in tb]) + "".join([i for i in tb if i not in ta])
+    return prim.einsum(a, b, subscripts=f"{ta},{tb}->{out}")
+
+
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
+    """The Kronecker product: ``a`` with each element replaced by its product with ``b``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.kron([1.0, 2.0], [1.0, 10.0])
+        array([ 1., 10.,  2., 20.])
+    """
+    a, b = as_value(a), as_value(b)
+    if _is_numpy(a, b):
+        return np.kron(a, b)
+    shapes = shape_of(a), shape_of(b)
+    rank = max(map(len, shapes))
+    if not rank:
+        return multiply(a, b)
+    ones: list[Shape] = [(1,) * (rank - len(s)) + s for s in shapes]
+    ta, tb = LETTERS[:rank], LETTERS[rank : 2 * rank]
+    out = "".join([i + j for i, j in zip(ta, tb, strict=True)])
+    pairs = prim.einsum(reshape(a, to=ones[0]), reshape(b, to=ones[1]), subscripts=f"{ta},{tb}->{out}")
+    return reshape(pairs, to=tuple([n * m for n, m in zip(*ones, strict=True)]))
+
+
+def cross(
+    a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Array:
+    """The cross product of vectors with three components; the other axes broadcast.
+
+    Args:
+        a: vectors.
+        b: vectors.
+        axisa: the axis of ``a`` along which the components stand.
+        axisb: the same for ``b``.
+        axisc: the same for the result.
+        axis: all three at once.
+
+    Raises:
+        ValueError: vectors of another length. Plane ones have only a third component:
+            ``a[0] * b[1] - a[1] * b[0]``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+        array([0., 0., 1.])
+    """
+    a, b = as_value(a), as_value(b)
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    if _is_numpy(a, b):
+        return np.cross(a, b, axisa, axisb, axisc)
+    a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
+    if shape_of(a)[-1] != 3 or shape_of(b)[-1] != 3:
+        raise ShapeError(
+            f"cross: vectors have three components, got {describe(a)} and {describe(b)}, components last. "
+            "Of plane vectors take a[0] * b[1] - a[1] * b[0]."
+        )
+    (a1, a2), (b1, b2) = ([roll(x, shift=(-k,), axis=(len(shape_of(x)) - 1,)) for k in (1, 2)] for x in (a, b))
+    return moveaxis(subtract(multiply(a1, b2), multiply(a2, b1)), -1, axisc)
+
+
+def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Array:
+    """The sum along a diagonal of the matrices that ``axis1`` and ``axis2`` span.
+
+    Args:
+        a: an array with two or more axes.
+        offset: which diagonal; positive ones lie above the main one.
+        axis1: the axis of the rows.
+        axis2: the axis of the columns.
+        dtype: what to sum in.
+        out: only None.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.trace(np.eye(3))
+        np.float64(3.0)
+    """
+    refuse_out("trace", out)
+    a = as_value(a)
+    if not isinstance(a, Tracer) and namespace((a,)) is np:
+        return np.trace(a, offset, axis1, axis2, dtype)
+    on_it = converted(diagonal(a, offset, axis1, axis2), dtype)
+    return reduce_sum(on_it, axis=(len(shape_of(on_it)) - 1,))

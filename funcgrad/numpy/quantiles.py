@@ -1,0 +1,328 @@
+"""Medians, percentiles and quantiles.
+
+All read sorted positions, so the derivative goes to the elements that stand there, weighted as they are
+interpolated; equal elements count as standing in their order. Where an element is NaN the result is NaN,
+a constant: its gradient is 0. The functions whose names begin with "nan" leave such elements out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.backend import namespace_of
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError
+from funcgrad.kinds.linear import broadcast_to, permute, reshape
+from funcgrad.numpy.axes import kept
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.reducing import aligned_weights, as_scalar, can_be_nan, converted, merged, refuse_out, split_axes
+from funcgrad.numpy.reductions import mean
+from funcgrad.primitives.arithmetic import add, divide, multiply, subtract
+from funcgrad.primitives.comparison import equal, greater_equal, isnan, logical_not
+from funcgrad.primitives.comparison import where as choose
+from funcgrad.primitives.indexing import take_along_axis
+from funcgrad.primitives.reductions import count_nonzero, reduce_any
+from funcgrad.primitives.scans import cumsum
+from funcgrad.primitives.sorting import argsort, quantile_places, searchsorted, virtual_place
+from funcgrad.typing import Array, ArrayLike, Axes, Shape
+
+__all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
+
+_READ = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
+_FIXED = ("midpoint", "averaged_inverted_cdf")
+_METHODS = (
+    "linear",
+    "interpolated_inverted_cdf",
+    "hazen",
+    "weibull",
+    "median_unbiased",
+    "normal_unbiased",
+    *_FIXED,
+    *_READ,
+)
+
+
+def _finished(ans: Array, a: Array, axis: Axes, keepdims: bool, before: Shape = ()) -> Array:
+    """``ans``, one number per lane of ``a`` and quantile, in the shape NumPy gives it.
+
+    ``ans`` has the axes that stay and then one for all quantiles, whose own axes, ``before``, come first.
+    """
+    shape = backend.shape_of(a)
+    stay, axes = split_axes(shape, axis)
+    rank = len(stay)
+    if before:
+        ans = permute(ans, axes=(rank, *range(rank)))
+    rest = kept(shape, axes) if keepdims else tuple([shape[i] for i in stay])
+    ans = reshape(ans, to=(*before, *rest))
+    return ans if keepdims else as_scalar(ans)
+
+
+def _read(lanes: Array, order: Array, places: Any) -> Array:
+    """The elements that stand at ``places`` in sorted order."""
+    last = len(backend.shape_of(lanes)) - 1
+    return take_along_axis(lanes, take_along_axis(order, places, axis=last), axis=last)
+
+
+def _lanes(name: str, a: Array, axis: Axes) -> tuple[Array, Array]:
+    """The elements that belong together along the last axis, and the positions that sort them."""
+    lanes = merged(a, axis)
+    if backend.dtype_of(a).kind == "c" and name != "median":
+        raise InputError(f"{name}: complex numbers do not interpolate, got {describe(a)}. Pass real numbers.")
+    return lanes, argsort(lanes, axis=len(backend.shape_of(lanes)) - 1)
+
+
+def _spoilt(ans: Array, lanes: Array) -> Array:
+    """``ans``, NaN for lanes in which an element is."""
+    if not can_be_nan(lanes):
+        return ans
+    shape = backend.shape_of(lanes)
+    bad = reduce_any(isnan(lanes), axis=(len(shape) - 1,))
+    return choose(reshape(bad, to=(*shape[:-1], 1)), math.nan, ans)
+
+
+def _numbers(lanes: Array) -> Array:
+    """How many elements of each lane are not NaN; the lane's axis is kept."""
+    shape = backend.shape_of(lanes)
+    n = count_nonzero(logical_not(isnan(lanes)), axis=(len(shape) - 1,))
+    return reshape(n, to=(*shape[:-1], 1))
+
+
+def median(
+    a: ArrayLike, axis: Axes = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Array:
+    """The median of the elements along ``axis``, by default of all.
+
+    Args:
+        a: an array.
+        axis: one axis, several, or None for all.
+        out: not supported.
+        overwrite_input: accepted as NumPy does; the input is never written to.
+        keepdims: keep the reduced axes, with length 1.
+
+    Raises:
+        numpy.exceptions.AxisError: an axis out of range.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.median([1.0, 4.0, 2.0, 10.0])
+        np.float64(3.0)
+    """
+    refuse_out("median", out)
+    a = as_value(a)
+    lanes, order = _lanes("median", a, axis)
+    *outer, n = backend.shape_of(lanes)
+    middle = np.arange((n - 1) // 2, n // 2 + 1) if n else np.arange(0)
+    ans = mean(_read(lanes, order, middle.reshape(*[1] * len(outer), -1)), -1, keepdims=True)
+    return _finished(_spoilt(ans, lanes), a, axis, keepdims)
+
+
+def nanmedian(
+    a: ArrayLike, axis: Axes = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Array:
+    """The median of the elements that are not NaN; arguments as for ``median``. NaN where none is left.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.nanmedian([1.0, float("nan"), 4.0, 2.0])
+        np.float64(2.0)
+    """
+    a = as_value(a)
+    if not can_be_nan(a):
+        return median(a, axis, out, overwrite_input, keepdims)
+    refuse_out("nanmedian", out)
+    lanes, order = _lanes("median", a, axis)
+    n = _numbers(lanes)
+    low, high, _ = quantile_places(0.5, n, method="midpoint")
+    lower, upper = _read(lanes, order, low), _read(lanes, order, high)
+    middle = choose(equal(low, high), lower, divide(add(lower, upper), 2))
+    return _finished(choose(equal(n, 0), math.nan, middle), a, axis, keepdims)
+
+
+def quantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> Array:
+    """The quantiles ``q`` of the elements along ``axis``, by default of all.
+
+    The derivative passes to ``q`` as well where ``method`` interpolates; at a sorted position it is 0.
+
+    Args:
+        a: an array of real numbers.
+        q: the quantiles wanted, from 0 to 1; their axes come first in the result.
+        axis: one axis, several, or None for all.
+        out: not supported.
+        overwrite_input: accepted as NumPy does; the input is never written to.
+        method: how to interpolate, by the names that NumPy has for it.
+        keepdims: keep the reduced axes, with length 1.
+        weights: how often each element counts, of the shape of ``a`` or of the length of ``axis``; with
+            ``method="inverted_cdf"`` only. No derivative passes to them.
+
+    Raises:
+        ValueError: ``q`` out of range, an unknown method, weights with another method.
+        TypeError: complex numbers.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.quantile([1.0, 2.0, 4.0], 0.75)
+        np.float64(3.0)
+    """
+    refuse_out("quantile", out)
+    return _quantile("quantile", a, q, 1, axis, method, keepdims, weights)
+
+
+def percentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> Array:
+    """The percentiles ``q``, from 0 to 100; all else as for ``quantile``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.percentile([1.0, 2.0, 4.0], 75)
+        np.float64(3.0)
+    """
+    refuse_out("percentile", out)
+    return _quantile("percentile", a, q, 100, axis, method, keepdims, weights)
+
+
+def nanquantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> Array:
+    """The quantiles of the elements that are not NaN; arguments as for ``quantile``. NaN where none is left.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.nanquantile([1.0, float("nan"), 2.0, 4.0], 0.75)
+        np.float64(3.0)
+    """
+    refuse_out("nanquantile", out)
+    return _quantile("nanquantile", a, q, 1, axis, method, keepdims, weights)
+
+
+def nanpercentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> Array:
+    """The percentiles, from 0 to 100, of the elements that are not NaN; all else as for ``nanquantile``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.nanpercentile([1.0, float("nan"), 2.0, 4.0], 75)
+        np.float64(3.0)
+    """
+    refuse_out("nanpercentile", out)
+    return _quantile("nanpercentile", a, q, 100, axis, method, keepdims, weights)
+
+
+def _quantile(
+    name: str,
+    a: ArrayLike,
+    q: ArrayLike,
+    whole: int,
+    axis: Axes,
+    method: str,
+    keepdims: bool,
+    weights: ArrayLike | None,
+) -> Array:
+    if method not in _METHODS:
+        raise ValueError(f"{name}: no method of that name, got {method!r}. Use one of {', '.join(_METHODS)}.")
+    a = as_value(a)
+    weak = _is_python_number(q)
+    q = as_value(q)
+    q = q if whole == 1 else divide(q, whole)
+    if namespace_of(q) is np and not np.all((np.asarray(q) >= 0) & (np.asarray(q) <= 1)):
+        raise ValueError(f"{name}: q must be in the range [0, {whole}]")
+    before = backend.shape_of(q)
+    q = reshape(q, to=(math.prod(before),))
+    lanes, order = _lanes(name, a, axis)
+    skip = name.startswith("nan") and can_be_nan(a)
+    if weights is not None:
+        spread = broadcast_to(aligned_weights(as_value(weights), a, axis), to=backend.shape_of(a))
+        ans = _weighted(name, lanes, order, q, method, merged(spread, axis), skip)
+    else:
+        ans = _interpolated(lanes, order, q, method, weak, skip)
+    return _finished(ans if skip else _spoilt(ans, lanes), a, axis, keepdims, before)
+
+
+def _is_python_number(q: Any) -> bool:
+    """Whether ``q`` is, or stands for, a Python number: that does not promote what it is applied to."""
+    while isinstance(q, Tracer):
+        q = q.value
+    return type(q) in (int, float)
+
+
+def _interpolated(lanes: Array, order: Array, q: Array, method: str, weak: bool, skip: bool) -> Array:
+    """The quantiles of each lane along the last axis; ``skip`` leaves NaN out."""
+    rank = len(backend.shape_of(lanes))
+    n = _numbers(lanes) if skip else backend.shape_of(lanes)[-1]
+    q = reshape(q, to=(*(1,) * (rank - 1), *backend.shape_of(q)))
+    dtype = backend.dtype_of(q)
+    n = converted(n, dtype) if skip and dtype.kind == "f" else n
+    low, high, weight = quantile_places(q, n, method=method)
+    ans = lower = _read(lanes, order, low)
+    if method not in _READ and (method != "linear" or dtype.kind == "f"):
+        upper = _read(lanes, order, high)
+        if method not in _FIXED:
+            weight = subtract(virtual_place(q, n, method), low)
+        weight = converted(
+            weight, backend.dtype_of(lanes) if weak and can_be_nan(lanes) else np.result_type(dtype, np.float16)
+        )
+        distance = subtract(upper, lower)
+        # from the nearer side, so that no rounding leaves the interval
+        from_above = subtract(upper, multiply(distance, subtract(1, weight)))
+        ans = choose(greater_equal(weight, 0.5), from_above, add(lower, multiply(distance, weight)))
+    return choose(equal(n, 0), math.nan, ans) if skip else ans
+
+
+def _weighted(name: str, lanes: Array, order: Array, q: Array, method: str, weights: Array, skip: bool) -> Array:
+    """The first element at which the weights of all up to it are at least the share ``q`` of the whole."""
+    if method != "inverted_cdf":
+        raise ValueError(f"{name}: only method 'inverted_cdf' supports weights, got {method!r}.")
+    if namespace_of(weights) is np and np.any(weights < 0):
+        raise ValueError(f"{name}: weights must be non-negative.")
+    if skip:
+        weights = choose(isnan(lanes), 0, weights)
+    *outer, n = backend.shape_of(lanes)
+    last = len(outer)
+    running = cumsum(take_along_axis(converted(weights, np.float64), order, axis=last), axis=last)
+    share = divide(running, take_along_axis(running, np.full((*[1] * last, 1), n - 1), axis=last))
+    share = converted(choose(equal(share, 0), -1, share), backend.dtype_of(q))  # a weight of 0 is never met
+    wanted = broadcast_to(q, to=(*outer, *backend.shape_of(q)))
+    if namespace_of(share) is np and np.any(np.isnan(share)):
+        raise ValueError(f"{name}: weights included NaN, inf or were all zero.")
+    places = searchsorted(share, wanted, side="left")
+    ans = _read(lanes, order, choose(greater_equal(places, n), n - 1, places))
+    return choose(equal(_numbers(lanes), 0), math.nan, ans) if skip else ans

@@ -1,0 +1,372 @@
+"""Turning, repeating, padding and replacing: the elements of an array at other places."""
+
+from __future__ import annotations
+
+import operator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.backend import namespace_of
+from funcgrad.core import Tracer
+from funcgrad.errors import InputError
+from funcgrad.kinds.linear import broadcast_to, reshape
+from funcgrad.numpy.axes import one_axis, some_axes
+from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.shapes import as_shape
+from funcgrad.numpy.shaping import ravel, swapaxes
+from funcgrad.primitives import shaping as prim
+from funcgrad.primitives.indexing import getitem
+from funcgrad.typing import Array, ArrayLike, Axes, Axis
+
+__all__ = ["delete", "flip", "fliplr", "flipud", "insert", "pad", "repeat", "resize", "roll", "rot90", "tile"]
+
+
+def _static(name: str, what: str, value: Any) -> Any:
+    """A count or a position; it decides shapes, so the examples of a vmap must have it in common."""
+    return concrete(value, f"{name}: {what}") if isinstance(value, Tracer) else value
+
+
+def _gather(x: Array, places: np.ndarray, axis: int) -> Array:
+    return getitem(x, (*(slice(None),) * axis, places))
+
+
+def flip(m: ArrayLike, axis: Any = None) -> Array:
+    """``m`` with the order of its elements reversed along ``axis``, by default along all axes.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.flip([[1, 2], [3, 4]], 0)
+        array([[3, 4],
+               [1, 2]])
+    """
+    m = as_value(m)
+    if namespace_of(m) is np:
+        return np.flip(m, axis)
+    axes = some_axes(axis, len(m.shape))
+    return prim.flip(m, axis=axes) if axes else m
+
+
+def flipud(m: ArrayLike) -> Array:
+    """``m`` reversed along its first axis.
+
+    Raises:
+        ValueError: no axis.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.flipud([1, 2, 3])
+        array([3, 2, 1])
+    """
+    m = as_value(m)
+    if len(backend.shape_of(m)) < 1:
+        raise ValueError("Input must be >= 1-d.")
+    return flip(m, 0)
+
+
+def fliplr(m: ArrayLike) -> Array:
+    """``m`` reversed along its second axis.
+
+    Raises:
+        ValueError: fewer than two axes.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.fliplr([[1, 2, 3]])
+        array([[3, 2, 1]])
+    """
+    m = as_value(m)
+    if len(backend.shape_of(m)) < 2:
+        raise ValueError("Input must be >= 2-d.")
+    return flip(m, 1)
+
+
+def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
+    """``m`` turned ``k`` times by 90 degrees, from the first of ``axes`` towards the second.
+
+    Raises:
+        ValueError: not two different axes.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.rot90([[1, 2], [3, 4]])
+        array([[2, 4],
+               [1, 3]])
+    """
+    m = as_value(m)
+    if namespace_of(m) is np:
+        return np.rot90(m, k, axes)
+    if len(axes) != 2:
+        raise ValueError("len(axes) must be 2.")
+    first, second = some_axes(axes, len(m.shape))
+    turns = k % 4
+    if turns == 0:
+        return m
+    if turns == 2:
+        return prim.flip(m, axis=(first, second))
+    if turns == 1:
+        return swapaxes(prim.flip(m, axis=(second,)), first, second)
+    return prim.flip(swapaxes(m, first, second), axis=(second,))
+
+
+def roll(a: ArrayLike, shift: int | tuple[int, ...], axis: Axes = None) -> Array:
+    """``a`` shifted along ``axis``; what leaves at the end comes in at the beginning.
+
+    Args:
+        a: an array.
+        shift: by how many places, for each axis or for all.
+        axis: one axis or several; None rolls the elements as one long row.
+
+    Raises:
+        ValueError: ``shift`` and ``axis`` do not go together.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.roll([1, 2, 3, 4], 1)
+        array([4, 1, 2, 3])
+    """
+    shift = _static("roll", "shift", shift)
+    a = as_value(a)
+    if namespace_of(a) is np:
+        return np.roll(a, shift, axis)
+    if axis is None:
+        return reshape(roll(ravel(a), shift, 0), to=backend.shape_of(a))
+    pairs = np.broadcast(np.asarray(shift), np.asarray(axis))
+    if pairs.ndim > 1:
+        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+    shifts, axes = zip(*pairs, strict=True) if pairs.size else ((), ())
+    rank = len(a.shape)
+    whole = tuple([operator.index(s) for s in shifts])
+    return prim.roll(a, shift=whole, axis=tuple([one_axis(i, rank) for i in axes]))
+
+
+def tile(A: ArrayLike, reps: Any) -> Array:
+    """``A`` laid side by side, ``reps`` times along each axis.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.tile([1, 2], (2, 2))
+        array([[1, 2, 1, 2],
+               [1, 2, 1, 2]])
+    """
+    x = as_value(A)
+    if namespace_of(x) is np:
+        return np.tile(x, reps)
+    times = as_shape(_static("tile", "reps", reps))
+    have = backend.shape_of(x)
+    rank = max(len(have), len(times))
+    lengths = (*(1,) * (rank - len(have)), *have)
+    times = (*(1,) * (rank - len(times)), *times)
+    parts, copies = [], []  # a repeated axis is two: the copies, then what is copied
+    for n, r in zip(lengths, times, strict=True):
+        parts += [n] if r == 1 else [1, n]
+        copies += [n] if r == 1 else [r, n]
+    if len(parts) > rank:
+        x = broadcast_to(reshape(x, to=tuple(parts)), to=tuple(copies))
+    return reshape(x, to=tuple([n * r for n, r in zip(lengths, times, strict=True)]))
+
+
+def repeat(a: ArrayLike, repeats: Any, axis: Axis = None) -> Array:
+    """``a`` with each element repeated, ``repeats`` times all or each as often as an array of counts says.
+
+    Args:
+        a: an array.
+        repeats: an integer, or one for each position along ``axis``. They decide the shape of the
+            result, so they may not differ between the examples of a ``vmap``.
+        axis: the axis; None repeats the elements as one long row.
+
+    Raises:
+        ValueError: negative counts, or a wrong number of them.
+        ConcretizationError: counts that differ between examples.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.repeat([1, 2], [2, 1])
+        array([1, 1, 2])
+    """
+    repeats = _static("repeat", "repeats", repeats)
+    a = as_value(a)
+    if namespace_of(a) is np:
+        return np.repeat(a, repeats, axis)
+    if axis is None:
+        a, axis = ravel(a), 0
+    have = backend.shape_of(a)
+    axis = one_axis(axis, len(have))
+    places = np.repeat(np.arange(have[axis]), repeats)  # NumPy checks the counts
+    if np.ndim(repeats):
+        return _gather(a, places, axis)
+    before, after = have[:axis], have[axis + 1 :]
+    apart = reshape(a, to=(*before, have[axis], 1, *after))
+    spread = broadcast_to(apart, to=(*before, have[axis], operator.index(repeats), *after))
+    return reshape(spread, to=(*before, places.size, *after))
+
+
+def resize(a: ArrayLike, new_shape: Any) -> Array:
+    """The elements of ``a``, again and again where they do not suffice, in ``new_shape``; zeros if there are none.
+
+    Raises:
+        ValueError: a negative length.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.resize([1, 2, 3], (2, 2))
+        array([[1, 2],
+               [3, 1]])
+    """
+    a = as_value(a)
+    if namespace_of(a) is np:
+        return np.resize(a, new_shape)
+    to = as_shape(new_shape)
+    if any(n < 0 for n in to):
+        raise ValueError("all elements of `new_shape` must be non-negative")
+    have, need = prod(backend.shape_of(a)), prod(to)
+    if not have or not need:
+        return backend.library_of(a).zeros(to, a.dtype)
+    long = tile(ravel(a), -(-need // have))
+    return reshape(getitem(long, slice(0, need)), to=to)
+
+
+def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
+    """``array`` with a border.
+
+    Args:
+        array: an array.
+        pad_width: how many elements before and after: a number, a pair, a pair for each axis, or a
+            dictionary from axes to pairs or numbers.
+        mode: "constant", "edge", "reflect", "symmetric", "wrap" or "empty" for a traced array; for a
+            NumPy array all of NumPy's modes.
+        **kwargs: ``constant_values``, as ``pad_width``, which may be traced; ``reflect_type="even"``.
+
+    Raises:
+        InputError: a mode or an option that is not supported for a traced array.
+        ValueError: negative widths; an empty axis that is to be continued.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.pad([1, 2], (1, 2), constant_values=7)
+        array([7, 1, 2, 7, 7])
+    """
+    values = kwargs.get("constant_values", 0)
+    fixed = _is_plain(values)
+    x = as_value(array)
+    if namespace_of(x) is np and fixed:
+        return np.pad(x, pad_width, mode, **kwargs)
+    widths = _widths(pad_width, len(backend.shape_of(x)))
+    if mode == "constant" and not kwargs.keys() - {"constant_values"}:
+        if fixed and not np.any(np.asarray(values)):
+            return prim.pad_zeros(x, widths=widths) if widths else x
+        return _bordered(x, widths, values)
+    if mode == "empty" and not kwargs:
+        return prim.pad_zeros(x, widths=widths) if widths else x
+    even = kwargs.get("reflect_type", "even") == "even" and not kwargs.keys() - {"reflect_type"}
+    if mode in ("edge", "wrap", "reflect", "symmetric") and even:
+        for axis, width in enumerate(widths):
+            if width != (0, 0):
+                x = _gather(x, np.pad(np.arange(x.shape[axis]), width, mode), axis)
+        return x
+    given = "".join([f", {name}={value!r}" for name, value in kwargs.items()])
+    raise InputError(
+        f"pad: not supported for a traced array, got mode={mode!r}{given}. Use 'constant', 'edge', 'reflect', "
+        "'symmetric' or 'wrap', or build the border by indexing and concatenate it."
+    )
+
+
+def _is_plain(values: Any) -> bool:
+    if isinstance(values, (tuple, list)):
+        return all(_is_plain(v) for v in values)
+    return namespace_of(values) in (None, np) and not isinstance(values, Tracer)
+
+
+def _widths(pad_width: Any, rank: int) -> tuple[tuple[int, int], ...]:
+    """``pad_width`` as (before, after) for each axis."""
+    if isinstance(pad_width, dict):
+        given = {one_axis(axis, rank): width for axis, width in pad_width.items()}
+        pad_width = [np.broadcast_to(given.get(i, 0), (2,)).tolist() for i in range(rank)] or 0
+    _static("pad", "pad_width", pad_width)
+    whole = np.asarray(pad_width)
+    if whole.dtype.kind not in "iu":
+        raise TypeError("`pad_width` must be of integral type.")
+    pairs = np.broadcast_to(whole, (rank, 2)).tolist()
+    if any(n < 0 for pair in pairs for n in pair):
+        raise ValueError("index can't contain negative values")
+    return tuple([(before, after) for before, after in pairs])
+
+
+def _bordered(x: Array, widths: tuple[tuple[int, int], ...], values: Any) -> Array:
+    """``x`` between blocks of constants, axis by axis, so that the last axis has the corners."""
+    dtype, rank = backend.dtype_of(x), len(widths)
+    edges = broadcast_to(astype(as_value(values), dtype), to=(rank, 2))
+    for axis, width in enumerate(widths):
+        have = backend.shape_of(x)
+        borders = []
+        for side, n in enumerate(width):
+            block = (*have[:axis], n, *have[axis + 1 :])
+            borders.append(broadcast_to(getitem(edges, (axis, side)), to=block))
+        x = prim.concatenate(borders[0], x, borders[1], axis=axis)
+    return x
+
+
+def delete(arr: ArrayLike, obj: Any, axis: Axis = None) -> Array:
+    """``arr`` without the positions ``obj`` along ``axis``.
+
+    Args:
+        arr: an array.
+        obj: an integer, a slice, or a list of integers or booleans.
+        axis: the axis; None deletes from the elements as one long row.
+
+    Raises:
+        IndexError: a position out of range.
+        ConcretizationError: positions that differ between the examples of a ``vmap``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.delete([1, 2, 3], 1)
+        array([1, 3])
+    """
+    obj = _static("delete", "obj", obj)
+    arr = as_value(arr)
+    if namespace_of(arr) is np:
+        return np.delete(arr, obj, axis)
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = one_axis(axis, len(arr.shape))
+    return _gather(arr, np.delete(np.arange(arr.shape[axis]), obj), axis)
+
+
+def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: Axis = None) -> Array:
+    """``arr`` with ``values`` put in before the positions ``obj`` along ``axis``.
+
+    The derivative flows to ``arr`` and to ``values``, which are converted to the dtype of ``arr``.
+
+    Args:
+        arr: an array.
+        obj: an integer, a slice, or a list of integers or booleans.
+        values: what to put in; it broadcasts.
+        axis: the axis; None inserts into the elements as one long row.
+
+    Raises:
+        IndexError: a position out of range.
+        ValueError: ``values`` do not broadcast.
+        ConcretizationError: positions that differ between the examples of a ``vmap``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.insert([1, 2, 3], 1, 9)
+        array([1, 9, 2, 3])
+    """
+    obj = _static("insert", "obj", obj)
+    arr, values = as_value(arr), as_value(values)
+    if namespace_of(arr) is np and namespace_of(values) is np:
+        return np.insert(arr, obj, values, axis)
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    values = astype(values, backend.dtype_of(arr))
+    have, put = backend.shape_of(arr), backend.shape_of(values)
+    n, m = prod(have), prod(put)
+    # NumPy itself says what goes where: number the old elements and the new ones, and insert the numbers
+    places = np.insert(np.arange(n).reshape(have), obj, np.arange(n, n + m).reshape(put), axis)
+    together = prim.concatenate(reshape(arr, to=(n,)), reshape(values, to=(m,)), axis=0)
+    return getitem(together, places)

@@ -1,0 +1,148 @@
+"""What reductions share: NumPy's arguments ``axis``, ``dtype``, ``keepdims``, ``initial``, ``where`` and ``out``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import InputError
+from funcgrad.kinds.linear import broadcast_to, permute, reshape
+from funcgrad.numpy.axes import kept, some_axes
+from funcgrad.numpy.creation import as_value, astype
+from funcgrad.primitives.arithmetic import multiply
+from funcgrad.primitives.comparison import where as choose
+from funcgrad.primitives.reductions import count_nonzero
+from funcgrad.typing import Array, ArrayLike, Axes, Shape
+
+__all__ = [
+    "aligned_weights",
+    "as_floating",
+    "as_scalar",
+    "can_be_nan",
+    "converted",
+    "counted",
+    "masked",
+    "merged",
+    "reduced",
+    "refuse_out",
+    "split_axes",
+]
+
+
+def refuse_out(name: str, out: Any) -> None:
+    """Results are always new arrays.
+
+    Raises:
+        InputError: ``out`` is given.
+    """
+    if out is not None:
+        raise InputError(
+            f"{name}: a result is never written into an existing array, got out={describe(out)}. "
+            "Leave out=None and use what is returned."
+        )
+
+
+def converted(a: Array, dtype: Any) -> Array:
+    """``a`` in ``dtype``; as it is when that is None or its own."""
+    if dtype is None or backend.dtype_of(a) == dtype:
+        return a
+    return as_scalar(astype(a, dtype))
+
+
+def as_floating(a: Array) -> Array:
+    """``a``, integers and booleans as floating numbers of the library's default precision."""
+    return multiply(a, 1.0) if backend.dtype_of(a).kind in "iub" else a
+
+
+def as_scalar(a: Array) -> Array:
+    """A NumPy array without axes as the scalar that NumPy's reductions return; everything else as it is.
+
+    Example:
+        >>> as_scalar(np.array(2.0))
+        np.float64(2.0)
+    """
+    return a[()] if type(a) is np.ndarray and not a.shape else a
+
+
+def can_be_nan(a: Array) -> bool:
+    """Whether the dtype of ``a`` has NaN: integers and booleans have not."""
+    return backend.is_inexact(a)
+
+
+def reduced(operation: Callable[..., Any], a: Array, axis: Axes, keepdims: bool, **params: Any) -> Array:
+    """``operation`` over ``axis`` as NumPy writes it, the axes kept with length 1 on demand."""
+    shape = backend.shape_of(a)
+    axes = some_axes(axis, len(shape))
+    ans = operation(a, axis=axes, **params)
+    return reshape(ans, to=kept(shape, axes)) if keepdims else ans
+
+
+def masked(a: Array, where: ArrayLike | bool, fill: Any) -> Array:
+    """``a`` with ``fill`` at the places that ``where`` leaves out.
+
+    Raises:
+        ValueError: ``where`` does not broadcast to the shape of ``a``.
+    """
+    if where is True:
+        return a
+    where = as_value(where)
+    shape = backend.shape_of(a)
+    if np.broadcast_shapes(backend.shape_of(where), shape) != shape:
+        raise ValueError(f"where of shape {backend.shape_of(where)} does not broadcast to the shape {shape}")
+    return choose(where, a, fill)
+
+
+def counted(a: Array, axis: Axes, where: ArrayLike | bool, keepdims: bool = False) -> Any:
+    """How many elements a reduction of ``a`` adds up: a number, or where a mask is given an array of them."""
+    shape = backend.shape_of(a)
+    if where is True:
+        return math.prod([shape[i] for i in some_axes(axis, len(shape))])
+    return reduced(count_nonzero, broadcast_to(as_value(where), to=shape), axis, keepdims)
+
+
+def split_axes(shape: Shape, axis: Axes) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes that stay and the axes that are reduced.
+
+    Example:
+        >>> split_axes((2, 3, 4), -2)
+        ((0, 2), (1,))
+    """
+    axes = some_axes(axis, len(shape))
+    return tuple([i for i in range(len(shape)) if i not in axes]), axes
+
+
+def merged(a: Array, axis: Axes) -> Array:
+    """``a`` with the axes that are reduced as one, the last."""
+    shape = backend.shape_of(a)
+    stay, axes = split_axes(shape, axis)
+    order = stay + axes
+    if order != tuple(range(len(shape))):
+        a = permute(a, axes=order)
+    if len(axes) == 1:
+        return a
+    return reshape(a, to=(*[shape[i] for i in stay], math.prod([shape[i] for i in axes])))
+
+
+def aligned_weights(weights: Array, a: Array, axis: Axes) -> Array:
+    """Weights of the shape of ``a``, or of the lengths of ``axis``: so laid out that they broadcast to ``a``.
+
+    Raises:
+        TypeError: weights of another shape and no ``axis``.
+        ValueError: weights that do not fit ``axis``.
+    """
+    shape, have = backend.shape_of(a), backend.shape_of(weights)
+    if have == shape:
+        return weights
+    if axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    axes = some_axes(axis, len(shape))
+    if have != tuple([shape[i] for i in axes]):
+        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+    order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+    lengths = tuple([n if i in axes else 1 for i, n in enumerate(shape)])
+    return reshape(permute(weights, axes=order), to=lengths)

@@ -1,0 +1,431 @@
+"""Sums, products, means, variances, extrema and counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.backend import namespace_of
+from funcgrad.kinds.linear import broadcast_to, conj, real, reduce_sum
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.reducing import (
+    aligned_weights,
+    as_floating,
+    as_scalar,
+    converted,
+    counted,
+    masked,
+    reduced,
+    refuse_out,
+)
+from funcgrad.primitives import reductions as prim
+from funcgrad.primitives.arithmetic import add, divide, maximum, minimum, multiply, subtract
+from funcgrad.primitives.comparison import logical_not, logical_or
+from funcgrad.primitives.elementwise import sqrt
+from funcgrad.typing import Array, ArrayLike, Axes, Scalar
+
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "average",
+    "count_nonzero",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "ptp",
+    "std",
+    "sum",
+    "var",
+]
+
+
+def _starting_from(initial: ArrayLike, ans: Array, join: Callable[..., Any]) -> Array:
+    return join(ans, converted(as_value(initial), backend.dtype_of(ans)))
+
+
+def sum(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | bool = True,
+) -> Array:
+    """The sum of the elements along ``axis``, by default of all.
+
+    Args:
+        a: an array. Booleans are counted; small integers are added up as 64-bit ones.
+        axis: one axis, several, or None for all.
+        dtype: what to convert the elements to before adding.
+        out: not supported.
+        keepdims: keep the reduced axes, with length 1.
+        initial: added to every sum.
+        where: a mask that broadcasts to the shape of ``a``: which elements count.
+
+    Raises:
+        numpy.exceptions.AxisError: an axis out of range.
+        ValueError: an axis named twice; a mask that does not fit.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.sum([[1.0, 2.0], [3.0, 4.0]], axis=0)
+        array([4., 6.])
+    """
+    refuse_out("sum", out)
+    a = as_value(a)
+    if where is True and dtype is None:
+        ans = reduced(reduce_sum, a, axis, keepdims)
+    else:
+        ans = converted(reduced(reduce_sum, masked(converted(a, dtype), where, 0), axis, keepdims), dtype)
+    return ans if initial is None else _starting_from(initial, ans, add)
+
+
+def prod(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | bool = True,
+) -> Array:
+    """The product of the elements along ``axis``, by default of all; arguments as for ``sum``.
+
+    Its derivatives divide by nothing: they are exact however many elements are zero.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.prod([1.0, 2.0, 4.0])
+        np.float64(8.0)
+    """
+    refuse_out("prod", out)
+    a = masked(converted(as_value(a), dtype), where, 1)
+    ans = converted(reduced(prim.reduce_prod, a, axis, keepdims), dtype)
+    return ans if initial is None else _starting_from(initial, ans, multiply)
+
+
+def mean(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | bool = True,
+) -> Array:
+    """The arithmetic mean of the elements along ``axis``, by default of all; arguments as for ``sum``.
+
+    Integers are averaged as floating numbers; float16 is added up in float32. The mean of nothing is NaN.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.mean([1, 2, 6])
+        np.float64(3.0)
+    """
+    refuse_out("mean", out)
+    a = as_value(a)
+    have = backend.dtype_of(a)
+    if dtype is not None:
+        a = converted(a, dtype)
+    elif have.kind in "iub":
+        a = as_floating(a)
+    elif have == np.float16:
+        return converted(mean(a, axis, np.float32, None, keepdims, where=where), np.float16)
+    total = reduced(reduce_sum, masked(a, where, 0), axis, keepdims)
+    return converted(total / _divisor(counted(a, axis, where, keepdims), total), dtype)
+
+
+def _divisor(n: Any, total: Array) -> Any:
+    """A count as it divides ``total`` without changing its dtype."""
+    return n if type(n) is int else converted(n, real(total).dtype)
+
+
+def var(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | bool = True,
+    mean: ArrayLike | None = None,
+    correction: float | None = None,
+) -> Array:
+    """The variance of the elements along ``axis``, by default of all: the mean squared distance from the mean.
+
+    Real also for complex elements. Where all elements are equal its gradient is 0.
+
+    Args:
+        a: an array.
+        axis: one axis, several, or None for all.
+        dtype: what to convert the elements to first.
+        out: not supported.
+        ddof: the squares are added up and divided by the number of elements less ``ddof``.
+        keepdims: keep the reduced axes, with length 1.
+        where: a mask that broadcasts to the shape of ``a``: which elements count.
+        mean: the mean, when it is known, its axes kept.
+        correction: another name of ``ddof``.
+
+    Raises:
+        ValueError: both ``ddof`` and ``correction``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.var([1.0, 3.0, 5.0, 7.0])
+        np.float64(5.0)
+    """
+    refuse_out("var", out)
+    if correction is None:
+        correction = ddof
+    elif ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    a = converted(as_value(a), dtype)
+    if where is True and mean is None:
+        return reduced(prim.reduce_var, a, axis, keepdims, correction=correction)
+    a = as_floating(a)
+    if mean is None:
+        total = reduced(reduce_sum, masked(a, where, 0), axis, True)
+        mean = divide(total, _divisor(counted(a, axis, where, True), total))
+    distance = masked(subtract(a, as_value(mean)), where, 0)
+    if backend.dtype_of(distance).kind == "c":
+        squares = real(multiply(distance, conj(distance)))
+    else:
+        squares = multiply(distance, distance)
+    total = reduced(reduce_sum, squares, axis, keepdims)
+    n = counted(a, axis, where, keepdims)
+    if where is True:
+        return total / (n - correction if n > correction else 0)
+    return divide(total, maximum(subtract(_divisor(n, total), correction), 0))
+
+
+def std(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | bool = True,
+    mean: ArrayLike | None = None,
+    correction: float | None = None,
+) -> Array:
+    """The standard deviation of the elements along ``axis``, by default of all; arguments as for ``var``.
+
+    Where all elements are equal its gradient is NaN.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.std([1.0, 5.0])
+        np.float64(2.0)
+    """
+    refuse_out("std", out)
+    return sqrt(var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
+
+
+def _extremum(
+    name: str,
+    a: ArrayLike,
+    axis: Axes,
+    out: None,
+    keepdims: bool,
+    initial: Scalar | None,
+    where: ArrayLike | bool,
+) -> Array:
+    operation, join = (prim.reduce_max, maximum) if name == "max" else (prim.reduce_min, minimum)
+    refuse_out(name, out)
+    a = as_value(a)
+    if initial is None:
+        if where is not True:
+            raise ValueError(f"{name}: with a mask nothing may remain, so where=... needs initial=... as well.")
+        return reduced(operation, a, axis, keepdims)
+    dtype = backend.dtype_of(a)
+    initial = converted(as_value(initial), dtype)
+    if counted(a, axis, True) == 0:  # the sum is a zero for each result that there will be
+        return converted(add(reduced(reduce_sum, a, axis, keepdims), initial), dtype)
+    return join(reduced(operation, masked(a, where, _weakest(name, dtype)), axis, keepdims), initial)
+
+
+def _weakest(name: str, dtype: Any) -> Any:
+    """What every element of ``dtype`` wins against."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min if name == "max" else np.iinfo(dtype).max
+    if dtype.kind == "b":
+        return name == "min"
+    return -math.inf if name == "max" else math.inf
+
+
+def max(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | bool = True,
+) -> Array:
+    """The largest element along ``axis``, by default of all.
+
+    The gradient is shared equally by all elements that attain the maximum. Where an element is NaN, the
+    maximum and its gradient are NaN. Complex numbers are ordered by their real, then by their imaginary parts.
+
+    Args:
+        a: an array.
+        axis: one axis, several, or None for all.
+        out: not supported.
+        keepdims: keep the reduced axes, with length 1.
+        initial: the least that the result can be.
+        where: a mask that broadcasts to the shape of ``a``: which elements count. It needs ``initial``.
+
+    Raises:
+        ValueError: nothing to compare and no ``initial``; ``where`` without ``initial``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.max([[1.0, 5.0], [3.0, 2.0]], axis=1)
+        array([5., 3.])
+    """
+    return _extremum("max", a, axis, out, keepdims, initial, where)
+
+
+def min(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | bool = True,
+) -> Array:
+    """The smallest element along ``axis``, by default of all; arguments and gradient as for ``max``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.min([[1.0, 5.0], [3.0, 2.0]], axis=1)
+        array([1., 2.])
+    """
+    return _extremum("min", a, axis, out, keepdims, initial, where)
+
+
+amax = max
+amin = min
+
+
+def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False) -> Array:
+    """The range of the elements along ``axis``: the maximum less the minimum.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.ptp([4, 1, 9])
+        np.int64(8)
+    """
+    refuse_out("ptp", out)
+    a = as_value(a)
+    return subtract(max(a, axis, None, keepdims), min(a, axis, None, keepdims))
+
+
+def all(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | bool = True,
+) -> Array:
+    """Whether all elements along ``axis`` are true, that is not zero. No derivative passes.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.all([[1, 0], [1, 1]], axis=1)
+        array([False,  True])
+    """
+    refuse_out("all", out)
+    a = as_value(a)
+    if where is not True:
+        a = logical_or(a, logical_not(as_value(where)))
+    return reduced(prim.reduce_all, a, axis, keepdims)
+
+
+def any(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | bool = True,
+) -> Array:
+    """Whether any element along ``axis`` is true, that is not zero. No derivative passes.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.any([[1, 0], [0, 0]], axis=1)
+        array([ True, False])
+    """
+    refuse_out("any", out)
+    return reduced(prim.reduce_any, masked(as_value(a), where, False), axis, keepdims)
+
+
+def count_nonzero(a: ArrayLike, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """How many elements along ``axis`` are not zero. No derivative passes.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.count_nonzero([[0, 1], [2, 3]], axis=0)
+        array([1, 2])
+    """
+    return reduced(prim.count_nonzero, as_value(a), axis, keepdims)
+
+
+def average(
+    a: ArrayLike,
+    axis: Axes = None,
+    weights: ArrayLike | None = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
+) -> Any:
+    """The weighted mean along ``axis``, by default of all elements.
+
+    Args:
+        a: an array.
+        axis: one axis, several, or None for all.
+        weights: of the shape of ``a``, or of the lengths of ``axis``; None weighs all alike. The
+            derivative passes to them too.
+        returned: whether to return the sum of the weights as well.
+        keepdims: keep the reduced axes, with length 1.
+
+    Raises:
+        TypeError: weights of another shape and no ``axis``.
+        ValueError: weights that do not fit ``axis``.
+        ZeroDivisionError: NumPy weights that add up to zero; traced ones give NaN.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.average([1.0, 2.0], weights=[3.0, 1.0])
+        np.float64(1.25)
+    """
+    a = as_value(a)
+    if weights is None:
+        ans = mean(a, axis, keepdims=keepdims)
+        if not returned:
+            return ans
+        total = as_scalar(np.full((), counted(a, axis, True), backend.dtype_of(ans)))
+    else:
+        weights = aligned_weights(as_value(weights), a, axis)
+        a = as_floating(a)
+        dtype = np.result_type(backend.dtype_of(a), backend.dtype_of(weights))
+        total = reduced(reduce_sum, converted(weights, dtype), axis, keepdims)
+        if namespace_of(total) is np and np.any(total == 0):
+            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+        ans = divide(reduced(reduce_sum, multiply(a, weights), axis, keepdims), total)
+    if not returned:
+        return ans
+    shape = backend.shape_of(ans)
+    return ans, total if backend.shape_of(total) == shape else broadcast_to(total, to=shape)

@@ -1,0 +1,444 @@
+"""Another shape or another order of axes, the same elements."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.backend import namespace_of
+from funcgrad.core import Tracer
+from funcgrad.errors import InputError
+from funcgrad.kinds.linear import broadcast_to as stretch
+from funcgrad.kinds.linear import permute
+from funcgrad.kinds.linear import reshape as refill
+from funcgrad.numpy.axes import one_axis, some_axes
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.shapes import as_shape, completed
+from funcgrad.typing import Array, ArrayLike, Axes, Shape
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "expand_dims",
+    "iscomplexobj",
+    "isrealobj",
+    "isscalar",
+    "matrix_transpose",
+    "moveaxis",
+    "ndim",
+    "permute_dims",
+    "ravel",
+    "reshape",
+    "result_type",
+    "rollaxis",
+    "shape",
+    "size",
+    "squeeze",
+    "swapaxes",
+    "transpose",
+]
+
+
+def _rank(a: Array) -> int:
+    return len(backend.shape_of(a))
+
+
+def _reversed(a: Array) -> Array:
+    return permute(a, axes=tuple(range(_rank(a) - 1, -1, -1)))
+
+
+def _order(name: str, order: str) -> str:
+    """Traced values have a shape but no memory layout, so only C and F mean something."""
+    if order not in ("C", "F"):
+        raise InputError(
+            f"{name}: the order of a traced value's elements in memory is not defined, got order={order!r}. "
+            "Pass order='C' or order='F'."
+        )
+    return order
+
+
+def reshape(a: ArrayLike, /, shape: Any, order: Any = "C", *, copy: bool | None = None) -> Array:
+    """The elements of ``a`` in another shape.
+
+    Args:
+        a: an array.
+        shape: the lengths; one of them may be -1, it is worked out.
+        order: "C" reads and writes with the last axis changing fastest, "F" with the first.
+        copy: as NumPy; of a traced value, which nobody can write to, it means nothing.
+
+    Raises:
+        ValueError: the elements do not fill ``shape``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.reshape([1, 2, 3, 4], (2, -1))
+        array([[1, 2],
+               [3, 4]])
+    """
+    a = as_value(a)
+    if namespace_of(a) is np:
+        if copy is None:
+            return np.reshape(a, shape, order)
+        return np.reshape(a, shape, order, copy=copy)
+    to = completed(shape, backend.shape_of(a))
+    if order == "C" or _order("reshape", order) == "C":
+        return refill(a, to=to)
+    return _reversed(refill(_reversed(a), to=to[::-1]))
+
+
+def ravel(a: ArrayLike, order: Any = "C") -> Array:
+    """The elements of ``a`` along one axis.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.ravel([[1, 2], [3, 4]])
+        array([1, 2, 3, 4])
+    """
+    a = as_value(a)
+    if namespace_of(a) is np:
+        return np.ravel(a, order)
+    if order != "C" and _order("ravel", order) == "F":
+        a = _reversed(a)
+    return refill(a, to=(prod(backend.shape_of(a)),))
+
+
+def transpose(a: ArrayLike, axes: Axes = None) -> Array:
+    """``a`` with its axes in the order ``axes``, by default reversed.
+
+    Raises:
+        ValueError: ``axes`` is not a permutation.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.transpose([[1, 2], [3, 4]])
+        array([[1, 3],
+               [2, 4]])
+    """
+    a = as_value(a)
+    if namespace_of(a) is np:
+        return np.transpose(a, axes)
+    if axes is None:
+        return _reversed(a)
+    order = some_axes(axes, _rank(a))
+    if len(order) != _rank(a):
+        raise ValueError("axes don't match array")
+    return permute(a, axes=order)
+
+
+permute_dims = transpose
+
+
+def matrix_transpose(x: ArrayLike, /) -> Array:
+    """``x`` with its last two axes exchanged.
+
+    Raises:
+        ValueError: fewer than two axes.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.matrix_transpose(np.ones((4, 2, 3))).shape
+        (4, 3, 2)
+    """
+    x = as_value(x)
+    rank = _rank(x)
+    if rank < 2:
+        raise ValueError(f"Input array must be at least 2-dimensional, but it is {rank}")
+    return permute(x, axes=(*range(rank - 2), rank - 1, rank - 2))
+
+
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
+    """``a`` with two axes exchanged.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.swapaxes(np.ones((4, 2, 3)), 0, -1).shape
+        (3, 2, 4)
+    """
+    a = as_value(a)
+    if namespace_of(a) is np:
+        return np.swapaxes(a, axis1, axis2)
+    axes = list(range(_rank(a)))
+    first, second = one_axis(axis1, _rank(a)), one_axis(axis2, _rank(a))
+    axes[first], axes[second] = second, first
+    return permute(a, axes=tuple(axes))
+
+
+def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
+    """``a`` with the axes ``source`` moved to ``destination``; the others keep their order.
+
+    Raises:
+        ValueError: different numbers of axes, or one named twice.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.moveaxis(np.ones((4, 2, 3)), 0, -1).shape
+        (2, 3, 4)
+    """
+    a = as_value(a)
+    if namespace_of(a) is np:
+        return np.moveaxis(a, source, destination)  # type: ignore[arg-type]
+    rank = _rank(a)
+    moved = some_axes(source, rank), some_axes(destination, rank)
+    if len(moved[0]) != len(moved[1]):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+    axes = [i for i in range(rank) if i not in moved[0]]
+    for to, axis in sorted(zip(moved[1], moved[0], strict=True)):
+        axes.insert(to, axis)
+    return permute(a, axes=tuple(axes))
+
+
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
+    """``a`` with one axis moved to stand before the axis ``start``.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.rollaxis(np.ones((4, 2, 3)), 2).shape
+        (3, 4, 2)
+    """
+    a = as_value(a)
+    if namespace_of(a) is np:
+        return np.rollaxis(a, axis, start)
+    rank = _rank(a)
+    moved, before = one_axis(axis, rank), one_axis(start, rank + 1) if start >= 0 else one_axis(start, rank)
+    return moveaxis(a, moved, before - 1 if moved < before else before)
+
+
+def expand_dims(a: ArrayLike, axis: int | tuple[int, ...]) -> Array:
+    """``a`` with axes of length 1 at the positions ``axis`` of the result.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.expand_dims([1, 2], 1)
+        array([[1],
+               [2]])
+    """
+    a = as_value(a)
+    if namespace_of(a) is np:
+        return np.expand_dims(a, axis)
+    have = backend.shape_of(a)
+    if type(axis) is int:
+        at = one_axis(axis, len(have) + 1)
+        return refill(a, to=(*have[:at], 1, *have[at:]))
+    count = len(axis) if isinstance(axis, (tuple, list)) else 1
+    new, rest = some_axes(axis, len(have) + count), iter(have)
+    return refill(a, to=tuple([1 if i in new else next(rest) for i in range(len(have) + count)]))
+
+
+def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
+    """``a`` without the axes of length 1 in ``axis``, by default without all of them.
+
+    Raises:
+        ValueError: an axis in ``axis`` has another length.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.squeeze([[1, 2]])
+        array([1, 2])
+    """
+    a = as_value(a)
+    if namespace_of(a) is np:
+        return np.squeeze(a, axis)
+    have = backend.shape_of(a)
+    if axis is None:
+        return refill(a, to=tuple([n for n in have if n != 1]))
+    dropped = some_axes(axis, len(have))
+    if any(have[i] != 1 for i in dropped):
+        raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    return refill(a, to=tuple([n for i, n in enumerate(have) if i not in dropped]))
+
+
+def broadcast_to(array: ArrayLike, shape: Any, subok: bool = False) -> Array:
+    """``array`` repeated, without copying, to a larger shape.
+
+    Raises:
+        ValueError: the shapes do not go together.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.broadcast_to([1, 2], (2, 2))
+        array([[1, 2],
+               [1, 2]])
+    """
+    array = as_value(array)
+    if namespace_of(array) is np:
+        return np.broadcast_to(array, shape, subok)
+    return stretch(array, to=as_shape(shape))
+
+
+def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Array, ...]:
+    """All arrays repeated, without copying, to the shape they have together.
+
+    Raises:
+        ValueError: the shapes do not go together.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.broadcast_arrays([1, 2], [[3], [4]])
+        (array([[1, 2],
+               [1, 2]]), array([[3, 3],
+               [4, 4]]))
+    """
+    values = [as_value(a) for a in args]
+    if all(namespace_of(a) is np for a in values):
+        return np.broadcast_arrays(*values, subok=subok)
+    to = broadcast_shapes(*[backend.shape_of(a) for a in values])
+    return tuple([a if backend.shape_of(a) == to else stretch(a, to=to) for a in values])
+
+
+def broadcast_shapes(*args: Shape | int) -> Shape:
+    """The shape that arrays of these shapes broadcast to.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.broadcast_shapes((3, 1), 4)
+        (3, 4)
+    """
+    return np.broadcast_shapes(*args)
+
+
+def _atleast(rank: int, arys: tuple[ArrayLike, ...]) -> Any:
+    values = [as_value(a) for a in arys]
+    if all(namespace_of(a) is np for a in values):
+        return (np.atleast_1d, np.atleast_2d, np.atleast_3d)[rank - 1](*values)
+    made = []
+    for a in values:
+        have = backend.shape_of(a)
+        if len(have) >= rank:
+            made.append(a)
+        elif rank == 3 and have:  # vectors and matrices get their new last axis, too
+            made.append(refill(a, to=(1, *have, 1) if len(have) == 1 else (*have, 1)))
+        else:
+            made.append(refill(a, to=(*(1,) * (rank - len(have)), *have)))
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def atleast_1d(*arys: ArrayLike) -> Any:
+    """Each array with at least one axis; a tuple for several arrays.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.atleast_1d(2.0)
+        array([2.])
+    """
+    return _atleast(1, arys)
+
+
+def atleast_2d(*arys: ArrayLike) -> Any:
+    """Each array with at least two axes, new ones in front; a tuple for several arrays.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.atleast_2d([1, 2])
+        array([[1, 2]])
+    """
+    return _atleast(2, arys)
+
+
+def atleast_3d(*arys: ArrayLike) -> Any:
+    """Each array with at least three axes: (n,) becomes (1, n, 1) and (m, n) becomes (m, n, 1).
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.atleast_3d([1, 2]).shape
+        (1, 2, 1)
+    """
+    return _atleast(3, arys)
+
+
+def shape(a: ArrayLike) -> Shape:
+    """The lengths of the axes; inside ``vmap`` those of one example.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.shape([[1, 2]])
+        (1, 2)
+    """
+    return backend.shape_of(as_value(a))
+
+
+def ndim(a: ArrayLike) -> int:
+    """The number of axes.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.ndim([[1, 2]])
+        2
+    """
+    return len(shape(a))
+
+
+def size(a: ArrayLike, axis: Axes = None) -> int:
+    """The number of elements, or the length along ``axis``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.size([[1, 2, 3]]), fnp.size([[1, 2, 3]], 0)
+        (3, 1)
+    """
+    have = shape(a)
+    return prod([have[i] for i in some_axes(axis, len(have))])
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether ``x`` has a complex dtype.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.iscomplexobj(1 + 0j)
+        True
+    """
+    return bool(backend.dtype_of(as_value(x)).kind == "c")
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether ``x`` has no complex dtype.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.isrealobj([1.0, 2.0])
+        True
+    """
+    return not iscomplexobj(x)
+
+
+def isscalar(element: Any) -> bool:
+    """Whether ``element`` is a number, not an array; a traced value is one if it stands for a number.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.isscalar(1.0), fnp.isscalar([1.0])
+        (True, False)
+    """
+    if isinstance(element, Tracer):
+        return not element.shape and isscalar(element.value)
+    return np.isscalar(element)
+
+
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """The dtype that an operation on all of these gives; Python numbers adapt to arrays.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.result_type(np.float32(1), 2.0)
+        dtype('float32')
+    """
+    found = [_lowest(a) if isinstance(a, Tracer) else a for a in arrays_and_dtypes]
+    return backend.namespace(found).result_type(*found)
+
+
+def _lowest(x: Any) -> Any:
+    while isinstance(x, Tracer):
+        x = x.value
+    return x

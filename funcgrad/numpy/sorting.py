@@ -1,0 +1,238 @@
+"""Sorting, and searching what is sorted or largest."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.kinds.linear import reshape
+from funcgrad.numpy.axes import kept, one_axis
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.reducing import refuse_out
+from funcgrad.primitives import sorting as prim
+from funcgrad.primitives.indexing import take_along_axis
+from funcgrad.typing import Array, ArrayLike, Axis
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "argpartition",
+    "argsort",
+    "nanargmax",
+    "nanargmin",
+    "partition",
+    "searchsorted",
+    "sort",
+]
+
+
+def _along(a: ArrayLike, axis: Axis) -> tuple[Array, int]:
+    """``a`` and a non-negative axis; flattened where ``axis`` is None."""
+    a = as_value(a)
+    shape = backend.shape_of(a)
+    if axis is None:
+        return reshape(a, to=(math.prod(shape),)), 0
+    return a, one_axis(axis, len(shape))
+
+
+def _unordered(name: str, order: Any) -> None:
+    if order is not None:
+        raise InputError(
+            f"{name}: fields are ordered in structured arrays only, got order={order!r}. Leave order=None."
+        )
+
+
+def sort(
+    a: ArrayLike, axis: Axis = -1, kind: str | None = None, order: None = None, *, stable: bool | None = None
+) -> Array:
+    """``a`` with its elements in rising order along ``axis``, by default the last; NaN at the end.
+
+    The derivative goes to where each element stood; equal elements count as standing in their order.
+
+    Args:
+        a: an array.
+        axis: the axis, or None to flatten first.
+        kind: NumPy's name of an algorithm; the result is the same for all.
+        order: not supported.
+        stable: accepted as NumPy does; sorting is always stable.
+
+    Raises:
+        numpy.exceptions.AxisError: an axis out of range.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.sort([3.0, 1.0, 2.0])
+        array([1., 2., 3.])
+    """
+    _unordered("sort", order)
+    a, along = _along(a, axis)
+    return prim.sort(a, axis=along)
+
+
+def argsort(
+    a: ArrayLike, axis: Axis = -1, kind: str | None = None, order: None = None, *, stable: bool | None = None
+) -> Array:
+    """The positions that sort ``a`` along ``axis``; arguments as for ``sort``. No derivative passes.
+
+    Always stable, so that it agrees with ``sort`` about equal elements.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.argsort([3.0, 1.0, 2.0])
+        array([1, 2, 0])
+    """
+    _unordered("argsort", order)
+    a, along = _along(a, axis)
+    return prim.argsort(a, axis=along)
+
+
+def partition(a: ArrayLike, kth: Any, axis: Axis = -1, kind: str = "introselect", order: None = None) -> Array:
+    """``a`` reordered along ``axis``: at ``kth`` what sorting would put there, smaller elements before it.
+
+    Args:
+        a: an array.
+        kth: a position, or several of which each is parted at.
+        axis: the axis, or None to flatten first.
+        kind: accepted as NumPy does.
+        order: not supported.
+
+    Raises:
+        ValueError: a position out of range.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.partition([3.0, 1.0, 2.0], 0)[0]
+        np.float64(1.0)
+    """
+    _unordered("partition", order)
+    a, along = _along(a, axis)
+    return prim.partition(a, kth=_positions("partition", kth, a, along), axis=along)
+
+
+def argpartition(a: ArrayLike, kth: Any, axis: Axis = -1, kind: str = "introselect", order: None = None) -> Array:
+    """The positions that part ``a`` along ``axis``; arguments as for ``partition``. No derivative passes.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.argpartition([3.0, 1.0, 2.0], 0)[0]
+        np.int64(1)
+    """
+    _unordered("argpartition", order)
+    a, along = _along(a, axis)
+    return prim.argpartition(a, kth=_positions("argpartition", kth, a, along), axis=along)
+
+
+def _positions(name: str, kth: Any, a: Array, axis: int) -> int | tuple[int, ...]:
+    n = backend.shape_of(a)[axis]
+    several = isinstance(kth, (list, tuple, np.ndarray))
+    numbers = [operator.index(k) for k in (kth if several else (kth,))]
+    for k in numbers:
+        if not -n <= k < n:
+            raise ValueError(f"{name}: kth(={k}) out of bounds ({n})")
+    found = tuple([k % n for k in numbers])
+    return found if several else found[0]
+
+
+def _position(operation: Callable[..., Any], a: ArrayLike, axis: Axis, out: None, keepdims: bool) -> Array:
+    refuse_out(operation.__name__, out)
+    a = as_value(a)
+    shape = backend.shape_of(a)
+    flat, along = _along(a, axis)
+    ans = operation(flat, axis=along)
+    if not keepdims:
+        return ans
+    return reshape(ans, to=kept(shape, tuple(range(len(shape))) if axis is None else (along,)))
+
+
+def argmax(a: ArrayLike, axis: Axis = None, out: None = None, *, keepdims: bool = False) -> Array:
+    """The position of the first largest element along ``axis``, by default in the flattened array.
+
+    No derivative passes. NaN counts as the largest.
+
+    Args:
+        a: an array.
+        axis: the axis, or None to flatten first.
+        out: not supported.
+        keepdims: keep the axis, with length 1.
+
+    Raises:
+        ValueError: nothing to compare.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.argmax([1.0, 3.0, 2.0])
+        np.int64(1)
+    """
+    return _position(prim.argmax, a, axis, out, keepdims)
+
+
+def argmin(a: ArrayLike, axis: Axis = None, out: None = None, *, keepdims: bool = False) -> Array:
+    """The position of the first smallest element; arguments as for ``argmax``. NaN counts as the smallest.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.argmin([2.0, 1.0, 3.0])
+        np.int64(1)
+    """
+    return _position(prim.argmin, a, axis, out, keepdims)
+
+
+def nanargmax(a: ArrayLike, axis: Axis = None, out: None = None, *, keepdims: bool = False) -> Array:
+    """The position of the first largest element that is not NaN; arguments as for ``argmax``.
+
+    Raises:
+        ValueError: nothing but NaN (for JAX arrays the position is then -1).
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.nanargmax([1.0, float("nan"), 3.0])
+        np.int64(2)
+    """
+    return _position(prim.nanargmax, a, axis, out, keepdims)
+
+
+def nanargmin(a: ArrayLike, axis: Axis = None, out: None = None, *, keepdims: bool = False) -> Array:
+    """The position of the first smallest element that is not NaN; arguments as for ``nanargmax``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.nanargmin([float("nan"), 3.0, 1.0])
+        np.int64(2)
+    """
+    return _position(prim.nanargmin, a, axis, out, keepdims)
+
+
+def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None) -> Array:
+    """Where ``v`` must be inserted into the sorted ``a`` for it to stay sorted. No derivative passes.
+
+    Args:
+        a: a sorted array of one axis.
+        v: what to insert, of any shape.
+        side: "left" for before equal elements, "right" for behind them.
+        sorter: positions that sort ``a``, when it is not sorted.
+
+    Raises:
+        ValueError: ``a`` has not one axis; ``side`` is neither.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.searchsorted([1.0, 2.0, 3.0], [0.5, 2.0], side="right")
+        array([0, 2])
+    """
+    a, v = as_value(a), as_value(v)
+    if len(backend.shape_of(a)) != 1:
+        raise ShapeError(
+            f"searchsorted: only an array of one axis is sorted, got {describe(a)}. vmap over the other axes."
+        )
+    if side not in ("left", "right"):
+        raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}.")
+    if sorter is not None:
+        a = take_along_axis(a, as_value(sorter), axis=0)
+    return prim.searchsorted(a, v, side=side)

@@ -1,0 +1,120 @@
+"""Exponential means: ``logsumexp`` and the softmax that is its gradient."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import InputError
+from funcgrad.kinds.linear import broadcast_to, reduce_sum, reshape
+from funcgrad.numpy.axes import some_axes
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.reducing import as_floating, masked, reduced
+from funcgrad.primitives import reductions as prim
+from funcgrad.primitives.arithmetic import absolute, add, multiply, subtract
+from funcgrad.primitives.comparison import equal, less, sign
+from funcgrad.primitives.comparison import where as choose
+from funcgrad.primitives.elementwise import exp, log
+from funcgrad.typing import Array, ArrayLike, Axes
+
+__all__ = ["log_softmax", "logsumexp", "softmax"]
+
+
+def logsumexp(
+    a: ArrayLike,
+    axis: Axes = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: ArrayLike | bool | None = None,
+) -> Any:
+    """``log(sum(b * exp(a)))`` along ``axis``, by default of all elements, without overflow.
+
+    Without ``b`` the gradient is the softmax of ``a``, 0 at -inf; where every element is -inf, so is the
+    result, and its gradient is 0 as well.
+
+    Args:
+        a: an array.
+        axis: one axis, several, or None for all.
+        b: factors that broadcast against ``a``. Where a factor is 0 and exp overflows or is undefined,
+            the element is left out.
+        keepdims: keep the reduced axes, with length 1.
+        return_sign: whether to return the logarithm of the sum's absolute value, and its sign. If not, the
+            logarithm of a negative sum is NaN.
+        where: a mask that broadcasts to the shape of ``a``: which elements count.
+
+    Raises:
+        TypeError: ``return_sign`` with complex numbers.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.logsumexp([1000.0, 0.0])
+        np.float64(1000.0)
+    """
+    a = as_floating(as_value(a))
+    if where is not None:
+        a = masked(a, where, -math.inf)
+    if b is None and not return_sign:
+        return reduced(prim.logsumexp, a, axis, keepdims)
+    b = as_value(1.0 if b is None else b)
+    shape = np.broadcast_shapes(backend.shape_of(a), backend.shape_of(b))
+    a, b = broadcast_to(a, to=shape), broadcast_to(b, to=shape)
+    axes = some_axes(axis, len(shape))
+    peak = prim.weighted_peak(a, b, axis=axes)
+    shifted = subtract(a, peak)
+    shifted = choose(prim.vanishing_overflow(shifted, b), -math.inf, shifted)
+    total = reduced(reduce_sum, multiply(b, exp(shifted)), axes, keepdims)
+    peak = reshape(peak, to=backend.shape_of(total))
+    if backend.dtype_of(total).kind == "c":
+        if return_sign:
+            raise InputError(f"logsumexp: a complex sum has no sign, got {describe(total)}. Leave return_sign=False.")
+        return add(log(total), peak)
+    ans = add(_log_of_size(total), peak)
+    return (ans, sign(total)) if return_sign else choose(less(total, 0), math.nan, ans)
+
+
+def _log_of_size(total: Array) -> Array:
+    """``log(abs(total))``, -inf without a warning where it is 0."""
+    nothing = equal(total, 0)
+    return choose(nothing, -math.inf, log(choose(nothing, 1, absolute(total))))
+
+
+def softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | bool | None = None) -> Array:
+    """``exp(x) / sum(exp(x))`` along ``axis``, by default the last, without overflow.
+
+    Args:
+        x: an array.
+        axis: one axis, several, or None for all.
+        where: a mask that broadcasts to the shape of ``x``: which elements count. The others get 0.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.softmax([1000.0, 1000.0])
+        array([0.5, 0.5])
+    """
+    return _normalised(prim.softmax, x, axis, where, 0)
+
+
+def log_softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | bool | None = None) -> Array:
+    """``log(softmax(x))``, exact where that underflows: ``x - logsumexp(x)``; arguments as for ``softmax``.
+
+    Elements that ``where`` leaves out get -inf.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.log_softmax([0.0, 1000.0])
+        array([-1000.,     0.])
+    """
+    return _normalised(prim.log_softmax, x, axis, where, -math.inf)
+
+
+def _normalised(operation: Any, x: ArrayLike, axis: Axes, where: ArrayLike | bool | None, fill: float) -> Array:
+    x = as_floating(as_value(x))
+    axes = some_axes(axis, len(backend.shape_of(x)))
+    if where is None or where is True:
+        return operation(x, axis=axes)
+    return masked(operation(masked(x, where, -math.inf), axis=axes), where, fill)

@@ -1,0 +1,1 @@
+"""Definitions of the operations, one statement each, grouped as NumPy groups them."""

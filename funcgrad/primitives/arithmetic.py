@@ -1,0 +1,150 @@
+"""Arithmetic, powers, parts of numbers, and extrema of two."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from funcgrad.kinds import elementwise
+from funcgrad.kinds.linear import conj
+from funcgrad.kinds.rules import Operation
+from funcgrad.primitives.comparison import (
+    copied_slope,
+    equal,
+    exponent,
+    first_is_greater,
+    first_is_less,
+    floor_divide,
+    greater,
+    logical_and,
+    rint,
+    share_of_greater,
+    slope,
+    where,
+)
+from funcgrad.primitives.elementwise import has_no_zero, is_complex, log
+
+__all__ = [
+    "absolute",
+    "add",
+    "cbrt",
+    "clip",
+    "copysign",
+    "divide",
+    "fabs",
+    "float_power",
+    "fmax",
+    "fmin",
+    "fmod",
+    "fractional",
+    "heaviside",
+    "ldexp",
+    "mantissa",
+    "maximum",
+    "minimum",
+    "multiply",
+    "negative",
+    "positive",
+    "power",
+    "reciprocal",
+    "remainder",
+    "square",
+    "subtract",
+    "unit",
+]
+
+_NUMBERS = frozenset((int, float))  # others may promote
+
+add: Operation = elementwise("add", dx=1, dy=1, operator=operator.add)
+subtract: Operation = elementwise("subtract", dx=1, dy=-1, operator=operator.sub)
+multiply: Operation = elementwise("multiply", dx=lambda y: y, dy=lambda x: x, operator=operator.mul)
+divide: Operation = elementwise(
+    "divide",
+    dx=lambda t, y: t / y,
+    dy=lambda t, y, ans: -(t / y) * ans,  # in this order no product is larger than the result
+    operator=operator.truediv,
+)
+negative: Operation = elementwise("negative", dx=-1, operator=operator.neg)
+positive: Operation = elementwise("positive", dx=1, operator=operator.pos)
+reciprocal: Operation = elementwise("reciprocal", dx=lambda ans: -(ans * ans))
+square: Operation = elementwise("square", dx=lambda x: x * 2)
+cbrt: Operation = elementwise("cbrt", dx=lambda t, ans: t / ans / ans / 3)
+
+
+def _power_dx(x: Any, y: Any) -> Any:
+    """``y * x**(y - 1)``, and 0 where y is 0, whatever x is."""
+    if type(y) in _NUMBERS:
+        if y == 0:
+            return 0
+        return x * 2 if y == 2 else y * power(x, y - 1)
+    if has_no_zero(y):
+        return y * power(x, y - 1)
+    # Only 0 * 0**-1 needs help; elsewhere the formula must stay as it is, to be right in its own derivatives.
+    corner = logical_and(equal(x, 0), equal(y, 0))
+    return y * power(x, where(corner, 1, y - 1))
+
+
+def _power_dy(x: Any, y: Any, ans: Any) -> Any:
+    """``log(x) * x**y``; at x = 0 it is 0 for positive y and undefined for others."""
+    if type(x) in _NUMBERS and x != 0:
+        return (math.log(x) if x > 0 else math.nan) * ans
+    if has_no_zero(x):
+        return log(x) * ans
+    at_zero = where(greater(y, 0), ans, math.nan)  # there ans is 0 and, unlike 0, has the right dtype
+    if type(x) in _NUMBERS:
+        return at_zero
+    zero = equal(x, 0)
+    return where(zero, at_zero, log(where(zero, 1, x)) * ans)
+
+
+power: Operation = elementwise("power", dx=_power_dx, dy=_power_dy, operator=operator.pow)
+float_power: Operation = elementwise("float_power", dx=_power_dx, dy=_power_dy)
+
+#: In both modes the remainder is ``x - n * y`` with a whole number n that is constant between the jumps.
+remainder: Operation = elementwise("remainder", dx=1, dy=lambda x, y: -floor_divide(x, y), operator=operator.mod)
+fmod: Operation = elementwise("fmod", dx=1, dy=lambda x, y, ans: -rint((x - ans) / y))
+
+#: The results of ``modf`` and ``frexp`` that carry a derivative.
+fractional: Operation = elementwise("fractional", lambda xp, x: xp.modf(x)[0], dx=1)
+mantissa: Operation = elementwise("mantissa", lambda xp, x: xp.frexp(x)[0], dx=lambda t, x: ldexp(t, -exponent(x)))
+ldexp: Operation = elementwise("ldexp", dx=lambda t, y: ldexp(t, y), arity=2)
+
+
+def unit(x: Any) -> Any:
+    """``x / abs(x)`` of complex numbers, and 0 of 0."""
+    r = absolute(x)
+    origin = equal(r, 0)
+    return where(origin, 0, x / where(origin, 1, r))
+
+
+absolute: Operation = elementwise(
+    "absolute", dx=lambda x: conj(unit(x)) if is_complex(x) else slope(x), operator=operator.abs
+)
+fabs: Operation = elementwise("fabs", dx=lambda x: slope(x))
+copysign: Operation = elementwise("copysign", dx=lambda x, y: copied_slope(x, y), arity=2)
+heaviside: Operation = elementwise("heaviside", dx=None, dy=lambda t, x: where(equal(x, 0), t, 0))
+
+maximum: Operation = elementwise(
+    "maximum", dx=lambda x, y: share_of_greater(x, y), dy=lambda x, y: share_of_greater(y, x)
+)
+minimum: Operation = elementwise(
+    "minimum", dx=lambda x, y: share_of_greater(y, x), dy=lambda x, y: share_of_greater(x, y)
+)
+fmax: Operation = elementwise(
+    "fmax",
+    dx=lambda t, x, y: where(first_is_greater(x, y), t, 0),
+    dy=lambda t, x, y: where(first_is_greater(x, y), 0, t),
+)
+fmin: Operation = elementwise(
+    "fmin",
+    dx=lambda t, x, y: where(first_is_less(x, y), t, 0),
+    dy=lambda t, x, y: where(first_is_less(x, y), 0, t),
+)
+#: ``clip(x, lower, upper)``: the minimum with ``upper`` of the maximum with ``lower``, and so are its derivatives.
+clip: Operation = elementwise(
+    "clip",
+    dx=lambda x, y, z: share_of_greater(x, y) * share_of_greater(z, maximum(x, y)),
+    dy=lambda x, y, z: share_of_greater(y, x) * share_of_greater(z, maximum(x, y)),
+    dz=lambda x, y, z: share_of_greater(maximum(x, y), z),
+)

@@ -1,0 +1,42 @@
+"""The one collective from which all others are made: every example sees the values of all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad import backend
+from funcgrad.batching import BatchTrace, BatchTracer
+from funcgrad.kinds import linear
+from funcgrad.kinds.linear import reduce_sum
+from funcgrad.kinds.rules import Operation
+from funcgrad.primitives.indexing import getitem
+
+__all__ = ["all_gather", "axis_index"]
+
+
+def axis_index(over: BatchTrace, xp: Any) -> BatchTracer:
+    """The number of the example, from 0."""
+    return BatchTracer(xp.arange(over.size), over)
+
+
+def _batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
+    """Over this very axis (``over`` is None then) the batch itself is the result, the same for all examples."""
+    (x,), over = args, params["over"]
+    return (x, False) if over is None else (all_gather(x, over=over, position=params["position"] + 1), True)
+
+
+def _transpose(ct: Any, *, over: BatchTrace, position: int) -> Any:
+    """Example i's cotangent is the sum of what all examples say of entry i."""
+    total = reduce_sum(all_gather(ct, over=over, position=0), axis=(0,))
+    index = axis_index(over, backend.library_of(ct))
+    return getitem(total, (*[slice(None)] * position, index))
+
+
+def _impl(xp: Any, x: Any, *, over: BatchTrace, position: int) -> Any:
+    """A value that does not depend on the example, repeated."""
+    shape = backend.shape_of(x)
+    aligned = xp.reshape(x, (*shape[:position], 1, *shape[position:]))
+    return xp.broadcast_to(aligned, (*shape[:position], over.size, *shape[position:]))
+
+
+all_gather: Operation = linear("all_gather", _impl, transpose=_transpose, batch=_batch)

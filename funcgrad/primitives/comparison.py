@@ -1,0 +1,158 @@
+"""Comparisons, logic, tests, rounding, integer arithmetic, and the choice between values that they steer.
+
+All but ``where`` are step functions or functions of integers: no derivative passes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad.errors import ConcretizationError
+from funcgrad.kinds import elementwise, nondifferentiable
+from funcgrad.kinds.rules import Operation
+
+__all__ = [
+    "angle_of_real",
+    "bitwise_and",
+    "bitwise_count",
+    "bitwise_or",
+    "bitwise_xor",
+    "ceil",
+    "copied_slope",
+    "equal",
+    "exponent",
+    "first_is_greater",
+    "first_is_less",
+    "fix",
+    "floor",
+    "floor_divide",
+    "gcd",
+    "greater",
+    "greater_equal",
+    "integral",
+    "invert",
+    "isclose",
+    "iscomplex",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "lcm",
+    "left_shift",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "nan_replaced",
+    "nextafter",
+    "nonzero",
+    "not_equal",
+    "right_shift",
+    "rint",
+    "round",
+    "share_of_greater",
+    "sign",
+    "signbit",
+    "slope",
+    "spacing",
+    "trunc",
+    "where",
+]
+
+equal: Operation = nondifferentiable("equal")
+not_equal: Operation = nondifferentiable("not_equal")
+less: Operation = nondifferentiable("less")
+less_equal: Operation = nondifferentiable("less_equal")
+greater: Operation = nondifferentiable("greater")
+greater_equal: Operation = nondifferentiable("greater_equal")
+logical_and: Operation = nondifferentiable("logical_and")
+logical_or: Operation = nondifferentiable("logical_or")
+logical_xor: Operation = nondifferentiable("logical_xor")
+logical_not: Operation = nondifferentiable("logical_not")
+
+isnan: Operation = nondifferentiable("isnan")
+isinf: Operation = nondifferentiable("isinf")
+isfinite: Operation = nondifferentiable("isfinite")
+isneginf: Operation = nondifferentiable("isneginf")
+isposinf: Operation = nondifferentiable("isposinf")
+isreal: Operation = nondifferentiable("isreal")
+iscomplex: Operation = nondifferentiable("iscomplex")
+signbit: Operation = nondifferentiable("signbit")
+isclose: Operation = nondifferentiable("isclose")  # rtol, atol and equal_nan are static
+
+floor: Operation = nondifferentiable("floor")
+ceil: Operation = nondifferentiable("ceil")
+trunc: Operation = nondifferentiable("trunc")
+rint: Operation = nondifferentiable("rint")
+fix: Operation = nondifferentiable("fix", lambda xp, x: xp.trunc(x))
+round: Operation = nondifferentiable("round")  # decimals is static
+floor_divide: Operation = nondifferentiable("floor_divide")
+spacing: Operation = nondifferentiable("spacing")
+nextafter: Operation = nondifferentiable("nextafter")
+
+bitwise_and: Operation = nondifferentiable("bitwise_and")
+bitwise_or: Operation = nondifferentiable("bitwise_or")
+bitwise_xor: Operation = nondifferentiable("bitwise_xor")
+bitwise_count: Operation = nondifferentiable("bitwise_count")
+invert: Operation = nondifferentiable("invert")
+left_shift: Operation = nondifferentiable("left_shift")
+right_shift: Operation = nondifferentiable("right_shift")
+gcd: Operation = nondifferentiable("gcd")
+lcm: Operation = nondifferentiable("lcm")
+
+#: Of real numbers: the sign of a complex number turns with it, see ``arithmetic.unit``.
+sign: Operation = nondifferentiable("sign")
+#: Of real numbers: 0 or pi.
+angle_of_real: Operation = nondifferentiable("angle_of_real", lambda xp, x: xp.angle(x))
+#: The two results of ``modf`` and ``frexp`` that are integers.
+integral: Operation = nondifferentiable("integral", lambda xp, x: xp.modf(x)[1])
+exponent: Operation = nondifferentiable("exponent", lambda xp, x: xp.frexp(x)[1])
+#: What ``nan_to_num`` makes of a value: for values that carry no derivative.
+nan_replaced: Operation = nondifferentiable("nan_replaced", lambda xp, x, **params: xp.nan_to_num(x, **params))
+
+#: ``where(condition, x, y)``: the derivative goes exactly where the value came from.
+where: Operation = elementwise(
+    "where",
+    dx=None,
+    dy=lambda t, x: where(x, t, 0),
+    dz=lambda t, x: where(x, 0, t),
+)
+
+
+def _nonzero_batch(*_: Any) -> Any:
+    raise ConcretizationError(
+        "nonzero: how many elements are not zero differs between the examples of a vmap, got a batched array. "
+        "Use the three-argument where(condition, x, y), or call it outside vmap."
+    )
+
+
+nonzero: Operation = nondifferentiable("nonzero", batch=_nonzero_batch, multiple=True)
+
+
+def _as_slope(rising: Any, dtype: Any) -> Any:
+    """1 where ``rising``, else -1."""
+    return rising.astype(dtype) * 2 - 1
+
+
+def _share_of_greater(xp: Any, x: Any, y: Any) -> Any:
+    greater = xp.greater(x, y).astype(xp.result_type(x, y))
+    return (greater + xp.greater_equal(x, y)) * 0.5
+
+
+# The derivatives of operations with kinks. They are constant between the kinks and have none themselves.
+
+#: The derivative of the absolute value: at 0 it is 1, unlike the sign; of NaN it is -1.
+slope: Operation = nondifferentiable("slope", lambda xp, x: _as_slope(xp.greater_equal(x, 0), xp.result_type(x)))
+#: The derivative of ``copysign`` in its first argument.
+copied_slope: Operation = nondifferentiable(
+    "copied_slope", lambda xp, x, y: _as_slope(xp.signbit(y) != (x >= 0), xp.result_type(x, y))
+)
+#: 1 where x > y, 1/2 where they are equal, else (also next to NaN) 0.
+share_of_greater: Operation = nondifferentiable("share_of_greater", _share_of_greater)
+#: Whether the first argument of ``fmax`` and of ``fmin`` is the result; of equals the second one is.
+first_is_greater: Operation = nondifferentiable("first_is_greater", lambda xp, x, y: (x > y) | xp.isnan(y))
+first_is_less: Operation = nondifferentiable("first_is_less", lambda xp, x, y: (x < y) | xp.isnan(y))

@@ -1,0 +1,174 @@
+"""Transcendental functions: exponentials, logarithms, circular and hyperbolic functions, and sinc.
+
+The derivatives are written so that they neither overflow nor cancel where the true value is finite, and
+so that on a branch cut of a complex function they belong to the side that the value belongs to: NumPy
+tells the sides by the sign of a zero, which ``x - -1`` keeps and ``1 + x`` does not.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad.backend import dtype_of
+from funcgrad.kinds import elementwise, primitive
+from funcgrad.kinds.rules import Operation
+from funcgrad.primitives.comparison import equal, where
+
+__all__ = [
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
+    "exp",
+    "exp2",
+    "expm1",
+    "has_no_zero",
+    "hypot",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logaddexp",
+    "logaddexp2",
+    "logistic",
+    "rad2deg",
+    "radians",
+    "sin",
+    "sinc",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+]
+
+LN2, LN10 = math.log(2.0), math.log(10.0)
+RADIAN, DEGREE = 180.0 / math.pi, math.pi / 180.0
+
+
+def is_complex(x: Any) -> bool:
+    """Whether ``x`` has a complex dtype."""
+    return dtype_of(x).kind == "c"
+
+
+def has_no_zero(x: Any) -> bool:
+    """Whether ``x`` is a NumPy array that is known to have no zero, so that nothing needs guarding."""
+    return (type(x) is np.ndarray and np.count_nonzero(x) == x.size) or (type(x) is np.float64 and x != 0)
+
+
+sqrt: Operation = elementwise("sqrt", dx=lambda t, ans: t * 0.5 / ans)
+
+exp: Operation = elementwise("exp", dx=lambda ans: ans)
+exp2: Operation = elementwise("exp2", dx=lambda ans: ans * LN2)
+expm1: Operation = elementwise("expm1", dx=lambda x: exp(x))
+log: Operation = elementwise("log", dx=lambda t, x: t / x)
+log2: Operation = elementwise("log2", dx=lambda t, x: t * (1 / LN2) / x)
+log10: Operation = elementwise("log10", dx=lambda t, x: t * (1 / LN10) / x)
+log1p: Operation = elementwise("log1p", dx=lambda t, x: t / (x - -1))
+
+
+def _logistic(xp: Any, x: Any) -> Any:
+    small = xp.exp(-xp.abs(x))
+    return xp.where(x >= 0, 1, small) / (1 + small)
+
+
+#: ``1 / (1 + exp(-x))``, without overflow.
+logistic: Operation = elementwise("logistic", _logistic, dx=lambda ans: ans * (1 - ans))
+
+logaddexp: Operation = elementwise("logaddexp", dx=lambda x, y: logistic(x - y), dy=lambda x, y: logistic(y - x))
+logaddexp2: Operation = elementwise(
+    "logaddexp2", dx=lambda x, y: logistic((x - y) * LN2), dy=lambda x, y: logistic((y - x) * LN2)
+)
+
+sin: Operation = elementwise("sin", dx=lambda x: cos(x))
+cos: Operation = elementwise("cos", dx=lambda x: -sin(x))
+tan: Operation = elementwise("tan", dx=lambda ans: ans * ans + 1)
+sinh: Operation = elementwise("sinh", dx=lambda x: cosh(x))
+cosh: Operation = elementwise("cosh", dx=lambda x: sinh(x))
+tanh: Operation = elementwise("tanh", dx=lambda ans: 1 - ans * ans)
+
+deg2rad: Operation = elementwise("deg2rad", dx=DEGREE)
+radians: Operation = elementwise("radians", dx=DEGREE)
+rad2deg: Operation = elementwise("rad2deg", dx=RADIAN)
+degrees: Operation = elementwise("degrees", dx=RADIAN)
+
+
+def _cosine_of_arcsin(x: Any) -> Any:
+    """``sqrt(1 - x**2)``, without cancellation near -1 and 1."""
+    return sqrt(-(x - 1) * (x - -1)) if is_complex(x) else sqrt((1 - x) * (x + 1))
+
+
+def _secant_of_arctan(t: Any, x: Any) -> Any:
+    """``t / (1 + x**2)``."""
+    if is_complex(x):
+        return t / (x * x + 1)
+    h = hypot(x, 1)
+    return t / h / h
+
+
+arcsin: Operation = elementwise("arcsin", dx=lambda t, x: t / _cosine_of_arcsin(x))
+arccos: Operation = elementwise("arccos", dx=lambda t, x: -t / _cosine_of_arcsin(x))
+arctan: Operation = elementwise("arctan", dx=_secant_of_arctan)
+arcsinh: Operation = elementwise("arcsinh", dx=lambda t, x: t / (sqrt(x * x - -1) if is_complex(x) else hypot(x, 1)))
+arccosh: Operation = elementwise("arccosh", dx=lambda t, x: t / sqrt(x - 1) / sqrt(x - -1))
+arctanh: Operation = elementwise("arctanh", dx=lambda t, x: t / ((1 - x) * (x + 1)))
+
+
+def _hypot_partial(x: Any, ans: Any) -> Any:
+    """``x / ans``, and 1/2 at the origin."""
+    if has_no_zero(ans):
+        return x / ans
+    origin = equal(ans, 0)
+    return where(origin, 0.5, x / where(origin, 1, ans))
+
+
+def _arctan2_partial(t: Any, x: Any, y: Any) -> Any:
+    """``t * y / (x**2 + y**2)``; the squares alone would overflow or vanish."""
+    r = hypot(x, y)
+    return t * (y / r) / r
+
+
+hypot: Operation = elementwise("hypot", dx=_hypot_partial, dy=lambda y, ans: _hypot_partial(y, ans))
+arctan2: Operation = elementwise("arctan2", dx=_arctan2_partial, dy=lambda t, x, y: -_arctan2_partial(t, y, x))
+
+
+def _sinc(xp: Any, x: Any, *, order: int) -> Any:
+    """The derivative of ``sin(pi x) / (pi x)`` of this order.
+
+    With u = pi x and f(u) = sin(u) / u, differentiating u f = sin n times gives the recurrence
+    ``u f_n = sin_n - n f_(n-1)``, which loses accuracy for small u; there the Taylor series serves.
+    """
+    if order == 0:
+        return xp.sinc(x)
+    u = math.pi * x
+    limit = max(1.0, order / 2)
+    small = xp.abs(u) < limit
+    far, near = xp.where(small, 1, u), xp.where(small, u, 0)
+    cycle = [xp.sin(far), xp.cos(far)]
+    cycle += [-cycle[0], -cycle[1]]
+    recurrent = cycle[0] / far
+    for n in range(1, order + 1):
+        recurrent = (cycle[n % 4] - n * recurrent) / far
+    square, series = near * near, 0
+    for k in reversed(range((order + 1) // 2, (order + 1) // 2 + 10 + order)):
+        series = series * square + (-1) ** k / ((2 * k + 1) * math.factorial(2 * k - order))
+    return math.pi**order * xp.where(small, near * series if order % 2 else series, recurrent)
+
+
+#: ``sinc(x, *, order)``: the derivative of this order, so that the derivatives at 0 are exact to any order.
+sinc: Operation = primitive(
+    "sinc",
+    _sinc,
+    vjps=[lambda ct, x, *, order: ct * sinc(x, order=order + 1)],
+    jvps=[lambda t, x, *, order: t * sinc(x, order=order + 1)],
+    batch="elementwise",
+)

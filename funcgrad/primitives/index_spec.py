@@ -1,0 +1,277 @@
+"""What an index means: its static part, the integer arrays in it, and how both change under a batch axis.
+
+A *spec* is a tuple with one entry per axis or new axis: an integer, a slice as ``(start, stop, step)``,
+None for a new axis, ``ARRAY`` where the next integer array belongs, and ``...`` only where an ellipsis
+stands for no axis at all (NumPy lets even that one separate two arrays). It is hashable and has the
+numbers counted from 0.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.batching import BatchTracer
+from funcgrad.core import Tracer
+from funcgrad.errors import ConcretizationError, InputError
+from funcgrad.kinds.linear import reshape
+from funcgrad.typing import Shape
+
+__all__ = [
+    "ARRAY",
+    "Spec",
+    "concrete_mask",
+    "is_concrete",
+    "is_static",
+    "lift",
+    "parse",
+    "rebuild",
+    "snapshot",
+]
+
+Spec: TypeAlias = tuple[Any, ...]
+ARRAY = "array"
+ndarray = np.ndarray
+_STATIC = frozenset((int, slice, type(None), type(...), np.int64))
+
+
+def is_static(index: Any) -> bool:
+    """Whether ``index`` consists of integers, slices, None and ellipses only.
+
+    Example:
+        >>> is_static(3), is_static((slice(None), None)), is_static([0, 1])
+        (True, True, False)
+    """
+    kind = type(index)
+    if kind is tuple:
+        return _STATIC.issuperset(map(type, index))
+    return kind in _STATIC
+
+
+def is_concrete(index: Any) -> bool:
+    """Whether ``index`` consists of what ``is_static`` allows and of ndarrays with axes.
+
+    Example:
+        >>> is_concrete((slice(None), np.array([0, 2]))), is_concrete(True)
+        (True, False)
+    """
+    if type(index) is tuple:
+        return all(type(e) in _STATIC or _is_index_array(e) for e in index)
+    return type(index) in _STATIC or _is_index_array(index)
+
+
+def _is_index_array(entry: Any) -> bool:
+    return type(entry) is ndarray and entry.ndim > 0 and entry.dtype.kind in "iub"
+
+
+def is_numpy(index: Any) -> bool:
+    """Whether ``index`` names neither a tracer nor another library's array: NumPy can deal with it."""
+    entries = index if type(index) is tuple else (index,)
+    return not any(isinstance(e, Tracer) for e in entries) and backend.namespace(entries) is np
+
+
+def snapshot(index: Any) -> Any:
+    """A concrete ``index`` with copies of its arrays.
+
+    The tape keeps an index until the pullback; a program that changes its index array in between must
+    not change where the cotangents go.
+    """
+    if type(index) is tuple:
+        return tuple([e.copy() if type(e) is ndarray else e for e in index])
+    return index.copy() if type(index) is ndarray else index
+
+
+def rebuild(spec: Spec, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The index that ``spec`` and its ``arrays`` stand for, as an array library takes it."""
+    rest = iter(arrays)
+    return tuple([slice(*e) if type(e) is tuple else next(rest) if e == ARRAY else e for e in spec])
+
+
+def concrete_mask(mask: Any, what: str) -> np.ndarray:
+    """The ndarray behind ``mask``; one that differs between examples has no single number of hits."""
+    while isinstance(mask, Tracer):
+        if isinstance(mask, BatchTracer):
+            raise ConcretizationError(
+                f"{what}: the number of selected elements depends on the values of a batched array, got a mask "
+                f"of shape {mask.shape} that differs between examples. Use where(mask, x, fill) instead."
+            )
+        mask = mask.value
+    return np.asarray(mask)
+
+
+def parse(index: Any, shape: Shape) -> tuple[Spec, tuple[Any, ...], Shape | None]:
+    """Take ``index`` of an array of ``shape`` apart.
+
+    Returns:
+        The spec, its integer arrays, and the shape to give the array first where a boolean scalar in the
+        index asks for an axis of length 1 (else None).
+
+    Raises:
+        IndexError: NumPy's own, for what NumPy refuses.
+        ConcretizationError: a boolean mask differs between examples of a ``vmap``.
+    """
+    entries = [_entry(e, index, shape) for e in (index if type(index) is tuple else (index,))]
+    used = sum([_axes_used(e) for e in entries])
+    if used > len(shape) or sum([e is ... for e in entries]) > 1:
+        _refuse(index, shape)
+    if not any(e is ... for e in entries):
+        entries.append(...)
+    spec: list[Any] = []
+    arrays: list[Any] = []
+    lengths: list[int] = []  # of the array's axes, with one for each boolean scalar
+    rest = list(shape)
+    for entry in entries:
+        if entry is ...:
+            spec.extend([(0, n, 1) for n in rest[: len(shape) - used]] if used < len(shape) else (...,))
+            lengths.extend(rest[: len(shape) - used])
+            del rest[: len(shape) - used]
+        elif isinstance(entry, _Mask):
+            there = rest[: entry.mask.ndim]
+            if list(entry.mask.shape) != there:
+                _refuse(index, shape)
+            del rest[: entry.mask.ndim]
+            lengths.extend(there or [1])
+            arrays.extend(entry.mask.nonzero() if there else (np.zeros(int(entry.mask), int),))
+            spec.extend([ARRAY] * max(1, len(there)))
+        elif entry is None:
+            spec.append(None)
+        else:
+            lengths.append(rest.pop(0))
+            spec.append(_placed(entry, lengths[-1], index, shape, arrays))
+    if spec and spec[-1] is ...:
+        spec.pop()
+    if len(arrays) > 1:
+        _check_shapes(arrays, index, shape)
+    return tuple(spec), tuple(arrays), tuple(lengths) if len(lengths) > len(shape) else None
+
+
+class _Mask:
+    """A boolean array in an index."""
+
+    __slots__ = ("mask",)
+
+    def __init__(self, mask: np.ndarray) -> None:
+        self.mask = mask
+
+
+def _axes_used(entry: Any) -> int:
+    if isinstance(entry, _Mask):
+        return entry.mask.ndim
+    return 0 if entry is None or entry is ... else 1
+
+
+def _entry(entry: Any, index: Any, shape: Shape) -> Any:
+    """One entry as an int, a slice, None, an ellipsis, a ``_Mask``, or an array of integers."""
+    if type(entry) in _STATIC:
+        return int(entry) if type(entry) is np.int64 else entry
+    if isinstance(entry, (bool, np.bool_)):
+        return _Mask(np.asarray(entry))
+    if isinstance(entry, (list, tuple)):
+        entry = np.asarray(entry)
+        if not entry.size:
+            entry = entry.astype(int)
+    elif not hasattr(entry, "dtype"):
+        try:
+            return operator.index(entry)
+        except TypeError:
+            _refuse(index, shape)
+    kind = entry.dtype.kind
+    if kind == "b":
+        return _Mask(concrete_mask(entry, "indexing"))
+    if kind not in "iu":
+        _refuse(index, shape)
+    return int(entry) if isinstance(entry, (ndarray, np.generic)) and not entry.ndim else entry
+
+
+def _placed(entry: Any, n: int, index: Any, shape: Shape, arrays: list[Any]) -> Any:
+    """The spec's entry for an index into an axis of length ``n``; an array is appended to ``arrays``."""
+    if isinstance(entry, int):
+        if not -n <= entry < n:
+            _refuse(index, shape)
+        return entry % n
+    if isinstance(entry, slice):
+        start, stop, step = entry.indices(n)
+        # None, since -1 would count from the end
+        return (start, stop if stop >= 0 else None, step) if range(start, stop, step) else (0, 0, 1)
+    if isinstance(entry, ndarray) and entry.size and not (-n <= entry.min() and entry.max() < n):
+        _refuse(index, shape)
+    arrays.append(entry)
+    return ARRAY
+
+
+def _check_shapes(arrays: list[Any], index: Any, shape: Shape) -> None:
+    try:
+        np.broadcast_shapes(*[a.shape for a in arrays])
+    except ValueError:
+        _refuse(index, shape)
+
+
+def _refuse(index: Any, shape: Shape) -> NoReturn:
+    """Let NumPy refuse ``index`` in its own words, on an array that takes no memory."""
+
+    def stand_in(entry: Any) -> Any:
+        if isinstance(entry, Tracer) or (hasattr(entry, "dtype") and not isinstance(entry, ndarray)):
+            return np.zeros(entry.shape, entry.dtype)
+        return entry
+
+    probe = tuple([stand_in(e) for e in index]) if type(index) is tuple else stand_in(index)
+    np.broadcast_to(np.False_, shape)[probe]
+    raise InputError(
+        f"indexing: the index does not fit an array of shape {shape}, got {index!r}. Use integers, slices, None, "
+        "an ellipsis, and arrays of integers or booleans."
+    )
+
+
+def lift(
+    size: int, spec: Spec, arrays: tuple[Any, ...], batched: tuple[bool, ...], *, x_batched: bool
+) -> tuple[Spec, tuple[Any, ...], tuple[int, ...] | None]:
+    """The index that reads a whole batch at once.
+
+    Args:
+        size: the number of examples.
+        spec: the spec for one example.
+        arrays: its integer arrays.
+        batched: which of them have a batch axis, in front.
+        x_batched: whether the array that is read has one.
+
+    Returns:
+        The new spec and arrays, and how to permute the axes of what they read, None for not at all, so
+        that the batch axis and then the axes of one example's result come in order.
+    """
+    ranks = [len(backend.shape_of(a)) - b for a, b in zip(arrays, batched, strict=True)]
+    read = max(ranks, default=0)  # axes that the arrays make
+    rank = read + sum([e is None or type(e) is tuple for e in spec])
+    before, separated = _layout(spec)
+    if not any(batched):
+        axes = (read, *range(read), *range(read + 1, rank + 1)) if separated else ()
+        return ((0, size, 1), *spec), arrays, _unless_sorted(axes)
+    arrays = tuple(
+        [
+            reshape(a, to=(size, *(1,) * (read - r), *backend.shape_of(a)[1:])) if b else a
+            for a, b, r in zip(arrays, batched, ranks, strict=True)
+        ]
+    )
+    if not x_batched:
+        return spec, arrays, _unless_sorted((before, *range(before), *range(before + 1, rank + 1)))
+    # One more array, which reads each example; it comes first, and so do the axes that the arrays make.
+    each = np.arange(size).reshape(size, *(1,) * read)
+    order = (*range(read, read + before), *range(read), *range(read + before, rank))
+    return (ARRAY, *spec), (each, *arrays), _unless_sorted((0, *[i + 1 for i in order]))
+
+
+def _layout(spec: Spec) -> tuple[int, bool]:
+    """Where the axes made by the arrays stand in the result, and whether other entries separate the arrays.
+
+    Integers count as arrays here. Separated arrays make the first axes, others stay in their place.
+    """
+    fancy = [i for i, e in enumerate(spec) if e == ARRAY or type(e) is int]
+    if not fancy or fancy[-1] - fancy[0] + 1 > len(fancy):
+        return 0, bool(fancy)
+    return sum([e is not ... for e in spec[: fancy[0]]]), False
+
+
+def _unless_sorted(axes: tuple[int, ...]) -> tuple[int, ...] | None:
+    return None if axes == tuple(range(len(axes))) else axes

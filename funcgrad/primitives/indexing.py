@@ -1,0 +1,287 @@
+"""Reading parts of an array, and adding parts into an array of zeros, which is the transpose.
+
+Many reads of one array are pulled back together: each gives a ``Piece``, and one pass adds all of them
+into one buffer. So n reads cost n times what they read, not n arrays of full size, and since the
+transpose of that pass is n reads again, the same holds for every higher order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend, core
+from funcgrad.core import Primitive, bind
+from funcgrad.kinds.linear import linear, permute, reshape, to_batch
+from funcgrad.kinds.rules import Operation, finish, pull_of
+from funcgrad.primitives.index_spec import ARRAY, Spec, is_concrete, is_numpy, is_static, lift, parse, rebuild, snapshot
+from funcgrad.reverse import Piece, ReverseTracer, Whole
+from funcgrad.typing import Array, Shape
+
+__all__ = ["add_along_axis", "getitem", "read", "scatter_sum", "take_along_axis"]
+
+ndarray = np.ndarray
+_NUMPY = frozenset((ndarray, float, complex, np.float64, np.float32, np.float16, np.complex128, np.complex64))
+
+
+def getitem(x: Array, index: Any) -> Array:
+    """``x[index]`` by NumPy's rules.
+
+    Raises:
+        IndexError: NumPy's own, for what NumPy refuses.
+        ConcretizationError: a boolean mask in the index differs between examples of a ``vmap``.
+    """
+    if type(x) is ReverseTracer and not core.no_grad_blocks:
+        if is_concrete(index):
+            value, trace = x.value, x._trace
+            if type(value) is ndarray:
+                ans, shape, dtype = value[index], value.shape, value.dtype
+            else:
+                ans, shape, dtype = getitem(value, index), x.shape, x.dtype
+            part = (snapshot(index), None, shape, dtype)
+            return ReverseTracer(ans, trace, (trace.next(), _to_piece, x.node, None, *part))
+    elif type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
+        return x[index]
+    spec, arrays, to = parse(index, backend.shape_of(x))
+    return read(x if to is None else reshape(x, to=to), *arrays, spec=spec)
+
+
+def _to_piece(ct: Any, node: Any) -> Piece:
+    return Piece(_collect, (ct, *node[4:8]))
+
+
+def _to_pieces(ct: Any, node: Any) -> tuple[Any, ...]:
+    """The index arrays may be on the tape too: integers that were differentiated. They get no cotangent."""
+    return _to_piece(ct, node), *[None] * node[8]
+
+
+pull_of("getitem", _to_piece)
+pull_of("getitem", _to_pieces)
+
+
+def _reverse(args: Any, traced: Any, params: Any) -> Any:
+    ans = read(*args, **params)
+    if traced[0] != 0:
+        return ans, None, None
+    x = args[0]
+    part = (params["spec"], args[1:], backend.shape_of(x), backend.dtype_of(x))
+    return ans, _to_pieces, (*part, len(traced) - 1)
+
+
+def _forward(args: Any, tangents: Any, params: Any) -> Any:
+    ans = read(*args, **params)
+    return ans, None if tangents[0] is None else read(tangents[0], *args[1:], **params)
+
+
+def _batch_read(
+    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+) -> tuple[Any, bool]:
+    spec, arrays, axes = lift(size, params["spec"], args[1:], batched[1:], x_batched=batched[0])
+    ans = read(args[0], *arrays, spec=spec)
+    return ans if axes is None else permute(ans, axes=axes), True
+
+
+_read = Primitive(
+    "getitem",
+    lambda xp, x, *arrays, spec: xp.asarray(x)[rebuild(spec, arrays)],
+    reverse=_reverse,
+    forward=_forward,
+    batch=_batch_read,
+)
+
+#: ``read(x, *arrays, spec)``: the primitive behind ``getitem``, see ``index_spec`` for the static ``spec``.
+read: Operation = finish(lambda *args, **params: bind(_read, args, params), _read)
+
+
+def _collect(contents: list[Any]) -> Any:
+    """One cotangent from all that reaches an array: pieces ``(ct, index, arrays, shape, dtype)`` and ``Whole``s."""
+    pieces = [c for c in contents if type(c) is not Whole]
+    *_, shape, dtype = pieces[0]
+    plain = all(type(p[0]) in _NUMPY and (p[2] is None or _all_ndarrays(p[2])) for p in pieces)
+    total: Any = None
+    for content in contents:
+        if type(content) is Whole:
+            total = content.ct if total is None else total + content.ct
+    if plain and (total is None or type(total) is ndarray):
+        total = np.zeros(shape, dtype) if total is None else total.copy()
+        for ct, index, arrays, *_ in pieces:
+            _accumulate(total, index if arrays is None else rebuild(index, arrays), ct)
+        return total if shape else total[()]
+    cts: list[Any] = []
+    specs: list[Spec] = []
+    positions: list[Any] = []
+    whole = [(0, n, 1) for n in shape[1:]]
+    for ct, index, arrays, *_ in pieces:
+        if type(index) is int:  # the commonest by far where there are many
+            spec, arrays = (index % shape[0], *whole), ()
+        else:
+            spec, arrays = (index, arrays) if arrays is not None else parse(index, shape)[:2]
+        cts.append(ct)
+        specs.append(spec)
+        positions.extend(arrays)
+    scattered = scatter_sum(*cts, *positions, specs=tuple(specs), shape=shape, dtype=dtype)
+    return scattered if total is None else scattered + total
+
+
+def _all_ndarrays(arrays: tuple[Any, ...]) -> bool:
+    return all(type(a) is ndarray for a in arrays)
+
+
+def _accumulate(total: np.ndarray, index: Any, ct: Any) -> None:
+    """``total[index] += ct``, where an element that is named several times receives all its shares."""
+    if is_static(index) or _names_once(index, total.shape):
+        total[index] += ct
+    elif total.ndim == 1 or 16 * np.size(ct) < total.size:
+        np.add.at(total, index, ct)
+    else:  # add.at is fast in one dimension only
+        places = np.arange(total.size).reshape(total.shape)[index]
+        np.add.at(total.reshape(-1), places.reshape(-1), np.reshape(ct, -1))
+
+
+def _names_once(index: Any, shape: Shape) -> bool:
+    """Whether no element is named twice, as far as that is cheap to see."""
+    entries = index if type(index) is tuple else (index,)
+    arrays = [(i, e) for i, e in enumerate(entries) if type(e) is ndarray]
+    if len(arrays) != 1 or ... in [e for e in entries if type(e) is not ndarray]:
+        return False
+    ((position, array),) = arrays
+    if array.dtype.kind == "b":
+        return True
+    axis = position - sum([e is None for e in entries[:position]])
+    if len(shape) == 1:
+        return False
+    hit = np.zeros(shape[axis], bool)
+    hit[array] = True
+    return int(np.count_nonzero(hit)) == array.size
+
+
+def _scatter(xp: Any, *args: Any, specs: tuple[Spec, ...], shape: Shape, dtype: Any) -> Any:
+    total = xp.zeros(shape, dtype)
+    for ct, index in zip(args, _indices(args, specs), strict=False):
+        if xp is np:
+            _accumulate(total, index, ct)
+        else:
+            total = total.at[index].add(ct)
+    return total
+
+
+def _split(args: tuple[Any, ...], specs: tuple[Spec, ...]) -> list[tuple[Any, ...]]:
+    """The index arrays of each piece; they follow the cotangents."""
+    rest = iter(args[len(specs) :])
+    return [tuple([next(rest) for e in spec if e == ARRAY]) for spec in specs]
+
+
+def _indices(args: tuple[Any, ...], specs: tuple[Spec, ...]) -> list[tuple[Any, ...]]:
+    return [rebuild(spec, arrays) for spec, arrays in zip(specs, _split(args, specs), strict=True)]
+
+
+def _pull_scatter(ct: Any, node: Any) -> list[Any]:
+    traced, split, specs = node[4:]
+    n = len(specs)
+    return [_read_again(ct, specs[i], split[i]) if i < n else None for i in traced]
+
+
+pull_of("scatter_sum", _pull_scatter)
+
+
+def _read_again(ct: Any, spec: Spec, arrays: tuple[Any, ...]) -> Any:
+    """``read``, the short way where the index is static."""
+    return read(ct, *arrays, spec=spec) if arrays else getitem(ct, rebuild(spec, ()))
+
+
+def _reverse_scatter(args: Any, traced: Any, params: Any) -> Any:
+    ans = scatter_sum(*args, **params)
+    specs = params["specs"]
+    if traced[0] >= len(specs):
+        return ans, None, None
+    return ans, _pull_scatter, (traced, _split(args, specs), specs)
+
+
+def _forward_scatter(args: Any, tangents: Any, params: Any) -> Any:
+    ans = scatter_sum(*args, **params)
+    specs, split = params["specs"], _split(args, params["specs"])
+    moving = [i for i in range(len(specs)) if tangents[i] is not None]
+    if not moving:
+        return ans, None
+    positions = [a for i in moving for a in split[i]]
+    chosen = {**params, "specs": tuple([specs[i] for i in moving])}
+    return ans, scatter_sum(*[tangents[i] for i in moving], *positions, **chosen)
+
+
+def _batch_scatter(
+    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+) -> tuple[Any, bool]:
+    specs = params["specs"]
+    cts: list[Any] = []
+    positions: list[Any] = []
+    lifted: list[Spec] = []
+    flags = _split(batched, specs)
+    for i, (spec, arrays) in enumerate(zip(specs, _split(args, specs), strict=True)):
+        spec, arrays, axes = lift(size, spec, arrays, flags[i], x_batched=True)
+        ct = args[i] if batched[i] else to_batch(args[i], size)
+        if axes is not None:
+            ct = permute(ct, axes=tuple(sorted(range(len(axes)), key=axes.__getitem__)))
+        cts.append(ct)
+        positions.extend(arrays)
+        lifted.append(spec)
+    shape = (size, *params["shape"])
+    return scatter_sum(*cts, *positions, **{**params, "specs": tuple(lifted), "shape": shape}), True
+
+
+_scatter_sum = Primitive(
+    "scatter_sum", _scatter, reverse=_reverse_scatter, forward=_forward_scatter, batch=_batch_scatter
+)
+
+#: ``scatter_sum(*cts, *arrays, specs, shape, dtype)``: zeros with every ``ct`` added at its index, the
+#: transpose of as many reads. Each spec is followed, in order, by its share of ``arrays``.
+scatter_sum: Operation = finish(lambda *args, **params: bind(_scatter_sum, args, params), _scatter_sum)
+
+
+def _add_along_axis(xp: Any, ct: Any, y: Any, *, axis: int, shape: Shape, unique: bool = False) -> Any:
+    """Zeros of ``shape`` with ``ct`` added at ``y``."""
+    if xp is not np:
+        grid = list(xp.ogrid[tuple(slice(n) for n in shape)])
+        grid[axis] = y
+        return xp.zeros(shape, ct.dtype).at[tuple(grid)].add(ct, unique_indices=unique)
+    total = np.zeros(shape, ct.dtype)
+    if unique and ct.shape == y.shape:
+        np.put_along_axis(total, y, ct, axis)
+    else:
+        # add.at is fast in one dimension only
+        places = np.take_along_axis(np.arange(total.size).reshape(shape), y, axis)
+        np.add.at(total.reshape(-1), places.reshape(-1), ct.reshape(-1))
+    return total
+
+
+def _batch_take(
+    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+) -> tuple[Any, bool]:
+    # the axes besides ``axis`` broadcast, so what is not batched gets a leading axis of length 1
+    x, y = (a if b else reshape(a, to=(1, *backend.shape_of(a))) for a, b in zip(args, batched, strict=True))
+    return take_along_axis(x, y, **{**params, "axis": params["axis"] + 1}), True
+
+
+def _batch_add(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
+    ct = args[0] if batched[0] else to_batch(args[0], size)
+    y = args[1] if batched[1] else reshape(args[1], to=(1, *backend.shape_of(args[1])))
+    shifted = {**params, "axis": params["axis"] + 1, "shape": (size, *params["shape"])}
+    return add_along_axis(ct, y, **shifted), True
+
+
+#: ``take_along_axis(x, y, *, axis, unique=False)``: the elements of ``x`` at the positions ``y`` along
+#: ``axis``, the other axes broadcasting. ``unique`` promises that no position along the axis is read twice.
+take_along_axis: Operation = linear(
+    "take_along_axis",
+    lambda xp, x, y, *, axis, unique=False: xp.take_along_axis(x, y, axis),
+    transpose=lambda ct, shape, y, *, axis, unique=False: add_along_axis(ct, y, axis=axis, shape=shape, unique=unique),
+    batch=_batch_take,
+)
+
+#: ``add_along_axis(x, y, *, axis, shape, unique=False)``: the transpose of ``take_along_axis``.
+add_along_axis: Operation = linear(
+    "add_along_axis",
+    _add_along_axis,
+    transpose=lambda ct, y, *, axis, shape, unique=False: take_along_axis(ct, y, axis=axis, unique=unique),
+    batch=_batch_add,
+)

@@ -1,0 +1,261 @@
+"""Matrix products, and sums of products of two arrays over any axes.
+
+``matmul`` is NumPy's, with vectors and broadcasting. ``einsum`` multiplies two arrays whose axes bear
+letters and sums over the letters that its result lacks; its transposes are of the same form.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from string import ascii_letters
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad import backend, core
+from funcgrad.kinds import multilinear
+from funcgrad.kinds.linear import permute, reshape
+from funcgrad.kinds.rules import Operation, finish, pull_of
+from funcgrad.primitives.arithmetic import multiply
+from funcgrad.reverse import ReverseTracer
+from funcgrad.typing import Array, Shape
+
+__all__ = ["LETTERS", "einsum", "matmul"]
+
+ndarray = np.ndarray
+LETTERS = ascii_letters
+
+
+def _swapped(x: Array) -> Array:
+    """``x`` with its last two axes exchanged."""
+    rank = len(x.shape)
+    axes = (*range(rank - 2), rank - 1, rank - 2)
+    return x.transpose(axes) if type(x) is ndarray else permute(x, axes=axes)
+
+
+def _by_rows(x: Array) -> Array:
+    """``x`` of shape (..., m, n) as a matrix of m rows."""
+    shape = x.shape
+    rank = len(shape)
+    if rank > 2:
+        x = permute(x, axes=(rank - 2, *range(rank - 2), rank - 1))
+    return _refilled(x, (shape[-2], prod(shape[:-2]) * shape[-1]))
+
+
+def _by_columns(x: Array) -> Array:
+    """``x`` of shape (..., n) as a matrix of n columns."""
+    return _refilled(x, (prod(x.shape[:-1]), x.shape[-1]))
+
+
+def _refilled(x: Array, to: Shape) -> Array:
+    return x if backend.shape_of(x) == to else reshape(x, to=to)
+
+
+def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
+    """The cotangent of the left factor; the batch axes that were broadcast are summed where that is cheap."""
+    here, there = len(shape), len(y.shape)
+    if there == 1:
+        return multiply(ct if here == 1 else reshape(ct, to=(*ct.shape, 1)), y)
+    if here == 1:
+        return matmul(_by_rows(y), _refilled(ct, (prod(ct.shape),)))
+    if here == 2 and there > 2:
+        return matmul(_by_rows(ct), _swapped(_by_rows(y)))
+    if here > 2 and there == 2:
+        return reshape(matmul(_by_columns(ct), _swapped(y)), to=shape)
+    return matmul(ct, _swapped(y))
+
+
+def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
+    """The cotangent of the right factor."""
+    here, there = len(shape), len(x.shape)
+    if there == 1:
+        if here == 1:
+            return multiply(ct, x)
+        return multiply(reshape(ct, to=(*ct.shape[:-1], 1, ct.shape[-1])), reshape(x, to=(*x.shape, 1)))
+    if here == 1:
+        return matmul(_refilled(ct, (prod(ct.shape),)), _by_columns(x))
+    if here == 2 and there > 2:
+        return matmul(_swapped(_by_columns(x)), _by_columns(ct))
+    return matmul(_swapped(x), ct)
+
+
+def _batch_matmul(
+    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+) -> tuple[Any, bool]:
+    x, y = args
+    rx, ry = (len(backend.shape_of(a)) - b for a, b in zip(args, batched, strict=True))
+    if not rx or not ry:
+        raise ValueError(
+            f"matmul: Input operand {int(bool(rx))} does not have enough dimensions (has 0, requires at least 1)"
+        )
+    if rx > 2 or ry > 2:
+        return _batch_matrices(size, args, batched, (rx, ry)), True
+    if all(batched):
+        if rx == ry == 1:
+            return einsum(x, y, subscripts="ab,ab->a"), True
+        return (matmul(x, y) if rx == ry == 2 else _batch_matrices(size, args, batched, (rx, ry))), True
+    if batched[0]:
+        if rx == ry == 2:
+            return reshape(matmul(_by_columns(x), y), to=(*x.shape[:-1], y.shape[-1])), True
+        return matmul(x, y), True
+    if ry == 1:
+        return matmul(y, x if rx == 1 else _swapped(x)), True
+    return matmul(x, y), True
+
+
+def _batch_matrices(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], ranks: tuple[int, int]) -> Array:
+    """The general case: vectors become matrices, and the batch axis one more that broadcasts."""
+    most = max(2, *ranks)
+    whole = []
+    for position, (a, b, rank) in enumerate(zip(args, batched, ranks, strict=True)):
+        own = a.shape[1:] if b else a.shape
+        if rank == 1:
+            own = (1, *own) if position == 0 else (*own, 1)
+        whole.append(reshape(a, to=(size, *(1,) * (most - len(own)), *own)) if b else _refilled(a, own))
+    ans = matmul(*whole)
+    to = list(ans.shape)
+    if ranks[0] == 1:
+        del to[-2]
+    if ranks[1] == 1:
+        del to[-1]
+    return _refilled(ans, tuple(to))
+
+
+_matmul = multilinear("matmul", transposes=(_matmul_dx, _matmul_dy), batch=_batch_matmul)
+
+
+def _meet(v: Any, w: Any) -> bool:
+    """Whether two factors are vectors or matrices of one dtype: then no cotangent needs to be conformed."""
+    other = type(w)
+    return (
+        (other is ndarray or other is ReverseTracer)
+        and (type(v) is ndarray or type(v) is ReverseTracer)
+        and 0 < len(v.shape) <= 2
+        and 0 < len(w.shape) <= 2
+        and v.dtype is w.dtype
+    )
+
+
+def _pull_x(ct: Any, node: Any) -> Any:
+    return _matmul_dx(ct, node[4], node[5])
+
+
+def _pull_y(ct: Any, node: Any) -> Any:
+    return _matmul_dy(ct, node[4], node[5])
+
+
+def _pull_both(ct: Any, node: Any) -> Any:
+    x, y = node[4], node[5]
+    if type(ct) is ndarray and ct.ndim == 2 and type(x) is ndarray and type(y) is ndarray:
+        return ct @ y.T, x.T @ ct
+    return _matmul_dx(ct, y, x.shape), _matmul_dy(ct, x, y.shape)
+
+
+pull_of("matmul", _pull_x)
+pull_of("matmul", _pull_y)
+pull_of("matmul", _pull_both)
+
+
+def _fast_matmul(x: Any, y: Any) -> Any:
+    if type(x) is ndarray and type(y) is ndarray:
+        return np.matmul(x, y)
+    if not core.no_grad_blocks:
+        if type(x) is ReverseTracer:
+            v, trace = x.value, x._trace
+            if type(y) is ReverseTracer and y._trace is trace:
+                w = y.value
+                if _meet(v, w):
+                    ans = matmul(v, w)
+                    return ReverseTracer(ans, trace, (trace.next(), _pull_both, x.node, y.node, v, w))
+            elif type(y) is ndarray and _meet(v, y):
+                ans = matmul(v, y)
+                return ReverseTracer(ans, trace, (trace.next(), _pull_x, x.node, None, y, v.shape))
+        elif type(x) is ndarray and type(y) is ReverseTracer:
+            w, trace = y.value, y._trace
+            if _meet(x, w):
+                ans = matmul(x, w)
+                return ReverseTracer(ans, trace, (trace.next(), _pull_y, y.node, None, x, w.shape))
+    return _matmul(x, y)
+
+
+#: ``matmul(x, y)`` as NumPy's, with vectors and broadcasting of the axes before the last two.
+matmul: Operation = finish(_fast_matmul, _matmul.primitive)  # type: ignore[attr-defined]
+
+
+class _Plan(NamedTuple):
+    """How NumPy computes an ``einsum`` of two arrays.
+
+    ``x_axes`` and ``y_axes`` bring the axes into the orders (shared, left, summed) and (shared, summed,
+    right); ``counts`` says how many axes there are of each sort; ``out_axes`` puts (shared, left, right)
+    into the order of the result.
+    """
+
+    x_axes: tuple[int, ...]
+    y_axes: tuple[int, ...]
+    counts: tuple[int, int, int, int]
+    out_axes: tuple[int, ...]
+
+
+@lru_cache(maxsize=1024)
+def _plan(subscripts: str) -> _Plan:
+    tx, ty, out = _split(subscripts)
+    shared = [i for i in out if i in tx and i in ty]
+    summed = [i for i in tx if i in ty and i not in out]
+    left = [i for i in out if i not in ty]
+    right = [i for i in out if i not in tx]
+    made = [*shared, *left, *right]
+    return _Plan(
+        tuple([tx.index(i) for i in (*shared, *left, *summed)]),
+        tuple([ty.index(i) for i in (*shared, *summed, *right)]),
+        (len(shared), len(left), len(summed), len(right)),
+        tuple([made.index(i) for i in out]),
+    )
+
+
+def _split(subscripts: str) -> tuple[str, str, str]:
+    factors, _, out = subscripts.partition("->")
+    tx, _, ty = factors.partition(",")
+    return tx, ty, out
+
+
+def _einsum(xp: Any, x: Any, y: Any, *, subscripts: str) -> Any:
+    if xp is not np:
+        return xp.einsum(subscripts, x, y)
+    x_axes, y_axes, (shared, left, summed, right), out_axes = _plan(subscripts)
+    if summed and shared and not left and not right:
+        return np.einsum(subscripts, x, y)  # a product of vectors at each place: no matrices to multiply
+    x, y = np.asarray(x).transpose(x_axes), np.asarray(y).transpose(y_axes)
+    common, rows, columns = x.shape[:shared], x.shape[shared : shared + left], y.shape[shared + summed :]
+    if summed:
+        depth = prod(x.shape[shared + left :])
+        ans = np.matmul(x.reshape(*common, prod(rows), depth), y.reshape(*common, depth, prod(columns)))
+        ans = ans.reshape((*common, *rows, *columns))
+    else:
+        ans = x.reshape((*common, *rows, *(1,) * right)) * y.reshape((*common, *(1,) * left, *columns))
+    return ans.transpose(out_axes) if out_axes else ans[()]
+
+
+def _einsum_dx(ct: Array, y: Array, *, subscripts: str) -> Array:
+    tx, ty, out = _split(subscripts)
+    return einsum(ct, y, subscripts=f"{out},{ty}->{tx}")
+
+
+def _einsum_dy(ct: Array, x: Array, *, subscripts: str) -> Array:
+    tx, ty, out = _split(subscripts)
+    return einsum(ct, x, subscripts=f"{out},{tx}->{ty}")
+
+
+def _batch_einsum(
+    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+) -> tuple[Any, bool]:
+    subscripts = params["subscripts"]
+    new = next(i for i in LETTERS if i not in subscripts)
+    tx, ty, out = _split(subscripts)
+    tx, ty = (new * b + t for b, t in zip(batched, (tx, ty), strict=True))
+    return einsum(*args, subscripts=f"{tx},{ty}->{new}{out}"), True
+
+
+#: ``einsum(x, y, *, subscripts)``, as in "ij,jk->ik": no letter twice in one term, and every letter of a
+#: factor also in the other factor or in the result. Lengths agree, nothing broadcasts.
+einsum: Operation = multilinear("einsum", _einsum, transposes=(_einsum_dx, _einsum_dy), batch=_batch_einsum)

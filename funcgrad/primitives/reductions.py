@@ -1,0 +1,204 @@
+"""Reductions: products, extrema, variance, counts, and the exponential means that neural networks live on.
+
+``axis`` is a tuple of different non-negative numbers throughout; no axis is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad.kinds import nondifferentiable, primitive
+from funcgrad.kinds.linear import conj, expand_to, permute, real, reduce_sum, reshape
+from funcgrad.kinds.rules import Operation
+from funcgrad.primitives.comparison import equal, where
+from funcgrad.primitives.elementwise import exp
+from funcgrad.primitives.scans import cumprod
+from funcgrad.typing import Shape
+
+__all__ = [
+    "count_nonzero",
+    "log_softmax",
+    "logsumexp",
+    "reduce_all",
+    "reduce_any",
+    "reduce_max",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_var",
+    "softmax",
+    "tie_shares",
+    "vanishing_overflow",
+    "weighted_peak",
+]
+
+Axes = tuple[int, ...]
+
+
+def _products_of_others(x: Any, shape: Shape, axis: Axes) -> Any:
+    """For each element the product of all others that are reduced with it; exact, whatever is zero."""
+    if len(axis) == 1:
+        (along,) = axis
+        before = cumprod(x, axis=along, exclusive=True)
+        return before * cumprod(x, axis=along, exclusive=True, reverse=True)
+    outer = tuple(i for i in range(len(shape)) if i not in axis)
+    order = outer + axis
+    moved = tuple(shape[i] for i in order)
+    flat = (*moved[: len(outer)], math.prod(moved[len(outer) :]))
+    others = _products_of_others(reshape(permute(x, axes=order), to=flat), flat, (len(outer),))
+    return permute(reshape(others, to=moved), axes=tuple(order.index(i) for i in range(len(shape))))
+
+
+reduce_prod: Operation = primitive(
+    "reduce_prod",
+    lambda xp, x, *, axis: np.multiply.reduce(x, axis) if xp is np else xp.prod(x, axis),
+    vjps=[lambda ct, x, shape, *, axis: expand_to(ct, shape, axis) * _products_of_others(x, shape, axis)],
+    jvps=[lambda t, x, shape, *, axis: reduce_sum(t * _products_of_others(x, shape, axis), axis=axis)],
+    batch="axis",
+)
+
+
+def _tie_shares(xp: Any, x: Any, ans: Any, *, axis: Axes) -> Any:
+    x, ans = xp.asarray(x), xp.asarray(ans)
+    hits = x == ans.reshape([1 if i in axis else n for i, n in enumerate(x.shape)])
+    count = hits.sum(axis, keepdims=True)
+    # where the extremum is NaN nothing equals it, and no share is defined
+    share = 1.0 / xp.where(count, count, math.nan)
+    return hits * share.astype(x.real.dtype)
+
+
+#: ``tie_shares(x, ans, *, axis)``: 1/k at each of the k elements that equal the extremum ``ans``, else 0.
+tie_shares: Operation = nondifferentiable("tie_shares", _tie_shares, batch="axis")
+
+
+def _extremum(name: str, ufunc: np.ufunc, other: str) -> Operation:
+    return primitive(
+        name,
+        lambda xp, x, *, axis: ufunc.reduce(x, axis) if xp is np else getattr(xp, other)(x, axis),
+        vjps=[lambda ct, x, ans, shape, *, axis: expand_to(ct, shape, axis) * tie_shares(x, ans, axis=axis)],
+        jvps=[lambda t, x, ans, *, axis: reduce_sum(t * tie_shares(x, ans, axis=axis), axis=axis)],
+        batch="axis",
+    )
+
+
+reduce_max: Operation = _extremum("reduce_max", np.maximum, "max")
+reduce_min: Operation = _extremum("reduce_min", np.minimum, "min")
+
+
+def _twice_centred(x: Any, shape: Shape, axis: Axes, correction: float) -> Any:
+    """The derivative of the variance: ``2 (x - mean) / (n - correction)``, conjugated.
+
+    The mean's own dependence on ``x`` drops out, because the centred values add up to zero.
+    """
+    n = math.prod(shape[i] for i in axis)
+    centred = x - expand_to(reduce_sum(x, axis=axis) / max(n, 1), shape, axis)
+    scale = 2 / (n - correction) if n > correction else math.nan
+    return (conj(centred) if centred.dtype.kind == "c" else centred) * scale
+
+
+def _var_jvp(t: Any, x: Any, shape: Shape, *, axis: Axes, correction: float) -> Any:
+    pushed = reduce_sum(t * _twice_centred(x, shape, axis, correction), axis=axis)
+    return real(pushed) if pushed.dtype.kind == "c" else pushed
+
+
+#: ``reduce_var(x, *, axis, correction)``: real also for complex ``x``.
+reduce_var: Operation = primitive(
+    "reduce_var",
+    lambda xp, x, *, axis, correction: xp.var(x, axis, ddof=correction),
+    vjps=[
+        lambda ct, x, shape, *, axis, correction: (
+            expand_to(ct, shape, axis) * _twice_centred(x, shape, axis, correction)
+        )
+    ],
+    jvps=[_var_jvp],
+    batch="axis",
+)
+
+reduce_all: Operation = nondifferentiable("reduce_all", lambda xp, x, *, axis: xp.all(x, axis), batch="axis")
+reduce_any: Operation = nondifferentiable("reduce_any", lambda xp, x, *, axis: xp.any(x, axis), batch="axis")
+count_nonzero: Operation = nondifferentiable(
+    "count_nonzero", lambda xp, x, *, axis: xp.count_nonzero(x, axis), batch="axis"
+)
+
+
+def _peak(xp: Any, x: Any, axis: Axes) -> Any:
+    """What to subtract before exponentiating: the largest real part, 0 where that is not finite; axes kept."""
+    peak = x.real.max(axis, keepdims=True, initial=-math.inf)
+    return xp.where(xp.isfinite(peak), peak, xp.zeros((), peak.dtype))
+
+
+def _logsumexp(xp: Any, x: Any, *, axis: Axes) -> Any:
+    x = xp.asarray(x)
+    peak = _peak(xp, x, axis)
+    with np.errstate(divide="ignore", over="ignore"):  # log(0) is meant; only beside NaN can exp overflow
+        total = xp.log(xp.exp(x - peak).sum(axis))
+    return total + peak.reshape(total.shape)
+
+
+def _weights(x: Any, ans: Any, shape: Shape, axis: Axes) -> Any:
+    """The softmax of ``x`` given its logsumexp; all 0 where every element is -inf."""
+    return exp(x - expand_to(where(equal(ans, -math.inf), 0, ans), shape, axis))
+
+
+#: ``logsumexp(x, *, axis)``: ``log(sum(exp(x)))`` without overflow; -inf where every element is.
+logsumexp: Operation = primitive(
+    "logsumexp",
+    _logsumexp,
+    vjps=[lambda ct, x, ans, shape, *, axis: expand_to(ct, shape, axis) * _weights(x, ans, shape, axis)],
+    jvps=[lambda t, x, ans, shape, *, axis: reduce_sum(t * _weights(x, ans, shape, axis), axis=axis)],
+    batch="axis",
+)
+
+
+def _shifted(xp: Any, x: Any, axis: Axes) -> Any:
+    """``x`` less its largest real part; NaN throughout where that is infinite, without a warning."""
+    x = xp.asarray(x)
+    with np.errstate(invalid="ignore"):
+        return x - x.real.max(axis, keepdims=True, initial=-math.inf)
+
+
+def _softmax(xp: Any, x: Any, *, axis: Axes) -> Any:
+    weights = xp.exp(_shifted(xp, x, axis))
+    return weights / weights.sum(axis, keepdims=True)
+
+
+def _softmax_rule(t: Any, ans: Any, shape: Shape, *, axis: Axes) -> Any:
+    """Its Jacobian is symmetric, so it serves both modes."""
+    return ans * (t - expand_to(reduce_sum(t * ans, axis=axis), shape, axis))
+
+
+#: ``softmax(x, *, axis)``: positive numbers that add up to 1.
+softmax: Operation = primitive("softmax", _softmax, vjps=[_softmax_rule], jvps=[_softmax_rule], batch="axis")
+
+
+def _log_softmax(xp: Any, x: Any, *, axis: Axes) -> Any:
+    shifted = _shifted(xp, x, axis)
+    return shifted - xp.log(xp.exp(shifted).sum(axis, keepdims=True))
+
+
+#: ``log_softmax(x, *, axis)``: ``x - logsumexp(x)``.
+log_softmax: Operation = primitive(
+    "log_softmax",
+    _log_softmax,
+    vjps=[lambda ct, ans, shape, *, axis: ct - exp(ans) * expand_to(reduce_sum(ct, axis=axis), shape, axis)],
+    jvps=[lambda t, ans, shape, *, axis: t - expand_to(reduce_sum(t * exp(ans), axis=axis), shape, axis)],
+    batch="axis",
+)
+
+#: ``weighted_peak(x, y, *, axis)``: the largest real part of ``x`` where the weight ``y`` is not zero.
+weighted_peak: Operation = nondifferentiable(
+    "weighted_peak",
+    lambda xp, x, y, *, axis: _peak(xp, xp.where(y == 0, -math.inf, xp.real(x)), axis),
+    batch="axis",
+)
+
+
+def _vanishing_overflow(xp: Any, x: Any, y: Any) -> Any:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return (y == 0) & ~xp.isfinite(xp.exp(x))
+
+
+#: ``vanishing_overflow(x, y)``: where ``y * exp(x)`` should be 0 because ``y`` is, but would be NaN.
+vanishing_overflow: Operation = nondifferentiable("vanishing_overflow", _vanishing_overflow)

@@ -1,0 +1,203 @@
+"""Rearranging, cutting and joining: every element of a result is an element of an argument, or zero.
+
+Axes are non-negative, shapes are full and cuts lie in order here: callers resolve what NumPy accepts.
+Most come in pairs, each the other's transpose: concatenate and split, stack and unstack,
+diagonal and from_diagonal.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from funcgrad.backend import native_dtype
+from funcgrad.kinds import jointly_linear, linear, nondifferentiable, primitive
+from funcgrad.kinds.rules import Operation
+from funcgrad.primitives.indexing import getitem
+from funcgrad.typing import Shape
+
+__all__ = [
+    "cast",
+    "concatenate",
+    "diagonal",
+    "flip",
+    "from_diagonal",
+    "pad_zeros",
+    "roll",
+    "split",
+    "stack",
+    "tril",
+    "triu",
+    "unstack",
+]
+
+ndarray = np.ndarray
+_SCALARS = frozenset((float, np.float64))
+
+
+def _pieces(x: Any, at: tuple[int, ...], axis: int) -> tuple[Any, ...]:
+    before = (slice(None),) * axis
+    ends = (*at[1:], x.shape[axis])
+    return tuple([x[(*before, slice(start, end))] for start, end in zip(at, ends, strict=True)])
+
+
+def _layers(x: Any, axis: int) -> tuple[Any, ...]:
+    before = (slice(None),) * axis
+    return tuple([x[(*before, i)] for i in range(x.shape[axis])])
+
+
+def _concatenate_transpose(ct: Any, shapes: Any, wanted: tuple[int, ...], *, axis: int) -> list[Any]:
+    at = (0, *accumulate([shape[axis] for shape in shapes[:-1]]))
+    parts = _pieces(ct, at, axis) if type(ct) is ndarray else split(ct, at=at, axis=axis)
+    return [parts[i] for i in wanted]
+
+
+def _stack(xp: Any, *arrays: Any, axis: int) -> Any:
+    """As ``numpy.stack``, but of arrays in half the time, and of numbers in a twentieth."""
+    kinds = set(map(type, arrays))
+    if kinds == {ndarray} and len({a.shape for a in arrays}) == 1:
+        place = (*(slice(None),) * axis, None)
+        return np.concatenate([a[place] for a in arrays], axis)
+    return np.array(arrays) if kinds <= _SCALARS else xp.stack(arrays, axis)
+
+
+def _stack_transpose(ct: Any, shapes: Any, wanted: tuple[int, ...], *, axis: int) -> list[Any]:
+    parts = _layers(ct, axis) if type(ct) is ndarray else unstack(ct, axis=axis)
+    return [parts[i] for i in wanted]
+
+
+#: ``concatenate(*arrays, axis)``, of arrays of at least one axis.
+concatenate: Operation = jointly_linear(
+    "concatenate",
+    lambda xp, *arrays, axis: xp.concatenate(arrays, axis),
+    transpose=_concatenate_transpose,
+    batch="axis",
+)
+
+#: ``stack(*arrays, axis)``, of arrays of one shape, along a new axis.
+stack: Operation = jointly_linear(
+    "stack",
+    _stack,
+    transpose=_stack_transpose,
+    batch="axis",
+)
+
+#: ``split(x, *, at, axis)``: the pieces that begin at the rising positions ``at``, of which the first is 0.
+split: Operation = primitive(
+    "split",
+    lambda xp, x, *, at, axis: _pieces(x, at, axis),
+    vjps=[lambda ct, *, at, axis: concatenate(*ct, axis=axis)],
+    jvps=[lambda t, *, at, axis: split(t, at=at, axis=axis)],
+    batch="axis",
+    multiple=True,
+)
+
+#: ``unstack(x, *, axis)``: the arrays that stand one behind the other along ``axis``.
+unstack: Operation = primitive(
+    "unstack",
+    lambda xp, x, *, axis: _layers(x, axis),
+    vjps=[lambda ct, *, axis: stack(*ct, axis=axis)],
+    jvps=[lambda t, *, axis: unstack(t, axis=axis)],
+    batch="axis",
+    multiple=True,
+)
+
+
+def _pad_zeros(xp: Any, x: Any, *, widths: tuple[tuple[int, int], ...]) -> Any:
+    if xp is not np:
+        return xp.pad(x, widths)
+    # four times as fast as numpy.pad on small arrays
+    shape = tuple([a + n + b for n, (a, b) in zip(x.shape, widths, strict=True)])
+    padded = np.zeros(shape, x.dtype)
+    padded[tuple([slice(a, a + n) for n, (a, _) in zip(x.shape, widths, strict=True)])] = x
+    return padded
+
+
+def _pad_transpose(ct: Any, shape: Shape, *, widths: tuple[tuple[int, int], ...]) -> Any:
+    return getitem(ct, tuple([slice(a, a + n) for n, (a, _) in zip(shape, widths, strict=True)]))
+
+
+#: ``pad_zeros(x, *, widths)``: zeros around ``x``; ``widths`` has (before, after) for each axis.
+pad_zeros: Operation = linear(
+    "pad_zeros",
+    _pad_zeros,
+    transpose=_pad_transpose,
+    batch=lambda size, args, batched, params: (
+        pad_zeros(args[0], widths=((0, 0), *params["widths"])),
+        True,
+    ),
+)
+
+
+def _flip(x: Any, axis: tuple[int, ...]) -> Any:
+    return x[tuple([slice(None, None, -1 if i in axis else 1) for i in range(x.ndim)])]
+
+
+#: ``flip(x, *, axis)``, along a tuple of axes.
+flip: Operation = linear(
+    "flip",
+    lambda xp, x, *, axis: _flip(x, axis),
+    transpose=lambda ct, *, axis: flip(ct, axis=axis),
+    batch="axis",
+)
+
+#: ``roll(x, *, shift, axis)``, tuples of one length.
+roll: Operation = linear(
+    "roll",
+    lambda xp, x, *, shift, axis: xp.roll(x, shift, axis),
+    transpose=lambda ct, *, shift, axis: roll(ct, shift=tuple([-s for s in shift]), axis=axis),
+    batch="axis",
+)
+
+#: ``tril(x, *, k)`` of the last two axes.
+tril: Operation = linear(
+    "tril",
+    lambda xp, x, *, k: xp.tril(x, k),
+    transpose=lambda ct, *, k: tril(ct, k=k),
+    batch="leading",
+)
+
+#: ``triu(x, *, k)`` of the last two axes.
+triu: Operation = linear(
+    "triu",
+    lambda xp, x, *, k: xp.triu(x, k),
+    transpose=lambda ct, *, k: triu(ct, k=k),
+    batch="leading",
+)
+
+
+def _from_diagonal(xp: Any, x: Any, *, offset: int, rows: int, columns: int) -> Any:
+    i = np.arange(x.shape[-1])
+    place = (..., i + max(-offset, 0), i + max(offset, 0))
+    shape = (*x.shape[:-1], rows, columns)
+    if xp is not np:
+        return xp.zeros(shape, x.dtype).at[place].set(x)
+    whole = np.zeros(shape, x.dtype)
+    whole[place] = x
+    return whole
+
+
+#: ``diagonal(x, *, offset)`` of the last two axes.
+diagonal: Operation = linear(
+    "diagonal",
+    lambda xp, x, *, offset: xp.diagonal(x, offset, -2, -1),
+    transpose=lambda ct, shape, *, offset: from_diagonal(ct, offset=offset, rows=shape[-2], columns=shape[-1]),
+    batch="leading",
+)
+
+#: ``from_diagonal(x, *, offset, rows, columns)``: the last axis of ``x`` on a diagonal of matrices of zeros.
+from_diagonal: Operation = linear(
+    "from_diagonal",
+    _from_diagonal,
+    transpose=lambda ct, *, offset, rows, columns: diagonal(ct, offset=offset),
+    batch="leading",
+)
+
+#: ``cast(x, *, to)``: a change to an integer or boolean dtype, a step function of ``x``.
+cast: Operation = nondifferentiable(
+    "cast",
+    lambda xp, x, *, to: xp.asarray(x).astype(native_dtype(xp, to)),
+    batch="leading",
+)

@@ -1,0 +1,158 @@
+"""Sorting, and the positions that sorting, extrema and quantiles are read from.
+
+``axis`` is a non-negative number. Positions are integers, no derivative passes to them; the derivative
+passes to the elements that stand there. Sorting is stable: equal elements keep their order, so which of
+them a gradient goes to is settled by position. NaN sorts behind everything.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.kinds import nondifferentiable, primitive
+from funcgrad.kinds.linear import to_batch
+from funcgrad.kinds.rules import Operation
+from funcgrad.primitives.indexing import add_along_axis, take_along_axis
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "argpartition",
+    "argsort",
+    "nanargmax",
+    "nanargmin",
+    "partition",
+    "quantile_places",
+    "searchsorted",
+    "sort",
+    "virtual_place",
+]
+
+argmax: Operation = nondifferentiable("argmax", lambda xp, x, *, axis: xp.argmax(x, axis), batch="axis")
+argmin: Operation = nondifferentiable("argmin", lambda xp, x, *, axis: xp.argmin(x, axis), batch="axis")
+nanargmax: Operation = nondifferentiable("nanargmax", lambda xp, x, *, axis: xp.nanargmax(x, axis), batch="axis")
+nanargmin: Operation = nondifferentiable("nanargmin", lambda xp, x, *, axis: xp.nanargmin(x, axis), batch="axis")
+
+argsort: Operation = nondifferentiable("argsort", lambda xp, x, *, axis: xp.argsort(x, axis, stable=True), batch="axis")
+
+sort: Operation = primitive(
+    "sort",
+    lambda xp, x, *, axis: xp.sort(x, axis),
+    vjps=[lambda ct, x, shape, *, axis: add_along_axis(ct, argsort(x, axis=axis), axis=axis, shape=shape, unique=True)],
+    jvps=[lambda t, x, *, axis: take_along_axis(t, argsort(x, axis=axis), axis=axis, unique=True)],
+    batch="axis",
+)
+
+
+def _partition(name: str) -> Any:
+    def impl(xp: Any, x: Any, *, kth: int | tuple[int, ...], axis: int) -> Any:
+        if xp is np or isinstance(kth, int):
+            return getattr(xp, name)(x, kth, axis)
+        return getattr(xp, name.replace("partition", "sort"))(x, axis)  # sorted is parted everywhere
+
+    return impl
+
+
+argpartition: Operation = nondifferentiable("argpartition", _partition("argpartition"), batch="axis")
+
+
+def _origin(x: Any, ans: Any, axis: int) -> Any:
+    """Where the elements of ``ans``, ``x`` in another order, come from; equal ones in the order of position."""
+    rank = argsort(argsort(ans, axis=axis), axis=axis)
+    return take_along_axis(argsort(x, axis=axis), rank, axis=axis)
+
+
+#: ``partition(x, *, kth, axis)``; ``kth`` is a number or a tuple of them.
+partition: Operation = primitive(
+    "partition",
+    _partition("partition"),
+    vjps=[
+        lambda ct, x, ans, shape, *, kth, axis: add_along_axis(
+            ct, _origin(x, ans, axis), axis=axis, shape=shape, unique=True
+        )
+    ],
+    jvps=[lambda t, x, ans, *, kth, axis: take_along_axis(t, _origin(x, ans, axis), axis=axis, unique=True)],
+    batch="axis",
+)
+
+
+def _searchsorted(xp: Any, x: Any, y: Any, *, side: str) -> Any:
+    """``numpy.searchsorted`` for many sorted arrays: ``x[..., n]``, and ``y`` with the same leading axes."""
+    x, y = xp.asarray(x), xp.asarray(y)
+    if x.ndim == 1:
+        return xp.searchsorted(x, y, side=side)
+    *outer, n = x.shape
+    wanted = y.reshape(*outer, -1)
+    low = xp.zeros(wanted.shape, int)
+    high = low + n
+    for _ in range(n.bit_length()):  # by halving, all at once
+        middle = (low + high) // 2
+        here = xp.take_along_axis(x, xp.minimum(middle, n - 1), -1)
+        first, second = (here, wanted) if side == "left" else (wanted, here)
+        smaller = (first < second) | ((second != second) & (first == first))  # NaN is the largest
+        further = (smaller if side == "left" else ~smaller) & (low < high)
+        low, high = xp.where(further, middle + 1, low), xp.where(further, high, middle)
+    return low.reshape(y.shape)
+
+
+def _searchsorted_batch(
+    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+) -> tuple[Any, bool]:
+    x, y = args
+    if not batched[0] and len(backend.shape_of(x)) > 1:
+        x = to_batch(x, size)
+    if not batched[1]:
+        y = to_batch(y, size)
+    return searchsorted(x, y, **params), True
+
+
+#: ``searchsorted(x, y, *, side)``; leading axes of ``x``, which ``y`` then has too, are many arrays at once.
+searchsorted: Operation = nondifferentiable("searchsorted", _searchsorted, batch=_searchsorted_batch)
+
+#: The families of quantiles that interpolate, by their plotting position parameters alpha and beta.
+_CONTINUOUS = {
+    "interpolated_inverted_cdf": (0, 1),
+    "hazen": (0.5, 0.5),
+    "weibull": (0, 0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+}
+
+
+def virtual_place(q: Any, n: Any, method: str) -> Any:
+    """Where among ``n`` sorted numbers the quantile ``q`` lies, as a real number counted from 0."""
+    if method in ("inverted_cdf", "averaged_inverted_cdf"):
+        return q * n - 1
+    if method == "closest_observation":
+        return q * n - 1 - 0.5
+    if method in _CONTINUOUS:
+        alpha, beta = _CONTINUOUS[method]
+        return q * n + (q * (1 - alpha - beta) + alpha) - 1
+    return q * (n - 1)
+
+
+def _quantile_places(xp: Any, q: Any, n: Any, *, method: str) -> tuple[Any, Any, Any]:
+    place = xp.asarray(virtual_place(xp.asarray(q), n, method))
+    low, high = xp.floor(place), xp.ceil(place)
+    weight = xp.full(place.shape, 0.5)
+    if method == "averaged_inverted_cdf":
+        weight, high = xp.where(place == low, 0.5, 1.0), low + 1
+    elif method == "lower":
+        high = low
+    elif method in ("higher", "inverted_cdf"):
+        low = high
+    elif method == "nearest":
+        low = high = xp.round(place)
+    elif method == "closest_observation":
+        low = high = xp.where((place == low) & (low % 2 == 1), low, low + 1)
+    last = xp.maximum(xp.asarray(n) - 1, 0)
+    low, high = (xp.minimum(xp.maximum(p, 0), last).astype(int) for p in (low, high))
+    return low, high, weight
+
+
+#: ``quantile_places(q, n, *, method)``: the positions of the lower and the upper neighbour of the quantile
+#: among ``n`` sorted numbers, and the weight of the upper one for methods that do not interpolate.
+quantile_places: Operation = nondifferentiable("quantile_places", _quantile_places, multiple=True)

@@ -1,0 +1,245 @@
+"""Reverse mode: a tape of linked records, and the backward pass over them.
+
+A record (a *node*) is a flat tuple of data and a static rule, never a closure::
+
+    (sequence number, pull, first parent, second parent, *saved values)
+
+Three layouts say how ``pull(ct, node)`` answers: with one parent (second is None) it returns one
+cotangent; with two, a pair; where the first is None the second is a tuple of any number of parents
+and ``pull`` returns as many cotangents, None for zero. A leaf is ``(number, None)``.
+
+Nodes point to their parents only, so what nothing refers to any more is freed at once, by reference
+counting. The backward pass visits nodes by falling sequence number, which is a topological order, and
+keeps only the frontier: a node and what it saved are dropped as soon as it has been passed, unless
+somebody else still holds the tape. Nothing recurses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.core import Primitive, Trace, Tracer, raise_escaped, refuse_closure
+
+__all__ = ["Node", "Piece", "ReverseTrace", "ReverseTracer", "Whole", "backward", "operation_of", "record"]
+
+Node: TypeAlias = tuple[Any, ...]
+ndarray = np.ndarray
+
+
+class ReverseTracer(Tracer):
+    """A value on the tape: what it is (``value``) and how it came about (``node``)."""
+
+    __slots__ = ("node",)
+
+    def __init__(self, value: Any, trace: ReverseTrace, node: Node) -> None:
+        self.value = value
+        self._trace: ReverseTrace = trace
+        self.node = node
+
+
+class ReverseTrace(Trace):
+    """One run of a function whose pullback is wanted.
+
+    Attributes:
+        next: gives the next sequence number of this tape; refuses once the trace is closed, which costs
+            the recording of an operation nothing.
+    """
+
+    __slots__ = ("next",)
+    differentiates = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.next = count().__next__
+
+    def leaf(self, value: Any) -> ReverseTracer:
+        """An input of the function."""
+        return ReverseTracer(value, self, (self.next(), None))
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Run ``primitive`` one level out and record how to pull a cotangent back through it."""
+        traced, lowered = [], list(args)
+        for position, arg in enumerate(args):
+            if type(arg) is ReverseTracer and arg._trace is self:
+                traced.append(position)
+                lowered[position] = arg.value
+        if primitive.reverse is None:
+            return primitive.call(*lowered, **params)
+        ans, pull, saved = primitive.reverse(tuple(lowered), tuple(traced), params)
+        if pull is None:
+            return ans
+        node = (self.next(), pull, None, tuple([args[i].node for i in traced]), *saved)
+        if not primitive.multiple:
+            return ReverseTracer(ans, self, node)
+        refuse_closure(self, primitive, ans)
+        return tuple(
+            ReverseTracer(a, self, (self.next(), _to_part, node, None, i, len(ans))) if backend.is_inexact(a) else a
+            for i, a in enumerate(ans)
+        )
+
+    def close(self) -> None:
+        """Mark the function as finished: recording more raises ``EscapedTracerError``."""
+        super().close()
+
+        def refuse() -> NoReturn:
+            raise_escaped(self)
+
+        self.next = refuse
+
+
+class Piece:
+    """A part of a cotangent; ``collect`` makes the whole from the contents of all that reach a node.
+
+    Reading ``x[i]`` n times gives n small pieces instead of n arrays of the size of ``x``; an
+    operation with several results gets one piece for each.
+
+    Args:
+        collect: ``collect(pieces)`` gives the whole; an entry is a content, or a ``Whole`` where a
+            complete cotangent came in between.
+        content: what this piece knows.
+    """
+
+    __slots__ = ("collect", "contents")
+
+    def __init__(self, collect: Callable[[list[Any]], Any], content: Any) -> None:
+        self.collect = collect
+        self.contents = [content]
+
+    def add(self, other: Any) -> Piece:
+        """Gather ``other`` too: a piece for the same node, or a complete cotangent."""
+        if type(other) is Piece:
+            self.contents.extend(other.contents)
+        else:
+            self.contents.append(Whole(other))
+        return self
+
+    def total(self) -> Any:
+        """What all gathered pieces make together."""
+        return self.collect(self.contents)
+
+
+class Whole:
+    """A complete cotangent among pieces."""
+
+    __slots__ = ("ct",)
+
+    def __init__(self, ct: Any) -> None:
+        self.ct = ct
+
+
+def _collect_parts(contents: list[Any]) -> list[Any]:
+    """The cotangents of all results of one operation, None for zero."""
+    whole: list[Any] = [None] * contents[0][1]
+    for position, _, ct in contents:
+        whole[position] = ct if whole[position] is None else whole[position] + ct
+    return whole
+
+
+def _to_part(ct: Any, node: Node) -> Piece:
+    return Piece(_collect_parts, (node[4], node[5], ct))
+
+
+_to_part.operation = "part"  # type: ignore[attr-defined]
+
+
+def operation_of(node: Node) -> str:
+    """The name of the operation that a record belongs to; "part" for one of several results of its parent."""
+    name = getattr(node[1], "operation", node[1].__name__)
+    return name if isinstance(name, str) else name(node)
+
+
+def _combine(number: int, old: Any, new: Any, owned: set[int]) -> Any:
+    """Add a cotangent to the one waiting, in place once the buffer is this pass's own."""
+    if type(old) is ndarray and type(new) is ndarray:
+        if number in owned:
+            old += new
+            return old
+        owned.add(number)
+        return old + new
+    if type(old) is Piece:
+        return old.add(new)
+    return new.add(old) if type(new) is Piece else old + new
+
+
+def record(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> tuple[list[Any], list[Node | None]]:
+    """Run ``fun`` on leaves of a new tape.
+
+    Returns:
+        The results, and for each its node on the tape, None where it does not depend on the leaves.
+        ``backward`` from these nodes with ``len(leaves)`` is the pullback.
+    """
+    trace = ReverseTrace()
+    wrapped = [trace.leaf(leaf) for leaf in leaves]
+    try:
+        outs = fun(*wrapped)
+    finally:
+        trace.close()
+    mine = [type(out) is ReverseTracer and out._trace is trace for out in outs]
+    results = [out.value if m else out for out, m in zip(outs, mine, strict=True)]
+    return results, [out.node if m else None for out, m in zip(outs, mine, strict=True)]
+
+
+def _seeded(seeds: list[tuple[Node, Any]], owned: set[int]) -> tuple[dict[int, Any], dict[int, Node]]:
+    """By sequence number: the cotangent gathered so far, and the node."""
+    pending: dict[int, Any] = {}
+    nodes: dict[int, Node] = {}
+    for node, ct in seeds:
+        number = node[0]
+        pending[number] = _combine(number, pending[number], ct, owned) if number in pending else ct
+        nodes[number] = node
+    seeds.clear()
+    return pending, nodes
+
+
+def backward(seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
+    """Pull cotangents back from ``seeds`` to the leaves.
+
+    Args:
+        seeds: ``(node, cotangent)`` for each output that lies on the tape. The list is emptied, so that
+            the pass holds no more of the tape than it has still to visit.
+        leaves: how many leaves the tape has; they bear the numbers 0 to ``leaves - 1``.
+
+    Returns:
+        The cotangent of each leaf, None where it is zero.
+    """
+    owned: set[int] = set()  # numbers whose cotangent is a buffer made here
+    pending, nodes = _seeded(seeds, owned)
+    heap = [-number for number in nodes]
+    heapify(heap)
+    while heap:
+        number = -heappop(heap)
+        if number < leaves:
+            break
+        node = nodes.pop(number)
+        ct = pending.pop(number)
+        if type(ct) is Piece:
+            ct = ct.total()
+        first, second = node[2], node[3]
+        ct = node[1](ct, node)
+        if second is None:  # one parent
+            number = first[0]
+            if number in pending:
+                pending[number] = _combine(number, pending[number], ct, owned)
+            else:
+                pending[number] = ct
+                nodes[number] = first
+                heappush(heap, -number)
+            continue
+        for parent, part in zip(second if first is None else (first, second), ct, strict=False):
+            if part is None:
+                continue
+            number = parent[0]
+            if number in pending:
+                pending[number] = _combine(number, pending[number], part, owned)
+            else:
+                pending[number] = part
+                nodes[number] = parent
+                heappush(heap, -number)
+    results = [pending.get(number) for number in range(leaves)]
+    return [ct.total() if type(ct) is Piece else ct for ct in results]

@@ -1,0 +1,176 @@
+"""Pytrees: nested containers with arrays at their leaves, by optree.
+
+None is an empty container, as in JAX. The leaves of a dictionary stand in the order of its sorted keys; a
+dictionary that comes back has the keys in its own order.
+Own classes join by ``register_pytree_node`` or ``register_dataclass``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import optree
+from optree import PyTreeSpec
+
+from funcgrad.typing import PyTree
+
+__all__ = [
+    "PyTreeSpec",
+    "broadcast_prefix",
+    "flatten",
+    "flatten_with_path",
+    "leaves",
+    "map_leaves",
+    "register_dataclass",
+    "register_pytree_node",
+    "structure",
+    "unflatten",
+]
+
+_NAMESPACE = "funcgrad"
+T = TypeVar("T", bound=type)
+
+
+def flatten(tree: PyTree) -> tuple[list[Any], PyTreeSpec]:
+    """The leaves of ``tree`` from left to right, and its structure.
+
+    Example:
+        >>> flatten({"b": 1, "a": (2, None)})[0]
+        [2, 1]
+    """
+    return optree.tree_flatten(tree, namespace=_NAMESPACE)
+
+
+def flatten_with_path(tree: PyTree) -> tuple[list[str], list[Any], PyTreeSpec]:
+    """Like ``flatten``, with the key path of each leaf as Python would write it.
+
+    Example:
+        >>> flatten_with_path({"w": [1, 2]})[0]
+        ["['w'][0]", "['w'][1]"]
+    """
+    paths, found, spec = optree.tree_flatten_with_path(tree, namespace=_NAMESPACE)
+    accessors = spec.accessors()
+    return [a.codify("") for a in accessors] if paths else [], found, spec
+
+
+def unflatten(spec: PyTreeSpec, found: Iterable[Any]) -> PyTree:
+    """The tree of structure ``spec`` with these leaves.
+
+    Example:
+        >>> leaves_, spec = flatten({"a": 1, "b": 2})
+        >>> unflatten(spec, [10, 20])
+        {'a': 10, 'b': 20}
+    """
+    return optree.tree_unflatten(spec, found)
+
+
+def leaves(tree: PyTree) -> list[Any]:
+    """The leaves of ``tree`` from left to right.
+
+    Example:
+        >>> leaves([1, (2, None), {"k": 3}])
+        [1, 2, 3]
+    """
+    return optree.tree_leaves(tree, namespace=_NAMESPACE)
+
+
+def structure(tree: PyTree) -> PyTreeSpec:
+    """The structure of ``tree`` without its leaves.
+
+    Example:
+        >>> structure((1, 2)) == structure((3, 4))
+        True
+    """
+    return optree.tree_structure(tree, namespace=_NAMESPACE)
+
+
+def map_leaves(fun: Callable[..., Any], tree: PyTree, *rest: PyTree) -> PyTree:
+    """Apply ``fun`` to the leaves of ``tree`` (and of ``rest``, of the same structure), keeping the structure.
+
+    Example:
+        >>> map_leaves(lambda a, b: a + b, {"w": 1}, {"w": 2})
+        {'w': 3}
+    """
+    return optree.tree_map(fun, tree, *rest, namespace=_NAMESPACE)
+
+
+def broadcast_prefix(prefix: PyTree, whole: PyTree) -> list[Any]:
+    """The entry of ``prefix``, a tree that stops early, for each leaf of ``whole``. None is an entry there.
+
+    Raises:
+        ValueError: ``prefix`` is no prefix of ``whole``.
+
+    Example:
+        >>> broadcast_prefix((0, None), ({"a": 1, "b": 2}, 3))
+        [0, 0, None]
+    """
+    entries, spec = optree.tree_flatten(prefix, none_is_leaf=True, namespace=_NAMESPACE)
+    parts = spec.flatten_up_to(whole)
+    return [entry for entry, part in zip(entries, parts, strict=True) for _ in leaves(part)]
+
+
+def register_pytree_node(
+    cls: T,
+    flatten_fun: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten_fun: Callable[[Any, Iterable[Any]], Any],
+) -> T:
+    """Let instances of ``cls`` be containers of leaves.
+
+    Args:
+        cls: the class.
+        flatten_fun: ``flatten_fun(obj) -> (children, static)``.
+        unflatten_fun: ``unflatten_fun(static, children) -> obj``, as in JAX.
+
+    Example:
+        >>> class Pair:
+        ...     def __init__(self, a, b):
+        ...         self.a, self.b = a, b
+        >>> _ = register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, children: Pair(*children))
+        >>> leaves(Pair(1, 2))
+        [1, 2]
+    """
+    optree.register_pytree_node(cls, flatten_fun, unflatten_fun, namespace=_NAMESPACE)
+    return cls
+
+
+def register_dataclass(cls: T, *, static: Iterable[str] = ()) -> T:
+    """Let a dataclass be a container; the fields named in ``static`` are structure, not leaves.
+
+    Works as a decorator above ``@dataclass``.
+
+    Example:
+        >>> import dataclasses
+        >>> @register_dataclass
+        ... @dataclasses.dataclass
+        ... class Layer:
+        ...     w: float
+        ...     b: float
+        >>> leaves(Layer(w=1.0, b=2.0))
+        [1.0, 2.0]
+    """
+    fixed = frozenset(static)
+    names = [f.name for f in dataclasses.fields(cls)]
+    dynamic = [n for n in names if n not in fixed]
+    constant = [n for n in names if n in fixed]
+
+    def flatten_fun(obj: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
+        entries = tuple(dynamic)
+        return tuple(getattr(obj, n) for n in dynamic), tuple(getattr(obj, n) for n in constant), entries
+
+    def unflatten_fun(metadata: Any, children: Iterable[Any]) -> Any:
+        # No __init__: a transform may put any leaf there, and validation belongs to the user's own calls.
+        obj: Any = object.__new__(cls)
+        for name, child in (*zip(dynamic, children, strict=True), *zip(constant, metadata, strict=True)):
+            object.__setattr__(obj, name, child)
+        return obj
+
+    optree.register_pytree_node(
+        cls,
+        flatten_fun,
+        unflatten_fun,
+        path_entry_type=optree.GetAttrEntry,
+        namespace=_NAMESPACE,
+    )
+    return cls

@@ -1,0 +1,212 @@
+"""A referee that knows no rule: directional derivatives from values of the function alone.
+
+First derivatives come from the complex step where the function allows it: for an analytic f,
+``Im f(x + i h t) / h`` has no subtraction, so h can be tiny and the error is rounding. Whether f allows it
+is found out by trying: f must accept complex arrays, and along the imaginary axis it must change as
+central differences say it does along the real one (Cauchy and Riemann; ``abs`` or ``conj`` fail there).
+Everywhere else central differences with steps halved again and again are extrapolated to step zero
+(Richardson's scheme); of all entries of the table the one is taken that disagrees least with its
+neighbours (Ridders' choice), and by how much it disagrees is the error estimate.
+
+A direction costs a few dozen values of f, whatever the dimension.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+__all__ = ["Estimate", "Measured", "Referee", "extrapolate"]
+
+#: A list of arrays or numbers: a point, a direction.
+Leaves: TypeAlias = list[Any]
+
+EPSILON = float(np.finfo(float).eps)
+FIRST_STEP = 0.25  # of the scale of the point, which the directions carry
+STEPS = 22  # halved each time, the last is a ten-millionth
+COLUMNS = 6  # of the extrapolation table, the powers of the step below
+ENOUGH = 1e-11  # the relative error at which no smaller step is tried
+COMPLEX_STEP = 1e-30
+
+
+class Estimate(NamedTuple):
+    """What a table of extrapolation gives, element by element: a value, and how far it may be off."""
+
+    value: np.ndarray
+    error: np.ndarray
+
+
+class Sides(NamedTuple):
+    """Values at a step to the right, in the middle and to the left, and how far rounding may put them off."""
+
+    step: float
+    right: np.ndarray
+    middle: np.ndarray
+    left: np.ndarray
+    rounding: np.ndarray
+
+
+class Measured(NamedTuple):
+    """A directional derivative as the referee measures it.
+
+    Attributes:
+        value: the derivative, one number for each that the function gives; nan where there is none.
+        error: an estimate of its error, infinite where there is none.
+        jump: by how much the slopes on both sides differ, 0 where the function is smooth.
+        method: how it was measured.
+    """
+
+    value: np.ndarray
+    error: np.ndarray
+    jump: np.ndarray
+    method: str
+
+
+def extrapolate(rows: Iterable[tuple[Any, Any]], powers: Iterable[int]) -> Estimate:
+    """The limit of ``rows``, approximations with steps each half of the one before.
+
+    Args:
+        rows: pairs of arrays of one shape, an approximation and its rounding error; not all are taken
+            when the error is small enough.
+        powers: the powers of the step in the error of a row, one column of the table for each.
+
+    Example:
+        >>> from math import sin
+        >>> steps = (0.4, 0.2, 0.1, 0.05)
+        >>> slopes = [(np.array((sin(1 + h) - sin(1 - h)) / (2 * h)), 1e-16 / h) for h in steps]
+        >>> limit = extrapolate(slopes, (2, 4, 6))
+        >>> print(f"{limit.value:.8f}, {limit.error < 1e-7}")
+        0.54030231, True
+    """
+    best = error = None
+    before: list[Any] = []
+    powers = list(powers)
+    for row, rounding in rows:
+        table = [row]
+        if best is None or error is None:
+            best, error = np.full(np.shape(row), np.nan), np.full(np.shape(row), np.inf)
+        for power, old in zip(powers, before, strict=False):
+            factor = 2.0**power
+            new = (factor * table[-1] - old) / (factor - 1)
+            off = np.maximum(abs(new - table[-1]), abs(new - old)) + rounding
+            better = off < error  # never so for nan
+            best, error = np.where(better, new, best), np.where(better, off, error)
+            table.append(new)
+        before = table
+        if len(table) > 3 and np.all(error <= ENOUGH * abs(best)):
+            break
+    if best is None or error is None:
+        raise ValueError("extrapolate: there is no row to begin with.")
+    return Estimate(best, error)
+
+
+class Referee:
+    """Measures derivatives of ``fun`` at ``point``.
+
+    Args:
+        fun: takes leaves and gives a one-dimensional array, real at ``point`` and around it.
+        point: arrays and numbers, real or complex.
+        real: whether point and results are real, so that a complex step may be tried.
+    """
+
+    def __init__(self, fun: Callable[[Leaves], np.ndarray], point: Leaves, *, real: bool = True) -> None:
+        self.fun = fun
+        self.point = point
+        self.real = real
+
+    def first(self, direction: Leaves) -> Measured:
+        """The derivative along ``direction``."""
+        measured = _slope(self._values(direction), "differences")
+        exact = self._complex_step(self.point, direction)
+        if exact is None or not np.all(abs(exact - measured.value) <= _doubt(measured)):
+            return measured
+        return Measured(exact, 8 * EPSILON * abs(exact), measured.jump, "complex step")
+
+    def second(self, along: Leaves, across: Leaves, first: Measured) -> Measured:
+        """The mixed second derivative along two directions, ``first`` being the derivative along the first."""
+        if first.method == "complex step":
+            measured = _slope(self._complex_slopes(along, across, first.value), "differences of complex steps")
+            if np.all(np.isfinite(measured.error)):
+                return measured
+        return _slope(self._real_slopes(along, across), "differences of differences")
+
+    def _values(self, direction: Leaves) -> Iterator[Sides]:
+        middle = self._real(0.0, direction)
+        for h in _steps():
+            right, left = self._real(h, direction), self._real(-h, direction)
+            yield Sides(h, right, middle, left, 2 * EPSILON * (abs(right) + abs(left)))
+
+    def _complex_slopes(self, along: Leaves, across: Leaves, middle: np.ndarray) -> Iterator[Sides]:
+        """Derivatives along one direction, on both sides in the other."""
+        nowhere = np.full(np.shape(middle), np.nan)
+        for h in _steps():
+            right, left = [self._complex_step(_moved(self.point, s, across), along) for s in (h, -h)]
+            right, left = nowhere if right is None else right, nowhere if left is None else left
+            yield Sides(h, right, middle, left, 2 * EPSILON * (abs(right) + abs(left)))
+
+    def _real_slopes(self, along: Leaves, across: Leaves) -> Iterator[Sides]:
+        """The same by differences with the same step."""
+        plus = [a + b for a, b in zip(along, across, strict=True)]
+        minus = [a - b for a, b in zip(along, across, strict=True)]
+        for h in _steps():
+            ahead = [self._real(h, way) for way in (plus, along, minus)]
+            behind = [self._real(-h, way) for way in (minus, along, plus)]
+            right, middle, left = [(a - b) / (2 * h) for a, b in zip(ahead, behind, strict=True)]
+            rounding = 2 * EPSILON * np.add.reduce([abs(v) for v in (*ahead, *behind)]) / (3 * h)
+            yield Sides(h, right, middle, left, rounding)
+
+    def _real(self, step: float, direction: Leaves) -> np.ndarray:
+        """The function's values a real step away, nan where it is not defined."""
+        try:
+            with np.errstate(all="ignore"):
+                return self.fun(_moved(self.point, step, direction))
+        except (ArithmeticError, ValueError):  # math domain error, a matrix that is not positive definite
+            if step == 0:
+                raise
+            return np.full(1, np.nan)
+
+    def _complex_step(self, point: Leaves, direction: Leaves) -> np.ndarray | None:
+        """The derivative at ``point`` by a complex step, None where the function takes none."""
+        if not self.real:
+            return None
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("error", np.exceptions.ComplexWarning)
+            try:
+                values = self.fun(_moved(point, COMPLEX_STEP * 1j, direction))
+            except Exception:  # a function not made for complex numbers may refuse them in any way
+                return None
+        return np.imag(values) / COMPLEX_STEP
+
+
+def _slope(rows: Iterable[Sides], method: str) -> Measured:
+    """The derivative from values on both sides, and by how much it differs between the sides."""
+    seen: list[Sides] = []
+
+    def differences() -> Iterator[tuple[Any, Any]]:
+        for row in rows:
+            seen.append(row)
+            yield (row.right - row.left) / (2 * row.step), row.rounding / row.step
+
+    slope = extrapolate(differences(), range(2, 2 * COLUMNS + 2, 2))
+    # the slopes of the two sides differ by the jump and by odd powers of the step
+    bends = [((s.right - 2 * s.middle + s.left) / s.step, 4 * s.rounding / s.step) for s in seen]
+    jump = extrapolate(bends, range(1, 2 * COLUMNS + 1, 2))
+    kink = abs(jump.value) > 100 * jump.error + 1e-6 * abs(slope.value)
+    return Measured(slope.value, slope.error, np.where(kink, jump.value, 0.0), method)
+
+
+def _doubt(measured: Measured) -> np.ndarray:
+    """How far an analytic function's complex step may be off its differences; nothing may at a kink."""
+    smooth = np.isfinite(measured.error) & (measured.jump == 0)
+    return np.where(smooth, 100 * measured.error + 1e-6 * abs(measured.value), -1.0)
+
+
+def _steps() -> Iterator[float]:
+    return (FIRST_STEP / 2**k for k in range(STEPS))
+
+
+def _moved(point: Leaves, step: complex, direction: Leaves) -> Leaves:
+    return [x + step * t for x, t in zip(point, direction, strict=True)]

@@ -1,0 +1,48 @@
+"""For every test: JAX in double precision on the CPU, and nothing left behind.
+
+Warnings are errors (pyproject.toml), NumPy's about floating-point too: a test at a kink, where NumPy
+divides by zero or takes an invalid root, says so with ``numpy.errstate``.
+"""
+
+import gc
+import os
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import jax
+
+from funcgrad import core
+
+jax.config.update("jax_enable_x64", True)
+# Compiling is most of what comparing with JAX costs, and what is compiled here runs once.
+jax.config.update("jax_disable_most_optimizations", True)
+
+settings.register_profile("default", deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def state():
+    """What a test could leave changed for the tests after it."""
+    return {
+        "open no_grad blocks": core.no_grad_blocks,
+        "no_grad floor": core.no_grad_floor.get(),
+        "numpy.errstate": np.geterr(),
+        "numpy.errcall": np.geterrcall(),
+        "jax x64": jax.config.jax_enable_x64,
+        "garbage collection": gc.isenabled(),
+        "threads": threading.active_count(),
+    }
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind():
+    before = state()
+    yield
+    after = state()
+    assert after == before, {name: (before[name], after[name]) for name in before if before[name] != after[name]}

@@ -1,0 +1,253 @@
+"""Rows of the table of operations as cases: functions of a flat list of arrays, with directions to try."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from operations.spec import Op, Sample
+
+MACHINERY = ("spec", "cases", "checks", "numeric", "jax_reference")
+
+
+def row_modules() -> dict[str, Any]:
+    """The modules that hold rows, by name."""
+    package = importlib.import_module("operations")
+    names = [module.name for module in pkgutil.iter_modules(package.__path__)]
+    return {name: importlib.import_module(f"operations.{name}") for name in names if name not in MACHINERY}
+
+
+def rows() -> list[Row]:
+    """Every row of every module."""
+    seen: dict[str, int] = {}
+    return [Row(op, seen) for module in row_modules().values() for op in module.OPS]
+
+
+def look_up(root: Any, name: str) -> Any:
+    """``root.a.b`` for the name ``a.b``; None where there is no such thing."""
+    for part in name.split("."):
+        root = getattr(root, part, None)
+    return root
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """An array (or number) among the arguments of a sample."""
+
+    value: Any
+    live: bool  # to be differentiated
+    mapped: bool  # vmap may map over it
+
+
+class Hole:
+    """The place of a leaf in the arguments."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class Row:
+    """A row with its cases, and what JAX says about them once somebody has asked."""
+
+    def __init__(self, op: Op, seen: dict[str, int] | None = None) -> None:
+        """Make the cases; ``seen`` counts the ids given out, so that all are different."""
+        self.op = op
+        self.answers: Any = None
+        self.cases: list[Case] = []
+        seen = {} if seen is None else seen
+        for sample in (*op.samples, *op.complex_samples):
+            label = "-".join([op.name, *_labels(sample)])
+            seen[label] = seen.get(label, 0) + 1
+            self.cases.append(Case(self, sample, label if seen[label] == 1 else f"{label}-{seen[label]}"))
+        for group in (self.cases[: len(op.samples)], self.cases[len(op.samples) :]):
+            for case in group[:2]:  # rounding does not depend on axes, and JAX takes time
+                case.compares_singles = op.jax is not None
+
+
+class Case:
+    """One sample of one row.
+
+    Attributes:
+        row: where it stands.
+        id: what the tests call it, such as ``sum-3x4-axis1``.
+        leaves: the arrays among the positional arguments, read-only, in order.
+        compares_singles: whether its derivatives in float32 are compared with JAX's.
+    """
+
+    compares_singles = False
+
+    def __init__(self, row: Row, sample: Sample, id: str) -> None:
+        self.row = row
+        self.sample = sample
+        self.id = id
+        self.leaves: list[Leaf] = []
+        self.template = tuple(self._template(i, arg) for i, arg in enumerate(sample.args))
+        self.live = [i for i, leaf in enumerate(self.leaves) if leaf.live]
+        self.rng = np.random.default_rng(zlib.crc32(id.encode()))
+
+    def __repr__(self) -> str:
+        return f"<case {self.id}>"
+
+    def _template(self, position: int, arg: Any) -> Any:
+        """The argument with a hole where each array was."""
+        if _holds_arrays(arg):
+            return type(arg)([self._template(position, a) for a in arg])
+        fixed, frozen = position in self.sample.unbatched, position in self.sample.frozen
+        number = type(arg) in (float, complex)
+        if not (isinstance(arg, (np.ndarray, np.generic)) or (number and not fixed)):
+            return arg
+        if isinstance(arg, np.ndarray):
+            arg = arg.copy()
+            arg.flags.writeable = False
+        inexact = np.asarray(arg).dtype.kind in "fc"
+        self.leaves.append(Leaf(arg, inexact and not frozen and self.row.op.differentiable, not fixed))
+        return Hole(len(self.leaves) - 1)
+
+    def call(self, fun: Callable[..., Any], values: Sequence[Any]) -> tuple[Any, ...]:
+        """``fun`` of the sample's arguments with ``values`` for the leaves; the leaves of its result."""
+
+        def fill(part: Any) -> Any:
+            if isinstance(part, Hole):
+                return values[part.number]
+            return type(part)([fill(p) for p in part]) if _has_holes(part) else part
+
+        return tuple(flatten(fun(*[fill(part) for part in self.template], **self.sample.kwargs)))
+
+    @cached_property
+    def fun(self) -> Callable[..., Any]:
+        """The operation as funcgrad has it."""
+        found = self.row.op.fun or look_up(fnp, self.row.op.name)
+        assert found is not None, f"funcgrad.numpy has no {self.row.op.name}"
+        return found
+
+    @cached_property
+    def numpy(self) -> Callable[..., Any] | None:
+        """NumPy's counterpart."""
+        found = look_up(np, self.row.op.name) if self.row.op.numpy == "same name" else self.row.op.numpy
+        assert found is not None or self.row.op.numpy is None, f"numpy has no {self.row.op.name}: name it or say None"
+        return found
+
+    @property
+    def values(self) -> list[Any]:
+        """The values of all leaves."""
+        return [leaf.value for leaf in self.leaves]
+
+    @property
+    def primals(self) -> list[Any]:
+        """The values of the leaves that are differentiated."""
+        return [self.leaves[i].value for i in self.live]
+
+    def of_live(self, fun: Callable[..., Any], values: Sequence[Any] | None = None) -> Callable[..., tuple[Any, ...]]:
+        """``fun`` as a function of the differentiated leaves, giving its floating results only."""
+        base = self.values if values is None else list(values)
+
+        def smooth(*primals: Any) -> tuple[Any, ...]:
+            full = list(base)
+            for i, primal in zip(self.live, primals, strict=True):
+                full[i] = primal
+            return tuple(out for out in self.call(fun, full) if kind_of(out) in "fc")
+
+        return smooth
+
+    @cached_property
+    def smooth(self) -> Callable[..., tuple[Any, ...]]:
+        """funcgrad's operation as a function of the differentiated leaves."""
+        return self.of_live(self.fun)
+
+    @cached_property
+    def referee(self) -> Callable[..., tuple[Any, ...]]:
+        """The same from NumPy alone, or from plain values where NumPy does not have it."""
+        return self.of_live(self.numpy or self.fun)
+
+    @cached_property
+    def outs(self) -> tuple[Any, ...]:
+        """The floating results."""
+        return self.smooth(*self.primals)
+
+    @cached_property
+    def eps(self) -> float:
+        """The rounding of the coarsest dtype among the primals and the results."""
+        dtypes = [np.asarray(x).dtype for x in (*self.primals, *self.outs)]
+        return float(max([np.finfo(d).eps for d in (np.dtype(float), *dtypes)]))
+
+    def within(self, tolerance: float) -> float:
+        """``tolerance``, or what the rounding allows."""
+        return tolerance if self.eps < 1e-12 else max(tolerance, 100 * self.eps)
+
+    @cached_property
+    def tangents(self) -> tuple[Any, ...]:
+        """A direction in the space of the primals."""
+        return self.random(self.primals)
+
+    @cached_property
+    def others(self) -> tuple[Any, ...]:
+        """Another direction, for second order."""
+        return self.random(self.primals)
+
+    @cached_property
+    def cotangents(self) -> tuple[Any, ...]:
+        """A direction in the space of the results."""
+        return self.random(self.outs)
+
+    def random(self, likes: Sequence[Any]) -> tuple[Any, ...]:
+        """Random numbers of the shapes and dtypes of ``likes``, read-only."""
+        return tuple(random_like(like, self.rng) for like in likes)
+
+
+def _holds_arrays(arg: Any) -> bool:
+    return isinstance(arg, (list, tuple)) and any(isinstance(a, np.ndarray) or _holds_arrays(a) for a in arg)
+
+
+def _has_holes(part: Any) -> bool:
+    return isinstance(part, (list, tuple)) and any(isinstance(p, Hole) or _has_holes(p) for p in part)
+
+
+def flatten(out: Any) -> Iterator[Any]:
+    """The arrays in nested tuples and lists."""
+    if isinstance(out, (tuple, list)):
+        for part in out:
+            yield from flatten(part)
+    else:
+        yield out
+
+
+def kind_of(x: Any) -> str:
+    """The kind of an array's, tracer's or number's dtype."""
+    return (x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype).kind
+
+
+def random_like(like: Any, rng: np.random.Generator, dtype: Any = None) -> Any:
+    """Numbers between -1 and 1 of the shape and dtype of ``like``, none of them small."""
+    like = np.asarray(like)
+    made = rng.uniform(0.2, 1.0, like.shape) * rng.choice([-1.0, 1.0], like.shape)
+    if like.dtype.kind == "c":
+        made = made + 1j * rng.uniform(0.2, 1.0, like.shape)
+    made = np.asarray(made).astype(dtype or like.dtype)
+    made.flags.writeable = False
+    return made if like.ndim else made[()]
+
+
+def _labels(sample: Sample) -> Iterator[str]:
+    """A sample in a few words: shapes, then what is static."""
+    for arg in sample.args:
+        yield _label(arg)
+    for key, value in sample.kwargs.items():
+        yield key if value is True else key + _label(value)
+
+
+def _label(arg: Any) -> str:
+    if isinstance(arg, np.ndarray):
+        shape = "x".join(map(str, arg.shape)) or "scalar"
+        kind = "" if arg.dtype == np.float64 else str(arg.dtype).replace("complex128", "complex")
+        return shape + kind
+    if isinstance(arg, (list, tuple)):
+        return "_".join(_label(a) for a in arg) or "empty"
+    return getattr(arg, "__name__", None) or "".join(c for c in str(arg) if c.isalnum() or c in "_.,->")

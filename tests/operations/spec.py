@@ -1,0 +1,87 @@
+"""The form of a row in the table of operations, from which the tests of every operation are generated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Op", "Sample", "array", "op", "positive", "spread"]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One call: ``fun(*args, **kwargs)``. Array arguments are positional, the rest is static.
+
+    Args:
+        args: positional arguments. Floating and complex arrays (and Python floats) among them are differentiated.
+        kwargs: static keyword arguments.
+        frozen: positions that are arrays but are not differentiated (a condition, weights without a rule).
+        unbatched: positions that vmap must leave alone (static positional arguments such as an axis or a shape).
+        ordered: whether the arguments must stay in their order (rising knots, a triangle): vmap then is
+            tested with examples that differ by a factor, not with reversed ones.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    frozen: tuple[int, ...] = ()
+    unbatched: tuple[int, ...] = ()
+    ordered: bool = False
+
+
+@dataclass(frozen=True)
+class Op:
+    """An operation of ``funcgrad.numpy`` and how to test it.
+
+    Args:
+        name: the name in ``funcgrad.numpy``; ``numpy`` and ``jax.numpy`` are looked up under the same name.
+        samples: calls at points where the operation is smooth (kinks have their own tests).
+        fun: what to call instead of ``funcgrad.numpy.<name>``.
+        numpy: what NumPy calls it, a function or None when NumPy has no counterpart.
+        jax: the same for JAX; ``None`` needs a reason.
+        differentiable: whether a derivative passes; if not, the tests check that the gradient is zero.
+        order: up to which order derivatives are tested.
+        complex_samples: calls with complex arguments.
+        jit: whether it runs under ``jax.jit``; False where the shape of the result depends on values.
+        reason: why JAX or NumPy is not compared, why the order is below 2, why it does not run under ``jax.jit``.
+    """
+
+    name: str
+    samples: tuple[Sample, ...]
+    fun: Callable[..., Any] | None = None
+    numpy: Any = "same name"
+    jax: Any = "same name"
+    differentiable: bool = True
+    order: int = 2
+    complex_samples: tuple[Sample, ...] = ()
+    jit: bool = True
+    reason: str = ""
+
+
+def op(name: str, *samples: Sample | tuple[Any, ...], complex_samples: Any = (), **options: Any) -> Op:
+    """A row. A sample may be written as the tuple of its positional arguments."""
+    rows = tuple(s if isinstance(s, Sample) else Sample(s) for s in samples)
+    complex_rows = tuple(s if isinstance(s, Sample) else Sample(s) for s in complex_samples)
+    return Op(name, rows, complex_samples=complex_rows, **options)
+
+
+def array(*shape: int, seed: int = 0, low: float = -2.0, high: float = 2.0, kind: str = "float") -> np.ndarray:
+    """Reproducible numbers from ``low`` to ``high``, all different and away from integers and from zero."""
+    rng = np.random.default_rng([seed, *shape])
+    n = int(np.prod(shape, dtype=int))
+    grid = low + (high - low) * (np.arange(n) + rng.uniform(0.2, 0.8, n)) / max(n, 1)
+    grid = np.where(np.abs(grid - np.round(grid)) < 0.03, grid + 0.07, grid)
+    real = rng.permutation(grid).reshape(shape)
+    return real if kind == "float" else real + 1j * array(*shape, seed=seed + 1000, low=low, high=high)
+
+
+def positive(*shape: int, seed: int = 0, low: float = 0.2, high: float = 3.0) -> np.ndarray:
+    """Reproducible positive numbers."""
+    return array(*shape, seed=seed, low=low, high=high)
+
+
+def spread(*shape: int, seed: int = 0) -> np.ndarray:
+    """Reproducible numbers that are far from ties: for sorting and extrema."""
+    return array(*shape, seed=seed, low=-3.0, high=3.0)

@@ -1,0 +1,486 @@
+"""What a tracer answers when Python or NumPy asks for a plain value, what it refuses, and what it says then."""
+
+import cmath
+import copy
+import inspect
+import io
+import math
+import operator
+import pickle
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from toolz import pipe
+
+import funcgrad.numpy as fnp
+from funcgrad import grad, jvp, linearize, no_grad, stop_gradient, vjp, vmap
+from funcgrad.core import Tracer
+from funcgrad.errors import ConcretizationError, EscapedTracerError, InputError
+from funcgrad.graph import GraphTrace
+
+X = np.array([1.0, 2.0, 3.0])
+
+
+def in_grad(fun, x=2.0):
+    return vjp(fun, x)[0]
+
+
+def in_jvp(fun, x=2.0):
+    return jvp(fun, (x,), (np.ones_like(x),))[0]
+
+
+def in_vmap(fun, x=2.0):
+    return vmap(fun)(np.stack([x, x]))
+
+
+def in_linearize(fun, x=2.0):
+    return linearize(fun, x)[0]
+
+
+def in_grad_of_jvp(fun, x=2.0):
+    return in_grad(lambda y: in_jvp(fun, y), x)
+
+
+def in_jvp_of_grad(fun, x=2.0):
+    return in_jvp(lambda y: in_grad(fun, y), x)
+
+
+def in_grad_of_vmap(fun, x=2.0):
+    return in_grad(lambda y: vmap(fun)(y), np.stack([x, x]))
+
+
+def in_vmap_of_grad(fun, x=2.0):
+    return in_vmap(lambda y: in_grad(fun, y), x)
+
+
+SINGLE = [in_grad, in_jvp, in_linearize, in_grad_of_jvp, in_jvp_of_grad]
+BATCHED = [in_vmap, in_grad_of_vmap, in_vmap_of_grad]
+EVERYWHERE = [*SINGLE, *BATCHED]
+
+single = pytest.mark.parametrize("run", SINGLE)
+batched = pytest.mark.parametrize("run", BATCHED)
+everywhere = pytest.mark.parametrize("run", EVERYWHERE)
+
+
+def seen(run, fun, x=2.0):
+    """What ``fun`` makes of the tracer of ``x`` that it sees in ``run``."""
+    results = []
+
+    def body(t):
+        assert isinstance(t, Tracer)
+        results.append(fun(t))
+        return t * 1.0
+
+    run(body, x)
+    return results[-1]
+
+
+# ---- truth values ------------------------------------------------------------------------------------------
+
+
+@single
+def test_bool_of_one_value(run):
+    assert seen(run, bool) is True
+    assert seen(run, bool, 0.0) is False
+    assert seen(run, bool, np.array([[0.5]])) is True
+    assert seen(run, lambda x: x > 1) in (True, np.True_)
+    assert seen(run, lambda x: not x) is False
+    assert seen(run, lambda x: "yes" if x < 1 else "no") == "no"
+    assert seen(run, lambda x: max(x, 3.0)) == 3.0
+
+
+@single
+@pytest.mark.parametrize("x", [X, np.ones((0,)), np.ones((2, 2))])
+def test_bool_of_several_elements_is_numpys_error(run, x):
+    with pytest.raises(ValueError, match=r"truth value|ambiguous") as expected:
+        bool(x)
+    with pytest.raises(ValueError, match=re.escape(str(expected.value))):
+        seen(run, bool, x)
+
+
+@batched
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: 1 if x > 1 else 0,
+        lambda x: x and 1,
+        lambda x: not x,
+        lambda x: max(x, 3.0),
+        lambda x: bool(x),
+        lambda x: sorted([x, 1.0]),
+    ],
+)
+def test_bool_of_a_batch_names_vmap_and_where(run, fun):
+    with pytest.raises(ConcretizationError) as caught:
+        seen(run, fun)
+    message = str(caught.value)
+    assert message.startswith("bool(x): ")
+    assert "2 examples of a vmap" in message
+    assert "where(condition, a, b)" in message
+    assert here(fun) in message
+
+
+def here(fun):
+    """How a message names the line of ``fun``."""
+    return f"{__file__}:{inspect.getsourcelines(fun)[1]}"
+
+
+def test_control_flow_by_value():
+    def f(x):
+        while x < 100:
+            x = x * x
+        return x
+
+    assert grad(f)(3.0) == 8 * 3.0**7  # 3, 9, 81, 6561
+
+
+# ---- integers and indices ----------------------------------------------------------------------------------
+
+
+def captured_integer(fun):
+    """``fun`` of an integer that is traced but stands for one value: derivatives never trace integers, graphs do."""
+    index = fnp.argmax(GraphTrace().input(X))
+    assert isinstance(index, Tracer)
+    return fun(index)
+
+
+def test_index():
+    values = ["a", "b", "c"]
+    assert values[captured_integer(operator.index)] == "c"
+    assert captured_integer(lambda i: values[i]) == "c"
+    assert captured_integer(lambda i: list(range(i))) == [0, 1]
+
+
+@everywhere
+def test_index_must_be_an_integer(run):
+    for use in (operator.index, range, lambda x: [1, 2, 3][x]):
+        with pytest.raises(TypeError) as caught:
+            seen(run, use)
+        assert isinstance(caught.value, ConcretizationError)
+        assert "must be an integer, got float64[]" in str(caught.value)
+        assert ".astype(int)" in str(caught.value)
+
+
+def test_batched_index():
+    for use in (operator.index, range, lambda i: "abc"[i]):
+        with pytest.raises(
+            ConcretizationError, match=r"^index\(x\): .* 3 examples of a vmap.*take\(table, x, axis=0\)"
+        ):
+            vmap(use)(np.arange(3))
+
+
+def test_batched_index_of_an_ndarray():
+    table = np.arange(12.0).reshape(4, 3)
+    with pytest.raises(ConcretizationError, match=r"numpy.asarray\(x\): .*take\(table, x, axis=0\)"):
+        vmap(lambda i: table[i])(np.array([2, 0]))
+    np.testing.assert_array_equal(vmap(lambda i: fnp.take(table, i, axis=0))(np.array([2, 0])), table[[2, 0]])
+
+
+# ---- plain numbers and arrays ------------------------------------------------------------------------------
+
+REFUSED = {
+    "float": (float, "float(x)"),
+    "int": (int, "int(x)"),
+    "complex": (complex, "complex(x)"),
+    "math.sin": (math.sin, "float(x)"),
+    "math.floor": (math.floor, "math.floor(x)"),
+    "math.ceil": (math.ceil, "math.ceil(x)"),
+    "math.trunc": (math.trunc, "math.trunc(x)"),
+    "math.fsum": (lambda x: math.fsum([x]), "float(x)"),
+    "cmath.exp": (cmath.exp, "complex(x)"),
+    "percent": (lambda x: "%.2f" % x, "float(x)"),  # noqa: UP031
+    "item": (lambda x: x.item(), "x.item()"),
+    "tolist": (lambda x: x.tolist(), "x.tolist()"),
+    "tobytes": (lambda x: x.tobytes(), "x.tobytes()"),
+    "tofile": (lambda x: x.tofile(io.BytesIO()), "x.tofile()"),
+    "dump": (lambda x: x.dump(io.BytesIO()), "x.dump()"),
+    "dumps": (lambda x: x.dumps(), "x.dumps()"),
+    "asarray": (np.asarray, "numpy.asarray(x)"),
+    "array": (lambda x: np.array([x, x]), "numpy.asarray(x)"),
+    "nested array": (lambda x: np.array([[1.0, x], [2.0, 3.0]]), "numpy.asarray(x)"),
+    "array of dtype": (lambda x: np.array(x, dtype=np.float32), "numpy.asarray(x)"),
+    "full": (lambda x: np.full(3, x), "numpy.asarray(x)"),
+    "operator with a list of tracers": (lambda x: np.ones(2) * [x, x], "numpy.asarray(x)"),
+    "assignment": (lambda x: operator.setitem(np.zeros((2, 3)), 0, x), "numpy.asarray(x)"),
+    "assignment of a list": (lambda x: operator.setitem(np.zeros(2), slice(None), [x, x]), "numpy.asarray(x)"),
+    "save": (lambda x: np.save(io.BytesIO(), x), "numpy.save"),
+    "copyto": (lambda x: np.copyto(np.zeros(3), x), "numpy.copyto"),
+    "put": (lambda x: np.put(np.zeros(3), [0], x), "numpy.put"),
+    "jax array": (jnp.asarray, "numpy.asarray(x)"),
+}
+
+
+@everywhere
+@pytest.mark.parametrize(("ask", "name"), REFUSED.values(), ids=REFUSED)
+def test_plain_values_are_refused(run, ask, name):
+    with pytest.raises(TypeError) as caught:
+        seen(run, lambda x: ask(x))
+    assert isinstance(caught.value, ConcretizationError)
+    message = str(caught.value)
+    assert message.startswith(f"{name}: "), message
+    for part in ("float64[]", "has_aux=True", "stack", f", at {__file__}:"):
+        assert part in message
+    if run in SINGLE:
+        assert "would lose the derivative" in message
+        assert "use stop_gradient(x)" in message
+    else:
+        assert "would lose the batch" in message
+        assert "each of the 2 examples of a vmap" in message
+
+
+def test_the_message_quotes_the_line():
+    def f(x):
+        y = x * 2
+        return math.sqrt(y)  # this one
+
+    with pytest.raises(ConcretizationError) as caught:
+        grad(f)(2.0)
+    line = inspect.getsourcelines(f)[1] + 2
+    assert f", at {__file__}:{line} `return math.sqrt(y)  # this one`" in str(caught.value)
+
+
+def test_the_line_is_outside_of_pipelines():
+    with pytest.raises(ConcretizationError) as caught:
+        grad(lambda x: pipe(x, fnp.sin, float))(2.0)
+    assert f", at {__file__}:" in str(caught.value)
+    assert "pipe(x, fnp.sin, float)" in str(caught.value)
+
+
+def test_the_message_names_mode_and_level():
+    with pytest.raises(ConcretizationError, match=r"got float64\[3\] in reverse mode \(level \d+\)"):
+        grad(lambda x: np.asarray(x).sum())(X)
+    with pytest.raises(ConcretizationError, match=r"in forward mode"):
+        in_jvp(float)
+    with pytest.raises(ConcretizationError, match=r"in batch mode"):
+        in_vmap(float)
+
+
+@everywhere
+def test_element_assignment(run):
+    """NumPy replaces the error by its own, which would be useless; ours is its cause."""
+    with pytest.raises((ConcretizationError, ValueError)) as caught:
+        seen(run, lambda x: operator.setitem(np.zeros(3), 0, x))
+    error = caught.value if isinstance(caught.value, ConcretizationError) else caught.value.__cause__
+    assert isinstance(error, ConcretizationError)
+    assert "build arrays (not `a[i] = x`" in str(error)
+    assert "`a[i] = x`" in str(error)
+
+
+def test_the_ways_out_that_messages_name():
+    def f(x):
+        made = fnp.stack([x, fnp.array([x, 2.0]).sum(), stop_gradient(x)])
+        chosen = fnp.where(np.array([True, False, True]), made, fnp.zeros(3))
+        return fnp.concatenate([chosen, fnp.ones(1)]).sum(), (made, float(stop_gradient(x)))
+
+    value, (made, constant) = grad(f, has_aux=True)(3.0)
+    assert value == 1.0
+    np.testing.assert_array_equal(made, [3.0, 5.0, 3.0])
+    assert constant == 3.0
+
+
+def test_no_grad_makes_constants():
+    def f(x):
+        with no_grad():
+            numbers = [float(x), x.item(), np.asarray(x) + 0, math.exp(x), int(x), f"{x:.1f}"]
+        return x * numbers[0], numbers
+
+    slope, numbers = grad(f, has_aux=True)(2.0)
+    assert slope == 2.0
+    assert numbers == [2.0, 2.0, 2.0, math.exp(2.0), 2, "2.0"]
+    assert jvp(lambda x: x * no_grad(float)(x), (2.0,), (1.0,)) == (4.0, 2.0)
+
+
+def test_no_grad_does_not_free_a_batch():
+    with no_grad(), pytest.raises(ConcretizationError):
+        vmap(float)(X)
+
+    def f(x):
+        with no_grad():
+            return vmap(float)(x)
+
+    with pytest.raises(ConcretizationError):
+        vjp(f, X)
+
+
+def test_no_grad_does_not_free_younger_traces():
+    with no_grad(), pytest.raises(ConcretizationError):
+        grad(lambda x: x * float(x))(2.0)
+
+
+# ---- writing -----------------------------------------------------------------------------------------------
+
+
+@everywhere
+def test_tracers_are_immutable(run):
+    def write(x):
+        x[0] = 1.0
+
+    with pytest.raises(InputError) as caught:
+        seen(run, write, X)
+    message = str(caught.value)
+    for part in ("x[i] = y: ", "float64[3]", "where(mask, y, x)", "stack", f"{__file__}:"):
+        assert part in message
+    for change in ("shape", "dtype", "T", "real", "flat"):
+        with pytest.raises(AttributeError):
+            seen(run, lambda x, change=change: setattr(x, change, 1), X)
+
+
+@pytest.mark.parametrize(
+    ("method", "args", "instead"),
+    [
+        ("sort", (), "funcgrad.numpy.sort(x)"),
+        ("partition", (1,), "funcgrad.numpy.partition(x, kth)"),
+        ("fill", (1.0,), "funcgrad.numpy.full_like(x, value)"),
+        ("put", ([0], 1.0), "funcgrad.numpy.where(mask, values, x)"),
+        ("resize", (6,), "funcgrad.numpy.resize(x, shape)"),
+        ("view", (np.int64,), "x.astype(dtype)"),
+        ("byteswap", (), "stop_gradient(x)"),
+        ("setflags", (), "x as it is"),
+        ("getfield", (np.int8,), "x.astype(dtype)"),
+        ("setfield", (1, np.int8), "funcgrad.numpy.where(mask, values, x)"),
+    ],
+)
+@everywhere
+def test_methods_in_place(run, method, args, instead):
+    with pytest.raises(InputError) as caught:
+        seen(run, lambda x: getattr(x, method)(*args), X)
+    message = str(caught.value)
+    for part in (f"x.{method}(): ", "float64[3]", instead, f"{__file__}:"):
+        assert part in message
+
+
+def test_rebinding_assignment():
+    def f(x):
+        start = x
+        x += 1.0
+        x *= 2.0
+        x -= start
+        x /= 2.0
+        x **= 2
+        return x, start
+
+    (value, start), pull = vjp(f, 3.0)
+    assert (value, start) == (6.25, 3.0)
+    assert pull((1.0, 0.0)) == (2.5,)
+
+
+# ---- copying and storing -----------------------------------------------------------------------------------
+
+
+@everywhere
+def test_copies_are_the_tracer_itself(run):
+    assert seen(run, lambda x: copy.copy(x) is x)
+    assert seen(run, lambda x: copy.deepcopy(x) is x)
+    assert seen(run, lambda x: copy.deepcopy([x, {"a": x}])[1]["a"] is x)
+
+
+@everywhere
+def test_pickling_is_refused(run):
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        with pytest.raises(ConcretizationError, match=r"pickle: .*float64\[\].*stop_gradient\(x\)"):
+            seen(run, lambda x, protocol=protocol: pickle.dumps({"x": x}, protocol))
+
+
+@everywhere
+def test_tracers_are_unhashable(run):
+    with pytest.raises(TypeError, match="unhashable type"):
+        seen(run, hash)
+    with pytest.raises(TypeError, match="unhashable type"):
+        seen(run, lambda x: {x: 1})
+
+
+# ---- printing ----------------------------------------------------------------------------------------------
+
+
+def test_repr():
+    assert re.fullmatch(
+        r"ReverseTracer\(level=\d+, float64\[3\], value=array\(\[1\., 2\., 3\.\]\)\)", seen(in_grad, repr, X)
+    )
+    assert re.fullmatch(
+        r"ForwardTracer\(level=\d+, float64\[\], value=np.float64\(2\.0\)\)", seen(in_jvp, repr, np.float64(2.0))
+    )
+    assert re.fullmatch(r"ReverseTracer\(level=\d+, float64\[\], value=2\.0\)", seen(in_grad, repr))
+    assert re.fullmatch(
+        r"BatchTracer\(level=\d+, float32\[2\], value=array\(\[\[1\., 1\.\],\n *\[1\., 1\.\]\], dtype=float32\)\)",
+        seen(in_vmap, repr, np.ones(2, np.float32)),
+    )
+
+
+def test_repr_of_nested_tracers():
+    inner = seen(in_grad_of_jvp, repr)
+    assert re.fullmatch(
+        r"ForwardTracer\(level=(\d+), float64\[\], value=ReverseTracer\(level=(\d+), float64\[\], value=2\.0\)\)", inner
+    )
+    levels = [int(n) for n in re.findall(r"level=(\d+)", inner)]
+    assert levels[0] > levels[1]
+
+
+def test_repr_of_large_values_is_short():
+    text = seen(in_grad, repr, np.zeros((100, 100)))
+    assert len(text) < 300
+    assert "float64[100, 100]" in text
+    assert "..." in text
+
+
+@everywhere
+def test_all_ways_of_printing_agree(run):
+    texts = seen(run, lambda x: {repr(x), str(x), f"{x}", f"{x!s}", f"{x!r}", np.array_repr(x), np.array_str(x)})
+    assert len(texts) == 1
+    assert "Tracer(level=" in texts.pop()
+
+
+@single
+def test_format_of_one_value(run):
+    assert seen(run, lambda x: f"{x:.2f}", 2.346) == "2.35"
+    assert seen(run, lambda x: f"{x:8.3e}", np.float32(1.5)) == "1.500e+00"
+    assert seen(run, lambda x: format(x, ".1f"), np.array(2.25)) == "2.2"
+    assert seen(run, lambda x: f"{x[0]:+.1f}", X) == "+1.0"
+    with pytest.raises(TypeError, match=r"unsupported format string"):
+        seen(run, lambda x: f"{x:.2f}", X)
+
+
+@batched
+def test_format_of_a_batch(run):
+    with pytest.raises(ConcretizationError, match=r"format\(x, '.2f'\): .*2 examples of a vmap"):
+        seen(run, lambda x: f"{x:.2f}")
+
+
+def test_printing_does_not_cut_the_derivative(capsys):
+    def f(x):
+        print(x, f"{x:.1f}", repr(x))
+        return x * x
+
+    assert grad(f)(3.0) == 6.0
+    assert "3.0" in capsys.readouterr().out
+
+
+def test_array2string():
+    assert seen(in_grad, lambda x: np.array2string(x, precision=1), X) == "[1. 2. 3.]"
+
+
+# ---- escaped tracers ---------------------------------------------------------------------------------------
+
+
+def test_escaped_tracers():
+    kept = []
+    grad(lambda x: kept.append(x) or x * 1.0)(2.0)
+    (x,) = kept
+    for use in (bool, float, operator.index, np.asarray, lambda x: x + 1, lambda x: x.item(), np.sin, math.sin):
+        with pytest.raises(EscapedTracerError):
+            use(x)
+    assert re.fullmatch(r"ReverseTracer\(level=\d+, float64\[\], value=2\.0\)", repr(x))
+    assert f"{x:.1f}" == "2.0"  # a debugger may show it
+
+
+# ---- JAX's tracers below -----------------------------------------------------------------------------------
+
+
+def test_jax_decides_what_its_own_tracers_answer():
+    assert jax.grad(lambda x: grad(lambda y: y * y if y > 1 else y)(x))(2.0) == 2.0
+    with pytest.raises(jax.errors.TracerBoolConversionError):
+        jax.jit(grad(lambda y: y * y if y > 1 else y))(2.0)
+    with pytest.raises(ConcretizationError):
+        jax.jit(grad(lambda y: y * float(y)))(2.0)

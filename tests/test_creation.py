@@ -1,0 +1,330 @@
+"""Making arrays: what is traced stays traced, what is plain is NumPy's, what is JAX's stays JAX's."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcgrad.numpy as fnp
+from funcgrad import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from funcgrad.core import Tracer
+from funcgrad.errors import ConcretizationError, InputError
+
+V = np.array([0.5, -1.5, 2.5])
+LIKE = [fnp.zeros_like, fnp.ones_like, fnp.empty_like]
+
+
+# ---- array and asarray -------------------------------------------------------------------------------------
+
+
+def nested(x):
+    return fnp.array([[x, 1.0], [np.float64(2.0), x * x]])
+
+
+def test_nested_lists_of_numbers_and_traced_values():
+    value, tangent = jvp(nested, (3.0,), (1.0,))
+    np.testing.assert_array_equal(value, [[3.0, 1.0], [2.0, 9.0]])
+    np.testing.assert_array_equal(tangent, [[1.0, 0.0], [0.0, 6.0]])
+    np.testing.assert_array_equal(jacrev(nested)(3.0), [[1.0, 0.0], [0.0, 6.0]])
+    np.testing.assert_array_equal(hessian(nested)(3.0), [[0.0, 0.0], [0.0, 2.0]])
+
+
+def test_arrays_beside_lists():
+    def fun(x):
+        return fnp.asarray([x, [1.0, 2.0, 3.0], (x[0], 0, x[2])])
+
+    want = np.zeros((3, 3, 3))
+    want[0] = np.eye(3)
+    want[2, 0, 0] = want[2, 2, 2] = 1.0
+    np.testing.assert_array_equal(fun(V), [V, [1.0, 2.0, 3.0], [V[0], 0, V[2]]])
+    np.testing.assert_array_equal(jacrev(fun)(V), want)
+    np.testing.assert_array_equal(jacfwd(fun)(V), want)
+
+
+def test_deep_nesting():
+    def fun(x):
+        return fnp.array([[[[x]], [[2.0]]]])
+
+    assert fun(1.0).shape == (1, 2, 1, 1)
+    np.testing.assert_array_equal(jacrev(fun)(1.0), np.array([1.0, 0.0]).reshape(1, 2, 1, 1))
+
+
+def test_nested_lists_under_vmap():
+    def fun(x, y):
+        return fnp.array([[x, y], [0.0, x * y]])
+
+    want = np.stack([np.array([[x, 7.0], [0.0, x * 7.0]]) for x in V])
+    np.testing.assert_array_equal(vmap(fun, in_axes=(0, None))(V, 7.0), want)
+    np.testing.assert_array_equal(vmap(grad(lambda x: fun(x, 7.0)[1, 1]))(V), [7.0] * 3)
+
+
+def test_two_levels_in_one_list():
+    def fun(x):
+        return grad(lambda y: fnp.array([x, y, x * y])[2])(2.0)
+
+    assert grad(fun)(3.0) == 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.complex64, "float64"])
+def test_dtype_is_honoured(dtype):
+    outs, pullback = vjp(lambda x: fnp.array([x, 1.0], dtype=dtype), 3.0)
+    assert outs.dtype == dtype
+    (ct,) = pullback(np.array([2, 5], dtype))
+    assert ct == 2.0
+    assert np.asarray(ct).dtype == np.float64
+
+
+@pytest.mark.parametrize("make", [fnp.array, fnp.asarray])
+def test_dtype_of_traced_entries_is_numpys(make):
+    single = np.float32(1.5)
+    for other in (single, 1, 2.0, np.float64(2.0), True, 1j):
+        made, _ = vjp(lambda x, other=other: make([x, other]), single)
+        assert made.dtype == np.array([single, other]).dtype, other
+
+
+def test_to_integers_the_derivative_is_zero():
+    assert grad(lambda x: fnp.array([x, 2.0 * x], dtype=int)[1] * 1.0 + x)(1.7) == 1.0
+    np.testing.assert_array_equal(fnp.array([1.7, 3.4], dtype=int), [1, 3])
+
+
+def test_of_plain_values_it_is_numpys():
+    x = np.arange(3.0)
+    assert fnp.asarray(x) is x
+    assert fnp.array(x) is not x
+    assert fnp.array(x, copy=False) is x
+    assert fnp.array(x, copy=None) is x
+    assert fnp.asarray(x, dtype=float) is x
+    assert fnp.asarray(x, copy=True) is not x
+    assert fnp.asarray(2).dtype == np.int64
+    assert fnp.array([[1, 2.5]]).dtype == np.float64
+    assert fnp.array(1.0, ndmin=2).shape == (1, 1)
+    assert fnp.array([[1, 2], [3, 4]], order="F").flags.f_contiguous
+    with pytest.raises(ValueError, match="copy"):
+        fnp.array([1.0], copy=False)
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        fnp.array([[1.0], [1.0, 2.0]])
+
+
+def test_of_a_traced_value_it_is_that_value():
+    seen = []
+
+    def fun(x):
+        seen.extend(make(x) is x for make in (fnp.array, fnp.asarray, fnp.asanyarray, fnp.copy))
+        seen.append(fnp.asarray(x, dtype=float, copy=False) is x)
+        return fnp.array(x, ndmin=3)[0, 0, 1]
+
+    np.testing.assert_array_equal(grad(fun)(V), [0.0, 1.0, 0.0])
+    assert seen == [True] * 5
+
+
+def test_no_copy_is_refused_where_one_is_needed():
+    for attempt in (
+        lambda x: fnp.asarray(x, dtype=np.float32, copy=False),
+        lambda x: fnp.array([x, x], copy=False),
+    ):
+        with pytest.raises(ValueError, match="copy"):
+            jvp(attempt, (1.0,), (1.0,))
+
+
+def test_different_shapes_in_one_list_are_refused():
+    with pytest.raises(ValueError, match="same shape"):
+        grad(lambda x: fnp.array([x, [1.0, 2.0]])[0, 0])(V)
+
+
+def test_what_is_no_number_is_refused():
+    with pytest.raises(InputError, match=r"stack: argument 1 .* str"):
+        grad(lambda x: fnp.array([x, "text"])[0])(1.0)
+
+
+def test_jax_arrays_stay_jax_arrays():
+    x = jnp.arange(3.0)
+    assert fnp.asarray(x) is x
+    for made in (
+        fnp.array(x),
+        fnp.array([x, x]),
+        fnp.array([[x[0], 1.0]]),
+        fnp.array([x, [1.0, 2.0, 3.0]]),
+        fnp.asarray(x, dtype=np.float32),
+        fnp.copy(x),
+        fnp.full((2,), x[1]),
+        fnp.full_like(x, 2.0),
+        fnp.full_like(V, x[1]),
+        fnp.linspace(x[0], 1.0, 3),
+        *[like(x) for like in LIKE],
+    ):
+        assert isinstance(made, jax.Array)
+    np.testing.assert_array_equal(jax.jit(grad(lambda x: fnp.array([x, [x[0], 1.0, x[2]]])[1, 2] * x[1]))(x), [0, 2, 1])
+    np.testing.assert_array_equal(jax.grad(lambda x: fnp.array([[x[0]], [x[1] ** 2]])[1, 0])(x), [0, 2, 0])
+
+
+# ---- filled arrays -----------------------------------------------------------------------------------------
+
+
+def test_full_carries_the_derivative_of_its_value():
+    fun = lambda c: fnp.full((2, 3), c)
+    np.testing.assert_array_equal(jacrev(fun)(1.5), np.ones((2, 3)))
+    np.testing.assert_array_equal(jacfwd(fun)(1.5), np.ones((2, 3)))
+    assert grad(lambda c: fnp.full(4, c * c)[1])(3.0) == 6.0
+    assert grad(lambda c: fnp.full_like(V, c)[2])(3.0) == 1.0
+    assert grad(lambda c: fnp.full_like(V, [c, 2 * c, 0.0])[1])(3.0) == 2.0
+    np.testing.assert_array_equal(vmap(fun)(V), np.stack([np.full((2, 3), c) for c in V]))
+
+
+def test_full_like_takes_the_dtype_of_the_first():
+    outs, pullback = vjp(lambda c: fnp.full_like(np.zeros(2, np.float32), c), 1.5)
+    assert outs.dtype == np.float32
+    assert pullback(np.ones(2, np.float32))[0] == 2.0
+    assert grad(lambda c: fnp.full_like(np.zeros(2, int), c)[0] + c)(1.5) == 1.0
+
+
+@pytest.mark.parametrize("like", LIKE)
+def test_the_like_functions_give_constants_of_the_library_underneath(like):
+    seen = []
+
+    def fun(x):
+        seen.append(like(x))
+        return x[0] * 1.0
+
+    grad(fun)(V.astype(np.float32))
+    vmap(fun)(np.ones((5, 3)))
+    vmap(grad(fun))(np.ones((5, 3)))
+    grad(grad(lambda c: fun(c * V)))(1.0)
+    assert [(type(a), a.shape) for a in seen] == [(np.ndarray, (3,))] * 4
+    assert seen[0].dtype == np.float32
+    seen.clear()
+    grad(fun)(jnp.asarray(V))
+    vmap(fun)(jnp.ones((5, 3)))
+    assert all(isinstance(a, jax.Array) and a.shape == (3,) for a in seen)
+    assert jax.jit(lambda x: like(x))(jnp.ones(4)).shape == (4,)
+
+
+@pytest.mark.parametrize("like", LIKE)
+def test_the_like_functions_of_plain_values_are_numpys(like):
+    theirs = getattr(np, like.__name__)
+    for x in (1.0, 2, [1, 2], V, np.float32(3), np.ones((2, 0), complex)):
+        got, want = like(x), theirs(x)
+        assert (type(got), got.shape, got.dtype) == (type(want), want.shape, want.dtype)
+    assert like(V, dtype=int, shape=(2, 2)).shape == (2, 2)
+
+
+def test_constant_makers_are_numpys():
+    for name, args in {
+        "zeros": [(3,), ((2, 3), int)],
+        "ones": [(3,), ((2, 3), np.float32)],
+        "full": [(3, 2.5), ((2, 2), [1, 2])],
+        "eye": [(3,), (2, 3), (3, None, 1)],
+        "identity": [(3,), (2, int)],
+        "tri": [(3,), (2, 3, -1, int)],
+        "arange": [(3,), (1, 3), (0.5, 2.0, 0.25)],
+        "indices": [((2, 3),)],
+        "tril_indices": [(3,), (3, 1), (3, 0, 4)],
+        "triu_indices": [(3,), (3, 1), (3, 0, 4)],
+        "diag_indices": [(3,), (2, 3)],
+        "tril_indices_from": [(np.ones((2, 3)),), (np.ones((3, 3)), -1)],
+        "triu_indices_from": [(np.ones((2, 3)),), (np.ones((3, 3)), -1)],
+        "diag_indices_from": [(np.ones((3, 3)),)],
+    }.items():
+        for call in args:
+            got, want = np.asarray(getattr(fnp, name)(*call)), np.asarray(getattr(np, name)(*call))
+            assert got.dtype == want.dtype
+            np.testing.assert_array_equal(got, want)
+    assert fnp.empty((2, 3), np.float32).shape == (2, 3)
+
+
+def test_indices_of_a_traced_matrix_look_at_its_shape_only():
+    fun = lambda x: x[fnp.triu_indices_from(x, 1)]
+    np.testing.assert_array_equal(vmap(fun)(np.arange(9.0).reshape(1, 3, 3)), [[1, 2, 5]])
+    assert jacrev(fun)(np.eye(3)).shape == (3, 3, 3)
+    with pytest.raises(ValueError, match="matrix"):
+        fnp.tril_indices_from(V)
+    with pytest.raises(ValueError, match="equal length"):
+        fnp.diag_indices_from(np.ones((2, 3)))
+
+
+# ---- sequences ---------------------------------------------------------------------------------------------
+
+
+def test_arange_has_the_derivative_of_start_and_step():
+    fun = lambda start, stop, step: fnp.arange(start, stop, step)
+    args = (0.5, 3.2, 0.7)
+    np.testing.assert_allclose(fun(*args), np.arange(*args))
+    for jacobian in (jacrev, jacfwd):
+        start, stop, step = jacobian(fun, argnums=(0, 1, 2))(*args)
+        np.testing.assert_array_equal(start, np.ones(4))
+        np.testing.assert_array_equal(stop, np.zeros(4))
+        np.testing.assert_array_equal(step, np.arange(4))
+    assert grad(lambda stop: fnp.arange(stop)[2])(3.5) == 0.0
+    assert grad(lambda x: fnp.arange(x, 5.0, x)[2])(1.1) == 3.0
+    assert grad(lambda x: fnp.arange(x, 5.0, dtype=int)[1] + x)(1.5) == 1.0
+
+
+def test_arange_in_single_precision():
+    outs, pullback = vjp(lambda x: fnp.arange(x, 5.0, dtype=np.float32), np.float32(1.5))
+    assert outs.dtype == np.float32
+    assert pullback(np.ones(4, np.float32))[0].dtype == np.float32
+
+
+def test_arange_of_a_batched_bound_is_refused():
+    with pytest.raises(ConcretizationError, match="arange"):
+        vmap(lambda x: fnp.arange(x, 5.0))(V)
+    np.testing.assert_array_equal(vmap(lambda x: fnp.arange(3.0) * x)(V), np.outer(V, np.arange(3.0)))
+
+
+def test_arange_on_jax_arrays():
+    x = jnp.float32(0.5)
+    assert grad(lambda x: fnp.arange(x, 3.0)[1])(x) == 1.0
+    assert fnp.arange(x, 3.0).dtype == jnp.float32
+
+
+def test_linspace_in_its_corners():
+    assert np.isnan(fnp.linspace(1.0, 2.0, 1, retstep=True)[1])
+    assert grad(lambda a: fnp.linspace(a, 2.0, 1, retstep=True)[0][0])(1.0) == 1.0
+    assert grad(lambda a: fnp.linspace(a, 2.0, 5, retstep=True)[1])(1.0) == -0.25
+    assert grad(lambda a: fnp.linspace(a, 3.0, 3, dtype=int)[1] + a)(1.5) == 1.0
+    ends = []
+    grad(lambda a: ends.append(fnp.linspace(a, 0.3, 11)) or a)(0.1)
+    assert (ends[0].value[0], ends[0].value[-1]) == (0.1, 0.3)
+    with pytest.raises(ValueError, match="non-negative"):
+        grad(lambda a: fnp.linspace(a, 1.0, -1)[0])(0.0)
+    singles = []
+    grad(lambda a: singles.append(fnp.linspace(a, 1.0, 3)) or a)(np.float32(0.0))
+    assert singles[0].dtype == np.float32
+
+
+def test_geomspace_between_signs():
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(grad(lambda a: fnp.geomspace(a, 4.0, 3)[1])(-1.0))
+    got = jvp(lambda a: fnp.geomspace(a, 4.0, 5, dtype=complex), (-1.0,), (1.0,))[0]
+    np.testing.assert_allclose(got, np.geomspace(-1.0, 4.0, 5, dtype=complex), atol=1e-14)
+
+
+# ---- change of dtype ---------------------------------------------------------------------------------------
+
+
+def test_astype_brings_cotangents_back_in_the_dtype_of_the_primal():
+    for have in (np.float16, np.float32, np.float64, np.complex64, np.complex128):
+        for to in (np.float32, np.float64, np.complex64, np.complex128):
+            x = np.array([1.5, -2.5]).astype(have)
+            outs, pullback = vjp(lambda x, to=to: fnp.astype(x, to), x)
+            assert outs.dtype == to
+            (ct,) = pullback(np.ones(2, to))
+            assert ct.dtype == have
+            np.testing.assert_array_equal(ct, np.ones(2))
+            assert jvp(lambda x, to=to: fnp.astype(x, to), (x,), (x,))[1].dtype == to
+
+
+def test_astype_to_integers_and_back_is_a_step_function():
+    fun = lambda x: fnp.astype(fnp.astype(x, int), float)[0] + x[1]
+    np.testing.assert_array_equal(grad(fun)(V), [0.0, 1.0, 0.0])
+    assert not isinstance(jvp(fun, (V,), (V,))[1], Tracer)
+    np.testing.assert_array_equal(vmap(lambda x: fnp.astype(x, bool))(V), [True] * 3)
+
+
+def test_astype_of_plain_values_is_numpys():
+    assert type(fnp.astype(np.float32(1.5), np.float64)) is np.float64
+    assert fnp.astype(V, np.float64) is not V
+    assert fnp.astype(V, np.float64, copy=False) is V
+    with pytest.raises(TypeError):
+        grad(lambda x: fnp.astype(x, "no dtype")[0])(V)
+    with pytest.raises(InputError, match="no dtype of numbers"):
+        grad(lambda x: fnp.astype(x, "U3")[0])(V)

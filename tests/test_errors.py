@@ -1,0 +1,344 @@
+"""Every bad input gets its error: the builtin type a caller would catch, and a message that says what to do."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad import errors
+
+
+def cube(x):
+    return x**3
+
+
+def first(x, y):
+    return x * y
+
+
+def raises(kind, *says):
+    """The builtin type, and every piece of text that the message must have."""
+    pattern = "".join(f"(?=.*{text})" for text in says)
+    return pytest.raises(kind, match=f"(?s){pattern}")
+
+
+@pytest.mark.parametrize("call", ["grad", "value_and_grad", "jacrev", "jacfwd", "hessian"])
+@pytest.mark.parametrize("value", [2, True, np.arange(3), np.array([True])], ids=["int", "bool", "ints", "bools"])
+def test_integer_input(call, value):
+    says = [call, r"argument 0\['w'\]\[1\]", "floating", str(np.asarray(value).dtype)]
+    if call in ("grad", "value_and_grad", "jacrev"):
+        says.append("allow_int")
+    with raises(TypeError, *says):
+        getattr(fg, call)(lambda p: p["w"][1])({"w": [1.0, value]})
+
+
+@pytest.mark.parametrize("call", ["grad", "value_and_grad"])
+def test_complex_output(call):
+    with raises(TypeError, call, "complex128", "holomorphic=True", "vjp"):
+        getattr(fg, call)(lambda z: z * z)(1 + 2j)
+
+
+@pytest.mark.parametrize("call", ["grad", "value_and_grad", "jacrev"])
+def test_integer_output(call):
+    with raises(TypeError, call, "int64", "vjp"):
+        getattr(fg, call)(lambda x: 3)(1.0)
+
+
+@pytest.mark.parametrize("call", ["grad", "value_and_grad", "jacrev", "jacfwd", "hessian"])
+def test_holomorphic_with_real_input(call):
+    with raises(TypeError, call, "holomorphic", "float64"):
+        getattr(fg, call)(cube, holomorphic=True)(1.0)
+
+
+def test_holomorphic_with_real_output():
+    with raises(TypeError, "grad", "complex scalar", "float64"):
+        fg.grad(lambda z: abs(z), holomorphic=True)(1 + 2j)
+
+
+@pytest.mark.parametrize("call", ["jacfwd", "hessian"])
+def test_complex_input_without_holomorphic(call):
+    with raises(TypeError, call, "complex128", "holomorphic=True"):
+        getattr(fg, call)(cube)(1 + 2j)
+
+
+@pytest.mark.parametrize(
+    ("result", "says"),
+    [
+        (lambda x: x * np.ones(1), r"\(1,\)"),
+        (lambda x: x * np.ones((1, 1)), r"\(1, 1\)"),
+        (lambda x: x * np.ones(3), r"\(3,\)"),
+        (lambda x: (x, x), "tuple"),
+        (lambda x: [x], "list"),
+        (lambda x: {"a": x}, "dict"),
+        (lambda x: None, "None"),
+        (lambda x: "text", "str 'text'"),
+    ],
+    ids=["one", "one-one", "three", "tuple", "list", "dict", "None", "str"],
+)
+@pytest.mark.parametrize("call", ["grad", "value_and_grad"])
+def test_output_that_is_no_scalar(call, result, says):
+    with raises(TypeError, call, "scalar", says, "jacrev"):
+        getattr(fg, call)(result)(2.0)
+
+
+@pytest.mark.parametrize("call", ["grad", "value_and_grad", "jacrev", "jacfwd", "hessian"])
+class TestArgnums:
+    @pytest.mark.parametrize("argnums", [2, -3, (0, 5)])
+    def test_out_of_range(self, call, argnums):
+        with raises(TypeError, call, "argnums", "out of range", "2 positional"):
+            getattr(fg, call)(first, argnums=argnums)(1.0, 2.0)
+
+    def test_keyword_instead(self, call):
+        with raises(TypeError, call, "argnums=0", "0 positional arguments", "position"):
+            getattr(fg, call)(first)(x=1.0, y=2.0)
+
+    @pytest.mark.parametrize("argnums", [(0, 0), (0, -2)])
+    def test_repeated(self, call, argnums):
+        with raises(ValueError, call, "argnums", "twice"):
+            getattr(fg, call)(first, argnums=argnums)(1.0, 2.0)
+
+    @pytest.mark.parametrize("argnums", [(), [], 1.5, "x", None, ("x",), (0, 1.0)])
+    def test_not_ints(self, call, argnums):
+        with raises(TypeError, call, "argnums", "ints"):
+            getattr(fg, call)(first, argnums=argnums)
+
+
+LEAVES = {"str": "text", "object": object(), "array": np.array(["a"]), "object array": np.array([None])}
+
+
+@pytest.mark.parametrize("leaf", LEAVES.values(), ids=LEAVES.keys())
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda bad: fg.grad(lambda p: 1.0)({"w": bad}),
+        lambda bad: fg.value_and_grad(lambda p: 1.0)({"w": bad}),
+        lambda bad: fg.jacrev(lambda p: 1.0)({"w": bad}),
+        lambda bad: fg.jacfwd(lambda p: 1.0)({"w": bad}),
+        lambda bad: fg.vjp(lambda p: 1.0, {"w": bad}),
+        lambda bad: fg.linearize(lambda p: 1.0, {"w": bad}),
+        lambda bad: fg.jvp(lambda p: 1.0, ({"w": bad},), ({"w": 1.0},)),
+        lambda bad: fg.vmap(lambda p: 1.0)({"w": bad}),
+    ],
+    ids=["grad", "value_and_grad", "jacrev", "jacfwd", "vjp", "linearize", "jvp", "vmap"],
+)
+def test_leaf_that_is_no_array(call, leaf):
+    with raises(TypeError, r"argument 0\['w'\]", "not an array or a number"):
+        call(leaf)
+
+
+def test_masked_arrays_are_refused():
+    with raises(TypeError, "argument 0", "not an array"):
+        fg.grad(lambda x: x.sum())(np.ma.array([1.0, 2.0], mask=[True, False]))
+
+
+@pytest.mark.parametrize("call", ["grad", "value_and_grad", "jacrev", "jacfwd", "hessian", "vmap"])
+@pytest.mark.parametrize("thing", [3, None, np.ones(2), "f"])
+def test_not_callable(call, thing):
+    with raises(TypeError, call, "must be a function", "got"):
+        getattr(fg, call)(thing)
+
+
+def test_not_callable_elsewhere():
+    for call in (fg.vjp, fg.linearize):
+        with raises(TypeError, "must be a function", "got int 3"):
+            call(3, 1.0)
+    for call in (fg.jvp, fg.hvp):
+        with raises(TypeError, "must be a function", "got int 3"):
+            call(3, (1.0,), (1.0,))
+    with raises(TypeError, "no_grad", "must be a function"):
+        fg.no_grad(3)
+
+
+@pytest.mark.parametrize("result", [lambda x: x, lambda x: (x, 1, 2), lambda x: (x,), lambda x: {"a": x, "b": x}])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f: fg.grad(f, has_aux=True)(1.0),
+        lambda f: fg.value_and_grad(f, has_aux=True)(1.0),
+        lambda f: fg.vjp(f, 1.0, has_aux=True),
+        lambda f: fg.jvp(f, (1.0,), (1.0,), has_aux=True),
+        lambda f: fg.linearize(f, 1.0, has_aux=True),
+        lambda f: fg.jacrev(f, has_aux=True)(1.0),
+        lambda f: fg.jacfwd(f, has_aux=True)(1.0),
+    ],
+    ids=["grad", "value_and_grad", "vjp", "jvp", "linearize", "jacrev", "jacfwd"],
+)
+def test_aux_without_a_pair(call, result):
+    with raises(TypeError, "has_aux=True", "pair", "got"):
+        call(result)
+
+
+class TestCotangents:
+    @pytest.fixture
+    def pullback(self):
+        return fg.vjp(lambda x: {"y": x * x}, np.ones(3))[1]
+
+    def test_shape(self, pullback):
+        with raises(ValueError, "pullback", "cotangent", r"\['y'\]", r"got \[2\]", r"expected \[3\]"):
+            pullback({"y": np.ones(2)})
+
+    @pytest.mark.parametrize("dtype", ["float32", "complex128", "int64", "bool"])
+    def test_dtype(self, pullback, dtype):
+        with raises(TypeError, "pullback", r"\['y'\]", dtype, "float64"):
+            pullback({"y": np.ones(3, dtype)})
+
+    @pytest.mark.parametrize("ct", [np.ones(3), {"z": np.ones(3)}, [np.ones(3)], None], ids=repr)
+    def test_tree(self, pullback, ct):
+        with raises(TypeError, "pullback", "structure"):
+            pullback(ct)
+
+    def test_leaf(self, pullback):
+        with raises(TypeError, "pullback", r"\['y'\]", "str 'text'"):
+            pullback({"y": "text"})
+
+    def test_real_cotangent_of_complex_result(self):
+        _, pullback = fg.vjp(lambda x: x * (1 + 2j), np.ones(2))
+        with raises(TypeError, "float64", "complex128"):
+            pullback(np.ones(2))
+
+
+@pytest.mark.parametrize("call", [fg.jvp, fg.hvp], ids=["jvp", "hvp"])
+class TestTangents:
+    def test_shape(self, call):
+        with raises(ValueError, "tangent", r"\[0\]", r"got \[2\]", r"expected \[3\]"):
+            call(lambda x: (x * x).sum(), (np.ones(3),), (np.ones(2),))
+
+    def test_dtype(self, call):
+        with raises(TypeError, "tangent", "float32", "float64"):
+            call(lambda x: (x * x).sum(), (np.ones(3),), (np.ones(3, np.float32),))
+
+    def test_tree(self, call):
+        with raises(TypeError, "tangent", "structure"):
+            call(lambda x: (x["a"] * x["a"]).sum(), ({"a": np.ones(3)},), (np.ones(3),))
+
+    @pytest.mark.parametrize("position", [0, 1])
+    def test_no_tuple(self, call, position):
+        pair = [(1.0,), (1.0,)]
+        pair[position] = 1.0
+        with raises(TypeError, ("primals", "tangents")[position], "tuple or a list"):
+            call(cube, *pair)
+
+
+def test_linearized_tangent():
+    _, push = fg.linearize(cube, 2.0)
+    with raises(ValueError, "linearize", "tangent", r"got \[3\]"):
+        push(np.ones(3))
+
+
+class TestVmap:
+    def test_sizes(self):
+        with raises(ValueError, "vmap", "disagree", "argument 0: axis 0 has size 3", "argument 1: axis 1 has size 4"):
+            fg.vmap(first, in_axes=(0, 1))(np.ones(3), np.ones((2, 4)))
+
+    def test_axis_size(self):
+        with raises(ValueError, "vmap", "disagree", "axis_size: 5"):
+            fg.vmap(cube, axis_size=5)(np.ones(3))
+
+    @pytest.mark.parametrize("axis", [1, -2])
+    def test_rank(self, axis):
+        with raises(ValueError, "vmap", r"argument 1\['a'\]", "rank 1", f"in_axes={axis}"):
+            fg.vmap(lambda x, y: x, in_axes=(0, axis))(np.ones(3), {"a": np.ones(3)})
+
+    def test_scalar(self):
+        with raises(ValueError, "vmap", "argument 0", "rank 0", "None"):
+            fg.vmap(cube)(2.0)
+
+    def test_in_axes_length(self):
+        with raises(ValueError, "vmap", "in_axes", "3 entries", "2 positional"):
+            fg.vmap(first, in_axes=(0, 0, 0))(np.ones(3), np.ones(3))
+
+    def test_in_axes_tree(self):
+        with raises(ValueError, "vmap", "in_axes", "structure"):
+            fg.vmap(lambda p: p["a"], in_axes=({"b": 0},))({"a": np.ones(3)})
+
+    def test_in_axes_type(self):
+        with raises(TypeError, "vmap", "in_axes", "dict"):
+            fg.vmap(cube, in_axes={"a": 0})
+        with raises(TypeError, "vmap", "in_axes", "ints and None", "argument 0"):
+            fg.vmap(cube, in_axes=(1.5,))(np.ones(3))
+
+    def test_nothing_mapped(self):
+        with raises(ValueError, "vmap", "nothing to map"):
+            fg.vmap(first, in_axes=None)(1.0, 2.0)
+
+    def test_out_axes_none(self):
+        with raises(ValueError, "vmap", "out_axes=None", "depends on the example"):
+            fg.vmap(cube, out_axes=None)(np.ones(3))
+
+    def test_out_axes_tree(self):
+        with raises(ValueError, "vmap", "out_axes", "structure"):
+            fg.vmap(lambda x: (x, x), out_axes=(0, 0, 0))(np.ones(3))
+
+    @pytest.mark.parametrize("axis", [1, -2, "x"])
+    def test_out_axes_range(self, axis):
+        with raises(ValueError, "vmap", "out_axes", "out of range"):
+            fg.vmap(cube, out_axes=axis)(np.ones(3))
+
+    def test_result(self):
+        with raises(TypeError, "vmap", "result leaf 0", "str"):
+            fg.vmap(lambda x: "text")(np.ones(3))
+
+    def test_axis_name(self):
+        with raises(NameError, "psum", "'j'", "'i'"):
+            fg.vmap(lambda x: fg.psum(x, "j"), axis_name="i")(np.ones(3))
+        with raises(NameError, "axis_index", "'i'", "none"):
+            fg.axis_index("i")
+
+    def test_axis_name_ends_with_its_vmap(self):
+        fg.vmap(lambda x: fg.psum(x, "i"), axis_name="i")(np.ones(3))
+        with raises(NameError, "'i'"):
+            fg.psum(1.0, "i")
+
+
+def fails(x):
+    raise RuntimeError("the user's own")
+
+
+RUNS = {
+    "grad": lambda f: fg.grad(f)(1.0),
+    "vjp": lambda f: fg.vjp(f, 1.0),
+    "jvp": lambda f: fg.jvp(f, (1.0,), (1.0,)),
+    "linearize": lambda f: fg.linearize(f, 1.0),
+    "vmap": lambda f: fg.vmap(f, axis_name="i")(np.ones(3)),
+    "jacrev": lambda f: fg.jacrev(f)(1.0),
+    "jacfwd": lambda f: fg.jacfwd(f)(1.0),
+    "hessian": lambda f: fg.hessian(f)(1.0),
+    "no_grad": lambda f: fg.no_grad(f)(1.0),
+}
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS.keys())
+def test_the_users_error_passes_and_leaves_nothing(run):
+    kept = []
+
+    def keeps(x):
+        kept.append(x)
+        fails(x)
+
+    with pytest.raises(RuntimeError, match="the user's own"):
+        run(keeps)
+    from funcgrad import batching, core
+
+    assert core.no_grad_blocks == 0
+    assert core.no_grad_floor.get() == 0
+    assert batching.named_axes.get() == {}
+    if isinstance(kept[0], core.Tracer):
+        with pytest.raises(errors.EscapedTracerError, match=r"finished .* transform"):
+            kept[0] * 2.0
+    assert fg.grad(cube)(2.0) == 12.0
+
+
+def test_errors_are_builtins_too():
+    assert issubclass(errors.InputError, TypeError)
+    assert issubclass(errors.ShapeError, ValueError)
+    assert issubclass(errors.NotDifferentiableError, TypeError)
+    assert issubclass(errors.ConcretizationError, TypeError)
+    assert issubclass(errors.EscapedTracerError, RuntimeError)
+    assert issubclass(errors.AxisNameError, NameError)
+    assert all(issubclass(getattr(errors, name), errors.FuncgradError) for name in errors.__all__)
+
+
+def test_a_partial_is_named_by_its_function():
+    with raises(TypeError, "has_aux"):
+        fg.grad(functools.partial(first, y=2.0), has_aux=True)(1.0)

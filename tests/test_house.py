@@ -1,0 +1,176 @@
+"""The rules of the house: sizes, what may be imported where, what may be named, what may be skipped."""
+
+import ast
+import io
+import os
+import tokenize
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ENGINE = ("funcgrad", "transforms")
+PACKAGE = (*ENGINE, "interop")
+FILE_LINES = 500
+FUNCTION_LINES = 40
+OPTIONAL = {"jax", "jaxlib", "scipy"}
+
+# In two pieces: this file is searched for them as well.
+REGISTRIES = [
+    ".".join(parts)
+    for parts in (
+        ("pypi", "org"),
+        ("pypi", "python", "org"),
+        ("pythonhosted", "org"),
+        ("anaconda", "org"),
+        ("download", "pytorch", "org"),
+    )
+]
+
+# For each test file the number of its skips and expected failures, and why they are there.
+SKIPS: dict[str, tuple[int, str]] = {}
+
+
+def walk(folder):
+    """Every file below a folder of the project; links, hidden caches and what is built are left out."""
+    for directory, folders, files in os.walk(ROOT / folder):
+        built = {".git", ".venv", "__pycache__", "build", "dist", "out"}
+        folders[:] = [
+            name
+            for name in folders
+            if name not in built and not name.endswith(("_cache", ".egg-info")) and name != ".hypothesis"
+        ]
+        yield from (Path(directory, name) for name in files)
+
+
+def sources(folders):
+    found = {path for folder in folders for path in walk(folder) if path.suffix == ".py"}
+    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in sorted(found)}
+
+
+def code_lines(text):
+    """The numbers of the lines that hold code: neither blank nor comment."""
+    layout = {"COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENDMARKER"}
+    lines = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if tokenize.tok_name[token.type] not in layout:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    return lines
+
+
+def function_lengths(text):
+    """The code lines of each function of a source, its docstring not counted."""
+    code = code_lines(text)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = code & set(range(node.lineno, node.end_lineno + 1))
+            if ast.get_docstring(node) is not None:
+                lines -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+            yield node.name, len(lines)
+
+
+def imports(text):
+    """The top-level names that a source imports, by statement or by a call with the name spelt out."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            yield from (a.value.partition(".")[0] for a in node.args if isinstance(a, ast.Constant))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "__import__":
+            yield from (a.value.partition(".")[0] for a in node.args[:1] if isinstance(a, ast.Constant))
+
+
+def skips(text):
+    """How often a test source can leave something untested."""
+    names = ("skip", "skipif", "xfail", "importorskip", "SkipTest", "skipIf", "skipUnless", "expectedFailure")
+    tree = ast.parse(text)
+    attributes = sum(isinstance(node, ast.Attribute) and node.attr in names for node in ast.walk(tree))
+    return attributes + sum(
+        alias.name in names
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    )
+
+
+def test_files_are_short():
+    lengths = {name: text.count("\n") for name, text in sources(PACKAGE).items()}
+    assert lengths
+    assert {name: length for name, length in lengths.items() if length > FILE_LINES} == {}
+
+
+def test_functions_are_short():
+    lengths = {
+        f"{name}:{function}": length
+        for name, text in sources(PACKAGE).items()
+        for function, length in function_lengths(text)
+    }
+    assert lengths
+    assert {name: length for name, length in lengths.items() if length > FUNCTION_LINES} == {}
+
+
+def test_function_length_counts_code_only():
+    docstring = '"""One.\n\n    Two.\n    """'
+    text = f'def f(\n    x,\n):\n    {docstring}\n    # why\n\n    s = """\n    a"""\n    return x, s\n'
+    assert dict(function_lengths(text)) == {"f": 6}
+
+
+def test_engine_imports_nothing_optional():
+    texts = sources(ENGINE)
+    assert texts
+    assert {name: found for name, text in texts.items() if (found := OPTIONAL & set(imports(text)))} == {}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import jax",
+        "import jax.numpy as jnp",
+        "from jax.numpy import sin",
+        "def f():\n    from jax import jit",
+        "importlib.import_module('jax.numpy')",
+        "__import__('jax')",
+    ],
+)
+def test_imports_are_seen(statement):
+    assert set(imports(statement)) & OPTIONAL == {"jax"}
+
+
+def test_imports_of_own_modules_are_not_taken_for_others():
+    assert not set(imports("from funcgrad.interop.jax import bridge\nsys.modules.get('jax')")) & OPTIONAL
+
+
+def test_no_package_registry_is_named():
+    named = {}
+    for path in walk("."):
+        text = path.read_bytes().decode("utf-8", errors="ignore").lower()
+        if hosts := [host for host in REGISTRIES if host in text]:
+            named[path.relative_to(ROOT).as_posix()] = hosts
+    assert (ROOT / "pyproject.toml") in set(walk("."))
+    assert named == {}
+
+
+def test_skips_are_counted():
+    counts = {Path(name).name: skips(text) for name, text in sources(["tests"]).items()}
+    assert Path(__file__).name in counts
+    assert {name: count for name, count in counts.items() if count} == {
+        name: count for name, (count, _) in SKIPS.items()
+    }
+    assert all(reason for _, reason in SKIPS.values())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "@pytest.mark.skip\ndef test(): ...",
+        "@pytest.mark.xfail(reason='later')\ndef test(): ...",
+        "marks = [pytest.mark.skipif(True, reason='never')]",
+        "def test():\n    pytest.skip('not today')",
+        "jax = pytest.importorskip('jax')",
+        "from pytest import skip",
+    ],
+)
+def test_skips_are_seen(statement):
+    assert skips(statement) == 1

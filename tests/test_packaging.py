@@ -1,0 +1,132 @@
+"""What is packaged, what is in the archives built of it, and what importing it brings along."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+FOLDERS = SETUPTOOLS["package-dir"]
+LINKS = {"funcgrad/transforms": "../transforms", "funcgrad/interop": "../interop"}
+
+
+def source_modules():
+    """Map each module's path inside an installed `funcgrad` to its file, links not followed."""
+    modules = {}
+    for package, folder in FOLDERS.items():
+        for directory, folders, files in os.walk(ROOT / folder):
+            folders[:] = [name for name in folders if name != "__pycache__"]
+            inside = package.replace(".", "/") / Path(directory).relative_to(ROOT / folder)
+            modules |= {
+                (inside / name).as_posix(): Path(directory, name) for name in files if name.endswith(".py")
+            }
+    return modules
+
+
+def run_python(*arguments, cwd=ROOT):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    """The names in the wheel and in the sdist; the wheel is built from the sdist, which has no links."""
+    copy = tmp_path_factory.mktemp("build") / "funcgrad"
+    copy.mkdir()
+    no_caches = shutil.ignore_patterns("__pycache__")
+    for name in ("funcgrad", "transforms", "interop", "tests"):
+        shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=no_caches)
+    for path in ROOT.iterdir():
+        if path.is_file():
+            shutil.copy(path, copy)
+    run_python("-m", "build", "--no-isolation", "--outdir", "dist", ".", cwd=copy)
+    (wheel,) = copy.glob("dist/funcgrad-*.whl")
+    (sdist,) = copy.glob("dist/funcgrad-*.tar.gz")
+    with zipfile.ZipFile(wheel) as archive:
+        in_wheel = set(archive.namelist())
+    with tarfile.open(sdist) as archive:
+        in_sdist = {name.partition("/")[2] for name in archive.getnames()}
+    return in_wheel, in_sdist
+
+
+def folders_with(pattern):
+    """The dotted names of the folders that hold a file matching the pattern."""
+    return sorted(
+        {".".join(Path(name).parent.parts) for name in source_modules() if Path(name).match(pattern)}
+    )
+
+
+def test_listed_packages_are_the_folders():
+    assert "funcgrad" in folders_with("__init__.py")
+    assert sorted(SETUPTOOLS["packages"]) == folders_with("__init__.py")
+
+
+def test_every_source_folder_is_a_package():
+    assert folders_with("*.py") == folders_with("__init__.py")
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_links_are_relative(link):
+    assert os.readlink(ROOT / link) == LINKS[link]
+
+
+def test_wheel_holds_every_module_and_nothing_else(archives):
+    in_wheel, _ = archives
+    content = {name for name in in_wheel if ".dist-info/" not in name}
+    assert content == {*source_modules(), "funcgrad/py.typed"}
+
+
+def test_wheel_holds_the_licence(archives):
+    in_wheel, _ = archives
+    assert [name for name in in_wheel if name.endswith(".dist-info/licenses/LICENSE")]
+
+
+def test_sdist_holds_every_source_once(archives):
+    _, in_sdist = archives
+    sources = {path.relative_to(ROOT).as_posix() for path in source_modules().values()}
+    assert {*sources, "funcgrad/py.typed", "pyproject.toml", "LICENSE", "README.md"} <= in_sdist
+    assert not [name for name in in_sdist if name.startswith(tuple(LINKS))]
+
+
+def imported(statement):
+    """The names of the modules in a fresh interpreter after `statement`."""
+    return set(run_python("-c", f"{statement}\nimport sys\nprint(*sys.modules)").split())
+
+
+def test_importing_brings_no_second_copy():
+    modules = imported("import funcgrad, funcgrad.transforms, funcgrad.interop")
+    assert "funcgrad.transforms" in modules
+    assert not {"transforms", "interop"} & modules
+
+
+def test_importing_brings_no_optional_package():
+    modules = imported("import funcgrad, funcgrad.numpy, funcgrad.transforms")
+    assert "funcgrad.transforms" in modules
+    assert not {"jax", "jaxlib", "scipy"} & modules
+
+
+def test_importing_works_where_optional_packages_are_missing():
+    missing = "import sys; sys.modules.update(dict.fromkeys(['jax', 'jaxlib', 'scipy']))"
+    run_python("-c", f"{missing}; import funcgrad, funcgrad.numpy, funcgrad.transforms")
+
+
+def test_every_module_has_a_docstring():
+    silent = [
+        name
+        for name, path in source_modules().items()
+        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert source_modules()
+    assert silent == []

@@ -1,0 +1,567 @@
+"""NumPy's functions, operators with arrays on the left, and JAX's operators, on tracers."""
+
+import inspect
+import operator
+import re
+import types
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.special
+from operations import checks
+from operations.cases import Case, kind_of, look_up, random_like, rows
+
+import funcgrad.numpy as fnp
+from funcgrad import grad, hessian, jvp, vjp, vmap
+from funcgrad.core import Tracer
+from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError
+from funcgrad.numpy.ufuncs import UFUNCS
+
+X = np.array([0.5, 1.5, 2.5])
+MATRIX = np.array([[0.5, 1.5, -2.5], [1.0, -3.0, 0.25]])
+
+#: NumPy makes an array of its arguments without asking them, so it refuses; funcgrad's function works.
+NOT_ASKED = {
+    "arange",
+    "array",
+    "asanyarray",
+    "asarray",
+    "ascontiguousarray",
+    "asfortranarray",
+    "full",
+    "full_like",
+    "isscalar",
+}
+#: What it makes has arbitrary elements; see below.
+ARBITRARY = {"empty_like"}
+#: No argument of these can be traced.
+STATIC = {
+    "bitwise_count",
+    "broadcast_shapes",
+    "diag_indices",
+    "empty",
+    "eye",
+    "identity",
+    "indices",
+    "mask_indices",
+    "ones",
+    "promote_types",
+    "tri",
+    "tril_indices",
+    "triu_indices",
+    "zeros",
+}
+
+
+def shared():
+    """The functions that funcgrad.numpy and numpy both have."""
+    found = set()
+    for prefix, own in (("", fnp), ("linalg.", getattr(fnp, "linalg", None)), ("fft.", getattr(fnp, "fft", None))):
+        for name in getattr(own, "__all__", ()):
+            theirs = look_up(np, prefix + name)
+            if callable(theirs) and not isinstance(theirs, (type, types.ModuleType)):
+                found.add(prefix + name)
+    return found
+
+
+SHARED = shared()
+ROWS = {row.op.name: row for row in rows() if row.op.name in SHARED and row.op.fun is None}
+CASES = [case for name, row in ROWS.items() if name not in NOT_ASKED for case in row.cases]
+
+
+def test_every_shared_name_is_run_both_ways():
+    assert len(SHARED) > 200
+    assert SHARED - NOT_ASKED - STATIC - ARBITRARY - set(ABOUT) - set(ROWS) == set()
+
+
+def results(run, case: Case, fun):
+    """Values and derivatives of ``fun`` on a case's arguments, as ``run`` computes them."""
+    live = [i for i, leaf in enumerate(case.leaves) if kind_of(leaf.value) in "fc" and (leaf.live or not case.live)]
+    primals = tuple(case.values[i] for i in live)
+
+    def of_live(*values):
+        full = case.values
+        for i, value in zip(live, values, strict=True):
+            full[i] = value
+        return case.call(fun, full)
+
+    return run(of_live, primals, np.random.default_rng(0)) if primals else None
+
+
+def reverse(fun, primals, rng):
+    outs, pullback = vjp(fun, *primals)
+    cts = tuple(random_like(o, rng) if kind_of(o) in "fc" else np.zeros(np.shape(o), checks.FLOAT0) for o in outs)
+    return outs, pullback(cts)
+
+
+def forward(fun, primals, rng):
+    return jvp(fun, primals, tuple(random_like(p, rng) for p in primals))
+
+
+def mapped(fun, primals, rng):
+    return vmap(lambda *x: fun(*x), axis_size=2, in_axes=0)(*[np.stack([p, p]) for p in primals])
+
+
+def assert_identical(got, want):
+    assert type(got) is type(want)
+    if isinstance(want, (tuple, list)):
+        assert len(got) == len(want)
+        for g, w in zip(got, want, strict=True):
+            assert_identical(g, w)
+    elif hasattr(want, "dtype"):
+        assert got.dtype == want.dtype
+        if want.dtype != checks.FLOAT0:
+            np.testing.assert_array_equal(got, want, strict=True)
+    else:
+        assert got == want
+
+
+@pytest.mark.parametrize("run", [reverse, forward])
+@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+def test_numpys_function_is_funcgrads(case, run):
+    theirs = look_up(np, case.row.op.name)
+    assert_identical(results(run, case, theirs), results(run, case, case.fun))
+
+
+MAPPED = [case for case in CASES if case.leaves and all(leaf.mapped for leaf in case.leaves)]
+
+
+@pytest.mark.parametrize("case", MAPPED, ids=[case.id for case in MAPPED])
+def test_numpys_function_is_funcgrads_in_vmap(case):
+    theirs = look_up(np, case.row.op.name)
+    assert_identical(results(mapped, case, theirs), results(mapped, case, case.fun))
+
+
+def test_every_ufunc_reaches_its_function():
+    for ufunc, own in UFUNCS.items():
+        assert own is getattr(fnp, own.__name__), ufunc
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        np.arange,
+        np.array,
+        np.asanyarray,
+        np.asarray,
+        np.ascontiguousarray,
+        np.asfortranarray,
+        lambda x: np.full(3, x),
+        lambda x: np.full_like(np.ones(3), x),
+    ],
+)
+def test_functions_that_do_not_ask_refuse(make):
+    message = refused(ConcretizationError, make, np.array(2.0))
+    assert "stack, concatenate, full, where and array build arrays" in message
+
+
+# ---- ufuncs ------------------------------------------------------------------------------------------------
+
+
+def everywhere(fun, x):
+    """The results of ``fun`` in every kind of trace; they agree, and the derivatives agree with differences."""
+    want = fun(x)
+    value, pullback = vjp(fun, x)
+    tangent = np.cos(np.arange(x.size, dtype=float)).reshape(x.shape)
+    pushed = jvp(fun, (x,), (tangent,))
+    batched = vmap(fun)(np.stack([x, x]))
+    np.testing.assert_array_equal(value, want)
+    np.testing.assert_array_equal(pushed[0], want)
+    np.testing.assert_allclose(batched[1], want, rtol=1e-14)
+    ct = np.sin(1.0 + np.arange(np.size(want))).reshape(np.shape(want))
+    h = 1e-6
+    slope = (fun(x + h * tangent) - fun(x - h * tangent)) / (2 * h)
+    np.testing.assert_allclose(pushed[1], slope, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(np.sum(pullback(ct)[0] * tangent), np.sum(ct * pushed[1]), rtol=1e-12)
+    return value
+
+
+UFUNC_METHODS = {
+    "add.reduce": lambda x: np.add.reduce(x),
+    "add.reduce of all": lambda x: np.add.reduce(x, axis=None),
+    "add.reduce of an axis": lambda x: np.add.reduce(x, 1, keepdims=True),
+    "add.reduce of some": lambda x: np.add.reduce(x, initial=2.0, where=[True, False, True], dtype=float),
+    "multiply.reduce": lambda x: np.multiply.reduce(x, axis=(0, 1)),
+    "maximum.reduce": lambda x: np.maximum.reduce(x, axis=1),
+    "minimum.reduce": lambda x: np.minimum.reduce(x),
+    "add.accumulate": lambda x: np.add.accumulate(x),
+    "add.accumulate of an axis": lambda x: np.add.accumulate(x, axis=1, out=None),
+    "multiply.accumulate": lambda x: np.multiply.accumulate(x),
+    "add.outer": lambda x: np.add.outer(x, X),
+    "multiply.outer": lambda x: np.multiply.outer(X, x),
+    "subtract.outer": lambda x: np.subtract.outer(x, x * 2.0),
+    "divide.outer of numbers": lambda x: np.divide.outer(2.0, x),
+    "multiply.outer of lists": lambda x: np.multiply.outer([1.0, 2.0], x),
+    "dtype": lambda x: np.multiply(x, 2.0, dtype=np.float64),
+    "no out": lambda x: np.multiply(x, 2.0, out=None, where=True, casting="same_kind", order="K", subok=True),
+}
+
+
+@pytest.mark.parametrize("fun", UFUNC_METHODS.values(), ids=UFUNC_METHODS)
+def test_ufunc_methods(fun):
+    everywhere(fun, MATRIX)
+
+
+@pytest.mark.parametrize("ufunc", [np.logical_and, np.logical_or])
+def test_logical_reductions(ufunc):
+    x = np.array([[1.0, 0.0], [2.0, 3.0]])
+    want = ufunc.reduce(x)
+    assert jvp(lambda x: (x, ufunc.reduce(x)), (x,), (x,), has_aux=True)[2].tolist() == want.tolist()
+    np.testing.assert_array_equal(vmap(ufunc.reduce)(np.stack([x, x]))[1], want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "complex128"])
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.power, np.arctan2, np.sin, np.negative])
+def test_dtype_is_that_of_numpys_loop(ufunc, dtype):
+    args = [X, X + 0.5][: ufunc.nin]
+    try:
+        want = ufunc(*args, dtype=dtype)
+    except TypeError:
+        with pytest.raises(TypeError):
+            vjp(lambda *a: ufunc(*a, dtype=dtype), *args)
+        return
+    got, pullback = vjp(lambda *a: ufunc(*a, dtype=dtype), *args)
+    assert got.dtype == want.dtype
+    np.testing.assert_array_equal(got, want)
+    assert [ct.dtype for ct in pullback(np.ones_like(want))] == [np.dtype(float)] * ufunc.nin
+
+
+@pytest.mark.parametrize("casting", ["no", "safe"])
+def test_casting_is_numpys(casting):
+    def add(x):
+        return np.add(x, x, dtype=np.float32, casting=casting)
+
+    with pytest.raises(TypeError) as expected:
+        add(X)
+    assert refused(type(expected.value), add) == str(expected.value)
+
+
+def refused(error, fun, x=X):
+    """What ``fun`` is refused with, everywhere."""
+    messages = []
+    for run in (lambda: vjp(fun, x), lambda: jvp(fun, (x,), (x,)), lambda: vmap(fun)(np.stack([x, x]))):
+        with pytest.raises(error) as caught:
+            run()
+        messages.append(str(caught.value))
+    assert len(set(messages)) == 1 or error is ConcretizationError
+    return messages[0]
+
+
+@pytest.mark.parametrize(
+    ("fun", "name"),
+    [
+        (lambda x: np.add(x, 1.0, out=np.zeros(3)), "numpy.add"),
+        (lambda x: np.sin(x, out=np.zeros(3)), "numpy.sin"),
+        (lambda x: np.add.reduce(x, out=np.zeros(())), "numpy.add.reduce"),
+        (lambda x: np.add.accumulate(x, out=np.zeros(3)), "numpy.add.accumulate"),
+        (lambda x: np.multiply.outer(x, x, out=np.zeros((3, 3))), "numpy.multiply.outer"),
+        (lambda x: np.divmod(x, 1.0, out=(np.zeros(3), None)), "numpy.divmod"),
+        (lambda x: operator.iadd(np.zeros(3), x), "numpy.add"),
+        (lambda x: operator.imatmul(np.zeros((3, 3)), x), "numpy.matmul"),
+        (lambda x: np.add.at(np.zeros(3), 0, x[0]), "numpy.add.at"),
+        (lambda x: np.divide(1.0, x, out=np.zeros(3), where=x > 1), "numpy.divide"),
+    ],
+)
+def test_results_are_not_written_into_arrays(fun, name):
+    message = refused(InputError, fun)
+    assert message.startswith(f"{name}: ")
+    assert "out=... or an in-place operator" in message
+    assert "write a = a + x for a += x" in message
+    assert f"{__file__}:{inspect.getsourcelines(fun)[1]}" in message
+
+
+def test_functions_with_out():
+    for fun in (lambda x: np.sum(x, out=np.zeros(())), lambda x: np.clip(x, 0, 1, out=np.zeros(3))):
+        assert "out" in refused(InputError, fun)
+    assert grad(lambda x: np.sum(x, out=None) + np.clip(x, 0, 1, out=None).sum())(X).tolist() == [2.0, 1.0, 1.0]
+
+
+def test_where_of_a_ufunc_leaves_gaps():
+    message = refused(InputError, lambda x: np.log(x, where=x > 1))
+    assert message.startswith("numpy.log: where=")
+    assert "where(condition, result, other)" in message
+
+
+def test_signatures_are_refused():
+    assert "Use dtype=" in refused(InputError, lambda x: np.add(x, x, signature="ff->f"))
+
+
+@pytest.mark.parametrize(
+    ("fun", "name"),
+    [
+        (lambda x: np.add.reduceat(x, [0, 1]), "numpy.add.reduceat"),
+        (lambda x: np.subtract.reduce(x), "numpy.subtract.reduce"),
+        (lambda x: np.divide.accumulate(x), "numpy.divide.accumulate"),
+        (np.frompyfunc(lambda v: v, 1, 1), "<lambda> (vectorized): "),
+        (lambda x: np.convolve(x, x), "numpy.convolve")
+        if not hasattr(fnp, "convolve")
+        else (np.sort_complex, "numpy.sort_complex"),
+        (np.sort_complex, "numpy.sort_complex"),
+        (lambda x: np.histogram(x)[0], "numpy.histogram"),
+        (lambda x: np.emath.sqrt(x), "numpy.lib.scimath.sqrt"),
+        (lambda x: np.apply_along_axis(sum, 0, x), "numpy.apply_along_axis"),
+    ],
+)
+def test_what_has_no_rule_is_refused_by_name(fun, name):
+    message = refused(NotDifferentiableError, fun)
+    assert message.startswith(name)
+    for part in ("funcgrad has no rule for it, got float64[3]", "stop_gradient(x)", f"{__file__}:"):
+        assert part in message
+
+
+def test_ufuncs_of_other_libraries_are_refused():
+    assert refused(NotDifferentiableError, scipy.special.gammaln).startswith("gammaln: ")
+
+
+# ---- functions about arrays --------------------------------------------------------------------------------
+
+
+ABOUT = {
+    "shape": np.shape,
+    "ndim": np.ndim,
+    "size": np.size,
+    "size along an axis": lambda x: np.size(x, 0),
+    "result_type": lambda x: np.result_type(x, np.float32),
+    "common_type": lambda x: np.common_type(x, np.ones(2, complex)),
+    "can_cast": lambda x: np.can_cast(np.float32, np.result_type(x)),
+    "min_scalar_type": lambda x: np.min_scalar_type(x),
+    "iscomplexobj": np.iscomplexobj,
+    "isrealobj": np.isrealobj,
+    "iterable": np.iterable,
+    "einsum_path": lambda x: np.einsum_path("ij,ij->i", x, x)[0],
+    "diag_indices_from": lambda x: [i.tolist() for i in np.diag_indices_from(x[:, :2])],
+    "tril_indices_from": lambda x: [i.tolist() for i in np.tril_indices_from(x)],
+    "triu_indices_from": lambda x: [i.tolist() for i in np.triu_indices_from(x, 1)],
+    "issubdtype": lambda x: np.issubdtype(x.dtype, np.floating),
+}
+
+
+@pytest.mark.parametrize("ask", ABOUT.values(), ids=ABOUT)
+def test_functions_about_shape_and_dtype(ask):
+    want = ask(MATRIX)
+    for run in (
+        lambda f: vjp(f, MATRIX, has_aux=True)[2],
+        lambda f: jvp(f, (MATRIX,), (MATRIX,), has_aux=True)[2],
+    ):
+        assert run(lambda x: (x, ask(x))) == want
+    seen = []
+    vmap(lambda x: seen.append(ask(x)) or x)(np.stack([MATRIX, MATRIX]))
+    assert seen == [want]
+
+
+@pytest.mark.parametrize("make", [np.zeros_like, np.ones_like, np.empty_like, lambda x: np.full_like(x, 2.0)])
+def test_arrays_like_a_tracer_are_constants(make):
+    x = MATRIX.astype(np.float32)
+    seen = []
+    vjp(lambda x: seen.append(make(x)) or x, x)
+    vmap(lambda x: seen.append(make(x)) or x)(np.stack([x, x]))
+    for made in seen:
+        assert type(made) is np.ndarray
+        assert made.dtype == np.float32
+        assert made.shape == (2, 3)
+        made[0, 0] = 1.0  # it can be written to
+
+
+def test_tracers_inside_lists():
+    assert grad(lambda x: np.concatenate([x, [1.0], x * 2.0]).sum())(X).tolist() == [3.0] * 3
+    assert grad(lambda x: np.stack([x[0], 2.0, x[1] * x[2]]).sum())(X).tolist() == [1.0, 2.5, 1.5]
+    assert grad(lambda x: np.where(X > 1, x, 0.0).sum())(X).tolist() == [0.0, 1.0, 1.0]
+    assert grad(lambda x: np.sum([1.0, 2.0], where=np.array([True, False])) * np.sum(x))(X).tolist() == [1.0] * 3
+
+
+@pytest.mark.parametrize("make", [np.array, np.asarray, np.asanyarray, np.ascontiguousarray])
+def test_numpy_array_of_tracers(make):
+    for fun in (make, lambda x: make([x, x]), lambda x: make([x[0], 1.0])):
+        message = refused(ConcretizationError, fun)
+        assert "stack" in message
+        assert "not numpy.array([x, y])" in message
+
+
+def test_array_namespace():
+    def norm(x):
+        xp = x.__array_namespace__(api_version="2023.12")
+        assert xp is fnp
+        return xp.sqrt(xp.sum(x * x))
+
+    np.testing.assert_allclose(grad(norm)(X), X / np.linalg.norm(X), rtol=1e-14)
+
+
+# ---- an operand on the left --------------------------------------------------------------------------------
+
+
+OPERATORS = [
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.pow,
+    operator.mod,
+    operator.lt,
+    operator.ge,
+    operator.eq,
+    operator.ne,
+    operator.floordiv,
+]
+LEFT = {
+    "ndarray": np.array([2.0, 3.0, 4.0]),
+    "row": np.array([[2.0], [3.0]]),
+    "0-d ndarray": np.array(2.0),
+    "float32 ndarray": np.array([2.0, 3.0, 4.0], np.float32),
+    "integers": np.array([2, 3, 4]),
+    "float64": np.float64(2.0),
+    "float32": np.float32(2.0),
+    "int64": np.int64(2),
+    "float": 2.0,
+    "int": 2,
+    "bool": True,
+    "list": [2.0, 3.0, 4.0],
+    "tuple": (2.0, 3.0, 4.0),
+}
+
+
+@pytest.mark.parametrize("apply", OPERATORS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("left", LEFT.values(), ids=LEFT)
+@pytest.mark.parametrize("x", [X, np.float32(X), np.float64(1.5)], ids=["float64", "float32", "scalar"])
+def test_operand_on_the_left(left, x, apply):
+    # NumPy compares and repeats a list beside a scalar as an object
+    want = apply(np.array(left) if isinstance(left, (list, tuple)) and not np.ndim(x) else left, x)
+    got, pullback = vjp(lambda x: apply(left, x), x)
+    assert_like(got, want)
+    pushed = jvp(lambda x: apply(left, x), (x,), (np.ones_like(x),))
+    assert_like(pushed[0], want)
+    batched = vmap(lambda x: apply(left, x))(np.stack([x, x]))
+    assert_like(batched[1], want)
+    if kind_of(want) == "f":
+        ones = np.ones_like(want)
+        (pulled,) = pullback(ones)
+        assert pulled.dtype == np.asarray(x).dtype
+        np.testing.assert_allclose(np.sum(pulled, dtype=float), np.sum(pushed[1], dtype=float), rtol=1e-6)
+
+
+def assert_like(got, want):
+    want = np.asarray(want)
+    assert np.asarray(got).dtype == want.dtype
+    np.testing.assert_allclose(got, want, rtol=1e-6 if want.dtype == np.float32 else 1e-14)
+
+
+def test_derivatives_with_an_operand_on_the_left():
+    a = np.array([2.0, 3.0, 4.0])
+    checks_ = {
+        "a * x": (lambda x: a * x, a),
+        "a - x": (lambda x: a - x, -np.ones(3)),
+        "a / x": (lambda x: a / x, -a / X**2),
+        "a ** x": (lambda x: a**x, np.log(a) * a**X),
+        "float64 / x": (lambda x: np.float64(2.0) / x, -2.0 / X**2),
+        "list - x": (lambda x: [1.0, 2.0, 3.0] - x, -np.ones(3)),
+    }
+    for fun, want in checks_.values():
+        np.testing.assert_allclose(vjp(fun, X)[1](np.ones(3))[0], want, rtol=1e-14)
+        np.testing.assert_allclose(jvp(fun, (X,), (np.ones(3),))[1], want, rtol=1e-14)
+    np.testing.assert_allclose(grad(lambda x: MATRIX @ x @ np.ones(2))(X), MATRIX.sum(0), rtol=1e-14)
+    np.testing.assert_allclose(grad(lambda x: (MATRIX.tolist() @ x).sum())(X), MATRIX.sum(0), rtol=1e-14)
+
+
+def test_nested_lists_with_tracers_in_operators():
+    assert "array" in refused(ConcretizationError, lambda x: x * [x[0], 1.0, 2.0])
+
+
+# ---- JAX arrays --------------------------------------------------------------------------------------------
+
+JAX_LEFT = [op for op in OPERATORS if op is not operator.eq and op is not operator.ne]
+
+
+@pytest.mark.parametrize("apply", OPERATORS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("swap", [False, True], ids=["left", "right"])
+@pytest.mark.parametrize("x", [X, jnp.asarray(X)], ids=["ndarray", "jax"])
+def test_jax_array_beside_a_tracer(apply, swap, x):
+    other = jnp.array([2.0, 3.0, 4.0])
+
+    def fun(x):
+        return apply(x, other) if swap else apply(other, x)
+
+    want = fun(jnp.asarray(x))
+    value, pullback = vjp(fun, x)
+    pushed = jvp(fun, (x,), (np.ones(3) if x is X else jnp.ones(3),))
+    batched = vmap(fun)(x[None])
+    for got in (value, pushed[0], batched[0]):
+        assert isinstance(got, jax.Array)
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(got, want, rtol=1e-14)
+    if kind_of(want) == "f":
+        expected = jax.grad(lambda x: fun(x).sum())(jnp.asarray(x))
+        np.testing.assert_allclose(pullback(jnp.ones(3))[0], expected, rtol=1e-14)
+        np.testing.assert_allclose(pushed[1], expected, rtol=1e-14)
+
+
+def test_jax_arrays_defer_inside_jit():
+    def f(x, c):
+        return (c * x + c @ x - c / x).sum()
+
+    x, c = jnp.asarray(X), jnp.array([2.0, 3.0, 4.0])
+    np.testing.assert_allclose(jax.jit(grad(f))(x, c), jax.grad(f)(x, c), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        jnp.sin,
+        jnp.asarray,
+        lambda x: jnp.multiply(jnp.ones(3), x),
+        lambda x: jnp.stack([x, x]),
+        lambda x: jnp.where(True, x, 0.0),
+    ],
+)
+def test_jax_functions_refuse_tracers(use):
+    """They take no argument apart, so they cannot be asked; nothing may come out of them silently."""
+    for x in (X, jnp.asarray(X)):
+        with pytest.raises(TypeError):
+            vjp(use, x)
+
+
+def test_tracers_do_not_look_like_jax_arrays():
+    assert not hasattr(Tracer, "__jax_array__")
+
+
+# ---- NumPy programs ----------------------------------------------------------------------------------------
+
+
+def test_a_numpy_program_is_differentiated_as_it_stands():
+    """A function written for NumPy alone, in all transforms, against the same with funcgrad.numpy."""
+
+    def model(np, w, x):
+        hidden = np.tanh(np.dot(x, w.T) + np.sum(w, axis=1))
+        scores = np.exp(hidden - np.max(hidden))
+        return (
+            np.mean(np.log(np.sum(scores)) - hidden[0]) + np.linalg.norm(w) ** 2
+            if hasattr(fnp, "linalg")
+            else np.mean(np.log(np.sum(scores)) - hidden[0])
+        )
+
+    def plain(w, x):
+        return model(np, w, x)
+
+    def own(w, x):
+        return model(fnp, w, x)
+
+    np.testing.assert_array_equal(grad(plain)(MATRIX, X), grad(own)(MATRIX, X))
+    np.testing.assert_array_equal(hessian(plain)(MATRIX, X), hessian(own)(MATRIX, X))
+    xs = np.stack([X, X * 2.0])
+    np.testing.assert_array_equal(
+        vmap(grad(plain), in_axes=(None, 0))(MATRIX, xs), vmap(grad(own), in_axes=(None, 0))(MATRIX, xs)
+    )
+    np.testing.assert_allclose(
+        vmap(grad(plain), in_axes=(None, 0))(MATRIX, xs)[1], grad(plain)(MATRIX, xs[1]), rtol=1e-12
+    )
+
+
+def test_error_names_the_line_of_the_numpy_call():
+    def f(x):
+        y = np.sin(x)
+        return np.histogram(y)
+
+    with pytest.raises(NotDifferentiableError) as caught:
+        grad(f)(X)
+    line = inspect.getsourcelines(f)[1] + 2
+    assert re.search(rf"{re.escape(__file__)}:{line} `return np\.histogram\(y\)`", str(caught.value))

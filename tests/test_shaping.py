@@ -1,0 +1,256 @@
+"""Shaping and joining beyond the table: NumPy's own errors, sharing, mixed dtypes, the tape's thrift."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcgrad.numpy as fnp
+from funcgrad import grad, jacfwd, jacrev, jvp, vjp, vmap
+from funcgrad.errors import ConcretizationError, InputError
+
+V, M, T = np.arange(1.0, 5.0), np.arange(6.0).reshape(2, 3), np.arange(24.0).reshape(2, 3, 4)
+
+#: What NumPy refuses, by function: traced arrays are refused with the same type of error.
+REFUSED = {
+    "reshape": [(M, (4, 2)), (M, (-1, -1)), (M, (4, -1)), (np.ones((0, 3)), (-1, 0))],
+    "transpose": [(M, (0,)), (M, (0, 0)), (M, (0, 2))],
+    "matrix_transpose": [(V,)],
+    "swapaxes": [(M, 0, 2)],
+    "moveaxis": [(M, 0, 2), (M, (0, 1), 0), (M, (0, 0), (0, 1))],
+    "rollaxis": [(M, 2), (M, 0, 3)],
+    "expand_dims": [(M, 3), (M, (0, 0))],
+    "squeeze": [(M, 0), (M, 2)],
+    "broadcast_to": [(M, (2, 2)), (M, (3,))],
+    "flip": [(M, 2), (M, (0, 0))],
+    "flipud": [(np.array(1.0),)],
+    "fliplr": [(V,)],
+    "rot90": [(M, 1, (0, 0)), (M, 1, (0,)), (V,)],
+    "roll": [(M, 1, 2), (M, (1, 2, 3), (0, 1))],
+    "repeat": [(V, -1), (V, [1, 2]), (M, 1, 2)],
+    "resize": [(V, (-1, 2))],
+    "pad": [(V, -1), (V, 1.5), (M, ((1, 1), (1, 1), (1, 1))), (np.ones(0), 1, "edge")],
+    "concatenate": [([M, V],), ([M, M[:, :2]],), ([M, M], 2), ([np.array(1.0), np.array(2.0)],)],
+    "stack": [([M, V],), ([M, M[:, :2]],), ([M, M], 3)],
+    "vstack": [([M, V],)],
+    "hstack": [([M, V],)],
+    "block": [([[M, M[:1]]],), ([M, [M]],), ([[], [M]],), (([M], [M]),)],
+    "split": [(V, 3), (V, 0), (M, 2, 2)],
+    "array_split": [(V, 0)],
+    "vsplit": [(V, 2)],
+    "hsplit": [(np.array(1.0), 1)],
+    "dsplit": [(M, 1)],
+    "unstack": [(np.array(1.0),)],
+    "insert": [(V, 6, 1.0), (M, 0, np.ones(5), 0), (M, 0, 1.0, 2)],
+    "delete": [(V, 4), (M, 0, 2)],
+    "diagonal": [(V,), (M, 0, 0, 0), (M, 0, 0, 2)],
+    "diag": [(T,)],
+    "tril": [(np.array(1.0),)],
+    "triu": [(np.array(1.0),)],
+    "vander": [(M,)],
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_numpy_refuses_is_refused(name):
+    ours, theirs = getattr(fnp, name), getattr(np, name)
+    for first, *rest in REFUSED[name]:
+        with pytest.raises((ValueError, IndexError, TypeError, ZeroDivisionError)) as refused:
+            theirs(first, *rest)
+        kinds = (ValueError, IndexError, TypeError, ZeroDivisionError)
+        kind = next(kind for kind in kinds if isinstance(refused.value, kind))
+
+        def traced(c, first=first, rest=rest):
+            return ours(scaled(first, c), *rest)
+
+        with pytest.raises(kind):
+            ours(first, *rest)
+        with pytest.raises(kind):
+            jvp(traced, (1.0,), (1.0,))
+        with pytest.raises(kind):
+            vmap(traced)(np.ones(2))
+
+
+def scaled(arrays, c):
+    """Nested lists with every array multiplied by ``c``."""
+    return type(arrays)([scaled(a, c) for a in arrays]) if isinstance(arrays, (list, tuple)) else arrays * c
+
+
+def test_the_order_in_memory_of_a_traced_value_is_not_defined():
+    for attempt in (lambda x: fnp.reshape(x, 6, "A"), lambda x: fnp.ravel(x, "K")):
+        with pytest.raises(InputError, match="order="):
+            jvp(attempt, (M,), (M,))
+
+
+def test_modes_of_pad_without_a_rule_are_refused():
+    for mode, options in (("mean", {}), ("linear_ramp", {}), ("reflect", {"reflect_type": "odd"})):
+        assert fnp.pad(V, 1, mode, **options).shape == (6,)
+        with pytest.raises(InputError, match=mode):
+            grad(lambda x, m=mode, o=options: fnp.pad(x, 1, m, **o)[0])(V)
+
+
+def test_pad_takes_a_dictionary_of_axes():
+    fun = lambda x: fnp.pad(x, {-1: (1, 2)})
+    np.testing.assert_array_equal(jvp(fun, (M,), (M,))[0], fun(M))
+    assert vmap(lambda x: fnp.pad(x, {0: 1}))(M).shape == (2, 5)
+
+
+def test_what_decides_a_shape_may_not_differ_between_examples():
+    counts = np.array([1, 2])
+    for attempt in (
+        lambda n: fnp.repeat(V, n),
+        lambda n: fnp.roll(V, n),
+        lambda n: fnp.delete(V, n),
+        lambda n: fnp.insert(V, n, 0.0),
+    ):
+        with pytest.raises(ConcretizationError, match="differs between the 2 examples"):
+            vmap(attempt)(counts)
+
+
+def test_cotangents_keep_the_dtypes_of_mixed_arguments():
+    parts = (V.astype(np.float32), V, V.astype(np.float16), np.arange(4), V * 1j)
+    for join in (fnp.concatenate, fnp.stack):
+        fun = lambda a, b, c, e, join=join: join([a, b, c, parts[3], e])
+        args = (*parts[:3], parts[4])
+        outs, pullback = vjp(fun, *args)
+        assert outs.dtype == np.complex128
+        cts = pullback(np.ones(outs.shape, complex))
+        assert [ct.dtype for ct in cts] == [a.dtype for a in args]
+        out, tangent = jvp(fun, args, args)
+        assert tangent.dtype == out.dtype
+        np.testing.assert_array_equal(tangent, join([*parts[:3], 0 * V, parts[4]]))
+
+
+def test_dtype_and_casting_of_joins():
+    fun = lambda x: fnp.concatenate([x, V], dtype=np.float32)
+    outs, pullback = vjp(fun, V)
+    assert outs.dtype == np.float32
+    assert pullback(np.ones(8, np.float32))[0].dtype == np.float64
+    for join in (np.concatenate, fnp.concatenate):
+        with pytest.raises(TypeError, match="Cannot cast"):
+            join([V, V], dtype=int)
+    with pytest.raises(TypeError, match="Cannot cast"):
+        jvp(lambda x: fnp.stack([x, V], dtype=int), (V,), (V,))
+    assert grad(lambda x: fnp.concatenate([x, V], dtype=int, casting="unsafe")[0] + x[1])(V)[0] == 0.0
+
+
+def test_one_array_joined_with_itself():
+    np.testing.assert_array_equal(grad(lambda x: fnp.concatenate([x, 2 * x, x]) @ np.arange(12.0))(V), [16, 20, 24, 28])
+    assert grad(grad(lambda x: fnp.stack([x, x * x, x]) @ V[:3]))(3.0) == 4.0
+
+
+def test_what_holds_no_numbers_is_not_joined():
+    for other in (np.array(["text"] * 4), np.array([None] * 4), np.ma.array(V)):
+        for join in (fnp.concatenate, fnp.stack):
+            with pytest.raises(InputError, match="argument 1"):
+                grad(lambda x, join=join, other=other: join([x, other])[0])(V)
+
+
+def test_a_traced_array_is_a_sequence_of_its_rows():
+    for join in (fnp.concatenate, fnp.stack, fnp.vstack, fnp.hstack, fnp.column_stack):
+        value, tangent = jvp(join, (T,), (2 * T,))
+        np.testing.assert_array_equal(value, join(T))
+        np.testing.assert_array_equal(tangent, join(2 * T))
+    with pytest.raises(InputError, match="list"):
+        fnp.concatenate({1: V})
+
+
+def test_joins_of_constants_only_are_numpys_under_a_transform():
+    seen = []
+    grad(lambda x: seen.append(fnp.concatenate([V, V])) or x)(1.0)
+    assert type(seen[0]) is np.ndarray
+
+
+def test_unused_pieces_have_zero_cotangents():
+    np.testing.assert_array_equal(grad(lambda x: fnp.split(x, 2)[1] @ V[:2])(V), [0, 0, 1, 2])
+    np.testing.assert_array_equal(grad(lambda x: fnp.unstack(x)[1] @ V[:3])(M), [[0, 0, 0], [1, 2, 3]])
+    np.testing.assert_array_equal(jacfwd(lambda x: fnp.array_split(x, [3, 1])[2])(V), np.eye(4)[1:])
+    np.testing.assert_array_equal(jacrev(lambda x: fnp.array_split(x, [3, 1])[2])(V), np.eye(4)[1:])
+
+
+def test_the_corners_of_a_border_belong_to_the_last_axis():
+    fun = lambda c: fnp.pad(M, 1, constant_values=((c, 2 * c), (3 * c, 4 * c)))
+    want = np.pad(M, 1, constant_values=((1, 2), (3, 4)))
+    want[1:-1, 1:-1] = 0
+    np.testing.assert_array_equal(jacrev(fun)(1.0), want)
+    np.testing.assert_array_equal(jacfwd(fun)(1.0), want)
+
+
+def test_inserting_into_integers_converts_the_values():
+    fun = lambda v: fnp.insert(np.arange(3), 1, v)[1] + v
+    assert fun(1.7) == np.insert(np.arange(3), 1, 1.7)[1] + 1.7
+    assert grad(fun)(1.7) == 1.0
+
+
+def test_on_jax_arrays_outside_jit():
+    x = jnp.asarray(M)
+    for fun in (
+        lambda a: fnp.reshape(a, -1, "F"),
+        lambda a: fnp.concatenate([a, [[1.0, 2.0, 3.0]]]),
+        lambda a: fnp.stack([a, M]),
+        lambda a: fnp.pad(a, 1, "wrap"),
+        lambda a: fnp.insert(a, [0, 2], 9.0, 1),
+        lambda a: fnp.split(a, 3, 1)[1],
+        lambda a: fnp.diag(a[0], 1),
+        lambda a: fnp.block([[a, a], [a, a]]),
+        lambda a: fnp.tile(a, (2, 1, 2)),
+        lambda a: fnp.repeat(a, [1, 0, 2], 1),
+    ):
+        got = fun(x)
+        assert isinstance(got, jax.Array)
+        np.testing.assert_array_equal(got, fun(M))
+        assert isinstance(jacrev(fun)(x), jax.Array)
+        np.testing.assert_array_equal(jacrev(fun)(x), jacfwd(fun)(M))
+
+
+def test_results_for_plain_values_are_numpys():
+    for name, args in {
+        "reshape": [(3.0, ()), (np.float64(3), ()), ([[1, 2]], 2)],
+        "squeeze": [(3.0,), (np.float32(3),), ([[1, 2]],)],
+        "expand_dims": [(3.0, 0), ([1, 2], 0)],
+        "transpose": [(3.0,), (np.float64(3),), ([[1, 2]],)],
+        "ravel": [(3.0,), ([[1], [2]],)],
+        "flip": [(3.0,), ([[1, 2]],), ([[1, 2]], (0, 1))],
+        "roll": [(3.0, 1), ([1, 2, 3], 1)],
+        "tile": [(3.0, 2), ([1, 2], 2), ([1, 2], np.array([2, 1]))],
+        "repeat": [(3.0, 2), ([1, 2], 2)],
+        "pad": [(3.0, 1), ([1, 2], 1), ([1, 2], 1, "mean")],
+        "broadcast_to": [(3.0, 2), ([1, 2], (2, 2))],
+        "atleast_3d": [(3.0,), ([1, 2],), ([[1, 2]],)],
+        "diag": [([1, 2],), ([[1, 2]],)],
+        "tril": [([[1, 2], [3, 4]],), ([1, 2],), ([[True, True], [True, True]],)],
+        "concatenate": [([[1, 2], [3.0]],), ([1, [2, 3]], None)],
+        "stack": [([1, 2],), ([[1], [2.0]],)],
+        "block": [([1, 2],), (3,)],
+        "append": [(1, 2)],
+        "insert": [([1, 2, 3], [0, 1], 9)],
+        "delete": [([1, 2, 3], slice(0, 2))],
+        "vander": [([1, 2, 3],)],
+        "size": [([[1, 2]],), ([[1, 2]], 1), (3,)],
+        "ndim": [([[1, 2]],), (3,)],
+        "iscomplexobj": [([1j],), (1.0,)],
+        "isrealobj": [([1j],), (1.0,)],
+        "isscalar": [(1.0,), (np.float32(1),), (np.ones(1),), ("text",)],
+        "result_type": [(np.float32(1), 1.0), (np.ones(1, np.float32), np.float64), (1, 2)],
+        "broadcast_shapes": [((2, 1), (1, 3)), (2, (3, 1))],
+    }.items():
+        for call in args:
+            got, want = getattr(fnp, name)(*call), getattr(np, name)(*call)
+            assert type(got) is type(want), (name, call)
+            assert getattr(got, "dtype", None) == getattr(want, "dtype", None), (name, call)
+            np.testing.assert_array_equal(got, want, strict=isinstance(want, np.ndarray))
+
+
+def test_questions_about_traced_values():
+    seen = []
+
+    def fun(x, y):
+        seen.append((fnp.shape(x), fnp.ndim(x), fnp.size(x), fnp.size(x, 0), fnp.isscalar(x), fnp.iscomplexobj(x)))
+        seen.append((fnp.isscalar(y), fnp.result_type(x, y), fnp.result_type(x, 1j), fnp.isrealobj(x)))
+        return x[0, 0] * y
+
+    grad(fun, argnums=(0, 1))(M.astype(np.float32), 2.0)
+    assert seen[0] == ((2, 3), 2, 6, 2, False, False)
+    assert seen[1] == (True, np.float32, np.complex64, True)
+    vmap(fun, in_axes=(0, None))(np.stack([M, M, M]), 2.0)
+    assert seen[2][:4] == ((2, 3), 2, 6, 2)

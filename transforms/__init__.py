@@ -1,0 +1,42 @@
+"""The transforms: functions of functions.
+
+Every transform takes a plain callable and returns one, so they stand anywhere in a pipeline.
+
+Example:
+    >>> from funcgrad.transforms import grad, vmap
+    >>> grad(lambda x: x * x)(3.0)
+    np.float64(6.0)
+"""
+
+from funcgrad.transforms.collectives import all_gather, axis_index, pmax, pmean, pmin, ppermute, psum
+from funcgrad.transforms.custom import custom_jvp, custom_vjp
+from funcgrad.transforms.gradients import grad, value_and_grad
+from funcgrad.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
+from funcgrad.transforms.products import hvp, jvp, linearize, vjp
+from funcgrad.transforms.stopping import no_grad, stop_gradient
+from funcgrad.transforms.vectorize import vmap
+
+__all__ = [
+    "all_gather",
+    "axis_index",
+    "custom_jvp",
+    "custom_vjp",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "no_grad",
+    "pmax",
+    "pmean",
+    "pmin",
+    "ppermute",
+    "psum",
+    "stop_gradient",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]

@@ -1,0 +1,203 @@
+"""What transforms share in handling arguments: argnums, leaves, pairs, and the messages about them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend, tree
+from funcgrad.core import Trace, Tracer, describe
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.typing import PyTree
+
+__all__ = [
+    "FLOATS",
+    "Argnums",
+    "check_argnums",
+    "check_leaf",
+    "leaf_path",
+    "match",
+    "owned",
+    "positions",
+    "split_aux",
+    "strip",
+]
+
+Argnums = int | tuple[int, ...]
+#: Types of leaves that need no look inside a tree; an ndarray's dtype is looked at still.
+FLOATS = frozenset((np.ndarray, float, np.float64))
+
+
+def check_argnums(call: str, argnums: Any) -> Argnums:
+    """``argnums`` as an int or a tuple of ints.
+
+    Raises:
+        InputError: not an int or a sequence of ints; empty.
+        ShapeError: a position named twice.
+    """
+    try:
+        return operator.index(argnums)
+    except TypeError:
+        pass
+    if not isinstance(argnums, (tuple, list)) or not argnums:
+        raise InputError(
+            f"{call}: argnums must be an int or a non-empty tuple of ints, got {argnums!r}. "
+            "Name the positions of the arguments to differentiate."
+        )
+    try:
+        found = tuple(operator.index(a) for a in argnums)
+    except TypeError:
+        raise InputError(f"{call}: argnums must hold ints, got {argnums!r}. Use positions, not names.") from None
+    if len(set(found)) != len(found):
+        raise ShapeError(f"{call}: argnums names a position twice, got {argnums!r}. Name each position once.")
+    return found
+
+
+def positions(call: str, argnums: Argnums, args: Sequence[Any]) -> tuple[int, ...]:
+    """The positions that ``argnums`` means for these arguments.
+
+    Raises:
+        InputError: out of range, or a keyword argument was meant.
+        ShapeError: a position named twice, once negatively.
+    """
+    wanted = (argnums,) if isinstance(argnums, int) else argnums
+    n = len(args)
+    for a in wanted:
+        if not -n <= a < n:
+            raise InputError(
+                f"{call}: argnums={argnums} is out of range, got {n} positional argument{'s' * (n != 1)}. "
+                "Keyword arguments are passed through undifferentiated: pass by position what is to be differentiated."
+            )
+    found = tuple(a % n for a in wanted)
+    if len(set(found)) != len(found):
+        raise ShapeError(f"{call}: argnums={argnums} names a position twice for {n} arguments. Name each once.")
+    return found
+
+
+def leaf_path(args: Sequence[Any], chosen: Sequence[int], number: int) -> str:
+    """The key path of leaf ``number`` of the chosen arguments, for messages: ``argument 0['w'][1]``."""
+    for position in chosen:
+        paths, _, _ = tree.flatten_with_path(args[position])
+        if number < len(paths):
+            return f"argument {position}{paths[number]}"
+        number -= len(paths)
+    return "an argument"
+
+
+def check_leaf(call: str, leaf: Any, where: Any) -> None:
+    """Refuse a leaf that is no array or number. ``where()`` gives its key path.
+
+    Raises:
+        InputError: a ``TypeError`` naming key path and type.
+    """
+    if not isinstance(leaf, Tracer) and not backend.is_value(leaf):
+        raise InputError(
+            f"{call}: {where()} is not an array or a number, got {describe(leaf)}. Leave it out of what is "
+            "differentiated (argnums), close over it, or pass it by keyword."
+        )
+
+
+def split_aux(call: str, result: Any) -> tuple[Any, Any]:
+    """``(result, aux)`` of a function with ``has_aux=True``.
+
+    Raises:
+        InputError: the function did not return a pair.
+    """
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise InputError(
+            f"{call}: with has_aux=True the function must return a pair (result, aux), got {describe(result)}. "
+            "Return exactly two things."
+        )
+    return result[0], result[1]
+
+
+def strip(trace: Trace, result: PyTree) -> PyTree:
+    """``result`` with the tracers of ``trace`` replaced by what they hold."""
+    if type(result) in FLOATS:
+        return result
+    return tree.map_leaves(
+        lambda leaf: leaf.value if isinstance(leaf, Tracer) and leaf._trace is trace else leaf, result
+    )
+
+
+def owned(cts: list[Any], leaves: Sequence[Any], foreign: Sequence[Any] = ()) -> list[Any]:
+    """Gradients that are the caller's own arrays: zeros where there is none, copies where memory is shared.
+
+    Args:
+        cts: a cotangent per leaf, None for zero.
+        leaves: the primals.
+        foreign: arrays that belong to somebody else, such as a cotangent that was passed in.
+    """
+    seen = {id(x) for x in foreign}
+    results = []
+    for ct, leaf in zip(cts, leaves, strict=True):
+        if ct is None:
+            ct = backend.zeros_like(leaf)
+        elif type(ct) is np.ndarray:
+            if ct.base is not None or id(ct) in seen:
+                ct = ct.copy()
+            seen.add(id(ct))
+        elif type(leaf) is float and isinstance(ct, np.generic) and ct.dtype != np.float64:
+            ct = np.float64(ct)  # a Python float takes part in float32 arithmetic, its gradient is its own
+        results.append(ct)
+    return results
+
+
+def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree.PyTreeSpec) -> list[Any]:
+    """The leaves of ``given`` (tangents or cotangents), checked against the values they belong to.
+
+    Args:
+        call: the public call, for messages.
+        what: "tangent" or "cotangent".
+        given: the tree that the caller passed.
+        leaves: the values, whose shapes and dtypes must be met; Python numbers are weak.
+        spec: their structure, which must be met.
+
+    Raises:
+        InputError: another structure or dtype (a ``TypeError``).
+        ShapeError: another shape (a ``ValueError``).
+    """
+    paths, found, given_spec = tree.flatten_with_path(given)
+    if given_spec != spec:
+        raise InputError(
+            f"{call}: the {what} has another structure than the value it belongs to, got {given_spec}, "
+            f"expected {spec}. Pass the same containers with the same keys."
+        )
+    results: list[Any] = []
+    for path, t, leaf in zip(paths, found, leaves, strict=True):
+        if getattr(t, "dtype", None) != backend.FLOAT0:  # what belongs to an integer value is no number
+            check_leaf(call, t, lambda path=path: f"the {what} at {path or 'the root'}")
+        shape, dtype = backend.shape_of(leaf), backend.dtype_of(leaf)
+        have = backend.dtype_of(t)
+        if backend.shape_of(t) != shape:
+            raise ShapeError(
+                f"{call}: the {what}{_at(path)} has the wrong shape, got {list(backend.shape_of(t))}, expected "
+                f"{list(shape)}. A {what} has the shape of its value."
+            )
+        if not backend.is_inexact(leaf):
+            results.append(None)  # float0, or anything: no derivative flows here
+            continue
+        xp = backend.library_of(leaf)
+        if (type(t) in (int, float) and dtype.kind == "f") or (type(t) is complex and dtype.kind == "c"):
+            t = dtype.type(t)
+        elif backend.native_dtype(xp, have) != dtype and not _weak(leaf, have):
+            raise InputError(
+                f"{call}: the {what}{_at(path)} has the wrong dtype, got {have}, expected {dtype}. "
+                f"Convert it with .astype({str(dtype)!r})."
+            )
+        if xp is not np and backend.namespace_of(t) is np:
+            t = xp.asarray(t, dtype)  # it may come out again as it went in
+        results.append(t)
+    return results
+
+
+def _weak(leaf: Any, have: np.dtype[Any]) -> bool:
+    """Whether ``leaf`` is a Python number that takes any dtype of its kind."""
+    return type(leaf) in (float, complex) and have.kind == backend.dtype_of(leaf).kind
+
+
+def _at(path: str) -> str:
+    return f" at {path}" if path else ""

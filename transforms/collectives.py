@@ -1,0 +1,155 @@
+"""Collectives: what an example inside ``vmap(f, axis_name=...)`` can learn from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend, tree
+from funcgrad.batching import BatchTrace, named_axes
+from funcgrad.errors import AxisNameError
+from funcgrad.kinds.linear import reduce_sum
+from funcgrad.primitives import collective
+from funcgrad.primitives.indexing import getitem
+from funcgrad.transforms.vectorize import moveaxis
+from funcgrad.typing import Array, PyTree
+
+__all__ = ["all_gather", "axis_index", "pmax", "pmean", "pmin", "ppermute", "psum"]
+
+
+def _axis(call: str, name: Any) -> BatchTrace:
+    scope = named_axes.get()
+    if name not in scope:
+        known = ", ".join(map(repr, scope)) or "none"
+        raise AxisNameError(
+            f"{call}: unbound axis name {name!r}, got axes in scope: {known}. "
+            f"Call it inside vmap(f, axis_name={name!r})."
+        )
+    return scope[name]
+
+
+def axis_index(axis_name: Any) -> Array:
+    """The number of the example along the named axis, from 0.
+
+    Raises:
+        NameError: no enclosing ``vmap`` has this axis name.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import axis_index, vmap
+        >>> vmap(lambda x: x * axis_index("i"), axis_name="i")(np.ones(3))
+        array([0., 1., 2.])
+    """
+    return collective.axis_index(_axis("axis_index", axis_name), np)
+
+
+def all_gather(x: PyTree, axis_name: Any, axis: int = 0) -> PyTree:
+    """The values of all examples along the named axis, stacked at ``axis`` (non-negative).
+
+    Raises:
+        NameError: no enclosing ``vmap`` has this axis name.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import all_gather, vmap
+        >>> vmap(lambda x: all_gather(x, "i"), axis_name="i")(np.array([1.0, 2.0]))
+        array([[1., 2.],
+               [1., 2.]])
+    """
+    over = _axis("all_gather", axis_name)
+    return tree.map_leaves(lambda leaf: moveaxis(_gather(leaf, over), 0, axis), x)
+
+
+def _gather(x: Any, over: BatchTrace) -> Any:
+    return collective.all_gather(x, over=over, position=0)
+
+
+def psum(x: PyTree, axis_name: Any) -> PyTree:
+    """The sum over all examples along the named axis, leaf by leaf.
+
+    Raises:
+        NameError: no enclosing ``vmap`` has this axis name.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import psum, vmap
+        >>> vmap(lambda x: x / psum(x, "i"), axis_name="i")(np.array([1.0, 3.0]))
+        array([0.25, 0.75])
+    """
+    over = _axis("psum", axis_name)
+    return tree.map_leaves(lambda leaf: reduce_sum(_gather(leaf, over), axis=(0,)), x)
+
+
+def pmean(x: PyTree, axis_name: Any) -> PyTree:
+    """The mean over all examples along the named axis, leaf by leaf.
+
+    Raises:
+        NameError: no enclosing ``vmap`` has this axis name.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import pmean, vmap
+        >>> vmap(lambda x: x - pmean(x, "i"), axis_name="i")(np.array([1.0, 3.0]))
+        array([-1.,  1.])
+    """
+    size = _axis("pmean", axis_name).size
+    return tree.map_leaves(lambda leaf: leaf / size, psum(x, axis_name))
+
+
+def pmax(x: PyTree, axis_name: Any) -> PyTree:
+    """The maximum over all examples along the named axis, leaf by leaf; ties share the derivative.
+
+    Raises:
+        NameError: no enclosing ``vmap`` has this axis name.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import pmax, vmap
+        >>> vmap(lambda x: x - pmax(x, "i"), axis_name="i")(np.array([1.0, 3.0]))
+        array([-2.,  0.])
+    """
+    over = _axis("pmax", axis_name)
+    return tree.map_leaves(lambda leaf: _gather(leaf, over).max(axis=0), x)
+
+
+def pmin(x: PyTree, axis_name: Any) -> PyTree:
+    """The minimum over all examples along the named axis, leaf by leaf; ties share the derivative.
+
+    Raises:
+        NameError: no enclosing ``vmap`` has this axis name.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import pmin, vmap
+        >>> vmap(lambda x: x - pmin(x, "i"), axis_name="i")(np.array([1.0, 3.0]))
+        array([0., 2.])
+    """
+    over = _axis("pmin", axis_name)
+    return tree.map_leaves(lambda leaf: _gather(leaf, over).min(axis=0), x)
+
+
+def ppermute(x: PyTree, axis_name: Any, perm: Sequence[tuple[int, int]]) -> PyTree:
+    """Send values between examples: ``perm`` lists pairs (from, to); who receives nothing gets zeros.
+
+    Raises:
+        NameError: no enclosing ``vmap`` has this axis name.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import ppermute, vmap
+        >>> vmap(lambda x: ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(np.array([1.0, 2.0, 3.0]))
+        array([0., 1., 2.])
+    """
+    over = _axis("ppermute", axis_name)
+    source, receives = np.zeros(over.size, int), np.zeros(over.size)
+    for start, stop in perm:
+        source[stop], receives[stop] = start, 1
+    index = axis_index(axis_name)
+
+    def permuted(leaf: Any) -> Any:
+        mask = receives.astype(backend.dtype_of(leaf))
+        return getitem(_gather(leaf, over), getitem(source, index)) * getitem(mask, index)
+
+    return tree.map_leaves(permuted, x)

@@ -1,0 +1,388 @@
+"""Graphs as text, as DOT and Mermaid for drawing, and as SVG where Graphviz is installed.
+
+A picture is made of boxes. Where there are more nodes than anybody would look at, several share a box:
+those of one line of the program, then those of one name, whatever first gives few enough.
+"""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from importlib import import_module
+from typing import Any
+
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError, MissingExtraError
+from funcgrad.graph import Node, Operand, Stage
+
+__all__ = ["Picture", "describe_bytes"]
+
+#: How many nodes are drawn, and how many are printed, before they are summarised.
+DRAWN = 150
+PRINTED = 100
+_WIDEST = 48  # characters of a column
+
+
+class Picture:
+    """Nodes that can be walked, searched, printed and drawn: what a graph and a tape have in common.
+
+    Attributes:
+        inputs: the nodes of the inputs.
+        nodes: the operations in order of execution; iterating, ``len`` and ``[i]`` are about these.
+        outputs: for each output its node; a constant stands for itself.
+        saved: the bytes that reverse mode keeps, each value counted once.
+    """
+
+    kind = "picture"
+
+    def __init__(
+        self, name: str, inputs: Sequence[Node], nodes: Sequence[Node], outputs: Sequence[Any], *, saved: int
+    ) -> None:
+        self.name = name
+        self.inputs, self.nodes = tuple(inputs), tuple(nodes)
+        self.returned = tuple(outputs)
+        self.outputs = tuple(out.node if type(out) is Operand else out for out in outputs)
+        self.saved = saved
+        self._svg: str | None = None
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __getitem__(self, index: int) -> Node:
+        return self.nodes[index]
+
+    def __bool__(self) -> bool:
+        return True  # a function that only hands its argument through has a graph too
+
+    @property
+    def output(self) -> Any:
+        """The node of the only output.
+
+        Raises:
+            TypeError: there is not exactly one.
+        """
+        if len(self.outputs) != 1:
+            raise InputError(f"{self.kind}.output: there must be one output, got {len(self.outputs)}. Use outputs.")
+        return self.outputs[0]
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages of the pipeline, in the order in which operations first belong to them."""
+        return tuple(dict.fromkeys(node.stage for node in self.nodes if node.stage is not None))
+
+    def find(
+        self, operation: Any = None, *, stage: Any = None, where: Callable[[Node], bool] | None = None
+    ) -> list[Node]:
+        """The operations that meet all conditions given, in order of execution.
+
+        Args:
+            operation: a name, or a function of funcgrad that is one primitive.
+            stage: a stage's number or name, or a ``Stage``.
+            where: ``where(node)`` says whether a node is wanted.
+
+        Example:
+            >>> import funcgrad.numpy as fnp
+            >>> from funcgrad import compose_left
+            >>> from funcgrad.transforms import trace
+            >>> graph = trace(compose_left(fnp.square, lambda x: fnp.exp(x) * 2.0))(1.0)
+            >>> graph.find("exp"), graph.find(stage="square"), graph.find(stage=2, where=lambda node: node.parents)
+            ([<operation 1: exp -> float64>], [<operation 0: square -> float64>], [<operation 1: exp -> float64>, \
+<operation 2: multiply -> float64>])
+        """
+        name = getattr(getattr(operation, "primitive", None), "name", operation)
+        return [
+            node
+            for node in self.nodes
+            if (name is None or node.name == name)
+            and (stage is None or (node.stage is not None and stage in (node.stage, *node.stage, str(node.stage))))
+            and (where is None or where(node))
+        ]
+
+    def users(self, node: Node) -> list[Node]:
+        """The operations that take a result of ``node``."""
+        return [other for other in self.nodes if any(type(a) is Operand and a.node is node for a in other.args)]
+
+    def text(self, limit: int = PRINTED) -> str:
+        """A table with a line per node; of more than ``limit`` the first and the last, and a count of the others."""
+        return "\n".join([_headline(self), *_table(self, limit), f"returns {_returned(self)}"])
+
+    def dot(self, limit: int = DRAWN) -> str:
+        """The drawing in Graphviz's language; more than ``limit`` nodes are drawn as groups."""
+        return _dot(self, limit)
+
+    def mermaid(self, limit: int = DRAWN) -> str:
+        """The drawing in Mermaid's language, which Markdown viewers show; more than ``limit`` nodes as groups."""
+        return _mermaid(self, limit)
+
+    def svg(self, limit: int = DRAWN) -> str:
+        """The drawing as SVG, made by Graphviz.
+
+        Raises:
+            ImportError: the package ``graphviz`` or Graphviz's program ``dot`` is not installed.
+        """
+        return _render(self.dot(limit))
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<{_headline(self)}>"
+
+    def _repr_svg_(self) -> str | None:
+        if self._svg is None:
+            try:
+                self._svg = self.svg()
+            except MissingExtraError:
+                self._svg = ""
+        return self._svg or None
+
+    def _repr_html_(self) -> str:
+        svg = self._repr_svg_()
+        return f"<pre>{html.escape(self.text())}</pre>" if svg is None else svg[max(svg.find("<svg"), 0) :]
+
+
+def describe_bytes(count: int) -> str:
+    """A number of bytes for reading.
+
+    Example:
+        >>> describe_bytes(640), describe_bytes(1_250_000)
+        ('640 B', '1.2 MB')
+    """
+    size, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{size:.1f} {unit}" if unit != "B" else f"{count} B"
+
+
+def _headline(picture: Picture) -> str:
+    counts = [
+        _count(len(picture.inputs), "input"),
+        _count(len(picture.nodes), "operation"),
+        _count(len(picture.outputs), "output"),
+    ]
+    return (
+        f"{picture.kind} of {picture.name}: {', '.join(counts)}; reverse mode saves {describe_bytes(picture.saved)}"
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def _array(node: Node, output: int = 0) -> str:
+    """Dtype and shape of a result."""
+    if not node.shapes:
+        return ""
+    shape = node.shapes[output]
+    return f"{node.dtypes[output]}{list(shape) if shape else ''}"
+
+
+def _results(node: Node) -> str:
+    return ", ".join(_array(node, i) for i in range(len(node.shapes)))
+
+
+def _label(node: Node) -> str:
+    return node.name if node.kind == "input" else f"%{node.index}"
+
+
+def _argument(arg: Any) -> str:
+    if type(arg) is Operand:
+        several = len(arg.node.shapes) > 1
+        return f"{_label(arg.node)}.{arg.output}" if several else _label(arg.node)
+    if isinstance(arg, Tracer) or getattr(arg, "shape", ()):
+        return describe(arg)
+    return repr(arg.item() if hasattr(arg, "item") else arg)
+
+
+def _parameters(node: Node) -> list[str]:
+    return [f"{name}={_short(repr(value), 24)}" for name, value in node.params.items() if name != "rules"]
+
+
+def _short(text: str, width: int = _WIDEST) -> str:
+    return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
+def _returned(picture: Picture) -> str:
+    return _short(", ".join(map(_argument, picture.returned[:20])), 200) or "nothing"
+
+
+def _table(picture: Picture, limit: int) -> Iterator[str]:
+    """The lines of the table, its columns aligned and the empty ones left out."""
+    nodes = (*picture.inputs, *picture.nodes)
+    head, tail = (len(nodes), 0) if len(nodes) <= limit else (limit - limit // 2, limit // 2)
+    shown = (*nodes[:head], *nodes[len(nodes) - tail :])
+    rows = [("", "operation", "result", "arguments", "saved", "decided", "stage", "source"), *map(_row, shown)]
+    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    widths = [max(map(len, column)) for column in columns]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in zip(*columns, strict=True)]
+    if not nodes:
+        return
+    yield from lines[: head + 1]
+    if tail:
+        names = Counter(node.name if node.kind != "input" else "input" for node in nodes[head : len(nodes) - tail])
+        most = ", ".join(f"{name} x {n}" for name, n in names.most_common(5))
+        yield f"... {_count(len(nodes) - head - tail, 'line')} more: {most}{', ...' if len(names) > 5 else ''}"
+        yield from lines[head + 1 :]
+
+
+def _row(node: Node) -> tuple[str, ...]:
+    return (
+        _label(node),
+        "input" if node.kind == "input" else node.name,
+        _short(_results(node)),
+        _short(", ".join([*map(_argument, node.args), *_parameters(node)])),
+        describe_bytes(node.saved) if node.saved else "",
+        "" if node.decided is None else repr(node.decided),
+        "" if node.stage is None else _short(str(node.stage)),
+        "" if node.source is None else _short(str(node.source)),
+    )
+
+
+class _Box:
+    """What is drawn as one: a node, or several that belong together."""
+
+    def __init__(self, number: int, stage: Stage | None, kind: str) -> None:
+        self.id = f"n{number}"
+        self.stage, self.kind = stage, kind
+        self.nodes: list[Node] = []
+
+    def lines(self) -> list[str]:
+        """The lines of its label."""
+        if len(self.nodes) == 1:
+            node = self.nodes[0]
+            facts = [node.name, _short(_results(node))]
+            facts.append("" if node.source is None else str(node.source))
+            facts.append("" if node.decided is None else f"decided {node.decided!r}")
+            return [fact for fact in facts if fact]
+        names = Counter(node.name for node in self.nodes).most_common(4)
+        first = self.nodes[0].source
+        same = first is not None and all(node.source == first for node in self.nodes)
+        title = _count(len(self.nodes), self.kind)
+        if self.kind == "input":
+            return [title]
+        return [title, *(f"{name} x {n}" for name, n in names[:3]), *["..."][: len(names) > 3], *[str(first)][:same]]
+
+
+def _groupings(picture: Picture) -> Iterator[Callable[[Node], Hashable]]:
+    """Ways to share boxes, finer ones first; the last one always gives few."""
+    yield lambda node: (node.kind, node.index)
+    yield lambda node: (node.kind, node.stage, node.source)
+    yield lambda node: (node.kind, node.stage, node.name if node.kind != "input" else "")
+    yield lambda node: (node.kind, node.name if node.kind != "input" else "")
+    yield lambda node: node.kind
+
+
+def _boxes(picture: Picture, limit: int) -> tuple[list[_Box], dict[tuple[str, str], int]]:
+    """Boxes, and how many arrows go from one to another."""
+    nodes = (*picture.inputs, *picture.nodes)
+    for key in _groupings(picture):
+        keys = [key(node) for node in nodes]
+        if len(set(keys)) <= limit:
+            break
+    by_key: dict[Hashable, _Box] = {}
+    box_of: dict[Node, _Box] = {}
+    for k, node in zip(keys, nodes, strict=True):
+        box = by_key.get(k)
+        if box is None:
+            box = by_key[k] = _Box(len(by_key), node.stage, node.kind)
+        elif box.stage != node.stage:
+            box.stage = None
+        box.nodes.append(node)
+        box_of[node] = box
+    arrows: Counter[tuple[str, str]] = Counter()
+    for node in nodes:
+        target = box_of[node]
+        arrows.update((s.id, target.id) for s in (box_of[p] for p in node.parents) if s is not target)
+    for out in dict.fromkeys(picture.outputs[:limit] if len(picture.outputs) <= limit else ()):
+        if isinstance(out, Node):
+            arrows[box_of[out].id, "result"] += 1
+    return list(by_key.values()), dict(arrows)
+
+
+def _clusters(boxes: list[_Box]) -> dict[Stage | None, list[_Box]]:
+    """The boxes of each stage, those outside of any first."""
+    clusters: dict[Stage | None, list[_Box]] = {None: []}
+    for box in boxes:
+        clusters.setdefault(box.stage, []).append(box)
+    return clusters
+
+
+def _dot(picture: Picture, limit: int) -> str:
+    """The picture in DOT. Labels are quoted strings, in which only backslashes and quotes are special."""
+    boxes, arrows = _boxes(picture, limit)
+    lines = [
+        f"digraph {_quoted(picture.name)} {{",
+        '  node [shape=box, style=rounded, fontname="Helvetica", fontsize=10];',
+        '  edge [fontname="Helvetica", fontsize=9];',
+    ]
+    for number, (stage, members) in enumerate(_clusters(boxes).items()):
+        inside = [f"{b.id} [label={_quoted(*b.lines())}{_SHAPES[b.kind]}];" for b in members]
+        if stage is None:
+            lines += [f"  {line}" for line in inside]
+        else:
+            lines += [f"  subgraph cluster_{number} {{", f"    label={_quoted(str(stage))};"]
+            lines += [*(f"    {line}" for line in inside), "  }"]
+    if any(target == "result" for _, target in arrows):
+        lines.append('  result [label="result", shape=ellipse];')
+    for (start, end), times in arrows.items():
+        label = f" [label={_quoted(f'x {times}')}]" if times > 1 else ""
+        lines.append(f"  {start} -> {end}{label};")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+_SHAPES = {"input": ", shape=ellipse", "operation": ""}
+
+
+def _quoted(*lines: str) -> str:
+    escaped = (line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") for line in lines)
+    return '"' + "\\n".join(escaped) + '"'
+
+
+def _mermaid(picture: Picture, limit: int) -> str:
+    """The picture in Mermaid. Quotes and what HTML reads are written as entities."""
+    boxes, arrows = _boxes(picture, limit)
+    lines = ["flowchart TD"]
+    for number, (stage, members) in enumerate(_clusters(boxes).items()):
+        inside = [
+            f"{b.id}([{_entities(*b.lines())}])" if b.kind == "input" else f"{b.id}[{_entities(*b.lines())}]"
+            for b in members
+        ]
+        if stage is None:
+            lines += [f"  {line}" for line in inside]
+        else:
+            lines += [f"  subgraph stage{number}[{_entities(str(stage))}]", *(f"    {line}" for line in inside), "  end"]
+    if any(target == "result" for _, target in arrows):
+        lines.append('  result(["result"])')
+    for (start, end), times in arrows.items():
+        lines.append(f"  {start} -->{f'|x {times}|' if times > 1 else ''} {end}")
+    return "\n".join(lines) + "\n"
+
+
+def _entities(*lines: str) -> str:
+    special = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "\n": " ", "`": "#96;"}
+    return '"' + "<br/>".join("".join(special.get(c, c) for c in line) for line in lines) + '"'
+
+
+def _render(dot: str) -> str:
+    """``dot`` through Graphviz."""
+    try:
+        graphviz = import_module("graphviz")
+    except ImportError:
+        raise MissingExtraError(
+            "svg: the package graphviz is not installed. Install funcgrad[graph] and Graphviz's program dot, or "
+            "use dot() or mermaid()."
+        ) from None
+    try:
+        svg: str = graphviz.Source(dot).pipe(format="svg", encoding="utf-8")
+    except graphviz.ExecutableNotFound:
+        raise MissingExtraError(
+            "svg: Graphviz's program dot was not found on the path. Install Graphviz (a package of the operating "
+            "system), or use dot() or mermaid()."
+        ) from None
+    return svg

@@ -1,0 +1,219 @@
+"""``grad`` and ``value_and_grad``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn, ParamSpec
+
+import numpy as np
+
+from funcgrad import backend, tree
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError
+from funcgrad.reverse import ReverseTrace, ReverseTracer, backward
+from funcgrad.transforms.arguments import (
+    FLOATS,
+    Argnums,
+    check_argnums,
+    check_leaf,
+    leaf_path,
+    owned,
+    positions,
+    split_aux,
+    strip,
+)
+from funcgrad.transforms.transformed import Transformed, check_callable
+
+__all__ = ["grad", "value_and_grad"]
+
+P = ParamSpec("P")
+
+
+class _Options(NamedTuple):
+    call: str
+    argnums: Argnums
+    has_aux: bool
+    holomorphic: bool
+    allow_int: bool
+
+
+def grad(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]:
+    """The gradient of a scalar function.
+
+    Args:
+        fun: a function of arrays, numbers or pytrees of them, returning one real scalar.
+        argnums: which positional arguments to differentiate: a position, possibly negative, or several.
+        has_aux: whether ``fun`` returns a pair ``(result, aux)``; then the result is ``(gradient, aux)``.
+        holomorphic: promises that ``fun`` is complex differentiable; inputs and output must be complex.
+        allow_int: lets integer inputs pass; their gradient has dtype float0.
+
+    Returns:
+        A function of the same arguments whose result has the structure, shapes and dtypes of the
+        differentiated argument; a tuple of such where ``argnums`` names several. The gradient of a real
+        function of a complex argument z = x + iy is du/dx - i du/dy, as in JAX.
+
+    Raises:
+        TypeError: an integer or non-array input, a result that is not a real scalar, argnums out of range.
+
+    Example:
+        >>> from funcgrad import grad
+        >>> grad(lambda x: x**3)(2.0)
+        np.float64(12.0)
+        >>> grad(grad(lambda x: x**3))(2.0)
+        np.float64(12.0)
+        >>> grad(lambda p, x: p["w"] * x + p["b"])({"w": 2.0, "b": 1.0}, 3.0)
+        {'b': np.float64(1.0), 'w': np.float64(3.0)}
+    """
+    check_callable("grad", fun)
+    options = _Options("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int)
+    says = f"Gradient of {{fun}} with respect to positional argument(s) {_listed(options.argnums)}."
+    return Transformed(run_grad, fun, options, says)
+
+
+def value_and_grad(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, tuple[Any, Any]]:
+    """The value and the gradient of a scalar function, from one evaluation.
+
+    Takes the arguments of ``grad``. The new function returns ``(value, gradient)``, with
+    ``has_aux=True`` ``((value, aux), gradient)``.
+
+    Raises:
+        TypeError: as ``grad``.
+
+    Example:
+        >>> from funcgrad import value_and_grad
+        >>> value_and_grad(lambda x: x * x)(3.0)
+        (9.0, np.float64(6.0))
+    """
+    check_callable("value_and_grad", fun)
+    options = _Options("value_and_grad", check_argnums("value_and_grad", argnums), has_aux, holomorphic, allow_int)
+    says = f"Value and gradient of {{fun}} with respect to positional argument(s) {_listed(options.argnums)}."
+    return Transformed(run_value_and_grad, fun, options, says)
+
+
+def _listed(argnums: Argnums) -> str:
+    return str(argnums) if isinstance(argnums, int) else ", ".join(map(str, argnums))
+
+
+def run_grad(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+    """What a ``grad`` does when it is called."""
+    _, gradient, aux = _differentiate(fun, options, args, kwargs)
+    return (gradient, aux) if options.has_aux else gradient
+
+
+def run_value_and_grad(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+    """What a ``value_and_grad`` does when it is called."""
+    value, gradient, aux = _differentiate(fun, options, args, kwargs)
+    return ((value, aux), gradient) if options.has_aux else (value, gradient)
+
+
+def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
+    """Value, gradient and aux of one call."""
+    call, argnums, has_aux, holomorphic, _ = options
+    trace = ReverseTrace()
+    new_args = list(args)
+    if type(argnums) is int and -len(args) <= argnums < len(args) and _plain(args[argnums]) and not holomorphic:
+        leaves, spec = [args[argnums]], None
+        live = leaves
+        new_args[argnums] = trace.leaf(args[argnums])
+    else:
+        chosen = positions(call, argnums, args)
+        leaves, spec = tree.flatten(tuple(args[i] for i in chosen))
+        flags = [_check_input(options, leaf, args, chosen, i) for i, leaf in enumerate(leaves)]
+        live = [leaf for leaf, flag in zip(leaves, flags, strict=True) if flag]
+        wrapped = [trace.leaf(leaf) if flag else leaf for leaf, flag in zip(leaves, flags, strict=True)]
+        for i, new in zip(chosen, tree.unflatten(spec, wrapped), strict=True):
+            new_args[i] = new
+    try:
+        out = fun(*new_args, **kwargs)
+    finally:
+        trace.close()
+    aux = None
+    if has_aux:
+        out, aux = split_aux(call, out)
+        aux = strip(trace, aux)
+    value = out.value if type(out) is ReverseTracer and out._trace is trace else out
+    _check_output(call, value, holomorphic)
+    seeds = [] if value is out else [(out.node, backend.ones_like(value))]
+    del out, new_args  # the pass frees the tape as it goes
+    cts = owned(backward(seeds, len(live)), live)
+    if spec is None:
+        return value, cts[0], aux
+    remaining = iter(cts)
+    filled = [next(remaining) if flag else backend.zeros_like(x) for x, flag in zip(leaves, flags, strict=True)]
+    gradient = tree.unflatten(spec, filled)
+    return value, gradient[0] if type(argnums) is int else gradient, aux
+
+
+def _plain(x: Any) -> bool:
+    """Whether ``x`` is the common case: one real floating array or number."""
+    return type(x) in FLOATS and (type(x) is not np.ndarray or x.dtype.kind == "f")
+
+
+def _check_input(options: _Options, leaf: Any, args: Any, chosen: tuple[int, ...], number: int) -> bool:
+    """Whether to differentiate ``leaf``; refuse what cannot be."""
+    call = options.call
+
+    def where() -> str:
+        return leaf_path(args, chosen, number)
+
+    check_leaf(call, leaf, where)
+    if not backend.is_inexact(leaf):
+        if options.allow_int:
+            return False
+        raise InputError(
+            f"{call}: {where()} must be real or complex floating point, got {describe(leaf)} of dtype "
+            f"{backend.dtype_of(leaf)}. Convert it to float; or pass allow_int=True for a float0 gradient, "
+            "or use vjp."
+        )
+    kind = backend.dtype_of(leaf).kind
+    if options.holomorphic and kind != "c":
+        raise InputError(
+            f"{call}: holomorphic=True needs complex inputs, {where()} has dtype {backend.dtype_of(leaf)}. "
+            "Convert it to complex, or leave holomorphic out."
+        )
+    return True
+
+
+def _check_output(call: str, value: Any, holomorphic: bool) -> None:
+    """Refuse a result that is not one real scalar (one complex scalar when holomorphic)."""
+    if type(value) is not np.float64 and type(value) is not float:
+        if not isinstance(value, Tracer) and not backend.is_value(value):
+            _refuse_output(call, f"must return one scalar, got {describe(value)}", "Use jacrev for trees of results.")
+        if backend.shape_of(value) != ():
+            _refuse_output(
+                call,
+                f"must return a scalar of shape (), got shape {backend.shape_of(value)}",
+                "Sum it, or use jacrev for all derivatives of a vector.",
+            )
+    dtype = backend.dtype_of(value)
+    if holomorphic:
+        if dtype.kind != "c":
+            _refuse_output(
+                call,
+                f"must return a complex scalar with holomorphic=True, got dtype {dtype}",
+                "Leave it out.",
+            )
+    elif dtype.kind == "c":
+        _refuse_output(
+            call,
+            f"must return a real scalar, got dtype {dtype}",
+            "Pass holomorphic=True if the function is complex differentiable, or use vjp.",
+        )
+    elif not backend.is_inexact(value):
+        _refuse_output(call, f"must return a floating scalar, got dtype {dtype}", "Convert it to float, or use vjp.")
+
+
+def _refuse_output(call: str, problem: str, remedy: str) -> NoReturn:
+    raise InputError(f"{call}: the function {problem}. {remedy}")

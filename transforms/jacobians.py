@@ -1,0 +1,253 @@
+"""Whole Jacobians and Hessians: ``jacrev``, ``jacfwd``, ``jacobian``, ``hessian``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, ParamSpec
+
+from funcgrad import backend, tree
+from funcgrad.errors import InputError
+from funcgrad.kinds.linear import reshape
+from funcgrad.transforms.arguments import Argnums, check_argnums, check_leaf, leaf_path, positions
+from funcgrad.transforms.products import jvp, vjp
+from funcgrad.transforms.transformed import Transformed, check_callable
+from funcgrad.transforms.vectorize import vmap
+
+__all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
+
+P = ParamSpec("P")
+
+
+class _Options(NamedTuple):
+    call: str
+    argnums: Argnums
+    has_aux: bool
+    holomorphic: bool
+    allow_int: bool
+
+
+def jacrev(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]:
+    """The Jacobian in reverse mode: all rows at once by one batched pullback. Best for few outputs.
+
+    Args:
+        fun: a function of arrays or pytrees, returning an array or a pytree.
+        argnums: which positional arguments to differentiate, as in ``grad``.
+        has_aux: whether ``fun`` returns a pair ``(result, aux)``; then so does the new function.
+        holomorphic: promises that ``fun`` is complex differentiable.
+        allow_int: lets integer inputs pass; their derivative has dtype float0.
+
+    Returns:
+        A function of the same arguments. Its result has the tree of the output, each leaf being the
+        tree of the input with leaves of shape ``output.shape + input.shape``.
+
+    Raises:
+        TypeError: integer or complex values without the option for them.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import jacrev
+        >>> jacrev(lambda x: x * x)(np.array([1.0, 2.0]))
+        array([[2., 0.],
+               [0., 4.]])
+    """
+    check_callable("jacrev", fun)
+    options = _Options("jacrev", check_argnums("jacrev", argnums), has_aux, holomorphic, allow_int)
+    return Transformed(run_jacrev, fun, options, _SAYS)
+
+
+def jacfwd(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]:
+    """The Jacobian in forward mode: all columns at once by batched tangents. Best for few inputs.
+
+    Takes the arguments of ``jacrev`` but ``allow_int``, and returns the same.
+
+    Raises:
+        TypeError: integer or complex inputs without the option for them.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import jacfwd
+        >>> jacfwd(lambda x: np.array([1.0, 2.0]) * x)(3.0)
+        array([1., 2.])
+    """
+    check_callable("jacfwd", fun)
+    options = _Options("jacfwd", check_argnums("jacfwd", argnums), has_aux, holomorphic, False)
+    return Transformed(run_jacfwd, fun, options, _SAYS)
+
+
+_SAYS = "Jacobian of {fun} with respect to its positional arguments."
+
+#: The Jacobian; reverse mode, as in JAX.
+jacobian = jacrev
+
+
+def hessian(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]:
+    """The matrix of second derivatives: forward mode over reverse mode.
+
+    Takes the arguments of ``jacrev`` but ``allow_int``.
+
+    Returns:
+        A function of the same arguments. For several arguments or trees the result is nested: the tree
+        of the input, each leaf again the tree of the input.
+
+    Raises:
+        TypeError: as ``jacrev`` and ``jacfwd``.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import hessian
+        >>> hessian(lambda x: x[0] * x[1] ** 2)(np.array([1.0, 2.0]))
+        array([[0., 4.],
+               [4., 2.]])
+    """
+    check_callable("hessian", fun)
+    options = _Options("hessian", check_argnums("hessian", argnums), has_aux, holomorphic, False)
+    says = "Hessian of {fun} with respect to its positional arguments."
+    return Transformed(run_hessian, fun, options, says)
+
+
+def run_jacrev(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+    """What a ``jacrev`` does when it is called."""
+    call, argnums, has_aux, holomorphic, _ = options
+    inputs, rebuilt = _split(options, args)
+
+    def of_inputs(*values: Any) -> Any:
+        return fun(*rebuilt(values), **kwargs)
+
+    result, pullback, *aux = vjp(of_inputs, *inputs, has_aux=has_aux)
+    outs, out_spec = tree.flatten(result)
+    _check_outputs(call, outs, holomorphic)
+    pulled = vmap(pullback)(tree.unflatten(out_spec, _basis(outs)))
+    leaves, in_spec = tree.flatten(pulled)
+    shapes = [backend.shape_of(x) for x in outs]
+    rows = [_split_axis(leaf, 0, shapes) for leaf in leaves]
+    blocks = [tree.unflatten(in_spec, [rows[i][k] for i in range(len(leaves))]) for k in range(len(outs))]
+    jacobian_tree = tree.unflatten(out_spec, [b[0] if isinstance(argnums, int) else b for b in blocks])
+    return (jacobian_tree, *aux) if has_aux else jacobian_tree
+
+
+def run_jacfwd(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+    """What a ``jacfwd`` does when it is called."""
+    argnums, has_aux = options.argnums, options.has_aux
+    inputs, rebuilt = _split(options, args)
+
+    def push(tangents: Any) -> Any:
+        _, *pushed = jvp(lambda *values: fun(*rebuilt(values), **kwargs), inputs, tangents, has_aux=has_aux)
+        return tuple(pushed)
+
+    leaves, in_spec = tree.flatten(inputs)
+    basis = tree.unflatten(in_spec, _basis(leaves))
+    tangent, *aux = vmap(push, out_axes=(-1, None) if has_aux else (-1,))(basis)
+    outs, out_spec = tree.flatten(tangent)
+    shapes = [backend.shape_of(x) for x in leaves]
+    blocks = []
+    for out in outs:
+        columns = _split_axis(out, len(backend.shape_of(out)) - 1, shapes)
+        block = tree.unflatten(in_spec, columns)
+        blocks.append(block[0] if isinstance(argnums, int) else block)
+    jacobian_tree = tree.unflatten(out_spec, blocks)
+    return (jacobian_tree, *aux) if has_aux else jacobian_tree
+
+
+def run_hessian(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+    """What a ``hessian`` does when it is called."""
+    inner = jacrev(fun, options.argnums, options.has_aux, options.holomorphic)
+    return run_jacfwd(inner, options, args, kwargs)
+
+
+def _split(options: _Options, args: Any) -> tuple[tuple[Any, ...], Callable[[Any], list[Any]]]:
+    """The chosen arguments, and a function that puts others in their place."""
+    call, argnums, _, holomorphic, allow_int = options
+    chosen = positions(call, argnums, args)
+    inputs = tuple(args[i] for i in chosen)
+    for number, leaf in enumerate(tree.leaves(inputs)):
+
+        def where(number: int = number) -> str:
+            return leaf_path(args, chosen, number)
+
+        check_leaf(call, leaf, where)
+        dtype = backend.dtype_of(leaf)
+        if not backend.is_inexact(leaf) and not allow_int:
+            raise InputError(
+                f"{call}: {where()} must be real or complex floating point, got dtype {dtype}. Convert it to float"
+                + ("; or pass allow_int=True for a float0 derivative." if call == "jacrev" else ".")
+            )
+        if holomorphic and dtype.kind != "c":
+            raise InputError(
+                f"{call}: holomorphic=True needs complex inputs, {where()} has dtype {dtype}. Convert it, or leave "
+                "holomorphic out."
+            )
+        if call != "jacrev" and dtype.kind == "c" and not holomorphic:
+            raise InputError(
+                f"{call}: {where()} is complex, got dtype {dtype}. Pass holomorphic=True if the function is complex "
+                "differentiable, else split it into real and imaginary parts or use jvp."
+            )
+
+    def rebuilt(values: Any) -> list[Any]:
+        new = list(args)
+        for i, value in zip(chosen, values, strict=True):
+            new[i] = value
+        return new
+
+    return inputs, rebuilt
+
+
+def _check_outputs(call: str, outs: list[Any], holomorphic: bool) -> None:
+    for number, leaf in enumerate(outs):
+        dtype = backend.dtype_of(leaf)
+        if holomorphic != (dtype.kind == "c"):
+            need = "complex results" if holomorphic else "real results"
+            raise InputError(
+                f"{call}: with holomorphic={holomorphic} the function must give {need}, result leaf {number} has "
+                f"dtype {dtype}. Use vjp or jvp for the mixed case."
+            )
+        if not backend.is_inexact(leaf):
+            raise InputError(
+                f"{call}: the function must give floating results, result leaf {number} has dtype {dtype}. Convert "
+                "it to float, or use vjp."
+            )
+
+
+def _basis(leaves: list[Any]) -> list[Any]:
+    """The standard basis of the space of ``leaves``: along axis 0 of each, one entry of one leaf is 1."""
+    sizes = [_count(backend.shape_of(x)) for x in leaves]
+    total, start, basis = sum(sizes), 0, []
+    for leaf, size in zip(leaves, sizes, strict=True):
+        ones = backend.library_of(leaf).eye(total, size, -start, dtype=backend.dtype_of(leaf))
+        basis.append(reshape(ones, to=(total, *backend.shape_of(leaf))))
+        start += size
+    return basis
+
+
+def _split_axis(x: Any, axis: int, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    """``x`` cut along ``axis`` into parts whose lengths are the sizes of ``shapes``, unfolded to them."""
+    shape = backend.shape_of(x)
+    parts, start = [], 0
+    for inner in shapes:
+        stop = start + _count(inner)
+        part = x if len(shapes) == 1 else x[(*[slice(None)] * axis, slice(start, stop))]
+        parts.append(reshape(part, to=(*shape[:axis], *inner, *shape[axis + 1 :])))
+        start = stop
+    return parts
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    total = 1
+    for n in shape:
+        total *= n
+    return total

@@ -1,0 +1,309 @@
+"""Products with the Jacobian: ``vjp``, ``jvp``, ``linearize``, and with the Hessian: ``hvp``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from funcgrad import backend, tree
+from funcgrad.core import describe
+from funcgrad.errors import InputError
+from funcgrad.forward import ForwardTrace, ForwardTracer
+from funcgrad.graph import GraphTrace
+from funcgrad.reverse import Node, backward, record
+from funcgrad.transforms.arguments import check_leaf, leaf_path, match, owned, split_aux, strip
+from funcgrad.transforms.gradients import grad
+from funcgrad.transforms.transformed import check_callable, name_of
+from funcgrad.typing import PyTree
+
+__all__ = ["Linearized", "Pullback", "hvp", "jvp", "linearize", "vjp"]
+
+
+class Pullback:
+    """The linear map from cotangents of a result to cotangents of the primals. Can be called any number of times.
+
+    Made by ``vjp``. It holds the tape: what the rules of the recorded operations will need.
+
+    Example:
+        >>> from funcgrad import vjp
+        >>> y, pullback = vjp(lambda a, b: a * b, 3.0, 4.0)
+        >>> pullback(1.0)
+        (np.float64(4.0), np.float64(3.0))
+    """
+
+    def __init__(
+        self,
+        name: str,
+        primals: tuple[list[Any], tree.PyTreeSpec, list[bool]],
+        results: tuple[list[Any], tree.PyTreeSpec],
+        nodes: list[Node | None],
+    ) -> None:
+        self._name = name
+        self._leaves, self._spec, self._live = primals
+        self._outs, self._out_spec = results
+        self._nodes = nodes
+
+    def __call__(self, ct: PyTree) -> tuple[Any, ...]:
+        """Pull ``ct`` back: a tree like the result in, a tuple with a tree per primal out.
+
+        Raises:
+            TypeError: a cotangent of another structure or dtype.
+            ValueError: a cotangent of another shape.
+        """
+        cts = match("pullback", "cotangent", ct, self._outs, self._out_spec)
+        pairs = zip(self._nodes, cts, strict=True)
+        seeds = [(node, c) for node, c in pairs if node is not None and c is not None]
+        live = [leaf for leaf, flag in zip(self._leaves, self._live, strict=True) if flag]
+        found = iter(owned(backward(seeds, len(live)), live, cts))
+        pulled = [
+            next(found) if flag else backend.zeros_like(leaf)
+            for leaf, flag in zip(self._leaves, self._live, strict=True)
+        ]
+        result: tuple[Any, ...] = tree.unflatten(self._spec, pulled)
+        return result
+
+    def __repr__(self) -> str:
+        return f"<pullback of {self._name}>"
+
+
+def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, **kwargs: Any) -> tuple[Any, ...]:
+    """Evaluate ``fun`` and return its value with its pullback (vector-Jacobian product).
+
+    Args:
+        fun: a function of arrays or pytrees, returning an array or a pytree.
+        primals: the point. Integer leaves are allowed; their cotangent is float0.
+        has_aux: whether ``fun`` returns a pair ``(result, aux)``.
+        kwargs: passed to ``fun``, not differentiated.
+
+    Returns:
+        ``(result, pullback)``, with ``has_aux=True`` ``(result, pullback, aux)``. The pullback takes a
+        cotangent like ``result`` and returns a tuple with a cotangent per primal. For complex values it
+        is the plain transpose, without conjugation.
+
+    Raises:
+        TypeError: a leaf that is no array or number.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import vjp
+        >>> y, pullback = vjp(lambda x: np.sin(x), np.array([0.0, 1.0]))
+        >>> pullback(np.ones(2))[0].round(3)
+        array([1.  , 0.54])
+    """
+    check_callable("vjp", fun)
+    leaves, spec = tree.flatten(primals)
+    for number, leaf in enumerate(leaves):
+        check_leaf("vjp", leaf, lambda number=number: leaf_path(primals, range(len(primals)), number))
+    live = [backend.is_inexact(leaf) for leaf in leaves]
+    side: dict[str, Any] = {}
+
+    def of_leaves(*moving: Any) -> list[Any]:
+        rest = iter(moving)
+        filled = [next(rest) if flag else leaf for leaf, flag in zip(leaves, live, strict=True)]
+        out = fun(*tree.unflatten(spec, filled), **kwargs)
+        if has_aux:
+            out, aux = split_aux("vjp", out)
+            side["aux"] = strip(moving[0]._trace, aux) if moving else aux
+        flat, side["spec"] = tree.flatten(out)
+        return flat
+
+    results, nodes = record(of_leaves, [leaf for leaf, flag in zip(leaves, live, strict=True) if flag])
+    _check_results("vjp", results)
+    out_spec = side["spec"]
+    value = tree.unflatten(out_spec, results)
+    pullback = Pullback(name_of(fun), (leaves, spec, live), (results, out_spec), nodes)
+    return (value, pullback, side["aux"]) if has_aux else (value, pullback)
+
+
+def _check_results(call: str, results: list[Any]) -> None:
+    for number, leaf in enumerate(results):
+        check_leaf(call, leaf, lambda number=number: f"result leaf {number} of the function")
+
+
+def jvp(
+    fun: Callable[..., Any],
+    primals: tuple[Any, ...] | list[Any],
+    tangents: tuple[Any, ...] | list[Any],
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> tuple[Any, ...]:
+    """Evaluate ``fun`` and its directional derivative (Jacobian-vector product), in forward mode.
+
+    Args:
+        fun: a function of arrays or pytrees, returning an array or a pytree.
+        primals: a tuple or list of its positional arguments.
+        tangents: a tuple or list of the same structure, shapes and dtypes.
+        has_aux: whether ``fun`` returns a pair ``(result, aux)``.
+        kwargs: passed to ``fun``, not differentiated.
+
+    Returns:
+        ``(result, tangent)``, with ``has_aux=True`` ``(result, tangent, aux)``.
+
+    Raises:
+        TypeError: primals or tangents no tuple or list; another structure or dtype.
+        ValueError: a tangent of another shape.
+
+    Example:
+        >>> from funcgrad import jvp
+        >>> jvp(lambda x: x * x, (3.0,), (1.0,))
+        (9.0, np.float64(6.0))
+    """
+    check_callable("jvp", fun)
+    leaves, spec, flat = _pairs("jvp", primals, tangents)
+    return _push(fun, leaves, spec, flat, has_aux, kwargs)
+
+
+def _pairs(call: str, primals: Any, tangents: Any) -> tuple[list[Any], tree.PyTreeSpec, list[Any]]:
+    """The leaves of the primals, their structure, and a tangent or None for each."""
+    for what, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, (tuple, list)):
+            raise InputError(
+                f"{call}: {what} must be a tuple or a list with an entry per argument, got {describe(given)}. "
+                f"Write {call}(f, (x,), (t,))."
+            )
+    leaves, spec = tree.flatten(tuple(primals))
+    for number, leaf in enumerate(leaves):
+        check_leaf(call, leaf, lambda number=number: leaf_path(primals, range(len(primals)), number))
+    return leaves, spec, match(call, "tangent", tuple(tangents), leaves, spec)
+
+
+def _push(
+    fun: Callable[..., Any],
+    leaves: list[Any],
+    spec: tree.PyTreeSpec,
+    tangents: list[Any],
+    has_aux: bool,
+    kwargs: dict[str, Any],
+) -> tuple[Any, ...]:
+    """Value and tangent of ``fun``, from leaves and their tangents, None for zero."""
+    trace = ForwardTrace()
+    pairs = zip(leaves, tangents, strict=True)
+    wrapped = [x if t is None else ForwardTracer(x, t, trace) for x, t in pairs]
+    try:
+        out = fun(*tree.unflatten(spec, wrapped), **kwargs)
+    finally:
+        trace.close()
+    aux = None
+    if has_aux:
+        out, aux = split_aux("jvp", out)
+        aux = strip(trace, aux)
+    results, out_spec = tree.flatten(out)
+    pushed: list[Any] = []
+    for i, leaf in enumerate(results):
+        if type(leaf) is ForwardTracer and leaf._trace is trace:
+            results[i] = leaf.value
+            pushed.append(leaf.tangent)
+        else:
+            check_leaf("jvp", leaf, lambda i=i: f"result leaf {i} of the function")
+            pushed.append(backend.zeros_like(leaf))
+    value, tangent = (
+        tree.unflatten(out_spec, results),
+        tree.unflatten(out_spec, owned(pushed, results, tangents)),
+    )
+    return (value, tangent, aux) if has_aux else (value, tangent)
+
+
+class Linearized:
+    """The derivative of a function at a point, as a linear function of tangents. Made by ``linearize``.
+
+    Calling it costs the tangent part of one evaluation; the primal part is not run again.
+
+    Example:
+        >>> from funcgrad import linearize
+        >>> y, push = linearize(lambda x: x * x, 3.0)
+        >>> y, push(1.0), push(2.0)
+        (9.0, np.float64(6.0), np.float64(12.0))
+    """
+
+    def __init__(self, name: str, leaves: list[Any], spec: tree.PyTreeSpec, out_spec: Any, graph: Any) -> None:
+        self._name = name
+        self._leaves, self._spec = leaves, spec
+        self._out_spec = out_spec
+        self.graph = graph
+
+    def __call__(self, *tangents: PyTree) -> PyTree:
+        """Push tangents, one per primal, through the derivative.
+
+        Raises:
+            TypeError: tangents of another structure or dtype.
+            ValueError: tangents of another shape.
+        """
+        flat = match("linearize", "tangent", tangents, self._leaves, self._spec)
+        live = [t for t in flat if t is not None]
+        results = self.graph.evaluate(*live)
+        return tree.unflatten(self._out_spec, owned(results, results, [*live, *self.graph.outputs]))
+
+    def __repr__(self) -> str:
+        return f"<derivative of {self._name}, {len(self.graph)} operations>"
+
+
+def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, **kwargs: Any) -> tuple[Any, ...]:
+    """Evaluate ``fun`` and return its value with its derivative there, a linear function of tangents.
+
+    Args:
+        fun: a function of arrays or pytrees.
+        primals: the point.
+        has_aux: whether ``fun`` returns a pair ``(result, aux)``.
+        kwargs: passed to ``fun``, not differentiated.
+
+    Returns:
+        ``(result, push)``, with ``has_aux=True`` ``(result, push, aux)``; ``push(*tangents)`` equals
+        ``jvp(fun, primals, tangents)[1]`` without running the primal part again.
+
+    Raises:
+        TypeError: a leaf that is no array or number.
+
+    Example:
+        >>> from funcgrad import linearize
+        >>> y, push = linearize(lambda x, y: x * y, 3.0, 4.0)
+        >>> push(1.0, 0.0), push(0.0, 1.0)
+        (np.float64(4.0), np.float64(3.0))
+    """
+    check_callable("linearize", fun)
+    leaves, spec = tree.flatten(primals)
+    for number, leaf in enumerate(leaves):
+        check_leaf("linearize", leaf, lambda number=number: leaf_path(primals, range(len(primals)), number))
+    trace = GraphTrace()
+    zeros = [trace.input(backend.zeros_like(leaf)) if backend.is_inexact(leaf) else None for leaf in leaves]
+    try:
+        pushed = _push(fun, leaves, spec, zeros, has_aux, kwargs)
+    finally:
+        trace.close()
+    flat, out_spec = tree.flatten(pushed[1])
+    derivative = Linearized(name_of(fun), leaves, spec, out_spec, trace.recording(flat))
+    return (pushed[0], derivative, *pushed[2:])
+
+
+def hvp(
+    fun: Callable[..., Any],
+    primals: tuple[Any, ...] | list[Any],
+    tangents: tuple[Any, ...] | list[Any],
+    **kwargs: Any,
+) -> tuple[Any, ...]:
+    """The Hessian of a scalar function times a vector, without forming the Hessian.
+
+    Forward mode over reverse mode: it costs a small multiple of one gradient.
+
+    Args:
+        fun: a function returning one real scalar.
+        primals: a tuple or list of its positional arguments.
+        tangents: the vector, of the same structure, shapes and dtypes.
+        kwargs: passed to ``fun``, not differentiated.
+
+    Returns:
+        A tuple with a tree per primal.
+
+    Raises:
+        TypeError: as ``grad`` and ``jvp``.
+        ValueError: a tangent of another shape.
+
+    Example:
+        >>> from funcgrad import hvp
+        >>> hvp(lambda x, y: x * x * y, (3.0, 2.0), (1.0, 0.0))
+        (np.float64(4.0), np.float64(6.0))
+    """
+    check_callable("hvp", fun)
+    leaves, spec, flat = _pairs("hvp", primals, tangents)
+    gradient = grad(fun, argnums=tuple(range(len(primals))))
+    pushed: tuple[Any, ...] = _push(gradient, leaves, spec, flat, False, kwargs)[1]
+    return pushed

@@ -1,0 +1,131 @@
+"""Constants on purpose: ``no_grad`` and ``stop_gradient``."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Generator
+from contextvars import Token
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar, overload
+
+import numpy as np
+
+from funcgrad import backend, core, tree
+from funcgrad.core import Tracer
+from funcgrad.kinds import nondifferentiable
+from funcgrad.transforms.transformed import Transformed, check_callable
+from funcgrad.typing import PyTree
+
+__all__ = ["no_grad", "stop_gradient"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_lock = threading.Lock()
+_constant = nondifferentiable("stop_gradient", backend.detached)
+
+
+def stop_gradient(x: PyTree) -> PyTree:
+    """``x`` itself, as a constant for every derivative, of any order and mode.
+
+    Args:
+        x: an array, a number, or a pytree; leaves that are neither pass through.
+
+    Example:
+        >>> from funcgrad import grad, stop_gradient
+        >>> grad(lambda x: x * stop_gradient(x))(3.0)
+        np.float64(3.0)
+    """
+    return tree.map_leaves(_stopped, x)
+
+
+def _stopped(leaf: Any) -> Any:
+    # a value of JAX may be a tracer of JAX's own transforms
+    foreign = isinstance(leaf, Tracer) or backend.namespace_of(leaf) not in (None, np)
+    return _constant(leaf) if foreign else leaf
+
+
+class _NoGrad:
+    """The block ``with no_grad():``, also usable as a decorator."""
+
+    __slots__ = ("_tokens",)
+
+    def __init__(self) -> None:
+        self._tokens: list[Token[int]] = []
+
+    def __enter__(self) -> None:
+        self._tokens.append(core.no_grad_floor.set(core.next_level()))
+        with _lock:
+            core.no_grad_blocks += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with _lock:
+            core.no_grad_blocks -= 1
+        core.no_grad_floor.reset(self._tokens.pop())
+
+    def __call__(self, fun: Callable[P, R]) -> Callable[P, R]:
+        return no_grad(fun)
+
+
+@overload
+def no_grad() -> _NoGrad: ...
+@overload
+def no_grad(fun: Callable[P, R]) -> Callable[P, R]: ...
+
+
+def no_grad(fun: Callable[..., Any] | None = None) -> Any:
+    """Compute without recording: a transform of a function, a decorator, and a context manager.
+
+    What is computed inside is a constant for every ``grad``, ``vjp`` or ``jvp`` that began outside.
+    Transforms that begin inside work as ever. The result of ``no_grad(f)`` is a constant also where
+    ``f`` hands an argument through.
+
+    Args:
+        fun: the function to run without recording; left out in ``with no_grad():`` and ``@no_grad()``.
+
+    Example:
+        >>> from funcgrad import grad, no_grad
+        >>> def f(x):
+        ...     with no_grad():
+        ...         scale = x * x
+        ...     return scale * x
+        >>> grad(f)(3.0)
+        np.float64(9.0)
+        >>> grad(lambda x: x + no_grad(lambda y: y * y)(x))(3.0)
+        np.float64(1.0)
+        >>> no_grad(grad(lambda x: x * x))(3.0)
+        np.float64(6.0)
+    """
+    if fun is None:
+        return _NoGrad()
+    check_callable("no_grad", fun)
+    if inspect.isgeneratorfunction(fun):
+        return functools.wraps(fun)(lambda *args, **kwargs: _run_generator(fun(*args, **kwargs)))
+    return Transformed(run_no_grad, fun, None, "{fun} without recording: its result is a constant.")
+
+
+def run_no_grad(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
+    """What a ``no_grad`` of a function does when it is called."""
+    with _NoGrad():
+        out = fun(*args, **kwargs)
+        return stop_gradient(out)  # what is handed through is a constant too
+
+
+def _run_generator(generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """The generator with the block around each of its steps, so that it does not leak out at a yield."""
+    sent: Any = None
+    while True:
+        try:
+            with _NoGrad():
+                item = stop_gradient(generator.send(sent))
+        except StopIteration as stop:
+            return stop.value
+        try:
+            sent = yield item
+        except GeneratorExit:
+            generator.close()
+            raise

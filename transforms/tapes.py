@@ -1,0 +1,120 @@
+"""``tape``: what a pullback holds, to look at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad import backend, tree
+from funcgrad.core import describe
+from funcgrad.errors import InputError
+from funcgrad.graph import Node, Operand
+from funcgrad.reverse import operation_of
+from funcgrad.transforms.drawing import Picture
+from funcgrad.transforms.products import Pullback
+
+__all__ = ["Tape", "arrays_in", "tape"]
+
+
+class Tape(Picture):
+    """The tape of a pullback: what the backward pass will visit, from the highest number to the lowest.
+
+    Made by ``tape``. Iterating gives the records in order of execution. ``node.index`` is the sequence
+    number, ``node.saved`` the bytes the record keeps; ``saved`` counts each array once. A tape does not
+    know shapes.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import vjp
+        >>> from funcgrad.transforms import tape
+        >>> y, pullback = vjp(lambda x: fnp.sum(fnp.exp(x) * 2.0), np.ones(3))
+        >>> [(node.index, node.name, node.saved) for node in tape(pullback)]
+        [(1, 'exp', 24), (2, 'multiply', 0), (3, 'reduce_sum', 0)]
+    """
+
+    kind = "tape"
+
+
+def tape(pullback: Pullback) -> Tape:
+    """The tape of a pullback that ``vjp`` returned, to look at. The pullback stays as it is.
+
+    Args:
+        pullback: the second result of ``vjp``.
+
+    Raises:
+        TypeError: not a pullback.
+
+    Example:
+        >>> from funcgrad import vjp
+        >>> from funcgrad.transforms import tape
+        >>> y, pullback = vjp(lambda a, b: a * b + a, 3.0, 4.0)
+        >>> print(tape(pullback))
+        tape of <lambda>: 2 inputs, 2 operations, 1 output; reverse mode saves 16 B
+                        arguments       saved
+        primals[0]  input
+        primals[1]  input
+        %2          multiply  primals[0], primals[1]  16 B
+        %3          add       %2, primals[0]
+        returns %3
+    """
+    if not isinstance(pullback, Pullback):
+        raise InputError(f"tape: a pullback is needed, got {describe(pullback)}. Pass the second result of vjp.")
+    names = [f"primals{path}" for path in tree.flatten_with_path(tree.unflatten(pullback._spec, pullback._leaves))[0]]
+    live = [(n, x) for n, x, flag in zip(names, pullback._leaves, pullback._live, strict=True) if flag]
+    inputs = [
+        Node(i, name, "input", shapes=[backend.shape_of(x)], dtypes=[backend.dtype_of(x)])
+        for i, (name, x) in enumerate(live)
+    ]
+    made: dict[int, Node] = dict(enumerate(inputs))
+    kept: dict[int, int] = {}
+    records = _reachable(pullback._nodes)
+    for number in sorted(records):
+        if number >= len(inputs):
+            record = records[number]
+            arrays = arrays_in(record[4:])
+            kept.update(arrays)
+            args = tuple([Operand(made[parent[0]], 0) for parent in _parents(record)])
+            made[number] = Node(number, operation_of(record), args=args, saved=sum(arrays.values()))
+    nodes = [node for number, node in made.items() if number >= len(inputs)]
+    outputs = [out if record is None else Operand(made[record[0]], 0) for out, record in zip(pullback._outs, pullback._nodes, strict=True)]
+    return Tape(pullback._name, inputs, nodes, outputs, saved=sum(kept.values()))
+
+
+def _parents(record: tuple[Any, ...]) -> tuple[Any, ...]:
+    if record[1] is None:
+        return ()
+    first, second = record[2], record[3]
+    if first is None:
+        return tuple(second)
+    return (first,) if second is None else (first, second)
+
+
+def _reachable(ends: list[Any]) -> dict[int, tuple[Any, ...]]:
+    """All records that the backward pass may visit, by number."""
+    found = {record[0]: record for record in ends if record is not None}
+    waiting = list(found.values())
+    while waiting:
+        for parent in _parents(waiting.pop()):
+            if parent[0] not in found:
+                found[parent[0]] = parent
+                waiting.append(parent)
+    return found
+
+
+def arrays_in(saved: Any) -> dict[int, int]:
+    """The arrays anywhere in what a record keeps: by identity, their bytes."""
+    found: dict[int, int] = {}
+    seen: set[int] = set()
+    waiting = [saved]
+    while waiting:
+        x = waiting.pop()
+        if id(x) in seen:
+            continue
+        seen.add(id(x))
+        if type(x) is tuple or type(x) is list:
+            waiting.extend(x)
+        elif type(x) is dict:
+            waiting.extend(x.values())
+        elif hasattr(x, "dtype") and hasattr(x, "nbytes"):
+            found[id(x)] = int(x.nbytes)
+    return found

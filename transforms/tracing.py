@@ -1,0 +1,365 @@
+"""``trace``: the graph of a run of a function."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType
+from typing import Any, ParamSpec, TypeVar
+
+import toolz.functoolz
+
+from funcgrad import backend, tree
+from funcgrad.core import Primitive, Tracer, describe
+from funcgrad.errors import BranchError, InputError, NotDifferentiableError, ShapeError
+from funcgrad.graph import GraphTrace, GraphTracer, Node, Note, Operand, Recording, Ref, Source, Stage
+from funcgrad.kinds.custom import custom_call
+from funcgrad.numpy.concretization import user_frame
+from funcgrad.transforms.arguments import check_leaf
+from funcgrad.transforms.drawing import Picture
+from funcgrad.transforms.tapes import arrays_in
+from funcgrad.transforms.transformed import Transformed, check_callable, name_of
+from funcgrad.typing import PyTree
+
+__all__ = ["Graph", "trace"]
+
+P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Graph(Picture):
+    """What a function did in one run: the operations, and how they depend on each other.
+
+    Made by ``trace``. Iterating gives the operations in order of execution; ``inputs`` and ``outputs``
+    are where to begin. Calling it, or ``evaluate``, runs the same operations on other inputs: it is a
+    function of the same positional arguments and can be transformed like any other.
+
+    Attributes:
+        inputs: the nodes of the array arguments.
+        outputs: for each leaf of the result its node; a constant stands for itself.
+        saved: the bytes that reverse mode would keep, each value counted once.
+
+    Example:
+        >>> from funcgrad import grad
+        >>> from funcgrad.transforms import trace
+        >>> graph = trace(lambda x, y: x * y + y)(3.0, 4.0)
+        >>> [node.name for node in graph]
+        ['multiply', 'add']
+        >>> graph(1.0, 2.0), grad(graph)(1.0, 2.0)
+        (4.0, np.float64(2.0))
+        >>> [parent.name for parent in graph.output.parents]
+        ['multiply', 'y']
+    """
+
+    kind = "graph"
+
+    def __init__(self, name: str, recording: Recording, arguments: _Arguments, out_spec: tree.PyTreeSpec) -> None:
+        self.__name__ = name
+        self._recording, self._arguments, self._out_spec = recording, arguments, out_spec
+        inputs, nodes = _nodes_of(recording, arguments)
+        outputs = [_operand(out, inputs, nodes) for out in recording.outputs]
+        kept = dict(pair for step in recording.operations if step.note is not None for pair in step.note.saved)
+        super().__init__(name, inputs, nodes, outputs, saved=sum(kept.values()))
+
+    def evaluate(self, *args: PyTree) -> PyTree:
+        """The result of the recorded operations for other arguments of the same structure, shapes and dtypes.
+
+        Raises:
+            TypeError: another structure or dtype, or another value of what the graph holds as a constant.
+            ValueError: another shape; or arguments for which the function would take another branch.
+        """
+        results = self._recording.evaluate(*self._arguments.matched(args))
+        return tree.unflatten(self._out_spec, results)
+
+    __call__ = evaluate
+
+
+class _Arguments:
+    """The arguments of a traced call: which leaves are inputs, what they are called, what others must be like."""
+
+    def __init__(self, fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self.leaves, self.spec = tree.flatten(args)
+        # Python's integers, like strings and functions, steer: lengths, axes, flags. They are part of the graph.
+        self.live = [
+            isinstance(x, Tracer) or (type(x) is not int and type(x) is not bool and backend.is_value(x))
+            for x in self.leaves
+        ]
+        self.likes = [(backend.shape_of(x), backend.dtype_of(x)) for x in self.moving(self.leaves)]
+        names = _argument_names(fun, len(args))
+        paths = [f"{name}{path}" for name, arg in zip(names, args, strict=True) for path in tree.flatten_with_path(arg)[0]]
+        self.paths = paths
+        self.names = self.moving(paths)
+
+    def moving(self, leaves: list[Any]) -> list[Any]:
+        """Those that are inputs."""
+        return [x for x, flag in zip(leaves, self.live, strict=True) if flag]
+
+    def filled(self, moving: list[Any]) -> tuple[Any, ...]:
+        """The arguments with these inputs."""
+        rest = iter(moving)
+        args: tuple[Any, ...] = tree.unflatten(
+            self.spec, [next(rest) if flag else x for x, flag in zip(self.leaves, self.live, strict=True)]
+        )
+        return args
+
+    def matched(self, args: tuple[Any, ...]) -> list[Any]:
+        """The inputs among other arguments, which must be like the first ones."""
+        leaves, spec = tree.flatten(args)
+        if spec != self.spec:
+            raise InputError(
+                f"graph: the arguments have another structure than those that were traced, got {spec}, expected "
+                f"{self.spec}. Trace the function again for them."
+            )
+        likes = iter(self.likes)
+        for path, flag, old, new in zip(self.paths, self.live, self.leaves, leaves, strict=True):
+            if flag:
+                _check_like(path, new, *next(likes), weak=type(old) in (float, complex))
+            elif old is not new and (isinstance(new, Tracer) or type(old) is not type(new) or old != new):
+                raise InputError(
+                    f"graph: {path} is a constant of the graph, got {describe(new)}, traced {describe(old)}. Trace "
+                    "the function again for it; a number that is an input must be a float or an array."
+                )
+        return self.moving(leaves)
+
+
+def _check_like(path: str, new: Any, shape: tuple[int, ...], dtype: Any, *, weak: bool) -> None:
+    check_leaf("graph", new, lambda: path)
+    if backend.shape_of(new) != shape:
+        raise ShapeError(
+            f"graph: {path} has another shape than what was traced, got {list(backend.shape_of(new))}, expected "
+            f"{list(shape)}. Trace the function again for it."
+        )
+    have = backend.dtype_of(new)
+    number = weak or type(new) in (int, float, complex)
+    if have != dtype and not (number and "biufc".index(have.kind) <= "biufc".index(dtype.kind)):
+        raise InputError(
+            f"graph: {path} has another dtype than what was traced, got {have}, expected {dtype}. Convert it with "
+            f".astype({str(dtype)!r}), or trace the function again."
+        )
+
+
+def _argument_names(fun: Callable[..., Any], count: int) -> list[str]:
+    """The names of the first positional arguments, as far as the function tells them."""
+    names: list[str] = []
+    try:
+        for p in inspect.signature(fun).parameters.values():
+            if p.kind is p.VAR_POSITIONAL:
+                names += [f"{p.name}[{i}]" for i in range(count - len(names))]
+            elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+                names.append(p.name)
+    except (TypeError, ValueError):
+        pass
+    return [*names, *(f"args[{i}]" for i in range(len(names), count))][:count]
+
+
+def trace(fun: Callable[P, Any]) -> Callable[P, Graph]:
+    """A function that runs ``fun`` and returns the ``Graph`` of what it did.
+
+    The run computes real values: Python branches and loops go the way those values take, and two runs
+    that go different ways give different graphs. Arrays, NumPy scalars, floats and complex numbers in the
+    positional arguments are inputs. Python's ints and bools steer, they are part of the graph like
+    everything else that is no array; so are keyword arguments. Operations that the result does not need
+    are left out. Stages of a toolz pipeline, and the line of the user's program that asked for an
+    operation, are noted.
+
+    Args:
+        fun: a function of arrays or pytrees, returning an array or a pytree.
+
+    Raises:
+        TypeError: ``fun`` is not callable, or a leaf of its result is no array or number.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import compose_left, grad
+        >>> from funcgrad.transforms import trace
+        >>> graph = trace(compose_left(fnp.square, fnp.sin, fnp.sum))(np.ones(3))
+        >>> [(str(node.stage), node.shape) for node in graph]
+        [('1 square', (3,)), ('2 sin', (3,)), ('3 sum', ())]
+        >>> [node.name for node in trace(grad(fnp.sin))(1.0)]
+        ['cos', 'multiply']
+    """
+    check_callable("trace", fun)
+    return Transformed(run_trace, fun, None, "The graph of a run of {fun}.")
+
+
+def run_trace(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Graph:
+    """What a ``trace`` does when it is called."""
+    watch = _Watch()
+    arguments = _Arguments(fun, args)
+    wrapped = [watch.input(x) for x in arguments.moving(arguments.leaves)]
+    try:
+        out = _staged(fun, watch)(*arguments.filled(wrapped), **kwargs)
+    finally:
+        watch.close()
+    results, out_spec = tree.flatten(out)
+    for number, leaf in enumerate(results):
+        check_leaf("trace", leaf, lambda number=number: f"result leaf {number} of the function")
+    outputs = [watch.place(leaf) for leaf in results]
+    return Graph(name_of(fun), Recording(watch.inputs, watch.operations, outputs, watch.decisions), arguments, out_spec)
+
+
+class _Watch(GraphTrace):
+    """A graph trace that notes, for each operation, line, stage, and what reverse mode would keep."""
+
+    __slots__ = ("_piped", "_sources", "decisions", "stage")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.decisions: dict[Ref, bool | int] = {}
+        self.stage: Stage | None = None
+        self._sources: dict[Source, Source] = {}
+        self._piped: tuple[FrameType, Any, int] | None = None
+
+    def run(
+        self, primitive: Primitive, args: tuple[Any, ...], refs: tuple[Any, ...], params: dict[str, Any]
+    ) -> tuple[Any, Note]:
+        """The result, by the rule of reverse mode where there is one, which says what it would keep."""
+        traced = tuple([i for i, r in enumerate(refs) if type(r) is Ref and backend.is_inexact(args[i])])
+        ans, saved = None, None
+        # A user's own rules are not run in place of the function: they may do other things besides.
+        if traced and primitive.reverse is not None and primitive is not CUSTOM:
+            try:
+                ans, _, saved = primitive.reverse(args, traced, params)
+            except NotDifferentiableError:
+                saved = None
+        if saved is None and ans is None:
+            ans = primitive.call(*args, **params)
+        source, stage = self._origin()
+        return ans, Note(source, self.stage or stage, self._kept(saved, args, refs, ans))
+
+    def close(self) -> None:
+        """Mark the function as finished, and let go of its frames."""
+        super().close()
+        self._piped = None
+
+    def decide(self, tracer: GraphTracer, answer: bool | int) -> None:
+        """Remember by which answer the run was steered."""
+        if type(self.decisions.get(tracer.ref)) is not int:  # an integer says more than a truth value
+            self.decisions[tracer.ref] = answer
+
+    def _kept(self, saved: Any, args: Any, refs: Any, ans: Any) -> tuple[tuple[Any, int], ...]:
+        """The arrays in ``saved`` with an identity that outlives them, and their bytes."""
+        index = len(self.operations)
+        known = {id(a): r if type(r) is Ref else id(r) for a, r in zip(args, refs, strict=True)}
+        results = ans if type(ans) is tuple else (ans,)
+        known.update({id(a): Ref(index, i) for i, a in enumerate(results)})
+        return tuple((known.get(key, (index, n)), size) for n, (key, size) in enumerate(arrays_in(saved).items()))
+
+    def _origin(self) -> tuple[Source | None, Stage | None]:
+        """The user's line, and the stage of the outermost pipeline below the traced call."""
+        frame = user_frame()
+        source = None
+        if frame is not None:
+            source = Source(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+            source = self._sources.setdefault(source, source)
+        if self.stage is not None:
+            return source, None
+        found: FrameType | None = None
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_code is not run_trace.__code__:
+            if frame.f_code in _PIPELINES:
+                found = frame
+            frame = frame.f_back
+        return source, None if found is None else self._piping(found)
+
+    def _piping(self, frame: FrameType) -> Stage | None:
+        """The stage that a frame of toolz's own ``pipe`` or ``Compose`` is at."""
+        current, funcs, value = _PIPELINES[frame.f_code](frame.f_locals)
+        before, old, last = self._piped or (None, None, 0)
+        at = [i for i, fun in enumerate(funcs, 1) if fun is current]
+        if before is frame:  # a function that stands there twice: where its argument is new, it has gone on
+            at = [i for i in at if i > last or (i == last and old is value)]
+        if not at:
+            return None
+        self._piped = (frame, value, at[0])
+        return Stage(at[0], name_of(current))
+
+
+CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
+
+#: Where toolz runs the stages of a pipeline in Python: from its local variables the stage, all stages, the argument.
+_PIPELINES: dict[CodeType, Callable[[Any], tuple[Any, Any, Any]]] = {
+    toolz.functoolz.pipe.__code__: lambda local: (local.get("func"), local.get("funcs", ()), local.get("data")),
+    toolz.functoolz.Compose.__call__.__code__: lambda local: (
+        local["f"] if "f" in local else local["self"].first,
+        (local["self"].first, *local["self"].funcs),
+        local.get("ret"),
+    ),
+}
+
+
+def _staged(fun: Any, watch: _Watch) -> Any:
+    """``fun``, and where it is a pipeline or a transformed one, with its stages made known to ``watch``."""
+    if isinstance(fun, Transformed):
+        inner = _staged(fun.fun, watch)
+        return fun if inner is fun.fun else type(fun)(fun.run, inner, fun.options, fun.says)
+    stages = list(_stages(fun))
+    return fun if len(stages) < 2 else _Staged(stages, watch)
+
+
+def _stages(fun: Any) -> Iterator[Any]:
+    """The functions that a composition applies, first to last, nested compositions taken apart; else ``fun`` itself."""
+    waiting = [fun]
+    while waiting:
+        fun = waiting.pop()
+        if type(fun).__name__ == "Compose" and hasattr(fun, "first") and hasattr(fun, "funcs"):  # toolz, cytoolz
+            waiting += [*reversed(fun.funcs), fun.first]
+        else:
+            yield fun
+
+
+class _Staged:
+    """A pipeline that says at which stage it is."""
+
+    def __init__(self, stages: list[Any], watch: _Watch) -> None:
+        self.stages = [(Stage(i, name_of(fun)), fun) for i, fun in enumerate(stages, 1)]
+        self.watch = watch
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        outer = self.watch.stage
+        try:
+            for stage, fun in self.stages:
+                self.watch.stage = outer or stage
+                args, kwargs = (fun(*args, **kwargs),), {}
+        finally:
+            self.watch.stage = outer
+        return args[0]
+
+
+def _nodes_of(recording: Recording, arguments: _Arguments) -> tuple[list[Node], list[Node]]:
+    """A node for each input and each operation."""
+    decided = recording.decisions
+    inputs = [
+        Node(i, name, "input", shapes=[like[0]], dtypes=[like[1]], decided=decided.get(Ref(i, None)))
+        for i, (name, like) in enumerate(zip(arguments.names, arguments.likes, strict=True))
+    ]
+    nodes: list[Node] = []
+    for index, step in enumerate(recording.operations):
+        args = tuple([_operand(a, inputs, nodes) for a in step.args])
+        node = Node(
+            index,
+            _name(step.primitive, step.params),
+            args=args,
+            shapes=step.shapes,
+            dtypes=step.dtypes,
+            decided=decided.get(Ref(index, 0)),
+        )
+        node.primitive, node.params = step.primitive, step.params
+        if step.note is not None:
+            node.source, node.stage, kept = step.note
+            node.saved = sum(size for _, size in kept)
+        nodes.append(node)
+    return inputs, nodes
+
+
+def _operand(ref: Any, inputs: list[Node], nodes: list[Node]) -> Any:
+    if type(ref) is not Ref:
+        return ref
+    return Operand(inputs[ref.place], 0) if ref.output is None else Operand(nodes[ref.place], ref.output)
+
+
+def _name(primitive: Primitive, params: dict[str, Any]) -> str:
+    """The primitive's name; of a function with own rules the function's."""
+    return params["rules"].name if primitive is CUSTOM else primitive.name

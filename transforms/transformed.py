@@ -1,0 +1,132 @@
+"""What every transform returns: a callable that keeps a useful name, signature and docstring, and pickles.
+
+Pipelines are why this is a class and not a closure: a closure does not pickle, and
+``functools.wraps`` would peel a toolz ``Compose`` down to its first stage.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from types import MethodType
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from funcgrad.core import describe
+from funcgrad.errors import InputError
+
+__all__ = ["Transformed", "check_callable", "name_of"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _OnInstance:
+    """A property of instances that the class itself does not have."""
+
+    def __init__(self, compute: Callable[[Any], Any], on_class: Any = None) -> None:
+        self.compute = compute
+        self.on_class = on_class
+
+    def __get__(self, obj: Any, cls: type) -> Any:
+        if obj is not None:
+            return self.compute(obj)
+        if self.on_class is None:
+            raise AttributeError
+        return self.on_class
+
+
+class Transformed(Generic[P, R]):
+    """A function made from another by a transform.
+
+    Args:
+        run: the transform's work, a module-level function ``run(fun, options, args, kwargs)``.
+        fun: the function that was transformed.
+        options: the transform's own arguments.
+        says: the first line of the docstring; ``{fun}`` stands for the function's name.
+
+    Example:
+        >>> from funcgrad import grad
+        >>> import funcgrad.numpy as fnp
+        >>> slope = grad(fnp.sin)
+        >>> slope.__name__, str(slope.__doc__).splitlines()[0]
+        ('sin', 'Gradient of sin with respect to positional argument(s) 0.')
+    """
+
+    def __init__(self, run: Callable[..., R], fun: Callable[P, Any], options: Any, says: str) -> None:
+        self.run = run
+        self.fun = fun
+        self.options = options
+        self.says = says
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the transformed function."""
+        return self.run(self.fun, self.options, args, kwargs)
+
+    def __get__(self, obj: Any, cls: type | None = None) -> Any:
+        """Be a method where a class holds it."""
+        return self if obj is None else MethodType(self, obj)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.run, self.fun, self.options, self.says)
+
+    def __repr__(self) -> str:
+        made = self.run.__name__.removeprefix("run_")
+        inner = self.fun
+        return f"<{made} of {repr(inner)[1:-1] if isinstance(inner, Transformed) else name_of(inner)}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Transformed):
+            return NotImplemented
+        return self.__reduce__() == other.__reduce__()
+
+    def __hash__(self) -> int:
+        return hash((self.run, self.fun, repr(self.options)))
+
+    __name__ = _OnInstance(lambda self: name_of(self.fun), "Transformed")
+    __qualname__ = "Transformed"
+    __signature__ = _OnInstance(lambda self: inspect.signature(self.fun))
+    __doc__ = _OnInstance(lambda self: _docstring(self), __doc__)
+
+
+def _docstring(transformed: Transformed[..., Any]) -> str:
+    fun = transformed.fun
+    name = name_of(fun)
+    own = None if isinstance(fun, functools.partial) else getattr(fun, "__doc__", None)
+    lines = [transformed.says.format(fun=name), "", f"Takes the same arguments as {name}."]
+    if own:
+        lines += ["", f"Original documentation of {name}:", "", inspect.cleandoc(own)]
+    return "\n".join(lines)
+
+
+def name_of(fun: Any) -> str:
+    """A name for ``fun``: its own, that of what a partial or a curry holds, those that a juxt joins, or its type's.
+
+    Example:
+        >>> import functools
+        >>> name_of(functools.partial(max, 1))
+        'max'
+    """
+    name = getattr(fun, "__name__", None)
+    if isinstance(name, str):
+        return name
+    if isinstance(fun, functools.partial):
+        return name_of(fun.func)
+    inner = getattr(fun, "func", None)  # toolz.curry
+    if callable(inner):
+        return name_of(inner)
+    if type(fun).__name__ == "juxt":  # toolz has two, neither of which has a name
+        return "_and_".join(map(name_of, fun.funcs))
+    return type(fun).__name__
+
+
+def check_callable(call: str, fun: Any) -> None:
+    """Refuse what is not callable.
+
+    Raises:
+        InputError: a ``TypeError`` that says what came instead.
+    """
+    if not callable(fun):
+        raise InputError(
+            f"{call}: the first argument must be a function, got {describe(fun)}. Write {call}(f)(x), not {call}(f(x))."
+        )

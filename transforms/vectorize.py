@@ -1,0 +1,194 @@
+"""``vmap``: a function of one example becomes a function of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, ParamSpec
+
+from funcgrad import backend, tree
+from funcgrad.batching import BatchTrace, BatchTracer, named_axes
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.kinds.linear import permute, to_batch
+from funcgrad.transforms.arguments import check_leaf
+from funcgrad.transforms.transformed import Transformed, check_callable
+from funcgrad.typing import PyTree
+
+__all__ = ["moveaxis", "vmap"]
+
+P = ParamSpec("P")
+
+
+class _Options(NamedTuple):
+    in_axes: Any
+    out_axes: Any
+    axis_name: Any
+    axis_size: int | None
+
+
+def vmap(
+    fun: Callable[P, Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+) -> Callable[P, Any]:
+    """Map ``fun`` over an axis of its arguments, by computing with whole batches.
+
+    Args:
+        fun: a function of one example.
+        in_axes: which axis of the arguments to map over: an int (possibly negative), None for an
+            argument that is the same for all examples, or a tuple with an entry per positional
+            argument, each an int, None, or a tree of them that is a prefix of the argument. Keyword
+            arguments are always mapped over axis 0.
+        out_axes: where the mapped axis stands in the results, likewise; None promises that a result
+            does not depend on the example.
+        axis_name: a hashable name for the mapped axis, for collectives such as ``psum`` inside ``fun``.
+        axis_size: the number of examples, needed only when nothing is mapped.
+
+    Returns:
+        A function of batches.
+
+    Raises:
+        ValueError: sizes that disagree, an array of too small a rank, ``in_axes`` of the wrong length
+            or structure, nothing to map over, ``out_axes`` of None for a result that is batched.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import grad, vmap
+        >>> vmap(grad(lambda w, x: (w * x) ** 2), in_axes=(None, 0))(2.0, np.array([1.0, 2.0]))
+        array([ 4., 16.])
+    """
+    check_callable("vmap", fun)
+    if not isinstance(in_axes, (int, tuple, list, type(None))):
+        raise InputError(
+            f"vmap: in_axes must be an int, None, or a tuple with an entry per positional argument, got "
+            f"{describe(in_axes)}. Wrap a tree for the first argument as (tree,)."
+        )
+    in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    says = "Vectorized version of {fun}: maps it over an axis of its arguments."
+    return Transformed(run_vmap, fun, _Options(in_axes, out_axes, axis_name, axis_size), says)
+
+
+def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+    """What a ``vmap`` does when it is called."""
+    in_axes, out_axes, axis_name, axis_size = options
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise ShapeError(
+            f"vmap: in_axes has {len(in_axes)} entries for {len(args)} positional arguments, got {in_axes}. "
+            "Give one entry per positional argument."
+        )
+    if in_axes is None or isinstance(in_axes, int):
+        in_axes = (in_axes,) * len(args)
+    paths, leaves, spec = tree.flatten_with_path((args, kwargs))
+    axes = [*_spread("in_axes", in_axes, args), *[0] * len(tree.leaves(kwargs))]
+    axes = [_normal(leaf, axis, path) for leaf, axis, path in zip(leaves, axes, paths, strict=True)]
+    trace = BatchTrace(_size(leaves, axes, paths, axis_size))
+    wrapped = [
+        leaf if axis is None else BatchTracer(moveaxis(leaf, axis, 0), trace)
+        for leaf, axis in zip(leaves, axes, strict=True)
+    ]
+    new_args, new_kwargs = tree.unflatten(spec, wrapped)
+    scope = named_axes.get() if axis_name is None else {**named_axes.get(), axis_name: trace}
+    token = named_axes.set(scope)
+    try:
+        out = fun(*new_args, **new_kwargs)
+        results, out_spec = tree.flatten(out)
+        out_places = _spread("out_axes", out_axes, out)
+        placed = [_place(trace, leaf, axis, i) for i, (leaf, axis) in enumerate(zip(results, out_places, strict=True))]
+    finally:
+        named_axes.reset(token)
+        trace.close()
+    return tree.unflatten(out_spec, placed)
+
+
+def _spread(name: str, axes: Any, whole: PyTree) -> list[Any]:
+    """The entry of ``axes``, a prefix tree of ``whole``, for each leaf of ``whole``."""
+    if axes is None or isinstance(axes, int):
+        return [axes] * len(tree.leaves(whole))
+    try:
+        return tree.broadcast_prefix(axes, whole)
+    except ValueError as error:
+        raise ShapeError(
+            f"vmap: {name} does not fit, got {axes} for a value of structure {tree.structure(whole)}. "
+            f"It must be an int, None, or a prefix of that structure. ({error})"
+        ) from None
+
+
+def _normal(leaf: Any, axis: Any, path: str) -> int | None:
+    """``axis`` of ``leaf`` as a non-negative number; None where it is not mapped."""
+    if axis is None:
+        return None
+    where = _argument(path)
+    check_leaf("vmap", leaf, lambda: where)
+    if not isinstance(axis, int):
+        raise InputError(f"vmap: in_axes must hold ints and None, got {describe(axis)} for {where}. Name an axis.")
+    rank = len(backend.shape_of(leaf))
+    if not -rank <= axis < rank:
+        raise ShapeError(
+            f"vmap: {where} has rank {rank}, got in_axes={axis} for it. Map over an axis it has, or use None for "
+            "an argument that is the same for all examples."
+        )
+    return axis % rank
+
+
+def _size(leaves: list[Any], axes: list[Any], paths: list[str], axis_size: int | None) -> int:
+    """The number of examples, which all mapped leaves must agree on."""
+    sizes = [
+        (backend.shape_of(leaf)[axis], axis, path)
+        for leaf, axis, path in zip(leaves, axes, paths, strict=True)
+        if axis is not None
+    ]
+    found = {size for size, _, _ in sizes} | ({axis_size} if axis_size is not None else set())
+    if not found:
+        raise ShapeError(
+            "vmap: there is nothing to map over, got in_axes of None for every argument. Map over an axis of at "
+            "least one argument, or pass axis_size."
+        )
+    if len(found) > 1:
+        lines = [f"  {_argument(path)}: axis {axis} has size {size}" for size, axis, path in sizes]
+        lines += [f"  axis_size: {axis_size}"] * (axis_size is not None)
+        raise ShapeError(
+            "vmap: the sizes of the mapped axes disagree, got\n" + "\n".join(lines) + "\nThey must be equal. Choose "
+            "other axes with in_axes, or None for what is not mapped."
+        )
+    return found.pop()
+
+
+def _argument(path: str) -> str:
+    """A key path into ``(args, kwargs)`` as a reader would say it."""
+    if path.startswith("[0][") and "]" in path[4:]:
+        number, rest = path[4:].split("]", 1)
+        return f"argument {number}{rest}"
+    return f"keyword argument {path[3:]}"
+
+
+def moveaxis(x: Any, source: int, target: int) -> Any:
+    """``x`` with the axis ``source`` at ``target``, both non-negative."""
+    if source == target:
+        return x
+    axes = [a for a in range(len(backend.shape_of(x))) if a != source]
+    axes.insert(target, source)
+    return permute(x, axes=tuple(axes))
+
+
+def _place(trace: BatchTrace, leaf: Any, axis: Any, number: int) -> Any:
+    """A result leaf of the function with its batch axis where ``out_axes`` wants it."""
+    batched = isinstance(leaf, BatchTracer) and leaf._trace is trace
+    if axis is None:
+        if batched:
+            raise ShapeError(
+                f"vmap: result leaf {number} depends on the example, got out_axes=None for it. Give the axis "
+                "where the examples shall stand, or reduce over them outside."
+            )
+        return leaf
+    if not isinstance(leaf, Tracer):
+        check_leaf("vmap", leaf, lambda: f"result leaf {number} of the function")
+    whole = leaf.value if batched else to_batch(leaf, trace.size)
+    rank = len(backend.shape_of(whole))
+    if not isinstance(axis, int) or not -rank <= axis < rank:
+        raise ShapeError(
+            f"vmap: out_axes={axis!r} is out of range for result leaf {number} of rank {rank - 1}, batch axis "
+            f"included {rank}. Choose an axis from {-rank} to {rank - 1}."
+        )
+    return moveaxis(whole, 0, axis % rank)
