@@ -45,7 +45,8 @@ class Claim:
 def interleave(candidates: dict[str, Callable[[], Any]], rounds: int, repeat: int = 1) -> Times:
     """Seconds per call of every candidate, taken in turn (A B C, B C A, ...) so that a slow spell hits them all.
 
-    Processor time of this process, so that what else the machine does counts as little as possible. Each candidate runs first once and for nothing. Garbage collection stays as it is in any program.
+    Processor time, so that what else the machine does counts as little as possible. Each candidate runs first
+    once and for nothing. Garbage collection stays as it is in any program.
     """
     times: Times = {name: [] for name in candidates}
     order = list(candidates.items())

@@ -50,6 +50,8 @@ from funcgrad.transforms import (
     ppermute,
     psum,
     stop_gradient,
+    tape,
+    trace,
     value_and_grad,
     vjp,
     vmap,
@@ -77,6 +79,9 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "vmap",
+    # looking inside
+    "tape",
+    "trace",
     # collectives inside vmap
     "all_gather",
     "axis_index",

@@ -53,10 +53,11 @@ class BatchTrace(Trace):
         for position, arg in enumerate(args):
             if type(arg) is BatchTracer and arg._trace is self:
                 lowered[position], batched[position] = arg.value, True
-        ans, flags = primitive.batch(self.size, tuple(lowered), tuple(batched), params)
+        size = self if primitive.calls else self.size
+        ans, flags = primitive.batch(size, tuple(lowered), tuple(batched), params)
         if not primitive.multiple:
             return BatchTracer(ans, self) if flags else ans
-        refuse_closure(self, primitive, ans)
+        refuse_closure(self, primitive, ans, params)
         if isinstance(flags, bool):
             flags = (flags,) * len(ans)
         return tuple(BatchTracer(a, self) if f else a for a, f in zip(ans, flags, strict=True))

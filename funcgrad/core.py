@@ -18,7 +18,9 @@ Nothing here knows what a derivative is.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
@@ -27,7 +29,19 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError
 
-__all__ = ["Primitive", "Trace", "Tracer", "bind", "describe", "no_grad_blocks", "no_grad_floor", "refuse_closure"]
+__all__ = [
+    "Primitive",
+    "Trace",
+    "Tracer",
+    "bind",
+    "describe",
+    "no_grad_blocks",
+    "no_grad_floor",
+    "refuse_closure",
+    "repeated",
+    "slow_paths",
+    "through",
+]
 
 next_level = itertools.count(1).__next__
 
@@ -35,6 +49,14 @@ next_level = itertools.count(1).__next__
 no_grad_floor: ContextVar[int] = ContextVar("no_grad_floor", default=0)
 #: How many no_grad blocks are open in the whole process: while there is none, nobody asks for the floor.
 no_grad_blocks = 0
+#: Levels ``(from, below, traces)`` of finished traces that work once more, because a part of their run is
+#: repeated, and those among them that are known.
+repeating: ContextVar[tuple[tuple[int, int, tuple[Any, ...]], ...]] = ContextVar("repeating", default=())
+#: What stands between operations and their kernels: ``run(primitive, args, params)``, see ``through``.
+kernel_runner: ContextVar[Any] = ContextVar("kernel_runner", default=None)
+#: How many such runners there are in the whole process: while there is none, nobody asks for it.
+kernel_runners = 0
+_blocks_lock = threading.Lock()
 
 
 class Trace:
@@ -102,9 +124,11 @@ class Primitive:
         forward: ``forward(args, tangents, params) -> (ans, tangent)``, a tangent of None meaning zero.
         batch: ``batch(size, args, batched, params) -> (ans, batched)``; batch axes stand first.
         multiple: whether the result is a tuple of arrays.
+        calls: whether it runs functions of the user's. They may hold values of the ``vmap`` they are in, so
+            ``batch`` is given its trace in place of ``size``.
     """
 
-    __slots__ = ("_kernels", "batch", "call", "forward", "impl", "multiple", "name", "reverse")
+    __slots__ = ("_kernels", "batch", "call", "calls", "forward", "impl", "multiple", "name", "reverse")
 
     def __init__(
         self,
@@ -115,6 +139,7 @@ class Primitive:
         batch: Callable[..., Any],
         *,
         multiple: bool = False,
+        calls: bool = False,
     ) -> None:
         self.name = name
         self.impl = impl
@@ -122,6 +147,7 @@ class Primitive:
         self.forward = forward
         self.batch = batch
         self.multiple = multiple
+        self.calls = calls
         self.call: Callable[..., Any] = lambda *args, **params: bind(self, args, params)
         self._kernels: dict[Any, Callable[..., Any]] = {}
 
@@ -145,7 +171,47 @@ class Primitive:
                     f"{self.name}: argument {position} is not an array or a number, got {describe(arg)}. "
                     "Pass arrays, numbers, or nested lists of them through funcgrad.numpy.asarray."
                 )
+        if kernel_runners:
+            runner = kernel_runner.get()
+            if runner is not None:
+                return runner.run(self, args, params)
+        return self.compute(args, params)
+
+    def compute(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Call the kernel."""
         return self.kernel(backend.namespace(args))(*args, **params)
+
+
+@contextmanager
+def slow_paths() -> Iterator[None]:
+    """While this is open every operation on a tracer goes through ``bind``, as in a ``no_grad`` block."""
+    global no_grad_blocks
+    with _blocks_lock:
+        no_grad_blocks += 1
+    try:
+        yield
+    finally:
+        with _blocks_lock:
+            no_grad_blocks -= 1
+
+
+@contextmanager
+def through(runner: Any) -> Iterator[None]:
+    """While this is open ``runner.run(primitive, args, params)`` computes the operations on plain values.
+
+    They all come to it: also those whose fast paths would call their kernels directly.
+    """
+    global kernel_runners
+    token = kernel_runner.set(runner)
+    with _blocks_lock:
+        kernel_runners += 1
+    try:
+        with slow_paths():
+            yield
+    finally:
+        with _blocks_lock:
+            kernel_runners -= 1
+        kernel_runner.reset(token)
 
 
 def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -167,9 +233,14 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
         # Inside no_grad an older derivative trace sees its tracers as constants.
         lowered = tuple(a.value if isinstance(a, Tracer) and a._trace is top else a for a in args)
         return bind(primitive, lowered, params)
-    if not top.open:
+    if not top.open and not repeated(top):
         raise_escaped(top)
     return top.process(primitive, args, params)
+
+
+def repeated(trace: Trace) -> bool:
+    """Whether a part of the run of ``trace``, which has finished, is being repeated."""
+    return any(start <= trace.level < below for start, below, _ in repeating.get())
 
 
 def raise_escaped(trace: Trace) -> NoReturn:
@@ -182,16 +253,23 @@ def raise_escaped(trace: Trace) -> NoReturn:
     )
 
 
-def refuse_closure(trace: Trace, primitive: Primitive, results: Sequence[Any]) -> None:
-    """Refuse results of a call with own rules that depend on ``trace`` behind the arguments' backs.
+def refuse_closure(
+    trace: Trace, primitive: Primitive, results: Sequence[Any], params: dict[str, Any] | None = None
+) -> None:
+    """Refuse results of a call with own rules that depend on ``trace``, or a younger one, behind the arguments' backs.
 
     The rules speak of the arguments only: the derivative in what the function closes over would be lost.
     """
-    if any(isinstance(x, Tracer) and x._trace is trace for x in results):
-        raise NotDifferentiableError(
-            f"{primitive.name}: a function with own derivative rules closes over a value that is being transformed "
-            f"(level {trace.level}), got it besides its arguments. Pass the value as an argument."
-        )
+    if any(isinstance(x, Tracer) and x._trace.level >= trace.level for x in results):
+        raise_closure(getattr((params or {}).get("rules"), "name", primitive.name))
+
+
+def raise_closure(name: str) -> NoReturn:
+    """Refuse a function with own rules that holds a tracer its rules know nothing of."""
+    raise NotDifferentiableError(
+        f"{name}: a function with own derivative rules closes over a value that is being transformed, got it "
+        "besides its arguments. Pass the value as an argument."
+    )
 
 
 def describe(x: Any) -> str:

@@ -15,6 +15,7 @@ __all__ = [
     "InputError",
     "MissingExtraError",
     "NotDifferentiableError",
+    "ReplayError",
     "ShapeError",
 ]
 
@@ -54,6 +55,10 @@ class AxisNameError(FuncgradError, NameError):
 
 class BranchError(FuncgradError, ValueError):
     """A captured graph was evaluated on inputs for which the function would take another branch (a ``ValueError``)."""
+
+
+class ReplayError(FuncgradError, RuntimeError):
+    """What ``checkpoint`` ran again did not do what it had done the first time (a ``RuntimeError``)."""
 
 
 class MissingExtraError(FuncgradError, ImportError):

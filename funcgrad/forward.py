@@ -39,6 +39,6 @@ class ForwardTrace(Trace):
             return ans
         if not primitive.multiple:
             return ForwardTracer(ans, tangent, self)
-        refuse_closure(self, primitive, ans)
+        refuse_closure(self, primitive, (*ans, *tangent), params)
         pairs = zip(ans, tangent, strict=True)
         return tuple(a if t is None else ForwardTracer(a, t, self) for a, t in pairs)

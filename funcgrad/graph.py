@@ -8,6 +8,7 @@ graph or of a tape holds in hand: one operation with its facts and its parents.
 
 from __future__ import annotations
 
+import linecache
 import math
 import operator
 from collections.abc import Sequence
@@ -33,6 +34,11 @@ class Source(NamedTuple):
     path: str
     line: int
     function: str
+
+    @property
+    def text(self) -> str:
+        """What stands there, as far as it can be read."""
+        return linecache.getline(self.path, self.line).strip()
 
     def __str__(self) -> str:
         return f"{self.path.replace(chr(92), '/').rpartition('/')[2]}:{self.line}"
@@ -85,7 +91,7 @@ class Node:
     """One operation, input or leaf of a graph or of a tape. Compared and hashed by identity.
 
     Attributes:
-        index: the operation's place in the order of execution, or its sequence number on a tape; for an input its place.
+        index: the operation's place in the order of execution, on a tape its sequence number; of an input its place.
         name: the operation's name, or the input's.
         kind: "operation" or "input".
         primitive: the primitive; None for inputs and on a tape.
@@ -203,9 +209,11 @@ class GraphTrace(Trace):
         ans, note = self.run(primitive, lowered, refs, params)
         results = ans if primitive.multiple else (ans,)
         if primitive.multiple:
-            refuse_closure(self, primitive, ans)
+            refuse_closure(self, primitive, ans, params)
         shapes = tuple([backend.shape_of(a) for a in results])
-        self.operations.append(Step(primitive, refs, params, shapes, tuple([backend.dtype_of(a) for a in results]), note))
+        self.operations.append(
+            Step(primitive, refs, params, shapes, tuple([backend.dtype_of(a) for a in results]), note)
+        )
         index = len(self.operations) - 1
         if not primitive.multiple:
             return GraphTracer(ans, self, Ref(index, 0))

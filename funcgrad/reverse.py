@@ -19,17 +19,32 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Primitive, Trace, Tracer, raise_escaped, refuse_closure
+from funcgrad.core import Primitive, Trace, Tracer, raise_escaped, refuse_closure, repeated
 
-__all__ = ["Node", "Piece", "ReverseTrace", "ReverseTracer", "Whole", "backward", "operation_of", "record"]
+__all__ = [
+    "Node",
+    "Piece",
+    "ReverseTrace",
+    "ReverseTracer",
+    "Splice",
+    "Whole",
+    "backward",
+    "open_traces",
+    "operation_of",
+    "record",
+    "to_part",
+]
 
 Node: TypeAlias = tuple[Any, ...]
 ndarray = np.ndarray
+
+#: The runs that have not finished, by level.
+open_traces: dict[int, ReverseTrace] = {}
 
 
 class ReverseTracer(Tracer):
@@ -51,12 +66,13 @@ class ReverseTrace(Trace):
             the recording of an operation nothing.
     """
 
-    __slots__ = ("next",)
+    __slots__ = ("number", "next")
     differentiates = True
 
     def __init__(self) -> None:
         super().__init__()
-        self.next = count().__next__
+        self.next = self.number = count().__next__
+        open_traces[self.level] = self
 
     def leaf(self, value: Any) -> ReverseTracer:
         """An input of the function."""
@@ -77,20 +93,32 @@ class ReverseTrace(Trace):
         node = (self.next(), pull, None, tuple([args[i].node for i in traced]), *saved)
         if not primitive.multiple:
             return ReverseTracer(ans, self, node)
-        refuse_closure(self, primitive, ans)
+        refuse_closure(self, primitive, ans, params)
         return tuple(
-            ReverseTracer(a, self, (self.next(), _to_part, node, None, i, len(ans))) if backend.is_inexact(a) else a
+            ReverseTracer(a, self, (self.next(), to_part, node, None, i, len(ans))) if backend.is_inexact(a) else a
             for i, a in enumerate(ans)
         )
 
     def close(self) -> None:
         """Mark the function as finished: recording more raises ``EscapedTracerError``."""
         super().close()
+        open_traces.pop(self.level, None)
+        del self.next  # from now on __getattr__ answers; a function kept here would make a reference cycle
 
-        def refuse() -> NoReturn:
-            raise_escaped(self)
+    def __getattr__(self, name: str) -> Any:
+        if name != "next":
+            raise AttributeError(name)
+        if repeated(self):
+            return self.number
+        raise_escaped(self)
 
-        self.next = refuse
+
+class Splice(list[tuple[Node, Any]]):
+    """What a pull returns that recorded anew what its node stands for: nodes of that record, and their cotangents.
+
+    The backward pass goes on through them. They have higher numbers than all that the pass has still to
+    visit, so cotangents meet in the same order as without the detour.
+    """
 
 
 class Piece:
@@ -141,11 +169,11 @@ def _collect_parts(contents: list[Any]) -> list[Any]:
     return whole
 
 
-def _to_part(ct: Any, node: Node) -> Piece:
+def to_part(ct: Any, node: Node) -> Piece:
     return Piece(_collect_parts, (node[4], node[5], ct))
 
 
-_to_part.operation = "part"  # type: ignore[attr-defined]
+to_part.operation = "part"  # type: ignore[attr-defined]
 
 
 def operation_of(node: Node) -> str:
@@ -231,7 +259,8 @@ def backward(seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
                 nodes[number] = first
                 heappush(heap, -number)
             continue
-        for parent, part in zip(second if first is None else (first, second), ct, strict=False):
+        pairs = ct if type(ct) is Splice else zip(second if first is None else (first, second), ct, strict=False)
+        for parent, part in pairs:
             if part is None:
                 continue
             number = parent[0]

@@ -23,6 +23,7 @@ __all__ = [
     "flatten_with_path",
     "leaves",
     "map_leaves",
+    "prefix_parts",
     "register_dataclass",
     "register_pytree_node",
     "structure",
@@ -106,9 +107,23 @@ def broadcast_prefix(prefix: PyTree, whole: PyTree) -> list[Any]:
         >>> broadcast_prefix((0, None), ({"a": 1, "b": 2}, 3))
         [0, 0, None]
     """
+    return [entry for entry, part in prefix_parts(prefix, whole) for _ in leaves(part)]
+
+
+def prefix_parts(prefix: PyTree, whole: PyTree) -> list[tuple[Any, PyTree]]:
+    """The entries of ``prefix``, a tree that stops early, each with the part of ``whole`` it stands for.
+
+    None is an entry there.
+
+    Raises:
+        ValueError: ``prefix`` is no prefix of ``whole``.
+
+    Example:
+        >>> prefix_parts((0, None), (1, {"a": 2, "b": 3}))
+        [(0, 1), (None, {'a': 2, 'b': 3})]
+    """
     entries, spec = optree.tree_flatten(prefix, none_is_leaf=True, namespace=_NAMESPACE)
-    parts = spec.flatten_up_to(whole)
-    return [entry for entry, part in zip(entries, parts, strict=True) for _ in leaves(part)]
+    return list(zip(entries, spec.flatten_up_to(whole), strict=True))
 
 
 def register_pytree_node(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, ParamSpec
 
 import numpy as np
@@ -108,8 +109,9 @@ def run_crosscheck(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     paths = (problem.paths, problem.result_paths, problem.paths)
     weights = (directions, cts, directions)
     for kind, name in enumerate(names[: options.order + 1]):
-        measured = referee.found[kind]
-        rows += judge.derivatives(name, paths[kind], ours[kind + 1], theirs[kind + 1], weights[kind], measured)
+        kink = partial(referee.kink, kind)
+        both = ours[kind + 1], theirs[kind + 1]
+        rows += judge.derivatives(name, paths[kind], *both, weights[kind], referee.found[kind], kink)
     methods = tuple(dict.fromkeys(m.method for found in referee.found for m in found))
     return CrossCheck(name_of(fun), tuple(rows), options.rtol, methods, tuple(dict.fromkeys(notes)))
 
@@ -169,18 +171,29 @@ class _Measurements:
             paired = np.sum(np.multiply(ct, out))
             return paired if problem.real else paired.real
 
-        whole = Referee(total, problem.point, real=problem.real)
-        along = [_only(i, directions) for i in range(len(directions))]
-        first = [whole.first(direction) for direction in along]
-        pushed = Referee(each, problem.point, real=problem.real).first(directions)
+        self.whole = Referee(total, problem.point, real=problem.real)
+        self.parts = Referee(each, problem.point, real=problem.real)
+        self.directions = directions
+        self.along = [_only(i, directions) for i in range(len(directions))]
+        first = [self.whole.first(direction) for direction in self.along]
+        self.pushed = self.parts.first(directions)
         tangents = [
-            Measured(value, error, jump, pushed.method)
-            for value, error, jump in zip(pushed.value, pushed.error, pushed.jump, strict=True)
+            Measured(value, error, jump, self.pushed.method)
+            for value, error, jump in zip(*self.pushed[:3], strict=True)
         ]
         self.found = [first, tangents]
         if order == 2:
-            pairs = zip(along, first, strict=True)
-            self.found.append([whole.second(one, directions, slope) for one, slope in pairs])
+            pairs = zip(self.along, first, strict=True)
+            self.found.append([self.whole.second(one, directions, slope) for one, slope in pairs])
+
+    def kink(self, kind: int, number: int) -> bool:
+        """Whether there is no derivative where one was measured."""
+        measured = self.found[kind][number]
+        if np.any(measured.jump):
+            return True
+        if kind == 1:
+            return self.parts.bends(self.directions, self.pushed)
+        return self.whole.bends(self.along[number], measured, self.directions if kind == 2 else None)
 
 
 def _only(i: int, directions: Leaves) -> Leaves:
@@ -198,51 +211,59 @@ class _Judge:
     def values(self, paths: list[str], ours: Leaves, theirs: Leaves, plain: Leaves) -> list[Row]:
         """A row per leaf of the result; the referee is plain NumPy."""
         rows = []
-        for path, *leaf in zip(paths, ours, theirs, plain, strict=True):
-            scale = max(_largest(x) for x in leaf) + self.floor
-            a, b, c = leaf
+        for path, a, b, c in zip(paths, ours, theirs, plain, strict=True):
+            scale = max(_largest(x) for x in (a, b, c)) + self.floor
             errors = (_error(a, b, scale), _error(a, c, scale), _error(b, c, scale))
-            rows.append(self._row("value", path, errors, 0.0, ""))
+            rows.append(self._row("value", path, errors, 0.0, lambda: False))
         return rows
 
     def derivatives(
-        self, what: str, paths: list[str], ours: Leaves, theirs: Leaves, weights: Leaves, measured: list[Measured]
+        self,
+        what: str,
+        paths: list[str],
+        ours: Leaves,
+        theirs: Leaves,
+        weights: Leaves,
+        measured: list[Measured],
+        kink: Callable[[int], bool],
     ) -> list[Row]:
         """A row per leaf; the referee knows the sum of its entries times ``weights``."""
-        sizes = [max(_largest(a), _largest(b)) for a, b in zip(ours, theirs, strict=True)]
-        spans = [
-            max(_largest(np.sum(np.abs(x * w))) for x in (a, b)) for a, b, w in zip(ours, theirs, weights, strict=True)
-        ]
+        triples = list(zip(ours, theirs, weights, strict=True))
+        sizes = [max(_largest(a), _largest(b)) for a, b, _ in triples]
+        spans = [max(_largest(np.sum(np.abs(x * w))) for x in (a, b)) for a, b, w in triples]
         rows = []
-        for path, a, b, w, m, size, span in zip(paths, ours, theirs, weights, measured, sizes, spans, strict=True):
-            scale = max(size, SHARE * max(sizes)) + self.floor
-            wide = max(span, SHARE * max(spans)) + self.floor
-            off = float(np.max(m.error)) / wide
-            reference = float(np.sum(m.value)) if SAFETY * off <= UNSURE else np.nan
-            contracted = [float(np.sum(x * w).real) for x in (a, b)]
-            mine, other = [_error(c, reference, wide) if reference == reference else np.nan for c in contracted]
-            remark = ", a kink" if np.any(m.jump) else ""
-            rows.append(self._row(what, path, (_error(a, b, scale), mine, other), off, remark))
+        for i, (a, b, w) in enumerate(triples):
+            scale = max(sizes[i], SHARE * max(sizes)) + self.floor
+            wide = max(spans[i], SHARE * max(spans)) + self.floor
+            off = float(np.max(measured[i].error)) / wide
+            against = np.nan, np.nan
+            if SAFETY * off <= UNSURE:
+                reference = np.sum(measured[i].value)
+                mine, other = [_error(np.sum(x * w).real, reference, wide) for x in (a, b)]
+                against = mine, other
+            rows.append(self._row(what, paths[i], (_error(a, b, scale), *against), off, partial(kink, i)))
         return rows
 
-    def _row(self, what: str, path: str, errors: tuple[float, float, float], off: float, remark: str) -> Row:
+    def _row(
+        self, what: str, path: str, errors: tuple[float, float, float], off: float, kink: Callable[[], bool]
+    ) -> Row:
         """The verdict: who stands alone."""
         slack = self.rtol + SAFETY * off
         together, ours, theirs = errors[0] <= self.rtol, errors[1] <= slack, errors[2] <= slack
-        if errors[1] != errors[1]:  # there is no referee
-            verdict = "agree, no referee" if together else "funcgrad and JAX differ, no referee"
-            good, off = together, np.nan
+        measured = errors[1] == errors[1]
+        remark = ", a kink" if measured and not (ours or theirs) and kink() else ""
+        if not measured:
+            verdict = ("agree" if together else "funcgrad and JAX differ") + ", no referee"
         elif together:
             verdict = "agree" if ours or theirs else ALONE.format("referee") + remark
-            good = ours or theirs or bool(remark)
         elif ours and theirs:
-            verdict, good = "funcgrad and JAX differ", False
+            verdict = "funcgrad and JAX differ"  # by less than the referee can tell
         else:
-            alone = ALONE.format("JAX") if ours else ALONE.format("funcgrad") if theirs else "all differ"
-            verdict, good = alone + remark, False
-        if not together and not theirs and self.noted:
+            verdict = (ALONE.format("JAX") if ours else ALONE.format("funcgrad") if theirs else "all differ") + remark
+        good = together and bool(ours or theirs or remark or not measured)
+        if not together and not theirs and self.noted and (ours or remark or not measured):
             verdict, good = verdict + ", a known divergence", True
-        return Row(what, path, *errors, off, verdict, good)
+        return Row(what, path, *errors, off if measured else np.nan, verdict, good)
 
 
 def _largest(x: Any) -> float:

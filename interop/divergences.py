@@ -31,25 +31,27 @@ class Divergence(NamedTuple):
 
 def _float_power_at_zero(values: Sequence[Any], params: dict[str, Any]) -> bool:
     base, exponent = values
-    return bool(np.any((base == 0) & ((exponent == 0) | (exponent == 1)) & (np.asarray(exponent).dtype.kind != "i")))
+    flat = (exponent == 0) | (exponent == 1)
+    return exponent.dtype.kind in "fc" and bool(np.any((base == 0) & flat))
 
 
-def _ties(values: Sequence[Any], params: dict[str, Any]) -> bool:
-    ordered = np.sort(values[0], params["axis"])
-    return bool(np.any(np.diff(ordered, axis=params["axis"]) == 0))
+def _always(values: Sequence[Any], params: dict[str, Any]) -> bool:
+    return True
 
+
+_POWER = (
+    "x**0.0 at x = 0: JAX's derivative is nan, as is the second derivative of x**1.0. funcgrad gives 0, as both do "
+    "for integer exponents."
+)
 
 KNOWN = (
-    Divergence(
-        "power",
-        _float_power_at_zero,
-        "x**0.0 at x = 0: JAX's derivative is nan, as is the second derivative of x**1.0. funcgrad gives 0, as for "
-        "the integer exponents 0 and 1.",
-    ),
+    Divergence("power", _float_power_at_zero, _POWER),
+    Divergence("float_power", _float_power_at_zero, _POWER),
     Divergence(
         "partition",
-        _ties,
-        "partition with equal elements: JAX's derivative depends on how its algorithm breaks the tie.",
+        _always,
+        "partition leaves the order on both sides of its pivot open: JAX's is not NumPy's, which funcgrad follows, "
+        "nor is its choice among equal elements.",
     ),
 )
 

@@ -133,6 +133,21 @@ class Referee:
                 return measured
         return _slope(self._real_slopes(along, across), "differences of differences")
 
+    def bends(self, direction: Leaves, measured: Measured, across: Leaves | None = None) -> bool:
+        """Whether the derivative, measured along ``direction``, is not linear in it: there is none at all.
+
+        The other sign of a kink, for where the slopes of both sides are the same: the derivatives along two
+        parts of the direction do not add up. With ``across``, the same of the second derivative in that.
+        """
+        parts = _split(direction if across is None else across)
+        if across is None:
+            found = [self.first(part) for part in parts]
+        else:
+            found = [self.second(direction, part, self.first(direction)) for part in parts]
+        off = abs(found[0].value + found[1].value - measured.value)
+        error = 100 * (found[0].error + found[1].error + measured.error) + 1e-6 * abs(measured.value)
+        return bool(np.any(off > error))
+
     def _values(self, direction: Leaves) -> Iterator[Sides]:
         middle = self._real(0.0, direction)
         for h in _steps():
@@ -202,6 +217,18 @@ def _doubt(measured: Measured) -> np.ndarray:
     """How far an analytic function's complex step may be off its differences; nothing may at a kink."""
     smooth = np.isfinite(measured.error) & (measured.jump == 0)
     return np.where(smooth, 100 * measured.error + 1e-6 * abs(measured.value), -1.0)
+
+
+def _split(direction: Leaves) -> tuple[Leaves, Leaves]:
+    """Two directions that make ``direction`` together and share none of its proportions."""
+    rng = np.random.default_rng(0)
+    share = [rng.uniform(0.1, 0.9, np.shape(t)) for t in direction]
+    other = [rng.uniform(0.1, 0.9, np.shape(t)) for t in direction]
+    parts = [
+        s * np.real(t) + 1j * o * np.imag(t) if np.iscomplexobj(t) else s * t
+        for t, s, o in zip(direction, share, other, strict=True)
+    ]
+    return parts, [t - part for t, part in zip(direction, parts, strict=True)]
 
 
 def _steps() -> Iterator[float]:

@@ -10,7 +10,7 @@ import pytest
 import toolz
 
 import funcgrad.numpy as fnp
-from funcgrad import errors, grad, hessian, interop, jvp, no_grad, stop_gradient, vjp, vmap
+from funcgrad import errors, grad, interop, jacfwd, jvp, no_grad, stop_gradient, vjp, vmap
 from funcgrad.interop import CrossCheck, Row, crosscheck, to_jax
 from funcgrad.interop.divergences import KNOWN, known
 from funcgrad.interop.referee import Referee, extrapolate
@@ -186,7 +186,7 @@ def test_where_there_is_no_derivative_there_is_no_referee():
         (lambda x: toolz.pipe(x, np.sin, np.cumsum, np.sort, np.prod), (X,)),
         (lambda x: np.sum(grad(lambda y: np.sum(np.sin(y) * x))(x) ** 2), (X,)),
         (lambda x: np.sum(vmap(lambda y: np.sin(y) * y)(x)), (X,)),
-        (lambda x: np.sum(hessian(lambda y: np.prod(y))(x)), (X,)),
+        (lambda x: jacfwd(lambda y: np.sin(y) * y)(x), (X,)),
         (lambda x: jvp(np.sin, (x,), (x,))[1], (X,)),
         (lambda x: x * 5.0 if x > 0 else x, (2.0,)),
     ],
@@ -252,16 +252,15 @@ def test_leaves_of_very_different_size():
     assert crosscheck(fun)(np.array([1e-8, 2e-8]), 1e6, np.zeros(2)).ok
 
 
-def test_many_functions_of_a_small_network():
+def test_a_network_with_kinks_nearby():
     def loss(params, x, y):
-        h = x
         for w, b in params:
-            h = fnp.maximum(fnp.sum(h[:, :, None] * w, axis=1) + b, 0.0)
-        return fnp.mean((fnp.sum(h, axis=1) - y) ** 2) + fnp.logsumexp(params[0][0])
+            x = fnp.maximum(x @ w + b, 0.0)
+        return fnp.mean((x - y) ** 2)
 
     rng = np.random.default_rng(0)
-    params = [(rng.normal(size=(3, 5)), rng.normal(size=5)), (rng.normal(size=(5, 2)), np.zeros(2))]
-    report = crosscheck(loss)(params, rng.normal(size=(4, 3)), rng.normal(size=4))
+    params = [(rng.normal(size=(3, 3)), rng.normal(size=3)), (rng.normal(size=(3, 3)), np.ones(3))]
+    report = crosscheck(loss)(params, rng.normal(size=(3, 3)), rng.normal(size=(3, 3)))
     assert {row.verdict for row in report.rows} == {"agree"}, str(report)
 
 

@@ -259,6 +259,7 @@ def test_the_face_offers_the_tools_of_toolz_itself():
 
 # --- names, signatures and docstrings ---
 
+
 def label(x):
     """A name for a test without a memory address in it: every worker must collect the same tests."""
     return getattr(x, "__name__", type(x).__name__) if callable(x) else repr(x)

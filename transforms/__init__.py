@@ -14,6 +14,8 @@ from funcgrad.transforms.gradients import grad, value_and_grad
 from funcgrad.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
 from funcgrad.transforms.products import hvp, jvp, linearize, vjp
 from funcgrad.transforms.stopping import no_grad, stop_gradient
+from funcgrad.transforms.tapes import tape
+from funcgrad.transforms.tracing import trace
 from funcgrad.transforms.vectorize import vmap
 
 __all__ = [
@@ -36,6 +38,8 @@ __all__ = [
     "ppermute",
     "psum",
     "stop_gradient",
+    "tape",
+    "trace",
     "value_and_grad",
     "vjp",
     "vmap",

@@ -90,10 +90,12 @@ def leaf_path(args: Sequence[Any], chosen: Sequence[int], number: int) -> str:
 def check_leaf(call: str, leaf: Any, where: Any) -> None:
     """Refuse a leaf that is no array or number. ``where()`` gives its key path.
 
+    Float0 zeros pass: the derivatives of integer values are leaves too, though nothing computes with them.
+
     Raises:
         InputError: a ``TypeError`` naming key path and type.
     """
-    if not isinstance(leaf, Tracer) and not backend.is_value(leaf):
+    if not isinstance(leaf, Tracer) and not backend.is_value(leaf) and getattr(leaf, "dtype", None) != backend.FLOAT0:
         raise InputError(
             f"{call}: {where()} is not an array or a number, got {describe(leaf)}. Leave it out of what is "
             "differentiated (argnums), close over it, or pass it by keyword."
@@ -168,8 +170,7 @@ def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree
         )
     results: list[Any] = []
     for path, t, leaf in zip(paths, found, leaves, strict=True):
-        if getattr(t, "dtype", None) != backend.FLOAT0:  # what belongs to an integer value is no number
-            check_leaf(call, t, lambda path=path: f"the {what} at {path or 'the root'}")
+        check_leaf(call, t, lambda path=path: f"the {what} at {path or 'the root'}")
         shape, dtype = backend.shape_of(leaf), backend.dtype_of(leaf)
         have = backend.dtype_of(t)
         if backend.shape_of(t) != shape:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe
-from funcgrad.errors import InputError, ShapeError
-from funcgrad.kinds.custom import CustomRules, custom_call
+from funcgrad.errors import InputError
+from funcgrad.kinds.custom import custom_call
+from funcgrad.transforms.custom_calls import CustomCall
 from funcgrad.transforms.transformed import check_callable, name_of
-from funcgrad.typing import PyTree
 
 __all__ = ["CustomDerivative", "custom_jvp", "custom_vjp"]
 
@@ -25,7 +26,12 @@ class CustomDerivative(Generic[P, R]):
     """A function with derivative rules of its own. Made by ``custom_vjp`` or ``custom_jvp``.
 
     Give it a pullback (``defvjp``), a tangent rule (``defjvp``, ``defjvps``), or both; a mode whose
-    rule is missing uses the transpose of the other. Under ``vmap`` the rules are vectorised.
+    rule is missing uses the transpose of the other, which must be linear in its (co)tangents. Under
+    ``vmap`` the rules are vectorised. JAX's own transforms follow the rules too.
+
+    Function and rules see read-only views of NumPy arrays: one that writes into them raises. Values that
+    are being transformed must come in as arguments, unless the transform is an outer one or ``vmap``: a
+    derivative that enters by a closure is refused.
 
     Example:
         >>> from funcgrad import custom_vjp, grad, jvp
@@ -38,13 +44,19 @@ class CustomDerivative(Generic[P, R]):
     """
 
     def __init__(
-        self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+        self,
+        fun: Callable[P, R],
+        nondiff_argnums: int | Sequence[int] = (),
+        nondiff_argnames: str | Sequence[str] = (),
+        *,
+        call: str = "custom_vjp",
     ) -> None:
-        check_callable("custom_vjp", fun)
+        check_callable(call, fun)
         functools.update_wrapper(self, fun)
         self.fun = fun
-        self._signature = inspect.signature(fun)
-        self._nondiff = _positions(self._signature, nondiff_argnums, nondiff_argnames)
+        self._options = (nondiff_argnums, nondiff_argnames)
+        self._signature = _Signature(call, fun)
+        self._nondiff = self._signature.positions(nondiff_argnums, nondiff_argnames)
         self._vjp: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self._jvp: Callable[..., Any] | None = None
 
@@ -53,10 +65,12 @@ class CustomDerivative(Generic[P, R]):
 
         Args:
             fwd: ``fwd(*args) -> (result, residuals)``, on all arguments as the function takes them;
-                residuals are any tree.
+                residuals are any tree, also with leaves that are no arrays.
             bwd: ``bwd(*nondiff, residuals, ct) -> tuple`` with a cotangent per differentiable argument,
-                None for zero.
+                None for zero, in place of a whole argument or of any part of it.
         """
+        check_callable("defvjp", fwd)
+        check_callable("defvjp", bwd)
         self._vjp = (fwd, bwd)
 
     def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,13 +78,15 @@ class CustomDerivative(Generic[P, R]):
 
         Args:
             jvp: ``jvp(*nondiff, primals, tangents) -> (result, tangent)``, linear in the tangents; primals
-                and tangents are tuples over the differentiable arguments.
+                and tangents are tuples over the differentiable arguments. The tangent of what is no
+                floating number is a float0 zero.
         """
+        check_callable("defjvp", jvp)
         self._jvp = jvp
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Set a tangent rule per differentiable argument.
+        """Set a tangent rule per argument.
 
         Args:
             jvps: ``rule(t, ans, *primals)`` gives the tangent that the tangent ``t`` of this argument
@@ -80,27 +96,28 @@ class CustomDerivative(Generic[P, R]):
             raise InputError(
                 f"defjvps: {self._name} has non-differentiable arguments, got rules per argument. Use defjvp."
             )
-
-        def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-            if len(jvps) != len(primals):
-                raise InputError(
-                    f"defjvps: {self._name} has {len(primals)} arguments, got {len(jvps)} rules. Give one for each, "
-                    "None for zero."
-                )
-            ans = self(*primals)  # type: ignore[call-arg]
-            parts = [rule(t, ans, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None]
-            if not parts:
-                return ans, tree.map_leaves(backend.zeros_like, ans)
-            return ans, functools.reduce(lambda a, b: tree.map_leaves(operator.add, a, b), parts)
-
-        self._jvp = jvp
+        for rule in jvps:
+            if rule is not None:
+                check_callable("defjvps", rule)
+        self._jvp = _PerArgument(self, jvps)
 
     @property
     def _name(self) -> str:
         return name_of(self.fun)
 
     def __get__(self, obj: Any, cls: type | None = None) -> Any:
-        return self if obj is None else functools.partial(self, obj)
+        """Be a method where a class holds it; its object is argument 0 then."""
+        return self if obj is None else MethodType(self, obj)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """By name where that leads here, as a decorated function's does; else by its parts."""
+        name = getattr(self, "__qualname__", "")
+        found: Any = sys.modules.get(getattr(self, "__module__", ""))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is self:
+            return str(name)
+        return _rebuilt, (self.fun, self._options), {"_vjp": self._vjp, "_jvp": self._jvp}
 
     def __repr__(self) -> str:
         return f"<{self._name} with own derivative rules>"
@@ -111,19 +128,52 @@ class CustomDerivative(Generic[P, R]):
             raise InputError(
                 f"{self._name}: it has no derivative rule, got a call. Define one first with defvjp, defjvp or defjvps."
             )
-        call = _Call(self._name, self.fun, self._vjp, self._jvp, self._nondiff, _bound(self._signature, args, kwargs))
-        outs = custom_call(*call.leaves, rules=call.rules())
+        call = CustomCall(
+            self._name, self.fun, self._vjp, self._jvp, self._nondiff, self._signature.bound(args, kwargs)
+        )
+        outs = custom_call(*call.leaves(), rules=call.rules())
         result: R = tree.unflatten(call.out_spec, outs)
         return result
 
 
+def _rebuilt(fun: Callable[..., Any], options: tuple[Any, Any]) -> CustomDerivative[..., Any]:
+    return CustomDerivative(fun, *options)
+
+
+class _PerArgument:
+    """The tangent rule made of one per argument."""
+
+    def __init__(self, owner: CustomDerivative[..., Any], jvps: tuple[Callable[..., Any] | None, ...]) -> None:
+        self.owner = owner
+        self.jvps = jvps
+
+    def __call__(self, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+        if len(self.jvps) != len(primals):
+            raise InputError(
+                f"defjvps: {self.owner._name} has {len(primals)} arguments, got {len(self.jvps)} rules. Give one for "
+                "each, None for zero."
+            )
+        ans = self.owner(*primals)
+        parts = [
+            rule(t, ans, *primals)
+            for rule, t in zip(self.jvps, tangents, strict=True)
+            if rule is not None and getattr(t, "dtype", None) != backend.FLOAT0
+        ]
+        if not parts:
+            return ans, None
+        return ans, functools.reduce(lambda a, b: tree.map_leaves(operator.add, a, b), parts)
+
+
 def custom_vjp(
-    fun: Callable[P, R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    fun: Callable[P, R],
+    nondiff_argnums: int | Sequence[int] = (),
+    nondiff_argnames: str | Sequence[str] = (),
 ) -> CustomDerivative[P, R]:
     """A function whose pullback you give with ``defvjp(fwd, bwd)``. Usable as a decorator.
 
     Args:
-        fun: the function. What it closes over is a constant to its rules: pass it as an argument.
+        fun: the function, of arrays, pytrees and anything else. What it closes over is a constant to its
+            rules: pass it as an argument.
         nondiff_argnums: positions of arguments that are handed to ``bwd`` first and get no cotangent.
         nondiff_argnames: the same by name.
 
@@ -131,7 +181,9 @@ def custom_vjp(
         A ``CustomDerivative``. Forward mode transposes the pullback unless ``defjvp`` gives a rule too.
 
     Raises:
-        TypeError: not callable; at a call: no rule, or a rule that returns the wrong thing.
+        TypeError: not callable; at a call: no rule, a rule that returns the wrong thing or writes into what
+            it was given, a non-differentiable argument or a closure that is being transformed.
+        ValueError: at a call: a cotangent of the wrong shape.
 
     Example:
         >>> from funcgrad import custom_vjp, grad
@@ -142,18 +194,21 @@ def custom_vjp(
         >>> grad(multiply, (0, 1))(3.0, 4.0)
         (np.float64(4.0), np.float64(3.0))
     """
-    return CustomDerivative(fun, nondiff_argnums, nondiff_argnames)
+    return CustomDerivative(fun, nondiff_argnums, nondiff_argnames, call="custom_vjp")
 
 
 def custom_jvp(
-    fun: Callable[P, R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    fun: Callable[P, R],
+    nondiff_argnums: int | Sequence[int] = (),
+    nondiff_argnames: str | Sequence[str] = (),
 ) -> CustomDerivative[P, R]:
     """A function whose tangent rule you give with ``defjvp`` or ``defjvps``. Usable as a decorator.
 
     Takes the arguments of ``custom_vjp``. Reverse mode transposes the rule unless ``defvjp`` gives one.
 
     Raises:
-        TypeError: not callable; at a call: no rule, or a rule that returns the wrong thing.
+        TypeError: as ``custom_vjp``.
+        ValueError: at a call: a tangent of the wrong shape.
 
     Example:
         >>> from funcgrad import custom_jvp, grad
@@ -164,147 +219,67 @@ def custom_jvp(
         >>> grad(power)(3.0, 2)
         np.float64(6.0)
     """
-    return CustomDerivative(fun, nondiff_argnums, nondiff_argnames)
+    return CustomDerivative(fun, nondiff_argnums, nondiff_argnames, call="custom_jvp")
 
 
-def _positions(signature: inspect.Signature, argnums: Sequence[int], argnames: Sequence[str]) -> tuple[int, ...]:
-    """The positions of the non-differentiable arguments."""
-    names = list(signature.parameters)
-    missing = [name for name in argnames if name not in names]
-    if missing:
-        raise InputError(f"custom_vjp: nondiff_argnames must name arguments, got {missing}. They are {names}.")
-    numbers = [argnums] if isinstance(argnums, int) else argnums
-    found = {operator.index(i) % len(names) if names else i for i in numbers} | {names.index(n) for n in argnames}
-    return tuple(sorted(found))
+class _Signature:
+    """Which arguments a function takes, and at which position one stands that was given by keyword or left out."""
 
-
-def _bound(signature: inspect.Signature, args: Any, kwargs: Any) -> tuple[Any, ...]:
-    """All arguments by position, defaults filled in."""
-    if not kwargs and all(p.default is p.empty for p in signature.parameters.values()):
-        return tuple(args)
-    bound = signature.bind(*args, **kwargs)
-    bound.apply_defaults()
-    if bound.kwargs:
-        raise InputError(
-            f"custom_vjp: keyword-only arguments have no place in the rules, got {sorted(bound.kwargs)}. "
-            "Make them positional, and name them in nondiff_argnames if they are static."
-        )
-    return bound.args
-
-
-class _Call:
-    """One call: its array leaves, and the rules on flat lists of leaves."""
-
-    def __init__(
-        self, name: str, fun: Any, vjp: Any, jvp: Any, nondiff: tuple[int, ...], args: tuple[Any, ...]
-    ) -> None:
-        self.name, self.fun, self.vjp, self.jvp = name, fun, vjp, jvp
-        self.args = args
-        self.nondiff = tuple(i for i in nondiff if i < len(args))
-        self.diff = tuple(i for i in range(len(args)) if i not in self.nondiff)
-        self.static = tuple(args[i] for i in self.nondiff)
-        if any(isinstance(leaf, Tracer) for leaf in tree.leaves(self.static)):
-            raise InputError(
-                f"{name}: a non-differentiable argument is being transformed, got a tracer. Take it out of "
-                "nondiff_argnums and return None for its cotangent."
-            )
-        self.flat, self.spec = tree.flatten(tuple(args[i] for i in self.diff))
-        self.arrays = [isinstance(leaf, Tracer) or backend.is_value(leaf) for leaf in self.flat]
-        self.leaves = [leaf for leaf, flag in zip(self.flat, self.arrays, strict=True) if flag]
-        self.out_spec: Any = None
-
-    def rules(self) -> CustomRules:
-        """The rules in the flat form that the primitive takes."""
-        return CustomRules(
-            self.name,
-            self.run,
-            None if self.vjp is None else self.fwd,
-            None if self.vjp is None else self.bwd,
-            None if self.jvp is None else self.push,
-        )
-
-    def filled(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        """The differentiable arguments with these array leaves."""
-        rest = iter(leaves)
-        flat = [next(rest) if flag else leaf for leaf, flag in zip(self.flat, self.arrays, strict=True)]
-        args: tuple[Any, ...] = tree.unflatten(self.spec, flat)
-        return args
-
-    def whole(self, leaves: Sequence[Any]) -> list[Any]:
-        """All arguments, in the function's order."""
-        args = list(self.args)
-        for i, arg in zip(self.diff, self.filled(leaves), strict=True):
-            args[i] = arg
-        return args
-
-    def results(self, out: PyTree) -> list[Any]:
-        """The leaves of a result, whose structure is remembered."""
-        flat, self.out_spec = tree.flatten(out)
-        return flat
-
-    def run(self, *leaves: Any) -> list[Any]:
-        return self.results(self.fun(*self.whole(leaves)))
-
-    def fwd(self, *leaves: Any) -> tuple[list[Any], Any]:
-        pair = self.vjp[0](*self.whole(leaves))
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise InputError(
-                f"{self.name}: the fwd rule must return a pair (result, residuals), got {describe(pair)}. "
-                "Return two things."
-            )
-        return self.results(pair[0]), pair[1]
-
-    def bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
-        pulled = self.vjp[1](*self.static, residuals, tree.unflatten(self.out_spec, cts))
-        if not isinstance(pulled, (tuple, list)) or len(pulled) != len(self.diff):
-            raise InputError(
-                f"{self.name}: the bwd rule must return a tuple with {len(self.diff)} cotangents, one for each "
-                f"differentiable argument, got {describe(pulled)}. Use None for zero."
-            )
-        found: list[Any] = []
-        for position, arg, ct in zip(self.diff, self.filled(self.leaves), pulled, strict=True):
-            found.extend(self.checked("bwd", f"argument {position}", arg, ct))
-        return [ct for ct, flag in zip(found, self.arrays, strict=True) if flag]
-
-    def push(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        pair = self.jvp(*self.static, self.filled(leaves), self.filled(tangents))
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise InputError(
-                f"{self.name}: the jvp rule must return a pair (result, tangent), got {describe(pair)}. "
-                "Return two things."
-            )
-        outs = self.results(pair[0])
-        return outs, self.checked("jvp", "the result", pair[0], pair[1])
-
-    def checked(self, rule: str, where: str, like: PyTree, given: PyTree) -> list[Any]:
-        """The leaves that a rule gave for ``like``, None for zero."""
-        paths, likes, spec = tree.flatten_with_path(like)
-        if given is None:
-            return [None] * len(likes)
+    def __init__(self, call: str, fun: Callable[..., Any]) -> None:
+        self.call = call
+        self.name = name_of(fun)
         try:
-            flat: list[Any] = spec.flatten_up_to(given)  # None may stand for any leaf
-        except ValueError:
+            self.signature: inspect.Signature | None = inspect.signature(fun)
+        except (TypeError, ValueError):  # some functions written in C do not tell
+            self.signature = None
+        parameters = [] if self.signature is None else list(self.signature.parameters.values())
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        self.names = [p.name for p in parameters if p.kind in kinds]
+        self.endless = self.signature is None or any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        #: How many arguments a call has when it needs no look at the signature.
+        plain = len(self.names) == len(parameters) and all(p.default is p.empty for p in parameters)
+        self.count = len(parameters) if plain else -1
+
+    def positions(self, argnums: int | Sequence[int], argnames: str | Sequence[str]) -> tuple[int, ...]:
+        """The positions of the non-differentiable arguments."""
+        numbers = [argnums] if isinstance(argnums, int) else argnums
+        names = [argnames] if isinstance(argnames, str) else argnames
+        if missing := [name for name in names if name not in self.names]:
             raise InputError(
-                f"{self.name}: the {rule} rule gave another structure for {where}, got {tree.structure(given)}, "
-                f"expected {spec}. Return the same containers, or None for zero."
+                f"{self.call}: nondiff_argnames must name positional arguments of {self.name}, got {missing}. They "
+                f"are {self.names}."
+            )
+        count = len(self.names)
+        found = {self.names.index(name) for name in names}
+        for number in map(operator.index, numbers):
+            if not (number >= 0 and self.endless) and not -count <= number < count:
+                raise InputError(
+                    f"{self.call}: nondiff_argnums is out of range, got {number} for {self.name} with {count} "
+                    "positional arguments. Count from 0."
+                )
+            found.add(number if number >= 0 else number + count)
+        return tuple(sorted(found))
+
+    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments by position, defaults filled in."""
+        if (not kwargs and len(args) == self.count) or self.signature is None:
+            if kwargs:
+                raise self._by_keyword(kwargs)
+            return args
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise InputError(
+                f"{self.name}: the arguments do not fit, got {len(args)} by position and {sorted(kwargs)} by keyword: "
+                f"{error}. Call it as {self.name}{self.signature}."
             ) from None
-        for path, want, have in zip(paths, likes, flat, strict=True):
-            if have is None or not (isinstance(want, Tracer) or backend.is_value(want)) or not backend.is_inexact(want):
-                continue
-            if not (isinstance(have, Tracer) or backend.is_value(have)):
-                raise InputError(
-                    f"{self.name}: the {rule} rule gave no array for {where}{path}, got {describe(have)}. Return an "
-                    "array, or None for zero."
-                )
-            if backend.shape_of(have) != backend.shape_of(want):
-                raise ShapeError(
-                    f"{self.name}: the {rule} rule gave the wrong shape for {where}{path}, got "
-                    f"{list(backend.shape_of(have))}, expected {list(backend.shape_of(want))}. "
-                    "Sum over what was broadcast."
-                )
-            if backend.dtype_of(have) != backend.dtype_of(want) and type(have) not in (int, float, complex):
-                raise InputError(
-                    f"{self.name}: the {rule} rule gave the wrong dtype for {where}{path}, got "
-                    f"{backend.dtype_of(have)}, expected {backend.dtype_of(want)}. Convert it with astype."
-                )
-        return flat
+        if bound.kwargs and (given := kwargs.keys() - set(self.names)):
+            raise self._by_keyword(given)
+        bound.apply_defaults()
+        return bound.args
+
+    def _by_keyword(self, kwargs: Iterable[str]) -> InputError:
+        return InputError(
+            f"{self.name}: keyword-only arguments have no place in derivative rules, got {sorted(kwargs)}. Make "
+            "them positional, and name them in nondiff_argnames if they are static."
+        )

@@ -12,7 +12,10 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
-from funcgrad.core import Tracer, describe
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.core import describe
 from funcgrad.errors import InputError, MissingExtraError
 from funcgrad.graph import Node, Operand, Stage
 
@@ -75,29 +78,35 @@ class Picture:
         return tuple(dict.fromkeys(node.stage for node in self.nodes if node.stage is not None))
 
     def find(
-        self, operation: Any = None, *, stage: Any = None, where: Callable[[Node], bool] | None = None
+        self, operation: str | None = None, *, stage: Any = None, where: Callable[[Node], bool] | None = None
     ) -> list[Node]:
         """The operations that meet all conditions given, in order of execution.
 
         Args:
-            operation: a name, or a function of funcgrad that is one primitive.
+            operation: the name of a primitive.
             stage: a stage's number or name, or a ``Stage``.
             where: ``where(node)`` says whether a node is wanted.
 
+        Raises:
+            TypeError: the operation is not given by its name.
+
         Example:
             >>> import funcgrad.numpy as fnp
-            >>> from funcgrad import compose_left
-            >>> from funcgrad.transforms import trace
+            >>> from funcgrad import compose_left, trace
             >>> graph = trace(compose_left(fnp.square, lambda x: fnp.exp(x) * 2.0))(1.0)
             >>> graph.find("exp"), graph.find(stage="square"), graph.find(stage=2, where=lambda node: node.parents)
             ([<operation 1: exp -> float64>], [<operation 0: square -> float64>], [<operation 1: exp -> float64>, \
 <operation 2: multiply -> float64>])
         """
-        name = getattr(getattr(operation, "primitive", None), "name", operation)
+        if operation is not None and not isinstance(operation, str):
+            raise InputError(
+                f"{self.kind}.find: an operation is found by its name, got {describe(operation)}. "
+                f"Those here are called {', '.join(sorted({node.name for node in self.nodes})[:20])}."
+            )
         return [
             node
             for node in self.nodes
-            if (name is None or node.name == name)
+            if (operation is None or node.name == operation)
             and (stage is None or (node.stage is not None and stage in (node.stage, *node.stage, str(node.stage))))
             and (where is None or where(node))
         ]
@@ -166,9 +175,7 @@ def _headline(picture: Picture) -> str:
         _count(len(picture.nodes), "operation"),
         _count(len(picture.outputs), "output"),
     ]
-    return (
-        f"{picture.kind} of {picture.name}: {', '.join(counts)}; reverse mode saves {describe_bytes(picture.saved)}"
-    )
+    return f"{picture.kind} of {picture.name}: {', '.join(counts)}; reverse mode saves {describe_bytes(picture.saved)}"
 
 
 def _count(number: int, noun: str) -> str:
@@ -195,9 +202,9 @@ def _argument(arg: Any) -> str:
     if type(arg) is Operand:
         several = len(arg.node.shapes) > 1
         return f"{_label(arg.node)}.{arg.output}" if several else _label(arg.node)
-    if isinstance(arg, Tracer) or getattr(arg, "shape", ()):
-        return describe(arg)
-    return repr(arg.item() if hasattr(arg, "item") else arg)
+    if backend.shape_of(arg) == () and isinstance(arg, (int, float, complex, np.generic, np.ndarray)):
+        return repr(arg.item() if isinstance(arg, (np.generic, np.ndarray)) else arg)
+    return describe(arg)
 
 
 def _parameters(node: Node) -> list[str]:
@@ -220,7 +227,10 @@ def _table(picture: Picture, limit: int) -> Iterator[str]:
     rows = [("", "operation", "result", "arguments", "saved", "decided", "stage", "source"), *map(_row, shown)]
     columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
     widths = [max(map(len, column)) for column in columns]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in zip(*columns, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in zip(*columns, strict=True)
+    ]
     if not nodes:
         return
     yield from lines[: head + 1]
@@ -299,10 +309,8 @@ def _boxes(picture: Picture, limit: int) -> tuple[list[_Box], dict[tuple[str, st
     for node in nodes:
         target = box_of[node]
         arrows.update((s.id, target.id) for s in (box_of[p] for p in node.parents) if s is not target)
-    for out in dict.fromkeys(picture.outputs[:limit] if len(picture.outputs) <= limit else ()):
-        if isinstance(out, Node):
-            arrows[box_of[out].id, "result"] += 1
-    return list(by_key.values()), dict(arrows)
+    ends = dict.fromkeys(box_of[out].id for out in picture.outputs if isinstance(out, Node))
+    return list(by_key.values()), {**arrows, **{(end, "result"): 1 for end in ends}}
 
 
 def _clusters(boxes: list[_Box]) -> dict[Stage | None, list[_Box]]:
@@ -356,7 +364,11 @@ def _mermaid(picture: Picture, limit: int) -> str:
         if stage is None:
             lines += [f"  {line}" for line in inside]
         else:
-            lines += [f"  subgraph stage{number}[{_entities(str(stage))}]", *(f"    {line}" for line in inside), "  end"]
+            lines += [
+                f"  subgraph stage{number}[{_entities(str(stage))}]",
+                *(f"    {line}" for line in inside),
+                "  end",
+            ]
     if any(target == "result" for _, target in arrows):
         lines.append('  result(["result"])')
     for (start, end), times in arrows.items():

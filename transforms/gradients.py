@@ -68,7 +68,7 @@ def grad(
         >>> grad(grad(lambda x: x**3))(2.0)
         np.float64(12.0)
         >>> grad(lambda p, x: p["w"] * x + p["b"])({"w": 2.0, "b": 1.0}, 3.0)
-        {'b': np.float64(1.0), 'w': np.float64(3.0)}
+        {'w': np.float64(3.0), 'b': np.float64(1.0)}
     """
     check_callable("grad", fun)
     options = _Options("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int)
@@ -123,19 +123,19 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     call, argnums, has_aux, holomorphic, _ = options
     trace = ReverseTrace()
     new_args = list(args)
-    if type(argnums) is int and -len(args) <= argnums < len(args) and _plain(args[argnums]) and not holomorphic:
-        leaves, spec = [args[argnums]], None
-        live = leaves
-        new_args[argnums] = trace.leaf(args[argnums])
-    else:
-        chosen = positions(call, argnums, args)
-        leaves, spec = tree.flatten(tuple(args[i] for i in chosen))
-        flags = [_check_input(options, leaf, args, chosen, i) for i, leaf in enumerate(leaves)]
-        live = [leaf for leaf, flag in zip(leaves, flags, strict=True) if flag]
-        wrapped = [trace.leaf(leaf) if flag else leaf for leaf, flag in zip(leaves, flags, strict=True)]
-        for i, new in zip(chosen, tree.unflatten(spec, wrapped), strict=True):
-            new_args[i] = new
     try:
+        if type(argnums) is int and -len(args) <= argnums < len(args) and _plain(args[argnums]) and not holomorphic:
+            leaves, spec = [args[argnums]], None
+            live = leaves
+            new_args[argnums] = trace.leaf(args[argnums])
+        else:
+            chosen = positions(call, argnums, args)
+            leaves, spec = tree.flatten(tuple(args[i] for i in chosen))
+            flags = [_check_input(options, leaf, args, chosen, i) for i, leaf in enumerate(leaves)]
+            live = [leaf for leaf, flag in zip(leaves, flags, strict=True) if flag]
+            wrapped = [trace.leaf(leaf) if flag else leaf for leaf, flag in zip(leaves, flags, strict=True)]
+            for i, new in zip(chosen, tree.unflatten(spec, wrapped), strict=True):
+                new_args[i] = new
         out = fun(*new_args, **kwargs)
     finally:
         trace.close()

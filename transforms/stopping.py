@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
 from contextvars import Token
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
@@ -23,7 +23,6 @@ __all__ = ["no_grad", "stop_gradient"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_lock = threading.Lock()
 _constant = nondifferentiable("stop_gradient", backend.detached)
 
 
@@ -50,22 +49,22 @@ def _stopped(leaf: Any) -> Any:
 class _NoGrad:
     """The block ``with no_grad():``, also usable as a decorator."""
 
-    __slots__ = ("_tokens",)
+    __slots__ = ("_entered",)
 
     def __init__(self) -> None:
-        self._tokens: list[Token[int]] = []
+        self._entered: list[tuple[Token[int], AbstractContextManager[None]]] = []
 
     def __enter__(self) -> None:
-        self._tokens.append(core.no_grad_floor.set(core.next_level()))
-        with _lock:
-            core.no_grad_blocks += 1
+        block = core.slow_paths()
+        self._entered.append((core.no_grad_floor.set(core.next_level()), block))
+        block.__enter__()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with _lock:
-            core.no_grad_blocks -= 1
-        core.no_grad_floor.reset(self._tokens.pop())
+        token, block = self._entered.pop()
+        block.__exit__(None, None, None)
+        core.no_grad_floor.reset(token)
 
     def __call__(self, fun: Callable[P, R]) -> Callable[P, R]:
         return no_grad(fun)

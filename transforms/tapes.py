@@ -25,8 +25,7 @@ class Tape(Picture):
     Example:
         >>> import numpy as np
         >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import vjp
-        >>> from funcgrad.transforms import tape
+        >>> from funcgrad import tape, vjp
         >>> y, pullback = vjp(lambda x: fnp.sum(fnp.exp(x) * 2.0), np.ones(3))
         >>> [(node.index, node.name, node.saved) for node in tape(pullback)]
         [(1, 'exp', 24), (2, 'multiply', 0), (3, 'reduce_sum', 0)]
@@ -45,16 +44,16 @@ def tape(pullback: Pullback) -> Tape:
         TypeError: not a pullback.
 
     Example:
-        >>> from funcgrad import vjp
-        >>> from funcgrad.transforms import tape
-        >>> y, pullback = vjp(lambda a, b: a * b + a, 3.0, 4.0)
+        >>> import numpy as np
+        >>> from funcgrad import tape, vjp
+        >>> y, pullback = vjp(lambda a, b: a * b + a, np.ones(3), np.ones(3))
         >>> print(tape(pullback))
-        tape of <lambda>: 2 inputs, 2 operations, 1 output; reverse mode saves 16 B
-                        arguments       saved
-        primals[0]  input
-        primals[1]  input
-        %2          multiply  primals[0], primals[1]  16 B
-        %3          add       %2, primals[0]
+        tape of <lambda>: 2 inputs, 2 operations, 1 output; reverse mode saves 48 B
+                    operation  result      arguments               saved
+        primals[0]  input      float64[3]
+        primals[1]  input      float64[3]
+        %2          multiply               primals[0], primals[1]  48 B
+        %3          add                    %2, primals[0]
         returns %3
     """
     if not isinstance(pullback, Pullback):
@@ -76,7 +75,10 @@ def tape(pullback: Pullback) -> Tape:
             args = tuple([Operand(made[parent[0]], 0) for parent in _parents(record)])
             made[number] = Node(number, operation_of(record), args=args, saved=sum(arrays.values()))
     nodes = [node for number, node in made.items() if number >= len(inputs)]
-    outputs = [out if record is None else Operand(made[record[0]], 0) for out, record in zip(pullback._outs, pullback._nodes, strict=True)]
+    outputs = [
+        out if record is None else Operand(made[record[0]], 0)
+        for out, record in zip(pullback._outs, pullback._nodes, strict=True)
+    ]
     return Tape(pullback._name, inputs, nodes, outputs, saved=sum(kept.values()))
 
 

@@ -6,17 +6,16 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec
 
 import toolz.functoolz
 
-from funcgrad import backend, tree
+from funcgrad import backend, core, tree
 from funcgrad.core import Primitive, Tracer, describe
-from funcgrad.errors import BranchError, InputError, NotDifferentiableError, ShapeError
+from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.graph import GraphTrace, GraphTracer, Node, Note, Operand, Recording, Ref, Source, Stage
 from funcgrad.kinds.custom import custom_call
 from funcgrad.numpy.concretization import user_frame
-from funcgrad.transforms.arguments import check_leaf
 from funcgrad.transforms.drawing import Picture
 from funcgrad.transforms.tapes import arrays_in
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
@@ -25,7 +24,6 @@ from funcgrad.typing import PyTree
 __all__ = ["Graph", "trace"]
 
 P = ParamSpec("P")
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Graph(Picture):
@@ -41,13 +39,12 @@ class Graph(Picture):
         saved: the bytes that reverse mode would keep, each value counted once.
 
     Example:
-        >>> from funcgrad import grad
-        >>> from funcgrad.transforms import trace
+        >>> from funcgrad import grad, trace
         >>> graph = trace(lambda x, y: x * y + y)(3.0, 4.0)
         >>> [node.name for node in graph]
         ['multiply', 'add']
         >>> graph(1.0, 2.0), grad(graph)(1.0, 2.0)
-        (4.0, np.float64(2.0))
+        (np.float64(4.0), np.float64(2.0))
         >>> [parent.name for parent in graph.output.parents]
         ['multiply', 'y']
     """
@@ -87,7 +84,9 @@ class _Arguments:
         ]
         self.likes = [(backend.shape_of(x), backend.dtype_of(x)) for x in self.moving(self.leaves)]
         names = _argument_names(fun, len(args))
-        paths = [f"{name}{path}" for name, arg in zip(names, args, strict=True) for path in tree.flatten_with_path(arg)[0]]
+        paths = [
+            f"{name}{path}" for name, arg in zip(names, args, strict=True) for path in tree.flatten_with_path(arg)[0]
+        ]
         self.paths = paths
         self.names = self.moving(paths)
 
@@ -124,7 +123,10 @@ class _Arguments:
 
 
 def _check_like(path: str, new: Any, shape: tuple[int, ...], dtype: Any, *, weak: bool) -> None:
-    check_leaf("graph", new, lambda: path)
+    if not isinstance(new, Tracer) and not backend.is_value(new):
+        raise InputError(
+            f"graph: {path} must be an array or a number, got {describe(new)}. Pass something like what was traced."
+        )
     if backend.shape_of(new) != shape:
         raise ShapeError(
             f"graph: {path} has another shape than what was traced, got {list(backend.shape_of(new))}, expected "
@@ -132,7 +134,7 @@ def _check_like(path: str, new: Any, shape: tuple[int, ...], dtype: Any, *, weak
         )
     have = backend.dtype_of(new)
     number = weak or type(new) in (int, float, complex)
-    if have != dtype and not (number and "biufc".index(have.kind) <= "biufc".index(dtype.kind)):
+    if have != dtype and not (number and "biufc".find(have.kind) <= "biufc".find(dtype.kind)):
         raise InputError(
             f"graph: {path} has another dtype than what was traced, got {have}, expected {dtype}. Convert it with "
             f".astype({str(dtype)!r}), or trace the function again."
@@ -172,8 +174,7 @@ def trace(fun: Callable[P, Any]) -> Callable[P, Graph]:
     Example:
         >>> import numpy as np
         >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import compose_left, grad
-        >>> from funcgrad.transforms import trace
+        >>> from funcgrad import compose_left, grad, trace
         >>> graph = trace(compose_left(fnp.square, fnp.sin, fnp.sum))(np.ones(3))
         >>> [(str(node.stage), node.shape) for node in graph]
         [('1 square', (3,)), ('2 sin', (3,)), ('3 sum', ())]
@@ -186,7 +187,7 @@ def trace(fun: Callable[P, Any]) -> Callable[P, Graph]:
 
 def run_trace(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Graph:
     """What a ``trace`` does when it is called."""
-    watch = _Watch()
+    watch = TracingTrace()
     arguments = _Arguments(fun, args)
     wrapped = [watch.input(x) for x in arguments.moving(arguments.leaves)]
     try:
@@ -195,39 +196,59 @@ def run_trace(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) ->
         watch.close()
     results, out_spec = tree.flatten(out)
     for number, leaf in enumerate(results):
-        check_leaf("trace", leaf, lambda number=number: f"result leaf {number} of the function")
+        if not isinstance(leaf, Tracer) and not backend.is_value(leaf):
+            raise InputError(
+                f"trace: result leaf {number} of the function is not an array or a number, got {describe(leaf)}. "
+                "Return arrays, numbers, or containers of them."
+            )
     outputs = [watch.place(leaf) for leaf in results]
     return Graph(name_of(fun), Recording(watch.inputs, watch.operations, outputs, watch.decisions), arguments, out_spec)
 
 
-class _Watch(GraphTrace):
+class TracingTrace(GraphTrace):
     """A graph trace that notes, for each operation, line, stage, and what reverse mode would keep."""
 
-    __slots__ = ("_piped", "_sources", "decisions", "stage")
+    __slots__ = ("_cut", "_piped", "_sources", "decisions", "stage")
 
     def __init__(self) -> None:
         super().__init__()
         self.decisions: dict[Ref, bool | int] = {}
         self.stage: Stage | None = None
         self._sources: dict[Source, Source] = {}
+        self._cut: set[int] = set()  # operations through which no derivative passes
         self._piped: tuple[FrameType, Any, int] | None = None
 
     def run(
         self, primitive: Primitive, args: tuple[Any, ...], refs: tuple[Any, ...], params: dict[str, Any]
     ) -> tuple[Any, Note]:
         """The result, by the rule of reverse mode where there is one, which says what it would keep."""
-        traced = tuple([i for i, r in enumerate(refs) if type(r) is Ref and backend.is_inexact(args[i])])
-        ans, saved = None, None
-        # A user's own rules are not run in place of the function: they may do other things besides.
-        if traced and primitive.reverse is not None and primitive is not CUSTOM:
-            try:
-                ans, _, saved = primitive.reverse(args, traced, params)
-            except NotDifferentiableError:
-                saved = None
-        if saved is None and ans is None:
-            ans = primitive.call(*args, **params)
+        traced = self._traced(args, refs)
+        ans, pull, saved = self._reversed(primitive, args, traced, params)
+        if pull is None:
+            self._cut.add(len(self.operations))
         source, stage = self._origin()
         return ans, Note(source, self.stage or stage, self._kept(saved, args, refs, ans))
+
+    def _traced(self, args: tuple[Any, ...], refs: tuple[Any, ...]) -> tuple[int, ...]:
+        """The positions through which a derivative would pass."""
+        if core.no_grad_blocks and self.level < core.no_grad_floor.get():
+            return ()
+        moving = [type(r) is Ref and (r.output is None or r.place not in self._cut) for r in refs]
+        return tuple([i for i, flag in enumerate(moving) if flag and backend.is_inexact(args[i])])
+
+    def _reversed(
+        self, primitive: Primitive, args: tuple[Any, ...], traced: tuple[int, ...], params: dict[str, Any]
+    ) -> tuple[Any, Any, Any]:
+        """The result, the pullback if there is one, and what it keeps."""
+        if not traced or primitive.reverse is None:
+            return primitive.call(*args, **params), None, None
+        if primitive is CUSTOM:  # a user's rule is not run in place of the function: it may do other things besides
+            return primitive.call(*args, **params), CUSTOM, None
+        try:
+            found: tuple[Any, Any, Any] = primitive.reverse(args, traced, params)
+        except NotDifferentiableError:
+            return primitive.call(*args, **params), None, None
+        return found
 
     def close(self) -> None:
         """Mark the function as finished, and let go of its frames."""
@@ -241,11 +262,15 @@ class _Watch(GraphTrace):
 
     def _kept(self, saved: Any, args: Any, refs: Any, ans: Any) -> tuple[tuple[Any, int], ...]:
         """The arrays in ``saved`` with an identity that outlives them, and their bytes."""
+        if saved is None:
+            return ()
         index = len(self.operations)
         known = {id(a): r if type(r) is Ref else id(r) for a, r in zip(args, refs, strict=True)}
         results = ans if type(ans) is tuple else (ans,)
         known.update({id(a): Ref(index, i) for i, a in enumerate(results)})
-        return tuple((known.get(key, (index, n)), size) for n, (key, size) in enumerate(arrays_in(saved).items()))
+        return tuple(
+            (known.get(key, ("own", index, n)), size) for n, (key, size) in enumerate(arrays_in(saved).items())
+        )
 
     def _origin(self) -> tuple[Source | None, Stage | None]:
         """The user's line, and the stage of the outermost pipeline below the traced call."""
@@ -290,13 +315,13 @@ _PIPELINES: dict[CodeType, Callable[[Any], tuple[Any, Any, Any]]] = {
 }
 
 
-def _staged(fun: Any, watch: _Watch) -> Any:
+def _staged(fun: Any, watch: TracingTrace) -> Any:
     """``fun``, and where it is a pipeline or a transformed one, with its stages made known to ``watch``."""
-    if isinstance(fun, Transformed):
+    if type(fun) is Transformed:
         inner = _staged(fun.fun, watch)
-        return fun if inner is fun.fun else type(fun)(fun.run, inner, fun.options, fun.says)
+        return fun if inner is fun.fun else Transformed(fun.run, inner, fun.options, fun.says)
     stages = list(_stages(fun))
-    return fun if len(stages) < 2 else _Staged(stages, watch)
+    return fun if len(stages) < 2 else _Staged(fun, stages, watch)
 
 
 def _stages(fun: Any) -> Iterator[Any]:
@@ -313,7 +338,8 @@ def _stages(fun: Any) -> Iterator[Any]:
 class _Staged:
     """A pipeline that says at which stage it is."""
 
-    def __init__(self, stages: list[Any], watch: _Watch) -> None:
+    def __init__(self, fun: Any, stages: list[Any], watch: TracingTrace) -> None:
+        self.__name__, self.__wrapped__ = name_of(fun), stages[0]
         self.stages = [(Stage(i, name_of(fun)), fun) for i, fun in enumerate(stages, 1)]
         self.watch = watch
 

@@ -7,6 +7,7 @@ missing, the pullback is linear in the cotangents and is transposed in the same 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, BatchTracer
-from funcgrad.core import Primitive, bind
+from funcgrad.core import Primitive, Tracer, bind, raise_closure
 from funcgrad.kinds.linear import reduce_sum, to_batch
 from funcgrad.kinds.rules import Operation, finish, pull_of
 from funcgrad.reverse import backward, record
@@ -34,7 +35,7 @@ class CustomRules:
         fun: ``fun(*leaves) -> list of result leaves``.
         fwd: ``fwd(*leaves) -> (result leaves, residuals)``; residuals are any tree.
         bwd: ``bwd(residuals, cts) -> a cotangent per leaf``, None for zero.
-        jvp: ``jvp(leaves, tangents) -> (result leaves, tangents of them)``.
+        jvp: ``jvp(leaves, tangents) -> (result leaves, tangents of them)``, a tangent of None meaning zero.
     """
 
     name: str
@@ -45,34 +46,81 @@ class CustomRules:
 
 
 def _impl(xp: Any, *leaves: Any, rules: CustomRules) -> tuple[Any, ...]:
-    return tuple(rules.fun(*leaves))
+    if xp is not np and any(isinstance(leaf, sys.modules["jax"].core.Tracer) for leaf in leaves):
+        outs = _in_jax(sys.modules["jax"], rules, leaves)
+    else:
+        outs = rules.fun(*leaves)
+    # No argument is being transformed here, so a derivative that comes out entered behind their backs.
+    if any(isinstance(out, Tracer) and out._trace.differentiates for out in outs):
+        raise_closure(rules.name)
+    return tuple(outs)
+
+
+def _in_jax(jax: Any, rules: CustomRules, leaves: Leaves) -> Any:
+    """The call as JAX's own transforms shall see it: with the pullback, or else the tangent rule."""
+
+    def arrays(xs: Any) -> list[Any]:
+        return [jax.numpy.asarray(x) for x in xs]  # JAX has own types for numbers
+
+    if rules.fwd is None:
+
+        def jvp(xs: Any, ts: Any) -> tuple[Any, Any]:
+            outs, pushed = rules.jvp(arrays(xs), ts)  # type: ignore[misc]
+            pairs = zip(outs, pushed, strict=True)
+            return tuple(outs), tuple([backend.zeros_like(out) if t is None else t for out, t in pairs])
+
+        call = jax.custom_jvp(lambda *xs: tuple(rules.fun(*arrays(xs))))
+        call.defjvp(jvp)
+        return call(*leaves)
+    still: list[Any] = []  # what JAX does not take as a residual
+
+    def fwd(*xs: Any) -> tuple[Any, Any]:
+        outs, residuals = rules.fwd(*arrays(xs))  # type: ignore[misc]
+        flat, spec = tree.flatten(residuals)
+        moves = [backend.is_value(r) for r in flat]
+        still[:] = [[None if m else r for r, m in zip(flat, moves, strict=True)], moves, spec]
+        return tuple(outs), [r for r, m in zip(flat, moves, strict=True) if m]
+
+    def bwd(moving: Any, cts: Any) -> Any:
+        rest, (fixed, moves, spec) = iter(moving), still
+        flat = [next(rest) if m else r for r, m in zip(fixed, moves, strict=True)]
+        return tuple(rules.bwd(tree.unflatten(spec, flat), list(cts)))  # type: ignore[misc]
+
+    call = jax.custom_vjp(lambda *xs: tuple(rules.fun(*arrays(xs))))
+    call.defvjp(fwd, bwd)
+    return call(*leaves)
 
 
 def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> Any:
     rules: CustomRules = params["rules"]
     traced = tuple(traced)
-    if rules.fwd is not None:
-        outs, residuals = rules.fwd(*args)
-        nodes = None
-    else:
+    if rules.fwd is None:
         outs, nodes = _recorded_jvp(rules, args, traced)
-        residuals = None
-    likes = [(backend.shape_of(a), backend.dtype_of(a)) for a in outs]
-    return tuple(outs), _pull, (rules, residuals, nodes, traced, likes)
+        return tuple(outs), _pull_recorded, (rules, nodes, len(traced))
+    outs, residuals = rules.fwd(*args)
+    likes = None if len(outs) == 1 else [(backend.shape_of(a), backend.dtype_of(a)) for a in outs]
+    return tuple(outs), _pull, (rules, residuals, traced, likes)
 
 
 def _pull(ct: Any, node: Any) -> list[Any]:
-    rules, residuals, nodes, traced, likes = node[4:]
-    if nodes is not None:
-        return backward(
-            [(n, c) for n, c in zip(nodes, ct, strict=True) if n is not None and c is not None], len(traced)
-        )
-    whole = [np.zeros(*like) if c is None else c for c, like in zip(ct, likes, strict=True)]
+    rules, residuals, traced, likes = node[4:]
+    whole = ct if likes is None else [_zeros(*like) if c is None else c for c, like in zip(ct, likes, strict=True)]
     cts = rules.bwd(residuals, whole)
     return [cts[i] for i in traced]
 
 
-pull_of(lambda node: node[4].name, _pull)
+def _pull_recorded(ct: Any, node: Any) -> list[Any]:
+    _, nodes, leaves = node[4:]
+    return backward([(n, c) for n, c in zip(nodes, ct, strict=True) if n is not None and c is not None], leaves)
+
+
+for _rule in (_pull, _pull_recorded):
+    pull_of(lambda node: node[4].name, _rule)
+
+
+def _zeros(shape: tuple[int, ...], dtype: Any) -> Any:
+    """The cotangent of a result that nothing depends on."""
+    return np.zeros(shape, dtype if dtype.kind not in "biu" else backend.FLOAT0)
 
 
 def _recorded_jvp(rules: CustomRules, args: Leaves, traced: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
@@ -93,8 +141,8 @@ def _recorded_jvp(rules: CustomRules, args: Leaves, traced: tuple[int, ...]) -> 
 
 def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
     rules: CustomRules = params["rules"]
-    whole = [backend.zeros_like(a) if t is None else t for a, t in zip(args, tangents, strict=True)]
     if rules.jvp is not None:
+        whole = [backend.zeros_like(a) if t is None else t for a, t in zip(args, tangents, strict=True)]
         outs, pushed = rules.jvp(args, whole)
         return tuple(outs), tuple(pushed)
     outs, residuals = rules.fwd(*args)  # type: ignore[misc]
@@ -111,29 +159,28 @@ def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
     _, nodes = record(pull, [backend.zeros_like(outs[i]) for i in live])
     seeds = [(n, tangents[i]) for n, i in zip(nodes, moving, strict=True) if n is not None]
     transposed = dict(zip(live, backward(seeds, len(live)), strict=True))
-    pushed = [transposed.get(i) for i in range(len(outs))]
-    return tuple(outs), tuple(
-        backend.zeros_like(out) if t is None and i in transposed else t
-        for i, (out, t) in enumerate(zip(outs, pushed, strict=True))
-    )
+    return tuple(outs), tuple([transposed.get(i) for i in range(len(outs))])
 
 
-def _batch(size: int, args: Leaves, batched: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
-    """The same call on whole batches: every rule is run under a vectorisation of its own."""
+def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
+    """The same call on whole batches.
+
+    Every rule is run inside the ``vmap`` itself while that lasts, so that it may close over its values
+    and use its axis name; a pullback that is called later runs in a vectorisation of its own.
+    """
     rules: CustomRules = params["rules"]
     flags = list(batched)
 
     def fun(*leaves: Any) -> list[Any]:
-        return _mapped(size, lambda *xs: rules.fun(*xs), leaves, flags)
+        return _mapped(within, lambda *xs: rules.fun(*xs), leaves, flags)
 
     def fwd(*leaves: Any) -> tuple[list[Any], Any]:
-        trace = BatchTrace(size)
-        outs, residuals = rules.fwd(*_wrap(trace, leaves, flags))  # type: ignore[misc]
-        kept, spec = tree.flatten(residuals)
-        hidden = [isinstance(r, BatchTracer) and r._trace is trace for r in kept]
-        values = [r.value if h else r for r, h in zip(kept, hidden, strict=True)]
-        trace.close()
-        return [_whole(trace, out) for out in outs], (values, hidden, spec)
+        with _Vectorized(within) as trace:
+            outs, residuals = rules.fwd(*_wrap(trace, leaves, flags))  # type: ignore[misc]
+            kept, spec = tree.flatten(residuals)
+            hidden = [isinstance(r, BatchTracer) and r._trace is trace for r in kept]
+            values = [r.value if h else r for r, h in zip(kept, hidden, strict=True)]
+            return [_whole(trace, out) for out in outs], (values, hidden, spec)
 
     def bwd(residuals: Any, cts: list[Any]) -> list[Any]:
         values, hidden, spec = residuals
@@ -142,7 +189,7 @@ def _batch(size: int, args: Leaves, batched: tuple[bool, ...], params: dict[str,
             n = len(values)
             return rules.bwd(tree.unflatten(spec, xs[:n]), list(xs[n:]))  # type: ignore[misc]
 
-        pulled = _mapped(size, one, [*values, *cts], [*hidden, *[True] * len(cts)])
+        pulled = _mapped(within, one, [*values, *cts], [*hidden, *[True] * len(cts)])
         return [ct if f or ct is None else reduce_sum(ct, axis=(0,)) for ct, f in zip(pulled, flags, strict=True)]
 
     def jvp(leaves: Leaves, tangents: Leaves) -> tuple[list[Any], list[Any]]:
@@ -150,7 +197,7 @@ def _batch(size: int, args: Leaves, batched: tuple[bool, ...], params: dict[str,
             outs, pushed = rules.jvp(xs[: len(leaves)], xs[len(leaves) :])  # type: ignore[misc]
             return [*outs, *pushed]
 
-        both = _mapped(size, one, [*leaves, *tangents], [*flags, *flags])
+        both = _mapped(within, one, [*leaves, *tangents], [*flags, *flags])
         half = len(both) // 2
         return both[:half], both[half:]
 
@@ -164,8 +211,30 @@ def _batch(size: int, args: Leaves, batched: tuple[bool, ...], params: dict[str,
     return custom_call(*args, rules=mapped), True
 
 
+class _Vectorized:
+    """The ``vmap`` that a rule belongs to, or one of the same size once that is over."""
+
+    def __init__(self, within: BatchTrace) -> None:
+        self.within = within
+
+    def __enter__(self) -> BatchTrace:
+        self.trace = self.within if self.within.open else BatchTrace(self.within.size)
+        return self.trace
+
+    def __exit__(self, *error: object) -> None:
+        if self.trace is not self.within:
+            self.trace.close()
+
+
 def _wrap(trace: BatchTrace, leaves: Leaves, flags: Sequence[bool]) -> list[Any]:
-    return [BatchTracer(x, trace) if f else x for x, f in zip(leaves, flags, strict=True)]
+    return [_inside(trace, x, f) for x, f in zip(leaves, flags, strict=True)]
+
+
+def _inside(trace: BatchTrace, x: Any, batched: bool) -> Any:
+    """``x`` as ``trace`` shows it to a rule. A tracer younger than ``trace`` must stand inside, or it would take over."""
+    if not batched and isinstance(x, Tracer) and x._trace.level > trace.level:
+        return BatchTracer(to_batch(x, trace.size), trace)
+    return BatchTracer(x, trace) if batched else x
 
 
 def _whole(trace: BatchTrace, x: Any) -> Any:
@@ -175,16 +244,13 @@ def _whole(trace: BatchTrace, x: Any) -> Any:
     return x.value if isinstance(x, BatchTracer) and x._trace is trace else to_batch(x, trace.size)
 
 
-def _mapped(size: int, fun: Callable[..., list[Any]], leaves: Leaves, flags: Sequence[bool]) -> list[Any]:
+def _mapped(within: BatchTrace, fun: Callable[..., list[Any]], leaves: Leaves, flags: Sequence[bool]) -> list[Any]:
     """``fun`` over a batch, batch axes first on both sides."""
-    trace = BatchTrace(size)
-    try:
+    with _Vectorized(within) as trace:
         return [_whole(trace, out) for out in fun(*_wrap(trace, leaves, flags))]
-    finally:
-        trace.close()
 
 
-_custom = Primitive("custom_call", _impl, _reverse, _forward, _batch, multiple=True)
+_custom = Primitive("custom_call", _impl, _reverse, _forward, _batch, multiple=True, calls=True)
 
 #: ``custom_call(*leaves, rules)``: the results of ``rules.fun``, differentiated by its rules.
 custom_call: Operation = finish(lambda *args, **params: bind(_custom, args, params), _custom)

@@ -6,6 +6,7 @@ carries in its slots 4 onwards the arguments and then the result, each only if a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -116,8 +117,36 @@ def _contribution(partial: Partial, slots: dict[str, int]) -> tuple[Contribution
 
 
 def _scaled(ct: Any, partial: Any) -> Any:
-    """``ct * partial``, with a tracer on the left where there is one: NumPy's operators reach it slowly."""
-    return partial * ct if type(ct) is ndarray or type(ct) is float64 else ct * partial
+    """``ct * partial``, with a tracer on the left where there is one: NumPy's operators reach it slowly.
+
+    A large partial that nobody else holds is overwritten: new memory costs more than the product.
+    """
+    if type(ct) is ndarray:
+        if (
+            type(partial) is ndarray
+            and partial.size >= _LARGE
+            and _references(partial) == _ALONE
+            and partial.base is None
+            and partial.dtype is ct.dtype
+            and partial.shape == ct.shape
+        ):
+            return np.multiply(partial, ct, out=partial)
+        return partial * ct
+    return partial * ct if type(ct) is float64 else ct * partial
+
+
+def _references(x: Any) -> int:
+    return sys.getrefcount(x)
+
+
+def _references_alone(ct: Any, partial: Any) -> int:
+    """What ``_references`` says in ``_scaled`` of a value that was made for this call only."""
+    return _references(partial)
+
+
+_LARGE = 10_000
+#: Without the interpreter's lock the counts of other threads are not seen, so nothing counts as alone.
+_ALONE = _references_alone(None, np.empty(1)) if getattr(sys, "_is_gil_enabled", lambda: True)() else -1
 
 
 def _derive(name: str, rules: list[_Rule], apply: Callable[..., Any]) -> tuple[Any, Any]:
@@ -192,7 +221,9 @@ def _unary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., Any
                 ans if keep_ans else None,
             )
             return ReverseTracer(ans, trace, node)
-        return kernel(x) if kind is ndarray or kind is float64 else bind(primitive, (x,), {})
+        if (kind is ndarray or kind is float64) and not core.kernel_runners:
+            return kernel(x)
+        return bind(primitive, (x,), {})
 
     return call
 
@@ -202,9 +233,7 @@ def _binary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., An
     plain = primitive.kernel(np)
     kernel = operator or plain
     pull_x, pull_y = rules[0].contribution, rules[1].contribution
-    keep = [[slot in rule.needs for slot in (4, 5, 6)] for rule in rules]
-    (x_x, x_y, x_ans), (y_x, y_y, y_ans) = keep
-    both_x, both_y, both_ans = x_x or y_x, x_y or y_y, x_ans or y_ans
+    keep_x, keep_y, keep_ans = [any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)]
 
     def pull_both(ct: Any, node: Any) -> Any:
         return pull_x(ct, node), pull_y(ct, node)
@@ -220,30 +249,52 @@ def _binary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., An
         return kernel(v, w)
 
     def call(x: Any, y: Any, /) -> Any:
-        if type(x) is ReverseTracer and not core.no_grad_blocks:
-            v, trace = x.value, x._trace
-            if type(y) is ReverseTracer and y._trace is trace:
-                w = y.value
-                if _alike(v, w):
-                    ans = compute(v, w)
-                    saved = (v if both_x else None, w if both_y else None, ans if both_ans else None)
+        if not core.no_grad_blocks:
+            if type(x) is ReverseTracer:
+                if type(y) is not ReverseTracer:
+                    if (made := with_right(x, y)) is not None:
+                        return made
+                elif y._trace is x._trace and _alike(v := x.value, w := y.value):
+                    ans, trace = compute(v, w), x._trace
+                    saved = (v if keep_x else None, w if keep_y else None, ans if keep_ans else None)
                     return ReverseTracer(ans, trace, (trace.next(), pull_both, x.node, y.node, *saved))
-            elif type(y) in _NUMBERS or (type(y) is not ReverseTracer and _alike(v, y)):
-                ans = compute(v, y)
-                saved = (v if x_x else None, y if x_y else None, ans if x_ans else None)
-                return ReverseTracer(ans, trace, (trace.next(), pull_x, x.node, None, *saved))
-        elif type(y) is ReverseTracer and not core.no_grad_blocks:
-            w = y.value
-            if type(x) in _NUMBERS or _alike(x, w):
-                ans = compute(x, w)
-                trace = y._trace
-                saved = (x if y_x else None, w if y_y else None, ans if y_ans else None)
-                return ReverseTracer(ans, trace, (trace.next(), pull_y, y.node, None, *saved))
-        elif type(x) in _NUMPY and type(y) in _NUMPY:
+            elif type(y) is ReverseTracer and (made := with_left(y, x)) is not None:
+                return made
+        if type(x) in _NUMPY and type(y) in _NUMPY and not core.kernel_runners:
             return plain(x, y)
         return bind(primitive, (x, y), {})
 
+    with_right = _beside_constant(rules[0], kernel, compute)
+    with_left = _beside_constant(rules[1], lambda v, c: kernel(c, v), lambda v, c: compute(c, v), swapped=True)
     return call
+
+
+def _beside_constant(
+    rule: _Rule, kernel: Callable[..., Any], compute: Callable[..., Any], swapped: bool = False
+) -> Callable[[ReverseTracer, Any], ReverseTracer | None]:
+    """Record an operation of a tracer and a constant that leaves its shape and dtype as they are, else None.
+
+    ``kernel`` and ``compute`` take the tracer's value first, also where it is the second argument (``swapped``).
+    """
+    pull = rule.contribution
+    keep_v, keep_c = (5 in rule.needs, 4 in rule.needs) if swapped else (4 in rule.needs, 5 in rule.needs)
+    keep_ans = 6 in rule.needs
+
+    def record(tracer: ReverseTracer, constant: Any) -> ReverseTracer | None:
+        v, trace = tracer.value, tracer._trace
+        if type(v) is ndarray and type(constant) in _NUMPY:
+            ans = kernel(v, constant)
+            if ans.shape != v.shape or ans.dtype is not v.dtype:
+                return None
+        elif type(constant) in _NUMBERS or _alike(v, constant):
+            ans = compute(v, constant)
+        else:
+            return None
+        kept_v, kept_c = v if keep_v else None, constant if keep_c else None
+        saved = (kept_c, kept_v) if swapped else (kept_v, kept_c)
+        return ReverseTracer(ans, trace, (trace.next(), pull, tracer.node, None, *saved, ans if keep_ans else None))
+
+    return record
 
 
 def _general(primitive: Primitive, rules: list[_Rule], operator: Callable[..., Any] | None) -> Operation:
@@ -253,6 +304,6 @@ def _general(primitive: Primitive, rules: list[_Rule], operator: Callable[..., A
         for arg in args:
             if type(arg) not in _NUMPY:
                 return bind(primitive, args, {})
-        return kernel(*args)
+        return bind(primitive, args, {}) if core.kernel_runners else kernel(*args)
 
     return call

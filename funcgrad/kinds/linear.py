@@ -9,6 +9,7 @@ Axes are non-negative tuples and shapes are full here: callers resolve ``None`` 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 ndarray = np.ndarray
+float64 = np.float64
 _PLAIN = frozenset((ndarray, np.float64, float, int))  # common types that need no look: NumPy takes them as they are
 BatchRule: TypeAlias = Callable[[int, tuple[Any, ...], tuple[bool, ...], dict[str, Any]], tuple[Any, Any]]
 #: The way a batch axis passes through an operation. Batch axes stand first. "elementwise": examples
@@ -138,7 +140,7 @@ def linear(
                 v, trace = x.value, x._trace
                 ans = kernel(v, **params) if type(v) is ndarray else call(v, **params)
                 return ReverseTracer(ans, trace, (trace.next(), pull, x.node, None, *record(v, (), params)))
-            if type(x) is ndarray:
+            if type(x) is ndarray and not core.kernel_runners:
                 return kernel(x, **params)
         return bind(primitive, (x, *rest), params)
 
@@ -167,7 +169,7 @@ def nondifferentiable(
         for arg in args:
             if type(arg) not in _PLAIN:
                 return bind(primitive, args, params)
-        return kernel(*args, **params)
+        return bind(primitive, args, params) if core.kernel_runners else kernel(*args, **params)
 
     primitive = Primitive(name, impl, None, None, batch_rule(batch, call), multiple=multiple)
     kernel = primitive.kernel(np)
@@ -202,9 +204,19 @@ reduce_sum: Operation = linear(
     batch="axis",
 )
 
+def _repeat(x: Any, *, to: Shape) -> Any:
+    """A view where that saves memory; of few elements a filled array is made sooner than a view."""
+    if prod(to) > 1000:
+        return np.broadcast_to(x, to)
+    filled = np.empty(to, x.dtype)
+    filled[...] = x
+    return filled
+
+
 broadcast_to: Operation = linear(
     "broadcast_to",
     lambda xp, x, *, to: xp.broadcast_to(x, to),
+    numpy=_repeat,
     transpose=lambda ct, shape, *, to: unbroadcast(ct, shape),
     batch=lambda size, args, batched, params: (_broadcast_batch(size, args[0], params["to"]), True),
 )
@@ -241,7 +253,9 @@ def _broadcast_batch(size: int, x: Any, to: Shape) -> Any:
 
 def expand_to(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
     """``x``, the result of reducing an array of ``shape`` over ``axis``, repeated back to that shape."""
-    kept = tuple(1 if i in axis else n for i, n in enumerate(shape))
+    kept = tuple([1 if i in axis else n for i, n in enumerate(shape)])
+    if type(x) is float64:
+        return _repeat(x, to=shape)
     return broadcast_to(reshape(x, to=kept), to=shape)
 
 
@@ -263,8 +277,8 @@ def conform(ct: Any, shape: Shape | None, dtype: Any) -> Any:
         shape: the primal's shape; None when it is known to be right.
         dtype: the primal's dtype. The cotangent of a real primal is real.
     """
-    if ct is None:
-        return None
+    if ct is None or (type(ct) is ndarray and ct.dtype is dtype and ct.shape == shape):
+        return ct
     have = backend.dtype_of(ct)
     if have != dtype:
         if have.kind == "c" and dtype.kind != "c":

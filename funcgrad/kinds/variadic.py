@@ -79,9 +79,9 @@ def jointly_linear(
 
     def call(*args: Any, **params: Any) -> Any:
         trace = _only_trace(args)
-        if trace is None:
+        if trace is None and not core.kernel_runners:
             return kernel(*args, **params)
-        if trace is not MIXED and not core.no_grad_blocks:
+        if trace is not None and trace is not MIXED and not core.no_grad_blocks:
             return record(trace, args, params)
         return bind(primitive, args, params)
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from funcgrad import core
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Tracer, describe, raise_escaped
+from funcgrad.core import Tracer, describe, raise_escaped, repeated
 from funcgrad.errors import ConcretizationError
 from funcgrad.graph import GraphTracer
 
@@ -106,7 +106,7 @@ def _constant(x: Any) -> Any:
 
 
 def _check_open(x: Tracer) -> None:
-    if not x._trace.open:
+    if not x._trace.open and not repeated(x._trace):
         raise_escaped(x._trace)
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
 from funcgrad import backend
 from funcgrad.backend import namespace
-from funcgrad.core import Tracer, describe
-from funcgrad.errors import InputError
+from funcgrad.core import Tracer
+from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, reduce_sum, reshape
+from funcgrad.kinds.rules import Operation
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.reducing import converted, refuse_out
 from funcgrad.primitives.products import LETTERS
@@ -71,7 +72,8 @@ def einsum(
     if not any(isinstance(v, Tracer) for v in values) and namespace(values) is np:
         keywords = {"dtype": dtype, "order": order, "casting": casting, "optimize": optimize}
         return np.einsum(text, *values, **keywords)
-    values = [converted(v, dtype) for v in values]
+    if dtype is not None:
+        values = [converted(v, dtype) for v in values]
     formula = _parsed(text, tuple([len(backend.shape_of(v)) for v in values]))
     return contracted(formula.terms, formula.out, values, optimize)
 
@@ -150,73 +152,111 @@ def _refuse(text: str, problem: str) -> NoReturn:
     raise ValueError(f"einsum: {problem}, got {text!r}. Write it as in 'ij,jk->ik'.")
 
 
-def contracted(terms: tuple[str, ...], out: str, operands: list[Array], optimize: Any = True) -> Array:
+def contracted(terms: tuple[str, ...], out: str, operands: list[Array], optimize: Any = False) -> Array:
     """The sum over products; ``terms`` and ``out`` give the letters of all axes."""
-    lengths = _lengths(terms, operands)
-    pool = [_trimmed(*_own_diagonal(t, x), lengths) for t, x in zip(terms, operands, strict=True)]
-    pool = [_own_sum(i, pool, out) for i in range(len(pool))]
-    for chosen in _path(tuple([(t, backend.shape_of(x)) for t, x in pool]), out, _hashable(optimize)):
-        group = [pool.pop(i) for i in sorted(chosen, reverse=True)]
-        while len(group) > 1:
-            (tx, x), (ty, y) = group.pop(), group.pop()
-            others = set(out).union(*[t for t, _ in (*pool, *group)])
-            made = "".join([i for i in dict.fromkeys(tx + ty) if i in others])
-            if not pool and not group:
-                made = out
-            group.append((made, product(x, y, subscripts=f"{tx},{ty}->{made}")))
-        pool.append(group[0])
-    ((term, x),) = pool
-    return x if term == out else permute(x, axes=tuple([term.index(i) for i in out]))
+    shapes = tuple([backend.shape_of(x) for x in operands])
+    return _followed(_recipe(terms, out, shapes, _hashable(optimize)), operands)
 
 
-def _lengths(terms: tuple[str, ...], operands: list[Array]) -> dict[str, int]:
+#: An operation of one array and its parameters.
+Action: TypeAlias = tuple[Operation, dict[str, Any]]
+
+
+class Recipe(NamedTuple):
+    """What to do with operands of certain shapes.
+
+    Attributes:
+        first: for each operand the operations that take away what it need not bring into a product:
+            repeated letters, axes of length 1 that broadcast, letters that nobody else has.
+        products: the positions of two operands and the formula of their product, which is put at the end.
+        last: how to order the axes of what remains, None for not at all.
+    """
+
+    first: tuple[tuple[Action, ...], ...]
+    products: tuple[tuple[int, int, str], ...]
+    last: tuple[int, ...] | None
+
+
+def _followed(recipe: Recipe, operands: list[Array]) -> Array:
+    pool = list(operands)
+    for position, actions in enumerate(recipe.first):
+        for operation, params in actions:
+            pool[position] = operation(pool[position], **params)
+    for i, j, subscripts in recipe.products:
+        y, x = pool.pop(j), pool.pop(i)
+        pool.append(product(x, y, subscripts=subscripts))
+    return pool[0] if recipe.last is None else permute(pool[0], axes=recipe.last)
+
+
+@lru_cache(maxsize=1024)
+def _recipe(terms: tuple[str, ...], out: str, shapes: tuple[Shape, ...], optimize: Any) -> Recipe:
+    lengths = _lengths(terms, shapes)
+    pool, first = [], []
+    for term, shape in zip(terms, shapes, strict=True):
+        term, shape, actions = _own_diagonal(term, shape)
+        keep = [a for a, i in enumerate(term) if shape[a] == lengths[i]]
+        if len(keep) < len(term):
+            term, shape = "".join([term[a] for a in keep]), tuple([shape[a] for a in keep])
+            actions.append((reshape, {"to": shape}))
+        pool.append(term)
+        first.append(actions)
+    for position, term in enumerate(pool):
+        needed = set(out).union(*pool[:position], *pool[position + 1 :])
+        axis = tuple([a for a, i in enumerate(term) if i not in needed])
+        if axis:
+            first[position].append((reduce_sum, {"axis": axis}))
+            pool[position] = "".join([i for i in term if i in needed])
+    products = tuple(_products(pool, out, lengths, optimize))
+    last = None if pool[0] == out else tuple([pool[0].index(i) for i in out])
+    return Recipe(tuple(map(tuple, first)), products, last)
+
+
+def _lengths(terms: tuple[str, ...], shapes: tuple[Shape, ...]) -> dict[str, int]:
     """The length of the axes of each name; 1 broadcasts."""
     lengths: dict[str, int] = {}
-    for term, x in zip(terms, operands, strict=True):
-        for i, n in zip(term, backend.shape_of(x), strict=True):
+    for term, shape in zip(terms, shapes, strict=True):
+        for i, n in zip(term, shape, strict=True):
             if lengths.setdefault(i, n) == 1:
                 lengths[i] = n
             elif n not in (1, lengths[i]):
-                raise ValueError(
+                raise ShapeError(
                     f"einsum: axes of one name have one length (or 1, which broadcasts), got {lengths[i]} and {n} for "
-                    f"{i!r} in {','.join(terms)} of {', '.join(map(describe, operands))}. Check the order of the axes."
+                    f"{i!r} in {','.join(terms)} of shapes {', '.join(map(str, shapes))}. Check the order of the axes."
                 )
     return lengths
 
 
-def _own_diagonal(term: str, x: Array) -> tuple[str, Array]:
-    """An operand that has a letter twice, as its diagonal."""
+def _own_diagonal(term: str, shape: Shape) -> tuple[str, Shape, list[Action]]:
+    """How to get the diagonal of an operand that has a letter twice."""
+    actions: list[Action] = []
     for i in dict.fromkeys(term):
         while term.count(i) > 1:
             first = term.index(i)
             second = term.index(i, first + 1)
-            shape = backend.shape_of(x)
             if shape[first] != shape[second]:
-                raise ValueError(
+                raise ShapeError(
                     f"einsum: a letter that an operand has twice stands for its diagonal, got lengths {shape[first]} "
                     f"and {shape[second]} for {i!r}. Both must agree."
                 )
             rest = [a for a in range(len(term)) if a not in (first, second)]
-            x = diagonal(permute(x, axes=(*rest, first, second)), offset=0)
+            actions += [(permute, {"axes": (*rest, first, second)}), (diagonal, {"offset": 0})]
             term = "".join([term[a] for a in rest]) + i
-    return term, x
+            shape = (*[shape[a] for a in rest], shape[first])
+    return term, shape, actions
 
 
-def _trimmed(term: str, x: Array, lengths: dict[str, int]) -> tuple[str, Array]:
-    """An operand without its axes of length 1 that broadcast."""
-    shape = backend.shape_of(x)
-    keep = [a for a, i in enumerate(term) if shape[a] == lengths[i]]
-    if len(keep) == len(term):
-        return term, x
-    return "".join([term[a] for a in keep]), reshape(x, to=tuple([shape[a] for a in keep]))
-
-
-def _own_sum(position: int, pool: list[tuple[str, Array]], out: str) -> tuple[str, Array]:
-    """An operand, summed over the letters that neither another operand nor the result has."""
-    term, x = pool[position]
-    needed = set(out).union(*[t for k, (t, _) in enumerate(pool) if k != position])
-    axis = tuple([a for a, i in enumerate(term) if i not in needed])
-    return ("".join([i for i in term if i in needed]), reduce_sum(x, axis=axis)) if axis else (term, x)
+def _products(pool: list[str], out: str, lengths: dict[str, int], optimize: Any) -> Iterator[tuple[int, int, str]]:
+    """The products of pairs in a good order; in the end ``pool`` holds the letters of what remains."""
+    for chosen in _path(pool, out, lengths, optimize):
+        rising = sorted(chosen)
+        while len(rising) > 1:
+            i, j = rising[0], rising[1]
+            ty, tx = pool.pop(j), pool.pop(i)
+            others = set(out).union(*pool)
+            made = "".join([k for k in dict.fromkeys(tx + ty) if k in others]) if pool else out
+            pool.append(made)
+            yield i, j, f"{tx},{ty}->{made}"
+            rising = sorted([*[k - 2 for k in rising[2:]], len(pool) - 1])
 
 
 def _hashable(optimize: Any) -> Any:
@@ -228,14 +268,13 @@ def _hashable(optimize: Any) -> Any:
     return optimize if isinstance(optimize, str) else "auto"
 
 
-@lru_cache(maxsize=1024)
-def _path(pool: tuple[tuple[str, Shape], ...], out: str, optimize: Any) -> list[tuple[int, ...]]:
+def _path(pool: list[str], out: str, lengths: dict[str, int], optimize: Any) -> list[tuple[int, ...]]:
     """Which operands to multiply, step by step; a product is put at the end."""
     if len(pool) < 3:
         return [(0, 1)] if len(pool) == 2 else []
-    from opt_einsum import contract_path  # only needed here, and it takes longer to import than to use
+    from opt_einsum import contract_path  # only needed here, and importing it takes longer than most sums
 
-    text = ",".join([t for t, _ in pool]) + "->" + out
+    shapes = [tuple([lengths[i] for i in term]) for term in pool]
     how = [*optimize] if isinstance(optimize, tuple) else optimize
-    path, _ = contract_path(text, *[shape for _, shape in pool], shapes=True, optimize=how)
+    path, _ = contract_path(",".join(pool) + "->" + out, *shapes, shapes=True, optimize=how)
     return [tuple(step) for step in path]

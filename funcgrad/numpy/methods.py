@@ -136,7 +136,7 @@ def _iter(x: Array) -> Iterator[Array]:
 
 
 def _contains(x: Array, y: Any) -> bool:
-    return bool(reductions.any(comparison.equal(x, y)))
+    return bool(reductions.any(x == y))
 
 
 def _setitem(x: Array, index: Any, y: Any) -> NoReturn:

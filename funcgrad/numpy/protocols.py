@@ -97,7 +97,8 @@ def _call(name: str, ufunc: np.ufunc, own: Callable[..., Any], inputs: tuple[Any
         wanted = (*[None] * ufunc.nin, *[None if dtype is None else np.dtype(dtype)] * ufunc.nout)
         # NumPy computes in the dtypes of its loop, so arguments are converted, not the result.
         loop = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout), signature=wanted, casting=casting or "same_kind")
-        inputs = tuple([astype(v, to) for v, to in zip(inputs, loop, strict=False)])
+        if dtype is not None:
+            inputs = tuple([astype(v, to) for v, to in zip(inputs, loop, strict=False)])
     return own(*inputs, **kwargs)
 
 
@@ -138,7 +139,7 @@ def _counterpart(fun: Callable[..., Any]) -> Callable[..., Any]:
     """``funcgrad.numpy``'s function for one of NumPy's, or what stands in for it."""
     home, name = fun.__module__, fun.__name__
     full = f"{home}.{name}"
-    if home == "numpy" or home in ("numpy.linalg", "numpy.fft"):
+    if home in ("numpy", "numpy.linalg", "numpy.fft"):
         try:
             namespace = import_module(f"funcgrad.{home}")
         except ModuleNotFoundError:

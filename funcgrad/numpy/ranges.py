@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,8 @@ def arange(
 def _number(x: Any) -> Any:
     """The plain number of a bound; refused where the examples of a vmap have different ones."""
     x = concrete(x, "arange")
-    return x if namespace_of(x) is np else np.asarray(x)[()]
+    # a JAX tracer that has a value gives it as a number only
+    return x if namespace_of(x) is np else np.asarray(x.item(), x.dtype)[()]
 
 
 def linspace(
@@ -230,8 +232,10 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
     rank = len(values)
     places = [1, 0, *range(2, rank)] if indexing == "xy" and rank > 1 else list(range(rank))
+    sizes = [prod(backend.shape_of(x)) for x in values]
     open_grid = [
-        reshape(x, to=tuple([-1 if i == p else 1 for i in range(rank)])) for x, p in zip(values, places, strict=True)
+        reshape(x, to=tuple([n if i == p else 1 for i in range(rank)]))
+        for x, n, p in zip(values, sizes, places, strict=True)
     ]
     return tuple(open_grid) if sparse else broadcast_arrays(*open_grid)
 

@@ -198,7 +198,7 @@ def _placed(entry: Any, n: int, index: Any, shape: Shape, arrays: list[Any]) -> 
         return (start, stop if stop >= 0 else None, step) if range(start, stop, step) else (0, 0, 1)
     if isinstance(entry, ndarray) and entry.size and not (-n <= entry.min() and entry.max() < n):
         _refuse(index, shape)
-    arrays.append(entry)
+    arrays.append(entry.copy() if type(entry) is ndarray else entry)  # see ``snapshot``
     return ARRAY
 
 

@@ -158,11 +158,27 @@ def _names_once(index: Any, shape: Shape) -> bool:
 
 def _scatter(xp: Any, *args: Any, specs: tuple[Spec, ...], shape: Shape, dtype: Any) -> Any:
     total = xp.zeros(shape, dtype)
-    for ct, index in zip(args, _indices(args, specs), strict=False):
-        if xp is np:
-            _accumulate(total, index, ct)
+    if xp is not np:
+        return _scatter_immutable(xp, total, args, specs)
+    for ct, spec, arrays in zip(args, specs, _split(args, specs), strict=False):
+        _accumulate(total, rebuild(spec, arrays), ct)
+    return total
+
+
+def _scatter_immutable(xp: Any, total: Any, args: tuple[Any, ...], specs: tuple[Spec, ...]) -> Any:
+    """The same for arrays that each addition copies: reads that differ in integers only are added at once."""
+    groups: dict[Spec, list[tuple[Spec, Any]]] = {}
+    for ct, spec, arrays in zip(args, specs, _split(args, specs), strict=False):
+        numbers = [i for i, e in enumerate(spec) if type(e) is int]
+        together = bool(numbers) and numbers[-1] - numbers[0] + 1 == len(numbers)
+        if together and all(type(e) is int or type(e) is tuple for e in spec):
+            groups.setdefault(tuple([ARRAY if type(e) is int else e for e in spec]), []).append((spec, ct))
         else:
-            total = total.at[index].add(ct)
+            total = total.at[rebuild(spec, arrays)].add(ct)
+    for spec, members in groups.items():
+        places = [i for i, e in enumerate(spec) if e == ARRAY]
+        arrays = tuple([np.array([numbered[i] for numbered, _ in members]) for i in places])
+        total = total.at[rebuild(spec, arrays)].add(xp.stack([ct for _, ct in members], axis=places[0]))
     return total
 
 
@@ -170,10 +186,6 @@ def _split(args: tuple[Any, ...], specs: tuple[Spec, ...]) -> list[tuple[Any, ..
     """The index arrays of each piece; they follow the cotangents."""
     rest = iter(args[len(specs) :])
     return [tuple([next(rest) for e in spec if e == ARRAY]) for spec in specs]
-
-
-def _indices(args: tuple[Any, ...], specs: tuple[Spec, ...]) -> list[tuple[Any, ...]]:
-    return [rebuild(spec, arrays) for spec, arrays in zip(specs, _split(args, specs), strict=True)]
 
 
 def _pull_scatter(ct: Any, node: Any) -> list[Any]:

@@ -6,6 +6,7 @@ letters and sums over the letters that its result lacks; its transposes are of t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import prod
 from string import ascii_letters
@@ -15,8 +16,8 @@ import numpy as np
 
 from funcgrad import backend, core
 from funcgrad.kinds import multilinear
-from funcgrad.kinds.linear import permute, reshape
-from funcgrad.kinds.rules import Operation, finish, pull_of
+from funcgrad.kinds.linear import Batching, permute, reshape
+from funcgrad.kinds.rules import Operation, Rule, finish, pull_of
 from funcgrad.primitives.arithmetic import multiply
 from funcgrad.reverse import ReverseTracer
 from funcgrad.typing import Array, Shape
@@ -25,6 +26,8 @@ __all__ = ["LETTERS", "einsum", "matmul"]
 
 ndarray = np.ndarray
 LETTERS = ascii_letters
+_DIRECT = frozenset((ndarray, ReverseTracer))
+_SMALL = 4096  # the number of products up to which NumPy's own loop is the fastest
 
 
 def _swapped(x: Array) -> Array:
@@ -55,6 +58,8 @@ def _refilled(x: Array, to: Shape) -> Array:
 def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
     """The cotangent of the left factor; the batch axes that were broadcast are summed where that is cheap."""
     here, there = len(shape), len(y.shape)
+    if here == there == 2:
+        return matmul(ct, y.T if type(y) is ndarray else permute(y, axes=(1, 0)))
     if there == 1:
         return multiply(ct if here == 1 else reshape(ct, to=(*ct.shape, 1)), y)
     if here == 1:
@@ -69,6 +74,8 @@ def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
 def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
     """The cotangent of the right factor."""
     here, there = len(shape), len(x.shape)
+    if here == there == 2:
+        return matmul(x.T if type(x) is ndarray else permute(x, axes=(1, 0)), ct)
     if there == 1:
         if here == 1:
             return multiply(ct, x)
@@ -122,65 +129,67 @@ def _batch_matrices(size: int, args: tuple[Any, ...], batched: tuple[bool, ...],
     return _refilled(ans, tuple(to))
 
 
-_matmul = multilinear("matmul", transposes=(_matmul_dx, _matmul_dy), batch=_batch_matmul)
+def _bilinear(
+    name: str, impl: Callable[..., Any] | None, *, dx: Rule, dy: Rule, batch: Batching, most: int | None = None
+) -> Operation:
+    """A product as ``multilinear`` defines it, with a short way for factors of one dtype.
 
+    Args:
+        name: see ``multilinear``.
+        impl: see there.
+        dx: the transpose ``dx(ct, y, shape, *, params)`` for the left factor.
+        dy: the same for the right factor, ``dy(ct, x, shape, *, params)``.
+        batch: see ``multilinear``.
+        most: the number of axes up to which nothing broadcasts, so that ``dx`` and ``dy`` give the shape of
+            their factor as they are; None when nothing ever does.
+    """
+    general = multilinear(name, impl, transposes=(dx, dy), batch=batch)
+    kernel = general.primitive.kernel(np)  # type: ignore[attr-defined]
 
-def _meet(v: Any, w: Any) -> bool:
-    """Whether two factors are vectors or matrices of one dtype: then no cotangent needs to be conformed."""
-    other = type(w)
-    return (
-        (other is ndarray or other is ReverseTracer)
-        and (type(v) is ndarray or type(v) is ReverseTracer)
-        and 0 < len(v.shape) <= 2
-        and 0 < len(w.shape) <= 2
-        and v.dtype is w.dtype
-    )
+    def meet(v: Any, w: Any) -> bool:
+        """Whether no cotangent needs to be conformed."""
+        if type(v) not in _DIRECT or type(w) not in _DIRECT or v.dtype is not w.dtype:
+            return False
+        return most is None or (0 < len(v.shape) <= most and 0 < len(w.shape) <= most)
 
+    def pull_x(ct: Any, node: Any) -> Any:
+        return dx(ct, node[5], node[4], **node[6])
 
-def _pull_x(ct: Any, node: Any) -> Any:
-    return _matmul_dx(ct, node[4], node[5])
+    def pull_y(ct: Any, node: Any) -> Any:
+        return dy(ct, node[4], node[5], **node[6])
 
+    def pull_both(ct: Any, node: Any) -> Any:
+        _, _, _, _, x, y, params = node
+        return dx(ct, y, x.shape, **params), dy(ct, x, y.shape, **params)
 
-def _pull_y(ct: Any, node: Any) -> Any:
-    return _matmul_dy(ct, node[4], node[5])
+    for pull in (pull_x, pull_y, pull_both):
+        pull_of(name, pull)
 
+    def call(x: Any, y: Any, **params: Any) -> Any:
+        if type(x) is ndarray and type(y) is ndarray and not core.kernel_runners:
+            return kernel(x, y, **params)
+        if not core.no_grad_blocks:
+            if type(x) is ReverseTracer:
+                v, trace = x.value, x._trace
+                if type(y) is ReverseTracer and y._trace is trace:
+                    w = y.value
+                    if meet(v, w):
+                        ans = call(v, w, **params)
+                        return ReverseTracer(ans, trace, (trace.next(), pull_both, x.node, y.node, v, w, params))
+                elif type(y) is ndarray and meet(v, y):
+                    ans = call(v, y, **params)
+                    return ReverseTracer(ans, trace, (trace.next(), pull_x, x.node, None, v.shape, y, params))
+            elif type(x) is ndarray and type(y) is ReverseTracer and meet(x, y.value):
+                w, trace = y.value, y._trace
+                ans = call(x, w, **params)
+                return ReverseTracer(ans, trace, (trace.next(), pull_y, y.node, None, x, w.shape, params))
+        return general(x, y, **params)
 
-def _pull_both(ct: Any, node: Any) -> Any:
-    x, y = node[4], node[5]
-    if type(ct) is ndarray and ct.ndim == 2 and type(x) is ndarray and type(y) is ndarray:
-        return ct @ y.T, x.T @ ct
-    return _matmul_dx(ct, y, x.shape), _matmul_dy(ct, x, y.shape)
-
-
-pull_of("matmul", _pull_x)
-pull_of("matmul", _pull_y)
-pull_of("matmul", _pull_both)
-
-
-def _fast_matmul(x: Any, y: Any) -> Any:
-    if type(x) is ndarray and type(y) is ndarray:
-        return np.matmul(x, y)
-    if not core.no_grad_blocks:
-        if type(x) is ReverseTracer:
-            v, trace = x.value, x._trace
-            if type(y) is ReverseTracer and y._trace is trace:
-                w = y.value
-                if _meet(v, w):
-                    ans = matmul(v, w)
-                    return ReverseTracer(ans, trace, (trace.next(), _pull_both, x.node, y.node, v, w))
-            elif type(y) is ndarray and _meet(v, y):
-                ans = matmul(v, y)
-                return ReverseTracer(ans, trace, (trace.next(), _pull_x, x.node, None, y, v.shape))
-        elif type(x) is ndarray and type(y) is ReverseTracer:
-            w, trace = y.value, y._trace
-            if _meet(x, w):
-                ans = matmul(x, w)
-                return ReverseTracer(ans, trace, (trace.next(), _pull_y, y.node, None, x, w.shape))
-    return _matmul(x, y)
+    return finish(call, general.primitive)  # type: ignore[attr-defined]
 
 
 #: ``matmul(x, y)`` as NumPy's, with vectors and broadcasting of the axes before the last two.
-matmul: Operation = finish(_fast_matmul, _matmul.primitive)  # type: ignore[attr-defined]
+matmul: Operation = _bilinear("matmul", None, dx=_matmul_dx, dy=_matmul_dy, batch=_batch_matmul, most=2)
 
 
 class _Plan(NamedTuple):
@@ -222,10 +231,12 @@ def _split(subscripts: str) -> tuple[str, str, str]:
 def _einsum(xp: Any, x: Any, y: Any, *, subscripts: str) -> Any:
     if xp is not np:
         return xp.einsum(subscripts, x, y)
+    x, y = np.asarray(x), np.asarray(y)
     x_axes, y_axes, (shared, left, summed, right), out_axes = _plan(subscripts)
-    if summed and shared and not left and not right:
-        return np.einsum(subscripts, x, y)  # a product of vectors at each place: no matrices to multiply
-    x, y = np.asarray(x).transpose(x_axes), np.asarray(y).transpose(y_axes)
+    if x.size * y.size <= _SMALL or (summed and shared and not left and not right):
+        # little to do, or a product of vectors at each place: no matrices worth multiplying
+        return np.einsum(subscripts, x, y)
+    x, y = x.transpose(x_axes), y.transpose(y_axes)
     common, rows, columns = x.shape[:shared], x.shape[shared : shared + left], y.shape[shared + summed :]
     if summed:
         depth = prod(x.shape[shared + left :])
@@ -236,12 +247,12 @@ def _einsum(xp: Any, x: Any, y: Any, *, subscripts: str) -> Any:
     return ans.transpose(out_axes) if out_axes else ans[()]
 
 
-def _einsum_dx(ct: Array, y: Array, *, subscripts: str) -> Array:
+def _einsum_dx(ct: Array, y: Array, shape: Shape, *, subscripts: str) -> Array:
     tx, ty, out = _split(subscripts)
     return einsum(ct, y, subscripts=f"{out},{ty}->{tx}")
 
 
-def _einsum_dy(ct: Array, x: Array, *, subscripts: str) -> Array:
+def _einsum_dy(ct: Array, x: Array, shape: Shape, *, subscripts: str) -> Array:
     tx, ty, out = _split(subscripts)
     return einsum(ct, x, subscripts=f"{out},{tx}->{ty}")
 
@@ -258,4 +269,4 @@ def _batch_einsum(
 
 #: ``einsum(x, y, *, subscripts)``, as in "ij,jk->ik": no letter twice in one term, and every letter of a
 #: factor also in the other factor or in the result. Lengths agree, nothing broadcasts.
-einsum: Operation = multilinear("einsum", _einsum, transposes=(_einsum_dx, _einsum_dy), batch=_batch_einsum)
+einsum: Operation = _bilinear("einsum", _einsum, dx=_einsum_dx, dy=_einsum_dy, batch=_batch_einsum)

@@ -7,6 +7,7 @@ them a gradient goes to is settled by position. NaN sorts behind everything.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ def _searchsorted(xp: Any, x: Any, y: Any, *, side: str) -> Any:
     if x.ndim == 1:
         return xp.searchsorted(x, y, side=side)
     *outer, n = x.shape
-    wanted = y.reshape(*outer, -1)
+    wanted = y.reshape(*outer, prod(y.shape[len(outer) :]))  # -1 has no meaning where there are no examples
     low = xp.zeros(wanted.shape, int)
     high = low + n
     for _ in range(n.bit_length()):  # by halving, all at once

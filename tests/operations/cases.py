@@ -91,7 +91,7 @@ class Case:
         self.leaves: list[Leaf] = []
         self.template = tuple(self._template(i, arg) for i, arg in enumerate(sample.args))
         self.live = [i for i, leaf in enumerate(self.leaves) if leaf.live]
-        self.rng = np.random.default_rng(zlib.crc32(id.encode()))
+        self.inexact = [i for i, leaf in enumerate(self.leaves) if kind_of(leaf.value) in "fc"]
 
     def __repr__(self) -> str:
         return f"<case {self.id}>"
@@ -185,21 +185,22 @@ class Case:
     @cached_property
     def tangents(self) -> tuple[Any, ...]:
         """A direction in the space of the primals."""
-        return self.random(self.primals)
+        return self.random(self.primals, "tangents")
 
     @cached_property
     def others(self) -> tuple[Any, ...]:
         """Another direction, for second order."""
-        return self.random(self.primals)
+        return self.random(self.primals, "others")
 
     @cached_property
     def cotangents(self) -> tuple[Any, ...]:
         """A direction in the space of the results."""
-        return self.random(self.outs)
+        return self.random(self.outs, "cotangents")
 
-    def random(self, likes: Sequence[Any]) -> tuple[Any, ...]:
-        """Random numbers of the shapes and dtypes of ``likes``, read-only."""
-        return tuple(random_like(like, self.rng) for like in likes)
+    def random(self, likes: Sequence[Any], name: str) -> tuple[Any, ...]:
+        """Random numbers of the shapes and dtypes of ``likes``, read-only; the same whenever ``name`` is."""
+        rng = np.random.default_rng(zlib.crc32(f"{self.id} {name}".encode()))
+        return tuple(random_like(like, rng) for like in likes)
 
 
 def _holds_arrays(arg: Any) -> bool:
@@ -225,7 +226,7 @@ def kind_of(x: Any) -> str:
 
 
 def random_like(like: Any, rng: np.random.Generator, dtype: Any = None) -> Any:
-    """Numbers between -1 and 1 of the shape and dtype of ``like``, none of them small."""
+    """Numbers from -1 to 1 of the shape and dtype of ``like``, none of them small."""
     like = np.asarray(like)
     made = rng.uniform(0.2, 1.0, like.shape) * rng.choice([-1.0, 1.0], like.shape)
     if like.dtype.kind == "c":

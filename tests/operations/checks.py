@@ -15,7 +15,7 @@ import numpy as np
 
 from funcgrad import jvp, linearize, vjp, vmap
 from operations import numeric
-from operations.cases import Case, kind_of, random_like
+from operations.cases import Case, kind_of
 from operations.jax_reference import reference
 
 FLOAT0 = np.dtype([("float0", "V")])
@@ -95,6 +95,8 @@ def check_value(case: Case) -> None:
         assert_all_close(got, want, 1e-14, "value")
     if case.row.op.jax is not None:
         assert_all_close(got, reference(case, "value"), case.within(1e-12), "value against JAX")
+    if case.inexact and case.row.op.portable:
+        assert_all_close(reference(case, "own value"), got, case.within(1e-12), "value on JAX arrays")
 
 
 # ---- first order -------------------------------------------------------------------------------------------
@@ -337,12 +339,22 @@ def check_vmap(case: Case) -> None:
         assert_like(got, want, f"vmap with in_axes={axes}")
         assert_all_close(got, want, 1e-12, f"vmap with in_axes={axes}")
     if batch.mapped:
+        _check_no_examples(case, batch, fun)
         last = [-1 if leaf.mapped else None for leaf in case.leaves]
         want = _stack([fun(*example) for example in batch.each(last)], axis=-1)
         got = vmap(fun, in_axes=tuple(last), out_axes=-1)(*batch.stacked(last))
         assert_all_close(got, want, 1e-12, "vmap along the last axis")
     if len(batch.mapped) > 1:
         _check_nested(case, batch, fun)
+
+
+def _check_no_examples(case: Case, batch: Batch, fun: Callable[..., Any]) -> None:
+    """A batch of nothing has the right shape."""
+    axes = tuple(0 if leaf.mapped else None for leaf in case.leaves)
+    whole = batch.stacked(axes)
+    got = vmap(fun, in_axes=axes)(*[x if a is None else x[:0] for x, a in zip(whole, axes, strict=True)])
+    outs = fun(*case.values)
+    assert_like(got, [np.empty((0, *np.shape(out)), np.asarray(out).dtype) for out in outs], "vmap over nothing")
 
 
 def _check_nested(case: Case, batch: Batch, fun: Callable[..., Any]) -> None:
@@ -361,9 +373,8 @@ def _check_nested(case: Case, batch: Batch, fun: Callable[..., Any]) -> None:
 def check_vmap_of_derivatives(case: Case) -> None:
     """``vmap`` of the pullback and of the pushforward, and the pullback of ``vmap``, agree with loops."""
     batch = Batch(case)
-    cts = [case.cotangents, case.random(case.outs), case.random(case.outs)]
-    tangents = [case.tangents, case.others, case.random(case.primals)]
-    size = len(case.outs)
+    cts = [case.random(case.outs, f"cotangents {k}") for k in range(3)]
+    tangents = [case.random(case.primals, f"tangents {k}") for k in range(3)]
 
     def pull(ct: Any, *values: Any) -> Any:
         return vjp(case.of_live(case.fun, values), *[values[i] for i in case.live])[1](ct)
@@ -384,7 +395,6 @@ def check_vmap_of_derivatives(case: Case) -> None:
             want = _stack([derivative(directions[0], *x) for x in batch.each(axes)])
             got = vmap(derivative, in_axes=(None, *axes))(directions[0], *batch.stacked(axes))
             assert_all_close(got, want, 1e-12, f"vmap of the {name}, direction not mapped")
-    assert size == len(case.cotangents)
     for axes in all_axes:
         _check_pullback_of_vmap(case, batch, axes, cts, pull)
 
@@ -440,20 +450,19 @@ def check_ownership(case: Case) -> None:
 
 def check_zero(case: Case) -> None:
     """No derivative passes: zero in both modes, under ``vmap`` too, whatever the dtype of the results."""
-    live = [i for i, leaf in enumerate(case.leaves) if kind_of(leaf.value) in "fc"]
 
     def fun(*primals: Any) -> Any:
         full = case.values
-        for i, primal in zip(live, primals, strict=True):
+        for i, primal in zip(case.inexact, primals, strict=True):
             full[i] = primal
         return case.call(case.fun, full)
 
-    primals = tuple(case.values[i] for i in live)
+    primals = tuple(case.values[i] for i in case.inexact)
     outs, pullback = vjp(fun, *primals)
     plain = case.call(case.fun, case.values)
     assert_all_close(outs, plain, 0.0, "value of vjp")
-    cts = tuple(random_like(out, case.rng) if kind_of(out) in "fc" else np.zeros(np.shape(out), FLOAT0) for out in outs)
-    tangents = case.random(primals)
+    cts = tuple(np.ones_like(out) if kind_of(out) in "fc" else np.zeros(np.shape(out), FLOAT0) for out in outs)
+    tangents = case.random(primals, "tangents")
     pulled = pullback(cts)
     assert_like(pulled, primals, "cotangent")
     assert_all_close(pulled, [np.zeros(np.shape(x)) for x in primals], 0.0, "cotangent")
@@ -466,7 +475,24 @@ def check_zero(case: Case) -> None:
         else:
             assert np.asarray(t).dtype == FLOAT0
             assert np.shape(t) == np.shape(out)
+    if primals:
+        _check_zero_batched(fun, primals, cts, tangents)
+
+
+def _check_zero_batched(fun: Callable[..., Any], primals: Any, cts: Any, tangents: Any) -> None:
     stacked = [np.stack([x, x]) for x in primals]
-    mapped = vmap(lambda *x: vjp(fun, *x)[1](cts))(*stacked) if primals else ()
-    assert_like(mapped, stacked, "vmap of the pullback")
-    assert_all_close(mapped, [np.zeros(np.shape(x)) for x in stacked], 0.0, "vmap of the pullback")
+    results = {
+        "pullback": (vmap(lambda *x: vjp(fun, *x)[1](cts))(*stacked), stacked),
+        "pullback, its cotangents mapped": (
+            vmap(lambda ct: vjp(fun, *primals)[1](ct))(tuple(np.stack([ct, ct]) for ct in cts)),
+            stacked,
+        ),
+        "pushforward": (
+            vmap(lambda *x: jvp(fun, x, tangents)[1])(*stacked),
+            [np.stack([out, out]) for out in jvp(fun, primals, tangents)[1]],
+        ),
+    }
+    for name, (got, likes) in results.items():
+        assert_like(got, likes, f"vmap of the {name}")
+        for g in got:
+            assert g.dtype == FLOAT0 or not np.any(g), f"vmap of the {name} is not zero"

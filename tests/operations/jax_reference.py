@@ -56,18 +56,18 @@ def answers(row: Row) -> dict[str, Answers]:
     """All quantities of all cases of a row."""
     failed: dict[str, Answers] = {case.id: {} for case in row.cases}
 
-    def everything(primals: dict[str, list[Any]]) -> dict[str, Answers]:
-        return {case.id: _attempted(case, primals[case.id], failed[case.id]) for case in row.cases}
+    def everything(inputs: dict[str, list[Any]]) -> dict[str, Answers]:
+        return {case.id: _attempted(case, inputs[case.id], failed[case.id]) for case in row.cases}
 
-    primals = {case.id: [jnp.asarray(x) for x in case.primals] for case in row.cases}
-    found = compiled(everything, primals) if row.op.jit else everything(primals)
+    inputs = {case.id: [jnp.asarray(case.values[i]) for i in case.inexact] for case in row.cases}
+    found = compiled(everything, inputs) if row.op.jit else everything(inputs)
     return {case.id: {**found[case.id], **failed[case.id]} for case in row.cases}
 
 
-def _attempted(case: Case, primals: list[Any], failed: Answers) -> Answers:
+def _attempted(case: Case, inputs: list[Any], failed: Answers) -> Answers:
     """The quantities of one case; what raises goes to ``failed``."""
     made: Answers = {}
-    for names, compute in _quantities(case, primals):
+    for names, compute in _quantities(case, inputs):
         try:
             made.update(zip(names, compute(), strict=True))
         except Exception as error:  # kept for the test that asks for it
@@ -75,13 +75,19 @@ def _attempted(case: Case, primals: list[Any], failed: Answers) -> Answers:
     return made
 
 
-def _quantities(case: Case, primals: list[Any]) -> Iterator[tuple[tuple[str, ...], Callable[[], Any]]]:
-    """How to compute what, given JAX arrays for the primals; what shares work is computed together."""
+def _quantities(case: Case, inputs: list[Any]) -> Iterator[tuple[tuple[str, ...], Callable[[], Any]]]:
+    """How to compute what, given JAX arrays for the floating leaves; what shares work is computed together."""
     theirs = _function(case)
+    full = list(case.values)
+    for i, value in zip(case.inexact, inputs, strict=True):
+        full[i] = value
     if theirs is not None:
-        yield ("value",), lambda: (case.call(theirs, _full(case, primals)),)
+        yield ("value",), lambda: (case.call(theirs, full),)
+    if inputs:
+        yield ("own value",), lambda: (case.call(case.fun, full),)
     if not case.live:
         return
+    primals = [full[i] for i in case.live]
     ct, t, s = _arrays(case.cotangents), _arrays(case.tangents), _arrays(case.others)
     own = case.of_live(case.fun)
     yield ("own vjp",), lambda: (funcgrad.vjp(own, *primals)[1](ct),)
@@ -126,14 +132,6 @@ def _function(case: Case) -> Callable[..., Any] | None:
     for part in (row.name if row.jax == "same name" else row.jax).split("."):
         found = getattr(found, part)
     return found
-
-
-def _full(case: Case, primals: Sequence[Any]) -> list[Any]:
-    """The values of all leaves, JAX arrays for those that are differentiated."""
-    full = list(case.values)
-    for i, primal in zip(case.live, primals, strict=True):
-        full[i] = primal
-    return full
 
 
 def _arrays(values: Sequence[Any]) -> tuple[Any, ...]:

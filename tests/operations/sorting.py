@@ -77,6 +77,7 @@ SORTED = [
         (CUBE, (0, -1)),
         differentiable=False,
         jax=None,
+        portable=False,
         reason="the order within the parts is JAX's own",
     ),
 ]

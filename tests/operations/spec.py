@@ -45,7 +45,9 @@ class Op:
         order: up to which order derivatives are tested.
         complex_samples: calls with complex arguments.
         jit: whether it runs under ``jax.jit``; False where the shape of the result depends on values.
-        reason: why JAX or NumPy is not compared, why the order is below 2, why it does not run under ``jax.jit``.
+        portable: whether it gives on JAX arrays what it gives on NumPy's; False where that is left open.
+        reason: why JAX or NumPy is not compared, why the order is below 2, why it does not run under ``jax.jit``,
+            why it is not portable.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Op:
     order: int = 2
     complex_samples: tuple[Sample, ...] = ()
     jit: bool = True
+    portable: bool = True
     reason: str = ""
 
 

@@ -1,0 +1,360 @@
+"""Runs that are repeated instead of remembered: the tape keeps where they began, and the backward pass runs them again.
+
+A *chain* is a run in steps, each from one state to the next; a state is a tree of arrays. On every tape
+that passes through it a step leaves one record, whatever it did: the records that it made itself are
+dropped. When the backward pass reaches that record, the step is run again from its state and recorded,
+and the pass goes on through the new records (``reverse.Splice``). They have the parents that the first
+ones had, and stand in the same order, so cotangents are added up in the same order too: gradients are
+the same to the last bit.
+
+What a step closes over needs no care. While it is repeated, the finished traces that stood around its
+first run work once more (``core.repeating``): their tracers have kept their values and their records.
+
+States between steps are kept as far as the budget goes; the others are computed again from the last one
+before them. Where states are kept is chosen so that this costs the fewest steps: see ``schedule``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import copy_context
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from funcgrad import core, tree
+from funcgrad.core import Trace, Tracer
+from funcgrad.memory import Memory, differs
+from funcgrad.reverse import Node, ReverseTrace, ReverseTracer, Splice, open_traces, to_part
+from funcgrad.schedule import Placement, split
+
+__all__ = ["Chain"]
+
+#: Leaves of a tree, and its structure. The tracers among them do not know the chain's records, only their
+#: numbers: the chain keeps states, and states that kept the chain would never be freed.
+State: TypeAlias = tuple[list[Any], tree.PyTreeSpec]
+#: The results of a step that it recorded on one tape, by the number of their record.
+Own: TypeAlias = dict[int, ReverseTracer]
+_SAMPLE = 16
+
+
+class _Record:
+    """What a chain knows of its steps on one tape.
+
+    Attributes:
+        numbers: for each step the number of its record, and of its parts: one for each result of its own.
+        marks: for each step a mark of what it recorded.
+        parents: what the steps depend on besides each other, by number.
+    """
+
+    __slots__ = ("marks", "numbers", "parents")
+
+    def __init__(self) -> None:
+        self.numbers: dict[int, tuple[int, ...]] = {}
+        self.marks: dict[int, int] = {}
+        self.parents: dict[int, Node] = {}
+
+
+class Chain:
+    """A run in steps that the backward pass repeats.
+
+    Args:
+        name: what it is called in messages and on the tape.
+        step: ``step(i, tree) -> tree``, from state ``i`` to state ``i + 1``.
+        start: state 0, a tree.
+        budget: how many states after the first may be kept at a time.
+        memory: what is kept of the operations inside the only step.
+
+    Attributes:
+        done: how many steps have been run so far, each counted once.
+    """
+
+    def __init__(
+        self, name: str, step: Callable[[int, Any], Any], start: Any, budget: int = 0, memory: Memory | None = None
+    ) -> None:
+        self.name = name
+        self.done = 0
+        self._step = step
+        self._budget = budget
+        self._memory = memory
+        self._kept: list[tuple[int, State]] = [(0, tree.flatten(start))]
+        self._records: dict[ReverseTrace, _Record] = {}
+        self._samples: dict[int, list[Any]] = {}
+        self._context = copy_context()
+        self._born = core.next_level()
+        self._lock = threading.RLock()
+
+    def run(self, length: int) -> Any:
+        """The state after ``length`` steps."""
+        if not length or not _recording():
+            steps = iter(range(length))
+            return self._plain(lambda: next(steps, None) is not None)
+        return self._result(self._advance(length - 1, self._state(length - 1)))
+
+    def run_while(self, more: Callable[[], bool]) -> Any:
+        """The last state, where nobody knows before how many steps there are: they go on while ``more()``."""
+        if not _recording():
+            return self._plain(more)
+        placement = Placement(self._budget)
+        state = self._kept[0][1]
+        while more():
+            if self.done and self._budget:
+                given_up = placement.next()
+                if given_up is not None:
+                    del self._kept[given_up]
+                self._kept.append((self.done, state))
+            state = self._advance(self.done, state)
+        return self._result(state)
+
+    def _plain(self, more: Callable[[], bool]) -> Any:
+        """The last state where no tape is open: nothing will be run again."""
+        leaves, spec = self._kept.pop()[1]
+        carry = tree.unflatten(spec, leaves)
+        while more():
+            carry = self._step(self.done, carry)
+            self.done += 1
+        return carry
+
+    def pull(self, trace: ReverseTrace, number: int, cts: list[Any]) -> Splice:
+        """Run the step to state ``number`` again, and give what it recorded on ``trace`` the cotangents of that state."""
+        i = number - 1
+        state = self._state(i, trace)
+        begun = self._begin()
+        leaves, _ = self._again(i, state, trace)
+        self._compare(i, leaves)
+        own = _own(leaves, begun).get(trace, {})
+        self._numbers(trace, i, own, begun)
+        return Splice((tracer.node, ct) for tracer, ct in zip(own.values(), cts, strict=True) if ct is not None)
+
+    def _state(self, wanted: int, trace: ReverseTrace | None = None) -> State:
+        """State number ``wanted``, and on the way to it others kept as the schedule wants them.
+
+        States after it are given up: a backward pass asks for ever earlier ones.
+        """
+        with self._lock:
+            kept = self._kept
+            while kept[-1][0] > wanted:
+                kept.pop()
+            place, state = kept[-1]
+            while place < wanted:
+                free = self._budget - len(kept) + 1
+                stop = place + split(wanted + 1 - place, free + 1) if free > 0 else wanted
+                while place < stop:
+                    state = self._advance(place, state, trace)
+                    place += 1
+                if place < wanted:
+                    kept.append((place, state))
+            return state
+
+    def _advance(self, i: int, state: State, trace: ReverseTrace | None = None) -> State:
+        """State ``i + 1`` from state ``i``, with one record for the step on every tape."""
+        begun = self._begin()
+        leaves, spec = self._again(i, state, trace) if i < self.done else self._run(i, state)
+        self._compare(i, leaves)
+        places: dict[tuple[Trace, int], Node] = {}
+        for tape, own in _own(leaves, begun).items():
+            numbers = self._numbers(tape, i, own, begun)
+            places.update({(tape, n): (numbers[k + 1], None, i + 1, k) for k, n in enumerate(own)})
+        self.done = max(self.done, i + 1)
+
+        def parted(x: ReverseTracer) -> Node:
+            node = x.node
+            if self._is_part(node):  # a result of an earlier step that was handed through
+                return (node[0], None, node[2][6], node[4])
+            return places.get((x._trace, node[0]), node)
+
+        return [_with_nodes(leaf, parted) for leaf in leaves], spec
+
+    def _begin(self) -> dict[Trace, int]:
+        """For each tape that a step may record on, a number that comes before what it records."""
+        begun: dict[Trace, int] = {}
+        again = [trace for _, _, traces in core.repeating.get() for trace in traces]
+        for trace in (*list(open_traces.values()), *again, *self._records):
+            if trace.level < self._born and trace not in begun:
+                begun[trace] = trace.number()
+        return begun
+
+    def _run(self, i: int, state: State) -> State:
+        """State ``i + 1`` as the step returns it: tracers have the records that it made."""
+        leaves, spec = state
+        memory = self._memory
+        scope: AbstractContextManager[None] = nullcontext()
+        if memory is not None:
+            scope = memory.fed() if i < self.done else memory.observed()
+        joined = self._joined(whole=False)
+        with scope:
+            return tree.flatten(self._step(i, tree.unflatten(spec, [_with_nodes(x, joined) for x in leaves])))
+
+    def _again(self, i: int, state: State, trace: ReverseTrace | None) -> State:
+        """State ``i + 1`` once more: context variables as they were, the traces from ``trace`` on at work again."""
+        mine = () if trace is None else ((trace.level, self._born, tuple(self._records)),)
+        repeating = (*core.repeating.get(), *mine)
+        runner = core.kernel_runner.get()
+
+        def run() -> State:
+            core.repeating.set(tuple(dict.fromkeys((*core.repeating.get(), *repeating))))
+            core.kernel_runner.set(runner)
+            with core.slow_paths() if core.no_grad_floor.get() else nullcontext():
+                return self._run(i, state)
+
+        return self._context.copy().run(run)
+
+    def _result(self, state: State) -> Any:
+        leaves, spec = state
+        joined = self._joined(whole=True)
+        return tree.unflatten(spec, [_with_nodes(leaf, joined) for leaf in leaves])
+
+    def _is_part(self, node: Node) -> bool:
+        return node[1] is to_part and node[2][1] is _pull and node[2][4] is self
+
+    def _joined(self, whole: bool) -> Callable[[ReverseTracer], Node]:
+        """What gives the tracers of a state their records; ``whole`` ones know what they depend on."""
+        made: dict[tuple[Trace, int], Node] = {}
+
+        def joined(x: ReverseTracer) -> Node:
+            if len(x.node) != 4 or x.node[1] is not None:
+                return x.node
+            number, _, place, k = x.node
+            record = self._records[x._trace]
+            numbers = record.numbers[place - 1]
+            step = made.get((x._trace, place))
+            if step is None:
+                parents = tuple(record.parents.values()) if whole else ()
+                step = made[x._trace, place] = (numbers[0], _pull, None, parents, self, x._trace, place)
+            return (number, to_part, step, None, k, len(numbers) - 1)
+
+        return joined
+
+    def _numbers(self, trace: ReverseTrace, i: int, own: Own, begun: dict[Trace, int]) -> tuple[int, ...]:
+        """The numbers of the record of step ``i`` and its parts. The first run makes them, others must do the same.
+
+        Raises:
+            ReplayError: another run recorded something else.
+        """
+        parents, mark = self._walked(own, begun[trace])
+        record = self._records.setdefault(trace, _Record())
+        numbers = record.numbers.get(i)
+        if numbers is None:
+            numbers = record.numbers[i] = tuple([trace.next() for _ in range(len(own) + 1)])
+            record.marks[i] = mark
+            record.parents.update(parents)
+        elif record.marks[i] != mark:
+            raise differs(self.name, "other operations or shapes")
+        return numbers
+
+    def _walked(self, own: Own, begun: int) -> tuple[dict[int, Node], int]:
+        """What the records behind ``own`` depend on, and a mark of what they are."""
+        parents: dict[int, Node] = {}
+        found: dict[int, Any] = {}
+        waiting = [tracer.node for tracer in own.values()]
+        while waiting:
+            node = waiting.pop()
+            number = node[0]
+            if number < begun:
+                if not self._is_part(node):
+                    parents[number] = node
+            elif number not in found:
+                found[number] = id(getattr(node[1], "__code__", node[1]))
+                first, second = node[2], node[3]
+                waiting.extend(second if first is None else (first,) if second is None else (first, second))
+        results = tuple([(x.shape, x.dtype) for x in own.values()])
+        return parents, hash((results, *[found[number] for number in sorted(found)]))
+
+    def _compare(self, i: int, leaves: list[Any]) -> None:
+        """Look at a few numbers of state ``i + 1``: they must be those of the first run.
+
+        Raises:
+            ReplayError: they are others.
+        """
+        sample = [_some(leaf) for leaf in leaves]
+        before = self._samples.setdefault(i, sample)
+        if len(before) != len(sample) or not all(map(_alike, before, sample)):
+            raise differs(self.name, "other numbers")
+
+
+def _pull(cts: Any, node: Node) -> Splice:
+    chain, trace, number = node[4:]
+    pulled: Splice = chain.pull(trace, number, cts)
+    return pulled
+
+
+_pull.operation = lambda node: node[4].name  # type: ignore[attr-defined]
+
+
+def _recording() -> bool:
+    """Whether there is a tape that records, or one that did and is being repeated."""
+    return bool(open_traces or core.repeating.get())
+
+
+_SLOTS: dict[type, tuple[str, ...]] = {}
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    """The names of what a tracer holds, besides its trace."""
+    found = _SLOTS.get(kind)
+    if found is None:
+        names = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
+        found = _SLOTS[kind] = tuple(name for name in names if name != "_trace")
+    return found
+
+
+def _inner(x: Tracer) -> list[tuple[str, Tracer]]:
+    """The tracers that ``x`` holds: of outer traces."""
+    held = [(name, getattr(x, name)) for name in _slots(type(x))]
+    return [(name, value) for name, value in held if isinstance(value, Tracer)]
+
+
+def _with_nodes(x: Any, node_of: Callable[[ReverseTracer], Node]) -> Any:
+    """``x``, on every tape that it is on with the record that ``node_of`` says."""
+    if not isinstance(x, Tracer):
+        return x
+    if type(x) is ReverseTracer and not isinstance(x.value, Tracer):  # the common case
+        node = node_of(x)
+        return x if node is x.node else ReverseTracer(x.value, x._trace, node)
+    changed: dict[str, Any] = {name: _with_nodes(value, node_of) for name, value in _inner(x)}
+    if type(x) is ReverseTracer:
+        changed["node"] = node_of(x)
+    if all(value is getattr(x, name) for name, value in changed.items()):
+        return x
+    copy: Any = object.__new__(type(x))
+    for name in ("_trace", *_slots(type(x))):
+        setattr(copy, name, changed[name] if name in changed else getattr(x, name))
+    return copy
+
+
+def _own(leaves: list[Any], begun: dict[Trace, int]) -> dict[ReverseTrace, Own]:
+    """By tape, the values of a state that were recorded since ``begun``, each once and in order."""
+    found: dict[ReverseTrace, Own] = {}
+    waiting = leaves[::-1]
+    while waiting:
+        x = waiting.pop()
+        if isinstance(x, Tracer):
+            if type(x) is ReverseTracer and x._trace in begun and x.node[0] >= begun[x._trace]:
+                found.setdefault(x._trace, {}).setdefault(x.node[0], x)
+            waiting.extend([value for _, value in _inner(x)])
+    return found
+
+
+def _some(x: Any) -> Any:
+    """A few numbers of a leaf, None where there are none to look at."""
+    while isinstance(x, Tracer):
+        x = x.value
+    if type(x) is np.ndarray and x.size and x.dtype.kind in "fc":
+        return x.flat[:: -(-x.size // _SAMPLE)]
+    return None
+
+
+def _alike(before: Any, now: Any) -> bool:
+    """Whether two samples are equal up to rounding: the same kernels may add up in another order."""
+    if before is None or now is None:
+        return before is now
+    if before.shape != now.shape or before.dtype != now.dtype:
+        return False
+    if before.tobytes() == now.tobytes():
+        return True
+    with np.errstate(all="ignore"):
+        largest = float(np.max(np.abs(before[np.isfinite(before)]), initial=0.0))
+    tolerance = float(np.sqrt(np.finfo(before.dtype).eps)) * largest
+    return bool(np.allclose(before, now, rtol=1e-3, atol=tolerance, equal_nan=True))

@@ -1,0 +1,450 @@
+"""Reading parts of arrays: NumPy's rules under every transform, and the cost of many reads."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcgrad.numpy as fnp
+from funcgrad import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+from funcgrad.errors import ConcretizationError
+from funcgrad.primitives.indexing import add_along_axis, getitem, scatter_sum, take_along_axis
+
+SIZE = 3
+
+
+# ---- random indices ----------------------------------------------------------------------------------------
+
+
+class RandomIndex:
+    """An index of an array of ``shape``, with a place for each of its integer arrays."""
+
+    def __init__(self, rng, shape):
+        self.rng, self.shape = rng, shape
+        self.arrays = []
+        self.common = tuple(rng.integers(1, 4, rng.integers(0, 3)))
+        self.template = []
+        used, ellipsis = 0, False
+        while used < len(shape) and rng.random() < 0.95:
+            kind = rng.choice(["new", "ellipsis", "bool", "int", "slice", "array", "mask"], p=self.WEIGHTS)
+            if kind == "new":
+                self.template.append(None)
+            elif kind == "bool":
+                self.template.append(bool(rng.random() < 0.8))
+            elif kind == "ellipsis" and not ellipsis:
+                self.template.append(...)
+                ellipsis = True
+                used += int(rng.integers(0, len(shape) - used + 1))
+            elif kind in ("int", "slice", "array") or (kind == "mask" and not ellipsis):
+                # behind an ellipsis the axis is not known here: take what fits any
+                self.template.append(getattr(self, kind)(min(shape) if ellipsis else shape[used]))
+                used += 1
+
+    WEIGHTS = (0.1, 0.1, 0.05, 0.2, 0.2, 0.3, 0.05)
+
+    def int(self, n):
+        return int(self.rng.integers(-n, n))
+
+    def slice(self, n):
+        bounds = [None if self.rng.random() < 0.4 else int(self.rng.integers(-n - 1, n + 2)) for _ in range(2)]
+        return slice(*bounds, self.rng.choice([None, 1, 2, -1, -2]))
+
+    def array(self, n):
+        shape = tuple(1 if self.rng.random() < 0.3 else k for k in self.common)
+        self.arrays.append(self.rng.integers(-n, n, shape[self.rng.integers(0, len(shape) + 1) :]))
+        return "array"
+
+    def mask(self, n):
+        return self.rng.random(n) < 0.6
+
+    def __call__(self, arrays):
+        rest = iter(arrays)
+        return tuple(next(rest) if isinstance(e, str) else e for e in self.template)
+
+
+def random_reads(seed, count):
+    """Arrays and indices of them that NumPy takes."""
+    rng = np.random.default_rng(seed)
+    while count:
+        x = rng.normal(size=tuple(rng.integers(1, 5, rng.integers(0, 5))))
+        index = RandomIndex(rng, x.shape)
+        try:
+            x[index(index.arrays)]
+        except IndexError:
+            continue
+        count -= 1
+        yield rng, x, index
+
+
+def others(rng, a):
+    """``a`` and two arrays of its shape with other elements of the same range."""
+    if a.dtype.kind == "f":
+        return np.stack([a, a + 1, a * 2])
+    flat = a.reshape(-1)
+    return np.stack([a, flat[::-1].reshape(a.shape), rng.permutation(flat).reshape(a.shape)])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_index_in_both_modes(seed):
+    for rng, x, index in random_reads(seed, 150):
+        key = index(index.arrays)
+        want = x[key]
+        got = getitem(x, key)
+        assert type(got) is type(want)
+        np.testing.assert_array_equal(got, want)
+        value, pullback = vjp(lambda x, key=key: x[key], x)
+        np.testing.assert_array_equal(value, want)
+        ct, expected = rng.normal(size=np.shape(want)), np.zeros_like(x)
+        np.add.at(expected, key, ct)
+        np.testing.assert_allclose(pullback(ct)[0], expected, atol=1e-14)
+        t = rng.normal(size=x.shape)
+        np.testing.assert_array_equal(jvp(lambda x, key=key: x[key], (x,), (t,))[1], np.asarray(t)[key])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_index_under_vmap(seed):
+    """Batched or not, the array and each index array: as a loop, in value and in derivative."""
+    for rng, x, index in random_reads(seed + 100, 60):
+
+        def read(x, *arrays, index=index):
+            return getitem(x, index(arrays))  # an ndarray of its own does not take a traced index
+
+        def pulled(ct, table, *arrays, read=read):
+            return vjp(lambda table: read(table, *arrays), table)[1](ct)[0]
+
+        single = [x, *index.arrays]
+        batch = [others(rng, a) for a in single]
+        cts = rng.normal(size=(SIZE, *np.shape(read(*single))))
+        for flags in itertools.product([0, None], repeat=len(single)):
+            if all(f is None for f in flags):
+                continue
+            args = [a if f is None else b for a, b, f in zip(single, batch, flags, strict=True)]
+            each = [[a if f is None else a[k] for a, f in zip(args, flags, strict=True)] for k in range(SIZE)]
+            np.testing.assert_array_equal(vmap(read, flags)(*args), np.stack([read(*e) for e in each]))
+            want = np.stack([pulled(ct, *e) for ct, e in zip(cts, each, strict=True)])
+            np.testing.assert_allclose(vmap(pulled, (0, *flags))(cts, *args), want, atol=1e-14)
+            outside = vjp(lambda x, args=args, flags=flags, read=read: vmap(read, flags)(x, *args[1:]), args[0])[1]
+            total = want.sum(0) if flags[0] is None else want
+            np.testing.assert_allclose(outside(cts)[0], total, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_index_of_jax_arrays(seed):
+    for rng, x, index in random_reads(seed + 200, 12):
+        key = index(index.arrays)
+        ct, expected = rng.normal(size=np.shape(x[key])), np.zeros_like(x)
+        np.add.at(expected, key, ct)
+        for arrays in (index.arrays, [jnp.asarray(a) for a in index.arrays]):
+            value, pullback = vjp(lambda x, arrays=arrays, index=index: x[index(arrays)], jnp.asarray(x))
+            np.testing.assert_array_equal(value, x[key])
+            (ours,) = pullback(jnp.asarray(ct))
+            assert isinstance(ours, jax.Array)
+            np.testing.assert_allclose(ours, expected, atol=1e-14)
+        traced = jax.jit(lambda x, *arrays, ct=ct, index=index: vjp(lambda x: x[index(arrays)], x)[1](ct)[0])
+        np.testing.assert_allclose(traced(x, *index.arrays), expected, atol=1e-14)
+
+
+# ---- what is refused ---------------------------------------------------------------------------------------
+
+BAD = [
+    5,
+    -4,
+    (0, 0),
+    1.5,
+    "text",
+    [5],
+    [1.5],
+    np.array([0, 3]),
+    np.array(1.0),
+    np.array([0.0]),
+    np.array([True, False]),
+    np.array([[True]]),
+    (..., ...),
+    (slice(None), None, 0),
+    ([0, 1], [0, 1]),
+]
+
+
+@pytest.mark.parametrize("index", BAD, ids=str)
+def test_refused_in_numpys_words(index):
+    x = np.arange(3.0)
+    with pytest.raises(IndexError) as numpys:
+        x[index]
+    for attempt in (
+        lambda: getitem(x, index),
+        lambda: vjp(lambda x: x[index], x),
+        lambda: jvp(lambda x: x[index], (x,), (x,)),
+        lambda: vmap(lambda x: x[index])(np.stack([x, x])),
+        lambda: linearize(lambda x: x[index], x),
+        lambda: vmap(grad(lambda x: fnp.sum(x[index])))(np.stack([x, x])),
+        lambda: getitem(jnp.asarray(x), index),
+    ):
+        with pytest.raises(IndexError) as ours:
+            attempt()
+        assert str(ours.value) == str(numpys.value)
+
+
+def test_refused_arrays_that_do_not_broadcast():
+    x = np.ones((3, 3))
+    with pytest.raises(IndexError, match="shape mismatch"):
+        vmap(lambda x: x[[0, 1], [0, 1, 2]])(np.stack([x, x]))
+
+
+def test_traced_float_index_is_refused():
+    with pytest.raises(IndexError, match="integer"):
+        grad(lambda i: fnp.arange(3.0)[None, ...].sum() + getitem(np.arange(3.0), i))(1.0)
+
+
+def test_batched_mask_says_use_where():
+    xs = np.array([[1.0, -1.0], [2.0, 3.0]])
+    for fun in (
+        lambda x: x[x > 0],
+        lambda x: fnp.sum(x[x > 0]),
+        lambda x: x[x[0] > 0],
+        lambda x: fnp.compress(x > 0, x),
+        lambda x: fnp.extract(x > 0, x),
+        lambda x: fnp.nonzero(x),
+        lambda x: fnp.flatnonzero(x),
+        lambda x: fnp.argwhere(x),
+    ):
+        with pytest.raises(ConcretizationError, match="where"):
+            vmap(fun)(xs)
+
+
+def test_mask_from_traced_values():
+    x = np.array([1.0, -2.0, 3.0])
+    np.testing.assert_array_equal(grad(lambda x: fnp.sum(x[x > 0] ** 2))(x), [2.0, 0.0, 6.0])
+    np.testing.assert_array_equal(grad(lambda x: fnp.sum(x[(x > 0) & (x < 2)] ** 2))(x), [2.0, 0.0, 0.0])
+    np.testing.assert_array_equal(hessian(lambda x: fnp.sum(x[x > 0] ** 3))(x), np.diag([6.0, 0.0, 18.0]))
+    # the same mask for every example
+    mask = x > 0
+    np.testing.assert_array_equal(vmap(lambda x: x[mask])(np.stack([x, -x])), [[1.0, 3.0], [-1.0, -3.0]])
+
+
+def test_positions_of_floats_are_constants():
+    x = np.array([[0.0, 3.0], [4.0, 0.0]])
+    for name in ("nonzero", "flatnonzero", "argwhere"):
+        want = getattr(np, name)(x)
+        np.testing.assert_array_equal(getattr(fnp, name)(x), want)
+        for wrap in (lambda f: vjp(f, x)[0], lambda f: jvp(f, (x,), (x,))[0]):
+            np.testing.assert_array_equal(wrap(getattr(fnp, name)), want)
+    np.testing.assert_array_equal(grad(lambda x: fnp.sum(x[fnp.nonzero(x)] ** 2))(x), 2 * x)
+
+
+# ---- many reads --------------------------------------------------------------------------------------------
+
+
+def mixed_reads(x):
+    """Reads by numbers, slices and arrays, and the whole array."""
+    total = (x * x).sum()
+    for i in range(5):
+        total = total + x[i] ** 3 * x[(i + 1) % 5] + (x[-1] * x[1:4]).sum() + (x[[0, 2, 0]] ** 3).prod()
+    return total
+
+
+def test_pieces_of_all_sorts_in_every_order():
+    x = np.random.default_rng(0).normal(size=5)
+    np.testing.assert_allclose(grad(mixed_reads)(x), jax.grad(mixed_reads_for_jax)(x), rtol=1e-12)
+    want = jax.hessian(mixed_reads_for_jax)(x)
+    for ours in (jacrev(grad(mixed_reads)), jacfwd(grad(mixed_reads)), jacrev(jacfwd(mixed_reads))):
+        np.testing.assert_allclose(ours(x), want, rtol=1e-11, atol=1e-12)
+    third = jax.jacfwd(jax.hessian(mixed_reads_for_jax))(x)
+    for ours in (jacrev(jacrev(grad(mixed_reads))), jacfwd(jacrev(grad(mixed_reads)))):
+        np.testing.assert_allclose(ours(x), third, rtol=1e-10, atol=1e-11)
+        np.testing.assert_allclose(vmap(ours)(np.stack([x, x])), [third, third], rtol=1e-10, atol=1e-11)
+
+
+def test_pieces_of_all_sorts_of_jax_arrays():
+    x = np.random.default_rng(0).normal(size=5)
+    want = jax.grad(mixed_reads_for_jax)(x)
+    np.testing.assert_allclose(grad(mixed_reads)(jnp.asarray(x)), want, rtol=1e-12)
+    np.testing.assert_allclose(jax.jit(grad(mixed_reads))(x), want, rtol=1e-12)
+    np.testing.assert_allclose(jax.jit(vmap(grad(mixed_reads)))(np.stack([x, x])), [want, want], rtol=1e-12)
+    second = jax.jit(jax.hessian(mixed_reads_for_jax))(x)
+    np.testing.assert_allclose(jax.jit(jacrev(grad(mixed_reads)))(x), second, rtol=1e-11, atol=1e-12)
+
+
+def mixed_reads_for_jax(x):
+    total = (x * x).sum()
+    for i in range(5):
+        total = total + x[i] ** 3 * x[(i + 1) % 5] + (x[-1] * x[1:4]).sum() + (x[np.array([0, 2, 0])] ** 3).prod()
+    return total
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The sizes of all arrays of zeros that are made meanwhile."""
+    sizes = []
+    zeros = np.zeros
+
+    def counted(shape, *args, **kwargs):
+        result = zeros(shape, *args, **kwargs)
+        sizes.append(result.size)
+        return result
+
+    monkeypatch.setattr(np, "zeros", counted)
+    return sizes
+
+
+@pytest.mark.parametrize("n", [10, 100])
+def test_reads_share_one_buffer(made, n):
+    x = np.linspace(1.0, 2.0, n)
+
+    def fun(x):
+        return sum(x[i] ** 3 for i in range(n))
+
+    np.testing.assert_allclose(grad(fun)(x), 3 * x**2)
+    assert made.count(n) == 1
+    made.clear()
+    np.testing.assert_allclose(grad(lambda x: fnp.sum(grad(fun)(x)))(x), 6 * x)
+    assert made.count(n) == 2  # one of the inner pass, one of the outer
+    made.clear()
+    np.testing.assert_allclose(grad(lambda x: sum(grad(fun)(x)[i] for i in range(2)))(x)[:2], 6 * x[:2])
+    assert made.count(n) <= 6
+
+
+def test_second_order_is_one_scatter_and_n_reads():
+    from funcgrad.graph import GraphTrace
+
+    def operations(n):
+        trace = GraphTrace()
+        grad(lambda x: sum(x[i] ** 2 for i in range(n)))(trace.input(np.ones(n)))
+        return [step.primitive.name for step in trace.operations]
+
+    for n in (5, 50):
+        names = operations(n)
+        assert names.count("scatter_sum") == 1
+        assert names.count("getitem") == n
+    assert len(operations(50)) < 11 * len(operations(5))
+
+
+def test_index_changed_after_the_read():
+    """A program may use one index array again and again."""
+    x, index = np.arange(4.0), np.array([0, 1])
+
+    def fun(x):
+        total = 0.0
+        for _ in range(2):
+            total = total + fnp.sum(x[index] * x[:, None][index, 0]) + fnp.sum(fnp.take_along_axis(x, index))
+            index[:] += 2
+        return total
+
+    np.testing.assert_array_equal(grad(fun)(x), 2 * x + 1)
+
+
+def test_duplicates_accumulate():
+    x = np.arange(3.0)
+    index = np.array([0, 2, 0, 0])
+    weights = np.array([1.0, 10.0, 100.0, 1000.0])
+    np.testing.assert_array_equal(grad(lambda x: fnp.sum(x[index] * weights))(x), [1101.0, 0.0, 10.0])
+    table = np.ones((3, 2))
+    g = grad(lambda t: fnp.sum(t[index] * weights[:, None]))(table)
+    np.testing.assert_array_equal(g, [[1101.0] * 2, [0.0] * 2, [10.0] * 2])
+    g = grad(lambda t: fnp.sum(t[:, np.array([1, 1])]))(table)
+    np.testing.assert_array_equal(g, [[0.0, 2.0]] * 3)
+    g = grad(lambda t: fnp.sum(t[np.array([0, 0, 2]), np.array([1, 1, 0])]))(table)
+    np.testing.assert_array_equal(g, [[0.0, 2.0], [0.0, 0.0], [1.0, 0.0]])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+def test_dtypes(dtype):
+    x = np.arange(6).reshape(2, 3).astype(dtype)
+    for index in (0, (slice(None), 1), np.array([1, 1, 0]), (np.array([0, 0]), np.array([2, 2])), np.eye(2, 3) > 0):
+        value, pullback = vjp(lambda x, index=index: x[index], x)
+        assert value.dtype == dtype
+        (ct,) = pullback(np.ones(np.shape(value), dtype)[()])
+        assert ct.dtype == dtype
+        assert ct.shape == x.shape
+        expected = np.zeros(x.shape)
+        np.add.at(expected, index, 1)
+        np.testing.assert_array_equal(ct, expected)
+
+
+def test_a_large_table_read_in_few_places():
+    """Where it pays to add place by place, and where positions are counted through."""
+    table = np.zeros((1000, 4))
+    for index in (np.array([7, 7, 999]), np.tile(np.array([7, 7, 999]), 100)):
+        g = grad(lambda t, index=index: fnp.sum(t[index, index % 4]))(table)
+        assert g[7, 3] == np.count_nonzero(index == 7)
+        assert g[999, 3] == np.count_nonzero(index == 999)
+        assert g.sum() == index.size
+
+
+def test_batched_position_from_argmax():
+    xs = np.random.default_rng(0).normal(size=(4, 5))
+    pick = lambda x: x[fnp.argmax(x)] ** 2
+    np.testing.assert_allclose(vmap(pick)(xs), xs.max(1) ** 2)
+    want = np.where(xs == xs.max(1, keepdims=True), 2 * xs, 0)
+    np.testing.assert_allclose(vmap(grad(pick))(xs), want)
+    np.testing.assert_allclose(grad(lambda xs: fnp.sum(vmap(pick)(xs)))(xs), want)
+
+
+def test_unravelled_positions_under_vmap():
+    xs = np.random.default_rng(0).normal(size=(4, 2, 3))
+
+    def largest(x, order):
+        return x[fnp.unravel_index(fnp.argmax(x if order == "C" else x.T), x.shape, order)]
+
+    for order in "CF":
+        np.testing.assert_array_equal(vmap(lambda x, order=order: largest(x, order))(xs), xs.max((1, 2)))
+    there = np.array([[0, 2], [1, 0], [1, 1], [0, 0]])
+    flat = vmap(lambda p: fnp.ravel_multi_index((p[0], p[1]), (2, 3)))(there)
+    np.testing.assert_array_equal(flat, np.ravel_multi_index(tuple(there.T), (2, 3)))
+    with pytest.raises(ValueError, match="index 6 is out of bounds for array with size 6"):
+        vmap(lambda i: fnp.unravel_index(i, (2, 3)))(np.array([1, 6]))
+    with pytest.raises(ValueError, match="invalid entry"):
+        vmap(lambda p: fnp.ravel_multi_index((p[0], p[1]), (2, 3)))(np.array([[0, 3]]))
+    with pytest.raises(ValueError, match="invalid entry"):
+        vmap(lambda i: fnp.choose(i, [1.0, 2.0]))(np.array([0, 2]))
+
+
+def test_positions_must_be_integers():
+    for fun in (lambda x: fnp.take(x, x), lambda x: fnp.choose(x, [x, x]), lambda x: fnp.unravel_index(x, (9,))):
+        with pytest.raises(TypeError, match="must be integers"):
+            vjp(fun, np.array([0.0, 1.0]))
+    with pytest.raises(IndexError, match="integer"):
+        vjp(lambda x: fnp.take_along_axis(x, x), np.array([0.0, 1.0]))
+    with pytest.raises(ValueError, match="same number of dimensions"):
+        vjp(lambda x: fnp.take_along_axis(x, np.array([[0]])), np.array([0.0, 1.0]))
+    with pytest.raises(ValueError, match="clipmode"):
+        vjp(lambda x: fnp.take(x, np.array([0]), mode="other"), np.array([0.0, 1.0]))
+    with pytest.raises(ValueError, match="1-d"):
+        vjp(lambda x: fnp.compress(np.ones((1, 1), bool), x), np.array([0.0, 1.0]))
+    with pytest.raises(IndexError, match="out of bounds"):
+        vjp(lambda x: fnp.take(x, np.array([2])), np.array([0.0, 1.0]))
+
+
+def test_permutation_along_an_axis():
+    """The promise that nothing is read twice changes the way, not the result."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3, 4))
+    y = rng.permuted(np.tile(np.arange(4), (3, 1)), axis=1)
+    ct = rng.normal(size=(3, 4))
+    for make in (np.asarray, jnp.asarray):
+        free, promised = (
+            vjp(lambda x, unique=unique: take_along_axis(x, y, axis=1, unique=unique), make(x))[1](make(ct))[0]
+            for unique in (False, True)
+        )
+        np.testing.assert_array_equal(free, promised)
+    back = vmap(lambda ct, y: add_along_axis(ct, y, axis=0, shape=(4,), unique=True))(ct, y)
+    np.testing.assert_array_equal(back, promised)
+
+
+def test_scatter_sum_is_linear():
+    """The transpose of several reads, with some of its arguments traced, some batched."""
+    a, b, i = np.array([1.0, 2.0]), 5.0, np.array([2, 0])
+    whole = {"specs": (("array",), (1,)), "shape": (3,), "dtype": np.dtype(float)}
+
+    def fun(a, b, i):
+        return scatter_sum(a, b, i, **whole)
+
+    np.testing.assert_array_equal(fun(a, b, i), [2.0, 5.0, 1.0])
+    np.testing.assert_array_equal(jvp(lambda a: fun(a, b, i), (a,), (a,))[1], [2.0, 0.0, 1.0])
+    np.testing.assert_array_equal(jvp(lambda b: fun(a, b, i), (b,), (1.0,))[1], [0.0, 1.0, 0.0])
+    pulled = vjp(lambda a, b: fun(a, b, i), a, b)[1](np.array([1.0, 10.0, 100.0]))
+    np.testing.assert_array_equal(pulled[0], [100.0, 1.0])
+    assert pulled[1] == 10.0
+    batched = np.stack([i, [0, 1]])
+    np.testing.assert_array_equal(vmap(lambda i: fun(a, b, i))(batched), [[2.0, 5.0, 1.0], [1.0, 7.0, 0.0]])

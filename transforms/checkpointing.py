@@ -1,0 +1,278 @@
+"""Memory for time: ``checkpoint`` and ``checkpoint_chain``, which run again what they do not keep."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
+
+from funcgrad import backend, tree
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.kinds import linear
+from funcgrad.memory import NAME, Memory
+from funcgrad.primitives.indexing import getitem
+from funcgrad.replay import Chain
+from funcgrad.schedule import states_for
+from funcgrad.transforms.policies import Policy, everything_saveable
+from funcgrad.transforms.transformed import Transformed, check_callable, name_of
+from funcgrad.typing import PyTree
+
+__all__ = ["checkpoint", "checkpoint_chain", "checkpoint_name"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: How many states a chain of unknown length keeps when nobody says.
+_ONLINE = 32
+
+_named = linear(NAME, lambda xp, x, *, name: x, transpose=lambda ct, *, name: ct, batch="leading")
+
+
+def checkpoint_name(x: PyTree, name: str) -> PyTree:
+    """``x`` itself, under a name by which a policy of ``checkpoint`` can ask to keep it.
+
+    Args:
+        x: an array or a pytree.
+        name: the name.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import checkpoint, checkpoint_name, checkpoint_policies, grad
+        >>> def layer(x):
+        ...     return fnp.sum(fnp.sin(checkpoint_name(fnp.exp(x), "activation")))
+        >>> kept = checkpoint(layer, policy=checkpoint_policies.save_only_these_names("activation"))
+        >>> bool((grad(kept)(np.ones(3)) == grad(layer)(np.ones(3))).all())
+        True
+    """
+    return tree.map_leaves(lambda leaf: _named(leaf, name=name) if _is_array(leaf) else leaf, x)
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, Tracer) or backend.is_value(x)
+
+
+class _Options(NamedTuple):
+    policy: Policy | None
+    static_argnums: tuple[int, ...]
+
+
+@overload
+def checkpoint(
+    fun: Callable[P, R], *, policy: Policy | None = None, static_argnums: int | Sequence[int] = ()
+) -> Callable[P, R]: ...
+@overload
+def checkpoint(
+    fun: None = None, *, policy: Policy | None = None, static_argnums: int | Sequence[int] = ()
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def checkpoint(
+    fun: Callable[..., Any] | None = None, *, policy: Policy | None = None, static_argnums: int | Sequence[int] = ()
+) -> Any:
+    """``fun``, of which reverse mode keeps the arguments instead of what is computed inside: it runs it again.
+
+    Values and derivatives are those of ``fun``, to the last bit. What ``fun`` closes over is
+    differentiated as always. It must do the same when it is run again: no random numbers of its own.
+
+    Args:
+        fun: any function; left out in ``@checkpoint(policy=...)``.
+        policy: which results inside to keep nevertheless, see ``checkpoint_policies``; None keeps none.
+            It is a function ``policy(operation, params, result) -> bool``.
+        static_argnums: positions of arguments that must not be differentiated or batched.
+
+    Returns:
+        A function of the same arguments. It saves memory in reverse mode: in ``grad``, ``vjp``,
+        ``jacrev``, in forward mode over those, and under ``vmap``. A ``linearize`` keeps what it needs,
+        and so does the outer of two nested reverse modes when the inner one runs ``fun`` again.
+
+    Raises:
+        TypeError: not callable; a static argument that is traced; when called, what ``fun`` raises.
+        RuntimeError: ``ReplayError`` in the backward pass, when ``fun`` does something else than before.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import checkpoint, grad
+        >>> def loss(w, x):
+        ...     layer = checkpoint(lambda h: fnp.tanh(h @ w))
+        ...     return fnp.sum(layer(layer(x)))
+        >>> grad(loss)(np.eye(2), np.zeros(2))
+        array([[0., 0.],
+               [0., 0.]])
+    """
+    positions = _positions(static_argnums)
+    if policy is not None and not callable(policy):
+        raise InputError(
+            f"checkpoint: policy must be a function of (operation, params, result), got {describe(policy)}. "
+            "Take one from checkpoint_policies."
+        )
+    if fun is None:
+        return functools.partial(checkpoint, policy=policy, static_argnums=positions)
+    check_callable("checkpoint", fun)
+    says = "{fun}, run again in the backward pass instead of remembered."
+    return Transformed(run_checkpoint, fun, _Options(policy, positions), says)
+
+
+def _positions(argnums: Any) -> tuple[int, ...]:
+    try:
+        return tuple(operator.index(i) for i in (argnums if isinstance(argnums, (tuple, list)) else [argnums]))
+    except TypeError:
+        raise InputError(
+            f"checkpoint: static_argnums must be an int or a tuple of ints, got {argnums!r}. Use positions."
+        ) from None
+
+
+def run_checkpoint(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+    """What a ``checkpoint`` does when it is called."""
+    policy, static = options
+    for i in static:
+        if not -len(args) <= i < len(args):
+            raise InputError(
+                f"checkpoint: static_argnums names position {i}, got {len(args)} positional arguments. Pass the "
+                "argument by position."
+            )
+        if any(isinstance(leaf, Tracer) for leaf in tree.leaves(args[i])):
+            raise InputError(
+                f"checkpoint: argument {i} is static and is being transformed, got {describe(tree.leaves(args[i])[0])}."
+                " Take it out of static_argnums."
+            )
+    if policy is everything_saveable:
+        return fun(*args, **kwargs)
+    name = f"checkpoint({name_of(fun)})"
+    fixed = {i % len(args): args[i] for i in static}
+    moving = tuple(None if i in fixed else arg for i, arg in enumerate(args))
+
+    def step(_: int, state: Any) -> Any:
+        given, named = state
+        return fun(*[fixed.get(i, arg) for i, arg in enumerate(given)], **named)
+
+    memory = None if policy is None else Memory(name, policy)
+    return Chain(name, step, (moving, kwargs), memory=memory).run(1)
+
+
+def checkpoint_chain(
+    step: Callable[..., PyTree] | Sequence[Callable[..., PyTree]],
+    init: PyTree,
+    xs: Any = None,
+    *,
+    budget: int | None = None,
+    length: int | None = None,
+    args: tuple[Any, ...] = (),
+) -> PyTree:
+    """Run ``carry = step(carry, x)`` over ``xs``, keeping few carries: reverse mode computes the others again.
+
+    The same as the loop, and the same derivatives to the last bit, in everything: ``init``, ``xs``,
+    ``args`` and what the steps close over. With ``budget`` carries kept, ``binomial(budget + 1 + r, r)``
+    steps go backwards with no step repeated more than ``r`` times.
+
+    Args:
+        step: ``step(carry, x, *args) -> carry``, without ``x`` when ``xs`` is None; or a list of such
+            functions, one for each step, whose carries may differ in structure.
+        init: the first carry, a pytree.
+        xs: an array or a pytree of arrays, whose first axes are gone through; or an iterable of anything
+            else: a range, or a generator, whose length need not be known.
+        budget: how many carries besides the first may be kept at a time. Left out, as many as let no
+            step be repeated more than twice; 32 where the length is unknown.
+        length: the number of steps, where neither ``xs`` nor ``step`` tells it.
+        args: more arguments of every step.
+
+    Returns:
+        The last carry.
+
+    Raises:
+        TypeError: ``step`` not callable, a length that nothing tells.
+        ValueError: lengths that disagree, a negative ``budget``.
+        RuntimeError: ``ReplayError`` in the backward pass, when a step does something else than before.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import checkpoint_chain, grad
+        >>> def last(w, xs):
+        ...     return checkpoint_chain(lambda h, x: fnp.tanh(w * h + x), 0.5, xs, budget=3)
+        >>> grad(last)(1.0, np.linspace(0.0, 0.1, 100)).round(6)
+        np.float64(0.974585)
+    """
+    steps = list(step) if isinstance(step, (list, tuple)) else None
+    for one in [step] if steps is None else steps:
+        check_callable("checkpoint_chain", one)
+    if budget is not None and operator.index(budget) < 0:
+        raise ShapeError(f"checkpoint_chain: budget must not be negative, got {budget}. Say how many carries to keep.")
+    items, coming = _items(xs)
+    counts = {"xs": None if items is None else len(items), "steps": None if steps is None else len(steps)}
+    known = _length({**counts, "length": length})
+    if known is None and coming is None:
+        raise InputError(
+            f"checkpoint_chain: nothing tells the number of steps, got xs={describe(xs)}. Pass length, xs, or a list "
+            "of steps."
+        )
+    if known is not None and coming is not None:
+        items, coming = _first(coming, known), None
+    given: list[Any] = [] if items is None else items
+
+    def one_step(i: int, carry: Any) -> Any:
+        function: Any = step if steps is None else steps[i]
+        return function(carry, *args) if xs is None else function(carry, given[i], *args)
+
+    name = "checkpoint_chain" if steps is not None else f"checkpoint_chain({name_of(step)})"
+    if budget is None:
+        budget = _ONLINE if known is None else states_for(known, 2) - 1
+    chain = Chain(name, one_step, init, budget)
+    if coming is None:
+        return chain.run(known or 0)
+    rest = coming
+
+    def more() -> bool:
+        given.extend(itertools.islice(rest, 1))
+        return len(given) > chain.done
+
+    return chain.run_while(more)
+
+
+def _length(said: dict[str, int | None]) -> int | None:
+    """The number of steps, None where nothing tells it."""
+    found = {name: operator.index(n) for name, n in said.items() if n is not None}
+    if len(set(found.values())) > 1 or min(found.values(), default=0) < 0:
+        listed = ", ".join(f"{n} by {name}" for name, n in found.items())
+        raise ShapeError(f"checkpoint_chain: the number of steps is not clear, got {listed}. They must agree.")
+    return next(iter(found.values()), None)
+
+
+def _items(xs: Any) -> tuple[list[Any] | None, Iterator[Any] | None]:
+    """What the steps get besides the carry: as a list, or where it comes from one by one. Nothing without ``xs``."""
+    if xs is None:
+        return None, None
+    paths, leaves, spec = tree.flatten_with_path(xs)
+    if len(leaves) == 1 and leaves[0] is xs and not _is_array(xs):
+        if not isinstance(xs, Iterable):
+            raise InputError(
+                f"checkpoint_chain: xs must be an array, a pytree of arrays or an iterable, got {describe(xs)}. "
+                "Pass what the steps go through."
+            )
+        return (list(xs), None) if isinstance(xs, Sized) else (None, iter(xs))
+    for path, leaf in zip(paths, leaves, strict=True):
+        if not _is_array(leaf) or not backend.shape_of(leaf):
+            raise ShapeError(
+                f"checkpoint_chain: xs{path} has no first axis to go through, got {describe(leaf)}. Pass arrays, or an "
+                "iterator over the items: iter(xs)."
+            )
+    sizes = {backend.shape_of(leaf)[0] for leaf in leaves}
+    if len(sizes) != 1:
+        raise ShapeError(
+            f"checkpoint_chain: the first axes of xs must have one length, got {sorted(sizes)}. Cut them to the same."
+        )
+    return [tree.unflatten(spec, [getitem(leaf, i) for leaf in leaves]) for i in range(sizes.pop())], None
+
+
+def _first(more: Iterator[Any], count: int) -> list[Any]:
+    """The first ``count`` items."""
+    items = list(itertools.islice(more, count))
+    if len(items) < count:
+        raise ShapeError(
+            f"checkpoint_chain: xs ended early, got {len(items)} items for {count} steps. They must agree."
+        )
+    return items

@@ -1,0 +1,135 @@
+"""What ``checkpoint`` keeps nevertheless: policies, functions of an operation, its parameters and its result.
+
+Example:
+    >>> from funcgrad import checkpoint, checkpoint_policies
+    >>> few = checkpoint_policies.dots_saveable & checkpoint_policies.save_smaller_than(1_000_000)
+    >>> few
+    dots_saveable & save_smaller_than(1000000)
+    >>> checkpoint(lambda x: x, policy=few)(2.0)
+    2.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from funcgrad.memory import NAME
+
+__all__ = [
+    "Policy",
+    "Rule",
+    "dots_saveable",
+    "everything_saveable",
+    "nothing_saveable",
+    "save_any_names_but_these",
+    "save_anything_except_these_names",
+    "save_from_both_policies",
+    "save_only_these_names",
+    "save_smaller_than",
+]
+
+#: ``policy(operation, params, result)``: whether to keep the result of the operation of that name.
+Policy: TypeAlias = Callable[[str, dict[str, Any], Any], bool]
+_DOTS = frozenset(("matmul", "einsum", "dot_general"))
+
+
+@dataclass(frozen=True, repr=False)
+class Rule:
+    """A policy with operators: ``a & b`` keeps what both keep, ``a | b`` what either does.
+
+    Attributes:
+        test: a module-level function ``test(operation, params, result, *given)``.
+        given: its last arguments.
+    """
+
+    test: Callable[..., bool]
+    given: tuple[Any, ...] = field(default=())
+
+    def __call__(self, operation: str, params: dict[str, Any], result: Any) -> bool:
+        """Whether to keep ``result``."""
+        return self.test(operation, params, result, *self.given)
+
+    def __and__(self, other: Policy) -> Rule:
+        return Rule(_both, (self, other))
+
+    def __or__(self, other: Policy) -> Rule:
+        return Rule(_either, (self, other))
+
+    def __repr__(self) -> str:
+        signs = {_both: " & ", _either: " | "}
+        if self.test in signs:
+            return signs[self.test].join(map(repr, self.given))
+        name = self.test.__name__.removeprefix("_")
+        return f"{name}({', '.join(map(repr, self.given))})" if self.given else name
+
+
+def _both(operation: str, params: dict[str, Any], result: Any, one: Policy, other: Policy) -> bool:
+    return one(operation, params, result) and other(operation, params, result)
+
+
+def _either(operation: str, params: dict[str, Any], result: Any, one: Policy, other: Policy) -> bool:
+    return one(operation, params, result) or other(operation, params, result)
+
+
+def _nothing_saveable(operation: str, params: dict[str, Any], result: Any) -> bool:
+    return False
+
+
+def _everything_saveable(operation: str, params: dict[str, Any], result: Any) -> bool:
+    return True
+
+
+def _dots_saveable(operation: str, params: dict[str, Any], result: Any) -> bool:
+    return operation in _DOTS
+
+
+def _save_only_these_names(operation: str, params: dict[str, Any], result: Any, *names: str) -> bool:
+    return operation == NAME and params["name"] in names
+
+
+def _save_any_names_but_these(operation: str, params: dict[str, Any], result: Any, *names: str) -> bool:
+    return operation == NAME and params["name"] not in names
+
+
+def _save_anything_except_these_names(operation: str, params: dict[str, Any], result: Any, *names: str) -> bool:
+    return operation != NAME or params["name"] not in names
+
+
+def _save_smaller_than(operation: str, params: dict[str, Any], result: Any, nbytes: int) -> bool:
+    parts = result if isinstance(result, tuple) else (result,)
+    return sum(getattr(part, "nbytes", 8) for part in parts) < nbytes
+
+
+#: Keep nothing but the arguments: what ``checkpoint`` does by itself.
+nothing_saveable = Rule(_nothing_saveable)
+#: Keep everything, as without ``checkpoint``.
+everything_saveable = Rule(_everything_saveable)
+#: Keep the results of ``matmul``, ``einsum``, ``tensordot`` and all else that multiplies matrices.
+dots_saveable = Rule(_dots_saveable)
+
+
+def save_only_these_names(*names: str) -> Rule:
+    """Keep the values that went through ``checkpoint_name`` with one of these names."""
+    return Rule(_save_only_these_names, names)
+
+
+def save_any_names_but_these(*names: str) -> Rule:
+    """Keep the values that went through ``checkpoint_name`` with another name than these."""
+    return Rule(_save_any_names_but_these, names)
+
+
+def save_anything_except_these_names(*names: str) -> Rule:
+    """Keep everything but the values that went through ``checkpoint_name`` with one of these names."""
+    return Rule(_save_anything_except_these_names, names)
+
+
+def save_from_both_policies(one: Policy, other: Policy) -> Rule:
+    """Keep what either policy keeps: ``one | other``."""
+    return Rule(_either, (one, other))
+
+
+def save_smaller_than(nbytes: int) -> Rule:
+    """Keep the results of less than ``nbytes`` bytes."""
+    return Rule(_save_smaller_than, (nbytes,))
