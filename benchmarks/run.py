@@ -31,6 +31,9 @@ GROUPS = (
     "footprint.dropped_results",
     "footprint.composition",
     "footprint.start",
+    "checkpoint.long_chain",
+    "checkpoint.online_chain",
+    "checkpoint.layers",
 )
 ONE_THREAD = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"),

@@ -27,14 +27,19 @@ from toolz import (
     thread_last,
 )
 
-from funcgrad import numpy
+from funcgrad import numpy, tree
 from funcgrad.core import Tracer as _Tracer
 from funcgrad.numpy.methods import install as _install
 from funcgrad.transforms import (
     all_gather,
     axis_index,
+    checkpoint,
+    checkpoint_chain,
+    checkpoint_name,
+    checkpoint_policies,
     custom_jvp,
     custom_vjp,
+    debug_nans,
     grad,
     hessian,
     hvp,
@@ -50,6 +55,7 @@ from funcgrad.transforms import (
     ppermute,
     psum,
     stop_gradient,
+    strict,
     tape,
     trace,
     value_and_grad,
@@ -79,7 +85,14 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "vmap",
+    # memory
+    "checkpoint",
+    "checkpoint_chain",
+    "checkpoint_name",
+    "checkpoint_policies",
     # looking inside
+    "debug_nans",
+    "strict",
     "tape",
     "trace",
     # collectives inside vmap
@@ -107,6 +120,7 @@ __all__ = [
     "pipe",
     "thread_first",
     "thread_last",
-    # the namespace
+    # modules
     "numpy",
+    "tree",
 ]

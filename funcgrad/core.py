@@ -41,6 +41,8 @@ __all__ = [
     "repeated",
     "slow_paths",
     "through",
+    "watched",
+    "watching",
 ]
 
 next_level = itertools.count(1).__next__
@@ -56,6 +58,10 @@ repeating: ContextVar[tuple[tuple[int, int, tuple[Any, ...]], ...]] = ContextVar
 kernel_runner: ContextVar[Any] = ContextVar("kernel_runner", default=None)
 #: How many such runners there are in the whole process: while there is none, nobody asks for it.
 kernel_runners = 0
+#: What looks on while traces process operations, see ``watched``.
+watcher: ContextVar[Any] = ContextVar("watcher", default=None)
+#: How many such watchers there are in the whole process: while there is none, nobody asks for it.
+watchers = 0
 _blocks_lock = threading.Lock()
 
 
@@ -65,9 +71,10 @@ class Trace:
     Attributes:
         level: the birth number; among the arguments of an operation the highest is the innermost.
         open: whether the transform still runs; a tracer met later has escaped.
+        cuts: where its derivative was cut, when a watcher looks for that; else None.
     """
 
-    __slots__ = ("level", "open")
+    __slots__ = ("cuts", "level", "open")
 
     #: Whether ``no_grad`` stops this kind of trace (it stops derivatives, not ``vmap``).
     differentiates = False
@@ -75,6 +82,8 @@ class Trace:
     def __init__(self) -> None:
         self.level = next_level()
         self.open = True
+        watch = watching() if watchers else None
+        self.cuts: Any = None if watch is None else watch.begin(self)
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Interpret ``primitive`` on ``args``, some of which are tracers of this trace, none of a younger one."""
@@ -158,10 +167,36 @@ class Primitive:
         """The function of the array namespace ``xp`` that computes this primitive."""
         found = self._kernels.get(xp)
         if found is None:
-            impl = self.impl
-            found = getattr(xp, self.name) if impl is None else lambda *args, **params: impl(xp, *args, **params)
-            self._kernels[xp] = found
+            found = self._kernels[xp] = self._made(xp)
         return found
+
+    def _made(self, xp: Any) -> Callable[..., Any]:
+        impl = self.impl
+        if impl is None and hasattr(xp, self.name):
+            named: Callable[..., Any] = getattr(xp, self.name)
+            return named
+        if impl is None:
+            raise InputError(
+                f"{self.name}: {xp.__name__} has no function of this name, got no impl. Give one: impl(xp, *arrays)."
+            )
+        if xp is np:
+            return lambda *args, **params: impl(np, *args, **params)
+        refusal = (
+            f"{self.name}: it computes with NumPy only, got an array of {xp.__name__}. Pass NumPy arrays, or define "
+            "it with an impl(xp, *arrays) that handles both."
+        )
+
+        def guarded(*args: Any, **params: Any) -> Any:
+            if getattr(impl, "numpy_only", False):
+                raise InputError(refusal)
+            try:
+                return impl(xp, *args, **params)
+            except TypeError as error:
+                if type(error).__name__ == "TracerArrayConversionError":  # JAX's, of a value without numbers
+                    raise InputError(refusal) from error
+                raise
+
+        return guarded
 
     def evaluate(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Compute the primitive on plain values."""
@@ -214,6 +249,32 @@ def through(runner: Any) -> Iterator[None]:
         kernel_runner.reset(token)
 
 
+@contextmanager
+def watched(watch: Any) -> Iterator[None]:
+    """While this is open ``watch`` is asked to do what happens to tracers, and may look at it.
+
+    ``watch.begin(trace)`` gives a new trace its ``cuts``, ``watch.process(trace, primitive, args, params)``
+    lets it process an operation, ``watch.hidden(trace, args)`` hears of one that ``no_grad``
+    keeps from it, and ``watch.backward_pass(seeds)`` gives what pulls in a backward pass.
+    """
+    global watchers
+    token = watcher.set(watch)
+    with _blocks_lock:
+        watchers += 1
+    try:
+        with slow_paths():
+            yield
+    finally:
+        with _blocks_lock:
+            watchers -= 1
+        watcher.reset(token)
+
+
+def watching() -> Any:
+    """The watcher of this context, None where there is none."""
+    return watcher.get() if watchers else None
+
+
 def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Apply ``primitive`` to ``args`` in the innermost trace among them.
 
@@ -232,9 +293,13 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
     if no_grad_blocks and top.differentiates and top.level < no_grad_floor.get():
         # Inside no_grad an older derivative trace sees its tracers as constants.
         lowered = tuple(a.value if isinstance(a, Tracer) and a._trace is top else a for a in args)
+        if watchers and (watch := watching()) is not None:
+            watch.hidden(top, args)
         return bind(primitive, lowered, params)
     if not top.open and not repeated(top):
         raise_escaped(top)
+    if watchers and (watch := watching()) is not None:
+        return watch.process(top, primitive, args, params)
     return top.process(primitive, args, params)
 
 

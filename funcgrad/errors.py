@@ -9,14 +9,17 @@ __all__ = [
     "AxisNameError",
     "BranchError",
     "ConcretizationError",
+    "ConvergenceError",
     "CrossCheckError",
     "EscapedTracerError",
     "FuncgradError",
     "InputError",
     "MissingExtraError",
+    "NanError",
     "NotDifferentiableError",
     "ReplayError",
     "ShapeError",
+    "StructuralZeroError",
 ]
 
 
@@ -41,6 +44,22 @@ class NotDifferentiableError(FuncgradError, TypeError):
     """A derivative was asked for through an operation that has none (a ``TypeError``)."""
 
 
+class StructuralZeroError(NotDifferentiableError):
+    """A derivative that ``strict`` watches over is zero whatever the values are (a ``TypeError``)."""
+
+
+class NanError(FuncgradError, FloatingPointError):
+    """A NaN or an infinity came up under ``debug_nans`` (a ``FloatingPointError``).
+
+    Attributes:
+        operation: the operation that made it, or whose pullback did.
+    """
+
+    def __init__(self, message: str, operation: str | None = None) -> None:
+        super().__init__(message)
+        self.operation = operation
+
+
 class ConcretizationError(FuncgradError, TypeError):
     """A plain Python or NumPy value was asked of a tracer, which would cut the derivative (a ``TypeError``)."""
 
@@ -59,6 +78,10 @@ class BranchError(FuncgradError, ValueError):
 
 class ReplayError(FuncgradError, RuntimeError):
     """What ``checkpoint`` ran again did not do what it had done the first time (a ``RuntimeError``)."""
+
+
+class ConvergenceError(FuncgradError, ArithmeticError):
+    """A solver did not find a solution (an ``ArithmeticError``)."""
 
 
 class MissingExtraError(FuncgradError, ImportError):

@@ -27,7 +27,7 @@ import numpy as np
 from funcgrad import core, tree
 from funcgrad.core import Trace, Tracer
 from funcgrad.memory import Memory, differs
-from funcgrad.reverse import Node, ReverseTrace, ReverseTracer, Splice, open_traces, to_part
+from funcgrad.reverse import Node, ReverseTrace, ReverseTracer, Splice, open_traces, operation_of, to_part
 from funcgrad.schedule import Placement, split
 
 __all__ = ["Chain"]
@@ -62,7 +62,8 @@ class Chain:
 
     Args:
         name: what it is called in messages and on the tape.
-        step: ``step(i, tree) -> tree``, from state ``i`` to state ``i + 1``.
+        step: ``step(i, tree, again) -> tree``, from state ``i`` to state ``i + 1``; ``again`` unless it is
+            the first time.
         start: state 0, a tree.
         budget: how many states after the first may be kept at a time.
         memory: what is kept of the operations inside the only step.
@@ -72,7 +73,12 @@ class Chain:
     """
 
     def __init__(
-        self, name: str, step: Callable[[int, Any], Any], start: Any, budget: int = 0, memory: Memory | None = None
+        self,
+        name: str,
+        step: Callable[[int, Any, bool], Any],
+        start: Any,
+        budget: int = 0,
+        memory: Memory | None = None,
     ) -> None:
         self.name = name
         self.done = 0
@@ -91,7 +97,10 @@ class Chain:
         if not length or not _recording():
             steps = iter(range(length))
             return self._plain(lambda: next(steps, None) is not None)
-        return self._result(self._advance(length - 1, self._state(length - 1)))
+        state = self._state(length - 1)
+        if length > 1 and len(self._kept) <= self._budget:
+            self._kept.append((length - 1, state))  # the backward pass begins with it
+        return self._result(self._advance(length - 1, state))
 
     def run_while(self, more: Callable[[], bool]) -> Any:
         """The last state, where nobody knows before how many steps there are: they go on while ``more()``."""
@@ -113,12 +122,12 @@ class Chain:
         leaves, spec = self._kept.pop()[1]
         carry = tree.unflatten(spec, leaves)
         while more():
-            carry = self._step(self.done, carry)
+            carry = self._step(self.done, carry, False)
             self.done += 1
         return carry
 
     def pull(self, trace: ReverseTrace, number: int, cts: list[Any]) -> Splice:
-        """Run the step to state ``number`` again, and give what it recorded on ``trace`` the cotangents of that state."""
+        """Run the step to state ``number`` again, and give what it recorded the cotangents of that state."""
         i = number - 1
         state = self._state(i, trace)
         begun = self._begin()
@@ -179,13 +188,15 @@ class Chain:
     def _run(self, i: int, state: State) -> State:
         """State ``i + 1`` as the step returns it: tracers have the records that it made."""
         leaves, spec = state
+        again = i < self.done
         memory = self._memory
         scope: AbstractContextManager[None] = nullcontext()
         if memory is not None:
-            scope = memory.fed() if i < self.done else memory.observed()
+            scope = memory.fed() if again else memory.observed()
         joined = self._joined(whole=False)
         with scope:
-            return tree.flatten(self._step(i, tree.unflatten(spec, [_with_nodes(x, joined) for x in leaves])))
+            given = tree.unflatten(spec, [_with_nodes(x, joined) for x in leaves])
+            return tree.flatten(self._step(i, given, again))
 
     def _again(self, i: int, state: State, trace: ReverseTrace | None) -> State:
         """State ``i + 1`` once more: context variables as they were, the traces from ``trace`` on at work again."""
@@ -256,7 +267,7 @@ class Chain:
                 if not self._is_part(node):
                     parents[number] = node
             elif number not in found:
-                found[number] = id(getattr(node[1], "__code__", node[1]))
+                found[number] = operation_of(node)
                 first, second = node[2], node[3]
                 waiting.extend(second if first is None else (first,) if second is None else (first, second))
         results = tuple([(x.shape, x.dtype) for x in own.values()])

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from funcgrad import backend
+from funcgrad import backend, core
 from funcgrad.core import Primitive, Trace, Tracer, raise_escaped, refuse_closure, repeated
 
 __all__ = [
@@ -64,9 +64,10 @@ class ReverseTrace(Trace):
     Attributes:
         next: gives the next sequence number of this tape; refuses once the trace is closed, which costs
             the recording of an operation nothing.
+        number: the same, but never refuses.
     """
 
-    __slots__ = ("number", "next")
+    __slots__ = ("next", "number")
     differentiates = True
 
     def __init__(self) -> None:
@@ -170,6 +171,7 @@ def _collect_parts(contents: list[Any]) -> list[Any]:
 
 
 def to_part(ct: Any, node: Node) -> Piece:
+    """The pull of a record's part: one of several results."""
     return Piece(_collect_parts, (node[4], node[5], ct))
 
 
@@ -190,6 +192,8 @@ def _combine(number: int, old: Any, new: Any, owned: set[int]) -> Any:
             return old
         owned.add(number)
         return old + new
+    if new is None:
+        return old
     if type(old) is Piece:
         return old.add(new)
     return new.add(old) if type(new) is Piece else old + new
@@ -225,6 +229,18 @@ def _seeded(seeds: list[tuple[Node, Any]], owned: set[int]) -> tuple[dict[int, A
     return pending, nodes
 
 
+def _name_operation(error: Exception, node: Node) -> None:
+    """Tell with an error of the backward pass which operation was being pulled back through."""
+    if node and getattr(error, "operation", None) != operation_of(node):
+        origin = getattr(node[1], "origin", None)
+        where = (
+            ". To know the line that asked for it, put `with debug_nans():` around the call"
+            if origin is None
+            else f", asked for {origin}"
+        )
+        error.add_note(f"In the pullback of {operation_of(node)}{where}.")
+
+
 def backward(seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
     """Pull cotangents back from ``seeds`` to the leaves.
 
@@ -238,37 +254,50 @@ def backward(seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
     """
     owned: set[int] = set()  # numbers whose cotangent is a buffer made here
     pending, nodes = _seeded(seeds, owned)
-    heap = [-number for number in nodes]
-    heapify(heap)
-    while heap:
-        number = -heappop(heap)
-        if number < leaves:
-            break
-        node = nodes.pop(number)
-        ct = pending.pop(number)
-        if type(ct) is Piece:
-            ct = ct.total()
-        first, second = node[2], node[3]
-        ct = node[1](ct, node)
-        if second is None:  # one parent
-            number = first[0]
-            if number in pending:
-                pending[number] = _combine(number, pending[number], ct, owned)
-            else:
-                pending[number] = ct
-                nodes[number] = first
-                heappush(heap, -number)
-            continue
-        pairs = ct if type(ct) is Splice else zip(second if first is None else (first, second), ct, strict=False)
-        for parent, part in pairs:
-            if part is None:
-                continue
-            number = parent[0]
-            if number in pending:
-                pending[number] = _combine(number, pending[number], part, owned)
-            else:
-                pending[number] = part
-                nodes[number] = parent
-                heappush(heap, -number)
+    _visit(pending, nodes, owned, leaves)
     results = [pending.get(number) for number in range(leaves)]
     return [ct.total() if type(ct) is Piece else ct for ct in results]
+
+
+def _visit(pending: dict[int, Any], nodes: dict[int, Node], owned: set[int], leaves: int) -> None:
+    """Visit the nodes in order, until there are cotangents of leaves only."""
+    heap = [-number for number in nodes]
+    heapify(heap)
+
+    def arrive(parent: Node, part: Any) -> None:
+        number = parent[0]
+        if number in pending:
+            pending[number] = _combine(number, pending[number], part, owned)
+        elif part is not None:
+            pending[number] = part
+            nodes[number] = parent
+            heappush(heap, -number)
+
+    watch: Any = core.watchers and core.watching() and core.watching().backward_pass(pending)
+    node: Node = ()
+    try:
+        while heap:
+            number = -heappop(heap)
+            if number < leaves:
+                break
+            node = nodes.pop(number)
+            ct = pending.pop(number)
+            while True:
+                if type(ct) is Piece:
+                    ct = ct.total()
+                ct = watch.pull(ct, node) if watch else node[1](ct, node)
+                first, second = node[2], node[3]
+                if second is not None or first[0] < leaves or (heap and first[0] <= -heap[0]):
+                    break
+                node = first  # one parent, and it comes next: no detour over the heap
+            if second is None:
+                arrive(first, ct)
+            elif first is not None:
+                arrive(first, ct[0])
+                arrive(second, ct[1])
+            else:
+                for parent, part in ct if type(ct) is Splice else zip(second, ct, strict=False):
+                    arrive(parent, part)
+    except Exception as error:
+        _name_operation(error, node)
+        raise

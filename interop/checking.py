@@ -251,7 +251,8 @@ class _Judge:
         slack = self.rtol + SAFETY * off
         together, ours, theirs = errors[0] <= self.rtol, errors[1] <= slack, errors[2] <= slack
         measured = errors[1] == errors[1]
-        remark = ", a kink" if measured and not (ours or theirs) and kink() else ""
+        fine = ours or theirs if together else ours and theirs
+        remark = ", a kink" if measured and not fine and kink() else ""
         if not measured:
             verdict = ("agree" if together else "funcgrad and JAX differ") + ", no referee"
         elif together:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -78,12 +79,11 @@ class CrossCheck:
     @property
     def verdict(self) -> str:
         """The last line of the report."""
-        failed = [row for row in self.rows if not row.ok]
+        failed = Counter(row.verdict for row in self.rows if not row.ok)
         count = f"{len(self.rows)} quantities"
         if failed:
-            named = "; ".join(f"{row.what} of {row.path}: {row.verdict}" for row in failed[:3])
-            more = f"; and {len(failed) - 3} more" if len(failed) > 3 else ""
-            return f"FAILED: {len(failed)} of {count}. {named}{more}."
+            named = ", ".join(f"{verdict} ({times})" for verdict, times in failed.items())
+            return f"FAILED in {failed.total()} of {count}: {named}."
         remarks = sum(row.verdict != "agree" for row in self.rows)
         said = f", {remarks} with a remark" if remarks else ""
         return f"OK: {count} agree to {self.rtol:.0e}{said}."
@@ -91,10 +91,10 @@ class CrossCheck:
     def __str__(self) -> str:
         cells = [_HEAD, *[_cells(row) for row in self.rows]]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ["  ".join(_aligned(row, widths)).rstrip() for row in cells]
-        lines.insert(1, "  ".join("─" * width for width in widths))
-        table = "\n".join("  " + line for line in lines)
-        return "\n".join([f"Cross-check of {self.name}", "", table, "", *self._remarks(), self.verdict])
+        marks = ["  ", *["  " if row.ok else "✗ " for row in self.rows]]
+        lines = [mark + "  ".join(_aligned(row, widths)).rstrip() for mark, row in zip(marks, cells, strict=True)]
+        lines.insert(1, "  " + "  ".join("─" * width for width in widths))
+        return "\n".join([f"Cross-check of {self.name}", "", *lines, "", *self._remarks(), self.verdict])
 
     def __repr__(self) -> str:
         return f"<CrossCheck of {self.name}: {self.verdict}>"

@@ -4,15 +4,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from operations import checks, numeric
+from operations import batched, checks, numeric
 from operations.cases import Row, random_like
+from operations.comparing import FLOAT0, assert_close
 from operations.spec import Sample, array, op, positive
 
 from funcgrad import stop_gradient
 from funcgrad.kinds import elementwise, linear, nondifferentiable, primitive
 from funcgrad.kinds.linear import broadcast_to, conj, reduce_sum, reshape
 
-ALL = {name.removeprefix("check_"): check for name, check in vars(checks).items() if name.startswith("check_")}
+CHECKS = {**vars(checks), **vars(batched)}
+ALL = {name.removeprefix("check_"): check for name, check in CHECKS.items() if name.startswith("check_")}
 sin = elementwise("sin", dx=lambda x: cos(x))
 cos = elementwise("cos", dx=lambda x: -sin(x))
 
@@ -57,6 +59,9 @@ def scaled_sum(push=1.0, pull=1.0, batch="axis"):
 def test_right_operations_pass():
     assert found_wrong(sine(sin)) == set()
     assert found_wrong(total(scaled_sum())) == set()
+    two = (array(2, 3), array(3, seed=1))
+    assert found_wrong(op("multiply", two)) == set()
+    assert found_wrong(op("multiply", (two[0], two[0]))) == set()
     assert found_wrong(op("floor", (array(3),), fun=nondifferentiable("floor"), differentiable=False)) == set()
 
 
@@ -99,6 +104,9 @@ def test_wrong_second_derivative():
 
 def test_derivative_where_there_is_none():
     wrong = elementwise("floor", dx=1)
+    two = (array(2, 3), array(3, seed=1))
+    assert found_wrong(op("multiply", two)) == set()
+    assert found_wrong(op("multiply", (two[0], two[0]))) == set()
     assert found_wrong(op("floor", (array(3),), fun=wrong, differentiable=False)) == {"zero"}
 
 
@@ -252,13 +260,13 @@ def test_samples_become_cases():
         (np.array([1.0, 2.0]), np.array([1.0, np.nan])),
         (np.array([1.0, np.inf]), np.array([1.0, -np.inf])),
         (np.array([1.0, 1e-8]), np.array([1.0, 0.0])),
-        (np.zeros(2), np.zeros(2, checks.FLOAT0)),
+        (np.zeros(2), np.zeros(2, FLOAT0)),
     ],
 )
 def test_comparison_notices(got, want):
     with pytest.raises(AssertionError):
-        checks.assert_close(got, want, 1e-10, "value")
+        assert_close(got, want, 1e-10, "value")
 
 
 def test_comparison_takes_equal_infinities():
-    checks.assert_close([np.inf, np.nan, 1.0], [np.inf, np.nan, 1.0], 0.0, "value")
+    assert_close([np.inf, np.nan, 1.0], [np.inf, np.nan, 1.0], 0.0, "value")

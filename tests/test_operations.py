@@ -1,7 +1,7 @@
 """Every row of the table of operations meets every demand: see ``operations/checks.py``."""
 
 import pytest
-from operations import cases, checks
+from operations import batched, cases, checks
 
 ROWS = cases.rows()
 CASES = [case for row in ROWS for case in row.cases]
@@ -33,6 +33,11 @@ def test_vjp(case):
 
 
 @each(differentiable)
+def test_arguments(case):
+    checks.check_arguments(case)
+
+
+@each(differentiable)
 def test_linearize(case):
     checks.check_linearize(case)
 
@@ -59,12 +64,12 @@ def test_dtypes(case):
 
 @each(lambda case: any(leaf.mapped for leaf in case.leaves))
 def test_vmap(case):
-    checks.check_vmap(case)
+    batched.check_vmap(case)
 
 
 @each(lambda case: differentiable(case) and any(leaf.mapped for leaf in case.leaves))
 def test_vmap_of_derivatives(case):
-    checks.check_vmap_of_derivatives(case)
+    batched.check_vmap_of_derivatives(case)
 
 
 @each(differentiable)

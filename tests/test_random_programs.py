@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from hypothesis import event, given, note
 from hypothesis import strategies as st
-from operations.checks import assert_close
+from operations.comparing import assert_close
 from operations.jax_reference import compiled
 from operations.spec import array
 

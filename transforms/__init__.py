@@ -8,8 +8,11 @@ Example:
     np.float64(6.0)
 """
 
+from funcgrad.transforms import policies as checkpoint_policies
+from funcgrad.transforms.checkpointing import checkpoint, checkpoint_chain, checkpoint_name
 from funcgrad.transforms.collectives import all_gather, axis_index, pmax, pmean, pmin, ppermute, psum
 from funcgrad.transforms.custom import custom_jvp, custom_vjp
+from funcgrad.transforms.debugging import debug_nans, strict
 from funcgrad.transforms.gradients import grad, value_and_grad
 from funcgrad.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
 from funcgrad.transforms.products import hvp, jvp, linearize, vjp
@@ -21,8 +24,13 @@ from funcgrad.transforms.vectorize import vmap
 __all__ = [
     "all_gather",
     "axis_index",
+    "checkpoint",
+    "checkpoint_chain",
+    "checkpoint_name",
+    "checkpoint_policies",
     "custom_jvp",
     "custom_vjp",
+    "debug_nans",
     "grad",
     "hessian",
     "hvp",
@@ -38,6 +46,7 @@ __all__ = [
     "ppermute",
     "psum",
     "stop_gradient",
+    "strict",
     "tape",
     "trace",
     "value_and_grad",

@@ -139,7 +139,9 @@ def owned(cts: list[Any], leaves: Sequence[Any], foreign: Sequence[Any] = ()) ->
         if ct is None:
             ct = backend.zeros_like(leaf)
         elif type(ct) is np.ndarray:
-            if ct.base is not None or id(ct) in seen:
+            if not ct.ndim and type(leaf) is not np.ndarray:
+                ct = ct[()]  # a number where a number went in
+            elif ct.base is not None or id(ct) in seen:
                 ct = ct.copy()
             seen.add(id(ct))
         elif type(leaf) is float and isinstance(ct, np.generic) and ct.dtype != np.float64:

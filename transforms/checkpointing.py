@@ -16,6 +16,7 @@ from funcgrad.memory import NAME, Memory
 from funcgrad.primitives.indexing import getitem
 from funcgrad.replay import Chain
 from funcgrad.schedule import states_for
+from funcgrad.transforms.frozen import frozen
 from funcgrad.transforms.policies import Policy, everything_saveable
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.typing import PyTree
@@ -146,9 +147,12 @@ def run_checkpoint(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     fixed = {i % len(args): args[i] for i in static}
     moving = tuple(None if i in fixed else arg for i, arg in enumerate(args))
 
-    def step(_: int, state: Any) -> Any:
+    kept = frozen(fun)
+
+    def step(_: int, state: Any, again: bool) -> Any:
         given, named = state
-        return fun(*[fixed.get(i, arg) for i, arg in enumerate(given)], **named)
+        function = frozen(kept) if again else fun
+        return function(*[fixed.get(i, arg) for i, arg in enumerate(given)], **named)
 
     memory = None if policy is None else Memory(name, policy)
     return Chain(name, step, (moving, kwargs), memory=memory).run(1)
@@ -195,16 +199,16 @@ def checkpoint_chain(
         >>> def last(w, xs):
         ...     return checkpoint_chain(lambda h, x: fnp.tanh(w * h + x), 0.5, xs, budget=3)
         >>> grad(last)(1.0, np.linspace(0.0, 0.1, 100)).round(6)
-        np.float64(0.974585)
+        np.float64(1.041954)
     """
-    steps = list(step) if isinstance(step, (list, tuple)) else None
-    for one in [step] if steps is None else steps:
-        check_callable("checkpoint_chain", one)
+    several = isinstance(step, (list, tuple))
+    functions: list[Any] = list(step) if isinstance(step, (list, tuple)) else [step]
+    for function in functions:
+        check_callable("checkpoint_chain", function)
     if budget is not None and operator.index(budget) < 0:
         raise ShapeError(f"checkpoint_chain: budget must not be negative, got {budget}. Say how many carries to keep.")
     items, coming = _items(xs)
-    counts = {"xs": None if items is None else len(items), "steps": None if steps is None else len(steps)}
-    known = _length({**counts, "length": length})
+    known = _length(xs=None if items is None else len(items), steps=len(functions) if several else None, length=length)
     if known is None and coming is None:
         raise InputError(
             f"checkpoint_chain: nothing tells the number of steps, got xs={describe(xs)}. Pass length, xs, or a list "
@@ -214,14 +218,16 @@ def checkpoint_chain(
         items, coming = _first(coming, known), None
     given: list[Any] = [] if items is None else items
 
-    def one_step(i: int, carry: Any) -> Any:
-        function: Any = step if steps is None else steps[i]
+    kept = [frozen(one) for one in functions]
+
+    def one_step(i: int, carry: Any, again: bool) -> Any:
+        place = i if several else 0
+        function = frozen(kept[place]) if again else functions[place]
         return function(carry, *args) if xs is None else function(carry, given[i], *args)
 
-    name = "checkpoint_chain" if steps is not None else f"checkpoint_chain({name_of(step)})"
     if budget is None:
         budget = _ONLINE if known is None else states_for(known, 2) - 1
-    chain = Chain(name, one_step, init, budget)
+    chain = Chain("checkpoint_chain" if several else f"checkpoint_chain({name_of(step)})", one_step, init, budget)
     if coming is None:
         return chain.run(known or 0)
     rest = coming
@@ -233,7 +239,7 @@ def checkpoint_chain(
     return chain.run_while(more)
 
 
-def _length(said: dict[str, int | None]) -> int | None:
+def _length(**said: int | None) -> int | None:
     """The number of steps, None where nothing tells it."""
     found = {name: operator.index(n) for name, n in said.items() if n is not None}
     if len(set(found.values())) > 1 or min(found.values(), default=0) < 0:

@@ -22,6 +22,7 @@ from funcgrad.transforms.arguments import (
     split_aux,
     strip,
 )
+from funcgrad.transforms.debugging import strictly
 from funcgrad.transforms.transformed import Transformed, check_callable
 
 __all__ = ["grad", "value_and_grad"]
@@ -35,6 +36,7 @@ class _Options(NamedTuple):
     has_aux: bool
     holomorphic: bool
     allow_int: bool
+    strict: bool
 
 
 def grad(
@@ -43,6 +45,7 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    strict: bool = False,
 ) -> Callable[P, Any]:
     """The gradient of a scalar function.
 
@@ -52,6 +55,7 @@ def grad(
         has_aux: whether ``fun`` returns a pair ``(result, aux)``; then the result is ``(gradient, aux)``.
         holomorphic: promises that ``fun`` is complex differentiable; inputs and output must be complex.
         allow_int: lets integer inputs pass; their gradient has dtype float0.
+        strict: makes a gradient that is zero whatever the values are an error, see ``strict``.
 
     Returns:
         A function of the same arguments whose result has the structure, shapes and dtypes of the
@@ -71,7 +75,7 @@ def grad(
         {'w': np.float64(3.0), 'b': np.float64(1.0)}
     """
     check_callable("grad", fun)
-    options = _Options("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int)
+    options = _Options("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int, strict)
     says = f"Gradient of {{fun}} with respect to positional argument(s) {_listed(options.argnums)}."
     return Transformed(run_grad, fun, options, says)
 
@@ -82,6 +86,7 @@ def value_and_grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    strict: bool = False,
 ) -> Callable[P, tuple[Any, Any]]:
     """The value and the gradient of a scalar function, from one evaluation.
 
@@ -97,7 +102,8 @@ def value_and_grad(
         (9.0, np.float64(6.0))
     """
     check_callable("value_and_grad", fun)
-    options = _Options("value_and_grad", check_argnums("value_and_grad", argnums), has_aux, holomorphic, allow_int)
+    chosen = check_argnums("value_and_grad", argnums)
+    options = _Options("value_and_grad", chosen, has_aux, holomorphic, allow_int, strict)
     says = f"Value and gradient of {{fun}} with respect to positional argument(s) {_listed(options.argnums)}."
     return Transformed(run_value_and_grad, fun, options, says)
 
@@ -108,19 +114,32 @@ def _listed(argnums: Argnums) -> str:
 
 def run_grad(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
     """What a ``grad`` does when it is called."""
-    _, gradient, aux = _differentiate(fun, options, args, kwargs)
+    _, gradient, aux = (_strictly if options.strict else _differentiate)(fun, options, args, kwargs)
     return (gradient, aux) if options.has_aux else gradient
 
 
 def run_value_and_grad(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
     """What a ``value_and_grad`` does when it is called."""
-    value, gradient, aux = _differentiate(fun, options, args, kwargs)
+    value, gradient, aux = (_strictly if options.strict else _differentiate)(fun, options, args, kwargs)
     return ((value, aux), gradient) if options.has_aux else (value, gradient)
+
+
+def _strictly(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
+    """The same, where a gradient that is zero whatever the values are is an error."""
+    with strictly():
+        return _differentiate(fun, options, args, kwargs)
+
+
+def _check_strict(cuts: Any, cts: list[Any], options: _Options, args: Any, flags: list[bool]) -> None:
+    """Refuse a leaf without a cotangent; ``flags`` say which leaves have one."""
+    places = [i for i, flag in enumerate(flags) if flag]
+    chosen = positions(options.call, options.argnums, args)
+    cuts.check(options.call, cts, lambda i: leaf_path(args, chosen, places[i]))
 
 
 def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
     """Value, gradient and aux of one call."""
-    call, argnums, has_aux, holomorphic, _ = options
+    call, argnums, has_aux, holomorphic, _, _ = options
     trace = ReverseTrace()
     new_args = list(args)
     try:
@@ -147,7 +166,10 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     _check_output(call, value, holomorphic)
     seeds = [] if value is out else [(out.node, backend.ones_like(value))]
     del out, new_args  # the pass frees the tape as it goes
-    cts = owned(backward(seeds, len(live)), live)
+    found = backward(seeds, len(live))
+    if trace.cuts is not None:
+        _check_strict(trace.cuts, found, options, args, [True] if spec is None else flags)
+    cts = owned(found, live)
     if spec is None:
         return value, cts[0], aux
     remaining = iter(cts)

@@ -12,6 +12,8 @@ from funcgrad.forward import ForwardTrace, ForwardTracer
 from funcgrad.graph import GraphTrace
 from funcgrad.reverse import Node, backward, record
 from funcgrad.transforms.arguments import check_leaf, leaf_path, match, owned, split_aux, strip
+from funcgrad.transforms.cuts import Cuts
+from funcgrad.transforms.debugging import looked_at, strictly
 from funcgrad.transforms.gradients import grad
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree
@@ -37,11 +39,13 @@ class Pullback:
         primals: tuple[list[Any], tree.PyTreeSpec, list[bool]],
         results: tuple[list[Any], tree.PyTreeSpec],
         nodes: list[Node | None],
+        cuts: Cuts | None = None,
     ) -> None:
         self._name = name
         self._leaves, self._spec, self._live = primals
         self._outs, self._out_spec = results
         self._nodes = nodes
+        self._cuts = cuts
 
     def __call__(self, ct: PyTree) -> tuple[Any, ...]:
         """Pull ``ct`` back: a tree like the result in, a tuple with a tree per primal out.
@@ -54,7 +58,7 @@ class Pullback:
         pairs = zip(self._nodes, cts, strict=True)
         seeds = [(node, c) for node, c in pairs if node is not None and c is not None]
         live = [leaf for leaf, flag in zip(self._leaves, self._live, strict=True) if flag]
-        found = iter(owned(backward(seeds, len(live)), live, cts))
+        found = iter(owned(self._pulled(seeds, len(live)), live, cts))
         pulled = [
             next(found) if flag else backend.zeros_like(leaf)
             for leaf, flag in zip(self._leaves, self._live, strict=True)
@@ -62,17 +66,38 @@ class Pullback:
         result: tuple[Any, ...] = tree.unflatten(self._spec, pulled)
         return result
 
+    def _pulled(self, seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
+        if self._cuts is None:
+            return backward(seeds, leaves)
+        with looked_at():
+            found = backward(seeds, leaves)
+            self._cuts.check("pullback", found, _live_path(self._spec, self._leaves, self._live))
+        return found
+
     def __repr__(self) -> str:
         return f"<pullback of {self._name}>"
 
 
-def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, **kwargs: Any) -> tuple[Any, ...]:
+def _live_path(spec: tree.PyTreeSpec, leaves: list[Any], live: list[bool]) -> Callable[[int], str]:
+    """What gives the key path of a differentiated leaf of the primals by its number."""
+
+    def path(number: int) -> str:
+        primals = tree.unflatten(spec, leaves)
+        return leaf_path(primals, range(len(primals)), [i for i, flag in enumerate(live) if flag][number])
+
+    return path
+
+
+def vjp(
+    fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, strict: bool = False, **kwargs: Any
+) -> tuple[Any, ...]:
     """Evaluate ``fun`` and return its value with its pullback (vector-Jacobian product).
 
     Args:
         fun: a function of arrays or pytrees, returning an array or a pytree.
         primals: the point. Integer leaves are allowed; their cotangent is float0.
         has_aux: whether ``fun`` returns a pair ``(result, aux)``.
+        strict: makes a cotangent that is zero whatever the values are an error, see ``strict``.
         kwargs: passed to ``fun``, not differentiated.
 
     Returns:
@@ -91,6 +116,9 @@ def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, **kwar
         array([1.  , 0.54])
     """
     check_callable("vjp", fun)
+    if strict:
+        with strictly():
+            return vjp(fun, *primals, has_aux=has_aux, **kwargs)
     leaves, spec = tree.flatten(primals)
     for number, leaf in enumerate(leaves):
         check_leaf("vjp", leaf, lambda number=number: leaf_path(primals, range(len(primals)), number))
@@ -98,6 +126,8 @@ def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, **kwar
     side: dict[str, Any] = {}
 
     def of_leaves(*moving: Any) -> list[Any]:
+        if moving:
+            side["cuts"] = moving[0]._trace.cuts
         rest = iter(moving)
         filled = [next(rest) if flag else leaf for leaf, flag in zip(leaves, live, strict=True)]
         out = fun(*tree.unflatten(spec, filled), **kwargs)
@@ -111,7 +141,10 @@ def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, **kwar
     _check_results("vjp", results)
     out_spec = side["spec"]
     value = tree.unflatten(out_spec, results)
-    pullback = Pullback(name_of(fun), (leaves, spec, live), (results, out_spec), nodes)
+    cuts: Cuts | None = side.get("cuts")
+    if cuts is not None:
+        cuts.check_outputs("vjp", nodes, _live_path(spec, leaves, live), sum(live))
+    pullback = Pullback(name_of(fun), (leaves, spec, live), (results, out_spec), nodes, cuts)
     return (value, pullback, side["aux"]) if has_aux else (value, pullback)
 
 
@@ -195,7 +228,9 @@ def _push(
             pushed.append(leaf.tangent)
         else:
             check_leaf("jvp", leaf, lambda i=i: f"result leaf {i} of the function")
-            pushed.append(backend.zeros_like(leaf))
+            pushed.append(None)
+    if trace.cuts is not None:
+        trace.cuts.check_tangents("jvp", results, pushed)
     value, tangent = (
         tree.unflatten(out_spec, results),
         tree.unflatten(out_spec, owned(pushed, results, tangents)),

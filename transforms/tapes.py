@@ -20,7 +20,7 @@ class Tape(Picture):
 
     Made by ``tape``. Iterating gives the records in order of execution. ``node.index`` is the sequence
     number, ``node.saved`` the bytes the record keeps; ``saved`` counts each array once. A tape does not
-    know shapes.
+    know shapes, and it knows lines and stages only when it was recorded under ``debug_nans``.
 
     Example:
         >>> import numpy as np
@@ -74,6 +74,7 @@ def tape(pullback: Pullback) -> Tape:
             kept.update(arrays)
             args = tuple([Operand(made[parent[0]], 0) for parent in _parents(record)])
             made[number] = Node(number, operation_of(record), args=args, saved=sum(arrays.values()))
+            made[number].source, made[number].stage = getattr(record[1], "origin", (None, None))
     nodes = [node for number, node in made.items() if number >= len(inputs)]
     outputs = [
         out if record is None else Operand(made[record[0]], 0)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Iterator
-from types import CodeType, FrameType
 from typing import Any, ParamSpec
-
-import toolz.functoolz
 
 from funcgrad import backend, core, tree
 from funcgrad.core import Primitive, Tracer, describe
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
-from funcgrad.graph import GraphTrace, GraphTracer, Node, Note, Operand, Recording, Ref, Source, Stage
+from funcgrad.graph import GraphTrace, GraphTracer, Node, Note, Operand, Recording, Ref, Stage
 from funcgrad.kinds.custom import custom_call
-from funcgrad.numpy.concretization import user_frame
 from funcgrad.transforms.drawing import Picture
+from funcgrad.transforms.origins import Origins
 from funcgrad.transforms.tapes import arrays_in
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.typing import PyTree
@@ -208,15 +204,14 @@ def run_trace(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) ->
 class TracingTrace(GraphTrace):
     """A graph trace that notes, for each operation, line, stage, and what reverse mode would keep."""
 
-    __slots__ = ("_cut", "_piped", "_sources", "decisions", "stage")
+    __slots__ = ("_cut", "_origins", "decisions", "stage")
 
     def __init__(self) -> None:
         super().__init__()
         self.decisions: dict[Ref, bool | int] = {}
         self.stage: Stage | None = None
-        self._sources: dict[Source, Source] = {}
         self._cut: set[int] = set()  # operations through which no derivative passes
-        self._piped: tuple[FrameType, Any, int] | None = None
+        self._origins = Origins()
 
     def run(
         self, primitive: Primitive, args: tuple[Any, ...], refs: tuple[Any, ...], params: dict[str, Any]
@@ -226,8 +221,8 @@ class TracingTrace(GraphTrace):
         ans, pull, saved = self._reversed(primitive, args, traced, params)
         if pull is None:
             self._cut.add(len(self.operations))
-        source, stage = self._origin()
-        return ans, Note(source, self.stage or stage, self._kept(saved, args, refs, ans))
+        stage = self.stage or self._origins.stage(lambda frame, found: frame.f_code is run_trace.__code__)
+        return ans, Note(self._origins.line(), stage, self._kept(saved, args, refs, ans))
 
     def _traced(self, args: tuple[Any, ...], refs: tuple[Any, ...]) -> tuple[int, ...]:
         """The positions through which a derivative would pass."""
@@ -253,7 +248,7 @@ class TracingTrace(GraphTrace):
     def close(self) -> None:
         """Mark the function as finished, and let go of its frames."""
         super().close()
-        self._piped = None
+        self._origins.forget()
 
     def decide(self, tracer: GraphTracer, answer: bool | int) -> None:
         """Remember by which answer the run was steered."""
@@ -272,47 +267,8 @@ class TracingTrace(GraphTrace):
             (known.get(key, ("own", index, n)), size) for n, (key, size) in enumerate(arrays_in(saved).items())
         )
 
-    def _origin(self) -> tuple[Source | None, Stage | None]:
-        """The user's line, and the stage of the outermost pipeline below the traced call."""
-        frame = user_frame()
-        source = None
-        if frame is not None:
-            source = Source(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
-            source = self._sources.setdefault(source, source)
-        if self.stage is not None:
-            return source, None
-        found: FrameType | None = None
-        frame = sys._getframe(1)
-        while frame is not None and frame.f_code is not run_trace.__code__:
-            if frame.f_code in _PIPELINES:
-                found = frame
-            frame = frame.f_back
-        return source, None if found is None else self._piping(found)
-
-    def _piping(self, frame: FrameType) -> Stage | None:
-        """The stage that a frame of toolz's own ``pipe`` or ``Compose`` is at."""
-        current, funcs, value = _PIPELINES[frame.f_code](frame.f_locals)
-        before, old, last = self._piped or (None, None, 0)
-        at = [i for i, fun in enumerate(funcs, 1) if fun is current]
-        if before is frame:  # a function that stands there twice: where its argument is new, it has gone on
-            at = [i for i in at if i > last or (i == last and old is value)]
-        if not at:
-            return None
-        self._piped = (frame, value, at[0])
-        return Stage(at[0], name_of(current))
-
 
 CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
-
-#: Where toolz runs the stages of a pipeline in Python: from its local variables the stage, all stages, the argument.
-_PIPELINES: dict[CodeType, Callable[[Any], tuple[Any, Any, Any]]] = {
-    toolz.functoolz.pipe.__code__: lambda local: (local.get("func"), local.get("funcs", ()), local.get("data")),
-    toolz.functoolz.Compose.__call__.__code__: lambda local: (
-        local["f"] if "f" in local else local["self"].first,
-        (local["self"].first, *local["self"].funcs),
-        local.get("ret"),
-    ),
-}
 
 
 def _staged(fun: Any, watch: TracingTrace) -> Any:

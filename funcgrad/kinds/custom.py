@@ -16,7 +16,7 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, BatchTracer
-from funcgrad.core import Primitive, Tracer, bind, raise_closure
+from funcgrad.core import Primitive, Tracer, bind, raise_closure, repeated
 from funcgrad.kinds.linear import reduce_sum, to_batch
 from funcgrad.kinds.rules import Operation, finish, pull_of
 from funcgrad.reverse import backward, record
@@ -218,7 +218,7 @@ class _Vectorized:
         self.within = within
 
     def __enter__(self) -> BatchTrace:
-        self.trace = self.within if self.within.open else BatchTrace(self.within.size)
+        self.trace = self.within if self.within.open or repeated(self.within) else BatchTrace(self.within.size)
         return self.trace
 
     def __exit__(self, *error: object) -> None:
@@ -231,7 +231,7 @@ def _wrap(trace: BatchTrace, leaves: Leaves, flags: Sequence[bool]) -> list[Any]
 
 
 def _inside(trace: BatchTrace, x: Any, batched: bool) -> Any:
-    """``x`` as ``trace`` shows it to a rule. A tracer younger than ``trace`` must stand inside, or it would take over."""
+    """``x`` as ``trace`` shows it to a rule. A younger tracer must stand inside, or it would take over."""
     if not batched and isinstance(x, Tracer) and x._trace.level > trace.level:
         return BatchTracer(to_batch(x, trace.size), trace)
     return BatchTracer(x, trace) if batched else x

@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad import backend, core
 from funcgrad.core import Primitive, bind
 from funcgrad.kinds.linear import batch_rule, broadcast_to, conform
-from funcgrad.kinds.rules import NAMES, Operation, finish, positional_names, pull_of
+from funcgrad.kinds.rules import NAMES, Operation, check_names, finish, positional_names, pull_of
 from funcgrad.reverse import ReverseTracer
 
 __all__ = ["elementwise"]
@@ -29,7 +29,7 @@ ndarray = np.ndarray
 float64 = np.float64
 _NUMBERS = frozenset((int, float))  # Python numbers: they never change an array's dtype or shape
 _SCALARS = frozenset((float, float64))
-_DIRECT = frozenset((ndarray, float, float64))
+_DIRECT = frozenset((ndarray, float, float64, np.float32))
 _NUMPY = _DIRECT | _NUMBERS
 _PYTHON = frozenset((bool, int, float, complex))
 
@@ -86,12 +86,12 @@ class _Rule:
     def __init__(self, name: str, partial: Partial, arity: int) -> None:
         slots = {**{n: 4 + i for i, n in enumerate(NAMES[:arity])}, "ans": 4 + arity}
         self.differentiable = partial is not None
-        contribution, names = _contribution(partial, slots)
+        contribution, names = _contribution(name, partial, slots)
         self.contribution = pull_of(name, contribution)
         self.needs = frozenset(slots[n] for n in names)
 
 
-def _contribution(partial: Partial, slots: dict[str, int]) -> tuple[Contribution, Sequence[str]]:
+def _contribution(name: str, partial: Partial, slots: dict[str, int]) -> tuple[Contribution, Sequence[str]]:
     """``contribution(ct, node)`` and the names of what it reads from the node."""
     if partial is None:
         return lambda ct, node: None, ()
@@ -101,7 +101,7 @@ def _contribution(partial: Partial, slots: dict[str, int]) -> tuple[Contribution
         return (lambda ct, node: -ct) if partial == -1 else (lambda ct, node: ct * partial), ()
     names = positional_names(partial)
     acts = names[:1] == ("t",)
-    names = names[1:] if acts else names
+    names = tuple(check_names(name, names[1:] if acts else names, slots))
     where = [slots[n] for n in names]
     if acts and len(where) != 1:
         return lambda ct, node: partial(ct, *[node[i] for i in where]), names
@@ -229,16 +229,9 @@ def _unary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., Any
 
 
 def _binary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., Any] | None) -> Operation:
-    """The fast path of two arguments; what broadcasts or promotes takes the general one, through ``bind``."""
+    """The fast paths of two arguments; what promotes or nests otherwise takes the general one, through ``bind``."""
     plain = primitive.kernel(np)
     kernel = operator or plain
-    pull_x, pull_y = rules[0].contribution, rules[1].contribution
-    keep_x, keep_y, keep_ans = [any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)]
-
-    def pull_both(ct: Any, node: Any) -> Any:
-        return pull_x(ct, node), pull_y(ct, node)
-
-    pull_of(primitive.name, pull_both)
 
     def compute(v: Any, w: Any) -> Any:
         """On what tracers hold: arithmetic of two Python numbers stays a Python number."""
@@ -254,19 +247,50 @@ def _binary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., An
                 if type(y) is not ReverseTracer:
                     if (made := with_right(x, y)) is not None:
                         return made
-                elif y._trace is x._trace and _alike(v := x.value, w := y.value):
-                    ans, trace = compute(v, w), x._trace
-                    saved = (v if keep_x else None, w if keep_y else None, ans if keep_ans else None)
-                    return ReverseTracer(ans, trace, (trace.next(), pull_both, x.node, y.node, *saved))
+                elif y._trace is x._trace and (made := together(x, y)) is not None:
+                    return made
             elif type(y) is ReverseTracer and (made := with_left(y, x)) is not None:
                 return made
         if type(x) in _NUMPY and type(y) in _NUMPY and not core.kernel_runners:
             return plain(x, y)
         return bind(primitive, (x, y), {})
 
+    together = _together(primitive.name, rules, compute)
     with_right = _beside_constant(rules[0], kernel, compute)
     with_left = _beside_constant(rules[1], lambda v, c: kernel(c, v), lambda v, c: compute(c, v), swapped=True)
     return call
+
+
+def _together(
+    name: str, rules: list[_Rule], compute: Callable[..., Any]
+) -> Callable[[ReverseTracer, ReverseTracer], ReverseTracer | None]:
+    """Record an operation of two tracers of one trace, else None."""
+    pull_x, pull_y = rules[0].contribution, rules[1].contribution
+    keep_x, keep_y, keep_ans = [any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)]
+
+    def pull_both(ct: Any, node: Any) -> Any:
+        return pull_x(ct, node), pull_y(ct, node)
+
+    def pull_unlike(ct: Any, node: Any) -> Any:
+        v_like, w_like = node[7:]
+        return conform(pull_x(ct, node), *v_like), conform(pull_y(ct, node), *w_like)
+
+    for pull in (pull_both, pull_unlike):
+        pull_of(name, pull)
+
+    def record(x: ReverseTracer, y: ReverseTracer) -> ReverseTracer | None:
+        v, w, trace = x.value, y.value, x._trace
+        alike = _alike(v, w)
+        if not alike and not type(v) is type(w) is ndarray:
+            return None
+        ans = compute(v, w)
+        saved = (v if keep_x else None, w if keep_y else None, ans if keep_ans else None)
+        if alike:
+            return ReverseTracer(ans, trace, (trace.next(), pull_both, x.node, y.node, *saved))
+        likes = ((v.shape, v.dtype), (w.shape, w.dtype))
+        return ReverseTracer(ans, trace, (trace.next(), pull_unlike, x.node, y.node, *saved, *likes))
+
+    return record
 
 
 def _beside_constant(

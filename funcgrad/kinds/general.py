@@ -1,4 +1,8 @@
-"""Operations linear in each of several arguments, and operations that bring all their rules."""
+"""Operations linear in each of several arguments, and operations that bring all their rules.
+
+A rule for one direction is enough: it is linear in the tangent or cotangent, so recording it on a tape and
+pulling back through that gives the other one.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import backend
+from funcgrad import backend, core
 from funcgrad.core import Primitive, bind
+from funcgrad.errors import InputError
 from funcgrad.kinds.linear import Batching, batch_rule, conform
-from funcgrad.kinds.rules import NAMES, Operation, Rule, finish, positional_names, pull_of
+from funcgrad.kinds.rules import NAMES, Operation, Rule, check_names, finish, positional_names, pull_of
+from funcgrad.reverse import ReverseTracer, backward, record
 
 __all__ = ["multilinear", "primitive"]
+
+ndarray = np.ndarray
+_KNOWN = (*NAMES, "ans", "args", "shape")
 
 
 def multilinear(
@@ -38,8 +47,8 @@ def multilinear(
 
         return pushed
 
-    pushes = [push(i) for i in range(len(transposes))]
-    call = _with_rules(name, impl, transposes, pushes, batch, multiple=False)
+    pulls = [_Pull(name, rule) for rule in transposes]
+    call = _with_rules(name, impl, pulls, [push(i) for i in range(len(pulls))], batch, multiple=False)
     return call
 
 
@@ -47,48 +56,110 @@ def primitive(
     name: str,
     impl: Callable[..., Any] | None = None,
     *,
-    vjps: Sequence[Rule | None],
-    jvps: Sequence[Rule | None],
+    vjps: Sequence[Rule | None] | None = None,
+    jvps: Sequence[Rule | None] | None = None,
     batch: Batching,
     multiple: bool = False,
 ) -> Operation:
-    """Define an operation that brings all its rules.
+    """Define an operation that brings its own rules, for one direction or for both.
 
     Args:
         name: its name, and that of the array namespace's function when ``impl`` is None.
         impl: ``impl(xp, x, y, ..., **params)``.
         vjps: for each argument ``vjp(ct, ..., *, params)``, its cotangent, None where there is no
-            derivative; after ``ct`` a rule may name ``ans``, the arguments ``x``, ``y``, ``z``, and
-            ``shape``, its own argument's shape.
+            derivative; after ``ct`` a rule may name ``ans``, the arguments ``x``, ``y``, ``z``, or all of
+            them as ``args``, and ``shape``, its own argument's shape. Left out, the transposes of ``jvps``.
         jvps: for each argument ``jvp(t, ..., *, params)``, the tangent of the result that the tangent
-            ``t`` of that argument alone makes; the same names.
+            ``t`` of that argument alone makes; the same names. Left out, the transposes of ``vjps``.
         batch: how a batch axis passes, see ``funcgrad.kinds.linear.Batching``.
         multiple: whether the result is a tuple of arrays; then ``ans``, ``ct`` and what ``jvps`` return
             are sequences (a cotangent of None is zero).
+
+    Raises:
+        InputError: no rule, or a rule that names what there is not.
+
+    Example:
+        >>> import numpy as np
+        >>> cube = primitive("cube", lambda xp, x: x**3, vjps=[lambda ct, x: 3 * x * x * ct], batch="elementwise")
+        >>> cube(np.array([1.0, 2.0]))
+        array([1., 8.])
     """
-    pushes = [None if rule is None else _push(rule, position) for position, rule in enumerate(jvps)]
-    return _with_rules(name, impl, vjps, pushes, batch, multiple=multiple)
+    if vjps is None and jvps is None:
+        raise InputError(
+            f"{name}: an operation needs a derivative rule, got neither vjps nor jvps. Give one, or define it with "
+            "nondifferentiable."
+        )
+    given = [None if rule is None else _Push(name, rule, i) for i, rule in enumerate(jvps or ())]
+    if vjps is None:
+        pulls = [None if push is None else _Pull(name, push.rule, transposed=True) for push in given]
+    else:
+        pulls = [None if rule is None else _Pull(name, rule) for rule in vjps]
+    pushes: list[Any] = given
+    if jvps is None:
+        pushes = [None if pull is None else _Push(name, pull.rule, i, transposed=True) for i, pull in enumerate(pulls)]
+    return _with_rules(name, impl, pulls, pushes, batch, multiple=multiple)
 
 
-def _push(rule: Rule, position: int) -> Rule:
-    names = positional_names(rule)[1:]
+def _parts(x: Any) -> list[Any]:
+    """The result of an operation as a list."""
+    return list(x) if isinstance(x, (tuple, list)) else [x]
 
-    def pushed(t: Any, args: tuple[Any, ...], ans: Any, params: dict[str, Any]) -> Any:
-        known = {
-            **dict(zip(NAMES, args, strict=False)),
-            "ans": ans,
-            "shape": backend.shape_of(args[position]),
-        }
-        return rule(t, *[known[n] for n in names], **params)
 
-    return pushed
+class _Pull:
+    """How a cotangent goes back to one argument."""
+
+    def __init__(self, name: str, rule: Rule, *, transposed: bool = False) -> None:
+        self.rule = rule
+        self.names = tuple(check_names(name, positional_names(rule)[1:], _KNOWN))
+        self.transposed = transposed
+
+    def __call__(self, ct: Any, saved: dict[str, Any], like: tuple[Any, Any], params: dict[str, Any]) -> Any:
+        """The cotangent; ``like`` is the argument's shape and dtype."""
+        values = [like[0] if n == "shape" else saved[n] for n in self.names]
+        if not self.transposed:
+            return self.rule(ct, *values, **params)
+        cts = _parts(ct)
+        zero = backend.library_of(cts[0]).zeros(*like)
+        _, nodes = record(lambda t: _parts(self.rule(t, *values, **params)), [zero])
+        return backward([(n, c) for n, c in zip(nodes, cts, strict=True) if n is not None], 1)[0]
+
+
+class _Push:
+    """What the tangent of one argument makes of the result."""
+
+    def __init__(self, name: str, rule: Rule, position: int, *, transposed: bool = False) -> None:
+        self.rule = rule
+        self.names = check_names(name, positional_names(rule)[1:], _KNOWN)
+        self.position = position
+        self.transposed = transposed
+
+    def __call__(self, t: Any, args: tuple[Any, ...], ans: Any, params: dict[str, Any]) -> Any:
+        x = args[self.position]
+        known = {**dict(zip(NAMES, args, strict=False)), "ans": ans, "args": args, "shape": backend.shape_of(x)}
+        values = [known[n] for n in self.names]
+        if not self.transposed:
+            return self.rule(t, *values, **params)
+        outs = _parts(ans)
+        live = [i for i, out in enumerate(outs) if backend.is_inexact(out)]
+
+        def pull(*cts: Any) -> list[Any]:
+            full = [backend.zeros_like(out) for out in outs]
+            for i, ct in zip(live, cts, strict=True):
+                full[i] = ct
+            ct = self.rule(full if isinstance(ans, tuple) else full[0], *values, **params)
+            return [conform(ct, backend.shape_of(x), backend.dtype_of(x))]
+
+        _, (node,) = record(pull, [backend.zeros_like(outs[i]) for i in live])
+        found = dict(zip(live, [] if node is None else backward([(node, t)], len(live)), strict=node is not None))
+        pushed = [backend.zeros_like(out) if found.get(i) is None else found[i] for i, out in enumerate(outs)]
+        return pushed if isinstance(ans, tuple) else pushed[0]
 
 
 def _with_rules(
     name: str,
     impl: Callable[..., Any] | None,
-    vjps: Sequence[Rule | None],
-    pushes: Sequence[Rule | None],
+    pulls: Sequence[_Pull | None],
+    pushes: Sequence[Any],
     batch: Batching,
     *,
     multiple: bool,
@@ -96,16 +167,31 @@ def _with_rules(
     """A primitive from a cotangent rule and a tangent rule per argument."""
 
     def call(*args: Any, **params: Any) -> Any:
+        x = args[0]
+        if (
+            short
+            and len(args) == 1
+            and type(x) is ReverseTracer
+            and type(x.value) is ndarray
+            and not core.no_grad_blocks
+        ):
+            ans, pull, saved = reverse((x.value,), (0,), params)
+            if pull is not None:
+                trace = x._trace
+                return ReverseTracer(ans, trace, (trace.next(), pull, None, (x.node,), *saved))
+        if all(type(arg) is ndarray for arg in args) and not core.kernel_runners:
+            return kernel(*args, **params)
         return bind(made, args, params)
 
-    reverse, forward = _reverse(name, call, vjps, multiple), _forward(call, pushes, multiple)
+    short = not multiple  # what gives one result is recorded without the detour over ``bind``
+    reverse, forward = _reverse(name, call, pulls, multiple), _forward(call, pushes, multiple)
     made = Primitive(name, impl, reverse, forward, batch_rule(batch, call), multiple=multiple)
+    kernel = made.kernel(np)
     return finish(call, made)
 
 
-def _reverse(name: str, call: Operation, vjps: Sequence[Rule | None], multiple: bool) -> Rule:
+def _reverse(name: str, call: Operation, pulls: Sequence[_Pull | None], multiple: bool) -> Rule:
     """What to record, and how to pull a cotangent back."""
-    names = [() if rule is None else positional_names(rule)[1:] for rule in vjps]
 
     def pull(ct: Any, node: Any) -> Any:
         traced, saved, primals, params = node[4:]
@@ -113,19 +199,21 @@ def _reverse(name: str, call: Operation, vjps: Sequence[Rule | None], multiple: 
             ct = [np.zeros(*like) if c is None else c for c, like in zip(ct, saved["results"], strict=True)]
         cts = []
         for i in traced:
-            values = [primals[i][0] if n == "shape" else saved[n] for n in names[i]]
-            rule = vjps[i]
-            cts.append(conform(rule(ct, *values, **params), *primals[i]) if rule else None)
+            rule = pulls[i]
+            cts.append(conform(rule(ct, saved, primals[i], params), *primals[i]) if rule else None)
         return cts
 
     pull_of(name, pull)
 
     def reverse(args: Any, traced: Any, params: Any) -> Any:
+        if len(args) != len(pulls):
+            raise _wrong_number(name, len(pulls), args)
         ans = call(*args, **params)
-        if all(vjps[i] is None for i in traced):
+        rules = [rule for i in traced if (rule := pulls[i]) is not None]
+        if not rules:
             return ans, None, None
-        needed = {n for i in traced for n in names[i]}
-        saved = {n: v for n, v in zip((*NAMES[: len(args)], "ans"), (*args, ans), strict=True) if n in needed}
+        needed = {n for rule in rules for n in rule.names}
+        saved = {n: v for n, v in (*zip(NAMES, args, strict=False), ("ans", ans), ("args", args)) if n in needed}
         if multiple:
             saved["results"] = [(backend.shape_of(a), backend.dtype_of(a)) for a in ans]
         primals = {i: (backend.shape_of(args[i]), backend.dtype_of(args[i])) for i in traced}
@@ -134,10 +222,12 @@ def _reverse(name: str, call: Operation, vjps: Sequence[Rule | None], multiple: 
     return reverse
 
 
-def _forward(call: Operation, pushes: Sequence[Rule | None], multiple: bool) -> Rule:
+def _forward(call: Operation, pushes: Sequence[Any], multiple: bool) -> Rule:
     """How to push tangents: the sum of what each makes alone."""
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
+        if len(args) != len(pushes):
+            raise _wrong_number(call.__name__, len(pushes), args)
         ans = call(*args, **params)
         total: Any = None
         for push, t in zip(pushes, tangents, strict=True):
@@ -148,6 +238,15 @@ def _forward(call: Operation, pushes: Sequence[Rule | None], multiple: bool) -> 
                 total = part
             else:
                 total = [a + b for a, b in zip(total, part, strict=True)] if multiple else total + part
+        if multiple and total is not None:
+            total = [t if backend.is_inexact(a) else None for a, t in zip(ans, total, strict=True)]
         return ans, total
 
     return forward
+
+
+def _wrong_number(name: str, rules: int, args: Any) -> InputError:
+    return InputError(
+        f"{name}: it has derivative rules for {rules} arguments, got {len(args)}. Give a rule per argument, None "
+        "where there is no derivative."
+    )

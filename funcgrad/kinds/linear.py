@@ -8,7 +8,7 @@ Axes are non-negative tuples and shapes are full here: callers resolve ``None`` 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Literal, TypeAlias
 
@@ -16,7 +16,8 @@ import numpy as np
 
 from funcgrad import backend, core
 from funcgrad.core import Primitive, bind
-from funcgrad.kinds.rules import Operation, Rule, finish, positional_names, pull_of
+from funcgrad.errors import NotDifferentiableError, ShapeError
+from funcgrad.kinds.rules import Operation, Rule, check_names, finish, positional_names, pull_of
 from funcgrad.reverse import ReverseTracer
 from funcgrad.typing import Shape
 
@@ -46,15 +47,17 @@ BatchRule: TypeAlias = Callable[[int, tuple[Any, ...], tuple[bool, ...], dict[st
 #: The way a batch axis passes through an operation. Batch axes stand first. "elementwise": examples
 #: broadcast against each other; "leading": the operation works on the last axes and maps over all
 #: others; "axis": it works along the parameter ``axis``, a non-negative number or a tuple of them;
-#: else a rule ``batch(size, args, batched, params) -> (ans, batched)``.
-Batching: TypeAlias = Literal["elementwise", "leading", "axis"] | BatchRule
+#: "loop": it is called for one example after the other; else a rule
+#: ``batch(size, args, batched, params) -> (ans, batched)``.
+Batching: TypeAlias = Literal["elementwise", "leading", "axis", "loop"] | BatchRule
 
 
 def batch_rule(batching: Batching, call: Operation) -> BatchRule:
     """The rule that ``batching`` stands for, of the operation ``call``."""
     if callable(batching):
         return batching
-    rule = {"elementwise": _elementwise, "leading": _leading, "axis": _axis}[batching]
+    rules = {"elementwise": _elementwise, "leading": _leading, "axis": _axis, "loop": _loop}
+    rule = rules[batching]
     return lambda size, args, batched, params: (rule(call, size, args, batched, params), True)
 
 
@@ -91,6 +94,23 @@ def _axis(call: Operation, size: int, args: tuple[Any, ...], batched: tuple[bool
     return _leading(call, size, args, batched, {**params, "axis": shifted})
 
 
+def _loop(call: Operation, size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+    """The operation knows one example only."""
+    if not size:
+        raise ShapeError(
+            f"vmap: {call.__name__} is called example by example and has none to tell the shape of its result from, "
+            "got an axis of length 0. Map over at least one example."
+        )
+    results = [call(*[a[i] if b else a for a, b in zip(args, batched, strict=True)], **params) for i in range(size)]
+    if type(results[0]) is tuple:
+        return tuple(_stacked(parts) for parts in zip(*results, strict=True))
+    return _stacked(results)
+
+
+def _stacked(parts: Any) -> Any:
+    return backend.namespace(parts).stack(parts)  # of tracers NumPy's stack makes the one that knows tracers
+
+
 def linear(
     name: str,
     impl: Callable[..., Any] | None = None,
@@ -106,10 +126,11 @@ def linear(
         impl: ``impl(xp, x, ..., **params)``.
         transpose: ``transpose(ct, ..., *, params)`` gives the cotangent of ``x``; after ``ct`` it may
             name ``shape`` and ``dtype`` (those of ``x``), ``y`` and ``z``.
-        batch: how a batch axis passes, see ``funcgrad.kinds.batching``.
+        batch: how a batch axis passes, see ``funcgrad.kinds.linear.Batching``.
         numpy: a faster way to compute it on an ndarray.
     """
-    slots = tuple({"shape": 5, "dtype": 6, "y": 7, "z": 8}[n] for n in positional_names(transpose)[1:])
+    places = {"shape": 5, "dtype": 6, "y": 7, "z": 8}
+    slots = tuple(places[n] for n in check_names(name, positional_names(transpose)[1:], places))
     keep_shape, keep_dtype = 5 in slots, 6 in slots
 
     def pull(ct: Any, node: Any) -> Any:
@@ -123,14 +144,15 @@ def linear(
 
     def record(x: Any, rest: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, ...]:
         """What the tape keeps, as the slots above number it."""
-        shape, dtype = backend.shape_of(x) if keep_shape else None, backend.dtype_of(x) if keep_dtype else None
-        return (params, shape, dtype, *rest)
+        return params, backend.shape_of(x) if keep_shape else None, backend.dtype_of(x) if keep_dtype else None, *rest
 
     def reverse(args: Any, traced: Any, params: Any) -> Any:
+        _refuse_others(name, args, traced)
         ans = call(*args, **params)
         return (ans, pull_all, record(args[0], args[1:], params)) if traced[0] == 0 else (ans, None, None)
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
+        _refuse_others(name, args, [i for i, t in enumerate(tangents) if t is not None])
         ans = call(*args, **params)
         return ans, None if tangents[0] is None else call(tangents[0], *args[1:], **params)
 
@@ -149,6 +171,15 @@ def linear(
     return finish(call, primitive)
 
 
+def _refuse_others(name: str, args: tuple[Any, ...], traced: Sequence[int]) -> None:
+    """Refuse derivatives in arguments that a linear operation takes for constants: they would be lost."""
+    if any(i and backend.is_inexact(args[i]) for i in traced):
+        raise NotDifferentiableError(
+            f"{name}: the operation is declared linear in its first argument and knows no derivative in the others, "
+            f"got arguments {tuple(traced)} being differentiated. Define it with multilinear or primitive."
+        )
+
+
 def nondifferentiable(
     name: str,
     impl: Callable[..., Any] | None = None,
@@ -161,7 +192,7 @@ def nondifferentiable(
     Args:
         name: its name, and that of the array namespace's function when ``impl`` is None.
         impl: ``impl(xp, *args, **params)``.
-        batch: how a batch axis passes, see ``funcgrad.kinds.batching``.
+        batch: how a batch axis passes, see ``funcgrad.kinds.linear.Batching``.
         multiple: whether the result is a tuple of arrays.
     """
 
@@ -204,9 +235,10 @@ reduce_sum: Operation = linear(
     batch="axis",
 )
 
+
 def _repeat(x: Any, *, to: Shape) -> Any:
     """A view where that saves memory; of few elements a filled array is made sooner than a view."""
-    if prod(to) > 1000:
+    if prod(to) > 20_000:
         return np.broadcast_to(x, to)
     filled = np.empty(to, x.dtype)
     filled[...] = x
@@ -265,7 +297,9 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
     if have == shape:
         return ct
     extra = len(have) - len(shape)
-    axis = (*range(extra), *(i + extra for i, n in enumerate(shape) if n == 1 and have[i + extra] != 1))
+    axis = (*range(extra), *[i + extra for i, n in enumerate(shape) if n == 1 and have[i + extra] != 1])
+    if type(ct) is ndarray:
+        return np.add.reduce(ct, axis).reshape(shape)
     return reshape(reduce_sum(ct, axis=axis), to=shape)
 
 

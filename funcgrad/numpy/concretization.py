@@ -28,7 +28,7 @@ __all__ = ["CONCRETIZATION", "concrete", "refuse", "user_frame", "user_line"]
 T = TypeVar("T", bool, int)
 
 #: Packages that stand between the user's line and here.
-_BETWEEN = frozenset(("funcgrad", "numpy", "scipy", "jax", "toolz", "cytoolz"))
+_BETWEEN = frozenset(("funcgrad", "numpy", "scipy", "jax", "toolz", "cytoolz", "optree"))
 
 
 def user_frame() -> FrameType | None:

@@ -155,8 +155,11 @@ logsumexp: Operation = primitive(
 def _shifted(xp: Any, x: Any, axis: Axes) -> Any:
     """``x`` less its largest real part; NaN throughout where that is infinite, without a warning."""
     x = xp.asarray(x)
+    real = x.real if x.dtype.kind == "c" else x
     with np.errstate(invalid="ignore"):
-        return x - x.real.max(axis, keepdims=True, initial=-math.inf)
+        if xp is np:
+            return x - np.maximum.reduce(real, axis, keepdims=True, initial=-math.inf)
+        return x - real.max(axis, keepdims=True, initial=-math.inf)
 
 
 def _softmax(xp: Any, x: Any, *, axis: Axes) -> Any:
@@ -175,7 +178,10 @@ softmax: Operation = primitive("softmax", _softmax, vjps=[_softmax_rule], jvps=[
 
 def _log_softmax(xp: Any, x: Any, *, axis: Axes) -> Any:
     shifted = _shifted(xp, x, axis)
-    return shifted - xp.log(xp.exp(shifted).sum(axis, keepdims=True))
+    if xp is not np or not shifted.shape:
+        return shifted - xp.log(xp.exp(shifted).sum(axis, keepdims=True))
+    shifted -= np.log(np.add.reduce(np.exp(shifted), axis, keepdims=True))
+    return shifted
 
 
 #: ``log_softmax(x, *, axis)``: ``x - logsumexp(x)``.

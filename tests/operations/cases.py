@@ -15,7 +15,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from operations.spec import Op, Sample
 
-MACHINERY = ("spec", "cases", "checks", "numeric", "jax_reference")
+MACHINERY = ("spec", "cases", "checks", "batched", "comparing", "numeric", "jax_reference")
 
 
 def row_modules() -> dict[str, Any]:
@@ -131,7 +131,9 @@ class Case:
     @cached_property
     def numpy(self) -> Callable[..., Any] | None:
         """NumPy's counterpart."""
-        found = look_up(np, self.row.op.name) if self.row.op.numpy == "same name" else self.row.op.numpy
+        theirs = self.row.op.numpy
+        name = self.row.op.name if theirs == "same name" else theirs
+        found = look_up(np, name) if isinstance(name, str) else name
         assert found is not None or self.row.op.numpy is None, f"numpy has no {self.row.op.name}: name it or say None"
         return found
 
@@ -249,6 +251,8 @@ def _label(arg: Any) -> str:
         shape = "x".join(map(str, arg.shape)) or "scalar"
         kind = "" if arg.dtype == np.float64 else str(arg.dtype).replace("complex128", "complex")
         return shape + kind
+    if isinstance(arg, np.generic):
+        return str(arg.dtype)
     if isinstance(arg, (list, tuple)):
         return "_".join(_label(a) for a in arg) or "empty"
     return getattr(arg, "__name__", None) or "".join(c for c in str(arg) if c.isalnum() or c in "_.,->")

@@ -1,13 +1,13 @@
 """What is demanded of an operation.
 
-Each demand is a function ``check_...(case)`` that raises ``AssertionError``. ``tests/test_operations.py``
-makes every case of the table meet every demand; ``tests/test_checker.py`` shows that they notice wrong rules.
+Each demand is a function ``check_...(case)`` that raises ``AssertionError``; those under ``vmap`` are in
+``batched.py``. ``tests/test_operations.py`` makes every case of the table meet every demand;
+``tests/test_checker.py`` shows that they notice wrong rules.
 """
 
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -16,68 +16,8 @@ import numpy as np
 from funcgrad import jvp, linearize, vjp, vmap
 from operations import numeric
 from operations.cases import Case, kind_of
+from operations.comparing import FLOAT0, assert_all_close, assert_like, assert_transposed
 from operations.jax_reference import reference
-
-FLOAT0 = np.dtype([("float0", "V")])
-
-
-# ---- comparison --------------------------------------------------------------------------------------------
-
-
-def assert_close(got: Any, want: Any, tolerance: float, what: str) -> None:
-    """``got`` equals ``want`` to ``tolerance``, relative to the largest number in ``want``."""
-    got, want = np.asarray(got), np.asarray(want)
-    assert got.shape == want.shape, f"{what}: shape {got.shape}, expected {want.shape}"
-    if got.dtype == FLOAT0 or want.dtype == FLOAT0:
-        assert got.dtype == want.dtype, f"{what}: dtype {got.dtype}, expected {want.dtype}"
-        return
-    unlike = np.isnan(got) != np.isnan(want)
-    assert not unlike.any(), f"{what}: not a number in different places\ngot  {got}\nwant {want}"
-    number = ~np.isnan(want) & (got != want)  # equal infinities are equal
-    error = np.abs(np.where(number, got, 0).astype(complex) - np.where(number, want, 0))
-    finite = np.abs(want[np.isfinite(want)])
-    scale = max(0.01, finite.max(initial=0.0))
-    worst = error.max(initial=0.0)
-    assert worst <= tolerance * scale, (
-        f"{what}: off by {worst:.2e}, allowed {tolerance * scale:.2e}\ngot  {got}\nwant {want}"
-    )
-
-
-def assert_all_close(got: Sequence[Any], want: Sequence[Any], tolerance: float, what: str) -> None:
-    """``assert_close`` for each pair."""
-    assert len(got) == len(want), f"{what}: {len(got)} results, expected {len(want)}"
-    for i, (g, w) in enumerate(zip(got, want, strict=True)):
-        assert_close(g, w, tolerance, f"{what} {i}" if len(want) > 1 else what)
-
-
-def inner(a: Sequence[Any], b: Sequence[Any]) -> tuple[float, float]:
-    """The real part of the bilinear product of two lists of arrays, and the size of its terms."""
-    products = [np.asarray(p) * q for p, q in zip(a, b, strict=True)]
-    return (
-        float(sum(p.real.sum(dtype=np.float64) for p in products)),
-        float(sum(np.abs(p).sum(dtype=np.float64) for p in products)),
-    )
-
-
-def assert_transposed(cts: Any, pushed: Any, pulled: Any, tangents: Any, what: str, tolerance: float) -> None:
-    """``<ct, J t> == <J^T ct, t>``: the two modes have the same derivative."""
-    left, left_size = inner(cts, pushed)
-    right, right_size = inner(pulled, tangents)
-    allowed = tolerance * max(0.01, left_size, right_size)
-    assert abs(left - right) <= allowed, (
-        f"{what}: <ct, J t> = {left!r}, <J^T ct, t> = {right!r}, off by {abs(left - right):.2e}, allowed {allowed:.2e}"
-    )
-
-
-def assert_like(got: Sequence[Any], likes: Sequence[Any], what: str) -> None:
-    """Each array has the shape and dtype of what it belongs to."""
-    assert len(got) == len(likes), f"{what}: {len(got)} results, expected {len(likes)}"
-    for i, (g, like) in enumerate(zip(got, likes, strict=True)):
-        like = np.asarray(like)
-        assert isinstance(g, (np.ndarray, np.generic)), f"{what} {i}: {type(g).__name__} is no array"
-        assert g.shape == like.shape, f"{what} {i}: shape {g.shape}, expected {like.shape}"
-        assert g.dtype == like.dtype, f"{what} {i}: dtype {g.dtype}, expected {like.dtype}"
-
 
 # ---- values ------------------------------------------------------------------------------------------------
 
@@ -159,6 +99,53 @@ def directions(case: Case) -> list[tuple[Any, ...]]:
         return [case.cotangents]
     turned = tuple(ct * 1j if kind_of(ct) == "c" else ct for ct in case.cotangents)
     return [case.cotangents, turned]
+
+
+def check_arguments(case: Case) -> None:
+    """Arrays in any memory layout, and one array for several arguments, make no difference."""
+    value, pullback = vjp(case.smooth, *case.primals)
+    pulled = pullback(case.cotangents)
+    pushed = jvp(case.smooth, tuple(case.primals), case.tangents)[1]
+    primals, cts, tangents = (tuple(map(laid_out, a)) for a in (case.primals, case.cotangents, case.tangents))
+    outs, other = vjp(case.smooth, *primals)
+    assert_all_close(outs, value, 1e-14, "value of strided arrays")
+    assert_all_close(other(cts), pulled, 1e-12, "cotangents of strided arrays")
+    assert_all_close(jvp(case.smooth, primals, tangents)[1], pushed, 1e-12, "tangents of strided arrays")
+    if len({(np.shape(x), np.asarray(x).dtype) for x in case.primals}) == 1 < len(case.primals):
+        _check_shared(case)
+
+
+def _check_shared(case: Case) -> None:
+    """One array for all arguments: its cotangent is the sum of theirs."""
+    x = sum(case.primals) / len(case.primals)
+    many = [x] * len(case.primals)
+    try:
+        with np.errstate(all="raise"):
+            case.referee(*many)
+    except Exception:  # no point of the domain
+        return
+    outs, pullback = vjp(case.smooth, *many)
+    cts = case.random(outs, "cotangents")
+
+    def shared(x: Any) -> Any:
+        return case.smooth(*[x] * len(case.primals))
+
+    once = vjp(shared, x)[1](cts)
+    assert_all_close(once, [sum(pullback(cts))], 1e-12, "cotangent of a shared argument")
+    t = case.tangents[0]
+    want = jvp(case.smooth, tuple(many), (t,) * len(many))[1]
+    assert_all_close(jvp(shared, (x,), (t,))[1], want, 1e-12, "tangent of a shared argument")
+
+
+def laid_out(x: Any) -> Any:
+    """The same numbers, read backwards from every second place of a buffer in Fortran order."""
+    if not isinstance(x, np.ndarray) or not x.ndim:
+        return x
+    buffer = np.full([2 * n for n in x.shape], np.nan, x.dtype, order="F")
+    view = buffer[tuple(slice(None, None, -2) for _ in x.shape)]
+    view[...] = x
+    view.flags.writeable = False
+    return view
 
 
 def check_linearize(case: Case) -> None:
@@ -263,162 +250,20 @@ def _check_narrow(case: Case, primals: list[Any], tolerance: float | None) -> No
     assert_like(pulled, primals, "cotangent")
     pushed = jvp(case.smooth, tuple(primals), tangents)[1]
     assert_like(pushed, outs, "tangent")
+    if all(leaf.mapped and hasattr(leaf.value, "dtype") for leaf in case.leaves if leaf.live):  # numbers are weak
+        _check_narrow_batch(case, primals, cts)
     if tolerance is not None:
         assert_all_close(pulled, reference(case, "vjp32"), tolerance, "vjp in float32 against JAX")
         assert_all_close(pushed, reference(case, "jvp32"), tolerance, "jvp in float32 against JAX")
 
 
-# ---- vmap --------------------------------------------------------------------------------------------------
-
-
-class Batch:
-    """Three examples of a case's leaves, and the loop that ``vmap`` must agree with.
-
-    The second example has its elements in reverse order, so that examples differ in more than size, unless
-    the operation does not take that: then all three differ by a factor only.
-    """
-
-    def __init__(self, case: Case) -> None:
-        self.case = case
-        self.mapped = [i for i, leaf in enumerate(case.leaves) if leaf.mapped]
-        reverse = not case.sample.ordered and self._takes(_reversed)
-        turn = _reversed if reverse else lambda x: _scaled(x, 0.96)
-        self.examples = [[x, turn(x), _scaled(x, 0.98)] for x in case.values]
-
-    def _takes(self, change: Callable[[Any], Any]) -> bool:
-        case = self.case
-        changed = [change(x) if leaf.mapped else x for x, leaf in zip(case.values, case.leaves, strict=True)]
-        try:
-            with np.errstate(all="raise"), warnings.catch_warnings():
-                warnings.simplefilter("error")
-                outs = case.call(case.numpy or case.fun, changed)
-        except Exception:
-            return False
-        return all(np.isfinite(out).all() for out in outs)
-
-    def axes(self) -> Iterator[tuple[int | None, ...]]:
-        """An axis for each leaf, in every combination: 0 or None."""
-        choices = [(0, None) if leaf.mapped else (None,) for leaf in self.case.leaves]
-        for axes in itertools.product(*choices):
-            if any(a is not None for a in axes):
-                yield axes
-
-    def stacked(self, axes: Sequence[int | None]) -> list[Any]:
-        """The leaves, with the examples along ``axes``."""
-        return [self.case.values[i] if a is None else np.stack(self.examples[i], a) for i, a in enumerate(axes)]
-
-    def each(self, axes: Sequence[int | None]) -> list[list[Any]]:
-        """The leaves of each example."""
-        return [
-            [self.case.values[i] if a is None else self.examples[i][k] for i, a in enumerate(axes)] for k in range(3)
-        ]
-
-
-def _reversed(x: Any) -> Any:
-    return x[(slice(None, None, -1),) * x.ndim] if isinstance(x, np.ndarray) else _scaled(x, 0.9)
-
-
-def _scaled(x: Any, factor: float) -> Any:
-    return x * np.asarray(x).dtype.type(factor) if kind_of(x) in "fc" else x
-
-
-def _stack(results: list[Sequence[Any]], axis: int = 0) -> list[Any]:
-    return [np.stack(parts, axis) for parts in zip(*results, strict=True)]
-
-
-def check_vmap(case: Case) -> None:
-    """``vmap`` gives what a loop gives, whatever is mapped and along whatever axis."""
-    batch = Batch(case)
-
-    def fun(*values: Any) -> Any:
-        return case.call(case.fun, values)
-
-    for axes in batch.axes():
-        want = _stack([fun(*example) for example in batch.each(axes)])
-        got = vmap(fun, in_axes=axes)(*batch.stacked(axes))
-        assert_like(got, want, f"vmap with in_axes={axes}")
-        assert_all_close(got, want, 1e-12, f"vmap with in_axes={axes}")
-    if batch.mapped:
-        _check_no_examples(case, batch, fun)
-        last = [-1 if leaf.mapped else None for leaf in case.leaves]
-        want = _stack([fun(*example) for example in batch.each(last)], axis=-1)
-        got = vmap(fun, in_axes=tuple(last), out_axes=-1)(*batch.stacked(last))
-        assert_all_close(got, want, 1e-12, "vmap along the last axis")
-    if len(batch.mapped) > 1:
-        _check_nested(case, batch, fun)
-
-
-def _check_no_examples(case: Case, batch: Batch, fun: Callable[..., Any]) -> None:
-    """A batch of nothing has the right shape."""
-    axes = tuple(0 if leaf.mapped else None for leaf in case.leaves)
-    whole = batch.stacked(axes)
-    got = vmap(fun, in_axes=axes)(*[x if a is None else x[:0] for x, a in zip(whole, axes, strict=True)])
-    outs = fun(*case.values)
-    assert_like(got, [np.empty((0, *np.shape(out)), np.asarray(out).dtype) for out in outs], "vmap over nothing")
-
-
-def _check_nested(case: Case, batch: Batch, fun: Callable[..., Any]) -> None:
-    """An outer ``vmap`` over the first leaf and an inner one over the others."""
-    first = batch.mapped[0]
-    inner = tuple(0 if i in batch.mapped and i != first else None for i in range(len(case.leaves)))
-    outer = tuple(0 if i == first else None for i in range(len(case.leaves)))
-    both = tuple(0 if i in batch.mapped else None for i in range(len(case.leaves)))
-    want = _stack(
-        [_stack([fun(*x[: first + 1], *y[first + 1 :]) for y in batch.each(inner)]) for x in batch.each(outer)]
-    )
-    got = vmap(vmap(fun, in_axes=inner), in_axes=outer)(*batch.stacked(both))
-    assert_all_close(got, want, 1e-12, "vmap of vmap")
-
-
-def check_vmap_of_derivatives(case: Case) -> None:
-    """``vmap`` of the pullback and of the pushforward, and the pullback of ``vmap``, agree with loops."""
-    batch = Batch(case)
-    cts = [case.random(case.outs, f"cotangents {k}") for k in range(3)]
-    tangents = [case.random(case.primals, f"tangents {k}") for k in range(3)]
-
-    def pull(ct: Any, *values: Any) -> Any:
-        return vjp(case.of_live(case.fun, values), *[values[i] for i in case.live])[1](ct)
-
-    def push(t: Any, *values: Any) -> Any:
-        return jvp(case.of_live(case.fun, values), tuple(values[i] for i in case.live), t)[1]
-
-    nothing = (None,) * len(case.leaves)
-    all_axes = list(batch.axes())
-    for derivative, directions, name in ((pull, cts, "pullback"), (push, tangents, "pushforward")):
-        stacked = tuple(_stack(directions))
-        for axes in (*all_axes, nothing):
-            want = _stack([derivative(d, *x) for d, x in zip(directions, batch.each(axes), strict=True)])
-            got = vmap(derivative, in_axes=(0, *axes))(stacked, *batch.stacked(axes))
-            assert_like(got, want, f"vmap of the {name} with in_axes={axes}")
-            assert_all_close(got, want, 1e-12, f"vmap of the {name} with in_axes={axes}")
-        for axes in all_axes[:1]:
-            want = _stack([derivative(directions[0], *x) for x in batch.each(axes)])
-            got = vmap(derivative, in_axes=(None, *axes))(directions[0], *batch.stacked(axes))
-            assert_all_close(got, want, 1e-12, f"vmap of the {name}, direction not mapped")
-    for axes in all_axes:
-        _check_pullback_of_vmap(case, batch, axes, cts, pull)
-
-
-def _check_pullback_of_vmap(
-    case: Case, batch: Batch, axes: tuple[int | None, ...], cts: list[Any], pull: Callable[..., Any]
-) -> None:
-    parts = [pull(ct, *x) for ct, x in zip(cts, batch.each(axes), strict=True)]
-    want = [
-        np.sum(part, 0) if axes[i] is None else np.stack(part)
-        for i, part in zip(case.live, zip(*parts, strict=True), strict=True)
-    ]
-    values = batch.stacked(axes)
-
-    def mapped(*primals: Any) -> Any:
-        full = list(values)
-        for i, primal in zip(case.live, primals, strict=True):
-            full[i] = primal
-        outs = vmap(lambda *x: case.call(case.fun, x), in_axes=axes)(*full)
-        return tuple(out for out in outs if kind_of(out) in "fc")
-
-    got = vjp(mapped, *[values[i] for i in case.live])[1](tuple(_stack(cts)))
-    assert_like(got, want, f"pullback of vmap with in_axes={axes}")
-    assert_all_close(got, want, 1e-12, f"pullback of vmap with in_axes={axes}")
+def _check_narrow_batch(case: Case, primals: list[Any], cts: tuple[Any, ...]) -> None:
+    """``vmap`` promotes nothing either."""
+    batch = [np.stack([x, x]) for x in primals]
+    outs, pullback = vjp(vmap(case.smooth), *batch)
+    assert_like(outs, [np.stack([ct, ct]) for ct in cts], "result of vmap")
+    assert_like(pullback(tuple(np.stack([ct, ct]) for ct in cts)), batch, "cotangent of vmap")
+    assert_like(vmap(lambda *x: vjp(case.smooth, *x)[1](cts))(*batch), batch, "vmap of the pullback")
 
 
 # ---- ownership ---------------------------------------------------------------------------------------------

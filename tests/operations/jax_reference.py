@@ -126,10 +126,11 @@ def _of_pullback(pullback: Callable[..., Any], primals: Sequence[Any], s: Any, t
 def _function(case: Case) -> Callable[..., Any] | None:
     """JAX's counterpart of the operation."""
     row = case.row.op
-    if not isinstance(row.jax, str):
-        return row.jax
+    name = row.name if row.jax == "same name" else row.jax
+    if not isinstance(name, str):
+        return name
     found = jnp
-    for part in (row.name if row.jax == "same name" else row.jax).split("."):
+    for part in name.split("."):
         found = getattr(found, part)
     return found
 

@@ -39,7 +39,7 @@ class Op:
         name: the name in ``funcgrad.numpy``; ``numpy`` and ``jax.numpy`` are looked up under the same name.
         samples: calls at points where the operation is smooth (kinks have their own tests).
         fun: what to call instead of ``funcgrad.numpy.<name>``.
-        numpy: what NumPy calls it, a function or None when NumPy has no counterpart.
+        numpy: NumPy's counterpart: another name, a function, or None when there is none.
         jax: the same for JAX; ``None`` needs a reason.
         differentiable: whether a derivative passes; if not, the tests check that the gradient is zero.
         order: up to which order derivatives are tested.

@@ -1,0 +1,190 @@
+"""What is demanded of an operation under ``vmap``: whatever a loop gives."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import jvp, vjp, vmap
+from operations.cases import Case, kind_of
+from operations.comparing import assert_all_close, assert_like
+
+
+class Batch:
+    """Three examples of a case's leaves, and the loop that ``vmap`` must agree with.
+
+    The second example has its elements in reverse order, so that examples differ in more than size, unless
+    the operation does not take that: then all three differ by a factor only.
+    """
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.mapped = [i for i, leaf in enumerate(case.leaves) if leaf.mapped]
+        reverse = not case.sample.ordered and self._takes(_reversed)
+        turn = _reversed if reverse else lambda x: _scaled(x, 0.96)
+        self.examples = [[x, turn(x), _scaled(x, 0.98)] for x in case.values]
+
+    def _takes(self, change: Callable[[Any], Any]) -> bool:
+        case = self.case
+        changed = [change(x) if leaf.mapped else x for x, leaf in zip(case.values, case.leaves, strict=True)]
+        try:
+            with np.errstate(all="raise"), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                outs = case.call(case.numpy or case.fun, changed)
+        except Exception:
+            return False
+        return all(np.isfinite(out).all() for out in outs)
+
+    def axes(self) -> Iterator[tuple[int | None, ...]]:
+        """An axis for each leaf, in every combination: 0 or None."""
+        choices = [(0, None) if leaf.mapped else (None,) for leaf in self.case.leaves]
+        for axes in itertools.product(*choices):
+            if any(a is not None for a in axes):
+                yield axes
+
+    def arrays(self, axes: Sequence[int | None]) -> list[Any]:
+        """The leaves, with the examples along ``axes``."""
+        return [self.case.values[i] if a is None else np.stack(self.examples[i], a) for i, a in enumerate(axes)]
+
+    def each(self, axes: Sequence[int | None]) -> list[list[Any]]:
+        """The leaves of each example."""
+        return [
+            [self.case.values[i] if a is None else self.examples[i][k] for i, a in enumerate(axes)] for k in range(3)
+        ]
+
+
+def _reversed(x: Any) -> Any:
+    return x[(slice(None, None, -1),) * x.ndim] if isinstance(x, np.ndarray) else _scaled(x, 0.9)
+
+
+def _scaled(x: Any, factor: float) -> Any:
+    return x * np.asarray(x).dtype.type(factor) if kind_of(x) in "fc" else x
+
+
+def stack(results: list[Sequence[Any]], axis: int = 0) -> list[Any]:
+    return [np.stack(parts, axis) for parts in zip(*results, strict=True)]
+
+
+def check_vmap(case: Case) -> None:
+    """``vmap`` gives what a loop gives, whatever is mapped and along whatever axis."""
+    batch = Batch(case)
+
+    def fun(*values: Any) -> Any:
+        return case.call(case.fun, values)
+
+    for axes in batch.axes():
+        want = stack([fun(*example) for example in batch.each(axes)])
+        got = vmap(fun, in_axes=axes)(*batch.arrays(axes))
+        assert_like(got, want, f"vmap with in_axes={axes}")
+        assert_all_close(got, want, 1e-12, f"vmap with in_axes={axes}")
+    if batch.mapped:
+        _check_no_examples(case, batch, fun)
+        last = [-1 if leaf.mapped else None for leaf in case.leaves]
+        want = stack([fun(*example) for example in batch.each(last)], axis=-1)
+        got = vmap(fun, in_axes=tuple(last), out_axes=-1)(*batch.arrays(last))
+        assert_all_close(got, want, 1e-12, "vmap along the last axis")
+    if len(batch.mapped) > 1:
+        _check_nested(case, batch, fun)
+
+
+def _check_no_examples(case: Case, batch: Batch, fun: Callable[..., Any]) -> None:
+    """A batch of nothing has the right shape."""
+    axes = tuple(0 if leaf.mapped else None for leaf in case.leaves)
+    whole = batch.arrays(axes)
+    got = vmap(fun, in_axes=axes)(*[x if a is None else x[:0] for x, a in zip(whole, axes, strict=True)])
+    outs = fun(*case.values)
+    assert_like(got, [np.empty((0, *np.shape(out)), np.asarray(out).dtype) for out in outs], "vmap over nothing")
+
+
+def _check_nested(case: Case, batch: Batch, fun: Callable[..., Any]) -> None:
+    """An outer ``vmap`` over the first leaf and an inner one over the others."""
+    first = batch.mapped[0]
+    inner = tuple(0 if i in batch.mapped and i != first else None for i in range(len(case.leaves)))
+    outer = tuple(0 if i == first else None for i in range(len(case.leaves)))
+    both = tuple(0 if i in batch.mapped else None for i in range(len(case.leaves)))
+    want = stack([stack([fun(*x[: first + 1], *y[first + 1 :]) for y in batch.each(inner)]) for x in batch.each(outer)])
+    got = vmap(vmap(fun, in_axes=inner), in_axes=outer)(*batch.arrays(both))
+    assert_all_close(got, want, 1e-12, "vmap of vmap")
+
+
+def check_vmap_of_derivatives(case: Case) -> None:
+    """``vmap`` of the pullback and of the pushforward, and the pullback of ``vmap``, agree with loops."""
+    batch = Batch(case)
+    cts = [case.random(case.outs, f"cotangents {k}") for k in range(3)]
+    tangents = [case.random(case.primals, f"tangents {k}") for k in range(3)]
+
+    def pull(ct: Any, *values: Any) -> Any:
+        return vjp(case.of_live(case.fun, values), *[values[i] for i in case.live])[1](ct)
+
+    def push(t: Any, *values: Any) -> Any:
+        return jvp(case.of_live(case.fun, values), tuple(values[i] for i in case.live), t)[1]
+
+    nothing = (None,) * len(case.leaves)
+    all_axes = list(batch.axes())
+    for derivative, directions, name in ((pull, cts, "pullback"), (push, tangents, "pushforward")):
+        mapped = tuple(stack(directions))
+        for axes in (*all_axes, nothing):
+            want = stack([derivative(d, *x) for d, x in zip(directions, batch.each(axes), strict=True)])
+            got = vmap(derivative, in_axes=(0, *axes))(mapped, *batch.arrays(axes))
+            assert_like(got, want, f"vmap of the {name} with in_axes={axes}")
+            assert_all_close(got, want, 1e-12, f"vmap of the {name} with in_axes={axes}")
+        for axes in all_axes[:1]:
+            want = stack([derivative(directions[0], *x) for x in batch.each(axes)])
+            got = vmap(derivative, in_axes=(None, *axes))(directions[0], *batch.arrays(axes))
+            assert_all_close(got, want, 1e-12, f"vmap of the {name}, direction not mapped")
+    for axes in all_axes:
+        _check_pullback_of_vmap(case, batch, axes, cts, pull)
+    if case.row.op.order >= 2:
+        _check_second_order(case, batch, pull)
+
+
+def _check_second_order(case: Case, batch: Batch, pull: Callable[..., Any]) -> None:
+    """``vmap`` of the pullback's derivatives, in both modes, with everything mapped."""
+    axes = tuple(0 if leaf.mapped else None for leaf in case.leaves)
+
+    def pulled(values: Sequence[Any]) -> Callable[..., Any]:
+        def of_primals(*primals: Any) -> Any:
+            full = list(values)
+            for i, primal in zip(case.live, primals, strict=True):
+                full[i] = primal
+            return pull(case.cotangents, *full)
+
+        return of_primals
+
+    def forward(*values: Any) -> Any:
+        return jvp(pulled(values), tuple(values[i] for i in case.live), case.tangents)[1]
+
+    def reverse(*values: Any) -> Any:
+        return vjp(pulled(values), *[values[i] for i in case.live])[1](case.tangents)
+
+    for name, derivative in (("forward", forward), ("reverse", reverse)):
+        want = stack([derivative(*x) for x in batch.each(axes)])
+        got = vmap(derivative, in_axes=axes)(*batch.arrays(axes))
+        assert_like(got, want, f"vmap of {name} over the pullback")
+        assert_all_close(got, want, 1e-12, f"vmap of {name} over the pullback")
+
+
+def _check_pullback_of_vmap(
+    case: Case, batch: Batch, axes: tuple[int | None, ...], cts: list[Any], pull: Callable[..., Any]
+) -> None:
+    parts = [pull(ct, *x) for ct, x in zip(cts, batch.each(axes), strict=True)]
+    want = [
+        np.sum(part, 0) if axes[i] is None else np.stack(part)
+        for i, part in zip(case.live, zip(*parts, strict=True), strict=True)
+    ]
+    values = batch.arrays(axes)
+
+    def mapped(*primals: Any) -> Any:
+        full = list(values)
+        for i, primal in zip(case.live, primals, strict=True):
+            full[i] = primal
+        outs = vmap(lambda *x: case.call(case.fun, x), in_axes=axes)(*full)
+        return tuple(out for out in outs if kind_of(out) in "fc")
+
+    got = vjp(mapped, *[values[i] for i in case.live])[1](tuple(stack(cts)))
+    assert_like(got, want, f"pullback of vmap with in_axes={axes}")
+    assert_all_close(got, want, 1e-12, f"pullback of vmap with in_axes={axes}")

@@ -1,0 +1,109 @@
+"""What a function closes over, taken out: a function of leaves alone, and the values it held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend, tree
+from funcgrad.batching import BatchTrace, BatchTracer
+from funcgrad.core import Tracer
+from funcgrad.errors import ConcretizationError, NotDifferentiableError
+from funcgrad.graph import GraphTrace, GraphTracer, Recording, Ref
+from funcgrad.transforms.arguments import check_leaf
+from funcgrad.typing import PyTree
+
+__all__ = ["Hoisted", "example_by_example", "in_a_loop"]
+
+
+class Hoisted:
+    """A run of ``fun`` at ``x`` as a function of the leaves of ``x`` and of ``held``.
+
+    Evaluated near ``x`` it takes the way through Python that the run took.
+
+    Args:
+        call: the public call, for messages.
+        fun: a function of one tree.
+        x: where it is run.
+        steered: whether to refuse values for which the function would take another way.
+
+    Attributes:
+        held: the tracers, and the arrays of other libraries, that the function closes over.
+        outs: the leaves of the result of that run.
+        out_spec: the structure of the result.
+    """
+
+    def __init__(self, call: str, fun: Callable[[Any], Any], x: PyTree, *, steered: bool = False) -> None:
+        leaves, self.spec = tree.flatten(x)
+        trace = _Steered() if steered else GraphTrace()
+        try:
+            out = fun(tree.unflatten(self.spec, [trace.input(leaf) for leaf in leaves]))
+        finally:
+            trace.close()
+        found, self.out_spec = tree.flatten(out)
+        for number, leaf in enumerate(found):
+            check_leaf(call, leaf, lambda number=number: f"result leaf {number} of the function")
+        self.outs = [leaf.value if trace.place(leaf) is not leaf else leaf for leaf in found]
+        decisions = trace.decisions if isinstance(trace, _Steered) else None
+        recording = Recording(trace.inputs, trace.operations, [trace.place(leaf) for leaf in found], decisions)
+        self.held: list[Any] = []
+        places: dict[int, Ref] = {}
+
+        def place(arg: Any) -> Any:
+            if type(arg) is Ref or not (isinstance(arg, Tracer) or backend.namespace_of(arg) not in (None, np)):
+                return arg
+            if id(arg) not in places:
+                places[id(arg)] = Ref(len(leaves) + len(self.held), None)
+                self.held.append(arg)
+            return places[id(arg)]
+
+        steps = [step._replace(args=tuple([place(a) for a in step.args])) for step in recording.operations]
+        outputs = [place(out) for out in recording.outputs]
+        self._recording = Recording(len(leaves) + len(self.held), steps, outputs, recording.decisions)
+
+    def __call__(self, x: PyTree, held: Sequence[Any]) -> PyTree:
+        """The function at ``x``, a tree like the first, with other values in place of those that it held."""
+        return tree.unflatten(self.out_spec, self._recording.evaluate(*tree.leaves(x), *held))
+
+
+class _Steered(GraphTrace):
+    """A run that remembers by which answers Python was steered."""
+
+    __slots__ = ("decisions",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.decisions: dict[Ref, Any] = {}
+
+    def decide(self, tracer: GraphTracer, answer: bool | int) -> None:
+        """Remember the answer."""
+        self.decisions[tracer.ref] = answer
+
+
+def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any]:
+    """``fun`` of whole batches, or where it does not take them of one example after the other."""
+    try:
+        return fun(*leaves)
+    except (ConcretizationError, NotDifferentiableError):
+        found = in_a_loop(fun, leaves)
+        if found is None:
+            raise
+        return found
+
+
+def in_a_loop(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any] | None:
+    """``fun`` of each example of the innermost ``vmap`` among ``leaves`` in turn; None where there is none."""
+    traces = [leaf._trace for leaf in leaves if isinstance(leaf, BatchTracer)]
+    if not traces:
+        return None
+    within = max(traces, key=lambda trace: trace.level)
+    assert isinstance(within, BatchTrace)
+    mine = [isinstance(leaf, BatchTracer) and leaf._trace is within for leaf in leaves]
+    results = [
+        example_by_example(fun, [leaf.value[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
+        for i in range(within.size)
+    ]
+    return [BatchTracer(fnp.stack(parts), within) for parts in zip(*results, strict=True)]

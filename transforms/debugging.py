@@ -1,0 +1,393 @@
+"""``debug_nans`` and ``strict``: which line of the user's a bad number, or a lost derivative, comes from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar, overload
+
+import numpy as np
+
+from funcgrad import backend, core
+from funcgrad.core import Primitive, Trace, Tracer
+from funcgrad.errors import NanError
+from funcgrad.reverse import Node, Piece, ReverseTracer, Splice, operation_of, to_part
+from funcgrad.transforms.cuts import Cuts
+from funcgrad.transforms.origins import Origin, Origins
+from funcgrad.transforms.transformed import Transformed, check_callable
+
+__all__ = ["debug_nans", "looked_at", "strict", "strictly"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: What asked for the operation that a rule is being run for; None outside of rules.
+_within: ContextVar[tuple[Origin | None] | None] = ContextVar("within", default=None)
+
+
+class _Watch:
+    """What looks on while operations are recorded and pulled back through.
+
+    Args:
+        outer: the watch around this one: what it looks for, this one looks for too.
+        nans: whether a NaN or an infinity is an error.
+        strict: whether a structurally zero derivative is one: of every transform (``"all"``), of the next
+            one (``"next"``) or of none.
+    """
+
+    def __init__(self, outer: _Watch | None, *, nans: bool = False, strict: str = "") -> None:
+        self.nans: bool = nans or (outer is not None and outer.nans)
+        self.all: bool = strict == "all" or (outer is not None and outer.all)
+        self.next = strict == "next"
+        self.origins = Origins()
+        self.dropped: list[tuple[str, Origin | None, Node]] = []
+
+    def begin(self, trace: Trace) -> Cuts | None:
+        """Where the cuts of a new trace are kept, if anybody asks for them."""
+        if not trace.differentiates or not (self.all or self.next):
+            return None
+        self.next = False
+        return Cuts()
+
+    def process(self, trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Let ``trace`` process the operation, and look at the result."""
+        outside = _within.get()
+        if self.nans:
+            origin = self.origins.find() if outside is None else outside[0]
+            token = _within.set((origin,))
+            try:
+                ans = trace.process(primitive, args, params)
+            finally:
+                _within.reset(token)
+            if outside is None:
+                _check_forward(_name(primitive, params), origin, args, ans)
+            if origin is not None:
+                ans = _located(trace, ans, origin)
+        else:
+            ans = trace.process(primitive, args, params)
+        if trace.cuts is not None:
+            trace.cuts.note(trace, _name(primitive, params), args, ans, self.origins.find)
+        return ans
+
+    def hidden(self, trace: Trace, args: tuple[Any, ...]) -> None:
+        """Hear of an operation that ``no_grad`` keeps from ``trace``."""
+        if trace.cuts is not None:
+            trace.cuts.note(trace, "no_grad", args, None, self.origins.find)
+
+    def backward_pass(self, pending: dict[int, Any]) -> _Pass:
+        """What pulls in a pass that begins with these cotangents."""
+        return _Pass(self, pending)
+
+
+def _name(primitive: Primitive, params: dict[str, Any]) -> str:
+    name: str = getattr(params.get("rules"), "name", primitive.name)
+    return name
+
+
+class _Located:
+    """A pull that knows where its operation comes from."""
+
+    __slots__ = ("operation", "origin", "pull")
+
+    def __init__(self, pull: Callable[[Any, Node], Any], origin: Origin) -> None:
+        self.pull, self.origin = pull, origin
+        self.operation: Any = getattr(pull, "operation", getattr(pull, "__name__", "an operation"))
+
+    @property
+    def __name__(self) -> str:
+        return str(self.pull.__name__)
+
+    @property
+    def __code__(self) -> Any:
+        return self.pull.__code__
+
+    def __call__(self, ct: Any, node: Node) -> Any:
+        return self.pull(ct, node)
+
+
+def _located(trace: Trace, ans: Any, origin: Origin) -> Any:
+    """The results of an operation with pulls that know where it comes from."""
+    made: dict[int, Node] = {}
+
+    def located(node: Node) -> Node:
+        if type(node[1]) is _Located:
+            return node
+        return made.setdefault(node[0], (node[0], _Located(node[1], origin), *node[2:]))
+
+    for out in ans if type(ans) is tuple else (ans,):
+        if type(out) is ReverseTracer and out._trace is trace:
+            node = out.node
+            if node[1] is to_part:
+                out.node = (*node[:2], located(node[2]), *node[3:])
+            elif node[1] is not None:
+                out.node = located(node)
+    return ans
+
+
+class _Pass:
+    """One backward pass that is looked at.
+
+    Attributes:
+        dropped: where a pull gave None for a parent: operation, origin, and the parent.
+    """
+
+    def __init__(self, watch: _Watch, pending: dict[int, Any]) -> None:
+        self._nans = watch.nans
+        self._excused = {number for number, ct in pending.items() if watch.nans and any(_state(ct))}
+        self._watch = watch
+        self.dropped: list[tuple[str, Origin | None, Node]] = []
+        watch.dropped = self.dropped
+
+    def pull(self, ct: Any, node: Node) -> Any:
+        """What the pull of ``node`` gives for ``ct``."""
+        origin = getattr(node[1], "origin", None)
+        before = _state(ct) if self._nans else (False, False)
+        if any(before) and node[0] not in self._excused:
+            raise NanError(
+                f"debug_nans: {_first(before, (False, False))} first appeared where the cotangents of the result of "
+                f"{operation_of(node)} are added up: each is finite, {_asked(origin)}. {_ADVICE}",
+                operation_of(node),
+            )
+        token = _within.set((origin,))
+        try:
+            pulled = node[1](ct, node)
+        finally:
+            _within.reset(token)
+        self._watch.dropped = self.dropped  # a pass inside the pull had its own
+        parents: Sequence[Any] = (node[2],) if node[3] is None else node[3] if node[2] is None else (node[2], node[3])
+        if type(pulled) is Splice:
+            parents, parts = [n for n, _ in pulled], [c for _, c in pulled]
+        else:
+            parts = [pulled] if node[3] is None else list(pulled)
+        for parent, part in zip(parents, parts, strict=False):
+            if part is None:
+                self.dropped.append((operation_of(node), origin, parent))
+            elif self._nans:
+                self._check(ct, before, node, parent, part)
+        return pulled
+
+    def _check(self, ct: Any, before: tuple[bool, bool], node: Node, parent: Node, part: Any) -> None:
+        after = _state(part)
+        if not any(after):
+            return
+        self._excused.add(parent[0])
+        saved = before if before[0] else _either(before, _state(node[4:]))
+        bad = _first(after, saved)
+        if bad:
+            name = operation_of(node)
+            raise NanError(
+                f"debug_nans: {bad} first appeared in the cotangent of an argument of {name}, got {_shapes(part)}; the "
+                f"cotangent that came in ({_shapes(ct)}) and the values of the forward pass have none, "
+                f"{_asked(getattr(node[1], 'origin', None))}. {_ADVICE}",
+                name,
+            )
+
+
+_ADVICE = (
+    "Keep the arguments away from where the derivative is singular: replace them with where(...) before the operation, "
+    "not its result after it."
+)
+
+
+def _asked(origin: Origin | None) -> str:
+    if origin is None:
+        return "asked for in a line that is not known: the forward pass was run outside of debug_nans"
+    return f"asked for {origin}"
+
+
+def _check_forward(name: str, origin: Origin | None, args: tuple[Any, ...], ans: Any) -> None:
+    """Refuse a bad number in a result, or in its tangent, where the arguments had none."""
+    after = _state(ans)
+    if any(after):
+        bad = _first(after, _state(args))
+        if bad:
+            what = "value" if _first(_state(ans, tangents=False), _state(args)) else "tangent"
+            raise NanError(
+                f"debug_nans: {bad} first appeared in the {what} of {name}, got arguments {_shapes(args)} and result "
+                f"{_shapes(ans)}, {_asked(origin)}. Keep the arguments inside of where {name} is finite.",
+                name,
+            )
+
+
+def _first(after: tuple[bool, bool], before: tuple[bool, bool]) -> str:
+    """What is new: infinities make NaNs, but neither makes the other where it was there before."""
+    if after[0] and not before[0]:
+        return "a NaN"
+    return "an infinity" if after[1] and not any(before) else ""
+
+
+def _either(a: tuple[bool, bool], b: tuple[bool, bool]) -> tuple[bool, bool]:
+    return a[0] or b[0], a[1] or b[1]
+
+
+def _state(x: Any, *, tangents: bool = True) -> tuple[bool, bool]:
+    """Whether there is a NaN, and whether an infinity, anywhere in ``x``."""
+    nan = infinite = False
+    for value in _values(x, tangents):
+        xp = backend.namespace_of(value)
+        if xp is None or backend.dtype_of(value).kind not in "fc":
+            continue
+        if xp is not np and isinstance(value, sys.modules["jax"].core.Tracer):
+            continue  # inside JAX's own transforms nobody knows the numbers
+        if not xp.isfinite(value).all():
+            nan = nan or bool(xp.isnan(value).any())
+            infinite = infinite or bool(xp.isinf(value).any())
+    return nan, infinite
+
+
+def _values(x: Any, tangents: bool) -> Iterator[Any]:
+    """The arrays and numbers in ``x``: in containers, in tracers of any depth, in pieces of cotangents."""
+    waiting = [x]
+    while waiting:
+        x = waiting.pop()
+        if type(x) is Piece:
+            waiting.extend(x.contents)
+        elif type(x) is tuple or type(x) is list:
+            waiting.extend(x)
+        elif type(x) is dict:
+            waiting.extend(x.values())
+        elif isinstance(x, Tracer):
+            waiting.append(x.value)
+            if tangents and hasattr(x, "tangent"):
+                waiting.append(x.tangent)
+        elif hasattr(x, "dtype") or type(x) is float or type(x) is complex:
+            yield x
+
+
+def _shapes(x: Any) -> str:
+    if type(x) is tuple or type(x) is list:
+        return ", ".join(_shapes(v) for v in x if v is not None) or "nothing"
+    return core.describe(x) if not isinstance(x, Piece) else "a part of an array"
+
+
+class _Block:
+    """A block in which a watch looks on."""
+
+    __slots__ = ("_call", "_entered", "_looks")
+
+    def __init__(self, call: Callable[..., Any] | None, **looks: Any) -> None:
+        self._call = call
+        self._looks = looks
+        self._entered: list[tuple[AbstractContextManager[None], _Watch]] = []
+
+    def __enter__(self) -> None:
+        watch = _Watch(core.watching(), **self._looks)
+        block = core.watched(watch)
+        block.__enter__()
+        self._entered.append((block, watch))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        block, watch = self._entered.pop()
+        watch.origins.forget()
+        block.__exit__(None, None, None)
+
+    def __call__(self, fun: Callable[P, R]) -> Callable[P, R]:
+        if self._call is None:
+            raise TypeError("not a decorator")
+        wrapped: Callable[P, R] = self._call(fun)
+        return wrapped
+
+
+@overload
+def debug_nans() -> _Block: ...
+@overload
+def debug_nans(fun: Callable[P, R]) -> Callable[P, R]: ...
+
+
+def debug_nans(fun: Callable[..., Any] | None = None) -> Any:
+    """Make a NaN or an infinity an error that names the operation, the user's line and the pipeline stage.
+
+    A context manager, a decorator, and a transform of a function. What is looked at are operations on
+    values that are being transformed, and every cotangent of the backward passes. A bad number is an
+    error where it first appears: a NaN where there was none before, an infinity where all was finite;
+    a constant such as the ``-inf`` of a mask is none. A pullback that was recorded inside of such a
+    block knows the lines of its operations, also for other errors.
+
+    The block holds in its own thread and context. Everybody pays for it while it is open, nobody after.
+
+    Args:
+        fun: the function to run so; left out in ``with debug_nans():`` and ``@debug_nans()``.
+
+    Raises:
+        FloatingPointError: a ``NanError``, from what runs inside.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import grad
+        >>> from funcgrad.transforms.debugging import debug_nans
+        >>> norm = lambda x: fnp.sqrt(fnp.sum(x * x))
+        >>> try:
+        ...     with debug_nans(), np.errstate(all="ignore"):
+        ...         grad(norm)(np.zeros(2))
+        ... except FloatingPointError as error:
+        ...     print(str(error).partition(":")[0], error.operation)
+        debug_nans sqrt
+    """
+    if fun is None:
+        return _Block(debug_nans, nans=True)
+    check_callable("debug_nans", fun)
+    return Transformed(run_debug_nans, fun, None, "{fun}, where a NaN or an infinity is an error.")
+
+
+def run_debug_nans(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
+    """What a ``debug_nans`` of a function does when it is called."""
+    with _Block(None, nans=True):
+        return fun(*args, **kwargs)
+
+
+@overload
+def strict() -> _Block: ...
+@overload
+def strict(fun: Callable[P, R]) -> Callable[P, R]: ...
+
+
+def strict(fun: Callable[..., Any] | None = None) -> Any:
+    """Make a derivative that is zero whatever the values are an error that names what cut it, and where.
+
+    A context manager, a decorator, and a transform of a function. It holds for every ``grad``,
+    ``value_and_grad``, ``vjp`` and ``jvp`` that begins inside, and for what is made of them. Each leaf that
+    is differentiated must have a derivative; in forward mode each floating result must have one.
+
+    Args:
+        fun: the function to run so; left out in ``with strict():`` and ``@strict()``.
+
+    Raises:
+        TypeError: a ``StructuralZeroError``, from what runs inside.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import grad
+        >>> from funcgrad.transforms.debugging import strict
+        >>> try:
+        ...     with strict():
+        ...         grad(lambda x: fnp.floor(x) * 2.0)(1.5)
+        ... except TypeError as error:
+        ...     print(str(error).partition(" (at")[0])
+        grad: the derivative with respect to argument 0 is zero whatever its value: cut by floor
+    """
+    if fun is None:
+        return _Block(strict, strict="all")
+    check_callable("strict", fun)
+    return Transformed(run_strict, fun, None, "{fun}, where a structurally zero derivative is an error.")
+
+
+def run_strict(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
+    """What a ``strict`` of a function does when it is called."""
+    with _Block(None, strict="all"):
+        return fun(*args, **kwargs)
+
+
+def looked_at() -> _Block:
+    """The block of a backward pass of which is to be known where its cotangents ended."""
+    return _Block(None)
+
+
+def strictly() -> _Block:
+    """The block of one transform with ``strict=True``: of the next trace that begins inside, not of others in it."""
+    return _Block(None, strict="next")

@@ -1,0 +1,138 @@
+"""``linear_transpose``: the transpose of a function that is linear, which is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend, tree
+from funcgrad.core import Primitive, Tracer, describe
+from funcgrad.errors import InputError
+from funcgrad.graph import GraphTrace, GraphTracer, Note, Ref
+from funcgrad.transforms.products import Pullback, vjp
+from funcgrad.transforms.transformed import check_callable, name_of
+from funcgrad.typing import PyTree
+
+__all__ = ["linear_transpose"]
+
+
+def linear_transpose(fun: Callable[..., Any], *primals: PyTree) -> Pullback:
+    """The transpose of ``fun``, a function that is linear in all its arguments together.
+
+    Args:
+        fun: a function of arrays or pytrees, returning an array or a pytree. What it closes over may be
+            transformed.
+        primals: what its arguments look like: arrays, numbers, or anything with a shape and a floating
+            dtype. Their values do not matter.
+
+    Returns:
+        A function that takes a cotangent like the result and returns a tuple with a tree per argument. For
+        complex values it is the plain transpose, without conjugation.
+
+    Raises:
+        TypeError: an argument that is no floating array; a function that is not linear, with the operation
+            that is not.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad.transforms import linear_transpose
+        >>> transpose = linear_transpose(fnp.cumsum, np.zeros(3))
+        >>> transpose(np.array([1.0, 0.0, 2.0]))
+        (array([3., 2., 2.]),)
+    """
+    check_callable("linear_transpose", fun)
+    zeros = tree.map_leaves(_zeros, primals)
+    _check_linear(fun, zeros)
+    pullback: Pullback = vjp(fun, *zeros)[1]
+    return pullback
+
+
+def _zeros(like: Any) -> Any:
+    if not isinstance(like, Tracer) and not backend.is_value(like):
+        if not hasattr(like, "shape") or not hasattr(like, "dtype"):
+            raise InputError(
+                f"linear_transpose: an argument must have a shape and a dtype, got {describe(like)}. Pass arrays or "
+                "numbers; their values do not matter."
+            )
+        like = np.broadcast_to(np.zeros((), like.dtype), like.shape)
+    if not backend.is_inexact(like):
+        raise InputError(
+            f"linear_transpose: the arguments must be floating or complex, got {describe(like)}. Close over what is "
+            "not."
+        )
+    return backend.zeros_like(like)
+
+
+def _check_linear(fun: Callable[..., Any], zeros: tuple[Any, ...]) -> None:
+    """Run ``fun`` once and look whether each operation is linear in what comes from the arguments."""
+    leaves, spec = tree.flatten(zeros)
+    watch = _LinearOnly(name_of(fun))
+    try:
+        out = fun(*tree.unflatten(spec, [watch.input(leaf) for leaf in leaves]))
+    finally:
+        watch.close()
+    for leaf in tree.leaves(out):
+        value = leaf
+        while isinstance(value, Tracer):
+            value = value.value
+        if not isinstance(leaf, GraphTracer) or (type(value) in _PLAIN and np.any(np.asarray(value) != 0)):
+            raise InputError(
+                f"linear_transpose: {name_of(fun)} is not linear, got a result that is not zero, or constant, for "
+                "arguments that are. Leave out what is added."
+            )
+
+
+_PLAIN = (np.ndarray, np.float32, np.float64, np.complex64, np.complex128, float, complex)
+
+
+class _LinearOnly(GraphTrace):
+    """A run in which every operation must be linear in what comes from the inputs."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def run(
+        self, primitive: Primitive, args: tuple[Any, ...], refs: tuple[Any, ...], params: dict[str, Any]
+    ) -> tuple[Any, Note | None]:
+        """The result; the rule of reverse mode would keep a value of an argument where it is not linear."""
+        traced = tuple([i for i, ref in enumerate(refs) if type(ref) is Ref])
+        if primitive.calls:  # of own rules nothing is known
+            return primitive.call(*args, **params), None
+        ans, pull, saved = None, None, None
+        if primitive.reverse is not None:
+            ans, pull, saved = primitive.reverse(args, traced, params)
+        moving = {id(args[i]) for i in traced} | {id(a) for a in (ans if primitive.multiple and ans else (ans,))}
+        if pull is None or _keeps(saved, moving):
+            raise self.refusal(primitive.name)
+        return ans, None
+
+    def decide(self, tracer: GraphTracer, answer: bool | int) -> None:
+        """What steers Python is not linear."""
+        raise self.refusal("a branch")
+
+    def refusal(self, what: str) -> InputError:
+        """The error that names what is not linear."""
+        return InputError(
+            f"linear_transpose: {self.name} is not linear, got {what} of a value that depends on its arguments. For "
+            "the derivative of a function that is not linear, use vjp."
+        )
+
+
+def _keeps(saved: Any, moving: set[int]) -> bool:
+    """Whether what a record keeps holds one of these values."""
+    waiting = [saved]
+    while waiting:
+        x = waiting.pop()
+        if id(x) in moving:
+            return True
+        if type(x) is tuple or type(x) is list:
+            waiting.extend(x)
+        elif type(x) is dict:
+            waiting.extend(x.values())
+    return False
