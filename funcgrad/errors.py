@@ -13,6 +13,7 @@ __all__ = [
     "CrossCheckError",
     "EscapedTracerError",
     "FuncgradError",
+    "GradientCheckError",
     "InputError",
     "MissingExtraError",
     "NanError",
@@ -66,6 +67,10 @@ class ConcretizationError(FuncgradError, TypeError):
 
 class EscapedTracerError(FuncgradError, RuntimeError):
     """A tracer was used after the transform that made it had finished (a ``RuntimeError``)."""
+
+
+class GradientCheckError(FuncgradError, AssertionError):
+    """A derivative does not agree with what is measured (an ``AssertionError``)."""
 
 
 class AxisNameError(FuncgradError, NameError):

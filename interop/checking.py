@@ -12,10 +12,10 @@ from funcgrad.errors import InputError
 from funcgrad.interop.divergences import known
 from funcgrad.interop.lift import lifted
 from funcgrad.interop.optional import double_precision, import_jax
-from funcgrad.interop.problem import Leaves, Problem, random_like
-from funcgrad.interop.referee import Measured, Referee
 from funcgrad.interop.report import ALONE, CrossCheck, Row
 from funcgrad.transforms import jvp, vjp
+from funcgrad.transforms.problem import Leaves, Problem, random_like
+from funcgrad.transforms.referee import Measured, Referee
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 
 __all__ = ["crosscheck"]

@@ -321,8 +321,7 @@ half = elementwise("half_for_tests", lambda xp, x: x / 2, dx=0.5)
         (policies.save_from_both_policies(policies.dots_saveable, policies.save_smaller_than(33)), []),
         (lambda operation, params, result: operation == "half_for_tests", ["double_for_tests"]),
     ],
-    ids=lambda x: "own" if getattr(x, "__name__", "") == "<lambda>" else None,
-    ids=repr,
+    ids=lambda x: "own" if getattr(x, "__name__", "") == "<lambda>" else repr(x),
 )
 def test_policy_decides_what_is_computed_again(monkeypatch, policy, again):
     def f(x):

@@ -13,10 +13,10 @@ import funcgrad.numpy as fnp
 from funcgrad import errors, grad, interop, jacfwd, jvp, no_grad, stop_gradient, vjp, vmap
 from funcgrad.interop import CrossCheck, Row, crosscheck, to_jax
 from funcgrad.interop.divergences import KNOWN, known
-from funcgrad.interop.referee import Referee, extrapolate
 from funcgrad.kinds import elementwise
 from funcgrad.primitives.arithmetic import power
 from funcgrad.primitives.elementwise import cos, sin
+from funcgrad.transforms.referee import Referee, extrapolate
 
 Model = namedtuple("Model", "w b")
 X = np.array([0.3, 0.7, 1.1])

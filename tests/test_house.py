@@ -88,10 +88,7 @@ def skips(text):
     tree = ast.parse(text)
     attributes = sum(isinstance(node, ast.Attribute) and node.attr in names for node in ast.walk(tree))
     return attributes + sum(
-        alias.name in names
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
+        alias.name in names for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
     )
 
 

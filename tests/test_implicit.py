@@ -12,7 +12,6 @@ import funcgrad.numpy as fnp
 from funcgrad import (
     grad,
     hessian,
-    hvp,
     jacfwd,
     jacrev,
     jvp,
@@ -20,16 +19,16 @@ from funcgrad import (
     no_grad,
     stop_gradient,
     value_and_grad,
-    vjp,
     vmap,
 )
-from funcgrad.errors import ConvergenceError, InputError, NotDifferentiableError, ShapeError
+from funcgrad.errors import BranchError, ConvergenceError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.transforms.implicit import custom_linear_solve, custom_root, fixed_point
 from funcgrad.transforms.solvers import anderson, dense_solve, newton, picard
 from funcgrad.transforms.transposing import linear_transpose
 
 A = np.array([[3.0, 0.5, -0.2], [0.1, 2.0, 0.4], [0.3, -0.6, 2.5]])
 B = np.array([1.0, -2.0, 0.5])
+SOME = np.array([True, False, True])
 
 
 def close(ours, theirs, rtol=1e-9, atol=1e-11):
@@ -54,7 +53,7 @@ def kepler(m):
 
 def kepler_in_jax(m):
     e = m
-    for _ in range(60):
+    for _ in range(27):
         e = m + 0.3 * jnp.sin(e) * jnp.cos(0.1 * m)
     return e
 
@@ -62,7 +61,7 @@ def kepler_in_jax(m):
 def linear_system(t):
     matrix = A + fnp.sin(t) * A.T
     solve = lambda matvec, b: dense_solve(matvec, b)
-    x = custom_linear_solve(lambda v: matrix @ v, {"b": B * t}["b"], solve, transpose_solve=solve)
+    x = custom_linear_solve(lambda v: matrix @ v, B * t, solve, transpose_solve=solve)
     return fnp.sum(x * x * t)
 
 
@@ -80,10 +79,6 @@ STACK = {
     "grad": (grad, jax.grad),
     "jvp": (lambda f: lambda x: jvp(f, (x,), (0.5 * x,))[1], lambda f: lambda x: jax.jvp(f, (x,), (0.5 * x,))[1]),
     "linearize": (lambda f: lambda x: linearize(f, x)[1](2.0 * x), lambda f: lambda x: jax.linearize(f, x)[1](2.0 * x)),
-    "vjp": (
-        lambda f: lambda x: vjp(f, x)[1](stop_gradient(0.3 * x))[0],
-        lambda f: lambda x: jax.vjp(f, x)[1](jax.lax.stop_gradient(0.3 * x))[0],
-    ),
     "vmap": (
         lambda f: lambda x: fnp.sum(vmap(f)(fnp.stack([x, 0.8 * x, 1.1 * x]))),
         lambda f: lambda x: jnp.sum(jax.vmap(f)(jnp.stack([x, 0.8 * x, 1.1 * x]))),
@@ -96,7 +91,6 @@ STACK = {
         lambda f: lambda x: fnp.sum(jacfwd(lambda v: vmap(f)(v * x))(np.array([1.0, 0.9]))),
         lambda f: lambda x: jnp.sum(jax.jacfwd(lambda v: jax.vmap(f)(v * x))(jnp.array([1.0, 0.9]))),
     ),
-    "hvp": (lambda f: lambda x: hvp(f, (x,), (x,))[0], lambda f: lambda x: jax.jvp(jax.grad(f), (x,), (x,))[1]),
 }
 
 
@@ -138,11 +132,9 @@ def test_newton_unrolled():
     loss = lambda x: x["u"] * 3 + x["v"] ** 2
     implicit = lambda p: loss(custom_root(lambda x: energy(x, p), start, newton))
     unrolled = lambda p: loss(newton(lambda x: energy(x, p), start))
-    # one step more than the value needs for each order
-    deeper = lambda p: loss(newton(lambda x: energy(x, p), custom_root(lambda x: energy(x, p), start, newton), tol=-1, maxiter=3)) if False else unrolled(p)
     close(implicit(p), unrolled(p))
     for transform in (grad, jacfwd, hessian, lambda f: jacfwd(jacfwd(f)), lambda f: jacrev(jacrev(f))):
-        close(transform(implicit)(p), transform(deeper)(p), rtol=1e-7)
+        close(transform(implicit)(p), transform(unrolled)(p), rtol=1e-7)
 
 
 def test_anderson_unrolled():
@@ -176,11 +168,7 @@ def test_the_solver_is_run_once_and_never_differentiated():
 # The same calls in JAX.
 
 
-def scalar_solve(xp, while_true):
-    return lambda f, guess: while_true(f, guess)
-
-
-def bisect_free(f, guess):
+def thirty_steps(f, guess):
     x = guess
     for _ in range(30):
         x = x - f(x) / (3 * x * x)
@@ -189,8 +177,8 @@ def bisect_free(f, guess):
 
 def test_custom_root_as_in_jax():
     tangent_solve = lambda g, y: y / g(1.0)
-    ours = lambda a: custom_root(lambda x: x**3 - a, 1.5, bisect_free, tangent_solve)
-    theirs = lambda a: jax.lax.custom_root(lambda x: x**3 - a, 1.5, bisect_free, tangent_solve)
+    ours = lambda a: custom_root(lambda x: x**3 - a, 1.5, thirty_steps, tangent_solve)
+    theirs = lambda a: jax.lax.custom_root(lambda x: x**3 - a, 1.5, thirty_steps, tangent_solve)
     for at in (0.7, 2.0):
         close(ours(at), theirs(at))
         close(grad(ours)(at), jax.grad(theirs)(at))
@@ -207,9 +195,7 @@ def test_custom_linear_solve_as_in_jax(symmetric):
         solve = lambda matvec, b: xp.linalg.solve(a_value, b)
         transposed = lambda vecmat, b: xp.linalg.solve(a_value.T, b)
         a_value = a
-        return lambda a, b: custom(
-            lambda x: a @ x, b, solve, None if symmetric else transposed, symmetric=symmetric
-        )
+        return lambda a, b: custom(lambda x: a @ x, b, solve, None if symmetric else transposed, symmetric=symmetric)
 
     ours, theirs = build(np, custom_linear_solve), build(jnp, jax.lax.custom_linear_solve)
     close(ours(a, B), theirs(a, B))
@@ -256,6 +242,35 @@ def test_a_solver_of_scipy():
     close(grad(root)(B), grad(lambda p: fnp.sum(newton(lambda x: A @ x + x**3 - p, B)))(B))
 
 
+def test_solvers_that_take_one_example_only():
+    def solve(f, x):
+        assert isinstance(x, (float, np.ndarray, np.generic))
+        for _ in range(60):
+            if abs(float(f(x))) < 1e-13:  # of a batch there is no float
+                break
+            x = x - f(x) / 3
+        return x
+
+    root = lambda a: custom_root(lambda x: fnp.sin(x) + 2 * x - a, 0.5, solve)
+    values = np.array([0.3, 1.0, 2.0])
+    alone = [root(a) for a in values]
+    close(vmap(root)(values), np.array(alone))
+    slopes = [grad(root)(a) for a in values]
+    for mapped in (
+        vmap(grad(root)),
+        grad(lambda a: fnp.sum(vmap(root)(a))),
+        lambda a: jvp(vmap(root), (a,), (a / a,))[1],
+    ):
+        close(mapped(values), np.array(slopes))
+    close(vmap(vmap(root))(values.reshape(1, 3)), np.array([alone]))
+
+    def branching(x, a):
+        return x - a if x > 1 else 2 * (x - a)
+
+    with pytest.raises(BranchError, match="takes another branch"):
+        vmap(lambda a: custom_root(lambda x: branching(x, a), 0.5, solve))(values)
+
+
 def test_trees_and_dtypes():
     x0 = {"u": np.float32(0.8), "v": np.full(2, 0.1, np.float32)}
     f = lambda x, p: {"u": x["u"] - fnp.sum(x["v"]) * p, "v": x["v"] * 2 - p}
@@ -282,7 +297,8 @@ def test_batches_of_everything():
     theirs = lambda a, b: jnp.sum(jnp.linalg.solve(a, b) ** 2)
     for in_axes, args in (((0, 0), (matrices, rhs)), ((0, None), (matrices, B)), ((None, 0), (A, rhs))):
         close(vmap(grad(ours, (0, 1)), in_axes)(*args), jax.vmap(jax.grad(theirs, (0, 1)), in_axes)(*args))
-        total, other = (lambda *a: fnp.sum(vmap(ours, in_axes)(*a))), (lambda *a: jnp.sum(jax.vmap(theirs, in_axes)(*a)))  # noqa: B023
+        total = functools.partial(lambda axes, *a: fnp.sum(vmap(ours, axes)(*a)), in_axes)
+        other = functools.partial(lambda axes, *a: jnp.sum(jax.vmap(theirs, axes)(*a)), in_axes)
         close(grad(total, (0, 1))(*args), jax.grad(other, (0, 1))(*args))
         close(jvp(total, args, args)[1], jax.jvp(other, args, args)[1])
     close(vmap(vmap(cube_root))(np.array([[1.0, 8.0], [27.0, 64.0]])), np.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -293,7 +309,7 @@ def test_batches_of_everything():
 
 def test_on_jax_arrays():
     a = jnp.array(8.0)
-    root = lambda a: custom_root(lambda x: x**3 - a, jnp.array(1.5), bisect_free)
+    root = lambda a: custom_root(lambda x: x**3 - a, jnp.array(1.5), thirty_steps)
     assert isinstance(root(a), jax.Array)
     close(jax.jit(root)(a), 2.0)
     close(jax.jit(grad(root))(a), 1 / 12)
@@ -319,7 +335,7 @@ def test_a_tangent_solver_that_does_not_fit_the_transpose():
     only_this = lambda g, y: np.linalg.solve(A, y)
     root = lambda p: custom_root(lambda x: A @ x - p, B, newton, only_this)
     close(jacfwd(root)(B), np.linalg.inv(A))
-    with pytest.raises(ShapeError, match="does not solve the system that the derivative needs"):
+    with pytest.raises(ConvergenceError, match="does not solve the system that the derivative needs"):
         jacrev(root)(B)
     both = lambda p: custom_root(
         lambda x: A @ x - p, B, newton, only_this, transpose_solve=lambda g, y: np.linalg.solve(A.T, y)
@@ -330,7 +346,11 @@ def test_a_tangent_solver_that_does_not_fit_the_transpose():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: custom_root(lambda x: (x, x), 1.0, newton), InputError, "f must return a tree like the unknown"),
+        (
+            lambda: custom_root(lambda x: (x, x), 1.0, lambda f, x: x),
+            InputError,
+            "f must return a tree like the unknown",
+        ),
         (lambda: custom_root(lambda x: x[:1], B, lambda f, x: x), ShapeError, r"got shape \[1\], expected \[3\]"),
         (lambda: custom_root(lambda x: x, "text", newton), InputError, "initial_guess is not an array"),
         (lambda: custom_root(lambda x: x, 1, newton), InputError, "initial_guess must be floating"),
@@ -339,7 +359,11 @@ def test_a_tangent_solver_that_does_not_fit_the_transpose():
         (lambda: custom_root(3.0, 1.0, newton), InputError, "must be a function"),
         (lambda: custom_linear_solve(lambda x: x[:1], B, dense_solve), ShapeError, "matvec must return arrays like"),
         (lambda: custom_linear_solve(lambda x: x, B, lambda m, b: (b, b)), InputError, "solve must return a tree like"),
-        (lambda: custom_linear_solve(lambda x: x, B, lambda m, b: b.astype(int)), InputError, "solve must return arrays"),
+        (
+            lambda: custom_linear_solve(lambda x: x, B, lambda m, b: b.astype(int)),
+            InputError,
+            "solve must return arrays",
+        ),
         (lambda: newton(lambda x: x * x + 1.0, 0.3), ConvergenceError, "newton: no convergence after 50 steps"),
         (lambda: picard(lambda x: 2 * x + 1, 1.0, maxiter=20), ConvergenceError, "picard: no convergence after 20"),
         (lambda: anderson(lambda x: fnp.exp(x), 1.0, maxiter=5), ConvergenceError, "anderson: no convergence after 5"),
@@ -363,8 +387,8 @@ def test_no_convergence_is_an_arithmetic_error():
     [
         (lambda x: fnp.cumsum(x) * 2.0, lambda x: jnp.cumsum(x) * 2.0),
         (lambda x: A @ x - x[::-1], lambda x: A @ x - x[::-1]),
-        (lambda x: {"a": x[0], "b": fnp.where(np.array([True, False, True]), x, 0.0)}, lambda x: {"a": x[0], "b": jnp.where(np.array([True, False, True]), x, 0.0)}),
-        (lambda x: fnp.fft.fft(x) if hasattr(fnp, "fft") else x + 0j, lambda x: jnp.fft.fft(x) if hasattr(fnp, "fft") else x + 0j),
+        (lambda x: {"a": x[0], "b": fnp.where(SOME, x, 0.0)}, lambda x: {"a": x[0], "b": jnp.where(SOME, x, 0.0)}),
+        (lambda x: x * (1.0 + 2.0j), lambda x: x * (1.0 + 2.0j)),
     ],
 )
 def test_linear_transpose_as_in_jax(ours, theirs):
@@ -392,7 +416,7 @@ def test_linear_transpose_of_several_arguments_and_closures():
         (lambda x: x + 1.0, "got a result that is not zero"),
         (lambda x: B, "got a result that is not zero, or constant"),
         (lambda x: x if x[0] > 0 else 2 * x, "is not linear, got greater of a value"),
-        (lambda x: fnp.sum(x) @ x if False else x / fnp.sum(x + 1.0), "got divide of a value"),
+        (lambda x: x / fnp.sum(x + 1.0), "got divide of a value"),
     ],
 )
 def test_what_is_not_linear_is_refused(fun, words):

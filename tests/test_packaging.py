@@ -25,9 +25,7 @@ def source_modules():
         for directory, folders, files in os.walk(ROOT / folder):
             folders[:] = [name for name in folders if name != "__pycache__"]
             inside = package.replace(".", "/") / Path(directory).relative_to(ROOT / folder)
-            modules |= {
-                (inside / name).as_posix(): Path(directory, name) for name in files if name.endswith(".py")
-            }
+            modules |= {(inside / name).as_posix(): Path(directory, name) for name in files if name.endswith(".py")}
     return modules
 
 
@@ -63,9 +61,7 @@ def archives(tmp_path_factory):
 
 def folders_with(pattern):
     """The dotted names of the folders that hold a file matching the pattern."""
-    return sorted(
-        {".".join(Path(name).parent.parts) for name in source_modules() if Path(name).match(pattern)}
-    )
+    return sorted({".".join(Path(name).parent.parts) for name in source_modules() if Path(name).match(pattern)})
 
 
 def test_listed_packages_are_the_folders():

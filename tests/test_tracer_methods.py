@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from operations import checks
+from operations import batched, checks
 from operations.cases import Row
 from operations.spec import Sample, array, op, positive, spread
 
@@ -216,12 +216,12 @@ def test_dtypes(case):
 
 @each([*LIVE, *FIXED], mapped)
 def test_vmap(case):
-    checks.check_vmap(case)
+    batched.check_vmap(case)
 
 
 @each(LIVE, mapped)
 def test_vmap_of_derivatives(case):
-    checks.check_vmap_of_derivatives(case)
+    batched.check_vmap_of_derivatives(case)
 
 
 @each(FIXED)

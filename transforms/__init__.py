@@ -9,28 +9,38 @@ Example:
 """
 
 from funcgrad.transforms import policies as checkpoint_policies
+from funcgrad.transforms.checking import check_grads
 from funcgrad.transforms.checkpointing import checkpoint, checkpoint_chain, checkpoint_name
 from funcgrad.transforms.collectives import all_gather, axis_index, pmax, pmean, pmin, ppermute, psum
 from funcgrad.transforms.custom import custom_jvp, custom_vjp
 from funcgrad.transforms.debugging import debug_nans, strict
 from funcgrad.transforms.gradients import grad, value_and_grad
+from funcgrad.transforms.implicit import custom_linear_solve, custom_root, fixed_point
 from funcgrad.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
 from funcgrad.transforms.products import hvp, jvp, linearize, vjp
+from funcgrad.transforms.solvers import anderson, dense_solve, newton, picard
 from funcgrad.transforms.stopping import no_grad, stop_gradient
 from funcgrad.transforms.tapes import tape
 from funcgrad.transforms.tracing import trace
+from funcgrad.transforms.transposing import linear_transpose
 from funcgrad.transforms.vectorize import vmap
 
 __all__ = [
     "all_gather",
+    "anderson",
     "axis_index",
+    "check_grads",
     "checkpoint",
     "checkpoint_chain",
     "checkpoint_name",
     "checkpoint_policies",
     "custom_jvp",
+    "custom_linear_solve",
+    "custom_root",
     "custom_vjp",
     "debug_nans",
+    "dense_solve",
+    "fixed_point",
     "grad",
     "hessian",
     "hvp",
@@ -38,8 +48,11 @@ __all__ = [
     "jacobian",
     "jacrev",
     "jvp",
+    "linear_transpose",
     "linearize",
+    "newton",
     "no_grad",
+    "picard",
     "pmax",
     "pmean",
     "pmin",

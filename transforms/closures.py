@@ -106,4 +106,11 @@ def in_a_loop(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any]
         example_by_example(fun, [leaf.value[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
         for i in range(within.size)
     ]
-    return [BatchTracer(fnp.stack(parts), within) for parts in zip(*results, strict=True)]
+    return [_joined(parts, within) for parts in zip(*results, strict=True)]
+
+
+def _joined(parts: Sequence[Any], within: BatchTrace) -> Any:
+    """The results of all examples as one; what is no array, in a list."""
+    if all(isinstance(part, Tracer) or backend.is_value(part) for part in parts):
+        return BatchTracer(fnp.stack(parts), within)
+    return list(parts)

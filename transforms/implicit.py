@@ -15,13 +15,13 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
-from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError, ShapeError
+from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.transforms.arguments import check_leaf, split_aux
 from funcgrad.transforms.closures import Hoisted, example_by_example, in_a_loop
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.solvers import anderson, dense_solve
-from funcgrad.transforms.stopping import no_grad
+from funcgrad.transforms.stopping import no_grad, stop_gradient
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree
 
@@ -199,7 +199,8 @@ def custom_root(
 
     Raises:
         TypeError: a leaf that is no array; ``f`` or a solver return another structure.
-        ValueError: they return another shape; a solution of the tangent system that does not solve it.
+        ValueError: they return another shape.
+        ArithmeticError: the answer of a tangent solver does not solve its system.
 
     Example:
         >>> from funcgrad import grad
@@ -226,19 +227,20 @@ def _solved(f: Callable[[Any], Any], guess: PyTree, solve: Callable[[Callable[[A
     try:
         return solve(f, guess)
     except (ConcretizationError, NotDifferentiableError):
-        if not batched_values:
-            raise
         hoisted = Hoisted("custom_root", f, guess, steered=True)
         leaves, spec = tree.flatten(guess)
+        count = len(leaves)
         out_spec: list[Any] = []
 
         def one(*values: Any) -> list[Any]:
-            given = tree.unflatten(spec, values[: len(leaves)])
-            found, structure = tree.flatten(solve(lambda x: hoisted(x, values[len(leaves) :]), given))
-            out_spec[:] = [structure]
-            return found
+            found = solve(lambda x: hoisted(x, values[count:]), tree.unflatten(spec, values[:count]))
+            outs, out_spec[:] = (pair := tree.flatten(found))[0], pair[1:]
+            return outs
 
-        return tree.unflatten(out_spec[0], found) if (found := in_a_loop(one, [*leaves, *hoisted.held])) else solve(f, guess)
+        outs = in_a_loop(one, stop_gradient([*leaves, *hoisted.held]))
+        if outs is None:
+            raise
+        return tree.unflatten(out_spec[0], outs)
 
 
 class _Root:
@@ -353,7 +355,7 @@ def _checked(solve: Solve) -> Solve:
         rest = _norm(tree.map_leaves(lambda y, rhs: y - rhs, matvec(x), b))
         whole = _norm(b)
         if rest is not None and whole is not None and rest > 0.01 * whole:
-            raise ShapeError(
+            raise ConvergenceError(
                 f"custom_root: {name_of(solve)} does not solve the system that the derivative needs, got a residual of "
                 f"{rest / whole:.0e}. It is called with the derivative of f at the root and, in reverse mode, with its "
                 "transpose, for which transpose_solve may be another solver."

@@ -1,4 +1,4 @@
-"""What is cross-checked: a function, cut down to the leaves that can be differentiated, in float64."""
+"""What is checked: a function, cut down to the leaves that can be differentiated, in float64."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class Problem:
         kwargs: its keyword arguments, not differentiated.
         argnums: the positions to differentiate, None for all.
         has_aux: whether ``fun`` returns a pair ``(result, aux)``; aux is left out.
+        call: the public call, for messages.
 
     Attributes:
         point: the leaves, in double precision.
@@ -37,7 +38,14 @@ class Problem:
     """
 
     def __init__(
-        self, fun: Callable[..., Any], args: Any, kwargs: Any, argnums: Any = None, *, has_aux: bool = False
+        self,
+        fun: Callable[..., Any],
+        args: Any,
+        kwargs: Any,
+        argnums: Any = None,
+        *,
+        has_aux: bool = False,
+        call: str = "crosscheck",
     ) -> None:
         self.fun = fun
         self.has_aux = has_aux
@@ -52,7 +60,7 @@ class Problem:
         self.paths = [path for path, live in zip(paths, self.live, strict=True) if live]
         if not self.point:
             raise InputError(
-                f"crosscheck: there is nothing to differentiate in the arguments of {name_of(fun)}, got no "
+                f"{call}: there is nothing to differentiate in the arguments of {name_of(fun)}, got no "
                 "floating array or number among them. Pass one, or choose others with argnums."
             )
         out = self._call(self.point)
@@ -62,7 +70,7 @@ class Problem:
         self.value = [leaf for leaf in tree.leaves(out) if _floating(leaf)]
         if not self.value:
             raise InputError(
-                f"crosscheck: {name_of(fun)} returns nothing that can be differentiated, got "
+                f"{call}: {name_of(fun)} returns nothing that can be differentiated, got "
                 f"{tree.structure(out)}. Return a floating array or number."
             )
 

@@ -1,0 +1,138 @@
+"""The checker for users' tests passes what is right, catches what is wrong, and says what and where."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcgrad.numpy as fnp
+from funcgrad import check_grads, custom_jvp, custom_vjp, stop_gradient
+from funcgrad.errors import GradientCheckError, InputError
+
+X = np.array([0.5, 2.0, -1.0])
+M = np.array([[1.0, 0.3], [-0.4, 2.0]])
+
+RIGHT = {
+    "elementwise": (lambda x: np.sin(x) * x, (X,)),
+    "number": (lambda x: np.exp(np.sin(x)), (1.3,)),
+    "identity": (lambda x: x, (2.0,)),
+    "two arguments": (lambda a, b: a @ b, (M, M[0])),
+    "tree": (lambda p, n: {"y": p["a"] @ p["b"], "z": [np.sum(p["a"]) ** n]}, ({"a": M, "b": M[1]}, 3)),
+    "integers pass": (lambda x, i: x[i] ** 2, (X, np.array([0, 0, 2]))),
+    "text passes": (lambda x, mode: np.sum(x) if mode == "sum" else None, (X, "sum")),
+    "no complex step": (lambda x: np.abs(x) ** 3, (X,)),
+    "sort and max": (lambda x: np.sort(x) * np.max(x), (X,)),
+    "branch": (lambda x: x * x if x > 0 else -x, (2.0,)),
+    "single precision": (lambda x: fnp.logsumexp(x), (np.float32(X),)),
+    "half precision": (lambda x: np.sum(x * x), (np.float16(X),)),
+    "complex": (lambda z: z * z * np.conj(z), (np.array([1 + 2j, 0.5]),)),
+    "real to complex": (lambda x: x * (1 + 2j), (X,)),
+    "complex to real": (lambda z: np.abs(z), (np.array([1 + 2j, 0.5]),)),
+    "JAX arrays": (lambda x: fnp.sum(fnp.tanh(x)), (jnp.array(X),)),
+    "empty": (lambda x: np.sum(x * x), (np.zeros((0, 2)),)),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_derivatives_pass(name):
+    check_grads(*RIGHT[name])
+
+
+@pytest.mark.parametrize("modes", [("fwd",), ("rev",), ("fwd", "rev")])
+def test_orders_and_modes(modes):
+    check_grads(lambda x: np.sin(x) * np.exp(x), (1.3,), order=3, modes=modes)
+
+
+@custom_vjp
+def square(x):
+    """A square whose pullback is off by a factor of 1.01 in entry 2."""
+    return x * x
+
+
+square.defvjp(lambda x: (x * x, x), lambda x, ct: (2 * x * ct * np.array([1.0, 1.0, 1.01]),))
+
+
+@custom_jvp
+def cube(x):
+    """A cube whose first derivative is right and whose second is lost."""
+    return x**3
+
+
+cube.defjvp(lambda primals, tangents: (cube(primals[0]), 3 * stop_gradient(primals[0]) ** 2 * tangents[0]))
+
+
+@pytest.mark.parametrize(("mode", "place"), [("fwd", r"result\[2\]"), ("rev", r"x\[2\]")])
+def test_a_wrong_rule_is_caught_at_first_order(mode, place):
+    says = f"of square by {mode} is wrong at {place}, got .*, measured .* off by 9.9e-03"
+    with pytest.raises(GradientCheckError, match=says):
+        check_grads(square, (X,), order=1, modes=(mode,))
+
+
+@pytest.mark.parametrize(("outer", "inner"), [("fwd", "fwd"), ("rev", "rev")])
+def test_a_wrong_rule_is_caught_at_second_order(outer, inner):
+    check_grads(cube, (X,), order=1, modes=(inner,))
+    with pytest.raises(GradientCheckError, match=f"of cube by {outer} over {inner} is wrong"):
+        check_grads(cube, (X,), order=2, modes=(inner,))
+
+
+def test_mixed_modes_are_caught():
+    with pytest.raises(GradientCheckError, match=r"of cube by (fwd|rev) over fwd is wrong"):
+        check_grads(cube, (X,))
+
+
+def test_the_wrong_leaf_is_named():
+    with pytest.raises(GradientCheckError, match=r"by rev is wrong at p\['b'\]\[1\]\[1, 0\]"):
+        check_grads(
+            lambda p: (
+                np.sum(p["a"] ** 2)
+                + np.sum(p["b"][1] * np.array([[1.0, 2.0], [0.0, 1.0]]))
+                + p["b"][1][1, 0] * stop_gradient(p["b"][1][1, 0])
+            ),
+            ({"a": X, "b": (1.0, M)},),
+            order=1,
+            modes=("rev",),
+        )
+
+
+@pytest.mark.parametrize(
+    ("fun", "point"),
+    [
+        (np.abs, 0.0),
+        (lambda x: fnp.maximum(x, 2.0), np.array([1.0, 2.0, 3.0])),
+        (lambda x: np.where(x > 1, x, x**2), np.array([1.0, 3.0])),
+    ],
+    ids=["abs", "maximum", "where"],
+)
+@pytest.mark.parametrize("mode", ["fwd", "rev"])
+def test_a_kink_is_told_from_an_error(fun, point, mode):
+    with pytest.raises(GradientCheckError, match="has a kink there"):
+        check_grads(fun, (point,), modes=(mode,))
+
+
+def test_a_function_that_is_not_deterministic():
+    rng = np.random.default_rng(0)
+    with pytest.raises(GradientCheckError, match=r"not deterministic: .* at result"):
+        check_grads(lambda x: x * rng.normal(), (1.0,))
+
+
+def test_tolerances():
+    with pytest.raises(AssertionError):
+        check_grads(square, (X,), order=1)
+    check_grads(square, (X,), order=1, rtol=0.05)
+    check_grads(square, (X,), order=1, rtol=0.0, atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: check_grads(3, (1.0,)), "must be a function"),
+        (lambda: check_grads(np.sin, 1.0), "tuple or a list"),
+        (lambda: check_grads(np.sin, (1,)), "nothing to differentiate"),
+        (lambda: check_grads(lambda x: None, (1.0,)), "returns nothing"),
+        (lambda: check_grads(np.sin, (1.0,), modes=("forward",)), "modes"),
+        (lambda: check_grads(np.sin, (1.0,), modes="fwd"), "modes"),
+        (lambda: check_grads(np.sin, (1.0,), modes=()), "modes"),
+    ],
+)
+def test_bad_input(call, says):
+    with pytest.raises(InputError, match=f"check_grads: .*{says}"):
+        call()

@@ -1,0 +1,258 @@
+"""``check_grads``: derivatives against numerical ones, for the tests of one's own functions and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.errors import GradientCheckError, InputError
+from funcgrad.transforms.problem import Leaves, Problem, random_like
+from funcgrad.transforms.products import jvp, vjp
+from funcgrad.transforms.referee import Measured, Referee
+from funcgrad.transforms.transformed import check_callable, name_of
+
+__all__ = ["check_grads"]
+
+#: Relative to the largest entry of a derivative, by the coarsest dtype among arguments and results.
+_TOLERANCES = {2: 3e-2, 4: 2e-4, 8: 1e-7}
+_SAFETY = 10.0  # how far beyond its own error estimate the referee may be off
+
+
+def check_grads(
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    order: int = 2,
+    modes: Sequence[str] = ("fwd", "rev"),
+    atol: float | None = None,
+    rtol: float | None = None,
+    seed: int = 0,
+) -> None:
+    """Check the derivatives of ``fun`` at ``args`` against measured ones, in every order and mix of modes.
+
+    Measured are complex steps where the function is analytic and takes complex numbers, else extrapolated
+    central differences with an error estimate; both need values of the function only. Second order means
+    the same check of the first derivatives as functions: forward over reverse, reverse over forward, ...
+
+    Args:
+        fun: a function of arrays or pytrees, returning such.
+        args: its positional arguments. Integers and what is no array are constants.
+        order: up to which order.
+        modes: "fwd", "rev", or both.
+        atol: the absolute error allowed; by default that of ``rtol`` for numbers around 1.
+        rtol: the error allowed relative to the largest entry of a derivative; by default 1e-7 in double,
+            2e-4 in single and 3e-2 in half precision. What the measurement itself may be off is allowed besides.
+        seed: of the random directions.
+
+    Raises:
+        GradientCheckError: an ``AssertionError`` that says which order and mode is wrong, where (key path
+            and index), by how much, and both values; or that the function gives different values for the
+            same arguments; or that it has a kink there.
+        TypeError: ``args`` is no tuple or list, nothing to differentiate, an unknown mode.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import check_grads, custom_vjp
+        >>> check_grads(lambda x: np.sin(x) * x, (np.array([0.5, 2.0]),))
+        >>> @custom_vjp
+        ... def wrong(x):
+        ...     return x * x
+        >>> wrong.defvjp(lambda x: (x * x, x), lambda x, ct: (3 * x * ct,))
+        >>> check_grads(wrong, (2.0,))
+        Traceback (most recent call last):
+            ...
+        funcgrad.errors.GradientCheckError: check_grads: the derivative of wrong by fwd is wrong at result, got ...
+    """
+    check_callable("check_grads", fun)
+    if not isinstance(args, (tuple, list)):
+        raise InputError(f"check_grads: args must be a tuple or a list, got {args!r}. Write check_grads(f, (x,)).")
+    unknown = [mode for mode in modes if mode not in ("fwd", "rev")] if not isinstance(modes, str) else [modes]
+    if unknown or not modes:
+        raise InputError(f"check_grads: modes must be some of 'fwd' and 'rev', got {modes!r}. Pass a tuple of them.")
+    problem = Problem(fun, tuple(args), {}, call="check_grads")
+    tolerance = _TOLERANCES[max(2, min(8, _precision([*problem.leaves, *problem.value])))] if rtol is None else rtol
+    _check_repeatable(problem)
+    rng = np.random.default_rng(seed)
+    start = _Derivative(name_of(fun), problem, problem.point, problem.paths, problem.result_paths, ())
+    _check(start, order, tuple(modes), rng, tolerance, tolerance if atol is None else atol)
+
+
+class _Derivative(NamedTuple):
+    """A function of flat leaves, and how it came from the user's."""
+
+    name: str
+    fun: Callable[..., Leaves]
+    point: Leaves
+    paths: list[str]
+    result_paths: list[str]
+    ways: tuple[str, ...]
+
+
+def _precision(leaves: Leaves) -> int:
+    """Bytes of the coarsest real part among floating leaves."""
+    kinds = [backend.dtype_of(x) for x in leaves if backend.is_value(x) and backend.is_inexact(x)]
+    return min([k.itemsize // (2 if k.kind == "c" else 1) for k in kinds], default=8)
+
+
+def _check_repeatable(problem: Problem) -> None:
+    for path, once, again in zip(problem.result_paths, problem.value, problem(*problem.point), strict=True):
+        if not np.array_equal(once, again, equal_nan=True):
+            raise GradientCheckError(
+                f"check_grads: {name_of(problem.fun)} is not deterministic: two calls with the same arguments differ "
+                f"at {path}, got {_short(once)} and {_short(again)}. Pass random numbers or their seed as an argument."
+            )
+
+
+def _check(
+    d: _Derivative, order: int, modes: tuple[str, ...], rng: np.random.Generator, rtol: float, atol: float
+) -> None:
+    """Check the derivatives of ``d.fun``, then those of its derivatives."""
+    directions = [random_like(rng, x) for x in d.point]
+    outs = d.fun(*d.point)
+    cts = [random_like(rng, np.ones_like(y)) for y in outs]
+    for mode in modes:
+        pair = (_check_forward, _check_reverse)[mode == "rev"](d, outs, directions, cts, rtol, atol)
+        if order > 1:
+            paths, fun = pair
+            derivative = _Derivative(d.name, fun, d.point, d.paths, paths, (mode, *d.ways))
+            _check(derivative, order - 1, modes, rng, rtol, atol)
+
+
+def _check_forward(
+    d: _Derivative, outs: Leaves, directions: Leaves, cts: Leaves, rtol: float, atol: float
+) -> tuple[list[str], Callable[..., Leaves]]:
+    """Tangents of all entries of the result at once."""
+
+    def pushed(*leaves: Any) -> Leaves:
+        return list(jvp(lambda *xs: d.fun(*xs), tuple(leaves), tuple(directions))[1])
+
+    real = _real([*d.point, *outs])
+    referee = Referee(lambda leaves: _entries(d.fun(*leaves), real), d.point, real=real)
+    measured = referee.first(directions)
+    ours = pushed(*d.point)
+    flat = _entries(ours, real)
+    off = np.abs(flat - measured.value)
+    allowed = atol + rtol * _largest(flat, measured.value) + _SAFETY * measured.error
+    if np.any(measured.jump):
+        worst = int(np.argmax(np.abs(measured.jump)))
+        _refuse(d, "fwd", _place(worst, ours, d.result_paths), flat[worst], measured, worst, True)
+    if np.any(~(off <= allowed) & np.isfinite(measured.error)):
+        worst = int(np.argmax(np.where(np.isfinite(measured.error), np.nan_to_num(off - allowed, nan=np.inf), -np.inf)))
+        kink = referee.bends(directions, measured)
+        _refuse(d, "fwd", _place(worst, ours, d.result_paths), flat[worst], measured, worst, kink)
+    return [f"tangent of {path}" for path in d.result_paths], pushed
+
+
+def _check_reverse(
+    d: _Derivative, outs: Leaves, directions: Leaves, cts: Leaves, rtol: float, atol: float
+) -> tuple[list[str], Callable[..., Leaves]]:
+    """Cotangents, leaf by leaf, along random directions; entry by entry where they are wrong."""
+
+    def pulled(*leaves: Any) -> Leaves:
+        _, pullback = vjp(lambda *xs: d.fun(*xs), *leaves)
+        return list(pullback(list(cts)))
+
+    def total(leaves: Leaves) -> np.ndarray:
+        summed = sum(np.sum(np.multiply(ct, out)) for ct, out in zip(cts, d.fun(*leaves), strict=True))
+        return np.array([summed if real else np.real(summed)])
+
+    real = _real([*d.point, *outs])
+    referee = Referee(total, d.point, real=real)
+    ours = pulled(*d.point)
+    for i, ct in enumerate(ours):
+        along = [t if i == j else np.zeros_like(t) for j, t in enumerate(directions)]
+        off, measured = _off(referee, ct, along, i)
+        span = max(float(np.sum(np.abs(np.multiply(ct, along[i])))), float(np.abs(measured.value[0])))
+        if np.any(measured.jump):
+            _refuse(d, "rev", d.paths[i], np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, True)
+        if np.isfinite(measured.error[0]) and not off <= atol + rtol * span + _SAFETY * measured.error[0]:
+            kink = referee.bends(along, measured)
+            index, along = _worst(referee, ct, along, i)
+            _, measured = _off(referee, ct, along, i)
+            place = d.paths[i] + (f"[{', '.join(map(str, index))}]" if index else "")
+            _refuse(d, "rev", place, np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, kink)
+    return [f"cotangent of {path}" for path in d.paths], pulled
+
+
+def _off(referee: Referee, ct: Any, along: Leaves, i: int) -> tuple[float, Measured]:
+    """How far the cotangent of leaf ``i`` is from what is measured along a direction."""
+    measured = referee.first(along)
+    return float(np.abs(np.real(np.sum(np.multiply(ct, along[i]))) - measured.value[0])), measured
+
+
+def _worst(referee: Referee, ct: Any, along: Leaves, i: int) -> tuple[tuple[int, ...], Leaves]:
+    """The entry of leaf ``i`` that is wrong, found by halving, and the direction along it alone."""
+    shape = np.shape(along[i])
+    places = np.arange(np.size(along[i]))
+
+    def only(kept: np.ndarray) -> Leaves:
+        mask = np.zeros(np.size(along[i]))
+        mask[kept] = 1
+        return [t * mask.reshape(shape) if i == j else t for j, t in enumerate(along)]
+
+    while len(places) > 1:
+        halves = np.array_split(places, 2)
+        places = max(halves, key=lambda half: _off(referee, ct, only(half), i)[0])
+    unit = only(places)
+    unit[i] = np.where(unit[i] != 0, 1.0, 0.0) if shape else np.ones_like(along[i])
+    return tuple(int(k) for k in np.unravel_index(int(places[0]), shape)) if shape else (), unit
+
+
+def _refuse(d: _Derivative, mode: str, place: str, ours: Any, measured: Measured, number: int, kink: bool) -> None:
+    value, error = measured.value[number], measured.error[number]
+    way = " over ".join((mode, *d.ways))
+    relative = abs(ours - value) / max(abs(value), abs(ours), 1e-300)
+    what = (
+        f"the derivative of {d.name} by {way} does not exist at {place}: the function has a kink there"
+        if kink
+        else f"the derivative of {d.name} by {way} is wrong at {place}"
+    )
+    advice = (
+        "Check at a point where the function is smooth."
+        if kink
+        else "Look for a wrong rule, a value cut off by stop_gradient, or state that the function keeps."
+    )
+    raise GradientCheckError(
+        f"check_grads: {what}, got {_short(ours)}, measured {_short(value)} ± {error:.1e} ({measured.method}): "
+        f"off by {relative:.1e}. {advice}"
+    )
+
+
+def _entries(leaves: Leaves, real: bool) -> np.ndarray:
+    """All entries of the leaves in a row; imaginary parts behind real ones unless all is real.
+
+    A complex step makes real things complex: what ``real`` says is how they are meant.
+    """
+    parts: list[Any] = []
+    for leaf in leaves:
+        if np.iscomplexobj(leaf) and not real:
+            parts += [np.ravel(np.real(leaf)), np.ravel(np.imag(leaf))]
+        else:
+            parts.append(np.ravel(leaf))
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _place(number: int, leaves: Leaves, paths: list[str]) -> str:
+    """The key path and the index of an entry in a row of all."""
+    for leaf, path in zip(leaves, paths, strict=True):
+        size = int(np.size(leaf)) * (2 if np.iscomplexobj(leaf) else 1)
+        if number < size:
+            index = np.unravel_index(number % max(int(np.size(leaf)), 1), np.shape(leaf)) if np.shape(leaf) else ()
+            return path + (f"[{', '.join(str(int(k)) for k in index)}]" if index else "")
+        number -= size
+    return "the result"
+
+
+def _real(leaves: Leaves) -> bool:
+    return not any(np.iscomplexobj(x) for x in leaves)
+
+
+def _largest(*rows: np.ndarray) -> float:
+    finite: Iterator[Any] = (np.abs(row[np.isfinite(row)]) for row in rows)
+    return max((float(np.max(row, initial=0.0)) for row in finite), default=0.0)
+
+
+def _short(x: Any) -> str:
+    return f"{x:.10g}" if np.ndim(x) == 0 and not np.iscomplexobj(x) else np.array2string(np.asarray(x), threshold=6)
