@@ -108,6 +108,22 @@ def test_a_kink_is_told_from_an_error(fun, point, mode):
         check_grads(fun, (point,), modes=(mode,))
 
 
+@pytest.mark.parametrize(
+    ("fun", "point"),
+    [
+        (lambda x: np.where(x >= 1, x + 1, x), 1.0),
+        (lambda x: np.floor(x) * x, 1.0),
+        (np.sqrt, 0.0),
+        (np.log, np.array([1.0, 0.0])),
+    ],
+    ids=["where", "floor", "sqrt", "log"],
+)
+@pytest.mark.parametrize("mode", ["fwd", "rev"])
+def test_a_jump_or_a_singular_point_does_not_pass(fun, point, mode):
+    with np.errstate(all="ignore"), pytest.raises(GradientCheckError, match=r"cannot be measured|has a kink"):
+        check_grads(fun, (point,), modes=(mode,))
+
+
 def test_a_function_that_is_not_deterministic():
     rng = np.random.default_rng(0)
     with pytest.raises(GradientCheckError, match=r"not deterministic: .* at result"):

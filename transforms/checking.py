@@ -18,7 +18,22 @@ __all__ = ["check_grads"]
 
 #: Relative to the largest entry of a derivative, by the coarsest dtype among arguments and results.
 _TOLERANCES = {2: 3e-2, 4: 2e-4, 8: 1e-7}
+_UNSURE = 1e-2  # a measurement that may be off by so much, relatively, says nothing
 _SAFETY = 10.0  # how far beyond its own error estimate the referee may be off
+
+#: What is said of a derivative, and what to do.
+_WRONG = (
+    "is wrong at {}",
+    "Look for a wrong rule, a value cut off by stop_gradient, or state that the function keeps.",
+)
+_KINK = (
+    "does not exist at {}: the function has a kink there",
+    "Check at a point where the function is smooth.",
+)
+_UNMEASURED = (
+    "cannot be measured at {}: the function jumps, is not defined, or is singular there",
+    "Check at a point where the function is smooth.",
+)
 
 
 def check_grads(
@@ -137,11 +152,12 @@ def _check_forward(
     allowed = atol + rtol * _largest(flat, measured.value) + _SAFETY * measured.error
     if np.any(measured.jump):
         worst = int(np.argmax(np.abs(measured.jump)))
-        _refuse(d, "fwd", _place(worst, ours, d.result_paths), flat[worst], measured, worst, True)
-    if np.any(~(off <= allowed) & np.isfinite(measured.error)):
-        worst = int(np.argmax(np.where(np.isfinite(measured.error), np.nan_to_num(off - allowed, nan=np.inf), -np.inf)))
-        kink = referee.bends(directions, measured)
-        _refuse(d, "fwd", _place(worst, ours, d.result_paths), flat[worst], measured, worst, kink)
+        _refuse(d, "fwd", _place(worst, ours, d.result_paths), flat[worst], measured, worst, _KINK)
+    unsure = ~(measured.error <= atol + _UNSURE * _largest(flat, measured.value))
+    if np.any(unsure | ~(off <= allowed)):
+        worst = int(np.argmax(unsure if np.any(unsure) else np.nan_to_num(off - allowed, nan=np.inf)))
+        verdict = _UNMEASURED if np.any(unsure) else _KINK if referee.bends(directions, measured) else _WRONG
+        _refuse(d, "fwd", _place(worst, ours, d.result_paths), flat[worst], measured, worst, verdict)
     return [f"tangent of {path}" for path in d.result_paths], pushed
 
 
@@ -166,13 +182,15 @@ def _check_reverse(
         off, measured = _off(referee, ct, along, i)
         span = max(float(np.sum(np.abs(np.multiply(ct, along[i])))), float(np.abs(measured.value[0])))
         if np.any(measured.jump):
-            _refuse(d, "rev", d.paths[i], np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, True)
-        if np.isfinite(measured.error[0]) and not off <= atol + rtol * span + _SAFETY * measured.error[0]:
-            kink = referee.bends(along, measured)
+            _refuse(d, "rev", d.paths[i], np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, _KINK)
+        if not (np.isfinite(measured.error[0]) and measured.error[0] <= atol + _UNSURE * span):
+            _refuse(d, "rev", d.paths[i], np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, _UNMEASURED)
+        if not off <= atol + rtol * span + _SAFETY * measured.error[0]:
+            verdict = _KINK if referee.bends(along, measured) else _WRONG
             index, along = _worst(referee, ct, along, i)
             _, measured = _off(referee, ct, along, i)
             place = d.paths[i] + (f"[{', '.join(map(str, index))}]" if index else "")
-            _refuse(d, "rev", place, np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, kink)
+            _refuse(d, "rev", place, np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, verdict)
     return [f"cotangent of {path}" for path in d.paths], pulled
 
 
@@ -200,23 +218,16 @@ def _worst(referee: Referee, ct: Any, along: Leaves, i: int) -> tuple[tuple[int,
     return tuple(int(k) for k in np.unravel_index(int(places[0]), shape)) if shape else (), unit
 
 
-def _refuse(d: _Derivative, mode: str, place: str, ours: Any, measured: Measured, number: int, kink: bool) -> None:
+def _refuse(
+    d: _Derivative, mode: str, place: str, ours: Any, measured: Measured, number: int, verdict: tuple[str, str]
+) -> None:
     value, error = measured.value[number], measured.error[number]
     way = " over ".join((mode, *d.ways))
-    relative = abs(ours - value) / max(abs(value), abs(ours), 1e-300)
-    what = (
-        f"the derivative of {d.name} by {way} does not exist at {place}: the function has a kink there"
-        if kink
-        else f"the derivative of {d.name} by {way} is wrong at {place}"
-    )
-    advice = (
-        "Check at a point where the function is smooth."
-        if kink
-        else "Look for a wrong rule, a value cut off by stop_gradient, or state that the function keeps."
-    )
+    off = abs(ours - value) / max(abs(value), abs(ours), 1e-300)
+    what, advice = verdict
     raise GradientCheckError(
-        f"check_grads: {what}, got {_short(ours)}, measured {_short(value)} ± {error:.1e} ({measured.method}): "
-        f"off by {relative:.1e}. {advice}"
+        f"check_grads: the derivative of {d.name} by {way} {what.format(place)}, got {_short(ours)}, measured "
+        f"{_short(value)} ± {error:.1e} ({measured.method}): off by {off:.1e}. {advice}"
     )
 
 
