@@ -39,6 +39,9 @@ class _Options(NamedTuple):
     strict: bool
 
 
+_REAL_SCALARS = frozenset((float, np.float64, np.float32))
+
+
 def grad(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -185,6 +188,8 @@ def _plain(x: Any) -> bool:
 
 def _check_input(options: _Options, leaf: Any, args: Any, chosen: tuple[int, ...], number: int) -> bool:
     """Whether to differentiate ``leaf``; refuse what cannot be."""
+    if _plain(leaf) and not options.holomorphic:
+        return True
     call = options.call
 
     def where() -> str:
@@ -210,7 +215,9 @@ def _check_input(options: _Options, leaf: Any, args: Any, chosen: tuple[int, ...
 
 def _check_output(call: str, value: Any, holomorphic: bool) -> None:
     """Refuse a result that is not one real scalar (one complex scalar when holomorphic)."""
-    if type(value) is not np.float64 and type(value) is not float:
+    if type(value) in _REAL_SCALARS and not holomorphic:
+        return
+    if type(value) not in _REAL_SCALARS:
         if not isinstance(value, Tracer) and not backend.is_value(value):
             _refuse_output(call, f"must return one scalar, got {describe(value)}", "Use jacrev for trees of results.")
         if backend.shape_of(value) != ():

@@ -168,10 +168,12 @@ def _with_rules(
 
     def call(*args: Any, **params: Any) -> Any:
         x = args[0]
+        if type(x) is ndarray and len(args) == 1 and not core.kernel_runners:
+            return kernel(x, **params)
         if (
             short
-            and len(args) == 1
             and type(x) is ReverseTracer
+            and len(args) == 1
             and type(x.value) is ndarray
             and not core.no_grad_blocks
         ):

@@ -41,7 +41,6 @@ __all__ = [
 ]
 
 ndarray = np.ndarray
-float64 = np.float64
 _PLAIN = frozenset((ndarray, np.float64, float, int))  # common types that need no look: NumPy takes them as they are
 BatchRule: TypeAlias = Callable[[int, tuple[Any, ...], tuple[bool, ...], dict[str, Any]], tuple[Any, Any]]
 #: The way a batch axis passes through an operation. Batch axes stand first. "elementwise": examples
@@ -286,7 +285,7 @@ def _broadcast_batch(size: int, x: Any, to: Shape) -> Any:
 def expand_to(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
     """``x``, the result of reducing an array of ``shape`` over ``axis``, repeated back to that shape."""
     kept = tuple([1 if i in axis else n for i, n in enumerate(shape)])
-    if type(x) is float64:
+    if isinstance(x, np.generic):
         return _repeat(x, to=shape)
     return broadcast_to(reshape(x, to=kept), to=shape)
 
@@ -299,7 +298,8 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
     extra = len(have) - len(shape)
     axis = (*range(extra), *[i + extra for i, n in enumerate(shape) if n == 1 and have[i + extra] != 1])
     if type(ct) is ndarray:
-        return np.add.reduce(ct, axis).reshape(shape)
+        summed = np.add.reduce(ct, axis)
+        return summed if summed.shape == shape else summed.reshape(shape)
     return reshape(reduce_sum(ct, axis=axis), to=shape)
 
 

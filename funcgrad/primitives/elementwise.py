@@ -94,7 +94,16 @@ cos: Operation = elementwise("cos", dx=lambda x: -sin(x))
 tan: Operation = elementwise("tan", dx=lambda ans: ans * ans + 1)
 sinh: Operation = elementwise("sinh", dx=lambda x: cosh(x))
 cosh: Operation = elementwise("cosh", dx=lambda x: sinh(x))
-tanh: Operation = elementwise("tanh", dx=lambda ans: 1 - ans * ans)
+
+
+def _one_minus_square(xp: Any, x: Any) -> Any:
+    """``1 - x * x`` with one new array instead of two."""
+    squared = x * x
+    return np.subtract(1, squared, out=squared) if type(squared) is np.ndarray else 1 - squared
+
+
+one_minus_square: Operation = elementwise("one_minus_square", _one_minus_square, dx=lambda x: -2 * x)
+tanh: Operation = elementwise("tanh", dx=lambda ans: one_minus_square(ans))
 
 deg2rad: Operation = elementwise("deg2rad", dx=DEGREE)
 radians: Operation = elementwise("radians", dx=DEGREE)
