@@ -115,6 +115,23 @@ class TestGrad:
         assert type(g) is np.float64
         assert g == 2.0
 
+    def test_large_partials_are_overwritten_only_where_nobody_holds_them(self):
+        x, held = np.linspace(0.2, 0.9, 20_000), np.linspace(0.5, 1.0, 20_000)
+        before = x.copy(), held.copy()
+
+        def f(x, y):
+            return (np.exp(x) * held * y + np.tanh(x * y) + x / y + np.sqrt(x) * np.log(y) + y**3).sum()
+
+        _, pullback = fg.vjp(f, x, held.copy())
+        once, again = pullback(1.0), pullback(1.0)
+        few = fg.grad(lambda x, y: (np.exp(x) * held[:9] * y + np.tanh(x * y) + x / y).sum(), (0, 1))(x[:9], held[:9])
+        part = fg.vjp(lambda x, y: np.exp(x) * held * y + np.tanh(x * y) + x / y, x, held)[1](np.ones(20_000))
+        for a, b, c, d in zip(once, again, part, few, strict=True):
+            np.testing.assert_array_equal(a, b)
+            np.testing.assert_allclose(c[:9], d, rtol=1e-14)
+        np.testing.assert_array_equal(x, before[0])
+        np.testing.assert_array_equal(held, before[1])
+
     def test_closures_and_control_flow(self):
         def f(x):
             if x > 0:
