@@ -55,9 +55,16 @@ from funcgrad.numpy import (
     contractions,
     creation,
     diagonals,
+    differences,
+    fft,
+    functional,
+    grids,
     indexing,
+    inspection,
     joining,
+    linalg,
     nan_reductions,
+    polynomials,
     products,
     quantiles,
     ranges,
@@ -65,10 +72,14 @@ from funcgrad.numpy import (
     reductions,
     rounding,
     scans,
+    sets,
     shaping,
+    signals,
     sorting,
     special,
+    statistics,
     transcendental,
+    writing,
 )
 from funcgrad.numpy.arithmetic import *
 from funcgrad.numpy.choice import *
@@ -76,9 +87,14 @@ from funcgrad.numpy.comparison import *
 from funcgrad.numpy.contractions import *
 from funcgrad.numpy.creation import *
 from funcgrad.numpy.diagonals import *
+from funcgrad.numpy.differences import *
+from funcgrad.numpy.functional import *
+from funcgrad.numpy.grids import *
 from funcgrad.numpy.indexing import *
+from funcgrad.numpy.inspection import *
 from funcgrad.numpy.joining import *
 from funcgrad.numpy.nan_reductions import *
+from funcgrad.numpy.polynomials import *
 from funcgrad.numpy.products import *
 from funcgrad.numpy.quantiles import *
 from funcgrad.numpy.ranges import *
@@ -86,12 +102,18 @@ from funcgrad.numpy.rearranging import *
 from funcgrad.numpy.reductions import *
 from funcgrad.numpy.rounding import *
 from funcgrad.numpy.scans import *
+from funcgrad.numpy.sets import *
 from funcgrad.numpy.shaping import *
+from funcgrad.numpy.signals import *
 from funcgrad.numpy.sorting import *
 from funcgrad.numpy.special import *
+from funcgrad.numpy.statistics import *
 from funcgrad.numpy.transcendental import *
+from funcgrad.numpy.writing import *
 
 __all__ = [
+    "fft",
+    "linalg",
     "e",
     "euler_gamma",
     "inf",
@@ -131,9 +153,14 @@ __all__ += comparison.__all__
 __all__ += contractions.__all__
 __all__ += creation.__all__
 __all__ += diagonals.__all__
+__all__ += differences.__all__
+__all__ += functional.__all__
+__all__ += grids.__all__
 __all__ += indexing.__all__
+__all__ += inspection.__all__
 __all__ += joining.__all__
 __all__ += nan_reductions.__all__
+__all__ += polynomials.__all__
 __all__ += products.__all__
 __all__ += quantiles.__all__
 __all__ += ranges.__all__
@@ -141,7 +168,11 @@ __all__ += rearranging.__all__
 __all__ += reductions.__all__
 __all__ += rounding.__all__
 __all__ += scans.__all__
+__all__ += sets.__all__
 __all__ += shaping.__all__
+__all__ += signals.__all__
 __all__ += sorting.__all__
 __all__ += special.__all__
+__all__ += statistics.__all__
 __all__ += transcendental.__all__
+__all__ += writing.__all__

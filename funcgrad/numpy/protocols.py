@@ -140,14 +140,10 @@ def _counterpart(fun: Callable[..., Any]) -> Callable[..., Any]:
     home, name = fun.__module__, fun.__name__
     full = f"{home}.{name}"
     if home in ("numpy", "numpy.linalg", "numpy.fft"):
-        try:
-            namespace = import_module(f"funcgrad.{home}")
-        except ModuleNotFoundError:
-            pass
-        else:
-            if name in namespace.__all__:
-                own: Callable[..., Any] = getattr(namespace, name)
-                return own
+        namespace = import_module(f"funcgrad.{home}")
+        if name in namespace.__all__:
+            own: Callable[..., Any] = getattr(namespace, name)
+            return own
     if fun in _ABOUT_SHAPE_AND_DTYPE:
         return lambda *args, **kwargs: fun(*_stand_in(args), **_stand_in(kwargs))
     if fun in _WRITING:

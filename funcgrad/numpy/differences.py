@@ -1,0 +1,5 @@
+"""Differences, gradients on grids, integrals of samples, and unwrapped phases."""
+
+from __future__ import annotations
+
+__all__: list[str] = []

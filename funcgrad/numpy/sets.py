@@ -1,0 +1,5 @@
+"""Unique elements, set operations, and lexicographic sorting."""
+
+from __future__ import annotations
+
+__all__: list[str] = []

@@ -1,0 +1,5 @@
+"""Convolution, correlation, interpolation, and window functions."""
+
+from __future__ import annotations
+
+__all__: list[str] = []
