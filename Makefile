@@ -1,7 +1,7 @@
 # Needs Python 3.11 or newer, git and make; everything else goes into .venv.
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint format demo bench clean
+.PHONY: help test lint format demo bench fuzz gpu-check clean
 
 # Asked for its version, not only looked up: a name on the path need not be a Python that runs.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -17,7 +17,7 @@ if output=$$($(2) 2>&1); then echo ok; else echo FAILED; printf '%s\n' "$$output
 endef
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 test: lint ## lint, then run tests, doctests, examples and README code
 	@JAX_PLATFORMS=cpu $(BIN)/python -m pytest --quiet --numprocesses $(WORKERS) --dist worksteal \
@@ -38,6 +38,18 @@ demo: .venv/.demo ## run the demonstration
 
 bench: .venv/.bench ## measure against other libraries
 	@$(BIN)/python benchmarks/run.py
+
+gpu-check: .venv/.test ## check every function and measure, on a GPU if there is one
+	@$(BIN)/python examples/gpu.py
+
+# Programs are made of SEED and their numbers, so START goes on where another run ended.
+N ?= 1000
+SEED ?= 0
+START ?= 0
+JOBS ?= 2
+fuzz: .venv/.test ## compare N random programs with JAX (SEED, START, JOBS)
+	@JAX_PLATFORMS=cpu OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz \
+		--count $(N) --seed $(SEED) --start $(START) --jobs $(JOBS)
 
 clean: ## remove .venv, caches and everything built
 	@rm -rf .venv build dist out *.egg-info .coverage .hypothesis .import_linter_cache \

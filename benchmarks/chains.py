@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import math
-import statistics
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +13,7 @@ from timing import Claim, check_equal, interleave, microseconds, slower
 import funcgrad.numpy as fnp
 from funcgrad import grad
 
-__all__ = ["first_order", "long_chain", "reads", "scalar_call", "second_order"]
+__all__ = ["first_order", "long_chain", "scalar_call", "second_order"]
 
 # So small that the gradient neither vanishes nor grows, however long the chain.
 FACTOR = 1e-6
@@ -173,29 +171,4 @@ def scalar_call(quick: bool) -> list[Claim]:
     return [Claim(what, f"{mine:.3g} us", "15 us", mine, 15.0, "us")] + [
         slower(what, "", mine, name, microseconds(times, name), bar)
         for name, bar in (("autograd", 15 / 48), ("torch", 15 / 94), ("torch.func.grad", None))
-    ]
-
-
-def reads(quick: bool) -> list[Claim]:
-    """``n`` reads of one array cost time in proportion to ``n``, not to its square."""
-    sizes = [200 * 2**k for k in range(4 if quick else 7)]
-    gradient = grad(lambda x: sum(x[i] ** 2 for i in range(len(x))))
-    points = {n: np.linspace(-1, 1, n) for n in sizes}
-    for point in points.values():
-        check_equal(gradient(point), {"2 x": 2 * point})
-    times = interleave(
-        {str(n): lambda point=point: gradient(point) for n, point in points.items()}, rounds=3 if quick else 9
-    )
-    each = {n: statistics.median(times[str(n)]) / n * 1e6 for n in sizes}
-    first, last = sizes[len(sizes) // 2], sizes[-1]
-    exponent = 1 + math.log(each[last] / each[first]) / math.log(last / first)
-    return [
-        Claim(
-            f"sum(x[i]**2 for i in range(n)), n = {first:,} to {last:,}",
-            f"{each[last]:.3g} us/read",
-            f"{each[first]:.3g} us/read",
-            exponent,
-            1.15,
-            "exponent",
-        )
     ]

@@ -26,7 +26,7 @@ GROUPS = (
     "chains.long_chain",
     "chains.second_order",
     "chains.scalar_call",
-    "chains.reads",
+    "elements.one_by_one",
     "mlp.network",
     "footprint.dropped_results",
     "footprint.composition",
@@ -34,6 +34,11 @@ GROUPS = (
     "checkpoint.long_chain",
     "checkpoint.online_chain",
     "checkpoint.layers",
+    "compiled.network",
+    "compiled.convolution",
+    "compiled.recurrent",
+    "compiled.mixture",
+    "compiled.hessian_product",
 )
 ONE_THREAD = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"),

@@ -32,18 +32,22 @@ from funcgrad.core import Tracer as _Tracer
 from funcgrad.numpy.methods import install as _install
 from funcgrad.transforms import (
     all_gather,
+    associative_scan,
     axis_index,
     check_grads,
     checkpoint,
     checkpoint_chain,
     checkpoint_name,
     checkpoint_policies,
+    cond,
+    control,
     custom_jvp,
     custom_linear_solve,
     custom_root,
     custom_vjp,
     debug_nans,
     fixed_point,
+    fori_loop,
     grad,
     hessian,
     hvp,
@@ -59,13 +63,16 @@ from funcgrad.transforms import (
     pmin,
     ppermute,
     psum,
+    scan,
     stop_gradient,
     strict,
+    switch,
     tape,
     trace,
     value_and_grad,
     vjp,
     vmap,
+    while_loop,
 )
 from funcgrad.tree import register_dataclass, register_pytree_node
 
@@ -94,6 +101,13 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "vmap",
+    # control flow that JAX can compile; control.map is the seventh
+    "associative_scan",
+    "cond",
+    "fori_loop",
+    "scan",
+    "switch",
+    "while_loop",
     # memory
     "checkpoint",
     "checkpoint_chain",
@@ -131,6 +145,7 @@ __all__ = [
     "thread_first",
     "thread_last",
     # modules
+    "control",
     "numpy",
     "tree",
 ]

@@ -17,6 +17,7 @@ from funcgrad.typing import Shape
 __all__ = [
     "detached",
     "dtype_of",
+    "foreign_order",
     "is_inexact",
     "is_value",
     "library_of",
@@ -24,6 +25,7 @@ __all__ = [
     "namespace",
     "namespace_of",
     "ones_like",
+    "refusal",
     "shape_of",
     "zeros_like",
 ]
@@ -41,7 +43,7 @@ _REFUSED = (
     np.datetime64,
     np.timedelta64,
 )
-_PYTHON_DTYPES = {
+_PYTHON_DTYPES: dict[type, np.dtype[Any]] = {
     bool: np.dtype(np.bool_),
     int: np.dtype(np.int64),
     float: np.dtype(np.float64),
@@ -65,8 +67,11 @@ def namespace_of(x: Any) -> Any:
         pass
     found: Any = None
     if issubclass(kind, (np.ndarray, np.generic)):
-        if not issubclass(kind, _REFUSED):
+        if not issubclass(kind, _REFUSED) and not _calculates(kind):
             found = np
+    elif issubclass(kind, (int, float, complex)):  # an IntEnum, say
+        found = np
+        _PYTHON_DTYPES[kind] = next(_PYTHON_DTYPES[base] for base in kind.__mro__ if base in _PYTHON_DTYPES)
     else:
         jax = sys.modules.get("jax")
         if jax is None or not hasattr(jax, "Array"):
@@ -75,6 +80,12 @@ def namespace_of(x: Any) -> Any:
             found = sys.modules["jax.numpy"]
     _NAMESPACES[kind] = found
     return found
+
+
+def _calculates(kind: type) -> bool:
+    """Whether a subclass of ndarray brings arithmetic of its own (units, say), which no rule here knows."""
+    names = ("__array_ufunc__", "__array_function__")
+    return issubclass(kind, np.ndarray) and any(getattr(kind, n) is not getattr(np.ndarray, n) for n in names)
 
 
 def namespace(values: Any) -> Any:
@@ -99,9 +110,63 @@ def is_value(x: Any) -> bool:
         (True, True, False, False)
     """
     kind = type(x)
-    if (_NAMESPACES.get(kind) or namespace_of(x)) is None:
-        return False
-    return kind is not np.ndarray or x.dtype.kind not in "OSUVMm" or (x.dtype.kind == "V" and x.dtype.names is None)
+    found = _NAMESPACES.get(kind) or namespace_of(x)
+    if found is not np or kind in _PYTHON_DTYPES:
+        return found is not None
+    return _is_number(x.dtype)
+
+
+def _is_number(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in "fciub" or (dtype.kind == "V" and _of_ml_dtypes(dtype))
+
+
+def _of_ml_dtypes(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype of kind "V" is one of numbers, such as bfloat16: all others have records or bytes as scalars."""
+    return not issubclass(dtype.type, np.void)
+
+
+def refusal(x: Any) -> tuple[str, str]:
+    """What is the matter with ``x``, which is no value, and what to do about it: for messages.
+
+    Example:
+        >>> refusal(np.array([None, 1.0]))
+        ('is not an array or a number: it holds Python objects, got object[2]', 'Convert it: x.astype(float).')
+    """
+    kind, dtype = type(x), getattr(x, "dtype", None)
+    if not isinstance(x, (np.ndarray, np.generic)) or not isinstance(dtype, np.dtype):
+        text = repr(x)
+        text = text if len(text) <= 60 else text[:57] + "..."
+        return (
+            f"is not an array or a number, got {kind.__name__} {text}",
+            "Pass arrays, numbers, or nested lists of them through funcgrad.numpy.asarray.",
+        )
+    got = f"got {dtype}{list(x.shape)}" if kind is np.ndarray else f"got {kind.__name__} of {dtype}{list(x.shape)}"
+    what, remedy = "is an ndarray of a class with rules of its own", "Convert it: numpy.asarray(x)."
+    if isinstance(x, np.ma.MaskedArray):
+        what = "is a masked array"
+        remedy = "Pass data and mask as two arrays, and choose with where(mask, 0, data)."
+    elif not _is_number(dtype):
+        what, remedy = next((w, r) for kinds, w, r in _WITHOUT_NUMBERS if dtype.kind in kinds)
+    return f"is not an array or a number: it {what}, {got}", remedy
+
+
+#: Kinds of dtypes of what is no number: what such arrays hold, and what to do.
+_WITHOUT_NUMBERS = (
+    ("O", "holds Python objects", "Convert it: x.astype(float)."),
+    ("SUT", "holds text", "Encode it as numbers, or leave it out of the arguments: close over it."),
+    ("Mm", "holds dates or times", "Make numbers of it: (x - start) / numpy.timedelta64(1, 's')."),
+    ("V", "holds records", "Pass the fields that are numbers, x['name'], as arrays of their own."),
+)
+
+
+def foreign_order(x: Any) -> bool:
+    """Whether ``x`` is an ndarray whose bytes are in the order of another machine.
+
+    Example:
+        >>> foreign_order(np.ones(2)), foreign_order(np.ones(2, np.dtype(float).newbyteorder()))
+        (False, True)
+    """
+    return isinstance(x, np.ndarray) and not x.dtype.isnative
 
 
 def shape_of(x: Any) -> Shape:
@@ -132,9 +197,11 @@ def is_inexact(x: Any) -> bool:
         >>> is_inexact(1.0), is_inexact(1), is_inexact(np.ones(2, "complex64"))
         (True, False, True)
     """
-    kind = dtype_of(x).kind
-    # bfloat16 and the float8 types of ml_dtypes have kind "V" and no fields
-    return kind in "fc" or (kind == "V" and dtype_of(x).names is None and dtype_of(x).itemsize > 0)
+    dtype = dtype_of(x)
+    if dtype.kind in "fc":
+        return True
+    # bfloat16 and the float8 types of ml_dtypes are of kind "V", as its narrow integers are
+    return dtype.kind == "V" and _of_ml_dtypes(dtype) and not dtype.name.lstrip("u").startswith("int")
 
 
 def zeros_like(x: Any) -> Any:
@@ -170,14 +237,19 @@ def library_of(x: Any) -> Any:
 
 
 def native_dtype(xp: Any, dtype: Any) -> np.dtype[Any]:
-    """``dtype`` as the array namespace ``xp`` has it: JAX has no 64 bits unless x64 mode is on.
+    """``dtype`` as tracers of values of ``xp`` have it: JAX has no 64 bits unless x64 mode is on.
+
+    The bytes are in the order of this machine.
 
     Example:
         >>> native_dtype(np, np.float64)
         dtype('float64')
     """
-    convert = np.dtype if xp is np else sys.modules["jax"].dtypes.canonicalize_dtype
-    found: np.dtype[Any] = convert(dtype)
+    found: np.dtype[Any] = np.dtype(dtype)
+    if not found.isnative:
+        found = found.newbyteorder("=")
+    if xp is not np:
+        found = sys.modules["jax"].dtypes.canonicalize_dtype(found)
     return found
 
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from funcgrad import backend
-from funcgrad.core import Primitive, Trace, Tracer, refuse_closure
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure
 
 __all__ = ["BatchTrace", "BatchTracer", "named_axes"]
 
@@ -44,6 +44,12 @@ class BatchTrace(Trace):
     def __init__(self, size: int) -> None:
         super().__init__()
         self.size = size
+
+    def leaf(self, value: Any) -> BatchTracer:
+        """An input of the function, the batch axis first; the function must not write to it."""
+        made = BatchTracer(value._twin() if isinstance(value, Tracer) else value, self)
+        made.alias = READ_ONLY
+        return made
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run ``primitive`` on whole batches."""

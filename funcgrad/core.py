@@ -22,7 +22,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NoReturn
+from threading import get_ident
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from funcgrad import backend
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError
 
 __all__ = [
+    "READ_ONLY",
     "Primitive",
     "Trace",
     "Tracer",
@@ -37,6 +39,7 @@ __all__ = [
     "describe",
     "no_grad_blocks",
     "no_grad_floor",
+    "open_traces",
     "refuse_closure",
     "repeated",
     "slow_paths",
@@ -46,6 +49,9 @@ __all__ = [
 ]
 
 next_level = itertools.count(1).__next__
+
+#: The runs of transforms that have not finished, by level.
+open_traces: dict[int, Trace] = {}
 
 #: Derivative traces whose level lies below this number do not record (see ``transforms.no_grad``).
 no_grad_floor: ContextVar[int] = ContextVar("no_grad_floor", default=0)
@@ -64,6 +70,9 @@ watcher: ContextVar[Any] = ContextVar("watcher", default=None)
 watchers = 0
 _blocks_lock = threading.Lock()
 
+#: The ``alias`` of what nobody may write to.
+READ_ONLY: Final = object()
+
 
 class Trace:
     """One run of one transform. Subclasses say what the transform does to a primitive.
@@ -72,9 +81,11 @@ class Trace:
         level: the birth number; among the arguments of an operation the highest is the innermost.
         open: whether the transform still runs; a tracer met later has escaped.
         cuts: where its derivative was cut, when a watcher looks for that; else None.
+        thread: the thread it runs in.
+        standard: whether its function is written for any array library, see ``writable.for_any_library``.
     """
 
-    __slots__ = ("cuts", "level", "open")
+    __slots__ = ("cuts", "level", "open", "standard", "thread")
 
     #: Whether ``no_grad`` stops this kind of trace (it stops derivatives, not ``vmap``).
     differentiates = False
@@ -82,6 +93,9 @@ class Trace:
     def __init__(self) -> None:
         self.level = next_level()
         self.open = True
+        self.thread = get_ident()
+        self.standard = False
+        open_traces[self.level] = self
         watch = watching() if watchers else None
         self.cuts: Any = None if watch is None else watch.begin(self)
 
@@ -92,20 +106,37 @@ class Trace:
     def close(self) -> None:
         """Mark the transform as finished."""
         self.open = False
+        open_traces.pop(self.level, None)
 
 
 class Tracer:
     """A stand-in for ``value`` inside ``trace``. Its operators and methods are an ndarray's.
 
+    Programs may write to what they made, ``x[0] = y``. Then this object stands for another value, perhaps
+    of another trace, from now on (see ``writable``). So that it can, all tracers have the same slots, and
+    nothing but the program itself holds an object that the program can write to: see ``bind``.
+
     Attributes:
         value: what the trace looks at: an array, a number, or a tracer of an outer trace.
         _trace: the run of a transform that this tracer belongs to (an ndarray has a method ``trace``).
+        link: what else the trace knows of the value; subclasses give it a name.
+        alias: whose memory it shares, see ``writable``; unset where nobody has asked.
     """
 
-    __slots__ = ("_trace", "value")
+    __slots__ = ("__weakref__", "_trace", "alias", "link", "value")
 
     value: Any
     _trace: Trace
+    link: Any
+    alias: Any
+
+    def _twin(self) -> Any:
+        """Another object that stands for the same value: a write to this one is not seen by it."""
+        twin: Tracer = object.__new__(type(self))
+        twin.value, twin._trace = self.value, self._trace
+        if hasattr(self, "link"):
+            twin.link = self.link
+        return twin
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -133,11 +164,13 @@ class Primitive:
         forward: ``forward(args, tangents, params) -> (ans, tangent)``, a tangent of None meaning zero.
         batch: ``batch(size, args, batched, params) -> (ans, batched)``; batch axes stand first.
         multiple: whether the result is a tuple of arrays.
+        loose: whether shape or dtype of a result depend on the values of the arguments: a captured graph
+            holds good only as long as they stay the same.
         calls: whether it runs functions of the user's. They may hold values of the ``vmap`` they are in, so
             ``batch`` is given its trace in place of ``size``.
     """
 
-    __slots__ = ("_kernels", "batch", "call", "calls", "forward", "impl", "multiple", "name", "reverse")
+    __slots__ = ("_kernels", "batch", "call", "calls", "forward", "impl", "loose", "multiple", "name", "reverse")
 
     def __init__(
         self,
@@ -148,6 +181,7 @@ class Primitive:
         batch: Callable[..., Any],
         *,
         multiple: bool = False,
+        loose: bool = False,
         calls: bool = False,
     ) -> None:
         self.name = name
@@ -156,6 +190,7 @@ class Primitive:
         self.forward = forward
         self.batch = batch
         self.multiple = multiple
+        self.loose = loose
         self.calls = calls
         self.call: Callable[..., Any] = lambda *args, **params: bind(self, args, params)
         self._kernels: dict[Any, Callable[..., Any]] = {}
@@ -281,15 +316,22 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
     Array values are positional; static parameters are keyword-only.
     """
     top: Trace | None = None
+    several = False
     for position, arg in enumerate(args):
         if isinstance(arg, Tracer):
             trace = arg._trace
-            if top is None or trace.level > top.level:
+            if top is None:
                 top = trace
+            elif trace is not top:
+                several = True
+                if trace.level > top.level:
+                    top = trace
         elif type(arg) is list or type(arg) is tuple:  # as NumPy does; tracers inside refuse, and say why
             args = (*args[:position], np.asarray(arg), *args[position + 1 :])
     if top is None:
         return primitive.evaluate(args, params)
+    if several:  # the innermost trace may keep what it sees, and the program may write to what it has
+        args = tuple([a if not isinstance(a, Tracer) or a._trace is top else a._twin() for a in args])
     if no_grad_blocks and top.differentiates and top.level < no_grad_floor.get():
         # Inside no_grad an older derivative trace sees its tracers as constants.
         lowered = tuple(a.value if isinstance(a, Tracer) and a._trace is top else a for a in args)

@@ -11,6 +11,7 @@ __all__ = [
     "ConcretizationError",
     "ConvergenceError",
     "CrossCheckError",
+    "DeviceError",
     "EscapedTracerError",
     "FuncgradError",
     "GradientCheckError",
@@ -18,8 +19,10 @@ __all__ = [
     "MissingExtraError",
     "NanError",
     "NotDifferentiableError",
+    "ReadOnlyError",
     "ReplayError",
     "ShapeError",
+    "StagingError",
     "StructuralZeroError",
 ]
 
@@ -39,6 +42,10 @@ class InputError(FuncgradError, TypeError):
 
 class ShapeError(FuncgradError, ValueError):
     """An argument has the wrong shape, size or number of entries (a ``ValueError``)."""
+
+
+class ReadOnlyError(InputError, ValueError):
+    """An array that nobody may write to was written to (a ``TypeError`` and, as in NumPy, a ``ValueError``)."""
 
 
 class NotDifferentiableError(FuncgradError, TypeError):
@@ -95,3 +102,11 @@ class MissingExtraError(FuncgradError, ImportError):
 
 class CrossCheckError(FuncgradError, AssertionError):
     """A derivative did not pass the cross-check (an ``AssertionError``); the message is the report."""
+
+
+class StagingError(FuncgradError, TypeError):
+    """A function that is compiled asked for a value that is not known yet (a ``TypeError``)."""
+
+
+class DeviceError(FuncgradError, RuntimeError):
+    """There is no such device here (a ``RuntimeError``)."""

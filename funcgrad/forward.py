@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcgrad.core import Primitive, Trace, Tracer, refuse_closure
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure
 
 __all__ = ["ForwardTrace", "ForwardTracer"]
 
@@ -12,7 +12,8 @@ __all__ = ["ForwardTrace", "ForwardTracer"]
 class ForwardTracer(Tracer):
     """A value and its tangent, of the same shape and dtype."""
 
-    __slots__ = ("tangent",)
+    __slots__ = ()
+    tangent: Any = Tracer.__dict__["link"]
 
     def __init__(self, value: Any, tangent: Any, trace: ForwardTrace) -> None:
         self.value = value
@@ -25,6 +26,13 @@ class ForwardTrace(Trace):
 
     __slots__ = ()
     differentiates = True
+
+    def leaf(self, value: Any, tangent: Any) -> ForwardTracer:
+        """An input of the function, which must not write to it."""
+        primal, moving = [x._twin() if isinstance(x, Tracer) else x for x in (value, tangent)]
+        made = ForwardTracer(primal, moving, self)
+        made.alias = READ_ONLY
+        return made
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run ``primitive`` one level out and push the tangents of its arguments through."""

@@ -12,13 +12,28 @@ import linecache
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Primitive, Trace, Tracer, refuse_closure
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure
 from funcgrad.errors import BranchError
 
-__all__ = ["GraphTrace", "GraphTracer", "Node", "Note", "Operand", "Recording", "Ref", "Source", "Stage", "Step"]
+__all__ = [
+    "GraphTrace",
+    "GraphTracer",
+    "Node",
+    "Note",
+    "Operand",
+    "Recording",
+    "Ref",
+    "Source",
+    "Stage",
+    "Step",
+    "remember",
+    "steer",
+]
 
 
 class Ref(NamedTuple):
@@ -102,7 +117,8 @@ class Node:
         saved: the bytes that reverse mode keeps for this operation.
         source: the user's line, None where none is known.
         stage: the stage of the pipeline, None outside of one.
-        decided: the answer where Python asked this value for a truth value or an index; None where it did not.
+        decided: the answer where Python asked this value for a truth value, an index, or an array of either; None
+            where it did not.
     """
 
     __slots__ = (
@@ -178,7 +194,8 @@ class Node:
 class GraphTracer(Tracer):
     """A value of the captured run, and where in the graph it stands."""
 
-    __slots__ = ("ref",)
+    __slots__ = ()
+    ref: Any = Tracer.__dict__["link"]
 
     def __init__(self, value: Any, trace: GraphTrace, ref: Ref) -> None:
         self.value = value
@@ -197,9 +214,11 @@ class GraphTrace(Trace):
         self.operations: list[Step] = []
 
     def input(self, value: Any) -> GraphTracer:
-        """The next input of the function."""
+        """The next input of the function, which must not write to it."""
         self.inputs += 1
-        return GraphTracer(value, self, Ref(self.inputs - 1, None))
+        made = GraphTracer(value._twin() if isinstance(value, Tracer) else value, self, Ref(self.inputs - 1, None))
+        made.alias = READ_ONLY
+        return made
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Record ``primitive`` and run it one level out."""
@@ -225,8 +244,8 @@ class GraphTrace(Trace):
         """The result of ``primitive`` one level out, and what to note of it."""
         return primitive.call(*args, **params), None
 
-    def decide(self, tracer: GraphTracer, answer: bool | int) -> None:
-        """Python asked ``tracer`` for a truth value or an index and will steer by ``answer``."""
+    def decide(self, tracer: GraphTracer, answer: Any) -> None:
+        """Python asked ``tracer`` for what it stands for and will steer by ``answer``: a bool, an int or an array."""
 
     def recording(self, outputs: Sequence[Any]) -> Recording:
         """What was recorded, as far as ``outputs`` (leaves, tracers or not) depend on it."""
@@ -237,6 +256,25 @@ class GraphTrace(Trace):
         return leaf.ref if type(leaf) is GraphTracer and leaf._trace is self else leaf
 
 
+def remember(decisions: dict[Ref, Any], ref: Ref, answer: Any) -> None:
+    """Add an answer to ``decisions``. An array says more than an integer, and that more than a truth value."""
+    if ref not in decisions or _weight(answer) >= _weight(decisions[ref]):
+        decisions[ref] = answer
+
+
+def _weight(answer: Any) -> int:
+    return 0 if type(answer) is bool else 1 if type(answer) is int else 2
+
+
+def steer(x: Any, answer: Any) -> Any:
+    """``answer``, by which Python goes on, made known to every graph that ``x`` is on."""
+    while isinstance(x, Tracer):
+        if type(x) is GraphTracer:
+            x._trace.decide(x, answer.copy() if type(answer) is np.ndarray else answer)
+        x = x.value
+    return answer
+
+
 class Recording:
     """A captured run: operations in order of execution.
 
@@ -245,6 +283,8 @@ class Recording:
         operations: the operations on which the outputs depend.
         outputs: for each output its ``Ref``, or a constant.
         decisions: by the ``Ref`` of a value the answer that it gave when Python steered by it.
+
+    What has a shape or a dtype that depends on values is kept too: Python may have been steered by that.
     """
 
     def __init__(
@@ -260,7 +300,8 @@ class Recording:
         """The outputs for other inputs, which may be tracers.
 
         Raises:
-            BranchError: a value by which Python steered the captured run comes out otherwise.
+            BranchError: a value by which Python steered the captured run comes out otherwise, or a shape or
+                dtype that depends on values.
         """
         results: list[tuple[Any, ...]] = []
         deciding: dict[int, list[Ref]] = {}
@@ -278,45 +319,83 @@ class Recording:
         for number, step in enumerate(self.operations):
             ans = step.primitive.call(*[value(a) for a in step.args], **step.params)
             results.append(ans if step.primitive.multiple else (ans,))
+            if step.primitive.loose:
+                self._check_kind(step, results[-1])
             for ref in deciding.get(number, ()):
                 self._check(ref, value(ref))
         return [value(out) for out in self.outputs]
 
     def _check(self, ref: Ref, value: Any) -> None:
         """Refuse to go on where the captured run would have gone another way."""
-        answer = self.decisions[ref]
-        now = bool(value) if type(answer) is bool else operator.index(value)
-        if now == answer:
-            return
-        note = None if ref.output is None else self.operations[ref.place].note
-        where = f", decided at {note.source}" if note is not None and note.source is not None else ""
+        answer: Any = self.decisions[ref]
+        now: Any
+        if type(answer) is bool or type(answer) is int:
+            now = bool(value) if type(answer) is bool else operator.index(value)
+            alike = now == answer
+        else:
+            now, answer = _bottom(value), _bottom(answer)
+            rank = len(answer.shape)
+            # the examples of a vmap stand in front
+            alike = now.shape[len(now.shape) - rank :] == answer.shape and bool((now == answer).all())
+        if not alike:
+            _refuse(None if ref.output is None else self.operations[ref.place], now, answer)
+
+    def _check_kind(self, step: Step, results: tuple[Any, ...]) -> None:
+        """Refuse to go on with results of another shape or dtype: what comes after was made for the captured ones."""
+        for ans, shape, dtype in zip(results, step.shapes, step.dtypes, strict=True):
+            now = backend.dtype_of(ans)
+            if backend.shape_of(ans) != shape or (now.kind == "c") != (dtype.kind == "c"):
+                _refuse(step, f"{now}{list(backend.shape_of(ans))}", f"{dtype}{list(shape)}")
+
+
+def _bottom(x: Any) -> Any:
+    """The array that ``x`` stands for in the end."""
+    while isinstance(x, Tracer):
+        x = x.value
+    return x if hasattr(x, "shape") else np.asarray(x)
+
+
+def _refuse(step: Step | None, now: Any, answer: Any) -> NoReturn:
+    """Refuse to repeat a run for what would go another way."""
+    note = None if step is None else step.note
+    where = f", decided at {note.source}" if note is not None and note.source is not None else ""
+    with np.printoptions(threshold=20, edgeitems=2):
         raise BranchError(
             f"graph: the function takes another branch for these inputs than for those it was traced with{where}, "
             f"got {now}, traced {answer}. Trace it again with inputs of the new kind."
         )
 
 
-def _prune(
-    operations: list[Step], outputs: list[Any], decisions: dict[Ref, Any]
-) -> tuple[list[Step], list[Any], dict[Ref, Any]]:
-    """Only the operations that ``outputs`` and ``decisions`` need, renumbered."""
-    wanted = (*outputs, *decisions)
-    needed = {out.place for out in wanted if type(out) is Ref and out.output is not None}
+def _needed(operations: list[Step], wanted: set[int]) -> set[int]:
+    """The operations ``wanted`` and all that they depend on."""
+    needed = set(wanted)
     for index in range(len(operations) - 1, -1, -1):
         if index in needed:
             needed.update(a.place for a in operations[index].args if type(a) is Ref and a.output is not None)
-    if len(needed) == len(operations):
+    return needed
+
+
+def _prune(
+    operations: list[Step], outputs: list[Any], decisions: dict[Ref, Any]
+) -> tuple[list[Step], list[Any], dict[Ref, Any]]:
+    """Only the operations that ``outputs`` and ``decisions`` need, and those of loose kinds, renumbered."""
+    lasting = _needed(operations, {out.place for out in outputs if type(out) is Ref and out.output is not None})
+    steering = {ref.place for ref in decisions if ref.output is not None}
+    steering.update(i for i, step in enumerate(operations) if step.primitive.loose)
+    needed = lasting | _needed(operations, steering)
+    if len(lasting) == len(operations):
         return operations, outputs, decisions
     place = {old: new for new, old in enumerate(sorted(needed))}
 
     def moved(ref: Any) -> Any:
         return Ref(place[ref.place], ref.output) if type(ref) is Ref and ref.output is not None else ref
 
-    def moved_note(note: Note | None) -> Note | None:
-        return note and note._replace(saved=tuple((moved(key), size) for key, size in note.saved))
+    def moved_note(old: int, note: Note | None) -> Note | None:
+        saved = note.saved if note is not None and old in lasting else ()  # reverse mode drops what no output needs
+        return note and note._replace(saved=tuple((moved(key), size) for key, size in saved))
 
     kept = [
-        step._replace(args=tuple(moved(a) for a in step.args), note=moved_note(step.note))
-        for step in (operations[old] for old in place)
+        step._replace(args=tuple(moved(a) for a in step.args), note=moved_note(old, step.note))
+        for old, step in ((old, operations[old]) for old in place)
     ]
     return kept, [moved(out) for out in outputs], {moved(ref): answer for ref, answer in decisions.items()}

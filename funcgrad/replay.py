@@ -27,7 +27,7 @@ import numpy as np
 from funcgrad import core, tree
 from funcgrad.core import Trace, Tracer
 from funcgrad.memory import Memory, differs
-from funcgrad.reverse import Node, ReverseTrace, ReverseTracer, Splice, open_traces, operation_of, to_part
+from funcgrad.reverse import Node, ReverseTrace, ReverseTracer, Splice, operation_of, to_part
 from funcgrad.schedule import Placement, split
 
 __all__ = ["Chain"]
@@ -169,7 +169,7 @@ class Chain:
         self.done = max(self.done, i + 1)
 
         def parted(x: ReverseTracer) -> Node:
-            node = x.node
+            node: Node = x.node
             if self._is_part(node):  # a result of an earlier step that was handed through
                 return (node[0], None, node[2][6], node[4])
             return places.get((x._trace, node[0]), node)
@@ -180,7 +180,7 @@ class Chain:
         """For each tape that a step may record on, a number that comes before what it records."""
         begun: dict[Trace, int] = {}
         again = [trace for _, _, traces in core.repeating.get() for trace in traces]
-        for trace in (*list(open_traces.values()), *again, *self._records):
+        for trace in (*_tapes(), *again, *self._records):
             if trace.level < self._born and trace not in begun:
                 begun[trace] = trace.number()
         return begun
@@ -225,9 +225,10 @@ class Chain:
         made: dict[tuple[Trace, int], Node] = {}
 
         def joined(x: ReverseTracer) -> Node:
-            if len(x.node) != 4 or x.node[1] is not None:
-                return x.node
-            number, _, place, k = x.node
+            node: Node = x.node
+            if len(node) != 4 or node[1] is not None:
+                return node
+            number, _, place, k = node
             record = self._records[x._trace]
             numbers = record.numbers[place - 1]
             step = made.get((x._trace, place))
@@ -296,24 +297,17 @@ _pull.operation = lambda node: node[4].name  # type: ignore[attr-defined]
 
 def _recording() -> bool:
     """Whether there is a tape that records, or one that did and is being repeated."""
-    return bool(open_traces or core.repeating.get())
+    return bool(_tapes() or core.repeating.get())
 
 
-_SLOTS: dict[type, tuple[str, ...]] = {}
-
-
-def _slots(kind: type) -> tuple[str, ...]:
-    """The names of what a tracer holds, besides its trace."""
-    found = _SLOTS.get(kind)
-    if found is None:
-        names = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
-        found = _SLOTS[kind] = tuple(name for name in names if name != "_trace")
-    return found
+def _tapes() -> list[ReverseTrace]:
+    """The tapes that record."""
+    return [trace for trace in list(core.open_traces.values()) if isinstance(trace, ReverseTrace)]
 
 
 def _inner(x: Tracer) -> list[tuple[str, Tracer]]:
     """The tracers that ``x`` holds: of outer traces."""
-    held = [(name, getattr(x, name)) for name in _slots(type(x))]
+    held = [("value", x.value), ("link", getattr(x, "link", None))]
     return [(name, value) for name, value in held if isinstance(value, Tracer)]
 
 
@@ -326,12 +320,12 @@ def _with_nodes(x: Any, node_of: Callable[[ReverseTracer], Node]) -> Any:
         return x if node is x.node else ReverseTracer(x.value, x._trace, node)
     changed: dict[str, Any] = {name: _with_nodes(value, node_of) for name, value in _inner(x)}
     if type(x) is ReverseTracer:
-        changed["node"] = node_of(x)
+        changed["link"] = node_of(x)
     if all(value is getattr(x, name) for name, value in changed.items()):
         return x
-    copy: Any = object.__new__(type(x))
-    for name in ("_trace", *_slots(type(x))):
-        setattr(copy, name, changed[name] if name in changed else getattr(x, name))
+    copy = x._twin()
+    for name, value in changed.items():
+        setattr(copy, name, value)
     return copy
 
 

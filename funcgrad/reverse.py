@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad import backend, core
-from funcgrad.core import Primitive, Trace, Tracer, raise_escaped, refuse_closure, repeated
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, raise_escaped, refuse_closure, repeated
 
 __all__ = [
     "Node",
@@ -34,7 +34,6 @@ __all__ = [
     "Splice",
     "Whole",
     "backward",
-    "open_traces",
     "operation_of",
     "record",
     "to_part",
@@ -43,14 +42,12 @@ __all__ = [
 Node: TypeAlias = tuple[Any, ...]
 ndarray = np.ndarray
 
-#: The runs that have not finished, by level.
-open_traces: dict[int, ReverseTrace] = {}
-
 
 class ReverseTracer(Tracer):
     """A value on the tape: what it is (``value``) and how it came about (``node``)."""
 
-    __slots__ = ("node",)
+    __slots__ = ()
+    node: Any = Tracer.__dict__["link"]
 
     def __init__(self, value: Any, trace: ReverseTrace, node: Node) -> None:
         self.value = value
@@ -73,11 +70,12 @@ class ReverseTrace(Trace):
     def __init__(self) -> None:
         super().__init__()
         self.next = self.number = count().__next__
-        open_traces[self.level] = self
 
     def leaf(self, value: Any) -> ReverseTracer:
-        """An input of the function."""
-        return ReverseTracer(value, self, (self.next(), None))
+        """An input of the function, which must not write to it."""
+        made = ReverseTracer(value._twin() if isinstance(value, Tracer) else value, self, (self.next(), None))
+        made.alias = READ_ONLY
+        return made
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run ``primitive`` one level out and record how to pull a cotangent back through it."""
@@ -103,7 +101,6 @@ class ReverseTrace(Trace):
     def close(self) -> None:
         """Mark the function as finished: recording more raises ``EscapedTracerError``."""
         super().close()
-        open_traces.pop(self.level, None)
         del self.next  # from now on __getattr__ answers; a function kept here would make a reference cycle
 
     def __getattr__(self, name: str) -> Any:
@@ -214,7 +211,8 @@ def record(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> tuple[list[A
         trace.close()
     mine = [type(out) is ReverseTracer and out._trace is trace for out in outs]
     results = [out.value if m else out for out, m in zip(outs, mine, strict=True)]
-    return results, [out.node if m else None for out, m in zip(outs, mine, strict=True)]
+    nodes = [out.node if m else None for out, m in zip(outs, mine, strict=True)]
+    return [x._twin() if isinstance(x, Tracer) else x for x in results], nodes
 
 
 def _seeded(seeds: list[tuple[Node, Any]], owned: set[int]) -> tuple[dict[int, Any], dict[int, Node]]:

@@ -1,4 +1,4 @@
-"""Bridges from funcgrad to JAX: the cross-check of derivatives, and functions that JAX can transform.
+"""Bridges between funcgrad and JAX: compiled functions, functions of either for the other, devices, the cross-check.
 
 JAX is needed when one of these is called, not to import them. It comes with the extra ``funcgrad[jax]``.
 
@@ -10,7 +10,21 @@ Example:
 """
 
 from funcgrad.interop.checking import crosscheck
+from funcgrad.interop.containers import adopt
+from funcgrad.interop.devices import default_device, device_put
+from funcgrad.interop.from_jax import from_jax
+from funcgrad.interop.jit import jit
 from funcgrad.interop.lift import to_jax
 from funcgrad.interop.report import CrossCheck, Row
 
-__all__ = ["CrossCheck", "Row", "crosscheck", "to_jax"]
+__all__ = [
+    "CrossCheck",
+    "Row",
+    "adopt",
+    "crosscheck",
+    "default_device",
+    "device_put",
+    "from_jax",
+    "jit",
+    "to_jax",
+]

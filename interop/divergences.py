@@ -5,6 +5,7 @@ The cross-check looks here while it runs the function on JAX arrays, and says in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -29,10 +30,83 @@ class Divergence(NamedTuple):
     says: str
 
 
-def _float_power_at_zero(values: Sequence[Any], params: dict[str, Any]) -> bool:
+def _flat_power(values: Sequence[Any], params: dict[str, Any]) -> bool:
     base, exponent = values
-    flat = (exponent == 0) | (exponent == 1)
-    return exponent.dtype.kind in "fc" and bool(np.any((base == 0) & flat))
+    return exponent.dtype.kind in "fc" and bool(np.any((base == 0) & (exponent <= 1)))
+
+
+def _infinite(values: Sequence[Any], params: dict[str, Any]) -> bool:
+    return any(bool(np.any(np.isposinf(x) | (np.abs(x) > 1e5))) for x in values)
+
+
+def _extreme(values: Sequence[Any], params: dict[str, Any]) -> bool:
+    sizes = [np.abs(x[np.isfinite(x) & (x != 0)]) for x in values]
+    return any(bool(np.any((x > 1e70) | (x < 1e-70))) for x in sizes)
+
+
+def _small(values: Sequence[Any], params: dict[str, Any]) -> bool:
+    return bool(np.any((values[0] != 0) & (np.abs(values[0]) < 0.03)))
+
+
+def _poles(values: Sequence[Any], params: dict[str, Any]) -> bool:
+    return bool(np.any(np.abs(values[0]) == 1))
+
+
+def _zero(values: Sequence[Any], params: dict[str, Any]) -> bool:
+    return bool(np.any(values[0] == 0))
+
+
+def _complex_zero(values: Sequence[Any], params: dict[str, Any]) -> bool:
+    return values[0].dtype.kind == "c" and _zero(values, params)
+
+
+def _not_a_number(values: Sequence[Any], params: dict[str, Any]) -> bool:
+    return bool(np.any(np.isnan(values[0])))
+
+
+def _nothing_but_minus_infinity(values: Sequence[Any], params: dict[str, Any]) -> bool:
+    return bool(np.any(np.all(np.isneginf(values[0]), params["axis"])))
+
+
+def _too_few(values: Sequence[Any], params: dict[str, Any]) -> bool:
+    return bool(math.prod([values[0].shape[i] for i in params["axis"]]) <= params["correction"])
+
+
+def _on_cut(of_imaginary: bool, where: Callable[[Any], Any]) -> Callable[[Sequence[Any], dict[str, Any]], bool]:
+    """Whether a complex value lies on a branch cut: on an axis, its place there being as ``where`` says."""
+
+    def applies(values: Sequence[Any], params: dict[str, Any]) -> bool:
+        z = values[0]
+        if z.dtype.kind != "c":
+            return False
+        off, along = (z.real, z.imag) if of_imaginary else (z.imag, z.real)
+        return bool(np.any((off == 0) & where(along)))
+
+    return applies
+
+
+def _left(values: Sequence[Any], params: dict[str, Any]) -> bool:
+    z = values[0]
+    return z.dtype.kind == "c" and bool(np.any((z.real < 0) | ((z.imag == 0) & (z.real < 1))))
+
+
+def _coinciding(values: Sequence[Any], params: dict[str, Any]) -> bool:
+    """Whether singular values of a matrix (of a Hermitian one: absolute eigenvalues) coincide, or are zero."""
+    s = np.linalg.svd(values[0], compute_uv=False)
+    noise = 1e3 * np.finfo(s.dtype).eps * s.max(-1, keepdims=True, initial=0)
+    return bool((s <= noise).any() or (np.abs(np.diff(s)) <= noise).any())
+
+
+def _cut_short(values: Sequence[Any], params: dict[str, Any]) -> bool:
+    """Whether singular values that are not zero count as zero."""
+    s, share = np.linalg.svd(values[0], compute_uv=False), np.asarray(values[1])[..., None]
+    largest = s.max(-1, keepdims=True, initial=0)
+    return bool(((s <= share * largest) & (s > 1e3 * np.finfo(s.dtype).eps * largest)).any())
+
+
+def _without_residuals(values: Sequence[Any], params: dict[str, Any]) -> bool:
+    rows, columns = values[0].shape[-2:]
+    return rows <= columns or bool((np.linalg.matrix_rank(values[0], rtol=params["rcond"]) < columns).any())
 
 
 def _always(values: Sequence[Any], params: dict[str, Any]) -> bool:
@@ -41,18 +115,109 @@ def _always(values: Sequence[Any], params: dict[str, Any]) -> bool:
 
 _POWER = (
     "x**0.0 at x = 0: JAX's derivative is nan, as is the second derivative of x**1.0. funcgrad gives 0, as both do "
-    "for integer exponents."
+    "for integer exponents. Second derivatives of other powers up to 1 there have no value, and both say so in "
+    "their own ways."
+)
+_CUT = (
+    "on a branch cut JAX loses the sign of a zero, and with it the side: its value or its derivative is that of the "
+    "other one. funcgrad's derivative belongs to the side of NumPy's value."
+)
+_LOGADDEXP = (
+    "logaddexp beside +inf: JAX's derivative by the other number is not 0. Of large numbers it is inexact, being "
+    "computed from the rounded result. funcgrad gives 0, and the share of each number from their difference."
+)
+_VECTORS = (
+    "values that coincide: JAX's derivative in their vectors is NaN. funcgrad's is the true one of functions that do "
+    "not depend on the choice of those vectors."
+)
+_REAL = "on JAX arrays, whose dtype may not depend on values, roots and logarithms of real matrices are real, or NaN."
+_SQUARES = (
+    "very large or small numbers: JAX's derivative squares them, which overflows or vanishes. funcgrad's does not."
 )
 
 KNOWN = (
-    Divergence("power", _float_power_at_zero, _POWER),
-    Divergence("float_power", _float_power_at_zero, _POWER),
+    Divergence("power", _flat_power, _POWER),
+    Divergence("float_power", _flat_power, _POWER),
     Divergence(
         "partition",
         _always,
         "partition leaves the order on both sides of its pivot open: JAX's is not NumPy's, which funcgrad follows, "
         "nor is its choice among equal elements.",
     ),
+    Divergence("logaddexp", _infinite, _LOGADDEXP),
+    Divergence("logaddexp2", _infinite, _LOGADDEXP),
+    Divergence("hypot", _extreme, _SQUARES),
+    Divergence("arctan2", _extreme, _SQUARES),
+    Divergence(
+        "sinc",
+        _small,
+        "sinc near 0: JAX's derivative, a difference divided by a square, loses all digits. funcgrad's comes from a "
+        "series there.",
+    ),
+    Divergence(
+        "arctanh", _poles, "arctanh at 1 and -1: JAX's second derivative is nan. It is infinite, as funcgrad has it."
+    ),
+    Divergence(
+        "heaviside", _not_a_number, "heaviside of NaN: JAX's derivative there is 1. funcgrad's is 0, as elsewhere."
+    ),
+    Divergence(
+        "angle_of_real",
+        _zero,
+        "the angle of a real 0: JAX's derivative is nan. Real numbers do not turn: it is 0.",
+    ),
+    Divergence(
+        "absolute",
+        _complex_zero,
+        "the second derivative of abs(z) at 0: there is none. JAX gives the conjugate of the direction, funcgrad 0.",
+    ),
+    Divergence(
+        "logsumexp",
+        _nothing_but_minus_infinity,
+        "logsumexp of -inf alone: JAX's derivative is nan, and 0 where a mask made them -inf. funcgrad's is always 0.",
+    ),
+    Divergence(
+        "reduce_var",
+        _too_few,
+        "the variance of too few elements for ddof is NaN: JAX's derivative is NaN in reverse mode, 0 in forward mode.",
+    ),
+    Divergence(
+        "arccosh",
+        _left,
+        "arccosh of complex numbers left of 1: JAX's derivative has the wrong sign where their real part is "
+        "negative, and " + _CUT,
+    ),
+    Divergence(
+        "characteristic",
+        _always,
+        "the derivative of a characteristic polynomial goes through eigenvectors in JAX, and is wrong or NaN where "
+        "eigenvalues are equal.",
+    ),
+    Divergence(
+        "series_roots",
+        lambda values, params: bool(values[0].ndim == 1 and values[0].size and values[0][-1] == 0),
+        "the zeros of a series whose highest coefficient is 0: on JAX arrays, whose shapes may not depend on values, "
+        "they are NaN; NumPy drops that coefficient.",
+    ),
+    Divergence("eigh", _coinciding, _VECTORS),
+    Divergence("svd", _coinciding, _VECTORS),
+    Divergence(
+        "pinv",
+        _cut_short,
+        "a pseudo-inverse that leaves out singular values: JAX's derivative is that of a matrix where they are zero. "
+        "funcgrad's is the true one.",
+    ),
+    Divergence(
+        "lstsq",
+        _without_residuals,
+        "squared residuals: on JAX arrays, whose shapes may not depend on values, they are always there; NumPy leaves "
+        "them out unless there are more rows than columns and the rank is full.",
+    ),
+    Divergence("sqrtm", lambda values, params: values[0].dtype.kind == "f", _REAL),
+    Divergence("logm", lambda values, params: values[0].dtype.kind == "f", _REAL),
+    Divergence("sqrt", _on_cut(False, lambda x: x <= 0), _CUT),
+    Divergence("arcsin", _on_cut(False, lambda x: np.abs(x) > 1), _CUT),
+    Divergence("arccos", _on_cut(False, lambda x: np.abs(x) > 1), _CUT),
+    Divergence("arcsinh", _on_cut(True, lambda x: np.abs(x) > 1), _CUT),
 )
 
 

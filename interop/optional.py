@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from funcgrad.errors import MissingExtraError
 
-__all__ = ["double_precision", "import_jax"]
+__all__ = ["double_precision", "import_jax", "import_scipy", "precision_switch"]
 
 
 def import_jax(call: str) -> Any:
@@ -35,8 +35,30 @@ def import_jax(call: str) -> Any:
         ) from error
 
 
-@contextmanager
-def double_precision(jax: Any) -> Iterator[None]:
+def import_scipy(call: str, module: str = "scipy.optimize") -> Any:
+    """A module of SciPy.
+
+    Args:
+        call: the public call that needs it, for the message.
+        module: its full name.
+
+    Raises:
+        MissingExtraError: SciPy is not installed (an ``ImportError``).
+
+    Example:
+        >>> import_scipy("minimize").__name__
+        'scipy.optimize'
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{call}: SciPy cannot be imported, got {type(error).__name__}: {error}. "
+            "Install it with the extra: pip install 'funcgrad[scipy]'."
+        ) from error
+
+
+def double_precision(jax: Any) -> AbstractContextManager[Any]:
     """JAX in x64 mode for a while; the mode of before comes back, also after an error.
 
     Example:
@@ -45,8 +67,11 @@ def double_precision(jax: Any) -> Iterator[None]:
         ...     print(jax.numpy.ones(2).dtype)
         float64
     """
-    enable = getattr(jax, "enable_x64", None)
-    if enable is None:  # before it was public
-        enable = importlib.import_module("jax.experimental").enable_x64
-    with enable(True):
-        yield
+    return precision_switch(jax)(True)
+
+
+def precision_switch(jax: Any) -> Callable[[bool], AbstractContextManager[Any]]:
+    """JAX's ``enable_x64``: what it returns switches x64 mode on or off for a while."""
+    found: Callable[[bool], AbstractContextManager[Any]]
+    found = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64  # it was not always public
+    return found

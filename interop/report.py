@@ -5,28 +5,40 @@ from __future__ import annotations
 import html
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from funcgrad.errors import CrossCheckError
+from funcgrad.graph import Source, Stage
 
-__all__ = ["CrossCheck", "Row"]
+__all__ = ["ALONE", "Blame", "CrossCheck", "Row", "cells_of", "first_to_differ", "plain_number", "without_numbers"]
 
 ALONE = "{} stands alone"
 _HEAD = ("quantity", "of", "funcgrad – JAX", "funcgrad – referee", "JAX – referee", "referee ±", "verdict")
+
+
+#: Who is the referee of quantities that are not measured.
+_REFEREES = {"vmap": "a loop", "jit": "the run without compiling", "float32": "double precision"}
+
+
+_HIDDEN = (
+    "no operation of the graph differs, so it is what the graph does not show: a value cut off (no_grad, float(x), "
+    "np.asarray), state, chance, or another way taken on JAX arrays"
+)
 
 
 class Row(NamedTuple):
     """One quantity, compared three ways. Errors are relative; nan where there is nothing to compare.
 
     Attributes:
-        what: "value", "gradient", "vjp", "jvp" or "hvp".
+        what: "value", "gradient", "vjp", "jvp" or "hvp"; "vmap", "jit" or "float32" before that for the same in a
+            batch, compiled, or in single precision.
         path: which argument or result, as Python would write it.
         funcgrad_jax: the largest error of funcgrad against JAX.
         funcgrad_referee: the same of funcgrad against the referee.
         jax_referee: the same of JAX against the referee.
         referee_error: how far the referee says that it may itself be off.
-        verdict: "agree", "funcgrad stands alone", "JAX stands alone", "referee stands alone", "all differ" or
-            "funcgrad and JAX differ", with what explains it after a comma.
+        verdict: "agree", "funcgrad stands alone", "JAX stands alone", "referee stands alone", "all differ",
+            "funcgrad and JAX differ" or "not compared", with what explains it after a comma.
         ok: whether nothing speaks against funcgrad's result here.
     """
 
@@ -40,6 +52,58 @@ class Row(NamedTuple):
     ok: bool
 
 
+def without_numbers(what: str, path: str, verdict: str, ok: bool) -> Row:
+    """The row of what was not compared."""
+    nan = float("nan")
+    return Row(what, path, nan, nan, nan, nan, verdict, ok)
+
+
+class Blame(NamedTuple):
+    """The operation that a difference comes from.
+
+    Attributes:
+        what: the quantity that differs, as in a ``Row``.
+        operation: the operation's name; None where it is none of the operations in the function's graph.
+        source: the user's line that asked for it.
+        stage: the stage of the pipeline it belongs to.
+        row: the operation by itself, compared as the function was.
+        inside: the operation of its rule that the difference comes from, where its second derivative differs.
+        together: how many operations differ together where no single one does; this is the worst of them.
+        why: why there is no operation, where that is not because none differs.
+    """
+
+    what: str
+    operation: str | None
+    source: Source | None
+    stage: Stage | None
+    row: Row | None
+    inside: Blame | None = None
+    together: int = 1
+    why: str = ""
+
+    def __str__(self) -> str:
+        if self.operation is None or self.row is None:
+            return f"{self.what}: {self.why or _HIDDEN}"
+        line = "" if self.source is None else f" at {self.source.path}:{self.source.line}"
+        text = "" if self.source is None or not self.source.text else f" `{self.source.text}`"
+        stage = "" if self.stage is None else f", stage {self.stage} of the pipeline"
+        error = (
+            self.row.funcgrad_referee if self.row.funcgrad_jax <= self.row.funcgrad_referee else self.row.funcgrad_jax
+        )
+        off = f", off by {error:.1e}" if error == error else ""
+        alone = "" if self.together == 1 else f" (the worst of {self.together} that differ together, none alone)"
+        inside = "" if self.inside is None else f"; in its rule {str(self.inside).removeprefix('jvp: ')}"
+        return f"{self.what}: {self.operation}{line}{text}{stage}: {self.row.verdict}{off}{alone}{inside}"
+
+
+def first_to_differ(blames: tuple[Blame, ...]) -> list[str]:
+    """Sentences that say where differences begin, one for each place."""
+    begins: dict[str, list[str]] = {}
+    for blame in blames:
+        begins.setdefault(str(blame).removeprefix(f"{blame.what}: "), []).append(blame.what)
+    return [f"First to differ, {' and '.join(whats)}: {where}." for where, whats in begins.items()]
+
+
 @dataclass(frozen=True)
 class CrossCheck:
     """The report of a cross-check. True where all is well; ``str`` gives a table.
@@ -50,6 +114,8 @@ class CrossCheck:
         rtol: the relative tolerance.
         methods: how the referee measured.
         notes: known divergences of JAX that the function met.
+        blames: for each quantity that differs where that begins.
+        met_at: for each of ``notes`` the user's line.
     """
 
     name: str
@@ -57,6 +123,8 @@ class CrossCheck:
     rtol: float
     methods: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    blames: tuple[Blame, ...] = field(default=())
+    met_at: tuple[str, ...] = field(default=())
 
     @property
     def ok(self) -> bool:
@@ -89,19 +157,38 @@ class CrossCheck:
         return f"OK: {count} agree to {self.rtol:.0e}{said}."
 
     def __str__(self) -> str:
-        cells = [_HEAD, *[_cells(row) for row in self.rows]]
+        cells = cells_of(self)
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         marks = ["  ", *["  " if row.ok else "✗ " for row in self.rows]]
         lines = [mark + "  ".join(_aligned(row, widths)).rstrip() for mark, row in zip(marks, cells, strict=True)]
         lines.insert(1, "  " + "  ".join("─" * width for width in widths))
-        return "\n".join([f"Cross-check of {self.name}", "", *lines, "", *self._remarks(), self.verdict])
+        return "\n".join([f"Cross-check of {self.name}", "", *lines, "", *self.remarks(), self.verdict])
 
     def __repr__(self) -> str:
         return f"<CrossCheck of {self.name}: {self.verdict}>"
 
-    def _remarks(self) -> list[str]:
+    def as_json(self) -> dict[str, Any]:
+        """What ``json`` can write."""
+        return {
+            "function": self.name,
+            "ok": self.ok,
+            "verdict": self.verdict,
+            "rtol": self.rtol,
+            "rows": [{name: plain_number(value) for name, value in row._asdict().items()} for row in self.rows],
+            "notes": list(self.notes),
+            "met_at": list(self.met_at),
+            "blames": [str(blame) for blame in self.blames],
+        }
+
+    def remarks(self) -> list[str]:
+        """What is to be said besides the rows."""
         methods = [f"The referee: {', '.join(self.methods)}."] if self.methods else []
-        return methods + [f"Known divergence: {note}" for note in self.notes]
+        others = {word: says for word, says in _REFEREES.items() if any(row.what.startswith(word) for row in self.rows)}
+        if others:
+            methods.append(f"For {', '.join(f'{word} it is {says}' for word, says in others.items())}.")
+        lines = [f" Met {line}." if line else "" for line in self.met_at] or [""] * len(self.notes)
+        notes = [f"Known divergence: {note}{line}" for note, line in zip(self.notes, lines, strict=True)]
+        return [*methods, *notes, *first_to_differ(self.blames)]
 
     def _repr_html_(self) -> str:
         def line(tag: str, cells: tuple[str, ...], style: str = "") -> str:
@@ -109,9 +196,21 @@ class CrossCheck:
 
         marked = ' style="color: #b00020; font-weight: bold"'
         body = "".join(line("td", _cells(row), "" if row.ok else marked) for row in self.rows)
-        remarks = "".join(f"<p>{html.escape(text)}</p>" for text in (*self._remarks(), self.verdict))
+        remarks = "".join(f"<p>{html.escape(text)}</p>" for text in (*self.remarks(), self.verdict))
         title = f"<caption>Cross-check of {html.escape(self.name)}</caption>"
         return f"<table>{title}<thead>{line('th', _HEAD)}</thead><tbody>{body}</tbody></table>{remarks}"
+
+
+def plain_number(value: Any) -> Any:
+    """``value`` as JSON can have it: nothing for nan, a text for infinity."""
+    if type(value) is not float:
+        return value
+    return None if value != value else value if abs(value) != float("inf") else "inf"
+
+
+def cells_of(report: CrossCheck) -> list[tuple[str, ...]]:
+    """The texts of a table of the rows, its head first."""
+    return [_HEAD, *[_cells(row) for row in report.rows]]
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -123,13 +123,14 @@ def test_batch_rule_that_mixes_examples():
 
 
 def test_promoted_tangent():
+    """A tangent rule that promotes is no harm: the kind gives the tangent its result's dtype."""
     made = primitive(
         "sin",
         vjps=[lambda ct, x: ct * cos(x)],
         jvps=[lambda t, x: t * cos(x) * np.float64(1)],
         batch="leading",
     )
-    assert found_wrong(sine(made)) == {"dtypes"}
+    assert found_wrong(sine(made)) == set()
 
 
 def test_value_of_another_dtype():

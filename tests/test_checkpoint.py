@@ -34,10 +34,10 @@ from funcgrad import (
     vjp,
     vmap,
 )
+from funcgrad.core import open_traces
 from funcgrad.errors import EscapedTracerError, InputError, ReplayError, ShapeError
 from funcgrad.kinds import elementwise
 from funcgrad.primitives import products
-from funcgrad.reverse import open_traces
 from funcgrad.schedule import Placement, split, states_for
 from funcgrad.transforms import policies
 from funcgrad.transforms.checkpointing import checkpoint, checkpoint_chain, checkpoint_name

@@ -1,5 +1,7 @@
 """The cross-check: who is right when funcgrad, JAX and the referee disagree."""
 
+import os
+import warnings
 from collections import namedtuple
 from functools import partial
 
@@ -10,8 +12,9 @@ import pytest
 import toolz
 
 import funcgrad.numpy as fnp
-from funcgrad import errors, grad, interop, jacfwd, jvp, no_grad, stop_gradient, vjp, vmap
-from funcgrad.interop import CrossCheck, Row, crosscheck, to_jax
+from funcgrad import custom_vjp, errors, extend, grad, interop, jacfwd, jvp, no_grad, stop_gradient, vjp, vmap
+from funcgrad.interop import CrossCheck, Row, to_jax
+from funcgrad.interop import crosscheck as whole_crosscheck
 from funcgrad.interop.divergences import KNOWN, known
 from funcgrad.kinds import elementwise
 from funcgrad.primitives.arithmetic import power
@@ -19,6 +22,7 @@ from funcgrad.primitives.elementwise import cos, sin
 from funcgrad.transforms.referee import Referee, extrapolate
 
 Model = namedtuple("Model", "w b")
+crosscheck = partial(whole_crosscheck, also=())  # what is besides takes time, and has its own tests below
 X = np.array([0.3, 0.7, 1.1])
 X4 = np.array([0.3, -0.7, 1.1, 0.5])
 
@@ -334,6 +338,8 @@ def test_x64_mode_comes_back_after_an_error(mode):
         (lambda: crosscheck(3), "crosscheck: the first argument must be a function"),
         (lambda: crosscheck(np.sin, order=3), "order must be 1 or 2, got 3"),
         (lambda: crosscheck(np.sin, rtol=0), "rtol must be positive, got rtol=0"),
+        (lambda: whole_crosscheck(np.sin, also="jit"), "also must be some of .*, got 'jit'"),
+        (lambda: whole_crosscheck(np.sin, also=["jot"]), "also must be some of .*, got .'jot'."),
         (lambda: crosscheck(lambda n: n * 1.0)(3), "nothing to differentiate in the arguments of <lambda>"),
         (lambda: crosscheck(lambda x: "text")(3.0), "<lambda> returns nothing that can be differentiated"),
         (lambda: crosscheck(np.sin, argnums=1)(3.0), "crosscheck: argnums=1 is out of range"),
@@ -386,8 +392,312 @@ def test_the_seed_decides_the_directions():
 
 
 def test_public_names():
-    assert interop.__all__ == ["CrossCheck", "Row", "crosscheck", "to_jax"]
+    assert {"CrossCheck", "Row", "crosscheck", "to_jax"} <= {*interop.__all__}
     assert crosscheck(np.sin).__name__ == "sin"
+
+
+# In batches, compiled, in single precision.
+
+
+def test_everything_is_compared():
+    report = whole_crosscheck(lambda p: np.sum(np.sin(p["x"]) * p["y"]))({"x": X, "y": 0.5})
+    assert set(verdicts(report).values()) == {"agree"}
+    paths = {
+        "value": ["result"],
+        "gradient": ["p['x']", "p['y']"],
+        "jvp": ["result"],
+        "hvp": ["p['x']", "p['y']"],
+        "vmap value": ["result"],
+        "vmap gradient": ["p['x']", "p['y']"],
+        "jit value": ["result"],
+        "jit gradient": ["p['x']", "p['y']"],
+        "float32 value": ["result"],
+        "float32 gradient": ["p['x']", "p['y']"],
+        "float32 jvp": ["result"],
+    }
+    assert list(verdicts(report)) == [(what, path) for what, found in paths.items() for path in found]
+    assert "For vmap it is a loop, jit it is the run without compiling, float32 it is double precision." in str(report)
+    single = [row.funcgrad_referee for row in report.rows if row.what.startswith("float32")]
+    assert 1e-9 < max(single) < 1e-6
+
+
+def mixed_up(xp, x):
+    return xp.sum(x * x, axis=-1)
+
+
+wrong_batch = extend.primitive(
+    "wrong_batch", mixed_up, vjps=[lambda ct, x: 2 * x * ct], batch=lambda size, args, batched, params: (
+        mixed_up(np, args[0])[::-1], True
+    ),
+)  # fmt: skip
+
+
+def test_a_wrong_batching_rule_is_found():
+    report = whole_crosscheck(lambda x: fnp.exp(wrong_batch(x)), also=["vmap"])(X)
+    assert {what for what, _ in verdicts(report)} == {"value", "gradient", "jvp", "hvp", "vmap value", "vmap gradient"}
+    assert verdicts(report)["vmap value", "result"] == "funcgrad stands alone"
+    assert verdicts(report)["gradient", "x"] == "agree"
+    assert [blame.operation for blame in report.blames] == ["wrong_batch"]
+
+
+no_batch = extend.primitive(
+    "no_batch", mixed_up, vjps=[lambda ct, x: 2 * x * ct], batch=lambda *_: exec("raise ZeroDivisionError")
+)
+
+
+def test_a_batching_rule_that_raises_is_a_disagreement():
+    report = whole_crosscheck(lambda x: fnp.exp(no_batch(x)), also=["vmap"])(X)
+    assert verdicts(report)["vmap", "result"] == "funcgrad raises ZeroDivisionError"
+    assert not report.ok
+    assert report.blames[0].operation == "no_batch"
+
+
+def tripled(xp, x):
+    return x * (3.0 if type(x).__name__ == "DynamicJaxprTracer" else 2.0)
+
+
+staged = elementwise("staged", tripled, dx=2.0)
+
+
+def test_what_changes_when_it_is_compiled_is_found():
+    report = whole_crosscheck(lambda x: fnp.sum(fnp.sin(staged(x))), also=["jit"])(X)
+    assert verdicts(report)["jit value", "result"] == "funcgrad stands alone"
+    assert not report.ok
+    assert "staged" in [blame.operation for blame in report.blames]
+
+
+coarse = elementwise("coarse", lambda xp, x: xp.sin(x), dx=lambda x: cos(x) * (1.01 if x.dtype == np.float32 else 1.0))
+coarse_type = elementwise("coarse_type", lambda xp, x: xp.sin(xp.asarray(x, float)), dx=lambda x: cos(x))
+
+
+def test_what_is_wrong_in_single_precision_is_found():
+    report = whole_crosscheck(lambda x: fnp.sum(fnp.exp(coarse(x))), also=["float32"])(X)
+    assert {(r.what, r.verdict) for r in report.rows if not r.ok} == {
+        ("float32 gradient", "funcgrad stands alone"),
+        ("float32 jvp", "funcgrad stands alone"),
+    }
+    assert [blame.operation for blame in report.blames] == ["coarse"]
+
+
+def test_digits_lost_by_both_are_a_remark():
+    report = whole_crosscheck(lambda x: (1e6 + x) - 1e6, also=["float32"])(0.3)
+    found = verdicts(report)["float32 value", "result"]
+    assert found == "agree, both lose digits"
+    assert report.ok
+    touchy = whole_crosscheck(lambda x: fnp.sin(1e7 * x), also=["float32"])(0.3)
+    assert verdicts(touchy)["float32 value", "result"] == "not compared, too sensitive to rounding"
+    assert touchy.ok
+
+
+def test_what_steers_by_values_is_neither_batched_nor_compiled():
+    report = whole_crosscheck(lambda x: x * 5.0 if x > 0 else x)(2.0)
+    assert verdicts(report)["vmap", "result"] == "not compared, both refuse: ConcretizationError"
+    assert verdicts(report)["jit", "result"] == "not compared, both refuse: StagingError"
+    assert report.ok
+
+
+def test_a_long_run_is_not_compiled(monkeypatch):
+    monkeypatch.setattr("funcgrad.interop.checking.LONG", 5)
+    report = whole_crosscheck(lambda x: fnp.sum(fnp.sin(x) * x * x * x * x), also=["jit"])(X)
+    assert verdicts(report)["jit", "result"] == "not compared, 6 operations are too many to compile"
+
+
+def test_where_jax_differs_already_it_has_no_say_again():
+    found = verdicts(whole_crosscheck(lambda x: fnp.sum(wrong_sin(x)))(X))
+    assert found["gradient", "x"] == "funcgrad stands alone"
+    assert found["vmap gradient", "x"] == found["jit gradient", "x"] == "agree, without JAX"
+    assert found["float32 gradient", "x"] == "agree"
+
+
+def test_where_jax_has_no_derivative_two_compare():
+    alone = elementwise("alone", lambda xp, x: np.sin(x) if xp is np else _reverse_only(x), dx=lambda x: cos(x))
+    report = crosscheck(lambda x: fnp.sum(alone(x)))(X)
+    assert verdicts(report) == {
+        ("value", "result"): "agree",
+        ("gradient", "x"): "agree",
+        ("jvp", "result"): "agree, without JAX",
+        ("hvp", "x"): "agree",
+    }
+    wrong = elementwise("wrong_alone", lambda xp, x: np.sin(x) if xp is np else _reverse_only(x), dx=lambda x: x)
+    report = crosscheck(lambda x: fnp.sum(wrong(x)))(X)
+    assert verdicts(report)["jvp", "result"] == "funcgrad and the referee differ, without JAX"
+    assert not report.ok
+
+
+@jax.custom_vjp
+def _reverse_only(x):
+    return jnp.sin(x)
+
+
+_reverse_only.defvjp(lambda x: (jnp.sin(x), x), lambda x, ct: (ct * jnp.cos(x),))
+
+
+# Blame.
+
+
+@custom_vjp
+def squared(x):
+    return x * x
+
+
+squared.defvjp(lambda x: (x * x, x), lambda x, ct: (3 * x * ct,))
+
+
+def late(x):
+    return fnp.sum(squared(x))
+
+
+def test_a_wrong_rule_of_the_users_is_named_with_line_and_stage():
+    report = crosscheck(toolz.compose_left(fnp.exp, late))(X)
+    assert verdicts(report)["gradient", "x"] == "referee stands alone"
+    blame = report.blames[0]
+    assert (blame.what, blame.operation, str(blame.stage)) == ("gradient", "squared", "2 late")
+    assert blame.source.text == "return fnp.sum(squared(x))"
+    assert blame.source.path == __file__
+    assert blame.row.verdict == "funcgrad stands alone"
+    assert f"gradient: squared at {__file__}:{blame.source.line} `return fnp.sum(squared(x))`" in str(report)
+    assert ", stage 2 late of the pipeline: funcgrad stands alone, off by 3.3e-01" in str(report)
+
+
+wrong_partial = extend.elementwise("wrong_partial", lambda xp, x, y: x * y, dx=lambda y: y, dy=lambda x: 1.0 + x)
+
+
+def test_a_wrong_partial_is_the_first_operation_to_differ():
+    def model(x):
+        y = fnp.tanh(x)
+        for k in range(20):
+            y = y + 0.1 * fnp.sin(k * y)
+        y = wrong_partial(2.0, y)
+        for _ in range(9):
+            y = y + 0.1 * fnp.cos(y)
+        return fnp.sum(wrong_sin(y) * x)
+
+    report = crosscheck(model)(X)
+    assert [(b.what, b.operation) for b in report.blames] == [("gradient", "wrong_partial"), ("jvp", "wrong_partial")]
+    assert report.blames[0].source.text == "y = wrong_partial(2.0, y)"
+    assert "First to differ, gradient and jvp: wrong_partial at" in str(report)
+    assert not whole_crosscheck(model, also=(), blame=False)(X).blames
+
+
+def test_the_value_comes_first():
+    shifted = elementwise("shifted", lambda xp, x: x + (xp is np), dx=lambda x: 2.0)
+    report = crosscheck(lambda x: fnp.sum(fnp.sin(shifted(x)) * x))(X)
+    assert [(b.what, b.operation) for b in report.blames] == [("value", "shifted")]
+    assert report.blames[0].row.what == "value"
+
+
+def test_second_order_is_traced_into_the_rule():
+    report = crosscheck(lambda x: fnp.sum(late_sin(x) * x))(X)
+    (blame,) = report.blames
+    assert (blame.what, blame.operation, blame.inside.operation) == ("hvp", "late_sin", "wrong_cos")
+    assert "in its rule wrong_cos at" in str(report)
+    assert "dx=lambda x: wrong_cos(x)" in blame.inside.source.text
+
+
+def test_small_errors_that_add_up():
+    slight = elementwise("slight", lambda xp, x: xp.sin(x), dx=lambda x: cos(x) * (1 + 4e-10))
+
+    def fun(x):
+        for _ in range(8):
+            x = slight(x) + 0.1
+        return fnp.sum(x)
+
+    report = crosscheck(fun, order=1)(X)
+    assert not report.ok
+    assert {(b.operation, b.together > 1) for b in report.blames} == {("slight", True)}
+    assert "that differ together, none alone" in str(report)
+
+
+def test_a_dead_branch_is_not_blamed():
+    def fun(x):
+        return fnp.sum(fnp.where(x > 5.0, wrong_sin(x), wrong_partial(x, x)))
+
+    assert {b.operation for b in crosscheck(fun)(X).blames} == {"wrong_partial"}
+
+
+def test_jax_is_blamed_where_it_is_wrong():
+    report = crosscheck(lambda x: fnp.sum(fnp.exp(jax_misled(x))))(X)
+    assert {(b.operation, b.row.verdict) for b in report.blames} == {("jax_misled", "JAX stands alone")}
+
+
+def test_constants_are_blamed():
+    report = crosscheck(lambda x: fnp.sum(x * stop_gradient(fnp.sin(x))))(X)
+    assert {b.operation for b in report.blames} == {"stop_gradient"}
+
+
+def test_what_the_graph_does_not_show_is_said_so():
+    def fun(x):
+        return fnp.sum(x * (2.0 if type(x).__name__ == "ReverseTracer" else 1.0))
+
+    report = crosscheck(fun)(X)
+    assert verdicts(report)["gradient", "x"] == "funcgrad stands alone"
+    assert report.blames[0].operation is None
+    assert "First to differ, value: no operation of the graph differs" in str(report)
+
+
+def test_a_search_that_fails_does_not_cost_the_report(monkeypatch):
+    def refuse(*args):
+        raise RuntimeError("no graph")
+
+    monkeypatch.setattr("funcgrad.interop.checking.accused", refuse)
+    report = crosscheck(lambda x: fnp.sum(wrong_sin(x)))(X)
+    assert verdicts(report)["gradient", "x"] == "funcgrad stands alone"
+    assert "the search for the operation was given up, RuntimeError: no graph" in str(report)
+
+
+def test_a_known_divergence_does_not_hide_another_one():
+    other = elementwise("other", lambda xp, x: np.sin(x) if xp is np else _misled(x), dx=lambda x: cos(x))
+    report = crosscheck(lambda x: fnp.sum(x**0.0) + fnp.sum(other(x)))(np.array([0.0, 1.0]))
+    assert verdicts(report)["gradient", "x"] == "JAX stands alone"
+    assert not report.ok
+    assert {b.operation for b in report.blames} <= {"other"}
+
+
+def test_divergences_are_named_with_their_line():
+    report = crosscheck(lambda x: fnp.sum(x**0.0))(np.array([0.0, 1.0]))
+    assert f"both say so in their own ways. Met at {__file__}:" in str(report)
+    assert report.met_at[0].startswith(f"at {__file__}:")
+
+
+# What is around.
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, None])
+@pytest.mark.parametrize("where", ["JAX", "NumPy"])
+def test_everything_is_as_before(mode, error, where):
+    def fun(x):
+        on_jax = isinstance(getattr(x, "value", None), jax.Array)
+        if error and on_jax == (where == "JAX") and isinstance(x, interop.lift.LiftTracer) == on_jax:
+            raise error
+        return fnp.sum(x * x)
+
+    def state():
+        return (
+            jax.config.jax_enable_x64,
+            jax.config.jax_default_device,
+            jax.config.jax_default_matmul_precision,
+            dict(os.environ),
+            np.geterr(),
+            warnings.filters[:],
+            np.random.get_state()[2],
+        )
+
+    def run():
+        whole_crosscheck(fun, device="cpu", also=["vmap"])(X)
+
+    before = state()
+    if error:
+        with pytest.raises(error):
+            run()
+    else:
+        run()
+    assert state() == before
+    assert jnp.ones(1).dtype == (jnp.float64 if mode else jnp.float32)
+
+
+def test_there_must_be_such_a_device():
+    with pytest.raises(errors.DeviceError, match="crosscheck: JAX finds no device of the platform 'tpu'"):
+        whole_crosscheck(np.sin, device="tpu")(0.5)
 
 
 # The lift.

@@ -5,6 +5,7 @@ Each entry shows both. The right values come from the definition of the derivati
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -156,8 +157,203 @@ TABLE = [
         np.zeros(3, int),
         "the tangent of an integer has dtype float0, as jvp gives it",
     ),
+    Divergence(
+        "second derivative of a determinant that lacks two ranks",
+        lambda lib, xp: lib.hessian(lambda s: xp.linalg.det(np.diag([1.0, 2.0, 0.0, 0.0]) + s * np.eye(4)))(0.0),
+        4.0,
+        0.0,
+        "(1 + s) (2 + s) s^2 has the second derivative 4; of three rows JAX has it right",
+    ),
+    Divergence(
+        "gradient of the determinant of no rows",
+        lambda lib, xp: lib.grad(xp.linalg.det)(np.ones((0, 0))),
+        np.ones((0, 0)),
+        IndexError,
+        "the determinant is 1 and its gradient has no elements",
+    ),
+    Divergence(
+        "pseudo-inverse without a singular value that is not zero",
+        lambda lib, xp: lib.jvp(
+            lambda x: xp.linalg.pinv(x, rcond=0.6), (np.diag([2.0, 1.0]),), (np.array([[0.0, 1.0], [0.0, 0.0]]),)
+        )[1],
+        # of [[2, h], [0, 1]] the first singular value counts; its vectors are (1, h/3) and (1, 2h/3) to first order
+        np.array([[0.0, 1 / 6], [1 / 3, 0.0]]),
+        np.array([[0.0, 0.0], [0.25, 0.0]]),
+        "the vectors turn towards those of the singular value that is left out",
+    ),
+    Divergence(
+        "projector on eigenvectors of one eigenvalue",
+        lambda lib, xp: lib.grad(
+            lambda x: xp.sum((lambda v: v[:, :2] @ v[:, :2].T)(xp.linalg.eigh(x)[1]) * np.arange(9.0).reshape(3, 3))
+        )(np.diag([1.0, 1.0, 2.0])),
+        # dP[i, 2] = dA[i, 2] / (1 - 2), of the symmetric part of the weights
+        np.array([[0.0, 0.0, -4.0], [0.0, 0.0, -6.0], [-4.0, -6.0, 0.0]]),
+        np.full((3, 3), np.nan),
+        "the projector does not depend on the choice of eigenvectors",
+    ),
+    Divergence(
+        "relative tolerance of a rank",
+        lambda lib, xp: lib.vmap(lambda x: xp.linalg.matrix_rank(x, rtol=0.5))(np.diag([4.0, 1.0])[None]),
+        np.array([1]),
+        np.array([2]),
+        "NumPy compares singular values with rtol times the largest one",
+    ),
+    Divergence(
+        "second derivative of i0 at 0",
+        lambda lib, xp: lib.grad(lib.grad(xp.i0))(0.0),
+        0.5,
+        0.0,
+        "i0(x) is 1 + x**2 / 4 + ...",
+    ),
+    Divergence(
+        "unwrap at half a period",
+        lambda lib, xp: lib.grad(lambda p: xp.sum(xp.unwrap(p, period=1.0) * WEIGHTS))(np.array([0.0, 0.5, 0.7])),
+        np.array([1.0, 10.0, 100.0]),
+        np.array([111.0, -100.0, 100.0]),
+        "the periods that are added are constant on both sides of the jump",
+    ),
+    Divergence(
+        "interp at last knots that coincide",
+        lambda lib, xp: lib.grad(xp.interp, 2)(1.0, np.array([0.0, 1.0, 1.0]), np.array([0.0, 10.0, 20.0])),
+        np.array([0.0, 0.0, 1.0]),
+        np.array([0.0, 1.0, 0.0]),
+        "NumPy's value there is the last one's, and so is its derivative",
+    ),
+    Divergence(
+        "a Fourier transform along one axis twice",
+        lambda lib, xp: lib.grad(lambda x: xp.sum(xp.real(xp.fft.fftn(x, axes=(0, 0)))))(np.array([1.0, 2.0, 3.0])),
+        np.array([3.0, 3.0, 3.0]),
+        ValueError,
+        "NumPy allows it: twice the transform is the reflection, times the length",
+    ),
+    Divergence(
+        "gradient of unique",
+        lambda lib, xp: lib.grad(lambda x: xp.sum(xp.unique(x) * np.array([1.0, 10.0])))(np.array([3.0, 1.0, 3.0])),
+        np.array([10.0, 1.0, 0.0]),
+        np.zeros(3),
+        "values are read from where they stand first, as JAX does once it is told their number",
+    ),
+    Divergence(
+        "second derivative of a correlation of 1",
+        lambda lib, xp: lib.hessian(
+            lambda t: xp.corrcoef(xp.stack([t * 0, t * 0 + 1, t + 2]), np.array([1.0, 3.0, 5.0]))[0, 1]
+        )(0.0),
+        -1 / 12,
+        -1 / 24,
+        "it is a maximum of a smooth function; JAX halves what passes the clip that takes rounding away",
+    ),
+    Divergence(
+        "covariance with one more column",
+        lambda lib, xp: xp.cov(np.array([[0.0, 1.0], [2.0, 3.0], [1.0, 2.0]]), np.array([1.0, 5.0, 3.0]), rowvar=False),
+        np.array([[1.0, 1.0, 2.0], [1.0, 1.0, 2.0], [2.0, 2.0, 4.0]]),
+        ValueError,
+        "an array of one axis is one variable, also where variables are columns",
+    ),
+    Divergence(
+        "characteristic polynomial of equal eigenvalues",
+        lambda lib, xp: lib.jacrev(lambda a: xp.real(xp.poly(a))[2])(xp.asarray([[1.0, 1.0], [0.0, 1.0]])),
+        np.array([[1.0, 0.0], [-1.0, 1.0]]),
+        np.eye(2),
+        "the last coefficient is the determinant, and its derivative the cofactors; JAX goes through eigenvectors",
+    ),
+    Divergence(
+        "zeros of a polynomial whose leading coefficient is 0",
+        lambda lib, xp: lib.jacrev(lambda p: xp.real(xp.roots(p)))(xp.asarray([0.0, 2.0, -8.0])),
+        np.array([[-8.0, -2.0, -0.5]]),
+        np.array([[0.0, -2.0, -0.5]]),
+        "the zero at 4 moves by -4**2 / 2 with the coefficient that JAX strips",
+    ),
 ]
+
+
+def logsumexp(xp: Any) -> Any:
+    """JAX has it elsewhere."""
+    return fnp.logsumexp if xp is fnp else jax.nn.logsumexp
+
+
+NUMBERS = [
+    Divergence(
+        "arccosh in the left half plane",
+        lambda lib, xp: lib.grad(xp.arccosh, holomorphic=True)(-1.3 + 0.7j),
+        1 / (np.sqrt(-2.3 + 0.7j) * np.sqrt(-0.3 + 0.7j)),
+        -1 / (np.sqrt(-2.3 + 0.7j) * np.sqrt(-0.3 + 0.7j)),
+        "the derivative belongs to the branch of the value",
+    ),
+    Divergence(
+        "logaddexp beside infinity",
+        lambda lib, xp: lib.grad(xp.logaddexp, 1)(np.inf, 1.0),
+        0.0,
+        np.e,
+        "the sum is infinite whatever the other number is",
+    ),
+    Divergence(
+        "heaviside of NaN",
+        lambda lib, xp: lib.grad(xp.heaviside)(np.nan, 0.5),
+        0.0,
+        1.0,
+        "a step function is flat on both sides",
+    ),
+    Divergence(
+        "angle of a real 0",
+        lambda lib, xp: lib.grad(xp.angle)(0.0),
+        0.0,
+        np.nan,
+        "real numbers do not turn",
+    ),
+    Divergence(
+        "second derivative of arctanh at its pole, forward over reverse",
+        lambda lib, xp: lib.jvp(lib.grad(xp.arctanh), (1.0,), (1.0,))[1],
+        np.inf,
+        np.nan,
+        "2 x / (1 - x^2)^2",
+    ),
+    Divergence(
+        "sinc next to 0",
+        lambda lib, xp: lib.grad(xp.sinc)(1e-9),
+        -(np.pi**2) / 3 * 1e-9,
+        0.0,
+        "-pi^2 / 3 x to first order",
+    ),
+    Divergence(
+        "hypot of large numbers",
+        lambda lib, xp: lib.grad(xp.hypot)(1e200, 1e200),
+        np.sqrt(0.5),
+        0.75 * np.sqrt(2.0),
+        "the squares overflow, the quotient does not",
+    ),
+    Divergence(
+        "logsumexp with a factor 0",
+        lambda lib, xp: lib.grad(lambda b: logsumexp(xp)(WEIGHTS / 100, b=b, return_sign=True)[0])(
+            np.array([1.0, -2.0, 0.0])
+        ),
+        np.exp(WEIGHTS / 100) / np.dot([1.0, -2.0, 0.0], np.exp(WEIGHTS / 100)),
+        np.array([1.0, 1.0, 0.0]) * np.exp(WEIGHTS / 100) / np.dot([1.0, -2.0, 0.0], np.exp(WEIGHTS / 100)),
+        "a term without weight still has a derivative in its weight",
+    ),
+    Divergence(
+        "logsumexp of nothing but -inf",
+        lambda lib, xp: lib.grad(lambda x: logsumexp(xp)(x))(np.full(3, -np.inf)),
+        np.zeros(3),
+        np.full(3, np.nan),
+        "a convention: elements at -inf get no gradient, with a mask or without",
+    ),
+    Divergence(
+        "forward mode of a variance of too few elements",
+        lambda lib, xp: lib.jvp(lambda x: xp.var(x, ddof=1), (xp.ones(1),), (xp.ones(1),))[1],
+        np.nan,
+        0.0,
+        "both modes must say that there is none, as JAX's reverse mode does",
+    ),
+]
+TABLE += NUMBERS
 each = pytest.mark.parametrize("entry", TABLE, ids=[entry.name.replace(" ", "-") for entry in TABLE])
+
+
+@pytest.fixture
+def _silent():
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Degrees of freedom")
+        yield
 
 
 def agrees(entry: Divergence, lib: Any, xp: Any, want: Any) -> bool:
@@ -176,6 +372,7 @@ def agrees(entry: Divergence, lib: Any, xp: Any, want: Any) -> bool:
 
 
 @each
+@pytest.mark.usefixtures("_silent")
 def test_funcgrad_is_right(entry):
     if not (isinstance(entry.right, type) and issubclass(entry.right, FuncgradError)):
         assert agrees(entry, funcgrad, fnp, entry.right)

@@ -466,7 +466,7 @@ def test_clip_of_integers():
         assert got.tolist() == want.tolist()
     assert fnp.clip(2.5, min=3.0) == 3.0
     with pytest.raises(ValueError, match="given twice"):
-        fnp.clip(1.0, 0.0, min=0.5)
+        fnp.clip(1.0, min=0.5, a_min=0.0)
 
 
 def test_where_of_one_argument():

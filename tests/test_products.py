@@ -272,14 +272,12 @@ def test_refused():
         ("vecdot: vectors of one length", lambda x: fnp.vecdot(x, np.ones(2))),
         ("matvec: an argument needs 2", lambda x: fnp.matvec(x[0], x[0])),
         ("vecmat: an argument needs 2", lambda x: fnp.vecmat(x[0], x[0])),
-        ("cross: vectors have three", lambda x: fnp.cross(x[:, :2], x)),
+        ("cross: vectors have three", lambda x: fnp.cross(x[:, :1], x)),
     ):
         with pytest.raises(ShapeError, match=message):
             vjp(fun, x)
     with pytest.raises(InputError, match="tensordot: axes is a number"):
         vjp(lambda x: fnp.tensordot(x, x, None), x)
-    with pytest.raises(InputError, match="out=None"):
-        fnp.dot(x, x.T, out=np.ones((2, 2)))
 
 
 def test_numbers_of_full_precision_in_dot():

@@ -82,11 +82,82 @@ def test_the_order_in_memory_of_a_traced_value_is_not_defined():
             jvp(attempt, (M,), (M,))
 
 
-def test_modes_of_pad_without_a_rule_are_refused():
-    for mode, options in (("mean", {}), ("linear_ramp", {}), ("reflect", {"reflect_type": "odd"})):
-        assert fnp.pad(V, 1, mode, **options).shape == (6,)
-        with pytest.raises(InputError, match=mode):
-            grad(lambda x, m=mode, o=options: fnp.pad(x, 1, m, **o)[0])(V)
+PADDED = [
+    *[(mode, {}) for mode in ("constant", "edge", "linear_ramp", "mean", "median", "maximum", "minimum", "wrap")],
+    *[(mode, {"reflect_type": kind}) for mode in ("reflect", "symmetric") for kind in ("even", "odd")],
+    *[(mode, {"stat_length": ((2, 1), (1, 9))}) for mode in ("mean", "median", "maximum", "minimum")],
+    ("linear_ramp", {"end_values": ((1, 2), (3, 4))}),
+]
+
+
+@pytest.mark.parametrize(("mode", "options"), PADDED)
+@pytest.mark.parametrize(
+    ("x", "widths"),
+    [
+        (M, 1),
+        (M, ((0, 2), (9, 7))),
+        (V, (5, 0)),
+        (M[:, :1], ((1, 0), (2, 3))),
+        (M[:, :0], ((1, 2), (0, 0))),
+        (M * 1j, 1),
+        (M.astype(np.float32), 2),
+        (M.astype(int), 3),
+        (np.array([np.inf, 1.0, 2.0]), (0, 4)),
+    ],
+)
+def test_every_mode_of_pad_is_numpys(x, widths, mode, options):
+    if x.ndim == 1 and options.get("stat_length"):
+        options = {"stat_length": (2, 1)}
+    if x.ndim == 1 and "end_values" in options:
+        options = {"end_values": (1, 2)}
+    with np.errstate(invalid="ignore"):
+        want = np.pad(x, widths, mode, **options)
+        got = vmap(lambda x: fnp.pad(x, widths, mode, **options))(x[None])[0]
+    assert got.dtype == want.dtype
+    np.testing.assert_allclose(got, want, rtol=3e-7 if x.dtype == np.float32 else 1e-14)
+
+
+def test_pad_has_the_derivatives_of_what_it_pads_with():
+    fun = lambda x, ends: fnp.pad(x, (1, 2), "linear_ramp", end_values=(ends, 2 * ends))
+    of_x, of_ends = jacrev(fun, (0, 1))(np.array([1.0, 7.0]), 4.0)
+    np.testing.assert_allclose(of_ends, [1, 0, 0, 1, 2], atol=1e-15)
+    np.testing.assert_allclose(of_x, [[0, 0], [1, 0], [0, 1], [0, 0.5], [0, 0]], atol=1e-15)
+    shared = grad(lambda x: fnp.pad(x, (0, 1), "maximum")[-1])
+    np.testing.assert_array_equal(shared(np.array([2.0, 1.0, 2.0])), [0.5, 0, 0.5])
+    odd = jacrev(lambda x: fnp.pad(x, (3, 0), "reflect", reflect_type="odd"))(np.array([1.0, 5.0, 7.0]))
+    np.testing.assert_array_equal(odd[:3], [[2, 1, -2], [2, 0, -1], [2, -1, 0]])
+
+
+def test_pad_by_a_function_that_writes():
+    def ends(vector, width, axis, options):
+        vector[: width[0]] = options["scale"] * vector[width[0]]
+        vector[len(vector) - width[1] :] = axis
+
+    for x, widths in ((M + 1, ((1, 2), (2, 1))), (V, (1, 1))):
+        fun = lambda x, widths=widths: fnp.pad(x, widths, ends, scale=3)
+        want = np.pad(x, widths, ends, scale=3)
+        got, tangent = jvp(fun, (x,), (x,))
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(tangent, np.pad(x, widths, lambda *args: ends(*args[:2], 0, args[3]), scale=3))
+        np.testing.assert_array_equal(
+            jvp(fun, (x,), (x,))[1], np.einsum("...i,i", jacrev(fun)(x).reshape(*want.shape, -1), x.ravel())
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ((M, 1, "nearest"), {}),
+        ((M, 1, "edge"), {"constant_values": 1.0}),
+        ((M, 1, "mean"), {"reflect_type": "odd"}),
+        ((M, 1, "maximum"), {"stat_length": 0}),
+        ((M[:0], 1, "mean"), {}),
+    ],
+)
+def test_what_pad_refuses(arguments, options):
+    for fun in (np.pad, lambda x, *rest, **kw: jvp(lambda x: fnp.pad(x, *rest, **kw), (x,), (x,))):
+        with pytest.raises(ValueError, match=r"not supported|unsupported|stat_length|empty axis"):
+            fun(*arguments, **options)
 
 
 def test_pad_takes_a_dictionary_of_axes():

@@ -48,7 +48,8 @@ assert not {"jax", "jaxlib", "scipy"} & set(sys.modules)
 
 BRIDGE = """
 from funcgrad.errors import MissingExtraError
-for bridge in (funcgrad.interop.crosscheck, funcgrad.interop.to_jax):
+interop = funcgrad.interop
+for bridge in (interop.crosscheck, interop.to_jax, interop.jit, interop.from_jax):
     try:
         bridge(fnp.sin)(1.0)
     except MissingExtraError as error:
@@ -75,7 +76,7 @@ def test_the_bridge_names_the_extra():
     assert done.stdout.splitlines() == [
         f"{call}: JAX cannot be imported, got ImportError: No module named 'jax' (blocked). "
         "Install it with the extra: pip install 'funcgrad[jax]'."
-        for call in ("crosscheck", "to_jax")
+        for call in ("crosscheck", "to_jax", "jit", "from_jax")
     ]
 
 

@@ -8,10 +8,12 @@ Example:
     np.float64(6.0)
 """
 
+from funcgrad.transforms import control
 from funcgrad.transforms import policies as checkpoint_policies
 from funcgrad.transforms.checking import check_grads
 from funcgrad.transforms.checkpointing import checkpoint, checkpoint_chain, checkpoint_name
 from funcgrad.transforms.collectives import all_gather, axis_index, pmax, pmean, pmin, ppermute, psum
+from funcgrad.transforms.control import associative_scan, cond, fori_loop, scan, switch, while_loop
 from funcgrad.transforms.custom import custom_jvp, custom_vjp
 from funcgrad.transforms.debugging import debug_nans, strict
 from funcgrad.transforms.gradients import grad, value_and_grad
@@ -28,12 +30,15 @@ from funcgrad.transforms.vectorize import vmap
 __all__ = [
     "all_gather",
     "anderson",
+    "associative_scan",
     "axis_index",
     "check_grads",
     "checkpoint",
     "checkpoint_chain",
     "checkpoint_name",
     "checkpoint_policies",
+    "cond",
+    "control",
     "custom_jvp",
     "custom_linear_solve",
     "custom_root",
@@ -41,6 +46,7 @@ __all__ = [
     "debug_nans",
     "dense_solve",
     "fixed_point",
+    "fori_loop",
     "grad",
     "hessian",
     "hvp",
@@ -58,11 +64,14 @@ __all__ = [
     "pmin",
     "ppermute",
     "psum",
+    "scan",
     "stop_gradient",
     "strict",
+    "switch",
     "tape",
     "trace",
     "value_and_grad",
     "vjp",
     "vmap",
+    "while_loop",
 ]

@@ -12,6 +12,7 @@ from funcgrad import backend, tree
 from funcgrad.core import Trace, Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.typing import PyTree
+from funcgrad.writable import released
 
 __all__ = [
     "FLOATS",
@@ -91,14 +92,25 @@ def check_leaf(call: str, leaf: Any, where: Any) -> None:
     """Refuse a leaf that is no array or number. ``where()`` gives its key path.
 
     Float0 zeros pass: the derivatives of integer values are leaves too, though nothing computes with them.
+    Arrays whose bytes are in the order of another machine are refused: NumPy's results have them in the order
+    of this one, so a derivative could not have the dtype of its argument throughout.
 
     Raises:
         InputError: a ``TypeError`` naming key path and type.
     """
-    if not isinstance(leaf, Tracer) and not backend.is_value(leaf) and getattr(leaf, "dtype", None) != backend.FLOAT0:
+    if isinstance(leaf, Tracer):
+        return
+    if not backend.is_value(leaf):
+        if getattr(leaf, "dtype", None) == backend.FLOAT0:
+            return
+        problem, remedy = backend.refusal(leaf)
+        if not isinstance(leaf, (np.ndarray, np.generic)):
+            remedy = "Leave it out of what is differentiated (argnums), close over it, or pass it by keyword."
+        raise InputError(f"{call}: {where()} {problem}. {remedy}")
+    if backend.foreign_order(leaf):
         raise InputError(
-            f"{call}: {where()} is not an array or a number, got {describe(leaf)}. Leave it out of what is "
-            "differentiated (argnums), close over it, or pass it by keyword."
+            f"{call}: {where()} has its bytes in the order of another machine, got {describe(leaf)}. Convert it: "
+            "x.astype(x.dtype.newbyteorder('='))."
         )
 
 
@@ -121,7 +133,7 @@ def strip(trace: Trace, result: PyTree) -> PyTree:
     if type(result) in FLOATS:
         return result
     return tree.map_leaves(
-        lambda leaf: leaf.value if isinstance(leaf, Tracer) and leaf._trace is trace else leaf, result
+        lambda leaf: released(leaf.value if isinstance(leaf, Tracer) and leaf._trace is trace else leaf), result
     )
 
 

@@ -12,9 +12,10 @@ from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, BatchTracer
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, NotDifferentiableError
-from funcgrad.graph import GraphTrace, GraphTracer, Recording, Ref
+from funcgrad.graph import GraphTrace, GraphTracer, Recording, Ref, remember
 from funcgrad.transforms.arguments import check_leaf
 from funcgrad.typing import PyTree
+from funcgrad.writable import identity
 
 __all__ = ["Hoisted", "example_by_example", "in_a_loop"]
 
@@ -50,15 +51,16 @@ class Hoisted:
         decisions = trace.decisions if isinstance(trace, _Steered) else None
         recording = Recording(trace.inputs, trace.operations, [trace.place(leaf) for leaf in found], decisions)
         self.held: list[Any] = []
-        places: dict[int, Ref] = {}
+        places: dict[Any, Ref] = {}
 
         def place(arg: Any) -> Any:
             if type(arg) is Ref or not (isinstance(arg, Tracer) or backend.namespace_of(arg) not in (None, np)):
                 return arg
-            if id(arg) not in places:
-                places[id(arg)] = Ref(len(leaves) + len(self.held), None)
+            key = identity(arg)
+            if key not in places:
+                places[key] = Ref(len(leaves) + len(self.held), None)
                 self.held.append(arg)
-            return places[id(arg)]
+            return places[key]
 
         steps = [step._replace(args=tuple([place(a) for a in step.args])) for step in recording.operations]
         outputs = [place(out) for out in recording.outputs]
@@ -78,9 +80,9 @@ class _Steered(GraphTrace):
         super().__init__()
         self.decisions: dict[Ref, Any] = {}
 
-    def decide(self, tracer: GraphTracer, answer: bool | int) -> None:
+    def decide(self, tracer: GraphTracer, answer: Any) -> None:
         """Remember the answer."""
-        self.decisions[tracer.ref] = answer
+        remember(self.decisions, tracer.ref, answer)
 
 
 def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any]:

@@ -238,7 +238,7 @@ class _Signature:
         self.endless = self.signature is None or any(p.kind is p.VAR_POSITIONAL for p in parameters)
         #: How many arguments a call has when it needs no look at the signature.
         plain = len(self.names) == len(parameters) and all(p.default is p.empty for p in parameters)
-        self.count = len(parameters) if plain else -1
+        self.count = len(parameters) if plain else getattr(fun, "nin", -1)  # a ufunc's options are nothing for rules
 
     def positions(self, argnums: int | Sequence[int], argnames: str | Sequence[str]) -> tuple[int, ...]:
         """The positions of the non-differentiable arguments."""

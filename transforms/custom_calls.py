@@ -12,6 +12,7 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.kinds.custom import CustomRules
 from funcgrad.typing import PyTree
+from funcgrad.writable import argument
 
 __all__ = ["CustomCall"]
 
@@ -246,6 +247,8 @@ class _Given:
 
 
 def _read_only(x: Any) -> Any:
+    if isinstance(x, Tracer):
+        return argument(x)
     if type(x) is not np.ndarray or not x.flags.writeable:
         return x
     view = x.view()

@@ -241,6 +241,14 @@ def _table(picture: Picture, limit: int) -> Iterator[str]:
         yield from lines[head + 1 :]
 
 
+def _decided(node: Node) -> str:
+    """The answer by which Python was steered; of a long array its ends."""
+    if node.decided is None:
+        return ""
+    with np.printoptions(threshold=6, edgeitems=2):
+        return _short(" ".join(str(node.decided).split()))
+
+
 def _row(node: Node) -> tuple[str, ...]:
     return (
         _label(node),
@@ -248,7 +256,7 @@ def _row(node: Node) -> tuple[str, ...]:
         _short(_results(node)),
         _short(", ".join([*map(_argument, node.args), *_parameters(node)])),
         describe_bytes(node.saved) if node.saved else "",
-        "" if node.decided is None else repr(node.decided),
+        _decided(node),
         "" if node.stage is None else _short(str(node.stage)),
         "" if node.source is None else _short(str(node.source)),
     )
@@ -268,7 +276,7 @@ class _Box:
             node = self.nodes[0]
             facts = [node.name, _short(_results(node))]
             facts.append("" if node.source is None else str(node.source))
-            facts.append("" if node.decided is None else f"decided {node.decided!r}")
+            facts.append("" if node.decided is None else f"decided {_decided(node)}")
             return [fact for fact in facts if fact]
         names = Counter(node.name for node in self.nodes).most_common(4)
         first = self.nodes[0].source

@@ -24,6 +24,7 @@ from funcgrad.transforms.arguments import (
 )
 from funcgrad.transforms.debugging import strictly
 from funcgrad.transforms.transformed import Transformed, check_callable
+from funcgrad.writable import released
 
 __all__ = ["grad", "value_and_grad"]
 
@@ -165,9 +166,10 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     if has_aux:
         out, aux = split_aux(call, out)
         aux = strip(trace, aux)
-    value = out.value if type(out) is ReverseTracer and out._trace is trace else out
+    mine = type(out) is ReverseTracer and out._trace is trace
+    value = released(out.value if mine else out)
     _check_output(call, value, holomorphic)
-    seeds = [] if value is out else [(out.node, backend.ones_like(value))]
+    seeds = [(out.node, backend.ones_like(value))] if mine else []
     del out, new_args  # the pass frees the tape as it goes
     found = backward(seeds, len(live))
     if trace.cuts is not None:
@@ -183,7 +185,7 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
 
 def _plain(x: Any) -> bool:
     """Whether ``x`` is the common case: one real floating array or number."""
-    return type(x) in FLOATS and (type(x) is not np.ndarray or x.dtype.kind == "f")
+    return type(x) in FLOATS and (type(x) is not np.ndarray or (x.dtype.kind == "f" and x.dtype.isnative))
 
 
 def _check_input(options: _Options, leaf: Any, args: Any, chosen: tuple[int, ...], number: int) -> bool:

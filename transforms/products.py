@@ -15,8 +15,9 @@ from funcgrad.transforms.arguments import check_leaf, leaf_path, match, owned, s
 from funcgrad.transforms.cuts import Cuts
 from funcgrad.transforms.debugging import looked_at, strictly
 from funcgrad.transforms.gradients import grad
-from funcgrad.transforms.transformed import check_callable, name_of
+from funcgrad.transforms.transformed import check_callable, name_of, raise_own
 from funcgrad.typing import PyTree
+from funcgrad.writable import released
 
 __all__ = ["Linearized", "Pullback", "hvp", "jvp", "linearize", "vjp"]
 
@@ -130,7 +131,11 @@ def vjp(
             side["cuts"] = moving[0]._trace.cuts
         rest = iter(moving)
         filled = [next(rest) if flag else leaf for leaf, flag in zip(leaves, live, strict=True)]
-        out = fun(*tree.unflatten(spec, filled), **kwargs)
+        try:
+            out = fun(*tree.unflatten(spec, filled), **kwargs)
+        except ValueError as error:
+            raise_own(error)
+            raise
         if has_aux:
             out, aux = split_aux("vjp", out)
             side["aux"] = strip(moving[0]._trace, aux) if moving else aux
@@ -211,9 +216,12 @@ def _push(
     """Value and tangent of ``fun``, from leaves and their tangents, None for zero."""
     trace = ForwardTrace()
     pairs = zip(leaves, tangents, strict=True)
-    wrapped = [x if t is None else ForwardTracer(x, t, trace) for x, t in pairs]
+    wrapped = [x if t is None else trace.leaf(x, t) for x, t in pairs]
     try:
         out = fun(*tree.unflatten(spec, wrapped), **kwargs)
+    except ValueError as error:
+        raise_own(error)
+        raise
     finally:
         trace.close()
     aux = None
@@ -224,10 +232,11 @@ def _push(
     pushed: list[Any] = []
     for i, leaf in enumerate(results):
         if type(leaf) is ForwardTracer and leaf._trace is trace:
-            results[i] = leaf.value
-            pushed.append(leaf.tangent)
+            results[i] = released(leaf.value)
+            pushed.append(released(leaf.tangent))
         else:
             check_leaf("jvp", leaf, lambda i=i: f"result leaf {i} of the function")
+            results[i] = released(leaf)
             pushed.append(None)
     if trace.cuts is not None:
         trace.cuts.check_tangents("jvp", results, pushed)

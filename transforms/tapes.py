@@ -11,6 +11,7 @@ from funcgrad.graph import Node, Operand
 from funcgrad.reverse import operation_of
 from funcgrad.transforms.drawing import Picture
 from funcgrad.transforms.products import Pullback
+from funcgrad.writable import identity
 
 __all__ = ["Tape", "arrays_in", "tape"]
 
@@ -104,20 +105,21 @@ def _reachable(ends: list[Any]) -> dict[int, tuple[Any, ...]]:
     return found
 
 
-def arrays_in(saved: Any) -> dict[int, int]:
+def arrays_in(saved: Any) -> dict[Any, int]:
     """The arrays anywhere in what a record keeps: by identity, their bytes."""
-    found: dict[int, int] = {}
-    seen: set[int] = set()
+    found: dict[Any, int] = {}
+    seen: set[Any] = set()
     waiting = [saved]
     while waiting:
         x = waiting.pop()
-        if id(x) in seen:
+        key = identity(x)
+        if key in seen:
             continue
-        seen.add(id(x))
+        seen.add(key)
         if type(x) is tuple or type(x) is list:
             waiting.extend(x)
         elif type(x) is dict:
             waiting.extend(x.values())
         elif hasattr(x, "dtype") and hasattr(x, "nbytes"):
-            found[id(x)] = int(x.nbytes)
+            found[key] = int(x.nbytes)
     return found

@@ -9,13 +9,14 @@ from typing import Any, ParamSpec
 from funcgrad import backend, core, tree
 from funcgrad.core import Primitive, Tracer, describe
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
-from funcgrad.graph import GraphTrace, GraphTracer, Node, Note, Operand, Recording, Ref, Stage
+from funcgrad.graph import GraphTrace, GraphTracer, Node, Note, Operand, Recording, Ref, Stage, remember
 from funcgrad.kinds.custom import custom_call
 from funcgrad.transforms.drawing import Picture
 from funcgrad.transforms.origins import Origins
 from funcgrad.transforms.tapes import arrays_in
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.typing import PyTree
+from funcgrad.writable import identity
 
 __all__ = ["Graph", "trace"]
 
@@ -208,7 +209,7 @@ class TracingTrace(GraphTrace):
 
     def __init__(self) -> None:
         super().__init__()
-        self.decisions: dict[Ref, bool | int] = {}
+        self.decisions: dict[Ref, Any] = {}
         self.stage: Stage | None = None
         self._cut: set[int] = set()  # operations through which no derivative passes
         self._origins = Origins()
@@ -250,19 +251,18 @@ class TracingTrace(GraphTrace):
         super().close()
         self._origins.forget()
 
-    def decide(self, tracer: GraphTracer, answer: bool | int) -> None:
+    def decide(self, tracer: GraphTracer, answer: Any) -> None:
         """Remember by which answer the run was steered."""
-        if type(self.decisions.get(tracer.ref)) is not int:  # an integer says more than a truth value
-            self.decisions[tracer.ref] = answer
+        remember(self.decisions, tracer.ref, answer)
 
     def _kept(self, saved: Any, args: Any, refs: Any, ans: Any) -> tuple[tuple[Any, int], ...]:
         """The arrays in ``saved`` with an identity that outlives them, and their bytes."""
         if saved is None:
             return ()
         index = len(self.operations)
-        known = {id(a): r if type(r) is Ref else id(r) for a, r in zip(args, refs, strict=True)}
+        known = {identity(a): r if type(r) is Ref else id(r) for a, r in zip(args, refs, strict=True)}
         results = ans if type(ans) is tuple else (ans,)
-        known.update({id(a): Ref(index, i) for i, a in enumerate(results)})
+        known.update({identity(a): Ref(index, i) for i, a in enumerate(results)})
         return tuple(
             (known.get(key, ("own", index, n)), size) for n, (key, size) in enumerate(arrays_in(saved).items())
         )

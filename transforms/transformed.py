@@ -13,12 +13,18 @@ from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from funcgrad.core import describe
-from funcgrad.errors import InputError
+from funcgrad.errors import ConcretizationError, InputError
 
-__all__ = ["Transformed", "check_callable", "name_of"]
+__all__ = ["Transformed", "check_callable", "name_of", "raise_own"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+def raise_own(error: ValueError) -> None:
+    """Raise funcgrad's error in place of the one that NumPy makes of it where a tracer is written into an ndarray."""
+    if isinstance(error.__cause__, ConcretizationError):
+        raise error.__cause__ from None
 
 
 class _OnInstance:
@@ -61,7 +67,11 @@ class Transformed(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the transformed function."""
-        return self.run(self.fun, self.options, args, kwargs)
+        try:
+            return self.run(self.fun, self.options, args, kwargs)
+        except ValueError as error:
+            raise_own(error)
+            raise
 
     def __get__(self, obj: Any, cls: type | None = None) -> Any:
         """Be a method where a class holds it."""

@@ -13,6 +13,7 @@ from funcgrad.kinds.linear import permute, to_batch
 from funcgrad.transforms.arguments import check_leaf
 from funcgrad.transforms.transformed import Transformed, check_callable
 from funcgrad.typing import PyTree
+from funcgrad.writable import released
 
 __all__ = ["moveaxis", "vmap"]
 
@@ -84,14 +85,14 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
     axes = [*_spread("in_axes", in_axes, args), *[0] * len(tree.leaves(kwargs))]
     axes = [_normal(leaf, axis, path) for leaf, axis, path in zip(leaves, axes, paths, strict=True)]
     trace = BatchTrace(_size(leaves, axes, paths, axis_size))
-    wrapped = [
-        leaf if axis is None else BatchTracer(moveaxis(leaf, axis, 0), trace)
-        for leaf, axis in zip(leaves, axes, strict=True)
-    ]
-    new_args, new_kwargs = tree.unflatten(spec, wrapped)
     scope = named_axes.get() if axis_name is None else {**named_axes.get(), axis_name: trace}
     token = named_axes.set(scope)
     try:
+        wrapped = [
+            leaf if axis is None else trace.leaf(moveaxis(leaf, axis, 0))
+            for leaf, axis in zip(leaves, axes, strict=True)
+        ]
+        new_args, new_kwargs = tree.unflatten(spec, wrapped)
         out = fun(*new_args, **new_kwargs)
         results, out_spec = tree.flatten(out)
         out_places = _spread("out_axes", out_axes, out)
@@ -181,10 +182,10 @@ def _place(trace: BatchTrace, leaf: Any, axis: Any, number: int) -> Any:
                 f"vmap: result leaf {number} depends on the example, got out_axes=None for it. Give the axis "
                 "where the examples shall stand, or reduce over them outside."
             )
-        return leaf
+        return released(leaf)
     if not isinstance(leaf, Tracer):
         check_leaf("vmap", leaf, lambda: f"result leaf {number} of the function")
-    whole = leaf.value if batched else to_batch(leaf, trace.size)
+    whole = released(leaf.value) if batched else to_batch(released(leaf), trace.size)
     rank = len(backend.shape_of(whole))
     if not isinstance(axis, int) or not -rank <= axis < rank:
         raise ShapeError(

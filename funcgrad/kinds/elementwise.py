@@ -13,10 +13,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad import backend, core
-from funcgrad.core import Primitive, bind
+from funcgrad.core import Primitive
 from funcgrad.kinds.linear import batch_rule, broadcast_to, conform
-from funcgrad.kinds.rules import NAMES, Operation, check_names, finish, positional_names, pull_of
+from funcgrad.kinds.rules import NAMES, Operation, bind, check_names, finish, positional_names, pull_of
 from funcgrad.reverse import ReverseTracer
+from funcgrad.writable import Buffer, clone
 
 __all__ = ["elementwise"]
 
@@ -31,6 +32,8 @@ _NUMBERS = frozenset((int, float))  # Python numbers: they never change an array
 _SCALARS = frozenset((float, float64))
 _DIRECT = frozenset((ndarray, float, float64, np.float32))
 _NUMPY = _DIRECT | _NUMBERS
+#: Dtypes of kind "V", such as bfloat16, meet Python numbers with promotion: only the general rules conform cotangents.
+_DOUBLE = np.dtype(float64)
 _PYTHON = frozenset((bool, int, float, complex))
 
 
@@ -132,7 +135,8 @@ def _scaled(ct: Any, partial: Any) -> Any:
         ):
             return np.multiply(partial, ct, out=partial)
         return partial * ct
-    return partial * ct if type(ct) is float64 else ct * partial
+    # a float64 left of a tracer, or of a Python complex number, which would take it for a float
+    return partial * ct if type(ct) is float64 and type(partial) is not complex else ct * partial
 
 
 def _references(x: Any) -> int:
@@ -196,8 +200,9 @@ def _alike(v: Any, w: Any) -> bool:
     """Whether two values meet without broadcasting or promotion."""
     kind = type(v)
     if kind is ndarray or kind is ReverseTracer:
-        other = type(w)
-        return (other is ndarray or other is ReverseTracer) and v.shape == w.shape and v.dtype is w.dtype
+        other, dtype = type(w), v.dtype
+        same = (other is ndarray or other is ReverseTracer) and v.shape == w.shape and dtype is w.dtype
+        return same and (dtype is _DOUBLE or dtype.kind != "V")
     return kind in _SCALARS and type(w) in _SCALARS
 
 
@@ -211,7 +216,16 @@ def _unary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., Any
         kind = type(x)
         if kind is ReverseTracer and not core.no_grad_blocks:
             v, trace = x.value, x._trace
-            ans = kernel(v) if type(v) in _DIRECT else call(v)
+            if type(v) is ndarray:
+                if v.dtype is not _DOUBLE and v.dtype.kind == "V":
+                    return bind(primitive, (x,), {})
+                ans = kernel(v)
+            elif type(v) in _DIRECT:
+                ans = kernel(v)
+            elif backend.dtype_of(v).kind == "V":
+                return bind(primitive, (x,), {})
+            else:
+                ans = call(v)
             node = (
                 trace.next(),
                 contribution,
@@ -307,13 +321,19 @@ def _beside_constant(
     def record(tracer: ReverseTracer, constant: Any) -> ReverseTracer | None:
         v, trace = tracer.value, tracer._trace
         if type(v) is ndarray and type(constant) in _NUMPY:
-            ans = kernel(v, constant)
-            if ans.shape != v.shape or ans.dtype is not v.dtype:
+            try:
+                ans = kernel(v, constant)
+            except (TypeError, AttributeError):  # no number: the way round refuses it, and says more than NumPy does
+                return None
+            dtype = v.dtype
+            if ans.shape != v.shape or ans.dtype is not dtype or (dtype is not _DOUBLE and dtype.kind == "V"):
                 return None
         elif type(constant) in _NUMBERS or _alike(v, constant):
+            if type(v) not in _SCALARS and backend.dtype_of(v).kind == "V":
+                return None
             ans = compute(v, constant)
         else:
-            return None
+            return record(tracer, clone(constant)) if type(constant) is Buffer else None
         kept_v, kept_c = v if keep_v else None, constant if keep_c else None
         saved = (kept_c, kept_v) if swapped else (kept_v, kept_c)
         return ReverseTracer(ans, trace, (trace.next(), pull, tracer.node, None, *saved, ans if keep_ans else None))

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, core
-from funcgrad.core import Primitive, bind
+from funcgrad.core import Primitive
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import Batching, batch_rule, conform
-from funcgrad.kinds.rules import NAMES, Operation, Rule, check_names, finish, positional_names, pull_of
+from funcgrad.kinds.rules import NAMES, Operation, Rule, bind, check_names, finish, positional_names, pull_of
 from funcgrad.reverse import ReverseTracer, backward, record
 
 __all__ = ["multilinear", "primitive"]
@@ -60,6 +60,8 @@ def primitive(
     jvps: Sequence[Rule | None] | None = None,
     batch: Batching,
     multiple: bool = False,
+    sparse: bool = False,
+    loose: bool = False,
 ) -> Operation:
     """Define an operation that brings its own rules, for one direction or for both.
 
@@ -73,7 +75,10 @@ def primitive(
             ``t`` of that argument alone makes; the same names. Left out, the transposes of ``vjps``.
         batch: how a batch axis passes, see ``funcgrad.kinds.linear.Batching``.
         multiple: whether the result is a tuple of arrays; then ``ans``, ``ct`` and what ``jvps`` return
-            are sequences (a cotangent of None is zero).
+            are sequences.
+        sparse: whether ``vjps`` are told by a cotangent of None that nothing depends on a result; else they
+            are given zeros.
+        loose: whether shape or dtype of a result depend on the values of the arguments.
 
     Raises:
         InputError: no rule, or a rule that names what there is not.
@@ -97,7 +102,7 @@ def primitive(
     pushes: list[Any] = given
     if jvps is None:
         pushes = [None if pull is None else _Push(name, pull.rule, i, transposed=True) for i, pull in enumerate(pulls)]
-    return _with_rules(name, impl, pulls, pushes, batch, multiple=multiple)
+    return _with_rules(name, impl, pulls, pushes, batch, multiple=multiple, sparse=sparse, loose=loose)
 
 
 def _parts(x: Any) -> list[Any]:
@@ -163,6 +168,8 @@ def _with_rules(
     batch: Batching,
     *,
     multiple: bool,
+    sparse: bool = False,
+    loose: bool = False,
 ) -> Operation:
     """A primitive from a cotangent rule and a tangent rule per argument."""
 
@@ -186,18 +193,18 @@ def _with_rules(
         return bind(made, args, params)
 
     short = not multiple  # what gives one result is recorded without the detour over ``bind``
-    reverse, forward = _reverse(name, call, pulls, multiple), _forward(call, pushes, multiple)
-    made = Primitive(name, impl, reverse, forward, batch_rule(batch, call), multiple=multiple)
+    reverse, forward = _reverse(name, call, pulls, multiple and not sparse), _forward(call, pushes, multiple)
+    made = Primitive(name, impl, reverse, forward, batch_rule(batch, call), multiple=multiple, loose=loose)
     kernel = made.kernel(np)
     return finish(call, made)
 
 
-def _reverse(name: str, call: Operation, pulls: Sequence[_Pull | None], multiple: bool) -> Rule:
-    """What to record, and how to pull a cotangent back."""
+def _reverse(name: str, call: Operation, pulls: Sequence[_Pull | None], filled: bool) -> Rule:
+    """What to record, and how to pull a cotangent back; ``filled`` with zeros for results nothing depends on."""
 
     def pull(ct: Any, node: Any) -> Any:
         traced, saved, primals, params = node[4:]
-        if multiple:
+        if filled:
             ct = [np.zeros(*like) if c is None else c for c, like in zip(ct, saved["results"], strict=True)]
         cts = []
         for i in traced:
@@ -216,7 +223,7 @@ def _reverse(name: str, call: Operation, pulls: Sequence[_Pull | None], multiple
             return ans, None, None
         needed = {n for rule in rules for n in rule.names}
         saved = {n: v for n, v in (*zip(NAMES, args, strict=False), ("ans", ans), ("args", args)) if n in needed}
-        if multiple:
+        if filled:
             saved["results"] = [(backend.shape_of(a), backend.dtype_of(a)) for a in ans]
         primals = {i: (backend.shape_of(args[i]), backend.dtype_of(args[i])) for i in traced}
         return ans, pull, (traced, saved, primals, params)
@@ -240,11 +247,19 @@ def _forward(call: Operation, pushes: Sequence[Any], multiple: bool) -> Rule:
                 total = part
             else:
                 total = [a + b for a, b in zip(total, part, strict=True)] if multiple else total + part
-        if multiple and total is not None:
-            total = [t if backend.is_inexact(a) else None for a, t in zip(ans, total, strict=True)]
-        return ans, total
+        if total is None:
+            return ans, None
+        if not multiple:
+            return ans, _settled(total, ans)
+        return ans, [_settled(t, a) if backend.is_inexact(a) else None for a, t in zip(ans, total, strict=True)]
 
     return forward
+
+
+def _settled(tangent: Any, ans: Any) -> Any:
+    """``tangent`` in the dtype of the result it belongs to."""
+    dtype = backend.dtype_of(ans)
+    return tangent if tangent is None or backend.dtype_of(tangent) == dtype else conform(tangent, None, dtype)
 
 
 def _wrong_number(name: str, rules: int, args: Any) -> InputError:

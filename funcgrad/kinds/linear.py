@@ -15,11 +15,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from funcgrad import backend, core
-from funcgrad.core import Primitive, bind
+from funcgrad.core import Primitive
 from funcgrad.errors import NotDifferentiableError, ShapeError
-from funcgrad.kinds.rules import Operation, Rule, check_names, finish, positional_names, pull_of
+from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, positional_names, pull_of
 from funcgrad.reverse import ReverseTracer
 from funcgrad.typing import Shape
+from funcgrad.writable import share_view, shares
 
 __all__ = [
     "Batching",
@@ -117,6 +118,7 @@ def linear(
     transpose: Rule,
     batch: Batching,
     numpy: Callable[..., Any] | None = None,
+    view: bool = False,
 ) -> Operation:
     """Define an operation that is linear in ``x``, its first argument; others (indices, masks) are constants.
 
@@ -127,23 +129,45 @@ def linear(
             name ``shape`` and ``dtype`` (those of ``x``), ``y`` and ``z``.
         batch: how a batch axis passes, see ``funcgrad.kinds.linear.Batching``.
         numpy: a faster way to compute it on an ndarray.
+        view: whether NumPy's result shares the memory of ``x`` where it can, so that a write to one is seen
+            in the other.
     """
-    places = {"shape": 5, "dtype": 6, "y": 7, "z": 8}
-    slots = tuple(places[n] for n in check_names(name, positional_names(transpose)[1:], places))
-    keep_shape, keep_dtype = 5 in slots, 6 in slots
+    slots = _slots(name, transpose)
 
     def pull(ct: Any, node: Any) -> Any:
         return transpose(ct, *[node[slot] for slot in slots], **node[4])
 
-    def pull_all(ct: Any, node: Any) -> Any:
-        return (pull(ct, node),)
-
     pull_of(name, pull)
-    pull_of(name, pull_all)
 
     def record(x: Any, rest: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, ...]:
-        """What the tape keeps, as the slots above number it."""
-        return params, backend.shape_of(x) if keep_shape else None, backend.dtype_of(x) if keep_dtype else None, *rest
+        """What the tape keeps, as ``_slots`` numbers it."""
+        return params, backend.shape_of(x) if 5 in slots else None, backend.dtype_of(x) if 6 in slots else None, *rest
+
+    def call(x: Any, *rest: Any, **params: Any) -> Any:
+        if not rest and type(x) is ReverseTracer and not core.no_grad_blocks:
+            v, trace = x.value, x._trace
+            ans = kernel(v, **params) if type(v) is ndarray else call(v, **params)
+            made = ReverseTracer(ans, trace, (trace.next(), pull, x.node, None, *record(v, (), params)))
+            if view and (type(v) is not ndarray or shares(v, ans)):
+                share_view(x, made, call, params)
+            return made
+        if not rest and type(x) is ndarray and not core.kernel_runners:
+            return kernel(x, **params)
+        made = bind(primitive, (x, *rest), params)
+        return share_view(x, made, call, params) if view else made
+
+    primitive = Primitive(name, impl, *_modes(name, pull, record, call), batch_rule(batch, call))
+    kernel = numpy or primitive.kernel(np)
+    return finish(call, primitive)
+
+
+def _modes(
+    name: str, pull: Callable[..., Any], record: Callable[..., tuple[Any, ...]], call: Callable[..., Any]
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """How reverse and forward mode run ``call``."""
+
+    def pull_all(ct: Any, node: Any) -> Any:
+        return (pull(ct, node),)
 
     def reverse(args: Any, traced: Any, params: Any) -> Any:
         _refuse_others(name, args, traced)
@@ -155,19 +179,14 @@ def linear(
         ans = call(*args, **params)
         return ans, None if tangents[0] is None else call(tangents[0], *args[1:], **params)
 
-    def call(x: Any, *rest: Any, **params: Any) -> Any:
-        if not rest:
-            if type(x) is ReverseTracer and not core.no_grad_blocks:
-                v, trace = x.value, x._trace
-                ans = kernel(v, **params) if type(v) is ndarray else call(v, **params)
-                return ReverseTracer(ans, trace, (trace.next(), pull, x.node, None, *record(v, (), params)))
-            if type(x) is ndarray and not core.kernel_runners:
-                return kernel(x, **params)
-        return bind(primitive, (x, *rest), params)
+    pull_of(name, pull_all)
+    return reverse, forward
 
-    primitive = Primitive(name, impl, reverse, forward, batch_rule(batch, call))
-    kernel = numpy or primitive.kernel(np)
-    return finish(call, primitive)
+
+def _slots(name: str, transpose: Rule) -> tuple[int, ...]:
+    """Where in a record stands what ``transpose`` names."""
+    places = {"shape": 5, "dtype": 6, "y": 7, "z": 8}
+    return tuple([places[n] for n in check_names(name, positional_names(transpose)[1:], places)])
 
 
 def _refuse_others(name: str, args: tuple[Any, ...], traced: Sequence[int]) -> None:
@@ -185,6 +204,7 @@ def nondifferentiable(
     *,
     batch: Batching = "elementwise",
     multiple: bool = False,
+    loose: bool = False,
 ) -> Operation:
     """Define an operation whose derivative is zero wherever there is one: its result leaves the derivative's trace.
 
@@ -193,6 +213,7 @@ def nondifferentiable(
         impl: ``impl(xp, *args, **params)``.
         batch: how a batch axis passes, see ``funcgrad.kinds.linear.Batching``.
         multiple: whether the result is a tuple of arrays.
+        loose: whether shape or dtype of a result depend on the values of the arguments.
     """
 
     def call(*args: Any, **params: Any) -> Any:
@@ -201,7 +222,7 @@ def nondifferentiable(
                 return bind(primitive, args, params)
         return bind(primitive, args, params) if core.kernel_runners else kernel(*args, **params)
 
-    primitive = Primitive(name, impl, None, None, batch_rule(batch, call), multiple=multiple)
+    primitive = Primitive(name, impl, None, None, batch_rule(batch, call), multiple=multiple, loose=loose)
     kernel = primitive.kernel(np)
     return finish(call, primitive)
 
@@ -216,6 +237,7 @@ reshape: Operation = linear(
     numpy=lambda x, *, to: x.reshape(to),
     transpose=lambda ct, shape, *, to: reshape(ct, to=shape),
     batch=lambda size, args, batched, params: (reshape(args[0], to=(size, *params["to"])), True),
+    view=True,
 )
 
 permute: Operation = linear(
@@ -224,6 +246,7 @@ permute: Operation = linear(
     numpy=lambda x, *, axes: x.transpose(axes),
     transpose=lambda ct, *, axes: permute(ct, axes=tuple(sorted(range(len(axes)), key=axes.__getitem__))),
     batch=lambda size, args, batched, params: (permute(args[0], axes=(0, *_shifted(params["axes"]))), True),
+    view=True,
 )
 
 reduce_sum: Operation = linear(
@@ -255,7 +278,8 @@ broadcast_to: Operation = linear(
 astype: Operation = linear(
     "astype",
     lambda xp, x, *, to: xp.asarray(x).astype(backend.native_dtype(xp, to)),
-    numpy=lambda x, *, to: x.astype(to),
+    # a tracer's bytes are in the order of this machine, as the results of NumPy's functions are
+    numpy=lambda x, *, to: x.astype(to if to.isnative else backend.native_dtype(np, to)),
     transpose=lambda ct, dtype, *, to: conform(ct, None, dtype),
     batch="leading",
 )
@@ -263,7 +287,7 @@ astype: Operation = linear(
 conj: Operation = linear("conj", lambda xp, x: xp.conjugate(x), transpose=lambda ct: conj(ct), batch="leading")
 
 real: Operation = linear(
-    "real", lambda xp, x: xp.real(x), transpose=lambda ct, dtype: conform(ct, None, dtype), batch="leading"
+    "real", lambda xp, x: xp.real(x), transpose=lambda ct, dtype: conform(ct, None, dtype), batch="leading", view=True
 )
 
 imag: Operation = linear(
@@ -273,6 +297,7 @@ imag: Operation = linear(
     # imag(x) = real(-1j * x); of a real x it is zero
     transpose=lambda ct, dtype: conform(ct * -1j if dtype.kind == "c" else ct * 0, None, dtype),
     batch="leading",
+    view=True,
 )
 
 

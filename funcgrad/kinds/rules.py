@@ -13,16 +13,47 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
 from typing import Any, TypeAlias
 
-from funcgrad.core import Primitive
-from funcgrad.errors import InputError
+import numpy as np
 
-__all__ = ["NAMES", "Operation", "Rule", "check_names", "finish", "positional_names", "pull_of"]
+from funcgrad import backend, core
+from funcgrad.core import Primitive, Tracer
+from funcgrad.errors import InputError
+from funcgrad.writable import Proxy, as_made_by
+
+__all__ = ["NAMES", "Operation", "Rule", "bind", "check_names", "finish", "positional_names", "pull_of"]
 
 NAMES = ("x", "y", "z")
+_NUMBERS = frozenset((bool, int, float, complex, np.float64, np.float32))
 _DEFINERS = ("funcgrad.kinds", "funcgrad.extend")
 Rule: TypeAlias = Callable[..., Any]
 #: What a definer returns: a function of arrays, with the primitive as its attribute ``primitive``.
 Operation: TypeAlias = Callable[..., Any]
+
+
+def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """``core.bind``, with a look at what stands beside the tracers: NumPy would compute with objects and texts.
+
+    Raises:
+        InputError: an argument that is no array or number.
+    """
+    traced = False
+    for position, arg in enumerate(args):
+        if isinstance(arg, Tracer):
+            traced = True
+            continue
+        if type(arg) in _NUMBERS:
+            continue
+        if type(arg) is list or type(arg) is tuple:  # as NumPy does; tracers inside refuse, and say why
+            arg = np.asarray(arg)
+            args = (*args[:position], arg, *args[position + 1 :])
+        if isinstance(arg, Proxy):
+            arg, traced = arg.whole(), True
+            args = (*args[:position], arg, *args[position + 1 :])
+        elif not backend.is_value(arg):
+            problem, remedy = backend.refusal(arg)
+            raise InputError(f"{primitive.name}: argument {position} {problem}. {remedy}")
+    ans = core.bind(primitive, args, params)
+    return ans if not traced or isinstance(ans, Tracer) else as_made_by(args, ans)
 
 
 def positional_names(rule: Rule) -> tuple[str, ...]:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, core
-from funcgrad.core import Primitive, bind
+from funcgrad.core import Primitive
 from funcgrad.kinds.linear import Batching, batch_rule, conform
-from funcgrad.kinds.rules import Operation, Rule, finish, pull_of
+from funcgrad.kinds.rules import Operation, Rule, bind, finish, pull_of
 from funcgrad.reverse import ReverseTrace, ReverseTracer
 
 __all__ = ["jointly_linear"]

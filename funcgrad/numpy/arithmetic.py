@@ -4,9 +4,10 @@ Arguments broadcast against each other and promote as NumPy's do. With ``dtype``
 in that dtype. The derivative of ``|x|`` at 0 is 1, as JAX has it.
 """
 
-from __future__ import annotations
+# mypy: disable-error-code="empty-body"
+# Functions without a body are what their decorators make of them.
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
@@ -15,11 +16,12 @@ from funcgrad.core import Tracer
 from funcgrad.kinds.linear import conj as conjugated
 from funcgrad.kinds.linear import imag as imaginary_part
 from funcgrad.kinds.linear import real as real_part
-from funcgrad.numpy.casting import cast
 from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.ufunc import ufunc
 from funcgrad.primitives import arithmetic as prim
 from funcgrad.primitives import comparison, elementwise
 from funcgrad.typing import Array, ArrayLike
+from funcgrad.writable import locked
 
 __all__ = [
     "add",
@@ -58,7 +60,8 @@ __all__ = [
 ]
 
 
-def add(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.add, prim.add)
+def add(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The sum.
 
     Example:
@@ -66,10 +69,10 @@ def add(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.add([1.0, 2.0], 3.0)
         array([4., 5.])
     """
-    return prim.add(x1, x2) if dtype is None else prim.add(*cast(np.add, dtype, x1, x2))
 
 
-def subtract(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.subtract, prim.subtract)
+def subtract(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The difference ``x1 - x2``.
 
     Example:
@@ -77,10 +80,10 @@ def subtract(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.subtract([1.0, 2.0], 3.0)
         array([-2., -1.])
     """
-    return prim.subtract(x1, x2) if dtype is None else prim.subtract(*cast(np.subtract, dtype, x1, x2))
 
 
-def multiply(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.multiply, prim.multiply)
+def multiply(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The product.
 
     Example:
@@ -88,10 +91,10 @@ def multiply(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.multiply([1.0, 2.0], 3.0)
         array([3., 6.])
     """
-    return prim.multiply(x1, x2) if dtype is None else prim.multiply(*cast(np.multiply, dtype, x1, x2))
 
 
-def divide(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.divide, prim.divide)
+def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The quotient ``x1 / x2``.
 
     Example:
@@ -99,13 +102,13 @@ def divide(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.divide([1.0, 2.0], 4.0)
         array([0.25, 0.5 ])
     """
-    return prim.divide(x1, x2) if dtype is None else prim.divide(*cast(np.divide, dtype, x1, x2))
 
 
 true_divide = divide
 
 
-def negative(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.negative, prim.negative)
+def negative(x: ArrayLike, /) -> Array:
     """``-x``.
 
     Example:
@@ -113,10 +116,10 @@ def negative(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.negative([1.0, -2.0])
         array([-1.,  2.])
     """
-    return prim.negative(x) if dtype is None else prim.negative(*cast(np.negative, dtype, x))
 
 
-def positive(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.positive, prim.positive)
+def positive(x: ArrayLike, /) -> Array:
     """``+x``: a copy of ``x``.
 
     Example:
@@ -124,10 +127,10 @@ def positive(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.positive([1.0, -2.0])
         array([ 1., -2.])
     """
-    return prim.positive(x) if dtype is None else prim.positive(*cast(np.positive, dtype, x))
 
 
-def reciprocal(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.reciprocal, prim.reciprocal)
+def reciprocal(x: ArrayLike, /) -> Array:
     """``1 / x``. The derivative at 0 is minus infinity.
 
     Example:
@@ -135,10 +138,10 @@ def reciprocal(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.reciprocal([2.0, 4.0])
         array([0.5 , 0.25])
     """
-    return prim.reciprocal(x) if dtype is None else prim.reciprocal(*cast(np.reciprocal, dtype, x))
 
 
-def power(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.power, prim.power)
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``x1`` to the power ``x2``.
 
     Where ``x2`` is 0 the derivative in ``x1`` is 0, at 0 too. At ``x1`` = 0 the derivative in ``x2`` is 0
@@ -152,12 +155,12 @@ def power(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.power([1.0, 2.0, 3.0], 2)
         array([1., 4., 9.])
     """
-    return prim.power(x1, x2) if dtype is None else prim.power(*cast(np.power, dtype, x1, x2))
 
 
 pow = power
 
 
+@ufunc(np.float_power)
 def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``power``, computed in double precision at least. Integers may have negative powers.
 
@@ -168,12 +171,13 @@ def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     x1, x2 = as_value(x1), as_value(x2)
     if library_of(x1) is np and library_of(x2) is np:
-        wide = np.result_type(dtype_of(x1), dtype_of(x2), np.float64)
+        wide = np.result_type(np.result_type(dtype_of(x1), np.float64), dtype_of(x2))  # all three: not with bfloat16
         x1, x2 = astype(x1, wide), astype(x2, wide)
     return prim.float_power(x1, x2)
 
 
-def square(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.square, prim.square)
+def square(x: ArrayLike, /) -> Array:
     """``x * x``.
 
     Example:
@@ -181,10 +185,10 @@ def square(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.square([1.0, -2.0])
         array([1., 4.])
     """
-    return prim.square(x) if dtype is None else prim.square(*cast(np.square, dtype, x))
 
 
-def sqrt(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.sqrt, elementwise.sqrt)
+def sqrt(x: ArrayLike, /) -> Array:
     """The square root. The derivative at 0 is infinity.
 
     Example:
@@ -192,10 +196,10 @@ def sqrt(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.sqrt([4.0, 9.0])
         array([2., 3.])
     """
-    return elementwise.sqrt(x) if dtype is None else elementwise.sqrt(*cast(np.sqrt, dtype, x))
 
 
-def cbrt(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.cbrt, prim.cbrt)
+def cbrt(x: ArrayLike, /) -> Array:
     """The cube root. The derivative at 0 is infinity.
 
     Example:
@@ -203,10 +207,10 @@ def cbrt(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.cbrt([1.0, -8.0])
         array([ 1., -2.])
     """
-    return prim.cbrt(x) if dtype is None else prim.cbrt(*cast(np.cbrt, dtype, x))
 
 
-def absolute(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.absolute, prim.absolute)
+def absolute(x: ArrayLike, /) -> Array:
     """The absolute value, of complex numbers too.
 
     The derivative at 0 is 1 for real numbers (and the second one 0); for complex numbers it is 0.
@@ -216,13 +220,13 @@ def absolute(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.absolute([-1.5, 3 + 4j])
         array([1.5, 5. ])
     """
-    return prim.absolute(x) if dtype is None else prim.absolute(*cast(np.absolute, dtype, x))
 
 
 abs = absolute
 
 
-def fabs(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.fabs, prim.fabs)
+def fabs(x: ArrayLike, /) -> Array:
     """The absolute value of real numbers, as floats. The derivative at 0 is 1.
 
     Raises:
@@ -233,10 +237,10 @@ def fabs(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.fabs([-1, 2])
         array([1., 2.])
     """
-    return prim.fabs(x) if dtype is None else prim.fabs(*cast(np.fabs, dtype, x))
 
 
-def sign(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.sign)
+def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1 by the sign of ``x``; of complex numbers ``x / abs(x)``.
 
     The derivative for real numbers is 0 everywhere. For complex numbers it is not, except at 0.
@@ -246,14 +250,13 @@ def sign(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.sign([-2.0, 0.0, 3.0])
         array([-1.,  0.,  1.])
     """
-    if dtype is not None:
-        (x,) = cast(np.sign, dtype, x)
     if isinstance(x, Tracer) and x.dtype.kind == "c":
         return prim.unit(x)
     return comparison.sign(x)
 
 
-def copysign(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.copysign, prim.copysign)
+def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``x1`` with the sign of ``x2``.
 
     The derivative in ``x1`` at 0 is that of the absolute value, 1, with the sign of ``x2``; in ``x2`` it
@@ -267,10 +270,10 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.copysign([1.0, -2.0], -3.0)
         array([-1., -2.])
     """
-    return prim.copysign(x1, x2) if dtype is None else prim.copysign(*cast(np.copysign, dtype, x1, x2))
 
 
-def heaviside(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.heaviside, prim.heaviside)
+def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is 0.
 
     The derivative in ``x1`` is 0 everywhere; in ``x2`` it is 1 where ``x1`` is 0.
@@ -283,10 +286,10 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.heaviside([-1.0, 0.0, 1.0], 0.5)
         array([0. , 0.5, 1. ])
     """
-    return prim.heaviside(x1, x2) if dtype is None else prim.heaviside(*cast(np.heaviside, dtype, x1, x2))
 
 
-def remainder(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.remainder, prim.remainder)
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """What is left of ``x1`` after division by ``x2``, with the sign of ``x2``, as Python's ``%``.
 
     The derivative in ``x1`` is 1 and in ``x2`` ``-floor_divide(x1, x2)``, at the jumps too.
@@ -299,13 +302,13 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.remainder([7.0, -7.0], 3.0)
         array([1., 2.])
     """
-    return prim.remainder(x1, x2) if dtype is None else prim.remainder(*cast(np.remainder, dtype, x1, x2))
 
 
 mod = remainder
 
 
-def fmod(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.fmod, prim.fmod)
+def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """What is left of ``x1`` after division by ``x2``, with the sign of ``x1``, as C's ``fmod``.
 
     The derivative in ``x1`` is 1 and in ``x2`` ``-trunc(x1 / x2)``, at the jumps too.
@@ -318,10 +321,10 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.fmod([7.0, -7.0], 3.0)
         array([ 1., -1.])
     """
-    return prim.fmod(x1, x2) if dtype is None else prim.fmod(*cast(np.fmod, dtype, x1, x2))
 
 
-def floor_divide(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.floor_divide, comparison.floor_divide)
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The largest whole number not above ``x1 / x2``. Its derivative is 0.
 
     Raises:
@@ -332,12 +335,10 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array
         >>> fnp.floor_divide([7.0, -7.0], 3.0)
         array([ 2., -3.])
     """
-    if dtype is not None:
-        x1, x2 = cast(np.floor_divide, dtype, x1, x2)
-    return comparison.floor_divide(x1, x2)
 
 
-def divmod(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> tuple[Array, Array]:
+@ufunc(np.divmod)
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """``(floor_divide(x1, x2), remainder(x1, x2))``.
 
     Example:
@@ -345,10 +346,11 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> tuple[Array
         >>> fnp.divmod(7.0, 3.0)
         (np.float64(2.0), np.float64(1.0))
     """
-    return floor_divide(x1, x2, dtype=dtype), remainder(x1, x2, dtype=dtype)
+    return comparison.floor_divide(x1, x2), prim.remainder(x1, x2)
 
 
-def modf(x: ArrayLike, /, *, dtype: Any = None) -> tuple[Array, Array]:
+@ufunc(np.modf)
+def modf(x: ArrayLike, /) -> tuple[Array, Array]:
     """The fractional and the integral part, both with the sign of ``x``.
 
     The derivative of the first is 1, at whole numbers too; of the second 0.
@@ -361,11 +363,10 @@ def modf(x: ArrayLike, /, *, dtype: Any = None) -> tuple[Array, Array]:
         >>> fnp.modf([1.5, -0.25])
         (array([ 0.5 , -0.25]), array([ 1., -0.]))
     """
-    if dtype is not None:
-        (x,) = cast(np.modf, dtype, x)
     return prim.fractional(x), comparison.integral(x)
 
 
+@ufunc(np.frexp)
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """The mantissa, from 0.5 to 1 in size, and the exponent of 2, an integer, which has no derivative.
 
@@ -380,6 +381,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     return prim.mantissa(x), comparison.exponent(x)
 
 
+@ufunc(np.ldexp, prim.ldexp)
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``x1 * 2**x2`` for integers ``x2``.
 
@@ -391,9 +393,9 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         >>> fnp.ldexp([0.75, -0.5], [3, 0])
         array([ 6. , -0.5])
     """
-    return prim.ldexp(x1, x2)
 
 
+@ufunc(np.conj, conjugated)
 def conj(x: ArrayLike, /) -> Array:
     """The complex conjugate. Cotangents are conjugated too: a pullback is the plain transpose.
 
@@ -402,7 +404,6 @@ def conj(x: ArrayLike, /) -> Array:
         >>> fnp.conj([1 + 2j, 3.0])
         array([1.-2.j, 3.-0.j])
     """
-    return conjugated(x)
 
 
 conjugate = conj
@@ -416,7 +417,8 @@ def real(val: ArrayLike) -> Array:
         >>> fnp.real([1 + 2j, 3.0])
         array([1., 3.])
     """
-    return real_part(val)
+    val = as_value(val)
+    return real_part(val) if dtype_of(val).kind == "c" or not isinstance(val, Tracer) else val
 
 
 def imag(val: ArrayLike) -> Array:
@@ -427,7 +429,9 @@ def imag(val: ArrayLike) -> Array:
         >>> fnp.imag([1 + 2j, 3.0])
         array([2., 0.])
     """
-    return imaginary_part(val)
+    val = as_value(val)
+    made = imaginary_part(val)
+    return made if dtype_of(val).kind == "c" else locked(made)
 
 
 def angle(z: ArrayLike, deg: bool = False) -> Array:

@@ -4,8 +4,12 @@ A derivative goes where the value came from. Where two candidates tie, ``maximum
 ``clip`` share it half and half, ``fmax`` and ``fmin`` give it to the second, as JAX does.
 """
 
+# mypy: disable-error-code="empty-body"
+# Functions without a body are what their decorators make of them.
+
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,8 +19,11 @@ from funcgrad.backend import dtype_of, library_of
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import imag, real
-from funcgrad.numpy.casting import cast
+from funcgrad.numpy.arithmetic import positive
 from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.reducing import weak
+from funcgrad.numpy.ufunc import ufunc
 from funcgrad.primitives import arithmetic as prim
 from funcgrad.primitives import comparison
 from funcgrad.typing import Array, ArrayLike
@@ -24,7 +31,8 @@ from funcgrad.typing import Array, ArrayLike
 __all__ = ["maximum", "minimum", "fmax", "fmin", "clip", "where", "select", "nan_to_num"]
 
 
-def maximum(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.maximum, prim.maximum)
+def maximum(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The larger of two; NaN where one is NaN.
 
     Equals share the derivative half and half. Next to NaN both derivatives are 0.
@@ -34,10 +42,10 @@ def maximum(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.maximum([1.0, 5.0], 3.0)
         array([3., 5.])
     """
-    return prim.maximum(x1, x2) if dtype is None else prim.maximum(*cast(np.maximum, dtype, x1, x2))
 
 
-def minimum(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.minimum, prim.minimum)
+def minimum(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The smaller of two; NaN where one is NaN.
 
     Equals share the derivative half and half. Next to NaN both derivatives are 0.
@@ -47,10 +55,10 @@ def minimum(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.minimum([1.0, 5.0], 3.0)
         array([1., 3.])
     """
-    return prim.minimum(x1, x2) if dtype is None else prim.minimum(*cast(np.minimum, dtype, x1, x2))
 
 
-def fmax(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.fmax, prim.fmax)
+def fmax(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The larger of two; the other one where one is NaN. Of equals the second gets the derivative.
 
     Example:
@@ -58,10 +66,10 @@ def fmax(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.fmax([1.0, float("nan")], 3.0)
         array([3., 3.])
     """
-    return prim.fmax(x1, x2) if dtype is None else prim.fmax(*cast(np.fmax, dtype, x1, x2))
 
 
-def fmin(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.fmin, prim.fmin)
+def fmin(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The smaller of two; the other one where one is NaN. Of equals the second gets the derivative.
 
     Example:
@@ -69,44 +77,58 @@ def fmin(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.fmin([1.0, float("nan")], 3.0)
         array([1., 3.])
     """
-    return prim.fmin(x1, x2) if dtype is None else prim.fmin(*cast(np.fmin, dtype, x1, x2))
 
 
 def clip(
     a: ArrayLike,
-    a_min: ArrayLike | None = None,
-    a_max: ArrayLike | None = None,
-    *,
     min: ArrayLike | None = None,
     max: ArrayLike | None = None,
+    out: Any = None,
+    *,
+    a_min: ArrayLike | None = None,
+    a_max: ArrayLike | None = None,
+    **options: Any,
 ) -> Array:
-    """``a`` held between two limits: ``minimum(maximum(a, a_min), a_max)``. A limit of None does not limit.
+    """``a`` held between two limits: ``minimum(maximum(a, min), max)``. A limit of None does not limit.
 
     The limits have derivatives too: at a limit ``a`` and the limit share it half and half, beyond it the
-    limit has all of it.
+    limit has all of it. ``a_min`` and ``a_max`` are older names of the limits. Options are those of a ufunc.
 
     Raises:
-        ValueError: both spellings of the limits are used.
+        ValueError: a limit is given by both of its names.
 
     Example:
         >>> import funcgrad.numpy as fnp
         >>> fnp.clip([-1.0, 0.5, 2.0], 0.0, 1.0)
         array([0. , 0.5, 1. ])
     """
-    if min is not None or max is not None:
-        if a_min is not None or a_max is not None:
-            raise ValueError("clip: the limits are given twice. Pass a_min and a_max, or min and max.")
-        a_min, a_max = min, max
-    if a_min is not None and a_max is not None:
-        return prim.clip(a, a_min, a_max)
-    if a_min is None and a_max is None:
+    if a_min is not None or a_max is not None:
+        if (min is not None and a_min is not None) or (max is not None and a_max is not None):
+            raise ValueError("clip: a limit is given twice. Pass min and max, or a_min and a_max.")
+        min, max = a_min if min is None else min, a_max if max is None else max
+    if out is not None or options:
+        return _clipped(a, min, max, out, options)
+    if min is not None and max is not None:
+        return prim.clip(a, min, max)
+    if min is None and max is None:
         return prim.positive(a)
-    limit = a_max if a_min is None else a_min
+    limit = max if min is None else min
     if type(limit) is int and dtype_of(a := as_value(a)).kind in "iu":
         bounds = np.iinfo(dtype_of(a))
         if not bounds.min <= limit <= bounds.max:  # as a limit it is fine, as an element it is not
             limit = bounds.min if limit < bounds.min else bounds.max
-    return prim.minimum(a, limit) if a_min is None else prim.maximum(a, limit)
+    return prim.minimum(a, limit) if min is None else prim.maximum(a, limit)
+
+
+def _clipped(a: Any, low: Any, high: Any, out: Any, options: dict[str, Any]) -> Array:
+    """``clip`` with the options of a ufunc."""
+    if type(out) is tuple and len(out) == 1:
+        (out,) = out
+    if is_plain(a, low, high, out, options.get("where")):
+        return np.clip(a, low, high, out, **options)
+    if high is None:
+        return positive(a, out, **options) if low is None else maximum(a, low, out, **options)
+    return minimum(a if low is None else clip(a, low), high, out, **options)
 
 
 def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /) -> Array:
@@ -191,8 +213,9 @@ def nan_to_num(
         return prim.add(parts[0], prim.multiply(parts[1], 1j))
     if kind in "biu":
         return x
-    largest = float(library_of(x).finfo(x.dtype).max)
-    above = comparison.where(comparison.greater(x, 0), largest if posinf is None else posinf, x)
-    replaced = comparison.where(comparison.less(x, 0), -largest if neginf is None else neginf, above)
-    replaced = comparison.where(comparison.isnan(x), nan, replaced)
+    finfo = sys.modules["ml_dtypes"].finfo if kind == "V" else library_of(x).finfo
+    largest = float(finfo(x.dtype).max)
+    above = comparison.where(comparison.greater(x, 0), weak(largest if posinf is None else posinf, x), x)
+    replaced = comparison.where(comparison.less(x, 0), weak(-largest if neginf is None else neginf, x), above)
+    replaced = comparison.where(comparison.isnan(x), weak(nan, x), replaced)
     return comparison.where(comparison.isfinite(x), x, replaced)

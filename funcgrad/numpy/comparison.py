@@ -4,6 +4,9 @@ No derivative passes through any of them: where there is one it is 0. The result
 trace of a derivative and may steer Python control flow there.
 """
 
+# mypy: disable-error-code="empty-body"
+# Functions without a body are what their decorators make of them.
+
 from __future__ import annotations
 
 from typing import Any
@@ -13,6 +16,8 @@ import numpy as np
 from funcgrad.backend import shape_of
 from funcgrad.numpy.axes import all_axes
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.output import into
+from funcgrad.numpy.ufunc import ufunc
 from funcgrad.primitives import comparison as prim
 from funcgrad.primitives.reductions import reduce_all
 from funcgrad.typing import Array, ArrayLike
@@ -42,6 +47,7 @@ __all__ = [
 ]
 
 
+@ufunc(np.equal, prim.equal)
 def equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Where ``x1`` is equal to ``x2``.
 
@@ -50,9 +56,9 @@ def equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         >>> fnp.equal([1.0, 2.0], 2.0)
         array([False,  True])
     """
-    return prim.equal(x1, x2)
 
 
+@ufunc(np.not_equal, prim.not_equal)
 def not_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Where ``x1`` differs from ``x2``.
 
@@ -61,9 +67,9 @@ def not_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         >>> fnp.not_equal([1.0, 2.0], 2.0)
         array([ True, False])
     """
-    return prim.not_equal(x1, x2)
 
 
+@ufunc(np.less, prim.less)
 def less(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Where ``x1`` is less than ``x2``.
 
@@ -72,9 +78,9 @@ def less(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         >>> fnp.less([1.0, 2.0], 2.0)
         array([ True, False])
     """
-    return prim.less(x1, x2)
 
 
+@ufunc(np.less_equal, prim.less_equal)
 def less_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Where ``x1`` is at most ``x2``.
 
@@ -83,9 +89,9 @@ def less_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         >>> fnp.less_equal([1.0, 2.0], 2.0)
         array([ True,  True])
     """
-    return prim.less_equal(x1, x2)
 
 
+@ufunc(np.greater, prim.greater)
 def greater(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Where ``x1`` is greater than ``x2``.
 
@@ -94,9 +100,9 @@ def greater(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         >>> fnp.greater([1.0, 3.0], 2.0)
         array([False,  True])
     """
-    return prim.greater(x1, x2)
 
 
+@ufunc(np.greater_equal, prim.greater_equal)
 def greater_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Where ``x1`` is at least ``x2``.
 
@@ -105,9 +111,9 @@ def greater_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         >>> fnp.greater_equal([1.0, 2.0], 2.0)
         array([False,  True])
     """
-    return prim.greater_equal(x1, x2)
 
 
+@ufunc(np.logical_and, prim.logical_and)
 def logical_and(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Where neither is 0.
 
@@ -116,9 +122,9 @@ def logical_and(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         >>> fnp.logical_and([0, 1], [1, 2])
         array([False,  True])
     """
-    return prim.logical_and(x1, x2)
 
 
+@ufunc(np.logical_or, prim.logical_or)
 def logical_or(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Where one is not 0.
 
@@ -127,9 +133,9 @@ def logical_or(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         >>> fnp.logical_or([0, 1], [0, 2])
         array([False,  True])
     """
-    return prim.logical_or(x1, x2)
 
 
+@ufunc(np.logical_xor, prim.logical_xor)
 def logical_xor(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Where exactly one is not 0.
 
@@ -138,9 +144,9 @@ def logical_xor(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         >>> fnp.logical_xor([0, 1], [1, 2])
         array([ True, False])
     """
-    return prim.logical_xor(x1, x2)
 
 
+@ufunc(np.logical_not, prim.logical_not)
 def logical_not(x: ArrayLike, /) -> Array:
     """Where ``x`` is 0.
 
@@ -149,9 +155,9 @@ def logical_not(x: ArrayLike, /) -> Array:
         >>> fnp.logical_not([0.0, 1.0])
         array([ True, False])
     """
-    return prim.logical_not(x)
 
 
+@ufunc(np.isnan, prim.isnan)
 def isnan(x: ArrayLike, /) -> Array:
     """Where ``x`` is NaN.
 
@@ -160,9 +166,9 @@ def isnan(x: ArrayLike, /) -> Array:
         >>> fnp.isnan([1.0, float("nan")])
         array([False,  True])
     """
-    return prim.isnan(x)
 
 
+@ufunc(np.isinf, prim.isinf)
 def isinf(x: ArrayLike, /) -> Array:
     """Where ``x`` is infinite.
 
@@ -171,9 +177,9 @@ def isinf(x: ArrayLike, /) -> Array:
         >>> fnp.isinf([1.0, -float("inf")])
         array([False,  True])
     """
-    return prim.isinf(x)
 
 
+@ufunc(np.isfinite, prim.isfinite)
 def isfinite(x: ArrayLike, /) -> Array:
     """Where ``x`` is neither infinite nor NaN.
 
@@ -182,10 +188,9 @@ def isfinite(x: ArrayLike, /) -> Array:
         >>> fnp.isfinite([1.0, float("nan")])
         array([ True, False])
     """
-    return prim.isfinite(x)
 
 
-def isneginf(x: ArrayLike) -> Array:
+def isneginf(x: ArrayLike, out: Any = None) -> Array:
     """Where ``x`` is minus infinity.
 
     Example:
@@ -193,10 +198,10 @@ def isneginf(x: ArrayLike) -> Array:
         >>> fnp.isneginf([1.0, -float("inf")])
         array([False,  True])
     """
-    return prim.isneginf(x)
+    return prim.isneginf(x) if out is None else into(isneginf, out, x)
 
 
-def isposinf(x: ArrayLike) -> Array:
+def isposinf(x: ArrayLike, out: Any = None) -> Array:
     """Where ``x`` is plus infinity.
 
     Example:
@@ -204,7 +209,7 @@ def isposinf(x: ArrayLike) -> Array:
         >>> fnp.isposinf([1.0, -float("inf")])
         array([False, False])
     """
-    return prim.isposinf(x)
+    return prim.isposinf(x) if out is None else into(isposinf, out, x)
 
 
 def isreal(x: ArrayLike) -> Array:
@@ -229,6 +234,7 @@ def iscomplex(x: ArrayLike) -> Array:
     return prim.iscomplex(x)
 
 
+@ufunc(np.signbit, prim.signbit)
 def signbit(x: ArrayLike, /) -> Array:
     """Where the sign bit is set: of negative numbers, and of -0.0.
 
@@ -237,7 +243,6 @@ def signbit(x: ArrayLike, /) -> Array:
         >>> fnp.signbit([1.0, -0.0])
         array([False,  True])
     """
-    return prim.signbit(x)
 
 
 def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Array:

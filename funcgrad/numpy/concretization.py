@@ -12,8 +12,9 @@ import math
 import operator
 import sys
 from collections.abc import Callable
+from traceback import walk_tb
 from types import FrameType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -21,11 +22,10 @@ from funcgrad import core
 from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer, describe, raise_escaped, repeated
 from funcgrad.errors import ConcretizationError
-from funcgrad.graph import GraphTracer
+from funcgrad.graph import steer
+from funcgrad.writable import Buffer, clone
 
-__all__ = ["CONCRETIZATION", "concrete", "refuse", "user_frame", "user_line"]
-
-T = TypeVar("T", bool, int)
+__all__ = ["CONCRETIZATION", "concrete", "constant", "constant_array", "refuse", "user_frame", "user_line"]
 
 #: Packages that stand between the user's line and here.
 _BETWEEN = frozenset(("funcgrad", "numpy", "scipy", "jax", "toolz", "cytoolz", "optree"))
@@ -34,17 +34,29 @@ _BETWEEN = frozenset(("funcgrad", "numpy", "scipy", "jax", "toolz", "cytoolz", "
 def user_frame() -> FrameType | None:
     """The innermost frame of the stack that is the user's."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+    while frame is not None and not _is_users(frame):
         frame = frame.f_back
     return frame
 
 
-def user_line() -> str:
-    """The innermost line of the stack that is the user's: ``, at path:number `source```, or nothing."""
+def _is_users(frame: FrameType) -> bool:
+    return frame.f_globals.get("__name__", "").partition(".")[0] not in _BETWEEN
+
+
+def user_line(error: BaseException | None = None) -> str:
+    """The innermost line of the stack that is the user's: ``, at path:number `source```, or nothing.
+
+    Args:
+        error: an error that was caught; then the innermost line of the user's that it went through.
+    """
     frame = user_frame()
+    number = 0 if frame is None else frame.f_lineno
+    for step, line in walk_tb(error.__traceback__ if error is not None else None):
+        if _is_users(step):
+            frame, number = step, line
     if frame is None:
         return ""
-    path, number = frame.f_code.co_filename, frame.f_lineno
+    path = frame.f_code.co_filename
     source = linecache.getline(path, number, frame.f_globals).strip()
     return f", at {path}:{number}" + (f" `{source}`" if source else "")
 
@@ -61,9 +73,10 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
     )
     raise ConcretizationError(
         f"{asked}: a plain value was asked of a traced one, which would lose the {lost}, got {describe(x)} in {kind} "
-        f"mode (level {x._trace.level}){user_line()}. Use funcgrad.numpy's functions: stack, concatenate, full, where "
-        "and array build arrays (not `a[i] = x`, not numpy.array([x, y])), take(table, x, axis=0) looks up (not "
-        f"`table[x]`), `a @ x` multiplies (not `a.dot(x)`). {constant}; to hand a value out of the function, use "
+        f"mode (level {x._trace.level}){user_line()}. For `a[i] = x` make a with "
+        "funcgrad.numpy.zeros, empty or copy (not numpy's). Use funcgrad.numpy's functions: stack, concatenate, full, "
+        "where and array build arrays (not numpy.array([x, y])), take(table, x, axis=0) looks up (not `table[x]`), "
+        f"`a @ x` multiplies (not `a.dot(x)`). {constant}; to hand a value out of the function, use "
         "has_aux=True; to print it, f'{x}'."
     )
 
@@ -77,8 +90,13 @@ def _batch_below(x: Any) -> BatchTrace | None:
     return None
 
 
-def concrete(x: Tracer, asked: str) -> Any:
+def concrete(x: Tracer, asked: str, *, steers: bool = True) -> Any:
     """The array or number that ``x`` stands for in the end.
+
+    Args:
+        x: a tracer.
+        asked: what asks, for messages.
+        steers: whether the run goes on by it, so that graphs must remember it; what only prints it does not.
 
     Raises:
         ConcretizationError: ``x`` stands for one value per example of a ``vmap``.
@@ -93,11 +111,13 @@ def concrete(x: Tracer, asked: str) -> Any:
     bottom: Any = x
     while isinstance(bottom, Tracer):
         bottom = bottom.value
-    return bottom
+    return steer(x, bottom) if steers else bottom
 
 
-def _constant(x: Any) -> Any:
-    """``x`` without the tracers that an enclosing ``no_grad`` makes constants of."""
+def constant(x: Any) -> Any:
+    """``x`` without the tracers that an enclosing ``no_grad`` makes constants of; the array of a buffer."""
+    if type(x) is Buffer:
+        return x.value
     if core.no_grad_blocks:
         floor = core.no_grad_floor.get()
         while isinstance(x, Tracer) and x._trace.differentiates and x._trace.level < floor:
@@ -110,19 +130,11 @@ def _check_open(x: Tracer) -> None:
         raise_escaped(x._trace)
 
 
-def _steer(x: Any, answer: T) -> T:
-    """``answer``, by which Python goes on, made known to every graph that ``x`` is on."""
-    while isinstance(x, Tracer):
-        if type(x) is GraphTracer:
-            x._trace.decide(x, answer)
-        x = x.value
-    return answer
-
-
 def _bool(x: Tracer) -> bool:
     """The truth value of one element; it steers Python's control flow and carries no derivative."""
     _check_open(x)
-    return _steer(x, bool(concrete(x, "bool(x)")))
+    answer: bool = steer(x, bool(concrete(x, "bool(x)", steers=False)))
+    return answer
 
 
 def _index(x: Tracer) -> int:
@@ -133,41 +145,69 @@ def _index(x: Tracer) -> int:
             f"index(x): an index or a length must be an integer, got {describe(x)}{user_line()}. Convert it with "
             "x.astype(int), which is a constant for derivatives."
         )
-    return _steer(x, operator.index(concrete(x, "index(x)")))
+    answer: int = steer(x, operator.index(concrete(x, "index(x)", steers=False)))
+    return answer
 
 
 def _format(x: Tracer, spec: str) -> str:
     """``spec`` applied to the value, for printing; without a ``spec`` the tracer itself shows."""
-    return format(concrete(x, f"format(x, {spec!r})"), spec) if spec else repr(x)
+    return format(concrete(x, f"format(x, {spec!r})", steers=False), spec) if spec else repr(x)
 
 
 def _repr(x: Tracer) -> str:
     """Kind, level, shape, dtype and value; the value of a nested tracer shows in the same way."""
     value = x.value
+    if type(x) is Buffer:
+        return repr(value)
     if not isinstance(value, Tracer):
         with np.printoptions(threshold=20, edgeitems=2):
             return f"{type(x).__name__}(level={x._trace.level}, {describe(x)}, value={value!r})"
     return f"{type(x).__name__}(level={x._trace.level}, {describe(x)}, value={value!r})"
 
 
-def _pickle(x: Tracer, protocol: object) -> NoReturn:
+def _pickle(x: Tracer, protocol: Any) -> Any:
+    if type(x) is Buffer:
+        return x.value.__reduce_ex__(protocol)
     raise ConcretizationError(
         f"pickle: a traced value belongs to the running transform and cannot be stored or sent, got {describe(x)}"
         f"{user_line()}. Pickle what the transformed function returns, or stop_gradient(x)."
     )
 
 
+def _copied(x: Tracer) -> Tracer:
+    """What ``copy`` makes of a tracer: a write to one is not seen in the other."""
+    return Buffer(np.array(x.value)) if type(x) is Buffer else clone(x)
+
+
 def _plain(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:
     """A method that converts a constant and refuses everything else."""
 
     def method(x: Tracer, *args: Any, **kwargs: Any) -> Any:
-        _check_open(x)
-        value = _constant(x)
-        if isinstance(value, Tracer):
-            refuse(value, asked)
-        return convert(value, *args, **kwargs)
+        return convert(constant_array(x, asked), *args, **kwargs)
 
     return method
+
+
+def constant_array(x: Tracer, asked: str) -> Any:
+    """The array that ``x``, a constant, stands for; refused where it is traced.
+
+    Raises:
+        ConcretizationError: a derivative would be lost by what is ``asked``.
+    """
+    _check_open(x)
+    value = constant(x)
+    if isinstance(value, Tracer):
+        refuse(value, asked)
+    return value
+
+
+def _as_ndarray(value: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    """As an ndarray; without a copy it can only be read, for tapes and callers may hold its memory."""
+    made = np.array(value, dtype, copy=copy)
+    if made is value:
+        made = made.view()
+        made.flags.writeable = False
+    return made
 
 
 def _of_ndarray(name: str) -> Callable[..., Any]:
@@ -182,14 +222,14 @@ CONCRETIZATION: dict[str, Callable[..., Any]] = {
     "__repr__": _repr,
     "__str__": _repr,
     "__reduce_ex__": _pickle,
-    "__copy__": lambda x: x,
-    "__deepcopy__": lambda x, memo: x,
+    "__copy__": _copied,
+    "__deepcopy__": lambda x, memo: _copied(x),
     "__float__": _plain("float(x)", float),
     "__int__": _plain("int(x)", int),
     "__complex__": _plain("complex(x)", complex),
     "__trunc__": _plain("math.trunc(x)", math.trunc),
     "__floor__": _plain("math.floor(x)", math.floor),
     "__ceil__": _plain("math.ceil(x)", math.ceil),
-    "__array__": _plain("numpy.asarray(x)", lambda value, dtype=None, copy=None: np.array(value, dtype, copy=copy)),
+    "__array__": _plain("numpy.asarray(x)", _as_ndarray),
     **{name: _of_ndarray(name) for name in ("item", "tolist", "tobytes", "tofile", "dump", "dumps")},
 }

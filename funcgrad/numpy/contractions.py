@@ -15,7 +15,8 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, reduce_sum, reshape
 from funcgrad.kinds.rules import Operation
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.reducing import converted, refuse_out
+from funcgrad.numpy.output import into
+from funcgrad.numpy.reducing import converted
 from funcgrad.primitives.products import LETTERS
 from funcgrad.primitives.products import einsum as product
 from funcgrad.primitives.shaping import diagonal
@@ -34,7 +35,7 @@ class Formula(NamedTuple):
 def einsum(
     subscripts: str | ArrayLike,
     *operands: Any,
-    out: None = None,
+    out: Any = None,
     dtype: Any = None,
     order: str = "K",
     casting: str = "safe",
@@ -47,7 +48,7 @@ def einsum(
             ``->`` the result has the letters that occur once, in alphabetical order. ``...`` stands for
             any number of axes, which broadcast. Or operands and lists of axis numbers in turn.
         operands: the arrays.
-        out: only None.
+        out: an array for the result.
         dtype: what to compute in.
         order: accepted for NumPy's sake; memory order is no matter of values.
         casting: which changes to ``dtype`` NumPy allows.
@@ -66,7 +67,8 @@ def einsum(
         >>> fnp.einsum("ii", np.eye(3))
         np.float64(3.0)
     """
-    refuse_out("einsum", out)
+    if out is not None:
+        return into(einsum, out, subscripts, *operands, dtype=dtype, order=order, casting=casting, optimize=optimize)
     text, arrays = _formula(subscripts, operands)
     values = [as_value(a) for a in arrays]
     if not any(isinstance(v, Tracer) for v in values) and namespace(values) is np:
@@ -75,7 +77,10 @@ def einsum(
     if dtype is not None:
         values = [converted(v, dtype) for v in values]
     formula = _parsed(text, tuple([len(backend.shape_of(v)) for v in values]))
-    return contracted(formula.terms, formula.out, values, optimize)
+    made = contracted(formula.terms, formula.out, values, optimize)
+    if backend.is_inexact(made) or backend.namespace_of(made) is not None:
+        return made
+    return converted(made, np.result_type(*map(backend.dtype_of, values)))  # NumPy adds up in the dtype of the elements
 
 
 def einsum_path(subscripts: str | ArrayLike, *operands: Any, optimize: Any = "greedy") -> tuple[list[Any], str]:

@@ -12,9 +12,11 @@ from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import astype as convert
 from funcgrad.kinds.linear import broadcast_to, real, reshape
+from funcgrad.numpy.layout import as_before, in_order
 from funcgrad.numpy.shapes import as_shape
 from funcgrad.primitives import shaping as prim
 from funcgrad.typing import Array, ArrayLike, Scalar, Shape
+from funcgrad.writable import Buffer, Proxy, clone, for_any_library, inside, layout
 
 __all__ = [
     "array",
@@ -37,6 +39,12 @@ __all__ = [
 _NUMBERS = frozenset((bool, int, float, complex))
 
 
+def new(made: Array) -> Array:
+    """An array that was made just now: inside a transformed function it must take traced values when written to."""
+    writable = type(made) is np.ndarray or (not isinstance(made, Tracer) and backend.shape_of(made))
+    return Buffer(made) if writable and inside() else made
+
+
 def as_value(a: ArrayLike) -> Array:
     """``a`` as something a primitive takes: lists become arrays, everything else passes.
 
@@ -46,7 +54,9 @@ def as_value(a: ArrayLike) -> Array:
     """
     if type(a) is np.ndarray or isinstance(a, (Tracer, np.ndarray)) or namespace_of(a) is not None:
         return a
-    return asarray(a)
+    if isinstance(a, Proxy):
+        return a.whole()
+    return _stacked(a) if _is_foreign(a) else np.asarray(a)
 
 
 def _is_foreign(x: Any) -> bool:
@@ -54,7 +64,7 @@ def _is_foreign(x: Any) -> bool:
     if type(x) is list or type(x) is tuple:
         # most lists are long and of numbers only: that is seen fast
         return not set(map(type, x)) <= _NUMBERS and any(_is_foreign(item) for item in x)
-    return isinstance(x, Tracer) or namespace_of(x) not in (None, np)
+    return isinstance(x, (Tracer, Proxy)) or namespace_of(x) not in (None, np)
 
 
 def _stacked(items: Any) -> Array:
@@ -67,9 +77,9 @@ def _stacked(items: Any) -> Array:
 
 
 def _converted(a: Array, dtype: Any, copy: bool | None) -> Array:
-    """A tracer or an array of another library in ``dtype``. Neither can be written to, so none is copied."""
+    """A tracer or an array of another library in ``dtype``; the latter cannot be written to, and is not copied."""
     if dtype is None or np.dtype(dtype) == a.dtype:
-        return a
+        return _duplicate(a, "K") if copy else a
     if copy is False:
         raise ValueError("Unable to avoid copy while creating an array as requested.")
     return astype(a, dtype)
@@ -85,8 +95,8 @@ def asarray(
 ) -> Array:
     """``a`` as an array: lists and tuples of numbers, arrays and traced values are stacked.
 
-    The derivative flows to every entry. A traced value and a JAX array stay what they are; the memory
-    layout ``order`` and ``copy=True`` concern NumPy arrays only.
+    The derivative flows to every entry. A traced value and a JAX array stay what they are, unless ``dtype``,
+    ``order`` or ``copy`` ask for something else.
 
     Raises:
         ValueError: entries of different shapes; a copy is needed and ``copy=False``.
@@ -102,8 +112,14 @@ def asarray(
             if copy is False:
                 raise ValueError("Unable to avoid copy while creating an array as requested.")
             a, copy = _stacked(a), None
-        return _converted(a, dtype, copy)
-    return np.asarray(a, dtype, order, device=device, copy=copy)
+        elif isinstance(a, Proxy):
+            a = a.whole()
+        made = _converted(a, dtype, copy)
+        return in_order(made, order) if order in ("C", "F") and isinstance(made, Tracer) else made
+    made = np.asarray(a, dtype, order, device=device, copy=copy)
+    if made is not a:
+        return new(made)
+    return Buffer(made) if for_any_library() else made
 
 
 def array(
@@ -120,8 +136,8 @@ def array(
     Args:
         object: what it is made of.
         dtype: the dtype; by default that of NumPy's promotion of all entries.
-        copy: whether a NumPy array is copied. Traced values and JAX arrays cannot be written to and are not.
-        order: the memory layout of a NumPy array.
+        copy: whether an array is copied, so that a write to one is not seen in the other.
+        order: the order of the axes in memory, on which views of it depend.
         subok: as NumPy; subclasses are not supported in derivatives.
         ndmin: axes of length 1 are put in front up to this number of axes.
 
@@ -135,10 +151,14 @@ def array(
         np.float64(7.0)
     """
     if not _is_foreign(object):
-        return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+        made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+        return made if made is object else new(made)
     made = asarray(object, dtype, copy=None if copy else copy)
     missing = ndmin - len(made.shape)
-    return reshape(made, to=(*(1,) * missing, *made.shape)) if missing > 0 else made
+    made = reshape(made, to=(*(1,) * missing, *made.shape)) if missing > 0 else made
+    if not isinstance(made, Tracer):
+        return made
+    return _duplicate(made, order) if copy else in_order(made, order) if order in ("C", "F") else made
 
 
 def asanyarray(
@@ -169,7 +189,7 @@ def ascontiguousarray(a: ArrayLike, dtype: Any = None) -> Array:
         >>> fnp.ascontiguousarray(2.0)
         array([2.])
     """
-    return array(a, dtype, copy=None, ndmin=1) if _is_foreign(a) else np.ascontiguousarray(a, dtype)
+    return array(a, dtype, copy=None, order="C", ndmin=1) if _is_foreign(a) else np.ascontiguousarray(a, dtype)
 
 
 def asfortranarray(a: ArrayLike, dtype: Any = None) -> Array:
@@ -180,18 +200,36 @@ def asfortranarray(a: ArrayLike, dtype: Any = None) -> Array:
         >>> fnp.asfortranarray([[1, 2]]).flags.f_contiguous
         True
     """
-    return array(a, dtype, copy=None, ndmin=1) if _is_foreign(a) else np.asfortranarray(a, dtype)
+    return array(a, dtype, copy=None, order="F", ndmin=1) if _is_foreign(a) else np.asfortranarray(a, dtype)
 
 
 def copy(a: ArrayLike, order: Any = "K", subok: Any = False) -> Array:
-    """A copy of a NumPy array; a traced value, which nobody can write to, is its own copy.
+    """A copy: a write to one is not seen in the other.
 
     Example:
         >>> import funcgrad.numpy as fnp
         >>> fnp.copy([1.0, 2.0])
         array([1., 2.])
     """
-    return asarray(a) if _is_foreign(a) else np.copy(a, order, subok)
+    return _duplicate(asarray(a), order) if _is_foreign(a) else new(np.copy(a, order, subok))
+
+
+def _copied(x: Tracer) -> Array:
+    """Another object that can be written to."""
+    if type(x) is not Buffer:
+        return clone(x)
+    return Buffer(x.value.copy("K") if type(x.value) is np.ndarray else x.value)
+
+
+def _duplicate(a: Array, order: str) -> Array:
+    """A copy of a tracer, with the axes in this order in memory; an array of another library as it is."""
+    if not isinstance(a, Tracer):
+        return new(a)
+    made = in_order(a, order)
+    made = _copied(a) if made is a else made
+    if isinstance(made, Tracer) and not made.shape and getattr(made, "alias", None) is None:
+        made.alias = []  # an array without axes, which can be written to; others are numbers
+    return made
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
@@ -215,7 +253,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         return x.astype(dtype)
     x, to = as_value(x), np.dtype(dtype)
     if backend.dtype_of(x) == to:
-        return x
+        return _copied(x) if copy and isinstance(x, Tracer) else x
     if to.kind in "biu":
         return prim.cast(x, to=to)
     if to.kind not in "fcV":
@@ -225,7 +263,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     return convert(x, to=to)
 
 
-def zeros(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> np.ndarray:
+def zeros(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
     """Zeros of ``shape``, float64 by default.
 
     Example:
@@ -233,10 +271,10 @@ def zeros(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None
         >>> fnp.zeros((1, 2))
         array([[0., 0.]])
     """
-    return np.zeros(shape, dtype, order, device=device)
+    return new(np.zeros(shape, dtype, order, device=device))
 
 
-def ones(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> np.ndarray:
+def ones(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
     """Ones of ``shape``, float64 by default.
 
     Example:
@@ -244,10 +282,10 @@ def ones(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None)
         >>> fnp.ones(2)
         array([1., 1.])
     """
-    return np.ones(shape, dtype, order, device=device)
+    return new(np.ones(shape, dtype, order, device=device))
 
 
-def empty(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> np.ndarray:
+def empty(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
     """An array of ``shape`` with arbitrary contents, float64 by default.
 
     Example:
@@ -255,7 +293,7 @@ def empty(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None
         >>> fnp.empty((2, 3)).shape
         (2, 3)
     """
-    return np.empty(shape, dtype, order, device=device)
+    return new(np.empty(shape, dtype, order, device=device))
 
 
 def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
@@ -273,13 +311,23 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C",
         np.float64(6.0)
     """
     if not _is_foreign(fill_value):
-        return np.full(shape, fill_value, dtype, order, device=device)
-    return broadcast_to(asarray(fill_value, dtype), to=as_shape(shape))
+        return new(np.full(shape, fill_value, dtype, order, device=device))
+    made = broadcast_to(asarray(fill_value, dtype), to=as_shape(shape))
+    return in_order(made, order) if isinstance(made, Tracer) else made
 
 
 def _like(a: Array, dtype: Any, shape: Any) -> tuple[Shape, Any]:
     to = backend.shape_of(a) if shape is None else as_shape(shape)
     return to, backend.dtype_of(a) if dtype is None else dtype
+
+
+def _filled(a: ArrayLike, value: Any, dtype: Any, order: Any, shape: Any) -> Array:
+    """``value`` all over the shape of ``a``, in the order of its axes in memory."""
+    a = asarray(a)
+    to, dtype = _like(a, dtype, shape)
+    if library_of(a) is np and len(to) > 1 and isinstance(a, Tracer):
+        return np.full_like(layout(a), value, dtype, order, shape=shape)
+    return library_of(a).full(to, value, dtype)
 
 
 def zeros_like(
@@ -294,9 +342,8 @@ def zeros_like(
         array([0., 0.], dtype=float32)
     """
     if _is_foreign(a):
-        a = asarray(a)
-        return library_of(a).zeros(*_like(a, dtype, shape))
-    return np.zeros_like(a, dtype, order, subok, shape, device=device)
+        return new(_filled(a, 0, dtype, order, shape))
+    return new(np.zeros_like(a, dtype, order, subok, shape, device=device))
 
 
 def ones_like(
@@ -310,15 +357,21 @@ def ones_like(
         array([[1, 1]])
     """
     if _is_foreign(a):
-        a = asarray(a)
-        return library_of(a).ones(*_like(a, dtype, shape))
-    return np.ones_like(a, dtype, order, subok, shape, device=device)
+        return new(_filled(a, 1, dtype, order, shape))
+    return new(np.ones_like(a, dtype, order, subok, shape, device=device))
 
 
 def empty_like(
-    a: ArrayLike, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+    prototype: ArrayLike,
+    /,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
 ) -> Array:
-    """An array of the shape, dtype and library of ``a`` with arbitrary contents.
+    """An array of the shape, dtype and library of ``prototype`` with arbitrary contents.
 
     Example:
         >>> import numpy as np
@@ -326,10 +379,9 @@ def empty_like(
         >>> fnp.empty_like(np.ones((2, 3)), shape=4).shape
         (4,)
     """
-    if _is_foreign(a):
-        a = asarray(a)
-        return library_of(a).empty(*_like(a, dtype, shape))
-    return np.empty_like(a, dtype, order, subok, shape, device=device)
+    if _is_foreign(prototype):
+        return new(_filled(prototype, 0, dtype, order, shape))
+    return new(np.empty_like(prototype, dtype, order, subok, shape, device=device))
 
 
 def full_like(
@@ -358,9 +410,10 @@ def full_like(
         np.float64(4.0)
     """
     if not _is_foreign(a) and not _is_foreign(fill_value):
-        return np.full_like(a, fill_value, dtype, order, subok, shape, device=device)
+        return new(np.full_like(a, fill_value, dtype, order, subok, shape, device=device))
+    if not _is_foreign(fill_value):
+        return new(_filled(a, fill_value, dtype, order, shape))
     a = asarray(a)
     to, dtype = _like(a, dtype, shape)
-    if _is_foreign(fill_value):
-        return full(to, fill_value, dtype)
-    return library_of(a).full(to, fill_value, dtype)
+    made = full(to, fill_value, dtype)
+    return as_before(a, made) if shape is None and order in "KA" and isinstance(a, Tracer) else made

@@ -11,11 +11,12 @@ from funcgrad import backend
 from funcgrad.backend import namespace_of
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.axes import some_axes
-from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.creation import as_value, new
 from funcgrad.numpy.shaping import ravel
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.arithmetic import power
 from funcgrad.typing import Array, ArrayLike
+from funcgrad.writable import locked
 
 __all__ = [
     "diag",
@@ -62,7 +63,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     first, second = some_axes((axis1, axis2), rank)
     if (first, second) != (rank - 2, rank - 1):
         a = permute(a, axes=(*[i for i in range(rank) if i not in (first, second)], first, second))
-    return prim.diagonal(a, offset=operator.index(offset))
+    return locked(prim.diagonal(a, offset=operator.index(offset)))
 
 
 def diag(v: ArrayLike, k: int = 0) -> Array:
@@ -91,7 +92,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         n = shape[0] + abs(k)
         return prim.from_diagonal(v, offset=operator.index(k), rows=n, columns=n)
     if len(shape) == 2:
-        return prim.diagonal(v, offset=operator.index(k))
+        return locked(prim.diagonal(v, offset=operator.index(k)))
     raise ValueError("Input must be 1- or 2-d.")
 
 
@@ -169,9 +170,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     return power(reshape(x, to=(*shape, 1)), powers if increasing else powers[::-1])
 
 
-def eye(
-    N: int, M: int | None = None, k: int = 0, dtype: Any = float, order: Any = "C", *, device: Any = None
-) -> np.ndarray:
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, order: Any = "C", *, device: Any = None) -> Array:
     """The matrix with ones on its diagonal ``k`` and zeros elsewhere.
 
     Example:
@@ -180,10 +179,10 @@ def eye(
         array([[1., 0.],
                [0., 1.]])
     """
-    return np.eye(N, M, k, dtype, order, device=device)
+    return new(np.eye(N, M, k, dtype, order, device=device))
 
 
-def identity(n: int, dtype: Any = None) -> np.ndarray:
+def identity(n: int, dtype: Any = None) -> Array:
     """The square matrix with ones on its main diagonal.
 
     Example:
@@ -192,10 +191,10 @@ def identity(n: int, dtype: Any = None) -> np.ndarray:
         array([[1, 0],
                [0, 1]])
     """
-    return np.identity(n, dtype)
+    return new(np.identity(n, dtype))
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> np.ndarray:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Array:
     """The matrix with ones on and below its diagonal ``k``.
 
     Example:
@@ -204,7 +203,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> np.ndar
         array([[1., 0.],
                [1., 1.]])
     """
-    return np.tri(N, M, k, dtype)
+    return new(np.tri(N, M, k, dtype))
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -1,5 +1,397 @@
-"""Functions applied along axes, over grids, piece by piece, and element by element."""
+"""Functions that take functions: along axes, in pieces, element by element.
+
+The functions they take are run as they are, so they may branch and loop as they like, and they may hold traced values.
+"""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import InputError
+from funcgrad.kinds.linear import broadcast_to, permute, reshape
+from funcgrad.numpy.assignment import updated
+from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.concretization import user_line
+from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.reducing import converted
+from funcgrad.numpy.shaping import expand_dims, moveaxis
+from funcgrad.primitives.comparison import logical_not, logical_or, where
+from funcgrad.primitives.indexing import getitem
+from funcgrad.primitives.shaping import stack
+from funcgrad.typing import Array, ArrayLike, Shape
+
+__all__ = [
+    "apply_along_axis",
+    "apply_over_axes",
+    "fromfunction",
+    "frompyfunc",
+    "piecewise",
+    "vectorize",
+]
+
+
+def _gathered(results: Sequence[Array], loop: Shape, dtype: Any) -> Array:
+    """Results of calls, one for each place of ``loop``, as one array of shape (*loop, *their own)."""
+    if any(backend.namespace_of(r) is not np for r in results):
+        made = stack(*[converted(r, dtype) for r in results], axis=0)
+        return reshape(made, to=(*loop, *backend.shape_of(results[0])))
+    buffer = np.zeros((*loop, *backend.shape_of(results[0])), dtype)
+    for index, result in zip(np.ndindex(loop), results, strict=True):
+        buffer[index] = result
+    return buffer
+
+
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Array:
+    """``func1d`` of every vector along ``axis``; what it returns takes the place of that axis.
+
+    The derivative flows to ``arr``, to further arguments, and to what ``func1d`` holds. As in NumPy the dtype is that
+    of the first result.
+
+    Args:
+        func1d: a function of an array of one axis, and of the further arguments.
+        axis: the axis.
+        arr: the array.
+        *args: further arguments.
+        **kwargs: further arguments.
+
+    Raises:
+        ValueError: there is no vector, or results of different shapes.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.apply_along_axis(lambda v: v[0] * v[-1], 1, [[1.0, 2.0], [3.0, 4.0]])
+        array([ 2., 12.])
+    """
+    arr = as_value(arr)
+    axis = one_axis(axis, len(backend.shape_of(arr)))
+    vectors = moveaxis(arr, axis, -1)
+    loop = backend.shape_of(vectors)[:-1]
+    results = [as_value(func1d(getitem(vectors, (*i, ...)), *args, **kwargs)) for i in np.ndindex(loop)]
+    if not results:
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
+    made = _gathered(results, loop, backend.dtype_of(results[0]))
+    outer, rank = len(loop), len(backend.shape_of(made))
+    return permute(made, axes=(*range(axis), *range(outer, rank), *range(axis, outer)))
+
+
+def apply_over_axes(func: Callable[[Any, int], Any], a: ArrayLike, axes: Any) -> Array:
+    """``func(a, axis)`` for one axis after the other; an axis that it takes away stays with length 1.
+
+    Raises:
+        ValueError: ``func`` returns neither as many axes nor one fewer.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.apply_over_axes(fnp.sum, [[1.0, 2.0], [3.0, 4.0]], (0, 1))
+        array([[10.]])
+    """
+    value = as_value(a)
+    rank = len(backend.shape_of(value))
+    for axis in axes if np.ndim(axes) else (axes,):
+        place = rank + axis if axis < 0 else axis
+        result = func(value, place)
+        if len(backend.shape_of(result)) != len(backend.shape_of(value)):
+            result = expand_dims(result, place)
+            if len(backend.shape_of(result)) != len(backend.shape_of(value)):
+                raise ValueError("function is not returning an array of the correct shape")
+        value = result
+    return value
+
+
+# ---- pieces ----------------------------------------------------------------------------------------------------
+
+
+def _conditions(condlist: Any, rank: int, functions: int) -> list[Array]:
+    """The conditions of ``piecewise`` as arrays, with the one that holds where no other does."""
+    single = not hasattr(condlist, "__len__") or (hasattr(condlist, "shape") and not condlist.shape)
+    if single or (rank and not isinstance(condlist[0], (list, np.ndarray)) and not getattr(condlist[0], "shape", ())):
+        condlist = [condlist]
+    conditions = [astype(as_value(c), bool) for c in condlist]
+    n = len(conditions)
+    if n == functions - 1:
+        found = conditions[0]
+        for condition in conditions[1:]:
+            found = logical_or(found, condition)
+        conditions.append(logical_not(found))
+    elif n != functions:
+        raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
+    return conditions
+
+
+def _known(condition: Array) -> Any:
+    """A condition as an ndarray; None where it differs between the examples of a ``vmap``, or JAX traces it."""
+    try:
+        return np.asarray(condition)
+    except TypeError:
+        return None
+
+
+def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+    """For each element what the last condition that holds there demands: a function of it, or a number.
+
+    A function is called with the elements that it is for, so that no other can spoil the derivative: there is no NaN
+    from a branch that is not taken. Only where a condition is not known (in a ``vmap`` over it, under ``jax.jit``)
+    is it called with as many elements as ``x`` has, ones in place of those that it is not for. The derivative flows
+    to ``x``, to numbers in ``funclist``, to further arguments and to what the functions hold. As in NumPy the dtype
+    is that of ``x``.
+
+    Args:
+        x: the elements.
+        condlist: boolean arrays of the shape of ``x``.
+        funclist: a function or number for each condition; one more for where none holds, else it is 0 there.
+        *args: further arguments of the functions.
+        **kw: further arguments of the functions.
+
+    Raises:
+        ValueError: the wrong number of functions.
+        InputError: ``x`` are integers and a result is traced, which would lose its derivative.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import grad
+        >>> x = np.array([0.0, 4.0])
+        >>> grad(lambda x: fnp.sum(fnp.piecewise(x, [x > 0], [fnp.sqrt, 1.0])))(x)
+        array([0.  , 0.25])
+    """
+    x = as_value(x)
+    shape, dtype = backend.shape_of(x), backend.dtype_of(x)
+    y = backend.library_of(x).zeros(shape, dtype)
+    for condition, piece in zip(_conditions(condlist, len(shape), len(funclist)), funclist, strict=True):
+        known = _known(condition)
+        value = piece
+        if callable(piece):
+            chosen = where(condition, x, dtype.type(1)) if known is None else getitem(x, known)
+            if 0 in backend.shape_of(chosen):
+                continue
+            value = piece(chosen, *args, **kw)
+        value = as_value(value)
+        if not is_plain(value) and backend.is_inexact(value) and not backend.is_inexact(x):
+            raise InputError(
+                f"piecewise: the result has the dtype of x and would lose the derivative, got {describe(x)} and the "
+                f"piece {describe(value)}{user_line()}. Convert x to floating numbers."
+            )
+        if known is None or not is_plain(y, value):
+            value = converted(value, dtype)
+            y = where(condition, value, y) if known is None else updated(y, known, value)
+        else:
+            y[known] = value
+    return y
+
+
+# ---- element by element ----------------------------------------------------------------------------------------
+
+
+def _core_axes(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """The names of the axes of each argument and result.
+
+    Example:
+        >>> _core_axes("(m, n),(n)->(m),()")
+        ([('m', 'n'), ('n',)], [('m',), ()])
+    """
+    ins, outs = (
+        [tuple(filter(None, term.split(","))) for term in re.findall(r"\(([^)]*)\)", side)]
+        for side in "".join(signature.split()).split("->")
+    )
+    return ins, outs
+
+
+class _Traced(Exception):  # noqa: N818  (a signal, not an error)
+    """A function of plain values returned a traced one, which it held."""
+
+
+class _Guarded:
+    """A function, but where it returns a traced value it raises ``_Traced`` instead of handing it to NumPy."""
+
+    def __init__(self, pyfunc: Callable[..., Any]) -> None:
+        self.pyfunc = pyfunc
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = self.pyfunc(*args, **kwargs)
+        if not is_plain(result):
+            raise _Traced
+        return result
+
+
+class vectorize:  # noqa: N801  (NumPy's name)
+    """A function of numbers as a function of arrays, called element by element, with broadcasting.
+
+    It is for functions that cannot be given arrays: those that branch on their argument, for example. Of plain values
+    the result is NumPy's. With traced arguments, or where the function holds traced values, the same loop runs over
+    their elements: slow, but all derivatives flow. A function that can be given arrays is better called with one, or
+    through ``vmap``.
+
+    Args:
+        pyfunc: the function; left out where this is a decorator with arguments.
+        otypes: the dtypes of the results, as a string of type codes or a list; by default those of the first call.
+        doc: a docstring.
+        excluded: positions and names of arguments that are passed on whole.
+        cache: whether the first call, which tells the dtypes, is not repeated; traced ones never are.
+        signature: such as "(m,n),(n)->(m)", for a function of arrays with these axes; further axes are looped over.
+
+    Raises:
+        TypeError: not a function, or not as many arguments as the signature names.
+        ValueError: shapes that do not fit each other or the signature; no element, and no ``otypes``.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import grad
+        >>> @fnp.vectorize
+        ... def ramp(x):
+        ...     return x if x > 0 else 0.0 * x
+        >>> grad(lambda x: fnp.sum(ramp(x) ** 2))(np.array([-1.0, 3.0]))
+        array([0., 6.])
+    """
+
+    def __init__(
+        self,
+        pyfunc: Any = np._NoValue,
+        otypes: Any = None,
+        doc: str | None = None,
+        excluded: Any = None,
+        cache: bool = False,
+        signature: str | None = None,
+    ) -> None:
+        self.pyfunc = pyfunc
+        self._options = {"otypes": otypes, "doc": doc, "excluded": excluded, "cache": cache, "signature": signature}
+        callee = _Guarded(pyfunc) if callable(pyfunc) else pyfunc  # what is neither, NumPy refuses
+        self._plain: Any = np.vectorize(callee, **self._options)
+        self.otypes = self._plain.otypes
+        self.excluded: set[Any] = self._plain.excluded
+        self.cache = cache
+        self.signature = signature
+        self.__doc__ = doc if doc is not None else getattr(pyfunc, "__doc__", None)
+        if hasattr(pyfunc, "__name__"):
+            self.__name__ = pyfunc.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The results for every element of the arguments."""
+        if not callable(self.pyfunc):
+            return type(self)(*args, **{**self._options, **kwargs})
+        if is_plain(args, tuple(kwargs.values())):
+            try:
+                return self._plain(*args, **kwargs)
+            except _Traced:
+                pass
+        looped: dict[Any, Array] = {i: as_value(a) for i, a in enumerate(args) if i not in self.excluded}
+        looped |= {name: as_value(a) for name, a in kwargs.items() if name not in self.excluded}
+        if not looped and self.signature is None:
+            return self.pyfunc(*args, **kwargs)
+
+        def call(values: Iterable[Any]) -> Any:
+            given = dict(zip(looped, values, strict=True))
+            positional = [given.get(i, a) for i, a in enumerate(args)]
+            return self.pyfunc(*positional, **{name: given.get(name, a) for name, a in kwargs.items()})
+
+        return self._looped(call, list(looped.values()))
+
+    def _looped(self, call: Callable[[Iterable[Any]], Any], values: list[Array]) -> Any:
+        """``call`` for each place of the loop, and the results as arrays."""
+        ins, outs = ([()] * len(values), None) if self.signature is None else _core_axes(self.signature)
+        sizes: dict[str, int] = {}
+        loop, elements = _elements(values, ins, sizes)
+        results = list(map(call, elements))
+        if not results:
+            return self._nothing(loop, outs, sizes)
+        several = isinstance(results[0], tuple)
+        rows = [tuple(map(as_value, r)) if several else (as_value(r),) for r in results]
+        if outs is not None:
+            _check_results(rows, outs, sizes)
+        found = []
+        for place, parts in enumerate(zip(*rows, strict=True)):
+            dtype = np.dtype(self.otypes[place]) if self.otypes is not None else backend.dtype_of(parts[0])
+            found.append(_gathered(parts, loop, dtype))
+        return tuple(found) if several else found[0]
+
+    def _nothing(self, loop: Shape, outs: Any, sizes: dict[str, int]) -> Any:
+        if self.otypes is None:
+            raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+        if outs is not None and any(name not in sizes for names in outs for name in names):
+            raise ValueError(
+                "cannot call `vectorize` with a signature including new output dimensions on size 0 inputs"
+            )
+        shapes = [loop] * len(self.otypes) if outs is None else [(*loop, *[sizes[n] for n in names]) for names in outs]
+        found = tuple([np.zeros(shape, dtype) for shape, dtype in zip(shapes, self.otypes, strict=True)])
+        return found if len(found) > 1 else found[0]
+
+
+def _elements(
+    values: list[Array], ins: Sequence[tuple[str, ...]], sizes: dict[str, int]
+) -> tuple[Shape, Iterator[list[Any]]]:
+    """The shape of the loop, and the arguments of each call; ``sizes`` learns the lengths of the named axes."""
+    if len(values) != len(ins):
+        raise TypeError(f"wrong number of positional arguments: expected {len(ins)!r}, got {len(values)!r}")
+    outer = []
+    for value, names in zip(values, ins, strict=True):
+        shape = backend.shape_of(value)
+        if len(shape) < len(names):
+            raise ValueError(f"{len(shape)}-dimensional argument does not have enough dimensions for {names!r}")
+        split = len(shape) - len(names)
+        outer.append(shape[:split])
+        _agree(sizes, names, shape[split:])
+    loop = np.broadcast_shapes(*outer)
+    whole = [
+        v if own == loop else broadcast_to(v, to=(*loop, *backend.shape_of(v)[len(own) :]))
+        for v, own in zip(values, outer, strict=True)
+    ]
+    return loop, ([getitem(v, i) if i else v for v in whole] for i in np.ndindex(loop))
+
+
+def _agree(sizes: dict[str, int], names: tuple[str, ...], shape: Shape) -> None:
+    """Note the lengths of named axes.
+
+    Raises:
+        ValueError: an axis has another length elsewhere.
+    """
+    for name, n in zip(names, shape, strict=True):
+        if sizes.setdefault(name, n) != n:
+            raise ValueError(f"inconsistent size for core dimension {name!r}: {n!r} vs {sizes[name]!r}")
+
+
+def _check_results(rows: list[tuple[Array, ...]], outs: Sequence[tuple[str, ...]], sizes: dict[str, int]) -> None:
+    for row in rows:
+        if len(row) != len(outs):
+            raise ValueError(f"wrong number of outputs from pyfunc: expected {len(outs)!r}, got {len(row)!r}")
+        for result, names in zip(row, outs, strict=True):
+            shape = backend.shape_of(result)
+            if len(shape) != len(names):
+                raise ValueError(f"{len(shape)}-dimensional result where the signature names {names!r}")
+            _agree(sizes, names, shape)
+
+
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **kwargs: Any) -> np.ufunc:
+    """NumPy's ufunc of a Python function, for plain values: its results are arrays of Python objects.
+
+    Traced values are refused when it is called; ``vectorize`` takes them.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.frompyfunc(lambda x: x + 1, 1, 1)([1, 2])
+        array([2, 3], dtype=object)
+    """
+    made: np.ufunc = np.frompyfunc(func, nin, nout, **kwargs)
+    return made
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any
+) -> Any:
+    """``function`` of the positions of all elements of an array of ``shape``, one array of them for each axis.
+
+    The derivative flows to further arguments and to what ``function`` holds.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.fromfunction(lambda i, j: i + 10 * j, (2, 2))
+        array([[ 0., 10.],
+               [ 1., 11.]])
+    """
+    return function(*np.indices(shape, dtype=dtype), **kwargs)

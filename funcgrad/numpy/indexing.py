@@ -15,8 +15,8 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import permute
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.concretization import concrete
-from funcgrad.numpy.creation import as_value, astype
-from funcgrad.numpy.reducing import refuse_out
+from funcgrad.numpy.creation import as_value, astype, copy
+from funcgrad.numpy.output import into
 from funcgrad.numpy.shapes import as_shape
 from funcgrad.numpy.shaping import atleast_1d, broadcast_arrays, ravel, result_type
 from funcgrad.primitives import indexing as prim
@@ -89,14 +89,14 @@ def _bounded(name: str, indices: Array, n: int, mode: Mode) -> Array:
     raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got '{mode}') ({name})")
 
 
-def take(a: ArrayLike, indices: ArrayLike, axis: Axis = None, out: None = None, mode: Mode = "raise") -> Array:
+def take(a: ArrayLike, indices: ArrayLike, axis: Axis = None, out: Any = None, mode: Mode = "raise") -> Array:
     """The elements of ``a`` at ``indices`` along ``axis``, by default of the flattened array.
 
     Args:
         a: an array.
         indices: integers of any shape, which stands in the result where ``axis`` stood.
         axis: the axis to read along.
-        out: only None.
+        out: an array for the result.
         mode: what to do outside ``-n`` to ``n - 1``: "raise", "wrap" around, or "clip" (negative ones to 0).
 
     Raises:
@@ -112,7 +112,8 @@ def take(a: ArrayLike, indices: ArrayLike, axis: Axis = None, out: None = None, 
         >>> fnp.take([10.0, 20.0, 30.0], 4, mode="wrap")
         np.float64(20.0)
     """
-    refuse_out("take", out)
+    if out is not None:
+        return into(take, out, a, indices, axis, mode=mode)
     a, indices = as_value(a), _as_indices(indices)
     if _is_numpy(a, indices):
         return np.take(a, indices, axis, mode=mode)
@@ -120,7 +121,8 @@ def take(a: ArrayLike, indices: ArrayLike, axis: Axis = None, out: None = None, 
         a, axis = ravel(a), 0
     axis = one_axis(axis, len(a.shape))
     indices = _bounded("take", _as_positions("take", indices), a.shape[axis], mode)
-    return getitem(a, (*(slice(None),) * axis, indices))
+    found = getitem(a, (*(slice(None),) * axis, indices))
+    return copy(found) if isinstance(found, Tracer) and not backend.shape_of(indices) else found
 
 
 def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: Axis = -1) -> Array:
@@ -205,14 +207,14 @@ def argwhere(a: ArrayLike) -> Array:
     return rows if backend.shape_of(a) else getitem(rows, (slice(None), slice(0)))
 
 
-def compress(condition: ArrayLike, a: ArrayLike, axis: Axis = None, out: None = None) -> Array:
+def compress(condition: ArrayLike, a: ArrayLike, axis: Axis = None, out: Any = None) -> Array:
     """The slices of ``a`` along ``axis`` for which ``condition`` is true.
 
     Args:
         condition: booleans with one axis; when there are fewer of them than slices, the rest is left out.
         a: an array.
         axis: the axis to choose along; None chooses from the flattened array.
-        out: only None.
+        out: an array for the result.
 
     Raises:
         ConcretizationError: ``condition`` differs between the examples of a ``vmap``; use ``where``.
@@ -224,7 +226,8 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: Axis = None, out: None = 
         >>> fnp.compress([True, False, True], [1.0, 2.0, 3.0])
         array([1., 3.])
     """
-    refuse_out("compress", out)
+    if out is not None:
+        return into(compress, out, condition, a, axis)
     chosen = _plain("compress", condition)
     if chosen.ndim != 1:
         raise ValueError("condition must be a 1-d array")
@@ -252,13 +255,13 @@ def _plain(name: str, condition: ArrayLike) -> np.ndarray:
     return np.asarray(concrete(condition, f"{name}: condition") if isinstance(condition, Tracer) else condition)
 
 
-def choose(a: ArrayLike, choices: Sequence[ArrayLike] | Array, out: None = None, mode: Mode = "raise") -> Array:
+def choose(a: ArrayLike, choices: Sequence[ArrayLike] | Array, out: Any = None, mode: Mode = "raise") -> Array:
     """At each place the element of the choice that ``a`` names there; all broadcast against each other.
 
     Args:
         a: integers.
         choices: arrays to choose from, or one array of them along its first axis.
-        out: only None.
+        out: an array for the result.
         mode: what to do with numbers outside 0 to n - 1: "raise", "wrap" around, or "clip".
 
     Raises:
@@ -270,7 +273,8 @@ def choose(a: ArrayLike, choices: Sequence[ArrayLike] | Array, out: None = None,
         >>> fnp.choose([0, 1, 0], [[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])
         array([ 1., 20.,  3.])
     """
-    refuse_out("choose", out)
+    if out is not None:
+        return into(choose, out, a, choices, mode=mode)
     if not isinstance(choices, (list, tuple)):
         choices = [getitem(choices, i) for i in range(backend.shape_of(choices)[0])]
     a, choices = as_value(a), [as_value(c) for c in choices]

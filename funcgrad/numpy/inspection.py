@@ -1,5 +1,447 @@
-"""Questions about arrays and dtypes, and how arrays are printed: NumPy's own answers, for tracers too."""
+"""What NumPy tells of arrays, dtypes and numbers, how it prints them, and arrays from other sources.
+
+Most of it is NumPy's own; what looks at an array takes a traced one, too. None of it has a derivative,
+except for functions that return their argument: ``real_if_close``, ``asarray_chkfinite``, ``require``,
+``from_dlpack``, ``fromiter``.
+"""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy import (
+    base_repr,
+    binary_repr,
+    frombuffer,
+    get_printoptions,
+    getbufsize,
+    geterr,
+    geterrcall,
+    isdtype,
+    iterable,
+    mintypecode,
+    printoptions,
+    set_printoptions,
+    setbufsize,
+    seterr,
+    seterrcall,
+    typename,
+)
+
+from funcgrad.backend import dtype_of, shape_of
+from funcgrad.core import Tracer
+from funcgrad.kinds.linear import real
+from funcgrad.numpy.arithmetic import imag
+from funcgrad.numpy.axes import all_axes, one_axis
+from funcgrad.numpy.comparison import array_equal
+from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.creation import array, as_value, asanyarray, asarray, ascontiguousarray, asfortranarray, copy, new
+from funcgrad.numpy.peeking import agreed, is_plain, known
+from funcgrad.numpy.shaping import broadcast_arrays, ravel
+from funcgrad.primitives import counting as prim
+from funcgrad.primitives.arithmetic import absolute
+from funcgrad.primitives.comparison import isfinite, less
+from funcgrad.primitives.reductions import reduce_all
+from funcgrad.typing import Array, ArrayLike
+from funcgrad.writable import READ_ONLY, View
+
+__all__ = [
+    "array2string",
+    "array_equiv",
+    "array_repr",
+    "array_str",
+    "asarray_chkfinite",
+    "base_repr",
+    "binary_repr",
+    "can_cast",
+    "common_type",
+    "format_float_positional",
+    "format_float_scientific",
+    "from_dlpack",
+    "frombuffer",
+    "fromiter",
+    "get_printoptions",
+    "getbufsize",
+    "geterr",
+    "geterrcall",
+    "isdtype",
+    "isfortran",
+    "isnat",
+    "iterable",
+    "may_share_memory",
+    "min_scalar_type",
+    "mintypecode",
+    "packbits",
+    "printoptions",
+    "real_if_close",
+    "require",
+    "set_printoptions",
+    "setbufsize",
+    "seterr",
+    "seterrcall",
+    "shares_memory",
+    "typename",
+    "unpackbits",
+]
+
+numpy: Any = np  # its annotations have no room for values of any kind
+
+# ---- dtypes ------------------------------------------------------------------------------------------------
+
+
+def _kind(x: Any) -> Any:
+    """``x``, or of a traced value an array of its dtype that takes no memory."""
+    return np.empty(0, x.dtype) if isinstance(x, Tracer) else x
+
+
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    """Whether the dtype ``from_``, or that of an array, can be converted to the dtype ``to``.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.can_cast(np.float32, np.float64), fnp.can_cast(np.ones(2), np.float32)
+        (True, False)
+    """
+    return numpy.can_cast(_kind(from_), to, casting)  # type: ignore[no-any-return]
+
+
+def common_type(*arrays: Array) -> Any:
+    """The floating type that holds the numbers of all ``arrays``.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.common_type(np.ones(2, np.float32), np.ones(2, int))
+        <class 'numpy.float64'>
+    """
+    return numpy.common_type(*[_kind(a) for a in arrays])
+
+
+def min_scalar_type(a: ArrayLike, /) -> np.dtype[Any]:
+    """The smallest dtype that can hold the number ``a``; of an array its dtype.
+
+    Raises:
+        ConcretizationError: a number that differs between the examples of a ``vmap``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.min_scalar_type(300)
+        dtype('uint16')
+    """
+    if isinstance(a, Tracer):
+        a = _kind(a) if shape_of(a) else concrete(a, "min_scalar_type")
+    return numpy.min_scalar_type(a)  # type: ignore[no-any-return]
+
+
+def isnat(x: ArrayLike, /, *args: Any, **kwargs: Any) -> Any:
+    """Where dates are missing. Traced values are numbers: they are refused, as NumPy refuses numbers.
+
+    Raises:
+        TypeError: ``x`` are not dates or differences of dates.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.isnat(np.datetime64("NaT"))
+        np.True_
+    """
+    return np.isnat(_kind(x), *args, **kwargs)
+
+
+# ---- memory ------------------------------------------------------------------------------------------------
+
+
+def isfortran(a: Array) -> bool:
+    """Whether an array lies in memory in Fortran order and not in C order. A traced value has no order.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.isfortran(np.ones((2, 3)).T)
+        True
+    """
+    return not isinstance(a, Tracer) and np.isfortran(a)
+
+
+def shares_memory(a: Array, b: Array, /, max_work: int = -1) -> bool:
+    """Whether two arrays, or the arrays that traced values stand for, have an element in common in memory.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> x = np.ones(4)
+        >>> fnp.shares_memory(x[::2], x[1::2])
+        False
+    """
+    first, second = known(as_value(a)), known(as_value(b))
+    return first is not None and second is not None and numpy.shares_memory(first, second, max_work)
+
+
+def may_share_memory(a: Array, b: Array, /, max_work: int = 0) -> bool:
+    """Whether the memory of two arrays overlaps, so that they might have an element in common.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> x = np.ones(4)
+        >>> fnp.may_share_memory(x[::2], x[1::2])
+        True
+    """
+    first, second = known(as_value(a)), known(as_value(b))
+    return first is not None and second is not None and numpy.may_share_memory(first, second, max_work)
+
+
+# ---- printing ----------------------------------------------------------------------------------------------
+
+
+def array2string(a: ArrayLike, *args: Any, **kwargs: Any) -> str:
+    """The elements of an array as NumPy prints them, with NumPy's options; of a traced value those it stands for.
+
+    Raises:
+        ConcretizationError: a value that differs between the examples of a ``vmap``.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.array2string(np.array([1.0, 2.5]), precision=1)
+        '[1.  2.5]'
+    """
+    return np.array2string(np.asarray(_value("array2string", a)), *args, **kwargs)
+
+
+def _value(name: str, x: Any) -> Any:
+    return concrete(x, name, steers=False) if isinstance(x, Tracer) else x
+
+
+def array_repr(arr: Array, *args: Any, **kwargs: Any) -> str:
+    """``repr(arr)``, with NumPy's options; a traced value says that it is one, and shows its value.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.array_repr(np.array([1.0, 2.5]))
+        'array([1. , 2.5])'
+    """
+    return repr(arr) if isinstance(arr, Tracer) else np.array_repr(arr, *args, **kwargs)
+
+
+def array_str(a: Array, *args: Any, **kwargs: Any) -> str:
+    """``str(a)``, with NumPy's options; a traced value says that it is one, and shows its value.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.array_str(np.array([1.0, 2.5]))
+        '[1.  2.5]'
+    """
+    return str(a) if isinstance(a, Tracer) else np.array_str(a, *args, **kwargs)
+
+
+def format_float_positional(x: Any, *args: Any, **kwargs: Any) -> str:
+    """A number without an exponent, with NumPy's options.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.format_float_positional(1e-3)
+        '0.001'
+    """
+    return np.format_float_positional(_value("format_float_positional", x), *args, **kwargs)
+
+
+def format_float_scientific(x: Any, *args: Any, **kwargs: Any) -> str:
+    """A number with an exponent, with NumPy's options.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.format_float_scientific(0.001)
+        '1.e-03'
+    """
+    return np.format_float_scientific(_value("format_float_scientific", x), *args, **kwargs)
+
+
+# ---- values ------------------------------------------------------------------------------------------------
+
+
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Any:
+    """Whether two arrays have equal elements once they are broadcast against each other.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.array_equiv([1, 2], [[1, 2], [1, 2]])
+        True
+    """
+    if is_plain(a1, a2):
+        return np.array_equiv(a1, a2)
+    a1, a2 = as_value(a1), as_value(a2)
+    try:
+        np.broadcast_shapes(shape_of(a1), shape_of(a2))
+    except ValueError:
+        return False
+    return array_equal(*broadcast_arrays(a1, a2))
+
+
+def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
+    """The real part of ``a`` when all imaginary parts are close to zero, else ``a`` as it is.
+
+    Args:
+        a: an array.
+        tol: how close: in units of the dtype's rounding when it is larger than 1, else as it is.
+
+    Raises:
+        ConcretizationError: the examples of a ``vmap`` do not agree.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.real_if_close([2.1 + 4e-15j, 5.2 + 3e-15j])
+        array([2.1, 5.2])
+    """
+    if is_plain(a):
+        return np.real_if_close(a, tol)
+    a = as_value(a)
+    dtype = dtype_of(a)
+    if dtype.kind != "c":
+        return a
+    limit = float(np.finfo(dtype).eps) * tol if tol > 1 else tol
+    close = less(absolute(imag(a)), limit)
+    return real(a) if agreed(reduce_all(close, axis=all_axes(len(shape_of(a))))) else a
+
+
+def asarray_chkfinite(a: ArrayLike, dtype: Any = None, order: Any = None) -> Array:
+    """``asarray``, after a look that there is no NaN and no infinity; inside ``jax.jit`` there is no look.
+
+    Raises:
+        ValueError: there is one.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.asarray_chkfinite([1, 2], dtype=float)
+        array([1., 2.])
+    """
+    if is_plain(a):
+        return np.asarray_chkfinite(a, dtype, order)
+    x = asarray(a, dtype, order)
+    finite = known(isfinite(x))
+    if finite is not None and not finite.all():
+        raise ValueError("array must not contain infs or NaNs")
+    return x
+
+
+def require(a: ArrayLike, dtype: Any = None, requirements: Any = None) -> Array:
+    """``a`` as an array of this dtype and, if it is NumPy's, as its memory is required to be.
+
+    Args:
+        a: an array.
+        dtype: the dtype, by default its own.
+        requirements: NumPy's letters.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.require(np.ones((2, 3)).T, requirements="C").flags.c_contiguous
+        True
+    """
+    if is_plain(a):
+        return numpy.require(a, dtype, requirements)
+    made, letters = asanyarray(a, dtype), {str(r).upper()[0] for r in requirements or ()}
+    if "F" in letters:
+        made = asfortranarray(made) if shape_of(made) else made
+    elif "C" in letters:
+        made = ascontiguousarray(made) if shape_of(made) else made
+    alias = getattr(made, "alias", None)
+    owned = alias is not READ_ONLY and type(alias) is not View
+    return made if owned or not letters & {"O", "W"} else copy(made)
+
+
+# ---- bits --------------------------------------------------------------------------------------------------
+
+
+def packbits(a: ArrayLike, /, axis: int | None = None, bitorder: Any = "big") -> Array:
+    """Eight truth values along ``axis`` as the bits of one number. No derivative passes.
+
+    Args:
+        a: integers or booleans; what is not zero is true.
+        axis: the axis; None flattens first.
+        bitorder: "big" for the first one as the highest bit, "little" for the lowest.
+
+    Raises:
+        TypeError: other numbers.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.packbits([1, 0, 1, 0, 0, 0, 0, 0])
+        array([160], dtype=uint8)
+    """
+    a, axis = _along(a, axis)
+    return prim.packbits(a, axis=axis, bitorder=bitorder)
+
+
+def unpackbits(a: ArrayLike, /, axis: int | None = None, count: int | None = None, bitorder: Any = "big") -> Array:
+    """The bits of numbers along ``axis``. No derivative passes.
+
+    Args:
+        a: numbers of dtype uint8.
+        axis: the axis; None flattens first.
+        count: how many bits; negative for how many to leave out at the end.
+        bitorder: "big" for the highest bit first, "little" for the lowest.
+
+    Raises:
+        TypeError: another dtype.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.unpackbits(np.array([160], np.uint8), count=3)
+        array([1, 0, 1], dtype=uint8)
+    """
+    a, axis = _along(a, axis)
+    return prim.unpackbits(a, axis=axis, count=count, bitorder=bitorder)
+
+
+def _along(a: ArrayLike, axis: int | None) -> tuple[Array, int]:
+    a = as_value(a)
+    return (ravel(a), 0) if axis is None else (a, one_axis(axis, len(shape_of(a))))
+
+
+# ---- arrays from elsewhere ---------------------------------------------------------------------------------
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """An array of another library as NumPy's, without a copy where that can be; a traced value as it is.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.from_dlpack(np.ones(2))
+        array([1., 1.])
+    """
+    if isinstance(x, Tracer):
+        return array(x) if copy else x
+    return new(np.from_dlpack(x, device=device, copy=copy))
+
+
+def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Array:
+    """The numbers that ``iter`` gives, along one axis; the derivative passes to traced ones.
+
+    Args:
+        iter: it is asked for its elements once.
+        dtype: the dtype.
+        count: how many to take; -1 for all.
+
+    Raises:
+        ValueError: fewer than ``count``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.fromiter((n * n for n in range(4)), dtype=float)
+        array([0., 1., 4., 9.])
+    """
+    items = list(iter if count < 0 else itertools.islice(iter, count))
+    if is_plain(items):
+        return np.fromiter(items, dtype, count)
+    if len(items) < count:
+        raise ValueError(f"iterator too short: Expected {count} but iterator had only {len(items)} items.")
+    return asarray(items, dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -15,11 +15,13 @@ from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import one_axis
-from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.creation import as_value, astype, copy
+from funcgrad.numpy.output import into
 from funcgrad.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, ravel, result_type, transpose
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.indexing import getitem
 from funcgrad.typing import Array, ArrayLike, Axis
+from funcgrad.writable import share
 
 __all__ = [
     "append",
@@ -71,18 +73,32 @@ def _in_dtype(arrays: Sequence[Array], dtype: Any, casting: Any) -> Sequence[Arr
     return [astype(a, dtype) for a in arrays]
 
 
+def _into(join: Callable[..., Array], out: Any, arrays: Any, axis: Any, dtype: Any, casting: Any) -> Array:
+    if dtype is not None:
+        raise TypeError(f"{join.__name__}() only takes `out` or `dtype` as an argument, but both were provided.")
+    return into(join, out, arrays, axis, casting=casting)
+
+
 def concatenate(
-    arrays: Sequence[ArrayLike] | Array, /, axis: Axis = 0, *, dtype: Any = None, casting: Any = "same_kind"
+    arrays: Sequence[ArrayLike] | Array,
+    /,
+    axis: Axis = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: Any = "same_kind",
 ) -> Array:
     """The arrays one behind the other along ``axis``.
 
     Args:
         arrays: arrays of the same shape, except along ``axis``.
         axis: the axis; None joins all elements into one long row.
+        out: an array for the result.
         dtype: the dtype of the result, by default that of NumPy's promotion.
         casting: which conversions ``dtype`` may ask for.
 
     Raises:
+        TypeError: both ``out`` and ``dtype``.
         ValueError: no arrays, arrays without axes, or shapes that do not go together.
 
     Example:
@@ -90,6 +106,8 @@ def concatenate(
         >>> fnp.concatenate([[1, 2], [3.0]])
         array([1., 2., 3.])
     """
+    if out is not None:
+        return _into(concatenate, out, arrays, axis, dtype, casting)
     arrays, plain = _joinable(arrays)
     if plain:
         return np.concatenate(arrays, axis, dtype=dtype, casting=casting)
@@ -104,17 +122,24 @@ concat = concatenate
 
 
 def stack(
-    arrays: Sequence[ArrayLike] | Array, axis: int = 0, *, dtype: Any = None, casting: Any = "same_kind"
+    arrays: Sequence[ArrayLike] | Array,
+    axis: int = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: Any = "same_kind",
 ) -> Array:
     """The arrays, all of one shape, one behind the other along a new axis.
 
     Args:
         arrays: arrays of the same shape.
         axis: where the new axis stands in the result.
+        out: an array for the result.
         dtype: the dtype of the result, by default that of NumPy's promotion.
         casting: which conversions ``dtype`` may ask for.
 
     Raises:
+        TypeError: both ``out`` and ``dtype``.
         ValueError: no arrays, or different shapes.
 
     Example:
@@ -123,6 +148,8 @@ def stack(
         array([[1, 3],
                [2, 4]])
     """
+    if out is not None:
+        return _into(stack, out, arrays, axis, dtype, casting)
     arrays, plain = _joinable(arrays)
     if plain:
         return np.stack(arrays, axis, dtype=dtype, casting=casting)
@@ -193,7 +220,9 @@ def append(arr: ArrayLike, values: ArrayLike, axis: Axis = None) -> Array:
         >>> fnp.append([[1, 2]], 3)
         array([1, 2, 3])
     """
-    return concatenate((arr, values), axis)
+    if axis is None:
+        arr, values = ravel(arr), ravel(values)  # as arrays, so that a number is not weak
+    return concatenate((arr, values), axis or 0)
 
 
 def block(arrays: Any) -> Array:
@@ -218,7 +247,7 @@ def block(arrays: Any) -> Array:
         raise ValueError(f"List depths are mismatched: blocks at depths {sorted(depths)}")
     (depth,) = depths
     rank = max([depth, *[len(backend.shape_of(a)) for _, a in leaves]])
-    return _blocked(arrays, depth, rank)
+    return _blocked(arrays, depth, rank) if depth else copy(_blocked(arrays, depth, rank))
 
 
 def _gather_leaves(arrays: Any, depth: int, found: list[tuple[int, Any]]) -> None:
@@ -279,9 +308,20 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
     spans = _bounds(indices_or_sections, have[axis])
     starts, stops = zip(*spans, strict=True)
     if (*starts, have[axis]) == (0, *stops):
-        return list(prim.split(x, at=starts, axis=axis))
+        places = [slice(start, stop) for start, stop in spans]
+        return list(_as_views(x, prim.split(x, at=starts, axis=axis), axis, places))
     before = (slice(None),) * axis  # cuts out of order: pieces may overlap
     return [getitem(x, (*before, slice(start, stop))) for start, stop in spans]
+
+
+def _as_views(x: Array, parts: tuple[Array, ...], axis: int, places: Sequence[Any]) -> tuple[Array, ...]:
+    """``parts`` of ``x``, noted as views, which they are in NumPy; ``places`` says where they stand along ``axis``."""
+    if isinstance(x, Tracer):
+        before = (slice(None),) * axis
+        for part, place in zip(parts, places, strict=True):
+            if isinstance(part, Tracer) and part.shape:
+                share(x, part, getitem, {"index": (*before, place)})
+    return parts
 
 
 def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
@@ -373,5 +413,5 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     rank = len(backend.shape_of(x))
     if not rank:
         raise ValueError("Input array must be at least 1-d.")
-    parts: tuple[Array, ...] = prim.unstack(x, axis=one_axis(axis, rank))
-    return parts
+    axis = one_axis(axis, rank)
+    return _as_views(x, prim.unstack(x, axis=axis), axis, range(backend.shape_of(x)[axis]))

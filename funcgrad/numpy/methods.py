@@ -3,8 +3,7 @@
 ``install`` puts them on ``core.Tracer`` once, when funcgrad is imported: the engine below knows none of
 NumPy's functions. Operators are the primitives' own functions, so ``x * y`` costs one call.
 
-A tracer cannot be written to. ``x += y`` gives ``x`` a new value; methods that work in place say what to
-use instead. Like an ndarray it is not hashable.
+What a program made can be written to, see ``assignment``. Like an ndarray it is not hashable.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad.backend import dtype_of, namespace_of
+from funcgrad.batching import BatchTracer
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import permute
@@ -33,11 +33,14 @@ from funcgrad.numpy import (
     scans,
     shaping,
     sorting,
+    writing,
 )
+from funcgrad.numpy.assignment import in_place, set_item, set_whole
 from funcgrad.numpy.concretization import CONCRETIZATION, user_line
+from funcgrad.numpy.flat import Flat, write_flat
 from funcgrad.numpy.protocols import PROTOCOLS
-from funcgrad.numpy.reducing import refuse_out
 from funcgrad.numpy.shapes import completed
+from funcgrad.numpy.updating import At
 from funcgrad.primitives import arithmetic, comparison
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.products import matmul
@@ -59,6 +62,8 @@ def install(cls: type[Tracer]) -> None:
     members = {**_OPERATORS, **_CONTAINER, **_ATTRIBUTES, **_METHODS, **_IN_PLACE, **CONCRETIZATION, **PROTOCOLS}
     for name, member in members.items():
         setattr(cls, name, member)
+    for owner in (cls, BatchTracer):  # a batch hides an axis
+        setattr(owner, "shape", owner.__dict__["shape"].setter(_set_shape))  # noqa: B010  (mypy takes it for a method)
 
 
 def _swapped(operation: Method) -> Method:
@@ -102,6 +107,24 @@ _OPERATORS: dict[str, Any] = {
     **_pairs("mod", arithmetic.remainder),
     **_pairs("divmod", _divmod),
     **_pairs("matmul", matmul),
+    **{
+        f"__i{name}__": in_place(operation, symbol)
+        for name, symbol, operation in (
+            ("add", "+=", arithmetic.add),
+            ("sub", "-=", arithmetic.subtract),
+            ("mul", "*=", arithmetic.multiply),
+            ("truediv", "/=", arithmetic.divide),
+            ("floordiv", "//=", comparison.floor_divide),
+            ("mod", "%=", arithmetic.remainder),
+            ("pow", "**=", arithmetic.power),
+            ("matmul", "@=", matmul),
+            ("and", "&=", comparison.bitwise_and),
+            ("or", "|=", comparison.bitwise_or),
+            ("xor", "^=", comparison.bitwise_xor),
+            ("lshift", "<<=", comparison.left_shift),
+            ("rshift", ">>=", comparison.right_shift),
+        )
+    },
     **_pairs("and", comparison.bitwise_and, commutes=True),
     **_pairs("or", comparison.bitwise_or, commutes=True),
     **_pairs("xor", comparison.bitwise_xor, commutes=True),
@@ -139,13 +162,6 @@ def _contains(x: Array, y: Any) -> bool:
     return bool(reductions.any(x == y))
 
 
-def _setitem(x: Array, index: Any, y: Any) -> NoReturn:
-    raise InputError(
-        f"x[i] = y: a traced value cannot be written to, got {describe(x)}{user_line()}. Choose with "
-        "funcgrad.numpy's where(mask, y, x), or build the array with stack or concatenate."
-    )
-
-
 def _round_number(x: Array, digits: int | None = None) -> Array:
     """Python's ``round``: without ``digits`` it makes integers."""
     rounded = rounding.round(x, digits or 0)
@@ -157,7 +173,7 @@ _CONTAINER: dict[str, Any] = {
     "__iter__": _iter,
     "__contains__": _contains,
     "__getitem__": getitem,
-    "__setitem__": _setitem,
+    "__setitem__": set_item,
     "__round__": _round_number,
 }
 
@@ -174,6 +190,23 @@ def _device(x: Any) -> Any:
     return getattr(x, "device", "cpu")
 
 
+def _set_shape(x: Tracer, shape: Any) -> NoReturn:
+    raise InputError(
+        f"x.shape = ...: the shape of a traced array cannot be changed in place, got {shape!r}{user_line()}. Write "
+        "x = x.reshape(shape), which is a view where it can be."
+    )
+
+
+def _set_real(x: Tracer, y: Any) -> None:
+    set_item(numbers.real(x), ..., y)
+
+
+def _set_imag(x: Tracer, y: Any) -> None:
+    if x.dtype.kind != "c":
+        raise TypeError("array does not have imaginary part to set")
+    set_item(numbers.imag(x), ..., y)
+
+
 _ATTRIBUTES: dict[str, Any] = {
     "ndim": property(lambda x: len(x.shape), doc="The number of axes."),
     "size": property(lambda x: math.prod(x.shape), doc="The number of elements."),
@@ -181,16 +214,17 @@ _ATTRIBUTES: dict[str, Any] = {
     "nbytes": property(lambda x: math.prod(x.shape) * x.dtype.itemsize, doc="The bytes of all elements."),
     "T": property(lambda x: permute(x, axes=tuple(range(len(x.shape) - 1, -1, -1))), doc="The axes in reverse order."),
     "mT": property(_matrix_transpose, doc="The last two axes exchanged."),
-    "real": property(lambda x: numbers.real(x), doc="The real part."),
-    "imag": property(lambda x: numbers.imag(x), doc="The imaginary part."),
-    "flat": property(lambda x: shaping.ravel(x), doc="The elements along one axis."),
+    "real": property(lambda x: numbers.real(x), _set_real, doc="The real part, which can be written to."),
+    "imag": property(lambda x: numbers.imag(x), _set_imag, doc="The imaginary part, which can be written to."),
+    "flat": property(Flat, write_flat, doc="The elements one after the other, to read and to write."),
+    "at": property(At, doc="``x.at[i].set(y)`` and its like: copies of ``x`` with something changed."),
     "device": property(_device, doc="Where the value lies."),
 }
 
 
 def _reshape(x: Array, /, *shape: Any, order: Any = "C", copy: bool | None = None) -> Array:
     to = shape[0] if len(shape) == 1 else shape
-    if order == "C":  # as nearly always: straight to the primitive
+    if order == "C" and copy is None:  # as nearly always: straight to the primitive
         return refill(x, to=completed(to, x.shape))
     return shaping.reshape(x, to, order, copy=copy)
 
@@ -202,24 +236,51 @@ def _transpose(x: Array, /, *axes: Any) -> Array:
 def _astype(
     x: Array, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
 ) -> Array:
-    """``order``, ``subok`` and ``copy`` concern memory, which a traced value does not have."""
     if casting != "unsafe":
         np.empty(0, dtype_of(x)).astype(dtype, casting=casting)  # for NumPy's own refusal
-    return creation.astype(x, dtype)
+    return creation.astype(x, dtype, copy=copy)
 
 
-def _compress(x: Array, condition: Any, axis: Axis = None, out: None = None) -> Array:
+def _conjugate(x: Array) -> Array:
+    """As an ndarray's method, which gives real numbers back as they are; the function copies them."""
+    return numbers.conjugate(x) if x.dtype.kind == "c" else x
+
+
+def _compress(x: Array, condition: Any, axis: Axis = None, out: Any = None) -> Array:
     return indexing.compress(condition, x, axis, out)
 
 
-def _clip(x: Array, min: Any = None, max: Any = None, out: None = None) -> Array:
-    refuse_out("clip", out)
-    return choice.clip(x, min, max)
+def _clip(x: Array, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Array:
+    return choice.clip(x, min, max, out, **options)
 
 
-def _round(x: Array, decimals: int = 0, out: None = None) -> Array:
-    refuse_out("round", out)
-    return rounding.round(x, decimals)
+def _round(x: Array, decimals: int = 0, out: Any = None) -> Array:
+    return rounding.round(x, decimals, out)
+
+
+def _copy(x: Array, order: Any = "C") -> Array:
+    return creation.copy(x, order)
+
+
+def _flatten(x: Array, order: Any = "C") -> Array:
+    """A copy, where ``ravel`` gives a view if it can."""
+    return creation.copy(shaping.ravel(x, order), "C")
+
+
+def _fill(x: Tracer, value: Any) -> None:
+    if np.shape(value):
+        raise ValueError("setting an array element with a sequence.")
+    set_item(x, ..., value)
+
+
+def _sort(x: Tracer, axis: int = -1, kind: Any = None, order: None = None, *, stable: bool | None = None) -> None:
+    """In place, as of an ndarray."""
+    set_whole(x, sorting.sort(x, axis, kind, order, stable=stable))
+
+
+def _partition(x: Tracer, kth: Any, axis: int = -1, kind: Any = "introselect", order: None = None) -> None:
+    """In place, as of an ndarray."""
+    set_whole(x, sorting.partition(x, kth, axis, kind, order))
 
 
 _METHODS: dict[str, Any] = {
@@ -233,24 +294,28 @@ _METHODS: dict[str, Any] = {
     "choose": indexing.choose,
     "clip": _clip,
     "compress": _compress,
-    "conj": numbers.conjugate,
-    "conjugate": numbers.conjugate,
-    "copy": creation.copy,
+    "conj": _conjugate,
+    "conjugate": _conjugate,
+    "copy": _copy,
     "cumprod": scans.cumprod,
     "cumsum": scans.cumsum,
     "diagonal": diagonals.diagonal,
     "dot": products.dot,
-    "flatten": shaping.ravel,
+    "fill": _fill,
+    "flatten": _flatten,
     "max": reductions.max,
     "mean": reductions.mean,
     "min": reductions.min,
     "nonzero": indexing.nonzero,
+    "partition": _partition,
     "prod": reductions.prod,
+    "put": writing.put,
     "ravel": shaping.ravel,
     "repeat": rearranging.repeat,
     "reshape": _reshape,
     "round": _round,
     "searchsorted": sorting.searchsorted,
+    "sort": _sort,
     "squeeze": shaping.squeeze,
     "std": reductions.std,
     "sum": reductions.sum,
@@ -276,14 +341,10 @@ _IN_PLACE: dict[str, Method] = {
     name: _refusing(name, instead)
     for name, instead in {
         "byteswap": "stop_gradient(x)",
-        "fill": "funcgrad.numpy.full_like(x, value)",
         "getfield": "x.astype(dtype)",
-        "partition": "funcgrad.numpy.partition(x, kth)",
-        "put": "funcgrad.numpy.where(mask, values, x)",
         "resize": "funcgrad.numpy.resize(x, shape)",
-        "setfield": "funcgrad.numpy.where(mask, values, x)",
-        "setflags": "x as it is: nobody can write to it",
-        "sort": "funcgrad.numpy.sort(x)",
+        "setfield": "x[...] = y",
+        "setflags": "x.copy() to have an array that can be written to",
         "view": "x.astype(dtype) or x.reshape(shape)",
     }.items()
 }

@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.reducing import as_scalar, can_be_nan, refuse_out
+from funcgrad.numpy.output import into
+from funcgrad.numpy.reducing import as_scalar, can_be_nan, weak
 from funcgrad.numpy.reductions import all as every
 from funcgrad.numpy.reductions import max as largest
 from funcgrad.numpy.reductions import mean, prod, var
@@ -34,7 +35,7 @@ __all__ = [
 def _filled(a: ArrayLike, fill: float) -> Array:
     """``a`` with ``fill`` for NaN."""
     a = as_value(a)
-    return choose(isnan(a), fill, a) if can_be_nan(a) else a
+    return choose(isnan(a), weak(fill, a), a) if can_be_nan(a) else a
 
 
 def _selected(a: Array, where: ArrayLike | bool) -> Array | bool:
@@ -49,7 +50,7 @@ def nansum(
     a: ArrayLike,
     axis: Axes = None,
     dtype: Any = None,
-    out: None = None,
+    out: Any = None,
     keepdims: bool = False,
     initial: Scalar | None = None,
     where: ArrayLike | bool = True,
@@ -68,7 +69,7 @@ def nanprod(
     a: ArrayLike,
     axis: Axes = None,
     dtype: Any = None,
-    out: None = None,
+    out: Any = None,
     keepdims: bool = False,
     initial: Scalar | None = None,
     where: ArrayLike | bool = True,
@@ -87,7 +88,7 @@ def nanmean(
     a: ArrayLike,
     axis: Axes = None,
     dtype: Any = None,
-    out: None = None,
+    out: Any = None,
     keepdims: bool = False,
     *,
     where: ArrayLike | bool = True,
@@ -107,7 +108,7 @@ def nanvar(
     a: ArrayLike,
     axis: Axes = None,
     dtype: Any = None,
-    out: None = None,
+    out: Any = None,
     ddof: float = 0,
     keepdims: bool = False,
     *,
@@ -131,7 +132,7 @@ def nanstd(
     a: ArrayLike,
     axis: Axes = None,
     dtype: Any = None,
-    out: None = None,
+    out: Any = None,
     ddof: float = 0,
     keepdims: bool = False,
     *,
@@ -146,14 +147,16 @@ def nanstd(
         >>> fnp.nanstd([1.0, float("nan"), 5.0])
         np.float64(2.0)
     """
-    refuse_out("nanstd", out)
+    if out is not None:
+        options = {"where": where, "mean": mean, "correction": correction}
+        return into(nanstd, out, a, axis, dtype, ddof=ddof, keepdims=keepdims, **options)
     return sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
 def nanmax(
     a: ArrayLike,
     axis: Axes = None,
-    out: None = None,
+    out: Any = None,
     keepdims: bool = False,
     initial: Scalar | None = None,
     where: ArrayLike | bool = True,
@@ -165,15 +168,17 @@ def nanmax(
         >>> fnp.nanmax([1.0, float("nan"), 2.0])
         np.float64(2.0)
     """
+    if out is not None:
+        return into(nanmax, out, a, axis, keepdims=keepdims, initial=initial, where=where)
     a = as_value(a)
-    ans = largest(_filled(a, -math.inf), axis, out, keepdims, initial, where)
+    ans = largest(_filled(a, -math.inf), axis, None, keepdims, initial, where)
     return _or_nan(ans, a, axis, keepdims, initial)
 
 
 def nanmin(
     a: ArrayLike,
     axis: Axes = None,
-    out: None = None,
+    out: Any = None,
     keepdims: bool = False,
     initial: Scalar | None = None,
     where: ArrayLike | bool = True,
@@ -185,8 +190,10 @@ def nanmin(
         >>> fnp.nanmin([1.0, float("nan"), 2.0])
         np.float64(1.0)
     """
+    if out is not None:
+        return into(nanmin, out, a, axis, keepdims=keepdims, initial=initial, where=where)
     a = as_value(a)
-    ans = smallest(_filled(a, math.inf), axis, out, keepdims, initial, where)
+    ans = smallest(_filled(a, math.inf), axis, None, keepdims, initial, where)
     return _or_nan(ans, a, axis, keepdims, initial)
 
 
@@ -194,10 +201,10 @@ def _or_nan(ans: Array, a: Array, axis: Axes, keepdims: bool, initial: Any) -> A
     """``ans``, NaN where nothing else was there to compare."""
     if initial is not None or not can_be_nan(a):
         return ans
-    return as_scalar(choose(every(isnan(a), axis, None, keepdims), math.nan, ans))
+    return as_scalar(choose(every(isnan(a), axis, None, keepdims), weak(math.nan, ans), ans))
 
 
-def nancumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: None = None) -> Array:
+def nancumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
     """The running sums, NaN counting as 0; arguments as for ``cumsum``.
 
     Example:
@@ -208,7 +215,7 @@ def nancumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: None = No
     return cumsum(_filled(a, 0), axis, dtype, out)
 
 
-def nancumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: None = None) -> Array:
+def nancumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
     """The running products, NaN counting as 1; arguments as for ``cumprod``.
 
     Example:

@@ -1,5 +1,485 @@
-"""Polynomials by their coefficients, highest power first."""
+"""Polynomials as NumPy's oldest functions have them: the coefficient of the highest power stands first.
+
+Of plain values every result is NumPy's own. Of traced values NumPy's trimming of zeros is followed wherever the
+numbers are known. The untrimmed result is what is computed, so that which remains has its whole derivative, also in
+coefficients that are zero. Where they are not known, or the examples of a ``vmap`` differ, nothing is trimmed.
+"""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+import warnings
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import InputError, NotDifferentiableError
+from funcgrad.kinds.linear import conj, imag, permute, real, reshape
+from funcgrad.numpy import linalg, signals
+from funcgrad.numpy.creation import as_value, copy, new
+from funcgrad.numpy.diagonals import vander
+from funcgrad.numpy.indexing import getitem
+from funcgrad.numpy.joining import concatenate
+from funcgrad.numpy.peeking import agreed, is_plain
+from funcgrad.numpy.products import matmul, outer
+from funcgrad.numpy.rearranging import flip
+from funcgrad.numpy.reducing import as_floating, converted
+from funcgrad.numpy.reductions import all as everywhere
+from funcgrad.numpy.reductions import sum as total
+from funcgrad.numpy.shaping import result_type
+from funcgrad.numpy.sorting import sort
+from funcgrad.primitives import polynomials as prim
+from funcgrad.primitives.arithmetic import absolute
+from funcgrad.primitives.comparison import equal, less_equal, not_equal, where
+from funcgrad.primitives.elementwise import sqrt
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = [
+    "poly",
+    "poly1d",
+    "polyadd",
+    "polyder",
+    "polydiv",
+    "polyfit",
+    "polyint",
+    "polymul",
+    "polysub",
+    "polyval",
+    "roots",
+]
+
+numpy: Any = np  # its annotations have no room for values of any kind
+
+
+# ---- what the families of numpy.polynomial share with these ---------------------------------------------------
+
+
+def truth(condition: Any) -> bool | None:
+    """A truth value; None where the examples of a ``vmap`` do not agree on it, or JAX traces it."""
+    try:
+        return agreed(condition)
+    except TypeError:
+        return None
+
+
+def holds(condition: Any) -> bool:
+    """Whether ``condition``, one truth value, is known and true."""
+    return truth(condition) is True
+
+
+def coefficients(a: ArrayLike) -> Array:
+    """``a`` with at least one axis.
+
+    Example:
+        >>> coefficients(2.0)
+        array([2.])
+    """
+    a = as_value(a)
+    return a if backend.shape_of(a) else reshape(a, to=(1,))
+
+
+def design_norms(lhs: Array) -> Array:
+    """The lengths of the columns of a matrix, 1 where one is zero."""
+    squares = total(real(lhs) ** 2 + imag(lhs) ** 2 if backend.dtype_of(lhs).kind == "c" else lhs * lhs, 0)
+    return sqrt(where(equal(squares, 0), 1.0, squares))
+
+
+def solved(lhs: Array, rhs: Array, scale: Array, rcond: Any) -> tuple[Any, Any, Any, Any]:
+    """``lstsq`` with the columns of ``lhs`` divided by ``scale``, which improves its condition."""
+    c, residuals, rank, singular = linalg.lstsq(lhs / scale, rhs, rcond)
+    return (
+        c / (scale if len(backend.shape_of(rhs)) == 1 else getitem(scale, (slice(None), None))),
+        residuals,
+        rank,
+        singular,
+    )
+
+
+def samples(x: ArrayLike, y: ArrayLike, w: ArrayLike | None) -> tuple[Array, Array, Any]:
+    """The arguments of a fit as floating arrays, checked.
+
+    Raises:
+        TypeError: a wrong number of axes, different lengths, no point.
+    """
+    x, y = as_floating(as_value(x)), as_floating(as_value(y))
+    points, values = backend.shape_of(x), backend.shape_of(y)
+    if len(points) != 1:
+        raise TypeError("expected 1D vector for x")
+    if points[0] == 0:
+        raise TypeError("expected non-empty vector for x")
+    if len(values) not in (1, 2):
+        raise TypeError("expected 1D or 2D array for y")
+    if values[0] != points[0]:
+        raise TypeError("expected x and y to have same length")
+    if w is None:
+        return x, y, None
+    w = as_floating(as_value(w))
+    if len(backend.shape_of(w)) != 1:
+        raise TypeError("expected a 1-d array for weights")
+    if backend.shape_of(w) != points:
+        raise TypeError("expected w and y to have the same length")
+    return x, y, w
+
+
+def weighted(a: Array, w: Any) -> Array:
+    """The rows of ``a`` times ``w``."""
+    if w is None:
+        return a
+    return a * (w if len(backend.shape_of(a)) == 1 else getitem(w, (slice(None), None)))
+
+
+def resolution(x: Array) -> Any:
+    """The relative size of singular values that a fit of as many points neglects."""
+    return backend.shape_of(x)[0] * backend.library_of(x).finfo(backend.dtype_of(x)).eps
+
+
+def warn_of_rank(rank: Any, order: int, text: str) -> None:
+    """NumPy's warning of a fit that is not determined, where that is known."""
+    if holds(not_equal(rank, order)):
+        warnings.warn(text, np.exceptions.RankWarning, stacklevel=3)
+
+
+# ---- values and roots ------------------------------------------------------------------------------------------
+
+
+def poly(seq_of_zeros: ArrayLike) -> Array:
+    """The coefficients of the polynomial with these zeros, or the characteristic polynomial of a square matrix.
+
+    The derivative of the characteristic polynomial is exact where eigenvalues are equal, too.
+
+    Raises:
+        ValueError: neither a vector nor a square matrix that is not empty.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.poly([1.0, 2.0])
+        array([ 1., -3.,  2.])
+    """
+    if is_plain(seq_of_zeros):
+        return np.poly(seq_of_zeros)
+    zeros = coefficients(seq_of_zeros)
+    shape = backend.shape_of(zeros)
+    if len(shape) == 2 and shape[0] == shape[1] != 0:
+        return prim.characteristic(as_floating(zeros))
+    if len(shape) != 1:
+        raise ValueError("input must be 1d or non-empty square 2d array.")
+    if not shape[0]:
+        return 1.0
+    zeros = converted(zeros, np.dtype(np.mintypecode(backend.dtype_of(zeros).char)))
+    dtype = backend.dtype_of(zeros)
+    made: Array = np.ones(1, dtype)
+    for i in range(shape[0]):
+        longer, shifted = concatenate([made, np.zeros(1, dtype)]), concatenate([np.zeros(1, dtype), made])
+        made = longer - getitem(zeros, i) * shifted
+    if dtype.kind == "c" and holds(everywhere(equal(sort(zeros), sort(conj(zeros))))):
+        return real(made)
+    return made
+
+
+def roots(p: ArrayLike) -> Array:
+    """The zeros of a polynomial, in no particular order.
+
+    A zero ``r`` moves by ``-r**k / p'(r)`` with the coefficient of the power ``k``: exact for a simple zero,
+    also one at 0 and in coefficients that are 0. At a multiple zero there is no derivative: the slope ``p'(r)`` is
+    0 but for rounding, and what comes out is NaN, infinite, or very large.
+
+    As NumPy's, the result is real or complex as the numbers demand, and leading zeros are dropped. On JAX arrays it
+    is always complex, and leading zeros give NaN.
+
+    Raises:
+        ValueError: not one axis.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import jacrev
+        >>> fnp.sort(fnp.roots([1.0, -3.0, 2.0]))
+        array([1., 2.])
+        >>> jacrev(fnp.roots)(fnp.array([2.0, -8.0]))
+        array([[-2. , -0.5]])
+    """
+    if is_plain(p):
+        return np.roots(p)
+    p = coefficients(p)
+    if len(backend.shape_of(p)) != 1:
+        raise ValueError("Input must be a rank-1 array.")
+    if not backend.shape_of(p)[0]:
+        return np.array([])
+    return prim.series_roots(flip(as_floating(p), 0), basis=prim.MONOMIALS, sort=False)
+
+
+def polyval(p: ArrayLike, x: ArrayLike) -> Array:
+    """The values of a polynomial at ``x``.
+
+    The derivative flows to the coefficients and to the points.
+
+    Args:
+        p: the coefficients along the first axis; further axes broadcast against ``x``.
+        x: the points; of a ``poly1d`` the composition, of plain values only.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.polyval([1.0, 0.0, 2.0], [1.0, 3.0])
+        array([ 3., 11.])
+    """
+    if is_plain(p, x):
+        return np.polyval(p, x)
+    if isinstance(x, np.poly1d):
+        raise InputError(
+            f"polyval: a polynomial of traced coefficients is evaluated at arrays, got poly1d and {describe(p)}. "
+            "Compose with polymul and polyadd."
+        )
+    p, x = as_value(p), as_value(x)
+    if not backend.shape_of(x):
+        x = reshape(x, to=())  # a Python number would adapt to the dtype of p
+    if backend.shape_of(p)[:1] == (0,):
+        return backend.library_of(x).zeros(backend.shape_of(x), backend.dtype_of(x))
+    if not backend.is_inexact(p) and not backend.is_inexact(x):  # NumPy stays with integers
+        y = backend.zeros_like(x)
+        for i in range(backend.shape_of(p)[0]):
+            y = y * x + getitem(p, i)
+        return y
+    return prim.evaluate(x, flip(p, 0), basis=prim.MONOMIALS)
+
+
+def poly1d(c_or_r: ArrayLike, r: bool = False, variable: str | None = None) -> np.poly1d:
+    """NumPy's class of polynomials, for plain coefficients.
+
+    Raises:
+        NotDifferentiableError: coefficients or zeros that are traced.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.poly1d([1, 2])
+        poly1d([1, 2])
+    """
+    if not is_plain(c_or_r):
+        raise NotDifferentiableError(
+            f"poly1d: its coefficients are plain numbers, got {describe(as_value(c_or_r))}. Use the array of "
+            "coefficients itself, with polyval, polyadd, polymul, polyder, polyint, roots."
+        )
+    return np.poly1d(c_or_r, r, variable)
+
+
+_NEGLIGIBLE = 1e-8  # what NumPy takes for zero in a remainder
+
+# ---- arithmetic ------------------------------------------------------------------------------------------------
+
+
+def _aligned(a1: ArrayLike, a2: ArrayLike) -> tuple[Array, Array]:
+    """Two polynomials as arrays of one length."""
+    arrays = [coefficients(a1), coefficients(a2)]
+    lengths = [backend.shape_of(a)[0] for a in arrays]
+    most = max(lengths)
+    first, second = (
+        a if n == most else concatenate([np.zeros(most - n, backend.dtype_of(a)), a])
+        for a, n in zip(arrays, lengths, strict=True)
+    )
+    return first, second
+
+
+def _leading(a: Array, small: float = 0.0) -> int:
+    """How many of the leading coefficients, all but one at most, are known to be zero, or as good as."""
+    n = 0
+    while n < backend.shape_of(a)[0] - 1 and holds(less_equal(absolute(getitem(a, n)), small)):
+        n += 1
+    return n
+
+
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """The sum of two polynomials.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.polyadd([1.0, 2.0], [3.0, 4.0, 5.0])
+        array([3., 5., 7.])
+    """
+    if is_plain(a1, a2):
+        return np.polyadd(a1, a2)
+    first, second = _aligned(a1, a2)
+    return first + second
+
+
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """The difference of two polynomials.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.polysub([1.0, 2.0], [3.0, 4.0, 5.0])
+        array([-3., -3., -3.])
+    """
+    if is_plain(a1, a2):
+        return np.polysub(a1, a2)
+    first, second = _aligned(a1, a2)
+    return first - second
+
+
+def polymul(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """The product of two polynomials, without leading zeros of either.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.polymul([1.0, 2.0], [1.0, -2.0])
+        array([ 1.,  0., -4.])
+    """
+    if is_plain(a1, a2):
+        return np.polymul(a1, a2)
+    a1, a2 = coefficients(a1), coefficients(a2)
+    product = signals.convolve(a1, a2)
+    leading = _leading(a1) + _leading(a2)
+    return getitem(product, slice(leading, None)) if leading else product
+
+
+def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+    """The quotient and the remainder of two polynomials.
+
+    As in NumPy the remainder loses leading coefficients of at most 1e-8, and ``v`` must begin with another number
+    than zero.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.polydiv([3.0, 5.0, 2.0], [2.0, 1.0])
+        (array([1.5 , 1.75]), array([0.25]))
+    """
+    if is_plain(u, v):
+        return np.polydiv(u, v)
+    u, v = as_floating(coefficients(u)), as_floating(coefficients(v))
+    dtype = result_type(u, v)
+    rest = converted(u, dtype)
+    m, n = backend.shape_of(u)[0] - 1, backend.shape_of(v)[0] - 1
+    if m < n:
+        leading = _leading(rest, _NEGLIGIBLE)
+        return new(np.zeros(1, dtype)), copy(getitem(rest, slice(leading, None)) if leading else rest)
+    scale, found, heads = 1.0 / getitem(v, 0), [], []
+    for _ in range(m - n + 1):
+        found.append(scale * getitem(rest, slice(0, 1)))
+        left = getitem(rest, slice(0, n + 1)) - found[-1] * v
+        heads.append(getitem(left, slice(0, 1)))  # zero, but for rounding
+        rest = concatenate([getitem(left, slice(1, None)), getitem(rest, slice(n + 1, None))])
+    remainder = concatenate([*heads, rest])
+    leading = _leading(remainder, _NEGLIGIBLE)
+    if truth(less_equal(absolute(getitem(remainder, 0)), _NEGLIGIBLE)) is None:
+        leading = min(m - n + 1, m)
+    return concatenate(found), getitem(remainder, slice(leading, None)) if leading else remainder
+
+
+# ---- derivatives, integrals, fits -------------------------------------------------------------------------------
+
+
+def polyder(p: ArrayLike, m: int = 1) -> Array:
+    """The polynomial that is the derivative of order ``m``.
+
+    Raises:
+        ValueError: a negative order.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.polyder([1.0, 2.0, 3.0])
+        array([2., 2.])
+    """
+    if is_plain(p):
+        return np.polyder(p, m)
+    m = int(m)
+    if m < 0:
+        raise ValueError("Order of derivative must be positive (see polyint)")
+    p = as_value(p)
+    for _ in range(m):
+        p = getitem(p, slice(None, -1)) * np.arange(backend.shape_of(p)[0] - 1, 0, -1)
+    return p
+
+
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
+    """The polynomial whose derivative of order ``m`` is ``p``.
+
+    Args:
+        p: the coefficients.
+        m: the order.
+        k: the constants of integration, the first for the first integral; one for all; by default zeros. The
+            derivative flows to them.
+
+    Raises:
+        ValueError: a negative order, or too few constants.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.polyint([2.0, 2.0], k=3.0)
+        array([1., 2., 3.])
+    """
+    if is_plain(p, k):
+        return np.polyint(p, m, k)
+    m = int(m)
+    if m < 0:
+        raise ValueError("Order of integral must be positive (see polyder)")
+    p = as_value(p)
+    constants = None if k is None else coefficients(k)
+    given = m if constants is None else backend.shape_of(constants)[0]
+    if given < m and given != 1:
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
+    for i in range(m):
+        p = p / np.arange(backend.shape_of(p)[0], 0, -1)
+        if constants is None:
+            last: Array = np.zeros(1, backend.dtype_of(p))
+        else:
+            place = 0 if given == 1 else i
+            last = getitem(constants, slice(place, place + 1))
+        p = concatenate([p, last])
+    return p
+
+
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool | str = False,
+) -> Any:
+    """The polynomial of degree ``deg`` that is closest to ``y`` at ``x``, by least squares.
+
+    The derivative flows to ``x``, ``y`` and ``w``.
+
+    Args:
+        x: the points, of one axis.
+        y: the values there, or several columns of them.
+        deg: the degree.
+        rcond: singular values smaller than this, relative to the largest, count as zero.
+        full: whether the residuals, the rank, the singular values and ``rcond`` are returned, too.
+        w: weights of the points; they multiply the unsquared residuals.
+        cov: whether the covariance of the coefficients is returned, too; "unscaled" for weights that are inverse
+            standard deviations.
+
+    Raises:
+        TypeError: arguments of the wrong shape.
+        ValueError: a negative degree, or too few points for a scaled covariance.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1).round(12)
+        array([2., 1.])
+    """
+    if is_plain(x, y, w):
+        return numpy.polyfit(x, y, deg, rcond, full, w, cov)
+    order = int(deg) + 1
+    if deg < 0:
+        raise ValueError("expected deg >= 0")
+    x, y, w = samples(x, y, w)
+    rcond = resolution(x) if rcond is None else rcond
+    lhs, rhs = weighted(vander(x, order), w), weighted(y, w)
+    scale = design_norms(lhs)
+    c, residuals, rank, singular = solved(lhs, rhs, scale, rcond)
+    if full:
+        return c, residuals, rank, singular, rcond
+    warn_of_rank(rank, order, "Polyfit may be poorly conditioned")
+    if not cov:
+        return c
+    lhs = lhs / scale
+    base = linalg.inv(matmul(permute(lhs, axes=(1, 0)), lhs)) / outer(scale, scale)
+    n = backend.shape_of(x)[0]
+    if cov == "unscaled":
+        factor: Any = 1
+    elif n > order:
+        factor = residuals / (n - order)
+    else:
+        raise ValueError("the number of data points must exceed order to scale the covariance matrix")
+    return c, base * factor if len(backend.shape_of(y)) == 1 else getitem(base, (..., None)) * factor

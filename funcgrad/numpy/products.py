@@ -1,8 +1,12 @@
 """Products of vectors, matrices and tensors."""
 
+# mypy: disable-error-code="empty-body"
+# Functions without a body are what their decorators make of them.
+
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,17 +18,18 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import conj, reduce_sum, reshape
 from funcgrad.numpy.axes import one_axis
-from funcgrad.numpy.casting import cast
 from funcgrad.numpy.contractions import contracted
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.diagonals import diagonal
-from funcgrad.numpy.reducing import converted, refuse_out
+from funcgrad.numpy.output import into
+from funcgrad.numpy.reducing import converted
 from funcgrad.numpy.shaping import moveaxis, ravel
+from funcgrad.numpy.ufunc import gufunc
 from funcgrad.primitives import products as prim
 from funcgrad.primitives.arithmetic import multiply, subtract
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.products import LETTERS
-from funcgrad.primitives.shaping import roll
+from funcgrad.primitives.shaping import pad_zeros, roll
 from funcgrad.typing import Array, ArrayLike, Shape
 
 __all__ = [
@@ -47,7 +52,8 @@ def _is_numpy(a: Any, b: Any) -> bool:
     return not isinstance(a, Tracer) and not isinstance(b, Tracer) and namespace((a, b)) is np
 
 
-def matmul(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@gufunc("(n?,k),(k,m?)->(n?,m?)", prim.matmul)
+def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The matrix product over the last two axes; the axes before them broadcast, vectors are rows or columns.
 
     Raises:
@@ -58,10 +64,9 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.matmul([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])
         array([3., 7.])
     """
-    return prim.matmul(x1, x2) if dtype is None else prim.matmul(*cast(np.matmul, dtype, x1, x2))
 
 
-def dot(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
+def dot(a: ArrayLike, b: ArrayLike, out: Any = None) -> Array:
     """The product over the last axis of ``a`` and the last but one of ``b`` (the last of a vector).
 
     Numbers multiply; vectors and matrices give the matrix product; more axes all combine.
@@ -74,7 +79,8 @@ def dot(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
         >>> fnp.dot([1.0, 2.0], [3.0, 4.0])
         np.float64(11.0)
     """
-    refuse_out("dot", out)
+    if out is not None:
+        return into(dot, out, a, b)
     a, b = as_value(a), as_value(b)
     if _is_numpy(a, b):
         return np.dot(a, b)
@@ -82,16 +88,32 @@ def dot(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     if 0 in ranks:
         return _times(a, b)
     if ranks[1] <= 2:
-        return prim.matmul(a, b)
+        return _narrow(prim.matmul(a, b), a, b)
     return _contracted("dot", a, b, (ranks[0] - 1,), (ranks[1] - 2,))
 
 
 def _times(a: Array, b: Array) -> Array:
     """A product with a number. A Python number has its full precision here, unlike in arithmetic."""
-    if backend.library_of(a) is np and backend.library_of(b) is np:
-        to = np.result_type(backend.dtype_of(a), backend.dtype_of(b))
+    numbers = all(isinstance(x, Tracer) or backend.is_value(x) for x in (a, b))  # what is none multiply refuses
+    if numbers and backend.library_of(a) is np and backend.library_of(b) is np:
+        try:
+            to = np.result_type(backend.dtype_of(a), backend.dtype_of(b))
+        except TypeError:  # bfloat16 has no dtype in common with some others, though ufuncs take them
+            return multiply(a, b)
         a, b = astype(a, to), astype(b, to)
     return multiply(a, b)
+
+
+def _narrow(ans: Array, a: Array, b: Array) -> Array:
+    """``ans`` in the dtype of ``a`` and ``b``: of bfloat16 ``numpy.matmul`` gives float32, other products do not."""
+    dtypes = backend.dtype_of(a), backend.dtype_of(b)
+    if "V" not in (dtypes[0].kind, dtypes[1].kind):
+        return ans
+    try:
+        to = np.result_type(*dtypes)
+    except TypeError:  # they have no dtype in common, though ufuncs take them
+        return ans
+    return astype(ans, to)
 
 
 def vdot(a: ArrayLike, b: ArrayLike, /) -> Array:
@@ -108,11 +130,12 @@ def vdot(a: ArrayLike, b: ArrayLike, /) -> Array:
     a, b = as_value(a), as_value(b)
     if _is_numpy(a, b):
         return np.vdot(a, b)
-    return prim.matmul(_conjugated(ravel(a)), ravel(b))
+    return _narrow(prim.matmul(_conjugated(ravel(a)), ravel(b)), a, b)
 
 
-def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
-    """The product of vectors along ``axis``, the first conjugated; the other axes broadcast.
+@gufunc("(n),(n)->()")
+def vecdot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The product of vectors, the first conjugated, along the last axis or ``axis``; the other axes broadcast.
 
     Raises:
         ValueError: lengths that do not match.
@@ -124,10 +147,11 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """
     x1, x2 = as_value(x1), as_value(x2)
     if _is_numpy(x1, x2):
-        return np.vecdot(np.moveaxis(x1, axis, -1), np.moveaxis(x2, axis, -1))
-    return _vector_products("vecdot", _conjugated(moveaxis(x1, axis, -1)), moveaxis(x2, axis, -1))
+        return np.vecdot(x1, x2)
+    return _vector_products("vecdot", _conjugated(x1), x2)
 
 
+@gufunc("(m,n),(n)->(m)")
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Matrices times vectors; the axes before them broadcast.
 
@@ -148,6 +172,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return getitem(prim.matmul(x1, getitem(x2, (..., None))), (..., 0))
 
 
+@gufunc("(n),(n,m)->(m)")
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Conjugated vectors times matrices; the axes before them broadcast.
 
@@ -211,7 +236,7 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Array:
     return _contracted("inner", a, b, (ranks[0] - 1,), (ranks[1] - 1,))
 
 
-def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
+def outer(a: ArrayLike, b: ArrayLike, out: Any = None) -> Array:
     """All products of an element of ``a`` with one of ``b``, both flattened.
 
     Example:
@@ -220,11 +245,12 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
         array([[3., 4.],
                [6., 8.]])
     """
-    refuse_out("outer", out)
+    if out is not None:
+        return into(outer, out, a, b)
     a, b = as_value(a), as_value(b)
     if _is_numpy(a, b):
         return np.outer(a, b)
-    return prim.einsum(ravel(a), ravel(b), subscripts="a,b->ab")
+    return _narrow(prim.einsum(ravel(a), ravel(b), subscripts="a,b->ab"), a, b)
 
 
 def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Array:
@@ -282,7 +308,7 @@ def _contracted(name: str, a: Array, b: Array, left: tuple[int, ...], right: tup
     rest = iter(LETTERS[len(shape_a) :])
     tb = "".join([ta[left[right.index(i)]] if i in right else next(rest) for i in range(len(shape_b))])
     out = "".join([i for i in ta if i not in tb]) + "".join([i for i in tb if i not in ta])
-    return prim.einsum(a, b, subscripts=f"{ta},{tb}->{out}")
+    return _narrow(prim.einsum(a, b, subscripts=f"{ta},{tb}->{out}"), a, b)
 
 
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
@@ -299,18 +325,21 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     shapes = shape_of(a), shape_of(b)
     rank = max(map(len, shapes))
     if not rank:
-        return multiply(a, b)
+        return _times(a, b)
     ones: list[Shape] = [(1,) * (rank - len(s)) + s for s in shapes]
     ta, tb = LETTERS[:rank], LETTERS[rank : 2 * rank]
     out = "".join([i + j for i, j in zip(ta, tb, strict=True)])
     pairs = prim.einsum(reshape(a, to=ones[0]), reshape(b, to=ones[1]), subscripts=f"{ta},{tb}->{out}")
-    return reshape(pairs, to=tuple([n * m for n, m in zip(*ones, strict=True)]))
+    return reshape(_narrow(pairs, a, b), to=tuple([n * m for n, m in zip(*ones, strict=True)]))
 
 
 def cross(
     a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Array:
     """The cross product of vectors with three components; the other axes broadcast.
+
+    As in NumPy, vectors with two components still work, with a DeprecationWarning: they lie in the plane, and of
+    two such the third component alone is given, without an axis for it.
 
     Args:
         a: vectors.
@@ -321,8 +350,7 @@ def cross(
         axis: all three at once.
 
     Raises:
-        ValueError: vectors of another length. Plane ones have only a third component:
-            ``a[0] * b[1] - a[1] * b[0]``.
+        ValueError: vectors of another length.
 
     Example:
         >>> import funcgrad.numpy as fnp
@@ -335,16 +363,27 @@ def cross(
     if _is_numpy(a, b):
         return np.cross(a, b, axisa, axisb, axisc)
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
-    if shape_of(a)[-1] != 3 or shape_of(b)[-1] != 3:
+    lengths = shape_of(a)[-1], shape_of(b)[-1]
+    if not {2, 3}.issuperset(lengths):
         raise ShapeError(
             f"cross: vectors have three components, got {describe(a)} and {describe(b)}, components last. "
-            "Of plane vectors take a[0] * b[1] - a[1] * b[0]."
+            "Check the axes."
         )
+    if 2 in lengths:
+        warnings.warn("cross: 2-dimensional vectors are deprecated, append a zero", DeprecationWarning, 2)
+        a, b = (_in_space(x) for x in (a, b))
     (a1, a2), (b1, b2) = ([roll(x, shift=(-k,), axis=(len(shape_of(x)) - 1,)) for k in (1, 2)] for x in (a, b))
-    return moveaxis(subtract(multiply(a1, b2), multiply(a2, b1)), -1, axisc)
+    ans = subtract(multiply(a1, b2), multiply(a2, b1))
+    return getitem(ans, (..., 2)) if lengths == (2, 2) else moveaxis(ans, -1, axisc)
 
 
-def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Array:
+def _in_space(x: Array) -> Array:
+    """Vectors with a zero for the third component where it is missing."""
+    shape = shape_of(x)
+    return x if shape[-1] == 3 else pad_zeros(x, widths=(*[(0, 0)] * (len(shape) - 1), (0, 1)))
+
+
+def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Array:
     """The sum along a diagonal of the matrices that ``axis1`` and ``axis2`` span.
 
     Args:
@@ -353,7 +392,7 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: 
         axis1: the axis of the rows.
         axis2: the axis of the columns.
         dtype: what to sum in.
-        out: only None.
+        out: an array for the result.
 
     Example:
         >>> import numpy as np
@@ -361,7 +400,8 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: 
         >>> fnp.trace(np.eye(3))
         np.float64(3.0)
     """
-    refuse_out("trace", out)
+    if out is not None:
+        return into(trace, out, a, offset, axis1, axis2, dtype)
     a = as_value(a)
     if not isinstance(a, Tracer) and namespace((a,)) is np:
         return np.trace(a, offset, axis1, axis2, dtype)

@@ -14,92 +14,37 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from funcgrad import backend
 from funcgrad.core import Tracer, describe
-from funcgrad.errors import InputError, NotDifferentiableError
-from funcgrad.numpy import choice, products, reductions, scans
-from funcgrad.numpy.concretization import concrete, refuse, user_line
-from funcgrad.numpy.creation import as_value, astype
-from funcgrad.numpy.reducing import refuse_out
-from funcgrad.numpy.shaping import reshape
+from funcgrad.errors import NotDifferentiableError
+from funcgrad.numpy import choice
+from funcgrad.numpy.concretization import concrete, constant_array, refuse, user_line
+from funcgrad.numpy.output import are_constant, computed
 from funcgrad.numpy.ufuncs import UFUNCS
+from funcgrad.writable import speak_standard
 
 __all__ = ["PROTOCOLS"]
-
-#: The ufuncs that work on vectors and matrices; some came with later versions of NumPy than the oldest supported.
-_PRODUCTS = ("matmul", "vecdot", "matvec", "vecmat")
-_OWN: dict[np.ufunc, Callable[..., Any]] = {
-    **UFUNCS,
-    **{getattr(np, name): getattr(products, name) for name in _PRODUCTS if hasattr(np, name)},
-}
-_REDUCE: dict[np.ufunc, Callable[..., Any]] = {
-    np.add: reductions.sum,
-    np.multiply: reductions.prod,
-    np.maximum: reductions.max,
-    np.minimum: reductions.min,
-    np.logical_and: reductions.all,
-    np.logical_or: reductions.any,
-}
-_ACCUMULATE: dict[np.ufunc, Callable[..., Any]] = {np.add: scans.cumsum, np.multiply: scans.cumprod}
 
 
 def array_ufunc(x: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """What a NumPy ufunc does when one of its arguments is a tracer.
 
     Raises:
-        NotDifferentiableError: funcgrad has no such ufunc, or no such method of it.
-        InputError: the result was to be written into an array (``out=``, ``a += x``), or left out in places.
+        NotDifferentiableError: funcgrad has no such ufunc, and not all of the arguments are constant.
+        InputError: the result was to be written into an ndarray (``out=``, ``a += x``), or left out in places.
     """
-    if method == "__call__" and not kwargs:
-        own = _OWN.get(ufunc)
-        if own is not None:
-            return own(*inputs)
-    return _other_ufunc(ufunc, method, inputs, kwargs)
+    own: Any = UFUNCS.get(ufunc)
+    if own is None:
+        return _other_ufunc(ufunc, method, inputs, kwargs)
+    return own(*inputs, **kwargs) if method == "__call__" else getattr(own, method)(*inputs, **kwargs)
 
 
 def _other_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    home = "numpy." if getattr(np, ufunc.__name__, None) is ufunc else ""
-    name = f"{home}{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
-    if any(o is not None for o in kwargs.pop("out", ())) or method == "at":
-        raise InputError(
-            f"{name}: a traced value cannot be written into an array, got out=... or an in-place operator"
-            f"{user_line()}. Use the result instead: write a = a + x for a += x."
-        )
-    own = _OWN.get(ufunc)
-    if ufunc.__name__ == "clip":  # the one that NumPy does not show: ndarray.clip calls it
-        own = choice.clip
-    if method == "__call__" and own is not None:
-        return _call(name, ufunc, own, inputs, kwargs)
-    if method == "outer" and own is not None:
-        a, b = (as_value(v) for v in inputs)
-        shape = (*backend.shape_of(a), *(1,) * len(backend.shape_of(b)))
-        return _call(name, ufunc, own, (reshape(a, shape), b), kwargs)
-    table = {"reduce": _REDUCE, "accumulate": _ACCUMULATE}.get(method, {})
-    if ufunc in table:
-        return table[ufunc](*inputs, **{"axis": 0, **kwargs})
-    _refuse_unknown(name, inputs)
-
-
-def _call(name: str, ufunc: np.ufunc, own: Callable[..., Any], inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A ufunc with keyword arguments; ``order`` and ``subok`` concern memory and subclasses, not values."""
-    if kwargs.pop("where", True) is not True:
-        raise InputError(
-            f"{name}: where= leaves elements of the result undefined, got where=...{user_line()}. Compute all "
-            "and choose afterwards: where(condition, result, other)."
-        )
-    if "signature" in kwargs or "sig" in kwargs:
-        raise InputError(f"{name}: a signature is not supported on traced values{user_line()}. Use dtype=.")
-    dtype, casting = kwargs.pop("dtype", None), kwargs.pop("casting", None)
-    kwargs.pop("order", None)
-    kwargs.pop("subok", None)
-    if dtype is not None or casting is not None:
-        given = [type(v) if type(v) in (int, float, complex) else backend.dtype_of(as_value(v)) for v in inputs]
-        wanted = (*[None] * ufunc.nin, *[None if dtype is None else np.dtype(dtype)] * ufunc.nout)
-        # NumPy computes in the dtypes of its loop, so arguments are converted, not the result.
-        loop = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout), signature=wanted, casting=casting or "same_kind")
-        if dtype is not None:
-            inputs = tuple([astype(v, to) for v, to in zip(inputs, loop, strict=False)])
-    return own(*inputs, **kwargs)
+    if method == "__call__" and ufunc.__name__ == "clip":  # the one that NumPy does not show: ndarray.clip calls it
+        return choice.clip(*inputs, **kwargs)
+    call = ufunc if method == "__call__" else getattr(ufunc, method)
+    if are_constant(inputs, kwargs):
+        return computed(call, inputs, kwargs)
+    _refuse_unknown(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}", inputs)
 
 
 def _refuse_unknown(name: str, args: Any) -> NoReturn:
@@ -130,8 +75,6 @@ def array_function(x: Tracer, fun: Callable[..., Any], types: Any, args: Any, kw
     own = _FUNCTIONS.get(fun)
     if own is None:
         own = _FUNCTIONS[fun] = _counterpart(fun)
-    if "out" in kwargs:  # a step that most functions of funcgrad.numpy need not take
-        refuse_out(f"{fun.__module__}.{fun.__name__}", kwargs.pop("out"))
     return own(*args, **kwargs)
 
 
@@ -148,7 +91,12 @@ def _counterpart(fun: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args, **kwargs: fun(*_stand_in(args), **_stand_in(kwargs))
     if fun in _WRITING:
         return lambda *args, **kwargs: refuse(_tracers((args, kwargs))[0], full)
-    return lambda *args, **kwargs: _refuse_unknown(full, (args, kwargs))
+    return lambda *args, **kwargs: _unknown(fun, full, args, kwargs)
+
+
+def _unknown(fun: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function that funcgrad has no rule for computes constants."""
+    return computed(fun, args, kwargs) if are_constant(args, kwargs) else _refuse_unknown(name, (args, kwargs))
 
 
 def _stand_in(args: Any) -> Any:
@@ -161,9 +109,10 @@ def _stand_in(args: Any) -> Any:
 
 
 def _array2string(a: Tracer, *args: Any, **kwargs: Any) -> str:
-    return np.array2string(np.asarray(concrete(a, "numpy.array2string")), *args, **kwargs)
+    return np.array2string(np.asarray(concrete(a, "numpy.array2string", steers=False)), *args, **kwargs)
 
 
+_API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
 _ABOUT_SHAPE_AND_DTYPE: frozenset[Callable[..., Any]] = frozenset(
     (
         np.can_cast,
@@ -196,9 +145,57 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 }
 
 
-def array_namespace(x: Tracer, *, api_version: str | None = None) -> Any:
-    """The module whose functions work on tracers, for code written for any array library."""
+def array_namespace(x: Tracer, /, *, api_version: str | None = None) -> Any:
+    """The module whose functions work on tracers, for code written for any array library.
+
+    Raises:
+        ValueError: it does not follow this version of the array API standard.
+    """
+    if api_version not in _API_VERSIONS:
+        raise ValueError(
+            f"x.__array_namespace__: an unknown version of the array API standard, got {api_version!r}. Ask for "
+            f"{_API_VERSIONS[-1]!r}, or for none."
+        )
+    speak_standard()
     return sys.modules["funcgrad.numpy"]
+
+
+def dlpack(
+    x: Tracer,
+    /,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[Any, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """The memory of an array that is constant, for other libraries.
+
+    Raises:
+        ConcretizationError: the value is traced.
+    """
+    wishes = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    return constant_array(x, "x.__dlpack__()").__dlpack__(**{k: v for k, v in wishes.items() if v is not None})
+
+
+def dlpack_device(x: Tracer, /) -> tuple[Any, int]:
+    """Where the memory lies that ``dlpack`` gives."""
+    found: tuple[Any, int] = constant_array(x, "x.__dlpack_device__()").__dlpack_device__()
+    return found
+
+
+def to_device(x: Tracer, device: Any, /, *, stream: Any = None) -> Tracer:
+    """``x``, which is on ``device`` already.
+
+    Raises:
+        ValueError: it is elsewhere.
+    """
+    if device != x.device or stream is not None:  # type: ignore[attr-defined]
+        raise ValueError(
+            f"x.to_device: a traced value stays where it is, on {x.device!r}, got {device!r}. "  # type: ignore[attr-defined]
+            "Use funcgrad.interop.device_put."
+        )
+    return x
 
 
 #: What ``methods.install`` puts on tracers.
@@ -206,5 +203,8 @@ PROTOCOLS: dict[str, Any] = {
     "__array_ufunc__": array_ufunc,
     "__array_function__": array_function,
     "__array_namespace__": array_namespace,
+    "__dlpack__": dlpack,
+    "__dlpack_device__": dlpack_device,
+    "to_device": to_device,
     "__array_priority__": 1000.0,
 }

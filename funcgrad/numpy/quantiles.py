@@ -19,7 +19,16 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.axes import kept
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.reducing import aligned_weights, as_scalar, can_be_nan, converted, merged, refuse_out, split_axes
+from funcgrad.numpy.output import into
+from funcgrad.numpy.reducing import (
+    aligned_weights,
+    as_scalar,
+    can_be_nan,
+    converted,
+    merged,
+    split_axes,
+    weak,
+)
 from funcgrad.numpy.reductions import mean
 from funcgrad.primitives.arithmetic import add, divide, multiply, subtract
 from funcgrad.primitives.comparison import equal, greater_equal, isnan, logical_not
@@ -81,7 +90,7 @@ def _spoilt(ans: Array, lanes: Array) -> Array:
         return ans
     shape = backend.shape_of(lanes)
     bad = reduce_any(isnan(lanes), axis=(len(shape) - 1,))
-    return choose(reshape(bad, to=(*shape[:-1], 1)), math.nan, ans)
+    return choose(reshape(bad, to=(*shape[:-1], 1)), weak(math.nan, ans), ans)
 
 
 def _numbers(lanes: Array) -> Array:
@@ -92,14 +101,14 @@ def _numbers(lanes: Array) -> Array:
 
 
 def median(
-    a: ArrayLike, axis: Axes = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+    a: ArrayLike, axis: Axes = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
     """The median of the elements along ``axis``, by default of all.
 
     Args:
         a: an array.
         axis: one axis, several, or None for all.
-        out: not supported.
+        out: an array for the result.
         overwrite_input: accepted as NumPy does; the input is never written to.
         keepdims: keep the reduced axes, with length 1.
 
@@ -111,7 +120,8 @@ def median(
         >>> fnp.median([1.0, 4.0, 2.0, 10.0])
         np.float64(3.0)
     """
-    refuse_out("median", out)
+    if out is not None:
+        return into(median, out, a, axis, overwrite_input=overwrite_input, keepdims=keepdims)
     a = as_value(a)
     lanes, order = _lanes("median", a, axis)
     *outer, n = backend.shape_of(lanes)
@@ -121,7 +131,7 @@ def median(
 
 
 def nanmedian(
-    a: ArrayLike, axis: Axes = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+    a: ArrayLike, axis: Axes = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
     """The median of the elements that are not NaN; arguments as for ``median``. NaN where none is left.
 
@@ -133,20 +143,21 @@ def nanmedian(
     a = as_value(a)
     if not can_be_nan(a):
         return median(a, axis, out, overwrite_input, keepdims)
-    refuse_out("nanmedian", out)
+    if out is not None:
+        return into(nanmedian, out, a, axis, overwrite_input=overwrite_input, keepdims=keepdims)
     lanes, order = _lanes("median", a, axis)
     n = _numbers(lanes)
     low, high, _ = quantile_places(0.5, n, method="midpoint")
     lower, upper = _read(lanes, order, low), _read(lanes, order, high)
     middle = choose(equal(low, high), lower, divide(add(lower, upper), 2))
-    return _finished(choose(equal(n, 0), math.nan, middle), a, axis, keepdims)
+    return _finished(choose(equal(n, 0), weak(math.nan, middle), middle), a, axis, keepdims)
 
 
 def quantile(
     a: ArrayLike,
     q: ArrayLike,
     axis: Axes = None,
-    out: None = None,
+    out: Any = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
@@ -161,7 +172,7 @@ def quantile(
         a: an array of real numbers.
         q: the quantiles wanted, from 0 to 1; their axes come first in the result.
         axis: one axis, several, or None for all.
-        out: not supported.
+        out: an array for the result.
         overwrite_input: accepted as NumPy does; the input is never written to.
         method: how to interpolate, by the names that NumPy has for it.
         keepdims: keep the reduced axes, with length 1.
@@ -177,7 +188,8 @@ def quantile(
         >>> fnp.quantile([1.0, 2.0, 4.0], 0.75)
         np.float64(3.0)
     """
-    refuse_out("quantile", out)
+    if out is not None:
+        return into(quantile, out, a, q, axis, method=method, keepdims=keepdims, weights=weights)
     return _quantile("quantile", a, q, 1, axis, method, keepdims, weights)
 
 
@@ -185,7 +197,7 @@ def percentile(
     a: ArrayLike,
     q: ArrayLike,
     axis: Axes = None,
-    out: None = None,
+    out: Any = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
@@ -199,7 +211,8 @@ def percentile(
         >>> fnp.percentile([1.0, 2.0, 4.0], 75)
         np.float64(3.0)
     """
-    refuse_out("percentile", out)
+    if out is not None:
+        return into(percentile, out, a, q, axis, method=method, keepdims=keepdims, weights=weights)
     return _quantile("percentile", a, q, 100, axis, method, keepdims, weights)
 
 
@@ -207,7 +220,7 @@ def nanquantile(
     a: ArrayLike,
     q: ArrayLike,
     axis: Axes = None,
-    out: None = None,
+    out: Any = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
@@ -221,7 +234,8 @@ def nanquantile(
         >>> fnp.nanquantile([1.0, float("nan"), 2.0, 4.0], 0.75)
         np.float64(3.0)
     """
-    refuse_out("nanquantile", out)
+    if out is not None:
+        return into(nanquantile, out, a, q, axis, method=method, keepdims=keepdims, weights=weights)
     return _quantile("nanquantile", a, q, 1, axis, method, keepdims, weights)
 
 
@@ -229,7 +243,7 @@ def nanpercentile(
     a: ArrayLike,
     q: ArrayLike,
     axis: Axes = None,
-    out: None = None,
+    out: Any = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
@@ -243,7 +257,8 @@ def nanpercentile(
         >>> fnp.nanpercentile([1.0, float("nan"), 2.0, 4.0], 75)
         np.float64(3.0)
     """
-    refuse_out("nanpercentile", out)
+    if out is not None:
+        return into(nanpercentile, out, a, q, axis, method=method, keepdims=keepdims, weights=weights)
     return _quantile("nanpercentile", a, q, 100, axis, method, keepdims, weights)
 
 
@@ -260,7 +275,7 @@ def _quantile(
     if method not in _METHODS:
         raise ValueError(f"{name}: no method of that name, got {method!r}. Use one of {', '.join(_METHODS)}.")
     a = as_value(a)
-    weak = _is_python_number(q)
+    python = _is_python_number(q)
     q = as_value(q)
     q = q if whole == 1 else divide(q, whole)
     if namespace_of(q) is np and not np.all((np.asarray(q) >= 0) & (np.asarray(q) <= 1)):
@@ -273,7 +288,7 @@ def _quantile(
         spread = broadcast_to(aligned_weights(as_value(weights), a, axis), to=backend.shape_of(a))
         ans = _weighted(name, lanes, order, q, method, merged(spread, axis), skip)
     else:
-        ans = _interpolated(lanes, order, q, method, weak, skip)
+        ans = _interpolated(lanes, order, q, method, python, skip)
     return _finished(ans if skip else _spoilt(ans, lanes), a, axis, keepdims, before)
 
 
@@ -284,7 +299,7 @@ def _is_python_number(q: Any) -> bool:
     return type(q) in (int, float)
 
 
-def _interpolated(lanes: Array, order: Array, q: Array, method: str, weak: bool, skip: bool) -> Array:
+def _interpolated(lanes: Array, order: Array, q: Array, method: str, python: bool, skip: bool) -> Array:
     """The quantiles of each lane along the last axis; ``skip`` leaves NaN out."""
     rank = len(backend.shape_of(lanes))
     n = _numbers(lanes) if skip else backend.shape_of(lanes)[-1]
@@ -297,14 +312,14 @@ def _interpolated(lanes: Array, order: Array, q: Array, method: str, weak: bool,
         upper = _read(lanes, order, high)
         if method not in _FIXED:
             weight = subtract(virtual_place(q, n, method), low)
-        weight = converted(
-            weight, backend.dtype_of(lanes) if weak and can_be_nan(lanes) else np.result_type(dtype, np.float16)
-        )
+        if dtype.kind in "biu":
+            dtype = np.result_type(dtype, np.float16)
+        weight = converted(weight, backend.dtype_of(lanes) if python and can_be_nan(lanes) else dtype)
         distance = subtract(upper, lower)
         # from the nearer side, so that no rounding leaves the interval
         from_above = subtract(upper, multiply(distance, subtract(1, weight)))
         ans = choose(greater_equal(weight, 0.5), from_above, add(lower, multiply(distance, weight)))
-    return choose(equal(n, 0), math.nan, ans) if skip else ans
+    return choose(equal(n, 0), weak(math.nan, ans), ans) if skip else ans
 
 
 def _weighted(name: str, lanes: Array, order: Array, q: Array, method: str, weights: Array, skip: bool) -> Array:
@@ -325,4 +340,4 @@ def _weighted(name: str, lanes: Array, order: Array, q: Array, method: str, weig
         raise ValueError(f"{name}: weights included NaN, inf or were all zero.")
     places = searchsorted(share, wanted, side="left")
     ans = _read(lanes, order, choose(greater_equal(places, n), n - 1, places))
-    return choose(equal(_numbers(lanes), 0), math.nan, ans) if skip else ans
+    return choose(equal(_numbers(lanes), 0), weak(math.nan, ans), ans) if skip else ans

@@ -12,7 +12,9 @@ from funcgrad import backend
 from funcgrad.backend import namespace_of
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.concretization import concrete
-from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.creation import as_value, astype, new
+from funcgrad.numpy.creation import copy as copied
+from funcgrad.numpy.reducing import as_floating
 from funcgrad.numpy.shaping import broadcast_arrays, moveaxis, result_type
 from funcgrad.primitives.arithmetic import absolute, power
 from funcgrad.primitives.comparison import floor, sign
@@ -55,10 +57,10 @@ def arange(
     start, end = (0, start_or_stop) if stop is None else (start_or_stop, stop)
     bounds = [start, end, step]
     if _is_plain(*bounds):
-        return numpy.arange(start, end, step, dtype, device=device)
+        return new(numpy.arange(start, end, step, dtype, device=device))
     plain = numpy.arange(*[_number(b) for b in bounds], dtype)
     if plain.dtype.kind not in "fc" or _is_plain(start, step):
-        return plain
+        return new(plain)
     counts = np.arange(plain.size, dtype=plain.dtype)
     if dtype is None and backend.library_of(start + step) is not np:  # NumPy makes a float64 of every float
         counts = counts.astype(result_type(*bounds))
@@ -106,13 +108,15 @@ def linspace(
     num = operator.index(num)
     start, stop = as_value(start), as_value(stop)
     if _is_plain(start, stop):
-        return numpy.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=device)
+        found = numpy.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=device)
+        return (new(found[0]), found[1]) if retstep else new(found)
     weights, intervals, inexact = _weights(num, endpoint, start, stop)
+    start, stop = as_floating(start), as_floating(stop)
     made = start * (1 - weights) + stop * weights
     made = _finished(made, inexact if dtype is None else np.dtype(dtype), axis)
     if not retstep:
         return made
-    return made, (stop - start) / intervals if intervals > 0 else float("nan")
+    return made, astype((stop - start) / intervals, inexact) if intervals > 0 else float("nan")
 
 
 def _weights(num: int, endpoint: bool, *bounds: Array) -> tuple[np.ndarray, int, Any]:
@@ -197,8 +201,8 @@ def geomspace(
     weights, _, inexact = _weights(operator.index(num), endpoint, start, stop)
     if dtype is not None or backend.library_of(start) is backend.library_of(stop) is np:
         inexact = np.result_type(inexact, np.dtype(dtype))  # NumPy computes in float64 at least
+    start, stop = astype(start, inexact), astype(stop, inexact)
     if inexact.kind == "c":
-        start, stop = astype(start, inexact), astype(stop, inexact)
         made = start * exp(log(stop / start) * weights)
     else:
         side = sign(start)
@@ -211,7 +215,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
 
     Args:
         *xi: the coordinates along each axis.
-        copy: whether the arrays are whole ones of their own; traced ones cannot be written to and never are.
+        copy: whether the arrays have memory of their own.
         sparse: whether each array has length 1 along the axes where it does not vary.
         indexing: "xy" for rows that are the second coordinate, "ij" for axes in the order of ``xi``.
 
@@ -237,7 +241,8 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
         reshape(x, to=tuple([n if i == p else 1 for i in range(rank)]))
         for x, n, p in zip(values, sizes, places, strict=True)
     ]
-    return tuple(open_grid) if sparse else broadcast_arrays(*open_grid)
+    whole = tuple(open_grid) if sparse else broadcast_arrays(*open_grid)
+    return tuple(map(copied, whole)) if copy else whole
 
 
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:

@@ -11,11 +11,11 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.backend import namespace_of
 from funcgrad.core import Tracer
-from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, reshape
 from funcgrad.numpy.axes import one_axis, some_axes
 from funcgrad.numpy.concretization import concrete
-from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.creation import as_value, astype, copy, new
+from funcgrad.numpy.padding import OPTIONS, bordered, by_function
 from funcgrad.numpy.shapes import as_shape
 from funcgrad.numpy.shaping import ravel, swapaxes
 from funcgrad.primitives import shaping as prim
@@ -164,8 +164,7 @@ def tile(A: ArrayLike, reps: Any) -> Array:
     for n, r in zip(lengths, times, strict=True):
         parts += [n] if r == 1 else [1, n]
         copies += [n] if r == 1 else [r, n]
-    if len(parts) > rank:
-        x = broadcast_to(reshape(x, to=tuple(parts)), to=tuple(copies))
+    x = broadcast_to(reshape(x, to=tuple(parts)), to=tuple(copies)) if len(parts) > rank else copy(x)
     return reshape(x, to=tuple([n * r for n, r in zip(lengths, times, strict=True)]))
 
 
@@ -224,7 +223,7 @@ def resize(a: ArrayLike, new_shape: Any) -> Array:
         raise ValueError("all elements of `new_shape` must be non-negative")
     have, need = prod(backend.shape_of(a)), prod(to)
     if not have or not need:
-        return backend.library_of(a).zeros(to, a.dtype)
+        return new(backend.library_of(a).zeros(to, a.dtype))
     long = tile(ravel(a), -(-need // have))
     return reshape(getitem(long, slice(0, need)), to=to)
 
@@ -232,46 +231,45 @@ def resize(a: ArrayLike, new_shape: Any) -> Array:
 def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
     """``array`` with a border.
 
+    A statistic has its own derivative: that of a maximum of equal elements is shared among them.
+
     Args:
         array: an array.
         pad_width: how many elements before and after: a number, a pair, a pair for each axis, or a
             dictionary from axes to pairs or numbers.
-        mode: "constant", "edge", "reflect", "symmetric", "wrap" or "empty" for a traced array; for a
-            NumPy array all of NumPy's modes.
-        **kwargs: ``constant_values``, as ``pad_width``, which may be traced; ``reflect_type="even"``.
+        mode: "constant", "edge", "empty", "linear_ramp", "maximum", "mean", "median", "minimum", "reflect",
+            "symmetric", "wrap", or a function that writes to each vector of the padded array, as NumPy's.
+        **kwargs: for "constant" ``constant_values``, for "linear_ramp" ``end_values``, which both may be traced; for
+            statistics ``stat_length``, how many elements from the edge they are of; for "reflect" and "symmetric"
+            ``reflect_type``, "even" or "odd"; for a function anything.
 
     Raises:
-        InputError: a mode or an option that is not supported for a traced array.
-        ValueError: negative widths; an empty axis that is to be continued.
+        ValueError: an unknown mode, an option that is not the mode's, negative widths, an empty axis that is to be
+            continued, or a statistic of no elements.
 
     Example:
         >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import grad
         >>> fnp.pad([1, 2], (1, 2), constant_values=7)
         array([7, 1, 2, 7, 7])
+        >>> grad(lambda x: fnp.pad(x, (0, 1), "reflect", reflect_type="odd")[-1])(fnp.array([1.0, 2.0]))
+        array([-1.,  2.])
     """
-    values = kwargs.get("constant_values", 0)
-    fixed = _is_plain(values)
     x = as_value(array)
-    if namespace_of(x) is np and fixed:
+    if namespace_of(x) is np and all(map(_is_plain, kwargs.values())):
         return np.pad(x, pad_width, mode, **kwargs)
     widths = _widths(pad_width, len(backend.shape_of(x)))
-    if mode == "constant" and not kwargs.keys() - {"constant_values"}:
-        if fixed and not np.any(np.asarray(values)):
-            return prim.pad_zeros(x, widths=widths) if widths else x
-        return _bordered(x, widths, values)
-    if mode == "empty" and not kwargs:
-        return prim.pad_zeros(x, widths=widths) if widths else x
-    even = kwargs.get("reflect_type", "even") == "even" and not kwargs.keys() - {"reflect_type"}
-    if mode in ("edge", "wrap", "reflect", "symmetric") and even:
-        for axis, width in enumerate(widths):
-            if width != (0, 0):
-                x = _gather(x, np.pad(np.arange(x.shape[axis]), width, mode), axis)
-        return x
-    given = "".join([f", {name}={value!r}" for name, value in kwargs.items()])
-    raise InputError(
-        f"pad: not supported for a traced array, got mode={mode!r}{given}. Use 'constant', 'edge', 'reflect', "
-        "'symmetric' or 'wrap', or build the border by indexing and concatenate it."
-    )
+    if callable(mode):
+        return by_function(x, widths, mode, kwargs)
+    if mode not in OPTIONS:
+        raise ValueError(f"mode {mode!r} is not supported")
+    unknown = kwargs.keys() - {OPTIONS[mode]}
+    if unknown:
+        raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {unknown}")
+    given = next(iter(kwargs.values()), None)
+    if mode == "constant" and _is_plain(given) and not np.any(given):
+        given = None
+    return bordered(x, widths, mode, given)
 
 
 def _is_plain(values: Any) -> bool:
@@ -280,33 +278,22 @@ def _is_plain(values: Any) -> bool:
     return namespace_of(values) in (None, np) and not isinstance(values, Tracer)
 
 
+def _fixed_widths(widths: Any) -> Any:
+    return [_fixed_widths(w) for w in widths] if type(widths) in (list, tuple) else _static("pad", "pad_width", widths)
+
+
 def _widths(pad_width: Any, rank: int) -> tuple[tuple[int, int], ...]:
     """``pad_width`` as (before, after) for each axis."""
     if isinstance(pad_width, dict):
         given = {one_axis(axis, rank): width for axis, width in pad_width.items()}
         pad_width = [np.broadcast_to(given.get(i, 0), (2,)).tolist() for i in range(rank)] or 0
-    _static("pad", "pad_width", pad_width)
-    whole = np.asarray(pad_width)
+    whole = np.asarray(_fixed_widths(pad_width))
     if whole.dtype.kind not in "iu":
         raise TypeError("`pad_width` must be of integral type.")
     pairs = np.broadcast_to(whole, (rank, 2)).tolist()
     if any(n < 0 for pair in pairs for n in pair):
         raise ValueError("index can't contain negative values")
     return tuple([(before, after) for before, after in pairs])
-
-
-def _bordered(x: Array, widths: tuple[tuple[int, int], ...], values: Any) -> Array:
-    """``x`` between blocks of constants, axis by axis, so that the last axis has the corners."""
-    dtype, rank = backend.dtype_of(x), len(widths)
-    edges = broadcast_to(astype(as_value(values), dtype), to=(rank, 2))
-    for axis, width in enumerate(widths):
-        have = backend.shape_of(x)
-        borders = []
-        for side, n in enumerate(width):
-            block = (*have[:axis], n, *have[axis + 1 :])
-            borders.append(broadcast_to(getitem(edges, (axis, side)), to=block))
-        x = prim.concatenate(borders[0], x, borders[1], axis=axis)
-    return x
 
 
 def delete(arr: ArrayLike, obj: Any, axis: Axis = None) -> Array:

@@ -1,4 +1,4 @@
-"""What reductions share: NumPy's arguments ``axis``, ``dtype``, ``keepdims``, ``initial``, ``where`` and ``out``."""
+"""What reductions share: NumPy's arguments ``axis``, ``dtype``, ``keepdims``, ``initial`` and ``where``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import describe
-from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.axes import kept, some_axes
 from funcgrad.numpy.creation import as_value, astype
@@ -29,22 +27,9 @@ __all__ = [
     "masked",
     "merged",
     "reduced",
-    "refuse_out",
     "split_axes",
+    "weak",
 ]
-
-
-def refuse_out(name: str, out: Any) -> None:
-    """Results are always new arrays.
-
-    Raises:
-        InputError: ``out`` is given.
-    """
-    if out is not None:
-        raise InputError(
-            f"{name}: a result is never written into an existing array, got out={describe(out)}. "
-            "Leave out=None and use what is returned."
-        )
 
 
 def converted(a: Array, dtype: Any) -> Array:
@@ -94,7 +79,13 @@ def masked(a: Array, where: ArrayLike | bool, fill: Any) -> Array:
     shape = backend.shape_of(a)
     if np.broadcast_shapes(backend.shape_of(where), shape) != shape:
         raise ValueError(f"where of shape {backend.shape_of(where)} does not broadcast to the shape {shape}")
-    return choose(where, a, fill)
+    return choose(where, a, weak(fill, a))
+
+
+def weak(number: Any, a: Array) -> Any:
+    """A Python number to choose between itself and ``a``, whose dtype stays: beside bfloat16 NumPy would promote."""
+    dtype = backend.dtype_of(a)
+    return dtype.type(number) if dtype.kind == "V" and isinstance(number, (int, float)) else number
 
 
 def counted(a: Array, axis: Axes, where: ArrayLike | bool, keepdims: bool = False) -> Any:

@@ -10,8 +10,11 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.backend import namespace_of
+from funcgrad.core import describe
+from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import broadcast_to, conj, real, reduce_sum
-from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.creation import as_value, copy
+from funcgrad.numpy.output import into
 from funcgrad.numpy.reducing import (
     aligned_weights,
     as_floating,
@@ -20,7 +23,6 @@ from funcgrad.numpy.reducing import (
     counted,
     masked,
     reduced,
-    refuse_out,
 )
 from funcgrad.primitives import reductions as prim
 from funcgrad.primitives.arithmetic import add, divide, maximum, minimum, multiply, subtract
@@ -47,14 +49,28 @@ __all__ = [
 
 
 def _starting_from(initial: ArrayLike, ans: Array, join: Callable[..., Any]) -> Array:
-    return join(ans, converted(as_value(initial), backend.dtype_of(ans)))
+    return join(ans, _first(initial, backend.dtype_of(ans)))
+
+
+def _first(initial: ArrayLike, dtype: Any) -> Array:
+    """``initial`` in ``dtype``, as far as NumPy takes it."""
+    value = as_value(initial)
+    if backend.shape_of(value):
+        raise ShapeError(f"initial must be one number, got {describe(value)}. Combine it with the result instead.")
+    if backend.dtype_of(value).kind == "c" and dtype.kind != "c":
+        raise InputError(f"initial must fit the dtype {dtype}, got {describe(value)}. Pass dtype=complex as well.")
+    if type(value) is int and dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        if not info.min <= value <= info.max:
+            raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
+    return converted(value, dtype)
 
 
 def sum(
     a: ArrayLike,
     axis: Axes = None,
     dtype: Any = None,
-    out: None = None,
+    out: Any = None,
     keepdims: bool = False,
     initial: Scalar | None = None,
     where: ArrayLike | bool = True,
@@ -65,7 +81,7 @@ def sum(
         a: an array. Booleans are counted; small integers are added up as 64-bit ones.
         axis: one axis, several, or None for all.
         dtype: what to convert the elements to before adding.
-        out: not supported.
+        out: an array for the result.
         keepdims: keep the reduced axes, with length 1.
         initial: added to every sum.
         where: a mask that broadcasts to the shape of ``a``: which elements count.
@@ -79,7 +95,8 @@ def sum(
         >>> fnp.sum([[1.0, 2.0], [3.0, 4.0]], axis=0)
         array([4., 6.])
     """
-    refuse_out("sum", out)
+    if out is not None:
+        return into(sum, out, a, axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
     a = as_value(a)
     if where is True and dtype is None:
         ans = reduced(reduce_sum, a, axis, keepdims)
@@ -92,7 +109,7 @@ def prod(
     a: ArrayLike,
     axis: Axes = None,
     dtype: Any = None,
-    out: None = None,
+    out: Any = None,
     keepdims: bool = False,
     initial: Scalar | None = None,
     where: ArrayLike | bool = True,
@@ -106,7 +123,8 @@ def prod(
         >>> fnp.prod([1.0, 2.0, 4.0])
         np.float64(8.0)
     """
-    refuse_out("prod", out)
+    if out is not None:
+        return into(prod, out, a, axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
     a = masked(converted(as_value(a), dtype), where, 1)
     ans = converted(reduced(prim.reduce_prod, a, axis, keepdims), dtype)
     return ans if initial is None else _starting_from(initial, ans, multiply)
@@ -116,7 +134,7 @@ def mean(
     a: ArrayLike,
     axis: Axes = None,
     dtype: Any = None,
-    out: None = None,
+    out: Any = None,
     keepdims: bool = False,
     *,
     where: ArrayLike | bool = True,
@@ -130,7 +148,8 @@ def mean(
         >>> fnp.mean([1, 2, 6])
         np.float64(3.0)
     """
-    refuse_out("mean", out)
+    if out is not None:
+        return into(mean, out, a, axis, dtype=dtype, keepdims=keepdims, where=where)
     a = as_value(a)
     have = backend.dtype_of(a)
     if dtype is not None:
@@ -152,7 +171,7 @@ def var(
     a: ArrayLike,
     axis: Axes = None,
     dtype: Any = None,
-    out: None = None,
+    out: Any = None,
     ddof: float = 0,
     keepdims: bool = False,
     *,
@@ -168,7 +187,7 @@ def var(
         a: an array.
         axis: one axis, several, or None for all.
         dtype: what to convert the elements to first.
-        out: not supported.
+        out: an array for the result.
         ddof: the squares are added up and divided by the number of elements less ``ddof``.
         keepdims: keep the reduced axes, with length 1.
         where: a mask that broadcasts to the shape of ``a``: which elements count.
@@ -183,12 +202,17 @@ def var(
         >>> fnp.var([1.0, 3.0, 5.0, 7.0])
         np.float64(5.0)
     """
-    refuse_out("var", out)
+    if out is not None:
+        options = {"where": where, "mean": mean, "correction": correction}
+        return into(var, out, a, axis, dtype, ddof=ddof, keepdims=keepdims, **options)
     if correction is None:
         correction = ddof
     elif ddof != 0:
         raise ValueError("ddof and correction can't be provided simultaneously.")
-    a = converted(as_value(a), dtype)
+    a, to = _real_as(as_value(a), dtype)
+    if to is not None:
+        return converted(var(a, axis, None, None, 0, keepdims, where=where, mean=mean, correction=correction), to)
+    a = converted(a, dtype)
     if where is True and mean is None:
         return reduced(prim.reduce_var, a, axis, keepdims, correction=correction)
     a = as_floating(a)
@@ -207,11 +231,18 @@ def var(
     return divide(total, maximum(subtract(_divisor(n, total), correction), 0))
 
 
+def _real_as(a: Array, dtype: Any) -> tuple[Array, Any]:
+    """A real ``a`` in the precision of a complex ``dtype``, and that: only then is a variance of NumPy's complex."""
+    if dtype is None or np.dtype(dtype).kind != "c" or backend.dtype_of(a).kind == "c":
+        return a, None
+    return converted(a, np.dtype(dtype).type().real.dtype), dtype
+
+
 def std(
     a: ArrayLike,
     axis: Axes = None,
     dtype: Any = None,
-    out: None = None,
+    out: Any = None,
     ddof: float = 0,
     keepdims: bool = False,
     *,
@@ -228,7 +259,9 @@ def std(
         >>> fnp.std([1.0, 5.0])
         np.float64(2.0)
     """
-    refuse_out("std", out)
+    if out is not None:
+        options = {"where": where, "mean": mean, "correction": correction}
+        return into(std, out, a, axis, dtype, ddof=ddof, keepdims=keepdims, **options)
     return sqrt(var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
@@ -236,20 +269,22 @@ def _extremum(
     name: str,
     a: ArrayLike,
     axis: Axes,
-    out: None,
+    out: Any,
     keepdims: bool,
     initial: Scalar | None,
     where: ArrayLike | bool,
 ) -> Array:
     operation, join = (prim.reduce_max, maximum) if name == "max" else (prim.reduce_min, minimum)
-    refuse_out(name, out)
+    if out is not None:
+        own = max if name == "max" else min
+        return into(own, out, a, axis, keepdims=keepdims, initial=initial, where=where)
     a = as_value(a)
     if initial is None:
         if where is not True:
             raise ValueError(f"{name}: with a mask nothing may remain, so where=... needs initial=... as well.")
         return reduced(operation, a, axis, keepdims)
     dtype = backend.dtype_of(a)
-    initial = converted(as_value(initial), dtype)
+    initial = _first(initial, dtype)
     if counted(a, axis, True) == 0:  # the sum is a zero for each result that there will be
         return converted(add(reduced(reduce_sum, a, axis, keepdims), initial), dtype)
     return join(reduced(operation, masked(a, where, _weakest(name, dtype)), axis, keepdims), initial)
@@ -267,7 +302,7 @@ def _weakest(name: str, dtype: Any) -> Any:
 def max(
     a: ArrayLike,
     axis: Axes = None,
-    out: None = None,
+    out: Any = None,
     keepdims: bool = False,
     initial: Scalar | None = None,
     where: ArrayLike | bool = True,
@@ -280,7 +315,7 @@ def max(
     Args:
         a: an array.
         axis: one axis, several, or None for all.
-        out: not supported.
+        out: an array for the result.
         keepdims: keep the reduced axes, with length 1.
         initial: the least that the result can be.
         where: a mask that broadcasts to the shape of ``a``: which elements count. It needs ``initial``.
@@ -299,7 +334,7 @@ def max(
 def min(
     a: ArrayLike,
     axis: Axes = None,
-    out: None = None,
+    out: Any = None,
     keepdims: bool = False,
     initial: Scalar | None = None,
     where: ArrayLike | bool = True,
@@ -318,7 +353,7 @@ amax = max
 amin = min
 
 
-def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False) -> Array:
+def ptp(a: ArrayLike, axis: Axes = None, out: Any = None, keepdims: bool = False) -> Array:
     """The range of the elements along ``axis``: the maximum less the minimum.
 
     Example:
@@ -326,7 +361,8 @@ def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
         >>> fnp.ptp([4, 1, 9])
         np.int64(8)
     """
-    refuse_out("ptp", out)
+    if out is not None:
+        return into(ptp, out, a, axis, keepdims=keepdims)
     a = as_value(a)
     return subtract(max(a, axis, None, keepdims), min(a, axis, None, keepdims))
 
@@ -334,7 +370,7 @@ def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
 def all(
     a: ArrayLike,
     axis: Axes = None,
-    out: None = None,
+    out: Any = None,
     keepdims: bool = False,
     *,
     where: ArrayLike | bool = True,
@@ -346,7 +382,8 @@ def all(
         >>> fnp.all([[1, 0], [1, 1]], axis=1)
         array([False,  True])
     """
-    refuse_out("all", out)
+    if out is not None:
+        return into(all, out, a, axis, keepdims=keepdims, where=where)
     a = as_value(a)
     if where is not True:
         a = logical_or(a, logical_not(as_value(where)))
@@ -356,7 +393,7 @@ def all(
 def any(
     a: ArrayLike,
     axis: Axes = None,
-    out: None = None,
+    out: Any = None,
     keepdims: bool = False,
     *,
     where: ArrayLike | bool = True,
@@ -368,7 +405,8 @@ def any(
         >>> fnp.any([[1, 0], [0, 0]], axis=1)
         array([ True, False])
     """
-    refuse_out("any", out)
+    if out is not None:
+        return into(any, out, a, axis, keepdims=keepdims, where=where)
     return reduced(prim.reduce_any, masked(as_value(a), where, False), axis, keepdims)
 
 
@@ -428,4 +466,4 @@ def average(
     if not returned:
         return ans
     shape = backend.shape_of(ans)
-    return ans, total if backend.shape_of(total) == shape else broadcast_to(total, to=shape)
+    return ans, total if backend.shape_of(total) == shape else copy(broadcast_to(total, to=shape))

@@ -12,7 +12,8 @@ from funcgrad import backend
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.reducing import converted, refuse_out
+from funcgrad.numpy.output import into
+from funcgrad.numpy.reducing import converted
 from funcgrad.primitives import scans as prim
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.typing import Array, ArrayLike, Axis
@@ -20,9 +21,10 @@ from funcgrad.typing import Array, ArrayLike, Axis
 __all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum"]
 
 
-def _run(name: str, a: ArrayLike, axis: Axis, dtype: Any, out: None) -> Array:
+def _run(name: str, a: ArrayLike, axis: Axis, dtype: Any, out: Any) -> Array:
     operation = prim.cumsum if name == "cumsum" else prim.cumprod
-    refuse_out(name, out)
+    if out is not None:
+        return into(cumsum if name == "cumsum" else cumprod, out, a, axis, dtype=dtype)
     a = converted(as_value(a), dtype)
     shape = backend.shape_of(a)
     if axis is None:
@@ -32,14 +34,14 @@ def _run(name: str, a: ArrayLike, axis: Axis, dtype: Any, out: None) -> Array:
     return converted(operation(a, axis=along), dtype)
 
 
-def cumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: None = None) -> Array:
+def cumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
     """The running sums along ``axis``, by default of the flattened array.
 
     Args:
         a: an array.
         axis: the axis, or None to flatten first.
         dtype: what to convert the elements to before adding.
-        out: not supported.
+        out: an array for the result.
 
     Raises:
         numpy.exceptions.AxisError: an axis out of range.
@@ -52,7 +54,7 @@ def cumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: None = None)
     return _run("cumsum", a, axis, dtype, out)
 
 
-def cumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: None = None) -> Array:
+def cumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
     """The running products along ``axis``, by default of the flattened array; arguments as for ``cumsum``.
 
     Its derivatives divide by nothing: they are exact however many elements are zero.
@@ -65,9 +67,7 @@ def cumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: None = None
     return _run("cumprod", a, axis, dtype, out)
 
 
-def _cumulative(
-    run: Callable[..., Array], x: ArrayLike, axis: Axis, dtype: Any, out: None, before: int | None
-) -> Array:
+def _cumulative(run: Callable[..., Array], x: ArrayLike, axis: Axis, dtype: Any, before: int | None) -> Array:
     x = as_value(x)
     shape = backend.shape_of(x)
     if axis is None:
@@ -78,7 +78,7 @@ def _cumulative(
             )
         axis = 0
         x = reshape(x, to=shape or (1,))
-    ans = run(x, axis, dtype, out)
+    ans = run(x, axis, dtype)
     if before is None:
         return ans
     shape, along = backend.shape_of(ans), one_axis(axis, len(backend.shape_of(ans)))
@@ -92,7 +92,7 @@ def cumulative_sum(
     *,
     axis: Axis = None,
     dtype: Any = None,
-    out: None = None,
+    out: Any = None,
     include_initial: bool = False,
 ) -> Array:
     """The running sums along ``axis``, which only an array of one axis may leave out.
@@ -101,7 +101,7 @@ def cumulative_sum(
         x: an array.
         axis: the axis.
         dtype: what to convert the elements to before adding.
-        out: not supported.
+        out: an array for the result.
         include_initial: whether a 0 stands before the first sum.
 
     Raises:
@@ -112,7 +112,9 @@ def cumulative_sum(
         >>> fnp.cumulative_sum([1, 2, 3], include_initial=True)
         array([0, 1, 3, 6])
     """
-    return _cumulative(cumsum, x, axis, dtype, out, 0 if include_initial else None)
+    if out is not None:
+        return into(cumulative_sum, out, x, axis=axis, dtype=dtype, include_initial=include_initial)
+    return _cumulative(cumsum, x, axis, dtype, 0 if include_initial else None)
 
 
 def cumulative_prod(
@@ -121,7 +123,7 @@ def cumulative_prod(
     *,
     axis: Axis = None,
     dtype: Any = None,
-    out: None = None,
+    out: Any = None,
     include_initial: bool = False,
 ) -> Array:
     """The running products along ``axis``; arguments as for ``cumulative_sum``, a 1 stands at the beginning.
@@ -131,4 +133,6 @@ def cumulative_prod(
         >>> fnp.cumulative_prod([2, 3], include_initial=True)
         array([1, 2, 6])
     """
-    return _cumulative(cumprod, x, axis, dtype, out, 1 if include_initial else None)
+    if out is not None:
+        return into(cumulative_prod, out, x, axis=axis, dtype=dtype, include_initial=include_initial)
+    return _cumulative(cumprod, x, axis, dtype, 1 if include_initial else None)

@@ -1,5 +1,362 @@
-"""Unique elements, set operations, and lexicographic sorting."""
+"""Arrays as sets: their different elements, and those that two arrays have in common.
+
+Values are read from where they stand, of equal ones from where the first one stands: the derivative goes
+there. How many there are depends on the values, so inside ``vmap`` all but ``isin``, ``lexsort`` and
+``sort_complex`` are refused.
+"""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+import operator
+import sys
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import NotDifferentiableError
+from funcgrad.kinds.linear import reshape
+from funcgrad.numpy.axes import one_axis, some_axes
+from funcgrad.numpy.concretization import user_line
+from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.indexing import nonzero
+from funcgrad.numpy.joining import concatenate
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.reductions import max as largest
+from funcgrad.numpy.reductions import min as smallest
+from funcgrad.numpy.shaping import ravel, result_type
+from funcgrad.primitives import counting as prim
+from funcgrad.primitives.comparison import logical_and, not_equal
+from funcgrad.primitives.indexing import getitem
+from funcgrad.primitives.sorting import sort
+from funcgrad.typing import Array, ArrayLike, Axes, Axis
+from funcgrad.writable import for_any_library
+
+__all__ = [
+    "intersect1d",
+    "isin",
+    "lexsort",
+    "setdiff1d",
+    "setxor1d",
+    "sort_complex",
+    "trim_zeros",
+    "union1d",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
+
+numpy: Any = np  # its annotations have no room for values of any kind
+
+_All = type(np.unique_all(np.zeros(0)))
+_Counts = type(np.unique_counts(np.zeros(0)))
+_Inverse = type(np.unique_inverse(np.zeros(0)))
+
+
+def unique(
+    ar: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Axis = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any:
+    """The different elements of ``ar``, in rising order.
+
+    The derivative goes to the first of the elements that are equal.
+
+    Args:
+        ar: an array.
+        return_index: whether to return where each of them stands first, too.
+        return_inverse: whether to return which of them each element of ``ar`` is.
+        return_counts: whether to return how often each of them is there.
+        axis: compare the slices along this axis; None compares the elements.
+        equal_nan: whether all NaN count as one.
+        sorted: False for an order that NumPy chooses.
+
+    Raises:
+        ConcretizationError: inside a ``vmap`` over ``ar``.
+        numpy.exceptions.AxisError: an axis out of range.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import grad
+        >>> fnp.unique([3.0, 1.0, 3.0])
+        array([1., 3.])
+        >>> grad(lambda x: fnp.sum(fnp.unique(x)))(np.array([3.0, 1.0, 3.0]))
+        array([1., 1., 0.])
+    """
+    if is_plain(ar):
+        order = {} if sorted else {"sorted": False}
+        return numpy.unique(ar, return_index, return_inverse, return_counts, axis, equal_nan=equal_nan, **order)
+    ar = as_value(ar)
+    shape = backend.shape_of(ar)
+    ordered = sorted or axis is not None or return_index or return_inverse or return_counts
+    along = None if axis is None else one_axis(axis, len(shape))
+    if along is None or len(shape) == 1:
+        along, to = None, shape
+        ar = ravel(ar)
+    else:
+        to = (shape[along],)
+    whole = return_inverse or return_counts
+    first, *rest = prim.unique_places(ar, axis=along, equal_nan=equal_nan, ordered=ordered, whole=whole)
+    found = [getitem(ar, (*(slice(None),) * (along or 0), first))]
+    if return_index:
+        found.append(first)
+    if return_inverse:
+        found.append(reshape(rest[0], to=to))
+    if return_counts:
+        found.append(rest[1])
+    return tuple(found) if len(found) > 1 else found[0]
+
+
+def unique_all(x: ArrayLike) -> Any:
+    """The different elements with their first places, which of them each element is, and how often each is there.
+
+    All NaN are different. The derivative goes to the first of the elements that are equal.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.unique_all([3, 1, 3]).counts
+        array([1, 2])
+    """
+    return _All(*unique(x, True, True, True, equal_nan=False))
+
+
+def unique_counts(x: ArrayLike) -> Any:
+    """The different elements and how often each is there; see ``unique_all``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.unique_counts([3, 1, 3]).values
+        array([1, 3])
+    """
+    return _Counts(*unique(x, return_counts=True, equal_nan=False))
+
+
+def unique_inverse(x: ArrayLike) -> Any:
+    """The different elements and which of them each element is; see ``unique_all``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.unique_inverse([3, 1, 3]).inverse_indices
+        array([1, 0, 1])
+    """
+    return _Inverse(*unique(x, return_inverse=True, equal_nan=False))
+
+
+def unique_values(x: ArrayLike) -> Array:
+    """The different elements, in an order that NumPy chooses; see ``unique_all``.
+
+    Code that is written for any array library gets those of traced values in rising order: some of it relies on that.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.sort(fnp.unique_values([3, 1, 3]))
+        array([1, 3])
+    """
+    return np.unique_values(x) if is_plain(x) else unique(x, equal_nan=False, sorted=for_any_library())
+
+
+def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Array:
+    """The different elements of two arrays together, in rising order; of equal ones the first of ``ar1`` counts.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.union1d([3.0, 1.0], [2.0, 3.0])
+        array([1., 2., 3.])
+    """
+    return unique(concatenate((as_value(ar1), as_value(ar2)), axis=None))
+
+
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False) -> Any:
+    """The elements that are in both arrays, in rising order; the derivative goes to those of ``ar1``.
+
+    Args:
+        ar1: an array.
+        ar2: another.
+        assume_unique: whether the elements of each array are known to be different.
+        return_indices: whether to return where they stand first in each flattened array.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.intersect1d([3.0, 1.0, 2.0], [2.0, 3.0])
+        array([2., 3.])
+    """
+    if is_plain(ar1, ar2):
+        return numpy.intersect1d(ar1, ar2, assume_unique, return_indices)
+    ar1, ar2 = ravel(ar1), ravel(ar2)
+    first, second = prim.shared_places(ar1, ar2, assume_unique=assume_unique)
+    values = astype(getitem(ar1, first), result_type(ar1, ar2))
+    return (values, first, second) if return_indices else values
+
+
+def _chosen(x: Array, mask: Array) -> Array:
+    return getitem(x, nonzero(mask)[0])
+
+
+def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Array:
+    """The different elements of ``ar1`` that are not in ``ar2``, in rising order.
+
+    Args:
+        ar1: an array.
+        ar2: another; no derivative passes to it.
+        assume_unique: whether the elements of ``ar1`` are known to be different; they then keep their order.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.setdiff1d([3.0, 1.0, 2.0], [2.0, 4.0])
+        array([1., 3.])
+    """
+    if is_plain(ar1, ar2):
+        return np.setdiff1d(ar1, ar2, assume_unique)
+    ar1 = ravel(ar1) if assume_unique else unique(ar1)
+    return _chosen(ar1, isin(ar1, ar2, invert=True))
+
+
+def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Array:
+    """The elements that are in one of two arrays only, in rising order.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.setxor1d([3.0, 1.0, 2.0], [2.0, 4.0])
+        array([1., 3., 4.])
+    """
+    if is_plain(ar1, ar2):
+        return np.setxor1d(ar1, ar2, assume_unique)
+    parts = [as_value(a) if assume_unique else unique(a) for a in (ar1, ar2)]
+    whole = sort(concatenate(parts, axis=None), axis=0)
+    if not backend.shape_of(whole)[0]:
+        return whole
+    changes = not_equal(getitem(whole, slice(1, None)), getitem(whole, slice(None, -1)))
+    changes = concatenate([[True], changes, [True]])
+    return _chosen(whole, logical_and(getitem(changes, slice(1, None)), getitem(changes, slice(None, -1))))
+
+
+def isin(
+    element: ArrayLike,
+    test_elements: ArrayLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: str | None = None,
+) -> Array:
+    """Which elements are among ``test_elements``. No derivative passes.
+
+    Args:
+        element: an array.
+        test_elements: another, of any shape.
+        assume_unique: whether the elements of each array are known to be different.
+        invert: whether to ask which are not.
+        kind: NumPy's name of an algorithm; the result is the same for all.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.isin([[1, 2], [3, 4]], [4, 1])
+        array([[ True, False],
+               [False,  True]])
+    """
+    if is_plain(element, test_elements):
+        return numpy.isin(element, test_elements, assume_unique, invert, kind=kind)
+    options = {"assume_unique": assume_unique, "invert": invert, "kind": kind}
+    return prim.isin(as_value(element), as_value(test_elements), **options)
+
+
+def lexsort(keys: ArrayLike, axis: int = -1) -> Array:
+    """The positions that sort by the last of the keys, among equals by the one before it, and so on.
+
+    No derivative passes.
+
+    Args:
+        keys: arrays of one shape, in a list or along the first axis of an array.
+        axis: the axis to sort along.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.lexsort(([3, 1, 2], [1, 0, 1]))
+        array([1, 2, 0])
+    """
+    if is_plain(keys):
+        return numpy.lexsort(keys, axis)
+    parts = keys if isinstance(keys, (list, tuple)) else [getitem(keys, i) for i in range(backend.shape_of(keys)[0])]
+    parts = [as_value(part) for part in parts]
+    rank = len(backend.shape_of(parts[0]))
+    return prim.lexsort(*parts, axis=one_axis(axis, rank))
+
+
+def sort_complex(a: ArrayLike) -> Array:
+    """``a`` as complex numbers, sorted along its last axis by real, then by imaginary parts.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.sort_complex([2.0, 1 - 1j, 1 - 2j])
+        array([1.-2.j, 1.-1.j, 2.+0.j])
+    """
+    if is_plain(a):
+        return np.sort_complex(a)
+    a = as_value(a)
+    dtype = backend.dtype_of(a)
+    a = sort(a, axis=one_axis(-1, len(backend.shape_of(a))))
+    return a if dtype.kind == "c" else astype(a, {"g": "G"}.get(dtype.char, "F" if dtype.char in "bhBH" else "D"))
+
+
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axes = None) -> Any:
+    """``filt`` without the zeros at its ends. The derivative goes to what is left.
+
+    Args:
+        filt: an array.
+        trim: "f" to cut off in front, "b" to cut off behind, "fb" for both.
+        axis: one axis, several, or None for all of them: slices of zeros only are cut off.
+
+    Raises:
+        ValueError: another ``trim``.
+        ConcretizationError: inside a ``vmap`` over ``filt``.
+        NotDifferentiableError: ``numpy.poly1d`` asks, and a leading coefficient is cut that it takes for 0 for ever.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.trim_zeros(np.array([0.0, 1.0, 0.0, 2.0, 0.0]))
+        array([1., 0., 2.])
+    """
+    if is_plain(filt):
+        return numpy.trim_zeros(filt, trim) if axis is None else numpy.trim_zeros(filt, trim, axis)
+    ends = trim.lower()
+    if ends not in ("fb", "bf", "f", "b"):
+        raise ValueError(f"unexpected character(s) in `trim`: {ends!r}")
+    filt = as_value(filt)
+    rank = len(backend.shape_of(filt))
+    cut = [slice(None)] * rank
+    places = nonzero(filt) if rank else ()
+    for i in some_axes(axis, rank):
+        if not backend.shape_of(places[i])[0]:
+            cut[i] = slice(0, 0)
+        else:
+            start = operator.index(smallest(places[i])) if "f" in ends else None
+            stop = operator.index(largest(places[i])) + 1 if "b" in ends else None
+            cut[i] = slice(start, stop)
+    left = getitem(filt, tuple(cut))
+    if ends == "f" and left.shape != filt.shape and _is_for_poly1d():
+        raise NotDifferentiableError(
+            f"poly1d: it cuts leading coefficients that are 0, and their derivatives with them, got {describe(filt)}"
+            f"{user_line()}. Use the array of coefficients itself, with polyval, polyadd, polymul, polyder, polyint, "
+            "roots."
+        )
+    return left
+
+
+def _is_for_poly1d() -> bool:
+    """Whether NumPy's class asks: nothing else tells, as it takes whatever its own functions take."""
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(5):  # between them is how NumPy comes here
+        if frame is None or frame.f_code is np.poly1d.__init__.__code__:
+            break
+        frame = frame.f_back
+    return frame is not None and frame.f_code is np.poly1d.__init__.__code__

@@ -15,9 +15,11 @@ from funcgrad.kinds.linear import broadcast_to as stretch
 from funcgrad.kinds.linear import permute
 from funcgrad.kinds.linear import reshape as refill
 from funcgrad.numpy.axes import one_axis, some_axes
-from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.creation import as_value, new
+from funcgrad.numpy.creation import copy as duplicate
 from funcgrad.numpy.shapes import as_shape, completed
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
+from funcgrad.writable import Buffer, is_number, layout, locked, share
 
 __all__ = [
     "atleast_1d",
@@ -71,7 +73,7 @@ def reshape(a: ArrayLike, /, shape: Any, order: Any = "C", *, copy: bool | None 
         a: an array.
         shape: the lengths; one of them may be -1, it is worked out.
         order: "C" reads and writes with the last axis changing fastest, "F" with the first.
-        copy: as NumPy; of a traced value, which nobody can write to, it means nothing.
+        copy: whether the result has memory of its own; None for only where that is needed.
 
     Raises:
         ValueError: the elements do not fill ``shape``.
@@ -89,8 +91,12 @@ def reshape(a: ArrayLike, /, shape: Any, order: Any = "C", *, copy: bool | None 
         return np.reshape(a, shape, order, copy=copy)
     to = completed(shape, backend.shape_of(a))
     if order == "C" or _order("reshape", order) == "C":
-        return refill(a, to=to)
-    return _reversed(refill(_reversed(a), to=to[::-1]))
+        made = refill(a, to=to)
+    else:
+        made = _reversed(refill(_reversed(a), to=to[::-1]))
+    if copy is False and isinstance(a, Tracer) and not is_number(a) and getattr(made, "alias", None) is None:
+        raise ValueError("Unable to avoid creating a copy while reshaping.")
+    return duplicate(made) if copy else made
 
 
 def ravel(a: ArrayLike, order: Any = "C") -> Array:
@@ -106,7 +112,9 @@ def ravel(a: ArrayLike, order: Any = "C") -> Array:
         return np.ravel(a, order)
     if order != "C" and _order("ravel", order) == "F":
         a = _reversed(a)
-    return refill(a, to=(prod(backend.shape_of(a)),))
+    made = refill(a, to=(prod(backend.shape_of(a)),))
+    # NumPy copies also where a view with gaps would do
+    return made if not isinstance(a, Tracer) or layout(a).flags.c_contiguous else duplicate(made)
 
 
 def transpose(a: ArrayLike, axes: Axes = None) -> Array:
@@ -273,7 +281,24 @@ def broadcast_to(array: ArrayLike, shape: Any, subok: bool = False) -> Array:
     array = as_value(array)
     if namespace_of(array) is np:
         return np.broadcast_to(array, shape, subok)
-    return stretch(array, to=as_shape(shape))
+    return _repeated(array, as_shape(shape))
+
+
+def _spread(x: Array, *, to: Shape) -> Array:
+    """``x`` repeated; of a buffer a view, so that it shows what is written to the buffer."""
+    if type(x) is Buffer and type(x.value) is np.ndarray:
+        return Buffer(np.broadcast_to(x.value, to))
+    return stretch(x, to=to)
+
+
+def _repeated(x: Array, to: Shape) -> Array:
+    """``x`` repeated, as a view that can only be read."""
+    if namespace_of(x) is np:
+        return np.broadcast_to(x, to)
+    made = _spread(x, to=to)
+    if isinstance(x, Tracer) and not is_number(x):
+        share(x, made, _spread, {"to": to})
+    return locked(made)
 
 
 def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Array, ...]:
@@ -293,7 +318,7 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Array, ...]
     if all(namespace_of(a) is np for a in values):
         return np.broadcast_arrays(*values, subok=subok)
     to = broadcast_shapes(*[backend.shape_of(a) for a in values])
-    return tuple([a if backend.shape_of(a) == to else stretch(a, to=to) for a in values])
+    return tuple([a if backend.shape_of(a) == to else _repeated(a, to) for a in values])
 
 
 def broadcast_shapes(*args: Shape | int) -> Shape:
@@ -313,6 +338,10 @@ def _atleast(rank: int, arys: tuple[ArrayLike, ...]) -> Any:
         return (np.atleast_1d, np.atleast_2d, np.atleast_3d)[rank - 1](*values)
     made = []
     for a in values:
+        if namespace_of(a) is np:
+            plain = (np.atleast_1d, np.atleast_2d, np.atleast_3d)[rank - 1](a)
+            made.append(plain if isinstance(a, np.ndarray) else new(plain))
+            continue
         have = backend.shape_of(a)
         if len(have) >= rank:
             made.append(a)

@@ -15,9 +15,10 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import kept, one_axis
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.reducing import refuse_out
+from funcgrad.numpy.output import into
 from funcgrad.primitives import sorting as prim
 from funcgrad.primitives.indexing import take_along_axis
+from funcgrad.primitives.shaping import flip
 from funcgrad.typing import Array, ArrayLike, Axis
 
 __all__ = [
@@ -50,7 +51,13 @@ def _unordered(name: str, order: Any) -> None:
 
 
 def sort(
-    a: ArrayLike, axis: Axis = -1, kind: str | None = None, order: None = None, *, stable: bool | None = None
+    a: ArrayLike,
+    axis: Axis = -1,
+    kind: str | None = None,
+    order: None = None,
+    *,
+    stable: bool | None = None,
+    descending: bool = False,
 ) -> Array:
     """``a`` with its elements in rising order along ``axis``, by default the last; NaN at the end.
 
@@ -62,6 +69,7 @@ def sort(
         kind: NumPy's name of an algorithm; the result is the same for all.
         order: not supported.
         stable: accepted as NumPy does; sorting is always stable.
+        descending: in falling order instead, NaN at the start; equal elements count as standing in their order too.
 
     Raises:
         numpy.exceptions.AxisError: an axis out of range.
@@ -73,11 +81,19 @@ def sort(
     """
     _unordered("sort", order)
     a, along = _along(a, axis)
+    if descending:
+        return flip(prim.sort(flip(a, axis=(along,)), axis=along), axis=(along,))
     return prim.sort(a, axis=along)
 
 
 def argsort(
-    a: ArrayLike, axis: Axis = -1, kind: str | None = None, order: None = None, *, stable: bool | None = None
+    a: ArrayLike,
+    axis: Axis = -1,
+    kind: str | None = None,
+    order: None = None,
+    *,
+    stable: bool | None = None,
+    descending: bool = False,
 ) -> Array:
     """The positions that sort ``a`` along ``axis``; arguments as for ``sort``. No derivative passes.
 
@@ -90,6 +106,9 @@ def argsort(
     """
     _unordered("argsort", order)
     a, along = _along(a, axis)
+    if descending:
+        last = backend.shape_of(a)[along] - 1
+        return last - flip(prim.argsort(flip(a, axis=(along,)), axis=along), axis=(along,))
     return prim.argsort(a, axis=along)
 
 
@@ -140,8 +159,7 @@ def _positions(name: str, kth: Any, a: Array, axis: int) -> int | tuple[int, ...
     return found if several else found[0]
 
 
-def _position(operation: Callable[..., Any], a: ArrayLike, axis: Axis, out: None, keepdims: bool) -> Array:
-    refuse_out(operation.__name__, out)
+def _position(operation: Callable[..., Any], a: ArrayLike, axis: Axis, keepdims: bool) -> Array:
     a = as_value(a)
     shape = backend.shape_of(a)
     flat, along = _along(a, axis)
@@ -151,7 +169,7 @@ def _position(operation: Callable[..., Any], a: ArrayLike, axis: Axis, out: None
     return reshape(ans, to=kept(shape, tuple(range(len(shape))) if axis is None else (along,)))
 
 
-def argmax(a: ArrayLike, axis: Axis = None, out: None = None, *, keepdims: bool = False) -> Array:
+def argmax(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool = False) -> Array:
     """The position of the first largest element along ``axis``, by default in the flattened array.
 
     No derivative passes. NaN counts as the largest.
@@ -159,7 +177,7 @@ def argmax(a: ArrayLike, axis: Axis = None, out: None = None, *, keepdims: bool 
     Args:
         a: an array.
         axis: the axis, or None to flatten first.
-        out: not supported.
+        out: an array for the result.
         keepdims: keep the axis, with length 1.
 
     Raises:
@@ -170,10 +188,12 @@ def argmax(a: ArrayLike, axis: Axis = None, out: None = None, *, keepdims: bool 
         >>> fnp.argmax([1.0, 3.0, 2.0])
         np.int64(1)
     """
-    return _position(prim.argmax, a, axis, out, keepdims)
+    if out is not None:
+        return into(argmax, out, a, axis, keepdims=keepdims)
+    return _position(prim.argmax, a, axis, keepdims)
 
 
-def argmin(a: ArrayLike, axis: Axis = None, out: None = None, *, keepdims: bool = False) -> Array:
+def argmin(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool = False) -> Array:
     """The position of the first smallest element; arguments as for ``argmax``. NaN counts as the smallest.
 
     Example:
@@ -181,10 +201,12 @@ def argmin(a: ArrayLike, axis: Axis = None, out: None = None, *, keepdims: bool 
         >>> fnp.argmin([2.0, 1.0, 3.0])
         np.int64(1)
     """
-    return _position(prim.argmin, a, axis, out, keepdims)
+    if out is not None:
+        return into(argmin, out, a, axis, keepdims=keepdims)
+    return _position(prim.argmin, a, axis, keepdims)
 
 
-def nanargmax(a: ArrayLike, axis: Axis = None, out: None = None, *, keepdims: bool = False) -> Array:
+def nanargmax(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool = False) -> Array:
     """The position of the first largest element that is not NaN; arguments as for ``argmax``.
 
     Raises:
@@ -195,10 +217,12 @@ def nanargmax(a: ArrayLike, axis: Axis = None, out: None = None, *, keepdims: bo
         >>> fnp.nanargmax([1.0, float("nan"), 3.0])
         np.int64(2)
     """
-    return _position(prim.nanargmax, a, axis, out, keepdims)
+    if out is not None:
+        return into(nanargmax, out, a, axis, keepdims=keepdims)
+    return _position(prim.nanargmax, a, axis, keepdims)
 
 
-def nanargmin(a: ArrayLike, axis: Axis = None, out: None = None, *, keepdims: bool = False) -> Array:
+def nanargmin(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool = False) -> Array:
     """The position of the first smallest element that is not NaN; arguments as for ``nanargmax``.
 
     Example:
@@ -206,7 +230,9 @@ def nanargmin(a: ArrayLike, axis: Axis = None, out: None = None, *, keepdims: bo
         >>> fnp.nanargmin([float("nan"), 3.0, 1.0])
         np.int64(2)
     """
-    return _position(prim.nanargmin, a, axis, out, keepdims)
+    if out is not None:
+        return into(nanargmin, out, a, axis, keepdims=keepdims)
+    return _position(prim.nanargmin, a, axis, keepdims)
 
 
 def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None) -> Array:

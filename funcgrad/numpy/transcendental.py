@@ -5,13 +5,14 @@ changes of unit, on complex numbers; integers give floats. Those of two argument
 do. With ``dtype`` the computation is done in that dtype.
 """
 
-from __future__ import annotations
+# mypy: disable-error-code="empty-body"
+# Functions without a body are what their decorators make of them.
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
-from funcgrad.numpy.casting import cast
+from funcgrad.numpy.ufunc import ufunc
 from funcgrad.primitives import elementwise as prim
 from funcgrad.typing import Array, ArrayLike
 
@@ -54,7 +55,8 @@ __all__ = [
 ]
 
 
-def exp(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.exp, prim.exp)
+def exp(x: ArrayLike, /) -> Array:
     """``e**x``.
 
     Example:
@@ -62,10 +64,10 @@ def exp(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.exp([0.0, 1.0])
         array([1.        , 2.71828183])
     """
-    return prim.exp(x) if dtype is None else prim.exp(*cast(np.exp, dtype, x))
 
 
-def exp2(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.exp2, prim.exp2)
+def exp2(x: ArrayLike, /) -> Array:
     """``2**x``.
 
     Example:
@@ -73,10 +75,10 @@ def exp2(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.exp2([0.0, 3.0])
         array([1., 8.])
     """
-    return prim.exp2(x) if dtype is None else prim.exp2(*cast(np.exp2, dtype, x))
 
 
-def expm1(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.expm1, prim.expm1)
+def expm1(x: ArrayLike, /) -> Array:
     """``exp(x) - 1``, accurate for small ``x``.
 
     Example:
@@ -84,10 +86,10 @@ def expm1(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.expm1(1e-10)
         np.float64(1.00000000005e-10)
     """
-    return prim.expm1(x) if dtype is None else prim.expm1(*cast(np.expm1, dtype, x))
 
 
-def log(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.log, prim.log)
+def log(x: ArrayLike, /) -> Array:
     """The natural logarithm. The derivative at 0 is infinity.
 
     Example:
@@ -95,10 +97,10 @@ def log(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.log([1.0, 10.0])
         array([0.        , 2.30258509])
     """
-    return prim.log(x) if dtype is None else prim.log(*cast(np.log, dtype, x))
 
 
-def log2(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.log2, prim.log2)
+def log2(x: ArrayLike, /) -> Array:
     """The logarithm to base 2. The derivative at 0 is infinity.
 
     Example:
@@ -106,10 +108,10 @@ def log2(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.log2([1.0, 8.0])
         array([0., 3.])
     """
-    return prim.log2(x) if dtype is None else prim.log2(*cast(np.log2, dtype, x))
 
 
-def log10(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.log10, prim.log10)
+def log10(x: ArrayLike, /) -> Array:
     """The logarithm to base 10. The derivative at 0 is infinity.
 
     Example:
@@ -117,10 +119,10 @@ def log10(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.log10([1.0, 100.0])
         array([0., 2.])
     """
-    return prim.log10(x) if dtype is None else prim.log10(*cast(np.log10, dtype, x))
 
 
-def log1p(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.log1p, prim.log1p)
+def log1p(x: ArrayLike, /) -> Array:
     """``log(1 + x)``, accurate for small ``x``. The derivative at -1 is infinity.
 
     Example:
@@ -128,10 +130,10 @@ def log1p(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.log1p(1e-10)
         np.float64(9.999999999500001e-11)
     """
-    return prim.log1p(x) if dtype is None else prim.log1p(*cast(np.log1p, dtype, x))
 
 
-def logaddexp(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.logaddexp, prim.logaddexp)
+def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``log(exp(x1) + exp(x2))`` without overflow.
 
     The derivatives are the shares of the two exponentials: 1 and 0 where ``x2`` is minus infinity, NaN where
@@ -142,10 +144,10 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.logaddexp(1000.0, 1000.0)
         np.float64(1000.6931471805599)
     """
-    return prim.logaddexp(x1, x2) if dtype is None else prim.logaddexp(*cast(np.logaddexp, dtype, x1, x2))
 
 
-def logaddexp2(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.logaddexp2, prim.logaddexp2)
+def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``log2(2**x1 + 2**x2)`` without overflow.
 
     The derivatives are the shares of the two powers: 1 and 0 where ``x2`` is minus infinity, NaN where
@@ -156,10 +158,10 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.logaddexp2(1000.0, 1000.0)
         np.float64(1001.0)
     """
-    return prim.logaddexp2(x1, x2) if dtype is None else prim.logaddexp2(*cast(np.logaddexp2, dtype, x1, x2))
 
 
-def hypot(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.hypot, prim.hypot)
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``sqrt(x1**2 + x2**2)`` without overflow. The derivatives at the origin are 1/2.
 
     Example:
@@ -167,10 +169,10 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.hypot(3.0, 4.0)
         np.float64(5.0)
     """
-    return prim.hypot(x1, x2) if dtype is None else prim.hypot(*cast(np.hypot, dtype, x1, x2))
 
 
-def sin(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.sin, prim.sin)
+def sin(x: ArrayLike, /) -> Array:
     """The sine of an angle in radians.
 
     Example:
@@ -178,10 +180,10 @@ def sin(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.sin([0.0, 1.0])
         array([0.        , 0.84147098])
     """
-    return prim.sin(x) if dtype is None else prim.sin(*cast(np.sin, dtype, x))
 
 
-def cos(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.cos, prim.cos)
+def cos(x: ArrayLike, /) -> Array:
     """The cosine of an angle in radians.
 
     Example:
@@ -189,10 +191,10 @@ def cos(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.cos([0.0, 1.0])
         array([1.        , 0.54030231])
     """
-    return prim.cos(x) if dtype is None else prim.cos(*cast(np.cos, dtype, x))
 
 
-def tan(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.tan, prim.tan)
+def tan(x: ArrayLike, /) -> Array:
     """The tangent of an angle in radians.
 
     Example:
@@ -200,10 +202,10 @@ def tan(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.tan([0.0, 1.0])
         array([0.        , 1.55740772])
     """
-    return prim.tan(x) if dtype is None else prim.tan(*cast(np.tan, dtype, x))
 
 
-def arcsin(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.arcsin, prim.arcsin)
+def arcsin(x: ArrayLike, /) -> Array:
     """The inverse sine. The derivative at -1 and 1 is infinity.
 
     Example:
@@ -211,13 +213,13 @@ def arcsin(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.arcsin([0.0, 1.0])
         array([0.        , 1.57079633])
     """
-    return prim.arcsin(x) if dtype is None else prim.arcsin(*cast(np.arcsin, dtype, x))
 
 
 asin = arcsin
 
 
-def arccos(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.arccos, prim.arccos)
+def arccos(x: ArrayLike, /) -> Array:
     """The inverse cosine. The derivative at -1 and 1 is minus infinity.
 
     Example:
@@ -225,13 +227,13 @@ def arccos(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.arccos([0.0, 1.0])
         array([1.57079633, 0.        ])
     """
-    return prim.arccos(x) if dtype is None else prim.arccos(*cast(np.arccos, dtype, x))
 
 
 acos = arccos
 
 
-def arctan(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.arctan, prim.arctan)
+def arctan(x: ArrayLike, /) -> Array:
     """The inverse tangent.
 
     Example:
@@ -239,13 +241,13 @@ def arctan(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.arctan([0.0, 1.0])
         array([0.        , 0.78539816])
     """
-    return prim.arctan(x) if dtype is None else prim.arctan(*cast(np.arctan, dtype, x))
 
 
 atan = arctan
 
 
-def arctan2(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.arctan2, prim.arctan2)
+def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The angle of the point (``x2``, ``x1``), from -pi to pi. The derivatives at the origin are NaN.
 
     Example:
@@ -253,13 +255,13 @@ def arctan2(x1: ArrayLike, x2: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.arctan2(1.0, -1.0)
         np.float64(2.356194490192345)
     """
-    return prim.arctan2(x1, x2) if dtype is None else prim.arctan2(*cast(np.arctan2, dtype, x1, x2))
 
 
 atan2 = arctan2
 
 
-def sinh(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.sinh, prim.sinh)
+def sinh(x: ArrayLike, /) -> Array:
     """The hyperbolic sine.
 
     Example:
@@ -267,10 +269,10 @@ def sinh(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.sinh([0.0, 1.0])
         array([0.        , 1.17520119])
     """
-    return prim.sinh(x) if dtype is None else prim.sinh(*cast(np.sinh, dtype, x))
 
 
-def cosh(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.cosh, prim.cosh)
+def cosh(x: ArrayLike, /) -> Array:
     """The hyperbolic cosine.
 
     Example:
@@ -278,10 +280,10 @@ def cosh(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.cosh([0.0, 1.0])
         array([1.        , 1.54308063])
     """
-    return prim.cosh(x) if dtype is None else prim.cosh(*cast(np.cosh, dtype, x))
 
 
-def tanh(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.tanh, prim.tanh)
+def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent.
 
     Example:
@@ -289,10 +291,10 @@ def tanh(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.tanh([0.0, 1.0])
         array([0.        , 0.76159416])
     """
-    return prim.tanh(x) if dtype is None else prim.tanh(*cast(np.tanh, dtype, x))
 
 
-def arcsinh(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.arcsinh, prim.arcsinh)
+def arcsinh(x: ArrayLike, /) -> Array:
     """The inverse hyperbolic sine.
 
     Example:
@@ -300,13 +302,13 @@ def arcsinh(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.arcsinh([0.0, 1.0])
         array([0.        , 0.88137359])
     """
-    return prim.arcsinh(x) if dtype is None else prim.arcsinh(*cast(np.arcsinh, dtype, x))
 
 
 asinh = arcsinh
 
 
-def arccosh(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.arccosh, prim.arccosh)
+def arccosh(x: ArrayLike, /) -> Array:
     """The inverse hyperbolic cosine. The derivative at 1 is infinity.
 
     Example:
@@ -314,13 +316,13 @@ def arccosh(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.arccosh([1.0, 2.0])
         array([0.       , 1.3169579])
     """
-    return prim.arccosh(x) if dtype is None else prim.arccosh(*cast(np.arccosh, dtype, x))
 
 
 acosh = arccosh
 
 
-def arctanh(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.arctanh, prim.arctanh)
+def arctanh(x: ArrayLike, /) -> Array:
     """The inverse hyperbolic tangent. The derivative at -1 and 1 is infinity.
 
     Example:
@@ -328,7 +330,6 @@ def arctanh(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.arctanh([0.0, 0.5])
         array([0.        , 0.54930614])
     """
-    return prim.arctanh(x) if dtype is None else prim.arctanh(*cast(np.arctanh, dtype, x))
 
 
 atanh = arctanh
@@ -345,7 +346,8 @@ def sinc(x: ArrayLike) -> Array:
     return prim.sinc(x, order=0)
 
 
-def deg2rad(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.deg2rad, prim.deg2rad)
+def deg2rad(x: ArrayLike, /) -> Array:
     """Degrees as radians.
 
     Example:
@@ -353,10 +355,10 @@ def deg2rad(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.deg2rad(180.0)
         np.float64(3.141592653589793)
     """
-    return prim.deg2rad(x) if dtype is None else prim.deg2rad(*cast(np.deg2rad, dtype, x))
 
 
-def radians(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.radians, prim.radians)
+def radians(x: ArrayLike, /) -> Array:
     """Degrees as radians.
 
     Example:
@@ -364,10 +366,10 @@ def radians(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.radians(180.0)
         np.float64(3.141592653589793)
     """
-    return prim.radians(x) if dtype is None else prim.radians(*cast(np.radians, dtype, x))
 
 
-def rad2deg(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.rad2deg, prim.rad2deg)
+def rad2deg(x: ArrayLike, /) -> Array:
     """Radians as degrees.
 
     Example:
@@ -375,10 +377,10 @@ def rad2deg(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.rad2deg(3.0)
         np.float64(171.88733853924697)
     """
-    return prim.rad2deg(x) if dtype is None else prim.rad2deg(*cast(np.rad2deg, dtype, x))
 
 
-def degrees(x: ArrayLike, /, *, dtype: Any = None) -> Array:
+@ufunc(np.degrees, prim.degrees)
+def degrees(x: ArrayLike, /) -> Array:
     """Radians as degrees.
 
     Example:
@@ -386,4 +388,3 @@ def degrees(x: ArrayLike, /, *, dtype: Any = None) -> Array:
         >>> fnp.degrees(3.0)
         np.float64(171.88733853924697)
     """
-    return prim.degrees(x) if dtype is None else prim.degrees(*cast(np.degrees, dtype, x))

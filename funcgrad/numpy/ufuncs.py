@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.numpy import arithmetic, choice, comparison, rounding, transcendental
+from funcgrad.numpy import arithmetic, choice, comparison, products, rounding, transcendental
 
 __all__ = ["UFUNCS"]
 
 
 def _table() -> dict[np.ufunc, Callable[..., Any]]:
-    modules = (arithmetic, choice, comparison, rounding, transcendental)
-    own = {name: getattr(module, name) for module in modules for name in module.__all__}
-    pairs = [(getattr(np, name), function) for name, function in own.items()]
-    return {found: function for found, function in pairs if isinstance(found, np.ufunc)}
+    modules = (arithmetic, choice, comparison, products, rounding, transcendental)
+    functions = [getattr(module, name) for module in modules for name in module.__all__]
+    return {function.ufunc: function for function in functions if getattr(function, "ufunc", None) is not None}
 
 
-#: From NumPy's ufunc to the function of the same name. Those that are not here are of linear algebra and of dates.
+#: From NumPy's ufunc to the function of the same name. Those that are not here are of dates and of texts.
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = _table()

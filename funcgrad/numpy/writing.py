@@ -1,5 +1,376 @@
-"""Writing into arrays: NumPy's functions that change one of their arguments."""
+"""Writing into arrays: NumPy's functions that change one of their arguments.
+
+They write to arrays that a transformed function made, with ``fnp.zeros``, ``x.copy()`` or by an operation on
+traced values, as ``x[i] = y`` does. An ordinary ndarray takes ordinary numbers only: they are NumPy's own then.
+"""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from math import prod
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import ConcretizationError, InputError
+from funcgrad.kinds.linear import broadcast_to
+from funcgrad.numpy.assignment import fitted, set_item, set_whole
+from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.concretization import refuse, user_line
+from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.peeking import is_plain, known
+from funcgrad.numpy.scans import cumsum
+from funcgrad.numpy.shaping import ravel, reshape
+from funcgrad.numpy.updating import at
+from funcgrad.primitives.arithmetic import clip, remainder
+from funcgrad.primitives.comparison import floor_divide, not_equal
+from funcgrad.primitives.comparison import where as choose
+from funcgrad.primitives.indexing import getitem
+from funcgrad.typing import Array, ArrayLike, Axis, Shape
+
+__all__ = ["at", "copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]
+
+Mode: TypeAlias = Literal["raise", "wrap", "clip"]
+_NUMBERS = frozenset((bool, int, float, complex))
+
+
+def as_plain(name: str, target: Any, *values: Any) -> tuple[Any, ...] | None:
+    """``values`` for NumPy to write to ``target``; None where it is a tracer, to which NumPy cannot write.
+
+    Raises:
+        ConcretizationError: traced numbers are to be written to an ordinary array.
+        InputError: the target is an array that nobody can write to.
+    """
+    if isinstance(target, Tracer):
+        return None
+    if backend.namespace_of(target) not in (None, np):
+        raise InputError(
+            f"{name}: an array of another library cannot be written to, got {describe(target)}{user_line()}. Use "
+            "funcgrad.numpy.at(x)[index].set(y), which gives a new array."
+        )
+    return tuple([v if is_plain(v) else _constant(name, as_value(v)) for v in values])
+
+
+def _constant(name: str, value: Any) -> Any:
+    """The numbers of a value to which nothing traced has been written."""
+    try:
+        return np.asarray(value)
+    except ConcretizationError:
+        refuse(value, f"numpy.{name}")
+
+
+def copyto(dst: Any, src: ArrayLike, casting: Any = "same_kind", where: ArrayLike | bool = True) -> None:
+    """Write ``src``, which broadcasts, to ``dst``; where a mask is given, only there.
+
+    Args:
+        dst: an array that was made by the function that writes to it.
+        src: what to write. The derivative passes to it, and where the mask is false to what ``dst`` was.
+        casting: which change of the dtype is allowed. With "unsafe" complex numbers lose their imaginary part.
+        where: a mask that broadcasts to ``dst``; it may be traced and differ between the examples of a ``vmap``.
+
+    Raises:
+        TypeError: ``casting`` does not allow the change of the dtype.
+        ValueError: a shape does not fit ``dst``, or ``dst`` is read-only.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import grad
+        >>> def f(x):
+        ...     y = fnp.ones(3)
+        ...     fnp.copyto(y, x, where=[True, False, True])
+        ...     return fnp.sum(y * y)
+        >>> grad(f)(np.array([3.0, 4.0, 5.0]))
+        array([ 6.,  0., 10.])
+    """
+    plain = as_plain("copyto", dst, src, where)
+    if plain is not None:
+        np.copyto(dst, plain[0], casting, plain[1])
+        return
+    src = as_value(src)
+    probe = src if type(src) in _NUMBERS else np.empty((0,) if backend.shape_of(src) else (), backend.dtype_of(src))
+    np.copyto(np.empty(0, dst.dtype), probe, casting)  # for NumPy's own refusal
+    if type(src) not in _NUMBERS:
+        src = astype(src, dst.dtype, copy=False)
+    if where is True:
+        set_item(dst, ..., src)
+        return
+    mask = as_value(where)
+    shape = backend.shape_of(mask)
+    if np.broadcast_shapes(shape, dst.shape) != dst.shape:
+        raise ValueError(f"could not broadcast where mask from shape {shape} into shape {dst.shape}")
+    write_where(dst, mask, fitted(src, dst.shape))
+
+
+def write_where(x: Tracer, mask: Array, y: Any) -> None:
+    """``x[mask] = y[mask]``; all broadcast to the shape of ``x``, and the number of hits need not be known."""
+    if backend.dtype_of(mask).kind != "b":
+        mask = not_equal(mask, 0)
+    y = x.dtype.type(y) if type(y) in _NUMBERS else astype(y, x.dtype, copy=False)
+    chosen = choose(mask, y, x)
+    set_whole(x, chosen if backend.shape_of(chosen) == x.shape else broadcast_to(chosen, to=x.shape))
+
+
+def repeated(values: Any, n: int) -> Any:
+    """The elements of ``values`` in one row of ``n``: again from the start where they do not suffice."""
+    row = ravel(values)
+    have = row.shape[0]
+    if have == n:
+        return row
+    return getitem(row, np.arange(n) % have)
+
+
+def write_places(x: Tracer, places: Any, values: Any) -> None:
+    """Write ``values``, repeated, to ``x`` at the positions ``places`` of its elements in C order, from 0."""
+    places, values = ravel(places), as_value(values)
+    n = places.shape[0]
+    if not n or not prod(backend.shape_of(values)):
+        return
+    if backend.shape_of(values):
+        values = repeated(values, n)
+    if not x.shape:
+        set_item(x, (), getitem(values, -1) if backend.shape_of(values) else values)
+        return
+    index: list[Any] = []
+    for length in x.shape[:0:-1]:
+        index.append(remainder(places, length))
+        places = floor_divide(places, length)
+    set_item(x, (places, *index[::-1]), values)
+
+
+def put(a: Any, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
+    """Write ``v`` to the elements of ``a`` that have the positions ``ind`` in C order.
+
+    Args:
+        a: an array that was made by the function that writes to it.
+        ind: integers. Of several writes to one element the last counts.
+        v: what to write, again from the start where there is not enough.
+        mode: what to do with positions out of range: "raise", "wrap" around, or "clip" (negative ones to 0).
+
+    Raises:
+        IndexError: out of range in mode "raise".
+        ValueError: another mode, or ``a`` is read-only.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import grad
+        >>> def f(x):
+        ...     y = fnp.zeros((2, 2))
+        ...     fnp.put(y, [0, 3], x)
+        ...     return y[0, 0] * y[1, 1]
+        >>> grad(f)(np.array([3.0, 4.0]))
+        array([4., 3.])
+    """
+    plain = as_plain("put", a, ind, v)
+    if plain is not None:
+        indices, values = plain
+        np.put(a, indices, values, mode)
+        return
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got '{mode}')")
+    ind = as_value(ind)
+    if is_plain(ind):
+        ind = np.asarray(ind).astype(np.intp)
+    elif backend.dtype_of(ind).kind not in "iu":
+        raise InputError(
+            f"put: positions must be integers, got {describe(ind)}{user_line()}. Convert them with astype(int), which "
+            "is a constant for derivatives."
+        )
+    write_places(a, positions(ind, prod(a.shape), mode), v)
+
+
+def positions(ind: Array, n: int, mode: Mode = "raise") -> Array:
+    """Positions from 0 to ``n - 1`` for what ``mode`` makes of ``ind``.
+
+    Raises:
+        IndexError: out of range in mode "raise".
+    """
+    if mode == "wrap":
+        return remainder(ind, n)
+    if mode == "clip":
+        return clip(ind, 0, n - 1)
+    values = known(ind)
+    if values is not None and values.size:
+        wrong = values[(values < -n) | (values >= n)]
+        if wrong.size:
+            raise IndexError(f"index {wrong[0]} is out of bounds for axis 0 with size {n}")
+        if values.min() >= 0:
+            return ind
+    return choose(ind < 0, ind + n, ind)
+
+
+def place(arr: Any, mask: ArrayLike, vals: ArrayLike) -> None:
+    """Write ``vals``, one after the other, to the elements of ``arr`` for which ``mask`` is true.
+
+    Args:
+        arr: an array that was made by the function that writes to it.
+        mask: as many truth values; they may be traced and differ between the examples of a ``vmap``.
+        vals: what to write, again from the start where there is not enough.
+
+    Raises:
+        ValueError: another number of truth values, nothing to write, or ``arr`` is read-only.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import jacrev
+        >>> def f(x):
+        ...     y = fnp.zeros(3)
+        ...     fnp.place(y, [False, True, True], x)
+        ...     return y
+        >>> jacrev(f)(np.array([3.0, 4.0]))
+        array([[0., 0.],
+               [1., 0.],
+               [0., 1.]])
+    """
+    plain = as_plain("place", arr, mask, vals)
+    if plain is not None:
+        np.place(arr, *plain)
+        return
+    mask, row = _truths("place", mask, arr.shape), ravel(vals)
+    if not row.shape[0]:
+        hits = known(mask)
+        if hits is None or hits.any():
+            raise ValueError("Cannot insert from an empty array!")
+        return
+    order = cumsum(ravel(mask).astype(int)) - 1
+    chosen = getitem(row, remainder(order, row.shape[0]))
+    write_where(arr, mask, reshape(chosen, arr.shape))
+
+
+def _truths(name: str, mask: ArrayLike, shape: Shape) -> Array:
+    """``mask`` as truth values of ``shape``."""
+    mask = as_value(mask)
+    mask = mask if backend.dtype_of(mask).kind == "b" else not_equal(mask, 0)
+    have = backend.shape_of(mask)
+    if prod(have) != prod(shape):
+        raise ValueError(f"{name}: mask and data must be the same size")
+    return mask if have == shape else reshape(mask, shape)
+
+
+def putmask(a: Any, /, mask: ArrayLike, values: ArrayLike) -> None:
+    """Write to the elements of ``a`` for which ``mask`` is true what stands at the same position in ``values``.
+
+    Args:
+        a: an array that was made by the function that writes to it.
+        mask: as many truth values; they may be traced and differ between the examples of a ``vmap``.
+        values: what to write, again from the start where there is not enough.
+
+    Raises:
+        ValueError: another number of truth values, or ``a`` is read-only.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import grad
+        >>> def f(x):
+        ...     y = x * x
+        ...     fnp.putmask(y, x < 0, -x)
+        ...     return fnp.sum(y)
+        >>> grad(f)(np.array([3.0, -4.0]))
+        array([ 6., -1.])
+    """
+    plain = as_plain("putmask", a, mask, values)
+    if plain is not None:
+        np.putmask(a, *plain)
+        return
+    mask, values = _truths("putmask", mask, a.shape), as_value(values)
+    shape = backend.shape_of(values)
+    if not prod(shape):
+        return
+    if shape and shape != a.shape:
+        values = reshape(repeated(values, prod(a.shape)), a.shape)
+    write_where(a, mask, values)
+
+
+def put_along_axis(arr: Any, indices: ArrayLike, values: ArrayLike, axis: Axis) -> None:
+    """Write ``values`` to ``arr`` at ``indices`` along ``axis``, row by row: as ``argsort`` and ``argmax`` give them.
+
+    Args:
+        arr: an array that was made by the function that writes to it.
+        indices: integers with as many axes; the axes besides ``axis`` broadcast.
+        values: what to write; it broadcasts. Of several writes to one element the last counts.
+        axis: the axis; None stands for the flattened array.
+
+    Raises:
+        IndexError: out of range, or not integers.
+        ValueError: another number of axes, or ``arr`` is read-only.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import grad
+        >>> def f(x):
+        ...     y = x * x
+        ...     fnp.put_along_axis(y, np.array([[1], [0]]), 1.0, axis=1)
+        ...     return fnp.sum(y)
+        >>> grad(f)(np.array([[3.0, 4.0], [5.0, 6.0]]))
+        array([[ 6.,  0.],
+               [ 0., 12.]])
+    """
+    plain = as_plain("put_along_axis", arr, indices, values)
+    if plain is not None:
+        np.put_along_axis(arr, np.asarray(plain[0]), plain[1], axis)
+        return
+    indices = as_value(indices)
+    shape = backend.shape_of(indices)
+    if backend.dtype_of(indices).kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    if axis is None:
+        if len(shape) != 1:
+            raise ValueError("when axis=None, `indices` must have a single dimension.")
+        values = fitted(as_value(values), shape)
+        write_places(arr, positions(indices, prod(arr.shape)), broadcast_to(values, to=shape))
+        return
+    rank = len(arr.shape)
+    axis = one_axis(axis, rank)
+    if len(shape) != rank:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    index: list[Any] = [np.arange(n).reshape(*(1,) * i, n, *(1,) * (rank - 1 - i)) for i, n in enumerate(arr.shape)]
+    index[axis] = indices
+    set_item(arr, tuple(index), values)
+
+
+def fill_diagonal(a: Any, val: ArrayLike, wrap: bool = False) -> None:
+    """Write ``val`` to the elements of ``a`` all of whose positions agree.
+
+    Args:
+        a: an array of at least two axes, of one length where they are more, that was made by the function that
+            writes to it.
+        val: what to write, again from the start where there is not enough.
+        wrap: whether a tall matrix has another diagonal below the first, one row further down, and so on.
+
+    Raises:
+        ValueError: fewer axes, or different lengths, or ``a`` is read-only.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import grad
+        >>> def f(x):
+        ...     y = x * x
+        ...     fnp.fill_diagonal(y, 0.0)
+        ...     return fnp.sum(y)
+        >>> grad(f)(np.array([[3.0, 4.0], [5.0, 6.0]]))
+        array([[ 0.,  8.],
+               [10.,  0.]])
+    """
+    plain = as_plain("fill_diagonal", a, val)
+    if plain is not None:
+        (value,) = plain
+        np.fill_diagonal(a, value, wrap)
+        return
+    shape = a.shape
+    if len(shape) < 2:
+        raise ValueError("array must be at least 2-d")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    end = prod(shape)
+    if len(shape) == 2:
+        step = shape[1] + 1
+        end = end if wrap else min(end, shape[1] * shape[1])
+    else:
+        step = 1 + sum([prod(shape[:i]) for i in range(1, len(shape))])
+    write_places(a, np.arange(0, end, step), val)

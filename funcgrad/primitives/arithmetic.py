@@ -6,8 +6,11 @@ import math
 import operator
 from typing import Any
 
+import numpy as np
+
+from funcgrad.backend import dtype_of
 from funcgrad.kinds import elementwise
-from funcgrad.kinds.linear import conj
+from funcgrad.kinds.linear import astype, conj
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.comparison import (
     copied_slope,
@@ -18,6 +21,7 @@ from funcgrad.primitives.comparison import (
     floor_divide,
     greater,
     logical_and,
+    logical_not,
     rint,
     share_of_greater,
     slope,
@@ -72,12 +76,23 @@ square: Operation = elementwise("square", dx=lambda x: x * 2)
 cbrt: Operation = elementwise("cbrt", dx=lambda t, ans: t / ans / ans / 3)
 
 
+def _floating(y: Any, beside: np.dtype[Any]) -> Any:
+    """Integers in the dtype of their powers: 1 less than the smallest integer is the largest."""
+    try:
+        to = np.result_type(dtype_of(y), beside)
+    except TypeError:  # bfloat16 has no dtype in common with the wide integers, though ufuncs take them
+        to = np.dtype(float)
+    return astype(y, to=to)
+
+
 def _power_dx(x: Any, y: Any) -> Any:
     """``y * x**(y - 1)``, and 0 where y is 0, whatever x is."""
     if type(y) in _NUMBERS:
         if y == 0:
             return 0
         return x * 2 if y == 2 else y * power(x, y - 1)
+    if dtype_of(y).kind in "biu":
+        y = _floating(y, dtype_of(x))
     if has_no_zero(y):
         return y * power(x, y - 1)
     # Only 0 * 0**-1 needs help; elsewhere the formula must stay as it is, to be right in its own derivatives.
@@ -91,11 +106,10 @@ def _power_dy(x: Any, y: Any, ans: Any) -> Any:
         return (math.log(x) if x > 0 else math.nan) * ans
     if has_no_zero(x):
         return log(x) * ans
-    at_zero = where(greater(y, 0), ans, math.nan)  # there ans is 0 and, unlike 0, has the right dtype
-    if type(x) in _NUMBERS:
-        return at_zero
     zero = equal(x, 0)
-    return where(zero, at_zero, log(where(zero, 1, x)) * ans)
+    undefined = logical_and(zero, logical_not(greater(y, 0)))
+    at_zero = ans * astype(where(undefined, math.nan, 1), to=dtype_of(ans))  # a product: there no order is a number
+    return at_zero if type(x) in _NUMBERS else where(zero, at_zero, log(where(zero, 1, x)) * ans)
 
 
 power: Operation = elementwise("power", dx=_power_dx, dy=_power_dy, operator=operator.pow)

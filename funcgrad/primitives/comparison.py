@@ -130,7 +130,7 @@ def _nonzero_batch(*_: Any) -> Any:
     )
 
 
-nonzero: Operation = nondifferentiable("nonzero", batch=_nonzero_batch, multiple=True)
+nonzero: Operation = nondifferentiable("nonzero", batch=_nonzero_batch, multiple=True, loose=True)
 
 
 def _as_slope(rising: Any, dtype: Any) -> Any:
@@ -138,8 +138,16 @@ def _as_slope(rising: Any, dtype: Any) -> Any:
     return rising.astype(dtype) * 2 - 1
 
 
+def _narrow(xp: Any, x: Any, y: Any) -> Any:
+    """A dtype that promotes no result of ``x`` and ``y``."""
+    try:
+        return xp.result_type(x, y)
+    except TypeError:  # bfloat16 has no dtype in common with some others, though ufuncs take them
+        return xp.float16
+
+
 def _share_of_greater(xp: Any, x: Any, y: Any) -> Any:
-    greater = xp.greater(x, y).astype(xp.result_type(x, y))
+    greater = xp.greater(x, y).astype(_narrow(xp, x, y))
     return (greater + xp.greater_equal(x, y)) * 0.5
 
 
@@ -149,7 +157,7 @@ def _share_of_greater(xp: Any, x: Any, y: Any) -> Any:
 slope: Operation = nondifferentiable("slope", lambda xp, x: _as_slope(xp.greater_equal(x, 0), xp.result_type(x)))
 #: The derivative of ``copysign`` in its first argument.
 copied_slope: Operation = nondifferentiable(
-    "copied_slope", lambda xp, x, y: _as_slope(xp.signbit(y) != (x >= 0), xp.result_type(x, y))
+    "copied_slope", lambda xp, x, y: _as_slope(xp.signbit(y) != (x >= 0), _narrow(xp, x, y))
 )
 #: 1 where x > y, 1/2 where they are equal, else (also next to NaN) 0.
 share_of_greater: Operation = nondifferentiable("share_of_greater", _share_of_greater)

@@ -65,7 +65,8 @@ def has_no_zero(x: Any) -> bool:
     return (type(x) is np.ndarray and np.count_nonzero(x) == x.size) or (type(x) is np.float64 and x != 0)
 
 
-sqrt: Operation = elementwise("sqrt", dx=lambda t, ans: t * 0.5 / ans)
+#: Of a complex 0 the derivative has no direction: not even (infinity, NaN), which t / 0 would be.
+sqrt: Operation = elementwise("sqrt", dx=lambda t, ans: t * (0.5 / ans) if is_complex(ans) else t * 0.5 / ans)
 
 exp: Operation = elementwise("exp", dx=lambda ans: ans)
 exp2: Operation = elementwise("exp2", dx=lambda ans: ans * LN2)

@@ -17,6 +17,7 @@ from funcgrad import backend
 from funcgrad.batching import BatchTracer
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, InputError
+from funcgrad.graph import steer
 from funcgrad.kinds.linear import reshape
 from funcgrad.typing import Shape
 
@@ -92,6 +93,7 @@ def rebuild(spec: Spec, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def concrete_mask(mask: Any, what: str) -> np.ndarray:
     """The ndarray behind ``mask``; one that differs between examples has no single number of hits."""
+    given = mask
     while isinstance(mask, Tracer):
         if isinstance(mask, BatchTracer):
             raise ConcretizationError(
@@ -99,7 +101,8 @@ def concrete_mask(mask: Any, what: str) -> np.ndarray:
                 f"of shape {mask.shape} that differs between examples. Use where(mask, x, fill) instead."
             )
         mask = mask.value
-    return np.asarray(mask)
+    found: np.ndarray = steer(given, np.asarray(mask))
+    return found
 
 
 def parse(index: Any, shape: Shape) -> tuple[Spec, tuple[Any, ...], Shape | None]:
@@ -130,7 +133,7 @@ def parse(index: Any, shape: Shape) -> tuple[Spec, tuple[Any, ...], Shape | None
             del rest[: len(shape) - used]
         elif isinstance(entry, _Mask):
             there = rest[: entry.mask.ndim]
-            if list(entry.mask.shape) != there:
+            if any(m not in (n, 0) for m, n in zip(entry.mask.shape, there, strict=True)):  # NumPy lets 0 pass
                 _refuse(index, shape)
             del rest[: entry.mask.ndim]
             lengths.extend(there or [1])

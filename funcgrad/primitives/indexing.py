@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, core
-from funcgrad.core import Primitive, bind
+from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish, pull_of
 from funcgrad.primitives.index_spec import ARRAY, Spec, is_concrete, is_numpy, is_static, lift, parse, rebuild, snapshot
 from funcgrad.reverse import Piece, ReverseTracer, Whole
 from funcgrad.typing import Array, Shape
+from funcgrad.writable import Buffer, as_made_by, number, share, shares
 
 __all__ = ["add_along_axis", "getitem", "read", "scatter_sum", "take_along_axis"]
 
@@ -40,11 +41,43 @@ def getitem(x: Array, index: Any) -> Array:
             else:
                 ans, shape, dtype = getitem(value, index), x.shape, x.dtype
             part = (snapshot(index), None, shape, dtype)
-            return ReverseTracer(ans, trace, (trace.next(), _to_piece, x.node, None, *part))
+            made = ReverseTracer(ans, trace, (trace.next(), _to_piece, x.node, None, *part))
+            if shares(value, ans) if type(value) is ndarray else is_static(index) and _has_memory(made, index):
+                share(x, made, getitem, {"index": index})
+            return made
     elif type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
         return x[index]
+    elif type(x) is Buffer and type(x.value) is ndarray and is_concrete(index) and not core.kernel_runners:
+        return _part(x, x.value[index], index)
     spec, arrays, to = parse(index, backend.shape_of(x))
-    return read(x if to is None else reshape(x, to=to), *arrays, spec=spec)
+    made = read(x if to is None else reshape(x, to=to), *arrays, spec=spec)
+    if isinstance(x, Tracer) and isinstance(made, Tracer) and not arrays and _is_view(made, index):
+        share(x, made, getitem, {"index": index})
+    return made
+
+
+def _has_memory(made: Tracer, index: Any) -> bool:
+    """Whether NumPy makes an array of what it reads, and not a scalar: an ellipsis gives an array without axes."""
+    return bool(made.shape) or index is ... or (type(index) is tuple and any(e is ... for e in index))
+
+
+def _is_view(made: Tracer, index: Any) -> bool:
+    return _has_memory(made, index) and not _has_arrays(index)
+
+
+def _has_arrays(index: Any) -> bool:
+    """Whether an array without axes, which counts as a number otherwise, makes NumPy copy what it reads."""
+    return any(type(e) is ndarray for e in (index if type(index) is tuple else (index,)))
+
+
+def _part(x: Buffer, part: Any, index: Any) -> Any:
+    """A part of a buffer; a scalar is a constant for good."""
+    if type(part) is not ndarray:
+        return number(part)
+    made = Buffer(part)
+    if shares(x.value, part):
+        share(x, made, getitem, {"index": index})
+    return made
 
 
 def _to_piece(ct: Any, node: Any) -> Piece:
@@ -91,7 +124,7 @@ _read = Primitive(
 )
 
 #: ``read(x, *arrays, spec)``: the primitive behind ``getitem``, see ``index_spec`` for the static ``spec``.
-read: Operation = finish(lambda *args, **params: bind(_read, args, params), _read)
+read: Operation = finish(lambda *args, **params: as_made_by(args, bind(_read, args, params)), _read)
 
 
 def _collect(contents: list[Any]) -> Any:

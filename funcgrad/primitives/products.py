@@ -22,7 +22,7 @@ from funcgrad.primitives.arithmetic import multiply
 from funcgrad.reverse import ReverseTracer
 from funcgrad.typing import Array, Shape
 
-__all__ = ["LETTERS", "einsum", "matmul"]
+__all__ = ["LETTERS", "einsum", "matmul", "swapped"]
 
 ndarray = np.ndarray
 LETTERS = ascii_letters
@@ -30,7 +30,7 @@ _DIRECT = frozenset((ndarray, ReverseTracer))
 _SMALL = 4096  # the number of products up to which NumPy's own loop is the fastest
 
 
-def _swapped(x: Array) -> Array:
+def swapped(x: Array) -> Array:
     """``x`` with its last two axes exchanged."""
     rank = len(x.shape)
     axes = (*range(rank - 2), rank - 1, rank - 2)
@@ -65,17 +65,22 @@ def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
     if here == 1:
         return matmul(_by_rows(y), _refilled(ct, (prod(ct.shape),)))
     if here == 2 and there > 2:
-        return matmul(_by_rows(ct), _swapped(_by_rows(y)))
+        return matmul(_by_rows(ct), swapped(_by_rows(y)))
     if here > 2 and there == 2:
-        return reshape(matmul(_by_columns(ct), _swapped(y)), to=shape)
-    return matmul(ct, _swapped(y))
+        return reshape(matmul(_by_columns(ct), swapped(y)), to=shape)
+    return matmul(ct, swapped(y))
 
 
 def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
     """The cotangent of the right factor."""
     here, there = len(shape), len(x.shape)
     if here == there == 2:
-        return matmul(x.T if type(x) is ndarray else permute(x, axes=(1, 0)), ct)
+        if type(x) is ndarray:
+            return matmul(x.T, ct)
+        if backend.library_of(x) is not np:
+            # Sums of such products are transposed together, and XLA's products with a long last axis are faster.
+            return swapped(matmul(swapped(ct), x))
+        return matmul(swapped(x), ct)
     if there == 1:
         if here == 1:
             return multiply(ct, x)
@@ -83,8 +88,8 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
     if here == 1:
         return matmul(_refilled(ct, (prod(ct.shape),)), _by_columns(x))
     if here == 2 and there > 2:
-        return matmul(_swapped(_by_columns(x)), _by_columns(ct))
-    return matmul(_swapped(x), ct)
+        return matmul(swapped(_by_columns(x)), _by_columns(ct))
+    return matmul(swapped(x), ct)
 
 
 def _batch_matmul(
@@ -107,7 +112,7 @@ def _batch_matmul(
             return reshape(matmul(_by_columns(x), y), to=(*x.shape[:-1], y.shape[-1])), True
         return matmul(x, y), True
     if ry == 1:
-        return matmul(y, x if rx == 1 else _swapped(x)), True
+        return matmul(y, x if rx == 1 else swapped(x)), True
     return matmul(x, y), True
 
 
@@ -148,8 +153,8 @@ def _bilinear(
 
     def meet(v: Any, w: Any) -> bool:
         """Whether no cotangent needs to be conformed."""
-        if type(v) not in _DIRECT or type(w) not in _DIRECT or v.dtype is not w.dtype:
-            return False
+        if type(v) not in _DIRECT or type(w) not in _DIRECT or v.dtype is not w.dtype or v.dtype.kind == "V":
+            return False  # of two bfloat16 NumPy's product is float32
         return most is None or (0 < len(v.shape) <= most and 0 < len(w.shape) <= most)
 
     def pull_x(ct: Any, node: Any) -> Any:
@@ -232,6 +237,8 @@ def _einsum(xp: Any, x: Any, y: Any, *, subscripts: str) -> Any:
     if xp is not np:
         return xp.einsum(subscripts, x, y)
     x, y = np.asarray(x), np.asarray(y)
+    if "V" in (x.dtype.kind, y.dtype.kind):  # NumPy's einsum does not know bfloat16; its matmul gives float32
+        x, y = [v.astype(np.float32) if v.dtype.kind == "V" else v for v in (x, y)]
     x_axes, y_axes, (shared, left, summed, right), out_axes = _plan(subscripts)
     if x.size * y.size <= _SMALL or (summed and shared and not left and not right):
         # little to do, or a product of vectors at each place: no matrices worth multiplying

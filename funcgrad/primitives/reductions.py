@@ -13,7 +13,6 @@ import numpy as np
 from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.linear import conj, expand_to, permute, real, reduce_sum, reshape
 from funcgrad.kinds.rules import Operation
-from funcgrad.primitives.comparison import equal, where
 from funcgrad.primitives.elementwise import exp
 from funcgrad.primitives.scans import cumprod
 from funcgrad.typing import Shape
@@ -28,6 +27,7 @@ __all__ = [
     "reduce_min",
     "reduce_prod",
     "reduce_var",
+    "shares",
     "softmax",
     "tie_shares",
     "vanishing_overflow",
@@ -137,17 +137,31 @@ def _logsumexp(xp: Any, x: Any, *, axis: Axes) -> Any:
     return total + peak.reshape(total.shape)
 
 
-def _weights(x: Any, ans: Any, shape: Shape, axis: Axes) -> Any:
-    """The softmax of ``x`` given its logsumexp; all 0 where every element is -inf."""
-    return exp(x - expand_to(where(equal(ans, -math.inf), 0, ans), shape, axis))
+def _shares(xp: Any, x: Any, y: Any, *, axis: Axes) -> Any:
+    if xp is np:
+        kept = [1 if i in axis else n for i, n in enumerate(x.shape)]
+        return np.exp(x - np.where(y == -math.inf, 0, y).reshape(kept))
+    # The exponentials of logsumexp once more, which XLA computes but once: they cost the most.
+    parts = xp.exp(x - _peak(xp, x, axis))
+    total = parts.sum(axis, keepdims=True)
+    return parts / xp.where(total == 0, 1, total)
 
+
+def _softmax_rule(t: Any, ans: Any, shape: Shape, *, axis: Axes) -> Any:
+    """Its Jacobian is symmetric, so it serves both modes."""
+    return ans * (t - expand_to(reduce_sum(t * ans, axis=axis), shape, axis))
+
+
+#: ``shares(x, y, *, axis)``: the softmax of ``x``, of which ``y`` is the logsumexp; all 0 where every element is
+#: -inf. That ``y`` depends on ``x`` is in the derivative in ``x``.
+shares: Operation = primitive("shares", _shares, vjps=[_softmax_rule, None], jvps=[_softmax_rule, None], batch="axis")
 
 #: ``logsumexp(x, *, axis)``: ``log(sum(exp(x)))`` without overflow; -inf where every element is.
 logsumexp: Operation = primitive(
     "logsumexp",
     _logsumexp,
-    vjps=[lambda ct, x, ans, shape, *, axis: expand_to(ct, shape, axis) * _weights(x, ans, shape, axis)],
-    jvps=[lambda t, x, ans, shape, *, axis: reduce_sum(t * _weights(x, ans, shape, axis), axis=axis)],
+    vjps=[lambda ct, x, ans, shape, *, axis: expand_to(ct, shape, axis) * shares(x, ans, axis=axis)],
+    jvps=[lambda t, x, ans, *, axis: reduce_sum(t * shares(x, ans, axis=axis), axis=axis)],
     batch="axis",
 )
 
@@ -165,11 +179,6 @@ def _shifted(xp: Any, x: Any, axis: Axes) -> Any:
 def _softmax(xp: Any, x: Any, *, axis: Axes) -> Any:
     weights = xp.exp(_shifted(xp, x, axis))
     return weights / weights.sum(axis, keepdims=True)
-
-
-def _softmax_rule(t: Any, ans: Any, shape: Shape, *, axis: Axes) -> Any:
-    """Its Jacobian is symmetric, so it serves both modes."""
-    return ans * (t - expand_to(reduce_sum(t * ans, axis=axis), shape, axis))
 
 
 #: ``softmax(x, *, axis)``: positive numbers that add up to 1.

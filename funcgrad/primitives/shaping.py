@@ -141,6 +141,7 @@ flip: Operation = linear(
     lambda xp, x, *, axis: _flip(x, axis),
     transpose=lambda ct, *, axis: flip(ct, axis=axis),
     batch="axis",
+    view=True,
 )
 
 #: ``roll(x, *, shift, axis)``, tuples of one length.
@@ -179,12 +180,21 @@ def _from_diagonal(xp: Any, x: Any, *, offset: int, rows: int, columns: int) -> 
     return whole
 
 
+def _diagonal(xp: Any, x: Any, *, offset: int) -> Any:
+    """The diagonal, which can be written to as ``einsum``'s can; NumPy's ``diagonal`` gives one that cannot."""
+    found = xp.diagonal(x, offset, -2, -1)
+    if xp is np:
+        found.flags.writeable = x.flags.writeable
+    return found
+
+
 #: ``diagonal(x, *, offset)`` of the last two axes.
 diagonal: Operation = linear(
     "diagonal",
-    lambda xp, x, *, offset: xp.diagonal(x, offset, -2, -1),
+    _diagonal,
     transpose=lambda ct, shape, *, offset: from_diagonal(ct, offset=offset, rows=shape[-2], columns=shape[-1]),
     batch="leading",
+    view=True,
 )
 
 #: ``from_diagonal(x, *, offset, rows, columns)``: the last axis of ``x`` on a diagonal of matrices of zeros.

@@ -123,6 +123,9 @@ TURNS = [
         S((V, 1), {"constant_values": 1.5}),
         S((M, 1), {"constant_values": (0.5, -1.5)}),
         S((M, ((1, 2), (1, 0))), {"constant_values": ((0.5, 1.5), (2.5, 3.5))}),
+        S((M, ((1, 2), (1, 0)), "linear_ramp"), {"end_values": (0.5, -1.5)}),
+        S((M, ((1, 2), (2, 0)), "mean"), {"stat_length": ((1, 2), (2, 1))}),
+        S((M, ((2, 3), (1, 6)), "reflect"), {"reflect_type": "odd"}),
         complex_samples=[(COMPLEX, 1), (COMPLEX, 1, "wrap")],
     ),
     op(

@@ -2,4 +2,263 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+from funcgrad import backend
+from funcgrad.backend import namespace, namespace_of
+from funcgrad.core import Tracer, describe
+from funcgrad.kinds.linear import permute, reshape
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.reducing import as_floating
+from funcgrad.primitives import determinants, solving
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["cholesky", "det", "inv", "slogdet", "solve", "tensorinv", "tensorsolve"]
+
+#: NumPy's own class of results, a pair with the names ``sign`` and ``logabsdet``.
+SlogdetResult: Any = type(np.linalg.slogdet(np.ones((1, 1))))
+
+
+def square(name: str, a: Array) -> Array:
+    """Square matrices of floating numbers.
+
+    Raises:
+        LinAlgError: fewer than two axes, or the last two have different lengths.
+
+    Example:
+        >>> square("inv", np.array([[2]]))
+        array([[2.]])
+    """
+    shape = backend.shape_of(a)
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise LinAlgError(
+            f"{name}: square matrices in the last two axes are needed, got {describe(a)}. Check its shape, or take "
+            "lstsq or pinv."
+        )
+    return as_floating(a)
+
+
+def inv(a: ArrayLike) -> Array:
+    """The inverses of square matrices.
+
+    Args:
+        a: matrices in the last two axes. Integers are converted to floating numbers.
+
+    Raises:
+        LinAlgError: a matrix is singular, or not square. On JAX arrays a singular one gives NaN or infinity.
+        TypeError: a dtype that LAPACK does not have, such as float16.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.linalg.inv(np.array([[2.0, 0.0], [0.0, 4.0]]))
+        array([[0.5 , 0.  ],
+               [0.  , 0.25]])
+    """
+    a = as_value(a)
+    if namespace_of(a) is np:
+        return np.linalg.inv(a)
+    return solving.inv(square("inv", a))
+
+
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
+    """The solution ``x`` of the linear equations ``a @ x = b``.
+
+    The derivative is that of a solution with ``a`` once more, transposed in reverse mode.
+
+    Args:
+        a: square matrices in the last two axes; the axes before them broadcast against those of ``b``.
+        b: a vector when it has exactly one axis; else matrices, each column a right-hand side.
+
+    Raises:
+        LinAlgError: a matrix is singular, or not square. On JAX arrays a singular one gives NaN or infinity.
+        ValueError: lengths that do not match.
+        TypeError: a dtype that LAPACK does not have, such as float16.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.linalg.solve(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([2.0, 3.0]))
+        array([1., 2.])
+    """
+    a, b = as_value(a), as_value(b)
+    if not isinstance(a, Tracer) and not isinstance(b, Tracer) and namespace((a, b)) is np:
+        return np.linalg.solve(a, b)
+    a = square("solve", a)
+    shape = backend.shape_of(b)
+    if not shape or shape[-2:][0] != backend.shape_of(a)[-1]:
+        raise ValueError(
+            f"solve: as many right-hand sides as rows are needed, got {describe(a)} and {describe(b)}. Of two "
+            "axes and more, b has the equations in the last axis but one."
+        )
+    if len(shape) > 1:
+        return solving.solve(a, b)
+    x = solving.solve(a, reshape(b, to=(*shape, 1)))
+    return reshape(x, to=backend.shape_of(x)[:-1])
+
+
+def det(a: ArrayLike) -> Array:
+    """The determinants of square matrices.
+
+    The gradient is the matrix of cofactors. It and its own derivative are exact at singular matrices too,
+    whatever their rank; derivatives of third order and more need a matrix that has an inverse when it
+    has more than three rows.
+
+    Args:
+        a: matrices in the last two axes.
+
+    Raises:
+        LinAlgError: a matrix is not square.
+        TypeError: a dtype that LAPACK does not have, such as float16.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import grad
+        >>> grad(fnp.linalg.det)(np.array([[1.0, 2.0], [2.0, 4.0]]))
+        array([[ 4., -2.],
+               [-2.,  1.]])
+    """
+    a = as_value(a)
+    if namespace_of(a) is np:
+        return np.linalg.det(a)
+    return determinants.det(square("det", a))
+
+
+def slogdet(a: ArrayLike) -> Any:
+    """The sign and the logarithm of the absolute value of determinants: no overflow.
+
+    A complex sign has absolute value 1 and turns with the matrix: it has a derivative. The derivative of the
+    logarithm is the inverse, transposed; at a singular matrix it is infinite or NaN.
+
+    Args:
+        a: square matrices in the last two axes.
+
+    Returns:
+        A named tuple of ``sign`` and ``logabsdet``, 0 and minus infinity for a singular matrix.
+
+    Raises:
+        LinAlgError: a matrix is not square.
+        TypeError: a dtype that LAPACK does not have, such as float16.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.linalg.slogdet(np.array([[0.0, 1.0], [1.0, 0.0]]))
+        SlogdetResult(sign=np.float64(-1.0), logabsdet=np.float64(0.0))
+    """
+    a = as_value(a)
+    if namespace_of(a) is np:
+        return np.linalg.slogdet(a)
+    return SlogdetResult(*determinants.slogdet(square("slogdet", a)))
+
+
+def cholesky(a: ArrayLike, /, *, upper: bool = False) -> Array:
+    """The triangular factors L of Hermitian positive-definite matrices ``a = L @ L.mT.conj()``.
+
+    As in NumPy one triangle of ``a`` is read. The derivative takes ``a`` for what it stands for, a Hermitian
+    matrix: tangents are made Hermitian, and so is the cotangent, which is what a step along it needs.
+
+    Args:
+        a: matrices in the last two axes.
+        upper: whether to read the upper triangle and return the upper factor, the adjoint of L.
+
+    Raises:
+        LinAlgError: a matrix is not positive definite, or not square. On JAX arrays that gives NaN.
+        TypeError: a dtype that LAPACK does not have, such as float16.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.linalg.cholesky(np.array([[4.0, 2.0], [2.0, 10.0]]))
+        array([[2., 0.],
+               [1., 3.]])
+    """
+    a = as_value(a)
+    if namespace_of(a) is np:
+        return np.linalg.cholesky(a, upper=upper)
+    return solving.cholesky(square("cholesky", a), upper=bool(upper))
+
+
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
+    """The inverse of ``a`` as the matrix whose rows are its first ``ind`` axes and whose columns are the others.
+
+    Args:
+        a: an array; the products of the lengths of both groups of axes agree.
+        ind: how many axes stand for the rows, at least 1.
+
+    Returns:
+        An array with the two groups of axes exchanged: ``tensordot(tensorinv(a, ind), a, ind)`` is the identity.
+
+    Raises:
+        ValueError: ``ind`` is not positive.
+        LinAlgError: the matrix is singular, or not square.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.linalg.tensorinv(np.eye(6).reshape(2, 3, 6), ind=2).shape
+        (6, 2, 3)
+    """
+    a = as_value(a)
+    if namespace_of(a) is np:
+        return np.linalg.tensorinv(a, ind)
+    if ind <= 0:
+        raise ValueError(f"tensorinv: ind counts the axes of the rows, got {ind}. It is at least 1.")
+    shape = backend.shape_of(a)
+    rows, columns = shape[:ind], shape[ind:]
+    inverse = inv(reshape(a, to=(prod(columns), prod(rows))))
+    return reshape(inverse, to=(*columns, *rows))
+
+
+class _Unfolded(NamedTuple):
+    """How ``tensorsolve`` makes a matrix of an array."""
+
+    order: tuple[int, ...]
+    unknowns: tuple[int, ...]  # the shape of the solution
+
+
+def _unfolded(a: Array, b: Array, axes: Sequence[int] | None) -> _Unfolded:
+    shape, rank = backend.shape_of(a), len(backend.shape_of(a))
+    order = list(range(rank))
+    for axis in axes or ():
+        order.remove(axis)
+        order.append(axis)
+    unknowns = tuple([shape[i] for i in order])[-(rank - len(backend.shape_of(b))) :]
+    if prod(shape) != prod(unknowns) ** 2:
+        raise LinAlgError(
+            f"tensorsolve: as many equations as unknowns are needed, got {describe(a)} and {describe(b)}. The "
+            "first axes of a, as many as b has, stand for the equations."
+        )
+    return _Unfolded(tuple(order), unknowns)
+
+
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
+    """The solution ``x`` of ``tensordot(a, x, x.ndim) = b``.
+
+    Args:
+        a: an array of shape ``b.shape + x.shape``, both with as many elements.
+        b: the right-hand side.
+        axes: axes of ``a`` to move to its end first, in this order.
+
+    Raises:
+        LinAlgError: other numbers of elements, or a singular matrix.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.linalg.tensorsolve(2 * np.eye(6).reshape(2, 3, 6), np.ones((2, 3)))
+        array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+    """
+    a, b = as_value(a), as_value(b)
+    if not isinstance(a, Tracer) and not isinstance(b, Tracer) and namespace((a, b)) is np:
+        return np.linalg.tensorsolve(a, b, axes)
+    order, unknowns = _unfolded(a, b, axes)
+    n = prod(unknowns)
+    matrix = reshape(permute(a, axes=order), to=(n, n))
+    return reshape(solve(matrix, reshape(b, to=(prod(backend.shape_of(b)),))), to=unknowns)

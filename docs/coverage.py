@@ -1,0 +1,204 @@
+"""Writes coverage.md: what funcgrad has of each public name of NumPy, from the table of operations that the tests run.
+
+python docs/coverage.py
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "tests")]
+
+from operations import cases  # noqa: E402
+
+import funcgrad.numpy as fnp  # noqa: E402
+from funcgrad.core import Tracer  # noqa: E402
+
+PAGE = HERE / "coverage.md"
+
+CONSTANT = "stop_gradient(x), or NumPy's on the arrays outside of the function"
+FILES = "numpy's, outside of the differentiated function, or on stop_gradient(x)"
+#: Names of NumPy that funcgrad has not, by the reason and what to use instead.
+NOT_COVERED: dict[tuple[str, str], str] = {
+    (
+        "reads or writes files",
+        FILES,
+    ): "fromfile fromregex genfromtxt load loadtxt save savetxt savez savez_compressed memmap",
+    ("reads text or raw bytes", "numpy's, on what is no array yet"): "fromstring",
+    ("dates have no derivative", "numpy's"): (
+        "busday_count busday_offset busdaycalendar datetime64 datetime_as_string datetime_data is_busday timedelta64"
+    ),
+    ("texts, records and objects have no derivative", "numpy's"): (
+        "bytes_ char character flexible object_ rec recarray record str_ strings void"
+    ),
+    ("a class of arrays with its own arithmetic, which no rule knows", "plain arrays and where(mask, x, fill)"): "ma",
+    ("a class that NumPy advises against", "arrays of two axes and @"): "asmatrix bmat matrix",
+    ("about the installation of NumPy", "numpy's"): (
+        "ctypeslib f2py get_include lib show_config show_runtime test testing info typing core dtypes exceptions"
+    ),
+    (
+        "a submodule of random numbers, which carry no derivative",
+        "numpy.random, and functions of its numbers",
+    ): "random",
+    ("a table of NumPy's types", "numpy's"): "ScalarType sctypeDict typecodes little_endian",
+    ("a dtype of some machines only", "longdouble, clongdouble"): "float96 float128 complex192 complex256",
+    ("iterates over NumPy's buffers", "loops over indices, or ndenumerate"): "flatiter nested_iters broadcast",
+    ("an old name that NumPy will drop", "vstack"): "row_stack",
+    ("domain-aware versions with complex results", "funcgrad.numpy's functions on x.astype(complex)"): "emath",
+    ("NumPy's class of its elementwise functions", "numpy's"): "ufunc",
+}
+#: Methods and attributes of ndarray that a tracer has not, likewise.
+NO_METHOD: dict[tuple[str, str], str] = {
+    ("about the memory of an ndarray, which a traced value does not have", CONSTANT): (
+        "base ctypes data flags strides byteswap getfield setfield setflags resize view"
+    ),
+    ("hands the numbers out, which would lose the derivative", CONSTANT): "dump dumps item tobytes tofile tolist",
+    ("arrays stay where they are", "funcgrad.interop.device_put"): "to_device",
+}
+
+
+def listed(table: dict[tuple[str, str], str]) -> dict[str, tuple[str, str]]:
+    """Reason and remedy by name."""
+    return {name: entry for entry, names in table.items() for name in names.split()}
+
+
+def public(module: ModuleType) -> list[str]:
+    """The public names of a module of NumPy."""
+    return [name for name in dir(module) if not name.startswith("_")]
+
+
+def rows() -> dict[str, list[Any]]:
+    """The rows of the table of operations, by the name of the function."""
+    found: dict[str, list[Any]] = {}
+    for row in cases.rows():
+        function = row.op.fun or cases.look_up(fnp, row.op.name)
+        for name in (row.op.name, *aliases(function)):
+            found.setdefault(name, []).append(row)
+    return found
+
+
+def aliases(function: Any) -> list[str]:
+    """Other names of the same function."""
+    spaces = (("", fnp), ("linalg.", fnp.linalg), ("fft.", fnp.fft))
+    return [prefix + name for prefix, space in spaces for name in space.__all__ if getattr(space, name) is function]
+
+
+def verdict(name: str, tested: dict[str, list[Any]]) -> tuple[str, str]:
+    """Status and remarks of one name of NumPy; the status is empty where nobody has said anything of it."""
+    own = cases.look_up(fnp, name)
+    space, _, last = name.rpartition(".")
+    home = cases.look_up(fnp, space) if space else fnp
+    if last not in home.__all__:
+        reason = listed(NOT_COVERED).get(last)
+        return ("not covered", f"{reason[0]}; use {reason[1]}") if reason else ("", "")
+    if isinstance(own, ModuleType):
+        return "namespace", "see below"
+    if name in tested:
+        return of_rows(tested[name])
+    if own is cases.look_up(np, name):
+        return "no derivative", "NumPy's own: " + ("a class" if inspect.isclass(own) else kind_of(own))
+    return "no derivative", "about shapes, dtypes or constants" if callable(own) else kind_of(own)
+
+
+def kind_of(own: Any) -> str:
+    """What a name that is no function stands for."""
+    if callable(own):
+        return "a function of settings and dtypes"
+    return "a constant" if isinstance(own, (int, float, np.generic, type(None))) else "makes arrays when indexed"
+
+
+def of_rows(found: list[Any]) -> tuple[str, str]:
+    """What the tests say of a function."""
+    live = [row for row in found if row.op.differentiable and any(case.live for case in row.cases)]
+    if not live:
+        return "no derivative", result_of(found[0])
+    order = max(row.op.order for row in live)
+    remarks = [f"order {order}"]
+    remarks += ["complex"] if any(row.op.complex_samples for row in live) else []
+    remarks += ["checked against JAX"] if any(row.op.jax is not None for row in live) else []
+    return "reverse, forward, vmap", ", ".join(remarks)
+
+
+def result_of(row: Any) -> str:
+    """Why a function has no derivative, from what it gives."""
+    case = row.cases[0]
+    kinds = {np.asarray(part).dtype.kind for part in case.call(case.fun, case.values) if hasattr(part, "dtype")}
+    if kinds <= set("b"):
+        return "gives truth values"
+    if kinds <= set("iu"):
+        return "gives integers"
+    return "piecewise constant: zero wherever there is a derivative"
+
+
+def table(title: str, prefix: str, names: list[str], tested: dict[str, list[Any]]) -> list[str]:
+    """A section with a line for each name."""
+    lines = [f"## {title}", "", "| name | derivative | remarks |", "| --- | --- | --- |"]
+    for name in names:
+        status, remarks = verdict(prefix + name, tested)
+        lines.append(f"| `{name}` | {status} | {remarks} |")
+    return [*lines, ""]
+
+
+def methods() -> list[str]:
+    """The section of ndarray's methods and attributes."""
+    lines = [
+        "## Methods and attributes of ndarray",
+        "",
+        "| name | on a traced value | remarks |",
+        "| --- | --- | --- |",
+    ]
+    missing = listed(NO_METHOD)
+    for name in public(np.ndarray):
+        has = name not in missing and hasattr(Tracer, name)
+        remarks = "" if has else "; use ".join(missing.get(name, ("", "")))
+        lines.append(f"| `{name}` | {'yes' if has else 'no'} | {remarks} |")
+    return [*lines, ""]
+
+
+def page() -> str:
+    """The page."""
+    tested = rows()
+    sections = [("numpy", "", np), ("numpy.linalg", "linalg.", np.linalg), ("numpy.fft", "fft.", np.fft)]
+    names = [prefix + name for _, prefix, module in sections for name in public(module)]
+    counts: dict[str, int] = {}
+    for name in names:
+        status = verdict(name, tested)[0]
+        counts[status] = counts.get(status, 0) + 1
+    extra = sorted(set(fnp.linalg.__all__) - set(public(np.linalg)))
+    text = [
+        "# Coverage of NumPy",
+        "",
+        "What `funcgrad.numpy` has of each public name of NumPy, `numpy.linalg` and `numpy.fft`. It is written by",
+        "`docs/coverage.py` from the table of operations that the tests run: a function stands here as differentiable",
+        "when its value, its reverse and forward mode, its second derivative and its `vmap` are tested, against each",
+        "other, NumPy and, where it says so, JAX.",
+        "",
+        "```python",
+        "import numpy as np",
+        "import funcgrad.numpy as fnp",
+        "from funcgrad import grad",
+        "",
+        "grad(fnp.linalg.det)(np.array([[1.0, 2.0], [2.0, 4.0]]))  # array([[ 4., -2.], [-2., 1.]])",
+        "```",
+        "",
+        "| | names |",
+        "| --- | --- |",
+        *[f"| {status} | {count} |" for status, count in sorted(counts.items(), key=lambda item: -item[1])],
+        "",
+    ]
+    for title, prefix, module in sections:
+        text += table(title, prefix, public(module), tested)
+    text += table("numpy.linalg has not, funcgrad has", "linalg.", extra, tested)
+    return "\n".join([*text, *methods()])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
+    print(f"wrote {PAGE}")

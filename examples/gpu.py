@@ -1,0 +1,158 @@
+"""Is funcgrad right and fast on this machine's GPU? Every function against JAX there, and a network's gradient timed.
+
+JAX differentiates each function by its own rules on the accelerator; funcgrad's derivatives, run there too and in
+NumPy, must be the same. Then the gradient of a network is compiled from funcgrad and from JAX by hand, and both
+are timed. ``make gpu-check``, or ``python examples/gpu.py [NAME ...]`` for some functions only. Without a GPU it says
+so and runs on the processor. The status is 0 when all is well.
+"""
+
+import argparse
+import os
+import platform
+import statistics
+import sys
+from itertools import pairwise
+from time import perf_counter
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import funcgrad
+import funcgrad.numpy as fnp
+from funcgrad import grad, tree
+from funcgrad.errors import DeviceError
+from funcgrad.interop import device_put, jit
+from funcgrad.interop.devices import find_device
+from funcgrad.interop.primitives_table import COLUMNS, check_primitives
+
+jax.config.update("jax_enable_x64", True)  # for float64 written by hand; funcgrad sees to it itself
+
+QUICK = bool(os.environ.get("FUNCGRAD_QUICK"))
+FEW = ("tanh", "sum", "matmul", "getitem")
+#: Examples and widths of the network: on a GPU so large that the arithmetic counts.
+SMALL, LARGE = (128, (784, 512, 10)), (8192, (784, 2048, 2048, 10))
+BAR = 1.05
+
+
+def choose():
+    """The first GPU, or the processor."""
+    try:
+        return find_device(jax, "gpu-check", "gpu")
+    except DeviceError as error:
+        print(f"No GPU, so this runs on the processor. {error}\n")
+        return find_device(jax, "gpu-check", "cpu")
+
+
+def describe(device):
+    found = {
+        "device": f"{device.device_kind} ({device.platform}), 1 of {len(jax.devices(device.platform))}",
+        "runtime": " ".join(device.client.platform_version.split()),
+        "versions": f"funcgrad {funcgrad.__version__}, JAX {jax.__version__}, NumPy {np.__version__}, "
+        f"Python {platform.python_version()}",
+    }
+    print("\n".join(f"{name:9} {value}" for name, value in found.items()), end="\n\n")
+
+
+def show(name, place, count):
+    if sys.stderr.isatty():
+        print(f"\r{place + 1:4d} of {count}  {name:32}", end="", file=sys.stderr, flush=True)
+
+
+def check_functions(names, device):
+    """Every function in every way; returns how many are wrong."""
+    # Tensor cores round float32 factors to ten bits unless they are told not to.
+    with jax.default_matmul_precision("highest"):
+        table = check_primitives(names, device=device, before=show)
+    if sys.stderr.isatty():
+        print("\r" + 60 * " " + "\r", end="", file=sys.stderr)
+    ran = [line for line in table.lines if not line.error]
+    missing = [line for line in table.lines if "NotImplementedError" in line.error]
+    wrong = [line for line in table.lines if not line.ok and line not in missing]
+    print(f"{len(ran)} functions against JAX; largest errors in units in the last place:")
+    for kind in table.kinds:
+        cells = [(line.cells[kind].ulps, line.name) for line in ran if line.cells[kind].ulps < float("inf")]
+        worst, name = max(cells, default=(0.0, "-"))
+        middle = statistics.median(ulps for ulps, _ in cells) if cells else 0.0
+        agree = sum(line.cells[kind].ok for line in ran)
+        print(f"  {COLUMNS[kind]:9} {agree:4d} of {len(ran)} right, median {middle:5.1f}, most {worst:9.1f} ({name})")
+    for line in missing:
+        print(f"  JAX has no {line.name} on this device: {line.error.splitlines()[0][:90]}")
+    for line in wrong:
+        told = line.error or ", ".join(f"{COLUMNS[k]}: {c.verdict}" for k, c in line.cells.items() if not c.ok)
+        print(f"  WRONG {line.name}: {told}")
+    return len(wrong)
+
+
+def network(xp, softmax):
+    """The loss of a network of any depth, for one of the two libraries."""
+
+    def loss(layers, x, labels):
+        *inner, last = layers
+        for layer in inner:
+            x = xp.tanh(x @ layer["w"] + layer["b"])
+        return -xp.sum(labels * softmax(x @ last["w"] + last["b"])) / len(x)
+
+    return loss
+
+
+def problem(examples, widths, dtype):
+    """Layers, inputs and labels one-hot."""
+    rng = np.random.default_rng(0)
+    layers = [
+        {"w": (rng.standard_normal((n, m)) / n**0.5).astype(dtype), "b": np.zeros(m, dtype)}
+        for n, m in pairwise(widths)
+    ]
+    labels = np.eye(widths[-1], dtype=dtype)[rng.integers(0, widths[-1], examples)]
+    return layers, rng.standard_normal((examples, widths[0])).astype(dtype), labels
+
+
+def measure(ours, theirs, args, rounds):
+    """Seconds of each, in turns: a slow spell of the machine hits both."""
+    times = {ours: [], theirs: []}
+    for number in range(rounds + 2):
+        for call in (ours, theirs) if number % 2 else (theirs, ours):
+            start = perf_counter()
+            jax.block_until_ready(call(*args))
+            if number > 1:  # the first ones compile and warm up
+                times[call].append(perf_counter() - start)
+    return times[ours], times[theirs]
+
+
+def time_network(device, dtype):
+    """The line of one precision; returns whether the gradients agree and the time is within the bar."""
+    examples, widths = SMALL if device.platform == "cpu" else LARGE
+    args = device_put(problem(examples, widths, dtype), device)
+    ours = jit(grad(network(fnp, fnp.log_softmax)))
+    theirs = jax.jit(jax.grad(network(jnp, jax.nn.log_softmax)))
+    pairs = list(zip(tree.leaves(ours(*args)), tree.leaves(theirs(*args)), strict=True))
+    assert all(a.devices() == {device} and a.dtype == dtype for a, _ in pairs)
+    apart = max(float(jnp.max(jnp.abs(a - b)) / jnp.max(jnp.abs(b))) for a, b in pairs)
+    mine, other = measure(ours, theirs, args, rounds=11 if QUICK else 301)
+    ratio = statistics.median(a / b for a, b in zip(mine, other, strict=True))
+    shape = "-".join(map(str, widths))
+    print(
+        f"  {shape}, batch {examples}, {dtype.__name__}: funcgrad {statistics.median(mine) * 1e3:.3f} ms, "
+        f"JAX by hand {statistics.median(other) * 1e3:.3f} ms, ratio {ratio:.3f}; apart {apart:.1e}"
+    )
+    return apart < (1e-12 if dtype is np.float64 else 2e-3), ratio <= BAR
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="functions such as sum or linalg.inv, linalg for all of it")
+    names = parser.parse_args().names or (FEW if QUICK else ())
+    device = choose()
+    describe(device)
+    wrong = check_functions(names, device)
+    print("\nThe gradient of a network, compiled, on arrays that are on the device:")
+    lines = [time_network(device, dtype) for dtype in (np.float32, np.float64)]
+    right = all(agree for agree, _ in lines)
+    fast = all(met for _, met in lines)
+    print(f"  at most {BAR} of JAX's time was the aim: {'met' if fast else 'missed'}")
+    print(f"\n{'all is well' if right and not wrong else 'NOT WELL'} on {device.device_kind}")
+    sys.exit(bool(wrong) or not right)
+
+
+if __name__ == "__main__":
+    main()

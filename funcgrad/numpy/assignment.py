@@ -1,0 +1,397 @@
+"""Writing to an array that a program made: ``x[i] = y``, ``x += y``, and what other functions write with.
+
+The object stands for a new value afterwards, see ``writable``. Where nobody else holds the memory it is
+written to directly, so that filling an array of n elements one by one costs n writes, not n copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, NoReturn
+
+import numpy as np
+
+from funcgrad import backend, core
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError, ReadOnlyError
+from funcgrad.kinds.linear import astype, broadcast_to, conform, imag, real, reshape
+from funcgrad.kinds.rules import pull_of
+from funcgrad.numpy.concretization import constant, user_line
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.layout import as_before
+from funcgrad.ownership import argument_is_alone, is_alone_in
+from funcgrad.primitives.comparison import where
+from funcgrad.primitives.index_spec import Spec, is_concrete, is_static, parse
+from funcgrad.primitives.indexing import getitem, scatter_sum
+from funcgrad.primitives.writing import region, winners, write
+from funcgrad.reverse import ReverseTracer
+from funcgrad.typing import Array, Shape
+from funcgrad.writable import (
+    READ_ONLY,
+    Buffer,
+    View,
+    clone,
+    for_any_library,
+    is_number,
+    move,
+    own,
+    refresh,
+    root_of,
+)
+
+__all__ = [
+    "as_condition",
+    "as_entries",
+    "fitted",
+    "in_place",
+    "names_twice",
+    "set_item",
+    "set_whole",
+    "updated",
+]
+
+ndarray = np.ndarray
+_NUMPY = frozenset((ndarray, int, float, complex, np.float64, np.float32, np.int64))
+
+
+def set_item(x: Tracer, index: Any, y: Any) -> None:
+    """``x[index] = y`` by NumPy's rules; what shares memory with ``x`` sees it.
+
+    Raises:
+        ReadOnlyError: ``x`` is an argument of a transformed function, or read-only in NumPy too.
+        InputError: traced numbers are written to integers, or complex ones to real ones.
+        IndexError, ValueError: NumPy's own, for an index or a shape that does not fit.
+    """
+    alias = getattr(x, "alias", None)
+    if not _can_write(x, alias):
+        refuse_writing(x)
+    if type(y) is Buffer:
+        y = clone(y)
+    elif type(y) is list or type(y) is tuple:
+        y = as_value(y)
+    plain = type(x) is Buffer and type(x.value) is ndarray and type(y) in _NUMPY and is_concrete(index)
+    if plain and (type(alias) is not View or type(alias.root) is Buffer):
+        own(root_of(x))
+        x.value[index] = y  # views share the memory
+        return
+    if core.no_grad_blocks and core.no_grad_floor.get():
+        _write_constant(x, index, y)
+        return
+    _check_dtype(x, y)
+    if _is_itself(x, alias, index, y):
+        return
+    if type(alias) is View:
+        _write_through(x, alias, index, y)
+    else:
+        if not _write_directly(x, index, y):
+            move(x, as_before(x, updated(clone(x), index, y)))
+        if alias:
+            refresh(x)
+
+
+def _write_constant(x: Tracer, index: Any, y: Any) -> None:
+    """``x[index] = y`` in a ``no_grad`` block: ``y`` is a constant, but what is not written to stays what it is."""
+    y = constant(y)
+    token = core.no_grad_floor.set(0)
+    try:
+        set_item(x, index, y)
+    finally:
+        core.no_grad_floor.reset(token)
+
+
+def _can_write(x: Tracer, alias: Any) -> bool:
+    if type(alias) is View:
+        return not alias.locked
+    if alias is READ_ONLY:
+        return False
+    return alias is not None or type(x) is Buffer or bool(x.shape) or for_any_library()
+
+
+def set_whole(x: Tracer, y: Any) -> None:
+    """``x[...] = y``; a tracer of the shape and dtype of ``x`` that was made for this is taken as it is."""
+    alias = getattr(x, "alias", None)
+    own = alias is not READ_ONLY and type(alias) is not View
+    if own and isinstance(y, Tracer) and type(y) is not Buffer and y.shape == x.shape and y.dtype == x.dtype:
+        move(x, as_before(x, y))
+        refresh(x)
+    else:
+        set_item(x, ..., y)
+
+
+def refuse_writing(x: Any) -> NoReturn:
+    """Refuse to change ``x``."""
+    if not x.shape and getattr(x, "alias", None) is not READ_ONLY:
+        raise ReadOnlyError(
+            f"x[i] = y: a number cannot be written to, got {describe(x)}{user_line()}. Give the name a new value "
+            "instead: x = y."
+        )
+    raise ReadOnlyError(
+        f"x[i] = y: an argument of a transformed function, or a view that NumPy makes read-only, cannot be written to, "
+        f"got {describe(x)}{user_line()}. A function that changes its arguments is not pure; write to a copy: "
+        "x = x.copy()."
+    )
+
+
+def _check_dtype(x: Tracer, y: Any) -> None:
+    """Refuse what would lose a derivative or an imaginary part."""
+    if isinstance(y, str) or (not isinstance(y, Tracer) and not backend.is_value(y)):
+        raise InputError(f"x[i] = y: only numbers can be written, got {describe(y)}{user_line()}. Convert it first.")
+    kind, new = x.dtype.kind, backend.dtype_of(y).kind
+    if new == "c" and kind != "c":
+        raise InputError(
+            f"x[i] = y: complex numbers are written to an array of dtype {x.dtype}, got {describe(y)}{user_line()}. "
+            "Make the array with dtype=complex, or write y.real."
+        )
+    if kind in "biu" and isinstance(y, Tracer) and backend.is_inexact(y):
+        raise InputError(
+            f"x[i] = y: traced numbers are written to an array of dtype {x.dtype}, which would cut the derivative, got "
+            f"{describe(y)}{user_line()}. Make the array with dtype=float; where rounding is meant, write "
+            f"y.astype({str(x.dtype)!r})."
+        )
+
+
+def _is_itself(x: Tracer, alias: Any, index: Any, y: Any) -> bool:
+    """Whether ``y`` is ``x[index]``, as at the end of ``x[index] += ...``: that was written already."""
+    mine = getattr(y, "alias", None) if isinstance(y, Tracer) else None
+    if type(mine) is not View or not is_static(index):
+        return False
+    root, steps = (alias.root, alias.steps) if type(alias) is View else (x, ())
+    if mine.root is not root or len(mine.steps) != len(steps) + 1:
+        return False
+    step, params = mine.steps[-1]
+    same_way = all(a is b for a, b in zip(steps, mine.steps, strict=False))
+    return same_way and step is getitem and is_static(params["index"]) and bool(params["index"] == index)
+
+
+def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
+    """Write to a view: to the places in its root that it stands for."""
+    root = alias.root
+    if (chosen := as_condition(index, x.shape, backend.shape_of(y))) is not None:
+        index, y = ..., where(chosen, y, clone(x))
+    shape: Shape = root.shape
+    places: Any = np.arange(prod(shape)).reshape(shape)
+    part: Any = None
+    for step, params in alias.steps:
+        if step is real or step is imag:  # only ever one of them: what it gives is real
+            part = step
+        else:
+            places = step(places, **params)
+    source = clone(root)
+    half = source if part is None or backend.dtype_of(source).kind != "c" else part(source)
+    new = reshape(updated(reshape(half, to=(prod(shape),)), getitem(places, index), y), to=shape)
+    if half is not source:
+        new = new + 1j * imag(source) if part is real else real(source) + 1j * new
+        new = astype(new, to=root.dtype) if backend.dtype_of(new) != root.dtype else new
+    move(root, as_before(root, new))
+    refresh(root)
+
+
+def as_entries(y: Any, x: Array) -> Any:
+    """``y`` as it can be written to ``x``: in its dtype.
+
+    Raises:
+        InputError: a derivative or an imaginary part would be lost.
+    """
+    _check_dtype(x, y)
+    dtype = backend.dtype_of(x)
+    if type(y) in _NUMBERS:
+        return np.asarray(y).astype(dtype)[()]
+    if backend.dtype_of(y) == dtype:
+        return y
+    return astype(y, to=dtype) if backend.is_inexact(y) and backend.is_inexact(x) else _cast(y, dtype)
+
+
+def _cast(y: Any, dtype: Any) -> Any:
+    """Constants in another dtype."""
+    array = y if isinstance(y, Tracer) or backend.namespace_of(y) is not np else np.asarray(y)
+    return array.astype(dtype)
+
+
+def updated(x: Array, index: Any, y: Any, unique: bool = False) -> Array:
+    """A new array: ``x`` with ``y`` at ``index``, in its dtype; of several writes to a place the last counts.
+
+    ``unique`` is a promise that there are none.
+    """
+    shape, dtype = backend.shape_of(x), backend.dtype_of(x)
+    if type(y) not in _NUMBERS and backend.dtype_of(y) != dtype:
+        y = astype(y, to=dtype) if backend.is_inexact(y) and backend.is_inexact(x) else _cast(y, dtype)
+    chosen = as_condition(index, shape, backend.shape_of(y))
+    if chosen is not None:
+        return where(chosen, y if type(y) not in _NUMBERS else dtype.type(y), x)
+    spec, arrays, to = parse(index, shape)
+    if to is not None:
+        x = reshape(x, to=to)
+    room = region(spec, arrays, shape if to is None else to)
+    y = fitted(y, room)
+    if arrays and not unique and _is_traced(y) and _names_twice(spec, arrays, backend.shape_of(x)):
+        ans = _last_wins(x, y, spec, arrays, room)
+    else:
+        ans = write(x, y, *arrays, spec=spec)
+    return ans if to is None else reshape(ans, to=shape)
+
+
+_NUMBERS = frozenset((bool, int, float, complex))
+
+
+def _is_traced(y: Any) -> bool:
+    return backend.namespace_of(y) is not np
+
+
+def as_condition(index: Any, shape: Shape, new: Shape) -> Any:
+    """A mask that is no ndarray, as ``where`` takes it, else None: perhaps nobody can count its hits."""
+    if type(index) is ndarray or type(index) is tuple or not hasattr(index, "dtype") or index.dtype.kind != "b":
+        return None
+    rank = len(index.shape)
+    if not rank or index.shape != shape[:rank] or len(new) > len(shape) - rank:
+        return None
+    return reshape(index, to=(*index.shape, *(1,) * (len(shape) - rank)))
+
+
+def fitted(y: Any, room: Shape) -> Any:
+    """``y`` without the leading axes of length 1 that it has more than ``room``.
+
+    Raises:
+        ValueError: it does not broadcast to ``room``.
+    """
+    have = backend.shape_of(y)
+    extra = len(have) - len(room)
+    fitting = have[extra:] if extra > 0 and prod(have[:extra]) == 1 else have
+    if len(fitting) > len(room) or any(m not in (1, n) for m, n in zip(fitting[::-1], room[::-1], strict=False)):
+        raise ValueError(f"could not broadcast input array from shape {have} into shape {room}")
+    return reshape(y, to=fitting) if fitting != have else y
+
+
+def _places(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> Any:
+    """The numbers, in C order, of the elements that an index names."""
+    rest = iter(arrays)
+    index = tuple([slice(*e) if type(e) is tuple else next(rest) if type(e) is str else e for e in spec])
+    return getitem(np.arange(prod(shape)).reshape(shape), index)
+
+
+def names_twice(index: Any, shape: Shape) -> bool:
+    """Whether ``index`` may name an element of an array of ``shape`` more than once."""
+    spec, arrays, to = parse(index, shape)
+    return bool(arrays) and _names_twice(spec, arrays, shape if to is None else to)
+
+
+def _names_twice(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> bool:
+    """Whether an element may be named more than once: not known of arrays whose numbers are not known."""
+    if any(type(a) is not ndarray for a in arrays):
+        return True
+    places = _places(spec, arrays, shape)
+    return bool(np.unique(places).size != places.size)
+
+
+def _last_wins(x: Array, y: Array, spec: Spec, arrays: tuple[Any, ...], room: Shape) -> Array:
+    """``write`` where elements may be named more than once."""
+    shape, dtype = backend.shape_of(x), backend.dtype_of(x)
+    last = winners(_places(spec, arrays, shape), size=prod(shape))
+    zero = dtype.type(0)
+    kept = where(last, broadcast_to(y, to=room), zero)
+    cleared = write(x, zero, *arrays, spec=spec)
+    return cleared + scatter_sum(kept, *arrays, specs=(spec,), shape=shape, dtype=dtype)
+
+
+def _write_directly(x: Any, index: Any, y: Any) -> bool:
+    """The short way of the commonest writes: one record, no copy where nobody else holds the memory.
+
+    Returns:
+        False where it has done nothing, because the write is of another kind.
+    """
+    if core.no_grad_blocks or type(x.value) is not ndarray or not is_static(index):
+        return False
+    known, given = type(x) is ReverseTracer, type(y) is ReverseTracer
+    w = y.value if given else y
+    if not (known or type(x) is Buffer) or not (known or given) or type(w) not in _NUMPY:
+        return False
+    trace = x._trace if known else y._trace
+    if known and given and y._trace is not trace:
+        return False
+    like = (index, backend.shape_of(w), backend.dtype_of(w))
+    if known and given:
+        node = (trace.next(), _pull_both, x.node, y.node, *like)
+    elif known:
+        node = (trace.next(), _pull_array, x.node, None, *like)
+    else:
+        node = (trace.next(), _pull_written, y.node, None, *like)
+    if not is_alone_in(x, "value"):
+        copied = x.value.copy("K")
+        copied[index] = w
+        x.value = copied
+    else:
+        x.value[index] = w
+    x.__class__, x._trace, x.link = ReverseTracer, trace, node
+    return True
+
+
+def _pull_written(ct: Any, node: Any) -> Any:
+    """The cotangent of what was written."""
+    part, shape = getitem(ct, node[4]), node[5]
+    extra = len(shape) - len(backend.shape_of(part))
+    if extra > 0:  # leading axes of length 1, which NumPy drops
+        return reshape(conform(part, shape[extra:], node[6]), to=shape)
+    return conform(part.copy() if type(part) is ndarray else part, shape, node[6])
+
+
+def _pull_array(ct: Any, node: Any) -> Any:
+    """The cotangent of the array that was written to; an array that only the backward pass holds is changed."""
+    if type(ct) is not ndarray:
+        return updated(ct, node[4], 0.0)
+    if not argument_is_alone(ct):
+        ct = ct.copy()
+    ct[node[4]] = 0
+    return ct
+
+
+def _pull_both(ct: Any, node: Any) -> Any:
+    part = _pull_written(ct, node)
+    if type(ct) is not ndarray:
+        return updated(ct, node[4], 0.0), part
+    if not argument_is_alone(ct):
+        ct = ct.copy()
+    ct[node[4]] = 0
+    return ct, part
+
+
+pull_of("write", _pull_written)
+pull_of("write", _pull_array)
+pull_of("write", _pull_both)
+
+
+def in_place(operation: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any, Any], Any]:
+    """The operator ``x += y`` for the operation ``x + y``: ``x`` and all that shares its memory have a new value.
+
+    A number has no memory: there the name gets a new value, as in Python. So it does for an argument that is an array
+    of JAX, which nobody can write to.
+    """
+
+    def method(x: Any, y: Any) -> Any:
+        alias = getattr(x, "alias", None)
+        if is_number(x):
+            return operation(x, y)
+        if alias is READ_ONLY:
+            if backend.library_of(x) is not np:
+                return operation(x, y)
+            refuse_writing(x)
+        result = operation(x, y)
+        shape, dtype = backend.shape_of(result), backend.dtype_of(result)
+        if shape != x.shape:
+            raise ValueError(
+                f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast shape {shape}"
+            )
+        if dtype != x.dtype:
+            _check_cast(x, symbol, result)
+            result = astype(result, to=x.dtype)
+        set_whole(x, result)
+        return x
+
+    return method
+
+
+def _check_cast(x: Tracer, symbol: str, result: Any) -> None:
+    if not np.can_cast(backend.dtype_of(result), x.dtype, "same_kind"):
+        raise InputError(
+            f"x {symbol} y: the result does not fit the dtype {x.dtype} of x, got {describe(result)}{user_line()}. "
+            "Write x = x + y and the like, or make x with the dtype of the result."
+        )

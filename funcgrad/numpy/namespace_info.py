@@ -1,0 +1,157 @@
+"""What funcgrad.numpy can do, as code written for any array library asks for it.
+
+This is the inspection part of the Python array API standard, version 2024.12: dtypes, devices, capabilities,
+and the limits of dtypes.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from funcgrad.backend import namespace_of
+from funcgrad.core import Tracer
+
+__all__ = ["NamespaceInfo", "__array_api_version__", "__array_namespace_info__", "finfo", "iinfo"]
+
+#: The version of the standard that this namespace follows.
+__array_api_version__ = "2024.12"
+
+_KINDS: dict[str, tuple[str, ...]] = {
+    "bool": ("bool",),
+    "signed integer": ("int8", "int16", "int32", "int64"),
+    "unsigned integer": ("uint8", "uint16", "uint32", "uint64"),
+    "real floating": ("float32", "float64"),
+    "complex floating": ("complex64", "complex128"),
+}
+_KINDS["integral"] = (*_KINDS["signed integer"], *_KINDS["unsigned integer"])
+_KINDS["numeric"] = (*_KINDS["integral"], *_KINDS["real floating"], *_KINDS["complex floating"])
+_ALL = (*_KINDS["bool"], *_KINDS["numeric"])
+
+
+def _check_device(device: Any) -> None:
+    if device not in (None, "cpu"):
+        raise ValueError(f"__array_namespace_info__: arrays are made on the CPU, got device={device!r}. Use 'cpu'.")
+
+
+class NamespaceInfo:
+    """The answers of ``__array_namespace_info__``."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """What arrays can do: be indexed by masks, have shapes that depend on data, have so many axes.
+
+        Inside ``vmap`` the second does not hold: the examples would differ in shape.
+
+        Example:
+            >>> NamespaceInfo().capabilities()
+            {'boolean indexing': True, 'data-dependent shapes': True, 'max dimensions': 64}
+        """
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> str:
+        """Where arrays are made.
+
+        Example:
+            >>> NamespaceInfo().default_device()
+            'cpu'
+        """
+        return "cpu"
+
+    def devices(self) -> list[Any]:
+        """The devices that functions which make arrays take. JAX arrays stay where they are.
+
+        Example:
+            >>> NamespaceInfo().devices()
+            ['cpu']
+        """
+        return ["cpu"]
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
+        """The dtypes that arrays get when nothing is said.
+
+        Raises:
+            ValueError: an unknown device.
+
+        Example:
+            >>> NamespaceInfo().default_dtypes()["real floating"]
+            dtype('float64')
+        """
+        _check_device(device)
+        return {
+            "real floating": np.dtype(np.float64),
+            "complex floating": np.dtype(np.complex128),
+            "integral": np.dtype(np.int_),
+            "indexing": np.dtype(np.intp),
+        }
+
+    def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, np.dtype[Any]]:
+        """The dtypes of the standard by name; float16 and bfloat16 work too, but are none of them.
+
+        Args:
+            device: a device.
+            kind: a kind of dtypes, such as "numeric" or "real floating", or several; by default all.
+
+        Raises:
+            ValueError: an unknown kind or device.
+
+        Example:
+            >>> NamespaceInfo().dtypes(kind="real floating")
+            {'float32': dtype('float32'), 'float64': dtype('float64')}
+        """
+        _check_device(device)
+        kinds = (kind,) if isinstance(kind, str) else kind
+        unknown = [k for k in kinds or () if k not in _KINDS]
+        if unknown:
+            raise ValueError(f"dtypes: unknown kind of dtypes, got {unknown[0]!r}. Choose from {', '.join(_KINDS)}.")
+        wanted = _ALL if kinds is None else {name for k in kinds for name in _KINDS[k]}
+        return {name: np.dtype(name) for name in _ALL if name in wanted}
+
+
+def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807  (the name is the standard's)
+    """What this namespace can do: an object with the functions of the array API standard's inspection.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.__array_namespace_info__().default_dtypes()["integral"]
+        dtype('int64')
+    """
+    return NamespaceInfo()
+
+
+def _dtype(of: Any) -> Any:
+    """The dtype of an array or a tracer; anything else is one, or names one."""
+    return of.dtype if isinstance(of, Tracer) or (namespace_of(of) is not None and hasattr(of, "dtype")) else of
+
+
+def finfo(dtype: Any) -> Any:
+    """The limits of a floating dtype, or of that of an array: NumPy's ``finfo``, and for bfloat16 ml_dtypes'.
+
+    Raises:
+        ValueError: it is not a floating dtype.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.finfo(fnp.zeros(3)).bits
+        64
+    """
+    dtype = _dtype(dtype)
+    if isinstance(dtype, np.dtype) and dtype.kind == "V" and "ml_dtypes" in sys.modules:
+        return sys.modules["ml_dtypes"].finfo(dtype)
+    return np.finfo(dtype)
+
+
+def iinfo(type: Any) -> Any:
+    """The limits of an integer dtype, or of that of an array: NumPy's ``iinfo``.
+
+    Raises:
+        ValueError: it is not an integer dtype.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.iinfo(np.ones(3, np.int8)).max
+        127
+    """
+    return np.iinfo(_dtype(type))

@@ -1,0 +1,211 @@
+"""Writing results into arrays that a program has: ``out=``, and calls on arrays that are constant.
+
+A tracer that is given as ``out`` stands for the result afterwards, and is what is returned, as NumPy returns the
+array that it has written to. An ndarray cannot take a traced value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.core import READ_ONLY, Tracer, describe
+from funcgrad.errors import InputError
+from funcgrad.kinds.linear import broadcast_to
+from funcgrad.numpy.assignment import refuse_writing, set_whole
+from funcgrad.numpy.concretization import user_line
+from funcgrad.numpy.creation import astype
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.typing import Array, Shape
+from funcgrad.writable import Buffer, number
+
+__all__ = ["accumulating", "are_constant", "check_arrays", "computed", "into", "refuse_array", "write_out"]
+
+
+def into(own: Callable[..., Any], out: Any, *args: Any, **kwargs: Any) -> Any:
+    """``own(*args, **kwargs)`` written into ``out``, which is returned.
+
+    Where nothing is traced NumPy's function of the same name does it all. A keyword of None is not given. As with
+    NumPy, sums for an ``out`` of higher precision are computed in that, unless a ``dtype`` is given.
+
+    Raises:
+        ReadOnlyError: ``out`` is an argument of a transformed function.
+        InputError: ``out`` cannot take a traced value, or the dtype of the result.
+        ValueError: ``out`` has another shape than the result.
+
+    Example:
+        >>> from funcgrad.numpy.reductions import sum
+        >>> total = np.zeros(2)
+        >>> into(sum, total, [[1.0, 2.0], [3.0, 4.0]], 0) is total, total
+        (True, array([4., 6.]))
+    """
+    if type(out) is tuple and len(out) == 1:  # NumPy allows both
+        (out,) = out
+    theirs = getattr(_home(own), own.__name__, None)
+    if theirs is not None and is_plain(out, *args, *kwargs.values()):
+        check_arrays(own.__name__, [a for a in args if isinstance(a, np.ma.MaskedArray)])
+        ans = theirs(*args, out=out, **{name: value for name, value in kwargs.items() if value is not None})
+        return out if ans is out else write_out(own.__name__, out, ans)  # some of numpy.fft forget it
+    if "dtype" in kwargs and kwargs["dtype"] is None:
+        kwargs["dtype"] = accumulating(args[0], out)
+    return write_out(own.__name__, out, own(*args, **kwargs), kwargs.get("casting", "same_kind"))
+
+
+def _home(own: Callable[..., Any]) -> Any:
+    """The namespace of NumPy that has a function of the name of ``own``, one of ``funcgrad.numpy``."""
+    room = own.__module__.removeprefix("funcgrad.numpy.").partition(".")[0]
+    return getattr(np, room) if room in ("linalg", "fft") else np
+
+
+def check_arrays(name: str, values: Iterable[Any]) -> None:
+    """Refuse arrays that NumPy computes with in a way of its own, or that are not of numbers.
+
+    Raises:
+        InputError: masked arrays, matrices, texts, objects, records.
+    """
+    for value in values:
+        if isinstance(value, (np.ndarray, np.generic)) and not backend.is_value(value):
+            problem, remedy = backend.refusal(value)
+            raise InputError(f"{name}: an argument {problem}. {remedy}")
+
+
+def accumulating(a: Any, out: Any) -> Any:
+    """The dtype to add up the elements of ``a`` in when the result goes to ``out``; None for their own.
+
+    Example:
+        >>> accumulating(np.ones(2, np.float32), np.zeros(()))
+        dtype('float64')
+    """
+    if not hasattr(out, "dtype") or not hasattr(a, "dtype") or "V" in (a.dtype.kind, out.dtype.kind):
+        return None
+    to = np.result_type(a.dtype, out.dtype)
+    return to if to != a.dtype and to.kind in "fc" else None
+
+
+def write_out(name: str, out: Any, result: Array, casting: Any = "same_kind", *, stretch: bool = False) -> Any:
+    """Write ``result`` into ``out``, which is returned.
+
+    Args:
+        name: what is called, for messages.
+        out: an array that the program made.
+        result: what to write.
+        casting: which conversions to the dtype of ``out`` are allowed.
+        stretch: whether the result may broadcast to the shape of ``out``.
+    """
+    shape, have, new = _written_shape(name, out), backend.shape_of(result), backend.dtype_of(result)
+    if shape != have and not (stretch and _fits(have, shape)):
+        raise ValueError(
+            f"{name}: the result does not fit the shape of out, got {describe(result)} for {describe(out)}. Make out "
+            f"with shape {have}."
+        )
+    if new != out.dtype and not np.can_cast(new, out.dtype, casting):
+        raise InputError(
+            f"{name}: the result does not fit the dtype of out by casting={casting!r}, got {describe(result)} for "
+            f"{describe(out)}{user_line()}. Make out with dtype={str(new)!r}."
+        )
+    if not isinstance(out, Tracer):
+        if type(result) is Buffer:
+            result = result.value
+        if isinstance(result, Tracer) or backend.namespace_of(result) is not np:
+            refuse_array(name, out)
+        np.copyto(out, result, casting)
+        return out
+    if new != out.dtype:
+        result = astype(result, out.dtype)
+    set_whole(out, result if have == shape else broadcast_to(result, to=shape))
+    return out
+
+
+def _written_shape(name: str, out: Any) -> Shape:
+    """The shape of an array to write to."""
+    if isinstance(out, Tracer):
+        alias = getattr(out, "alias", None)
+        if alias is READ_ONLY or (alias is None and type(out) is not Buffer and not out.shape):
+            refuse_writing(out)
+        if alias is None and not out.shape:
+            out.alias = []  # an array without axes, which is no number: it stays one
+    elif not isinstance(out, np.ndarray):
+        raise InputError(
+            f"{name}: out must be an array that can be written to, got {describe(out)}. Make it with "
+            "funcgrad.numpy.zeros or empty, or leave out=None and use what is returned."
+        )
+    shape: Shape = out.shape
+    return shape
+
+
+def _fits(have: Shape, shape: Shape) -> bool:
+    return len(have) <= len(shape) and all(m in (1, n) for m, n in zip(have[::-1], shape[::-1], strict=False))
+
+
+def refuse_array(name: str, out: Any) -> NoReturn:
+    """Refuse to write a traced value into an ndarray."""
+    remedy = (
+        "Make the array with funcgrad.numpy.zeros, empty or copy (not numpy's), inside the transformed function; or"
+    )
+    if not out.shape:
+        remedy = "An array without axes is no more than a number:"
+    raise InputError(
+        f"{name}: a traced value cannot be written into an array of NumPy, got out={describe(out)} or an in-place "
+        f"operator{user_line()}. {remedy} use the result: write a = a + x for a += x."
+    )
+
+
+def are_constant(*values: Any) -> bool:
+    """Whether all arrays in ``values``, nested or not, are NumPy's or buffers of such.
+
+    Example:
+        >>> are_constant([Buffer(np.ones(2)), 1.0], {"a": np.ones(2)})
+        True
+    """
+    for value in values:
+        if isinstance(value, Tracer):
+            if type(value) is not Buffer or type(value.value) is not np.ndarray:
+                return False
+        elif type(value) is dict:
+            if not are_constant(*value.values()):
+                return False
+        elif isinstance(value, (list, tuple)):
+            if not are_constant(*value):
+                return False
+        elif backend.namespace_of(value) not in (None, np):
+            return False
+    return True
+
+
+def computed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``function(*args, **kwargs)`` on the arrays of buffers; the arrays that it makes are buffers too.
+
+    Example:
+        >>> type(computed(np.sin, (Buffer(np.ones(2)),), {})).__name__
+        'Buffer'
+    """
+    held: dict[int, Buffer] = {}
+    return _closed(function(*_opened(args, held), **_opened(kwargs, held)), held)
+
+
+def _opened(values: Any, held: dict[int, Buffer]) -> Any:
+    """``values`` with arrays for buffers, which ``held`` remembers."""
+    if type(values) is Buffer:
+        held[id(values.value)] = values
+        return values.value
+    if type(values) is dict:
+        return {name: _opened(value, held) for name, value in values.items()}
+    return type(values)([_opened(v, held) for v in values]) if type(values) in (tuple, list) else values
+
+
+def _closed(values: Any, held: dict[int, Buffer]) -> Any:
+    """``values`` with buffers for arrays: the same where it is the array of one."""
+    if type(values) is np.ndarray:
+        if id(values) in held:
+            return held[id(values)]
+        made = Buffer(values)
+        if any(np.may_share_memory(values, buffer.value) for buffer in held.values()):
+            made.alias = READ_ONLY  # a view that nobody knows how to take anew
+        return made
+    if not isinstance(values, (tuple, list)):
+        return number(values) if isinstance(values, np.generic) else values
+    parts = [_closed(v, held) for v in values]
+    return type(values)(*parts) if hasattr(values, "_fields") else type(values)(parts)

@@ -1,0 +1,65 @@
+"""Looking at what traced values stand for, where that cuts no derivative: for checks, and for what decides shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.backend import namespace_of
+from funcgrad.core import Tracer
+from funcgrad.graph import steer
+
+__all__ = ["agreed", "is_plain", "known"]
+
+_NUMBERS = frozenset((bool, int, float, complex))
+
+
+def is_plain(*values: Any) -> bool:
+    """Whether NumPy can take ``values`` as they are: no tracer and no other library's array in them.
+
+    It looks into lists, tuples and slices; what is no array at all is plain.
+
+    Example:
+        >>> is_plain(np.ones(2), [1, (2.0, None)], "auto", slice(0, 5))
+        True
+    """
+    for value in values:
+        kind = type(value)
+        if kind is list or kind is tuple:
+            if not set(map(type, value)) <= _NUMBERS and not is_plain(*value):
+                return False
+        elif kind is slice:
+            if not is_plain(value.start, value.stop, value.step):
+                return False
+        elif isinstance(value, Tracer) or namespace_of(value) not in (None, np):
+            return False
+    return True
+
+
+def known(x: Any) -> np.ndarray | None:
+    """The numbers behind ``x``, those of all examples of a ``vmap`` together; None where they are not NumPy's.
+
+    Example:
+        >>> known(2.0)
+        array(2.)
+    """
+    while isinstance(x, Tracer):
+        x = x.value
+    return np.asarray(x) if namespace_of(x) is np else None
+
+
+def agreed(x: Any) -> bool:
+    """The truth value of ``x``, which all examples of a ``vmap`` must have in common.
+
+    Raises:
+        ConcretizationError: they have not.
+
+    Example:
+        >>> agreed(np.True_)
+        True
+    """
+    values = known(x)
+    if isinstance(x, Tracer) and values is not None and values.size > 1 and (values.all() or not values.any()):
+        return bool(steer(x, values).flat[0])
+    return bool(x)

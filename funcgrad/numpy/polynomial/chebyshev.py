@@ -1,0 +1,141 @@
+"""Chebyshev series, of the first kind.
+
+``Series`` in ``funcgrad.numpy.polynomial.series`` says what each function does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad.numpy.arithmetic import sqrt
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.polynomial.classes import Traced
+from funcgrad.numpy.polynomial.series import series
+from funcgrad.numpy.polynomial.terms import as_count
+from funcgrad.numpy.products import matmul
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = [
+    "chebdomain",
+    "chebzero",
+    "chebone",
+    "chebx",
+    "chebline",
+    "chebadd",
+    "chebsub",
+    "chebmulx",
+    "chebmul",
+    "chebdiv",
+    "chebpow",
+    "chebval",
+    "chebval2d",
+    "chebval3d",
+    "chebgrid2d",
+    "chebgrid3d",
+    "chebder",
+    "chebint",
+    "chebfromroots",
+    "chebroots",
+    "chebcompanion",
+    "chebvander",
+    "chebvander2d",
+    "chebvander3d",
+    "chebfit",
+    "chebtrim",
+    "poly2cheb",
+    "cheb2poly",
+    "chebgauss",
+    "chebweight",
+    "chebpts1",
+    "chebpts2",
+    "chebinterpolate",
+    "Chebyshev",
+]
+
+_numpy = np.polynomial.chebyshev
+_series = series("cheb")
+
+chebdomain = _numpy.chebdomain
+chebzero = _numpy.chebzero
+chebone = _numpy.chebone
+chebx = _numpy.chebx
+
+chebline = _series.line
+chebadd = _series.add
+chebsub = _series.sub
+chebmulx = _series.mulx
+chebmul = _series.mul
+chebdiv = _series.div
+chebpow = _series.pow
+chebval = _series.val
+chebval2d = _series.val2d
+chebval3d = _series.val3d
+chebgrid2d = _series.grid2d
+chebgrid3d = _series.grid3d
+chebder = _series.der
+chebint = _series.integral
+chebfromroots = _series.fromroots
+chebroots = _series.roots
+chebcompanion = _series.companion
+chebvander = _series.vander
+chebvander2d = _series.vander2d
+chebvander3d = _series.vander3d
+chebfit = _series.fit
+chebtrim = _series.trim
+poly2cheb = _series.from_powers
+cheb2poly = _series.to_powers
+chebgauss = _numpy.chebgauss
+chebpts1 = _numpy.chebpts1
+chebpts2 = _numpy.chebpts2
+
+
+def chebweight(x: ArrayLike) -> Array:
+    """The weight under which the polynomials are orthogonal, at ``x``.
+
+    Example:
+        >>> from funcgrad.numpy.polynomial.chebyshev import chebweight
+        >>> chebweight(0.0)
+        np.float64(1.0)
+    """
+    x = as_value(x)
+    return 1 / (sqrt(1 + x) * sqrt(1 - x))
+
+
+def chebinterpolate(func: Callable[..., Any], deg: int, args: tuple[Any, ...] = ()) -> Array:
+    """The series of degree ``deg`` that equals ``func`` at the Chebyshev points of the first kind.
+
+    The derivative flows to ``args`` and to what ``func`` holds.
+
+    Args:
+        func: a function of an array of points, and of ``args``.
+        deg: the degree.
+        args: further arguments.
+
+    Raises:
+        TypeError: a degree that is not an integer.
+        ValueError: a negative degree.
+
+    Example:
+        >>> from funcgrad.numpy.polynomial.chebyshev import chebinterpolate
+        >>> chebinterpolate(lambda x: 2.0 * x, 2).round(12) + 0.0
+        array([0., 2., 0.])
+    """
+    order = as_count(deg, "deg") + 1
+    points = chebpts1(order)
+    factors = np.full(order, 2.0 / order)
+    factors[0] /= 2
+    return matmul(_numpy.chebvander(points, order - 1).T * factors[:, None], func(points, *args))
+
+
+class Chebyshev(Traced, _numpy.Chebyshev, prefix="cheb"):
+    """NumPy's class, whose coefficients and points may be traced.
+
+    Example:
+        >>> from funcgrad import grad
+        >>> from funcgrad.numpy.polynomial import Chebyshev
+        >>> grad(lambda c: Chebyshev([0.0, c]).deriv()(0.5))(2.0)
+        np.float64(1.0)
+    """

@@ -1,0 +1,105 @@
+"""Laguerre series.
+
+``Series`` in ``funcgrad.numpy.polynomial.series`` says what each function does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.polynomial.classes import Traced
+from funcgrad.numpy.polynomial.series import series
+from funcgrad.numpy.transcendental import exp
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = [
+    "lagdomain",
+    "lagzero",
+    "lagone",
+    "lagx",
+    "lagline",
+    "lagadd",
+    "lagsub",
+    "lagmulx",
+    "lagmul",
+    "lagdiv",
+    "lagpow",
+    "lagval",
+    "lagval2d",
+    "lagval3d",
+    "laggrid2d",
+    "laggrid3d",
+    "lagder",
+    "lagint",
+    "lagfromroots",
+    "lagroots",
+    "lagcompanion",
+    "lagvander",
+    "lagvander2d",
+    "lagvander3d",
+    "lagfit",
+    "lagtrim",
+    "poly2lag",
+    "lag2poly",
+    "laggauss",
+    "lagweight",
+    "Laguerre",
+]
+
+_numpy = np.polynomial.laguerre
+_series = series("lag")
+
+lagdomain = _numpy.lagdomain
+lagzero = _numpy.lagzero
+lagone = _numpy.lagone
+lagx = _numpy.lagx
+
+lagline = _series.line
+lagadd = _series.add
+lagsub = _series.sub
+lagmulx = _series.mulx
+lagmul = _series.mul
+lagdiv = _series.div
+lagpow = _series.pow
+lagval = _series.val
+lagval2d = _series.val2d
+lagval3d = _series.val3d
+laggrid2d = _series.grid2d
+laggrid3d = _series.grid3d
+lagder = _series.der
+lagint = _series.integral
+lagfromroots = _series.fromroots
+lagroots = _series.roots
+lagcompanion = _series.companion
+lagvander = _series.vander
+lagvander2d = _series.vander2d
+lagvander3d = _series.vander3d
+lagfit = _series.fit
+lagtrim = _series.trim
+poly2lag = _series.from_powers
+lag2poly = _series.to_powers
+laggauss = _numpy.laggauss
+
+
+def lagweight(x: ArrayLike) -> Array:
+    """The weight under which the polynomials are orthogonal, at ``x``.
+
+    Example:
+        >>> from funcgrad.numpy.polynomial.laguerre import lagweight
+        >>> lagweight(0.0)
+        np.float64(1.0)
+    """
+    x = as_value(x)
+    return exp(-x)
+
+
+class Laguerre(Traced, _numpy.Laguerre, prefix="lag"):
+    """NumPy's class, whose coefficients and points may be traced.
+
+    Example:
+        >>> from funcgrad import grad
+        >>> from funcgrad.numpy.polynomial import Laguerre
+        >>> grad(lambda c: Laguerre([0.0, c]).deriv()(0.5))(2.0)
+        np.float64(-1.0)
+    """

@@ -1,0 +1,466 @@
+"""The functions of ``numpy.polynomial``, made once for all its families.
+
+A family differs from the others in its three-term recurrence only (``funcgrad.primitives.polynomials.Basis``). Of
+plain values every result is NumPy's own. Of traced values trailing zeros are trimmed as ``funcgrad.numpy.polynomials``
+says of leading ones: where the numbers are known, and after the whole has been computed.
+"""
+
+from __future__ import annotations
+
+import operator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.kinds.linear import permute, reshape
+from funcgrad.numpy import signals
+from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.creation import as_value, copy
+from funcgrad.numpy.indexing import flatnonzero, getitem
+from funcgrad.numpy.joining import concatenate
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.polynomial.terms import as_count, as_series, as_wide, lengthened, trimmed
+from funcgrad.numpy.polynomials import (
+    coefficients,
+    design_norms,
+    holds,
+    resolution,
+    samples,
+    solved,
+    warn_of_rank,
+    weighted,
+)
+from funcgrad.numpy.products import matmul
+from funcgrad.numpy.reducing import as_floating, converted
+from funcgrad.numpy.reductions import all as everywhere
+from funcgrad.numpy.shaping import moveaxis
+from funcgrad.primitives import polynomials as prim
+from funcgrad.primitives.arithmetic import absolute
+from funcgrad.primitives.comparison import equal, greater
+from funcgrad.primitives.shaping import stack
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["Series", "series"]
+
+
+class Series:
+    """One family's functions.
+
+    Example:
+        >>> from funcgrad import grad
+        >>> chebyshev = series("cheb")
+        >>> chebyshev.val(0.5, [1.0, 2.0, 3.0])
+        np.float64(0.5)
+        >>> grad(chebyshev.val)(0.5, np.array([1.0, 2.0, 3.0]))
+        np.float64(8.0)
+    """
+
+    def __init__(self, basis: prim.Basis) -> None:
+        self._basis = basis
+
+    def __reduce__(self) -> Any:
+        return series, (self._basis.prefix,)
+
+    def __repr__(self) -> str:
+        return f"<series {self._basis.prefix}>"
+
+    # ---- values ------------------------------------------------------------------------------------------
+
+    def val(self, x: ArrayLike, c: ArrayLike, tensor: bool = True) -> Array:
+        """The series ``c`` at the points ``x``; the derivative flows to both.
+
+        Args:
+            x: the points.
+            c: the coefficients along the first axis; several series along further axes.
+            tensor: whether every series is evaluated at every point; else the further axes of ``c`` broadcast
+                against ``x``.
+        """
+        if is_plain(x, c):
+            return self._basis.numpy("val")(x, c, tensor)
+        x, c = as_value(x), as_floating(coefficients(c))
+        points, terms = backend.shape_of(x), backend.shape_of(c)
+        if tensor and points:
+            c = reshape(c, to=(*terms, *(1,) * len(points)))
+        return prim.evaluate(x, c, basis=self._basis)
+
+    def _val_together(self, name: str, c: ArrayLike, *points: ArrayLike) -> Array:
+        if is_plain(c, *points):
+            return self._basis.numpy(name)(*points, c)
+        first, *rest = [as_value(p) for p in points]
+        if any(backend.shape_of(p) != backend.shape_of(first) for p in rest):
+            raise ValueError(f"{', '.join('xyz'[: len(points)])} are incompatible")
+        c = self.val(first, c)
+        for p in rest:
+            c = self.val(p, c, tensor=False)
+        return c
+
+    def val2d(self, x: ArrayLike, y: ArrayLike, c: ArrayLike) -> Array:
+        """The series ``c`` in two variables at the points ``(x, y)``; its degrees stand along the first two axes.
+
+        Raises:
+            ValueError: ``x`` and ``y`` of different shapes.
+        """
+        return self._val_together("val2d", c, x, y)
+
+    def val3d(self, x: ArrayLike, y: ArrayLike, z: ArrayLike, c: ArrayLike) -> Array:
+        """The series ``c`` in three variables at the points ``(x, y, z)``.
+
+        Raises:
+            ValueError: coordinates of different shapes.
+        """
+        return self._val_together("val3d", c, x, y, z)
+
+    def _val_on_grid(self, name: str, c: ArrayLike, *points: ArrayLike) -> Array:
+        if is_plain(c, *points):
+            return self._basis.numpy(name)(*points, c)
+        for p in points:
+            c = self.val(p, c)
+        return c
+
+    def grid2d(self, x: ArrayLike, y: ArrayLike, c: ArrayLike) -> Array:
+        """The series ``c`` in two variables at every pair of a coordinate in ``x`` and one in ``y``."""
+        return self._val_on_grid("grid2d", c, x, y)
+
+    def grid3d(self, x: ArrayLike, y: ArrayLike, z: ArrayLike, c: ArrayLike) -> Array:
+        """The series ``c`` in three variables at every triple of coordinates."""
+        return self._val_on_grid("grid3d", c, x, y, z)
+
+    def vander(self, x: ArrayLike, deg: int) -> Array:
+        """The polynomials of degree 0 to ``deg`` at ``x``, along a new last axis.
+
+        Raises:
+            ValueError: a negative degree.
+        """
+        if is_plain(x):
+            return self._basis.numpy("vander")(x, deg)
+        x = as_floating(coefficients(x))
+        n = as_count(deg, "deg") + 1
+        rank = len(backend.shape_of(x))
+        return permute(prim.basis_table(x, n=n, basis=self._basis), axes=(*range(1, rank + 1), 0))
+
+    def _vander_together(self, name: str, points: tuple[ArrayLike, ...], deg: Any) -> Array:
+        if is_plain(*points):
+            return self._basis.numpy(name)(*points, deg)
+        if len(deg) != len(points):
+            raise ValueError(f"Expected {len(points)} dimensions of degrees, got {len(deg)}")
+        made: Any = None
+        together = as_floating(as_value([as_value(p) for p in points]))  # of one shape and dtype, or refused
+        shape = backend.shape_of(together)[1:]
+        for i, d in enumerate(deg):
+            factor = self.vander(reshape(getitem(together, i), to=shape or (1,)), d)
+            factor = getitem(factor, (..., *[slice(None) if j == i else None for j in range(len(deg))]))
+            made = factor if made is None else made * factor
+        return reshape(made, to=(*(shape or (1,)), -1 if 0 in shape else int(np.prod([d + 1 for d in deg]))))
+
+    def vander2d(self, x: ArrayLike, y: ArrayLike, deg: Any) -> Array:
+        """The products of polynomials of degrees up to ``deg``, a pair, at the points ``(x, y)``."""
+        return self._vander_together("vander2d", (x, y), deg)
+
+    def vander3d(self, x: ArrayLike, y: ArrayLike, z: ArrayLike, deg: Any) -> Array:
+        """The products of polynomials of degrees up to ``deg``, a triple, at the points ``(x, y, z)``."""
+        return self._vander_together("vander3d", (x, y, z), deg)
+
+    # ---- derivatives and integrals -------------------------------------------------------------------------
+
+    def _opened(self, c: ArrayLike, m: Any, what: str, axis: Any) -> tuple[Array, int, int]:
+        c = as_floating(coefficients(c))
+        return c, as_count(m, what), one_axis(axis, len(backend.shape_of(c)))
+
+    def der(self, c: ArrayLike, m: int = 1, scl: ArrayLike = 1, axis: int = 0) -> Array:
+        """The series that is the derivative of order ``m`` of ``c``.
+
+        Args:
+            c: the coefficients.
+            m: the order.
+            scl: what each derivative is multiplied by, for a change of variable; the derivative flows to it, too.
+            axis: the axis along which the coefficients stand.
+
+        Raises:
+            ValueError: a negative order.
+        """
+        if is_plain(c, scl):
+            return self._basis.numpy("der")(c, m, scl, axis)
+        c, count, along = self._opened(c, m, "the order of derivation", axis)
+        if not count:
+            return c
+        first = moveaxis(c, along, 0)
+        made = prim.along_first(prim.matrix_of(self._basis, "der", backend.shape_of(first)[0], count), first)
+        if not is_plain(scl) or scl != 1:
+            made = converted(made * scl**count, backend.dtype_of(c))
+        return moveaxis(made, 0, along)
+
+    def integral(
+        self,
+        c: ArrayLike,
+        m: int = 1,
+        k: Any = (),
+        lbnd: ArrayLike = 0,
+        scl: ArrayLike = 1,
+        axis: int = 0,
+    ) -> Array:
+        """The series whose derivative of order ``m`` is ``c``; the derivative flows to ``k``, ``lbnd``, ``scl``, too.
+
+        Args:
+            c: the coefficients.
+            m: the order.
+            k: what the first, second, ... integral is at ``lbnd``; zero where there is none.
+            lbnd: the lower bound of each integral.
+            scl: what is multiplied by before each integral, for a change of variable.
+            axis: the axis along which the coefficients stand.
+
+        Raises:
+            ValueError: a negative order, too many constants, a bound or factor that is not one number.
+        """
+        if is_plain(c, k, lbnd, scl):
+            return self._basis.numpy("int")(c, m, k, lbnd, scl, axis)
+        c, count, along = self._opened(c, m, "the order of integration", axis)
+        given = as_value(k) if not isinstance(k, (list, tuple)) else k
+        constants = list(given) if isinstance(k, (list, tuple)) or backend.shape_of(given) else [given]
+        if len(constants) > count:
+            raise ValueError("Too many integration constants")
+        for name, value in (("lbnd", lbnd), ("scl", scl)):
+            if backend.shape_of(as_value(value)):
+                raise ValueError(f"{name} must be a scalar.")
+        first = moveaxis(c, along, 0)
+        for constant in constants + [0] * (count - len(constants)):
+            scaled = first * scl if not is_plain(scl) or scl != 1 else first
+            first = converted(self._integral(scaled, constant, lbnd), backend.dtype_of(c))
+        return moveaxis(first, 0, along)
+
+    def _integral(self, c: Array, constant: Any, bound: Any) -> Array:
+        """The integral along the first axis that is ``constant`` at ``bound``."""
+        n = backend.shape_of(c)[0]
+        made = prim.along_first(prim.matrix_of(self._basis, "int", n), c)  # zero at zero
+        if not is_plain(bound) or bound != 0:
+            constant = constant - self.val(bound, made)
+        constant_term = getitem(made, slice(0, 1)) + constant
+        if n == 1 and holds(everywhere(equal(c, 0))):  # the integral of nothing stays that short
+            return constant_term
+        return concatenate([constant_term, getitem(made, slice(1, None))])
+
+    # ---- arithmetic ----------------------------------------------------------------------------------------
+
+    def line(self, off: ArrayLike, scl: ArrayLike) -> Array:
+        """The series of ``off + scl * x``."""
+        if is_plain(off, scl):
+            return self._basis.numpy("line")(off, scl)
+        a, b, _ = self._basis.step(0)
+        off, slope = as_value(off), as_value(scl) * (1 / a)
+        made = as_value([off - slope * b if b else off, slope])
+        return getitem(made, slice(0, 1)) if holds(equal(scl, 0)) else made
+
+    def add(self, c1: ArrayLike, c2: ArrayLike) -> Array:
+        """The sum of two series."""
+        if is_plain(c1, c2):
+            return self._basis.numpy("add")(c1, c2)
+        first, second = as_series(c1, c2)
+        n = max(first.shape[0], second.shape[0])
+        return trimmed(lengthened(first, n) + lengthened(second, n))
+
+    def sub(self, c1: ArrayLike, c2: ArrayLike) -> Array:
+        """The difference of two series."""
+        if is_plain(c1, c2):
+            return self._basis.numpy("sub")(c1, c2)
+        first, second = as_series(c1, c2)
+        n = max(first.shape[0], second.shape[0])
+        return trimmed(lengthened(first, n) - lengthened(second, n))
+
+    def mulx(self, c: ArrayLike) -> Array:
+        """The series times ``x``."""
+        if is_plain(c):
+            return self._basis.numpy("mulx")(c)
+        (terms,) = as_series(c)
+        return trimmed(prim.along_first(prim.times_x(self._basis, terms.shape[0]), terms))
+
+    def _product(self, c1: Array, c2: Array) -> Array:
+        if self._basis is prim.MONOMIALS:
+            return signals.convolve(c1, c2)
+        table = prim.products_of(self._basis, c1.shape[0], c2.shape[0])
+        return matmul(c1, matmul(table.astype(np.zeros(0, c2.dtype).real.dtype), c2))
+
+    def mul(self, c1: ArrayLike, c2: ArrayLike) -> Array:
+        """The product of two series."""
+        if is_plain(c1, c2):
+            return self._basis.numpy("mul")(c1, c2)
+        return trimmed(self._product(*as_series(c1, c2)))
+
+    def div(self, c1: ArrayLike, c2: ArrayLike) -> tuple[Array, Array]:
+        """The quotient of two series and the remainder.
+
+        The degree of ``c2`` is that of its last coefficient which is not known to be zero; those after it are taken
+        for constants.
+
+        Raises:
+            ZeroDivisionError: ``c2`` is zero.
+        """
+        if is_plain(c1, c2):
+            quotient, remainder = self._basis.numpy("div")(c1, c2)
+            return quotient, remainder
+        rest, divisor = as_series(c1, c2)
+        divisor = trimmed(divisor)
+        m, n = rest.shape[0], divisor.shape[0]
+        if n == 1 and holds(equal(getitem(divisor, 0), 0)):
+            raise ZeroDivisionError(f"{self._basis.prefix}div: the divisor is zero")
+        if m < n:
+            return getitem(rest, slice(0, 1)) * 0, copy(trimmed(rest))
+        if n == 1:
+            return trimmed(rest / getitem(divisor, 0)), getitem(rest, slice(0, 1)) * 0
+        table = prim.products_of(self._basis, m - n + 1, n).astype(np.zeros(0, rest.dtype).real.dtype)
+        multiples, found = matmul(table, divisor), []
+        for i in range(m - n, -1, -1):  # each takes the highest term off what is left
+            last = i + n - 1
+            found.append(getitem(rest, last) / getitem(multiples, (i, last)))
+            rest = getitem(rest, slice(0, last)) - found[-1] * getitem(multiples, (i, slice(0, last)))
+        own = self._basis.prefix in ("poly", "cheb")  # whose division NumPy does otherwise
+        return trimmed(stack(*found[::-1], axis=0)), trimmed(rest if own else as_wide(rest))
+
+    def _power(self, c: ArrayLike, pow: Any, maxpower: int | None) -> Array:
+        if is_plain(c):
+            return self._basis.numpy("pow")(c, pow, maxpower)
+        (terms,) = as_series(c)
+        power = int(pow)
+        if power != pow or power < 0:
+            raise ValueError("Power must be a non-negative integer.")
+        if maxpower is not None and power > maxpower:
+            raise ValueError("Power is too large")
+        if not power:
+            return np.ones(1, terms.dtype)
+        made = terms
+        for _ in range(power - 1):
+            made = self._product(made, terms)
+        return trimmed(made)
+
+    def pow(self, c: ArrayLike, pow: int, maxpower: int | None = 16) -> Array:
+        """The series to a power that is not negative, and not above ``maxpower``.
+
+        Raises:
+            ValueError: another power.
+        """
+        return self._power(c, pow, maxpower)
+
+    def trim(self, c: ArrayLike, tol: float = 0) -> Array:
+        """The series without its last coefficients that are at most ``tol``.
+
+        Raises:
+            ValueError: a negative ``tol``.
+            ConcretizationError: the coefficients differ between the examples of a ``vmap``.
+        """
+        if is_plain(c):
+            return self._basis.numpy("trim")(c, tol)
+        if tol < 0:
+            raise ValueError("tol must be non-negative")
+        (terms,) = as_series(c)
+        large = flatnonzero(greater(absolute(terms), tol))
+        if not large.shape[0]:
+            return getitem(terms, slice(0, 1)) * 0
+        return copy(getitem(terms, slice(0, operator.index(large[-1]) + 1)))
+
+    def to_powers(self, c: ArrayLike) -> Array:
+        """The coefficients of the same polynomial in powers of ``x``."""
+        name = f"{self._basis.prefix}2poly"
+        if is_plain(c):
+            return getattr(self._basis.library, name)(c)
+        (terms,) = as_series(c)
+        return trimmed(prim.along_first(prim.conversion(self._basis, name, terms.shape[0]), terms))
+
+    def from_powers(self, pol: ArrayLike) -> Array:
+        """The series that is the polynomial with these coefficients, of the powers of ``x``."""
+        name = f"poly2{self._basis.prefix}"
+        if is_plain(pol):
+            return getattr(self._basis.library, name)(pol)
+        (terms,) = as_series(pol)
+        return as_wide(trimmed(prim.along_first(prim.conversion(self._basis, name, terms.shape[0]), terms)))
+
+    # ---- zeros and fits ------------------------------------------------------------------------------------
+
+    def fromroots(self, roots: ArrayLike) -> Array:
+        """The series with these zeros whose highest power of ``x`` has the coefficient 1."""
+        if is_plain(roots):
+            return self._basis.numpy("fromroots")(roots)
+        if backend.shape_of(as_value(roots)) == (0,):
+            return np.ones(1)
+        (zeros,) = as_series(roots)
+        made: Array = np.ones(1, zeros.dtype)
+        for i in range(zeros.shape[0]):
+            by_x = prim.along_first(prim.times_x(self._basis, i + 1), made)
+            made = by_x - getitem(zeros, i) * lengthened(made, i + 2)
+        return as_wide(made)
+
+    def companion(self, c: ArrayLike) -> Array:
+        """The companion matrix of a series, scaled so that it is symmetric where the series is one polynomial.
+
+        Raises:
+            ValueError: a constant.
+        """
+        if is_plain(c):
+            return self._basis.numpy("companion")(c)
+        (terms,) = as_series(c)
+        terms = trimmed(terms)
+        n = terms.shape[0] - 1
+        if n < 1:
+            raise ValueError("Series must have maximum degree of at least 1.")
+        constant, weights = (part.astype(terms.dtype) for part in prim.companion_parts(self._basis, n))
+        last = weights * (getitem(terms, slice(0, n)) / getitem(terms, n))
+        return constant - reshape(last, to=(n, 1)) * np.eye(n, dtype=terms.dtype)[-1]
+
+    def roots(self, c: ArrayLike) -> Array:
+        """The zeros of a series, sorted; see ``funcgrad.numpy.roots`` for the derivative."""
+        if is_plain(c):
+            return self._basis.numpy("roots")(c)
+        (terms,) = as_series(c)
+        return prim.series_roots(terms, basis=self._basis, sort=True)
+
+    def fit(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        deg: Any,
+        rcond: float | None = None,
+        full: bool = False,
+        w: ArrayLike | None = None,
+    ) -> Any:
+        """The series that is closest to ``y`` at ``x``, by least squares; the derivative flows to both, and to ``w``.
+
+        Args:
+            x: the points, of one axis.
+            y: the values there, or several columns of them.
+            deg: the degree, or a list of the degrees that the series has.
+            rcond: singular values smaller than this, relative to the largest, count as zero.
+            full: whether a list of the residuals, the rank, the singular values and ``rcond`` is returned, too.
+            w: weights of the points; they multiply the unsquared residuals.
+
+        Raises:
+            TypeError: arguments of the wrong shape or kind.
+            ValueError: a negative degree.
+        """
+        if is_plain(x, y, w):
+            return self._basis.numpy("fit")(x, y, deg, rcond, full, w)
+        degrees = np.asarray(deg)
+        if degrees.ndim > 1 or degrees.dtype.kind not in "iu" or degrees.size == 0:
+            raise TypeError("deg must be an int or non-empty 1-D array of int")
+        if degrees.min() < 0:
+            raise ValueError("expected deg >= 0")
+        x, y, w = samples(x, y, w)
+        highest = int(degrees.max())
+        lhs = self.vander(x, highest)
+        if degrees.ndim:
+            degrees = np.sort(degrees)
+            lhs = getitem(lhs, (slice(None), degrees))
+        lhs, rhs = weighted(lhs, w), weighted(y, w)
+        rcond = resolution(x) if rcond is None else rcond
+        c, *details = solved(lhs, rhs, design_norms(lhs), rcond)
+        if degrees.ndim:
+            places = np.eye(highest + 1, dtype=np.zeros(0, c.dtype).real.dtype)[:, degrees]
+            c = matmul(places, c)
+        if full:
+            return c, [*details, rcond]
+        warn_of_rank(details[1], lhs.shape[1], "The fit may be poorly conditioned")
+        return c
+
+
+@cache
+def series(prefix: str) -> Series:
+    """The functions of the family whose names in NumPy begin with ``prefix``."""
+    return Series(prim.BASES[prefix])

@@ -1,0 +1,255 @@
+"""Elementwise functions as NumPy has them: with options, methods and attributes.
+
+    @ufunc(np.exp, prim.exp)
+    def exp(x: ArrayLike, /) -> Array:
+        \"\"\"``e**x``.\"\"\"
+
+makes a function that is called as fast as ``prim.exp`` is, and that takes ``out``, ``where``, ``dtype`` and the
+rest, has the methods ``reduce``, ``accumulate``, ``outer``, ``reduceat``, ``at``, and ``nin``, ``identity`` and so on.
+What is more than one operation has a body, and the decorator only NumPy's ufunc.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter
+from types import MethodType
+from typing import Any, Protocol, TypeVar, overload
+
+import numpy as np
+
+from funcgrad.numpy import ufunc_methods
+from funcgrad.numpy.ufunc_calls import applied, applied_to_axes, check_options
+from funcgrad.numpy.ufunc_methods import Ufunc
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["Binary", "GeneralizedUfunc", "Ufunc", "Unary", "gufunc", "ufunc"]
+
+R_co = TypeVar("R_co", covariant=True)
+R = TypeVar("R")
+
+
+class Unary(Ufunc, Protocol[R_co]):
+    """A ufunc of one argument."""
+
+    def __call__(
+        self,
+        x: ArrayLike,
+        /,
+        out: Any = None,
+        *outs: Any,
+        where: Any = True,
+        casting: str = "same_kind",
+        order: str = "K",
+        dtype: Any = None,
+        subok: bool = True,
+        signature: Any = None,
+    ) -> R_co:
+        """Compute it."""
+
+
+class Binary(Ufunc, Protocol[R_co]):
+    """A ufunc of two arguments."""
+
+    def __call__(
+        self,
+        x1: ArrayLike,
+        x2: ArrayLike,
+        /,
+        out: Any = None,
+        *outs: Any,
+        where: Any = True,
+        casting: str = "same_kind",
+        order: str = "K",
+        dtype: Any = None,
+        subok: bool = True,
+        signature: Any = None,
+    ) -> R_co:
+        """Compute it."""
+
+
+class _Decorator(Protocol):
+    @overload
+    def __call__(self, stub: Callable[[ArrayLike], R]) -> Unary[R]: ...
+    @overload
+    def __call__(self, stub: Callable[[ArrayLike, ArrayLike], R]) -> Binary[R]: ...
+
+
+def ufunc(theirs: np.ufunc, own: Callable[..., Any] | None = None) -> _Decorator:
+    """Make a ufunc of a documented function of one or two arrays.
+
+    Args:
+        theirs: NumPy's ufunc.
+        own: what computes it; by default the function itself.
+
+    Example:
+        >>> @ufunc(np.hypot)
+        ... def hypot(x1, x2, /):
+        ...     return (x1**2 + x2**2) ** 0.5
+        >>> hypot(3.0, np.array([4.0]), np.zeros(1)), hypot.reduce([3.0, 4.0]), hypot.nin
+        (array([5.]), np.float64(5.0), 2)
+    """
+
+    def decorate(stub: Callable[..., Any]) -> Any:
+        compute = own or stub
+        if theirs.nout > 1:
+            call = _with_several(theirs, compute)
+        else:
+            call = _of_one(theirs, compute) if theirs.nin == 1 else _of_two(theirs, compute)
+        return _dressed(call, stub, theirs, compute)
+
+    return decorate
+
+
+def _of_one(theirs: np.ufunc, compute: Callable[..., Any]) -> Callable[..., Any]:
+    def call(x: Any, /, out: Any = None, **options: Any) -> Any:
+        if out is None and not options:
+            return compute(x)
+        return applied(theirs, compute, (x,), out, options)
+
+    return call
+
+
+def _of_two(theirs: np.ufunc, compute: Callable[..., Any]) -> Callable[..., Any]:
+    def call(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Any:
+        if out is None and not options:
+            return compute(x1, x2)
+        return applied(theirs, compute, (x1, x2), out, options)
+
+    return call
+
+
+def _with_several(theirs: np.ufunc, compute: Callable[..., Any]) -> Callable[..., Any]:
+    n = theirs.nin
+
+    def call(*args: Any, out: Any = None, **options: Any) -> Any:
+        if len(args) == n and out is None and not options:
+            return compute(*args)
+        if len(args) < n:
+            raise TypeError(f"{theirs.__name__}() takes {n} arguments, got {len(args)}")
+        return applied(theirs, compute, args[:n], (*args[n:], None)[: theirs.nout] if out is None else out, options)
+
+    return call
+
+
+_OPTIONS: dict[str, Any] = {
+    "where": True,
+    "casting": "same_kind",
+    "order": "K",
+    "dtype": None,
+    "subok": True,
+    "signature": None,
+}
+_ATTRIBUTES = ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature")
+_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
+
+
+def _dressed(call: Any, stub: Callable[..., Any], theirs: np.ufunc, compute: Callable[..., Any]) -> Any:
+    """``call`` with what is public of it."""
+    _named(call, stub)
+    call.__signature__ = _signature(stub, theirs.nout, _OPTIONS)
+    call.ufunc, call.compute = theirs, compute
+    for name in _ATTRIBUTES:
+        setattr(call, name, getattr(theirs, name))
+    for name in _METHODS:
+        setattr(call, name, MethodType(getattr(ufunc_methods, name), call))
+    return call
+
+
+def _named(call: Any, stub: Callable[..., Any]) -> None:
+    """Let ``call`` stand in the place of ``stub``, which nobody needs to find behind it."""
+    wraps(stub)(call)
+    del call.__wrapped__
+
+
+def _signature(stub: Callable[..., Any], results: int, options: dict[str, Any]) -> inspect.Signature:
+    """That of ``stub``, with ``out`` and options behind its arguments."""
+    plain = inspect.signature(stub)
+    given = [p for p in plain.parameters.values() if p.kind is Parameter.POSITIONAL_ONLY]
+    default = None if results == 1 else (None,) * results
+    out = Parameter("out", Parameter.POSITIONAL_OR_KEYWORD, default=default)
+    rest = [Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in options.items()]
+    return plain.replace(parameters=[*given, out, *rest])
+
+
+# ---- functions of vectors and matrices -----------------------------------------------------------------------
+
+
+class GeneralizedUfunc(Protocol):
+    """A ufunc of vectors and matrices; the axes before theirs broadcast.
+
+    Attributes:
+        ufunc: NumPy's own; None where this version of NumPy has none.
+        compute: what it does to tracers, without options.
+        signature: which axes it takes from its arguments, as NumPy writes that.
+    """
+
+    __name__: str
+    ufunc: np.ufunc | None
+    compute: Callable[..., Any]
+    nin: int
+    nout: int
+    signature: str
+
+    def __call__(
+        self,
+        x1: ArrayLike,
+        x2: ArrayLike,
+        /,
+        out: Any = None,
+        *,
+        casting: str = "same_kind",
+        order: str = "K",
+        dtype: Any = None,
+        subok: bool = True,
+        signature: Any = None,
+        axes: Any = None,
+        axis: int | None = None,
+        keepdims: bool = False,
+    ) -> Array:
+        """Compute it."""
+
+
+_GENERAL: dict[str, Any] = {
+    **{name: value for name, value in _OPTIONS.items() if name != "where"},
+    "axes": None,
+    "axis": None,
+    "keepdims": False,
+}
+
+
+def gufunc(signature: str, own: Callable[..., Any] | None = None) -> Callable[[Callable[..., Any]], GeneralizedUfunc]:
+    """``ufunc`` for a function of vectors and matrices, which are the last axes of its two arguments.
+
+    Args:
+        signature: which axes it takes and gives, as NumPy writes that.
+        own: what computes it; by default the function itself.
+
+    Example:
+        >>> @gufunc("(n),(n)->()")
+        ... def vecdot(x1, x2, /):
+        ...     return (x1 * x2).sum(-1)
+        >>> vecdot(np.ones((3, 2)), np.ones((3, 1)), axis=0)
+        array([3., 3.])
+    """
+
+    def decorate(stub: Callable[..., Any]) -> Any:
+        theirs = getattr(np, stub.__name__, None)
+        compute = own or stub
+        known = frozenset((*_GENERAL, "sig"))
+
+        def call(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Any:
+            if out is None and not options:
+                return compute(x1, x2)
+            check_options(stub.__name__, options, known)
+            return applied_to_axes(stub.__name__, theirs, compute, signature, (x1, x2), out, options)
+
+        _named(call, stub)
+        general: Any = call
+        general.__signature__ = _signature(stub, 1, _GENERAL)
+        general.ufunc, general.compute, general.nin, general.nout, general.signature = theirs, compute, 2, 1, signature
+        return general
+
+    return decorate

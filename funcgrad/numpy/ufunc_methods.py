@@ -1,0 +1,395 @@
+"""The methods of ufuncs: ``reduce``, ``accumulate``, ``reduceat``, ``outer`` and ``at``, on traced values.
+
+NumPy's own compute where nothing is traced, and say what is refused: of traced values they see the shape and
+the dtype. Where funcgrad has a reduction of its own (sums, products, extrema) that does the work; elsewhere the
+ufunc is applied to one element after the other, in NumPy's order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod as product
+from typing import Any, Protocol
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.core import READ_ONLY, Tracer, describe
+from funcgrad.errors import InputError
+from funcgrad.kinds.linear import broadcast_to, reshape
+from funcgrad.numpy import reductions, scans
+from funcgrad.numpy.assignment import refuse_writing, set_whole, updated
+from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.concretization import user_line
+from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.output import accumulating, are_constant, check_arrays, computed, refuse_array, write_out
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.reducing import as_scalar, converted, merged
+from funcgrad.numpy.ufunc_calls import applied
+from funcgrad.primitives.comparison import where as choose
+from funcgrad.primitives.index_spec import ARRAY
+from funcgrad.primitives.indexing import getitem, scatter_sum
+from funcgrad.primitives.shaping import stack
+from funcgrad.typing import Array, ArrayLike
+from funcgrad.writable import clone
+
+__all__ = ["Ufunc", "accumulate", "at", "outer", "reduce", "reduceat"]
+
+
+class Ufunc(Protocol):
+    """What all ufuncs have.
+
+    Attributes:
+        ufunc: NumPy's own.
+        compute: what it does to tracers, without options.
+        nin: the number of arguments.
+        nout: the number of results.
+        nargs: both together.
+        ntypes: the number of loops that NumPy has for it.
+        types: their dtypes, as letters.
+        identity: what the reduction of nothing gives, or None.
+        signature: None: it acts element by element.
+    """
+
+    __name__: str
+    ufunc: np.ufunc
+    compute: Callable[..., Any]
+    nin: int
+    nout: int
+    nargs: int
+    ntypes: int
+    types: list[str]
+    identity: Any
+    signature: str | None
+
+    def reduce(
+        self,
+        array: ArrayLike,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = ...,
+        where: Any = True,
+    ) -> Array:
+        """See ``reduce``."""
+
+    def accumulate(self, array: ArrayLike, axis: Any = 0, dtype: Any = None, out: Any = None) -> Array:
+        """See ``accumulate``."""
+
+    def reduceat(
+        self, array: ArrayLike, indices: ArrayLike, axis: Any = 0, dtype: Any = None, out: Any = None
+    ) -> Array:
+        """See ``reduceat``."""
+
+    def outer(self, A: ArrayLike, B: ArrayLike, /, **options: Any) -> Array:
+        """See ``outer``."""
+
+    def at(self, a: Array, indices: Any, b: Any = ..., /) -> None:
+        """See ``at``."""
+
+
+_REDUCTIONS: dict[np.ufunc, Callable[..., Any]] = {np.add: reductions.sum, np.multiply: reductions.prod}
+_EXTREMA: dict[np.ufunc, Callable[..., Any]] = {np.maximum: reductions.max, np.minimum: reductions.min}
+_LOGIC: dict[np.ufunc, Callable[..., Any]] = {np.logical_and: reductions.all, np.logical_or: reductions.any}
+_TRUTHS = frozenset((*_LOGIC, np.logical_xor))
+_SCANS: dict[np.ufunc, Callable[..., Any]] = {np.add: scans.cumsum, np.multiply: scans.cumprod}
+
+
+def reduce(
+    self: Ufunc,
+    array: ArrayLike,
+    axis: Any = 0,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = ...,
+    where: Any = True,
+) -> Array:
+    """The ufunc between all elements along ``axis``, from the first to the last.
+
+    Args:
+        self: the ufunc.
+        array: an array.
+        axis: one axis; where the order does not matter also several, or None for all.
+        dtype: the dtype to compute in; by default what NumPy takes.
+        out: an array for the result.
+        keepdims: keep the reduced axes, with length 1.
+        initial: what stands before the first element; None for nothing at all.
+        where: a mask that broadcasts to the shape of ``array``: which elements count.
+
+    Raises:
+        ValueError: a ufunc that is not of two arguments; nothing to reduce, and no identity.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.subtract.reduce([10.0, 2.0, 3.0])
+        np.float64(5.0)
+    """
+    if type(out) is tuple:
+        (out,) = out
+    options = {"keepdims": keepdims, "where": where, **({} if initial is ... else {"initial": initial})}
+    if are_constant(array, out, options):
+        return _constant(self.ufunc.reduce, array, axis, dtype, out, **options)
+    if out is not None:
+        dtype = _dtype_for(self, array, dtype, out)
+        return write_out(f"{self.__name__}.reduce", out, reduce(self, array, axis, dtype, None, **options))
+    a, theirs = as_value(array), self.ufunc
+    start = None if initial is ... else initial
+    if axis in (0, -1) and not backend.shape_of(a):  # NumPy lets these pass for a number
+        axis = ()
+    if theirs in _REDUCTIONS and initial is not None:
+        return _REDUCTIONS[theirs](a, axis, dtype, None, keepdims, start, where)
+    if theirs in _EXTREMA:
+        return _EXTREMA[theirs](converted(a, dtype), axis, None, keepdims, start, where)
+    if theirs in _LOGIC and initial is ... and dtype is None:
+        return _LOGIC[theirs](a, axis, None, keepdims, where=where)
+    shown = {**options, "where": _stand_in(where, True)}
+    if start is not None:
+        shown["initial"] = 1
+    like = theirs.reduce(_stand_in(a), axis, dtype, None, **shown)
+    return _folded(self, a, axis, like, start, where)
+
+
+def _constant(method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """NumPy's method where nothing is traced; no ``out`` is none, not None."""
+    check_arrays(method.__name__, args[:1])
+    return method(*args, **options) if is_plain(*args, *options.values()) else computed(method, args, options)
+
+
+def _stand_in(a: Any, value: Any = 1) -> Any:
+    """An array of the shape and dtype of ``a`` for NumPy to look at; it takes no memory."""
+    if is_plain(a) and not hasattr(a, "dtype"):
+        return a if value is True else np.broadcast_to(np.asarray(a).dtype.type(value), np.shape(a))
+    return np.broadcast_to(np.asarray(value, backend.dtype_of(a)), backend.shape_of(a))
+
+
+def _dtype_for(self: Ufunc, array: Any, dtype: Any, out: Any) -> Any:
+    """The dtype to compute in when the result goes to ``out``."""
+    return accumulating(as_value(array), out) if dtype is None and self.ufunc not in _TRUTHS else dtype
+
+
+def _folded(self: Ufunc, a: Array, axis: Any, like: Any, start: Any, where: Any) -> Array:
+    """One element after the other."""
+    shape, dtype = backend.shape_of(a), backend.dtype_of(like)
+    rows = merged(converted(a, dtype), axis)
+    mask = None if where is True else merged(broadcast_to(as_value(where), to=shape), axis)
+    *rest, n = backend.shape_of(rows)
+    first = 0
+    if start is not None:
+        ans = converted(as_value(start), dtype)
+    elif mask is not None or not n:
+        ans = dtype.type(self.ufunc.identity)
+    else:
+        ans, first = getitem(rows, (..., 0)), 1
+    for i in range(first, n):
+        row = getitem(rows, (..., i))
+        if mask is None:
+            ans = self.compute(ans, row)
+        else:
+            chosen = getitem(mask, (..., i))
+            ans = choose(chosen, self.compute(ans, choose(chosen, row, dtype.type(1))), ans)
+    if backend.shape_of(ans) != tuple(rest):
+        ans = broadcast_to(ans, to=tuple(rest))
+    return as_scalar(reshape(ans, to=like.shape) if like.shape != tuple(rest) else ans)
+
+
+def accumulate(self: Ufunc, array: ArrayLike, axis: Any = 0, dtype: Any = None, out: Any = None) -> Array:
+    """What ``reduce`` gives of the elements along ``axis`` up to each of them.
+
+    Args:
+        self: the ufunc.
+        array: an array.
+        axis: the axis.
+        dtype: the dtype to compute in; by default what NumPy takes.
+        out: an array for the result.
+
+    Raises:
+        ValueError: a ufunc that is not of two arguments; several axes.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.maximum.accumulate([1.0, 3.0, 2.0])
+        array([1., 3., 3.])
+    """
+    if type(out) is tuple:
+        (out,) = out
+    if are_constant(array, out):
+        return _constant(self.ufunc.accumulate, array, axis, dtype, out)
+    if out is not None:
+        dtype = _dtype_for(self, array, dtype, out)
+        return write_out(f"{self.__name__}.accumulate", out, accumulate(self, array, axis, dtype))
+    a = as_value(array)
+    like = self.ufunc.accumulate(_stand_in(a), axis, dtype)
+    (along,) = axis if isinstance(axis, tuple) else (0 if axis is None else axis,)
+    along = one_axis(along, like.ndim)
+    a = converted(a, like.dtype)
+    if self.ufunc in _SCANS:
+        return _SCANS[self.ufunc](a, along)
+    if not like.size:
+        return a
+    before = (slice(None),) * along
+    parts = [getitem(a, (*before, 0))]
+    for i in range(1, like.shape[along]):
+        parts.append(self.compute(parts[-1], getitem(a, (*before, i))))
+    return stack(*parts, axis=along)
+
+
+def reduceat(
+    self: Ufunc, array: ArrayLike, indices: ArrayLike, axis: Any = 0, dtype: Any = None, out: Any = None
+) -> Array:
+    """What ``reduce`` gives of the slices along ``axis`` that start at each index and end before the next.
+
+    Where the next index is not larger the slice is the one element, and the last slice goes to the end.
+
+    Args:
+        self: the ufunc.
+        array: an array.
+        indices: integers.
+        axis: the axis.
+        dtype: the dtype to compute in; by default what NumPy takes.
+        out: an array for the result.
+
+    Raises:
+        IndexError: an index out of range.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.add.reduceat([1.0, 2.0, 3.0, 4.0], [0, 2])
+        array([3., 7.])
+    """
+    if type(out) is tuple:
+        (out,) = out
+    if are_constant(array, indices, out):
+        return _constant(self.ufunc.reduceat, array, indices, axis, dtype, out)
+    if out is not None:
+        dtype = _dtype_for(self, array, dtype, out)
+        return write_out(f"{self.__name__}.reduceat", out, reduceat(self, array, indices, axis, dtype))
+    a = as_value(array)
+    starts = np.asarray(clone(indices))
+    like = self.ufunc.reduceat(_stand_in(a), starts, axis, dtype)
+    if not like.size:
+        return like
+    (along,) = axis if isinstance(axis, tuple) else (0 if axis is None else axis,)
+    along = one_axis(along, like.ndim)
+    a = converted(a, like.dtype)
+    before, parts = (slice(None),) * along, []
+    for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), backend.shape_of(a)[along]], strict=True):
+        piece = getitem(a, (*before, slice(start, stop if stop > start else start + 1)))
+        parts.append(reduce(self, piece, along))
+    return converted(stack(*parts, axis=along), like.dtype)
+
+
+def outer(self: Ufunc, A: ArrayLike, B: ArrayLike, /, **options: Any) -> Array:
+    """The ufunc of each element of ``A`` with each of ``B``: the axes of ``A``, then those of ``B``.
+
+    Options are those of the ufunc itself.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.subtract.outer([1.0, 2.0], [3.0, 4.0])
+        array([[-2., -3.],
+               [-1., -2.]])
+    """
+    if is_plain(A, B, *options.values()):
+        check_arrays("outer", (A, B))
+        return self.ufunc.outer(A, B, **options)
+    if self.ufunc.nin != 2:
+        raise ValueError("outer product only supported for binary functions")
+    a, b = as_value(A), as_value(B)
+    ones = (1,) * len(backend.shape_of(b))
+    if ones:
+        a = reshape(a, to=(*backend.shape_of(a), *ones))
+    out = options.pop("out", None)
+    return applied(self.ufunc, self.compute, (a, b), out, options, f"{self.__name__}.outer")
+
+
+def at(self: Ufunc, a: Array, indices: Any, b: Any = ..., /) -> None:
+    """``a[indices] = ufunc(a[indices], b)`` in place, once for every time that an element is named.
+
+    ``a`` is an array that the program made.
+
+    Args:
+        self: the ufunc.
+        a: the array to change.
+        indices: an index as in ``a[indices]``.
+        b: the second argument, of a ufunc of two; it broadcasts to ``a[indices]``.
+
+    Raises:
+        ReadOnlyError: ``a`` is an argument of a transformed function.
+        InputError: ``a`` cannot take a traced value, or the dtype of the results.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> a = np.array([1.0, 2.0])
+        >>> fnp.multiply.at(a, [0, 0, 1], 3.0)
+        >>> a
+        array([9., 6.])
+    """
+    name, others = f"{self.__name__}.at", () if b is ... else (b,)
+    if isinstance(a, np.ndarray) and is_plain(indices, *others):
+        check_arrays(name, (a, *others))
+        self.ufunc.at(a, indices, *others)
+        return
+    if not isinstance(a, Tracer):
+        if isinstance(a, np.ndarray):
+            refuse_array(name, a)
+        raise InputError(
+            f"{name}: the first argument must be an array that can be written to, got {describe(a)}{user_line()}. Make "
+            "it with funcgrad.numpy.zeros, empty or copy."
+        )
+    if getattr(a, "alias", None) is READ_ONLY:
+        refuse_writing(a)
+    if are_constant(a, indices, *others):
+        computed(self.ufunc.at, (a, indices, *others), {})
+        return
+    if len(others) != self.ufunc.nin - 1 or self.ufunc.nout > 1:
+        raise ValueError(f"{name}: the ufunc takes {self.ufunc.nin} arguments and is of one result. Pass as many.")
+    set_whole(a, _changed(self, name, clone(a), indices, *[as_value(o) for o in others]))
+
+
+def _changed(self: Ufunc, name: str, a: Array, indices: Any, *others: Array) -> Array:
+    """``a`` after ``at``."""
+    shape, dtype = backend.shape_of(a), backend.dtype_of(a)
+    size = product(shape)
+    places = as_value(clone(getitem(np.arange(size).reshape(shape), indices)))
+    room = backend.shape_of(places)
+    others = tuple([reshape(broadcast_to(b, to=room), to=(product(room),)) for b in others])
+    flat, places = reshape(a, to=(size,)), reshape(places, to=(product(room),))
+    if self.ufunc in (np.add, np.subtract) and dtype.kind != "b":
+        (b,) = others
+        _check(name, np.result_type(dtype, backend.dtype_of(b)), dtype)
+        if backend.dtype_of(b) != dtype:
+            b = astype(b, dtype)
+        spread = scatter_sum(b, places, specs=((ARRAY,),), shape=(size,), dtype=dtype)
+        return reshape(self.compute(flat, spread), to=shape)
+    for part in _rounds(places, product(room)):
+        here = getitem(places, part)
+        result = self.compute(getitem(flat, here), *[getitem(b, part) for b in others])
+        _check(name, backend.dtype_of(result), dtype)
+        flat = updated(flat, here, result if backend.dtype_of(result) == dtype else astype(result, dtype))
+    return reshape(flat, to=shape)
+
+
+def _check(name: str, have: Any, to: Any) -> None:
+    if not np.can_cast(have, to, "same_kind"):
+        raise InputError(
+            f"{name}: results of dtype {have} do not fit the array, got dtype {to}{user_line()}. Make the array with "
+            f"dtype={str(have)!r}."
+        )
+
+
+def _rounds(places: Array, n: int) -> list[Any]:
+    """Indices that together name each of the ``n`` places, in order, and never the same one twice in a round.
+
+    Places that are not known, or differ between examples, come one by one.
+    """
+    if not isinstance(places, np.ndarray):
+        return [slice(i, i + 1) for i in range(n)]
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][:n])
+    time = np.empty(n, int)
+    time[order] = np.arange(n) - np.repeat(begins, np.diff(np.r_[begins, n]))
+    return [np.flatnonzero(time == k) for k in range(time.max() + 1 if n else 0)]

@@ -1,0 +1,412 @@
+"""``x.at[index].set(y)`` and its like: a new array with something changed, where ``x[index] = y`` would write to ``x``.
+
+The methods are those of JAX arrays. ``at(x)[index]`` is the same for what has no ``x.at``, such as an ndarray.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.kinds.linear import broadcast_to
+from funcgrad.numpy.assignment import as_condition, as_entries, fitted, names_twice, updated
+from funcgrad.numpy.choice import maximum, minimum
+from funcgrad.numpy.creation import as_value, asarray, astype, copy, new
+from funcgrad.numpy.joining import concatenate
+from funcgrad.numpy.reductions import max as greatest
+from funcgrad.numpy.reductions import min as smallest
+from funcgrad.numpy.reductions import prod as product
+from funcgrad.numpy.reductions import sum as total
+from funcgrad.numpy.shaping import ravel, reshape
+from funcgrad.primitives.arithmetic import add, clip, divide, multiply, power, remainder
+from funcgrad.primitives.comparison import where
+from funcgrad.primitives.index_spec import ARRAY, concrete_mask
+from funcgrad.primitives.indexing import getitem, scatter_sum
+from funcgrad.typing import ArrayLike, Shape
+
+__all__ = ["at"]
+
+ndarray = np.ndarray
+#: What becomes of elements of ``x`` and of what is to be written to them.
+Combine: TypeAlias = Callable[[Any, Any], Any]
+_MODES = (None, "promise_in_bounds", "clip", "drop", "fill", "wrap")
+
+
+class At:
+    """``x.at``: takes an index."""
+
+    __slots__ = ("_x",)
+
+    def __init__(self, x: Any) -> None:
+        self._x = x
+
+    def __getitem__(self, index: Any) -> Place:
+        return Place(self._x, index)
+
+    def __repr__(self) -> str:
+        return f"at({self._x!r})"
+
+
+def at(x: ArrayLike) -> At:
+    """``x.at`` for everything that is an array: ``at(x)[index].set(y)`` is a copy of ``x`` with ``y`` at ``index``.
+
+    Nothing is written to ``x``, so it may be an argument of a transformed function. The methods are ``set``, ``add``,
+    ``subtract``, ``multiply``, ``divide``, ``power``, ``min``, ``max``, ``apply`` (of a function) and ``get``, as on
+    JAX arrays; tracers have them as ``x.at[index]`` too. Where an index names an element several times, the
+    last ``set`` counts, and everything else is applied that many times. Of equal numbers in ``min`` and ``max`` each
+    gets the same share of the derivative.
+
+    All methods take
+
+    - ``mode``: out of range raises, by default (None); else indices "clip" to the ends, "wrap" around, or what is out
+      of range is left out ("drop" or "fill"). "promise_in_bounds" is as None.
+    - ``unique_indices=True``, a promise that no element is named several times, which saves looking;
+    - ``indices_are_sorted``, which makes no difference here.
+
+    ``get`` has ``fill_value``, what to read out of range in mode "fill": by default NaN, of integers the least.
+
+    Raises:
+        IndexError: an index that NumPy refuses.
+        ValueError: another mode, or a value that does not broadcast.
+        InputError: traced or complex numbers for a dtype that cannot hold them.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import grad
+        >>> fnp.at([1.0, 2.0, 3.0])[[0, 0]].add(10.0)
+        array([21.,  2.,  3.])
+        >>> grad(lambda x: fnp.prod(x.at[1].multiply(x[0])))(np.array([2.0, 3.0]))
+        array([12.,  4.])
+    """
+    return At(asarray(x))
+
+
+class Place:
+    """``x.at[index]``: gives copies of ``x`` with something changed there."""
+
+    __slots__ = ("_index", "_x")
+
+    def __init__(self, x: Any, index: Any) -> None:
+        self._x, self._index = x, index
+
+    def __repr__(self) -> str:
+        return f"at({self._x!r})[{self._index!r}]"
+
+    def get(
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        fill_value: Any = None,
+    ) -> Any:
+        """``x[index]``, as a copy."""
+        x = self._x
+        index = _bounded(self._index, x.shape, mode if mode or fill_value is None else "fill")
+        if not isinstance(index, _Partial):
+            return copy(found) if backend.shape_of(found := getitem(x, index)) else found
+        if fill_value is None:
+            kind = x.dtype.kind
+            fill_value = np.nan if kind not in "iub" else np.iinfo(x.dtype).min if kind == "i" else not 0
+            fill_value = np.iinfo(x.dtype).max if kind == "u" else fill_value
+        if not prod(x.shape):
+            return copy(broadcast_to(as_entries(fill_value, x), to=backend.shape_of(index.places)))
+        found = getitem(ravel(x), where(index.valid, index.places, 0))
+        return where(index.valid, found, as_entries(fill_value, x))
+
+    def set(
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """A copy of ``x`` with ``values`` at the index."""
+        return _changed(self, values, mode, unique_indices, _SET)
+
+    def add(
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """A copy of ``x`` with ``values`` added at the index."""
+        return _changed(self, values, mode, unique_indices, _ADD)
+
+    def subtract(
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """A copy of ``x`` with ``values`` subtracted at the index."""
+        return _changed(self, -as_value(values), mode, unique_indices, _ADD)
+
+    def multiply(
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """A copy of ``x`` multiplied with ``values`` at the index."""
+        return _changed(self, values, mode, unique_indices, _MULTIPLY)
+
+    mul = multiply
+
+    def divide(
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """A copy of ``x`` divided by ``values`` at the index; integers as floating numbers."""
+        floating = Place(self._x * 1.0, self._index) if self._x.dtype.kind in "iub" else self
+        return _changed(floating, values, mode, unique_indices, _DIVIDE)
+
+    def power(
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """A copy of ``x`` raised to the power ``values`` at the index."""
+        return _changed(self, values, mode, unique_indices, _POWER)
+
+    def min(
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """A copy of ``x`` with the smaller of ``x`` and ``values`` at the index."""
+        return _changed(self, values, mode, unique_indices, _MIN)
+
+    def max(
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """A copy of ``x`` with the greater of ``x`` and ``values`` at the index."""
+        return _changed(self, values, mode, unique_indices, _MAX)
+
+    def apply(
+        self,
+        func: Callable[[Any], Any],
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """A copy of ``x`` with ``func``, a function that works element by element, applied at the index."""
+        change = Change(lambda x, y: func(x), _as_often(func), lambda dtype: 0)
+        return _changed(self, 1, mode, unique_indices, change)
+
+
+def _in_turn(operation: Combine) -> Combine:
+    """Apply ``operation`` once for each of what is written to an element."""
+
+    def combine(x: Any, ys: Any) -> Any:
+        for j in range(backend.shape_of(ys)[-1]):
+            x = operation(x, getitem(ys, (..., j)))
+        return x
+
+    return combine
+
+
+def _as_often(func: Callable[[Any], Any]) -> Combine:
+    """Apply ``func`` as often as there are ones to be written to an element."""
+
+    def combine(x: Any, ones: Any) -> Any:
+        n = backend.shape_of(ones)[-1]
+        if type(ones) is ndarray:
+            for _ in range(n):
+                x = func(x)
+            return x
+        first, times = x, total(ones, -1)
+        for j in range(n):
+            active = times > j
+            x = where(active, func(where(active, x, first)), x)  # so that no derivative is infinite elsewhere
+        return x
+
+    return combine
+
+
+def _extreme(reduction: Callable[..., Any]) -> Combine:
+    return lambda x, ys: reduction(concatenate([getitem(x, (..., None)), ys], -1), -1)
+
+
+class Change(NamedTuple):
+    """What a method does to the elements of ``x``.
+
+    Attributes:
+        once: what becomes of ``x[i]`` and ``y``.
+        several: what becomes of ``x[i]`` and several ``y``, one after the other along a last axis; None where
+            sums, or the last one, need no such detour.
+        neutral: a ``y`` that changes nothing, for a dtype.
+    """
+
+    once: Combine
+    several: Combine | None = None
+    neutral: Callable[[Any], Any] = lambda dtype: 1
+
+
+def _bound(least: bool) -> Callable[[Any], Any]:
+    def bound(dtype: Any) -> Any:
+        if dtype.kind not in "iu":
+            return -np.inf if least else np.inf
+        limits = np.iinfo(dtype)
+        return limits.min if least else limits.max
+
+    return bound
+
+
+_SET = Change(lambda x, y: y)
+_ADD = Change(add)
+_MULTIPLY = Change(multiply, lambda x, ys: x * product(ys, -1))
+_DIVIDE = Change(divide, _in_turn(divide))
+_POWER = Change(power, _in_turn(power))
+_MIN = Change(minimum, _extreme(smallest), _bound(least=False))
+_MAX = Change(maximum, _extreme(greatest), _bound(least=True))
+
+
+class _Partial:
+    """An index some of which is out of range and left out.
+
+    Attributes:
+        places: the positions of the elements in C order, anything where it is out of range.
+        valid: where it is not.
+    """
+
+    def __init__(self, places: Any) -> None:
+        self.valid = places >= 0
+        self.places = places
+
+
+def _bounded(index: Any, shape: Shape, mode: str | None) -> Any:
+    """``index`` of an array of ``shape`` by ``mode``, so that reading with it is allowed; or a ``_Partial``."""
+    if mode not in _MODES:
+        raise ValueError(f"x.at[i]: the mode must be one of {', '.join(map(repr, _MODES))}, got {mode!r}.")
+    if mode is None or mode == "promise_in_bounds":
+        return index
+    partial = mode == "drop" or mode == "fill"
+    entries: list[Any] = []
+    for entry, n in _with_lengths(index, shape):
+        if entry is None or entry is ... or not (isinstance(entry, slice) or n is not None):
+            entries.append(entry)
+        elif isinstance(entry, slice):
+            start, stop, step = entry.indices(n)
+            entries.append(slice(start, stop if stop >= 0 else None, step))
+        elif mode == "wrap":
+            entries.append(remainder(entry, n))
+        else:
+            entry = where(entry < 0, entry + n, entry)
+            entries.append(where((entry >= 0) & (entry < n), entry, n) if partial else clip(entry, 0, n - 1))
+    if not partial:
+        return tuple(entries)
+    # one more place along each axis is for what is out of range
+    places = np.full([n + 1 for n in shape], -1)
+    places[tuple([slice(n) for n in shape])] = np.arange(prod(shape)).reshape(shape)
+    return _Partial(getitem(places, tuple(entries)))
+
+
+def _with_lengths(index: Any, shape: Shape) -> list[tuple[Any, Any]]:
+    """The entries of an index with the lengths of their axes, None for new axes; masks as positions."""
+    entries: list[Any] = []
+    for entry in index if type(index) is tuple else (index,):
+        if entry is None or entry is ... or isinstance(entry, slice):
+            entries.append(entry)
+            continue
+        entry = as_value(entry)
+        if backend.dtype_of(entry).kind == "b" and backend.shape_of(entry):
+            entries.extend(concrete_mask(entry, "x.at[i]").nonzero())
+        else:
+            entries.append(entry.astype(int) if isinstance(entry, ndarray) and not entry.size else entry)
+    used = sum([entry is not None and entry is not ... for entry in entries])
+    if not any(entry is ... for entry in entries):
+        entries.append(...)
+    found: list[tuple[Any, Any]] = []
+    axis = 0
+    for entry in entries:
+        if entry is ...:
+            found += [(slice(None), n) for n in shape[axis : len(shape) - used + axis]]
+            axis += len(shape) - used
+            continue
+        found.append((entry, None if entry is None or axis >= len(shape) else shape[axis]))
+        axis += entry is not None
+    return found
+
+
+def _changed(place: Place, values: ArrayLike, mode: str | None, unique: bool, change: Change) -> Any:
+    """A copy of ``x`` with ``change`` made at an index."""
+    x, y = place._x, as_entries(as_value(values), place._x)
+    index = _bounded(place._index, x.shape, mode)
+    if isinstance(index, _Partial):
+        return new(_scattered(x, index.places, y, change, partial=True))
+    chosen = as_condition(index, x.shape, backend.shape_of(y))
+    if chosen is not None:
+        inert = where(chosen, x, 1), where(chosen, y, 1)  # so that no derivative is infinite where nothing is asked
+        return where(chosen, astype(change.once(*inert), x.dtype), x)
+    if change is _SET or unique or not names_twice(index, x.shape):
+        written = y if change is _SET else astype(change.once(getitem(x, index), y), x.dtype)
+        return new(updated(x, index, written, unique=unique or change is not _SET))
+    return new(_scattered(x, getitem(np.arange(prod(x.shape)).reshape(x.shape), index), y, change))
+
+
+def _scattered(x: Any, places: Any, y: Any, change: Change, partial: bool = False) -> Any:
+    """The same at the positions ``places`` in C order, which may name an element several times."""
+    room, n = backend.shape_of(places), prod(x.shape)
+    y = ravel(broadcast_to(fitted(y, room), to=room))
+    row, places = ravel(x), ravel(places)
+    if partial and type(places) is ndarray:
+        kept = np.flatnonzero(places >= 0)
+        y, places = getitem(y, kept), places[kept]
+    elif partial:  # who knows how many are out of range: they go to one more element, which is left out in the end
+        row = concatenate([row, np.ones(1, x.dtype)])
+        places = where(places >= 0, places, n)
+    if not places.shape[0]:
+        return copy(x)
+    if change is _ADD:
+        row = row + scatter_sum(y, places, specs=((ARRAY,),), shape=row.shape, dtype=x.dtype)
+    elif change.several is None:
+        row = updated(row, places, y)
+    elif type(places) is ndarray:
+        row = _grouped(row, places, y, change.several)
+    else:  # nobody knows which elements are named several times: each write looks at all others
+        same = getitem(places, (slice(None), None)) == places
+        everything = change.several(getitem(row, places), where(same, y, as_entries(change.neutral(x.dtype), x)))
+        row = updated(row, places, astype(everything, x.dtype))
+    return reshape(getitem(row, slice(0, n)) if row.shape[0] > n else row, x.shape)
+
+
+def _grouped(row: Any, places: ndarray, y: Any, several: Combine) -> Any:
+    """Elements that are named equally often go together, so that nothing has to be filled up."""
+    order = np.argsort(places, kind="stable")
+    named, starts, counts = np.unique(places[order], return_index=True, return_counts=True)
+    changed, where_to = [], []
+    for count in np.unique(counts):
+        these = np.flatnonzero(counts == count)
+        table = order[starts[these][:, None] + np.arange(count)]
+        changed.append(astype(several(getitem(row, named[these]), getitem(y, table)), row.dtype))
+        where_to.append(named[these])
+    return updated(row, np.concatenate(where_to), concatenate(changed), unique=True)

@@ -1,0 +1,75 @@
+"""Whether anybody else holds an array: then it must not be overwritten.
+
+Reference counts tell. What a lone array counts depends on the interpreter, so it is measured, by the same
+steps as it is asked later. Without the interpreter's lock the counts of other threads are not seen, and
+nothing counts as alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+__all__ = ["argument_is_alone", "held_by", "is_alone_in"]
+
+_LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
+def held_by(holder: Any, name: str) -> int:
+    """How many references there are to the attribute ``name`` of ``holder``."""
+    return sys.getrefcount(getattr(holder, name))
+
+
+class _Holder:
+    __slots__ = ("value",)
+
+    value: Any
+
+
+def _lone_attribute() -> int:
+    holder = _Holder()
+    holder.value = np.empty(1)
+    return held_by(holder, "value")
+
+
+def is_alone_in(holder: Any, name: str) -> bool:
+    """Whether the attribute ``name`` of ``holder`` is an ndarray with its own memory that nobody else holds.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> box = SimpleNamespace(value=np.ones(2))
+        >>> is_alone_in(box, "value")
+        True
+        >>> other = box.value[:1]
+        >>> is_alone_in(box, "value")
+        False
+    """
+    value = getattr(holder, name)
+    if value.base is not None or not value.flags.writeable:
+        return False
+    del value
+    return held_by(holder, name) == _ATTRIBUTE
+
+
+def _references(x: Any) -> int:
+    return sys.getrefcount(x)
+
+
+def _as_argument(ct: Any, node: Any) -> int:
+    return _references(ct)
+
+
+def _lone_argument() -> int:
+    ct = np.empty(1)
+    return _as_argument(ct, None)
+
+
+_ATTRIBUTE = _lone_attribute() if _LOCKED else -1
+_ARGUMENT = _lone_argument() if _LOCKED else -1
+
+
+def argument_is_alone(ct: Any) -> bool:
+    """Whether only the function that asks, whose argument ``ct`` is, and its caller hold that ndarray."""
+    return bool(sys.getrefcount(ct) == _ARGUMENT and ct.base is None and ct.flags.writeable)

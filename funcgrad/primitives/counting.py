@@ -1,0 +1,158 @@
+"""Histograms and sets: edges of bins, and positions that the values of an array decide.
+
+Positions are integers: no derivative passes to them, it passes to the elements that are read there. How
+many there are depends on the values, so these operations refuse a batch axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.errors import ConcretizationError
+from funcgrad.kinds import nondifferentiable
+from funcgrad.kinds.linear import Batching, reduce_sum, to_batch
+from funcgrad.kinds.linear import reshape as refill
+from funcgrad.kinds.rules import Operation
+from funcgrad.kinds.variadic import jointly_linear
+from funcgrad.primitives.arithmetic import multiply
+from funcgrad.primitives.comparison import equal, logical_not
+from funcgrad.primitives.reductions import reduce_any
+from funcgrad.typing import Shape
+
+__all__ = [
+    "estimated_bins",
+    "isin",
+    "lexsort",
+    "packbits",
+    "rounding_over_one",
+    "shared_places",
+    "uniform_edges",
+    "unique_places",
+    "unpackbits",
+]
+
+
+def _no_batch(name: str, what: str) -> Batching:
+    """The rule of an operation whose result has as many elements as the values decide."""
+
+    def refuse(*_: Any) -> Any:
+        raise ConcretizationError(
+            f"{name}: {what} differs between the examples of a vmap, got a batched array. Call it outside vmap."
+        )
+
+    return refuse
+
+
+# ---- histograms --------------------------------------------------------------------------------------------
+
+
+def _edges_transpose(ct: Any, shapes: Any, wanted: tuple[int, ...], *, bins: int, dtype: Any) -> list[Any]:
+    """The edge number i has ``1 - i / bins`` of the first bound in it, and ``i / bins`` of the second."""
+    last = np.linspace(0, 1, bins + 1, dtype=dtype)
+    axis = (len(backend.shape_of(ct)) - 1,)
+    return [reduce_sum(multiply(ct, last if i else 1 - last), axis=axis) for i in wanted]
+
+
+#: ``uniform_edges(first, last, *, bins, dtype)``: NumPy's very numbers, so that no element changes its bin.
+uniform_edges: Operation = jointly_linear(
+    "uniform_edges",
+    lambda xp, x, y, *, bins, dtype: xp.linspace(x, y, bins + 1, dtype=backend.native_dtype(xp, dtype), axis=-1),
+    transpose=_edges_transpose,
+    batch="leading",
+)
+
+
+def _estimated(xp: Any, x: Any, first: Any, last: Any, *, rule: str) -> Any:
+    x, first, last = (np.asarray(a) for a in (x, first, last))
+    return np.intp(np.histogram_bin_edges(x, rule, (first, last)).size - 1)
+
+
+#: ``estimated_bins(x, first, last, *, rule)``: into how many bins NumPy's ``rule`` parts ``x``.
+estimated_bins: Operation = nondifferentiable(
+    "estimated_bins", _estimated, batch=_no_batch("histogram", "the number of bins that a rule finds")
+)
+
+
+def _rounding(xp: Any, x: Any) -> Any:
+    if x.dtype.kind == "c":
+        return x - (xp.clip(xp.real(x), -1, 1) + 1j * xp.clip(xp.imag(x), -1, 1))
+    return x - xp.clip(x, -1, 1)
+
+
+#: What a correlation has beyond -1 to 1: rounding, which has no derivative.
+rounding_over_one: Operation = nondifferentiable("rounding_over_one", _rounding, batch="leading")
+
+# ---- sets --------------------------------------------------------------------------------------------------
+
+
+def _unique_places(
+    xp: Any, x: Any, *, axis: int | None, equal_nan: bool, ordered: bool, whole: bool
+) -> tuple[Any, ...]:
+    _, first, *rest = xp.unique(x, True, whole, whole, axis, equal_nan=equal_nan)
+    if not ordered and xp is np:  # NumPy leaves the order open, but has one: what is traced must have the same
+        found = np.unique(x, equal_nan=equal_nan, sorted=False) if equal_nan else np.unique_values(x)
+        first = first[np.argsort(np.argsort(found, stable=True), stable=True)]
+    return (first, rest[0].reshape(-1), rest[1]) if whole else (first,)
+
+
+#: ``unique_places(x, *, axis, equal_nan, ordered, whole)``: of the different elements (slices along ``axis``), in
+#: rising order, where each stands first; if ``whole`` also which of them each element is, and how often each is there.
+unique_places: Operation = nondifferentiable(
+    "unique_places",
+    _unique_places,
+    batch=_no_batch("unique", "the number of different elements"),
+    multiple=True,
+    loose=True,
+)
+
+#: ``shared_places(x, y, *, assume_unique)``: where the common elements stand in ``x`` and in ``y``.
+shared_places: Operation = nondifferentiable(
+    "shared_places",
+    lambda xp, x, y, *, assume_unique: tuple(xp.intersect1d(x, y, assume_unique, True)[1:]),
+    batch=_no_batch("intersect1d", "the number of common elements"),
+    multiple=True,
+    loose=True,
+)
+
+
+def _isin(xp: Any, x: Any, y: Any, **params: Any) -> Any:
+    if xp is np:
+        return np.isin(x, y, **params)[()]
+    return xp.isin(x, y, assume_unique=params["assume_unique"], invert=params["invert"])
+
+
+def _isin_batch(
+    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+) -> tuple[Any, bool]:
+    x, y = args
+    if not batched[1]:
+        return isin(x, y, **params), True
+    x = x if batched[0] else to_batch(x, size)
+    shape: Shape = backend.shape_of(x)
+    places = [np.prod(backend.shape_of(a)[1:], dtype=int) for a in (x, y)]
+    same = equal(refill(x, to=(size, places[0], 1)), refill(y, to=(size, 1, places[1])))
+    found = refill(reduce_any(same, axis=(2,)), to=shape)
+    return logical_not(found) if params["invert"] else found, True
+
+
+#: ``isin(x, y, *, assume_unique, invert, kind)``: which elements of ``x`` are in ``y``.
+isin: Operation = nondifferentiable("isin", _isin, batch=_isin_batch)
+
+#: ``lexsort(*keys, axis)``: the positions that sort by the last key, and among equals by those before it.
+lexsort: Operation = nondifferentiable("lexsort", lambda xp, *keys, axis: xp.lexsort(keys, axis), batch="axis")
+
+# ---- bits --------------------------------------------------------------------------------------------------
+
+
+def _bits(name: str) -> Callable[..., Any]:
+    return lambda xp, x, *, axis, **params: getattr(xp, name)(x, axis, **params)
+
+
+#: ``packbits(x, *, axis, bitorder)``.
+packbits: Operation = nondifferentiable("packbits", _bits("packbits"), batch="axis")
+#: ``unpackbits(x, *, axis, count, bitorder)``.
+unpackbits: Operation = nondifferentiable("unpackbits", _bits("unpackbits"), batch="axis")

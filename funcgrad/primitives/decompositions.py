@@ -1,0 +1,432 @@
+"""Eigenvalues of Hermitian matrices and singular values, with their vectors.
+
+Matrices stand in the last two axes, the others are batches. The derivatives are those of first order
+perturbation theory. With ``x = V diag(w) adjoint(V)`` and ``T = adjoint(V) dx V`` they are ``dw = diag(T)`` and
+``dV = V (F * T)``, where ``F[i, j] = 1 / (w[j] - w[i])``; see M. Giles, "Collected matrix derivative results for
+forward and reverse mode algorithmic differentiation" (2008), and for singular values J. Townsend,
+"Differentiating the singular value decomposition" (2016).
+
+Where w[i] and w[j] *coincide* (within the rounding of the decomposition) the vectors i and j may turn into
+each other, so there is no derivative of them, but there is one of functions that such a turn does not
+change. A pullback sees whether it has one: with the cotangent B of V that is so where ``adjoint(V) B`` is
+Hermitian at i, j, and then the pair contributes nothing; elsewhere the result is NaN. If eigenvalues have a
+cotangent too, they may act together with the vectors of the pair, as in ``V diag(f(w)) adjoint(V)``; what
+the pair then contributes depends on second derivatives of the function, which no cotangent tells: NaN again,
+unless the vectors of the pair have no cotangent and their eigenvalues have equal ones. A pushforward has the
+vectors only, and gives NaN as soon as the tangent turns the pair.
+
+Of singular values the same is said by their pairs of vectors. Where one is zero its two vectors may turn
+without each other, among all that ``x`` maps to zero.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.core import Tracer
+from funcgrad.kinds import nondifferentiable, primitive
+from funcgrad.kinds.linear import conj, real
+from funcgrad.kinds.rules import Operation
+from funcgrad.primitives.comparison import logical_and, not_equal, where
+from funcgrad.primitives.products import matmul, swapped
+from funcgrad.primitives.shaping import concatenate, diagonal
+from funcgrad.primitives.solving import adjoint
+from funcgrad.typing import Array
+
+__all__ = [
+    "NOISE",
+    "SPLIT",
+    "close_pairs",
+    "column_sizes",
+    "conjugated",
+    "eigen_sum",
+    "eigh",
+    "entangled",
+    "hermitian_part",
+    "inverse_gaps",
+    "is_complex",
+    "is_constant",
+    "joined",
+    "or_nan",
+    "singular_gradient",
+    "singular_sum",
+    "skew",
+    "split",
+    "svd",
+    "torn",
+    "vanishing",
+    "with_diagonal",
+]
+
+#: How many units of rounding, relative to the largest entry, pass for zero in a derivative.
+NOISE = 1000
+#: How many pass for zero between eigenvalues, times the root of their number.
+SPLIT = 8
+
+
+def is_complex(x: Array) -> bool:
+    """Whether ``x`` has a complex dtype."""
+    return backend.dtype_of(x).kind == "c"
+
+
+def conjugated(x: Array) -> Array:
+    """``x``, conjugated where it is complex."""
+    return conj(x) if is_complex(x) else x
+
+
+def is_constant(x: Any) -> bool:
+    """Whether no derivative is taken in ``x``."""
+    while isinstance(x, Tracer):
+        if x._trace.differentiates:
+            return False
+        x = x.value
+    return True
+
+
+# ---- what coincides ----------------------------------------------------------------------------------------
+
+
+def _unit(x: Any) -> float:
+    return float(np.finfo(x.dtype).eps)
+
+
+def _largest(x: Any, axis: int) -> Any:
+    return abs(x).max(axis, keepdims=True, initial=0)
+
+
+def _close_pairs(xp: Any, x: Any, *, units: float) -> Any:
+    """Whether x[i] and x[j] are equal within ``units`` of rounding of the largest of all."""
+    return abs(x[..., None, :] - x[..., :, None]) <= units * _unit(x) * _largest(x, -1)[..., None]
+
+
+def _vanishing(xp: Any, x: Any) -> Any:
+    return x <= SPLIT * math.sqrt(x.shape[-1]) * _unit(x) * _largest(x, -1)
+
+
+def _torn(xp: Any, same: Any, k: Any, columns: Any) -> Any:
+    return same & (abs(k) > NOISE * _unit(columns) * _largest(columns, -1)[..., None])
+
+
+def _loose(xp: Any, x: Any, c: Any) -> Any:
+    return _vanishing(xp, x) & (abs(c) > NOISE * _unit(c) * _largest(c, -1))
+
+
+def _entangled(xp: Any, same: Any, columns: Any, c: Any) -> Any:
+    used = columns > NOISE * _unit(columns) * _largest(columns, -1)
+    return same & (used[..., None, :] | used[..., :, None] | ~_close_pairs(xp, c, units=NOISE))
+
+
+#: ``close_pairs(x, *, units)``: for vectors ``x``.
+close_pairs: Operation = nondifferentiable("close_pairs", _close_pairs, batch="leading")
+#: ``vanishing(x)``: which of the singular values ``x`` are zero within rounding.
+vanishing: Operation = nondifferentiable("vanishing", _vanishing, batch="leading")
+#: ``column_sizes(x)``: the largest absolute value in each column.
+column_sizes: Operation = nondifferentiable("column_sizes", lambda xp, x: abs(x).max(-2, initial=0), batch="leading")
+#: ``torn(same, k, columns)``: where of the pairs ``same`` a derivative is not defined because ``k`` is not zero,
+#: compared with what it is made of, which is as large as the largest of ``columns``.
+torn: Operation = nondifferentiable("torn", _torn, batch="leading")
+#: ``entangled(same, columns, c)``: where of the pairs ``same`` a derivative is not known because vectors (of
+#: cotangents as large as ``columns``) and values (of cotangents ``c``) may act together.
+entangled: Operation = nondifferentiable("entangled", _entangled, batch="leading")
+#: ``loose(x, c)``: which of the singular values ``x`` are zero and have cotangents ``c`` that are not.
+loose: Operation = nondifferentiable("loose", _loose, batch="leading")
+
+
+def _coinciding(w: Array) -> Array:
+    return close_pairs(w, units=SPLIT * math.sqrt(w.shape[-1]))
+
+
+def _off_diagonal(n: int) -> np.ndarray:
+    return ~np.eye(n, dtype=bool)
+
+
+def _inverse(x: Array, zero: Array) -> Array:
+    """1 / x, and 0 at the places ``zero``."""
+    return where(zero, 0, 1 / where(zero, 1, x))
+
+
+def inverse_gaps(w: Array, same: Array) -> Array:
+    """1 / (w[j] - w[i]), and 0 where they coincide."""
+    return _inverse(w[..., None, :] - w[..., :, None], same)
+
+
+def joined(*parts: Array) -> Array:
+    """Columns beside one another."""
+    return parts[0] if len(parts) == 1 else concatenate(*parts, axis=len(parts[0].shape) - 1)
+
+
+def skew(x: Array) -> Array:
+    """What ``x`` lacks of being Hermitian, times two."""
+    return x - adjoint(x)
+
+
+def or_nan(undefined: Array, x: Array) -> Array:
+    """``x``, NaN at the places ``undefined``."""
+    return where(undefined, math.nan, x)
+
+
+def with_diagonal(x: Array, d: Array) -> Array:
+    """``x`` with ``d`` added to its diagonal."""
+    return x + d[..., None, :] * np.eye(d.shape[-1], dtype=np.int8)  # the smallest of all dtypes: it promotes no other
+
+
+# ---- Hermitian matrices ------------------------------------------------------------------------------------
+
+
+def hermitian_part(x: Array) -> Array:
+    """The Hermitian matrix nearest to ``x``."""
+    return (x + adjoint(x)) * 0.5
+
+
+def _eigh(xp: Any, x: Any, *, lower: bool) -> tuple[Any, Any]:
+    return tuple(xp.linalg.eigh(x, UPLO="L" if lower else "U"))
+
+
+def _eigh_jvp(t: Array, ans: Any, *, lower: bool) -> list[Array]:
+    w, v = ans
+    t = hermitian_part(t)
+    moved = matmul(adjoint(v), matmul(t, v))
+    same = _coinciding(w)
+    undefined = torn(logical_and(same, _off_diagonal(w.shape[-1])), moved, column_sizes(t))
+    dw = diagonal(moved, offset=0)
+    return [real(dw) if is_complex(dw) else dw, matmul(v, or_nan(undefined, inverse_gaps(w, same) * moved))]
+
+
+def _eigh_vjp(ct: Any, x: Array, ans: Any, *, lower: bool) -> Array | None:
+    w, v = ans
+    of_w, of_v = ct
+    if of_v is None:
+        if of_w is not None and is_constant(of_w) and not is_constant(v):
+            return conjugated(eigen_sum(x, of_w, lower=lower))
+        return None if of_w is None else conjugated(matmul(v * of_w[..., None, :], adjoint(v)))
+    of_v = conjugated(of_v)
+    k = skew(matmul(adjoint(v), of_v))
+    same = _coinciding(w)
+    pairs = logical_and(same, _off_diagonal(w.shape[-1]))
+    inner = or_nan(torn(pairs, k, column_sizes(of_v)), inverse_gaps(w, same) * k * 0.5)
+    if of_w is not None:
+        inner = with_diagonal(or_nan(entangled(pairs, column_sizes(of_v), of_w), inner), of_w)
+    return conjugated(matmul(v, matmul(inner, adjoint(v))))
+
+
+#: ``eigh(x, *, lower)``: eigenvalues, rising, and eigenvectors. One triangle of ``x`` is read; the derivative takes
+#: ``x`` for a Hermitian matrix. Eigenvectors turn in the complex plane such that ``diag(adjoint(V) dV)`` is zero.
+eigh: Operation = primitive(
+    "eigh", _eigh, vjps=[_eigh_vjp], jvps=[_eigh_jvp], batch="leading", multiple=True, sparse=True
+)
+
+
+def _eigen_sum(xp: Any, x: Any, y: Any, *, lower: bool) -> Any:
+    _, v = _eigh(xp, x, lower=lower)
+    return (v * y[..., None, :]) @ v.swapaxes(-1, -2).conj()
+
+
+def _eigen_sum_change(t: Array, x: Array, y: Array, lower: bool) -> Array:
+    """The tangent of the sum. Eigenvalues that coincide and have equal weights take nothing from each other."""
+    w, v = eigh(x, lower=lower)
+    t = hermitian_part(t)
+    moved = matmul(adjoint(v), matmul(t, v))
+    same = _coinciding(w)
+    uneven = logical_and(same, ~close_pairs(y, units=NOISE))
+    shares = (y[..., None, :] - y[..., :, None]) * inverse_gaps(w, same)
+    return matmul(v, matmul(or_nan(torn(uneven, moved, column_sizes(t)), shares * moved), adjoint(v)))
+
+
+#: ``eigen_sum(x, y, *, lower)``: ``V diag(y) adjoint(V)``, the gradient of ``sum(y * w)`` for constant weights ``y``.
+#: Unlike the product of its factors it has a pushforward where eigenvalues coincide, if their weights are equal.
+eigen_sum: Operation = primitive(
+    "eigen_sum",
+    _eigen_sum,
+    vjps=[lambda ct, x, y, *, lower: conjugated(_eigen_sum_change(conjugated(ct), x, y, lower)), None],
+    jvps=[lambda t, x, y, *, lower: _eigen_sum_change(t, x, y, lower), None],
+    batch="leading",
+)
+
+
+# ---- singular values ---------------------------------------------------------------------------------------
+
+
+class _Singular:
+    """Which pairs of singular values coincide or vanish, and the inverses of their differences and sums."""
+
+    def __init__(self, s: Array) -> None:
+        k = s.shape[-1]
+        self.zero = vanishing(s)
+        self.same = _coinciding(s)
+        self.inverse = _inverse(s, self.zero)
+        self.both_zero = logical_and(self.zero[..., None, :], self.zero[..., :, None])
+        self.gaps = inverse_gaps(s, self.same)
+        self.sums = _inverse(s[..., None, :] + s[..., :, None], self.both_zero)
+        self.pairs = logical_and(self.same, _off_diagonal(k))
+        #: The phases of a pair of vectors are open; those of the right one are held fixed, as JAX does.
+        self.phases = self.sums * np.eye(k, dtype=np.int8)
+
+
+def _svd(xp: Any, x: Any, *, full_matrices: bool) -> tuple[Any, Any, Any]:
+    return tuple(xp.linalg.svd(x, full_matrices=full_matrices))
+
+
+def split(x: Array, k: int) -> tuple[Array, Array | None]:
+    """The first ``k`` columns, and the others where there are some."""
+    return (x, None) if x.shape[-1] == k else (x[..., :k], x[..., k:])
+
+
+def _over_s(rest: Array, g: _Singular, columns: Array) -> Array:
+    """The columns of ``rest`` divided by the singular values; by zero only zero can be divided."""
+    return or_nan(torn(g.zero[..., None, :], rest, columns), rest * g.inverse[..., None, :])
+
+
+def _turned(moved: Array, u: Array, u_rest: Array | None, x: Array, g: _Singular, size: Array) -> Array:
+    """The tangent of singular vectors ``u`` and of those that complete them.
+
+    Args:
+        moved: ``dx V``, of which ``u`` and ``u_rest`` span the space.
+        u: the vectors.
+        u_rest: those that complete them, if they are wanted. They do not turn among themselves.
+        x: how ``u`` turns in itself.
+        g: about the singular values.
+        size: the sizes of the columns of dx.
+    """
+    tangent = matmul(u, x)
+    if u.shape[-2] == u.shape[-1]:
+        return tangent
+    if u_rest is None:
+        return tangent + _over_s(moved - matmul(u, matmul(adjoint(u), moved)), g, size)
+    out = _over_s(matmul(adjoint(u_rest), moved), g, size)
+    return joined(tangent + matmul(u_rest, out), -matmul(u, adjoint(out)))
+
+
+def _svd_jvp(t: Array, ans: Any, *, full_matrices: bool) -> list[Array]:
+    u, s, vh = ans
+    (u, u_rest), (v, v_rest) = split(u, s.shape[-1]), split(adjoint(vh), s.shape[-1])
+    g, size = _Singular(s), column_sizes(t)
+    of_u, of_v = matmul(t, v), matmul(adjoint(t), u)
+    moved = matmul(adjoint(u), of_u)
+    even, odd = moved + adjoint(moved), skew(moved)
+    added = g.gaps * even
+    if is_complex(t):
+        added = added + g.phases * odd
+    added = or_nan(torn(g.pairs, even, size), added)
+    lost = or_nan(torn(g.both_zero, odd, size), g.sums * odd)
+    ds = diagonal(moved, offset=0)
+    du = _turned(of_u, u, u_rest, (added + lost) * 0.5, g, size)
+    dv = _turned(of_v, v, v_rest, (added - lost) * 0.5, g, size)
+    return [du, real(ds) if is_complex(ds) else ds, adjoint(dv)]
+
+
+def _beyond(ct: Array, inner: Array, u: Array, u_rest: Array | None, g: _Singular, columns: Array) -> Array:
+    """What the cotangent ``ct`` of ``u`` and ``u_rest`` says of the space outside ``u``, over the singular values."""
+    if u_rest is None:
+        rest = ct - matmul(u, inner)
+    else:
+        own, other = split(ct, u.shape[-1])
+        rest = matmul(u_rest, matmul(adjoint(u_rest), own) - adjoint(matmul(adjoint(u), other)))
+    return _over_s(rest, g, columns)
+
+
+def singular_gradient(of_s: Array, x: Array, u: Array, vh: Array) -> Array:
+    """What a cotangent of the singular values makes of ``x``, with its thin singular vectors."""
+    if is_constant(of_s) and not is_constant(u):
+        return conjugated(singular_sum(x, of_s))
+    return conjugated(matmul(u * of_s[..., None, :], vh))
+
+
+def _svd_vjp(ct: Any, x: Array, ans: Any, *, full_matrices: bool) -> Array | None:
+    u, s, vh = ans
+    of_u, of_s, of_vh = ct
+    k = s.shape[-1]
+    (u, u_rest), (v, v_rest) = split(u, k), split(adjoint(vh), k)
+    if of_u is None and of_vh is None:
+        return None if of_s is None else singular_gradient(of_s, x, u, adjoint(v))
+    g = _Singular(s)
+    of_u, of_v = None if of_u is None else conjugated(of_u), None if of_vh is None else swapped(of_vh)
+    left = None if of_u is None else matmul(adjoint(u), split(of_u, k)[0])
+    right = None if of_v is None else matmul(adjoint(v), split(of_v, k)[0])
+    sizes = [column_sizes(c) for c in (of_u, of_v) if c is not None]
+    columns = joined(*sizes)
+    inner = _between(left, right, is_complex(u), g, columns)
+    if of_s is not None:
+        used = sum([size[..., :k] for size in sizes])
+        inner = with_diagonal(or_nan(entangled(g.pairs, used, of_s), inner), of_s)
+        if is_complex(u) or u.shape[-2] != v.shape[-2]:  # one vector of a zero may turn without the other
+            inner = or_nan(loose(s, of_s)[..., None, :], inner)
+    ans = matmul(u, matmul(inner, adjoint(v)))
+    if left is not None and u.shape[-2] > k:
+        ans = ans + matmul(_beyond(of_u, left, u, u_rest, g, columns), adjoint(v))
+    if right is not None and v.shape[-2] > k:
+        ans = ans + matmul(u, adjoint(_beyond(of_v, right, v, v_rest, g, columns)))
+    return conjugated(ans)
+
+
+def _between(left: Array | None, right: Array | None, turns: bool, g: _Singular, columns: Array) -> Array:
+    """The cotangent of ``adjoint(U) x V`` that those of the vectors make, as far as they turn among themselves.
+
+    Args:
+        left: ``adjoint(U) B`` with the cotangent B of U.
+        right: the same of V.
+        turns: whether the phases of the vectors are open.
+        g: about the singular values.
+        columns: the sizes of the cotangents.
+    """
+    if right is None:
+        total = difference = left
+    elif left is None:
+        total, difference = right, -right
+    else:
+        total, difference = left + right, left - right
+    even, odd = skew(total), skew(difference)
+    inner = g.gaps * even + g.sums * odd
+    if turns:
+        inner = inner + g.phases * even
+    inner = or_nan(torn(g.both_zero, abs(even) + abs(odd), columns), inner * 0.5)
+    return or_nan(torn(g.pairs, even, columns), inner)
+
+
+#: ``svd(x, *, full_matrices)``: U, the singular values, falling, and adjoint(V). What the derivative leaves open is
+#: zero: vectors that complete a basis do not turn among themselves, the diagonal of ``adjoint(V) dV`` is zero.
+svd: Operation = primitive("svd", _svd, vjps=[_svd_vjp], jvps=[_svd_jvp], batch="leading", multiple=True, sparse=True)
+
+
+def _singular_sum(xp: Any, x: Any, y: Any) -> Any:
+    u, _, vh = _svd(xp, x, full_matrices=False)
+    return (u * y[..., None, :]) @ vh
+
+
+def _singular_sum_change(t: Array, x: Array, y: Array) -> Array:
+    """The tangent of the sum. Singular values that coincide and have equal weights take nothing from each other."""
+    u, s, vh = svd(x, full_matrices=False)
+    v, g, size, live = adjoint(vh), _Singular(s), column_sizes(t), not_equal(y, 0)
+    of_u, of_v = matmul(t, v), matmul(adjoint(t), u)
+    moved = matmul(adjoint(u), of_u)
+    even, odd = moved + adjoint(moved), skew(moved)
+    uneven = logical_and(g.same, ~close_pairs(y, units=NOISE))
+    inner = or_nan(torn(uneven, even, size), (y[..., None, :] - y[..., :, None]) * g.gaps * even)
+    open_pairs = logical_and(g.both_zero, live[..., None, :] | live[..., :, None])
+    inner = inner + or_nan(torn(open_pairs, odd, size), (y[..., None, :] + y[..., :, None]) * g.sums * odd)
+    weights, open_columns = (y * g.inverse)[..., None, :], logical_and(g.zero, live)[..., None, :]
+
+    def beyond(moved: Array, u: Array) -> Array:
+        rest = moved - matmul(u, matmul(adjoint(u), moved))
+        return or_nan(torn(open_columns, rest, size), rest * weights)
+
+    ans = matmul(u, matmul(inner * 0.5, vh))
+    if u.shape[-2] > u.shape[-1]:
+        ans = ans + matmul(beyond(of_u, u), vh)
+    if v.shape[-2] > v.shape[-1]:
+        ans = ans + matmul(u, adjoint(beyond(of_v, v)))
+    return ans
+
+
+#: ``singular_sum(x, y)``: ``U diag(y) adjoint(V)``, the gradient of ``sum(y * s)`` for constant weights ``y``; see
+#: ``eigen_sum``.
+singular_sum: Operation = primitive(
+    "singular_sum",
+    _singular_sum,
+    vjps=[lambda ct, x, y: conjugated(_singular_sum_change(conjugated(ct), x, y)), None],
+    jvps=[lambda t, x, y: _singular_sum_change(t, x, y), None],
+    batch="leading",
+)

@@ -1,0 +1,107 @@
+"""Discrete Fourier transforms along one axis; those along several are made of them, as NumPy does it.
+
+The input is cut or padded with zeros to ``n`` entries along ``axis``, a non-negative number; ``norm`` is
+"backward", "ortho" or "forward". The transpose of every transform is one transform more, and nothing is
+saved on the tape.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.backend import shape_of
+from funcgrad.kinds import linear
+from funcgrad.kinds.linear import conform
+from funcgrad.kinds.rules import Operation
+from funcgrad.primitives.indexing import getitem
+from funcgrad.primitives.shaping import pad_zeros
+from funcgrad.typing import Shape
+
+__all__ = ["NORMS", "fft", "ifft", "irfft", "rfft"]
+
+#: How the other direction scales, so that the two undo each other.
+NORMS = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
+
+
+def _fitted(x: Any, n: int, axis: int) -> Any:
+    """``x`` cut or padded with zeros to ``n`` entries along ``axis``: the transpose of doing so on the way there."""
+    shape = shape_of(x)
+    if shape[axis] == n:
+        return x
+    if shape[axis] > n:
+        return getitem(x, (*(slice(None),) * axis, slice(0, n)))
+    return pad_zeros(x, widths=tuple([(0, n - m if i == axis else 0) for i, m in enumerate(shape)]))
+
+
+def _single(xp: Any, x: Any) -> Any:
+    """``x`` in the precision that the array namespace ``xp`` can transform."""
+    return x if xp is np or x.dtype.itemsize > 2 else x.astype(np.float32)
+
+
+def _back(ct: Any, shape: Shape, dtype: Any, axis: int) -> Any:
+    """``ct``, the transform of a cotangent, as the cotangent of an input of that shape and dtype."""
+    return conform(_fitted(ct, shape[axis], axis), None, dtype)
+
+
+#: ``fft(x, *, n, axis, norm)``. The matrix of the transform is symmetric: it is its own transpose.
+fft: Operation = linear(
+    "fft",
+    lambda xp, x, *, n, axis, norm: xp.fft.fft(_single(xp, x), n, axis, norm),
+    transpose=lambda ct, shape, dtype, *, n, axis, norm: _back(fft(ct, n=n, axis=axis, norm=norm), shape, dtype, axis),
+    batch="axis",
+)
+
+#: ``ifft(x, *, n, axis, norm)``, likewise.
+ifft: Operation = linear(
+    "ifft",
+    lambda xp, x, *, n, axis, norm: xp.fft.ifft(_single(xp, x), n, axis, norm),
+    transpose=lambda ct, shape, dtype, *, n, axis, norm: _back(ifft(ct, n=n, axis=axis, norm=norm), shape, dtype, axis),
+    batch="axis",
+)
+
+
+def _mirrored(xp: Any, x: Any, n: int, axis: int, factor: float) -> Any:
+    """``x``, half a spectrum, with ``factor`` times those entries that stand for their mirror image too.
+
+    All do but the first and, when ``n`` is even, the last. A NumPy array is overwritten.
+    """
+    last = (n + 1) // 2
+    if xp is np:
+        x[(*(slice(None),) * axis, slice(1, last))] *= factor
+        return x
+    k = np.arange(x.shape[axis])
+    shape = [-1 if i == axis else 1 for i in range(x.ndim)]
+    return x * np.where((k > 0) & (k < last), factor, 1).reshape(shape).astype(x.real.dtype)
+
+
+def _rfft(xp: Any, x: Any, *, n: int, axis: int, norm: str, dual: bool = False) -> Any:
+    ans = xp.fft.rfft(_single(xp, x), n, axis, norm)
+    return _mirrored(xp, xp.conjugate(ans), n, axis, 2.0) if dual else ans
+
+
+def _irfft(xp: Any, x: Any, *, n: int, axis: int, norm: str, dual: bool = False) -> Any:
+    if dual:
+        x = _mirrored(xp, xp.conjugate(x), n, axis, 0.5)
+    return xp.fft.irfft(_single(xp, x), n, axis, norm)
+
+
+def _rfft_transpose(ct: Any, shape: Shape, dtype: Any, *, n: int, axis: int, norm: str, dual: bool = False) -> Any:
+    return _back(irfft(ct, n=n, axis=axis, norm=NORMS[norm], dual=not dual), shape, dtype, axis)
+
+
+def _irfft_transpose(ct: Any, shape: Shape, dtype: Any, *, n: int, axis: int, norm: str, dual: bool = False) -> Any:
+    return _back(rfft(ct, n=n, axis=axis, norm=NORMS[norm], dual=not dual), shape, dtype, axis)
+
+
+# With w_k = exp(-2 pi i k / n): rfft gives z_k = sum_j x_j w_k^j for the first n // 2 + 1 of the k, and irfft
+# takes x_j = sum_k c_k real(z_k conj(w_k)^j) / n, where c_k is 2 for entries that stand for a mirror image
+# too, else 1. The transpose of the first is x_j = real(sum_k z_k w_k^j), the second with conj(z_k) / c_k and
+# without the n; the transpose of the second is z_k = c_k conj(sum_j x_j w_k^j) / n. These are the duals.
+
+#: ``rfft(x, *, n, axis, norm, dual=False)``; the dual is the transpose of ``irfft``.
+rfft: Operation = linear("rfft", _rfft, transpose=_rfft_transpose, batch="axis")
+
+#: ``irfft(x, *, n, axis, norm, dual=False)``; the dual, of n // 2 + 1 entries, is the transpose of ``rfft``.
+irfft: Operation = linear("irfft", _irfft, transpose=_irfft_transpose, batch="axis")

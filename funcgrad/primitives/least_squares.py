@@ -1,0 +1,341 @@
+"""QR factors, pseudo-inverses, and least squares solutions.
+
+Matrices stand in the last two axes, the others are batches.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.kinds import nondifferentiable, primitive
+from funcgrad.kinds.linear import imag, real, reduce_sum
+from funcgrad.kinds.rules import Operation
+from funcgrad.primitives.comparison import where
+from funcgrad.primitives.decompositions import (
+    SPLIT,
+    conjugated,
+    hermitian_part,
+    is_complex,
+    joined,
+    or_nan,
+    singular_gradient,
+    skew,
+    split,
+    svd,
+    with_diagonal,
+)
+from funcgrad.primitives.determinants import lenient_inv
+from funcgrad.primitives.products import matmul, swapped
+from funcgrad.primitives.shaping import concatenate, diagonal, tril, triu
+from funcgrad.primitives.solving import adjoint
+from funcgrad.typing import Array
+
+__all__ = ["lstsq", "pinv", "qr"]
+
+
+# ---- QR ----------------------------------------------------------------------------------------------------
+
+
+def _singular(xp: Any, x: Any) -> Any:
+    i = np.arange(x.shape[-1])
+    size = abs(x[..., i, i])
+    noise = SPLIT * math.sqrt(x.shape[-1]) * float(np.finfo(x.dtype).eps)
+    return (size <= noise * size.max(-1, keepdims=True, initial=0)).any(-1)
+
+
+#: ``singular(x)``: whether the triangular matrix ``x`` has a zero on its diagonal within rounding.
+singular: Operation = nondifferentiable("singular", _singular, batch="leading")
+
+
+def _inverse_of(r: Array) -> Array:
+    """The inverse of a triangular matrix, NaN where it has none: columns that depend on others have no direction."""
+    return or_nan(singular(r)[..., None, None], lenient_inv(r))
+
+
+def _on_diagonal(of_r: Array, of_q: Array) -> Array:
+    """The diagonal of R stays real, that of ``adjoint(Q) dQ`` is imaginary."""
+    d = diagonal(of_r, offset=0)
+    return real(d) + imag(diagonal(of_q, offset=0)) * 1j if is_complex(d) else d
+
+
+def _qr_jvp(t: Array, ans: Any, *, complete: bool) -> list[Array]:
+    q, r = ans
+    k = min(q.shape[-2], r.shape[-1])
+    (q, q_rest), (r, r_rest), (t, t_rest) = split(q, k), split(r[..., :k, :], k), split(t, k)
+    moved = matmul(t, _inverse_of(r))
+    inner = matmul(adjoint(q), moved)
+    turn = skew(tril(inner, k=-1))
+    if is_complex(inner):
+        turn = with_diagonal(turn, imag(diagonal(inner, offset=0)) * 1j)
+    dq, dr = matmul(q, turn), matmul(inner - turn, r)
+    if q_rest is not None:
+        out = matmul(adjoint(q_rest), moved)
+        dq = joined(dq + matmul(q_rest, out), -matmul(q, adjoint(out)))
+    elif q.shape[-2] > k:
+        dq = dq + moved - matmul(q, inner)
+    if r_rest is not None:
+        dr = joined(dr, matmul(matmul(adjoint(dq), q), r_rest) + matmul(adjoint(q), t_rest))
+    if dr.shape[-2] < ans[1].shape[-2]:
+        below = (*dr.shape[:-2], ans[1].shape[-2] - k, dr.shape[-1])
+        zeros = backend.library_of(dr).zeros(below, backend.dtype_of(dr))
+        dr = concatenate(dr, zeros, axis=len(below) - 2)
+    return [dq, dr]
+
+
+def _qr_vjp(ct: Any, ans: Any, *, complete: bool) -> Array | None:
+    q, r = ans
+    of_q, of_r = (None if c is None else conjugated(c) for c in ct)
+    if of_q is None and of_r is None:
+        return None
+    k = min(q.shape[-2], r.shape[-1])
+    (q, q_rest), (r, r_rest) = split(q, k), split(r[..., :k, :], k)
+    of_q = backend.zeros_like(ans[0]) if of_q is None else of_q
+    of_r = backend.zeros_like(ans[1]) if of_r is None else of_r
+    (of_q, of_q_rest), (of_r, of_r_rest) = split(of_q, k), split(of_r[..., :k, :], k)
+    if r_rest is not None:  # the columns after the k-th are Q times theirs
+        of_q = of_q + matmul(matmul(q, r_rest), adjoint(of_r_rest))
+    turned, scaled = matmul(adjoint(q), of_q), matmul(of_r, adjoint(r))
+    above = triu(scaled, k=1)
+    inner = tril(skew(turned), k=-1) + above + adjoint(above)
+    moved = matmul(q, with_diagonal(inner, _on_diagonal(scaled, turned)))
+    if q_rest is not None:
+        moved = moved + matmul(q_rest, matmul(adjoint(q_rest), of_q) - adjoint(matmul(adjoint(q), of_q_rest)))
+    elif q.shape[-2] > k:
+        moved = moved + of_q - matmul(q, turned)
+    ans = matmul(moved, adjoint(_inverse_of(r)))
+    return conjugated(ans if r_rest is None else joined(ans, matmul(q, of_r_rest)))
+
+
+#: ``qr(x, *, complete)``: Q and R, whose diagonal is real. Columns of Q that complete a basis do not turn among
+#: themselves. See H.-J. Liao et al., "Differentiable programming tensor networks" (2019), of the transpose.
+qr: Operation = primitive(
+    "qr",
+    lambda xp, x, *, complete: tuple(xp.linalg.qr(x, mode="complete" if complete else "reduced")),
+    vjps=[_qr_vjp],
+    jvps=[_qr_jvp],
+    batch="leading",
+    multiple=True,
+    sparse=True,
+)
+
+
+# ---- pseudo-inverses ---------------------------------------------------------------------------------------
+
+
+def _pinv(xp: Any, x: Any, y: Any, *, hermitian: bool) -> Any:
+    if xp is np:
+        return np.linalg.pinv(x, rcond=y, hermitian=hermitian)
+    return xp.linalg.pinv(x, rtol=y, hermitian=hermitian)
+
+
+def _stein(xp: Any, x: Any, y: Any, z: Any) -> Any:
+    """The sum of ``x**k y z**k`` over k, where the sizes of ``x`` and ``z`` have a product below one; by doubling."""
+
+    def normalized(x: Any) -> tuple[Any, Any]:
+        scale = abs(x).max((-2, -1), keepdims=True, initial=0)
+        return x / xp.where(scale > 0, scale, 1), scale
+
+    def doubled(state: tuple[Any, ...]) -> tuple[Any, ...]:
+        x, y, z, factor = state
+        x, of_x = normalized(x)  # their powers would overflow
+        z, of_z = normalized(z)
+        factor = factor * of_x * of_z
+        return x @ x, y + factor * (x @ y @ z), z @ z, factor * factor
+
+    state = (x, y, z, xp.ones((*y.shape[:-2], 1, 1), y.real.dtype))
+    if xp is not np:  # a loop whose length depends on values has no reverse mode there
+        return sys.modules["jax"].lax.fori_loop(0, 12, lambda _, state: doubled(state), state)[1]
+    for _ in range(40):
+        before = state[1]
+        state = doubled(state)
+        if not (abs(state[1] - before) > np.finfo(before.dtype).eps * abs(before).max(initial=0)).any():
+            break
+    return state[1]
+
+
+def _stein_back(x: Array, ct: Array, z: Array) -> Array:
+    return stein(swapped(x), ct, swapped(z))
+
+
+#: ``stein(x, y, z)``: the solution S of ``S = y + x S z``.
+stein: Operation = primitive(
+    "stein",
+    _stein,
+    vjps=[
+        lambda ct, x, z, ans: matmul(_stein_back(x, ct, z), swapped(matmul(ans, z))),
+        lambda ct, x, z: _stein_back(x, ct, z),
+        lambda ct, x, z, ans: matmul(swapped(matmul(x, ans)), _stein_back(x, ct, z)),
+    ],
+    jvps=[
+        lambda t, x, z, ans: stein(x, matmul(matmul(t, ans), z), z),
+        lambda t, x, z: stein(x, t, z),
+        lambda t, x, z, ans: stein(x, matmul(matmul(x, ans), t), z),
+    ],
+    batch="leading",
+)
+
+
+#: ``all_count(x)``: whether the projector ``x`` is the identity, by its trace.
+all_count: Operation = nondifferentiable(
+    "all_count", lambda xp, x: xp.trace(x, axis1=-2, axis2=-1).real > x.shape[-1] - 0.5, batch="leading"
+)
+
+
+def _rest(x: Array, p: Array) -> Array:
+    """What of ``x`` counts as zero in its pseudo-inverse ``p``.
+
+    It is taken out of the space of what counts once more from either side: the first time leaves rounding there
+    that the inverses of small singular values would enlarge.
+    """
+    space = matmul(p, x)
+    rest = x - matmul(x, space)
+    rest = rest - matmul(x, matmul(p, rest))
+    rest = rest - matmul(matmul(rest, p), x)
+    return where(all_count(space)[..., None, None], 0, rest)
+
+
+def _pinv_change(t: Array, x: Array, p: Array) -> Array:
+    """The tangent of the pseudo-inverse ``p`` of ``x`` along ``t``.
+
+    ``rest``, what of ``x`` counts as zero, need not be zero. Where it is, this is the formula of Golub and Pereyra.
+    With singular values s that count and r that do not, that formula has ``1 / s**2`` for ``1 / (s**2 - r**2)``,
+    which ``stein`` gives, and lacks the terms with ``rest``. The map from ``t`` to the adjoint of the tangent is
+    its own adjoint, because the adjoint of ``p`` is the gradient of a function of the singular values.
+    """
+    if x.shape[-2] < x.shape[-1]:
+        return adjoint(_pinv_change(adjoint(t), adjoint(x), adjoint(p)))
+    t_adjoint, p_adjoint = adjoint(t), adjoint(p)
+    rest = _rest(x, p)
+    rest_adjoint = adjoint(rest)
+    inside, outside = matmul(p, p_adjoint), matmul(rest_adjoint, rest)
+    left = matmul(inside, t_adjoint)
+    left = left - matmul(matmul(left, x), p) + matmul(matmul(inside, matmul(p, t)), rest_adjoint)
+    right = matmul(t_adjoint, p_adjoint)
+    right = matmul(right - matmul(p, matmul(x, right)), p) + matmul(matmul(rest_adjoint, matmul(t, inside)), p)
+    left = left + matmul(matmul(inside, stein(inside, matmul(left, rest), outside)), rest_adjoint)
+    right = right + matmul(matmul(outside, stein(outside, matmul(right, p_adjoint), inside)), p)
+    return left + right - matmul(p, matmul(t, p))
+
+
+def _pinv_jvp(t: Array, x: Array, ans: Array, *, hermitian: bool) -> Array:
+    return _pinv_change(hermitian_part(t), hermitian_part(x), ans) if hermitian else _pinv_change(t, x, ans)
+
+
+def _pinv_vjp(ct: Array, x: Array, ans: Array, *, hermitian: bool) -> Array:
+    if not hermitian:
+        return swapped(_pinv_change(swapped(ct), x, ans))
+    return hermitian_part(swapped(_pinv_change(swapped(ct), hermitian_part(x), ans)))
+
+
+#: ``pinv(x, y, *, hermitian)``: singular values up to ``y`` times the largest count as zero; ``y`` has the shape of the
+#: batch. The derivative is that at constant rank; see G. H. Golub and V. Pereyra, "The differentiation of
+#: pseudo-inverses and nonlinear least squares problems whose variables separate" (1973).
+pinv: Operation = primitive("pinv", _pinv, vjps=[_pinv_vjp, None], jvps=[_pinv_jvp, None], batch="leading")
+
+
+# ---- least squares -----------------------------------------------------------------------------------------
+
+
+def _lstsq(xp: Any, x: Any, y: Any, *, rcond: float) -> tuple[Any, ...]:
+    """NumPy's and JAX's functions take one matrix; many are solved here."""
+    if x.ndim == 2:
+        return tuple(xp.linalg.lstsq(x, y, rcond))
+    dtype = xp.result_type(x, y)
+    x, y = x.astype(dtype), y.astype(dtype)
+    u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    counts = s > rcond * s.max(-1, keepdims=True, initial=0)
+    inverse = xp.where(counts, 1 / xp.where(counts, s, 1), 0)
+    z = vh.swapaxes(-1, -2).conj() @ (inverse[..., None] * (u.swapaxes(-1, -2).conj() @ y))
+    rank = counts.sum(-1)
+    rest = (abs(y - x @ z) ** 2).sum(-2)
+    rows, columns = x.shape[-2:]
+    if xp is np and (rows <= columns or (rank.size and (rank < columns).all())):
+        rest = rest[..., :0]  # as NumPy has it
+    elif xp is np:
+        rest[rank < columns] = np.nan
+    return z, rest, rank.astype(np.int32), s
+
+
+def _inverse_for(x: Array, rcond: float) -> Array:
+    return pinv(x, np.full(x.shape[:-2], rcond), hermitian=False)
+
+
+def _columns_product(x: Array, y: Array) -> Array:
+    """The real parts of ``adjoint(x) y``, of each column."""
+    product = reduce_sum(conjugated(x) * y, axis=(len(x.shape) - 2,))
+    return real(product) if is_complex(product) else product
+
+
+def _lstsq_jvp_x(t: Array, args: Any, ans: Any, *, rcond: float) -> list[Any]:
+    x, y = args
+    dz = matmul(_pinv_change(t, x, _inverse_for(x, rcond)), y)
+    u, _, vh = svd(x, full_matrices=False)
+    ds = diagonal(matmul(adjoint(u), matmul(t, adjoint(vh))), offset=0)
+    return [dz, _rest_jvp(-matmul(t, ans[0]), dz, args, ans), 0, real(ds) if is_complex(ds) else ds]
+
+
+def _lstsq_jvp_y(t: Array, args: Any, ans: Any, *, rcond: float) -> list[Any]:
+    dz = matmul(_inverse_for(args[0], rcond), t)
+    return [dz, _rest_jvp(t, dz, args, ans), 0, backend.zeros_like(ans[3])]
+
+
+def _rest_jvp(moved: Array, dz: Array, args: Any, ans: Any) -> Array:
+    """The tangent of the squared residuals."""
+    (x, y), (z, squares, _, _) = args, ans
+    if not squares.shape[-1]:
+        return backend.zeros_like(squares)
+    return _columns_product(y - matmul(x, z), moved - matmul(x, dz)) * 2
+
+
+def _lstsq_cts(ct: Any, args: Any, ans: Any) -> tuple[Array | None, Array | None]:
+    """The conjugated cotangents of the solution, and of ``y - x z``, of which the residuals are made."""
+    (x, y), (of_z, of_squares, _, _) = args, ct
+    of_z = None if of_z is None else conjugated(of_z)
+    if of_squares is None or not ans[1].shape[-1]:
+        return of_z, None
+    of_rest = (y - matmul(x, ans[0])) * (of_squares * 2)[..., None, :]
+    if backend.library_of(x) is not np:  # NumPy's are there at full rank only, and then orthogonal to x
+        through = matmul(adjoint(x), of_rest)
+        of_z = -through if of_z is None else of_z - through
+    return of_z, of_rest
+
+
+def _lstsq_vjp_x(ct: Any, args: Any, ans: Any, *, rcond: float) -> Array | None:
+    x, y = args
+    of_z, of_rest = _lstsq_cts(ct, args, ans)
+    parts = []
+    if of_z is not None:
+        parts.append(adjoint(_pinv_change(matmul(y, adjoint(of_z)), x, _inverse_for(x, rcond))))
+    if of_rest is not None:
+        parts.append(-matmul(of_rest, adjoint(ans[0])))
+    if ct[3] is not None:
+        u, _, vh = svd(x, full_matrices=False)
+        parts.append(conjugated(singular_gradient(ct[3], x, u, vh)))
+    return conjugated(sum(parts[1:], parts[0])) if parts else None
+
+
+def _lstsq_vjp_y(ct: Any, args: Any, ans: Any, *, rcond: float) -> Array | None:
+    of_z, of_rest = _lstsq_cts(ct, args, ans)
+    parts = [] if of_rest is None else [of_rest]
+    if of_z is not None:
+        parts.append(matmul(adjoint(_inverse_for(args[0], rcond)), of_z))
+    return conjugated(sum(parts[1:], parts[0])) if parts else None
+
+
+#: ``lstsq(x, y, *, rcond)``: the solution of least norm for the columns of ``y``, the squared residuals, the rank, and
+#: the singular values.
+lstsq: Operation = primitive(
+    "lstsq",
+    _lstsq,
+    vjps=[_lstsq_vjp_x, _lstsq_vjp_y],
+    jvps=[_lstsq_jvp_x, _lstsq_jvp_y],
+    batch="leading",
+    multiple=True,
+    sparse=True,
+    loose=True,
+)

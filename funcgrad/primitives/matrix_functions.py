@@ -1,0 +1,325 @@
+"""Exponentials, square roots and logarithms of square matrices.
+
+Matrices stand in the last two axes, the others are batches. The derivative L of such a function f along a
+matrix t comes with its values, whatever the eigenvalues are: ``f([[x, t], [0, x]])`` is ``[[f(x), L], [0, f(x)]]``;
+see R. Mathias, "A chain rule for matrix functions and applications" (1996). The transpose of the map from t to
+L is the derivative at the transposed matrix. Higher derivatives are those of larger blocks.
+
+The algorithms are those of N. J. Higham, "Functions of Matrices" (2008): scaling and squaring with a Pade
+approximant (chapter 10), the product form of the iteration of Denman and Beavers (chapter 6), and
+inverse scaling and squaring (chapter 11). They need inverses only, no triangular form, so they run on any
+array library.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.kinds import nondifferentiable, primitive
+from funcgrad.kinds.rules import Operation
+from funcgrad.primitives.decompositions import SPLIT
+from funcgrad.primitives.determinants import lenient_inv
+from funcgrad.primitives.products import swapped
+from funcgrad.primitives.shaping import concatenate
+from funcgrad.typing import Array
+
+__all__ = ["expm", "logm", "sqrtm"]
+
+#: How often a matrix of JAX is squared, and how often roots are taken of it, at most: loops whose length depends on
+#: values have no reverse mode there.
+SQUARINGS, ROOTS, STEPS = 32, 10, 24
+
+
+# ---- derivatives -------------------------------------------------------------------------------------------
+
+
+def _magnitude(xp: Any, x: Any) -> Any:
+    largest = abs(x).max((-2, -1), keepdims=True, initial=0)
+    return xp.where((largest > 0) & xp.isfinite(largest), largest, 1)
+
+
+#: ``magnitude(x)``: the largest absolute value of each matrix, 1 where that is 0.
+magnitude: Operation = nondifferentiable("magnitude", _magnitude, batch="leading")
+
+
+def _along(f: Callable[[Array], Array], x: Array, t: Array) -> Array:
+    """The derivative of ``f`` at ``x`` along ``t``, which is first brought to the size of ``x``."""
+    n, rank = x.shape[-1], len(x.shape)
+    scale = magnitude(t) / magnitude(x)
+    zeros = backend.library_of(x).zeros(x.shape, backend.dtype_of(x))
+    above = concatenate(x, t / scale, axis=rank - 1)
+    block = concatenate(above, concatenate(zeros, x, axis=rank - 1), axis=rank - 2)
+    return f(block)[..., :n, n:] * scale
+
+
+def _matrix_function(name: str, impl: Callable[..., Any], *, loose: bool = False) -> Operation:
+    def vjp(ct: Array, x: Array, **params: Any) -> Array:
+        return _along(lambda block: call(block, **params), swapped(x), ct)
+
+    def jvp(t: Array, x: Array, **params: Any) -> Array:
+        return _along(lambda block: call(block, **params), x, t)
+
+    call: Operation = primitive(name, impl, vjps=[vjp], jvps=[jvp], batch="leading", loose=loose)
+    return call
+
+
+def _floating(xp: Any, x: Any) -> Any:
+    x = xp.asarray(x)
+    return x if x.dtype.kind in "fc" else x * 1.0
+
+
+def _adjoint(x: Any) -> Any:
+    return x.swapaxes(-1, -2).conj()
+
+
+def _unit(x: Any) -> float:
+    return float(np.finfo(x.dtype).eps)
+
+
+def _norm(x: Any) -> Any:
+    """The largest sum of a column's absolute values."""
+    return abs(x).sum(-2).max(-1, initial=0)
+
+
+def _eye(xp: Any, x: Any) -> Any:
+    return xp.eye(x.shape[-1], dtype=x.dtype)
+
+
+def _inverse(xp: Any, x: Any) -> Any:
+    """The inverse; of singular matrices something that is not finite."""
+    with np.errstate(all="ignore"):
+        return lenient_inv.primitive.kernel(xp)(x)  # type: ignore[attr-defined]
+
+
+def _repeat(xp: Any, times: int, step: Callable[[Any], Any], x: Any) -> Any:
+    """``step`` of ``step`` of ... ``x``; on JAX as one loop."""
+    if xp is np:
+        for _ in range(times):
+            x = step(x)
+        return x
+    return sys.modules["jax"].lax.fori_loop(0, times, lambda _, value: step(value), x)
+
+
+# ---- the exponential ---------------------------------------------------------------------------------------
+
+#: The coefficients of the Pade approximant of degree 13, and the norm up to which it is exact in double precision.
+PADE = tuple(math.comb(13, j) * math.factorial(26 - j) // math.factorial(13) for j in range(14))
+RADIUS = 5.371920351148152
+
+
+def _pade(xp: Any, x: Any) -> Any:
+    b = [c / PADE[0] for c in PADE]
+    eye = _eye(xp, x)
+    x2 = x @ x
+    x4 = x2 @ x2
+    x6 = x4 @ x2
+    odd = x @ (x6 @ (b[13] * x6 + b[11] * x4 + b[9] * x2) + b[7] * x6 + b[5] * x4 + b[3] * x2 + b[1] * eye)
+    even = x6 @ (b[12] * x6 + b[10] * x4 + b[8] * x2) + b[6] * x6 + b[4] * x4 + b[2] * x2 + b[0] * eye
+    return xp.linalg.solve(even - odd, even + odd)
+
+
+def _expm(xp: Any, x: Any) -> Any:
+    x = _floating(xp, x)
+    if 0 in x.shape:
+        return x
+    norm = _norm(x)
+    times = xp.ceil(xp.log2(xp.where(xp.isfinite(norm) & (norm > RADIUS), norm / RADIUS, 1)))
+    if xp is not np:
+        times = xp.minimum(times, SQUARINGS)
+    times = times[..., None, None].astype(norm.dtype)
+    most = int(times.max()) if xp is np else SQUARINGS
+
+    def squared(state: tuple[Any, Any]) -> tuple[Any, Any]:
+        power, done = state
+        return xp.where(done < times, power @ power, power), done + 1
+
+    return _repeat(xp, most, squared, (_pade(xp, x * xp.exp2(-times)), times * 0))[0]
+
+
+#: ``expm(x)``
+expm: Operation = _matrix_function("expm", _expm)
+
+
+# ---- square root and logarithm -----------------------------------------------------------------------------
+
+
+def _root_iteration(xp: Any, x: Any) -> tuple[Any, Any]:
+    """The principal square root of ``x``, and how far each is from having converged."""
+    n, eye = x.shape[-1], _eye(xp, x)
+    unit = _unit(x)
+
+    def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
+        m, y = state
+        inverse = _inverse(xp, m)
+        log_det = xp.linalg.slogdet(m)[1]
+        # scaling by the determinant, as long as that speeds up: near the end it disturbs
+        far = (_norm(m - eye) > 0.1) & xp.isfinite(log_det)
+        square = xp.exp(xp.where(far, log_det, 0) * (-1 / n))[..., None, None].astype(y.real.dtype)
+        y = 0.5 * xp.sqrt(square) * (y + y @ inverse / square)
+        return 0.5 * (eye + 0.5 * (square * m + inverse / square)), y
+
+    state = (x, x)
+    if xp is not np:
+        state = _repeat(xp, STEPS, step, state)
+        return state[1], _norm(state[0] - eye)
+    best = np.inf
+    for _ in range(60):
+        with np.errstate(all="ignore"):  # some may have no root: the others go on
+            state = step(state)
+            error = _norm(state[0] - eye)
+        worst = np.max(error, initial=0, where=np.isfinite(error))
+        if worst <= 2 * n * unit or best <= worst < 1e-3:
+            break
+        best = worst
+    return state[1], error
+
+
+def _half_turn(x: Any, base: int) -> tuple[Any, Any, Any]:
+    """``x`` turned in the complex plane such that its eigenvalues lie around the positive axis.
+
+    The branch cut of root and logarithm, the negative axis, is cut anew midway between eigenvalues: those
+    on the cut belong to its upper side.
+
+    Returns:
+        The turned matrices, the angle, None where nothing is turned, and whether an eigenvalue is zero.
+    """
+    w = np.linalg.eigvals(x[..., :base, :base])
+    noise = _noise(w)
+    zero = (abs(w) <= noise).any(-1)[..., None, None]
+    on_axis = abs(w.imag) <= noise
+    negative = on_axis & (w.real < -noise)
+    if x.dtype.kind != "c" and not negative.any():
+        return x, None, zero
+    angles = np.where(on_axis, np.where(negative, np.pi, 0), np.angle(w))
+    angle = ((angles.max(-1, initial=-np.pi) + angles.min(-1, initial=np.pi)) / 2)[..., None, None]
+    turned = x * np.exp(-1j * angle)
+    return turned.astype(np.result_type(x.dtype, np.complex64)), angle.astype(x.real.dtype), zero
+
+
+def _noise(w: Any) -> Any:
+    """How far from zero an eigenvalue may be that is zero."""
+    return SPLIT * w.shape[-1] * _unit(w) * abs(w).max(-1, keepdims=True, initial=0)
+
+
+def _of_hermitian(x: Any, f: Callable[[Any], Any]) -> Any:
+    """A function of Hermitian matrices, which their eigenvectors give with the least rounding."""
+    w, v = np.linalg.eigh(x)
+    w = np.where(abs(w) <= _noise(w), 0, w)
+    with np.errstate(divide="ignore"):
+        values = f(w.astype(np.result_type(w, np.complex64)) if (w < 0).any() else w)
+    return (v * np.where(np.isfinite(values).all(-1, keepdims=True), values, np.nan)[..., None, :]) @ _adjoint(v)
+
+
+def _principal(xp: Any, x: Any, base: int, f: Callable[[Any], Any], general: Callable[..., Any]) -> Any:
+    """A function of matrices with a branch cut along the negative axis.
+
+    Args:
+        xp: the array namespace. Of JAX arrays, whose dtype cannot depend on values, nothing is turned.
+        x: the matrices.
+        base: how many rows and columns have all eigenvalues that ``x`` has.
+        f: the function of numbers.
+        general: ``general(xp, x, angle, zero)``, for matrices that are not Hermitian, see ``_half_turn``.
+    """
+    x = _floating(xp, x)
+    if 0 in x.shape:
+        return x
+    if xp is not np:
+        return general(xp, x, None, False)
+    eye = _eye(np, x)
+    finite = np.isfinite(x).all((-2, -1), keepdims=True)
+    x = np.where(finite, x, eye)
+    hermitian = (x == _adjoint(x)).all((-2, -1), keepdims=True) & (x.shape[-1] == base)
+    if hermitian.all():
+        ans = _of_hermitian(x, f)
+    else:
+        ans = general(np, *_half_turn(x, base))
+        if hermitian.any():
+            ans = np.where(hermitian, _of_hermitian(np.where(hermitian, x, eye), f), ans)
+    return np.where(finite, ans, np.nan)
+
+
+def _by_eigenvalues(x: Any, f: Callable[[Any], Any], inverse: Callable[[Any], Any]) -> Any:
+    """A function of one matrix that the iteration could not find, if the eigenvectors give it; else NaN."""
+    nothing = np.full_like(x, np.nan)
+    if not np.isfinite(x).all():
+        return nothing
+    w, v = np.linalg.eig(x)
+    w = np.where(abs(w) <= _noise(w), 0, w)
+    with np.errstate(all="ignore"):
+        ans = (v * f(w.astype(complex))) @ _inverse(np, v)
+    if not np.isfinite(ans).all() or abs(inverse(ans) - x).max(initial=0) > 1e3 * _noise(w).max(initial=0):
+        return nothing
+    return (ans if x.dtype.kind == "c" else ans.real).astype(x.dtype)
+
+
+def _root(xp: Any, x: Any) -> Any:
+    """The principal root of matrices without eigenvalues near the negative axis; NaN where there is none."""
+    ans, error = _root_iteration(xp, x)
+    lost = ~(error < 1e-3)
+    if xp is not np:
+        return xp.where(lost[..., None, None], np.nan, ans)
+    for place in zip(*np.nonzero(lost), strict=True) if lost.ndim else [()] * bool(lost):
+        ans[place] = _by_eigenvalues(x[place], np.sqrt, lambda y: y @ y)
+    return ans
+
+
+def _turned_root(xp: Any, x: Any, angle: Any, zero: Any) -> Any:
+    root = _root(xp, x)
+    return root if angle is None else root * xp.exp(0.5j * angle)
+
+
+def _sqrtm(xp: Any, x: Any, *, base: int) -> Any:
+    return _principal(xp, x, base, np.sqrt, _turned_root)
+
+
+#: ``sqrtm(x, *, base)``: the principal square root. The first ``base`` rows and columns have all eigenvalues
+#: that ``x`` has; only they are asked for the side of the branch cut.
+sqrtm: Operation = _matrix_function("sqrtm", _sqrtm, loose=True)
+
+_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+
+
+def _log_near_one(xp: Any, y: Any) -> Any:
+    """``log(1 + y)``, the Pade approximant of degree 8 in partial fractions."""
+    eye = _eye(xp, y)
+    parts = [
+        float(weight) / 2 * xp.linalg.solve(eye + (float(point) + 1) / 2 * y, y)
+        for point, weight in zip(_POINTS, _WEIGHTS, strict=True)
+    ]
+    return sum(parts[1:], parts[0])
+
+
+def _turned_log(xp: Any, x: Any, angle: Any, zero: Any) -> Any:
+    eye = _eye(xp, x)
+
+    def is_far(y: Any) -> Any:
+        return (_norm(y - eye) > 0.25)[..., None, None]
+
+    def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
+        y, scale = state
+        far = is_far(y)
+        return xp.where(far, _root(xp, y), y), xp.where(far, 2 * scale, scale)
+
+    state = (xp.where(zero, eye, x), xp.ones((*x.shape[:-2], 1, 1), x.real.dtype))
+    if xp is np:
+        while is_far(state[0]).any() and state[1].max() < 2.0**64:
+            state = step(state)
+    else:
+        state = _repeat(xp, ROOTS, step, state)
+    near = xp.where(is_far(state[0]) | zero, np.nan, state[0])
+    ans = state[1] * _log_near_one(xp, near - eye)
+    return ans if angle is None else ans + 1j * angle * eye
+
+
+def _logm(xp: Any, x: Any, *, base: int) -> Any:
+    return _principal(xp, x, base, np.log, _turned_log)
+
+
+#: ``logm(x, *, base)``: the principal logarithm; ``base`` as in ``sqrtm``.
+logm: Operation = _matrix_function("logm", _logm, loose=True)

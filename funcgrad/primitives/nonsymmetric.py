@@ -1,0 +1,160 @@
+"""Eigenvalues and eigenvectors of matrices that need not be Hermitian.
+
+With ``x V = V diag(w)`` and ``T = inv(V) dx V`` the derivatives are ``dw = diag(T)`` and
+``dV = V (F * T) + V diag(c)``, where ``F[i, j] = 1 / (w[j] - w[i])``; see M. Giles, "Collected matrix derivative
+results for forward and reverse mode algorithmic differentiation" (2008). ``c`` keeps each vector's length at
+one and its largest element real, as LAPACK has them.
+
+What ``primitives.decompositions`` says of eigenvalues that coincide holds here too. The rounding within which
+they do is larger, by the condition number of the eigenvalue. Where that is so large that the matrix is
+*defective* within rounding (it lacks eigenvectors), the derivatives of the eigenvalues are infinite: NaN, except
+for functions that treat those that coincide alike.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+
+from funcgrad.kinds import nondifferentiable, primitive
+from funcgrad.kinds.linear import conj, imag, real, reduce_sum
+from funcgrad.kinds.rules import Operation
+from funcgrad.primitives.comparison import logical_and, where
+from funcgrad.primitives.decompositions import (
+    NOISE,
+    SPLIT,
+    close_pairs,
+    column_sizes,
+    conjugated,
+    entangled,
+    inverse_gaps,
+    is_complex,
+    or_nan,
+    torn,
+    with_diagonal,
+)
+from funcgrad.primitives.determinants import lenient_inv
+from funcgrad.primitives.products import matmul
+from funcgrad.primitives.shaping import diagonal
+from funcgrad.primitives.solving import adjoint
+from funcgrad.typing import Array
+
+__all__ = ["eig"]
+
+
+def _conditions(x: Any) -> Any:
+    """The condition numbers of eigenvalues, given the inverse of the matrix of unit eigenvectors."""
+    return abs(x).max(-1, initial=1)
+
+
+def _merging(xp: Any, x: Any, y: Any) -> Any:
+    unit, condition = float(np.finfo(x.dtype).eps), _conditions(y)
+    within = SPLIT * math.sqrt(x.shape[-1]) * unit * abs(x).max(-1, keepdims=True, initial=0) * condition
+    gaps = abs(x[..., None, :] - x[..., :, None])
+    return (gaps <= xp.maximum(within[..., None, :], within[..., :, None])) | np.eye(x.shape[-1], dtype=bool)
+
+
+def _defective(xp: Any, x: Any, y: Any) -> Any:
+    condition = _conditions(y)
+    worst = xp.maximum(condition[..., None, :], condition[..., :, None])
+    limit = 0.01 / math.sqrt(float(np.finfo(y.dtype).eps))
+    return x & (worst > limit) & ~np.eye(x.shape[-1], dtype=bool)
+
+
+def _largest_rows(xp: Any, x: Any) -> Any:
+    rows = np.arange(x.shape[-2])[:, None]
+    return (rows == abs(x).argmax(-2)[..., None, :]).astype(np.int8)
+
+
+#: ``merging(w, inverse)``: the pairs of eigenvalues that coincide, each with itself too.
+merging: Operation = nondifferentiable("merging", _merging, batch="leading")
+#: ``defective(pairs, inverse)``: those of them whose eigenvectors coincide too.
+defective: Operation = nondifferentiable("defective", _defective, batch="leading")
+#: ``largest_rows(v)``: 1 at the element of each column that LAPACK makes real.
+largest_rows: Operation = nondifferentiable("largest_rows", _largest_rows, batch="leading")
+
+
+def _columns_sum(x: Array) -> Array:
+    return reduce_sum(x, axis=(len(x.shape) - 2,))
+
+
+def _normalized(u: Array, v: Array) -> Array:
+    """A tangent ``u`` of eigenvectors ``v``, with what keeps lengths and phases."""
+    change = -_columns_sum(conjugated(v) * u)
+    if is_complex(v):
+        mark = largest_rows(v)
+        change = real(change) - imag(_columns_sum(u * mark)) / real(_columns_sum(v * mark)) * 1j
+    return u + v * change[..., None, :]
+
+
+def _normalized_back(ct: Array, v: Array) -> Array:
+    """The transpose of ``_normalized``, of conjugated cotangents."""
+    along = _columns_sum(conjugated(v) * ct)
+    if not is_complex(v):
+        return ct - v * along[..., None, :]
+    mark = largest_rows(v)
+    phase = imag(along) / real(_columns_sum(v * mark))
+    return ct - v * real(along)[..., None, :] - mark * (phase * 1j)[..., None, :]
+
+
+def _eig_jvp(t: Array, ans: Any) -> list[Array]:
+    w, v = ans
+    inverse = lenient_inv(v)
+    moved = matmul(inverse, matmul(t, v))
+    same = merging(w, inverse)
+    pairs = logical_and(same, ~np.eye(w.shape[-1], dtype=bool))
+    undefined = torn(pairs, moved, column_sizes(t))
+    lost = column_sizes(defective(pairs, inverse)) > 0
+    dv = matmul(v, or_nan(undefined, inverse_gaps(w, same) * moved))
+    return [or_nan(lost, diagonal(moved, offset=0)), _normalized(dv, v)]
+
+
+def _eig_vjp(ct: Any, ans: Any) -> Array | None:
+    w, v = ans
+    of_w, of_v = ct
+    if of_w is None and of_v is None:
+        return None
+    inverse = lenient_inv(v)
+    same = merging(w, inverse)
+    pairs = logical_and(same, ~np.eye(w.shape[-1], dtype=bool))
+    lost = defective(pairs, inverse)
+    if of_v is None:
+        inner = where(np.eye(w.shape[-1], dtype=bool), conjugated(of_w)[..., None, :], 0)
+    else:
+        of_v, weights = conjugated(of_v), column_sizes(of_v) * 0 if of_w is None else of_w
+        turned, sizes = matmul(adjoint(v), _normalized_back(of_v, v)), column_sizes(of_v)
+        inner = conjugated(inverse_gaps(w, same)) * turned
+        inner = or_nan(torn(pairs, turned, sizes), inner)
+        inner = or_nan(entangled(lost if of_w is None else pairs, sizes, weights), inner)
+    if of_w is not None:
+        inner = or_nan(logical_and(lost, ~close_pairs(of_w, units=NOISE)), inner)
+        inner = inner if of_v is None else with_diagonal(inner, conjugated(of_w))
+    return conj(matmul(adjoint(inverse), matmul(inner, adjoint(v))))
+
+
+def _eig(xp: Any, x: Any) -> tuple[Any, Any]:
+    if xp is np:
+        w, v = np.linalg.eig(x)
+        return w, v
+    floating = x if x.dtype.kind in "fc" else x * 1.0
+    options = {"compute_left_eigenvectors": False, "enable_eigvec_derivs": True}
+    try:
+        return tuple(sys.modules["jax"].lax.linalg.eig(floating, **options))
+    except TypeError:  # of older versions JAX's own derivatives know eigenvalues only
+        return tuple(xp.linalg.eig(x))
+
+
+#: ``eig(x)``: eigenvalues and eigenvectors of length one; real where NumPy finds all of them real.
+eig: Operation = primitive(
+    "eig",
+    _eig,
+    vjps=[_eig_vjp],
+    jvps=[_eig_jvp],
+    batch="leading",
+    multiple=True,
+    sparse=True,
+    loose=True,
+)

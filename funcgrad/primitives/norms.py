@@ -1,0 +1,43 @@
+"""The Euclidean norm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.kinds import primitive
+from funcgrad.kinds.linear import conj, expand_to, real, reduce_sum
+from funcgrad.kinds.rules import Operation
+from funcgrad.typing import Array, Shape
+
+__all__ = ["euclidean"]
+
+
+def _euclidean(xp: Any, x: Any, *, axis: tuple[int, ...]) -> Any:
+    x = xp.asarray(x)
+    if xp is not np or len(axis) != x.ndim:
+        squares = x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x
+        return xp.sqrt(squares.sum(axis))
+    flat = x.ravel(order="K")  # as NumPy does it
+    if x.dtype.kind == "c":
+        return np.sqrt(flat.real.dot(flat.real) + flat.imag.dot(flat.imag))
+    return np.sqrt(flat.dot(flat))
+
+
+def _conjugated(x: Array) -> Array:
+    return conj(x) if backend.dtype_of(x).kind == "c" else x
+
+
+def _pushed(t: Array, x: Array, ans: Array, *, axis: tuple[int, ...]) -> Array:
+    along = t * _conjugated(x)
+    return reduce_sum(real(along) if backend.dtype_of(along).kind == "c" else along, axis=axis) / ans
+
+
+def _pulled(ct: Array, x: Array, ans: Array, shape: Shape, *, axis: tuple[int, ...]) -> Array:
+    return expand_to(ct / ans, shape, axis) * _conjugated(x)
+
+
+#: ``euclidean(x, *, axis)``: the root of the sum of squared absolute values. Its derivative at zero is NaN.
+euclidean: Operation = primitive("euclidean", _euclidean, vjps=[_pulled], jvps=[_pushed], batch="axis")

@@ -1,0 +1,382 @@
+"""Series in families of polynomials: their values, their roots, characteristic polynomials of matrices.
+
+A family is its three-term recurrence, see ``Basis``; everything that is linear in the coefficients with constant
+numbers (derivatives, integrals, changes of basis) is a matrix that NumPy's own function makes of unit vectors.
+Coefficients stand along the first axis, the constant term first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import prod
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.errors import ShapeError
+from funcgrad.kinds import primitive
+from funcgrad.kinds.linear import astype, conform, permute, reduce_sum, reshape, unbroadcast
+from funcgrad.kinds.rules import Operation
+from funcgrad.primitives.arithmetic import multiply
+from funcgrad.primitives.products import matmul
+from funcgrad.primitives.shaping import stack
+from funcgrad.typing import Array, Shape
+
+__all__ = [
+    "BASES",
+    "MONOMIALS",
+    "Basis",
+    "along_first",
+    "basis_table",
+    "characteristic",
+    "companion_parts",
+    "conversion",
+    "derived",
+    "evaluate",
+    "matrix_of",
+    "products_of",
+    "series_roots",
+    "times_x",
+]
+
+
+class Basis:
+    """A family of polynomials, ``p[0] = 1`` and ``p[i + 1] = (a x + b) p[i] - c p[i - 1]``.
+
+    Args:
+        prefix: what the names of NumPy's functions for this family begin with.
+        library: NumPy's module of these functions.
+        step: ``step(i)`` gives ``a``, ``b`` and ``c``.
+    """
+
+    __slots__ = ("library", "prefix", "step")
+
+    def __init__(self, prefix: str, library: ModuleType, step: Callable[[int], tuple[float, float, float]]) -> None:
+        self.prefix = prefix
+        self.library = library
+        self.step = step
+
+    def __repr__(self) -> str:
+        return f"<basis {self.prefix}>"
+
+    def numpy(self, name: str) -> Callable[..., Any]:
+        """NumPy's function ``name`` (without the prefix) of this family."""
+        found: Callable[..., Any] = getattr(self.library, self.prefix + name)
+        return found
+
+
+_library = np.polynomial
+MONOMIALS = Basis("poly", _library.polynomial, lambda i: (1.0, 0.0, 0.0))
+#: Every family, by its prefix. Recurrences: Abramowitz and Stegun, Handbook of Mathematical Functions, table 22.7.
+BASES: dict[str, Basis] = {
+    basis.prefix: basis
+    for basis in (
+        MONOMIALS,
+        Basis("cheb", _library.chebyshev, lambda i: (2.0 if i else 1.0, 0.0, 1.0)),
+        Basis("leg", _library.legendre, lambda i: ((2 * i + 1) / (i + 1), 0.0, i / (i + 1))),
+        Basis("herm", _library.hermite, lambda i: (2.0, 0.0, 2.0 * i)),
+        Basis("herme", _library.hermite_e, lambda i: (1.0, 0.0, float(i))),
+        Basis("lag", _library.laguerre, lambda i: (-1 / (i + 1), (2 * i + 1) / (i + 1), i / (i + 1))),
+    )
+}
+
+
+# ---- constant matrices ---------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=512)
+def matrix_of(basis: Basis, name: str, n: int, *args: Any) -> np.ndarray:
+    """What NumPy's linear function ``name`` does to the coefficients of ``n`` terms, as a matrix.
+
+    Example:
+        >>> matrix_of(MONOMIALS, "der", 3)
+        array([[0., 1., 0.],
+               [0., 0., 2.]])
+    """
+    made: np.ndarray = basis.numpy(name)(np.eye(n), *args)
+    return made
+
+
+@lru_cache(maxsize=512)
+def times_x(basis: Basis, n: int) -> np.ndarray:
+    """Multiplication of a series of ``n`` terms by ``x``, as a matrix: the recurrence solved for ``x p[i]``.
+
+    Example:
+        >>> times_x(BASES["cheb"], 2)
+        array([[0. , 0.5],
+               [1. , 0. ],
+               [0. , 0.5]])
+    """
+    made = np.zeros((n + 1, n))
+    for i in range(n):
+        a, b, c = basis.step(i)
+        made[i + 1, i] = 1 / a
+        if b:
+            made[i, i] = -b / a
+        if i:
+            made[i - 1, i] = c / a
+    return made
+
+
+@lru_cache(maxsize=512)
+def conversion(basis: Basis, name: str, n: int) -> np.ndarray:
+    """The matrix of NumPy's change of basis ``name`` ("poly2cheb", "cheb2poly", ...) for ``n`` terms.
+
+    Example:
+        >>> conversion(BASES["cheb"], "cheb2poly", 3)
+        array([[ 1.,  0., -1.],
+               [ 0.,  1.,  0.],
+               [ 0.,  0.,  2.]])
+    """
+    made = np.zeros((n, n))
+    for i, unit in enumerate(np.eye(n)):
+        column = getattr(basis.library, name)(unit)
+        made[: len(column), i] = column
+    return made
+
+
+@lru_cache(maxsize=64)
+def products_of(basis: Basis, n: int, m: int) -> np.ndarray:
+    """The matrices that multiply a series of ``m`` terms by ``p[0]`` to ``p[n - 1]``, of shape (n, n + m - 1, m)."""
+    size = n + m - 1
+    by_x = times_x(basis, size)[:size]
+    made = np.zeros((n, size, m))
+    made[0] = np.eye(size, m)
+    for i in range(n - 1):
+        a, b, c = basis.step(i)
+        made[i + 1] = a * (by_x @ made[i]) + b * made[i] - (c * made[i - 1] if i else 0)
+    return made
+
+
+@lru_cache(maxsize=512)
+def companion_parts(basis: Basis, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """NumPy's companion matrix is ``M``, but ``w * c[:-1] / c[-1]`` is taken off its last column: ``M`` and ``w``."""
+    constant = basis.numpy("companion")([0.0] * n + [1.0])
+    return constant, (constant - basis.numpy("companion")([1.0] * (n + 1)))[:, -1]
+
+
+def along_first(matrix: np.ndarray, c: Array) -> Array:
+    """``matrix`` times ``c`` along the first axis of ``c``, in the precision of ``c``."""
+    shape, dtype = backend.shape_of(c), backend.dtype_of(c)
+    if backend.is_inexact(c):
+        matrix = matrix.astype(np.zeros(0, dtype).real.dtype)
+    if len(shape) <= 2:
+        return matmul(matrix, c)
+    flat = matmul(matrix, reshape(c, to=(shape[0], prod(shape[1:]))))
+    return reshape(flat, to=(matrix.shape[0], *shape[1:]))
+
+
+def derived(c: Array, basis: Basis) -> Array:
+    """The coefficients of the derivative of a series; one zero of a constant."""
+    return along_first(matrix_of(basis, "der", backend.shape_of(c)[0]), c)
+
+
+# ---- values --------------------------------------------------------------------------------------------------
+
+
+def _evaluate(xp: Any, x: Any, c: Any, *, basis: Basis) -> Any:
+    """Clenshaw's recurrence, Mathematical Tables and Other Aids to Computation 9 (1955) 118, as NumPy has it."""
+    if xp is np:
+        return basis.numpy("val")(x, c, tensor=False)
+    x, c = xp.asarray(x), xp.asarray(c)
+    above: Any = 0.0
+    ans = c[-1] + 0.0 * x
+    for i in range(c.shape[0] - 2, -1, -1):
+        a, b, _ = basis.step(i)
+        ans, above = c[i] + (a * x + b) * ans - basis.step(i + 1)[2] * above, ans
+    return ans
+
+
+def _evaluate_dc(ct: Array, x: Array, shape: Shape, *, basis: Basis) -> Array:
+    """The cotangent of the coefficients: to each what its polynomial is at the points, summed over those it serves."""
+    n, own, points = shape[0], shape[1:], backend.shape_of(x)
+    table = basis_table(x, n=n, basis=basis)
+    out = backend.shape_of(ct)
+    padded = (*(1,) * (len(out) - len(own)), *own)
+    outer = len(out) - len(points)
+    if prod(padded[outer:]) == 1 and padded[:outer] == out[:outer]:  # every series meets every point
+        series, size = prod(out[:outer]), prod(points)
+        pairs = permute(reshape(ct, to=(series, size)), axes=(1, 0))
+        return reshape(matmul(reshape(table, to=(n, size)), pairs), to=shape)
+    whole = multiply(reshape(table, to=(n, *(1,) * outer, *points)), ct)
+    return reshape(unbroadcast(whole, (n, *padded)), to=shape)
+
+
+def _batch_evaluate(
+    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+) -> tuple[Any, bool]:
+    x, c = args
+    points, terms = backend.shape_of(x), backend.shape_of(c)
+    rank = max(len(points) - batched[0], len(terms) - 1 - batched[1])
+    if batched[0]:
+        x = reshape(x, to=(size, *(1,) * (rank + 1 - len(points)), *points[1:]))
+    if batched[1]:
+        c = permute(c, axes=(1, 0, *range(2, len(terms))))
+        c = reshape(c, to=(terms[1], size, *(1,) * (rank + 2 - len(terms)), *terms[2:]))
+    return evaluate(x, c, **params), True
+
+
+#: ``evaluate(x, c, *, basis)``: the series whose coefficients stand along the first axis of ``c``, at ``x``. The
+#: other axes of ``c`` broadcast against ``x``.
+evaluate: Operation = primitive(
+    "evaluate",
+    _evaluate,
+    vjps=[lambda ct, x, y, *, basis: ct * evaluate(x, derived(y, basis), basis=basis), _evaluate_dc],
+    jvps=[
+        lambda t, x, y, *, basis: t * evaluate(x, derived(y, basis), basis=basis),
+        lambda t, x, *, basis: evaluate(x, t, basis=basis),
+    ],
+    batch=_batch_evaluate,
+)
+
+
+def _basis_table(xp: Any, x: Any, *, n: int, basis: Basis) -> Any:
+    x = xp.asarray(x)
+    if xp is np:
+        made = np.moveaxis(basis.numpy("vander")(x, n - 1), -1, 0)
+        return made if x.ndim else made.reshape(n)
+    rows = [xp.ones_like(x)]
+    for i in range(n - 1):
+        a, b, c = basis.step(i)
+        rows.append((a * x + b) * rows[i] - (c * rows[i - 1] if i else 0.0))
+    return xp.stack(rows)
+
+
+def _table_slopes(x: Array, n: int, basis: Basis) -> Array:
+    """The derivatives of ``p[0]`` to ``p[n - 1]`` at ``x``."""
+    slopes = matrix_of(basis, "der", n).T
+    return along_first(slopes, basis_table(x, n=slopes.shape[1], basis=basis))
+
+
+def _batch_table(
+    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+) -> tuple[Any, bool]:
+    (x,) = args
+    rank = len(backend.shape_of(x))
+    return permute(basis_table(x, **params), axes=(1, 0, *range(2, rank + 1))), True
+
+
+#: ``basis_table(x, *, n, basis)``: ``p[0]`` to ``p[n - 1]`` at ``x``, along a new first axis.
+basis_table: Operation = primitive(
+    "basis_table",
+    _basis_table,
+    vjps=[lambda ct, x, *, n, basis: reduce_sum(ct * _table_slopes(x, n, basis), axis=(0,))],
+    jvps=[lambda t, x, *, n, basis: t * _table_slopes(x, n, basis)],
+    batch=_batch_table,
+)
+
+
+# ---- roots ---------------------------------------------------------------------------------------------------
+
+
+def _one_by_one(call: Operation, x: Any, params: dict[str, Any], length: int, dtype: Any) -> tuple[Any, bool]:
+    """The batch rule of what takes one example; of none the result has this length and dtype."""
+    rows = [call(x[i], **params) for i in range(backend.shape_of(x)[0])]
+    if not rows:
+        return backend.library_of(x).zeros((0, length), dtype), True
+    if len({backend.shape_of(row) for row in rows}) > 1:
+        raise ShapeError(
+            f"vmap: {call.__name__} gives results of different lengths where leading coefficients of some examples are "
+            f"zero, got {[backend.shape_of(row)[0] for row in rows]}. Call it for each example."
+        )
+    to = np.result_type(*[backend.dtype_of(row) for row in rows])
+    return stack(*[row if backend.dtype_of(row) == to else astype(row, to=to) for row in rows], axis=0), True
+
+
+def _batch_roots(
+    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+) -> tuple[Any, bool]:
+    (c,) = args
+    dtype = np.result_type(backend.dtype_of(c), np.complex64)
+    return _one_by_one(series_roots, c, params, max(backend.shape_of(c)[1] - 1, 0), dtype)
+
+
+def _batch_characteristic(
+    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+) -> tuple[Any, bool]:
+    (x,) = args
+    return _one_by_one(characteristic, x, params, backend.shape_of(x)[1] + 1, backend.dtype_of(x))
+
+
+def _roots(xp: Any, c: Any, *, basis: Basis, sort: bool) -> Any:
+    if xp is np:
+        return basis.numpy("roots")(c) if sort else np.roots(c[::-1])
+    n = c.shape[0] - 1
+    if n < 1:
+        return xp.zeros(0, (c + 1j).dtype)
+    if not sort:
+        return xp.roots(c[::-1], strip_zeros=False)
+    constant, weights = companion_parts(basis, n)
+    last = constant[:, -1] - weights * c[:-1] / c[-1]
+    found = xp.linalg.eigvals(xp.asarray(constant).astype(last.dtype).at[:, -1].set(last)[::-1, ::-1])
+    return xp.sort(found)
+
+
+def _slope_there(c: Array, ans: Array, basis: Basis) -> Array:
+    return evaluate(ans, derived(c, basis), basis=basis)
+
+
+def _pull_roots(ct: Array, x: Array, ans: Array, *, basis: Basis, sort: bool) -> Array:
+    table = basis_table(ans, n=backend.shape_of(x)[0], basis=basis)
+    return matmul(table, -ct / _slope_there(x, ans, basis))
+
+
+#: ``series_roots(c, *, basis, sort)``: the zeros of one series, sorted or as ``numpy.roots`` orders them. They move as
+#: the implicit function theorem says: by minus what the change is there, over the slope there.
+series_roots: Operation = primitive(
+    "series_roots",
+    _roots,
+    vjps=[_pull_roots],
+    jvps=[lambda t, x, ans, *, basis, sort: -evaluate(ans, t, basis=basis) / _slope_there(x, ans, basis)],
+    batch=_batch_roots,
+    loose=True,
+)
+
+
+def _characteristic(xp: Any, x: Any) -> Any:
+    if xp is np:
+        return np.poly(x)
+    ans = xp.poly(x)
+    return ans if x.dtype.kind == "c" else ans.real
+
+
+def _adjugate_terms(x: Array, ans: Array) -> list[Array]:
+    """The matrices ``M[k]`` of ``adj(z - x) = sum(z**(n - k) * M[k])``, k from 1 to n, by Horner's rule.
+
+    Gantmacher, The Theory of Matrices, chapter IV, section 4.
+    """
+    identity = np.eye(x.shape[-1], dtype=backend.dtype_of(x))
+    terms = [identity]
+    for k in range(1, x.shape[-1]):
+        terms.append(matmul(x, terms[-1]) + ans[k] * identity)
+    return terms
+
+
+def _push_characteristic(t: Array, x: Array, ans: Array) -> Array:
+    """Jacobi's formula: the determinant of ``z - x`` changes by minus the trace of ``adj(z - x) t``."""
+    traces = [reduce_sum(t * permute(term, axes=(1, 0)), axis=(0, 1)) for term in _adjugate_terms(x, ans)]
+    pushed = stack(traces[0] * 0, *[-trace for trace in traces], axis=0)
+    return conform(pushed, None, backend.dtype_of(ans))
+
+
+def _pull_characteristic(ct: Array, x: Array, ans: Array) -> Array:
+    terms = _adjugate_terms(x, ans)
+    total = ct[1] * terms[0]
+    for k, term in enumerate(terms[1:], 2):
+        total = total + ct[k] * term
+    return -permute(total, axes=(1, 0))
+
+
+#: ``characteristic(x)``: the coefficients of ``det(z - x)``, highest power first. The derivative needs no
+#: eigenvalues, and so is exact where some are equal.
+characteristic: Operation = primitive(
+    "characteristic",
+    _characteristic,
+    vjps=[_pull_characteristic],
+    jvps=[_push_characteristic],
+    batch=_batch_characteristic,
+    loose=True,
+)

@@ -1,0 +1,305 @@
+"""Convolution, linear interpolation, modified Bessel functions, sums and differences of neighbours, and phases.
+
+The first two work along the last axis; axes before it broadcast and hold many examples.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from funcgrad.backend import shape_of
+from funcgrad.kinds import linear, multilinear, nondifferentiable, primitive
+from funcgrad.kinds.linear import reshape
+from funcgrad.kinds.rules import Operation
+from funcgrad.primitives.comparison import where
+from funcgrad.primitives.indexing import add_along_axis, getitem, take_along_axis
+from funcgrad.primitives.shaping import concatenate, flip
+from funcgrad.typing import Shape
+
+__all__ = ["bessel_i", "cells", "convolve", "interp", "neighbours", "neighbours_transpose", "phase_turns"]
+
+# ---- convolution -------------------------------------------------------------------------------------------
+
+
+_SHORT = 2000  # products; of fewer it takes longer to call NumPy than to compute them without its help
+
+
+def _convolve(xp: Any, x: Any, y: Any, *, start: int, length: int) -> Any:
+    """The shorter array slides over a window of the longer one, so that nothing is computed and thrown away."""
+    x, y = xp.asarray(x), xp.asarray(y)
+    if x.shape[-1] < y.shape[-1]:
+        x, y = y, x
+    n, m = x.shape[-1], y.shape[-1]
+    single = x.ndim == y.ndim == 1
+    if single and start == 0 and length == n + m - 1:
+        return xp.convolve(x, y)
+    first, last = start - m + 1, start + length
+    window = x[..., min(max(first, 0), n) : min(max(last, 0), n)]
+    before = min(max(-first, 0), last - first)
+    after = last - first - before - window.shape[-1]
+    if before or after:
+        window = xp.pad(window, ((0, 0),) * (x.ndim - 1) + ((before, after),))
+    if single:
+        return xp.convolve(window, y, "valid")
+    if xp is not np:
+        return xp.vectorize(lambda a, b: xp.convolve(a, b, "valid"), signature="(n),(m)->(k)")(window, y)
+    if length * m < _SHORT:
+        views = np.lib.stride_tricks.sliding_window_view(window, m, axis=-1)
+        return np.einsum("...ij,...j->...i", views, y[..., ::-1])
+    outer = np.broadcast_shapes(window.shape[:-1], y.shape[:-1])
+    window, y = (np.broadcast_to(a, (*outer, a.shape[-1])) for a in (window, y))
+    ans = np.empty((*outer, length), np.result_type(window, y))
+    for i in np.ndindex(outer):
+        ans[i] = np.convolve(window[i], y[i], "valid")
+    return ans
+
+
+def _convolve_transpose(ct: Any, other: Any, shape: Shape, *, start: int, length: int) -> Any:
+    """With the other factor turned round, and the part of the result that has the length of this one."""
+    axes = shape_of(other)
+    turned = flip(other, axis=(len(axes) - 1,))
+    return convolve(ct, turned, start=axes[-1] - 1 - start, length=shape[-1])
+
+
+#: ``convolve(x, y, *, start, length)``: ``sum(x[i] * y[k - i])`` over i, for ``length`` values of k from
+#: ``start`` on; it is 0 where the two do not meet.
+convolve: Operation = multilinear(
+    "convolve",
+    _convolve,
+    transposes=[
+        lambda ct, y, shape, *, start, length: _convolve_transpose(ct, y, shape, start=start, length=length),
+        lambda ct, x, shape, *, start, length: _convolve_transpose(ct, x, shape, start=start, length=length),
+    ],
+    batch="elementwise",
+)
+
+# ---- interpolation -----------------------------------------------------------------------------------------
+
+
+def _interp(xp: Any, x: Any, y: Any, z: Any) -> Any:
+    y, z = xp.asarray(y), xp.asarray(z)
+    if y.ndim == z.ndim == 1:
+        return xp.interp(x, y, z)
+    if xp is not np:
+        return xp.vectorize(xp.interp, signature="(k),(n),(n)->(k)")(x, y, z)
+    outer = np.broadcast_shapes(x.shape[:-1], y.shape[:-1], z.shape[:-1])
+    x, y, z = (np.broadcast_to(a, (*outer, a.shape[-1])) for a in (x, y, z))
+    ans = np.empty(x.shape, complex if z.dtype.kind == "c" else float)
+    for i in np.ndindex(outer):
+        ans[i] = np.interp(x[i], y[i], z[i])
+    return ans
+
+
+def _aligned(x: Any, rank: int) -> Any:
+    shape = shape_of(x)
+    return x if len(shape) == rank else reshape(x, to=(*(1,) * (rank - len(shape)), *shape))
+
+
+def _take(x: Any, at: Any) -> Any:
+    """``x[..., at]``, each example at its own positions."""
+    if len(shape_of(x)) == 1:
+        return getitem(x, at)
+    rank = max(len(shape_of(x)), len(shape_of(at)))
+    return take_along_axis(_aligned(x, rank), _aligned(at, rank), axis=rank - 1)
+
+
+def _scatter(ct: Any, at: Any, n: int) -> Any:
+    """The transpose of ``_take`` of ``n`` elements."""
+    shape = shape_of(ct)
+    return add_along_axis(ct, _aligned(at, len(shape)), axis=len(shape) - 1, shape=(*shape[:-1], n))
+
+
+def _cells(xp: Any, x: Any, y: Any) -> tuple[Any, Any, Any, Any]:
+    y = xp.asarray(y)
+    n = y.shape[-1]
+    if y.ndim == 1:
+        place = xp.searchsorted(y, x, side="right")
+    elif xp is not np:
+        place = xp.vectorize(lambda b, a: xp.searchsorted(b, a, side="right"), signature="(n),(k)->(k)")(y, x)
+    else:
+        outer = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
+        x, y = (np.broadcast_to(a, (*outer, a.shape[-1])) for a in (x, y))
+        place = np.empty(x.shape, int)
+        for i in np.ndindex(outer):
+            place[i] = np.searchsorted(y[i], x[i], side="right")
+    low = xp.clip(place - 1, 0, max(n - 2, 0))
+    high = low + (1 if n > 1 else 0)
+    before = x < y[..., :1]
+    empty = (y[low] == y[high]) if y.ndim == 1 else xp.take_along_axis(y, low, -1) == xp.take_along_axis(y, high, -1)
+    behind = (x > y[..., -1:]) | (empty & ~before)
+    return low, high, before | behind, behind
+
+
+#: ``cells(x, y)``: for each ``x`` the positions of the knots on both sides (at a knot of that and the next, except
+#: for the last), whether the line is level there, and if so whether its value is that of the upper knot.
+cells: Operation = nondifferentiable("cells", _cells, multiple=True)
+
+
+def _slope(x: Any, y: Any, z: Any) -> Any:
+    """The derivative of ``interp`` in ``x``."""
+    low, high, level, _ = cells(x, y)
+    width = _take(y, high) - _take(y, low)
+    return where(level, 0, (_take(z, high) - _take(z, low)) / where(level, 1, width))
+
+
+def _spread(ct: Any, x: Any, y: Any) -> Any:
+    """The cotangent of the values at the knots: each ``ct`` goes to the two knots beside ``x``, by its weights."""
+    low, high, level, upper = cells(x, y)
+    start = _take(y, low)
+    share = ct * where(level, upper, (x - start) / where(level, 1, _take(y, high) - start))
+    parts, places = concatenate(ct - share, share, axis=_last(ct)), concatenate(low, high, axis=_last(low))
+    return _scatter(parts, places, shape_of(y)[-1])
+
+
+def _last(x: Any) -> int:
+    return len(shape_of(x)) - 1
+
+
+#: ``interp(x, y, z)``: the line through the values ``z`` at the rising knots ``y``, read at ``x``; it goes on
+#: level on both sides. With the weights w of the two knots beside x it is ``sum(w * z)``, and since moving
+#: all knots and x together changes nothing, moving the knots by t changes it by ``-slope * sum(w * t)``.
+interp: Operation = primitive(
+    "interp",
+    _interp,
+    vjps=[
+        lambda ct, x, y, z: ct * _slope(x, y, z),
+        lambda ct, x, y, z: -_spread(ct * _slope(x, y, z), x, y),
+        lambda ct, x, y: _spread(ct, x, y),
+    ],
+    jvps=[
+        lambda t, x, y, z: t * _slope(x, y, z),
+        lambda t, x, y, z: -(_slope(x, y, z) * interp(x, y, t)),
+        lambda t, x, y: interp(x, y, t),
+    ],
+    batch="elementwise",
+)
+
+# ---- modified Bessel functions -----------------------------------------------------------------------------
+
+
+@lru_cache
+def _expansions(order: int) -> tuple[float, tuple[float, ...], tuple[float, ...]]:
+    """From where on the asymptotic series serves, and the quotients of the terms of both series.
+
+    The power series ``sum((x / 2)**(2 * k + n) / (k! * (k + n)!))`` has positive terms only; the asymptotic
+    one is Digital Library of Mathematical Functions 10.40.1. At the limit both have double precision.
+    """
+    limit = 20.0 + order * order
+    near: list[float] = []
+    far: list[float] = []
+    term = total = 1.0
+    while term > 1e-18 * total:
+        k = len(near) + 1
+        near.append(1 / (4 * k * (k + order)))
+        term *= limit * limit * near[-1]
+        total += term
+    term = 1.0
+    while abs(term) > 1e-17:
+        k = len(far) + 1
+        far.append(((2 * k - 1) ** 2 - 4 * order * order) / (8 * k))
+        term *= far[-1] / limit
+    return limit, tuple(near), tuple(far)
+
+
+def _bessel_i(xp: Any, x: Any, *, order: int) -> Any:
+    """Both series are differentiable as they stand, so that this is right inside of JAX's own derivatives too."""
+    if order == 0 and xp is np:
+        return np.i0(x)[()]
+    x = xp.asarray(x)
+    limit, quotients, far_quotients = _expansions(order)
+
+    def near(x: Any) -> Any:
+        return (x / 2) ** order / math.factorial(order) * _nested(x * x, quotients)
+
+    def far(x: Any) -> Any:
+        size = abs(x)
+        ans = xp.exp(size) / xp.sqrt(2 * math.pi * size) * _nested(1 / size, far_quotients)
+        return ans * xp.sign(x) if order % 2 else ans
+
+    small = abs(x) <= limit
+    if xp is np:
+        return np.piecewise(x, [small], [near, far])[()]
+    return xp.where(small, near(xp.where(small, x, 0)), far(xp.where(small, limit, x)))
+
+
+def _nested(x: Any, quotients: tuple[float, ...]) -> Any:
+    """``1 + q1 * x * (1 + q2 * x * (1 + ...))``."""
+    total: Any = 1
+    for quotient in reversed(quotients):
+        total = total * x * quotient + 1
+    return total
+
+
+def _bessel_i_rule(t: Any, x: Any, *, order: int) -> Any:
+    """``(I[n - 1] + I[n + 1]) / 2``, and I[-1] is I[1]: no division, so it is exact at 0 to any order."""
+    if order == 0:
+        return t * bessel_i(x, order=1)
+    return t * ((bessel_i(x, order=order - 1) + bessel_i(x, order=order + 1)) * 0.5)
+
+
+#: ``bessel_i(x, *, order)``: the modified Bessel function of the first kind of a whole, non-negative order.
+bessel_i: Operation = primitive(
+    "bessel_i", _bessel_i, vjps=[_bessel_i_rule], jvps=[_bessel_i_rule], batch="elementwise"
+)
+
+# ---- neighbours --------------------------------------------------------------------------------------------
+
+
+def _neighbours(xp: Any, x: Any, *, axis: int, sign: int) -> Any:
+    before = (slice(None),) * axis
+    first, second = x[(*before, slice(None, -1))], x[(*before, slice(1, None))]
+    return second + first if sign > 0 else second - first
+
+
+def _neighbours_transpose(xp: Any, x: Any, *, axis: int, sign: int, n: int) -> Any:
+    shape = (*x.shape[:axis], n, *x.shape[axis + 1 :])
+    if n < 2:
+        return xp.zeros(shape, x.dtype)
+    before = (slice(None),) * axis
+    start, stop = (*before, slice(None, 1)), (*before, slice(-1, None))
+    if xp is not np:
+        inner = _neighbours(xp, x, axis=axis, sign=1) if sign > 0 else -_neighbours(xp, x, axis=axis, sign=-1)
+        return xp.concatenate([sign * x[start], inner, x[stop]], axis)
+    ans = np.empty(shape, x.dtype)
+    ans[start], ans[stop] = sign * x[start], x[stop]
+    first, second = x[(*before, slice(None, -1))], x[(*before, slice(1, None))]
+    (np.add if sign > 0 else np.subtract)(first, second, out=ans[(*before, slice(1, -1))])
+    return ans
+
+
+#: ``neighbours(x, *, axis, sign)``: ``x[k + 1] + sign * x[k]`` at k, for a sign of 1 or -1.
+neighbours: Operation = linear(
+    "neighbours",
+    _neighbours,
+    transpose=lambda ct, shape, *, axis, sign: neighbours_transpose(ct, axis=axis, sign=sign, n=shape[axis]),
+    batch="axis",
+)
+
+#: ``neighbours_transpose(x, *, axis, sign, n)``: ``x[k - 1] + sign * x[k]`` at each of n k, without what is not there.
+neighbours_transpose: Operation = linear(
+    "neighbours_transpose",
+    _neighbours_transpose,
+    transpose=lambda ct, *, axis, sign, n: neighbours(ct, axis=axis, sign=sign),
+    batch="axis",
+)
+
+# ---- phases ------------------------------------------------------------------------------------------------
+
+
+def _phase_turns(xp: Any, x: Any, y: Any, z: Any) -> Any:
+    x, whole = xp.asarray(x), xp.result_type(x, y).kind in "iu"
+    half = y // 2 if whole else y / 2
+    wrapped = xp.mod(x + half, y) - half
+    at_edge = (wrapped == -half) & (x > 0)
+    wrapped = xp.where(at_edge & (y % 2 == 0) if whole else at_edge, half, wrapped)
+    change = xp.where(abs(x) < z, 0, wrapped - x)
+    return change // y if whole else xp.rint(change / y)
+
+
+#: ``phase_turns(x, y, z)``: how many periods ``y`` to add to the step ``x`` for the shortest one; none where
+#: it is shorter than ``z``.
+phase_turns: Operation = nondifferentiable("phase_turns", _phase_turns)

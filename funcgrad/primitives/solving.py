@@ -1,0 +1,210 @@
+"""Inverses, systems of linear equations, and Cholesky factors of matrices in the last two axes.
+
+The axes before the last two are batches; in systems of equations they broadcast. Right-hand sides are
+matrices here: callers give vectors a second axis. The rules are those of M. Giles, "Collected matrix
+derivative results for forward and reverse mode algorithmic differentiation" (2008).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend, core
+from funcgrad.core import Primitive, bind
+from funcgrad.kinds import primitive
+from funcgrad.kinds.linear import batch_rule, conform, conj, permute, reshape
+from funcgrad.kinds.rules import Operation, finish, pull_of
+from funcgrad.primitives.products import matmul, swapped
+from funcgrad.primitives.shaping import tril, triu
+from funcgrad.typing import Array
+
+__all__ = ["adjoint", "cholesky", "inv", "solve", "solve_triangular"]
+
+ndarray = np.ndarray
+
+
+def adjoint(x: Array) -> Array:
+    """``x`` with its last two axes exchanged, and conjugated."""
+    return conj(swapped(x)) if backend.dtype_of(x).kind == "c" else swapped(x)
+
+
+inv: Operation = primitive(
+    "inv",
+    lambda xp, x: xp.linalg.inv(x),
+    vjps=[lambda ct, ans: -matmul(swapped(ans), matmul(ct, swapped(ans)))],
+    jvps=[lambda t, ans: -matmul(ans, matmul(t, ans))],
+    batch="leading",
+)
+
+# ---- systems of equations ----------------------------------------------------------------------------------
+
+
+def _system(
+    name: str,
+    impl: Callable[..., Any],
+    *,
+    back: Callable[..., Any],
+    part: Callable[..., Any],
+    matrix: Callable[..., Any],
+) -> Operation:
+    """The solution Z of ``M Z = y``, where M is made of the elements of ``x``.
+
+    One system gives the cotangents of both arguments, and one more the tangent that both make.
+
+    Args:
+        name: what it is called.
+        impl: ``impl(xp, x, y, **params)``.
+        back: ``back(x, ct, **params)`` solves the transposed system.
+        part: ``part(t, **params)`` is the tangent of M that a tangent of ``x`` makes.
+        matrix: ``matrix(ct, **params)``, its transpose: what a cotangent of M makes of ``x``.
+    """
+
+    def pull(ct: Any, node: Any) -> list[Any]:
+        traced, x, ans, likes, params = node[4:]
+        right = back(x, ct, **params)
+        cts = [right if i else matrix(-matmul(right, swapped(ans)), **params) for i in traced]
+        return [conform(c, *like) for c, like in zip(cts, likes, strict=True)]
+
+    pull_of(name, pull)
+
+    def reverse(args: Any, traced: Any, params: Any) -> Any:
+        ans = call(*args, **params)
+        likes = [(backend.shape_of(args[i]), backend.dtype_of(args[i])) for i in traced]
+        return ans, pull, (traced, args[0], ans if 0 in traced else None, likes, params)
+
+    def forward(args: Any, tangents: Any, params: Any) -> Any:
+        ans = call(*args, **params)
+        of_x, right = tangents
+        if of_x is not None:
+            moved = matmul(part(of_x, **params), ans)
+            right = -moved if right is None else right - moved
+        return ans, call(args[0], right, **params)
+
+    def call(x: Any, y: Any, **params: Any) -> Any:
+        if type(x) is ndarray and type(y) is ndarray and not core.kernel_runners:
+            return kernel(x, y, **params)
+        return bind(made, (x, y), params)
+
+    made = Primitive(name, impl, reverse, forward, _system_batch(call))
+    kernel = made.kernel(np)
+    return finish(call, made)
+
+
+def _system_batch(call: Operation) -> Callable[..., Any]:
+    """How a batch axis passes: matrices broadcast, but one matrix takes all right-hand sides at once."""
+    aligned = batch_rule("elementwise", call)
+
+    def batch(size: int, args: Any, batched: Any, params: Any) -> Any:
+        x, y = args
+        if batched[0] or len(x.shape) > 2 or len(y.shape) > 3:
+            return aligned(size, args, batched, params)
+        n, columns = y.shape[1:]
+        together = reshape(permute(y, axes=(1, 0, 2)), to=(n, size * columns))
+        solved = reshape(call(x, together, **params), to=(n, size, columns))
+        return permute(solved, axes=(1, 0, 2)), True
+
+    return batch
+
+
+#: ``solve(x, y)``: the solution Z of ``x Z = y``.
+solve: Operation = _system(
+    "solve",
+    lambda xp, x, y: xp.linalg.solve(x, y),
+    back=lambda x, ct: solve(swapped(x), ct),
+    part=lambda t: t,
+    matrix=lambda ct: ct,
+)
+
+
+def _solve_triangular(xp: Any, x: Any, y: Any, *, lower: bool, transposed: bool, unit_diagonal: bool) -> Any:
+    if xp is not np:
+        shape, dtype = np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), xp.result_type(x, y)
+        x, y = (xp.broadcast_to(a, (*shape, *a.shape[-2:])).astype(dtype) for a in (x, y))
+        options = {"lower": lower, "transpose_a": transposed, "unit_diagonal": unit_diagonal}
+        return sys.modules["jax"].lax.linalg.triangular_solve(x, y, left_side=True, **options)
+    x = np.tril(x) if lower else np.triu(x)
+    if unit_diagonal:
+        x[..., range(x.shape[-1]), range(x.shape[-1])] = 1
+    if transposed:
+        x = x.swapaxes(-1, -2)
+    if lower is transposed:
+        return np.linalg.solve(x, y)
+    # The general solver exchanges no rows of an upper triangle, so it does plain substitution there.
+    return np.linalg.solve(x[..., ::-1, ::-1], y[..., ::-1, :])[..., ::-1, :]
+
+
+def _triangle(x: Array, *, lower: bool, transposed: bool, unit_diagonal: bool) -> Array:
+    """The elements of ``x`` that count."""
+    return tril(x, k=-unit_diagonal) if lower else triu(x, k=+unit_diagonal)
+
+
+def _triangle_of(t: Array, **options: bool) -> Array:
+    part = _triangle(t, **options)
+    return swapped(part) if options["transposed"] else part
+
+
+def _to_triangle(ct: Array, **options: bool) -> Array:
+    return _triangle(swapped(ct) if options["transposed"] else ct, **options)
+
+
+#: ``solve_triangular(x, y, *, lower, transposed, unit_diagonal)``: the solution Z of ``M Z = y``, where M is
+#: the lower or upper triangle of ``x``, transposed (not conjugated) on demand. Nothing else of ``x`` is
+#: read; with ``unit_diagonal`` the diagonal counts as ones.
+solve_triangular: Operation = _system(
+    "solve_triangular",
+    _solve_triangular,
+    back=lambda x, ct, *, transposed, **options: solve_triangular(x, ct, transposed=not transposed, **options),
+    part=_triangle_of,
+    matrix=_to_triangle,
+)
+
+
+# ---- Cholesky factors --------------------------------------------------------------------------------------
+
+
+def _cholesky(xp: Any, x: Any, *, upper: bool) -> Any:
+    if xp is np:
+        return np.linalg.cholesky(x, upper=upper)
+    # The value is of one triangle, as NumPy has it, and JAX's own derivative of both, as is the one below.
+    symmetric = (x + x.swapaxes(-1, -2).conj()) / 2
+    triangle = xp.triu(x) if upper else xp.tril(x)
+    other = xp.triu(x, 1) if upper else xp.tril(x, -1)
+    read = triangle + other.swapaxes(-1, -2).conj()
+    return xp.linalg.cholesky(symmetric + backend.detached(xp, read - symmetric), upper=upper)
+
+
+def _with_half_diagonal(x: Array) -> Array:
+    """The lower triangle of ``x``, its diagonal halved."""
+    n = x.shape[-1]
+    share = np.tri(n, k=-1) + np.eye(n) / 2
+    return x * share.astype(np.empty(0, x.dtype).real.dtype)
+
+
+def _hermitian_part(x: Array) -> Array:
+    return (x + adjoint(x)) * 0.5
+
+
+def _by_factor(factor: Array, x: Array, transposed: bool = False) -> Array:
+    return solve_triangular(factor, x, lower=True, transposed=transposed, unit_diagonal=False)
+
+
+def _cholesky_jvp(t: Array, ans: Array, *, upper: bool) -> Array:
+    factor = adjoint(ans) if upper else ans
+    half = _by_factor(factor, _hermitian_part(t))
+    moved = matmul(factor, _with_half_diagonal(adjoint(_by_factor(factor, adjoint(half)))))
+    return adjoint(moved) if upper else moved
+
+
+def _cholesky_vjp(ct: Array, ans: Array, *, upper: bool) -> Array:
+    factor, ct = (adjoint(ans), adjoint(ct)) if upper else (ans, ct)
+    half = _by_factor(factor, _with_half_diagonal(matmul(swapped(factor), ct)), transposed=True)
+    return _hermitian_part(adjoint(_by_factor(factor, adjoint(half), transposed=True)))
+
+
+#: ``cholesky(x, *, upper)``: the triangular L with ``x = L adjoint(L)``, or adjoint(L). One triangle of ``x`` is
+#: read; the derivative takes ``x`` for a Hermitian matrix, so tangents and cotangents are made Hermitian.
+cholesky: Operation = primitive("cholesky", _cholesky, vjps=[_cholesky_vjp], jvps=[_cholesky_jvp], batch="leading")

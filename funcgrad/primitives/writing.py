@@ -1,0 +1,134 @@
+"""Writing into parts of an array: ``write``, and what duplicates in an index mean.
+
+``write`` gives a new array; that programs can write ``x[i] = y`` is made of it in ``numpy.writing``. It is linear
+in the array and in what is written together: the cotangent of the array is zero where it was written to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.core import Primitive, bind
+from funcgrad.kinds.linear import broadcast_to, conform, linear, nondifferentiable, permute, reshape, to_batch
+from funcgrad.kinds.rules import Operation, finish, pull_of
+from funcgrad.primitives.index_spec import Spec, lift, rebuild
+from funcgrad.primitives.indexing import read
+from funcgrad.typing import Shape
+
+__all__ = ["arranged", "region", "winners", "write"]
+
+
+def region(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> Shape:
+    """The shape of what ``spec`` names in an array of ``shape``."""
+    stand_ins = tuple([np.zeros(backend.shape_of(a), int) for a in arrays])
+    found: Shape = np.broadcast_to(np.False_, shape)[rebuild(spec, stand_ins)].shape
+    return found
+
+
+def _write(xp: Any, x: Any, y: Any, *arrays: Any, spec: Spec) -> Any:
+    if xp is np:
+        ans = np.array(x)
+        ans[rebuild(spec, arrays)] = y
+        return ans
+    x = xp.asarray(x)
+    return x.at[rebuild(spec, arrays)].set(xp.asarray(y).astype(x.dtype))
+
+
+def _pull(ct: Any, node: Any) -> list[Any]:
+    traced, arrays, spec, like = node[4:]
+    cts: dict[int, Any] = {}
+    if 0 in traced:
+        cts[0] = write(ct, 0.0, *arrays, spec=spec)
+    if 1 in traced:
+        cts[1] = conform(read(ct, *arrays, spec=spec), *like)
+    return [cts.get(i) for i in traced]
+
+
+pull_of("write", _pull)
+
+
+def _reverse(args: Any, traced: Any, params: Any) -> Any:
+    ans = write(*args, **params)
+    if traced[0] > 1:
+        return ans, None, None
+    like = (backend.shape_of(args[1]), backend.dtype_of(args[1]))
+    return ans, _pull, (traced, args[2:], params["spec"], like)
+
+
+def _forward(args: Any, tangents: Any, params: Any) -> Any:
+    ans = write(*args, **params)
+    if tangents[0] is None and tangents[1] is None:
+        return ans, None
+    t = backend.zeros_like(ans) if tangents[0] is None else tangents[0]
+    return ans, write(t, 0.0 if tangents[1] is None else tangents[1], *args[2:], **params)
+
+
+def _batch(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
+    x = args[0] if batched[0] else to_batch(args[0], size)
+    one = backend.shape_of(x)[1:]
+    flags = batched[2:]
+    examples = tuple([np.empty(backend.shape_of(a)[b:]) for a, b in zip(args[2:], flags, strict=True)])
+    spec, arrays, axes = lift(size, params["spec"], args[2:], flags, x_batched=True)
+    y, room = args[1], region(params["spec"], examples, one)
+    if batched[1]:
+        have = backend.shape_of(y)[1:]
+        y = reshape(y, to=(size, *(1,) * (len(room) - len(have)), *have))
+    if axes is not None:
+        y = broadcast_to(y, to=(size, *room))
+        y = permute(y, axes=tuple(sorted(range(len(axes)), key=axes.__getitem__)))
+    return write(x, y, *arrays, spec=spec), True
+
+
+_write_primitive = Primitive("write", _write, reverse=_reverse, forward=_forward, batch=_batch)
+
+#: ``write(x, y, *arrays, spec)``: a copy of ``x`` with ``y`` at what ``spec`` and its ``arrays`` name (see
+#: ``index_spec``). ``y`` broadcasts to that and has no more axes. Unless ``y`` is constant, nothing is named twice.
+write: Operation = finish(lambda *args, **params: bind(_write_primitive, args, params), _write_primitive)
+
+
+def _winners(xp: Any, places: Any, *, size: int) -> Any:
+    flat = xp.reshape(places, -1)
+    order = xp.arange(flat.shape[0])
+    if xp is np:
+        last = np.zeros(size, int)
+        last[flat] = order
+    else:
+        last = xp.zeros(size, order.dtype).at[flat].max(order)
+    return xp.reshape(last[flat] == order, places.shape)
+
+
+def _batch_winners(
+    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+) -> tuple[Any, bool]:
+    """The examples side by side, each with places of its own."""
+    n, rank = params["size"], len(backend.shape_of(args[0])) - 1
+    return winners(args[0] + n * np.arange(size).reshape(size, *(1,) * rank), size=n * size), True
+
+
+#: ``winners(places, *, size)``: of several writes to the same place the last counts; whether each is the last.
+#: ``places`` are numbers below ``size``.
+winners: Operation = nondifferentiable("winners", _winners, batch=_batch_winners)
+
+
+def _arranged(xp: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
+    if xp is not np:
+        return x
+    like = np.empty([x.shape[axis] for axis in axes], x.dtype)
+    made = np.empty_like(like.transpose(sorted(range(len(axes)), key=axes.__getitem__)))  # it owns its memory
+    made[...] = x
+    return made
+
+
+#: ``arranged(x, *, axes)``: a copy of ``x`` that has its axes in this order in memory, the slowest first.
+arranged: Operation = linear(
+    "arranged",
+    _arranged,
+    transpose=lambda ct, *, axes: ct,
+    batch=lambda size, args, batched, params: (
+        arranged(args[0], axes=(0, *[axis + 1 for axis in params["axes"]])),
+        True,
+    ),
+)

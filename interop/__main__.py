@@ -1,0 +1,8 @@
+"""``python -m funcgrad.interop``: the cross-check as a command."""
+
+import sys
+
+from funcgrad.interop.command import main
+
+if __name__ == "__main__":
+    sys.exit(main())

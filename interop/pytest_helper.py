@@ -1,0 +1,45 @@
+"""For the tests of one's own functions: ``assert_agrees``, the cross-check as an assertion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from funcgrad.errors import MissingExtraError
+from funcgrad.interop.checking import crosscheck
+from funcgrad.interop.report import CrossCheck
+
+__all__ = ["assert_agrees"]
+
+
+def assert_agrees(fun: Callable[..., Any], *args: Any, **options: Any) -> CrossCheck:
+    """Fail the test unless funcgrad, JAX and numerical derivatives of ``fun`` agree at ``args``.
+
+    Where JAX is not installed the test is skipped.
+
+    Args:
+        fun: a function as ``crosscheck`` takes it; keyword arguments come with ``functools.partial``.
+        args: its positional arguments.
+        options: those of ``crosscheck``: ``order``, ``argnums``, ``also``, ``rtol``, ...
+
+    Returns:
+        The report.
+
+    Raises:
+        CrossCheckError: there is a disagreement (an ``AssertionError``); the message is the report, which
+            names the operation, its line and its stage.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad.interop.pytest_helper import assert_agrees
+        >>> def test_softplus():
+        ...     assert_agrees(lambda x: np.sum(np.logaddexp(x, 0.0)), np.array([-1.0, 2.0]))
+        >>> test_softplus()
+    """
+    __tracebackhide__ = True
+    try:
+        return crosscheck(fun, **options)(*args).raise_if_failed()
+    except MissingExtraError as error:
+        import pytest
+
+        pytest.skip(str(error))

@@ -1,0 +1,210 @@
+"""SciPy and scikit-learn, where they are written against the array API standard, on traced values.
+
+``test_array_api.py`` runs this file in a process of its own: SciPy looks at SCIPY_ARRAY_API when it is imported. Data
+that are not traced are made with ``fnp.array`` inside the function: these libraries want arrays of one namespace.
+"""
+
+import os
+
+import numpy as np
+import pytest
+import scipy.differentiate
+import scipy.fft
+import scipy.integrate
+import scipy.signal
+import scipy.special
+import scipy.stats
+import sklearn
+from scipy.spatial.transform import Rotation
+from sklearn import decomposition, discriminant_analysis, linear_model, metrics, naive_bayes, preprocessing
+from sklearn.metrics import pairwise
+
+import funcgrad.numpy as fnp
+from funcgrad import check_grads, grad, hessian, jacrev, jvp, vmap
+from funcgrad.errors import ConcretizationError
+
+assert os.environ["SCIPY_ARRAY_API"] == "1"
+
+integrate, signal, special, stats = scipy.integrate, scipy.signal, scipy.special, scipy.stats
+RNG = np.random.default_rng(0)
+X, Y = RNG.uniform(0.2, 0.9, 6), RNG.uniform(0.2, 0.9, 6)
+POINTS, OTHERS = RNG.uniform(0.2, 0.9, (5, 2)), RNG.uniform(0.2, 0.9, (3, 2))
+LABELS = np.array([0, 1, 0, 1, 1])
+data = fnp.array
+
+
+@pytest.fixture(autouse=True)
+def dispatching():
+    with sklearn.config_context(array_api_dispatch=True):
+        yield
+
+
+def total(result):
+    """A number that every part of a result has a share in."""
+    if isinstance(result, tuple):
+        return sum(map(total, result))
+    if result.dtype.kind == "c":
+        return total(fnp.real(result)) + total(2 * fnp.imag(result))
+    return fnp.sum(result * fnp.arange(1.0, result.size + 1).reshape(result.shape))
+
+
+SCIPY = {
+    "special.logsumexp": special.logsumexp,
+    "special.softmax": special.softmax,
+    "special.log_softmax": special.log_softmax,
+    "special.xlogy": lambda x: special.xlogy(x, data(Y)),
+    "special.rel_entr": lambda x: special.rel_entr(x, data(Y)),
+    "stats.gmean": stats.gmean,
+    "stats.hmean": stats.hmean,
+    "stats.pmean": lambda x: stats.pmean(x, 3),
+    "stats.moment": lambda x: stats.moment(x, 3),
+    "stats.skew": stats.skew,
+    "stats.kurtosis": stats.kurtosis,
+    "stats.variation": stats.variation,
+    "stats.sem": stats.sem,
+    "stats.zscore": stats.zscore,
+    "stats.zmap": lambda x: stats.zmap(x, data(Y)),
+    "stats.gzscore": stats.gzscore,
+    "stats.tmean": lambda x: stats.tmean(x, (0.3, 0.8)),
+    "stats.tstd": lambda x: stats.tstd(x, (0.1, 0.95)),
+    "stats.iqr": stats.iqr,
+    "stats.trim_mean": lambda x: stats.trim_mean(x, 0.2),
+    "stats.circmean": stats.circmean,
+    "stats.circvar": stats.circvar,
+    "stats.entropy": lambda x: stats.entropy(x, data(Y)),
+    "stats.lmoment": stats.lmoment,
+    "stats.boxcox_llf": lambda x: stats.boxcox_llf(0.7, x),
+    "stats.describe": lambda x: stats.describe(x).variance,
+    "signal.fftconvolve": lambda x: signal.fftconvolve(x, data(Y)),
+    "signal.oaconvolve": lambda x: signal.oaconvolve(x, data(Y[:2])),
+    "signal.convolve": lambda x: signal.convolve(x, data(Y), method="fft"),
+    "signal.correlate": lambda x: signal.correlate(x, data(Y), method="fft"),
+    "signal.hilbert": signal.hilbert,
+    "signal.envelope": lambda x: signal.envelope(x, (None, None)),
+    "signal.resample": lambda x: signal.resample(x, 4),
+    "signal.freqz": lambda x: signal.freqz(x, worN=8),
+    "signal.vectorstrength": lambda x: signal.vectorstrength(x, 1.3),
+    "integrate.trapezoid": integrate.trapezoid,
+    "integrate.trapezoid over x": lambda x: integrate.trapezoid(data(Y), x),
+    "integrate.cumulative_trapezoid": integrate.cumulative_trapezoid,
+    "integrate.cumulative_simpson": lambda x: integrate.cumulative_simpson(x),
+    "integrate.tanhsinh": lambda x: integrate.tanhsinh(lambda t: fnp.exp(-t * t), x - 1, x + 1.0).integral,
+    "fft.rfft": scipy.fft.rfft,
+    "fft.fftn": lambda x: scipy.fft.fftn(fnp.reshape(x, (2, 3))),
+    "Rotation.from_rotvec": lambda x: Rotation.from_rotvec(x[:3]).as_matrix(),
+    "Rotation.from_euler": lambda x: Rotation.from_euler("xyz", x[:3]).as_quat(),
+    "Rotation.apply": lambda x: Rotation.from_quat(x[:4]).apply(data(Y[:3])),
+    "differentiate.derivative": lambda x: scipy.differentiate.derivative(fnp.sin, x).df,
+}
+
+
+@pytest.mark.parametrize("name", SCIPY)
+def test_scipy_is_differentiated(name):
+    fun = SCIPY[name]
+    tolerance = 1e-5 if name in ("differentiate.derivative", "integrate.tanhsinh") else None
+    check_grads(
+        lambda x: total(fun(x)), (X,), order=1, **({} if tolerance is None else {"rtol": tolerance, "atol": 1e-7})
+    )
+
+
+def test_closed_forms_of_scipy():
+    n = X.size
+    assert np.allclose(grad(stats.gmean)(X), stats.gmean(X) / (n * X))
+    assert np.allclose(jacrev(special.softmax)(X), np.diag(special.softmax(X)) - np.outer(*[special.softmax(X)] * 2))
+    assert np.allclose(grad(lambda y: integrate.trapezoid(y, dx=0.5))(X), [0.25, 0.5, 0.5, 0.5, 0.5, 0.25])
+    z = stats.zscore(X)
+    assert np.allclose(jacrev(stats.zscore)(X), (np.eye(n) - 1 / n - np.outer(z, z) / n) / X.std())
+    assert np.allclose(grad(lambda x: special.rel_entr(x, data(Y)).sum())(X), np.log(X / Y) + 1)
+
+
+def test_scipy_at_higher_orders_and_in_batches():
+    assert np.allclose(hessian(special.logsumexp)(X), jacrev(special.softmax)(X))
+    xs = np.stack([X, 2 * X, Y])
+    for fun in (stats.skew, stats.variation, special.logsumexp, stats.gmean):
+        assert np.allclose(vmap(grad(fun))(xs), np.stack([grad(fun)(x) for x in xs]))
+        assert np.allclose(jvp(fun, (X,), (Y,))[1], grad(fun)(X) @ Y)
+
+
+REFUSED = {
+    "signal.lfilter": lambda x: signal.lfilter(data(Y[:2]), data(np.array([1.0, 0.3])), x),
+    "signal.welch": lambda x: signal.welch(x, nperseg=4)[1],
+    "integrate.simpson": integrate.simpson,
+    "stats.linregress": lambda x: stats.linregress(x, data(Y)).slope,
+    "fft.dct": scipy.fft.dct,
+    "mean_squared_error": lambda x: metrics.mean_squared_error(data(Y), x),
+    "log_loss": lambda x: metrics.log_loss(data(np.arange(6) % 2), x),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_leaves_the_standard_is_refused(name):
+    """SciPy's compiled code, and Python's float(): both would lose the derivative."""
+    with pytest.raises(ConcretizationError, match="a plain value was asked of a traced one"):
+        grad(lambda x: fnp.sum(REFUSED[name](x)))(X)
+
+
+def test_two_namespaces_are_refused():
+    with pytest.raises(TypeError, match="Multiple namespaces"):
+        grad(lambda x: fnp.sum(pairwise.rbf_kernel(x, OTHERS)))(POINTS)
+
+
+LEARNING = {
+    "mean_squared_error": lambda x: metrics.mean_squared_error(data(POINTS[::-1]), x, multioutput="raw_values"),
+    "mean_absolute_error": lambda x: metrics.mean_absolute_error(data(POINTS[::-1]) + 0.1, x, multioutput="raw_values"),
+    "r2_score": lambda x: metrics.r2_score(data(POINTS[::-1]), x, multioutput="raw_values"),
+    "explained_variance": lambda x: metrics.explained_variance_score(data(POINTS[::-1]), x, multioutput="raw_values"),
+    "euclidean_distances": lambda x: pairwise.euclidean_distances(x, data(OTHERS)),
+    "cosine_similarity": lambda x: pairwise.cosine_similarity(x, data(OTHERS)),
+    "linear_kernel": lambda x: pairwise.linear_kernel(x, data(OTHERS)),
+    "polynomial_kernel": lambda x: pairwise.polynomial_kernel(x, data(OTHERS)),
+    "rbf_kernel": lambda x: pairwise.rbf_kernel(x, data(OTHERS)),
+    "laplacian_kernel": lambda x: pairwise.laplacian_kernel(x, data(OTHERS)),
+    "sigmoid_kernel": lambda x: pairwise.sigmoid_kernel(x, data(OTHERS)),
+    "chi2_kernel": lambda x: pairwise.chi2_kernel(x, data(OTHERS)),
+    "paired_cosine_distances": lambda x: pairwise.paired_cosine_distances(x, data(POINTS[::-1] + 0.1)),
+    "pairwise_kernels": lambda x: pairwise.pairwise_kernels(x, data(OTHERS), metric="rbf"),
+    "MinMaxScaler": lambda x: preprocessing.MinMaxScaler().fit_transform(x),
+    "MaxAbsScaler": lambda x: preprocessing.MaxAbsScaler().fit_transform(x),
+    "normalize": preprocessing.normalize,
+    "PolynomialFeatures": lambda x: preprocessing.PolynomialFeatures().fit_transform(x),
+    "PCA": lambda x: decomposition.PCA(1, svd_solver="full").fit(x).explained_variance_,
+    "Ridge": lambda x: linear_model.Ridge(solver="svd").fit(x, data(Y[:5])).coef_,
+    "LinearDiscriminantAnalysis": lambda x: (
+        discriminant_analysis.LinearDiscriminantAnalysis().fit(x, data(LABELS)).scalings_ ** 2
+    ),
+    "GaussianNB": lambda x: naive_bayes.GaussianNB(var_smoothing=2.0).fit(data(POINTS), data(LABELS)).predict_proba(x),
+}
+
+
+@pytest.mark.parametrize("name", LEARNING)
+def test_scikit_learn_is_differentiated(name):
+    check_grads(lambda x: total(LEARNING[name](x)), (POINTS,), order=1)
+
+
+def test_closed_forms_of_scikit_learn():
+    truth = POINTS[::-1] ** 2
+    error = grad(lambda x: metrics.mean_squared_error(data(truth), x, multioutput="raw_values")[0])(POINTS)
+    assert np.allclose(error, 2 / 5 * (POINTS - truth) * [1, 0])
+    score = grad(lambda x: metrics.r2_score(data(truth), x, multioutput="raw_values")[1])(POINTS)
+    spread = ((truth - truth.mean(0)) ** 2).sum(0)
+    assert np.allclose(score, 2 * (truth - POINTS) / spread * [0, 1])
+    kernel = pairwise.rbf_kernel(POINTS, OTHERS, gamma=0.7)
+    slope = grad(lambda x: fnp.sum(pairwise.rbf_kernel(x, data(OTHERS), gamma=0.7)))(POINTS)
+    assert np.allclose(slope, (-1.4 * kernel[..., None] * (POINTS[:, None] - OTHERS)).sum(1))
+    weights = np.linalg.solve(np.eye(2) + (c := POINTS - POINTS.mean(0)).T @ c, c.T)
+    ridge = jacrev(lambda y: linear_model.Ridge(solver="svd").fit(data(POINTS), y).coef_)(Y[:5])
+    assert np.allclose(ridge, weights - weights.mean(1, keepdims=True))
+
+
+def test_fitting_through_scikit_learn():
+    """A network in front of a kernel: the loss falls along the gradient."""
+
+    def loss(w):
+        features = fnp.tanh(data(POINTS) @ w)
+        return fnp.sum((pairwise.rbf_kernel(features, features) - data((LABELS[:, None] == LABELS) * 1.0)) ** 2)
+
+    w = np.array([[1.0, -0.5], [0.3, 0.8]])
+    start = loss(w)
+    for _ in range(20):
+        w = w - 0.05 * grad(loss)(w)
+    assert loss(w) < 0.9 * start

@@ -1,0 +1,87 @@
+"""What random programs call besides NumPy. A reproducer carries a copy of this file's functions."""
+
+import math
+from types import SimpleNamespace
+
+import numpy
+import toolz
+
+
+def each(fun, *trees):
+    """``fun`` of the leaves of trees of one structure."""
+    first = trees[0]
+    if isinstance(first, dict):
+        return {key: each(fun, *[tree[key] for tree in trees]) for key in first}
+    if isinstance(first, (tuple, list)):
+        return type(first)(each(fun, *parts) for parts in zip(*trees, strict=True))
+    return fun(*trees)
+
+
+def numbers(shape, dtype, k):
+    """Reproducible numbers, none of them small."""
+    waves = numpy.arange(math.prod(shape)) * 1.7 + 0.9 * k
+    found = numpy.where(numpy.cos(waves) < 0, -0.4, 0.4) + 0.5 * numpy.cos(waves)
+    if numpy.dtype(dtype).kind == "c":
+        found = found + 1j * (0.3 + 0.4 * numpy.sin(waves))
+    return found.astype(dtype).reshape(shape)
+
+
+def like(tree, k):
+    """Constants in the form of ``tree``."""
+    return each(lambda x: numbers(x.shape, x.dtype, k), tree)
+
+
+def times(tree, other):
+    """Products of leaves."""
+    return each(lambda a, b: a * b, tree, other)
+
+
+def weigh(np, tree, k):
+    """One real number made of all leaves."""
+    parts = []
+    each(lambda x: parts.append(np.sum(np.real(x * numbers(x.shape, x.dtype, k)))), tree)
+    return sum(parts[1:], parts[0])
+
+
+def pulled(pair, k):
+    """What a pullback gives for some cotangent."""
+    return pair[1](like(pair[0], k))[0]
+
+
+scales = numpy.array([1.0, 0.75])  # of the examples of a batch
+
+
+def examples(np, tree, axis):
+    """Two examples, the second a multiple of the first."""
+    return each(lambda x: np.stack([x, 0.75 * x], axis), tree)
+
+
+def small(np, *values):
+    """A share of every value, so that nothing is computed in vain."""
+    return sum(0.1 * np.sum(np.real(v * (0.6 - 0.8j)) if v.dtype.kind == "c" else v) for v in values)
+
+
+def jax_library():
+    """The transforms of JAX under funcgrad's names."""
+    import jax
+
+    names = ["grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linearize", "value_and_grad", "vjp", "vmap"]
+    control = ["associative_scan", "cond", "fori_loop", "pmean", "psum", "scan", "switch", "while_loop"]
+    pipelines = ["compose", "compose_left", "curry", "do", "juxt", "pipe", "thread_first", "thread_last"]
+    return SimpleNamespace(
+        **{name: getattr(jax, name) for name in names},
+        **{name: getattr(jax.lax, name) for name in control},
+        **{name: getattr(toolz, name) for name in pipelines},
+        checkpoint=lambda f: jax.checkpoint(lambda *args: f(*args)),  # it wants to refer to f weakly
+        control=SimpleNamespace(map=jax.lax.map),
+        no_grad=lambda f: lambda *args: jax.lax.stop_gradient(f(*args)),
+        stop_gradient=jax.lax.stop_gradient,
+    )
+
+
+def funcgrad_library():
+    """Those of funcgrad, with ``jit``."""
+    import funcgrad
+    from funcgrad import interop
+
+    return SimpleNamespace(**{name: getattr(funcgrad, name) for name in funcgrad.__all__}, jit=interop.jit)

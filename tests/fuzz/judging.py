@@ -1,0 +1,359 @@
+"""What funcgrad, JAX and a numerical referee say of a random program, and who stands alone."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.interop import to_jax
+from funcgrad.interop.divergences import known
+from funcgrad.interop.lift import lifted
+from funcgrad.transforms.referee import Measured, Referee
+from fuzz.evaluating import evaluated
+from fuzz.generating import library
+from fuzz.helpers import jax_library, like
+from fuzz.layers import LAYERS
+from fuzz.programs import Program, Unfit, as_argument, walk
+
+__all__ = ["FAILURES", "Verdict", "compiled", "judge", "theirs"]
+
+DOUBLE, SINGLE = 1e-9, 1e-4  # the relative errors allowed, and never more
+SHARE = 0.01  # a leaf is judged by its largest number, or by this share of the largest of all
+SAFETY = 10.0  # how far beyond its own error estimate the referee may be off
+NEAR = 0.005  # its steps begin so small that they cross no kink
+UNSURE = 1e-5  # a referee that may be off by so much, relatively, has nothing to say
+NUDGE = {DOUBLE: 1e-14, SINGLE: 1e-6}  # by how much a point is moved to see how results react
+SECONDS = 90  # for one program
+
+#: Verdicts that are somebody's fault and not known.
+FAILURES = (
+    "funcgrad raises",
+    "funcgrad differs from NumPy",
+    "funcgrad differs from JAX and the referee",
+    "JAX differs from funcgrad and the referee",
+    "funcgrad and JAX differ",
+    "both differ from the referee",
+    "funcgrad differs from the referee",
+    "funcgrad differs from itself under jax.jit",
+    "NumPy's run of JAX's program differs from JAX",
+    "too slow",
+)
+
+#: What is compiled here runs once. This compiles in a part of the time and computes the same.
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+
+
+class Verdict(NamedTuple):
+    """What was found.
+
+    Attributes:
+        kind: "agree", one of ``FAILURES``, or why there is nothing to compare.
+        details: how far off, where, what was raised.
+    """
+
+    kind: str
+    details: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether somebody is to blame."""
+        return self.kind in FAILURES
+
+
+class TooSlowError(BaseException):
+    """A program takes too long."""
+
+
+def judge(program: Program, *, full: bool = False) -> Verdict:
+    """Compare all that can be compared.
+
+    Args:
+        program: it.
+        full: whether the referee looks at third derivatives too, which takes long.
+    """
+    try:
+        with _limited(), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return _judged(program, full)
+    except TooSlowError:
+        return Verdict("too slow", f"more than {SECONDS} s")
+
+
+def _judged(program: Program, full: bool) -> Verdict:
+    try:
+        for _ in walk(program, library()):
+            pass
+    except Unfit as error:
+        return Verdict("unfit", str(error))
+    try:
+        got = ours(program, program.point)
+    except Exception as error:
+        return Verdict("funcgrad raises", f"{type(error).__name__}: {str(error)[:300]}")
+    if not program.dispatch:
+        plain = program.function()(fnp, library(), program.point)
+        value = program.function()(np, library(), program.point)
+        if off := _difference(program, [plain], [value], dtypes=True):
+            return Verdict("funcgrad differs from NumPy", off)
+    referee = _refereed(program, got, full)
+    try:
+        want = theirs(program, evaluated)
+    except Exception as error:
+        if referee:
+            return Verdict("funcgrad differs from the referee", f"{referee}; JAX: {type(error).__name__}")
+        return Verdict("JAX refuses", f"{type(error).__name__}: {str(error).splitlines()[0][:100]}")
+    off = _difference(program, _leaves(got), _leaves(want), dtypes=True)
+    if off or referee:
+        return _disputed(program, got, off, referee)
+    if program.compiled:
+        return _under_jit(program, got)
+    return Verdict("agree")
+
+
+def _disputed(program: Program, got: Any, off: str, referee: str) -> Verdict:
+    """Who of them is alone, once rounding and the way JAX's program was run are ruled out."""
+    if off:
+        off, before = _difference(program, _leaves(got), _leaves(theirs(program, compiled)), dtypes=True), off
+        if not off:
+            return Verdict("NumPy's run of JAX's program differs from JAX", before)
+    if off and not off.startswith("dtype") and _reacts(program, got):
+        return Verdict("ill-conditioned", off)
+    if off and (text := _known(program)):
+        return Verdict("known divergence of JAX", text)
+    if not referee and off:
+        referee = _refereed(program, got, full=True)
+        if not referee and _measurable(program):
+            return Verdict("JAX differs from funcgrad and the referee", off)
+    if off:
+        return Verdict("funcgrad differs from JAX and the referee" if referee else "funcgrad and JAX differ", off)
+    return Verdict("both differ from the referee", referee)
+
+
+def _under_jit(program: Program, got: Any) -> Verdict:
+    """funcgrad's transforms on JAX arrays."""
+    stacked, f = program.stacked(), program.function()
+    fun = stacked(fnp, library(), lambda x: f(fnp, library(), x))
+    try:
+        want = compiled(fun, jax.tree.map(jnp.asarray, program.point))
+    except Exception as error:
+        return Verdict("funcgrad raises", f"under jax.jit: {type(error).__name__}: {str(error)[:300]}")
+    off = _difference(program, _leaves(got), _leaves(want), dtypes=False)
+    if off and not _reacts(program, got):
+        return Verdict("funcgrad differs from itself under jax.jit", off)
+    return Verdict("agree")
+
+
+# ---- who says what -----------------------------------------------------------------------------------------------
+
+
+def ours(program: Program, x: Any) -> Any:
+    """funcgrad's answer."""
+    np_ = np if program.dispatch else fnp
+    f = program.function()
+    return program.stacked()(np_, library(), lambda x: f(np_, library(), x))(x)
+
+
+@lru_cache(maxsize=1)
+def _jax_library() -> Any:
+    return jax_library()
+
+
+def theirs(program: Program, runner: Callable[..., Any]) -> Any:
+    """JAX's answer, its transforms having been applied by ``runner``."""
+    f = program.function(jax=True)
+    if program.lifted:
+        np_ = np if program.dispatch else fnp
+        fun = to_jax(lambda x: f(np_, library(), x))
+    else:
+        fun = lambda x: f(jnp, _jax_library(), x)
+    return runner(program.stacked()(jnp, _jax_library(), fun), jax.tree.map(jnp.asarray, program.point))
+
+
+def compiled(fun: Callable[..., Any], x: Any) -> Any:
+    """``jax.jit(fun)(x)``, for a function that is called once."""
+    lowered = jax.jit(fun).lower(x)
+    try:
+        return lowered.compile(compiler_options=QUICK)(x)
+    except jax.errors.JaxRuntimeError:  # an XLA that does not know these options
+        return lowered.compile()(x)
+
+
+def _known(program: Program) -> str:
+    """A divergence of JAX that is known, among those that the program meets."""
+    found: list[str] = []
+
+    def watch(primitive: Any, values: Any, params: Any) -> None:
+        found.extend(known(primitive, values, params))
+
+    f = program.function()
+    np_ = np if program.dispatch else fnp
+    for x in program.points():
+        leaves, tree = jax.tree.flatten(jax.tree.map(jnp.asarray, x))
+        fun = lambda *leaves, tree=tree: f(np_, library(), jax.tree.unflatten(tree, leaves))
+        lifted(jax, fun, watch)(*leaves)
+    return found[0] if found else ""
+
+
+# ---- the referee -------------------------------------------------------------------------------------------------
+
+
+def _measurable(program: Program) -> list[int]:
+    """Layers whose derivative can be measured: nothing below is a constant in name only."""
+    if any("stop_gradient" in line.text or "no_grad" in line.text for line in program.lines):
+        return []
+    names = [name for name, _ in program.stack]
+    cut = next((n for n, name in enumerate(names) if LAYERS[name].cuts), len(names))
+    found = [n for n, name in enumerate(names) if LAYERS[name].measure and n < cut]
+    return list(dict.fromkeys([found[0], found[-1]])) if found else []
+
+
+def _refereed(program: Program, got: Any, full: bool) -> str:
+    """What a referee has to say against the innermost and the outermost derivative; nothing if they are right."""
+    if _tolerance(program) == SINGLE and any("32" in line.text for line in program.lines):
+        return ""
+    if _tolerance(program) == SINGLE:
+        program = _in_double(program)
+    layers = _measurable(program)
+    order = sum(LAYERS[name].order for name, _ in program.stack)
+    for n in layers:
+        below = sum(LAYERS[name].order for name, _ in program.stack[:n])
+        if (below < 2 and order <= 2) or below == 0 or full:
+            top = replace(program, stack=program.stack[: n + 1])
+            if said := _measured(top):
+                return f"{program.stack[n][0]}: {said}"
+    return ""
+
+
+def _measured(program: Program) -> str:
+    """A referee on the outermost layer, funcgrad's other ones and NumPy being below it."""
+    name, k = program.stack[-1]
+    layer = LAYERS[name]
+    f, np_ = program.function(), np if program.dispatch or len(program.stack) == 1 else fnp
+    below = replace(program, stack=program.stack[:-1])
+    under = below.stacked()(np_, library(), lambda x: f(np_, library(), x))
+    assert layer.measure is not None
+    x, t = program.point, like(program.point, 7)
+    case = layer.measure(library(), under, x, k, t)
+    claim = _flat(case.claim(ours(program, x)))
+    point, value = _leaves(case.point), case.fun(case.point)
+    real = not any(np.iscomplexobj(v) for v in (*point, *_leaves(value)))
+    shape = _flat(value).shape
+
+    def fun(leaves: list[Any]) -> Any:
+        found = _flat(case.fun(as_argument(leaves)), real)
+        return found if found.shape == shape else np.full(shape, np.nan)  # masks select others some way off
+
+    direction = [NEAR * t for t in _leaves(case.direction)]
+    return _said(NEAR * claim, Referee(fun, point, real=real).first(direction), NEAR, _tolerance(program))
+
+
+def _said(claim: Any, measured: Measured, unit: float, tolerance: float) -> str:
+    scale = max(float(np.max(np.abs(x), initial=0)) for x in (claim, measured.value, 0.01 * unit))
+    if claim.shape != measured.value.shape:
+        return f"shape {claim.shape}, measured {measured.value.shape}"
+    if np.any(measured.jump) or not np.all(measured.error <= UNSURE * scale):
+        return ""
+    off = np.abs(claim - measured.value)
+    if np.all(off <= tolerance * scale + SAFETY * measured.error):
+        return ""
+    worst = int(np.argmax(np.nan_to_num(off - SAFETY * measured.error, nan=np.inf)))
+    mine, right = claim[worst] / unit, measured.value[worst] / unit
+    return f"off by {off[worst] / scale:.1e}: {mine:.10g}, measured {right:.10g}"
+
+
+def _flat(out: Any, real: bool = False) -> Any:
+    """All numbers in a row, imaginary parts behind real ones; a complex step makes real things complex."""
+    parts: list[Any] = []
+    for leaf in _leaves(out):
+        whole = real or not np.iscomplexobj(leaf)
+        parts += [np.ravel(leaf)] if whole else [np.ravel(np.real(leaf)), np.ravel(np.imag(leaf))]
+    return np.concatenate(parts)
+
+
+def _in_double(program: Program) -> Program:
+    wide = {"float32": "float64", "complex64": "complex128"}
+    inputs = tuple(x.astype(wide.get(str(x.dtype), x.dtype)) for x in program.inputs)
+    return replace(program, inputs=inputs)
+
+
+# ---- comparing ---------------------------------------------------------------------------------------------------
+
+
+def _tolerance(program: Program) -> float:
+    single = any(x.dtype in (np.float32, np.complex64) for x in program.inputs)
+    return SINGLE if single or any("32" in line.text for line in program.lines) else DOUBLE
+
+
+def _leaves(out: Any) -> list[Any]:
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(out)]
+
+
+def _difference(program: Program, got: list[Any], want: list[Any], *, dtypes: bool) -> str:
+    """How two results differ; nothing if they do not."""
+    got, want = [np.asarray(x) for x in got], [np.asarray(x) for x in want]
+    if [x.shape for x in got] != [x.shape for x in want]:
+        return f"shapes {[x.shape for x in got]} and {[x.shape for x in want]}"
+    tolerance = _tolerance(program)
+    mixed = tolerance == SINGLE  # JAX makes float32 of float32 and int64, NumPy float64
+    for g, w in zip(got, want, strict=True):
+        if dtypes and (g.dtype.kind != w.dtype.kind if mixed else g.dtype != w.dtype):
+            return f"dtypes {g.dtype} and {w.dtype}"
+    overall = max([_largest(w) for w in want], default=0.0)
+    for n, (g, w) in enumerate(zip(got, want, strict=True)):
+        scale = max(_largest(w), SHARE * overall, 0.01)
+        with np.errstate(invalid="ignore"):
+            off = np.abs(g - w) / scale
+        alike = (g == w) | (np.isnan(g) & np.isnan(w))
+        off = np.where(alike, 0.0, np.where(np.isnan(off), np.inf, off))
+        if np.max(off, initial=0.0) > tolerance:
+            at = np.unravel_index(int(np.argmax(off)), off.shape)
+            return f"off by {np.max(off):.1e} in result {n}{list(map(int, at))}: {g[at]:.12g} and {w[at]:.12g}"
+    return ""
+
+
+def _largest(x: Any) -> float:
+    finite = np.abs(x[np.isfinite(x)])
+    return float(np.max(finite, initial=0.0))
+
+
+def _reacts(program: Program, got: Any) -> bool:
+    """Whether a change of the last digits of the argument changes the result by what is allowed, or nearly."""
+    tolerance = _tolerance(program)
+    rng = np.random.default_rng(0)
+    scale = max([_largest(w) for w in _leaves(got)], default=0.0) + 0.01
+    for _ in range(3):
+        nudge = [(x * (1 + NUDGE[tolerance] * rng.uniform(-1, 1, x.shape))).astype(x.dtype) for x in program.inputs]
+        moved = ours(program, as_argument(nudge))
+        for a, b in zip(_leaves(moved), _leaves(got), strict=True):
+            if not np.max(np.abs(a - b), initial=0) <= 0.3 * tolerance * scale:
+                return True
+    return False
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    """Raise after a while."""
+
+    def stop(*_: Any) -> None:
+        raise TooSlowError
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,136 @@
+"""How random programs are made: statement by statement, each run by NumPy before it is kept."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fuzz.layers import LAYERS
+from fuzz.programs import Line, Program, Unfit, locked, namespace, step
+
+__all__ = ["Builder", "LARGEST", "Maker"]
+
+LARGEST = 12  # elements of a value
+TOO_LARGE = 4.0  # absolute values
+Maker = Callable[["Builder"], "Line | None"]
+
+
+class Builder:
+    """A program while it is made.
+
+    Attributes:
+        rng: the source of all choices.
+        branches: whether Python may branch on values.
+        reverse: whether the stack has anything but forward mode.
+        scopes: what the statements see, at every point where the program will be run.
+    """
+
+    def __init__(self, rng: np.random.Generator, program: Program, fg: Any) -> None:
+        self.rng = rng
+        self.program = program
+        self.fg = fg
+        self.branches = all(LAYERS[name].branches for name, _ in program.stack) and not program.compiled
+        self.scopes: list[dict[str, Any]] = []
+        self.restart()
+
+    def restart(self) -> None:
+        """Run all statements anew: a write that was not kept may have changed something."""
+        self.scopes = [namespace(np, self.fg, self.program, x) for x in self.program.points()]
+        for scope in self.scopes:
+            for line in self.program.lines:
+                step(line, scope)
+
+    # ---- what there is -------------------------------------------------------------------------------------------
+
+    def value(self, i: int) -> Any:
+        """A value at the first point."""
+        return self.scopes[0][f"v{i}"]
+
+    def numbers(self) -> list[int]:
+        """All values, the newest last."""
+        return [*range(len(self.program.inputs)), *[line.out for line in self.program.lines if line.out is not None]]
+
+    def any(self, fits: Callable[[Any], bool] = lambda v: True) -> int | None:
+        """A value that fits, likely a new one."""
+        found = [i for i in self.numbers() if fits(self.value(i))]
+        if not found:
+            return None
+        back = min(int(self.rng.geometric(0.45)) - 1, len(found) - 1)
+        return found[len(found) - 1 - back]
+
+    def inexact(self, ndim: int = 0, kinds: str = "fc", fits: Callable[[Any], bool] = lambda v: True) -> int | None:
+        """A floating or complex value of at least so many axes."""
+        return self.any(lambda v: v.dtype.kind in kinds and v.ndim >= ndim and v.size > 0 and fits(v))
+
+    def pick(self, *choices: Any) -> Any:
+        """One of them."""
+        return choices[int(self.rng.integers(len(choices)))]
+
+    def chance(self, p: float) -> bool:
+        """True so often."""
+        return bool(self.rng.random() < p)
+
+    def number(self, low: float = 0.3, high: float = 1.7) -> float:
+        """A short number."""
+        return round(float(self.rng.uniform(low, high)), 2)
+
+    def const(self, values: Any) -> str:
+        """The name of a new constant array."""
+        name = f"c{len(self.program.consts)}"
+        values = locked(np.asarray(values))
+        self.program = replace(self.program, consts={**self.program.consts, name: values})
+        for scope in self.scopes:
+            scope[name] = values
+        return name
+
+    def random(self, shape: Any, kind: str = "f") -> Any:
+        """Random numbers for a constant, short, none of them small."""
+        if kind == "i":
+            return self.rng.integers(1, 4, shape) * self.rng.choice([-1, 1], shape)
+        found = np.round(self.rng.uniform(0.3, 1.6, shape) * self.rng.choice([-1, 1], shape), 2)
+        return found + 1j * np.round(self.rng.uniform(-1, 1, shape), 2) if kind == "c" else found
+
+    # ---- what is added -------------------------------------------------------------------------------------------
+
+    def line(self, text: str, *uses: int, guard: str = "", jax: str | None = None, writes: bool = False) -> Line:
+        """A statement that makes a new value, or writes."""
+        taken = [i for i in self.numbers() if i is not None]
+        out = None if writes else max(taken) + 1
+        return Line(text, uses, out, guard, "" if writes else jax)
+
+    def add(self, line: Line) -> bool:
+        """Keep a statement if it runs at all points, and gives numbers that are neither many nor large."""
+        before = self.program
+        self.program = replace(before, lines=(*before.lines, line))
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("error")
+                for scope in self.scopes:
+                    step(line, scope)
+                    self._check(line, scope)
+        except Exception:
+            self.program = before
+            if line.out is None:
+                self.restart()
+            return False
+        if line.out is not None and self._size(line.out) > TOO_LARGE:
+            calm = self.line("np.tanh({0})" if self.value(line.out).dtype.kind == "f" else "{0} / 8", line.out)
+            return self.add(calm)
+        return True
+
+    def _check(self, line: Line, scope: dict[str, Any]) -> None:
+        for i in [line.out] if line.out is not None else self.numbers():
+            made = scope[f"v{i}"]
+            if not isinstance(made, (np.ndarray, np.generic)) or made.dtype.kind not in "fcib":
+                raise Unfit("no array")
+            if made.ndim > 3 or made.size > LARGEST or not np.all(np.isfinite(made)):
+                raise Unfit("too large")
+            if line.out is None and made.size and np.max(np.abs(made)) > TOO_LARGE:
+                raise Unfit("large numbers")
+
+    def _size(self, i: int) -> float:
+        return max(float(np.max(np.abs(scope[f"v{i}"]), initial=0)) for scope in self.scopes)

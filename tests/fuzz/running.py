@@ -1,0 +1,210 @@
+"""Many random programs on several processes: progress, failures, a summary."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+__all__ = ["Found", "Summary", "examine", "fuzz"]
+
+CHUNK = 50
+ROOT = Path(__file__).resolve().parents[2]
+OUT = ROOT / "out" / "fuzz"
+FRESH = 4000  # programs after which a process makes room: JAX keeps everything it ever traced
+
+
+class Found(NamedTuple):
+    """What became of one program."""
+
+    number: int
+    kind: str
+    details: str
+    script: str  # empty unless it failed
+    lines: int = 0
+
+
+def examine(seed: int, number: int, seconds: float = 60.0) -> Found:
+    """Make a program, judge it, and if it fails make it small."""
+    from fuzz.generating import generate
+    from fuzz.judging import judge
+    from fuzz.reproducers import script
+    from fuzz.shrinking import shrink
+
+    program = generate(seed, number)
+    verdict = judge(program)
+    if not verdict.failed:
+        return Found(number, verdict.kind, verdict.details, "")
+    small = shrink(program, lambda p: _same(judge(p), verdict), seconds)
+    verdict = judge(small)
+    title = f"Random program {number} of SEED={seed}, made small."
+    return Found(number, verdict.kind, verdict.details, script(small, verdict, title), len(small.lines))
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two verdicts are alike; of what was raised the class counts too."""
+    raised = [v.details.split(":")[0] if "raises" in v.kind else "" for v in (one, other)]
+    return one.kind == other.kind and raised[0] == raised[1]
+
+
+def _prepare(parent: int) -> None:
+    """In each process: double precision on the CPU; interrupts are the parent's business."""
+    global _parent
+    _parent = parent
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_disable_most_optimizations", True)
+
+
+_done = _parent = 0
+
+
+def _chunk(seed: int, numbers: range) -> list[Found]:
+    global _done
+    import jax
+
+    _done += len(numbers)
+    if _done > FRESH:
+        _done = 0
+        jax.clear_caches()
+    found = []
+    for number in numbers:
+        if os.getppid() != _parent:  # it died, and nobody waits for this
+            os._exit(1)
+        found.append(examine(seed, number))
+    return found
+
+
+@dataclass
+class Summary:
+    """What was found so far."""
+
+    seed: int
+    start: int
+    stop: int
+    kinds: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    files: list[str] = field(default_factory=list)
+    finished: set[int] = field(default_factory=set)  # first numbers of chunks
+    begun: float = field(default_factory=time.monotonic)
+
+    def add(self, found: Found) -> None:
+        """Count it; write down what failed."""
+        self.kinds[found.kind] += 1
+        if found.kind in ("JAX refuses", "unfit", "known divergence of JAX", "ill-conditioned"):
+            self.reasons[f"{found.kind}: {found.details[:90]}"] += 1
+        if found.script:
+            OUT.mkdir(parents=True, exist_ok=True)
+            path = OUT / f"seed{self.seed}_{found.number}.py"
+            path.write_text(found.script, encoding="utf-8")
+            self.files.append(str(path.relative_to(ROOT)))
+
+    @property
+    def next(self) -> int:
+        """The first number that is not done, with all before it."""
+        at = self.start
+        while at in self.finished:
+            at += CHUNK
+        return min(at, self.stop)
+
+    def text(self) -> str:
+        """For people."""
+        count, seconds = sum(self.kinds.values()), time.monotonic() - self.begun
+        lines = [f"{count} programs in {seconds:.0f} s, {1e3 * seconds / max(count, 1):.0f} ms each"]
+        lines += [f"  {n:7d}  {kind}" for kind, n in self.kinds.most_common()]
+        lines += [f"  {n:7d}  {reason}" for reason, n in self.reasons.most_common(12)]
+        if self.files:
+            lines += ["failures:", *[f"  {path}" for path in self.files]]
+        if self.next < self.stop:
+            lines.append(f"to go on: make fuzz SEED={self.seed} START={self.next} N={self.stop - self.next}")
+        return "\n".join(lines)
+
+
+def fuzz(count: int, seed: int, start: int, jobs: int) -> Summary:
+    """Examine programs ``start`` to ``start + count``; Ctrl-C ends it early, with what was found."""
+    summary = Summary(seed, start, start + count)
+    chunks = iter([range(n, min(n + CHUNK, start + count)) for n in range(start, start + count, CHUNK)])
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_prepare, initargs=(os.getpid(),))
+    pending: dict[Future[list[Found]], range] = {}
+    print(f"programs {start} to {start + count - 1} of SEED={seed} on {jobs} processes", flush=True)
+    try:
+        with _Progress(summary) as progress:
+            for found in _results(pool, pending, chunks, summary, jobs):
+                progress.show(found)
+    except KeyboardInterrupt:
+        print("\nstopped", file=sys.stderr)
+    except BrokenProcessPool:
+        print(f"\na process died while it ran one of {list(pending.values())}", file=sys.stderr)
+        summary.kinds["too slow"] += 1
+    finally:
+        for process in list((pool._processes or {}).values()):
+            if pending:
+                process.terminate()
+        pool.shutdown(wait=not pending, cancel_futures=True)
+    return summary
+
+
+def _results(
+    pool: Any, pending: dict[Future[list[Found]], range], chunks: Iterator[range], summary: Summary, jobs: int
+) -> Iterator[list[Found]]:
+    while True:
+        while len(pending) < 2 * jobs and (chunk := next(chunks, None)) is not None:
+            pending[pool.submit(_chunk, summary.seed, chunk)] = chunk
+        if not pending:
+            return
+        done, _ = wait(pending, return_when=FIRST_COMPLETED)
+        for future in done:
+            found = future.result()
+            summary.finished.add(pending.pop(future).start)
+            for one in found:
+                summary.add(one)
+            yield found
+
+
+class _Progress:
+    """A bar where there is a terminal; failures are printed in any case."""
+
+    def __init__(self, summary: Summary) -> None:
+        self.summary = summary
+        self.printed = 0
+        self.bar: Any = None
+        try:
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        except ImportError:
+            return
+        failed = TextColumn("[red]{task.fields[failed]} failed")
+        self.bar = Progress(BarColumn(), MofNCompleteColumn(), failed, TimeRemainingColumn(), transient=True)
+        self.task = self.bar.add_task("fuzz", total=summary.stop - summary.start, failed=0)
+
+    def __enter__(self) -> _Progress:
+        if self.bar is not None:
+            self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def show(self, found: list[Found]) -> None:
+        """What came in."""
+        say = print if self.bar is None else self.bar.console.out
+        paths = iter(self.summary.files[self.printed :])
+        for one in found:
+            if one.script:
+                say(f"{next(paths)}\n  {one.kind}: {one.details[:150]}")
+        self.printed = len(self.summary.files)
+        if self.bar is not None:
+            self.bar.update(self.task, advance=len(found), failed=self.printed)

@@ -1,0 +1,201 @@
+"""What shares memory in NumPy is seen to share it under every transform, and nothing else is.
+
+For every row of the table of operations: the results of NumPy's function and its arguments are written to, one
+after the other, and what else changes is noted. On traced values the same must change.
+"""
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+from operations import cases
+from operations.cases import flatten, kind_of
+
+import funcgrad.numpy as fnp
+from funcgrad import jvp, vjp, vmap
+from funcgrad.core import Tracer
+
+ROWS = cases.rows()
+
+
+def numbers(x):
+    """A copy of what ``x`` stands for in the end."""
+    while isinstance(x, Tracer):
+        x = x.value
+    return np.array(x)
+
+
+def is_array(x):
+    return isinstance(x, (np.ndarray, Tracer)) and x.shape != ()
+
+
+def write(x, marker):
+    """Change all of ``x``; whether that is allowed."""
+    kind = kind_of(x)
+    number = marker if kind in "fc" else 77
+    if isinstance(x, np.ndarray):  # a constant: it takes numbers only
+        number = ~numbers(x) if kind == "b" else numbers(number).flat[0]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            x[...] = number
+    except (ValueError, DeprecationWarning):  # read-only
+        return False
+    return True
+
+
+def observed(fun, arrays, one):
+    """Who changes when a result, and then an argument, is written to; by numbers, arguments first.
+
+    Returns:
+        That, and the numbers of the results that are constants which take no traced numbers.
+    """
+    outs = list(flatten(fun(arrays)))
+    everything = [*arrays, *outs]
+    notes = {}
+    for k in (*range(len(arrays), len(everything)), *range(len(arrays))):
+        if not is_array(everything[k]) or not everything[k].size:
+            continue
+        before = [numbers(x) for x in everything]
+        allowed = write(everything[k], (100.0 + k) * one)
+        after = [numbers(x) for x in everything]
+        changed = [
+            i
+            for i, (a, b) in enumerate(zip(before, after, strict=True))
+            if i != k and not np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+        ]
+        notes[k] = tuple(changed) if allowed else "read-only"
+    plain = [k for k, note in notes.items() if isinstance(everything[k], np.ndarray) and note != "read-only"]
+    return notes, [k for k in plain if kind_of(everything[k]) in "fc"]
+
+
+def made_inside(values):
+    """The arguments as a function makes them: traced where a transform gave them, else constant."""
+    return [v * 1 if isinstance(v, Tracer) else fnp.copy(v) if isinstance(v, np.ndarray) else v for v in values]
+
+
+def run(transform, fun, arrays):
+    """Run ``fun(one, *arrays)`` under a transform, or with the arrays as constants."""
+    if transform == "vjp":
+        vjp(lambda *args: (fun(*args), args[0])[1], 1.0, *arrays)
+    elif transform == "jvp":
+        jvp(lambda *args: (fun(*args), args[0])[1], (1.0, *arrays), (1.0, *arrays))
+    elif transform == "vmap":
+        vmap(lambda *args: (fun(*args), args[0])[1])(np.ones(2), *[np.stack([a, a]) for a in arrays])
+    else:
+        vjp(lambda one: (fun(one, *arrays), one)[1], 1.0)
+
+
+def under(transform, fun, values, mapped):
+    """What is observed under a transform; None where there is nothing to trace."""
+    found = []
+    live = [
+        i
+        for i, v in enumerate(values)
+        if kind_of(v) in "fc" and (transform != "vmap" or (mapped[i] and isinstance(v, np.ndarray)))
+    ]
+
+    def inside(one, *traced):
+        full = list(values)
+        for i, x in zip(live, traced, strict=True):
+            full[i] = x
+        found.append(observed(fun, made_inside(full), one))
+
+    if transform == "constants" and not any(is_array(v) for v in values):
+        return None  # numbers are constant for good
+    if live:
+        run(transform, inside, [values[i] for i in live])
+    return found[0] if found else None
+
+
+TRANSFORMS = ("vjp", "jvp", "vmap", "constants")
+
+
+def differences(fun, numpy, values, mapped):
+    """How what is observed differs from what NumPy does."""
+    arrays = [v * 1 if kind_of(v) in "fc" else np.copy(v) if is_array(v) else v for v in values]
+    with np.errstate(all="ignore"):
+        want, _ = observed(numpy, arrays, 1.0)
+        for transform in TRANSFORMS:
+            got = under(transform, fun, values, mapped)
+            if got is not None and got[0] != want:
+                yield f"{transform}: {want} in NumPy, {got[0]} here"
+            if got is not None and got[1] and transform != "constants":
+                yield f"{transform}: the results {got[1]} take no traced numbers"
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.cases[0].numpy is not None], ids=lambda row: row.op.name)
+def test_operations(row):
+    bad = [
+        f"{case.id}, {problem}"
+        for case in row.cases
+        for problem in differences(
+            lambda arrays, case=case: case.call(case.fun, arrays),
+            lambda arrays, case=case: case.call(case.numpy, arrays),
+            case.values,
+            [leaf.mapped for leaf in case.leaves],
+        )
+    ]
+    assert not bad, "\n".join(bad)
+
+
+A, C = np.arange(6.0).reshape(2, 3) + 0.5, np.arange(6.0).reshape(2, 3) * (1 + 2j)
+METHODS = {
+    "astype": lambda x: x.astype(x.dtype),
+    "astype without a copy": lambda x: x.astype(x.dtype, copy=False),
+    "clip": lambda x: x.real.clip(None, 3.0),
+    "compress": lambda x: x.compress([True, True], axis=0),
+    "conj": lambda x: x.conj(),
+    "copy": lambda x: x.copy(),
+    "copy of the transpose": lambda x: (x.T.copy(), x.T.copy().reshape(-1)),
+    "copy.copy": copy.copy,
+    "copy.deepcopy": copy.deepcopy,
+    "diagonal": lambda x: x.diagonal(),
+    "flatten": lambda x: x.flatten(),
+    "flatten in F order": lambda x: x.flatten("F"),
+    "flat": lambda x: (x.flat[1:3], x.flat[[0, 1]], x.flat[:]),
+    "imag": lambda x: x.imag,
+    "iteration": lambda x: list(x),
+    "iteration of the transpose": lambda x: list(x.T),
+    "mT": lambda x: x.mT,
+    "minus": lambda x: -x,
+    "new axis": lambda x: x[:, None],
+    "all": lambda x: x[...],
+    "empty index": lambda x: x[()],
+    "mask": lambda x: x[np.ones((2, 3), bool)],
+    "numbers and slices": lambda x: (x[0], x[:, 1], x[-1, ::-1], x[0:1, 1:]),
+    "positions": lambda x: (x[[0, 1]], x[np.array([0, 1])], x[:, [0]], x[np.array(0)]),
+    "plus": lambda x: +x,
+    "ravel": lambda x: x.ravel(),
+    "ravel of what has gaps": lambda x: (x[:, 1].ravel(), x[::-1].ravel(), x[0, ::-1].reshape(-1)),
+    "ravel of the transpose": lambda x: x.T.ravel(),
+    "ravel in F order": lambda x: x.ravel("F"),
+    "real": lambda x: x.real,
+    "repeat": lambda x: x.repeat(1),
+    "reshape": lambda x: x.reshape(3, 2),
+    "reshape, copied": lambda x: x.reshape(3, 2, copy=True),
+    "reshape of the transpose": lambda x: x.T.reshape(2, 3),
+    "round": lambda x: x.round(3),
+    "squeeze": lambda x: x.squeeze(),
+    "sum over nothing": lambda x: x.sum(axis=()),
+    "swapaxes": lambda x: x.swapaxes(0, 1),
+    "T": lambda x: x.T,
+    "T twice": lambda x: x.T.T,
+    "take": lambda x: (x.take([0, 1], axis=0), x.take(0, axis=0)),
+    "transpose": lambda x: (x.transpose(), x.transpose(1, 0), x.transpose((0, 1))),
+    "view of a view": lambda x: (x[:, 1:], x[:, 1:].T, x[:, 1:].T[0]),
+    "abs": abs,
+    "a row, reversed twice": lambda x: x[0][::-1][::-1],
+    "parts of the parts": lambda x: (x.real[0], x.T.imag[:, 1], x[1].real),
+    "Fortran order": lambda x: (x.T * 2).T.reshape(-1),
+}
+
+
+@pytest.mark.parametrize("kind", ["real", "complex"])
+@pytest.mark.parametrize("name", METHODS)
+def test_methods(name, kind):
+    method = METHODS[name]
+    values = [A if kind == "real" else C]
+    bad = list(differences(lambda arrays: method(*arrays), lambda arrays: method(*arrays), values, [True]))
+    assert not bad, "\n".join(bad)

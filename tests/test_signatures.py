@@ -1,0 +1,129 @@
+"""Every function and every method takes NumPy's arguments: the same names in the same order, the same defaults."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import funcgrad.numpy as fnp
+from funcgrad.core import Tracer
+
+SPACES = {"": (np, fnp), "linalg.": (np.linalg, fnp.linalg), "fft.": (np.fft, fnp.fft)}
+
+# Where NumPy's default is a mark that stands for "not given", this is ours, and means the same.
+NEUTRAL = {
+    "axes": None,
+    "axis": None,
+    "correction": None,
+    "initial": None,
+    "keepdims": False,
+    "mean": None,
+    "where": True,
+}
+# What NumPy has and we have not, whatever the function.
+NOWHERE = {"like": "it chooses the library that makes an array; here that is this one, and its results are NumPy's"}
+# What we have and NumPy has not, by function: keywords only, so no call of NumPy's means another thing.
+MORE = {
+    "argsort": {"descending": "the array API standard's"},
+    "sort": {"descending": "the array API standard's"},
+    "fft.fftfreq": {"dtype": "the array API standard's"},
+    "fft.rfftfreq": {"dtype": "the array API standard's"},
+}
+OTHERWISE = {
+    "array": "ndmax makes arrays of lists, which are no numbers",
+    "clip": "min and max may be positional too, as in the array API standard; a_min and a_max are keywords",
+    "einsum": "the first operand has a name, and so have the keywords that NumPy passes on",
+    "einsum_path": "as einsum; einsum_call is private",
+    "linalg.matmul": "numpy.matmul, which takes more",
+    "linalg.vecdot": "numpy.vecdot, which takes more",
+    **dict.fromkeys(
+        ["array2string", "array_repr", "array_str", "format_float_positional", "format_float_scientific", "isnat"],
+        "hands everything on to NumPy",
+    ),
+    "nditer": "options about memory are refused, or handed on to NumPy",
+}
+
+
+def pairs():
+    for space, (theirs, ours) in SPACES.items():
+        for name in ours.__all__:
+            numpys, own = getattr(theirs, name, None), getattr(ours, name)
+            if numpys is not None and numpys is not own and callable(own) and not inspect.isclass(numpys):
+                yield space + name, numpys, own
+
+
+PAIRS = {name: (numpys, own) for name, numpys, own in pairs()}
+PAIRS["nditer"] = (np.nditer, fnp.nditer)
+
+
+def described(function, name=""):
+    """Positional parameters in their order, and keywords in any: names, kinds and defaults."""
+    positional, keywords = [], {}
+    for p in inspect.signature(function).parameters.values():
+        if p.name in NOWHERE or p.name in MORE.get(name, ()):
+            continue
+        default = NEUTRAL[p.name] if repr(p.default) == "<no value>" and p.name in NEUTRAL else p.default
+        if p.kind is p.KEYWORD_ONLY:
+            keywords[p.name] = default
+        else:
+            positional.append((p.name, p.kind, default))
+    return positional, keywords
+
+
+def test_every_function_is_compared():
+    assert len(PAIRS) > 380
+    assert {"fft.rfft", "linalg.svd", "sum", "interp", "add"} <= set(PAIRS)
+    assert set(OTHERWISE) | set(MORE) <= set(PAIRS)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_signature(name):
+    numpys, own = PAIRS[name]
+    same = described(numpys, name) == described(own, name)
+    assert same == (name not in OTHERWISE), f"{name}{inspect.signature(own)} of NumPy's {inspect.signature(numpys)}"
+
+
+def test_what_is_more_is_a_keyword():
+    for name, more in MORE.items():
+        for added in more:
+            assert inspect.signature(PAIRS[name][1]).parameters[added].kind is inspect.Parameter.KEYWORD_ONLY, name
+
+
+# ---- methods ----------------------------------------------------------------------------------------------
+
+# Attributes of memory, which a traced value does not have; every access is an AttributeError.
+MEMORY = {"base", "ctypes", "data", "flags", "strides"}
+# Methods that refuse everything, or hand everything on to NumPy where the value is a constant.
+HANDED_ON = {
+    "byteswap", "dump", "dumps", "getfield", "item", "resize", "setfield", "setflags", "tobytes", "tofile", "tolist",
+}  # fmt: skip
+
+
+def own_method(name):
+    """The parameters that positions reach, and whatever keywords there are beside them."""
+    p = list(inspect.signature(getattr(Tracer, name)).parameters.values())[1:]
+    return p, {q.name for q in p if q.kind is q.KEYWORD_ONLY} | {"**" for q in p if q.kind is q.VAR_KEYWORD}
+
+
+@pytest.mark.parametrize("name", [n for n in dir(np.ndarray) if not n.startswith("_") and n not in MEMORY | HANDED_ON])
+def test_method(name):
+    theirs = getattr(np.ndarray, name)
+    if not callable(theirs):
+        assert hasattr(Tracer, name)
+        return
+    own, keywords = own_method(name)
+    for i, p in enumerate(list(inspect.signature(theirs).parameters.values())[1:]):
+        if p.kind is p.KEYWORD_ONLY:
+            assert p.name in keywords
+        elif p.kind is p.VAR_KEYWORD:  # of a reduction: what its function has besides
+            assert {"keepdims", "where", "**"} & ({q.name for q in own[i:]} | keywords)
+        elif p.kind is p.POSITIONAL_ONLY or p.kind is p.VAR_POSITIONAL:
+            assert own[i].kind in (p.kind, p.POSITIONAL_OR_KEYWORD)
+        else:
+            assert (own[i].name, own[i].default) == (p.name, p.default)
+
+
+def test_what_numpy_adds_is_looked_at():
+    assert set(dir(np.ndarray)) >= MEMORY | HANDED_ON
+    assert not [name for name in MEMORY if hasattr(Tracer, name)]
+    assert all(hasattr(Tracer, name) for name in HANDED_ON)

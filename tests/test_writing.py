@@ -1,0 +1,750 @@
+"""Arrays that a function made can be written to, with NumPy's own view semantics, under every transform."""
+
+import threading
+
+import jax
+import numpy as np
+import pytest
+
+import funcgrad.numpy as fnp
+from funcgrad import (
+    checkpoint,
+    custom_vjp,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    no_grad,
+    stop_gradient,
+    vjp,
+    vmap,
+)
+from funcgrad.errors import ConcretizationError, EscapedTracerError, InputError, ReadOnlyError
+from funcgrad.interop import to_jax
+
+X = np.array([0.7, -1.2, 2.5, 0.4])
+
+
+def complex_step(fun, x):
+    """The Jacobian of a real function, by running it on NumPy's complex numbers."""
+    columns = []
+    for i in range(x.size):
+        moved = x.astype(complex)
+        moved[i] += 1e-30j
+        columns.append(np.imag(fun(moved)) / 1e-30)
+    return np.stack(columns, -1)
+
+
+class Program:
+    """Random statements over a pool of arrays: views, copies, writes. The same for NumPy and for tracers.
+
+    Args:
+        seed: which program.
+        statements: how many.
+        staged: whether JAX can compile it: positions are integers and slices, and all memory is in C order.
+    """
+
+    def __init__(self, seed, statements=16, staged=False):
+        self.seed, self.statements, self.staged = seed, statements, staged
+
+    def __call__(self, x):
+        rng = np.random.default_rng(self.seed)
+        numpy = isinstance(x, np.ndarray)
+        pool = [x * 1.0, (x * x).reshape(2, 2), (np if numpy else fnp).zeros((2, 2), x.dtype), x[:2] + x[2:]]
+        if not self.staged:
+            pool += [(x * 2.0).reshape(2, 2).T * 0.5, (np if numpy else fnp).zeros_like(pool[1].T)]
+        for _ in range(self.statements):
+            a, b = (pool[rng.integers(len(pool))] for _ in range(2))
+            self.statement(rng, pool, a, b)
+        return sum([(p * np.cos(np.arange(p.size).reshape(p.shape) + k)).sum() for k, p in enumerate(pool)])
+
+    def statement(self, rng, pool, a, b):
+        number = b.reshape(-1)[int(rng.integers(b.size))]
+        index = self.index(rng, a)
+        # NumPy's put, place and putmask do not look whether what they write lies where they write: hence copies
+        statements = [
+            lambda: pool.append(self.view(rng, a)),
+            lambda: pool.append(a.copy()),
+            lambda: pool.append((a.copy() if self.staged else a) + number),
+            lambda: a.__setitem__(index, number * 0.5),
+            lambda: a.__setitem__(index, self.fitting(a[index], b)),
+            lambda: self.add(a, index, number * 0.3),
+            lambda: self.multiply(a, index, self.fitting(a[index], b)),
+            lambda: a.__iadd__(0.1 * self.fitting(a, b)),
+            lambda: a.__imul__(0.9),
+            lambda: a.__setitem__(..., self.fitting(a, b)),
+            lambda: a.fill(number),
+            lambda: np.copyto(a, self.fitting(a, b), where=np.arange(a.size).reshape(a.shape) % 2 == 0),
+            lambda: np.put(a, [0, -1], b.copy()),
+            lambda: np.putmask(a, np.arange(a.size).reshape(a.shape) % 3 == 0, b.copy()),
+            lambda: a.flat.__setitem__(slice(None, None, 2), number),
+            lambda: setattr(a, "flat", b.copy()),
+            lambda: np.fill_diagonal(a, b.copy()) if a.ndim > 1 and len(set(a.shape)) == 1 else None,
+        ]
+        if not self.staged:
+            statements += [
+                lambda: pool.append(np.copy(a)),
+                lambda: (a.__iadd__(0.37 * np.arange(a.size).reshape(a.shape)), a.sort()),  # no equal numbers
+                lambda: np.place(a, np.arange(a.size).reshape(a.shape) % 2 == 1, b.copy()),
+                lambda: np.put_along_axis(a, np.zeros((1,) * a.ndim, int), number, axis=-1),
+            ]
+        statements[rng.integers(len(statements))]()
+
+    @staticmethod
+    def add(a, index, number):
+        a[index] += number
+
+    @staticmethod
+    def multiply(a, index, numbers):
+        a[index] *= numbers
+
+    @staticmethod
+    def fitting(like, b):
+        """Numbers of ``b`` in the shape of ``like``."""
+        if not np.ndim(like) if not hasattr(like, "shape") else not like.shape:
+            return b.reshape(-1)[0]
+        flat = b.reshape(-1)
+        return flat[np.arange(like.size) % b.size].reshape(like.shape)
+
+    def view(self, rng, a):
+        choices = [
+            lambda: a[1:],
+            lambda: a[::-1],
+            lambda: a.T,
+            lambda: a.reshape(-1),
+            lambda: a[None],
+            lambda: a.ravel(),
+        ]
+        if a.ndim > 1:
+            choices += [lambda: a[0], lambda: a[:, -1], lambda: a.swapaxes(0, 1), lambda: a.T.reshape(-1)]
+            choices += [lambda: np.split(a, [1], axis=1)[1], lambda: list(a)[-1], lambda: np.moveaxis(a, 0, -1)]
+        chosen = choices[rng.integers(len(choices))]()
+        return chosen if chosen.size else a
+
+    def index(self, rng, a):
+        n = a.shape[0]
+        choices = [0, -1, slice(None, None, 2), slice(1), ...]
+        if not self.staged:
+            choices += [np.array([0, n - 1, 0]), np.arange(n) % 2 == 0, [n - 1]]
+        if a.ndim > 1:
+            choices += [(0, 0), (slice(None), 0), (..., -1)]
+            choices += [] if self.staged else [(np.array([0, n - 1]), 0)]
+        return choices[rng.integers(len(choices))]
+
+
+SEEDS = range(60)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_programs(seed):
+    program = Program(seed)
+    value = program(X.copy())
+    wanted = complex_step(program, X)
+    scale = max(1.0, np.abs(wanted).max(), abs(value))
+    out, pullback = vjp(program, X)
+    np.testing.assert_allclose(out, value, rtol=1e-13, atol=1e-13 * scale)
+    np.testing.assert_allclose(pullback(1.0)[0], wanted, rtol=1e-12, atol=1e-12 * scale)
+    np.testing.assert_allclose(pullback(1.0)[0], wanted, rtol=1e-12, atol=1e-12 * scale, err_msg="the second time")
+    t = np.array([0.3, -1.0, 0.8, 0.1])
+    np.testing.assert_allclose(jvp(program, (X,), (t,))[1], wanted @ t, rtol=1e-12, atol=1e-12 * scale)
+    np.testing.assert_allclose(linearize(program, X)[1](t), wanted @ t, rtol=1e-12, atol=1e-12 * scale)
+
+
+@pytest.mark.parametrize("seed", SEEDS[:25])
+def test_random_programs_in_second_order(seed):
+    program = Program(seed, 10)
+    wanted = complex_step(lambda x: complex_gradient(program, x), X)
+    for nested in (hessian, lambda f: jacrev(grad(f)), lambda f: jacrev(jacfwd(f)), lambda f: jacfwd(jacfwd(f))):
+        np.testing.assert_allclose(nested(program)(X), wanted, rtol=1e-9, atol=1e-9 * max(1.0, np.abs(wanted).max()))
+
+
+def complex_gradient(program, x):
+    return grad(program, holomorphic=True)(x)
+
+
+@pytest.mark.parametrize("seed", SEEDS[:25])
+def test_random_programs_under_vmap(seed):
+    program = Program(seed, 10)
+    batch = np.stack([X, X[::-1], X * 1.5])
+    values = np.array([program(x.copy()) for x in batch])
+    slopes = np.stack([complex_step(program, x) for x in batch])
+    scale = max(1.0, np.abs(slopes).max(), np.abs(values).max())
+    np.testing.assert_allclose(vmap(program)(batch), values, rtol=1e-12, atol=1e-12 * scale)
+    np.testing.assert_allclose(vmap(program, in_axes=1)(batch.T), values, rtol=1e-12, atol=1e-12 * scale)
+    np.testing.assert_allclose(vmap(grad(program))(batch), slopes, rtol=1e-12, atol=1e-12 * scale)
+    np.testing.assert_allclose(jacrev(lambda b: vmap(program)(b))(batch).sum(1), slopes, rtol=1e-11, atol=1e-11 * scale)
+
+
+@pytest.mark.parametrize("seed", range(100, 105))
+def test_random_programs_in_jax(seed):
+    program = Program(seed, 10, staged=True)
+    value, slopes = program(X.copy()), complex_step(program, X)
+    scale = max(1.0, np.abs(slopes).max(), abs(value))
+    # JAX's derivative of what funcgrad did, and funcgrad's, compiled
+    got = jax.jit(jax.value_and_grad(to_jax(program)))(X)
+    np.testing.assert_allclose(got[0], value, rtol=1e-12, atol=1e-12 * scale)
+    np.testing.assert_allclose(got[1], slopes, rtol=1e-12, atol=1e-12 * scale)
+    np.testing.assert_allclose(jax.jit(grad(program))(X), slopes, rtol=1e-12, atol=1e-12 * scale)
+
+
+class ComplexProgram(Program):
+    """The same with complex arrays, and writes through views of their parts."""
+
+    def __call__(self, x):
+        rng = np.random.default_rng(self.seed)
+        numpy = isinstance(x, np.ndarray)
+        z = (np if numpy else fnp).zeros((2, 2), complex)
+        pool = [x * (1 + 0.5j), (x * x).reshape(2, 2) * 1j, z, (x[:2] + 1j * x[2:])[None].T * 1.0]
+        pool += [z.real, pool[1].imag, pool[0].real[::2], pool[3].T.imag]
+        for _ in range(self.statements):
+            a, b = (pool[rng.integers(len(pool))] for _ in range(2))
+            if a.dtype.kind == "f" and b.dtype.kind == "c":
+                b = b.imag if rng.integers(2) else b.real
+            if rng.integers(4):
+                self.statement(rng, pool, a, b)
+            elif a.dtype.kind == "c" and b.dtype.kind == "f":
+                setattr(a, "imag" if rng.integers(2) else "real", self.fitting(a, b))
+            else:
+                pool.append(a.real[:1] if rng.integers(2) else a.conj())
+        weighted = [p * np.cos(np.arange(p.size).reshape(p.shape) + k) * (1 - 0.7j) for k, p in enumerate(pool)]
+        return sum([w.real.sum() for w in weighted])
+
+
+@pytest.mark.parametrize("seed", SEEDS[:40])
+def test_random_programs_with_complex_parts(seed):
+    program = ComplexProgram(seed)
+    with np.errstate(over="raise", invalid="raise"):
+        value = program(X.copy())
+        h = 1e-5
+        slopes = np.array([program(X + h * e) - program(X - h * e) for e in np.eye(4)]) / (2 * h)
+    scale = max(1.0, np.abs(slopes).max(), abs(value))
+    out, pullback = vjp(program, X)
+    (slope,) = pullback(1.0)
+    t = np.array([0.3, -1.0, 0.8, 0.1])
+    np.testing.assert_allclose(out, value, rtol=1e-13, atol=1e-13 * scale)
+    np.testing.assert_allclose(slope, slopes, rtol=1e-7, atol=1e-7 * scale)
+    np.testing.assert_allclose(jvp(program, (X,), (t,))[1], slope @ t, rtol=1e-12, atol=1e-12 * scale)
+    np.testing.assert_allclose(vmap(grad(program))(np.stack([X, X]))[1], slope, rtol=1e-12, atol=1e-12 * scale)
+    forward = jvp(grad(program), (X,), (t,))[1]
+    np.testing.assert_allclose(vjp(grad(program), X)[1](t)[0], forward, rtol=1e-10, atol=1e-10 * scale)
+
+
+# ---- what can be written, and where ------------------------------------------------------------------------
+
+
+def everywhere(fun, x, want):
+    """The gradient of ``fun`` in reverse, forward, second-order and batched runs is ``want``."""
+    np.testing.assert_allclose(grad(fun)(x), want, rtol=1e-13)
+    np.testing.assert_allclose(jacfwd(fun)(x), want, rtol=1e-13)
+    np.testing.assert_allclose(vmap(grad(fun))(np.stack([x, x]))[1], want, rtol=1e-13)
+    np.testing.assert_allclose(grad(lambda x: vmap(fun)(x[None])[0])(x), want, rtol=1e-13)
+    np.testing.assert_allclose(jvp(grad(fun), (x,), (x,))[0], want, rtol=1e-13)
+    np.testing.assert_allclose(jax.jit(grad(fun))(x), want, rtol=1e-13)
+
+
+def filled(x):
+    y = fnp.zeros(4)
+    for i in range(4):
+        y[i] = x[i] ** 2
+    return y.sum()
+
+
+def accumulated(x):
+    y = fnp.empty_like(x)
+    y[...] = 0.0
+    for i in range(4):
+        y[i // 2] += x[i] * i
+    return fnp.prod(y[:2])
+
+
+def recurrence(x):
+    a = fnp.zeros(5)
+    for i in range(4):
+        a[i + 1] = a[i] * x[i] + x[i]
+    return a[4]
+
+
+def clipped(x):
+    y = x * 3.0
+    y[x > 0.5] = 0.0
+    return fnp.sum(y * y)
+
+
+def rows(x):
+    m = fnp.ones((3, 4))
+    for row, factor in zip(m, (1.0, 2.0, 3.0), strict=True):  # iteration gives views
+        row *= x * factor
+    return fnp.sum(m * m)
+
+
+def blocks(x):
+    m = fnp.zeros((4, 4))
+    upper, lower = np.split(m, 2)
+    upper[:, :2] = x[:2]
+    lower.T[2:] = x[2:, None] * x[2]
+    return fnp.sum(m * m)
+
+
+def swapped(x):
+    y = x.copy()
+    y[0], y[3] = y[3] * 2.0, y[0]
+    y[[1, 2]] = y[[2, 1]] * 3.0
+    return y @ np.arange(1.0, 5.0)
+
+
+def sorted_in_place(x):
+    y = x * 1.0
+    y.sort()
+    y[1:] -= y[:-1]
+    return y @ np.arange(1.0, 5.0)
+
+
+FILLING = {
+    "filled": (filled, 2 * X),
+    "accumulated": (accumulated, [0.0, 2 * 2.5 + 3 * 0.4, 2 * -1.2, 3 * -1.2]),
+    "recurrence": (recurrence, None),
+    "clipped": (clipped, np.where(X > 0.5, 0.0, 18 * X)),
+    "rows": (rows, 2 * X * 14.0),
+    "blocks": (blocks, None),
+    "swapped": (swapped, [4.0, 9.0, 6.0, 2.0]),
+    "sorted in place": (sorted_in_place, [-1.0, -1.0, 4.0, -1.0]),
+}
+
+
+@pytest.mark.parametrize("name", FILLING)
+def test_loops(name):
+    fun, want = FILLING[name]
+    if want is None:
+        h = 1e-6
+        want = np.array([fun(X + h * e) - fun(X - h * e) for e in np.eye(4)]) / (2 * h)
+        want = np.where(np.abs(grad(fun)(X) - want) < 1e-7, grad(fun)(X), want)
+    if name in ("sorted in place", "clipped"):  # a mask in JAX has no known number of hits; see the tests below
+        np.testing.assert_allclose(grad(fun)(X), want, rtol=1e-13)
+        np.testing.assert_allclose(jacfwd(fun)(X), want, rtol=1e-13)
+        np.testing.assert_allclose(vmap(grad(fun))(np.stack([X, X]))[1], want, rtol=1e-13)
+    else:
+        everywhere(fun, X, want)
+
+
+def test_masks_that_differ_between_examples():
+    batch = np.stack([X, -X, X[::-1]])
+    want = np.where(batch > 0.5, 0.0, 18 * batch)
+    np.testing.assert_allclose(vmap(grad(clipped))(batch), want, rtol=1e-14)
+    np.testing.assert_allclose(jax.jit(vmap(grad(clipped)))(batch), want, rtol=1e-14)
+
+    def assigned(x):  # something for each hit: as many as the mask has places must be given
+        y = x * 1.0
+        y[x < 0] = fnp.where(x < 0, x * x, 0.0)[x < 0]
+        return y.sum()
+
+    np.testing.assert_allclose(grad(assigned)(X), np.where(X < 0, 2 * X, 1.0))
+    with pytest.raises(ConcretizationError, match=r"Use where\(mask, x, fill\) instead"):
+        vmap(assigned)(batch)
+
+
+def test_positions_that_differ_between_examples():
+    def f(x, i, y):
+        a = fnp.zeros(4)
+        a[i] = y
+        a[i[0]] += x[0]
+        return a * x
+
+    i = np.array([[0, 1, 0], [3, 2, 2], [1, 1, 1]])
+    y = np.arange(9.0).reshape(3, 3) + 0.5
+    batch = np.stack([X, 2 * X, 3 * X])
+
+    def one(x, i, y):
+        a = np.zeros(4)
+        a[i] = y
+        a[i[0]] += x[0]
+        return a * x
+
+    want = np.stack([one(*args) for args in zip(batch, i, y, strict=True)])
+    np.testing.assert_allclose(vmap(f)(batch, i, y), want)
+    np.testing.assert_allclose(jax.jit(vmap(lambda x, y: f(x, i[0], y)))(batch, y)[0], want[0])
+    pulled = vmap(lambda x, i, y: vjp(lambda y: f(x, i, y), y)[1](np.ones(4))[0])(batch, i, y)
+    last = np.array([[False, True, True], [True, False, True], [False, False, True]])
+    np.testing.assert_allclose(pulled, np.where(last, np.take_along_axis(batch, i, 1), 0.0))
+
+
+def test_an_unbatched_array_takes_batched_values():
+    def f(x):
+        table = fnp.zeros((2, 4))
+        row = table[1]
+        constant = fnp.ones(4)
+        table[0] = constant
+        row[:2] = x[0]
+        constant[0] = 5.0  # of the other no trace
+        return table, constant
+
+    table, constant = vmap(f, out_axes=(0, None))(np.stack([X, -X]))
+    np.testing.assert_array_equal(table[:, 1], [[0.7, 0.7, 0, 0], [-0.7, -0.7, 0, 0]])
+    np.testing.assert_array_equal(table[:, 0], 1.0)
+    np.testing.assert_array_equal(constant, [5, 1, 1, 1])
+
+
+def test_examples_in_the_middle_of_a_batch():
+    matrix = np.arange(24.0).reshape(2, 4, 3)
+
+    def f(m):
+        a = m * 1.0
+        b = a.T * 2.0
+        b.T.reshape(-1)[1] = 9.0  # a view, since b lies in memory as a.T does
+        a.reshape(-1)[2] = b[0, 0]
+        return a, b
+
+    for axis in range(3):
+        got = vmap(f, in_axes=axis)(matrix)
+        want = [f_numpy(m) for m in np.moveaxis(matrix, axis, 0)]
+        np.testing.assert_array_equal(got[0], np.stack([a for a, _ in want]))
+        np.testing.assert_array_equal(got[1], np.stack([b for _, b in want]))
+
+
+def f_numpy(m):
+    a = m * 1.0
+    b = a.T * 2.0
+    b.T.reshape(-1)[1] = 9.0
+    a.reshape(-1)[2] = b[0, 0]
+    return a, b
+
+
+# ---- what a tape keeps -------------------------------------------------------------------------------------
+
+
+def test_a_saved_value_is_written_to():
+    def f(x):
+        y = x * 2.0
+        z = y * y  # saves y
+        y[...] = 100.0
+        w = fnp.exp(x)  # saves its result
+        w[0] = 0.0
+        c = fnp.ones(4)
+        v = x * c  # saves c
+        c[1:] = 50.0
+        c.fill(x[0])
+        return fnp.sum(z) + fnp.sum(w) + fnp.sum(v) + 0 * fnp.sum(y)
+
+    want = 8 * X + np.where(np.arange(4) == 0, 0.0, np.exp(X)) + 1.0
+    everywhere(f, X, want)
+    _, pullback = vjp(f, X)
+    np.testing.assert_allclose(pullback(1.0)[0], want)
+    np.testing.assert_allclose(pullback(2.0)[0], 2 * want)
+
+
+def test_results_and_arguments_after_the_pullback_was_made():
+    x = X.copy()
+
+    def f(x):
+        y = x * x
+        y[0] = x[1] * x[2]
+        return y
+
+    out, pullback = vjp(f, x)
+    want = pullback(np.ones(4))[0]
+    out[...] = 0.0
+    np.testing.assert_array_equal(pullback(np.ones(4))[0], want)
+    ct = np.ones(4)
+    pullback(ct)
+    np.testing.assert_array_equal(ct, np.ones(4), err_msg="the caller's cotangent")
+    _, push = linearize(f, X)
+    np.testing.assert_allclose(push(np.ones(4)) @ np.ones(4), want @ np.ones(4))
+
+
+def test_an_index_array_is_changed_afterwards():
+    index = np.array([0, 1])
+
+    def f(x):
+        y = fnp.zeros(4)
+        y[index] = x[:2]
+        index[...] = 3
+        return y @ np.arange(1.0, 5.0)
+
+    _, pullback = vjp(f, X)
+    np.testing.assert_array_equal(pullback(1.0)[0], [1.0, 2.0, 0.0, 0.0])
+
+
+def test_results_are_ordinary_arrays():
+    outs = []
+
+    def f(x):
+        y, z = fnp.zeros(2), x * 1.0
+        z[0] = 3.0
+        outs.append(y)
+        return z.sum(), (y, z)
+
+    _, aux = grad(f, has_aux=True)(X)
+    assert [type(a) for a in aux] == [np.ndarray, np.ndarray]
+    aux[0][0] = 7.0
+    assert isinstance(jvp(lambda x: fnp.zeros(2), (X,), (X,))[0], np.ndarray)
+    assert isinstance(vmap(lambda x: fnp.zeros(2))(np.ones((3, 2))), np.ndarray)
+
+
+# ---- transforms inside transforms --------------------------------------------------------------------------
+
+
+def test_an_outer_array_is_written_to_in_an_inner_transform():
+    def f(x):
+        y = x * 2.0
+
+        def inner(z):
+            y[0] = x[1] * 3.0  # of the outer transform: no harm
+            return z * z * y[0]
+
+        return grad(inner)(x[0]) + y[0]
+
+    def same(x):
+        return 2 * x[0] * x[1] * 3 + x[1] * 3
+
+    np.testing.assert_allclose(grad(f)(X), [6 * X[1], 6 * X[0] + 3, 0, 0])
+    np.testing.assert_allclose(hessian(f)(X), hessian(same)(X))
+
+
+def test_an_inner_value_in_an_outer_array():
+    def f(x):
+        y = x * 2.0
+
+        def inner(z):
+            y[0] = z
+            return z * y[0]
+
+        slope = grad(inner)(x[1])
+        return slope + y[0]
+
+    with pytest.raises(EscapedTracerError, match="finished reverse transform"):
+        grad(f)(X)
+
+    held = []
+
+    def g(x):
+        if not held:
+            held.append(fnp.zeros(3))
+        held[0][0] = x[0]
+        return fnp.sum(held[0])
+
+    np.testing.assert_array_equal(grad(g)(X), [1, 0, 0, 0])
+    with pytest.raises(EscapedTracerError):
+        grad(g)(X)
+
+
+def test_no_grad():
+    def f(x):
+        y = x * 2.0
+        with no_grad():
+            view = y[1:]
+            view[0] = x[0] * 10.0  # a constant, but the others stay what they are
+            c = x * 5.0
+            c[0] = 1.0
+            with pytest.raises(ReadOnlyError):
+                x.reshape(2, 2)[0] = 0.0
+        c[1] = x[1]
+        return fnp.sum(y) + fnp.sum(c)
+
+    np.testing.assert_array_equal(grad(f)(X), [2.0, 1.0, 2.0, 2.0])
+    np.testing.assert_array_equal(jacfwd(f)(X), [2.0, 1.0, 2.0, 2.0])
+
+    def g(x):
+        y = stop_gradient(x * 1.0)
+        with pytest.raises(ReadOnlyError):
+            y[0] = 1.0
+        y = y.copy()
+        y[1] = x[0]
+        return fnp.sum(y * y)
+
+    np.testing.assert_allclose(grad(g)(X), [2 * X[0], 0, 0, 0])
+
+
+def test_constants_as_ndarrays():
+    x = X.copy()
+
+    def f(x):
+        c = fnp.ones(4)
+        y = x * c
+        for made in (np.asarray(c), np.asarray(stop_gradient(x))):
+            with pytest.raises(ValueError, match="read-only"):
+                made[0] = 5.0
+        np.array(c)[0] = 5.0
+        c.fill(3.0)
+        return fnp.sum(y) + fnp.sum(c * x)
+
+    np.testing.assert_array_equal(grad(f)(x), 4.0)
+    np.testing.assert_array_equal(x, X)
+
+
+def test_checkpoint():
+    @checkpoint
+    def step(a, x):
+        a = a.copy()
+        for i in range(1, 4):
+            a[i] = a[i - 1] * x[i] + 1.0
+        return a
+
+    def f(x):
+        a = fnp.zeros(4)
+        a[0] = x[0]
+        for _ in range(3):
+            a = step(a, x)
+        return fnp.sum(a * a)
+
+    def plain(x):
+        a = fnp.zeros(4)
+        a[0] = x[0]
+        for _ in range(3):
+            for i in range(1, 4):
+                a[i] = a[i - 1] * x[i] + 1.0
+        return fnp.sum(a * a)
+
+    np.testing.assert_allclose(grad(f)(X), grad(plain)(X), rtol=1e-13)
+    np.testing.assert_allclose(hessian(f)(X), hessian(plain)(X), rtol=1e-12)
+
+
+def test_custom_rules_that_write():
+    @custom_vjp
+    def f(x):
+        y = fnp.zeros_like(x)
+        y[1:] = x[1:] * 2.0
+        return y
+
+    def forward(x):
+        return f(x), x
+
+    def backward(x, ct):
+        g = fnp.zeros_like(ct)
+        g[1:] = ct[1:] * 2.0
+        return (g,)
+
+    f.defvjp(forward, backward)
+    want = [0.0, 2.0, 2.0, 2.0]
+    np.testing.assert_array_equal(grad(lambda x: fnp.sum(f(x)))(X), want)
+    np.testing.assert_array_equal(vmap(grad(lambda x: fnp.sum(f(x))))(np.stack([X, X]))[1], want)
+    np.testing.assert_array_equal(jacrev(lambda x: grad(lambda x: fnp.sum(f(x) * x))(x))(X), np.diag([0.0, 4, 4, 4]))
+
+    @custom_vjp
+    def wicked(x):
+        x[0] = 1.0
+        return x
+
+    wicked.defvjp(lambda x: (wicked(x), None), lambda res, ct: (ct,))
+    with pytest.raises(InputError, match="wicked: the function writes into an array that it was given"):
+        grad(lambda x: fnp.sum(wicked(x * 1.0)))(X)
+
+
+def test_threads():
+    results = {}
+
+    def work(k):
+        def f(x):
+            a = fnp.zeros(200)
+            for i in range(200):
+                a[i] = a[i - 1] * 0.5 + x[i % 4] * k
+            return fnp.sum(a)
+
+        results[k] = grad(f)(X)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k in range(2, 5):
+        np.testing.assert_allclose(results[k], k * results[1], rtol=1e-12)
+
+
+# ---- refusals ----------------------------------------------------------------------------------------------
+
+
+def raises(error, change, *parts):
+    for run in (grad, lambda f: lambda x: jvp(f, (x,), (x,)), lambda f: lambda x: vmap(f)(x[None])):
+        with pytest.raises(error) as caught:
+            run(lambda x: (change(x), fnp.sum(x))[1])(X)
+        for part in (*parts, f"at {__file__}:"):
+            assert part in str(caught.value), part
+
+
+def assign(a, index, y):
+    a[index] = y
+
+
+def test_what_cannot_be_written_to():
+    pure = "A function that changes its arguments is not pure; write to a copy: x = x.copy()."
+    raises(ReadOnlyError, lambda x: assign(x, 0, 1.0), "x[i] = y: an argument of a transformed function", pure)
+    raises(ReadOnlyError, lambda x: assign(x[1:], 0, 1.0), pure)
+    raises(ReadOnlyError, lambda x: assign(x.reshape(2, 2).T, 0, x[0]), pure)
+    raises(ReadOnlyError, lambda x: assign(np.diagonal((x * 1).reshape(2, 2)), 0, 1.0), "that NumPy makes read-only")
+    raises(ReadOnlyError, lambda x: assign(fnp.broadcast_to(x * 1, (2, 4)), 0, 1.0), "that NumPy makes read-only")
+    number = "a number cannot be written to, got float64[]"
+    raises(ReadOnlyError, lambda x: assign(x.sum(), (), 1.0), number, "Give the name a new value instead: x = y.")
+    raises(ReadOnlyError, lambda x: assign((x * 1)[0], ..., 1.0), number)
+
+
+def test_what_cannot_be_written():
+    raises(
+        InputError,
+        lambda x: assign(fnp.zeros(4, int), 0, x[0]),
+        "traced numbers are written to an array of dtype int64, which would cut the derivative, got float64[]",
+        "Make the array with dtype=float; where rounding is meant, write y.astype('int64').",
+    )
+    raises(
+        InputError,
+        lambda x: assign(x * 1, 0, x[0] * 1j),
+        "complex numbers are written to an array of dtype float64, got complex128[]",
+        "Make the array with dtype=complex, or write y.real.",
+    )
+    raises(InputError, lambda x: assign(x * 1, 0, "text"), "only numbers can be written, got str 'text'")
+    raises(InputError, lambda x: assign(x * 1, 0, None), "only numbers can be written, got NoneType None")
+    raises(
+        ConcretizationError,
+        lambda x: assign(np.zeros(4), 0, x[0]),
+        "For `a[i] = x` make a with funcgrad.numpy.zeros, empty or copy (not numpy's)",
+    )
+
+    def add(x):
+        y = fnp.zeros(4, int)
+        y += x
+
+    raises(InputError, add, "x += y: the result does not fit the dtype int64 of x", "Write x = x + y and the like")
+
+    def stretch(x):
+        y = x[:1] * 1
+        y += x
+
+    with pytest.raises(ValueError, match="non-broadcastable output operand with shape"):
+        grad(lambda x: (stretch(x), x[0])[1])(X)
+    for index, value, error, message in (
+        (7, 1.0, IndexError, "index 7 is out of bounds for axis 0 with size 4"),
+        ((0, 0), 1.0, IndexError, "too many indices"),
+        (slice(0, 2), np.ones(3), ValueError, "could not broadcast input array from shape"),
+        (np.array([0, 9]), X[:1], IndexError, "index 9 is out of bounds"),
+        (np.ones(3, bool), 1.0, IndexError, "boolean index did not match"),
+        (1.5, 1.0, IndexError, "only integers"),
+    ):
+        for given in (value, lambda x, value=value: value * x[0]):
+            with pytest.raises(error, match=message):
+                grad(lambda x, i=index, v=given: (assign(x * 1, i, v(x) if callable(v) else v), x[0])[1])(X)
+
+
+def test_lists_of_traced_numbers():
+    def f(x):
+        y = fnp.zeros((2, 2))
+        y[0] = [x[0], 2.0]
+        y[1] = (x[1] * x[1], x[2])
+        return fnp.sum(y * y)
+
+    np.testing.assert_allclose(grad(f)(X), [2 * X[0], 4 * X[1] ** 3, 2 * X[2], 0.0])
+
+
+def test_dtypes():
+    def f(x):
+        y = fnp.zeros(4, np.float32)
+        y[:2] = x[:2]
+        y *= 2.0
+        return y.sum()
+
+    slope = grad(f)(X)
+    assert slope.dtype == np.float64
+    np.testing.assert_array_equal(slope, [2, 2, 0, 0])
+    single = grad(lambda x: fnp.sum(np.add(x, 1.0) * x.at[0].set(3.0)))(X.astype(np.float32))
+    assert single.dtype == np.float32
+    integers = vmap(lambda n: (lambda a: (assign(a, n, 5), a)[1])(fnp.zeros(3, int)))(np.arange(3))
+    np.testing.assert_array_equal(integers, 5 * np.eye(3, dtype=int))

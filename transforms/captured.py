@@ -1,0 +1,186 @@
+"""Functions of a program as functions of JAX values, with what they close over taken out.
+
+JAX runs the body of a loop in a trace of its own, where a tracer of funcgrad must not be met: an operation
+on it would take a value of that trace out to the tapes outside. So the body is run twice. The first run
+is for shapes only; whatever tracer of an outer transform an operation meets is noted, and something of the
+same shape stands in for it. In the run that counts, arguments of the call stand in for those tracers.
+Nothing is dropped in silence: what the first run has not met is refused in the second.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from funcgrad import backend, core, tree
+from funcgrad.batching import named_axes
+from funcgrad.core import Primitive, Trace, Tracer, bind, describe, raise_escaped
+from funcgrad.errors import InputError, NotDifferentiableError
+from funcgrad.transforms.staging import Like, example, like, native, rehearsing
+from funcgrad.writable import argument, released
+
+__all__ = ["Captured"]
+
+
+class Captured:
+    """The tracers that the functions of one call close over.
+
+    Args:
+        call: the public call, for messages.
+
+    Attributes:
+        held: the tracers, to be arguments of the call.
+    """
+
+    def __init__(self, call: str) -> None:
+        self.call = call
+        self.held: list[Tracer] = []
+        self._places: dict[Any, int] = {}
+
+    def rehearse(self, fun: Callable[..., Any], likes: Sequence[Like]) -> tuple[tree.PyTreeSpec, list[Like]]:
+        """What ``fun``, a function of leaves, returns: structure and leaves. What it closes over joins ``held``."""
+        jax = sys.modules["jax"]
+        found: list[Any] = []
+
+        def run(*leaves: Any) -> tuple[()]:
+            found[:] = self._run(fun, leaves, None)
+            found[1] = [like(x) for x in found[1]]
+            return ()
+
+        token = rehearsing.set(True)
+        try:
+            jax.eval_shape(run, *[example(one) for one in likes])
+        finally:
+            rehearsing.reset(token)
+        spec, results = found
+        return spec, [native(one) for one in results]
+
+    def run(self, fun: Callable[..., Any], leaves: Sequence[Any], held: Sequence[Any], likes: Sequence[Like]) -> Any:
+        """The leaves of the result, as arrays of the dtypes of ``likes``, with ``held`` in place of the tracers."""
+        jnp = sys.modules["jax"].numpy
+        _, results = self._run(fun, leaves, held)
+        return tuple([jnp.asarray(x, one.dtype) for x, one in zip(results, likes, strict=True)])
+
+    def place(self, x: Tracer, *, known: bool) -> int:
+        """The place of ``x`` in ``held``. Copies of a tracer are one and the same."""
+        key = (id(x._trace), id(x.value), id(getattr(x, "link", None)))
+        if key not in self._places:
+            if known:
+                raise NotDifferentiableError(
+                    f"{self.call}: a function closes over a traced value that it did not close over when it was run "
+                    f"before, got {describe(x)}. Let it do the same in every call, and write to nothing outside."
+                )
+            self._places[key] = len(self.held)
+            self.held.append(x._twin())  # the program may write to ``x``
+        return self._places[key]
+
+    def _run(
+        self, fun: Callable[..., Any], leaves: Sequence[Any], held: Sequence[Any] | None
+    ) -> tuple[tree.PyTreeSpec, list[Any]]:
+        trace = StagedTrace(self, held)
+        # A vmap outside is made JAX's around the whole call: its axis has no name in here.
+        token = named_axes.set(MappingProxyType({}))
+        try:
+            with core.watched(_Substitution(trace)):
+                out = fun(*[argument(trace.wrap(leaf)) for leaf in leaves])
+                found, spec = tree.flatten(out)
+                return spec, [trace.leave(leaf) for leaf in found]
+        finally:
+            named_axes.reset(token)
+            trace.close()
+
+
+class StagedTracer(Tracer):
+    """A value of JAX in the body of a compiled loop or branch."""
+
+    __slots__ = ()
+
+    def __init__(self, value: Any, trace: StagedTrace) -> None:
+        self.value = value
+        self._trace = trace
+
+
+class StagedTrace(Trace):
+    """One run of a function on values of JAX, ``held`` standing in for outer tracers, if they are known yet."""
+
+    __slots__ = ("captured", "held", "stands")
+
+    def __init__(self, captured: Captured, held: Sequence[Any] | None) -> None:
+        super().__init__()
+        self.captured, self.held = captured, held
+        self.stands: dict[int, StagedTracer] = {}
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Run ``primitive`` on what the tracers hold."""
+        lowered = [self.stand_in(a) if self.is_outer(a) else a for a in args]
+        ans = primitive.call(*[self.value(a) for a in lowered], **params)
+        return tuple([self.wrap(a) for a in ans]) if primitive.multiple else self.wrap(ans)
+
+    def value(self, x: Any) -> Any:
+        """What ``x`` holds, if it is of this trace."""
+        return x.value if type(x) is StagedTracer and x._trace is self else x
+
+    def wrap(self, value: Any) -> StagedTracer:
+        """``value`` as a tracer; a constant for JAX too inside a ``no_grad`` that began after this run did."""
+        if core.no_grad_blocks and self.level < core.no_grad_floor.get():
+            value = backend.detached(sys.modules["jax"].numpy, value)
+        return StagedTracer(value, self)
+
+    def is_outer(self, x: Any) -> bool:
+        """Whether ``x`` is a tracer of a transform around the call."""
+        return isinstance(x, Tracer) and 0 < x._trace.level < self.level
+
+    def stand_in(self, x: Tracer) -> StagedTracer:
+        """What stands for the outer tracer ``x`` in this run."""
+        place = self.captured.place(x, known=self.held is not None)
+        if place not in self.stands:
+            value = _zeros(like(x)) if self.held is None else self.held[place]
+            self.stands[place] = StagedTracer(value, self)  # no constant, though it may be met first in a no_grad
+        return self.stands[place]
+
+    def leave(self, leaf: Any) -> Any:
+        """A result as a value of JAX."""
+        leaf = released(leaf)
+        leaf = self.value(self.stand_in(leaf) if self.is_outer(leaf) else leaf)
+        if isinstance(leaf, Tracer):
+            raise_escaped(leaf._trace)
+        if not backend.is_value(leaf):
+            raise InputError(
+                f"{self.captured.call}: a function returned something that is not an array or a number, got "
+                f"{describe(leaf)}. Return pytrees of arrays."
+            )
+        return sys.modules["jax"].numpy.asarray(leaf)
+
+
+class _Substitution:
+    """Looks on while a body runs: operations that know outer tracers only are to be part of it too."""
+
+    nans = all = False  # a debug_nans inside asks
+
+    def __init__(self, trace: StagedTrace) -> None:
+        self.trace = trace
+
+    def begin(self, trace: Trace) -> None:
+        """Nothing is kept for new traces."""
+
+    def hidden(self, trace: Trace, args: tuple[Any, ...]) -> None:
+        """What ``no_grad`` hides is a constant."""
+
+    def backward_pass(self, pending: dict[int, Any]) -> None:
+        """Backward passes go as always."""
+
+    def process(self, trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Let the operation see what stands in for outer tracers."""
+        mine = self.trace
+        if any(mine.is_outer(a) for a in args):
+            return bind(primitive, tuple([mine.stand_in(a) if mine.is_outer(a) else a for a in args]), params)
+        return trace.process(primitive, args, params)
+
+
+def _zeros(one: Like) -> Any:
+    """Zeros of JAX like ``one``."""
+    given = example(one)
+    jnp = sys.modules["jax"].numpy
+    return jnp.asarray(given) if one.weak else jnp.zeros(given.shape, given.dtype)

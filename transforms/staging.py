@@ -1,0 +1,287 @@
+"""Control flow of JAX as one operation, where values are known only when a compiled program runs.
+
+Under ``jax.jit`` a loop cannot be run, only be handed over. Then ``scan``, ``cond`` and the others bind
+one operation, ``staged``, whose parameter is a function of JAX values that calls ``jax.lax``. Each
+interpreter turns it into another such function: reverse mode into one that gives the residuals of
+``jax.vjp`` besides the results, and one that takes them and cotangents; forward mode by ``jax.jvp``; ``vmap``
+by ``jax.vmap``. So levels nest as always, and there is no rule here for any kind of loop.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.batching import BatchTracer
+from funcgrad.core import Primitive, Tracer, bind
+from funcgrad.errors import NotDifferentiableError
+from funcgrad.kinds.rules import Operation, finish, pull_of
+
+__all__ = [
+    "Like",
+    "Stage",
+    "batched",
+    "bottom",
+    "example",
+    "known_later",
+    "like",
+    "native",
+    "rehearsing",
+    "staged",
+    "staged_call",
+]
+
+Leaves: TypeAlias = Sequence[Any]
+
+_WEAK = frozenset((int, float, complex))
+_ZEROS = {"i": 0, "f": 0.0, "c": 0j}
+#: Whether a function is run for the shapes of its results only.
+rehearsing: ContextVar[bool] = ContextVar("rehearsing", default=False)
+
+
+class Like(NamedTuple):
+    """What a loop or a branch must keep of a value. A weak dtype gives way to another, as Python's numbers do."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    weak: bool
+
+
+def bottom(x: Any) -> Any:
+    """The value that ``x`` stands for in the end."""
+    while isinstance(x, Tracer):
+        x = x.value
+    return x
+
+
+def batched(x: Any) -> bool:
+    """Whether ``x`` stands for one value per example of a ``vmap``."""
+    while isinstance(x, Tracer):
+        if isinstance(x, BatchTracer):
+            return True
+        x = x.value
+    return False
+
+
+def known_later(leaves: Leaves) -> bool:
+    """Whether any of ``leaves`` has no value yet: it stands for one in a program that JAX compiles."""
+    jax = sys.modules.get("jax")
+    if jax is None or not hasattr(jax, "core"):
+        return False
+    for leaf in leaves:
+        x = bottom(leaf)
+        if isinstance(x, jax.core.Tracer):
+            ask = getattr(x, "to_concrete_value", None)  # a tracer of jax.grad outside of jit knows its value
+            if ask is None or ask() is None:
+                return True
+    return False
+
+
+def like(x: Any) -> Like:
+    """Shape and dtype of ``x``, as its library has them."""
+    end, shape, dtype = bottom(x), backend.shape_of(x), backend.dtype_of(x)
+    weak = type(end) in _WEAK or bool(getattr(end, "weak_type", False))
+    return Like(shape, dtype, weak and not shape and dtype.kind in _ZEROS)
+
+
+def native(one: Like) -> Like:
+    """``one`` with the dtype that JAX has for it."""
+    return one._replace(dtype=backend.native_dtype(sys.modules["jax"].numpy, one.dtype))
+
+
+def example(one: Like) -> Any:
+    """What stands for a value like ``one`` where JAX looks at shapes."""
+    shape, dtype, weak = native(one)
+    return _ZEROS[dtype.kind] if weak else sys.modules["jax"].ShapeDtypeStruct(shape, dtype)
+
+
+class Stage:
+    """The parameter of ``staged``.
+
+    Args:
+        name: of the public call.
+        fun: ``fun(*leaves) -> tuple of leaves``, of JAX values.
+        likes: its results, where they are known.
+    """
+
+    __slots__ = ("fun", "likes", "name")
+
+    def __init__(self, name: str, fun: Callable[..., tuple[Any, ...]], likes: Sequence[Like] | None = None) -> None:
+        self.name, self.fun, self.likes = name, fun, likes
+
+    def __repr__(self) -> str:
+        return f"<stage of {self.name}>"
+
+    def along(self, leaves: Leaves, moving: Sequence[int]) -> Callable[..., tuple[Any, ...]]:
+        """The function of the leaves at the places ``moving``, the others being fixed."""
+
+        def fun(*values: Any) -> tuple[Any, ...]:
+            filled = list(leaves)
+            for i, value in zip(moving, values, strict=True):
+                filled[i] = value
+            return self.fun(*filled)
+
+        return fun
+
+
+def _impl(xp: Any, *leaves: Any, stage: Stage) -> tuple[Any, ...]:
+    jnp = sys.modules["jax"].numpy  # it is there, or nothing would be known later
+    if stage.likes is not None and rehearsing.get():
+        return tuple([jnp.zeros(shape, dtype) for shape, dtype, _ in stage.likes])
+    return tuple(stage.fun(*[jnp.asarray(leaf) for leaf in leaves]))
+
+
+class _Reversed:
+    """A stage with its derivative in some of its arguments turned around: two more stages."""
+
+    def __init__(self, stage: Stage, traced: Sequence[int]) -> None:
+        self.stage, self.traced = stage, traced
+        self.likes: list[Any] = []
+        self._spec: Any = None
+        self._still: list[Any] = []
+
+    def there(self, *leaves: Any) -> tuple[Any, ...]:
+        """The results, and then what the way back needs."""
+        jax = sys.modules["jax"]
+        with _Refusal(self.stage.name):
+            outs, pullback = jax.vjp(self.stage.along(leaves, self.traced), *[leaves[i] for i in self.traced])
+        self.likes = [(out.shape, out.dtype, backend.is_inexact(out)) for out in outs]
+        residuals, self._spec = jax.tree_util.tree_flatten(pullback)
+        self._still = [None if backend.is_value(r) else (r,) for r in residuals]
+        return (*outs, *[r for r, still in zip(residuals, self._still, strict=True) if still is None])
+
+    def back(self, given: Sequence[bool], *leaves: Any) -> tuple[Any, ...]:
+        """The cotangents, from what ``there`` kept and the cotangents that are ``given``."""
+        jax = sys.modules["jax"]
+        rest = iter(leaves)
+        residuals = [next(rest) if still is None else still[0] for still in self._still]
+        cts = [self._ct(rest, place, flag) for place, flag in enumerate(given)]
+        with _Refusal(self.stage.name):
+            return tuple(jax.tree_util.tree_unflatten(self._spec, residuals)(tuple(cts)))
+
+    def _ct(self, rest: Any, place: int, given: bool) -> Any:
+        shape, dtype, inexact = self.likes[place]
+        if not inexact:
+            return np.zeros(shape, backend.FLOAT0)
+        jnp = sys.modules["jax"].numpy
+        return jnp.asarray(next(rest), dtype) if given else jnp.zeros(shape, dtype)
+
+
+#: What JAX says where it has no derivative, and what to say instead.
+_LIMITS = {
+    "Reverse-mode differentiation does not work": (
+        "a compiled while_loop, or fori_loop with bounds known only when it runs, has no reverse mode, got one inside "
+        "jit. Use scan, or fori_loop between plain integers; differentiate in forward mode; or leave the derivative "
+        "outside of jit, where loops are run as plain Python."
+    ),
+    "can't apply forward-mode autodiff": (
+        "compiled control flow is differentiated by JAX, which has no forward mode for functions with a pullback of "
+        "their own, got one inside. Use reverse mode, also for second derivatives: jacrev(grad(f)); or give the "
+        "function a tangent rule only."
+    ),
+}
+
+
+class _Refusal:
+    """Says in words of this library what JAX has no derivative for."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        for said, limit in _LIMITS.items():
+            if isinstance(error, (TypeError, ValueError)) and said in str(error):
+                raise NotDifferentiableError(f"{self.name}: {limit}") from error
+
+
+def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> Any:
+    stage: Stage = params["stage"]
+    way = _Reversed(stage, tuple(traced))
+    results = staged(*args, stage=Stage(stage.name, way.there))
+    count = len(way.likes)
+    if not any(inexact for _, _, inexact in way.likes):
+        return results[:count], None, ()
+    return results[:count], _pull, (way, results[count:])
+
+
+def _pull(ct: Any, node: Any) -> list[Any]:
+    way, residuals = node[4:]
+    given = tuple([c is not None for c in ct])
+    stage = Stage(way.stage.name, functools.partial(way.back, given))
+    return list(staged(*residuals, *[c for c in ct if c is not None], stage=stage))
+
+
+pull_of(lambda node: node[4].stage.name, _pull)
+
+
+def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
+    stage: Stage = params["stage"]
+    moving = [i for i, t in enumerate(tangents) if t is not None]
+    inexact: list[bool] = []
+
+    def pushed(*leaves: Any) -> tuple[Any, ...]:
+        jax = sys.modules["jax"]
+        primals, ways = leaves[: len(args)], leaves[len(args) :]
+        xs = [primals[i] for i in moving]
+        ts = [jax.numpy.asarray(t, x.dtype) for t, x in zip(ways, xs, strict=True)]
+        with _Refusal(stage.name):
+            outs, found = jax.jvp(stage.along(primals, moving), tuple(xs), tuple(ts))
+        inexact[:] = [backend.is_inexact(out) for out in outs]
+        return (*outs, *[t for t, flag in zip(found, inexact, strict=True) if flag])
+
+    results = staged(*args, *[tangents[i] for i in moving], stage=Stage(stage.name, pushed))
+    count = len(inexact)
+    rest = iter(results[count:])
+    return results[:count], tuple([next(rest) if flag else None for flag in inexact])
+
+
+def _batch(size: int, args: Leaves, flags: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
+    stage: Stage = params["stage"]
+    axes = tuple([0 if flag else None for flag in flags])
+
+    def mapped(*leaves: Any) -> tuple[Any, ...]:
+        vmap = sys.modules["jax"].vmap
+        return tuple(vmap(stage.fun, in_axes=axes, out_axes=0, axis_size=size)(*leaves))
+
+    return staged(*args, stage=Stage(stage.name, mapped)), True
+
+
+def staged_call(
+    name: str, run: Callable[..., tuple[Any, ...]], leaves: Leaves, likes: Sequence[Like]
+) -> tuple[Any, ...]:
+    """``run(*leaves)``, a function of JAX values that calls the user's functions.
+
+    It is run once, here, for what it does: later on, in a pullback or when a graph is evaluated, the
+    user's functions may hold tracers of transforms that have finished.
+
+    Args:
+        name: of the public call.
+        run: the function.
+        leaves: its arguments, tracers or not.
+        likes: its results.
+    """
+    if rehearsing.get():
+        return tuple(staged(*leaves, stage=Stage(name, run, likes)))
+    jax = sys.modules["jax"]
+    takes = [native(like(leaf)) for leaf in leaves]
+    program = jax.make_jaxpr(run)(*[example(one) for one in takes])
+
+    def fun(*values: Any) -> tuple[Any, ...]:
+        arrays = [jax.numpy.asarray(x, one.dtype) for x, one in zip(values, takes, strict=True)]
+        return tuple(jax.core.eval_jaxpr(program.jaxpr, program.consts, *arrays))
+
+    return tuple(staged(*leaves, stage=Stage(name, fun, likes)))
+
+
+_staged = Primitive("staged", _impl, _reverse, _forward, _batch, multiple=True)
+
+#: ``staged(*leaves, stage)``: the results of a function of JAX values.
+staged: Operation = finish(lambda *args, **params: bind(_staged, args, params), _staged)
