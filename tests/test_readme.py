@@ -83,8 +83,9 @@ def test_there_are_documents():
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
 def test_code_of_a_document_runs(document, tmp_path):
-    code = python_only(document.read_text(encoding="utf-8"))
-    assert "import" in code
+    text = document.read_text(encoding="utf-8")
+    code = python_only(text)
+    assert ("import" in code) == ("```python" in text)
     done = run(with_comparisons(code), tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
