@@ -49,3 +49,11 @@ def nothing_left_behind():
     yield
     after = state()
     assert after == before, {name: (before[name], after[name]) for name in before if before[name] != after[name]}
+
+
+@pytest.fixture(autouse=True)
+def no_transform_stays_open():
+    """Runs that a test began by hand and never finished are no business of the next one."""
+    yield
+    for trace in list(core.open_traces.values()):
+        trace.close()

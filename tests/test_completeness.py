@@ -138,6 +138,14 @@ class Collector(core.Trace):
 def used_by(case):
     """The primitives that a case applies, in its value and in both modes of its derivative."""
     trace = Collector()
+    try:
+        return collected(trace, case)
+    finally:
+        trace.close()
+
+
+def collected(trace, case):
+    """What ``trace`` has seen after ``case`` ran in it."""
     arrays = [
         trace.tracer(leaf.value) if type(leaf.value) is np.ndarray and (leaf.mapped or not case.live) else leaf.value
         for leaf in case.leaves
