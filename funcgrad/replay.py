@@ -29,6 +29,7 @@ from funcgrad.core import Trace, Tracer
 from funcgrad.memory import Memory, differs
 from funcgrad.reverse import Node, ReverseTrace, ReverseTracer, Splice, operation_of, to_part
 from funcgrad.schedule import Placement, split
+from funcgrad.writable import for_any_library, spoke_standard
 
 __all__ = ["Chain"]
 
@@ -89,6 +90,7 @@ class Chain:
         self._records: dict[ReverseTrace, _Record] = {}
         self._samples: dict[int, list[Any]] = {}
         self._context = copy_context()
+        self._standard = False
         self._born = core.next_level()
         self._lock = threading.RLock()
 
@@ -196,7 +198,9 @@ class Chain:
         joined = self._joined(whole=False)
         with scope:
             given = tree.unflatten(spec, [_with_nodes(x, joined) for x in leaves])
-            return tree.flatten(self._step(i, given, again))
+            ended = tree.flatten(self._step(i, given, again))
+        self._standard = self._standard or for_any_library()
+        return ended
 
     def _again(self, i: int, state: State, trace: ReverseTrace | None) -> State:
         """State ``i + 1`` once more: context variables as they were, the traces from ``trace`` on at work again."""
@@ -207,6 +211,7 @@ class Chain:
         def run() -> State:
             core.repeating.set(tuple(dict.fromkeys((*core.repeating.get(), *repeating))))
             core.kernel_runner.set(runner)
+            spoke_standard.set(self._standard)
             with core.slow_paths() if core.no_grad_floor.get() else nullcontext():
                 return self._run(i, state)
 
@@ -346,6 +351,8 @@ def _some(x: Any) -> Any:
     """A few numbers of a leaf, None where there are none to look at."""
     while isinstance(x, Tracer):
         x = x.value
+    if isinstance(x, np.generic):
+        x = np.asarray(x)
     if type(x) is np.ndarray and x.size and x.dtype.kind in "fc":
         return x.flat[:: -(-x.size // _SAMPLE)]
     return None

@@ -16,6 +16,7 @@ function that changes them is not a pure one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from threading import get_ident
 from typing import Any, Final
 from weakref import ref
@@ -53,6 +54,7 @@ __all__ = [
     "share_view",
     "shares",
     "speak_standard",
+    "spoke_standard",
 ]
 
 ndarray = np.ndarray
@@ -104,6 +106,8 @@ class _Constants(Trace):
 CONSTANTS: Final = _Constants()
 #: Whether anybody has ever called ``speak_standard``: until then nobody looks for it.
 _standard_spoken = False
+#: Whether what a pullback runs again was written for any array library when it ran first.
+spoke_standard: Final = ContextVar("spoke_standard", default=False)
 
 
 def _as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
@@ -217,7 +221,7 @@ def for_any_library() -> bool:
         return False
     here = get_ident()
     running = any(trace.standard and trace.thread == here for trace in list(open_traces.values()))
-    return running or bool(repeating.get())
+    return running or spoke_standard.get()
 
 
 def clone(x: Any) -> Any:

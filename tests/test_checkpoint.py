@@ -41,6 +41,7 @@ from funcgrad.primitives import products
 from funcgrad.schedule import Placement, split, states_for
 from funcgrad.transforms import policies
 from funcgrad.transforms.checkpointing import checkpoint, checkpoint_chain, checkpoint_name
+from funcgrad.writable import Buffer
 
 rng = np.random.default_rng(7)
 W = rng.normal(size=(4, 4)) / 2
@@ -483,6 +484,31 @@ def test_no_grad_inside_and_outside():
         return pullback(1.0)[0] * x
 
     assert grad(outer)(3.0) == grad(plain)(3.0)
+
+
+def test_code_for_any_array_library_gets_the_same_objects_again():
+    """Its numbers and truth values are arrays; those of a program for NumPy, in the same process, are not."""
+
+    def standard(x):
+        xp = x.__array_namespace__()
+        with no_grad():
+            scale = xp.sum(x * x)
+        assert scale.__array_namespace__() is xp
+        kept = xp.isfinite(scale)
+        assert kept.__array_namespace__() is xp
+        return xp.where(kept, xp.sum(x) * scale, 0.0)
+
+    def ordinary(x):
+        with no_grad():
+            scale = fnp.sum(x * x)
+        assert not isinstance(scale, Buffer)
+        return fnp.sum(x) * scale
+
+    want = np.full(4, X @ X)
+    for f in (standard, ordinary, standard):
+        close(grad(checkpoint(f))(X), want)
+        close(vmap(grad(checkpoint(f)))(X[None]), want[None])
+        close(grad(lambda x, f=f: fnp.sum(vmap(checkpoint(f))(x)))(X[None]), want[None])
 
 
 def test_context_variables_and_errstate_are_as_they_were():

@@ -329,3 +329,18 @@ def test_astype_of_plain_values_is_numpys():
         grad(lambda x: fnp.astype(x, "no dtype")[0])(V)
     with pytest.raises(InputError, match="no dtype of numbers"):
         grad(lambda x: fnp.astype(x, "U3")[0])(V)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, bool, np.float16, np.float32, np.complex64])
+@pytest.mark.parametrize("name", ["linspace", "geomspace", "logspace"])
+def test_ranges_between_small_numbers_are_as_exact_as_numpys(name, dtype):
+    """Their dtypes are too small to subtract them, or to take their logarithms."""
+    ours, theirs = getattr(fnp, name), getattr(np, name)
+    for start, stop in ((2, 1), (1, 2), (1, 1)):
+        args = np.array(start).astype(dtype), np.array(stop).astype(dtype)
+        want = theirs(*args, 4)
+        got = vmap(lambda start, stop: ours(start, stop, 4))(*[a[None] for a in args])[0]
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(got, want, rtol=4 * np.finfo(want.dtype).eps)
+    step = vmap(lambda a, b: fnp.linspace(a, b, 5, retstep=True)[1])(*[np.array([n]).astype(dtype) for n in (3, 1)])
+    assert step[0] == np.linspace(dtype(3), dtype(1), 5, retstep=True)[1]

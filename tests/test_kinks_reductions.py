@@ -3,6 +3,8 @@
 The expected numbers are JAX's, which each test asks as well, unless it says why not.
 """
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -334,6 +336,33 @@ def test_logsumexp_with_factors():
 
 
 # ---- what NumPy gives --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
+def test_a_complex_dtype_makes_the_variance_of_real_elements_complex(name):
+    x = np.array([[1.0, 4.0, 2.0], [0.5, 3.0, 7.0]], np.float32)
+    for options in ({}, {"ddof": 1}, {"where": np.array([True, False, True])}):
+        ours = lambda x, o=options: getattr(fnp, name)(x, axis=1, dtype=np.complex128, **o)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", np.exceptions.ComplexWarning)  # of NumPy's functions that leave NaN out
+            want = getattr(np, name)(x.astype(float), axis=1, dtype=np.complex128, **options)
+        value, pullback = vjp(ours, x)
+        assert value.dtype == ours(x).dtype == want.dtype == np.complex128
+        np.testing.assert_allclose(value, want, rtol=1e-14)
+        (found,) = pullback(np.ones(2, complex))
+        assert found.dtype == np.float32
+        real = vjp(lambda x, o=options: getattr(fnp, name)(x, axis=1, dtype=np.float64, **o), x)[1](np.ones(2))[0]
+        np.testing.assert_array_equal(found, real)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "sum", "prod", "nansum"])
+@pytest.mark.parametrize("initial", [-5, -5.0, 1e30, 1j, [7], np.array([7])])
+def test_an_initial_that_numpy_does_not_take(name, initial):
+    x = np.array([[1, 3], [4, 2]], np.uint8)
+    kinds = (OverflowError, TypeError, ValueError)
+    for fun in (getattr(np, name), getattr(fnp, name), lambda x, **kw: vmap(lambda x: getattr(fnp, name)(x, **kw))(x)):
+        with pytest.raises(kinds):
+            fun(x, initial=initial)
 
 
 def test_dtypes_of_constants():

@@ -358,3 +358,13 @@ def test_numpys_class_cuts_no_derivative(fun):
             with pytest.raises(NotDifferentiableError, match=r"poly1d: it cuts leading coefficients that are 0"):
                 derive(fun)(c)
     close(jacrev(np.trim_zeros)(np.array([0.0, 2.0])), [[0.0, 1.0]])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, bool, np.int64])
+def test_polyval_of_integers_stays_with_them(dtype):
+    p, x = np.array([[3, 1], [0, 2], [1, 5]]).astype(dtype), np.array([2, 7]).astype(dtype)
+    for args in ((p, x), (p[:, 0], x), (p[:, 0], x[0]), (list(p[:, 0]), x)):
+        want = np.polyval(*args)
+        got = vmap(lambda x, p=args[0]: fnp.polyval(p, x))(np.asarray(args[1])[None])[0]
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got, want)

@@ -289,3 +289,15 @@ def test_numbers_of_full_precision_in_dot():
     (ct,) = pullback(np.ones(2))
     assert ct.dtype == np.float32
     np.testing.assert_array_equal(ct, [2.0, 2.0])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, bool, np.int64])
+@pytest.mark.parametrize("subscripts", ["ii", "ij->", "ij->j", "ij,ij->i", "ij,jk->ik", "ij,j->", "...i->..."])
+def test_einsum_of_integers_keeps_their_dtype(subscripts, dtype):
+    """As NumPy's, whose sums and products wrap around in it."""
+    x = np.array([[100, 90, 1], [0, 77, 60], [3, 120, 9]]).astype(dtype)
+    operands = [x, x[0] if ",j->" in subscripts else x][: 1 + subscripts.count(",")]
+    want = np.einsum(subscripts, *operands)
+    got = vmap(lambda first: fnp.einsum(subscripts, first, *operands[1:]))(x[None])[0]
+    assert got.dtype == want.dtype
+    np.testing.assert_array_equal(got, want)

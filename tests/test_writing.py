@@ -748,3 +748,22 @@ def test_dtypes():
     assert single.dtype == np.float32
     integers = vmap(lambda n: (lambda a: (assign(a, n, 5), a)[1])(fnp.zeros(3, int)))(np.arange(3))
     np.testing.assert_array_equal(integers, 5 * np.eye(3, dtype=int))
+
+
+def test_what_a_checkpoint_runs_again_may_write():
+    """In the backward pass no transform runs any more, but what is run again makes its arrays as it did before."""
+
+    def fill(x):
+        y = fnp.zeros(3)
+        y[0] = fnp.sin(x[0])
+        y[1:] = x[1:] * y[0]
+        fnp.add(y, x, out=y, where=np.array([True, False, True]))
+        return fnp.sum(y * y)
+
+    x = np.array([0.3, -0.7, 1.1])
+    marked = checkpoint(fill)
+    want = grad(fill)(x)
+    np.testing.assert_array_equal(grad(marked)(x), want)
+    np.testing.assert_array_equal(vjp(marked, x)[1](1.0)[0], want)
+    np.testing.assert_allclose(hessian(marked)(x), hessian(fill)(x), rtol=1e-14)
+    np.testing.assert_array_equal(vmap(grad(marked))(np.stack([x, x])), [want, want])

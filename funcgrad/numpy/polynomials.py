@@ -17,7 +17,7 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.kinds.linear import conj, imag, permute, real, reshape
 from funcgrad.numpy import linalg, signals
-from funcgrad.numpy.creation import as_value, copy, new
+from funcgrad.numpy.creation import as_value, copy, new, zeros_like
 from funcgrad.numpy.diagonals import vander
 from funcgrad.numpy.indexing import getitem
 from funcgrad.numpy.joining import concatenate
@@ -235,7 +235,7 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
     if backend.shape_of(p)[:1] == (0,):
         return backend.library_of(x).zeros(backend.shape_of(x), backend.dtype_of(x))
     if not backend.is_inexact(p) and not backend.is_inexact(x):  # NumPy stays with integers
-        y = backend.zeros_like(x)
+        y = zeros_like(x)
         for i in range(backend.shape_of(p)[0]):
             y = y * x + getitem(p, i)
         return y

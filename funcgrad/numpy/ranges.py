@@ -198,10 +198,11 @@ def geomspace(
     start, stop = as_value(start), as_value(stop)
     if _is_plain(start, stop):
         return numpy.geomspace(start, stop, num, endpoint, dtype, axis)
-    weights, _, inexact = _weights(operator.index(num), endpoint, start, stop)
+    inexact = np.dtype(result_type(start, stop, 1.0))
     if dtype is not None or backend.library_of(start) is backend.library_of(stop) is np:
         inexact = np.result_type(inexact, np.dtype(dtype))  # NumPy computes in float64 at least
     start, stop = astype(start, inexact), astype(stop, inexact)
+    weights, _, _ = _weights(operator.index(num), endpoint, start, stop)
     if inexact.kind == "c":
         made = start * exp(log(stop / start) * weights)
     else:

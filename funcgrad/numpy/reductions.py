@@ -59,10 +59,10 @@ def _first(initial: ArrayLike, dtype: Any) -> Array:
         raise ShapeError(f"initial must be one number, got {describe(value)}. Combine it with the result instead.")
     if backend.dtype_of(value).kind == "c" and dtype.kind != "c":
         raise InputError(f"initial must fit the dtype {dtype}, got {describe(value)}. Pass dtype=complex as well.")
-    if type(value) is int and dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        if not info.min <= value <= info.max:
-            raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
+    if type(value) in (int, float) and dtype.kind in "iu":
+        info, whole = np.iinfo(dtype), int(value)
+        if not info.min <= whole <= info.max:
+            raise OverflowError(f"Python integer {whole} out of bounds for {dtype}")
     return converted(value, dtype)
 
 
