@@ -17,6 +17,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "tests")]
 
 from operations import cases  # noqa: E402
+from operations.names import OURS, look_up, named  # noqa: E402
 
 import funcgrad.numpy as fnp  # noqa: E402
 from funcgrad.core import Tracer  # noqa: E402
@@ -78,7 +79,7 @@ def rows() -> dict[str, list[Any]]:
     """The rows of the table of operations, by the name of the function."""
     found: dict[str, list[Any]] = {}
     for row in cases.rows():
-        function = row.op.fun or cases.look_up(fnp, row.op.name)
+        function = row.op.fun or named(row.op.name, OURS)
         for name in (row.op.name, *aliases(function)):
             found.setdefault(name, []).append(row)
     return found
@@ -92,9 +93,9 @@ def aliases(function: Any) -> list[str]:
 
 def verdict(name: str, tested: dict[str, list[Any]]) -> tuple[str, str]:
     """Status and remarks of one name of NumPy; the status is empty where nobody has said anything of it."""
-    own = cases.look_up(fnp, name)
+    own = look_up(fnp, name)
     space, _, last = name.rpartition(".")
-    home = cases.look_up(fnp, space) if space else fnp
+    home = look_up(fnp, space) if space else fnp
     if last not in home.__all__:
         reason = listed(NOT_COVERED).get(last)
         return ("not covered", f"{reason[0]}; use {reason[1]}") if reason else ("", "")
@@ -102,7 +103,7 @@ def verdict(name: str, tested: dict[str, list[Any]]) -> tuple[str, str]:
         return "namespace", "see below"
     if name in tested:
         return of_rows(tested[name])
-    if own is cases.look_up(np, name):
+    if own is look_up(np, name):
         return "no derivative", "NumPy's own: " + ("a class" if inspect.isclass(own) else kind_of(own))
     return "no derivative", "about shapes, dtypes or constants" if callable(own) else kind_of(own)
 

@@ -15,10 +15,10 @@ from funcgrad.interop.devices import find_device
 from funcgrad.interop.divergences import known
 from funcgrad.interop.judging import KNOWN, Judge
 from funcgrad.interop.lift import lifted
-from funcgrad.interop.optional import double_precision, import_jax
 from funcgrad.interop.quantities import ALSO, KINDS
 from funcgrad.interop.report import Blame, CrossCheck, Row, without_numbers
 from funcgrad.numpy.concretization import user_line
+from funcgrad.optional import double_precision, import_jax
 from funcgrad.transforms.problem import Problem
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 

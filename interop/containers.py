@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from funcgrad import tree
 from funcgrad.interop.conversion import is_array
-from funcgrad.interop.optional import import_jax
+from funcgrad.optional import import_jax
 
 __all__ = ["adopt"]
 

@@ -14,9 +14,9 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import DeviceError, InputError
 from funcgrad.interop.conversion import is_array, private, take_apart, to_numpy
-from funcgrad.interop.optional import double_precision, import_jax
 from funcgrad.kinds import linear
 from funcgrad.kinds.rules import Operation
+from funcgrad.optional import double_precision, import_jax
 from funcgrad.typing import PyTree
 
 __all__ = ["default_device", "device_put", "find_device", "moved"]

@@ -12,7 +12,7 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.interop.devices import moved
-from funcgrad.interop.optional import import_jax
+from funcgrad.optional import import_jax
 from funcgrad.transforms.arguments import check_leaf
 from funcgrad.typing import PyTree
 

@@ -10,8 +10,8 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import Tracer
 from funcgrad.interop.conversion import Frame, on_host, take_apart
-from funcgrad.interop.optional import import_jax
 from funcgrad.interop.programs import Call, Program
+from funcgrad.optional import import_jax
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 
 __all__ = ["from_jax"]

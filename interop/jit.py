@@ -16,9 +16,9 @@ from funcgrad.errors import InputError
 from funcgrad.interop.conversion import HOST, Frame, is_array, on_host, private, take_apart, to_numpy, viewed
 from funcgrad.interop.devices import find_device, moved
 from funcgrad.interop.lift import Closure
-from funcgrad.interop.optional import double_precision, import_jax, precision_switch
 from funcgrad.interop.programs import Call
 from funcgrad.interop.staging import Staged
+from funcgrad.optional import double_precision, import_jax, precision_switch
 from funcgrad.transforms.closures import Hoisted
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 

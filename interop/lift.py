@@ -18,9 +18,9 @@ import numpy as np
 from funcgrad import backend, core, tree
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer
 from funcgrad.interop.conversion import bottom, private, take_apart
-from funcgrad.interop.optional import import_jax
 from funcgrad.interop.refusing import staging
 from funcgrad.kinds.custom import CustomRules, custom_call
+from funcgrad.optional import import_jax
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import released
 

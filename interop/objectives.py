@@ -12,7 +12,7 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.interop.flattening import Layout, check_plain
-from funcgrad.interop.optional import import_scipy
+from funcgrad.optional import import_scipy
 from funcgrad.transforms.arguments import split_aux
 from funcgrad.transforms.gradients import grad, value_and_grad
 from funcgrad.transforms.jacobians import hessian, jacfwd, jacrev

@@ -15,10 +15,10 @@ from funcgrad.interop.blame import accused
 from funcgrad.interop.checking import explained, surroundings
 from funcgrad.interop.comparing import Comparison, random_ways
 from funcgrad.interop.judging import Judge
-from funcgrad.interop.optional import import_jax
 from funcgrad.interop.quantities import KINDS
 from funcgrad.interop.report import Blame, Row, plain_number
 from funcgrad.interop.samples import Sample, samples
+from funcgrad.optional import import_jax
 from funcgrad.transforms.problem import Problem
 
 __all__ = ["COLUMNS", "Cell", "Line", "Table", "check_primitives"]

@@ -20,7 +20,7 @@ from funcgrad import backend
 from funcgrad.batching import BatchTrace, BatchTracer, named_axes
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.interop.conversion import filled, private, to_numpy, viewed
-from funcgrad.interop.optional import double_precision
+from funcgrad.optional import double_precision
 
 __all__ = ["Batched", "Call", "Like", "Program", "Pullback", "Pushed", "Residuals", "call_program", "nothing", "run"]
 

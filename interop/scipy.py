@@ -23,7 +23,7 @@ from funcgrad.errors import InputError
 from funcgrad.interop.boxes import boxed, constrained, listed, scaled
 from funcgrad.interop.flattening import Layout, check_plain
 from funcgrad.interop.objectives import Objective, Residuals, elementwise_loss
-from funcgrad.interop.optional import import_scipy
+from funcgrad.optional import import_scipy
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree
 

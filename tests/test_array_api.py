@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
-from operations.cases import look_up
+from operations.names import look_up
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, checkpoint, grad, hessian, jacfwd, jacrev, jvp, stop_gradient, vjp, vmap

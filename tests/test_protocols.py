@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import scipy.special
 from operations import checks
-from operations.cases import Case, kind_of, look_up, random_like, rows
+from operations.cases import Case, kind_of, random_like, rows
+from operations.names import look_up
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jvp, vjp, vmap

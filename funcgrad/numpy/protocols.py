@@ -44,7 +44,19 @@ def _other_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: 
     call = ufunc if method == "__call__" else getattr(ufunc, method)
     if are_constant(inputs, kwargs):
         return computed(call, inputs, kwargs)
+    own = _of_scipy(ufunc) if method == "__call__" else None
+    if own is not None:
+        return own(*inputs, **kwargs)
     _refuse_unknown(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}", inputs)
+
+
+def _of_scipy(ufunc: np.ufunc) -> Callable[..., Any] | None:
+    """The counterpart of a ufunc of ``scipy.special``. Its namespace is loaded when one has been met, as SciPy is."""
+    special = sys.modules.get("scipy.special")
+    if special is None or getattr(special, ufunc.__name__, None) is not ufunc:
+        return None
+    own: Callable[..., Any] | None = getattr(import_module("funcgrad.scipy.special"), ufunc.__name__, None)
+    return own
 
 
 def _refuse_unknown(name: str, args: Any) -> NoReturn:

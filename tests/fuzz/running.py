@@ -139,8 +139,8 @@ def fuzz(count: int, seed: int, start: int, jobs: int) -> Summary:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_prepare, initargs=(os.getpid(),))
     pending: dict[Future[list[Found]], range] = {}
-    print(f"programs {start} to {start + count - 1} of SEED={seed} on {jobs} processes", flush=True)
     try:
+        print(f"programs {start} to {start + count - 1} of SEED={seed} on {jobs} processes", flush=True)
         with _Progress(summary) as progress:
             for found in _results(pool, pending, chunks, summary, jobs):
                 progress.show(found)

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-import funcgrad.numpy as fnp
+from operations.names import OURS, THEIRS, named
 from operations.spec import Op, Sample
 
-MACHINERY = ("spec", "cases", "checks", "batched", "comparing", "numeric", "jax_reference")
+MACHINERY = ("spec", "names", "cases", "checks", "batched", "comparing", "numeric", "jax_reference")
 
 
 def row_modules() -> dict[str, Any]:
@@ -29,13 +29,6 @@ def rows() -> list[Row]:
     """Every row of every module."""
     seen: dict[str, int] = {}
     return [Row(op, seen) for module in row_modules().values() for op in module.OPS]
-
-
-def look_up(root: Any, name: str) -> Any:
-    """``root.a.b`` for the name ``a.b``; None where there is no such thing."""
-    for part in name.split("."):
-        root = getattr(root, part, None)
-    return root
 
 
 @dataclass(frozen=True)
@@ -124,8 +117,8 @@ class Case:
     @cached_property
     def fun(self) -> Callable[..., Any]:
         """The operation as funcgrad has it."""
-        found = self.row.op.fun or look_up(fnp, self.row.op.name)
-        assert found is not None, f"funcgrad.numpy has no {self.row.op.name}"
+        found = self.row.op.fun or named(self.row.op.name, OURS)
+        assert found is not None, f"funcgrad has no {self.row.op.name}"
         return found
 
     @cached_property
@@ -133,7 +126,7 @@ class Case:
         """NumPy's counterpart."""
         theirs = self.row.op.numpy
         name = self.row.op.name if theirs == "same name" else theirs
-        found = look_up(np, name) if isinstance(name, str) else name
+        found = named(name, THEIRS) if isinstance(name, str) else name
         assert found is not None or self.row.op.numpy is None, f"numpy has no {self.row.op.name}: name it or say None"
         return found
 

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import funcgrad
+from operations.names import JAXS, named
 
 if TYPE_CHECKING:
     from operations.cases import Case, Row
@@ -129,9 +130,8 @@ def _function(case: Case) -> Callable[..., Any] | None:
     name = row.name if row.jax == "same name" else row.jax
     if not isinstance(name, str):
         return name
-    found = jnp
-    for part in name.split("."):
-        found = getattr(found, part)
+    found = named(name, JAXS)
+    assert found is not None, f"JAX has no {name}: name it or say None"
     return found
 
 

@@ -33,12 +33,14 @@ class Sample:
 
 @dataclass(frozen=True)
 class Op:
-    """An operation of ``funcgrad.numpy`` and how to test it.
+    """An operation and how to test it.
 
     Args:
-        name: the name in ``funcgrad.numpy``; ``numpy`` and ``jax.numpy`` are looked up under the same name.
+        name: the name in ``funcgrad.numpy``; ``numpy`` and ``jax.numpy`` are looked up under the same name. Names that
+            begin with ``scipy.`` or ``nn.`` are those of ``funcgrad.scipy``, ``scipy`` and ``jax.scipy``, and of
+            ``funcgrad.nn`` and ``jax.nn``.
         samples: calls at points where the operation is smooth (kinks have their own tests).
-        fun: what to call instead of ``funcgrad.numpy.<name>``.
+        fun: what to call instead of the function of that name.
         numpy: NumPy's counterpart: another name, a function, or None when there is none.
         jax: the same for JAX; ``None`` needs a reason.
         differentiable: whether a derivative passes; if not, the tests check that the gradient is zero.

@@ -1,4 +1,4 @@
-"""Libraries that only this folder needs: imported when they are asked for, and missed with one clear message."""
+"""Libraries that only some calls need: imported when they are asked for, and missed with one clear message."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from funcgrad.errors import MissingExtraError
+from funcgrad.errors import InputError, MissingExtraError
 
-__all__ = ["double_precision", "import_jax", "import_scipy", "precision_switch"]
+__all__ = ["double_precision", "import_jax", "import_scipy", "precision_switch", "special"]
 
 
 def import_jax(call: str) -> Any:
@@ -56,6 +56,31 @@ def import_scipy(call: str, module: str = "scipy.optimize") -> Any:
             f"{call}: SciPy cannot be imported, got {type(error).__name__}: {error}. "
             "Install it with the extra: pip install 'funcgrad[scipy]'."
         ) from error
+
+
+def special(xp: Any, name: str) -> Callable[..., Any]:
+    """The function of ``scipy.special`` that is called ``name``, for the values of the array library ``xp``.
+
+    For JAX's that is its namesake in ``jax.scipy.special``.
+
+    Raises:
+        MissingExtraError: SciPy is not installed.
+        InputError: JAX has no such function.
+
+    Example:
+        >>> import numpy
+        >>> special(numpy, "expit")(0.0)
+        np.float64(0.5)
+    """
+    if xp.__name__ == "numpy":
+        found: Callable[..., Any] = getattr(import_scipy(f"scipy.special.{name}", "scipy.special"), name)
+        return found
+    of_jax: Callable[..., Any] | None = getattr(importlib.import_module("jax.scipy.special"), name, None)
+    if of_jax is None:
+        raise InputError(
+            f"scipy.special.{name}: JAX has no kernel for it, got JAX arrays. Pass NumPy arrays, outside of jax.jit."
+        )
+    return of_jax
 
 
 def double_precision(jax: Any) -> AbstractContextManager[Any]:

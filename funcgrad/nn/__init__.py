@@ -1,0 +1,1 @@
+"""What neural networks are made of, as pure functions of arrays."""

@@ -1,0 +1,1 @@
+"""Probability distributions: those of ``scipy.stats``, differentiable in their values and parameters."""
