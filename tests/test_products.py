@@ -301,3 +301,11 @@ def test_einsum_of_integers_keeps_their_dtype(subscripts, dtype):
     got = vmap(lambda first: fnp.einsum(subscripts, first, *operands[1:]))(x[None])[0]
     assert got.dtype == want.dtype
     np.testing.assert_array_equal(got, want)
+
+
+def test_zeros_of_outer_products_have_their_signs():
+    a, b = np.array([-0.0, 0.0, 2.0]), np.array([-0.0, 3.0])
+    value, _ = vjp(lambda x: fnp.outer(a, x), b)
+    np.testing.assert_array_equal(np.signbit(value), np.signbit(np.outer(a, b)))
+    value = vmap(lambda x: fnp.outer(a, x))(b[None])[0]
+    np.testing.assert_array_equal(np.signbit(value), np.signbit(np.outer(a, b)))

@@ -240,7 +240,7 @@ def _einsum(xp: Any, x: Any, y: Any, *, subscripts: str) -> Any:
     if "V" in (x.dtype.kind, y.dtype.kind):  # NumPy's einsum does not know bfloat16; its matmul gives float32
         x, y = [v.astype(np.float32) if v.dtype.kind == "V" else v for v in (x, y)]
     x_axes, y_axes, (shared, left, summed, right), out_axes = _plan(subscripts)
-    if x.size * y.size <= _SMALL or (summed and shared and not left and not right):
+    if summed and (x.size * y.size <= _SMALL or (shared and not left and not right)):
         # little to do, or a product of vectors at each place: no matrices worth multiplying
         return np.einsum(subscripts, x, y)
     x, y = x.transpose(x_axes), y.transpose(y_axes)
