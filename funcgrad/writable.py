@@ -42,6 +42,7 @@ __all__ = [
     "inside",
     "is_number",
     "is_view",
+    "keep_array",
     "layout",
     "locked",
     "move",
@@ -258,12 +259,19 @@ def move(x: Tracer, new: Any) -> None:
     """Let the object ``x`` stand for ``new`` from now on: a tracer of whatever trace, or an array."""
     if not isinstance(new, Tracer):
         new = Buffer(new)
+    keep_array(x)
     x.__class__ = type(new)
     x.value, x._trace = new.value, new._trace
     if hasattr(new, "link"):
         x.link = new.link
     elif hasattr(x, "link"):
         del x.link
+
+
+def keep_array(x: Tracer) -> None:
+    """See that ``x``, which is to stand for something traced, stays an array: without axes it would be a number."""
+    if type(x) is Buffer and not x.value.shape and getattr(x, "alias", None) is None:
+        x.alias = []
 
 
 def root_of(x: Tracer) -> Tracer:

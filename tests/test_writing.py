@@ -767,3 +767,23 @@ def test_what_a_checkpoint_runs_again_may_write():
     np.testing.assert_array_equal(vjp(marked, x)[1](1.0)[0], want)
     np.testing.assert_allclose(hessian(marked)(x), hessian(fill)(x), rtol=1e-14)
     np.testing.assert_array_equal(vmap(grad(marked))(np.stack([x, x])), [want, want])
+
+
+def test_an_array_without_axes_stays_one():
+    """It can be written to again after it has taken a traced number, and whoever holds it sees that."""
+
+    def f(x, xp=fnp):
+        t = xp.zeros(())
+        t[()] = x
+        u = t
+        t[()] = t * 2
+        t += 1.0
+        v = t[...]
+        v *= x
+        return u * x
+
+    assert f(3.0, np) == 63.0
+    value, pullback = vjp(f, 3.0)
+    assert (value, pullback(1.0)[0]) == (63.0, 60.0)
+    assert jvp(f, (3.0,), (1.0,)) == (63.0, pullback(1.0)[0])
+    np.testing.assert_array_equal(vmap(f)(np.array([3.0, 4.0])), [63.0, f(4.0, np)])

@@ -34,6 +34,7 @@ from funcgrad.writable import (
     clone,
     for_any_library,
     is_number,
+    keep_array,
     move,
     own,
     refresh,
@@ -321,6 +322,8 @@ def _write_directly(x: Any, index: Any, y: Any) -> bool:
         x.value = copied
     else:
         x.value[index] = w
+    if not known:
+        keep_array(x)
     x.__class__, x._trace, x.link = ReverseTracer, trace, node
     return True
 
