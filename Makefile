@@ -1,7 +1,7 @@
 # Needs Python 3.11 or newer, git and make; everything else goes into .venv.
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint format demo bench fuzz gpu-check clean
+.PHONY: help test lint format demo bench fuzz docs gpu-check clean
 
 # Asked for its version, not only looked up: a name on the path need not be a Python that runs.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -38,6 +38,10 @@ demo: .venv/.demo ## run the demonstration
 
 bench: .venv/.bench ## measure against other libraries
 	@$(BIN)/python benchmarks/run.py
+
+docs: .venv/.test .venv/.docs ## run the code of all pages, and build the site
+	@JAX_PLATFORMS=cpu $(BIN)/python -m pytest --quiet tests/test_readme.py
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet && echo build/site/index.html
 
 gpu-check: .venv/.test ## check every function and measure, on a GPU if there is one
 	@$(BIN)/python examples/gpu.py

@@ -1,0 +1,94 @@
+"""What the site has besides the pages in this folder: the five-minute start, and the reference, made from the code.
+
+MkDocs calls these functions while it builds, see ``hooks`` in mkdocs.yml.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parent.parent
+#: Namespaces of the reference: heading, module, and whether each function has a page of its own.
+SPACES = (
+    ("Transforms", "funcgrad.transforms", True),
+    ("funcgrad.numpy", "funcgrad.numpy", False),
+    ("funcgrad.scipy", "funcgrad.scipy", False),
+    ("funcgrad.nn", "funcgrad.nn", False),
+    ("funcgrad.interop", "funcgrad.interop", True),
+    ("funcgrad.extend", "funcgrad.extend", False),
+    ("funcgrad.errors", "funcgrad.errors", False),
+)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are made, and their places in the menu."""
+    made = {"start.md": start()}
+    reference = []
+    for heading, name, single in SPACES:
+        pages = dict(page_of_each(name) if single else page_of_modules(name))
+        made |= pages
+        reference.append({heading: list(pages)})
+    for path, text in made.items():
+        files.append(File.generated(config, path, content=text))
+    assert config.nav is not None
+    config.nav = [{"Reference": reference} if "Reference" in section else section for section in config.nav]
+    return files
+
+
+def start() -> str:
+    """The README without what a reader of the site has passed already; links lead to the site's pages."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    begin, end = text.index("## Five minutes"), text.index("## What is different")
+    text = "#" + text[begin:end].removeprefix("##")
+    return re.sub(r"\]\(docs/", "](", text)
+
+
+def page_of_each(name: str) -> list[tuple[str, str]]:
+    """One page for each public function of a module."""
+    module = importlib.import_module(name)
+    folder = name.replace(".", "/")
+    pages = []
+    for public in module.__all__:
+        value = getattr(module, public)
+        if isinstance(value, ModuleType) or value.__module__.partition(".")[0] != "funcgrad":
+            continue
+        pages.append((f"{folder}/{public}.md", f"# {public}\n\n::: {value.__module__}.{public}\n"))
+    return pages
+
+
+def page_of_modules(name: str) -> list[tuple[str, str]]:
+    """One page for each module with public functions of a package, or one for a module."""
+    module = importlib.import_module(name)
+    if not hasattr(module, "__path__"):
+        return [(f"{name.replace('.', '/')}.md", listed(name))]
+    found = [m.name for m in pkgutil.walk_packages(module.__path__, f"{name}.")]
+    return [(f"{inner.replace('.', '/')}.md", listed(inner)) for inner in found if own_names(inner)]
+
+
+def own_names(name: str) -> list[str]:
+    """The public functions and classes that a module defines."""
+    module = importlib.import_module(name)
+    if name.rpartition(".")[2].startswith("_") or hasattr(module, "__path__"):
+        return []
+    return [n for n in getattr(module, "__all__", ()) if defined_in(getattr(module, n), name)]
+
+
+def defined_in(value: Any, name: str) -> bool:
+    """Whether ``value`` is a documented function or class of the module called ``name``."""
+    return callable(value) and getattr(value, "__module__", "") == name and bool(value.__doc__)
+
+
+def listed(name: str) -> str:
+    """A page on the public functions of a module."""
+    parts = [f"# {name.removeprefix('funcgrad.')}", inspect.getdoc(importlib.import_module(name)) or ""]
+    parts += [f"::: {name}.{public}" for public in own_names(name)]
+    return "\n\n".join(parts) + "\n"
