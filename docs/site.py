@@ -79,7 +79,15 @@ def own_names(name: str) -> list[str]:
     module = importlib.import_module(name)
     if name.rpartition(".")[2].startswith("_") or hasattr(module, "__path__"):
         return []
-    return [n for n in getattr(module, "__all__", ()) if defined_in(getattr(module, n), name)]
+    return [n for n in getattr(module, "__all__", ()) if defined_in(getattr(module, n), name) and is_public(n, name)]
+
+
+def is_public(public: str, name: str) -> bool:
+    """Whether a package above the module called ``name`` shows its ``public``, or the module itself is the face."""
+    value = getattr(importlib.import_module(name), public)
+    above = [name.rsplit(".", k)[0] for k in range(1, name.count("."))]
+    faces = [importlib.import_module(package) for package in above]
+    return not above or any(getattr(face, public, None) is value for face in faces)
 
 
 def defined_in(value: Any, name: str) -> bool:
