@@ -2,7 +2,7 @@
 
 Each is shown beside the PyTorch program that does the same, and where PyTorch is installed both are run and compared.
 Nothing carries ``requires_grad``, nothing is accumulated in ``.grad``, nothing has to be set to zero: a gradient is a
-function of its arguments. ``python examples/pytorch_tutorials.py``.
+function of its arguments.
 """
 
 import importlib.util
@@ -11,7 +11,7 @@ from textwrap import dedent
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad import checkpoint, custom_vjp, grad, pipe, trace
+from funcgrad import checkpoint, compose_left, custom_vjp, grad, pipe, trace
 
 X = np.array([[0.5, -1.0, 2.0], [-0.3, 0.8, -1.5]])
 W = np.array([[0.1, -0.4], [0.7, 0.2], [-0.5, 0.3]])
@@ -111,18 +111,12 @@ def checkpointed():
 def exploring_the_graph():
     """
     x = torch.tensor(X, requires_grad=True)
-    y = (x * x).exp().sum()
-    names, node = [], y.grad_fn
-    while node is not None:
-        names.append(node.name().replace("Backward0", "").lower())
-        node = node.next_functions[0][0] if node.next_functions else None
+    y = x.square().exp().sum()
+    print(y.grad_fn, y.grad_fn.next_functions)
     y.backward()
     found = (x.grad,)
     """
-
-    def f(x):
-        return fnp.sum(fnp.exp(x * x))
-
+    f = compose_left(fnp.square, fnp.exp, fnp.sum)
     print(trace(f)(X))
     return (grad(f)(X),)
 
@@ -132,8 +126,7 @@ PROGRAMS = (multiply, clamp_relu, rnn_cell, conditional, checkpointed, exploring
 
 def theirs(program):
     """What PyTorch gives."""
-    names = {"torch": importlib.import_module("torch"), "X": X, "W": W}
-    exec(dedent(program.__doc__), names)
+    exec(dedent(program.__doc__), names := {"torch": importlib.import_module("torch"), "X": X, "W": W})
     return [np.asarray(found) for found in names["found"]]
 
 
@@ -150,8 +143,7 @@ def main():
         print(*[np.round(x, 6) for x in found], sep="\n")
         if compared:
             apart = max(np.abs(a - b).max() for a, b in zip(found, theirs(program), strict=True))
-            print(f"{apart:.1e} from PyTorch's")
-            assert apart < 1e-6
+            assert apart < 1e-6, f"{apart:.1e} from PyTorch's"
     print(f"{len(PROGRAMS)} programs" + (", all as PyTorch has them" if compared else "; PyTorch is not installed"))
 
 
