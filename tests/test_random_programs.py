@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from hypothesis import event, given, note
+from hypothesis import event, given, note, settings
 from hypothesis import strategies as st
 from operations.comparing import assert_close
 from operations.jax_reference import compiled
@@ -319,6 +319,7 @@ def experiments(draw: Any) -> tuple[Program, list[tuple[str, int]]]:
     return draw(programs(branches=not maps)), stack
 
 
+@settings(max_examples=60)  # JAX compiles each; the fuzzer has many more, evaluated otherwise
 @given(experiments())
 def test_agrees_with_jax(experiment):
     program, stack = experiment
