@@ -29,6 +29,16 @@ lint: .venv/.test ## run ruff, mypy and import-linter
 	$(call step,mypy,$(BIN)/mypy)
 	$(call step,import-linter,$(BIN)/lint-imports)
 
+# Not several processes: those of an older JAX wait for each other for minutes.
+JAX ?= 0.4.30
+test-jax: .venv/jax-$(JAX)/.installed ## run what touches JAX with another version of it (JAX)
+	@JAX_PLATFORMS=cpu OMP_NUM_THREADS=1 .venv/jax-$(JAX)/bin/python -m pytest --quiet -p no:cacheprovider \
+		$(addprefix tests/test_,$(addsuffix .py,jit to_jax from_jax jax_backend devices data_parallel control_flow \
+		crosscheck crosscheck_command jax_divergences conventions conventions_linalg implicit custom_rules \
+		custom_rules_errors functional checkpoint random_programs)) -k 'not process'
+	@JAX_PLATFORMS=cpu OMP_NUM_THREADS=1 .venv/jax-$(JAX)/bin/python -m pytest --quiet -p no:cacheprovider \
+		tests/test_operations.py -k 'test_on_jax_arrays and (linalg or sum or where) and not scipy'
+
 format: .venv/.test ## sort the imports and format the code
 	@$(BIN)/ruff check --quiet --select I --fix .
 	@$(BIN)/ruff format .
@@ -64,6 +74,12 @@ clean: ## remove .venv, caches and everything built
 $(BIN)/python:
 	@test -n '$(PYTHON)' || { echo 'funcgrad needs Python 3.11 or newer: make PYTHON=/path/to/python3' >&2; exit 1; }
 	$(call step,environment,'$(PYTHON)' -m venv --clear .venv)
+
+.venv/jax-%/.installed: pyproject.toml | $(BIN)/python
+	$(call step,environment,'$(PYTHON)' -m venv --clear .venv/jax-$*)
+	$(call step,install jax $*,.venv/jax-$*/bin/python -m pip install --quiet --disable-pip-version-check \
+		--editable '.[test]' 'jax==$*' 'jaxlib==$*')
+	@touch $@
 
 # One stamp for each extra, remade when pyproject.toml changes.
 .venv/.%: pyproject.toml | $(BIN)/python

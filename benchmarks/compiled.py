@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from timing import Claim, Times, check_equal, interleave, microseconds, paired_ratio
 
+import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
 from funcgrad import grad, hvp, scan
 from funcgrad.interop import jit
 
-__all__ = ["convolution", "hessian_product", "mixture", "network", "recurrent"]
+__all__ = ["PROGRAMS", "cast", "convolution", "hessian_product", "mixture", "network", "recurrent"]
 
 RUN, CONVERTED, COMPILE = 1.05, 1.10, 1.3
 MEGABYTE = 1_000_000
@@ -222,13 +223,13 @@ def network_problem() -> tuple[Any, ...]:
     return params, normal(rng, 128, 784), labels_of(rng, 128)
 
 
-def network(quick: bool) -> list[Claim]:
+def network_program() -> Program:
     """The gradient of a loss of a 784-512-10 network on 128 examples."""
     problem = network_problem()
-    return measured(of_gradient("MLP 784-512-10", network_loss, network_by_hand, problem, problem), quick)
+    return of_gradient("MLP 784-512-10", network_loss, network_by_hand, problem, problem)
 
 
-def hessian_product(quick: bool) -> list[Claim]:
+def hessian_program() -> Program:
     """A tangent through that gradient."""
     import jax
 
@@ -243,53 +244,50 @@ def hessian_product(quick: bool) -> list[Claim]:
         return lambda p, t, *rest: jax.jvp(jax.grad(lambda q: network_by_hand(q, *rest)), (p,), (t,))[1]
 
     problem = (params, tangent, x, labels)
-    return measured(Program("MLP, Hessian times vector", ours, theirs, None, problem, problem), quick)
+    return Program("MLP, Hessian times vector", ours, theirs, None, problem, problem)
 
 
-# Two layers of convolution, each a product of a matrix of windows and a matrix of filters, in both libraries.
+# Two layers of convolution, and between them the largest of each four values.
+
+LAYOUT = ("NHWC", "HWIO", "NHWC")
 
 
 def convolution_loss(params: Params, images: Any, labels: Any) -> Any:
     x = images
     for name in ("first", "second"):
-        n, height, width, _ = x.shape
-        rows, columns = height - 2, width - 2
-        windows = [x[:, i : i + rows, j : j + columns] for i in range(3) for j in range(3)]
-        x = fnp.maximum(fnp.concatenate(windows, axis=-1) @ params[name], 0)
-        x = fnp.max(fnp.reshape(x, (n, rows // 2, 2, columns // 2, 2, -1)), axis=(2, 4))
+        x = fnn.relu(fnn.conv(x, params[name], dimension_numbers=LAYOUT))
+        x = fnn.max_pool(x, (2, 2), 2, axes=(1, 2))
     scores = fnp.reshape(x, (len(x), -1)) @ params["dense"]
-    return -fnp.sum(labels * fnp.log_softmax(scores)) / len(x)
+    return -fnp.sum(labels * fnn.log_softmax(scores)) / len(x)
 
 
 def convolution_by_hand(params: Params, images: Any, labels: Any) -> Any:
     import jax
     import jax.numpy as jnp
+    from jax import lax
 
     x = images
     for name in ("first", "second"):
-        n, height, width, _ = x.shape
-        rows, columns = height - 2, width - 2
-        windows = [x[:, i : i + rows, j : j + columns] for i in range(3) for j in range(3)]
-        x = jax.nn.relu(jnp.concatenate(windows, axis=-1) @ params[name])
-        x = jnp.max(jnp.reshape(x, (n, rows // 2, 2, columns // 2, 2, -1)), axis=(2, 4))
+        x = jax.nn.relu(lax.conv_general_dilated(x, params[name], (1, 1), "VALID", dimension_numbers=LAYOUT))
+        x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
     scores = jnp.reshape(x, (len(x), -1)) @ params["dense"]
     return -jnp.sum(labels * jax.nn.log_softmax(scores)) / len(x)
 
 
-def convolution(quick: bool) -> list[Claim]:
+def convolution_program() -> Program:
     """The gradient in the filters and weights, on images of 30 x 30 points."""
     rng = np.random.default_rng(0)
     params = {
-        "first": normal(rng, 9, 8, scale=1 / 3),
-        "second": normal(rng, 72, 16, scale=72**-0.5),
+        "first": normal(rng, 3, 3, 1, 8, scale=1 / 3),
+        "second": normal(rng, 3, 3, 8, 16, scale=72**-0.5),
         "dense": normal(rng, 576, 10, scale=1 / 24),
     }
 
     def problem(count: int) -> tuple[Any, ...]:
         return params, normal(rng, count, 30, 30, 1), labels_of(rng, count)
 
-    name = "convolutional network (matrices of windows)"
-    return measured(of_gradient(name, convolution_loss, convolution_by_hand, problem(16), problem(320)), quick)
+    name = "convolutional network 8-16-10"
+    return of_gradient(name, convolution_loss, convolution_by_hand, problem(16), problem(320))
 
 
 # A recurrent network, by ``funcgrad.scan`` and by ``jax.lax.scan``.
@@ -316,7 +314,7 @@ def recurrent_by_hand(params: Params, xs: Any, targets: Any) -> Any:
     return jnp.mean((states @ params["out"] - targets) ** 2)
 
 
-def recurrent(quick: bool) -> list[Claim]:
+def recurrent_program() -> Program:
     """The gradient through 100 steps of a network with 32 hidden values."""
     rng = np.random.default_rng(0)
     params = {
@@ -330,7 +328,7 @@ def recurrent(quick: bool) -> list[Claim]:
         return params, normal(rng, 100, count, 32), normal(rng, 100, count)
 
     name = "RNN, hidden 32, length 100"
-    return measured(of_gradient(name, recurrent_loss, recurrent_by_hand, problem(16), problem(128)), quick)
+    return of_gradient(name, recurrent_loss, recurrent_by_hand, problem(16), problem(128))
 
 
 # A mixture of Gaussians: each precision is given by a triangular factor.
@@ -356,7 +354,7 @@ def mixture_by_hand(params: Params, x: Any) -> Any:
     return -jnp.mean(logsumexp(logs - 0.5 * jnp.sum(z**2, axis=2), axis=1))
 
 
-def mixture(quick: bool) -> list[Claim]:
+def mixture_program() -> Program:
     """The gradient of the log-likelihood of 1,000 points in 8 dimensions under 10 components."""
     rng = np.random.default_rng(0)
     params = {
@@ -367,4 +365,27 @@ def mixture(quick: bool) -> list[Claim]:
     }
     name = "Gaussian mixture, n=1000 d=8 k=10"
     small, large = ((params, normal(rng, count, 8)) for count in (1_000, 40_000))
-    return measured(of_gradient(name, mixture_loss, mixture_by_hand, small, large), quick)
+    return of_gradient(name, mixture_loss, mixture_by_hand, small, large)
+
+
+PROGRAMS = (network_program, convolution_program, recurrent_program, mixture_program, hessian_program)
+
+
+def network(quick: bool) -> list[Claim]:
+    return measured(network_program(), quick)
+
+
+def convolution(quick: bool) -> list[Claim]:
+    return measured(convolution_program(), quick)
+
+
+def recurrent(quick: bool) -> list[Claim]:
+    return measured(recurrent_program(), quick)
+
+
+def mixture(quick: bool) -> list[Claim]:
+    return measured(mixture_program(), quick)
+
+
+def hessian_product(quick: bool) -> list[Claim]:
+    return measured(hessian_program(), quick)

@@ -15,6 +15,7 @@ from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Namespaces of the reference: heading, module, and whether each function has a page of its own.
@@ -31,7 +32,7 @@ SPACES = (
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made, and their places in the menu."""
-    made = {"start.md": start()}
+    made = {"start.md": part("Five minutes", "What is different"), "compared.md": compared()}
     reference = []
     for heading, name, single in SPACES:
         pages = dict(page_of_each(name) if single else page_of_modules(name))
@@ -44,12 +45,27 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def start() -> str:
-    """The README without what a reader of the site has passed already; links lead to the site's pages."""
+def on_page_markdown(markdown: str, page: Page, **kwargs: Any) -> str:
+    """What the home page calls the README's is on a page of the site."""
+    if page.file.src_uri != "index.md":
+        return markdown
+    before = "The README has the five-minute start."
+    assert before in markdown
+    return markdown.replace(
+        before, "[Five minutes](start.md) are enough to begin; [Compared](compared.md) has figures."
+    )
+
+
+def part(begin: str, end: str) -> str:
+    """The README from one of its sections to another one, as a page; links lead to the site's pages."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    begin, end = text.index("## Five minutes"), text.index("## What is different")
-    text = "#" + text[begin:end].removeprefix("##")
+    text = text[text.index(f"## {begin}\n") + 1 : text.index(f"## {end}\n")]
     return re.sub(r"\]\(docs/", "](", text)
+
+
+def compared() -> str:
+    """Two sections of the README under one title."""
+    return "# What is different\n" + part("What is different", "What lies where").partition("\n")[2]
 
 
 def page_of_each(name: str) -> list[tuple[str, str]]:

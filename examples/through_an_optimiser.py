@@ -61,9 +61,10 @@ def main():
     for _ in progress(range(OUTER), "learning to learn"):
         value, slopes = outer(hyper)
         errors.append(float(value))
+        moved = hyper["penalties"] - 0.2 * slopes["penalties"] / np.std(slopes["penalties"])
         hyper = {
             "rate": hyper["rate"] - 0.3 * np.clip(slopes["rate"], -0.5, 0.5),
-            "penalties": hyper["penalties"] - 0.2 * slopes["penalties"] / np.std(slopes["penalties"]),
+            "penalties": np.minimum(moved, np.log(10.0)),  # with larger ones the inner descent would diverge
         }
     penalties = np.exp(hyper["penalties"])
     print(f"held-out error {errors[0]:.4f} -> {errors[-1]:.4f}, learning rate {np.exp(hyper['rate']):.4f}")

@@ -63,7 +63,7 @@ class BatchTrace(Trace):
         ans, flags = primitive.batch(size, tuple(lowered), tuple(batched), params)
         if not primitive.multiple:
             return BatchTracer(ans, self) if flags else ans
-        refuse_closure(self, primitive, ans, params)
+        refuse_closure(self, primitive, ans, params, lowered)
         if isinstance(flags, bool):
             flags = (flags,) * len(ans)
         return tuple(BatchTracer(a, self) if f else a for a, f in zip(ans, flags, strict=True))

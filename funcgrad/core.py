@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import get_ident
@@ -361,14 +361,27 @@ def raise_escaped(trace: Trace) -> NoReturn:
 
 
 def refuse_closure(
-    trace: Trace, primitive: Primitive, results: Sequence[Any], params: dict[str, Any] | None = None
+    trace: Trace,
+    primitive: Primitive,
+    results: Sequence[Any],
+    params: dict[str, Any] | None = None,
+    inside: Sequence[Any] = (),
 ) -> None:
     """Refuse results of a call with own rules that depend on ``trace``, or a younger one, behind the arguments' backs.
 
-    The rules speak of the arguments only: the derivative in what the function closes over would be lost.
+    The rules speak of the arguments only: the derivative in what the function closes over would be lost. ``inside`` is
+    what the arguments hold, perhaps tracers of younger traces, which results may depend on.
     """
-    if any(isinstance(x, Tracer) and x._trace.level >= trace.level for x in results):
+    found = [x._trace for x in results if isinstance(x, Tracer) and x._trace.level >= trace.level]
+    if found and not set(found) <= set(_traces_of(inside)):
         raise_closure(getattr((params or {}).get("rules"), "name", primitive.name))
+
+
+def _traces_of(values: Iterable[Any]) -> Iterator[Trace]:
+    for x in values:
+        while isinstance(x, Tracer):
+            yield x._trace
+            x = x.value
 
 
 def raise_closure(name: str) -> NoReturn:

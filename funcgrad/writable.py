@@ -15,6 +15,7 @@ function that changes them is not a pure one.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextvars import ContextVar
 from threading import get_ident
@@ -114,10 +115,20 @@ spoke_standard: Final = ContextVar("spoke_standard", default=False)
 def _as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
     """A result as a buffer where NumPy gives a new array; its scalars cannot be written to."""
     if type(ans) is not ndarray:
-        return Buffer(ans) if backend.shape_of(ans) else number(ans)
+        return Buffer(ans) if backend.shape_of(ans) else _as_number(ans)
     made = Buffer(ans.copy() if any(ans is a for a in args) else ans)
     if not ans.flags.writeable:
         made.link = LENT
+    return made
+
+
+def _as_number(ans: Any) -> Any:
+    """A result without axes that is no ndarray. NumPy's functions do not know what JAX computes only later."""
+    jax = sys.modules.get("jax")
+    if jax is None or not isinstance(ans, jax.core.Tracer) or for_any_library():
+        return number(ans)
+    made = Buffer(ans)
+    made.alias = READ_ONLY  # as numbers are
     return made
 
 
@@ -311,6 +322,10 @@ def is_view(x: Tracer, made: Any, step: Callable[..., Any], params: dict[str, An
 
 def share_view(x: Any, made: Any, step: Callable[..., Any], params: dict[str, Any]) -> Any:
     """``made``, which is ``step(x, **params)``; noted as a view where it is one."""
+    if type(x) is Buffer and type(x.value) is not ndarray and not isinstance(made, Tracer):
+        like = layout(x)  # of other libraries' arrays a view without axes looks like a number
+        if shares(like, step(like, **params)):
+            made = Buffer(made)
     if isinstance(x, Tracer) and is_view(x, made, step, params):
         share(x, made, step, params)
     return made

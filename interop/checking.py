@@ -122,7 +122,7 @@ def surroundings(jax: Any, device: Any = None, call: str = "crosscheck") -> Iter
     """
     with ExitStack() as stack:
         stack.enter_context(double_precision(jax))
-        stack.enter_context(jax.default_matmul_precision("highest"))
+        stack.enter_context(jax.default_matmul_precision("float32"))
         if device is not None:
             stack.enter_context(jax.default_device(find_device(jax, call, device)))
         yield

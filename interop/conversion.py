@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError
 
 __all__ = [
     "HOST",
@@ -53,19 +54,35 @@ def to_numpy(jax: Any, arrays: Sequence[Any]) -> list[Any]:
 
 def viewed(leaves: Sequence[Any]) -> list[Any]:
     """``leaves`` for a compiled function."""
-    return [_native(leaf.view(ndarray)) if isinstance(leaf, ndarray) else leaf for leaf in leaves]
+    return [_native(leaf.view(ndarray)) if isinstance(leaf, ndarray) else _short(leaf) for leaf in leaves]
 
 
 def _native(array: ndarray) -> ndarray:
-    """``array`` with its bytes in the order of this machine, as JAX wants them."""
+    """``array`` with its bytes in the order of this machine, as JAX wants them.
+
+    Raises:
+        InputError: numbers longer than JAX has them (a ``TypeError``).
+    """
+    if array.dtype.char in "gG":
+        raise InputError(
+            f"jax: it has no numbers longer than float64 and complex128, got {describe(array)}. Shorten them with "
+            f"astype({'complex' if array.dtype.kind == 'c' else 'float'})."
+        )
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _short(number: Any) -> Any:
+    """``number``, which is no ndarray, if JAX has such numbers."""
+    if isinstance(number, (np.longdouble, np.clongdouble)):
+        _native(np.asarray(number))
+    return number
 
 
 def private(jax: Any, leaf: Any) -> Any:
     """An array or number as an array of JAX that shares no memory with anybody; Python's numbers stay weak."""
     if isinstance(leaf, jax.Array):
         return leaf
-    return jax.numpy.array(_native(np.array(leaf))) if isinstance(leaf, ndarray) else jax.numpy.asarray(leaf)
+    return jax.numpy.array(_native(np.array(leaf))) if isinstance(leaf, ndarray) else jax.numpy.asarray(_short(leaf))
 
 
 def is_array(x: Any) -> bool:

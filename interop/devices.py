@@ -83,7 +83,14 @@ def _moved(xp: Any, x: Any, *, to: Any, home: Any) -> Any:
     if isinstance(x, jax.core.Tracer):
         return jax.device_put(x, to)
     with double_precision(jax):
-        return jax.device_put(private(jax, x), to)
+        try:
+            return jax.device_put(private(jax, x), to)
+        except ValueError:
+            if getattr(to, "is_fully_addressable", True):
+                raise
+            # Older versions put nothing on devices of other processes, but let each process say what its own hold.
+            whole = np.asarray(x)
+            return jax.make_array_from_callback(whole.shape, to, lambda index: private(jax, whole[index]))
 
 
 #: ``_put(x, to, home)``: ``x`` at ``to``. A cotangent goes home, to the device of a JAX array or, for None, to NumPy.

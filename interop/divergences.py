@@ -52,6 +52,10 @@ def _poles(values: Sequence[Any], params: dict[str, Any]) -> bool:
     return bool(np.any(np.abs(values[0]) == 1))
 
 
+def _far(values: Sequence[Any], params: dict[str, Any]) -> bool:
+    return bool(np.any(values[0] > 100))
+
+
 def _zero(values: Sequence[Any], params: dict[str, Any]) -> bool:
     return bool(np.any(values[0] == 0))
 
@@ -134,6 +138,8 @@ _REAL = "on JAX arrays, whose dtype may not depend on values, roots and logarith
 _SQUARES = (
     "very large or small numbers: JAX's derivative squares them, which overflows or vanishes. funcgrad's does not."
 )
+_ENTROPY = "x log(x / y) at x = 0: JAX's derivative in x is finite. It is -inf, as funcgrad has it."
+_CANCELS = "far from 0 JAX's derivative is a difference that loses digits; funcgrad's does not, in any order."
 
 KNOWN = (
     Divergence("power", _flat_power, _POWER),
@@ -148,6 +154,12 @@ KNOWN = (
     Divergence("logaddexp2", _infinite, _LOGADDEXP),
     Divergence("hypot", _extreme, _SQUARES),
     Divergence("arctan2", _extreme, _SQUARES),
+    Divergence(
+        "bessel_jn_of",
+        lambda values, params: bool(np.any(np.abs(values[0]) > params["n_iter"] / 2)),
+        "bessel_jn of arguments above n_iter / 2: JAX's recurrence has too few steps, and its values are wrong too. "
+        "Pass n_iter=abs(x) + 40.",
+    ),
     Divergence(
         "sinc",
         _small,
@@ -201,6 +213,12 @@ KNOWN = (
     Divergence("eigh", _coinciding, _VECTORS),
     Divergence("svd", _coinciding, _VECTORS),
     Divergence(
+        "polar",
+        _coinciding,
+        "polar factors where singular values coincide: JAX's derivative, which goes through their vectors, is NaN. "
+        "funcgrad's divides by sums of singular values only.",
+    ),
+    Divergence(
         "pinv",
         _cut_short,
         "a pseudo-inverse that leaves out singular values: JAX's derivative is that of a matrix where they are zero. "
@@ -212,6 +230,26 @@ KNOWN = (
         "squared residuals: on JAX arrays, whose shapes may not depend on values, they are always there; NumPy leaves "
         "them out unless there are more rows than columns and the rank is full.",
     ),
+    Divergence(
+        "spence",
+        lambda values, params: bool(np.any((values[0] >= 0) & (values[0] < 2))),
+        "Spence's function: JAX's derivative is NaN between 1 and 2, and 0 at 0 and 1. It is log(z) / (1 - z).",
+    ),
+    Divergence("rel_entr", _zero, _ENTROPY),
+    Divergence("kl_div", _zero, _ENTROPY),
+    Divergence(
+        "boxcox",
+        lambda values, params: bool(np.any((np.abs(values[1]) < 0.1) | (values[0] == 0))),
+        "boxcox with a small exponent: JAX's derivative in it loses digits, and is 0 at 0. funcgrad's is accurate.",
+    ),
+    Divergence(
+        "loggamma",
+        lambda values, params: values[0].dtype.kind != "c" and bool(np.any(values[0] < 0)),
+        "loggamma of a negative number is NaN: JAX's derivative is 0, funcgrad's NaN.",
+    ),
+    Divergence("erfcx", _far, _CANCELS),
+    Divergence("dawsn", _far, _CANCELS),
+    Divergence("log_ndtr", lambda values, params: bool(np.any(values[0] < -100)), _CANCELS),
     Divergence("sqrtm", lambda values, params: values[0].dtype.kind == "f", _REAL),
     Divergence("logm", lambda values, params: values[0].dtype.kind == "f", _REAL),
     Divergence("sqrt", _on_cut(False, lambda x: x <= 0), _CUT),

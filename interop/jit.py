@@ -76,7 +76,8 @@ def jit(
     Raises:
         MissingExtraError: JAX is not installed (an ``ImportError``).
         StagingError: the function asked for a value while it was being compiled (a ``TypeError``).
-        InputError: an argument that is neither array nor number and not static (a ``TypeError``).
+        InputError: an argument that is neither array nor number and not static, or a static or donated one that the
+            function has not (a ``TypeError``).
 
     Example:
         >>> import numpy as np
@@ -276,6 +277,8 @@ class _Places:
         self.static = numbers | {self.names.index(n) for n in names if n in self.names}
         self.static_names = names | {self.names[i] for i in numbers if i < len(self.names)} & by_name
         self.donated = self._numbers("donate_argnums", options.donate_argnums)
+        if parameters:
+            self._check({p.name: p.kind for p in parameters}, numbers | self.donated, names)
         if names and not self.static:
             self.static = {-1}  # keyword-only: there is something static, at no position
 
@@ -286,6 +289,23 @@ class _Places:
             raise InputError(f"jit: {what} must be an int or ints, got {given!r}. Name positions.") from None
         count = len(self.names)
         return {i + count if i < 0 else i for i in found}
+
+    def _check(self, kinds: dict[str, Any], numbers: set[int], names: set[str]) -> None:
+        """Refuse a place that the function has not: a slip of the pen would go unnoticed, and what it meant be traced.
+
+        Raises:
+            InputError: a ``TypeError``.
+        """
+        several = kinds.values()
+        strange = [] if inspect.Parameter.VAR_KEYWORD in several else sorted(names - set(kinds))
+        end = float("inf") if inspect.Parameter.VAR_POSITIONAL in several else len(self.names)
+        beyond = [i for i in sorted(numbers) if not 0 <= i < end]
+        if strange or beyond:
+            what = "static_argnames" if strange else "static_argnums or donate_argnums"
+            raise InputError(
+                f"jit: {self.fun} has no such argument, got {(strange or beyond)[0]!r} in {what}. It has "
+                f"{', '.join(kinds)}."
+            )
 
     def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         """The static arguments, in a form that can be compared, and the others."""

@@ -209,6 +209,8 @@ DIFFERENT = {
 
 
 OF_SECOND_ORDER = ("absolute", "arctan2", "arctanh", "float_power")
+#: Where an older JAX is right.
+CAME_LATER = ("arccosh", "sqrt") if jax.__version_info__ < (0, 10) else ()
 
 
 @pytest.mark.usefixtures("_silent")
@@ -219,7 +221,8 @@ def test_a_known_divergence_is_recognised(primitive):
     (says,) = [entry.says for entry in KNOWN if entry.primitive == primitive]
     check = crosscheck(fun, order=2 if primitive in OF_SECOND_ORDER else 1)
     report = check(*there)
-    assert any(row.verdict.endswith("a known divergence") for row in report.rows), str(report)
+    differs = any(row.verdict.endswith("a known divergence") for row in report.rows)
+    assert differs == (primitive not in CAME_LATER), str(report)
     assert report.ok, str(report)
     assert says in report.notes
     assert f"Known divergence: {says[:40]}" in str(report)

@@ -17,6 +17,7 @@ from funcgrad.interop import CrossCheck, Row, to_jax
 from funcgrad.interop import crosscheck as whole_crosscheck
 from funcgrad.interop.divergences import KNOWN, known
 from funcgrad.kinds import elementwise
+from funcgrad.optional import precision_switch
 from funcgrad.primitives.arithmetic import power
 from funcgrad.primitives.elementwise import cos, sin
 from funcgrad.transforms.referee import Referee, extrapolate
@@ -30,7 +31,7 @@ X4 = np.array([0.3, -0.7, 1.1, 0.5])
 @pytest.fixture(params=[True, False], ids=["x64", "x32"])
 def mode(request):
     """JAX's mode around the cross-check, which must not matter and must come back."""
-    with jax.enable_x64(request.param):
+    with precision_switch(jax)(request.param):
         yield request.param
         assert jax.config.jax_enable_x64 == request.param
 

@@ -22,6 +22,7 @@ from funcgrad.interop.primitives_table import COLUMNS, Cell, Line, Table, check_
 from funcgrad.interop.pytest_helper import assert_agrees
 from funcgrad.interop.reading import read_arguments
 from funcgrad.interop.samples import EXCLUDED, Sample, public, samples
+from funcgrad.optional import precision_switch
 
 ROOT = Path(__file__).resolve().parent.parent
 X = np.array([0.3, 0.7, 1.1])
@@ -144,7 +145,7 @@ def test_an_interrupt_leaves_what_there_is(monkeypatch, capsys, tmp_path):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(primitives_table, "samples", planted("interrupt", interrupt))
-    with jax.enable_x64(False):
+    with precision_switch(jax)(False):
         assert run("--primitives", *QUICK, "--json", str(tmp_path / "table.json")) == 130
         assert not jax.config.jax_enable_x64
     printed = capsys.readouterr().out

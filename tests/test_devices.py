@@ -11,6 +11,7 @@ from funcgrad.errors import DeviceError, InputError
 from funcgrad.interop import devices
 from funcgrad.interop.devices import default_device, device_put
 from funcgrad.interop.jit import jit
+from funcgrad.optional import precision_switch
 
 X = np.array([0.3, 0.7, 1.1])
 CPU = jax.devices("cpu")[0]
@@ -26,7 +27,7 @@ def test_trees_are_moved(where):
 
 
 def test_64_bits_are_kept():
-    with jax.enable_x64(False):
+    with precision_switch(jax)(False):
         assert device_put(X, "cpu").dtype == np.float64
         assert device_put(np.arange(3), "cpu").dtype == np.int64
         assert jnp.ones(2).dtype == np.float32

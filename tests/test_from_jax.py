@@ -35,6 +35,7 @@ from funcgrad import (
 from funcgrad.errors import FuncgradError, InputError
 from funcgrad.interop.containers import adopt
 from funcgrad.interop.from_jax import from_jax
+from funcgrad.optional import precision_switch
 
 X = np.array([0.3, 0.7, 1.1])
 W = np.array([[0.2, -0.4, 0.9], [1.3, 0.1, -0.6]])
@@ -215,7 +216,7 @@ def test_dtypes_are_kept(dtype):
 
 def test_double_precision_is_entered_and_left():
     f = from_jax(lambda x: jnp.sin(x) * jnp.linspace(0.0, 1.0, 3))
-    with jax.enable_x64(False):
+    with precision_switch(jax)(False):
         close(f(X), np.sin(X) * np.linspace(0, 1, 3))
         close(hessian(total(f))(X), hessian(total(lambda x: np.sin(x) * np.linspace(0, 1, 3)))(X))
         assert jnp.ones(2).dtype == np.float32
@@ -229,7 +230,7 @@ def test_double_precision_is_entered_and_left():
 def test_what_jax_made_of_an_array_before_is_not_used():
     # JAX holds on to conversions of an ndarray, in whatever precision, while something refers to them.
     x = np.array([0.1, 0.2, 0.3])
-    with jax.enable_x64(False):
+    with precision_switch(jax)(False):
         held = jax.vjp(lambda x: jnp.multiply(x, x), x)
         close(from_jax(lambda x: x + 0)(x), x)
         x[:] = 5.0
@@ -275,7 +276,7 @@ def test_jax_arrays_stay_with_jax():
     np.testing.assert_allclose(jax.jit(grad(total(f)))(X), expected, rtol=1e-12)
     np.testing.assert_allclose(jax.grad(total(f))(x), expected, rtol=1e-12)
     np.testing.assert_allclose(jax.vmap(jax.grad(total(f)))(jnp.stack([x, x]))[1], expected, rtol=1e-12)
-    with jax.enable_x64(False):
+    with precision_switch(jax)(False):
         assert f(jnp.ones(2, "float32")).dtype == np.float32
 
 
@@ -356,7 +357,7 @@ def test_arguments_are_checked():
 
 def test_threads():
     f = from_jax(lambda x: jnp.sin(x) * x)
-    with jax.enable_x64(False), ThreadPoolExecutor(4) as pool:
+    with precision_switch(jax)(False), ThreadPoolExecutor(4) as pool:
         results = list(pool.map(lambda i: grad(total(f))(X * i), range(16)))
     for i, result in enumerate(results):
         close(result, grad(total(lambda x: np.sin(x) * x))(X * i))

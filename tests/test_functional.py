@@ -10,6 +10,7 @@ import pytest
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, jacfwd, jacrev, jvp, vjp, vmap
 from funcgrad.errors import InputError, NotDifferentiableError
+from funcgrad.optional import precision_switch
 
 X = np.array([[0.3, 1.2, -0.5], [1.0, 2.0, 3.0]])
 
@@ -78,7 +79,7 @@ def test_pieces_in_a_batch():
 
 def test_pieces_under_jit():
     x = np.array([-4.0, 1.0, 4.0])
-    with jax.enable_x64(True):
+    with precision_switch(jax)(True):
         close(jax.jit(rooted)(jnp.asarray(x)), rooted(x))
         close(rooted(jnp.asarray(x)), rooted(x))
 

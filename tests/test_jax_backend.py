@@ -24,6 +24,7 @@ from funcgrad import (
     vjp,
     vmap,
 )
+from funcgrad.optional import precision_switch
 
 RNG = np.random.default_rng(7)
 Layer = namedtuple("Layer", "w b")
@@ -94,7 +95,7 @@ cases = pytest.mark.parametrize("name", FUNCTIONS)
 
 @pytest.fixture
 def x32():
-    with jax.enable_x64(False):
+    with precision_switch(jax)(False):
         yield
 
 

@@ -5,6 +5,7 @@ Each entry shows both. The right values come from the definition of the derivati
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -346,6 +347,81 @@ NUMBERS = [
     ),
 ]
 TABLE += NUMBERS
+
+
+def scipy_of(lib: Any, module: str) -> Any:
+    """The counterpart of a module of SciPy."""
+    return importlib.import_module(f"{'jax' if lib is jax else 'funcgrad'}.scipy.{module}")
+
+
+MATRIX = np.array([[4.0, 1.0], [1.0, 3.0]])
+SCIPY = [
+    Divergence(
+        "cholesky of a triangle",
+        lambda lib, xp: lib.grad(lambda a: xp.sum(scipy_of(lib, "linalg").cholesky(a, lower=True)))(MATRIX)[0, 1],
+        0.0,
+        -0.125 / np.sqrt(2.75),
+        "the upper triangle is not read; what JAX puts there is missing in the lower one",
+    ),
+    Divergence(
+        "solve with a triangle",
+        lambda lib, xp: lib.grad(
+            lambda a: xp.sum(scipy_of(lib, "linalg").solve(a, np.ones(2), lower=True, assume_a="pos"))
+        )(MATRIX)[0, 1],
+        0.0,
+        -6.0 / 121.0,
+        "the upper triangle is not read; the lower one stands for both",
+    ),
+    Divergence(
+        "the scale of gumbel_r",
+        lambda lib, xp: lib.grad(scipy_of(lib, "stats").gumbel_r.logpdf, 2)(1.0, 0.0, 2.0),
+        -0.25 * (1 + np.exp(-0.5)),
+        TypeError,
+        "the density has a scale, and a derivative in it",
+    ),
+]
+TABLE += SCIPY
+
+
+def at(name: str, *point: float, argument: int = 0) -> Callable[[Any, Any], Any]:
+    """The derivative of a function of ``scipy.special`` in one argument."""
+    return lambda lib, xp: lib.grad(getattr(scipy_of(lib, "special"), name), argument)(*point)
+
+
+SPECIAL = [
+    Divergence("spence at 1", at("spence", 1.0), -1.0, 0.0, "log(z) / (1 - z) has the limit -1"),
+    Divergence("spence beyond 1", at("spence", 1.5), -2 * np.log(1.5), np.nan, "log(z) / (1 - z) is smooth there"),
+    Divergence("rel_entr at 0", at("rel_entr", 0.0, 1.0), -np.inf, 0.0, "log(x / y) + 1 is not bounded"),
+    Divergence("kl_div at 0", at("kl_div", 0.0, 1.0), -np.inf, -1.0, "log(x / y) is not bounded"),
+    Divergence("boxcox at 0", at("boxcox", 2.0, 0.0, argument=1), np.log(2) ** 2 / 2, 0.0, "the limit for small ones"),
+    Divergence("loggamma left of 0", at("loggamma", -1.5), np.nan, 0.0, "the value is NaN too"),
+    Divergence("erfcx far out", at("erfcx", 1e9), -1e-18 / np.sqrt(np.pi), 0.0, "JAX's formula cancels"),
+    Divergence("betainc in a", at("betainc", 1.0, 1.0, 0.5), 0.5 * np.log(0.5), ValueError, "it is x**a here"),
+    Divergence(
+        "exp1 twice",
+        lambda lib, xp: lib.grad(lib.grad(scipy_of(lib, "special").exp1))(1.0),
+        2 * np.exp(-1.0),
+        TypeError,
+        "the derivative, -exp(-x) / x, has a derivative",
+    ),
+]
+TABLE += SPECIAL
+TABLE += [
+    Divergence(
+        "median of a number with keepdims",
+        lambda lib, xp: lib.grad(lambda x: xp.median(x, keepdims=True).ndim * x)(2.0),
+        0.0,
+        1.0,
+        "NumPy keeps the axes that there are, which are none",
+    ),
+    Divergence(
+        "quantile of a number with keepdims",
+        lambda lib, xp: lib.grad(lambda x: xp.quantile(x, 0.3, keepdims=True).ndim * x)(2.0),
+        0.0,
+        1.0,
+        "NumPy keeps the axes that there are, which are none",
+    ),
+]
 each = pytest.mark.parametrize("entry", TABLE, ids=[entry.name.replace(" ", "-") for entry in TABLE])
 
 

@@ -42,8 +42,10 @@ from funcgrad import (
     vmap,
 )
 from funcgrad.errors import AxisNameError, ConcretizationError, EscapedTracerError, InputError, StagingError
+from funcgrad.interop.devices import device_put
 from funcgrad.interop.from_jax import from_jax
 from funcgrad.interop.jit import jit
+from funcgrad.optional import precision_switch
 
 X = np.array([0.3, 0.7, 1.1])
 W = np.array([[0.2, -0.4, 0.9], [1.3, 0.1, -0.6]])
@@ -375,6 +377,22 @@ def test_bad_arguments_are_refused():
         jit(lambda x: (x, "name"))(X)
     with pytest.raises(InputError, match="static_argnums must be an int or ints"):
         jit(np.sin, static_argnums="x")
+    with pytest.raises(InputError, match=r"no such argument, got 'mod' in static_argnames\. It has x, mode"):
+        jit(lambda x, *, mode="a": x, static_argnames=("mode", "mod"))
+    with pytest.raises(InputError, match=r"no such argument, got 2 in static_argnums or donate_argnums\. It has x, n"):
+        jit(lambda x, n: x, static_argnums=(1, 2))
+    with pytest.raises(InputError, match="no such argument, got 1 in"):
+        jit(lambda x: x, donate_argnums=1)
+    with pytest.raises(InputError, match="no such argument, got -1 in"):
+        jit(lambda x, n: x, static_argnums=-3)
+    close(jit(lambda *xs, **options: xs[0] * options["n"], 1, "n")(X, None, n=2), 2 * X)
+
+
+@pytest.mark.parametrize("x", [np.ones(2, np.longdouble), np.longdouble(1.0), np.ones(2, np.clongdouble)])
+@pytest.mark.parametrize("call", [jit(np.sin), from_jax(jnp.sin), lambda x: device_put(x, "cpu")])
+def test_numbers_that_jax_has_not_are_refused(call, x):
+    with pytest.raises(InputError, match=r"no numbers longer than float64.*got .*Shorten them with astype"):
+        call(x)
 
 
 def test_arrays_of_other_kinds(tmp_path):
@@ -504,7 +522,7 @@ def test_memory_is_not_shared():
 
 def test_what_jax_made_of_an_array_before_is_not_used():
     x = np.array([0.1, 0.2, 0.3])
-    with jax.enable_x64(False):
+    with precision_switch(jax)(False):
         held = jax.vjp(lambda x: jnp.multiply(x, x), x)
         f = jit(lambda x: x + 0)
         close(f(x), x)
@@ -557,13 +575,13 @@ def test_under_the_transforms_of_jax():
     np.testing.assert_allclose(jax.grad(lambda x: jnp.sum(f(x)))(X), expected, rtol=1e-12)
     np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(f)))(X), expected, rtol=1e-12)
     np.testing.assert_allclose(jax.jit(grad(lambda x: fnp.sum(f(x))))(X), expected, rtol=1e-12)
-    with jax.enable_x64(False):
+    with precision_switch(jax)(False):
         assert jax.jit(f)(X).dtype == np.float32
 
 
 def test_double_precision_is_entered_and_left():
     f = jit(lambda x: x * np.linspace(0.0, 1.0, 3))
-    with jax.enable_x64(False):
+    with precision_switch(jax)(False):
         for _ in range(2):
             close(f(X), X * np.linspace(0, 1, 3))
             close(hessian(total(f))(X), hessian(total(lambda x: x * np.linspace(0, 1, 3)))(X))
@@ -634,7 +652,7 @@ def test_names_pickles_and_methods():
 
 def test_threads():
     f = jit(grad(total(wave)))
-    with jax.enable_x64(False), ThreadPoolExecutor(4) as pool:
+    with precision_switch(jax)(False), ThreadPoolExecutor(4) as pool:
         results = list(pool.map(lambda i: f(X * i), range(16)))
     for i, result in enumerate(results):
         close(result, grad(total(wave))(X * i))

@@ -10,6 +10,7 @@ import funcgrad.numpy as fnp
 from funcgrad import custom_jvp, custom_vjp, grad, hessian, vmap
 from funcgrad.errors import InputError, StagingError
 from funcgrad.interop.lift import to_jax
+from funcgrad.optional import precision_switch
 
 X = np.array([0.3, 0.7, 1.1])
 W = np.array([[0.2, -0.4, 0.9], [1.3, 0.1, -0.6]])
@@ -155,7 +156,7 @@ def test_memory_is_not_shared():
 
 
 def test_precision_is_that_of_jax():
-    with jax.enable_x64(False):
+    with precision_switch(jax)(False):
         assert to_jax(np.sin)(X.astype("float32")).dtype == np.float32
         assert jax.jit(to_jax(np.sin))(X).dtype == np.float32
     assert to_jax(np.sin)(X).dtype == np.float64

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, ParamSpec
 from funcgrad import backend, tree
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
-from funcgrad.transforms.arguments import Argnums, check_argnums, check_leaf, leaf_path, positions
+from funcgrad.transforms.arguments import Argnums, check_argnums, check_leaf, leaf_path, positions, split_aux
 from funcgrad.transforms.products import jvp, vjp
+from funcgrad.transforms.sparse_jacobians import Sparsity, check_sparsity, sparse_hessian, sparse_jacobian
 from funcgrad.transforms.transformed import Transformed, check_callable
 from funcgrad.transforms.vectorize import vmap
 
@@ -87,8 +88,52 @@ def jacfwd(
 
 _SAYS = "Jacobian of {fun} with respect to its positional arguments."
 
-#: The Jacobian; reverse mode, as in JAX.
-jacobian = jacrev
+
+def jacobian(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    *,
+    sparsity: Any = None,
+    check: bool = True,
+) -> Callable[P, Any]:
+    """The Jacobian; ``jacrev``, as in JAX, or with ``sparsity`` a sparse matrix.
+
+    Takes the arguments of ``jacrev`` and, by keyword:
+
+    Args:
+        fun: see ``jacrev``.
+        argnums: see ``jacrev``.
+        has_aux: see ``jacrev``.
+        holomorphic: see ``jacrev``.
+        allow_int: see ``jacrev``.
+        sparsity: "auto" finds at each call on which inputs each output depends, from one run; a sparse or boolean
+            matrix with a row per output and a column per input says where the derivative may be nonzero. Either way
+            the Jacobian costs as many pushforwards and pullbacks as its pattern needs colours.
+        check: compare the sparse matrix times a random vector with a pushforward, which shows a pattern that lacks
+            an entry.
+
+    Returns:
+        A function of the same arguments. With ``sparsity`` its result is a ``scipy.sparse`` matrix in compressed
+        rows, of all outputs by all inputs, each flattened in the order of its leaves.
+
+    Raises:
+        TypeError: as ``jacrev``; with ``sparsity`` also complex or traced inputs.
+        ValueError: a pattern of another shape.
+        AssertionError: a pattern that lacks an entry (``check``).
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import jacobian
+        >>> jacobian(lambda x: x[1:] * x[:-1], sparsity="auto")(np.array([1.0, 2.0, 3.0])).toarray()
+        array([[2., 1., 0.],
+               [0., 3., 2.]])
+    """
+    if sparsity is None:
+        return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
+    return _sparse("jacobian", run_sparse_jacobian, fun, (argnums, has_aux, holomorphic), sparsity, check)
 
 
 def hessian(
@@ -96,17 +141,23 @@ def hessian(
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
+    *,
+    sparsity: Any = None,
+    check: bool = True,
 ) -> Callable[P, Any]:
     """The matrix of second derivatives: forward mode over reverse mode.
 
-    Takes the arguments of ``jacrev`` but ``allow_int``.
+    Takes the arguments of ``jacrev`` but ``allow_int``; ``sparsity`` and ``check`` as ``jacobian``: the pattern is
+    one row and one column per input, and counts as symmetric.
 
     Returns:
         A function of the same arguments. For several arguments or trees the result is nested: the tree
-        of the input, each leaf again the tree of the input.
+        of the input, each leaf again the tree of the input. With ``sparsity`` it is one ``scipy.sparse`` matrix.
 
     Raises:
         TypeError: as ``jacrev`` and ``jacfwd``.
+        ValueError: a pattern of another shape.
+        AssertionError: a pattern that lacks an entry (``check``).
 
     Example:
         >>> import numpy as np
@@ -115,6 +166,8 @@ def hessian(
         array([[0., 4.],
                [4., 2.]])
     """
+    if sparsity is not None:
+        return _sparse("hessian", run_sparse_hessian, fun, (argnums, has_aux, holomorphic), sparsity, check)
     check_callable("hessian", fun)
     options = _Options("hessian", check_argnums("hessian", argnums), has_aux, holomorphic, False)
     says = "Hessian of {fun} with respect to its positional arguments."
@@ -168,6 +221,56 @@ def run_hessian(fun: Callable[..., Any], options: _Options, args: Any, kwargs: A
     """What a ``hessian`` does when it is called."""
     inner = jacrev(fun, options.argnums, options.has_aux, options.holomorphic)
     return run_jacfwd(inner, options, args, kwargs)
+
+
+def _sparse(
+    call: str,
+    run: Callable[..., Any],
+    fun: Callable[..., Any],
+    given: tuple[Any, bool, bool],
+    sparsity: Any,
+    check: bool,
+) -> Callable[..., Any]:
+    """The transform ``call`` that gives a sparse matrix."""
+    check_callable(call, fun)
+    argnums, has_aux, holomorphic = given
+    options = _Options(call, check_argnums(call, argnums), has_aux, holomorphic, False)
+    if holomorphic:
+        raise InputError(f"{call}: a sparse derivative is that of real numbers, got holomorphic=True. Leave one out.")
+    says = f"Sparse {call} of {{fun}} with respect to its positional arguments."
+    return Transformed(run, fun, (options, check_sparsity(call, sparsity, check)), says)
+
+
+def run_sparse_jacobian(fun: Callable[..., Any], options: tuple[_Options, Sparsity], args: Any, kwargs: Any) -> Any:
+    """What a ``jacobian`` with ``sparsity`` does when it is called."""
+    one, leaves, result, aux = _of_leaves(fun, options[0], args, kwargs)
+    outs = tree.leaves(result)
+    _check_outputs("jacobian", outs, False)
+    found = sparse_jacobian("jacobian", one, leaves, sum(_count(backend.shape_of(x)) for x in outs), options[1])
+    return (found, *aux) if aux else found
+
+
+def run_sparse_hessian(fun: Callable[..., Any], options: tuple[_Options, Sparsity], args: Any, kwargs: Any) -> Any:
+    """What a ``hessian`` with ``sparsity`` does when it is called."""
+    one, leaves, _, aux = _of_leaves(fun, options[0], args, kwargs)
+    found = sparse_hessian("hessian", one, leaves, options[1])
+    return (found, *aux) if aux else found
+
+
+def _of_leaves(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> tuple[Any, ...]:
+    """``fun`` as a function of the leaves of its inputs, these leaves, and what it gives: result and aux."""
+    inputs, rebuilt = _split(options, args)
+    leaves, spec = tree.flatten(inputs)
+
+    def one(*values: Any) -> Any:
+        result = fun(*rebuilt(tree.unflatten(spec, values)), **kwargs)
+        return split_aux(options.call, result)[0] if options.has_aux else result
+
+    result = fun(*args, **kwargs)
+    if not options.has_aux:
+        return one, leaves, result, ()
+    result, aux = split_aux(options.call, result)
+    return one, leaves, result, (aux,)
 
 
 def _split(options: _Options, args: Any) -> tuple[tuple[Any, ...], Callable[[Any], list[Any]]]:

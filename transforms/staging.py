@@ -76,11 +76,15 @@ def known_later(leaves: Leaves) -> bool:
         return False
     for leaf in leaves:
         x = bottom(leaf)
-        if isinstance(x, jax.core.Tracer):
-            ask = getattr(x, "to_concrete_value", None)  # a tracer of jax.grad outside of jit knows its value
-            if ask is None or ask() is None:
-                return True
+        if isinstance(x, jax.core.Tracer) and not _has_value(x):
+            return True
     return False
+
+
+def _has_value(x: Any) -> bool:
+    """Whether a tracer of JAX knows its value, as that of ``jax.grad`` outside of ``jax.jit`` does."""
+    ask = getattr(x, "to_concrete_value", None)
+    return hasattr(x.aval, "val") if ask is None else ask() is not None  # older versions asked the aval
 
 
 def like(x: Any) -> Like:

@@ -206,11 +206,17 @@ def _alike(v: Any, w: Any) -> bool:
     return kind in _SCALARS and type(w) in _SCALARS
 
 
+def _keeps(ans: Any, v: Any) -> bool:
+    """Whether a result has the dtype of an argument: of NumPy's functions it is known, others may have fewer dtypes."""
+    return backend.dtype_of(ans) == backend.dtype_of(v)
+
+
 def _unary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., Any] | None) -> Operation:
     kernel = operator or primitive.kernel(np)
     (rule,) = rules
     contribution = rule.contribution
     keep_x, keep_ans = 4 in rule.needs, 5 in rule.needs
+    foreign = primitive.impl is not None
 
     def call(x: Any, /) -> Any:
         kind = type(x)
@@ -226,6 +232,8 @@ def _unary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., Any
                 return bind(primitive, (x,), {})
             else:
                 ans = call(v)
+            if foreign and not _keeps(ans, v):
+                return bind(primitive, (x,), {})
             node = (
                 trace.next(),
                 contribution,
@@ -269,14 +277,15 @@ def _binary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., An
             return plain(x, y)
         return bind(primitive, (x, y), {})
 
-    together = _together(primitive.name, rules, compute)
-    with_right = _beside_constant(rules[0], kernel, compute)
-    with_left = _beside_constant(rules[1], lambda v, c: kernel(c, v), lambda v, c: compute(c, v), swapped=True)
+    foreign = primitive.impl is not None
+    together = _together(primitive.name, rules, compute, foreign)
+    with_right = _beside_constant(rules[0], kernel, compute, foreign)
+    with_left = _beside_constant(rules[1], lambda v, c: kernel(c, v), lambda v, c: compute(c, v), foreign, swapped=True)
     return call
 
 
 def _together(
-    name: str, rules: list[_Rule], compute: Callable[..., Any]
+    name: str, rules: list[_Rule], compute: Callable[..., Any], foreign: bool
 ) -> Callable[[ReverseTracer, ReverseTracer], ReverseTracer | None]:
     """Record an operation of two tracers of one trace, else None."""
     pull_x, pull_y = rules[0].contribution, rules[1].contribution
@@ -298,6 +307,8 @@ def _together(
         if not alike and not type(v) is type(w) is ndarray:
             return None
         ans = compute(v, w)
+        if foreign and not _keeps(ans, v):
+            return None
         saved = (v if keep_x else None, w if keep_y else None, ans if keep_ans else None)
         if alike:
             return ReverseTracer(ans, trace, (trace.next(), pull_both, x.node, y.node, *saved))
@@ -308,7 +319,7 @@ def _together(
 
 
 def _beside_constant(
-    rule: _Rule, kernel: Callable[..., Any], compute: Callable[..., Any], swapped: bool = False
+    rule: _Rule, kernel: Callable[..., Any], compute: Callable[..., Any], foreign: bool, swapped: bool = False
 ) -> Callable[[ReverseTracer, Any], ReverseTracer | None]:
     """Record an operation of a tracer and a constant that leaves its shape and dtype as they are, else None.
 
@@ -332,6 +343,8 @@ def _beside_constant(
             if type(v) not in _SCALARS and backend.dtype_of(v).kind == "V":
                 return None
             ans = compute(v, constant)
+            if foreign and not _keeps(ans, v):
+                return None
         else:
             return record(tracer, clone(constant)) if type(constant) is Buffer else None
         kept_v, kept_c = v if keep_v else None, constant if keep_c else None

@@ -324,7 +324,8 @@ def polymul(a1: ArrayLike, a2: ArrayLike) -> Array:
     """
     if is_plain(a1, a2):
         return np.polymul(a1, a2)
-    a1, a2 = coefficients(a1), coefficients(a2)
+    given = (coefficients(a1), coefficients(a2))  # none at all are those of zero
+    a1, a2 = [a if backend.shape_of(a)[0] else np.zeros(1, backend.dtype_of(a)) for a in given]
     product = signals.convolve(a1, a2)
     leading = _leading(a1) + _leading(a2)
     return getitem(product, slice(leading, None)) if leading else product

@@ -16,6 +16,7 @@ from funcgrad.primitives.arithmetic import multiply
 from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.reductions import count_nonzero
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
+from funcgrad.writable import Buffer
 
 __all__ = [
     "aligned_weights",
@@ -64,7 +65,12 @@ def reduced(operation: Callable[..., Any], a: Array, axis: Axes, keepdims: bool,
     shape = backend.shape_of(a)
     axes = some_axes(axis, len(shape))
     ans = operation(a, axis=axes, **params)
-    return reshape(ans, to=kept(shape, axes)) if keepdims else ans
+    if not keepdims:
+        return ans
+    if type(a) is Buffer and not backend.shape_of(ans):  # no number: an array that the program can write to
+        value = ans.value if type(ans) is Buffer else ans
+        ans = Buffer(np.asarray(value) if isinstance(value, np.generic) else value)
+    return reshape(ans, to=kept(shape, axes))
 
 
 def masked(a: Array, where: ArrayLike | bool, fill: Any) -> Array:

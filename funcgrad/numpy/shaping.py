@@ -19,7 +19,7 @@ from funcgrad.numpy.creation import as_value, new
 from funcgrad.numpy.creation import copy as duplicate
 from funcgrad.numpy.shapes import as_shape, completed
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
-from funcgrad.writable import Buffer, is_number, layout, locked, share
+from funcgrad.writable import READ_ONLY, Buffer, is_number, layout, locked, share, shares
 
 __all__ = [
     "atleast_1d",
@@ -94,6 +94,8 @@ def reshape(a: ArrayLike, /, shape: Any, order: Any = "C", *, copy: bool | None 
         made = refill(a, to=to)
     else:
         made = _reversed(refill(_reversed(a), to=to[::-1]))
+        if getattr(made, "alias", None) is READ_ONLY and not shares(like := layout(a), like.reshape(to, order="F")):
+            made = duplicate(made)  # of an argument that is no array of NumPy: its axes in memory were lost
     if copy is False and isinstance(a, Tracer) and not is_number(a) and getattr(made, "alias", None) is None:
         raise ValueError("Unable to avoid creating a copy while reshaping.")
     return duplicate(made) if copy else made

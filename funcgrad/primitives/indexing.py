@@ -50,18 +50,21 @@ def getitem(x: Array, index: Any) -> Array:
     elif type(x) is Buffer and type(x.value) is ndarray and is_concrete(index) and not core.kernel_runners:
         return _part(x, x.value[index], index)
     spec, arrays, to = parse(index, backend.shape_of(x))
-    made = read(x if to is None else reshape(x, to=to), *arrays, spec=spec)
-    if isinstance(x, Tracer) and isinstance(made, Tracer) and not arrays and _is_view(made, index):
-        share(x, made, getitem, {"index": index})
-    return made
+    found = read(x if to is None else reshape(x, to=to), *arrays, spec=spec)
+    if isinstance(x, Tracer) and not arrays and _is_view(found, index):
+        if type(x) is Buffer and not isinstance(found, Tracer):
+            found = Buffer(found)  # another library's array without axes: a number elsewhere, but here a view
+        if isinstance(found, Tracer):
+            share(x, found, getitem, {"index": index})
+    return found
 
 
-def _has_memory(made: Tracer, index: Any) -> bool:
+def _has_memory(made: Any, index: Any) -> bool:
     """Whether NumPy makes an array of what it reads, and not a scalar: an ellipsis gives an array without axes."""
     return bool(made.shape) or index is ... or (type(index) is tuple and any(e is ... for e in index))
 
 
-def _is_view(made: Tracer, index: Any) -> bool:
+def _is_view(made: Any, index: Any) -> bool:
     return _has_memory(made, index) and not _has_arrays(index)
 
 

@@ -110,10 +110,16 @@ def _system_batch(call: Operation) -> Callable[..., Any]:
     return batch
 
 
+def _solve(xp: Any, x: Any, y: Any) -> Any:
+    if xp is not np and y.ndim < x.ndim:  # which an older JAX takes for vectors
+        y = y.reshape((*(1,) * (x.ndim - y.ndim), *y.shape))
+    return xp.linalg.solve(x, y)
+
+
 #: ``solve(x, y)``: the solution Z of ``x Z = y``.
 solve: Operation = _system(
     "solve",
-    lambda xp, x, y: xp.linalg.solve(x, y),
+    _solve,
     back=lambda x, ct: solve(swapped(x), ct),
     part=lambda t: t,
     matrix=lambda ct: ct,

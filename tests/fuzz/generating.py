@@ -18,12 +18,14 @@ from fuzz.programs import Program
 __all__ = ["generate", "library"]
 
 SHAPES = [(), (3,), (2,), (2, 3), (3, 1), (1, 3), (2, 2), (3, 3), (2, 1, 3), (4,), (1,)]
+EMPTY = [(0,), (0, 3), (2, 0)]
+DTYPES = {"float64": 0.69, "float32": 0.13, "complex128": 0.14, "complex64": 0.04}
 LENGTHS = (0.3, 0.35, 0.2, 0.15)  # how likely a stack has one, two, three, four layers
 REVERSE = ("grad", "grad", "value_and_grad", "vjp", "vjp", "closure")
 DERIVATIVES = (*REVERSE, "jvp", "linearize", "jacfwd", "jacrev", "hessian")
 OTHERS = ("vmap", "vmap", "vmap_last", "vmap_closure", "checkpoint", "no_grad", "stop_gradient")
 COMPILED = 0.004  # how often funcgrad's transforms run under jax.jit too; compiling takes most of a second
-JITTED = 0.004  # how often one of them is funcgrad's own jit
+JITTED = 0.002  # how often one of them is funcgrad's own jit
 LARGEST_ORDER = 3
 STATEMENTS = {0: 8, 1: 7, 2: 4, 3: 3}  # at most, by the number of derivatives
 
@@ -66,16 +68,20 @@ def _stack(rng: np.random.Generator, real: bool) -> tuple[tuple[str, int], ...]:
 
 def _start(rng: np.random.Generator) -> Program:
     """The argument and the stack."""
-    dtype = str(rng.choice(["float64", "float32", "complex128"], p=[0.7, 0.15, 0.15]))
-    stack = _stack(rng, dtype != "complex128")
+    dtype = str(rng.choice(list(DTYPES), p=list(DTYPES.values())))
+    stack = _stack(rng, dtype.startswith("float"))
     wide = sum(LAYERS[name].order for name, _ in stack if LAYERS[name].real)
     largest = {0: 9, 1: 6, 2: 4}.get(wide, 3)
     shapes = [s for s in SHAPES if np.prod(s) <= largest]
     leaves = []
-    for _ in range(1 if rng.random() < 0.75 else 2):
+    for n in range(1 if rng.random() < 0.75 else 2):
         shape = shapes[int(rng.integers(len(shapes)))]
+        if rng.random() < 0.02:
+            shape = EMPTY[int(rng.integers(len(EMPTY)))]
+        if n and rng.random() < 0.15:  # of another precision
+            dtype = {"float64": "float32", "float32": "float64", "complex128": "float64", "complex64": "float32"}[dtype]
         x = np.round(rng.uniform(0.15, 1.4, shape) * rng.choice([-1, 1], shape), 2)
-        if dtype == "complex128":
+        if dtype.startswith("complex"):
             x = x + 1j * np.round(rng.uniform(0.2, 1.2, shape), 2)
         leaves.append(np.asarray(x, dtype))
     return Program(

@@ -99,6 +99,13 @@ def scan(b: Builder) -> Line | None:
         if j is not None:
             first = first.replace("r", "(r * {1})", 1) if first.startswith("c") else first
             return b.line(f"fg.scan(lambda c, r: ({first}, {second}), {{0}}[0], {{0}})[{b.pick(0, 1)}]", i, j)
+    if b.chance(0.15):
+        text = "fg.scan(lambda c, r: ((0.5 * c[0] + r, c[1] + np.sum(r)), c[0] * c[1]), ({0}[0], 0.3), {0})"
+        return b.line(text + b.pick("[0][1]", "[1]"), i)
+    if b.chance(0.15) and b.value(i).dtype.kind == "f":
+        text = "fg.cond(np.sum(r) > 0, lambda v: np.sin(v), lambda v: 0.5 * v, c)"
+        guard = "away(np.sum(np.reshape({0}, ({0}.shape[0], -1)), 1))"
+        return b.line(f"fg.scan(lambda c, r: ({text}, c * r), {{0}}[0], {{0}})[{b.pick(0, 1)}]", i, guard=guard)
     back = b.pick("", ", reverse=True")
     return b.line(f"fg.scan(lambda c, r: ({first}, {second}), {{0}}[0], {{0}}{back})[{b.pick(0, 1)}]", i)
 
@@ -108,7 +115,8 @@ def loop(b: Builder) -> Line | None:
     i = b.inexact(kinds="f")
     if i is None:
         return None
-    kind = b.pick("fori", "fori", "while", "for")
+    compiled = b.program.compiled or any(name == "jit" for name, _ in b.program.stack)
+    kind = b.pick("fori", "fori", "fori" if compiled else "while", "for")  # compiled, while has no reverse mode
     n, body = b.pick(1, 2, 3), b.pick(*STEPS)
     if kind == "fori":
         return b.line(f"fg.fori_loop(0, {n}, lambda i, c: {body} + 0.1 * i, {{0}})", i)
@@ -221,13 +229,34 @@ NESTED = [
     "fg.vmap(lambda a, c: a * c, in_axes=(0, None))(np.ravel({0})[:2], np.mean({1}))",
     "fg.vmap(lambda a: a - fg.pmean(a, 'i') * np.mean({1}), axis_name='i')(np.ravel({0}))",
     "fg.vmap(lambda a: fg.psum(np.sin(a), 'i') * a, axis_name='i')(np.ravel({0}))",
+    "fg.grad(lambda z, w: np.sum(np.sin(z)) * np.sum(w ** 2), argnums=1)({0}, {1})",
+    "fg.grad(lambda z, w: np.sum(np.sin(z)) * np.sum(np.cos(w)), argnums=(0, 1))({0}, {1})[1]",
+    "fg.grad(lambda z: (np.sum(z ** 3), np.cos(z) * np.sum({1})), has_aux=True)({0})[1]",
+    "fg.grad(lambda d: np.sum(d['a'] ** 2) * np.sum(np.sin(d['b'])))({{'a': {0}, 'b': {1}}})['b']",
+    "fg.linear_transpose(lambda z: 2 * z * np.sum({1}), {0})(np.sin({0}))[0]",
+    "own_jvp(fg, lambda z: np.sin(z), lambda z: np.cos(z) * z)({0}, np.mean({1}))",
+    "fg.vmap(own_jvp(fg, lambda z: z ** 2, lambda z: 3 * z), in_axes=(0, None))(np.ravel({0}), np.mean({1}))",
+    "fg.grad(lambda z: np.sum(own_jvp(fg, lambda w: w ** 3, lambda w: 2 * w)(z, np.mean({1}))))({0})",
 ]
+#: The same with a rule for reverse mode only.
+REVERSED = [
+    "own_vjp(fg, lambda z: np.sin(z), lambda z: np.cos(z) * 0.7)({0}, np.mean({1}))",
+    "fg.grad(lambda z: np.sum(own_vjp(fg, lambda w: w ** 3, lambda w: 2 * w)(z, np.mean({1}))))({0})",
+    "fg.vmap(own_vjp(fg, lambda z: z ** 2, lambda z: 3 * z), in_axes=(0, None))(np.ravel({0}), np.mean({1}))",
+]
+
+
+#: Layers that use forward mode.
+FORWARD = ("jvp", "linearize", "jacfwd", "hessian")
 
 
 def nested(b: Builder) -> Line | None:
     """A transform of a function that closes over a value, which the transforms outside may trace."""
     i, j = b.inexact(kinds="f"), b.inexact(kinds="f")
-    return None if i is None or j is None else b.line(b.pick(*NESTED), i, j)
+    if i is None or j is None:
+        return None
+    forward = any(name in FORWARD for name, _ in b.program.stack) or any("fg." in line.text for line in b.program.lines)
+    return b.line(b.pick(*NESTED, *([] if forward else REVERSED)), i, j)
 
 
 # ---- writes ------------------------------------------------------------------------------------------------------
@@ -279,7 +308,7 @@ WRITTEN = [
     "np.copyto({0}, {1}, where={0} > 0.3)",
     "{0}.fill(0.4)",
     "{0}[{0} > 0.3] = 0.2",
-    "{0}[{0} > 0.3] *= np.mean({1})",
+    "np.multiply({0}, np.mean({1}), out={0}, where={0} > 0.3)",
     "np.add.at({0}, {i}, np.mean({1}))",
     "np.put({0}, [0, -1], np.mean({1}))",
     "np.fill_diagonal({0}, np.mean({1}))",
@@ -307,8 +336,6 @@ def write(b: Builder) -> Line | None:
         guard = "distinct({0})"
         if x.dtype.kind == "c":
             return None
-    if "[{0} > 0.3] *=" in text and not b.branches:
-        return None
     if "{i}" in text:
         text = text.replace("{i}", index(b, x.shape) if "np.add.at" not in text else b.const(np.array([0, -1, 0])))
     return b.line(text, i, i if j is None else j, guard=guard, writes=True)

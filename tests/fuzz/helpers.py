@@ -58,7 +58,26 @@ def examples(np, tree, axis):
 
 def small(np, *values):
     """A share of every value, so that nothing is computed in vain."""
-    return sum(0.1 * np.sum(np.real(v * (0.6 - 0.8j)) if v.dtype.kind == "c" else v) for v in values)
+    return 0.1 * sum(np.sum(np.real(v * (0.6 - 0.8j)) if v.dtype.kind == "c" else v) for v in values)
+
+
+def own_jvp(fg, fun, slope):
+    """``fun(x) * s`` with a derivative of its own."""
+    f = fg.custom_jvp(lambda x, s: fun(x) * s)
+    f.defjvp(lambda xs, ts: (f(*xs), slope(xs[0]) * xs[1] * ts[0] + 2 * fun(xs[0]) * ts[1]))
+    return f
+
+
+def own_vjp(fg, fun, slope):
+    """The same in reverse mode only."""
+    f = fg.custom_vjp(lambda x, s: fun(x) * s)
+
+    def bwd(kept, ct):
+        x, s = kept
+        return (ct * slope(x) * s).astype(x.dtype), 2 * (ct * fun(x)).sum().astype(s.dtype)
+
+    f.defvjp(lambda x, s: (f(x, s), (x, s)), bwd)
+    return f
 
 
 def jax_library():
@@ -66,6 +85,7 @@ def jax_library():
     import jax
 
     names = ["grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linearize", "value_and_grad", "vjp", "vmap"]
+    names += ["custom_jvp", "custom_vjp", "linear_transpose"]
     control = ["associative_scan", "cond", "fori_loop", "pmean", "psum", "scan", "switch", "while_loop"]
     pipelines = ["compose", "compose_left", "curry", "do", "juxt", "pipe", "thread_first", "thread_last"]
     return SimpleNamespace(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import threading
 import warnings
+import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -16,11 +18,14 @@ import jax.numpy as jnp
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.errors import ConcretizationError, InputError, ReplayError, StagingError
 from funcgrad.interop import to_jax
 from funcgrad.interop.divergences import known
 from funcgrad.interop.lift import lifted
 from funcgrad.transforms.referee import Measured, Referee
+from fuzz.eager import run_eagerly
 from fuzz.evaluating import evaluated
+from fuzz.forwards import forward_library
 from fuzz.generating import library
 from fuzz.helpers import jax_library, like
 from fuzz.layers import LAYERS
@@ -34,6 +39,7 @@ SAFETY = 10.0  # how far beyond its own error estimate the referee may be off
 NEAR = 0.005  # its steps begin so small that they cross no kink
 UNSURE = 1e-5  # a referee that may be off by so much, relatively, has nothing to say
 NUDGE = {DOUBLE: 1e-14, SINGLE: 1e-6}  # by how much a point is moved to see how results react
+REVERSED = 16  # of so many programs one is run by JAX's reverse mode, the others by its forward mode
 SECONDS = 90  # for one program
 
 #: Verdicts that are somebody's fault and not known.
@@ -98,19 +104,26 @@ def _judged(program: Program, full: bool) -> Verdict:
         return Verdict("unfit", str(error))
     try:
         got = ours(program, program.point)
+        plain = None if program.dispatch else program.function()(fnp, library(), program.points()[0])
     except Exception as error:
-        return Verdict("funcgrad raises", f"{type(error).__name__}: {str(error)[:300]}")
+        said = f"{type(error).__name__}: {str(error)[:300]}"
+        return Verdict("funcgrad refuses" if _on_purpose(program, error) else "funcgrad raises", said)
     if not program.dispatch:
-        plain = program.function()(fnp, library(), program.point)
-        value = program.function()(np, library(), program.point)
+        value = program.function()(np, library(), program.points()[0])
         if off := _difference(program, [plain], [value], dtypes=True):
             return Verdict("funcgrad differs from NumPy", off)
     referee = _refereed(program, got, full)
     try:
-        want = theirs(program, evaluated)
+        want = _quick(program)
     except Exception as error:
         if referee:
             return Verdict("funcgrad differs from the referee", f"{referee}; JAX: {type(error).__name__}")
+        if isinstance(error, StagingError) and program.dispatch:
+            # being compiled, constants that an inner transform returns are unknown to plain NumPy's functions
+            return _judged(replace(program, dispatch=False), full)
+        if program.lifted:  # it is funcgrad that runs it on JAX
+            kind = "funcgrad refuses" if _on_purpose(program, error) else "funcgrad raises"
+            return Verdict(kind, f"to_jax, {type(error).__name__}: {str(error)[:300]}")
         return Verdict("JAX refuses", f"{type(error).__name__}: {str(error).splitlines()[0][:100]}")
     off = _difference(program, _leaves(got), _leaves(want), dtypes=True)
     if off or referee:
@@ -120,13 +133,36 @@ def _judged(program: Program, full: bool) -> Verdict:
     return Verdict("agree")
 
 
+def _on_purpose(program: Program, error: Exception) -> bool:
+    """Whether it is a refusal that is documented, and says what to do.
+
+    A traced value was written into what loops and transforms inside gave for constants: plain arrays. Or something was
+    changed that a checkpoint inside had read, which therefore cannot be run again.
+    """
+    if isinstance(error, ReplayError):
+        return any("checkpoint" in line.text for line in program.lines) and any(x.out is None for x in program.lines)
+    refused = isinstance(error, (ConcretizationError, InputError)) and "funcgrad.numpy.zeros" in str(error)
+    places = {line.uses[0] for line in program.lines if line.out is None}
+    return refused and any("fg." in line.text for line in program.lines if line.out in _roots(program, places))
+
+
+def _roots(program: Program, places: set[int]) -> set[int]:
+    """Values and all that they were made of."""
+    for line in reversed(program.lines):
+        if line.out in places:
+            places = places | set(line.uses)
+    return places
+
+
 def _disputed(program: Program, got: Any, off: str, referee: str) -> Verdict:
     """Who of them is alone, once rounding and the way JAX's program was run are ruled out."""
     if off:
         off, before = _difference(program, _leaves(got), _leaves(theirs(program, compiled)), dtypes=True), off
-        if not off:
+        if not off and not referee and (_tolerance(program) == SINGLE or _reacts(program, got)):
+            return Verdict("agree", "with JAX itself, not with NumPy's run of its program: rounding")
+        if not off and not referee:
             return Verdict("NumPy's run of JAX's program differs from JAX", before)
-    if off and not off.startswith("dtype") and _reacts(program, got):
+    if off and not off.startswith("dtype") and (_reacts(program, got) or _rounded(program, got)):
         return Verdict("ill-conditioned", off)
     if off and (text := _known(program)):
         return Verdict("known divergence of JAX", text)
@@ -146,7 +182,7 @@ def _under_jit(program: Program, got: Any) -> Verdict:
     try:
         want = compiled(fun, jax.tree.map(jnp.asarray, program.point))
     except Exception as error:
-        return Verdict("funcgrad raises", f"under jax.jit: {type(error).__name__}: {str(error)[:300]}")
+        return Verdict("funcgrad raises", f"under jax.jit, {type(error).__name__}: {str(error)[:300]}")
     off = _difference(program, _leaves(got), _leaves(want), dtypes=False)
     if off and not _reacts(program, got):
         return Verdict("funcgrad differs from itself under jax.jit", off)
@@ -168,15 +204,36 @@ def _jax_library() -> Any:
     return jax_library()
 
 
-def theirs(program: Program, runner: Callable[..., Any]) -> Any:
-    """JAX's answer, its transforms having been applied by ``runner``."""
+@lru_cache(maxsize=1)
+def _forward_library() -> Any:
+    return forward_library()
+
+
+def _reversed(program: Program) -> bool:
+    """Whether JAX's reverse mode runs it in the first place."""
+    rules = any("own_vjp" in line.text for line in program.lines)
+    empty = any(x.size == 0 for x in program.inputs)
+    return rules or empty or zlib.crc32(program.transforms().encode() + program.source().encode()) % REVERSED == 0
+
+
+def _quick(program: Program) -> Any:
+    """JAX's answer, fast."""
+    if not _reversed(program):
+        with suppress(Exception):
+            return theirs(program, run_eagerly, forward=True)
+    return theirs(program, evaluated)
+
+
+def theirs(program: Program, runner: Callable[..., Any], *, forward: bool = False) -> Any:
+    """JAX's answer, its transforms having been applied by ``runner``; ``forward``: by its forward mode."""
+    jax_ = _forward_library() if forward else _jax_library()
     f = program.function(jax=True)
     if program.lifted:
         np_ = np if program.dispatch else fnp
         fun = to_jax(lambda x: f(np_, library(), x))
     else:
-        fun = lambda x: f(jnp, _jax_library(), x)
-    return runner(program.stacked()(jnp, _jax_library(), fun), jax.tree.map(jnp.asarray, program.point))
+        fun = lambda x: f(jnp, jax_, x)
+    return runner(program.stacked()(jnp, jax_, fun), program.point)
 
 
 def compiled(fun: Callable[..., Any], x: Any) -> Any:
@@ -184,7 +241,7 @@ def compiled(fun: Callable[..., Any], x: Any) -> Any:
     lowered = jax.jit(fun).lower(x)
     try:
         return lowered.compile(compiler_options=QUICK)(x)
-    except jax.errors.JaxRuntimeError:  # an XLA that does not know these options
+    except RuntimeError:  # an XLA that does not know these options
         return lowered.compile()(x)
 
 
@@ -209,7 +266,7 @@ def _known(program: Program) -> str:
 
 def _measurable(program: Program) -> list[int]:
     """Layers whose derivative can be measured: nothing below is a constant in name only."""
-    if any("stop_gradient" in line.text or "no_grad" in line.text for line in program.lines):
+    if any(name in line.text for line in program.lines for name in ("stop_gradient", "no_grad", "own_jvp", "own_vjp")):
         return []
     names = [name for name, _ in program.stack]
     cut = next((n for n, name in enumerate(names) if LAYERS[name].cuts), len(names))
@@ -219,22 +276,23 @@ def _measurable(program: Program) -> list[int]:
 
 def _refereed(program: Program, got: Any, full: bool) -> str:
     """What a referee has to say against the innermost and the outermost derivative; nothing if they are right."""
-    if _tolerance(program) == SINGLE and any("32" in line.text for line in program.lines):
+    if any("float32" in line.text for line in program.lines):
         return ""
     if _tolerance(program) == SINGLE:
-        program = _in_double(program)
+        program, got = _in_double(program), None
     layers = _measurable(program)
     order = sum(LAYERS[name].order for name, _ in program.stack)
     for n in layers:
         below = sum(LAYERS[name].order for name, _ in program.stack[:n])
         if (below < 2 and order <= 2) or below == 0 or full:
-            top = replace(program, stack=program.stack[: n + 1])
-            if said := _measured(top):
+            points = program.points(above=n + 1)  # where the layers above run it, and no kink is near
+            top = replace(program, stack=program.stack[: n + 1], inputs=tuple(_leaves(points[0])))
+            if said := _measured(top, got if n == len(program.stack) - 1 else None):
                 return f"{program.stack[n][0]}: {said}"
     return ""
 
 
-def _measured(program: Program) -> str:
+def _measured(program: Program, got: Any = None) -> str:
     """A referee on the outermost layer, funcgrad's other ones and NumPy being below it."""
     name, k = program.stack[-1]
     layer = LAYERS[name]
@@ -244,7 +302,7 @@ def _measured(program: Program) -> str:
     assert layer.measure is not None
     x, t = program.point, like(program.point, 7)
     case = layer.measure(library(), under, x, k, t)
-    claim = _flat(case.claim(ours(program, x)))
+    claim = _flat(case.claim(ours(program, x) if got is None else got))
     point, value = _leaves(case.point), case.fun(case.point)
     real = not any(np.iscomplexobj(v) for v in (*point, *_leaves(value)))
     shape = _flat(value).shape
@@ -254,7 +312,24 @@ def _measured(program: Program) -> str:
         return found if found.shape == shape else np.full(shape, np.nan)  # masks select others some way off
 
     direction = [NEAR * t for t in _leaves(case.direction)]
+    if _quickly(fun, point, direction, NEAR * claim, _tolerance(program)):
+        return ""
     return _said(NEAR * claim, Referee(fun, point, real=real).first(direction), NEAR, _tolerance(program))
+
+
+def _quickly(fun: Callable[..., Any], point: list[Any], direction: list[Any], claim: Any, tolerance: float) -> bool:
+    """Whether three extrapolated differences say what is claimed, to the tolerance: nothing need be estimated then."""
+    slopes = []
+    try:
+        for h in (0.5, 0.25, 0.125):
+            right, left = [fun([x + s * t for x, t in zip(point, direction, strict=True)]) for s in (h, -h)]
+            slopes.append((right - left) / (2 * h))
+    except (ArithmeticError, ValueError):  # a matrix that is not positive definite
+        return False
+    first, second = [(4 * b - a) / 3 for a, b in itertools.pairwise(slopes)]
+    measured = (16 * second - first) / 15
+    scale = max(float(np.max(np.abs(x), initial=0)) for x in (claim, measured, 0.01 * NEAR))
+    return claim.shape == measured.shape and bool(np.all(np.abs(claim - measured) <= tolerance * scale))
 
 
 def _said(claim: Any, measured: Measured, unit: float, tolerance: float) -> str:
@@ -291,7 +366,7 @@ def _in_double(program: Program) -> Program:
 
 def _tolerance(program: Program) -> float:
     single = any(x.dtype in (np.float32, np.complex64) for x in program.inputs)
-    return SINGLE if single or any("32" in line.text for line in program.lines) else DOUBLE
+    return SINGLE if single or any("float32" in line.text for line in program.lines) else DOUBLE
 
 
 def _leaves(out: Any) -> list[Any]:
@@ -338,6 +413,17 @@ def _reacts(program: Program, got: Any) -> bool:
             if not np.max(np.abs(a - b), initial=0) <= 0.3 * tolerance * scale:
                 return True
     return False
+
+
+def _rounded(program: Program, got: Any) -> bool:
+    """Whether in double precision all is well, and funcgrad's result in single precision is near that."""
+    if _tolerance(program) == DOUBLE or any("float32" in line.text for line in program.lines):
+        return False
+    wide = _in_double(program)
+    mine = _leaves(ours(wide, wide.point))
+    if _difference(wide, mine, _leaves(theirs(wide, evaluated)), dtypes=True):
+        return False
+    return not _difference(program, _leaves(got), mine, dtypes=False)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ class Builder:
     Attributes:
         rng: the source of all choices.
         branches: whether Python may branch on values.
-        reverse: whether the stack has anything but forward mode.
+        empty: whether statements use arrays without elements too.
         scopes: what the statements see, at every point where the program will be run.
     """
 
@@ -34,6 +34,7 @@ class Builder:
         self.program = program
         self.fg = fg
         self.branches = all(LAYERS[name].branches for name, _ in program.stack) and not program.compiled
+        self.empty = any(x.size == 0 for x in program.inputs)
         self.scopes: list[dict[str, Any]] = []
         self.restart()
 
@@ -64,7 +65,7 @@ class Builder:
 
     def inexact(self, ndim: int = 0, kinds: str = "fc", fits: Callable[[Any], bool] = lambda v: True) -> int | None:
         """A floating or complex value of at least so many axes."""
-        return self.any(lambda v: v.dtype.kind in kinds and v.ndim >= ndim and v.size > 0 and fits(v))
+        return self.any(lambda v: v.dtype.kind in kinds and v.ndim >= ndim and (self.empty or v.size > 0) and fits(v))
 
     def pick(self, *choices: Any) -> Any:
         """One of them."""

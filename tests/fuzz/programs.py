@@ -110,10 +110,10 @@ class Program:
         """``transformed(np, fg, f0)``."""
         return _defined(self.transforms(), "transformed", {})
 
-    def points(self) -> list[Any]:
-        """Where the program is run, the transforms being applied."""
+    def points(self, above: int = 0) -> list[Any]:
+        """Where the program is run, or what the first layers make of it, the transforms being applied."""
         found = [self.point]
-        for name, k in reversed(self.stack):
+        for name, k in reversed(self.stack[above:]):
             found = [inner for x in found for inner in LAYERS[name].points(x, k)]
         return found
 
@@ -144,7 +144,7 @@ def _parsed(text: str) -> Any:
 
 def _defined(source: str, name: str, values: dict[str, Any]) -> Any:
     scope = {**HELPERS, **values}
-    exec(compile(source, "<random program>", "exec"), scope)
+    exec(_compiled(source, "exec"), scope)
     return scope[name]
 
 

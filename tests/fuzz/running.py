@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -33,7 +34,7 @@ class Found(NamedTuple):
     lines: int = 0
 
 
-def examine(seed: int, number: int, seconds: float = 60.0) -> Found:
+def examine(seed: int, number: int, seconds: float = 30.0) -> Found:
     """Make a program, judge it, and if it fails make it small."""
     from fuzz.generating import generate
     from fuzz.judging import judge
@@ -64,6 +65,7 @@ def _prepare(parent: int) -> None:
     import jax
 
     jax.config.update("jax_enable_x64", True)
+    gc.set_threshold(200_000, 50, 100)  # JAX makes a great many small objects, and waits for their collection
     jax.config.update("jax_disable_most_optimizations", True)
 
 
@@ -102,7 +104,7 @@ class Summary:
     def add(self, found: Found) -> None:
         """Count it; write down what failed."""
         self.kinds[found.kind] += 1
-        if found.kind in ("JAX refuses", "unfit", "known divergence of JAX", "ill-conditioned"):
+        if found.kind in ("JAX refuses", "funcgrad refuses", "unfit", "known divergence of JAX", "ill-conditioned"):
             self.reasons[f"{found.kind}: {found.details[:90]}"] += 1
         if found.script:
             OUT.mkdir(parents=True, exist_ok=True)

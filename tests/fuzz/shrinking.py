@@ -124,7 +124,7 @@ def _smaller_arrays(p: Program) -> Iterator[Program]:
     if len(p.inputs) > 1:
         yield from _fewer_inputs(p)
     for n, x in enumerate(p.inputs):
-        parts = [x.take(0, axis) for axis in range(x.ndim)]
+        parts = [x.take(0, axis) for axis in range(x.ndim) if x.size]
         parts += [x.take([0, 1], axis) for axis in range(x.ndim) if x.shape[axis] > 2]
         parts += [x.take([0], axis) for axis in range(x.ndim) if x.shape[axis] > 1]
         parts += [np.ones_like(x), np.round(x, 1)]

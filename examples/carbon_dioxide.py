@@ -1,0 +1,91 @@
+"""An inverse problem through a differential equation: what the air's carbon dioxide tells of its sources and sinks.
+
+Measured on Mauna Loa from 1959 to 2001 (statsmodels). The model of the yearly mean c(t), in parts per million:
+
+    dc/dt = e exp(g (t - 1959)) - k (c - 280)
+
+Emissions grow by g a year; land and sea take up a share k of what exceeds the concentration before industry, about a
+fiftieth a year. Emissions, their growth and the first concentration are found by least squares; the Jacobian goes
+through all steps of the solver. From it follow error bars of a forecast. ``python examples/carbon_dioxide.py`` draws
+``out/carbon_dioxide.png``.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from _shared import save
+from statsmodels.datasets import co2
+
+import funcgrad.numpy as fnp
+from funcgrad import jacfwd, jacrev
+from funcgrad.interop.scipy import least_squares
+from funcgrad.scipy.integrate import odeint
+
+BEFORE_INDUSTRY, UPTAKE, START = 280.0, 0.02, 1959.0
+
+
+def load():
+    """Years, and the means of the measurements of each."""
+    weekly = co2.load().data["co2"].dropna()
+    yearly = weekly.groupby(weekly.index.year).mean()
+    complete = weekly.groupby(weekly.index.year).size() > 40
+    return yearly.index[complete].to_numpy(float), yearly[complete].to_numpy(float)
+
+
+def flow(c, t, emissions, growth, uptake):
+    return emissions * fnp.exp(growth * (t - START)) - uptake * (c - BEFORE_INDUSTRY)
+
+
+def concentrations(params, years):
+    """The solution of the equation at ``years``, the first of which is where it begins."""
+    args = params["emissions"], params["growth"], params.get("uptake", UPTAKE)
+    return odeint(flow, params["first"], years, args, rtol=1e-9, atol=1e-9)[:, 0]
+
+
+def by_hand(params, years):
+    """The same solution in closed form."""
+    t, g, k = years - years[0], params["growth"], params["uptake"]
+    e = params["emissions"] * np.exp(g * (years[0] - START)) / (g + k)
+    return BEFORE_INDUSTRY + e * np.exp(g * t) + (params["first"] - BEFORE_INDUSTRY - e) * np.exp(-k * t)
+
+
+def main():
+    years, measured = load()
+    guess = {"emissions": 1.0, "growth": 0.02, "first": measured[0]}
+
+    # Three ways to the same derivatives: forward and backward through the steps, and by the closed form.
+    at = {**guess, "uptake": UPTAKE}
+    forward = jacfwd(concentrations)(at, years)["uptake"]
+    backward = jacrev(concentrations)(at, years)["uptake"]
+    exact = jacfwd(by_hand)(at, years)["uptake"]
+    apart = max(np.abs(forward - backward).max(), np.abs(forward - exact).max())
+    print(f"dc/dk in forward mode, reverse mode and closed form: {apart:.1e} apart")
+
+    found = least_squares(lambda p: concentrations(p, years) - measured, guess, x_scale="jac")
+    params, residuals = found.x, concentrations(found.x, years) - measured
+    names = list(params)
+    jacobian = np.column_stack([jacfwd(concentrations)(params, years)[name] for name in names])
+    covariance = np.linalg.inv(jacobian.T @ jacobian) * np.sum(residuals**2) / (len(years) - len(names))
+    for name, deviation in zip(names, np.sqrt(np.diag(covariance)), strict=True):
+        print(f"{name:>10} {params[name]:9.4f} ± {deviation:.4f}")
+    print(f"typical residual {residuals.std():.2f} ppm over {len(years)} years")
+
+    ahead = np.arange(years[0], 2026.0)
+    slopes = jacfwd(concentrations)(params, ahead)
+    slopes = np.column_stack([slopes[name] for name in names])
+    error = np.sqrt(np.sum((slopes @ covariance) * slopes, axis=1))
+    forecast = concentrations(params, ahead)
+    print(f"forecast for 2025: {forecast[-1]:.1f} ± {2 * error[-1]:.1f} ppm")
+
+    figure, axes = plt.subplots(figsize=(6.5, 4))
+    axes.plot(years, measured, "k.", markersize=4, label="measured")
+    axes.plot(ahead, forecast, label="fitted, and forecast")
+    axes.fill_between(ahead, forecast - 2 * error, forecast + 2 * error, alpha=0.3, label="two standard deviations")
+    axes.set(xlabel="year", ylabel="carbon dioxide, ppm")
+    axes.legend()
+    save(figure, "carbon_dioxide")
+    assert apart < 1e-5
+    assert residuals.std() < 1.0
+
+
+if __name__ == "__main__":
+    main()

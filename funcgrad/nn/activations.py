@@ -1,0 +1,458 @@
+"""Activation functions and the softmax family: the names, arguments and conventions of ``jax.nn``.
+
+At kinks the derivatives are those of ``jax.nn``: 0 for ``relu(0)``, 1 for ``leaky_relu(0)``, ``elu(0)`` and
+``hard_tanh(1)``. float16 and bfloat16 are computed in float32 and come back as they were.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.errors import ShapeError
+from funcgrad.kinds.linear import astype, reshape
+from funcgrad.nn.narrow import floating, on_floats, restored, widened
+from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.reducing import as_scalar, counted
+from funcgrad.numpy.reductions import mean as mean_of
+from funcgrad.numpy.special import log_softmax, logsumexp, softmax
+from funcgrad.primitives import activations as prim
+from funcgrad.primitives.arithmetic import absolute, maximum, minimum, square
+from funcgrad.primitives.comparison import equal, greater, greater_equal, less, less_equal, logical_or, where
+from funcgrad.primitives.elementwise import expm1, hypot, log, logistic, sqrt
+from funcgrad.primitives.elementwise import tanh as hyperbolic
+from funcgrad.primitives.indexing import getitem
+from funcgrad.primitives.shaping import cast
+from funcgrad.primitives.special.error_functions import erfc
+from funcgrad.typing import Array, ArrayLike, Axes
+
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
+    "hard_tanh",
+    "identity",
+    "leaky_relu",
+    "log1mexp",
+    "log_sigmoid",
+    "log_softmax",
+    "logmeanexp",
+    "logsumexp",
+    "mish",
+    "one_hot",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_sign",
+    "softmax",
+    "softplus",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "squareplus",
+    "standardize",
+    "swish",
+    "tanh",
+]
+
+_ROOT = math.sqrt(2 / math.pi)
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+def identity(x: ArrayLike) -> Array:
+    """``x`` itself, as an array.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.identity([1.0, -1.0])
+        array([ 1., -1.])
+    """
+    x = as_value(x)
+    return np.asarray(x)[()] if isinstance(x, (bool, int, float, complex)) else x
+
+
+def relu(x: ArrayLike) -> Array:
+    """``maximum(x, 0)``. The derivative at 0 is 0.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.relu([-1.0, 0.0, 2.0])
+        array([0., 0., 2.])
+    """
+    x = as_value(x)
+    dtype = backend.dtype_of(x)
+    return prim.relu(x) if dtype.kind != "V" else restored(prim.relu(widened(x)), dtype)
+
+
+@on_floats
+def relu6(x: ArrayLike) -> Array:
+    """``minimum(maximum(x, 0), 6)``. The derivative at 0 and at 6 is 0.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.relu6([-1.0, 2.0, 7.0])
+        array([0., 2., 6.])
+    """
+    return prim.relu6(x)
+
+
+@on_floats
+def sigmoid(x: ArrayLike) -> Array:
+    """``1 / (1 + exp(-x))``, without overflow.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.sigmoid([-1000.0, 0.0])
+        array([0. , 0.5])
+    """
+    return logistic(x)
+
+
+@on_floats
+def softplus(x: ArrayLike) -> Array:
+    """``log(1 + exp(x))``, without overflow.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.softplus([-1000.0, 1000.0])
+        array([   0., 1000.])
+    """
+    return prim.softplus(x)
+
+
+@on_floats
+def sparse_plus(x: ArrayLike) -> Array:
+    """0 up to -1, ``x`` from 1 on, and ``(x + 1)**2 / 4`` in between; its derivative is ``sparse_sigmoid``.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.sparse_plus([-2.0, 0.0, 2.0])
+        array([0.  , 0.25, 2.  ])
+    """
+    low, high = less_equal(x, -1.0), greater_equal(x, 1.0)
+    inner = where(logical_or(low, high), 0.0, x)
+    return where(low, 0.0, where(high, x, square(inner + 1.0) / 4))
+
+
+@on_floats
+def sparse_sigmoid(x: ArrayLike) -> Array:
+    """0 up to -1, 1 from 1 on, and ``(x + 1) / 2`` in between.
+
+    At -1 and 1 the derivative is that of ``clip``, half of the slope inside.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.sparse_sigmoid([-2.0, 0.0, 2.0])
+        array([0. , 0.5, 1. ])
+    """
+    return 0.5 * minimum(maximum(x + 1.0, 0.0), 2.0)
+
+
+@on_floats
+def soft_sign(x: ArrayLike) -> Array:
+    """``x / (abs(x) + 1)``.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.soft_sign([-1.0, 3.0])
+        array([-0.5 ,  0.75])
+    """
+    return x / (absolute(x) + 1)
+
+
+@on_floats
+def silu(x: ArrayLike) -> Array:
+    """``x * sigmoid(x)``, also called ``swish``.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.silu([0.0, 100.0])
+        array([  0., 100.])
+    """
+    return x * logistic(x)
+
+
+swish = silu
+
+
+@on_floats
+def mish(x: ArrayLike) -> Array:
+    """``x * tanh(softplus(x))``.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.mish([0.0, 100.0])
+        array([  0., 100.])
+    """
+    return x * hyperbolic(prim.softplus(x))
+
+
+@on_floats
+def log_sigmoid(x: ArrayLike) -> Array:
+    """``log(sigmoid(x))``, exact where that underflows.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.log_sigmoid([-1000.0, 1000.0])
+        array([-1000.,    -0.])
+    """
+    return -prim.softplus(-x)
+
+
+@on_floats
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
+    """``x`` where it is at least 0, else ``negative_slope * x``. The derivative at 0 is 1.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.leaky_relu([-1.0, 2.0], 0.5)
+        array([-0.5,  2. ])
+    """
+    return where(greater_equal(x, 0), x, as_value(negative_slope) * x)
+
+
+@on_floats
+def hard_sigmoid(x: ArrayLike) -> Array:
+    """``relu6(x + 3) / 6``. At -3 and 3 the derivative is 0.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.hard_sigmoid([-4.0, 0.0, 4.0])
+        array([0. , 0.5, 1. ])
+    """
+    return prim.relu6(x + 3.0) / 6.0
+
+
+@on_floats
+def hard_silu(x: ArrayLike) -> Array:
+    """``x * hard_sigmoid(x)``, also called ``hard_swish``.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.hard_silu([-4.0, 4.0])
+        array([-0.,  4.])
+    """
+    return x * (prim.relu6(x + 3.0) / 6.0)
+
+
+hard_swish = hard_silu
+
+
+@on_floats
+def hard_tanh(x: ArrayLike) -> Array:
+    """``x`` between -1 and 1, else the nearer of the two. At -1 and 1 the derivative is 1.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.hard_tanh([-2.0, 0.5, 2.0])
+        array([-1. ,  0.5,  1. ])
+    """
+    return where(greater(x, 1), 1.0, where(less(x, -1), -1.0, x))
+
+
+@on_floats
+def tanh(x: ArrayLike, /) -> Array:
+    """The hyperbolic tangent.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.tanh([0.0, 100.0])
+        array([0., 1.])
+    """
+    return hyperbolic(x)
+
+
+@on_floats
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
+    """``x`` where it is positive, else ``alpha * (exp(x) - 1)``.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.elu([-1000.0, 2.0])
+        array([-1.,  2.])
+    """
+    return _elu(x, alpha)
+
+
+def _elu(x: Array, alpha: ArrayLike) -> Array:
+    positive = greater(x, 0)
+    return where(positive, x, as_value(alpha) * expm1(where(positive, 0.0, x)))
+
+
+@on_floats
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
+    """``maximum(x, 0) + alpha * (exp(minimum(x, 0) / alpha) - 1)``, smooth for every ``alpha``.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.celu([-1000.0, 2.0], 2.0)
+        array([-2.,  2.])
+    """
+    alpha = as_value(alpha)
+    return maximum(x, 0.0) + alpha * expm1(minimum(x, 0.0) / alpha)
+
+
+@on_floats
+def selu(x: ArrayLike) -> Array:
+    """``elu`` with the two constants that keep mean and variance from layer to layer.
+
+    Klambauer et al., Self-normalizing neural networks, 2017, equation 2.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.selu([-1000.0, 1.0]).round(6)
+        array([-1.758099,  1.050701])
+    """
+    return _SELU_SCALE * _elu(x, _SELU_ALPHA)
+
+
+@on_floats
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
+    """``x`` times the probability that a normal variable is below ``x``.
+
+    Args:
+        x: an array.
+        approximate: whether to use the formula with ``tanh``, which is wrong by up to 0.0005 (Hendrycks and Gimpel,
+            Gaussian error linear units, 2016, section 2). The exact one needs SciPy.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.gelu([-1.0, 100.0]).round(6)
+        array([ -0.158808, 100.      ])
+    """
+    # far out the probability is 0 or 1 to the last digit, and powers of x would only overflow
+    far = greater(absolute(x), 20 if approximate else 40)
+    u = where(far, 0.0, x)
+    if approximate:
+        return where(far, maximum(x, 0.0), u * (0.5 * (1 + hyperbolic(u * (_ROOT + _ROOT * 0.044715 * (u * u))))))
+    return where(far, maximum(x, 0.0), 0.5 * u * erfc(-u * math.sqrt(0.5)))
+
+
+def glu(x: ArrayLike, axis: int = -1) -> Array:
+    """The first half of ``x`` along ``axis`` times the sigmoid of the second.
+
+    Raises:
+        ShapeError: an odd length (a ``ValueError``).
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.glu([4.0, 0.0])
+        array([2.])
+    """
+    x = floating(x)
+    shape, dtype = backend.shape_of(x), backend.dtype_of(x)
+    axis = one_axis(axis, len(shape))
+    if shape[axis] % 2:
+        raise ShapeError(f"glu: the axis must have an even length, got shape {shape}, axis {axis}. Give the gates too.")
+    before, half = (slice(None),) * axis, shape[axis] // 2
+    x = widened(x)
+    values, gates = getitem(x, (*before, slice(0, half))), getitem(x, (*before, slice(half, 2 * half)))
+    return restored(values * logistic(gates), dtype)
+
+
+@on_floats
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
+    """``(x + sqrt(x**2 + b)) / 2``, without cancellation for negative ``x``.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.squareplus([0.0, -1e9])
+        array([1.e+00, 1.e-09])
+    """
+    # a number stays one of Python's, which leaves the dtype of x alone
+    root = hypot(x, math.sqrt(b) if isinstance(b, (int, float)) else sqrt(floating(b)))
+    negative = less(x, 0)
+    return where(negative, 0.5 * b / where(negative, root - x, 1.0), 0.5 * (x + root))
+
+
+@on_floats
+def log1mexp(x: ArrayLike) -> Array:
+    """``log(1 - exp(-x))`` of positive ``x``, without cancellation; NaN of negative ones.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.log1mexp([1e-20, 1000.0]).round(6)
+        array([-46.051702,  -0.      ])
+    """
+    return prim.log1mexp(x)
+
+
+def logmeanexp(x: ArrayLike, axis: Axes = None, where: ArrayLike | None = None, keepdims: bool = False) -> Array:
+    """``log(mean(exp(x)))`` along ``axis``, by default of all elements, without overflow.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.logmeanexp([1000.0, 1000.0])
+        np.float64(1000.0)
+    """
+    x = floating(x)
+    count = counted(x, axis, True if where is None else where, keepdims)
+    total = logsumexp(x, axis, where=where, keepdims=keepdims)
+    if isinstance(count, int):
+        return total - (math.log(count) if count else -math.inf)
+    return total - log(astype(count, to=backend.dtype_of(total)))
+
+
+def one_hot(x: ArrayLike, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Array:
+    """Each integer in ``x`` as a vector with 1 in its place, along the new ``axis``. Others are all 0.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.one_hot([0, 2], 3)
+        array([[1., 0., 0.],
+               [0., 0., 1.]])
+    """
+    x = as_value(x)
+    shape = backend.shape_of(x)
+    axis = one_axis(axis, len(shape) + 1)
+    places = np.arange(num_classes).reshape((num_classes,) + (1,) * (len(shape) - axis))
+    hits = equal(reshape(x, to=(*shape[:axis], 1, *shape[axis:])), places)
+    return cast(hits, to=np.dtype(float if dtype is None else dtype))
+
+
+def standardize(
+    x: ArrayLike,
+    axis: Axes = -1,
+    mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None,
+    epsilon: ArrayLike = 1e-5,
+    where: ArrayLike | None = None,
+    *,
+    algorithm: str = "fast",
+) -> Array:
+    """``(x - mean) / sqrt(variance + epsilon)``, mean and variance being those along ``axis`` unless they are given.
+
+    Args:
+        x: an array.
+        axis: one axis, several, or None for all.
+        mean: the mean, when it is known, its axes kept.
+        variance: the variance, likewise.
+        epsilon: what keeps the root away from 0.
+        where: which elements count for mean and variance.
+        algorithm: accepted for the sake of code for JAX; whatever it is, the variance is computed from the distances
+            from the mean, which does not cancel.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.standardize([1.0, 3.0], epsilon=0.0)
+        array([-1.,  1.])
+    """
+    x = floating(x)
+    dtype = backend.dtype_of(x)
+    x = widened(x)
+    mask: Any = True if where is None else where
+    if mean is None:
+        mean = mean_of(x, axis, keepdims=True, where=mask)
+    centred = x - widened(as_value(mean))
+    if variance is None:
+        variance = mean_of(square(centred), axis, keepdims=True, where=mask)
+    return restored(as_scalar(centred / sqrt(widened(as_value(variance)) + epsilon)), dtype)

@@ -1,0 +1,255 @@
+"""Convolution and its transpose, in any number of dimensions; names and arguments are those of ``jax.lax``."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from funcgrad import backend
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.kinds.linear import permute, reshape
+from funcgrad.numpy.creation import as_value
+from funcgrad.primitives.convolution import Geometry, convolution
+from funcgrad.primitives.shaping import flip
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["conv", "conv_transpose"]
+
+#: Borders: "SAME", "SAME_LOWER", "VALID", one number for both sides of all axes, or (before, after) for each axis.
+Padding: TypeAlias = str | int | Sequence[tuple[int, int]]
+Ints = tuple[int, ...]
+
+
+class Layout(NamedTuple):
+    """Where the axes (batch, feature, *spatial), of the kernel (output, input, *spatial), are in each array."""
+
+    lhs: Ints
+    rhs: Ints
+    out: Ints
+
+
+def per_axis(call: str, name: str, value: Any, rank: int, least: int = 1) -> Ints:
+    """One integer per spatial axis, from one for all or a sequence of them; None stands for ones.
+
+    Raises:
+        ValueError: another number of them, or one that is too small.
+
+    Example:
+        >>> per_axis("conv", "window_strides", 2, 2)
+        (2, 2)
+    """
+    if value is None:
+        value = 1
+    found = (
+        tuple([operator.index(v) for v in value]) if isinstance(value, Sequence) else (operator.index(value),) * rank
+    )
+    if len(found) != rank or any(v < least for v in found):
+        raise ShapeError(
+            f"{call}: {name} must be {rank} integers of at least {least}, got {value!r}. Give one per spatial axis, or "
+            "one for all."
+        )
+    return found
+
+
+def borders(call: str, padding: Padding, lengths: Ints, windows: Ints, strides: Ints) -> tuple[tuple[int, int], ...]:
+    """(before, after) for each spatial axis.
+
+    "SAME" makes the result as long as the array divided by the stride, rounded up, with the odd element of a border
+    behind ("SAME_LOWER": in front); "VALID" has no border.
+
+    Example:
+        >>> borders("conv", "SAME", (5,), (4,), (2,))
+        ((1, 2),)
+    """
+    if not isinstance(padding, str):
+        pairs = [(padding, padding)] * len(lengths) if isinstance(padding, int) else list(padding)
+        if len(pairs) != len(lengths) or any(len(p) != 2 for p in pairs):
+            raise ShapeError(
+                f"{call}: padding must be a pair (before, after) for each of {len(lengths)} spatial axes, got "
+                f"{padding!r}. Give as many pairs, 'SAME' or 'VALID'."
+            )
+        return tuple([(operator.index(low), operator.index(high)) for low, high in pairs])
+    name = padding.upper()
+    if name == "VALID":
+        return ((0, 0),) * len(lengths)
+    if name not in ("SAME", "SAME_LOWER"):
+        raise InputError(f"{call}: unknown padding, got {padding!r}. Use 'SAME', 'SAME_LOWER', 'VALID' or pairs.")
+    found = []
+    for n, k, s in zip(lengths, windows, strides, strict=True):
+        total = max((-(-n // s) - 1) * s + k - n, 0)
+        small = total // 2
+        found.append((small, total - small) if name == "SAME" else (total - small, small))
+    return tuple(found)
+
+
+def _layout(call: str, numbers: Any, rank: int) -> Layout:
+    """``dimension_numbers`` as numbers of axes; ``rank`` is that of the arrays."""
+    if numbers is None:
+        plain = tuple(range(rank))
+        return Layout(plain, plain, plain)
+    if hasattr(numbers, "lhs_spec"):
+        return Layout(tuple(numbers.lhs_spec), tuple(numbers.rhs_spec), tuple(numbers.out_spec))
+    texts = tuple(numbers) if isinstance(numbers, Sequence) and not isinstance(numbers, str) else ()
+    fits = len(texts) == 3 and all(isinstance(t, str) and len(set(t)) == len(t) == rank for t in texts)
+    letters = [set(t) - set(own) for t, own in zip(texts, ("NC", "OI", "NC"), strict=True)] if fits else []
+    if not fits or any(part != letters[0] or len(part) != rank - 2 for part in letters):
+        raise InputError(
+            f"{call}: dimension_numbers must be three texts of {rank} letters such as ('NHWC', 'HWIO', 'NHWC'), got "
+            f"{numbers!r}. N and C mark batch and feature axes, O and I those of the kernel."
+        )
+    spatial = [letter for letter in texts[1] if letter not in "OI"]
+    orders = [(*own, *spatial) for own in ("NC", "OI", "NC")]
+    return Layout(*[tuple([text.index(i) for i in order]) for text, order in zip(texts, orders, strict=True)])
+
+
+def _arranged(x: Array, axes: Ints) -> Array:
+    return x if axes == tuple(range(len(axes))) else permute(x, axes=axes)
+
+
+def conv(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: int | Sequence[int] = 1,
+    padding: Padding = "VALID",
+    lhs_dilation: int | Sequence[int] | None = None,
+    rhs_dilation: int | Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+) -> Array:
+    """The kernels ``rhs`` slide over the arrays ``lhs``: what neural networks call convolution.
+
+    The kernel is not turned round. It is linear in each of the two, so derivatives of any order are convolutions again.
+    The arguments are those of ``jax.lax.conv_general_dilated``.
+
+    Args:
+        lhs: a batch of arrays, of shape (batch, features, *spatial) unless ``dimension_numbers`` says otherwise.
+        rhs: kernels, of shape (output features, input features / groups, *spatial).
+        window_strides: how far the kernel moves in one step.
+        padding: zeros around ``lhs``: "SAME", "SAME_LOWER", "VALID", a number, or (before, after) for each spatial
+            axis. A negative number takes elements away.
+        lhs_dilation: how far the elements of ``lhs`` stand apart, with zeros between them.
+        rhs_dilation: the same of ``rhs``.
+        dimension_numbers: the layouts of ``lhs``, ``rhs`` and the result, such as ("NHWC", "HWIO", "NHWC"), or what
+            ``jax.lax.conv_dimension_numbers`` gives; by default as above.
+        feature_group_count: the features are cut into so many groups, each with kernels of its own.
+        batch_group_count: the batch is cut into so many groups, each with kernels of its own.
+
+    Raises:
+        ShapeError: shapes that do not fit each other (a ``ValueError``).
+        InputError: an unknown padding or layout (a ``TypeError``).
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.nn as fnn
+        >>> image = np.arange(16.0).reshape(1, 1, 4, 4)
+        >>> fnn.conv(image, np.ones((1, 1, 2, 2)), window_strides=2)[0, 0]
+        array([[10., 18.],
+               [42., 50.]])
+    """
+    lhs, rhs = as_value(lhs), as_value(rhs)
+    rank = len(backend.shape_of(lhs))
+    if rank < 2 or len(backend.shape_of(rhs)) != rank:
+        raise ShapeError(
+            f"conv: lhs and rhs must have the same number of axes, at least 2, got shapes {backend.shape_of(lhs)} and "
+            f"{backend.shape_of(rhs)}. Add axes of length 1 for batch and features."
+        )
+    layout = _layout("conv", dimension_numbers, rank)
+    lhs, rhs = _arranged(lhs, layout.lhs), _arranged(rhs, layout.rhs)
+    strides = per_axis("conv", "window_strides", window_strides, rank - 2)
+    stretch = per_axis("conv", "lhs_dilation", lhs_dilation, rank - 2)
+    dilation = per_axis("conv", "rhs_dilation", rhs_dilation, rank - 2)
+    lengths, places = backend.shape_of(lhs)[2:], backend.shape_of(rhs)[2:]
+    windows = tuple([r * (k - 1) + 1 if k else 0 for r, k in zip(dilation, places, strict=True)])
+    pairs = borders("conv", padding, lengths, windows, strides)
+    spans = [(e * (n - 1) + 1 if n else 0) + sum(p) for e, n, p in zip(stretch, lengths, pairs, strict=True)]
+    out = tuple([max(0, (n - k) // s + 1) for n, k, s in zip(spans, windows, strides, strict=True)])
+    geometry = Geometry(strides, tuple([low for low, _ in pairs]), stretch, dilation, out)
+    lhs, rhs = _grouped(lhs, rhs, feature_group_count, batch_group_count)
+    ans = convolution(lhs, rhs, geometry=geometry)
+    groups, a, b = backend.shape_of(ans)[:3]
+    ans = permute(ans, axes=(1, 0, 2, *range(3, rank + 1))) if groups > 1 else ans
+    ans = reshape(ans, to=(a, groups * b, *out))
+    return _arranged(ans, tuple(sorted(range(rank), key=layout.out.__getitem__)))
+
+
+def _grouped(lhs: Array, rhs: Array, features: int, batches: int) -> tuple[Array, Array]:
+    """The two with an axis of groups in front."""
+    (n, c, *lengths), (o, i, *places) = backend.shape_of(lhs), backend.shape_of(rhs)
+    count = features * batches
+    fits = features >= 1 and batches >= 1 and 1 in (features, batches) and c == i * features
+    if not fits or o % count or n % batches:
+        raise ShapeError(
+            f"conv: {c} features do not fit a kernel from {i} to {o} features in {features} groups of features and "
+            f"{batches} groups of a batch of {n}, got shapes {(n, c, *lengths)} and {(o, i, *places)} as (batch, "
+            "features, *spatial) and (output, input, *spatial). lhs has input times groups features, the groups "
+            "divide output and batch, and only one of the two counts is above 1."
+        )
+    kernels = reshape(rhs, to=(count, o // count, i, *places))
+    if batches > 1:
+        return reshape(lhs, to=(batches, n // batches, c, *lengths)), kernels
+    arrays = reshape(lhs, to=(n, features, i, *lengths))
+    return permute(arrays, axes=(1, 0, *range(2, len(lengths) + 3))), kernels
+
+
+_TRANSPOSED = {
+    2: ("NC", "IO", "NC"),
+    3: ("NHC", "HIO", "NHC"),
+    4: ("NHWC", "HWIO", "NHWC"),
+    5: ("NHWDC", "HWDIO", "NHWDC"),
+}
+
+
+def conv_transpose(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    strides: int | Sequence[int] = 1,
+    padding: Padding = "SAME",
+    rhs_dilation: int | Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    transpose_kernel: bool = False,
+) -> Array:
+    """The transpose of a convolution: it makes arrays longer by ``strides``. Arguments as ``jax.lax.conv_transpose``'s.
+
+    Args:
+        lhs: a batch of arrays, by default of shape (batch, *spatial, features).
+        rhs: kernels, by default of shape (*spatial, input features, output features).
+        strides: how far the elements of ``lhs`` move apart.
+        padding: "SAME", for ``strides`` times the length of ``lhs``; "VALID", for all that the kernels reach; or the
+            zeros before and after the elements that were moved apart, for each spatial axis.
+        rhs_dilation: how far the elements of ``rhs`` stand apart.
+        dimension_numbers: as for ``conv``. Without them the features are the last axis, unlike there.
+        transpose_kernel: whether to turn ``rhs`` round and exchange its features, which gives the transpose, that is
+            the gradient, of ``conv`` with the same kernel.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.nn as fnn
+        >>> fnn.conv_transpose(np.ones((1, 2, 1)), np.array([1.0, 2.0]).reshape(2, 1, 1), 2).ravel()
+        array([2., 1., 2., 1.])
+    """
+    lhs, rhs = as_value(lhs), as_value(rhs)
+    rank = len(backend.shape_of(lhs))
+    numbers = _TRANSPOSED.get(rank) if dimension_numbers is None else dimension_numbers
+    layout = _layout("conv_transpose", numbers, rank)
+    spread = per_axis("conv_transpose", "strides", strides, rank - 2)
+    dilation = per_axis("conv_transpose", "rhs_dilation", rhs_dilation, rank - 2)
+    spatial = layout.rhs[2:]
+    windows = [r * (backend.shape_of(rhs)[i] - 1) + 1 for i, r in zip(spatial, dilation, strict=True)]
+    if isinstance(padding, str):
+        padding = [_transposed_border(k, s, padding) for k, s in zip(windows, spread, strict=True)]
+    if transpose_kernel:
+        axes = list(range(rank))
+        axes[layout.rhs[0]], axes[layout.rhs[1]] = layout.rhs[1], layout.rhs[0]
+        rhs = permute(flip(rhs, axis=spatial), axes=tuple(axes))
+    return conv(lhs, rhs, 1, padding, spread, dilation, numbers)
+
+
+def _transposed_border(window: int, stride: int, padding: str) -> tuple[int, int]:
+    name = padding.upper()
+    if name not in ("SAME", "VALID"):
+        raise InputError(f"conv_transpose: unknown padding, got {padding!r}. Use 'SAME', 'VALID' or pairs.")
+    total = window + stride - 2 + (max(window - stride, 0) if name == "VALID" else 0)
+    before = window - 1 if name == "VALID" or stride > window - 1 else -(-total // 2)
+    return before, total - before

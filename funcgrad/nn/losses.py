@@ -1,0 +1,321 @@
+"""Losses, element by element or example by example; the names and arguments are those of ``optax.losses``.
+
+All hold at any logits: nothing overflows. What is weighted with 0 and is infinite counts as 0, with the derivative 0: a
+logit of -inf leaves its class out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from funcgrad import backend
+from funcgrad.errors import ShapeError
+from funcgrad.kinds.linear import reshape
+from funcgrad.nn.narrow import floating, restored, widened
+from funcgrad.numpy.axes import some_axes
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.reducing import as_scalar, counted, merged
+from funcgrad.numpy.reductions import sum as summed
+from funcgrad.numpy.special import log_softmax
+from funcgrad.primitives import activations as prim
+from funcgrad.primitives.arithmetic import absolute, maximum, minimum, square
+from funcgrad.primitives.comparison import equal, isinf, logical_and
+from funcgrad.primitives.comparison import where as choose
+from funcgrad.primitives.elementwise import exp, sqrt
+from funcgrad.primitives.indexing import take_along_axis
+from funcgrad.typing import Array, ArrayLike, Axes
+
+__all__ = [
+    "cosine_distance",
+    "cosine_similarity",
+    "hinge_loss",
+    "huber_loss",
+    "kl_divergence",
+    "kl_divergence_with_log_targets",
+    "l2_loss",
+    "log_cosh",
+    "perceptron_loss",
+    "sigmoid_binary_cross_entropy",
+    "smooth_labels",
+    "softmax_cross_entropy",
+    "softmax_cross_entropy_with_integer_labels",
+    "squared_error",
+]
+
+
+def _weighted(weight: Array, value: Array) -> Array:
+    """``weight * value``, 0 where the weight is 0 and the value infinite."""
+    return weight * choose(logical_and(equal(weight, 0), isinf(value)), 0.0, value)
+
+
+def _in_dtype(ans: Array, *arrays: Array) -> Array:
+    """``ans`` in the dtype of the arrays if they all are of one narrow dtype."""
+    dtypes = {backend.dtype_of(a) for a in arrays}
+    return as_scalar(restored(ans, dtypes.pop()) if len(dtypes) == 1 else ans)
+
+
+def _errors(predictions: ArrayLike, targets: ArrayLike | None) -> tuple[Array, Array]:
+    """The differences, in float32 at least, and the predictions as they came."""
+    predictions = floating(predictions)
+    if targets is None:
+        return widened(predictions), predictions
+    return widened(predictions) - widened(as_value(targets)), predictions
+
+
+def squared_error(predictions: ArrayLike, targets: ArrayLike | None = None) -> Array:
+    """``(predictions - targets)**2``, element by element; without targets they are 0.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.squared_error([1.0, 4.0], [1.0, 2.0])
+        array([0., 4.])
+    """
+    errors, like = _errors(predictions, targets)
+    return _in_dtype(square(errors), like)
+
+
+def l2_loss(predictions: ArrayLike, targets: ArrayLike | None = None) -> Array:
+    """Half of ``squared_error``, so that its derivative is the error.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.l2_loss([1.0, 4.0], [1.0, 2.0])
+        array([0., 2.])
+    """
+    errors, like = _errors(predictions, targets)
+    return _in_dtype(0.5 * square(errors), like)
+
+
+def huber_loss(predictions: ArrayLike, targets: ArrayLike | None = None, *, delta: ArrayLike = 1.0) -> Array:
+    """``error**2 / 2`` up to an error of ``delta``, and its tangent from there on.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.huber_loss([1.0, 4.0], [0.0, 0.0])
+        array([0.5, 3.5])
+    """
+    errors, like = _errors(predictions, targets)
+    size = absolute(errors)
+    quadratic = minimum(size, as_value(delta))
+    return _in_dtype(0.5 * square(quadratic) + delta * (size - quadratic), like)
+
+
+def log_cosh(predictions: ArrayLike, targets: ArrayLike | None = None) -> Array:
+    """``log(cosh(predictions - targets))``: half of the square of small errors, large ones less log 2.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.log_cosh([1e-8, 1000.0]).round(6)
+        array([  0.      , 999.306853])
+    """
+    errors, like = _errors(predictions, targets)
+    return _in_dtype(prim.log_cosh(errors), like)
+
+
+def hinge_loss(predictor_outputs: ArrayLike, targets: ArrayLike) -> Array:
+    """``maximum(0, 1 - predictor_outputs * targets)``, for targets of -1 and 1. At the kink half of the slope counts.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.hinge_loss([0.5, 2.0], [1, 1])
+        array([0.5, 0. ])
+    """
+    outputs = floating(predictor_outputs)
+    return _in_dtype(maximum(0.0, 1 - widened(outputs) * widened(as_value(targets))), outputs)
+
+
+def perceptron_loss(predictor_outputs: ArrayLike, targets: ArrayLike) -> Array:
+    """``maximum(0, -predictor_outputs * targets)``, for targets of -1 and 1. At the kink half of the slope counts.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.perceptron_loss([0.5, -2.0], [1, 1])
+        array([0., 2.])
+    """
+    outputs = floating(predictor_outputs)
+    return _in_dtype(maximum(0.0, -widened(outputs) * widened(as_value(targets))), outputs)
+
+
+def sigmoid_binary_cross_entropy(logits: ArrayLike, labels: ArrayLike) -> Array:
+    """``-labels * log(sigmoid(logits)) - (1 - labels) * log(1 - sigmoid(logits))``, element by element.
+
+    Args:
+        logits: the logarithms of the odds.
+        labels: 0 and 1, or probabilities, in the shape of ``logits`` or one that broadcasts against it.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.sigmoid_binary_cross_entropy([1e4, 1e4], [1, 0])
+        array([    0., 10000.])
+    """
+    logits, labels = floating(logits), as_value(labels)
+    return _in_dtype(prim.binary_cross_entropy(widened(logits), widened(labels)), logits)
+
+
+def _mask(where: ArrayLike | None, rank: int, axes: tuple[int, ...]) -> Array | None:
+    """A mask of elements, or of examples, which lacks ``axes``: so that it broadcasts against the elements."""
+    if where is None:
+        return None
+    where = as_value(where)
+    shape = backend.shape_of(where)
+    if len(shape) == rank:
+        return where
+    lengths = iter(shape)
+    return reshape(where, to=tuple([1 if i in axes else next(lengths) for i in range(rank)]))
+
+
+def softmax_cross_entropy(
+    logits: ArrayLike, labels: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None
+) -> Array:
+    """``-sum(labels * log_softmax(logits))`` along ``axis``.
+
+    Args:
+        logits: logarithms of weights of the classes. -inf leaves a class out.
+        labels: probabilities of the classes, such as one-hot vectors.
+        axis: the axis of the classes; one, several, or None for all.
+        where: which classes, or which examples, count.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.softmax_cross_entropy([1e4, 0.0, -float("inf")], [0.0, 1.0, 0.0])
+        np.float64(10000.0)
+    """
+    logits, labels = floating(logits), as_value(labels)
+    rank = len(backend.shape_of(logits))
+    mask = _mask(where, rank, some_axes(axis, rank))
+    terms = _weighted(widened(labels), log_softmax(widened(logits), axis, where=mask))
+    return _in_dtype(-summed(terms, axis, where=True if mask is None else mask), logits)
+
+
+def softmax_cross_entropy_with_integer_labels(
+    logits: ArrayLike, labels: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | None = None
+) -> Array:
+    """``softmax_cross_entropy`` for the numbers of the right classes.
+
+    Args:
+        logits: logarithms of weights of the classes. -inf leaves a class out.
+        labels: the number of the right class of each example.
+        axis: the axis of the classes; the classes of several axes are counted through.
+        where: which classes, or which examples, count; a loss of nothing is 0.
+
+    Raises:
+        IndexError: there is no class of such a number.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.softmax_cross_entropy_with_integer_labels([[0.0, 0.0], [0.0, 1e4]], [1, 0]).round(6)
+        array([6.93147e-01, 1.00000e+04])
+    """
+    logits, labels = floating(logits), as_value(labels)
+    rank = len(backend.shape_of(logits))
+    axes = some_axes(axis, rank)
+    mask = _mask(where, rank, axes)
+    scores = merged(log_softmax(widened(logits), axis, where=mask), axes)
+    shape = backend.shape_of(labels)
+    chosen = take_along_axis(scores, reshape(labels, to=(*shape, 1)), axis=len(shape))
+    losses = -reshape(chosen, to=shape)
+    if mask is not None:
+        losses = choose(counted(logits, axes, mask), losses, 0.0)
+    return _in_dtype(losses, logits)
+
+
+def kl_divergence(
+    log_predictions: ArrayLike, targets: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None
+) -> Array:
+    """``sum(targets * (log(targets) - log_predictions))`` along ``axis``; where a target is 0 the term is 0.
+
+    The derivative in a target of 0 is -inf, that of ``x * log(x)``.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.nn as fnn
+        >>> fnn.kl_divergence(np.log([0.5, 0.5]), [1.0, 0.0]).round(6)
+        np.float64(0.693147)
+    """
+    x, y = floating(log_predictions), floating(targets)
+    terms = prim.x_log_x(widened(y)) - _weighted(widened(y), widened(x))
+    return _in_dtype(summed(terms, axis, where=True if where is None else where), x, y)
+
+
+def kl_divergence_with_log_targets(
+    log_predictions: ArrayLike, log_targets: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None
+) -> Array:
+    """``kl_divergence`` for the logarithms of the targets.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.nn as fnn
+        >>> fnn.kl_divergence_with_log_targets(np.log([0.5, 0.5]), [0.0, -np.inf]).round(6)
+        np.float64(0.693147)
+    """
+    x, y = floating(log_predictions), floating(log_targets)
+    weights, there = exp(widened(y)), widened(y)
+    terms = _weighted(weights, there) - _weighted(weights, widened(x))
+    return _in_dtype(summed(terms, axis, where=True if where is None else where), x, y)
+
+
+def cosine_similarity(
+    predictions: ArrayLike,
+    targets: ArrayLike,
+    *,
+    epsilon: ArrayLike = 0.0,
+    axis: Axes = -1,
+    where: ArrayLike | None = None,
+) -> Array:
+    """The cosine of the angle between vectors along ``axis``.
+
+    Of a vector of zeros it is NaN, unless ``epsilon``, a least squared length, is positive.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.cosine_similarity([1.0, 0.0], [3.0, 4.0])
+        np.float64(0.6)
+    """
+    x, y = floating(predictions), floating(targets)
+    mask = True if where is None else where
+    units = []
+    for vector in (widened(x), widened(y)):
+        squares = summed(square(vector), axis, keepdims=True, where=mask)
+        units.append(vector / sqrt(maximum(squares, as_value(epsilon))))
+    return _in_dtype(summed(units[0] * units[1], axis, where=mask), x, y)
+
+
+def cosine_distance(
+    predictions: ArrayLike,
+    targets: ArrayLike,
+    *,
+    epsilon: ArrayLike = 0.0,
+    axis: Axes = -1,
+    where: ArrayLike | None = None,
+) -> Array:
+    """``1 - cosine_similarity``.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.cosine_distance([1.0, 0.0], [3.0, 4.0])
+        np.float64(0.4)
+    """
+    return 1.0 - cosine_similarity(predictions, targets, epsilon=epsilon, axis=axis, where=where)
+
+
+def smooth_labels(labels: ArrayLike, alpha: ArrayLike, *, axis: Axes = -1, where: ArrayLike | None = None) -> Array:
+    """``(1 - alpha) * labels + alpha / n``, n being the number of classes.
+
+    Raises:
+        ShapeError: no class (a ``ValueError``).
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.smooth_labels([1.0, 0.0], 0.5)
+        array([0.75, 0.25])
+    """
+    labels = floating(labels)
+    alpha = as_value(alpha)
+    shape = backend.shape_of(labels)
+    if where is None:
+        count = math.prod([shape[i] for i in some_axes(axis, len(shape))])
+        if not count:
+            raise ShapeError(f"smooth_labels: there must be a class, got labels of shape {shape}. Give their axis.")
+        return (1.0 - alpha) * labels + alpha / count
+    return (1.0 - alpha) * labels + alpha / counted(labels, axis, where, keepdims=True)

@@ -1,0 +1,63 @@
+"""Dtypes of the functions of neural networks: integers become floating numbers, bfloat16 stays what it is."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.kinds.linear import astype
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.reducing import as_floating, as_scalar
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["floating", "on_floats", "restored", "widened"]
+
+_SINGLE = np.dtype(np.float32)
+
+
+def floating(x: ArrayLike) -> Array:
+    """``x`` as floating numbers.
+
+    Example:
+        >>> floating([1, 2])
+        array([1., 2.])
+    """
+    return as_floating(as_value(x))
+
+
+def widened(x: Array) -> Array:
+    """``x``, in float32 where its dtype is narrower: for sums, and for bfloat16, which NumPy would promote.
+
+    Example:
+        >>> widened(np.ones(2, np.float16)).dtype
+        dtype('float32')
+    """
+    dtype = backend.dtype_of(x)
+    return astype(x, to=_SINGLE) if dtype.kind == "V" or dtype == np.float16 else x
+
+
+def restored(ans: Array, dtype: Any) -> Array:
+    """``ans`` in ``dtype``, that of what it was computed from, if that was narrow.
+
+    Example:
+        >>> restored(np.ones(2, np.float32), np.dtype(np.float16)).dtype
+        dtype('float16')
+    """
+    narrow = dtype.kind == "V" or dtype == np.float16
+    return astype(ans, to=dtype) if narrow and backend.dtype_of(ans) != dtype else ans
+
+
+def on_floats(function: Callable[..., Array]) -> Callable[..., Array]:
+    """Let a function of one array (and options) take what ``floating`` takes; narrow dtypes are computed in float32."""
+
+    @functools.wraps(function)
+    def call(x: ArrayLike, *args: Any, **kwargs: Any) -> Array:
+        x = floating(x)
+        dtype = backend.dtype_of(x)
+        return as_scalar(restored(function(widened(x), *args, **kwargs), dtype))
+
+    return call

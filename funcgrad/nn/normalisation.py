@@ -1,0 +1,180 @@
+"""Normalisation and dropout, as pure functions: scales, statistics and masks are arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.kinds.linear import reshape
+from funcgrad.nn.activations import standardize
+from funcgrad.nn.narrow import floating, restored, widened
+from funcgrad.numpy.axes import one_axis, some_axes
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.reductions import mean
+from funcgrad.primitives.arithmetic import square
+from funcgrad.primitives.comparison import where
+from funcgrad.primitives.elementwise import sqrt
+from funcgrad.typing import Array, ArrayLike, Axes
+
+__all__ = ["batch_norm", "dropout", "group_norm", "layer_norm", "rms_norm"]
+
+
+def _scaled(x: Array, scale: ArrayLike | None, bias: ArrayLike | None, axes: tuple[int, ...]) -> Array:
+    """``x * scale + bias``, the two having the lengths of ``axes``, or a shape that broadcasts to that of ``x``."""
+    if scale is not None:
+        x = x * _along(scale, backend.shape_of(x), axes)
+    return x if bias is None else x + _along(bias, backend.shape_of(x), axes)
+
+
+def _along(parameter: ArrayLike, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
+    parameter = widened(as_value(parameter))
+    have = backend.shape_of(parameter)
+    if len(have) != len(axes) or not have:
+        return parameter
+    return reshape(parameter, to=tuple([have[sorted(axes).index(i)] if i in axes else 1 for i in range(len(shape))]))
+
+
+def layer_norm(
+    x: ArrayLike,
+    scale: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    axis: Axes = -1,
+    epsilon: float = 1e-5,
+) -> Array:
+    """``(x - mean) / sqrt(variance + epsilon) * scale + bias``, mean and variance being those along ``axis``.
+
+    Args:
+        x: an array.
+        scale: factors of the lengths of ``axis``, or none.
+        bias: summands, likewise.
+        axis: one axis, several, or None for all.
+        epsilon: what keeps the root away from 0.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.layer_norm([1.0, 3.0], scale=[2.0, 2.0], bias=[0.0, 1.0], epsilon=0.0)
+        array([-2.,  3.])
+    """
+    x = floating(x)
+    axes = some_axes(axis, len(backend.shape_of(x)))
+    return restored(_scaled(standardize(widened(x), axes, epsilon=epsilon), scale, bias, axes), backend.dtype_of(x))
+
+
+def rms_norm(x: ArrayLike, scale: ArrayLike | None = None, axis: Axes = -1, epsilon: float = 1e-6) -> Array:
+    """``x / sqrt(mean(x**2) + epsilon) * scale``, the mean being that along ``axis``; arguments as for ``layer_norm``.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.rms_norm([3.0, 3.0], epsilon=0.0)
+        array([1., 1.])
+    """
+    x = floating(x)
+    axes = some_axes(axis, len(backend.shape_of(x)))
+    wide = widened(x)
+    normed = wide / sqrt(mean(square(wide), axes, keepdims=True) + epsilon)
+    return restored(_scaled(normed, scale, None, axes), backend.dtype_of(x))
+
+
+def batch_norm(
+    x: ArrayLike,
+    scale: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+) -> Array:
+    """Each feature normalised over the batch, and scaled.
+
+    Args:
+        x: an array.
+        scale: a factor for each feature, or none.
+        bias: a summand for each feature, or none.
+        mean: the mean of each feature, such as a running one; by default that of ``x``.
+        variance: likewise.
+        axis: the axis of the features.
+        epsilon: what keeps the root away from 0.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.batch_norm([[1.0, 5.0], [3.0, 5.0]], bias=[0.0, 1.0], epsilon=0.0, variance=[1.0, 1.0])
+        array([[-1.,  1.],
+               [ 1.,  1.]])
+    """
+    x = floating(x)
+    shape = backend.shape_of(x)
+    feature = one_axis(axis, len(shape))
+    others = tuple([i for i in range(len(shape)) if i != feature])
+    mean, variance = (None if s is None else _along(s, shape, (feature,)) for s in (mean, variance))
+    normed = standardize(widened(x), others, mean, variance, epsilon)
+    return restored(_scaled(normed, scale, bias, (feature,)), backend.dtype_of(x))
+
+
+def group_norm(
+    x: ArrayLike,
+    groups: int,
+    scale: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    epsilon: float = 1e-5,
+) -> Array:
+    """The features, along axis 1, in groups, each normalised for every example; as many groups as features is one each.
+
+    Args:
+        x: an array of shape (batch, features, ...).
+        groups: how many groups the features are cut into.
+        scale: a factor for each feature, or none.
+        bias: a summand for each feature, or none.
+        epsilon: what keeps the root away from 0.
+
+    Raises:
+        ShapeError: the features cannot be cut into so many groups (a ``ValueError``).
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.group_norm([[1.0, 3.0, 0.0, 4.0]], 2, epsilon=0.0)
+        array([[-1.,  1., -1.,  1.]])
+    """
+    x = floating(x)
+    shape = backend.shape_of(x)
+    if len(shape) < 2 or groups < 1 or shape[1] % groups:
+        raise ShapeError(
+            f"group_norm: axis 1 must divide into groups, got shape {shape} and {groups} groups. Give a number that "
+            "divides the features."
+        )
+    apart = reshape(widened(x), to=(shape[0], groups, shape[1] // groups, *shape[2:]))
+    normed = reshape(standardize(apart, tuple(range(2, len(shape) + 1)), epsilon=epsilon), to=shape)
+    return restored(_scaled(normed, scale, bias, (1,)), backend.dtype_of(x))
+
+
+def dropout(x: ArrayLike, rate: float, keep: Any) -> Array:
+    """Zeros in place of some elements of ``x``, and the others divided by ``1 - rate``.
+
+    Args:
+        x: an array.
+        rate: the share of the elements that are dropped, below 1.
+        keep: which elements stay: an array of booleans, or a ``numpy.random.Generator`` that draws it, in the shape
+            that ``x`` has here. Inside ``vmap`` that is one mask for all examples, and a compiled function draws once:
+            draw masks outside, and pass them as arguments.
+
+    Raises:
+        InputError: ``keep`` is neither (a ``TypeError``).
+        ShapeError: a rate below 0, or not below 1 (a ``ValueError``).
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.dropout([1.0, 2.0, 3.0], 0.5, [True, False, True])
+        array([2., 0., 6.])
+    """
+    x = floating(x)
+    if not 0 <= rate < 1:
+        raise ShapeError(f"dropout: rate must be at least 0 and below 1, got {rate!r}. Give the share to drop.")
+    if isinstance(keep, np.random.Generator):
+        keep = keep.random(backend.shape_of(x)) >= rate
+    keep = as_value(keep)
+    if backend.dtype_of(keep).kind != "b":
+        raise InputError(f"dropout: keep must be booleans or a numpy.random.Generator, got {describe(keep)}. Compare.")
+    return restored(where(keep, widened(x) / (1 - rate), 0.0), backend.dtype_of(x))

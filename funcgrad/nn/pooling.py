@@ -1,0 +1,140 @@
+"""Maxima and means over windows; the names and arguments are those of ``flax.linen``, the axes those of ``conv``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.errors import ShapeError
+from funcgrad.kinds.linear import permute
+from funcgrad.nn.convolution import Ints, Padding, borders, per_axis
+from funcgrad.nn.narrow import floating, restored, widened
+from funcgrad.numpy.axes import some_axes
+from funcgrad.numpy.creation import as_value
+from funcgrad.primitives.arithmetic import negative
+from funcgrad.primitives.pooling import pool_max, window_sum
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["avg_pool", "max_pool", "min_pool"]
+
+
+def _pooled(
+    call: str,
+    operation: Callable[..., Array],
+    inputs: Array,
+    window_shape: Sequence[int],
+    strides: int | Sequence[int] | None,
+    padding: Padding,
+    axes: Sequence[int] | None,
+) -> Array:
+    """``operation(inputs, window, strides, pads)`` along ``axes``, which it finds last."""
+    window = per_axis(call, "window_shape", tuple(window_shape), len(window_shape))
+    shape = backend.shape_of(inputs)
+    rank, count = len(shape), len(window)
+    if count > rank:
+        raise ShapeError(f"{call}: a window of {count} axes needs as many in the array, got shape {shape}. Add axes.")
+    chosen = tuple(range(rank - count, rank)) if axes is None else some_axes(tuple(axes), rank)
+    if len(chosen) != count:
+        raise ShapeError(
+            f"{call}: axes must name {count} axes, one for each of the window, got {axes!r}. Name them all."
+        )
+    order = (*[i for i in range(rank) if i not in chosen], *chosen)
+    last = order == tuple(range(rank))
+    inputs = inputs if last else permute(inputs, axes=order)
+    steps = per_axis(call, "strides", strides, count)
+    pads = borders(call, padding, tuple([shape[i] for i in chosen]), window, steps)
+    ans = operation(inputs, window, steps, pads)
+    return ans if last else permute(ans, axes=tuple(sorted(range(rank), key=order.__getitem__)))
+
+
+def max_pool(
+    inputs: ArrayLike,
+    window_shape: Sequence[int],
+    strides: int | Sequence[int] | None = None,
+    padding: Padding = "VALID",
+    *,
+    axes: Sequence[int] | None = None,
+) -> Array:
+    """The maximum of each window. Of equals in a window the first one gets the derivative, as in JAX.
+
+    Args:
+        inputs: an array, of any number of leading axes.
+        window_shape: the lengths of the window.
+        strides: how far the window moves in one step; 1 by default.
+        padding: "SAME", "SAME_LOWER", "VALID", a number, or (before, after) for each axis. Borders are never chosen.
+        axes: the axes that the window moves along; by default the last ones.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.nn as fnn
+        >>> fnn.max_pool(np.arange(16.0).reshape(4, 4), (2, 2), 2)
+        array([[ 5.,  7.],
+               [13., 15.]])
+    """
+
+    def maxima(x: Array, window: Ints, steps: Ints, pads: Any) -> Array:
+        return pool_max(x, window=window, strides=steps, pads=pads)
+
+    return _pooled("max_pool", maxima, as_value(inputs), window_shape, strides, padding, axes)
+
+
+def min_pool(
+    inputs: ArrayLike,
+    window_shape: Sequence[int],
+    strides: int | Sequence[int] | None = None,
+    padding: Padding = "VALID",
+    *,
+    axes: Sequence[int] | None = None,
+) -> Array:
+    """The minimum of each window; arguments and ties as for ``max_pool``.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.nn as fnn
+        >>> fnn.min_pool(np.array([3.0, 1.0, 2.0]), (2,))
+        array([1., 1.])
+    """
+    return negative(max_pool(negative(floating(inputs)), window_shape, strides, padding, axes=axes))
+
+
+def avg_pool(
+    inputs: ArrayLike,
+    window_shape: Sequence[int],
+    strides: int | Sequence[int] | None = None,
+    padding: Padding = "VALID",
+    count_include_pad: bool = True,
+    *,
+    axes: Sequence[int] | None = None,
+) -> Array:
+    """The mean of each window; arguments as for ``max_pool``.
+
+    Args:
+        inputs: an array.
+        window_shape: the lengths of the window.
+        strides: how far the window moves in one step; 1 by default.
+        padding: borders of zeros.
+        count_include_pad: whether the borders count; else a mean is over what the window has of ``inputs``.
+        axes: the axes that the window moves along; by default the last ones.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.nn as fnn
+        >>> fnn.avg_pool(np.array([1.0, 3.0, 5.0]), (2,), padding="SAME", count_include_pad=False)
+        array([2., 4., 5.])
+    """
+    x = floating(inputs)
+    dtype = backend.dtype_of(x)
+
+    def means(x: Array, window: Ints, steps: Ints, pads: Any) -> Array:
+        lengths = backend.shape_of(x)[len(backend.shape_of(x)) - len(window) :]
+        where: dict[str, Any] = {"window": window, "strides": steps, "pads": pads, "lengths": lengths}
+        total = window_sum(x, **where)
+        if count_include_pad:
+            return total / float(np.prod(window, dtype=int))
+        counts = window_sum(np.ones(lengths, backend.dtype_of(x)), **where)
+        return total / counts
+
+    return restored(_pooled("avg_pool", means, widened(x), window_shape, strides, padding, axes), dtype)

@@ -1,0 +1,181 @@
+"""Reductions over segments: rows that bear the same number. The names and arguments are those of ``jax.ops``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import ConcretizationError, InputError, ShapeError
+from funcgrad.kinds.linear import astype, reshape
+from funcgrad.nn.narrow import floating
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.joining import concatenate
+from funcgrad.numpy.sorting import argsort, searchsorted
+from funcgrad.primitives.comparison import equal, greater_equal, less, logical_or, where
+from funcgrad.primitives.indexing import getitem
+from funcgrad.primitives.segments import segment_extremum, segment_total
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum"]
+
+
+def _numbered(call: str, data: Array, segment_ids: ArrayLike, num_segments: int | None) -> tuple[Array, int]:
+    """The numbers, those of no segment as ``num_segments``, and how many segments there are."""
+    ids = as_value(segment_ids)
+    if backend.dtype_of(ids).kind not in "iub":
+        raise InputError(f"{call}: segment_ids must be integers, got {describe(ids)}. Convert them.")
+    if not backend.shape_of(data) or backend.shape_of(ids) != backend.shape_of(data)[:1]:
+        raise ShapeError(
+            f"{call}: segment_ids must have a number for each row of data, got {describe(ids)} for {describe(data)}. "
+            "The rows are along the first axis."
+        )
+    if num_segments is None:
+        if isinstance(ids, Tracer) or backend.namespace_of(ids) is not np:
+            raise ConcretizationError(
+                f"{call}: the number of segments depends on values that are not known here, got {describe(ids)}. "
+                "Pass num_segments."
+            )
+        num_segments = int(np.max(ids, initial=-1)) + 1
+    if num_segments < 0:
+        raise ShapeError(f"{call}: num_segments must not be negative, got {num_segments}. Pass their number.")
+    outside = logical_or(less(ids, 0), greater_equal(ids, num_segments))
+    if type(outside) is np.ndarray and not outside.any():
+        return ids, num_segments
+    return where(outside, num_segments, ids), num_segments
+
+
+def segment_sum(
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+) -> Array:
+    """The sums of the rows of ``data`` that bear the same number.
+
+    Args:
+        data: an array; its rows are along the first axis.
+        segment_ids: an integer for each row. Rows with a negative one, or one that is too large, belong nowhere.
+        num_segments: how many segments there are; by default one more than the largest number.
+        indices_are_sorted: accepted for the sake of code for JAX.
+        unique_indices: likewise.
+
+    Raises:
+        InputError: numbers that are no integers (a ``TypeError``).
+        ShapeError: not a number for each row (a ``ValueError``).
+        ConcretizationError: the numbers are traced and ``num_segments`` is not given.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.segment_sum([1.0, 2.0, 4.0], [0, 1, 0])
+        array([5., 2.])
+    """
+    data = as_value(data)
+    return segment_total(data, *_numbered("segment_sum", data, segment_ids, num_segments))
+
+
+def segment_mean(
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+) -> Array:
+    """The means of the rows that bear the same number, 0 of no rows; arguments as for ``segment_sum``.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.segment_mean([1.0, 2.0, 4.0], [0, 2, 0])
+        array([2.5, 0. , 2. ])
+    """
+    data = floating(data)
+    ids, count = _numbered("segment_mean", data, segment_ids, num_segments)
+    sizes = segment_total(np.ones(backend.shape_of(data)[0]), ids, count)
+    sizes = reshape(where(equal(sizes, 0), 1.0, sizes), to=(count,) + (1,) * (len(backend.shape_of(data)) - 1))
+    return segment_total(data, ids, count) / astype(sizes, to=backend.dtype_of(data))
+
+
+def segment_max(
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+) -> Array:
+    """The maxima of the rows that bear the same number; arguments as for ``segment_sum``.
+
+    Equals share the derivative, each of k has 1/k. The maximum of no rows is -inf, or the least integer.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.segment_max([1.0, 2.0, 4.0], [0, 1, 0])
+        array([4., 2.])
+    """
+    data = as_value(data)
+    ids, count = _numbered("segment_max", data, segment_ids, num_segments)
+    return segment_extremum(data, ids, count=count, name="maximum")
+
+
+def segment_min(
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+) -> Array:
+    """The minima of the rows that bear the same number; arguments as for ``segment_sum``, ties as for ``segment_max``.
+
+    The minimum of no rows is inf, or the largest integer.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.segment_min([1.0, 2.0, 4.0], [0, 1, 0])
+        array([1., 2.])
+    """
+    data = as_value(data)
+    ids, count = _numbered("segment_min", data, segment_ids, num_segments)
+    return segment_extremum(data, ids, count=count, name="minimum")
+
+
+def segment_prod(
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+) -> Array:
+    """The products of the rows that bear the same number, 1 of no rows; arguments as for ``segment_sum``.
+
+    Derivatives of every order are exact, however many rows are zero: nothing is divided.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.segment_prod([3.0, 2.0, 4.0], [0, 1, 0])
+        array([12.,  2.])
+    """
+    data = as_value(data)
+    ids, count = _numbered("segment_prod", data, segment_ids, num_segments)
+    n, *rest = backend.shape_of(data)
+    ones: Any = np.ones((count, *rest), backend.dtype_of(data))
+    if not n:
+        return ones
+    order = argsort(ids, stable=True)
+    ids, rows = getitem(ids, order), getitem(data, order)
+    for step in [2**k for k in range(math.ceil(math.log2(n)))]:
+        # every row the product of up to so many before it in its segment, then of twice as many
+        same = equal(getitem(ids, slice(step, None)), getitem(ids, slice(0, n - step)))
+        factors = where(_as_column(same, rows), getitem(rows, slice(0, n - step)), ones.dtype.type(1))
+        rows = concatenate([getitem(rows, slice(0, step)), getitem(rows, slice(step, None)) * factors])
+    ends = searchsorted(ids, np.arange(count), side="right") - 1
+    last = where(less(ends, 0), 0, ends)
+    there = equal(getitem(ids, last), np.arange(count))
+    return where(_as_column(there, rows), getitem(rows, last), ones)
+
+
+def _as_column(x: Array, rows: Array) -> Array:
+    """``x``, a value for each row, in a shape that broadcasts against ``rows``."""
+    return reshape(x, to=(*backend.shape_of(x), *(1,) * (len(backend.shape_of(rows)) - 1)))

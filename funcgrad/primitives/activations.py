@@ -1,0 +1,94 @@
+"""What the functions of neural networks need beyond NumPy's: kinks by convention, logarithms without cancellation."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from funcgrad.kinds import elementwise
+from funcgrad.kinds.rules import Operation
+from funcgrad.primitives.comparison import greater, less, logical_and, where
+from funcgrad.primitives.elementwise import exp, expm1, log, logistic, tanh
+
+__all__ = ["binary_cross_entropy", "log1mexp", "log_cosh", "relu", "relu6", "softplus", "x_log_x"]
+
+
+def _of_jax(name: str, x: Any) -> Any:
+    """The function of ``jax.nn``, so that the conventions hold inside of JAX's own derivatives too."""
+    return getattr(sys.modules["jax"].nn, name)(x)
+
+
+#: ``maximum(x, 0)``, with the derivative 0 at 0.
+relu: Operation = elementwise(
+    "relu",
+    lambda xp, x: xp.maximum(x, 0) if xp is np else _of_jax("relu", x),
+    dx=lambda t, ans: where(greater(ans, 0), t, 0),
+)
+#: ``minimum(maximum(x, 0), 6)``, with the derivative 0 at 0 and at 6.
+relu6: Operation = elementwise(
+    "relu6",
+    lambda xp, x: np.minimum(np.maximum(x, 0), 6.0) if xp is np else _of_jax("relu6", x),
+    dx=lambda t, ans: where(logical_and(greater(ans, 0), less(ans, 6)), t, 0),
+)
+
+
+def _softplus(xp: Any, x: Any) -> Any:
+    """NumPy's ``logaddexp`` takes three times as long."""
+    if xp is not np:
+        return xp.logaddexp(x, 0.0)
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+#: ``log(1 + exp(x))``, without overflow.
+softplus: Operation = elementwise("softplus", _softplus, dx=lambda x: logistic(x))
+
+
+def _binary_cross_entropy(xp: Any, x: Any, y: Any) -> Any:
+    """What is weighted with 0 counts as 0, whatever it is."""
+    with np.errstate(invalid="ignore"):
+        wrong, right = xp.where(y == 0, 0, y * xp.maximum(-x, 0)), xp.where(y == 1, 0, (1 - y) * xp.maximum(x, 0))
+        return wrong + right + xp.log1p(xp.exp(-xp.abs(x)))
+
+
+#: ``y * softplus(-x) + (1 - y) * softplus(x)``, without overflow or cancellation.
+binary_cross_entropy: Operation = elementwise(
+    "binary_cross_entropy",
+    _binary_cross_entropy,
+    dx=lambda x, y: (1 - y) * logistic(x) - y * logistic(-x),
+    dy=lambda x: -x,
+)
+
+
+def _log1mexp(xp: Any, x: Any) -> Any:
+    """Each way is exact where the other is not (M. Mächler, Accurately computing log(1 - exp(-|a|)), equation 7)."""
+    near = x < 0.6931471805599453
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        return xp.where(near, xp.log(-xp.expm1(-x)), xp.log1p(-xp.exp(-x)))
+
+
+#: ``log(1 - exp(-x))`` for positive x.
+log1mexp: Operation = elementwise("log1mexp", _log1mexp, dx=lambda t, x: t * exp(-x) / -expm1(-x))
+
+
+def _log_cosh(xp: Any, x: Any) -> Any:
+    """``cosh(x) = 1 + 2 * sinh(x / 2)**2`` for small x, ``exp(abs(x)) * (1 + exp(-2 * abs(x))) / 2`` for others."""
+    size = xp.abs(x)
+    small = size < 1
+    half = xp.sinh(xp.where(small, size, size * 0) * 0.5)
+    return xp.where(small, xp.log1p(2 * half * half), size + (xp.log1p(xp.exp(-2 * size)) - 0.6931471805599453))
+
+
+#: ``log(cosh(x))``, with all digits also near 0.
+log_cosh: Operation = elementwise("log_cosh", _log_cosh, dx=lambda x: tanh(x))
+
+
+def _x_log_x(xp: Any, x: Any) -> Any:
+    if xp is not np:
+        return -sys.modules["jax"].scipy.special.entr(x)
+    return np.where(x == 0, x, x * np.log(np.where(x == 0, 1, x)))
+
+
+#: ``x * log(x)``, 0 at 0.
+x_log_x: Operation = elementwise("x_log_x", _x_log_x, dx=lambda x: log(x) + 1)

@@ -1,0 +1,109 @@
+"""Extrema of segments, the rows that bear the same number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.backend import dtype_of, shape_of
+from funcgrad.kinds import nondifferentiable, primitive
+from funcgrad.kinds.linear import reshape, to_batch
+from funcgrad.kinds.rules import Operation
+from funcgrad.primitives.arithmetic import add, minimum
+from funcgrad.primitives.comparison import less, where
+from funcgrad.primitives.index_spec import ARRAY
+from funcgrad.primitives.indexing import getitem, scatter_sum
+from funcgrad.typing import Array
+
+__all__ = ["segment_extremum", "segment_shares", "segment_total"]
+
+
+def _initial(dtype: Any, name: str) -> Any:
+    """The extremum of nothing."""
+    if dtype.kind in "iu":
+        return getattr(np.iinfo(dtype), "min" if name == "maximum" else "max")
+    if dtype.kind == "b":
+        return name != "maximum"
+    return dtype.type(-np.inf if name == "maximum" else np.inf)
+
+
+def _segment_extremum(xp: Any, x: Any, y: Any, *, count: int, name: str) -> Any:
+    """``y`` has the number of each row; ``count`` stands for none."""
+    ans = xp.full((count + 1, *x.shape[1:]), _initial(x.dtype, name), x.dtype)
+    if xp is not np:
+        at = ans.at[y]
+        return (at.max(x) if name == "maximum" else at.min(x))[:count]
+    if len(y):
+        order = np.argsort(y, kind="stable")
+        numbers = y[order]
+        starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]])
+        ans[numbers[starts]] = getattr(np, name).reduceat(x[order], starts, axis=0)
+    return ans[:count]
+
+
+def _segment_shares(xp: Any, x: Any, y: Any, ans: Any, *, count: int) -> Any:
+    """1/k at each of the k rows that equal the extremum of their segment, else 0; NaN where that is NaN."""
+    rows = xp.minimum(y, max(count - 1, 0))
+    inside = (y < count).reshape(-1, *(1,) * (x.ndim - 1))
+    peak = ans[rows] if count else xp.zeros(x.shape, x.dtype)
+    hits = (x == peak) & inside
+    counts = xp.zeros((count + 1, *x.shape[1:]), int)
+    if xp is np:
+        np.add.at(counts, y, hits)
+    else:
+        counts = counts.at[y].add(hits)
+    share = hits / xp.where(counts[y] == 0, 1, counts[y])
+    return xp.where(inside & (peak != peak), np.nan, share).astype(x.dtype)
+
+
+def _looped(rest: int) -> Any:
+    """A batch as more segments: the numbers of each example are moved behind those of the one before."""
+
+    def batch(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
+        count = params["count"]
+        x, y, *others = [a if b else to_batch(a, size) for a, b in zip(args, batched, strict=True)]
+        _, n, *lengths = shape_of(x)
+        # the rows of no segment of any example go to one place behind all segments of all examples
+        numbers = where(less(y, count), add(y, count * np.arange(size)[:, None]), size * count)
+        x, numbers = reshape(x, to=(size * n, *lengths)), reshape(numbers, to=(size * n,))
+        others = [reshape(o, to=(size * count, *lengths)) for o in others]
+        call = segment_shares if rest else segment_extremum
+        ans = call(x, numbers, *others, **{**params, "count": size * count})
+        return reshape(ans, to=(size, n if rest else count, *lengths)), True
+
+    return batch
+
+
+#: ``segment_shares(x, y, ans, *, count)``: the derivative of ``segment_extremum``.
+segment_shares: Operation = nondifferentiable("segment_shares", _segment_shares, batch=_looped(1))
+
+
+def segment_total(t: Array, y: Any, count: int) -> Array:
+    """The sum of each segment."""
+    shape = (count + 1, *shape_of(t)[1:])
+    rest = [(0, n, 1) for n in shape[1:]]
+    return getitem(scatter_sum(t, y, specs=((ARRAY, *rest),), shape=shape, dtype=dtype_of(t)), slice(0, count))
+
+
+def _spread(ct: Array, y: Any, count: int) -> Array:
+    """Each row's cotangent, that of its segment; rows of none are given some, and have no share."""
+    return getitem(ct, minimum(y, count - 1))
+
+
+#: ``segment_extremum(x, y, *, count, name)``: the "maximum" or "minimum" of the rows of ``x`` of one number in ``y``.
+segment_extremum: Operation = primitive(
+    "segment_extremum",
+    _segment_extremum,
+    vjps=[
+        lambda ct, x, y, ans, *, count, name: (
+            _spread(ct, y, count) * segment_shares(x, y, ans, count=count) if count else x * 0
+        ),
+        None,
+    ],
+    jvps=[
+        lambda t, x, y, ans, *, count, name: segment_total(t * segment_shares(x, y, ans, count=count), y, count),
+        None,
+    ],
+    batch=_looped(0),
+)

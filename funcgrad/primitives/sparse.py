@@ -1,0 +1,155 @@
+"""Products and systems of sparse matrices: their values are an array like others, where they stand is static.
+
+Vectors stand along the last axis; axes before it broadcast and hold many examples.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from funcgrad.kinds import multilinear, primitive
+from funcgrad.kinds.rules import Operation
+from funcgrad.optional import import_scipy
+from funcgrad.primitives.indexing import getitem
+
+__all__ = ["Structure", "sparse_matvec", "sparse_solve"]
+
+
+class Structure:
+    """Where the values of a sparse matrix stand, in compressed rows. Compared and hashed by identity.
+
+    Attributes:
+        indices: the column of each value.
+        indptr: where in them each row begins, and the end.
+        shape: rows and columns.
+        rows: the row of each value.
+    """
+
+    __slots__ = ("_factors", "indices", "indptr", "rows", "shape")
+
+    def __init__(self, indices: Any, indptr: Any, shape: tuple[int, int]) -> None:
+        self.indices, self.indptr, self.shape = indices, indptr, shape
+        self.rows = np.repeat(np.arange(shape[0]), np.diff(indptr))
+        self._factors: tuple[Any, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.shape[0]} x {self.shape[1]}, {len(self.indices)} values>"
+
+    def matrix(self, data: Any, call: str = "sparse") -> Any:
+        """SciPy's matrix with the values ``data``."""
+        return import_scipy(call, "scipy.sparse").csr_array((data, self.indices, self.indptr), shape=self.shape)
+
+    def places(self, transposed: bool) -> tuple[Any, Any]:
+        """Rows and columns of the values, of the matrix or of its transpose."""
+        return (self.indices, self.rows) if transposed else (self.rows, self.indices)
+
+    def factors(self, data: Any) -> Any:
+        """SuperLU's factors of the transpose: those of the last values are kept, both modes solve with them again."""
+        data, known = np.ascontiguousarray(data), self._factors
+        if known is not None and known[0].dtype == data.dtype and np.array_equal(known[0], data):
+            return known[1]
+        linalg = import_scipy("sparse.linalg.spsolve", "scipy.sparse.linalg")
+        # the transpose of compressed rows is in compressed columns, as SuperLU takes it
+        try:
+            made = linalg.splu(self.matrix(data, "sparse.linalg.spsolve").T)
+        except RuntimeError as error:
+            raise np.linalg.LinAlgError("Singular matrix") from error
+        self._factors = (data.copy(), made)
+        return made
+
+
+def _matvec(xp: Any, x: Any, y: Any, *, structure: Structure, transposed: bool) -> Any:
+    to, source = structure.places(transposed)
+    length = structure.shape[transposed]
+    x, y = xp.asarray(x), xp.asarray(y)
+    if xp is np and x.ndim == 1 and x.dtype != np.float16:  # which SciPy does not know
+        matrix = structure.matrix(x)
+        columns = (matrix.T if transposed else matrix) @ y.reshape(-1, y.shape[-1]).T
+        return np.ascontiguousarray(columns.T).reshape(*y.shape[:-1], length)
+    terms = x * y[..., source]
+    if xp is not np:
+        return xp.zeros((*terms.shape[:-1], length), terms.dtype).at[..., to].add(terms)
+    ans = np.zeros((*terms.shape[:-1], length), terms.dtype)
+    place: Any = (..., to)
+    np.add.at(ans, place, terms)
+    return ans
+
+
+def _values_ct(ct: Any, y: Any, structure: Structure, transposed: bool) -> Any:
+    """The cotangent of the values: the product of column and row at each place."""
+    to, source = structure.places(transposed)
+    return getitem(ct, (..., to)) * getitem(y, (..., source))
+
+
+#: ``sparse_matvec(x, y, *, structure, transposed)``: the matrix with the values ``x`` times the vector ``y``.
+sparse_matvec: Operation = multilinear(
+    "sparse_matvec",
+    _matvec,
+    transposes=[
+        lambda ct, y, *, structure, transposed: _values_ct(ct, y, structure, transposed),
+        lambda ct, x, *, structure, transposed: sparse_matvec(x, ct, structure=structure, transposed=not transposed),
+    ],
+    batch="elementwise",
+)
+
+
+def _solve(xp: Any, x: Any, y: Any, *, structure: Structure, transposed: bool) -> Any:
+    dtype = xp.result_type(x, y)
+    if dtype.kind not in "fc":
+        dtype = np.dtype(float)
+    if xp is np and dtype.char not in "fdFD":
+        dtype = np.dtype(np.float32 if dtype.char == "e" else np.float64 if dtype.kind == "f" else np.complex128)
+    x, y = xp.asarray(x, dtype), xp.asarray(y, dtype)
+    outer = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
+    if xp is np and x.ndim == 1:
+        columns = np.ascontiguousarray(y.reshape(-1, y.shape[-1]).T)
+        if not columns.size:
+            return np.zeros(y.shape, dtype)
+        return structure.factors(x).solve(columns, "N" if transposed else "T").T.reshape(y.shape)
+    xs, ys = (xp.broadcast_to(a, (*outer, a.shape[-1])).reshape(-1, a.shape[-1]) for a in (x, y))
+    one = _solve_one if xp is np else _solve_one_in_jax
+    solved = [one(xp, xs[i], ys[i], structure, transposed) for i in range(len(ys))]
+    return xp.stack(solved).reshape(*outer, y.shape[-1]) if solved else xp.zeros((*outer, y.shape[-1]), dtype)
+
+
+def _solve_one(xp: Any, x: Any, y: Any, structure: Structure, transposed: bool) -> Any:
+    return structure.factors(x).solve(y, "N" if transposed else "T")
+
+
+def _solve_one_in_jax(xp: Any, x: Any, y: Any, structure: Structure, transposed: bool) -> Any:
+    linalg = importlib.import_module(xp.__name__.replace(".numpy", ".experimental.sparse.linalg"))
+    indices, indptr = structure.indices, structure.indptr
+    if transposed:
+        order = np.lexsort((structure.rows, indices))
+        counts = np.bincount(indices, minlength=structure.shape[1])
+        x, indices, indptr = x[order], structure.rows[order], np.concatenate([[0], np.cumsum(counts)])
+    return linalg.spsolve(x, np.asarray(indices, np.int32), np.asarray(indptr, np.int32), y)
+
+
+def _solve_values_ct(ct: Any, x: Any, ans: Any, *, structure: Structure, transposed: bool) -> Any:
+    back = sparse_solve(x, ct, structure=structure, transposed=not transposed)
+    return -_values_ct(back, ans, structure, transposed)
+
+
+def _solve_values_push(t: Any, x: Any, ans: Any, *, structure: Structure, transposed: bool) -> Any:
+    moved = sparse_matvec(t, ans, structure=structure, transposed=transposed)
+    return -sparse_solve(x, moved, structure=structure, transposed=transposed)
+
+
+#: ``sparse_solve(x, y, *, structure, transposed)``: the solution z of ``sparse_matvec(x, z) == y``.
+sparse_solve: Operation = primitive(
+    "sparse_solve",
+    _solve,
+    vjps=[
+        _solve_values_ct,
+        lambda ct, x, *, structure, transposed: sparse_solve(x, ct, structure=structure, transposed=not transposed),
+    ],
+    jvps=[
+        _solve_values_push,
+        lambda t, x, *, structure, transposed: sparse_solve(x, t, structure=structure, transposed=transposed),
+    ],
+    batch="elementwise",
+)

@@ -1,0 +1,231 @@
+"""Integrals of functions: by SciPy's ``quad``, and by Gauss's points.
+
+The derivative of an integral in its limits is the function there (Leibniz), that in the arguments of the function is
+the integral of its derivative: each is such an integral again, which gives every order and both modes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend, tree
+from funcgrad.batching import BatchTracer
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError
+from funcgrad.kinds.custom import CustomRules, custom_call
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.optional import import_scipy
+from funcgrad.transforms.closures import example_by_example
+from funcgrad.transforms.products import jvp, vjp
+from funcgrad.transforms.transformed import check_callable
+from funcgrad.typing import ArrayLike
+
+__all__ = ["fixed_quad", "quad"]
+
+
+def fixed_quad(func: Callable[..., Any], a: ArrayLike, b: ArrayLike, args: tuple[Any, ...] = (), n: int = 5) -> Any:
+    """The integral of ``func`` from ``a`` to ``b`` by ``n`` points of Gauss and Legendre.
+
+    Args:
+        func: ``func(x, *args)`` of an array of points; points along the last axis of its result.
+        a: the lower limit, finite.
+        b: the upper limit, finite.
+        args: further arguments.
+        n: the number of points: a polynomial of degree ``2 * n - 1`` is integrated exactly.
+
+    Returns:
+        The integral and None, as SciPy.
+
+    Raises:
+        ValueError: an infinite limit.
+
+    Example:
+        >>> fixed_quad(lambda x, k: x**k, 0.0, 1.0, (4,), n=3)[0].round(12)
+        np.float64(0.2)
+    """
+    a, b = as_value(a), as_value(b)
+    if is_plain(a, b) and not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise ValueError("Gaussian quadrature is only available for finite limits.")
+    points, weights = _legendre(n)
+    y = (b - a) * (points + 1.0) / 2.0 + a
+    return (b - a) / 2.0 * fnp.sum(weights * func(y, *args), axis=-1), None
+
+
+@lru_cache
+def _legendre(n: int) -> tuple[np.ndarray, np.ndarray]:
+    points, weights = import_scipy("integrate.fixed_quad", "scipy.special").roots_legendre(n)
+    return np.real(points), weights
+
+
+def quad(
+    func: Callable[..., Any],
+    a: ArrayLike,
+    b: ArrayLike,
+    args: Any = (),
+    full_output: int = 0,
+    epsabs: float = 1.49e-8,
+    epsrel: float = 1.49e-8,
+    limit: int = 50,
+    points: Sequence[float] | None = None,
+    weight: str | None = None,
+    **options: Any,
+) -> tuple[Any, ...]:
+    """The integral of ``func`` from ``a`` to ``b`` by SciPy's adaptive ``quad``, and an estimate of its error.
+
+    Differentiable in finite limits and in ``args``, to any order: limits by Leibniz's rule, ``args`` by the integral
+    of the derivative, to the same tolerances. What ``func`` closes over must not be traced.
+
+    Args:
+        func: ``func(x, *args)``, a number for a number.
+        a: the lower limit; ``-numpy.inf`` is one.
+        b: the upper limit.
+        args: further arguments: arrays or trees of arrays. Anything but a tuple is taken for a single one.
+        full_output: as SciPy, of plain values.
+        epsabs: the absolute error that is allowed.
+        epsrel: the relative error.
+        limit: the number of intervals at most.
+        points: where to break the interval; of plain limits.
+        weight: as SciPy, of plain values, with its other ``options``.
+        options: see ``scipy.integrate.quad``.
+
+    Raises:
+        TypeError: ``weight`` or ``full_output`` with traced values; a traced value that ``func`` closes over.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import grad
+        >>> quad(lambda x, k: np.exp(-k * x), 0.0, np.inf, (2.0,))[0].round(9)
+        np.float64(0.5)
+        >>> grad(lambda k: quad(lambda x, k: np.exp(-k * x), 0.0, np.inf, (k,))[0])(2.0).round(9)
+        np.float64(-0.25)
+    """
+    check_callable("integrate.quad", func)
+    args = args if isinstance(args, tuple) else (args,)
+    leaves, spec = tree.flatten(args)
+    tolerances = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit}
+    if is_plain(a, b, *leaves):
+        routine = import_scipy("integrate.quad", "scipy.integrate").quad
+        plain = routine(func, a, b, args, full_output, points=points, weight=weight, **tolerances, **options)
+        return (np.float64(plain[0]), *plain[1:]) if isinstance(plain[0], float) else plain
+    if full_output or weight is not None or options:
+        raise InputError(
+            "integrate.quad: full_output and weight are for plain values, got traced ones. Put the weight into func."
+        )
+    live = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer) or backend.is_value(leaf)]
+    live = [i for i in live if backend.is_inexact(leaves[i])]
+
+    def flat(x: Any, *values: Any) -> Any:
+        full = list(leaves)
+        for i, value in zip(live, values, strict=True):
+            full[i] = value
+        return func(x, *tree.unflatten(spec, full))
+
+    integral = _Integral(flat, tuple(sorted(tolerances.items())), None if points is None else tuple(points))
+    value, error = integral(*[fnp.astype(as_value(end), float) for end in (a, b)], *[leaves[i] for i in live])
+    return value, error
+
+
+def _widened(x: Any) -> Any:
+    """A narrow number of NumPy's in double precision: rounding would look like a function that is not smooth."""
+    narrow = backend.namespace_of(x) is np and backend.dtype_of(x).char in "ef"
+    return np.asarray(x, float)[()] if narrow else x
+
+
+class _Integral:
+    """The integral of ``func(x, *leaves)`` over x, for numbers and for arrays as values."""
+
+    def __init__(self, func: Callable[..., Any], tolerances: Any, points: Any) -> None:
+        self.func, self.tolerances, self.points = func, tolerances, points
+        self.rules = CustomRules("integrate.quad", self._run, self._fwd, self._bwd, self._push)
+
+    def __call__(self, a: Any, b: Any, *leaves: Any) -> Any:
+        return custom_call(a, b, *leaves, rules=self.rules)
+
+    def _of(self, func: Callable[..., Any], a: Any, b: Any, *leaves: Any) -> Any:
+        """The integral of another function with the same tolerances."""
+        return _Integral(func, self.tolerances, self.points)(a, b, *leaves)[0]
+
+    def _run(self, *values: Any) -> list[Any]:
+        found = example_by_example(self._compute, values)
+        if not found:  # of no example at all: the function tells the shape
+            within: Any = max((v._trace for v in values if isinstance(v, BatchTracer)), key=lambda trace: trace.level)
+            with np.errstate(all="ignore"):
+                y = self.func(0.5, *[np.zeros(backend.shape_of(v), backend.dtype_of(v))[()] for v in values[2:]])
+            return [BatchTracer(np.empty((0, *backend.shape_of(part))), within) for part in (y, 0.0)]
+        return found
+
+    def _compute(self, a: Any, b: Any, *leaves: Any) -> list[Any]:
+        if any(isinstance(x, Tracer) for x in (a, b, *leaves)):  # of a vmap: one after the other
+            raise ConcretizationError("integrate.quad: it integrates one function at a time, got a batch.")
+        integrate = import_scipy("integrate.quad", "scipy.integrate")
+        options = dict(self.tolerances)
+        leaves = tuple([_widened(leaf) for leaf in leaves])
+
+        def plain(x: Any) -> Any:
+            y = self.func(x, *leaves)
+            if isinstance(y, Tracer):
+                raise NotDifferentiableError(
+                    f"integrate.quad: func closes over a value that is being transformed, got {describe(y)} from it. "
+                    "Pass the value in args."
+                )
+            return np.asarray(y)
+
+        if not backend.shape_of(plain(0.5 * (a + b) if math.isfinite(a) and math.isfinite(b) else 0.5)):
+            value, error = integrate.quad(lambda x: float(plain(x)), a, b, points=self.points, **options)[:2]
+            return [np.float64(value), np.float64(error)]
+        if options["limit"] == 50:
+            options["limit"] = 10_000  # of quad_vec, which has another default
+        value, error = integrate.quad_vec(plain, float(a), float(b), points=self.points, **options)[:2]
+        return [value, np.float64(error)]
+
+    def _fwd(self, *values: Any) -> tuple[list[Any], Any]:
+        return list(self(*values)), values
+
+    def _ends(self, a: Any, b: Any, leaves: Any) -> tuple[Any, Any]:
+        """The function at the limits; at an infinite one it has vanished."""
+        ends = []
+        for end in (a, b):
+            known = end
+            while isinstance(known, Tracer):
+                known = known.value
+            ends.append(self.func(end, *leaves) if np.isfinite(known).all() else None)
+        return ends[0], ends[1]
+
+    def _bwd(self, values: Any, cts: list[Any]) -> list[Any]:
+        (a, b, *leaves), ct = values, cts[0]
+        at_a, at_b = self._ends(a, b, leaves)
+        limits = [None if at_a is None else -fnp.sum(ct * at_a), None if at_b is None else fnp.sum(ct * at_b)]
+        pulled: list[Any] = []
+        for i, leaf in enumerate(leaves):
+
+            def one(x: Any, ct: Any, *others: Any, i: int = i) -> Any:
+                def of_leaf(value: Any) -> Any:
+                    return self.func(x, *others[:i], value, *others[i + 1 :])
+
+                value, pullback = vjp(of_leaf, others[i])
+                return pullback(fnp.astype(ct, backend.dtype_of(value)))[0]
+
+            pulled.append(fnp.astype(self._of(one, a, b, ct, *leaves), backend.dtype_of(leaf)))
+        return [*limits, *pulled]
+
+    def _push(self, values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+        (a, b, *leaves), (da, db, *moving) = values, tangents
+        outs = list(self(*values))
+        at_a, at_b = self._ends(a, b, leaves)
+        total = 0.0 if at_b is None else db * at_b
+        total = total if at_a is None else total - da * at_a
+        if leaves:
+            n = len(leaves)
+
+            def one(x: Any, *both: Any) -> Any:
+                return jvp(lambda *some: self.func(x, *some), both[:n], both[n:])[1]
+
+            total = total + self._of(one, a, b, *leaves, *moving)
+        return outs, [total, None]

@@ -1,0 +1,231 @@
+"""Integrals of samples: the rules of Newton and Cotes, running sums of them, Romberg's."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import ShapeError
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.optional import import_scipy
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["cumulative_simpson", "cumulative_trapezoid", "romb", "simpson", "trapezoid"]
+
+
+def _scipy(name: str) -> Any:
+    return getattr(import_scipy(f"integrate.{name}", "scipy.integrate"), name)
+
+
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
+    """The integral of the samples ``y`` along ``axis`` by the trapezoidal rule; ``funcgrad.numpy.trapezoid``.
+
+    Example:
+        >>> trapezoid([1.0, 2.0, 3.0], [0.0, 1.0, 3.0])
+        np.float64(6.5)
+    """
+    y, x, dx = as_value(y), None if x is None else as_value(x), as_value(dx)
+    if is_plain(y, x, dx):
+        return _scipy("trapezoid")(y, x, dx, axis)
+    found = fnp.trapezoid(y, x, dx, axis)
+    return fnp.astype(found, backend.dtype_of(y)) if backend.is_inexact(y) else found
+
+
+def _prepared(call: str, y: Array, x: Any, dx: Any, axis: int) -> tuple[Array, Any]:
+    """The samples and the steps between them along the last axis; a number where all steps are ``dx``."""
+    y = _inexact(fnp.moveaxis(y, axis, -1))
+    n = backend.shape_of(y)[-1]
+    if x is None:
+        return y, dx
+    x = _inexact(x)
+    if len(backend.shape_of(x)) > 1:
+        x = fnp.moveaxis(x, axis, -1)
+    if backend.shape_of(x)[-1] != n:
+        raise ShapeError(f"{call}: x must be as long as y along the axis, got {describe(x)} for {describe(y)}.")
+    return y, fnp.diff(x, axis=-1)
+
+
+def _inexact(x: Any) -> Any:
+    return x if backend.is_inexact(x) else fnp.astype(x, float)
+
+
+def cumulative_trapezoid(
+    y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1, initial: float | None = None
+) -> Array:
+    """The running integral of the samples ``y`` along ``axis`` by the trapezoidal rule.
+
+    Args:
+        y: the samples.
+        x: where they were taken: along the axis, or for each of ``y``.
+        dx: their distance, when there is no ``x``.
+        axis: the axis.
+        initial: 0 to begin the result with it; None to begin with the first integral.
+
+    Raises:
+        ValueError: an ``initial`` that is not 0; shapes that do not fit.
+
+    Example:
+        >>> cumulative_trapezoid([1.0, 2.0, 3.0], initial=0)
+        array([0. , 1.5, 4. ])
+    """
+    y, x, dx = as_value(y), None if x is None else as_value(x), as_value(dx)
+    if is_plain(y, x, dx):
+        return _scipy("cumulative_trapezoid")(y, x, dx, axis, initial)
+    if initial not in (None, 0):
+        raise ShapeError(f"integrate.cumulative_trapezoid: initial must be None or 0, got {initial}. Add it.")
+    y, steps = _prepared("integrate.cumulative_trapezoid", y, x, dx, axis)
+    return _running(steps * (y[..., 1:] + y[..., :-1]) / 2.0, initial, axis)
+
+
+def _running(parts: Array, initial: Any, axis: int) -> Array:
+    """The sums of more and more ``parts``, behind ``initial``; the axis back in its place."""
+    sums = fnp.cumsum(parts, axis=-1)
+    if initial is not None:
+        initial = as_value(initial)
+        shape = (*backend.shape_of(sums)[:-1], 1)
+        if len(backend.shape_of(initial)) > 1:
+            initial = fnp.moveaxis(initial, axis, -1)
+        first = fnp.broadcast_to(fnp.astype(initial, backend.dtype_of(sums)), shape)
+        sums = fnp.concatenate([first, first + sums], axis=-1)
+    return fnp.moveaxis(sums, -1, axis)
+
+
+def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
+    """The integral of the samples ``y`` along ``axis`` by Simpson's rule.
+
+    Of an even number of samples the last interval is that of the parabola through the last three (Cartwright,
+    Simpson's rule cumulative integration with MS Excel and irregularly-spaced data, 2017).
+
+    Args:
+        y: the samples.
+        x: where they were taken: along the axis, or for each of ``y``. The derivative flows to it too.
+        dx: their distance, when there is no ``x``.
+        axis: the axis.
+
+    Raises:
+        ValueError: shapes that do not fit.
+
+    Example:
+        >>> simpson([0.0, 1.0, 4.0])
+        np.float64(2.6666666666666665)
+    """
+    y, x, dx = as_value(y), None if x is None else as_value(x), as_value(dx)
+    if is_plain(y, x, dx):
+        return _scipy("simpson")(y, x, dx=dx, axis=axis)
+    if x is None:
+        found = _simpson(*_prepared("integrate.simpson", y, None, 1.0, axis)) * dx
+        even = not backend.shape_of(y)[axis] % 2 and len(backend.shape_of(y)) == 1
+        return fnp.astype(found, float) if even else found  # SciPy's dtypes, here and below
+    found = _simpson(*_prepared("integrate.simpson", y, x, dx, axis))
+    return found if backend.shape_of(y)[axis] == 2 else fnp.astype(found, float)
+
+
+def _simpson(y: Array, steps: Any) -> Array:
+    """The integral along the last axis."""
+    n = backend.shape_of(y)[-1]
+    steps = np.ones(1, backend.dtype_of(y)) if isinstance(steps, float) else steps
+    if n == 1:
+        return fnp.sum(y, axis=-1) * 0.0
+    whole = fnp.broadcast_to(steps, (*backend.shape_of(steps)[:-1], n - 1))
+    if n == 2:
+        return whole[..., 0] * (y[..., 0] + y[..., 1]) * 0.5
+    odd = n if n % 2 else n - 1
+    h0, h1 = whole[..., 0 : odd - 1 : 2], whole[..., 1 : odd - 1 : 2]
+    y0, y1, y2 = y[..., 0 : odd - 2 : 2], y[..., 1 : odd - 1 : 2], y[..., 2:odd:2]
+    total = h0 + h1
+    areas = total / 6.0 * (y0 * (2.0 - h1 / h0) + y1 * (total * total / (h0 * h1)) + y2 * (2.0 - h0 / h1))
+    found = fnp.sum(areas, axis=-1)
+    if n % 2:
+        return found
+    h0, h1 = whole[..., -2], whole[..., -1]
+    last = (2.0 * h1 * h1 + 3.0 * h0 * h1) / (6.0 * (h0 + h1)) * y[..., -1]
+    middle = (h1 * h1 + 3.0 * h0 * h1) / (6.0 * h0) * y[..., -2]
+    return found + last + middle - h1 * h1 * h1 / (6.0 * h0 * (h0 + h1)) * y[..., -3]
+
+
+def cumulative_simpson(
+    y: ArrayLike, *, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1, initial: ArrayLike | None = None
+) -> Array:
+    """The running integral of the samples ``y`` along ``axis`` by Simpson's rule.
+
+    Args:
+        y: the samples; of fewer than three it is the trapezoidal rule.
+        x: where they were taken: along the axis, or for each of ``y``.
+        dx: their distance, when there is no ``x``.
+        axis: the axis.
+        initial: to begin the result with, and to add to the rest; None to begin with the first integral.
+
+    Raises:
+        ValueError: shapes that do not fit.
+
+    Example:
+        >>> cumulative_simpson([0.0, 1.0, 4.0], initial=0.0).round(6)
+        array([0.      , 0.333333, 2.666667])
+    """
+    y, x, dx = as_value(y), None if x is None else as_value(x), as_value(dx)
+    if is_plain(y, x, dx, initial):
+        return _scipy("cumulative_simpson")(y, x=x, dx=dx, axis=axis, initial=initial)
+    y, steps = _prepared("integrate.cumulative_simpson", y, x, dx, axis)
+    n = backend.shape_of(y)[-1]
+    steps = fnp.broadcast_to(steps, (*backend.shape_of(steps)[:-1], max(n - 1, 0)))
+    y = y if x is not None else fnp.astype(y, float)
+    y = y if initial is None else fnp.astype(y, float)
+    if n < 3:
+        return _running(steps * (y[..., 1:] + y[..., :-1]) / 2.0, initial, axis)
+    ahead, behind = _halves(y, steps), _halves(y[..., ::-1], steps[..., ::-1])[..., ::-1]
+    count = n - 1  # of intervals: the even ones are the first of a parabola, the odd ones its second
+    first = np.arange(count) % 2 == 0
+    if n % 2 == 0:
+        first[-1] = False
+    places = np.arange(count)
+    parts = fnp.where(first, ahead[..., np.minimum(places, n - 3)], behind[..., np.maximum(places - 1, 0)])
+    return _running(parts, initial, axis)
+
+
+def _halves(y: Array, steps: Array) -> Array:
+    """The integral over the first interval of the parabola through each three samples."""
+    h, after = steps[..., :-1], steps[..., 1:]
+    share, ratio = h / (h + after), h / after
+    outer = y[..., :-2] * (3.0 - share) + y[..., 1:-1] * (3.0 + share * ratio + share)
+    return h / 6.0 * (outer - y[..., 2:] * (share * ratio))
+
+
+def romb(y: ArrayLike, dx: ArrayLike = 1.0, axis: int = -1, show: bool = False) -> Array:
+    """The integral of ``2**k + 1`` samples ``y`` along ``axis`` by Romberg's method.
+
+    Args:
+        y: the samples.
+        dx: their distance.
+        axis: the axis.
+        show: whether SciPy prints its table, of plain values.
+
+    Raises:
+        ValueError: another number of samples.
+
+    Example:
+        >>> romb([0.0, 1.0, 4.0])
+        np.float64(2.6666666666666665)
+    """
+    y, dx = as_value(y), as_value(dx)
+    if is_plain(y, dx):
+        return _scipy("romb")(y, dx, axis, show)
+    y = fnp.astype(_prepared("integrate.romb", y, None, dx, axis)[0], float)
+    intervals = backend.shape_of(y)[-1] - 1
+    levels = int(math.log2(intervals)) if intervals > 0 else -1
+    if intervals != 2 ** max(levels, 0):
+        raise ShapeError(f"integrate.romb: the number of samples must be 2**k + 1, got {intervals + 1}.")
+    row: list[Any] = []
+    for level in range(levels + 1):
+        stride = intervals >> level
+        some = y[..., ::stride]
+        new = [(fnp.sum(some, axis=-1) - (some[..., 0] + some[..., -1]) * 0.5) * (dx * float(stride))]
+        for k, before in enumerate(row):
+            new.append(new[k] + (new[k] - before) / (4.0 ** (k + 1) - 1.0))
+        row = new
+    return row[-1]

@@ -1,0 +1,18 @@
+"""Interpolation, as ``scipy.interpolate`` has it: differentiable in knots, values and query points.
+
+Example:
+    >>> import numpy as np
+    >>> from funcgrad import grad
+    >>> from funcgrad.scipy import interpolate
+    >>> x = np.linspace(0.0, 3.0, 7)
+    >>> grad(lambda q: interpolate.CubicSpline(x, x**2)(q))(1.3).round(12)
+    np.float64(2.6)
+"""
+
+from funcgrad.scipy.interpolate import curves, regular
+from funcgrad.scipy.interpolate.curves import *
+from funcgrad.scipy.interpolate.regular import *
+
+__all__: list[str] = []
+__all__ += curves.__all__
+__all__ += regular.__all__

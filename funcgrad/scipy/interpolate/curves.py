@@ -1,0 +1,356 @@
+"""Curves through points: straight lines, steps, cubic splines, and cubics that overshoot less."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import known
+from funcgrad.primitives.indexing import getitem
+from funcgrad.scipy.linalg.solving import solve_banded
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["Akima1DInterpolator", "CubicSpline", "PchipInterpolator", "interp1d"]
+
+
+def _knots(call: str, x: ArrayLike, y: ArrayLike, axis: int) -> tuple[Array, Array]:
+    """The knots, and the values with their axis in front; whole numbers as floating ones."""
+    x, y = as_value(x), fnp.moveaxis(as_value(y), axis, 0)
+    if len(backend.shape_of(x)) != 1 or backend.shape_of(x)[0] != backend.shape_of(y)[0]:
+        raise ShapeError(
+            f"{call}: x must be a vector as long as y along its axis, got {describe(x)} and {describe(y)}."
+        )
+    if backend.shape_of(x)[0] < 2:
+        raise ShapeError(f"{call}: a curve needs at least two points, got {describe(x)}.")
+    values = known(x)
+    if values is not None and not (np.diff(values) > 0).all():
+        raise ShapeError(f"{call}: x must rise, got {describe(x)} that does not. Sort the points.")
+    return x, y
+
+
+def _double(a: ArrayLike) -> Array:
+    """``a`` in double precision, as SciPy computes."""
+    a = as_value(a)
+    return fnp.astype(a, complex if backend.dtype_of(a).kind == "c" else float)
+
+
+def _column(x: Array, y: Array) -> Array:
+    """The vector ``x`` shaped to go along the first axis of ``y``."""
+    return fnp.reshape(x, (*backend.shape_of(x), *[1] * (len(backend.shape_of(y)) - 1)))
+
+
+def _behind(q: Array, extra: int) -> Array:
+    """``q`` with ``extra`` axes of length 1 behind its own."""
+    return fnp.reshape(q, (*backend.shape_of(q), *[1] * extra))
+
+
+def _cells(x: Array, q: Array) -> Array:
+    """Between which knots each query lies; queries outside belong to the first and last interval."""
+    return fnp.clip(fnp.searchsorted(x, q, side="right") - 1, 0, backend.shape_of(x)[0] - 2)
+
+
+class _Curve:
+    """Polynomials between knots, from the slopes at the knots."""
+
+    def __init__(self, x: Array, y: Array, slopes: Array, axis: int, extrapolate: bool) -> None:
+        self.x, self.axis, self.extrapolate = x, axis, extrapolate
+        h = _column(fnp.diff(x), y)
+        rise = fnp.diff(y, axis=0) / h
+        bend = (slopes[:-1] + slopes[1:] - 2.0 * rise) / h
+        #: Coefficients of falling powers of the distance from the knot to the left, one row for each.
+        self.c = [bend / h, (rise - slopes[:-1]) / h - bend, slopes[:-1], y[:-1]]
+
+    def __call__(self, x: ArrayLike, nu: int = 0, extrapolate: bool | None = None) -> Array:
+        """The curve, or its derivative of order ``nu``, at ``x``; NaN outside where it does not go on.
+
+        At a knot a derivative that jumps is that of the interval to the right.
+        """
+        q = _double(x)
+        place, extra = _cells(self.x, q), len(backend.shape_of(self.c[0])) - 1
+        distance = _behind(q - getitem(self.x, place), extra)
+        found: Any = None
+        for power, c in zip((3, 2, 1, 0), self.c, strict=True):
+            if power < nu:
+                break
+            factor = float(np.prod(np.arange(power, power - nu, -1)))
+            term = getitem(c, place) * factor
+            found = term if found is None else found * distance + term
+        if found is None:
+            found = fnp.zeros_like(getitem(self.c[0], place))
+        if not (self.extrapolate if extrapolate is None else extrapolate):
+            outside = (q < self.x[0]) | (q > self.x[-1])
+            found = fnp.where(_behind(outside, extra), np.nan, found)
+        return _placed(found, len(backend.shape_of(q)), self.axis, extra)
+
+
+def _placed(found: Array, rank: int, axis: int, extra: int) -> Array:
+    """The ``rank`` axes of the queries from the front to where the axis of the values was."""
+    axis = axis % (extra + 1)
+    if not axis or not rank:
+        return found if backend.shape_of(found) else found[()]
+    return fnp.moveaxis(found, tuple(range(rank)), tuple(range(axis, axis + rank)))
+
+
+class CubicSpline(_Curve):
+    """The cubic spline through points: two times continuously differentiable.
+
+    Args:
+        x: the knots, rising.
+        y: the values, along ``axis``.
+        axis: the axis of ``y``.
+        bc_type: what holds at the ends: "not-a-knot", "natural" (no curvature), "clamped" (no slope), or for each end
+            one of them or ``(order, value)`` of the derivative of order 1 or 2.
+        extrapolate: whether the first and last piece go on outside; by default they do.
+
+    Raises:
+        ValueError: shapes that do not fit, knots that do not rise, an unknown condition.
+
+    Example:
+        >>> spline = CubicSpline([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 8.0, 27.0])
+        >>> spline(1.5).round(12), spline(1.5, 2).round(12)
+        (np.float64(3.375), np.float64(9.0))
+    """
+
+    def __init__(
+        self, x: ArrayLike, y: ArrayLike, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: bool | None = None
+    ) -> None:
+        x, y = _knots("interpolate.CubicSpline", _double(x), _double(y), axis)
+        super().__init__(x, y, _spline_slopes(x, y, _conditions(bc_type, y)), axis, extrapolate is not False)
+
+
+def _conditions(bc_type: Any, y: Array) -> list[Any]:
+    """For each end None for "not-a-knot", or the order and the value of a derivative."""
+    ends = [bc_type, bc_type] if isinstance(bc_type, str) else list(bc_type)
+    names = {"not-a-knot": None, "natural": (2, 0.0), "clamped": (1, 0.0)}
+    found = []
+    for end in ends:
+        if isinstance(end, str) and end in names:
+            found.append(names[end])
+        elif not isinstance(end, str) and len(end) == 2 and end[0] in (1, 2):
+            found.append((end[0], as_value(end[1])))
+        else:
+            raise ShapeError(
+                f"interpolate.CubicSpline: bc_type must be not-a-knot, natural, clamped or (order, value), got {end!r}."
+            )
+    if len(found) != 2:
+        raise ShapeError(f"interpolate.CubicSpline: bc_type has one condition for each end, got {len(found)}.")
+    return found
+
+
+def _spline_slopes(x: Array, y: Array, ends: list[Any]) -> Array:
+    """The slopes at the knots, from a system of three diagonals."""
+    h = fnp.diff(x)
+    wide = _column(h, y)
+    rise = fnp.diff(y, axis=0) / wide
+    n = backend.shape_of(x)[0]
+    if n == 2:  # nothing is known of a third point: as straight as the conditions allow
+        ends = [(1, rise[0]) if end is None else end for end in ends]
+    parabola = n == 3 and ends == [None, None]
+    first = _end_row(h, wide, rise, ends[0], parabola, start=True)
+    last = _end_row(h, wide, rise, ends[1], parabola, start=False)
+    middle = 2.0 * (h[:-1] + h[1:])
+    diagonal = fnp.concatenate([first[0][None], middle, last[0][None]])
+    upper = fnp.concatenate([0.0 * h[:1], first[1][None], h[:-1]])
+    lower = fnp.concatenate([h[1:], last[1][None], 0.0 * h[:1]])
+    inner = 3.0 * (wide[1:] * rise[:-1] + wide[:-1] * rise[1:])
+    right = fnp.concatenate([first[2][None], inner, last[2][None]])
+    flat = fnp.reshape(right, (n, -1))
+    return fnp.reshape(solve_banded((1, 1), fnp.stack([upper, diagonal, lower]), flat), backend.shape_of(right))
+
+
+def _end_row(
+    h: Array, wide: Array, rise: Array, end: Any, parabola: bool, *, start: bool
+) -> tuple[Array, Array, Array]:
+    """The entry on the diagonal, that beside it and the right side of the equation of one end."""
+    near, far = (0, 1) if start else (-1, -2)
+    one = h[near] * 0.0 + 1.0
+    if end is not None:
+        order, value = end
+        value = fnp.broadcast_to(value + 0.0 * rise[near], backend.shape_of(rise)[1:])
+        if order == 1:
+            return one, 0.0 * one, value
+        sign = -0.5 if start else 0.5
+        right = sign * value * wide[near] ** 2 + 3.0 * rise[near] * wide[near]
+        return 2.0 * h[near], h[near], right
+    if parabola:
+        return one, one, 2.0 * rise[near]
+    both = wide[near] + wide[far]
+    right = (wide[near] + 2.0 * both) * wide[far] * rise[near] + wide[near] ** 2 * rise[far]
+    return h[far], h[near] + h[far], right / both
+
+
+class PchipInterpolator(_Curve):
+    """Cubics through points that rise and fall where the points do (Fritsch and Butland, 1984).
+
+    Arguments as for ``CubicSpline``.
+
+    Example:
+        >>> PchipInterpolator([0.0, 1.0, 2.0], [0.0, 1.0, 1.0])(1.5)
+        np.float64(1.0)
+    """
+
+    def __init__(self, x: ArrayLike, y: ArrayLike, axis: int = 0, extrapolate: bool | None = None) -> None:
+        x, y = _knots("interpolate.PchipInterpolator", _double(x), _double(y), axis)
+        h = _column(fnp.diff(x), y)
+        rise = fnp.diff(y, axis=0) / h
+        super().__init__(x, y, _monotone_slopes(h, rise), axis, extrapolate is not False)
+
+
+def _monotone_slopes(h: Array, rise: Array) -> Array:
+    """Weighted harmonic means of the slopes on both sides, 0 where these have not one sign."""
+    if backend.shape_of(h)[0] == 1:
+        return fnp.concatenate([rise, rise])
+    before, behind = rise[:-1], rise[1:]
+    flat = (fnp.sign(before) != fnp.sign(behind)) | (before == 0.0) | (behind == 0.0)
+    left, right = 2.0 * h[1:] + h[:-1], h[1:] + 2.0 * h[:-1]
+    before, behind = (fnp.where(flat, 1.0, m) for m in (before, behind))
+    inner = fnp.where(flat, 0.0, (left + right) / (left / before + right / behind))
+    ends = [_monotone_end(h[i], h[j], rise[i], rise[j]) for i, j in ((0, 1), (-1, -2))]
+    return fnp.concatenate([ends[0][None], inner, ends[1][None]])
+
+
+def _monotone_end(h: Array, other: Array, rise: Array, next_rise: Array) -> Array:
+    """The slope of three points at the end, held to the sign of the line there."""
+    slope = ((2.0 * h + other) * rise - h * next_rise) / (h + other)
+    steep = (fnp.sign(rise) != fnp.sign(next_rise)) & (fnp.abs(slope) > 3.0 * fnp.abs(rise))
+    slope = fnp.where(steep, 3.0 * rise, slope)
+    return fnp.where(fnp.sign(slope) != fnp.sign(rise), 0.0, slope)
+
+
+class Akima1DInterpolator(_Curve):
+    """Akima's cubics, whose slopes follow the neighbours (Akima, 1970), or their modification "makima".
+
+    Arguments as for ``CubicSpline``; outside it is NaN unless ``extrapolate`` says otherwise.
+
+    Example:
+        >>> Akima1DInterpolator([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 4.0, 9.0])(1.5)
+        np.float64(2.25)
+    """
+
+    def __init__(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        axis: int = 0,
+        *,
+        method: str = "akima",
+        extrapolate: bool | None = None,
+    ) -> None:
+        x, y = _knots("interpolate.Akima1DInterpolator", _double(x), _double(y), axis)
+        if method not in ("akima", "makima"):
+            raise ShapeError(f"interpolate.Akima1DInterpolator: method must be akima or makima, got {method!r}.")
+        rise = fnp.diff(y, axis=0) / _column(fnp.diff(x), y)
+        two = backend.shape_of(x)[0] == 2
+        slopes = fnp.concatenate([rise, rise]) if two else _akima_slopes(rise, method)
+        super().__init__(x, y, slopes, axis, bool(extrapolate))
+
+
+def _akima_slopes(rise: Array, method: str) -> Array:
+    """Means of the slopes on both sides, each weighted with the change of slope on the other side."""
+    first = 2.0 * rise[:1] - rise[1:2]
+    last = 2.0 * rise[-1:] - rise[-2:-1]
+    m = fnp.concatenate([2.0 * first - rise[:1], first, rise, last, 2.0 * last - rise[-1:]])
+    change = fnp.abs(fnp.diff(m, axis=0))
+    if method == "makima":
+        change = change + 0.5 * fnp.abs(m[1:] + m[:-1])
+    left, right = change[2:], change[:-2]
+    total = left + right
+    clear = total > 1e-9 * fnp.max(total)
+    weighted = (left * m[1:-2] + right * m[2:-1]) / fnp.where(clear, total, 1.0)
+    return fnp.where(clear, weighted, 0.5 * (m[3:] + m[:-3]))
+
+
+class interp1d:  # noqa: N801  (SciPy's name)
+    """A function through points, as ``scipy.interpolate.interp1d``.
+
+    Args:
+        x: the knots.
+        y: the values, along ``axis``.
+        kind: "linear", "cubic" (a spline, not-a-knot), "previous", "next", "nearest" or "zero". Of the last four
+            only the values have a derivative, that in the query is zero.
+        axis: the axis of ``y``.
+        copy: no effect.
+        bounds_error: whether a query outside raises; by default it does unless ``fill_value`` is "extrapolate".
+        fill_value: what stands outside: a value, one for each side, or "extrapolate".
+        assume_sorted: whether the knots rise; else they are sorted.
+
+    Raises:
+        ValueError: shapes that do not fit, a query outside.
+        TypeError: another ``kind``.
+
+    Example:
+        >>> interp1d([0.0, 1.0, 3.0], [0.0, 10.0, 30.0])([0.5, 2.0])
+        array([ 5., 20.])
+    """
+
+    def __init__(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        kind: str = "linear",
+        axis: int = -1,
+        copy: bool = True,
+        bounds_error: bool | None = None,
+        fill_value: Any = np.nan,
+        assume_sorted: bool = False,
+    ) -> None:
+        if kind not in ("linear", "cubic", "previous", "next", "nearest", "zero"):
+            raise InputError(f"interpolate.interp1d: kind must be linear, cubic or a kind of steps, got {kind!r}.")
+        x, y = [a if backend.is_inexact(a) else fnp.astype(a, float) for a in (as_value(x), as_value(y))]
+        self.axis = axis % len(backend.shape_of(y))
+        if not assume_sorted:
+            order = fnp.argsort(x)
+            x, y = fnp.take(x, order), fnp.take(y, order, axis=self.axis)
+        self.x, self.y = _knots("interpolate.interp1d", x, y, self.axis)
+        self.kind = kind
+        self.spline = CubicSpline(self.x, self.y) if kind == "cubic" else None
+        self.extrapolates = isinstance(fill_value, str) and fill_value == "extrapolate"
+        self.fill_value = fill_value
+        self.bounds_error = not self.extrapolates if bounds_error is None else bounds_error
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """The values at ``x``."""
+        q = as_value(x)
+        q = q if backend.is_inexact(q) else fnp.astype(q, float)
+        extra = len(backend.shape_of(self.y)) - 1
+        self._check(q)
+        found = self.spline(q) if self.spline is not None else self._between(q, extra)
+        if not self.extrapolates:
+            pair = isinstance(self.fill_value, tuple)
+            below, above = self.fill_value if pair else (self.fill_value, self.fill_value)
+            found = fnp.where(_behind(q < self.x[0], extra), below, found)
+            found = fnp.where(_behind(q > self.x[-1], extra), above, found)
+        elif self.kind in ("previous", "next"):  # there is none on one side
+            outside = q < self.x[0] if self.kind == "previous" else q > self.x[-1]
+            found = fnp.where(_behind(outside, extra), np.nan, found)
+        return _placed(found, len(backend.shape_of(q)), self.axis, extra)
+
+    def _between(self, q: Array, extra: int) -> Array:
+        place = _cells(self.x, q)
+        if self.kind == "linear":
+            start, stop = getitem(self.x, place), getitem(self.x, place + 1)
+            low, high = getitem(self.y, place), getitem(self.y, place + 1)
+            return low + _behind((q - start) / (stop - start), extra) * (high - low)
+        last = backend.shape_of(self.x)[0] - 1
+        if self.kind == "nearest":
+            middles = (self.x[1:] + self.x[:-1]) / 2.0
+            return getitem(self.y, fnp.clip(fnp.searchsorted(middles, q, side="left"), 0, last))
+        if self.kind == "next":
+            return getitem(self.y, fnp.clip(fnp.searchsorted(self.x, q, side="left"), 0, last))
+        return getitem(self.y, fnp.clip(fnp.searchsorted(self.x, q, side="right") - 1, 0, last))
+
+    def _check(self, q: Array) -> None:
+        values, knots = known(q), known(self.x)
+        if not self.bounds_error or values is None or knots is None or not values.size:
+            return
+        if (values < knots.min(axis=-1).min()).any() or (values > knots.max(axis=-1).max()).any():
+            raise ValueError(
+                "A value in x_new is outside the interpolation range: interpolate.interp1d, got "
+                f"{values.min()} to {values.max()}. Pass fill_value or bounds_error=False."
+            )

@@ -1,0 +1,121 @@
+"""Interpolation of values on a grid of any number of axes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import known
+from funcgrad.primitives.indexing import getitem
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["RegularGridInterpolator"]
+
+
+class RegularGridInterpolator:
+    """Values on a grid, read between its points; differentiable in values, grid and queries.
+
+    Args:
+        points: for each axis of the grid its points, rising.
+        values: the values; axes behind those of the grid are kept.
+        method: "linear" or "nearest"; of the latter the derivative in the query is zero.
+        bounds_error: whether a query outside raises.
+        fill_value: what stands outside; None extrapolates.
+
+    Raises:
+        ValueError: shapes that do not fit, a query outside.
+        TypeError: another ``method``.
+
+    Example:
+        >>> grid = RegularGridInterpolator(([0.0, 1.0], [0.0, 2.0]), [[0.0, 2.0], [1.0, 3.0]])
+        >>> grid([[0.5, 1.0], [1.0, 0.5]])
+        array([1.5, 1.5])
+    """
+
+    def __init__(
+        self,
+        points: Sequence[ArrayLike],
+        values: ArrayLike,
+        method: str = "linear",
+        bounds_error: bool = True,
+        fill_value: ArrayLike | None = np.nan,
+    ) -> None:
+        if method not in ("linear", "nearest"):
+            raise InputError(f"interpolate.RegularGridInterpolator: method must be linear or nearest, got {method!r}.")
+        self.grid = [fnp.astype(p, float) for p in map(as_value, points)]
+        values = as_value(values)
+        self.values = fnp.astype(values, complex if backend.dtype_of(values).kind == "c" else float)
+        lengths = tuple(backend.shape_of(p)[0] for p in self.grid)
+        if backend.shape_of(self.values)[: len(lengths)] != lengths or min(lengths) < 2:
+            raise ShapeError(
+                f"interpolate.RegularGridInterpolator: values must begin with the axes of the grid, got "
+                f"{describe(self.values)} for points {list(lengths)}."
+            )
+        self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
+
+    def __call__(self, xi: Any, method: str | None = None) -> Array:
+        """The values at ``xi``, points along the last axis or a tuple of coordinates."""
+        if isinstance(xi, tuple):
+            xi = fnp.stack(fnp.broadcast_arrays(*[as_value(x) for x in xi]), axis=-1)
+        xi = as_value(xi)
+        if backend.shape_of(xi)[-1:] != (len(self.grid),):
+            if len(self.grid) != 1:
+                raise ShapeError(
+                    f"interpolate.RegularGridInterpolator: the last axis of xi must be {len(self.grid)} long, got "
+                    f"{describe(xi)}."
+                )
+            xi = xi[..., None]
+        coordinates = [fnp.atleast_1d(xi[..., i]) for i in range(len(self.grid))]
+        places, shares = zip(*[self._cell(p, q) for p, q in zip(self.grid, coordinates, strict=True)], strict=True)
+        extra = len(backend.shape_of(self.values)) - len(self.grid)
+        nearest = (method or self.method) == "nearest"
+        found = self._nearest(places, shares) if nearest else self._linear(places, shares, extra)
+        if self.fill_value is None:
+            return found
+        outside: Any = False
+        for p, q in zip(self.grid, coordinates, strict=True):
+            outside = outside | (q < p[0]) | (q > p[-1])
+        return fnp.where(_behind(outside, extra), self.fill_value, found)
+
+    def _cell(self, points: Array, q: Array) -> tuple[Array, Array]:
+        """The interval in which ``q`` lies, and the share of it that is behind ``q``."""
+        values, ends = known(q), known(points)
+        if not self.bounds_error or values is None or ends is None:
+            pass
+        elif values.size and ((values < ends.min()).any() or (values > ends.max()).any()):
+            raise ValueError(
+                "One of the requested xi is out of bounds: interpolate.RegularGridInterpolator, got "
+                f"{values.min()} to {values.max()}. Pass bounds_error=False."
+            )
+        place = fnp.clip(fnp.searchsorted(points, q, side="right") - 1, 0, backend.shape_of(points)[0] - 2)
+        start = getitem(points, place)
+        return place, (q - start) / (getitem(points, place + 1) - start)
+
+    def _nearest(self, places: Sequence[Array], shares: Sequence[Array]) -> Array:
+        at = [place + fnp.where(share <= 0.5, 0, 1) for place, share in zip(places, shares, strict=True)]
+        return getitem(self.values, tuple(at))
+
+    def _linear(self, places: Sequence[Array], shares: Sequence[Array], extra: int) -> Array:
+        """The sum over the corners of the cell, each with the volume of the opposite part."""
+        total: Any = None
+        for corner in itertools.product((0, 1), repeat=len(places)):
+            at = tuple([place + step for place, step in zip(places, corner, strict=True)])
+            weight: Any = None
+            for share, step in zip(shares, corner, strict=True):
+                part = share if step else 1.0 - share
+                weight = part if weight is None else weight * part
+            term = getitem(self.values, at) * _behind(weight, extra)
+            total = term if total is None else total + term
+        return total
+
+
+def _behind(q: Array, extra: int) -> Array:
+    return fnp.reshape(q, (*backend.shape_of(q), *[1] * extra))

@@ -1,0 +1,315 @@
+"""LU, QR and polar factors, and singular values.
+
+Signs and phases of vectors are open; those of traced values are the ones of ``funcgrad.numpy.linalg``, whose page
+on decompositions says what is defined where eigenvalues or singular values coincide.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import NotDifferentiableError
+from funcgrad.numpy.creation import as_value
+from funcgrad.primitives import matrix_equations as prim
+from funcgrad.primitives import solving
+from funcgrad.primitives.shaping import tril, triu
+from funcgrad.primitives.solving import adjoint
+from funcgrad.scipy.linalg.mirror import mirrors
+from funcgrad.scipy.linalg.solving import as_columns, transposition
+from funcgrad.scipy.linalg.triangles import floating, square
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = [
+    "lu",
+    "lu_factor",
+    "lu_solve",
+    "orthogonal_procrustes",
+    "polar",
+    "qr",
+    "svd",
+    "svdvals",
+]
+
+
+def _matrix(name: str, a: ArrayLike) -> Array:
+    a = floating(a)
+    if len(backend.shape_of(a)) < 2:
+        raise ValueError(f"{name}: a matrix in the last two axes is needed, got {describe(a)}. Check its shape.")
+    return a
+
+
+def refuse(call: str, what: str, remedy: str) -> NoReturn:
+    """Refuse what only SciPy computes.
+
+    Raises:
+        NotDifferentiableError: always.
+    """
+    raise NotDifferentiableError(f"{call}: {what} has no derivative rule, got a traced value. {remedy}")
+
+
+@mirrors
+def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
+    """L without its diagonal of ones and U in one array, and the pivots: row i was exchanged with row ``piv[i]``.
+
+    The derivative is that at constant pivots.
+
+    Args:
+        a: matrices in the last two axes, of full rank.
+        overwrite_a: for SciPy alone, as ``check_finite`` is.
+        check_finite: see ``overwrite_a``.
+
+    Raises:
+        ValueError: not a matrix.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.lu_factor([[2.0, 4.0], [1.0, 5.0]])[0]
+        array([[2. , 4. ],
+               [0.5, 3. ]])
+    """
+    found: tuple[Array, Array] = prim.lu(_matrix("lu_factor", a))
+    return found
+
+
+@mirrors
+def lu(
+    a: ArrayLike,
+    permute_l: bool = False,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    p_indices: bool = False,
+) -> tuple[Array, ...]:
+    """The factors of ``a = P L U``: a permutation, a lower triangle with ones on the diagonal, an upper triangle.
+
+    The derivative is that at constant P, which has none.
+
+    Args:
+        a: matrices in the last two axes, of full rank.
+        permute_l: whether to return P L and U only.
+        overwrite_a: for SciPy alone, as ``check_finite`` is.
+        check_finite: see ``overwrite_a``.
+        p_indices: whether P is given as the indices p with ``a = L[p] @ U``.
+
+    Raises:
+        ValueError: not a matrix.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.lu([[1.0, 5.0], [2.0, 4.0]], permute_l=True)
+        (array([[0.5, 1. ],
+               [1. , 0. ]]), array([[2., 4.],
+               [0., 3.]]))
+    """
+    packed, pivots = prim.lu(_matrix("lu", a))
+    rows, columns = backend.shape_of(packed)[-2:]
+    k, dtype = min(rows, columns), backend.dtype_of(packed)
+    low = tril(packed[..., :, :k], k=-1) + np.eye(rows, k, dtype=dtype)
+    up = triu(packed[..., :k, :], k=0)
+    places = fnp.argsort(prim.permutation(pivots, rows=rows), axis=-1)
+    turn = fnp.astype(places[..., :, None] == np.arange(rows), np.empty(0, dtype).real.dtype)
+    if permute_l:
+        return turn @ low, up
+    return (places if p_indices else turn), low, up
+
+
+@mirrors
+def lu_solve(
+    lu_and_piv: tuple[ArrayLike, ArrayLike],
+    b: ArrayLike,
+    trans: int | str = 0,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Array:
+    """The solution ``x`` of ``a @ x = b``, given the factors of ``a``.
+
+    Args:
+        lu_and_piv: what ``lu_factor`` gives.
+        b: a vector, or matrices of right-hand sides.
+        trans: 0; 1 to solve with the transposed matrix; 2 with the adjoint one.
+        overwrite_b: for SciPy alone, as ``check_finite`` is.
+        check_finite: see ``overwrite_b``.
+
+    Raises:
+        ValueError: lengths that do not match.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.lu_solve(linalg.lu_factor([[2.0, 0.0], [1.0, 1.0]]), [2.0, 3.0])
+        array([1., 2.])
+    """
+    packed, pivots = square("lu_solve", lu_and_piv[0]), as_value(lu_and_piv[1])
+    rows = backend.shape_of(packed)[-1]
+    x, was_vector = as_columns("lu_solve", b, rows)
+    order = prim.permutation(pivots, rows=rows)
+    letter = transposition("lu_solve", trans)
+    packed = packed.conj() if letter == "C" else packed
+
+    def solved(x: Array, lower: bool) -> Array:
+        options = {"transposed": letter != "N", "unit_diagonal": lower}
+        return solving.solve_triangular(packed, x, lower=lower, **options)
+
+    def turned(x: Array, order: Array) -> Array:
+        batch = np.broadcast_shapes(backend.shape_of(x)[:-2], backend.shape_of(order)[:-1])
+        return fnp.take_along_axis(fnp.broadcast_to(x, (*batch, *backend.shape_of(x)[-2:])), order[..., None], axis=-2)
+
+    if letter == "N":
+        x = solved(solved(turned(x, order), True), False)
+    else:
+        x = turned(solved(solved(x, False), True), fnp.argsort(order, axis=-1))
+    return x[..., 0] if was_vector else x
+
+
+@mirrors
+def qr(
+    a: ArrayLike,
+    overwrite_a: bool = False,
+    lwork: int | None = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> tuple[Array, ...]:
+    """Q with orthonormal columns and upper triangular R: ``a = Q @ R``.
+
+    Args:
+        a: matrices in the last two axes; see ``funcgrad.numpy.linalg.qr``.
+        overwrite_a: for SciPy alone, as ``lwork`` and ``check_finite`` are.
+        lwork: see ``overwrite_a``.
+        mode: "full", where Q is square; "economic"; "r", R alone, in a tuple; "raw", of plain arrays only.
+        pivoting: whether columns are exchanged; of plain arrays only.
+        check_finite: see ``overwrite_a``.
+
+    Raises:
+        ValueError: an unknown ``mode``.
+        NotDifferentiableError: ``pivoting``, or mode "raw", of traced values.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> abs(linalg.qr([[3.0, 1.0], [4.0, 2.0]], mode="r")[0]).round(3)
+        array([[5. , 2.2],
+               [0. , 0.4]])
+    """
+    if pivoting or mode == "raw":
+        refuse("qr", "pivoting" if pivoting else "mode='raw'", "Take lu, or mode='full', 'economic' or 'r'.")
+    names = {"full": "complete", "economic": "reduced", "r": "r"}
+    if mode not in names:
+        raise ValueError(f"qr: mode is 'full', 'economic' or 'r', got {mode!r}. Give one of them.")
+    found = fnp.linalg.qr(_matrix("qr", a), names[mode])
+    return (found,) if mode == "r" else tuple(found)
+
+
+@mirrors
+def polar(a: ArrayLike, side: str = "right") -> tuple[Array, Array]:
+    """The polar factors: ``a = U @ P`` (or ``P @ U``) with orthonormal U and Hermitian positive semidefinite P.
+
+    The derivative needs the shorter side of the matrix to have full rank; singular values that coincide do not
+    matter.
+
+    Args:
+        a: matrices in the last two axes.
+        side: "right" or "left", where P stands.
+
+    Returns:
+        U and P.
+
+    Raises:
+        ValueError: an unknown ``side``; not a matrix.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.polar([[0.0, 2.0], [3.0, 0.0]])[1].round(12)
+        array([[3., 0.],
+               [0., 2.]])
+    """
+    if side not in ("right", "left"):
+        raise ValueError(f"polar: side is 'right' or 'left', got {side!r}. Give one of them.")
+    a = _matrix("polar", a)
+    shape = backend.shape_of(a)
+    wide = shape[-2] < shape[-1]
+    u, p = prim.polar(adjoint(a) if wide else a)
+    if (side == "left") is not wide:
+        p = u @ p @ adjoint(u)
+    return (adjoint(u) if wide else u), p
+
+
+@mirrors
+def orthogonal_procrustes(A: ArrayLike, B: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
+    """The orthogonal (or unitary) R that brings ``A @ R`` nearest to ``B``, and the sum of singular values of A^H B.
+
+    Args:
+        A: a matrix; A^H B has an inverse where there is a derivative.
+        B: a matrix of the same shape.
+        check_finite: for SciPy alone.
+
+    Raises:
+        ValueError: shapes that differ.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.orthogonal_procrustes([[1.0, 0.0], [0.0, 2.0]], [[0.0, 1.0], [2.0, 0.0]])[0].round(12) + 0
+        array([[0., 1.],
+               [1., 0.]])
+    """
+    a, b = floating(A), floating(B)
+    if backend.shape_of(a) != backend.shape_of(b) or len(backend.shape_of(a)) != 2:
+        raise ValueError(
+            f"orthogonal_procrustes: two matrices of one shape are needed, got {describe(a)} and {describe(b)}. "
+            "Check them."
+        )
+    u, p = prim.polar(adjoint(a) @ b)
+    return u, fnp.trace(p).real
+
+
+@mirrors
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
+    """Singular values, falling, and singular vectors: ``a = (U * s) @ Vh``; see ``funcgrad.numpy.linalg.svd``.
+
+    Args:
+        a: matrices in the last two axes.
+        full_matrices: whether U and Vh are square.
+        compute_uv: whether to return U, s and Vh, or s alone.
+        overwrite_a: for SciPy alone, as ``check_finite`` and ``lapack_driver`` are.
+        check_finite: see ``overwrite_a``.
+        lapack_driver: see ``overwrite_a``.
+
+    Raises:
+        ValueError: not a matrix.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.svd([[0.0, 2.0], [3.0, 0.0]])[1]
+        array([3., 2.])
+    """
+    found = fnp.linalg.svd(_matrix("svd", a), full_matrices, compute_uv)
+    return tuple(found) if compute_uv else found
+
+
+@mirrors
+def svdvals(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """Singular values, falling; see ``funcgrad.numpy.linalg.svdvals``.
+
+    Args:
+        a: matrices in the last two axes.
+        overwrite_a: for SciPy alone, as ``check_finite`` is.
+        check_finite: see ``overwrite_a``.
+
+    Raises:
+        ValueError: not a matrix.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.svdvals([[0.0, 2.0], [3.0, 0.0]])
+        array([3., 2.])
+    """
+    return fnp.linalg.svdvals(_matrix("svdvals", a))

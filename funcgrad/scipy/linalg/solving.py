@@ -1,0 +1,423 @@
+"""Inverses, systems of equations, least squares, determinants and norms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.primitives import matrix_equations as prim
+from funcgrad.primitives import solving
+from funcgrad.primitives.shaping import tril, triu
+from funcgrad.scipy.linalg.matrices import toeplitz
+from funcgrad.scipy.linalg.mirror import mirrors
+from funcgrad.scipy.linalg.triangles import double, floating, hermitian_of, square, symmetric_of
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = [
+    "det",
+    "inv",
+    "lstsq",
+    "norm",
+    "pinv",
+    "solve",
+    "solve_banded",
+    "solve_toeplitz",
+    "solve_triangular",
+    "solveh_banded",
+]
+
+#: What is read of a matrix under each name of ``assume_a``.
+_READ: dict[Any, Any] = {
+    None: lambda a, lower: a,
+    "general": lambda a, lower: a,
+    "diagonal": lambda a, lower: triu(tril(a, k=0), k=0),
+    "tridiagonal": lambda a, lower: triu(tril(a, k=1), k=-1),
+    "banded": lambda a, lower: a,
+    "upper triangular": lambda a, lower: triu(a, k=0),
+    "lower triangular": lambda a, lower: tril(a, k=0),
+    "symmetric": symmetric_of,
+    "hermitian": hermitian_of,
+    "positive definite": hermitian_of,
+}
+_SHORT = {"gen": "general", "sym": "symmetric", "her": "hermitian", "pos": "positive definite"}
+_TRANS: dict[Any, str] = {0: "N", 1: "T", 2: "C", "N": "N", "T": "T", "C": "C"}
+
+
+def _read(call: str, a: Array, assume_a: Any, lower: bool) -> Array:
+    name = _SHORT.get(assume_a, assume_a)
+    if name not in _READ:
+        raise ValueError(
+            f"{call}: assume_a names a structure that there is not, got {assume_a!r}. It is None or one of "
+            f"{', '.join(map(repr, (*_SHORT, *list(_READ)[1:])))}."
+        )
+    return _READ[name](a, bool(lower))
+
+
+def transposition(call: str, trans: Any) -> str:
+    """One of the letters N, T and C for SciPy's ``trans``."""
+    if trans not in _TRANS:
+        raise ValueError(f"{call}: trans is 0, 1, 2, 'N', 'T' or 'C', got {trans!r}. Give one of them.")
+    return _TRANS[trans]
+
+
+def as_columns(call: str, b: ArrayLike, rows: int) -> tuple[Array, bool]:
+    """Right-hand sides as columns, and whether they were one vector."""
+    b = floating(b)
+    shape = backend.shape_of(b)
+    if not shape or shape[-2:][0] != rows:
+        raise ValueError(
+            f"{call}: as many rows as there are equations, {rows}, are needed, got {describe(b)}. Of two axes and "
+            "more, b has the equations in the last axis but one."
+        )
+    return (b[:, None], True) if len(shape) == 1 else (b, False)
+
+
+def _as_given(x: Array, was_vector: bool) -> Array:
+    return x[..., 0] if was_vector else x
+
+
+@mirrors
+def inv(
+    a: ArrayLike,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    *,
+    assume_a: str | None = None,
+    lower: bool = False,
+) -> Array:
+    """The inverses of square matrices.
+
+    Args:
+        a: matrices in the last two axes.
+        overwrite_a: for SciPy alone, as ``check_finite`` is.
+        check_finite: see ``overwrite_a``.
+        assume_a: a structure; see ``solve``.
+        lower: which triangle is read of Hermitian matrices.
+
+    Raises:
+        LinAlgError: a matrix is singular, or not square.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.inv([[2.0, 0.0], [0.0, 4.0]])
+        array([[0.5 , 0.  ],
+               [0.  , 0.25]])
+    """
+    return solving.inv(_read("inv", square("inv", a), assume_a, lower))
+
+
+@mirrors
+def solve(
+    a: ArrayLike,
+    b: ArrayLike,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    assume_a: str | None = None,
+    transposed: bool = False,
+) -> Array:
+    """The solution ``x`` of the linear equations ``a @ x = b``.
+
+    Args:
+        a: square matrices in the last two axes; the axes before them broadcast against those of ``b``.
+        b: a vector when it has exactly one axis; else matrices, each column a right-hand side.
+        lower: which triangle is read of symmetric and Hermitian matrices.
+        overwrite_a: for SciPy alone, as ``overwrite_b`` and ``check_finite`` are.
+        overwrite_b: see ``overwrite_a``.
+        check_finite: see ``overwrite_a``.
+        assume_a: what is known of ``a``: "gen", "diagonal", "tridiagonal", "banded", "upper triangular",
+            "lower triangular", "sym", "her", "pos", or the long names of these. Elements that are not read
+            of such a matrix have derivative zero; what is read twice has the sum of both.
+        transposed: whether to solve with the transposed matrix.
+
+    Raises:
+        LinAlgError: a matrix is singular, or not square.
+        ValueError: an unknown structure; lengths that do not match.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.solve([[2.0, 0.0], [1.0, 1.0]], [2.0, 3.0])
+        array([1., 2.])
+    """
+    matrix = _read("solve", square("solve", a), assume_a, lower)
+    right, was_vector = as_columns("solve", b, backend.shape_of(matrix)[-1])
+    return _as_given(solving.solve(matrix.mT if transposed else matrix, right), was_vector)
+
+
+@mirrors
+def solve_triangular(
+    a: ArrayLike,
+    b: ArrayLike,
+    trans: int | str = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Array:
+    """The solution ``x`` of ``a @ x = b`` for triangular matrices.
+
+    Only the triangle is read, and only it has a derivative; with ``unit_diagonal`` the diagonal has none.
+
+    Args:
+        a: square matrices in the last two axes.
+        b: a vector, or matrices of right-hand sides.
+        trans: 0 or "N"; 1 or "T" to solve with the transposed matrix; 2 or "C" with the adjoint one.
+        lower: whether the lower triangle is read.
+        unit_diagonal: whether ones stand for the diagonal.
+        overwrite_b: for SciPy alone, as ``check_finite`` is.
+        check_finite: see ``overwrite_b``.
+
+    Raises:
+        LinAlgError: a matrix is singular, or not square.
+        ValueError: an unknown ``trans``; lengths that do not match.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.solve_triangular([[2.0, 9.0], [1.0, 1.0]], [2.0, 3.0], lower=True)
+        array([1., 2.])
+    """
+    matrix = square("solve_triangular", a)
+    right, was_vector = as_columns("solve_triangular", b, backend.shape_of(matrix)[-1])
+    letter = transposition("solve_triangular", trans)
+    x = solving.solve_triangular(
+        matrix.conj() if letter == "C" else matrix,
+        right,
+        lower=bool(lower),
+        transposed=letter != "N",
+        unit_diagonal=bool(unit_diagonal),
+    )
+    return _as_given(x, was_vector)
+
+
+@mirrors
+def solve_banded(
+    l_and_u: tuple[int, int],
+    ab: ArrayLike,
+    b: ArrayLike,
+    overwrite_ab: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Array:
+    """The solution ``x`` of ``a @ x = b`` for matrices of few diagonals.
+
+    Neither the solution nor a derivative makes a whole matrix, except on JAX arrays.
+
+    Args:
+        l_and_u: how many diagonals there are below and above the main one.
+        ab: the diagonals as rows, the highest first: ``ab[u + i - j, j] = a[i, j]``.
+        b: a vector, or matrices of right-hand sides.
+        overwrite_ab: for SciPy alone, as ``overwrite_b`` and ``check_finite`` are.
+        overwrite_b: see ``overwrite_ab``.
+        check_finite: see ``overwrite_ab``.
+
+    Raises:
+        LinAlgError: a matrix is singular.
+        ValueError: numbers of diagonals or lengths that do not match.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.solve_banded((1, 0), [[2.0, 1.0], [1.0, 0.0]], [2.0, 3.0])
+        array([1., 2.])
+    """
+    lower, upper = map(int, l_and_u)
+    bands = floating(ab)
+    shape = backend.shape_of(bands)
+    if len(shape) < 2 or shape[-2] != lower + upper + 1:
+        raise ValueError(
+            f"solve_banded: ab has a row for each of l + u + 1 = {lower + upper + 1} diagonals, got {describe(bands)}. "
+            "Check l_and_u."
+        )
+    right, was_vector = as_columns("solve_banded", b, shape[-1])
+    return _as_given(prim.solve_banded(bands, right, lower=lower, upper=upper), was_vector)
+
+
+@mirrors
+def solveh_banded(
+    ab: ArrayLike,
+    b: ArrayLike,
+    overwrite_ab: bool = False,
+    overwrite_b: bool = False,
+    lower: bool = False,
+    check_finite: bool = True,
+) -> Array:
+    """The solution ``x`` of ``a @ x = b`` for Hermitian positive-definite matrices of few diagonals.
+
+    Args:
+        ab: the diagonals of one triangle as rows: ``ab[u + i - j, j] = a[i, j]`` for the upper one,
+            ``ab[i - j, j] = a[i, j]`` for the lower.
+        b: a vector, or matrices of right-hand sides.
+        overwrite_ab: for SciPy alone, as ``overwrite_b`` and ``check_finite`` are.
+        overwrite_b: see ``overwrite_ab``.
+        lower: whether ``ab`` has the lower triangle.
+        check_finite: see ``overwrite_ab``.
+
+    Raises:
+        LinAlgError: a matrix is singular. That it is positive definite is checked of plain arrays.
+        ValueError: lengths that do not match.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.solveh_banded([[0.0, 1.0], [2.0, 2.0]], [4.0, 5.0])
+        array([1., 2.])
+    """
+    bands = floating(ab)
+    rows = backend.shape_of(bands)[-2]
+    others = prim.banded_transposed(bands, rows - 1, 0) if lower else prim.banded_transposed(bands, 0, rows - 1)
+    main = others[..., -1:, :] if lower else others[..., :1, :]
+    if backend.dtype_of(bands).kind == "c":
+        others, main = others.conj(), main.real
+    others, own = (others[..., :-1, :], bands[..., 1:, :]) if lower else (others[..., 1:, :], bands[..., :-1, :])
+    whole = [others, main, own] if lower else [own, main, others]
+    return solve_banded((rows - 1, rows - 1), fnp.concatenate(whole, axis=-2), b)
+
+
+@mirrors
+def solve_toeplitz(c_or_cr: Any, b: ArrayLike, check_finite: bool = True) -> Array:
+    """The solution ``x`` of ``toeplitz(c, r) @ x = b``.
+
+    Args:
+        c_or_cr: the first column c, or a pair of it and the first row r.
+        b: a vector, or matrices of right-hand sides.
+        check_finite: for SciPy alone.
+
+    Raises:
+        LinAlgError: the matrix is singular.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.solve_toeplitz(([2.0, 1.0], [2.0, 0.0]), [2.0, 3.0]).round(12)
+        array([1., 1.])
+    """
+    c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
+    return solve(double(toeplitz(c, r)), b)
+
+
+@mirrors
+def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """The determinants of square matrices, with gradients that are exact at singular matrices too.
+
+    Args:
+        a: matrices in the last two axes.
+        overwrite_a: for SciPy alone, as ``check_finite`` is.
+        check_finite: see ``overwrite_a``.
+
+    Raises:
+        LinAlgError: a matrix is not square.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.det([[2.0, 1.0], [0.0, 3.0]])
+        np.float64(6.0)
+    """
+    return fnp.linalg.det(double(square("det", a)))
+
+
+@mirrors
+def pinv(
+    a: ArrayLike,
+    *,
+    atol: float | None = None,
+    rtol: float | None = None,
+    return_rank: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """The pseudo-inverse of Moore and Penrose; its derivative is that at constant rank.
+
+    Args:
+        a: matrices in the last two axes.
+        atol: singular values up to ``atol + rtol * largest`` count as zero.
+        rtol: see ``atol``; the larger side of the matrix times the dtype's rounding, if neither is given.
+        return_rank: whether to return the rank too.
+        check_finite: for SciPy alone.
+
+    Raises:
+        ValueError: a negative tolerance.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.pinv([[2.0, 0.0], [0.0, 0.0]])
+        array([[0.5, 0. ],
+               [0. , 0. ]])
+    """
+    a = floating(a)
+    atol = 0.0 if atol is None else atol
+    if rtol is None:
+        rtol = max(backend.shape_of(a)[-2:]) * float(np.finfo(backend.dtype_of(a)).eps) if atol == 0 else 0.0
+    if atol < 0 or rtol < 0:
+        raise ValueError(f"pinv: tolerances are not negative, got atol={atol} and rtol={rtol}. Give positive ones.")
+    share: Any = rtol
+    if not atol and not return_rank:
+        return fnp.linalg.pinv(a, share)
+    values = fnp.linalg.svdvals(a)
+    if atol:
+        share = rtol + atol / values[..., 0]
+    inverse = fnp.linalg.pinv(a, share)
+    return (inverse, fnp.sum(values > (share * values[..., 0])[..., None], -1)) if return_rank else inverse
+
+
+@mirrors
+def lstsq(
+    a: ArrayLike,
+    b: ArrayLike,
+    cond: float | None = None,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str | None = None,
+) -> tuple[Array, Array, Any, Array]:
+    """Least squares solutions of ``a @ x = b``: of all that are nearest, the smallest.
+
+    Args:
+        a: a matrix (M, N).
+        b: a vector (M,), or right-hand sides as columns (M, K).
+        cond: singular values up to this share of the largest count as zero; by default the dtype's rounding.
+        overwrite_a: for SciPy alone, as ``overwrite_b``, ``check_finite`` and ``lapack_driver`` are.
+        overwrite_b: see ``overwrite_a``.
+        check_finite: see ``overwrite_a``.
+        lapack_driver: see ``overwrite_a``.
+
+    Returns:
+        The solution; the squared residuals, empty unless ``a`` has full rank and M > N; the rank; the singular
+        values. Derivatives are those at constant rank.
+
+    Raises:
+        LinAlgError: not a matrix, or another number of rows in ``b``.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.lstsq([[1.0], [1.0]], [1.0, 3.0])[0].round(12)
+        array([2.])
+    """
+    a, b = floating(a), floating(b)
+    unit = float(np.finfo(np.result_type(backend.dtype_of(a), backend.dtype_of(b), np.float32)).eps)
+    x, residuals, rank, s = fnp.linalg.lstsq(a, b, unit if cond is None else cond)
+    if len(backend.shape_of(b)) == 1 and backend.shape_of(residuals) == (1,):
+        residuals = residuals[0]
+    return x, residuals, rank, s
+
+
+@mirrors
+def norm(a: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Array:
+    """Norms of vectors and matrices: see ``funcgrad.numpy.linalg.norm``.
+
+    Args:
+        a: an array; of more than two axes, or without ``ord``, it is one vector if ``axis`` is not given.
+        ord: the order.
+        axis: the axis of vectors, or the two of matrices.
+        keepdims: whether these axes stay, with length 1.
+        check_finite: for SciPy alone.
+
+    Raises:
+        ValueError: an order that there is not.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.norm([3.0, 4.0])
+        5.0
+    """
+    return fnp.linalg.norm(a, ord, axis, keepdims)

@@ -1,0 +1,28 @@
+"""Signals, as ``scipy.signal`` has them: convolution, filters, spectra. Windows are SciPy's own, ``signal.windows``.
+
+Example:
+    >>> import numpy as np
+    >>> from funcgrad import grad
+    >>> from funcgrad.scipy import signal
+    >>> grad(lambda a: signal.lfilter([1.0], [1.0, a], np.array([1.0, 0.0, 0.0]))[2])(0.5)
+    np.float64(1.0)
+"""
+
+from typing import Any
+
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.signal import convolution, filters, spectra
+from funcgrad.scipy.signal.convolution import *
+from funcgrad.scipy.signal.filters import *
+from funcgrad.scipy.signal.spectra import *
+
+__all__: list[str] = []
+__all__ += convolution.__all__
+__all__ += filters.__all__
+__all__ += spectra.__all__
+
+
+def __getattr__(name: str) -> Any:
+    if name == "windows":
+        return import_scipy("signal.windows", "scipy.signal.windows")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

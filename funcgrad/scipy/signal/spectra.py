@@ -1,0 +1,289 @@
+"""Spectra: of short times and back, and means of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.kinds.linear import conj
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.optional import import_scipy
+from funcgrad.primitives.indexing import add_along_axis, getitem
+from funcgrad.scipy.signal.filters import constant
+from funcgrad.scipy.signal.filters import detrend as without_trend
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["csd", "get_window", "istft", "stft", "welch"]
+
+
+def _scipy(name: str) -> Any:
+    return getattr(import_scipy(f"signal.{name}", "scipy.signal"), name)
+
+
+def get_window(window: Any, Nx: int, fftbins: bool = True) -> np.ndarray:
+    """SciPy's window of ``Nx`` points: a constant.
+
+    Example:
+        >>> get_window("hann", 4)
+        array([0. , 0.5, 1. , 0.5])
+    """
+    return np.asarray(_scipy("get_window")(window, Nx, fftbins))
+
+
+class _Frames(NamedTuple):
+    """How a signal is cut into segments: their window, their length, how many samples two share."""
+
+    window: np.ndarray
+    length: int
+    shared: int
+    nfft: int
+
+    @property
+    def step(self) -> int:
+        """From one segment to the next."""
+        return self.length - self.shared
+
+
+def _frames(call: str, window: Any, nperseg: int | None, noverlap: int | None, nfft: int | None, n: int) -> _Frames:
+    if not isinstance(window, (str, tuple, float)):
+        window = np.asarray(window)
+        nperseg = len(window) if nperseg is None else nperseg
+    length = min(256 if nperseg is None else int(nperseg), n)
+    made = window if isinstance(window, np.ndarray) else get_window(window, length)
+    shared = length // 2 if noverlap is None else int(noverlap)
+    size = length if nfft is None else int(nfft)
+    if len(made) != length or size < length or not 0 <= shared < length:
+        raise ShapeError(
+            f"{call}: window, nperseg, noverlap and nfft do not fit, got {len(made)}, {length}, {shared} and {size}."
+        )
+    return _Frames(made, length, shared, size)
+
+
+def _spectrum(x: Array, frames: _Frames, detrend: Any, onesided: bool) -> Array:
+    """The transforms of all segments along the last axis; a segment in each row."""
+    n = backend.shape_of(x)[-1]
+    starts = np.arange(0, n - frames.length + 1, frames.step)
+    cut = getitem(x, (..., starts[:, None] + np.arange(frames.length)))
+    if detrend:
+        cut = detrend(cut) if callable(detrend) else without_trend(cut, type=detrend)
+    cut = cut * constant(frames.window, cut)
+    return (fnp.fft.rfft if onesided else fnp.fft.fft)(cut, frames.nfft)
+
+
+def _frequencies(frames: _Frames, fs: Any, onesided: bool) -> np.ndarray:
+    return (np.fft.rfftfreq if onesided else np.fft.fftfreq)(frames.nfft, 1 / fs)
+
+
+def stft(
+    x: ArrayLike,
+    fs: float = 1.0,
+    window: Any = "hann_periodic",
+    nperseg: int | None = 256,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = False,
+    return_onesided: bool = True,
+    boundary: str | None = "zeros",
+    padded: bool = True,
+    axis: int = -1,
+    scaling: str = "spectrum",
+) -> tuple[np.ndarray, np.ndarray, Array]:
+    """The Fourier transforms of segments of the signal ``x``; arguments and results are SciPy's.
+
+    Frequencies and times are constants. Traced signals are continued by zeros, or not at all (``boundary``).
+
+    Raises:
+        TypeError: another boundary with traced values.
+        ValueError: lengths that do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> stft(np.ones(8), nperseg=4)[2].shape
+        (3, 5)
+    """
+    x = as_value(x)
+    if is_plain(x):
+        plain: tuple[Any, Any, Any] = _scipy("stft")(
+            x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, boundary, padded, axis, scaling
+        )
+        return plain
+    if boundary not in ("zeros", None):
+        raise InputError(f"signal.stft: only the boundary of zeros is differentiable, got {boundary!r}. Pad before.")
+    x = fnp.moveaxis(x, axis, -1)
+    frames = _frames("signal.stft", window, nperseg, noverlap, nfft, backend.shape_of(x)[-1])
+    half = frames.length // 2 if boundary else 0
+    n = backend.shape_of(x)[-1] + 2 * half
+    more = (-(n - frames.length) % frames.step) % frames.length if padded else 0
+    x = fnp.pad(x, [(0, 0)] * (len(backend.shape_of(x)) - 1) + [(half, half + more)])
+    onesided = return_onesided and backend.dtype_of(x).kind != "c"
+    found = _spectrum(x, frames, detrend, onesided) * _scale(frames, fs, scaling, x)
+    count = backend.shape_of(found)[-2]
+    times = (np.arange(count) * frames.step + frames.length / 2 - half) / float(fs)
+    rank = len(backend.shape_of(x))
+    found = fnp.moveaxis(fnp.swapaxes(found, -1, -2), -2, axis - 1 if axis < 0 else axis) if rank > 1 else found.T
+    return _frequencies(frames, fs, onesided), times, found
+
+
+def _scale(frames: _Frames, fs: Any, scaling: str, x: Array) -> Any:
+    """What makes the transform of a sine its amplitude, or its square a density."""
+    if scaling not in ("spectrum", "psd"):
+        raise ShapeError(f"signal.stft: scaling must be spectrum or psd, got {scaling!r}.")
+    by_sum = 1 / np.sum(frames.window)
+    return float(by_sum if scaling == "spectrum" else 1 / np.sqrt(fs * np.sum(frames.window**2)))
+
+
+def istft(
+    Zxx: ArrayLike,
+    fs: float = 1.0,
+    window: Any = "hann_periodic",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    input_onesided: bool = True,
+    boundary: bool = True,
+    time_axis: int = -1,
+    freq_axis: int = -2,
+    scaling: str = "spectrum",
+) -> tuple[np.ndarray, Array]:
+    """The signal of which ``Zxx`` is the ``stft``; arguments and results are SciPy's.
+
+    Raises:
+        ValueError: lengths that do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> istft(stft(np.arange(8.0), nperseg=4)[2])[1].round(12)
+        array([0., 1., 2., 3., 4., 5., 6., 7.])
+    """
+    Z = as_value(Zxx)
+    if is_plain(Z):
+        plain: tuple[Any, Any] = _scipy("istft")(
+            Z, fs, window, nperseg, noverlap, nfft, input_onesided, boundary, time_axis, freq_axis, scaling
+        )
+        return plain
+    Z = fnp.moveaxis(Z, (time_axis, freq_axis), (-2, -1))
+    count, bins = backend.shape_of(Z)[-2:]
+    size = 2 * (bins - 1) if input_onesided else bins
+    size = nfft if nfft is not None else size
+    frames = _frames("signal.istft", window, size if nperseg is None else nperseg, noverlap, size, size)
+    cut = fnp.fft.irfft(Z, size) if input_onesided else fnp.fft.ifft(Z, size)
+    cut = cut[..., : frames.length] * constant(frames.window / _scale(frames, fs, scaling, Z), cut)
+    n = frames.length + (count - 1) * frames.step
+    at = (np.arange(count)[:, None] * frames.step + np.arange(frames.length)).ravel()
+    flat = fnp.reshape(cut, (*backend.shape_of(cut)[:-2], count * frames.length))
+    rank = len(backend.shape_of(flat))
+    places = at.reshape(*[1] * (rank - 1), -1)
+    x = add_along_axis(flat, places, axis=rank - 1, shape=(*backend.shape_of(flat)[:-1], n))
+    weight = np.bincount(at, np.tile(frames.window**2, count), n)
+    x = x / constant(np.where(weight > 1e-10, weight, 1.0), x)
+    if boundary:
+        x = x[..., frames.length // 2 : n - frames.length // 2]
+    return np.arange(backend.shape_of(x)[-1]) / float(fs), x
+
+
+def csd(
+    x: ArrayLike,
+    y: ArrayLike,
+    fs: float = 1.0,
+    window: Any = "hann_periodic",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple[np.ndarray, Array]:
+    """The cross power spectral density of two signals by Welch's method; arguments and results are SciPy's.
+
+    Raises:
+        TypeError: another average than the mean with traced values.
+        ValueError: lengths that do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> csd(np.ones(8), np.ones(8), nperseg=4, detrend=False)[1].real.round(6)
+        array([2.666667, 1.333333, 0.      ])
+    """
+    x, y = as_value(x), as_value(y)
+    if is_plain(x, y):
+        plain: tuple[Any, Any] = _scipy("csd")(
+            x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average
+        )
+        return plain
+    options = (detrend, return_onesided, scaling, average)
+    return _density("signal.csd", (x, y), fs, (window, nperseg, noverlap, nfft), options, axis)
+
+
+def welch(
+    x: ArrayLike,
+    fs: float = 1.0,
+    window: Any = "hann_periodic",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple[np.ndarray, Array]:
+    """The power spectral density of a signal by Welch's method; arguments and results are SciPy's.
+
+    Raises:
+        TypeError: another average than the mean with traced values.
+        ValueError: lengths that do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> welch(np.ones(8), nperseg=4, detrend=False)[1].round(6)
+        array([2.666667, 1.333333, 0.      ])
+    """
+    x = as_value(x)
+    if is_plain(x):
+        plain: tuple[Any, Any] = _scipy("welch")(
+            x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average
+        )
+        return plain
+    options = (detrend, return_onesided, scaling, average)
+    f, found = _density("signal.welch", (x, x), fs, (window, nperseg, noverlap, nfft), options, axis)
+    return f, fnp.real(found)
+
+
+def _density(
+    call: str, signals: tuple[Any, Any], fs: Any, cutting: Any, options: Any, axis: int
+) -> tuple[np.ndarray, Array]:
+    """The mean over the segments of the products of both transforms."""
+    detrend, return_onesided, scaling, average = options
+    if average != "mean":
+        raise InputError(f"{call}: only the mean is differentiable, got average={average!r}. Leave it out.")
+    if scaling not in ("density", "spectrum"):
+        raise ShapeError(f"{call}: scaling must be density or spectrum, got {scaling!r}.")
+    x, y = [fnp.moveaxis(s, axis, -1) for s in signals]
+    n = max(backend.shape_of(x)[-1], backend.shape_of(y)[-1])
+    x, y = [_lengthened(s, n) for s in (x, y)]
+    window, nperseg, noverlap, nfft = cutting
+    frames = _frames(call, window, nperseg, noverlap, nfft, n)
+    onesided = return_onesided and "c" not in (backend.dtype_of(x).kind, backend.dtype_of(y).kind)
+    first = _spectrum(x, frames, detrend, onesided)
+    second = first if signals[0] is signals[1] else _spectrum(y, frames, detrend, onesided)
+    window = frames.window
+    scale = 1 / (fs * np.sum(window**2)) if scaling == "density" else 1 / np.sum(window) ** 2
+    weights = np.full(backend.shape_of(first)[-1], scale)
+    if onesided:
+        weights[1 : -1 if frames.nfft % 2 == 0 else None] *= 2
+    found = fnp.mean(conj(first) * second, axis=-2)
+    found = found * constant(weights, found)
+    return _frequencies(frames, fs, onesided), fnp.moveaxis(found, -1, axis)
+
+
+def _lengthened(x: Array, n: int) -> Array:
+    """``x`` with zeros behind it up to ``n`` samples."""
+    missing = n - backend.shape_of(x)[-1]
+    return fnp.pad(x, [(0, 0)] * (len(backend.shape_of(x)) - 1) + [(0, missing)]) if missing else x

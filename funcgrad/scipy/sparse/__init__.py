@@ -1,0 +1,18 @@
+"""Sparse matrices whose values are differentiable; where the values stand is static.
+
+Example:
+    >>> import numpy as np
+    >>> import scipy.sparse
+    >>> from funcgrad import grad
+    >>> from funcgrad.scipy import sparse
+    >>> A = sparse.csr_array(scipy.sparse.csr_array(np.array([[2.0, 0.0], [1.0, 4.0]])))
+    >>> b = np.array([2.0, 5.0])
+    >>> grad(lambda values: sparse.linalg.spsolve(A.with_data(values), b)[1])(A.data)
+    array([ 0.125, -0.25 , -0.25 ])
+"""
+
+from funcgrad.scipy.sparse import linalg, matrices
+from funcgrad.scipy.sparse.matrices import *
+
+__all__ = ["linalg"]
+__all__ += matrices.__all__

@@ -1,0 +1,298 @@
+"""Derivatives of Bessel functions by name; spherical Bessel, Struve and Airy functions.
+
+Whole orders and numbers of derivatives are constants. The kernels are SciPy's, for NumPy arrays; ``bessel_jn`` is JAX's
+function and takes its arrays.
+"""
+
+# mypy: disable-error-code="empty-body"
+# Functions without a body are what their decorators make of them.
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.joining import stack
+from funcgrad.numpy.reducing import as_floating
+from funcgrad.primitives.special import bessel_related as prim
+from funcgrad.primitives.special.bessel import hankel1, hankel2, iv, jv, kv, yv
+from funcgrad.primitives.special.partials import shifted
+from funcgrad.scipy.special.ufunc import ufunc
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = [
+    "airy",
+    "airye",
+    "bessel_jn",
+    "h1vp",
+    "h2vp",
+    "ivp",
+    "jvp",
+    "kvp",
+    "modstruve",
+    "spherical_in",
+    "spherical_jn",
+    "spherical_kn",
+    "spherical_yn",
+    "struve",
+    "yvp",
+]
+
+# ---- derivatives -------------------------------------------------------------------------------------------
+
+
+def _derivative(call: str, fun: Any, v: ArrayLike, z: ArrayLike, n: int, phase: int) -> Array:
+    """``sum(phase**k * binom(n, k) * fun(v - n + 2 * k, z)) / 2**n``, DLMF 10.6.7 and 10.29.5, added as SciPy does."""
+    try:
+        order = operator.index(n)
+    except TypeError:
+        raise InputError(f"{call}: n is not a whole number, got {describe(n)}. Pass an int.") from None
+    if order < 0:
+        raise ShapeError(f"{call}: n is negative, got {order}. Pass the order of a derivative.")
+    v, z = as_value(v), as_value(z)
+    if not order:
+        return fun(v, z)
+    factor, total = 1.0, fun(shifted(v, -order), z)
+    for k in range(1, order + 1):
+        factor = phase * (factor * (order - k + 1)) / k
+        total = total + factor * fun(shifted(v, 2 * k - order), z)
+    return total / 2.0**order
+
+
+def jvp(v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
+    """The derivative of order n of ``jv(v, z)`` in z, DLMF 10.6.7.
+
+    Args:
+        v: the order, real.
+        z: the argument, real or complex.
+        n: how often to differentiate: a constant.
+
+    Raises:
+        InputError: n is no whole number.
+        ValueError: n is negative.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.jvp(0, 1.0).round(10)
+        np.float64(-0.4400505857)
+    """
+    return _derivative("jvp", jv, v, z, n, -1)
+
+
+def yvp(v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
+    """The derivative of order n of ``yv(v, z)`` in z, DLMF 10.6.7; arguments as for ``jvp``.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.yvp(0, 1.0).round(10)
+        np.float64(0.7812128213)
+    """
+    return _derivative("yvp", yv, v, z, n, -1)
+
+
+def ivp(v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
+    """The derivative of order n of ``iv(v, z)`` in z, DLMF 10.29.5; arguments as for ``jvp``.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.ivp(0, 1.0).round(10)
+        np.float64(0.565159104)
+    """
+    return _derivative("ivp", iv, v, z, n, 1)
+
+
+def kvp(v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
+    """The derivative of order n of ``kv(v, z)`` in z, DLMF 10.29.5; arguments as for ``jvp``.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.kvp(0, 1.0).round(10)
+        np.float64(-0.6019072302)
+    """
+    total = _derivative("kvp", kv, v, z, n, 1)
+    return (-1) ** n * total if n else total
+
+
+def h1vp(v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
+    """The derivative of order n of ``hankel1(v, z)`` in z, DLMF 10.6.7; arguments as for ``jvp``.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.h1vp(0, 1.0).round(10)
+        np.complex128(-0.4400505857+0.7812128213j)
+    """
+    return _derivative("h1vp", hankel1, v, z, n, -1)
+
+
+def h2vp(v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
+    """The derivative of order n of ``hankel2(v, z)`` in z, DLMF 10.6.7; arguments as for ``jvp``.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.h2vp(0, 1.0).round(10)
+        np.complex128(-0.4400505857-0.7812128213j)
+    """
+    return _derivative("h2vp", hankel2, v, z, n, -1)
+
+
+def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
+    """The Bessel functions of the first kind of the orders 0 to v, along a new first axis, as JAX has them.
+
+    Args:
+        z: real numbers.
+        v: the highest order, a constant.
+        n_iter: how many steps JAX's recurrence takes on its arrays, about ``abs(z) + 30``: with fewer its values are
+            wrong, and in single precision many of them give NaN for small z. On NumPy arrays there is none.
+
+    Raises:
+        ValueError: z is complex, as in JAX.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.bessel_jn(1.0, v=1).round(10)
+        array([0.76519769, 0.44005059])
+    """
+    z = as_floating(as_value(z))
+    if backend.dtype_of(z).kind == "c":
+        raise ShapeError(f"bessel_jn: complex numbers are not supported, got {describe(z)}. Take jv.")
+    return stack([prim.bessel_jn_of(z, order=n, n_iter=n_iter) for n in range(operator.index(v) + 1)])
+
+
+# ---- spherical Bessel functions ----------------------------------------------------------------------------
+
+
+def _spherical(name: str, n: ArrayLike, z: ArrayLike, derivative: bool) -> Array:
+    n = as_value(n)
+    if backend.dtype_of(n).kind == "f":
+        if isinstance(n, Tracer):
+            raise NotDifferentiableError(
+                f"scipy.special.{name}: it has no derivative in n, got {describe(n)}. The order is a whole number."
+            )
+        n = np.asarray(n, np.dtype("long"))
+    return (prim.spherical_slope if derivative else prim.spherical)(n, as_value(z), name=name)
+
+
+def spherical_jn(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
+    """The spherical Bessel function of the first kind, or its derivative, which is DLMF 10.51.2.
+
+    Args:
+        n: the order, whole and not negative: a constant.
+        z: the argument, real or complex.
+        derivative: whether to give the derivative in z.
+
+    Raises:
+        NotDifferentiableError: a derivative in n.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> from funcgrad import grad
+        >>> grad(fsp.spherical_jn, 1)(0, 1.0).round(10)
+        np.float64(-0.3011686789)
+    """
+    return _spherical("spherical_jn", n, z, derivative)
+
+
+def spherical_yn(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
+    """The spherical Bessel function of the second kind, or its derivative; arguments as for ``spherical_jn``.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> from funcgrad import grad
+        >>> grad(fsp.spherical_yn, 1)(0, 1.0).round(10)
+        np.float64(1.3817732907)
+    """
+    return _spherical("spherical_yn", n, z, derivative)
+
+
+def spherical_in(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
+    """The modified spherical Bessel function of the first kind, or its derivative; arguments as for ``spherical_jn``.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> from funcgrad import grad
+        >>> grad(fsp.spherical_in, 1)(0, 1.0).round(10)
+        np.float64(0.3678794412)
+    """
+    return _spherical("spherical_in", n, z, derivative)
+
+
+def spherical_kn(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
+    """The modified spherical Bessel function of the second kind, or its derivative; arguments as for ``spherical_jn``.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> from funcgrad import grad
+        >>> grad(fsp.spherical_kn, 1)(0, 1.0).round(10)
+        np.float64(-1.1557273498)
+    """
+    return _spherical("spherical_kn", n, z, derivative)
+
+
+# ---- Struve and Airy functions -----------------------------------------------------------------------------
+
+
+@ufunc(lambda v, x: prim.struve(v, x, orders=(0, 0)))
+def struve(v: ArrayLike, x: ArrayLike, /) -> Array:
+    """The Struve function of real order.
+
+    Its derivative in x is DLMF 11.4.23 and 11.4.24 together; that in v comes from differences
+    and is NaN for negative x.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> from funcgrad import grad
+        >>> grad(fsp.struve, 1)(0.0, 1.0).round(10)
+        np.float64(0.4381624362)
+    """
+
+
+@ufunc(lambda v, x: prim.modstruve(v, x, orders=(0, 0)))
+def modstruve(v: ArrayLike, x: ArrayLike, /) -> Array:
+    """The modified Struve function of real order.
+
+    Its derivative in x is DLMF 11.4.25 and 11.4.26 together; that in v comes from differences and is NaN for negative
+    x. It is good to about 1e-13 of the function itself, beside which it is small where x is large.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> from funcgrad import grad
+        >>> grad(fsp.modstruve, 1)(0.0, 1.0).round(10)
+        np.float64(0.8633841534)
+    """
+
+
+@ufunc(prim.airy)
+def airy(z: ArrayLike, /) -> tuple[Array, Array, Array, Array]:
+    """The Airy functions and their derivatives: Ai, Ai', Bi, Bi'. They solve ``y'' = z * y``, DLMF 9.2.1.
+
+    Complex z are supported.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> from funcgrad import grad
+        >>> grad(lambda z: fsp.airy(z)[1])(1.0).round(10)
+        np.float64(0.1352924163)
+    """
+
+
+@ufunc(prim.airye)
+def airye(z: ArrayLike, /) -> tuple[Array, Array, Array, Array]:
+    """The Airy functions, scaled: Ai and Ai' times ``exp(2/3 * z**1.5)``, Bi and Bi' times ``exp(-2/3 * z**1.5)``.
+
+    For negative z the first two are NaN, and the others are not scaled.
+
+    Raises:
+        NotDifferentiableError: a derivative for complex z, of which the scaling is no analytic function.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> from funcgrad import grad
+        >>> grad(lambda z: fsp.airye(z)[0])(1.0).round(10)
+        np.float64(-0.0464632442)
+    """

@@ -1,0 +1,324 @@
+"""The gamma function, its logarithm and derivatives, beta, Pochhammer's symbol, binomials and zeta."""
+
+# mypy: disable-error-code="empty-body"
+# Functions without a body are what their decorators make of them.
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.core import describe
+from funcgrad.errors import InputError
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.output import write_out
+from funcgrad.numpy.peeking import is_plain, known
+from funcgrad.numpy.reducing import as_scalar
+from funcgrad.optional import import_scipy
+from funcgrad.primitives.special import gamma_functions as prim
+from funcgrad.scipy.special.ufunc import ufunc
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = [
+    "gamma",
+    "gammaln",
+    "loggamma",
+    "gammasgn",
+    "rgamma",
+    "digamma",
+    "psi",
+    "beta",
+    "betaln",
+    "poch",
+    "binom",
+    "zetac",
+    "polygamma",
+    "multigammaln",
+    "zeta",
+    "comb",
+    "perm",
+    "factorial",
+]
+
+
+@ufunc(prim.gamma)
+def gamma(z: ArrayLike, /) -> Array:
+    """The gamma function (DLMF 5.2.1), real or complex. At its poles the derivatives are NaN.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.gamma([1.0, 5.0])
+        array([ 1., 24.])
+    """
+
+
+@ufunc(prim.gammaln)
+def gammaln(x: ArrayLike, /) -> Array:
+    """The logarithm of ``abs(gamma(x))``, for real ``x``; inf at the poles.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.gammaln(1e5).round(6)
+        np.float64(1051287.708974)
+    """
+
+
+@ufunc(prim.loggamma)
+def loggamma(z: ArrayLike, /) -> Array:
+    """The principal branch of the logarithm of the gamma function; of negative real numbers NaN.
+
+    Complex arguments have a first derivative only: SciPy has no ``polygamma`` of complex numbers.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.loggamma(5.0).round(6)
+        np.float64(3.178054)
+    """
+
+
+@ufunc(prim.gammasgn)
+def gammasgn(x: ArrayLike, /) -> Array:
+    """The sign of the gamma function; its derivative is zero.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.gammasgn([-0.5, 0.5])
+        array([-1.,  1.])
+    """
+
+
+@ufunc(prim.rgamma)
+def rgamma(z: ArrayLike, /) -> Array:
+    """``1 / gamma(z)``, an entire function: 0 at the poles of gamma, where its derivatives are exact too.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> from funcgrad import grad
+        >>> grad(fsp.rgamma)(-2.0).round(12)
+        np.float64(2.0)
+    """
+
+
+@ufunc(partial(prim.psi, order=0))
+def digamma(z: ArrayLike, /) -> Array:
+    """The logarithmic derivative of the gamma function (DLMF 5.2.2); without derivatives at complex ``z``.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.digamma(1.0).round(6)
+        np.float64(-0.577216)
+    """
+
+
+@ufunc(partial(prim.psi, order=0))
+def psi(z: ArrayLike, /) -> Array:
+    """``digamma`` under its other name.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.psi(1.0).round(6)
+        np.float64(-0.577216)
+    """
+
+
+@ufunc(prim.beta)
+def beta(a: ArrayLike, b: ArrayLike, /) -> Array:
+    """``gamma(a) * gamma(b) / gamma(a + b)`` (DLMF 5.12.1).
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.beta(2.0, 3.0).round(12)
+        np.float64(0.083333333333)
+    """
+
+
+@ufunc(prim.betaln)
+def betaln(a: ArrayLike, b: ArrayLike, /) -> Array:
+    """The logarithm of ``abs(beta(a, b))``.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.betaln(2.0, 3.0).round(6)
+        np.float64(-2.484907)
+    """
+
+
+@ufunc(prim.poch)
+def poch(z: ArrayLike, m: ArrayLike, /) -> Array:
+    """``gamma(z + m) / gamma(z)``, Pochhammer's symbol or rising factorial (DLMF 5.2.5).
+
+    Differentiable in both; NaN at the poles of the two gamma functions.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.poch(3.0, 2.0)
+        np.float64(12.0)
+    """
+
+
+@ufunc(prim.binom)
+def binom(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """``gamma(x + 1) / (gamma(y + 1) * gamma(x - y + 1))``, of real numbers; differentiable in both.
+
+    At the poles of the three the derivatives are NaN.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.binom(5.0, 2.0)
+        np.float64(10.0)
+    """
+
+
+@ufunc(prim.zetac)
+def zetac(x: ArrayLike, /) -> Array:
+    """Riemann's zeta function less 1.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.zetac(2.0).round(6)
+        np.float64(0.644934)
+    """
+
+
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
+    """The derivative of ``digamma`` of order ``n`` (DLMF 5.15), for real ``x``.
+
+    Args:
+        n: a whole number, or an array of such; it has no derivative.
+        x: an array.
+
+    Raises:
+        NotDifferentiableError: a derivative in ``n``.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.polygamma(1, [1.0, 2.0]).round(6)
+        array([1.644934, 0.644934])
+    """
+    return prim.polygamma(as_value(n), as_value(x))
+
+
+def multigammaln(a: ArrayLike, d: int) -> Array:
+    """The logarithm of the multivariate gamma function: ``sum_j gammaln(a - j / 2)``, and a constant.
+
+    Args:
+        a: an array, greater than ``(d - 1) / 2``.
+        d: the dimension.
+
+    Raises:
+        ValueError: ``d`` is no positive whole number, or ``a`` too small for it.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.multigammaln(23.5, 10).round(6)
+        np.float64(457.176675)
+    """
+    if not np.isscalar(d) or np.floor(d) != d or d < 1:
+        raise ValueError(f"multigammaln: d must be a positive whole number, got {d!r}. It is a dimension.")
+    a, d = as_value(a), int(d)
+    values = known(a)
+    if values is not None and np.any(values <= 0.5 * (d - 1)):
+        raise ValueError(f"multigammaln: a must be greater than (d - 1) / 2 = {0.5 * (d - 1)}, got {values}.")
+    total = prim.gammaln(a)
+    for j in range(1, d):
+        total = total + prim.gammaln(a - 0.5 * j)
+    return total + np.float64(0.25 * d * (d - 1) * math.log(math.pi))  # which makes it double precision, as in SciPy
+
+
+def zeta(x: ArrayLike, q: ArrayLike | None = None, out: Any = None) -> Array:
+    """Riemann's zeta function, or with ``q`` Hurwitz's: ``sum_k 1 / (k + q)**x`` (DLMF 25.2.1, 25.11.1).
+
+    Differentiable in both arguments, for ``x > 1`` and ``q > 0``, Riemann's also to the left of 1. The derivative in
+    ``q`` is DLMF 25.11.17, those in ``x`` are Euler's and Maclaurin's formula (DLMF 25.11.5) differentiated term by
+    term, to the left of 1/2 by the functional equation (DLMF 25.4.1). JAX has Hurwitz's for positive ``q``.
+
+    Args:
+        x: an array.
+        q: an array that broadcasts with ``x``.
+        out: where to write the result.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.zeta([2.0, 4.0]).round(6)
+        array([1.644934, 1.082323])
+    """
+    if q is None:
+        result = prim.riemann_zeta(as_value(x), order=0)
+    else:
+        result = prim.hurwitz_zeta(as_value(x), as_value(q), order=0)
+    return result if out is None else write_out("zeta", out, result, stretch=True)
+
+
+def comb(N: ArrayLike, k: ArrayLike, *, exact: bool = False, repetition: bool = False) -> Any:
+    """How many ways there are to choose ``k`` of ``N`` things: ``binom``, and 0 where there is none.
+
+    Args:
+        N: an array.
+        k: an array that broadcasts with ``N``.
+        exact: whether to compute Python integers, of two integers.
+        repetition: whether a thing may be chosen again.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.comb([5, 2], 3), fsp.comb(50, 25, exact=True)
+        (array([10.,  0.]), 126410606437752)
+    """
+    if exact:
+        return import_scipy("scipy.special.comb", "scipy.special").comb(N, k, exact=True, repetition=repetition)
+    N, k = as_value(N), as_value(k)
+    if repetition:
+        return as_scalar(fnp.where((k == 0) & (N >= 0), 1.0, prim.binom(N + k - 1, k)))
+    possible = (k <= N) & (N >= 0) & (k >= 0)
+    ways = prim.binom(fnp.where(possible, N, 1), fnp.where(possible, k, 0))
+    return as_scalar(fnp.where(possible, ways, 0.0))
+
+
+def perm(N: ArrayLike, k: ArrayLike, exact: bool = False) -> Any:
+    """How many sequences of ``k`` of ``N`` things there are: ``poch(N - k + 1, k)``, and 0 where there is none.
+
+    Args:
+        N: an array.
+        k: an array that broadcasts with ``N``.
+        exact: whether to compute Python integers, of two integers.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.perm([5, 2], 3), fsp.perm(10, 3, exact=True)
+        (array([60.,  0.]), 720)
+    """
+    if exact:
+        return import_scipy("scipy.special.perm", "scipy.special").perm(N, k, exact=True)
+    N, k = as_value(N), as_value(k)
+    possible = (k <= N) & (N >= 0) & (k >= 0)
+    ways = prim.poch(fnp.where(possible, N - k + 1, 1), fnp.where(possible, k, 0))
+    return as_scalar(fnp.where(possible, ways, 0.0))
+
+
+def factorial(n: ArrayLike, exact: bool = False, extend: str = "zero") -> Any:
+    """``gamma(n + 1)``, and 0 for negative ``n``.
+
+    Args:
+        n: an array.
+        exact: whether to compute Python integers.
+        extend: ``"zero"``, or ``"complex"`` for ``gamma(n + 1)`` of negative and complex numbers too.
+
+    Raises:
+        InputError: traced values or JAX arrays, and ``exact``.
+
+    Example:
+        >>> import funcgrad.scipy.special as fsp
+        >>> fsp.factorial([3, 4]), fsp.factorial(25, exact=True)
+        (array([ 6., 24.]), 15511210043330985984000000)
+    """
+    if is_plain(n):
+        return import_scipy("scipy.special.factorial", "scipy.special").factorial(n, exact=exact, extend=extend)
+    if exact:
+        raise InputError(f"factorial: exact=True is for plain integers, got {describe(n)}. Leave it out.")
+    n = as_value(n) * np.float64(1.0)  # SciPy computes in double precision
+    if extend == "complex":
+        return prim.gamma(n + 1)
+    return fnp.where(n < 0, 0.0, prim.gamma(fnp.where(n < 0, 0, n) + 1))

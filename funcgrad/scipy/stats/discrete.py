@@ -1,0 +1,123 @@
+"""Distributions of integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import funcgrad.numpy as fnp
+from funcgrad.scipy import special as fsp
+from funcgrad.scipy.stats.kinds import Discrete
+
+__all__ = ["bernoulli", "betabinom", "binom", "geom", "nbinom", "poisson"]
+
+log, log1p = fnp.log, fnp.log1p
+
+
+def _is_share(p: Any) -> Any:
+    return (p >= 0) & (p <= 1)
+
+
+def _is_count(n: Any) -> Any:
+    return (n >= 0) & (fnp.floor(n) == n)
+
+
+def _entropy_of(p: Any) -> Any:
+    return fsp.entr(p) + fsp.entr(1 - p)
+
+
+def _log_choices(n: Any, k: Any) -> Any:
+    """The logarithm of the number of ways to choose ``k`` of ``n``."""
+    return fsp.gammaln(n + 1) - (fsp.gammaln(k + 1) + fsp.gammaln(n - k + 1))
+
+
+bernoulli = Discrete(
+    name="bernoulli",
+    shapes=("p",),
+    high=1.0,
+    valid=_is_share,
+    typical=(0.5,),
+    formulas={
+        "logpmf": lambda k, p: fsp.xlogy(k, p) + fsp.xlog1py(1 - k, -p),
+        "cdf": lambda k, p: 1 - p + 0 * k,
+        "sf": lambda k, p: p + 0 * k,
+        "mean": lambda p: 1.0 * p,
+        "var": lambda p: p * (1 - p),
+        "entropy": _entropy_of,
+    },
+)
+
+binom = Discrete(
+    name="binom",
+    shapes=("n", "p"),
+    high=lambda n, p: n,
+    valid=lambda n, p: _is_count(n) & _is_share(p),
+    typical=(1.0, 0.5),
+    formulas={
+        "logpmf": lambda k, n, p: _log_choices(n, k) + fsp.xlogy(k, p) + fsp.xlog1py(n - k, -p),
+        "cdf": lambda k, n, p: fsp.betainc(n - k, k + 1, 1 - p),
+        "sf": lambda k, n, p: fsp.betainc(k + 1, n - k, p),
+        "mean": lambda n, p: n * p,
+        "var": lambda n, p: n * p * (1 - p),
+    },
+)
+
+nbinom = Discrete(
+    name="nbinom",
+    shapes=("n", "p"),
+    valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1),
+    typical=(1.0, 0.5),
+    formulas={
+        "logpmf": lambda k, n, p: (
+            fsp.gammaln(n + k) - fsp.gammaln(k + 1) - fsp.gammaln(n) + n * log(p) + fsp.xlog1py(k, -p)
+        ),
+        "cdf": lambda k, n, p: fsp.betainc(n, k + 1, p),
+        "sf": lambda k, n, p: fsp.betainc(k + 1, n, 1 - p),
+        "mean": lambda n, p: n * (1 - p) / p,
+        "var": lambda n, p: n * (1 - p) / (p * p),
+    },
+)
+
+geom = Discrete(
+    name="geom",
+    shapes=("p",),
+    low=1,
+    valid=lambda p: (p > 0) & (p <= 1),
+    typical=(0.5,),
+    formulas={
+        "logpmf": lambda k, p: fsp.xlog1py(k - 1, -p) + log(p),
+        "cdf": lambda k, p: -fnp.expm1(fsp.xlog1py(k, -p)),
+        "sf": lambda k, p: fnp.exp(fsp.xlog1py(k, -p)),
+        "logsf": lambda k, p: fsp.xlog1py(k, -p),
+        "mean": lambda p: 1 / p,
+        "var": lambda p: (1 - p) / (p * p),
+        "entropy": lambda p: _entropy_of(p) / p,
+    },
+)
+
+poisson = Discrete(
+    name="poisson",
+    shapes=("mu",),
+    valid=lambda mu: mu >= 0,
+    formulas={
+        "logpmf": lambda k, mu: fsp.xlogy(k, mu) - fsp.gammaln(k + 1) - mu,
+        "cdf": lambda k, mu: fsp.gammaincc(k + 1, mu),
+        "sf": lambda k, mu: fsp.gammainc(k + 1, mu),
+        "mean": lambda mu: 1.0 * mu,
+        "var": lambda mu: 1.0 * mu,
+    },
+)
+
+betabinom = Discrete(
+    name="betabinom",
+    shapes=("n", "a", "b"),
+    high=lambda n, a, b: n,
+    valid=lambda n, a, b: _is_count(n) & (a > 0) & (b > 0),
+    typical=(1.0, 1.0, 1.0),
+    formulas={
+        "logpmf": lambda k, n, a, b: (
+            -log(n + 1) - fsp.betaln(n - k + 1, k + 1) + fsp.betaln(k + a, n - k + b) - fsp.betaln(a, b)
+        ),
+        "mean": lambda n, a, b: n * a / (a + b),
+        "var": lambda n, a, b: n * a * b * (a + b + n) / ((a + b) ** 2 * (a + b + 1)),
+    },
+)

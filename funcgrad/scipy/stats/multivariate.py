@@ -1,0 +1,270 @@
+"""Distributions of vectors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import ShapeError
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.optional import import_scipy
+from funcgrad.primitives import solving
+from funcgrad.scipy import special as fsp
+from funcgrad.scipy.stats.distribution import as_double, poisoned, settled, unknown
+
+__all__ = ["dirichlet", "multinomial", "multivariate_normal", "multivariate_t"]
+
+LOG_2PI = math.log(2 * math.pi)
+
+
+class _Multivariate:
+    """What distributions of vectors have in common: SciPy computes plain values."""
+
+    name = ""
+    functions: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<distribution {self.name}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise unknown(self.name, name, self.functions)
+
+    def _theirs(self, function: str, *args: Any, **kwds: Any) -> Any:
+        stats = import_scipy(f"stats.{self.name}", "scipy.stats")
+        return getattr(getattr(stats, self.name), function)(*args, **kwds)
+
+
+def _length(call: str, x: tuple[int, ...], mean: tuple[int, ...], cov: tuple[int, ...]) -> int:
+    """The length of vectors, from the shapes of points, mean and covariance; numbers alone make vectors of one.
+
+    Raises:
+        ShapeError: lengths that do not match.
+    """
+    lengths = {*mean[-1:], *cov[-2:]}
+    if lengths:
+        lengths |= set(x[-1:])
+    lengths -= {1} if len(lengths) > 1 else set()
+    if len(lengths) > 1:
+        raise ShapeError(f"{call}: vectors and matrices of one length are needed, got {sorted(lengths)}. Check them.")
+    return lengths.pop() if lengths else 1
+
+
+def _gaussian_form(call: str, x: Any, mean: Any, cov: Any) -> tuple[Any, Any, int]:
+    """The squared distance of ``x`` from ``mean`` in units of ``cov``, the logarithm of its determinant, the length."""
+    x, mean, cov = [as_double(v if backend.shape_of(v) else fnp.asarray(v)) for v in map(as_value, (x, mean, cov))]
+    shapes = [backend.shape_of(v) for v in (x, mean, cov)]
+    n = _length(call, *shapes)
+    if len(shapes[2]) < 2:  # a variance of each, as SciPy reads it
+        cov = cov[..., None] * np.eye(n) if len(shapes[2]) == 1 else cov * np.eye(n)
+    if n == 1 and (not shapes[0] or shapes[0][-1] != 1):
+        x = x[..., None]
+    factor = solving.cholesky(cov, upper=False)
+    gap = (x - mean)[..., None]
+    whitened = solving.solve_triangular(factor, gap, lower=True, transposed=False, unit_diagonal=False)[..., 0]
+    log_det = 2 * fnp.sum(fnp.log(fnp.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
+    return fnp.sum(whitened * whitened, axis=-1), log_det, n
+
+
+class _MultivariateNormal(_Multivariate):
+    """Vectors of normal numbers. Covariances of traced values are positive definite; their gradients symmetric."""
+
+    name = "multivariate_normal"
+    functions = ("pdf", "logpdf", "entropy")
+
+    def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
+        """The logarithm of the density.
+
+        Args:
+            x: vectors along the last axis.
+            mean: the mean; zeros by default.
+            cov: the matrix of covariances; a vector is its diagonal, a number the variance of all.
+            allow_singular: of plain values only.
+
+        Raises:
+            LinAlgError: a matrix that is not positive definite. On JAX arrays that gives NaN.
+            ShapeError: lengths that do not match.
+
+        Example:
+            >>> from funcgrad.scipy import stats
+            >>> stats.multivariate_normal.logpdf([0.0, 0.0], cov=[[1.0, 0.0], [0.0, 1.0]]).round(6)
+            np.float64(-1.837877)
+        """
+        if is_plain(x, mean, cov):
+            return self._theirs("logpdf", x, mean, cov, allow_singular)
+        square, log_det, n = _gaussian_form("stats.multivariate_normal", x, 0.0 if mean is None else mean, cov)
+        return -0.5 * (n * LOG_2PI + log_det + square)
+
+    def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
+        """The density; see ``logpdf``."""
+        if is_plain(x, mean, cov):
+            return self._theirs("pdf", x, mean, cov, allow_singular)
+        return fnp.exp(self.logpdf(x, mean, cov))
+
+    def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
+        """The entropy, which does not depend on the mean."""
+        if is_plain(mean, cov):
+            return self._theirs("entropy", mean, cov)
+        cov = as_double(cov)
+        x = np.zeros(backend.shape_of(cov)[-1:])
+        _, log_det, n = _gaussian_form("stats.multivariate_normal", x, x, cov)
+        return 0.5 * (n * (LOG_2PI + 1) + log_det)
+
+
+class _MultivariateT(_Multivariate):
+    """Student's distribution of vectors."""
+
+    name = "multivariate_t"
+    functions = ("pdf", "logpdf")
+
+    def logpdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
+        """The logarithm of the density.
+
+        Args:
+            x: vectors along the last axis.
+            loc: the location; zeros by default.
+            shape: a positive-definite matrix.
+            df: degrees of freedom, finite.
+
+        Raises:
+            LinAlgError: a matrix that is not positive definite. On JAX arrays that gives NaN.
+            ShapeError: lengths that do not match.
+
+        Example:
+            >>> from funcgrad.scipy import stats
+            >>> stats.multivariate_t.logpdf([0.0, 0.0], shape=[[1.0, 0.0], [0.0, 1.0]], df=2.0).round(6)
+            np.float64(-1.837877)
+        """
+        if is_plain(x, loc, shape, df):
+            return self._theirs("logpdf", x, loc, shape, df)
+        square, log_det, n = _gaussian_form("stats.multivariate_t", x, 0.0 if loc is None else loc, shape)
+        half = 0.5 * (df + n)
+        start = fsp.gammaln(half) - fsp.gammaln(0.5 * df) - 0.5 * n * fnp.log(math.pi * df)
+        return start - 0.5 * log_det - half * fnp.log1p(square / df)
+
+    def pdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
+        """The density; see ``logpdf``."""
+        if is_plain(x, loc, shape, df):
+            return self._theirs("pdf", x, loc, shape, df)
+        return fnp.exp(self.logpdf(x, loc, shape, df))
+
+
+class _Dirichlet(_Multivariate):
+    """Vectors of shares, which add up to 1."""
+
+    name = "dirichlet"
+    functions = ("pdf", "logpdf", "entropy", "mean", "var")
+
+    def logpdf(self, x: Any, alpha: Any) -> Any:
+        """The logarithm of the density; minus infinity outside of the support.
+
+        Args:
+            x: shares along the first axis, as SciPy has them: all, or all but the last, which follows.
+            alpha: concentrations, a positive vector.
+
+        Raises:
+            ShapeError: lengths that do not match.
+
+        Example:
+            >>> from funcgrad.scipy import stats
+            >>> stats.dirichlet.logpdf([0.25, 0.75], [1.0, 1.0])
+            np.float64(0.0)
+        """
+        if is_plain(x, alpha):
+            return self._theirs("logpdf", x, alpha)
+        x, alpha = as_double(x), as_double(alpha)
+        shape, (n,) = backend.shape_of(x), backend.shape_of(alpha)
+        if shape[:1] not in ((n,), (n - 1,)):
+            raise ShapeError(
+                f"stats.dirichlet: x has as many rows as alpha has elements, or one less, got {describe(x)} and "
+                f"{describe(alpha)}. Check them."
+            )
+        if shape[0] != n:
+            x = fnp.concatenate([x, 1 - fnp.sum(x, axis=0, keepdims=True)], axis=0)
+        inside = fnp.all((x >= 0) & (x <= 1), axis=0)
+        kept = fnp.where(inside, x, 1 / n)
+        weights = fnp.reshape(alpha - 1, (n, *(1,) * (len(shape) - 1)))
+        norm = fnp.sum(fsp.gammaln(alpha)) - fsp.gammaln(fnp.sum(alpha))
+        ans = fnp.where(inside, fnp.sum(fsp.xlogy(weights, kept), axis=0) - norm, -math.inf)
+        return poisoned(ans, settled(fnp.all(alpha > 0)), fnp.sum(alpha))
+
+    def pdf(self, x: Any, alpha: Any) -> Any:
+        """The density; see ``logpdf``."""
+        if is_plain(x, alpha):
+            return self._theirs("pdf", x, alpha)
+        return fnp.exp(self.logpdf(x, alpha))
+
+    def mean(self, alpha: Any) -> Any:
+        """The mean."""
+        if is_plain(alpha):
+            return self._theirs("mean", alpha)
+        alpha = as_double(alpha)
+        return alpha / fnp.sum(alpha)
+
+    def var(self, alpha: Any) -> Any:
+        """The variances."""
+        if is_plain(alpha):
+            return self._theirs("var", alpha)
+        alpha = as_double(alpha)
+        total = fnp.sum(alpha)
+        return alpha * (total - alpha) / (total * total * (total + 1))
+
+    def entropy(self, alpha: Any) -> Any:
+        """The entropy."""
+        if is_plain(alpha):
+            return self._theirs("entropy", alpha)
+        alpha = as_double(alpha)
+        total, n = fnp.sum(alpha), backend.shape_of(alpha)[0]
+        norm = fnp.sum(fsp.gammaln(alpha)) - fsp.gammaln(total)
+        return norm + (total - n) * fsp.psi(total) - fnp.sum((alpha - 1) * fsp.psi(alpha))
+
+
+class _Multinomial(_Multivariate):
+    """Counts of several outcomes."""
+
+    name = "multinomial"
+    functions = ("pmf", "logpmf")
+
+    def logpmf(self, x: Any, n: Any, p: Any) -> Any:
+        """The logarithm of the probability of the counts ``x``.
+
+        The derivative takes the probabilities for independent numbers. Where they do not add up to 1 SciPy replaces the
+        last of plain ones; traced ones are computed with as they are.
+
+        Args:
+            x: counts along the last axis.
+            n: how many there are in all.
+            p: the probabilities, along the last axis.
+
+        Example:
+            >>> from funcgrad.scipy import stats
+            >>> stats.multinomial.logpmf([1, 1], 2, [0.5, 0.5]).round(6)
+            np.float64(-0.693147)
+        """
+        if is_plain(x, n, p):
+            return self._theirs("logpmf", x, n, p)
+        x, n, p = as_double(x), as_double(n), as_double(p)
+        inside = fnp.all(x >= 0, axis=-1) & (fnp.sum(x, axis=-1) == n)
+        kept = fnp.where(inside[..., None], x, 0.0)
+        ans = fsp.gammaln(n + 1.0) + fnp.sum(fsp.xlogy(kept, p) - fsp.gammaln(kept + 1), axis=-1)
+        allowed = settled(fnp.all((p >= 0) & (p <= 1), axis=-1))
+        return poisoned(fnp.where(inside, ans, -math.inf), allowed, fnp.sum(p, axis=-1))
+
+    def pmf(self, x: Any, n: Any, p: Any) -> Any:
+        """The probability of the counts ``x``; see ``logpmf``."""
+        if is_plain(x, n, p):
+            return self._theirs("pmf", x, n, p)
+        return fnp.exp(self.logpmf(x, n, p))
+
+
+multivariate_normal = _MultivariateNormal()
+multivariate_t = _MultivariateT()
+dirichlet = _Dirichlet()
+multinomial = _Multinomial()

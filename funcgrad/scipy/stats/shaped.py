@@ -1,0 +1,320 @@
+"""Continuous distributions whose functions are special ones: gamma, beta, Student's t and their relatives."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import funcgrad.numpy as fnp
+from funcgrad.scipy import special as fsp
+from funcgrad.scipy.stats.continuous import LOG_2, LOG_PI, LOG_ROOT_2PI, log_normal
+from funcgrad.scipy.stats.distribution import settled
+from funcgrad.scipy.stats.kinds import INF, Continuous
+
+__all__ = [
+    "beta",
+    "chi",
+    "chi2",
+    "exponnorm",
+    "f",
+    "gamma",
+    "gennorm",
+    "invgamma",
+    "invgauss",
+    "maxwell",
+    "skewnorm",
+    "t",
+    "truncnorm",
+    "vonmises",
+]
+
+exp, expm1, log, log1p, where = fnp.exp, fnp.expm1, fnp.log, fnp.log1p, fnp.where
+
+gamma = Continuous(
+    name="gamma",
+    shapes=("a",),
+    support=(0.0, INF),
+    formulas={
+        "logpdf": lambda x, a: fsp.xlogy(a - 1, x) - x - fsp.gammaln(a),
+        "cdf": lambda x, a: fsp.gammainc(a, x),
+        "sf": lambda x, a: fsp.gammaincc(a, x),
+        "ppf": lambda q, a: fsp.gammaincinv(a, q),
+        "isf": lambda q, a: fsp.gammainccinv(a, q),
+        "mean": lambda a: 1.0 * a,
+        "var": lambda a: 1.0 * a,
+        "entropy": lambda a: fsp.psi(a) * (1 - a) + a + fsp.gammaln(a),
+    },
+)
+
+invgamma = Continuous(
+    name="invgamma",
+    shapes=("a",),
+    support=(0.0, INF),
+    closed=False,
+    formulas={
+        "logpdf": lambda x, a: -(a + 1) * log(x) - fsp.gammaln(a) - 1 / x,
+        "cdf": lambda x, a: fsp.gammaincc(a, 1 / x),
+        "sf": lambda x, a: fsp.gammainc(a, 1 / x),
+        "ppf": lambda q, a: 1 / fsp.gammainccinv(a, q),
+        "isf": lambda q, a: 1 / fsp.gammaincinv(a, q),
+        "entropy": lambda a: a - (a + 1) * fsp.psi(a) + fsp.gammaln(a),
+    },
+)
+
+chi2 = Continuous(
+    name="chi2",
+    shapes=("df",),
+    support=(0.0, INF),
+    formulas={
+        "logpdf": lambda x, df: fsp.xlogy(df / 2 - 1, x) - x / 2 - fsp.gammaln(df / 2) - LOG_2 * df / 2,
+        "cdf": lambda x, df: fsp.gammainc(df / 2, x / 2),
+        "sf": lambda x, df: fsp.gammaincc(df / 2, x / 2),
+        "ppf": lambda q, df: 2 * fsp.gammaincinv(df / 2, q),
+        "isf": lambda q, df: 2 * fsp.gammainccinv(df / 2, q),
+        "mean": lambda df: 1.0 * df,
+        "var": lambda df: 2.0 * df,
+        "entropy": lambda df: df / 2 + LOG_2 + fsp.gammaln(df / 2) + (1 - df / 2) * fsp.psi(df / 2),
+    },
+)
+
+chi = Continuous(
+    name="chi",
+    shapes=("df",),
+    support=(0.0, INF),
+    formulas={
+        "logpdf": lambda x, df: (1 - df / 2) * LOG_2 - fsp.gammaln(df / 2) + fsp.xlogy(df - 1, x) - x * x / 2,
+        "cdf": lambda x, df: fsp.gammainc(df / 2, x * x / 2),
+        "sf": lambda x, df: fsp.gammaincc(df / 2, x * x / 2),
+        "ppf": lambda q, df: fnp.sqrt(2 * fsp.gammaincinv(df / 2, q)),
+        "isf": lambda q, df: fnp.sqrt(2 * fsp.gammainccinv(df / 2, q)),
+    },
+)
+
+maxwell = Continuous(
+    name="maxwell",
+    support=(0.0, INF),
+    closed=False,
+    formulas={
+        "logpdf": lambda x: 0.5 * (LOG_2 - LOG_PI) + 2 * log(x) - x * x / 2,
+        "cdf": lambda x: fsp.gammainc(1.5, x * x / 2),
+        "sf": lambda x: fsp.gammaincc(1.5, x * x / 2),
+        "ppf": lambda q: fnp.sqrt(2 * fsp.gammaincinv(1.5, q)),
+        "isf": lambda q: fnp.sqrt(2 * fsp.gammainccinv(1.5, q)),
+        "mean": lambda: 2 * math.sqrt(2 / math.pi),
+        "var": lambda: 3 - 8 / math.pi,
+    },
+)
+
+beta = Continuous(
+    name="beta",
+    shapes=("a", "b"),
+    support=(0.0, 1.0),
+    formulas={
+        "logpdf": lambda x, a, b: fsp.xlog1py(b - 1, -x) + fsp.xlogy(a - 1, x) - fsp.betaln(a, b),
+        "cdf": lambda x, a, b: fsp.betainc(a, b, x),
+        "sf": lambda x, a, b: fsp.betaincc(a, b, x),
+        "ppf": lambda q, a, b: fsp.betaincinv(a, b, q),
+        "isf": lambda q, a, b: fsp.betainccinv(a, b, q),
+        "mean": lambda a, b: a / (a + b),
+        "var": lambda a, b: a * b / ((a + b) ** 2 * (a + b + 1)),
+        "entropy": lambda a, b: (
+            fsp.betaln(a, b) - (a - 1) * fsp.psi(a) - (b - 1) * fsp.psi(b) + (a + b - 2) * fsp.psi(a + b)
+        ),
+    },
+)
+
+f = Continuous(
+    name="f",
+    shapes=("dfn", "dfd"),
+    support=(0.0, INF),
+    formulas={
+        "logpdf": lambda x, n, m: (
+            m / 2 * log(m)
+            + n / 2 * log(n)
+            + fsp.xlogy(n / 2 - 1, x)
+            - ((n + m) / 2 * log(m + n * x) + fsp.betaln(n / 2, m / 2))
+        ),
+        "cdf": lambda x, n, m: fsp.betainc(n / 2, m / 2, n * x / (m + n * x)),
+        "sf": lambda x, n, m: fsp.betainc(m / 2, n / 2, m / (m + n * x)),
+        "ppf": lambda q, n, m: _odds(fsp.betaincinv(n / 2, m / 2, q), fsp.betainccinv(m / 2, n / 2, q)) * m / n,
+        "isf": lambda q, n, m: _odds(fsp.betainccinv(n / 2, m / 2, q), fsp.betaincinv(m / 2, n / 2, q)) * m / n,
+    },
+)
+
+
+def _odds(y: Any, rest: Any) -> Any:
+    """``y / (1 - y)``, ``rest`` being one minus y."""
+    return y / rest
+
+
+def _or_normal(of_t: Any, normal: Any) -> Any:
+    """``of_t(x, df)``, and ``normal(x)`` where df is infinite."""
+
+    def formula(x: Any, df: Any) -> Any:
+        finite = settled(fnp.isfinite(df))
+        if finite is True:
+            return of_t(x, df)
+        return where(finite, of_t(x, where(finite, df, 1.0)), normal(x))
+
+    return formula
+
+
+def _t_logpdf(x: Any, df: Any) -> Any:
+    return -fsp.betaln(df / 2, 0.5) - 0.5 * log(df) - (df + 1) / 2 * log1p(x * x / df)
+
+
+t = Continuous(
+    name="t",
+    shapes=("df",),
+    formulas={
+        "logpdf": _or_normal(_t_logpdf, log_normal),
+        "cdf": _or_normal(lambda x, df: fsp.stdtr(df, x), fsp.ndtr),
+        "sf": _or_normal(lambda x, df: fsp.stdtr(df, -x), lambda x: fsp.ndtr(-x)),
+        "ppf": _or_normal(lambda q, df: fsp.stdtrit(df, q), fsp.ndtri),
+        "isf": _or_normal(lambda q, df: -fsp.stdtrit(df, q), lambda q: -fsp.ndtri(q)),
+        "entropy": lambda df: (
+            (df + 1) / 2 * (fsp.psi((df + 1) / 2) - fsp.psi(df / 2)) + 0.5 * log(df) + fsp.betaln(df / 2, 0.5)
+        ),
+    },
+)
+
+# ---- relatives of the normal distribution ------------------------------------------------------------------
+
+
+def _bounded(x: Any) -> Any:
+    """``x``, but at infinity a constant that is as good and has a derivative."""
+    return where(abs(x) < 1e10, x, fnp.sign(x) * 1e10)
+
+
+def _log_mass(a: Any, b: Any) -> Any:
+    """The logarithm of the normal probability of the interval from ``a`` to ``b``, accurate in both tails."""
+    a, b = _bounded(a), _bounded(b)
+    right = a > 0
+    middle = (a <= 0) & (b > 0)
+    low, high = where(right, -b, a), where(right, -a, b)
+    low, high = where(middle, -1.0, low), where(middle, 0.0, high)
+    of_low, of_high = fsp.log_ndtr(low), fsp.log_ndtr(high)
+    far = of_high + log1p(-exp(of_low - of_high))
+    near = log1p(-fsp.ndtr(where(middle, a, -1.0)) - fsp.ndtr(where(middle, -b, -1.0)))
+    return where(middle, near, far)
+
+
+def _truncnorm_ppf(q: Any, a: Any, b: Any) -> Any:
+    a, b = _bounded(a), _bounded(b)
+    left = a < 0
+    mass = _log_mass(a, b)
+    from_left = fnp.logaddexp(fsp.log_ndtr(where(left, a, -1.0)), log(q) + mass)
+    from_right = fnp.logaddexp(fsp.log_ndtr(where(left, -1.0, -b)), log1p(-q) + mass)
+    return where(left, 1.0, -1.0) * fsp.ndtri_exp(where(left, from_left, from_right))
+
+
+def _truncnorm_logsf(x: Any, a: Any, b: Any) -> Any:
+    return _log_mass(x, b) - _log_mass(a, b)
+
+
+truncnorm = Continuous(
+    name="truncnorm",
+    shapes=("a", "b"),
+    support=(lambda a, b: a, lambda a, b: b),
+    valid=lambda a, b: a < b,
+    typical=(-1.0, 1.0),
+    formulas={
+        "logpdf": lambda x, a, b: log_normal(x) - _log_mass(a, b),
+        "logcdf": lambda x, a, b: _log_mass(a, x) - _log_mass(a, b),
+        "logsf": _truncnorm_logsf,
+        "ppf": _truncnorm_ppf,
+        "isf": lambda q, a, b: -_truncnorm_ppf(q, -b, -a),
+    },
+)
+
+skewnorm = Continuous(
+    name="skewnorm",
+    shapes=("a",),
+    valid=lambda a: fnp.isfinite(a),
+    formulas={
+        "logpdf": lambda x, a: LOG_2 + log_normal(x) + fsp.log_ndtr(a * x),
+        "cdf": lambda x, a: fsp.ndtr(x) - 2 * fsp.owens_t(x, a),
+        "sf": lambda x, a: fsp.ndtr(-x) + 2 * fsp.owens_t(x, a),
+        "mean": lambda a: math.sqrt(2 / math.pi) * a / fnp.sqrt(1 + a * a),
+        "var": lambda a: 1 - 2 / math.pi * a * a / (1 + a * a),
+    },
+)
+
+
+def _exponnorm_tail(x: Any, rate: Any) -> Any:
+    return exp(rate * (0.5 * rate - x) + fsp.log_ndtr(x - rate))
+
+
+exponnorm = Continuous(
+    name="exponnorm",
+    shapes=("K",),
+    formulas={
+        "logpdf": lambda x, k: (0.5 / k - x) / k + fsp.log_ndtr(x - 1 / k) - log(k),
+        "cdf": lambda x, k: fsp.ndtr(x) - _exponnorm_tail(x, 1 / k),
+        "sf": lambda x, k: fsp.ndtr(-x) + _exponnorm_tail(x, 1 / k),
+        "mean": lambda k: 1.0 * k,
+        "var": lambda k: 1 + k * k,
+    },
+)
+
+
+def _gennorm_tail(x: Any, b: Any) -> Any:
+    """The probability of values up to ``x``."""
+    half = 0.5 * fsp.gammaincc(1 / b, abs(x) ** b)
+    return where(x > 0, 1 - half, half)
+
+
+gennorm = Continuous(
+    name="gennorm",
+    shapes=("beta",),
+    formulas={
+        "logpdf": lambda x, b: log(0.5 * b) - fsp.gammaln(1 / b) - abs(x) ** b,
+        "cdf": _gennorm_tail,
+        "sf": lambda x, b: _gennorm_tail(-x, b),
+        "ppf": lambda q, b: _gennorm_ppf(q, b),
+        "isf": lambda q, b: -_gennorm_ppf(q, b),
+        "entropy": lambda b: 1 / b - log(0.5 * b) + fsp.gammaln(1 / b),
+    },
+)
+
+
+def _gennorm_ppf(q: Any, b: Any) -> Any:
+    low = q < 0.5
+    size = fsp.gammainccinv(1 / b, 2 * where(low, q, 1 - q)) ** (1 / b)
+    return where(low, -1.0, 1.0) * size
+
+
+vonmises = Continuous(
+    name="vonmises",
+    shapes=("kappa",),
+    valid=lambda kappa: kappa >= 0,
+    formulas={
+        "logpdf": lambda x, kappa: kappa * fsp.cosm1(x) - 2 * LOG_ROOT_2PI - log(fsp.i0e(kappa)),
+        "entropy": lambda kappa: (
+            -kappa * fsp.i1e(kappa) / fsp.i0e(kappa) + 2 * LOG_ROOT_2PI + log(fsp.i0e(kappa)) + kappa
+        ),
+    },
+)
+
+
+def _invgauss_tail(x: Any, mu: Any, side: int) -> Any:
+    """The logarithm of the probability of the lower (1) or upper (-1) tail, see G. Giner and G. Smyth (2016)."""
+    root = fnp.sqrt(x)
+    near = fsp.log_ndtr(side * (x / mu - 1) / root)
+    far = 2 / mu + fsp.log_ndtr(-(x / mu + 1) / root)
+    return near + log1p(side * exp(far - near))
+
+
+invgauss = Continuous(
+    name="invgauss",
+    shapes=("mu",),
+    support=(0.0, INF),
+    closed=False,
+    formulas={
+        "logpdf": lambda x, mu: -LOG_ROOT_2PI - 1.5 * log(x) - (x / mu - 1) ** 2 / (2 * x),
+        "logcdf": lambda x, mu: _invgauss_tail(x, mu, 1),
+        "logsf": lambda x, mu: _invgauss_tail(x, mu, -1),
+        "mean": lambda mu: 1.0 * mu,
+        "var": lambda mu: mu**3,
+    },
+)

@@ -1,0 +1,124 @@
+"""What HIPS autograd calls boxes are funcgrad's tracers; here is what programs ask of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any, NoReturn
+
+from funcgrad import backend
+from funcgrad.batching import BatchTrace, BatchTracer
+from funcgrad.core import Trace, Tracer, describe
+from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
+
+__all__ = ["Box", "batched_within", "example_by_example", "getval", "innermost", "isbox", "plain_type", "transposing"]
+
+#: The run of a vjp rule on a traced cotangent that gives its transpose, while it lasts.
+transposing: ContextVar[Trace | None] = ContextVar("transposing", default=None)
+
+
+class _BoxType(type):
+    def __instancecheck__(cls, x: object) -> bool:
+        return isinstance(x, Tracer)
+
+
+class Box(metaclass=_BoxType):
+    """What stands for an array or a number while a derivative is taken: ``isinstance(x, Box)`` tells.
+
+    There is none for containers: lists, tuples and dictionaries are themselves, with boxes in them.
+    """
+
+    @classmethod
+    def register(cls, value_type: type) -> NoReturn:
+        """Refuse another type of value.
+
+        Raises:
+            InputError: always.
+        """
+        raise InputError(
+            f"Box.register: values are arrays and numbers, or containers of them, got {value_type.__name__}. Make "
+            "the class a container with funcgrad.register_pytree_node or funcgrad.register_dataclass."
+        )
+
+
+def isbox(x: object) -> bool:
+    """Whether ``x`` is being differentiated or batched.
+
+    Example:
+        >>> isbox(1.0)
+        False
+    """
+    return isinstance(x, Tracer)
+
+
+def getval(x: Any) -> Any:
+    """What ``x`` stands for, an array or a number without derivatives; anything else as it is.
+
+    Raises:
+        InputError: a value inside of ``funcgrad.vmap``, which stands for many.
+        NotDifferentiableError: in a vjp rule that forward mode is made of, the cotangent.
+
+    Example:
+        >>> from funcgrad.interop.autograd import grad
+        >>> grad(lambda x: getval(x) * x)(3.0)
+        np.float64(3.0)
+    """
+    while isinstance(x, Tracer):
+        if isinstance(x, BatchTracer):
+            raise InputError(
+                f"getval: a batched value stands for many and has no plain value, got {describe(x)}. Take it outside "
+                "of vmap, or use stop_gradient(x)."
+            )
+        if x._trace is transposing.get():
+            raise NotDifferentiableError(
+                "getval: a vjp rule takes the value of its cotangent, so no forward mode can be made of it, got "
+                f"{describe(x)}. Declare the tangents with defjvp, or write the rule without getval."
+            )
+        x = x.value
+    return x
+
+
+def innermost(x: Any) -> Any:
+    """What ``x`` holds in the end; of a batched value all examples."""
+    while isinstance(x, Tracer):
+        x = x.value
+    return x
+
+
+def plain_type(x: Any) -> type:
+    """The type of what ``x`` stands for."""
+    return type(innermost(x))
+
+
+def batched_within(x: Any) -> bool:
+    """Whether ``x`` is batched, itself or what it stands for."""
+    while isinstance(x, Tracer):
+        if isinstance(x, BatchTracer):
+            return True
+        x = x.value
+    return False
+
+
+def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any]:
+    """``fun(*leaves)``, for one example after the other where leaves are batched: ``fun`` may call any routine.
+
+    Args:
+        fun: a function of array leaves that returns a list of arrays, or of None for zeros.
+        leaves: its arguments.
+    """
+    tracers = [leaf for leaf in leaves if isinstance(leaf, Tracer)]
+    top = max((t._trace for t in tracers), key=lambda trace: trace.level, default=None)
+    if not isinstance(top, BatchTrace):
+        return fun(*leaves)
+    if not top.size:
+        raise ShapeError(
+            "vmap: a primitive is called example by example and has none to tell the shape of its result from, got an "
+            "axis of length 0. Map over at least one example."
+        )
+    mine = [isinstance(leaf, Tracer) and leaf._trace is top for leaf in leaves]
+    rows = [
+        example_by_example(fun, [x.value[i] if m else x for x, m in zip(leaves, mine, strict=True)])
+        for i in range(top.size)
+    ]
+    columns = zip(*rows, strict=True)
+    return [None if c[0] is None else BatchTracer(backend.namespace(c).stack(c), top) for c in columns]

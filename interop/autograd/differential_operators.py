@@ -1,0 +1,337 @@
+"""Derivatives of functions, under the names and with the arguments of HIPS autograd.
+
+``argnum`` says which positional argument to differentiate: a position or a tuple of positions. Arguments may
+be arrays, floating numbers and containers of them; arrays of integers are taken as floating point.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import funcgrad as fg
+import funcgrad.numpy as fnp
+from funcgrad import backend, tree
+from funcgrad.core import Tracer
+from funcgrad.errors import InputError
+from funcgrad.interop.autograd.spaces import VSpace, differentiable, vspace
+from funcgrad.interop.autograd.wrap_util import get_name, unary_to_nary
+
+__all__ = [
+    "checkpoint",
+    "deriv",
+    "elementwise_grad",
+    "grad",
+    "grad_and_aux",
+    "grad_named",
+    "hessian",
+    "hessian_tensor_product",
+    "hessian_vector_product",
+    "holomorphic_grad",
+    "jacobian",
+    "make_ggnvp",
+    "make_hvp",
+    "make_jvp",
+    "make_jvp_reversemode",
+    "make_vjp",
+    "multigrad_dict",
+    "tensor_jacobian_product",
+    "value_and_grad",
+    "vector_jacobian_product",
+]
+
+
+def noticed(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``fun``, with a warning where its result does not depend on the argument: the derivative will be zero."""
+
+    def run(x: Any) -> Any:
+        out = fun(x)
+        traces = {leaf._trace for leaf in tree.leaves(x) if isinstance(leaf, Tracer)}
+        depends = any(isinstance(leaf, Tracer) and leaf._trace in traces for leaf in tree.leaves(out))
+        if not depends:
+            warnings.warn(f"{get_name(fun)}: Output seems independent of input.", stacklevel=2)
+        return out
+
+    run.__name__ = get_name(fun)
+    return run
+
+
+def pullback(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Any]:
+    """``make_vjp`` for a function of one argument."""
+    out, pull = fg.vjp(noticed(fun), differentiable(x))
+    return lambda g: pull(vspace(out).conformed(g))[0], out
+
+
+def pushforward(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], tuple[Any, Any]]:
+    """``make_jvp`` for a function of one argument."""
+    x = differentiable(x)
+    space: VSpace = vspace(x)
+    return lambda v: fg.jvp(noticed(fun), (x,), (space.conformed(v),))
+
+
+def make_vjp(fun: Callable[..., Any], argnum: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """A function of the same arguments that returns ``(vjp, value)``: ``vjp(g)`` pulls a cotangent back.
+
+    The pullback can be called any number of times. What broadcasts to the value's shape is a cotangent too.
+
+    Example:
+        >>> vjp, value = make_vjp(lambda x, y: x * y)(3.0, 4.0)
+        >>> value, vjp(1.0)
+        (12.0, np.float64(4.0))
+    """
+    made: Callable[..., Any] = unary_to_nary(_named("make_vjp", pullback))(fun, argnum)
+    return made
+
+
+def make_jvp(fun: Callable[..., Any], argnum: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """A function of the same arguments that returns ``jvp``, and ``jvp(v)`` is ``(value, tangent)``.
+
+    Example:
+        >>> make_jvp(lambda x: x * x)(3.0)(1.0)
+        (9.0, np.float64(6.0))
+    """
+    made: Callable[..., Any] = unary_to_nary(_named("make_jvp", pushforward))(fun, argnum)
+    return made
+
+
+def _named(name: str, operator: Callable[..., Any]) -> Callable[..., Any]:
+    def named(fun: Callable[[Any], Any], x: Any) -> Any:
+        return operator(fun, x)
+
+    named.__name__ = name
+    return named
+
+
+def _scalar(call: str, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
+    """Value and gradient of a function with one real number as its result, whatever its shape."""
+    shape: tuple[int, ...] = ()
+
+    def flat(x: Any) -> Any:
+        nonlocal shape
+        out = fun(x)
+        if not isinstance(out, Tracer) and not backend.is_value(out):
+            return out  # refused by the transform, in its words
+        shape, dtype = backend.shape_of(out), backend.dtype_of(out)
+        if prod(shape) != 1 or dtype.kind == "c":
+            raise InputError(
+                f"{call}: the function must return one real number, got dtype {dtype} and shape {shape}. Use jacobian, "
+                "elementwise_grad or holomorphic_grad."
+            )
+        return fnp.reshape(out, ()) if shape else out
+
+    flat.__name__ = get_name(fun)
+    value, gradient = fg.value_and_grad(noticed(flat))(differentiable(x))
+    return fnp.reshape(value, shape) if shape else value, gradient
+
+
+@unary_to_nary
+def grad(fun: Callable[[Any], Any], x: Any) -> Any:
+    """``grad(fun, argnum=0)``: the gradient of a function that returns one real number, of any shape.
+
+    The gradient has the structure of the argument; for a complex one z = x + iy it is du/dx - i du/dy.
+
+    Example:
+        >>> grad(lambda x, y: x * y**2, 1)(3.0, 4.0)
+        np.float64(24.0)
+    """
+    return _scalar("grad", fun, x)[1]
+
+
+@unary_to_nary
+def value_and_grad(fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
+    """``value_and_grad(fun, argnum=0)``: a function that returns both, from one evaluation."""
+    return _scalar("value_and_grad", fun, x)
+
+
+@unary_to_nary
+def elementwise_grad(fun: Callable[[Any], Any], x: Any) -> Any:
+    """``elementwise_grad(fun, argnum=0)``: the gradient of the sum of all entries of a real result.
+
+    Where each entry of the result depends on its own entry of the argument, these are their derivatives.
+
+    Example:
+        >>> import numpy as np
+        >>> elementwise_grad(lambda x: x**2)(np.array([1.0, 2.0]))
+        array([2., 4.])
+    """
+    vjp, out = pullback(fun, x)
+    space = vspace(out)
+    if any(s.iscomplex for s in tree.leaves(space.shape) if isinstance(s, VSpace)) or space.iscomplex:
+        raise InputError(
+            "elementwise_grad: the function must return real numbers, got complex ones. Use holomorphic_grad, or take "
+            "a real part."
+        )
+    return vjp(space.ones())
+
+
+@unary_to_nary
+def deriv(fun: Callable[[Any], Any], x: Any) -> Any:
+    """``deriv(fun, argnum=0)``: the tangent of the result when all entries of the argument grow at rate 1."""
+    return pushforward(fun, x)(tree.map_leaves(lambda space: space.zeros() + 1, _spaces(differentiable(x))))[1]
+
+
+def _spaces(x: Any) -> Any:
+    return tree.map_leaves(vspace, x)
+
+
+@unary_to_nary
+def jacobian(fun: Callable[[Any], Any], x: Any) -> Any:
+    """``jacobian(fun, argnum=0)``: all derivatives of a real result, of shape ``out.shape + x.shape``.
+
+    Example:
+        >>> import numpy as np
+        >>> jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
+        array([[2., 0.],
+               [0., 4.]])
+    """
+    return fg.jacrev(noticed(fun))(differentiable(x))
+
+
+@unary_to_nary
+def holomorphic_grad(fun: Callable[[Any], Any], x: Any) -> Any:
+    """``holomorphic_grad(fun, argnum=0)``: the derivative of a holomorphic function, with one number as its result.
+
+    Example:
+        >>> holomorphic_grad(lambda z: z**2)(1 + 2j)
+        np.complex128(2+4j)
+    """
+    x = differentiable(x)
+    if not any(backend.dtype_of(leaf).kind == "c" for leaf in tree.leaves(x)):
+        warnings.warn("Input to holomorphic_grad is not complex", stacklevel=3)
+    return _scalar("holomorphic_grad", lambda x: fnp.real(fun(x)), x)[1]
+
+
+@unary_to_nary
+def hessian(fun: Callable[[Any], Any], x: Any) -> Any:
+    """``hessian(fun, argnum=0)``: the second derivatives, of shape ``out.shape + x.shape + x.shape``.
+
+    Example:
+        >>> import numpy as np
+        >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))
+        array([[4., 2.],
+               [2., 0.]])
+    """
+    return fg.jacrev(fg.jacrev(noticed(fun)))(differentiable(x))  # rules of one's own may know reverse mode only
+
+
+@unary_to_nary
+def make_hvp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Any]:
+    """``make_hvp(fun, argnum=0)``: a function that returns ``(hvp, gradient)``, and ``hvp(v)`` is Hessian times v."""
+    return pullback(grad(fun), x)
+
+
+@unary_to_nary
+def make_jvp_reversemode(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], Any]:
+    """``make_jvp_reversemode(fun, argnum=0)``: a function that returns ``jvp``, made of two reverse passes."""
+    vjp, out = pullback(fun, x)
+    return pullback(vjp, vspace(out).zeros())[0]
+
+
+@unary_to_nary
+def grad_and_aux(fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
+    """``grad_and_aux(fun, argnum=0)``: of a function that returns ``(result, aux)`` gradient and aux."""
+    out, pull, aux = fg.vjp(fun, differentiable(x), has_aux=True)
+    return pull(vspace(out).ones())[0], aux
+
+
+def grad_named(fun: Callable[..., Any], argname: str) -> Callable[..., Any]:
+    """The gradient with respect to the argument called ``argname``, which is passed by position.
+
+    Example:
+        >>> grad_named(lambda x, y: x * y, "y")(3.0, 4.0)
+        np.float64(3.0)
+    """
+    gradient: Callable[..., Any] = grad(fun, list(inspect.signature(fun).parameters).index(argname))
+    return gradient
+
+
+def hessian_tensor_product(fun: Callable[..., Any], argnum: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """A function of ``(*args, tensor)``: the Hessian times a tensor like the differentiated argument.
+
+    Example:
+        >>> import numpy as np
+        >>> hessian_tensor_product(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]), np.array([1.0, 0.0]))
+        array([4., 2.])
+    """
+    gradient = grad(fun, argnum)
+
+    def product(*args: Any, **kwargs: Any) -> Any:
+        return make_vjp(gradient, argnum)(*args[:-1], **kwargs)[0](args[-1])  # it is symmetric
+
+    product.__name__ = f"hessian_tensor_product_of_{get_name(fun)}"
+    return product
+
+
+hessian_vector_product = hessian_tensor_product
+
+
+def tensor_jacobian_product(fun: Callable[..., Any], argnum: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """A function of ``(*args, tensor)``: a tensor times the Jacobian, contracted over all axes of the tensor.
+
+    Example:
+        >>> import numpy as np
+        >>> tensor_jacobian_product(lambda x: x**2)(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
+        array([2., 4.])
+    """
+
+    def contracted(*args: Any, **kwargs: Any) -> Any:
+        return fnp.tensordot(args[-1], fun(*args[:-1], **kwargs), axes=fnp.ndim(args[-1]))
+
+    contracted.__name__ = f"tensor_times_{get_name(fun)}"
+    product: Callable[..., Any] = jacobian(contracted, argnum)
+    return product
+
+
+vector_jacobian_product = tensor_jacobian_product
+
+
+def make_ggnvp(
+    f: Callable[..., Any],
+    g: Callable[[Any], Any] = lambda x: 0.5 * fnp.sum(x**2, axis=-1),
+    f_argnum: int = 0,
+) -> Callable[..., Any]:
+    """A function that returns ``ggnvp``: the generalised Gauss-Newton matrix of ``g(f(x))`` times a vector.
+
+    That is J' H J with the Jacobian J of ``f`` and the Hessian H of ``g`` at ``f(x)``.
+    """
+
+    def of_unary(f: Callable[[Any], Any], x: Any) -> Callable[[Any], Any]:
+        vjp, out = pullback(f, x)
+        jvp, _ = pullback(vjp, vspace(out).zeros())
+        hvp, _ = pullback(grad(g), out)
+        return lambda v: vjp(hvp(jvp(v)))
+
+    made: Callable[..., Any] = unary_to_nary(_named("make_ggnvp", of_unary))(f, f_argnum)
+    return made
+
+
+def multigrad_dict(fun: Callable[..., Any]) -> Callable[..., OrderedDict[str, Any]]:
+    """The gradients with respect to all arguments at once, by the names of the arguments.
+
+    Example:
+        >>> dict(multigrad_dict(lambda x, y: x * y)(3.0, y=4.0))
+        {'x': np.float64(4.0), 'y': np.float64(3.0)}
+    """
+    signature = inspect.signature(fun)
+
+    def gradients(*args: Any, **kwargs: Any) -> OrderedDict[str, Any]:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+
+        def of_arguments(arguments: dict[str, Any]) -> Any:
+            call = inspect.BoundArguments(signature, OrderedDict(arguments))
+            return fun(*call.args, **call.kwargs)
+
+        found = grad(of_arguments)(dict(bound.arguments))
+        return OrderedDict((name, found[name]) for name in bound.arguments)
+
+    return gradients
+
+
+def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """``fun``, whose intermediate values are computed again for the backward pass instead of kept."""
+    return fg.checkpoint(fun)

@@ -1,0 +1,96 @@
+"""Programs that say ``import autograd``, without changing them."""
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+from importlib import import_module
+from types import ModuleType, TracebackType
+from typing import Any
+
+from funcgrad.errors import FuncgradError
+
+__all__ = ["Installation", "InstallError", "install", "uninstall"]
+
+_HERE = "funcgrad.interop.autograd"
+#: What stood under these names in ``sys.modules`` before; None while nothing is installed.
+_before: dict[str, ModuleType] | None = None
+
+
+class InstallError(FuncgradError, ImportError):
+    """HIPS autograd itself has been imported before (an ``ImportError``)."""
+
+
+class Installation:
+    """What ``install`` returns: a context manager that takes the modules back, if this call had put them there."""
+
+    def __init__(self, mine: bool) -> None:
+        self._mine = mine
+
+    def __enter__(self) -> Installation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._mine:
+            uninstall()
+
+
+def _modules() -> dict[str, ModuleType]:
+    """The module for each name that begins with ``autograd``."""
+    package = import_module(_HERE)
+    names = [info.name for info in pkgutil.walk_packages(package.__path__, _HERE + ".")]
+    return {name.replace(_HERE, "autograd", 1): import_module(name) for name in (_HERE, *names)}
+
+
+def _present() -> dict[str, Any]:
+    return {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "autograd"}
+
+
+def install(replace: bool = False) -> Installation:
+    """Let ``import autograd`` and ``from autograd.numpy import ...`` mean this package from now on, process-wide.
+
+    Modules that have imported the real one keep it. A second call changes nothing.
+
+    Args:
+        replace: whether to put HIPS autograd aside where it is imported already; ``uninstall`` brings it back.
+
+    Returns:
+        A context manager that ends it. Without ``with`` it lasts until ``uninstall``.
+
+    Raises:
+        InstallError: HIPS autograd is imported already, and ``replace`` is false.
+
+    Example:
+        >>> with install(replace=True):
+        ...     from autograd import grad
+        >>> grad(lambda x: x**2)(3.0)
+        np.float64(6.0)
+    """
+    global _before
+    if _before is not None:
+        return Installation(mine=False)
+    found = _present()
+    if found and not replace:
+        raise InstallError(
+            f"install: HIPS autograd is imported already, got {min(found)} in sys.modules. Call install() before "
+            "anything imports it, or install(replace=True) to put it aside."
+        )
+    ours = _modules()
+    for name in found:
+        del sys.modules[name]
+    sys.modules.update(ours)
+    _before = found
+    return Installation(mine=True)
+
+
+def uninstall() -> None:
+    """Undo ``install``: what was imported as ``autograd`` before is so again. Without ``install`` nothing happens."""
+    global _before
+    if _before is None:
+        return
+    for name in _present():
+        del sys.modules[name]
+    sys.modules.update(_before)
+    _before = None

@@ -1,0 +1,94 @@
+"""Where the names of a module come from: the functions of funcgrad first, then the mirrored library's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, wraps
+from importlib import import_module
+from importlib.util import find_spec
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from funcgrad import tree
+from funcgrad.backend import is_value
+from funcgrad.core import Tracer
+from funcgrad.errors import InputError
+from funcgrad.optional import import_scipy
+
+__all__ = ["mirrored", "of_scipy"]
+
+
+def mirrored(own: ModuleType, library: ModuleType, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The public names of a module of NumPy.
+
+    Args:
+        own: funcgrad's module: what it has in ``__all__`` is taken from there.
+        library: NumPy's, for dtypes, constants and what funcgrad has not; traced values are refused there.
+        chosen: names that are given otherwise.
+    """
+    theirs = {name: value for name, value in vars(library).items() if not name.startswith("_")}
+    modules = {name for name, value in theirs.items() if isinstance(value, ModuleType)}
+    plain = {name: value for name, value in theirs.items() if name not in modules}
+    ours = {name: getattr(own, name) for name in own.__all__ if name not in modules} | dict(chosen)
+    return plain | {name: _lenient(value, plain.get(name)) for name, value in ours.items()}
+
+
+def _lenient(own: Any, theirs: Any) -> Any:
+    """``own``, a function, that takes data frames and other array-likes where NumPy's function does."""
+    if not isinstance(own, FunctionType) or not callable(theirs):
+        return own
+
+    @wraps(own)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return own(*args, **kwargs)
+        except InputError:
+            if not any(isinstance(leaf, Tracer) for leaf in tree.leaves((args, kwargs))):
+                return theirs(*args, **kwargs)
+            if not any(_is_foreign(arg) for arg in args):
+                raise
+        return own(*[np.asarray(arg) if _is_foreign(arg) else arg for arg in args], **kwargs)
+
+    return call
+
+
+def _is_foreign(x: Any) -> bool:
+    """Whether ``x`` is of a class that NumPy can make an array of, and funcgrad does not know."""
+    return hasattr(type(x), "__array__") and not isinstance(x, Tracer) and not is_value(x)
+
+
+def of_scipy(path: str, present: Iterable[str] = ()) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a module whose names are those of ``scipy.<path>``.
+
+    Args:
+        path: "special", "stats.norm", ...
+        present: names that the module has itself.
+    """
+    top, *inner = path.split(".")
+
+    @cache
+    def homes() -> list[Any]:
+        found = []
+        if find_spec("funcgrad.scipy." + top) is not None:
+            found.append(import_module("funcgrad.scipy." + top))
+        found.append(import_scipy(f"scipy.{path}", "scipy." + top))
+        for name in inner:
+            found = [getattr(home, name) for home in found if hasattr(home, name)]
+        return found
+
+    def member(name: str) -> Any:
+        if not name.startswith("_"):
+            for home in homes():
+                found = getattr(home, name, None)
+                if found is not None and not isinstance(found, ModuleType):
+                    return found
+        raise AttributeError(
+            f"module 'autograd.scipy.{path}' has no attribute {name!r}: neither funcgrad.scipy nor SciPy has it."
+        )
+
+    def names() -> list[str]:
+        return sorted({name for home in homes() for name in dir(home) if not name.startswith("_")} | set(present))
+
+    return member, names

@@ -1,0 +1,19 @@
+"""HIPS autograd's ``misc.tracers``, as far as it has a meaning here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+__all__ = ["const_graph"]
+
+
+def const_graph(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
+    """``fun`` with its first arguments fixed. Nothing is kept from call to call: it is simply run again.
+
+    Example:
+        >>> const_graph(max, 3)(2)
+        3
+    """
+    return partial(fun, *args, **kwargs)

@@ -1,0 +1,5 @@
+"""HIPS autograd's ``numpy_vspaces``: the vector spaces of arrays."""
+
+from funcgrad.interop.autograd.spaces import ArrayVSpace, ComplexArrayVSpace, VSpace
+
+__all__ = ["ArrayVSpace", "ComplexArrayVSpace", "VSpace"]

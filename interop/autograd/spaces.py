@@ -1,0 +1,244 @@
+"""The vector space a value lives in: its shape, dtype and structure, and the vectors of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any, NoReturn
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend, tree
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError, ShapeError
+
+__all__ = ["ArrayVSpace", "ComplexArrayVSpace", "ContainerVSpace", "VSpace", "differentiable", "vspace"]
+
+
+class VSpace:
+    """A vector space over the real numbers. Made by ``vspace``; two are equal where their vectors can be added.
+
+    ``zeros``, ``ones`` and ``randn`` make vectors, ``standard_basis`` a basis of them; the operations leave
+    their arguments as they are and can be differentiated.
+    """
+
+    iscomplex = False
+    shape: Any
+
+    @property
+    def size(self) -> int:
+        """How many real numbers a vector has."""
+        raise NotImplementedError
+
+    def zeros(self) -> Any:
+        """The zero vector."""
+        raise NotImplementedError
+
+    def ones(self) -> Any:
+        """The sum of the standard basis."""
+        raise NotImplementedError
+
+    def randn(self) -> Any:
+        """A vector of standard normal numbers, from NumPy's global generator."""
+        raise NotImplementedError
+
+    def standard_basis(self) -> Iterator[Any]:
+        """The vectors with one entry that is 1, and for complex ones those with 1j."""
+        raise NotImplementedError
+
+    def conformed(self, x: Any) -> Any:
+        """``x``, a vector or what broadcasts to one, with shape and dtype of this space."""
+        raise NotImplementedError
+
+    def add(self, x_prev: Any, x_new: Any) -> Any:
+        """The sum of two vectors."""
+        return tree.map_leaves(lambda a, b: a + b, x_prev, x_new)
+
+    def mut_add(self, x_prev: Any, x_new: Any) -> Any:
+        """The sum of two vectors, the first of which may be None for zero. Nothing is written to."""
+        return self.add(self.zeros() if x_prev is None else x_prev, x_new)
+
+    def scalar_mul(self, x: Any, a: Any) -> Any:
+        """A vector times a number."""
+        return tree.map_leaves(lambda leaf: leaf * a, x)
+
+    def covector(self, x: Any) -> Any:
+        """The vector that stands for the linear map ``y -> inner_prod(x, y)`` in a vector-Jacobian product."""
+        return tree.map_leaves(lambda leaf: fnp.conj(leaf) if backend.dtype_of(leaf).kind == "c" else leaf, x)
+
+    def inner_prod(self, x: Any, y: Any) -> Any:
+        """The inner product, a real number also for complex vectors."""
+        pairs = zip(tree.leaves(x), tree.leaves(y), strict=True)
+        return sum(fnp.real(fnp.vdot(a, b)) for a, b in pairs)
+
+    @classmethod
+    def register(cls, value_type: type, vspace_maker: Any = None) -> NoReturn:
+        """Refuse another type of value.
+
+        Raises:
+            InputError: always.
+        """
+        raise InputError(
+            f"VSpace.register: values are arrays and numbers, or containers of them, got {value_type.__name__}. Make "
+            "the class a container with funcgrad.register_pytree_node or funcgrad.register_dataclass."
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}_{self.__dict__}"
+
+
+class ArrayVSpace(VSpace):
+    """The arrays of one shape and one real dtype.
+
+    Example:
+        >>> space = vspace(np.ones(2))
+        >>> space.zeros(), space.size, space.inner_prod(np.ones(2), np.ones(2))
+        (array([0., 0.]), 2, np.float64(2.0))
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.shape = backend.shape_of(value)
+        self.dtype = backend.dtype_of(value)
+
+    @property
+    def size(self) -> int:
+        """How many real numbers a vector has."""
+        count: int = prod(self.shape)
+        return count * (2 if self.iscomplex else 1)
+
+    @property
+    def ndim(self) -> int:
+        """How many axes a vector has."""
+        return len(self.shape)
+
+    def zeros(self) -> Any:
+        """The zero array."""
+        return np.zeros(self.shape, self.dtype)
+
+    def ones(self) -> Any:
+        """The array of ones; of ``1 + 1j`` where complex."""
+        return np.full(self.shape, 1 + 1j if self.iscomplex else 1, self.dtype)
+
+    def randn(self) -> Any:
+        """An array of standard normal numbers, from NumPy's global generator."""
+        draws = np.random.standard_normal
+        return np.asarray(draws(self.shape) + (1j * draws(self.shape) if self.iscomplex else 0), self.dtype)
+
+    def standard_basis(self) -> Iterator[Any]:
+        """The arrays with one entry that is 1, and then where complex 1j."""
+        for place in np.ndindex(*self.shape):
+            for unit in (1, 1j) if self.iscomplex else (1,):
+                vector = self.zeros()
+                vector[place] = unit
+                yield vector
+
+    def conformed(self, x: Any) -> Any:
+        """``x`` broadcast to the shape, in the dtype.
+
+        Raises:
+            ShapeError: ``x`` does not broadcast to the shape.
+            InputError: ``x`` is no array, or complex in a real space.
+        """
+        if not isinstance(x, Tracer) and not backend.is_value(x):
+            x = np.asarray(x)
+        shape, dtype = backend.shape_of(x), backend.dtype_of(x)
+        if dtype == self.dtype and shape == self.shape:
+            return x
+        if dtype.kind == "c" and not self.iscomplex:
+            raise InputError(f"a vector of a real array must be real, got dtype {dtype}. Take its real part.")
+        if shape != self.shape:
+            try:
+                x = fnp.broadcast_to(x, self.shape)
+            except ValueError:
+                raise ShapeError(
+                    f"a vector of an array of shape {self.shape} was asked for, got shape {shape}. Pass one of the "
+                    "same shape."
+                ) from None
+        return x if dtype == self.dtype else fnp.astype(fnp.asarray(x), self.dtype)
+
+
+class ComplexArrayVSpace(ArrayVSpace):
+    """The arrays of one shape and one complex dtype: a real space of twice as many dimensions."""
+
+    iscomplex = True
+
+
+class ContainerVSpace(VSpace):
+    """Lists, tuples, dictionaries and other containers of vectors, nested in one way.
+
+    Attributes:
+        shape: the container, with the space of each array in its place.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.shape = tree.map_leaves(vspace, value)
+
+    @property
+    def size(self) -> int:
+        """How many real numbers a vector has."""
+        spaces: list[VSpace] = tree.leaves(self.shape)
+        return sum(space.size for space in spaces)
+
+    def zeros(self) -> Any:
+        """The container of zeros."""
+        return tree.map_leaves(lambda space: space.zeros(), self.shape)
+
+    def ones(self) -> Any:
+        """The container of ones."""
+        return tree.map_leaves(lambda space: space.ones(), self.shape)
+
+    def randn(self) -> Any:
+        """The container of standard normal numbers."""
+        return tree.map_leaves(lambda space: space.randn(), self.shape)
+
+    def standard_basis(self) -> Iterator[Any]:
+        """The basis of each of the arrays, the others zero."""
+        spaces, spec = tree.flatten(self.shape)
+        for i, space in enumerate(spaces):
+            for vector in space.standard_basis():
+                yield tree.unflatten(spec, [vector if j == i else s.zeros() for j, s in enumerate(spaces)])
+
+    def conformed(self, x: Any) -> Any:
+        """``x``, whose arrays have the shapes and dtypes."""
+        try:
+            return tree.map_leaves(lambda space, leaf: space.conformed(leaf), self.shape, x)
+        except ValueError as error:
+            if isinstance(error, ShapeError):
+                raise
+            raise InputError(
+                f"a vector of the structure {tree.structure(self.shape)} was asked for, got {tree.structure(x)}. Pass "
+                "one like the value."
+            ) from None
+
+
+def vspace(value: Any) -> VSpace:
+    """The space of ``value``: an array, a floating number, or a container of them; traced ones included.
+
+    Raises:
+        InputError: something else, such as a Python integer (a ``TypeError``).
+
+    Example:
+        >>> vspace([1.0, np.zeros(3)]).zeros()
+        [array(0.), array([0., 0., 0.])]
+    """
+    if isinstance(value, Tracer) or (backend.is_value(value) and type(value) not in (int, bool)):
+        return (ComplexArrayVSpace if backend.dtype_of(value).kind == "c" else ArrayVSpace)(value)
+    if tree.structure(value).is_leaf():
+        raise InputError(
+            f"vspace: there are vectors for arrays, floating numbers and containers of them, got {describe(value)}. "
+            "Write it as a float, or pass what is constant in another way."
+        )
+    return ContainerVSpace(value)
+
+
+def differentiable(x: Any) -> Any:
+    """``x`` with arrays of integers as floating point: HIPS autograd differentiates them, at the same values."""
+    if type(x) is float or (type(x) is np.ndarray and x.dtype.kind in "fc") or isinstance(x, Tracer):
+        return x
+    return tree.map_leaves(lambda a: a.astype(float) if type(a) is np.ndarray and a.dtype.kind in "iu" else a, x)

@@ -1,0 +1,85 @@
+"""HIPS autograd's ``test_util``: derivatives against measured ones, by ``funcgrad.check_grads``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import funcgrad as fg
+from funcgrad.errors import GradientCheckError
+from funcgrad.interop.autograd.spaces import vspace
+from funcgrad.interop.autograd.wrap_util import unary_to_nary
+
+__all__ = ["check_equivalent", "check_grads", "check_jvp", "check_vjp", "combo_check", "scalar_close"]
+
+TOL = RTOL = 1e-6
+
+
+def scalar_close(a: Any, b: Any) -> bool:
+    """Whether two numbers agree to 1e-6, absolutely or relatively."""
+    return bool(abs(a - b) < TOL or abs(a - b) / abs(a + b) < RTOL)
+
+
+def check_equivalent(x: Any, y: Any) -> None:
+    """Check that two values are of one vector space and agree in a random direction.
+
+    Raises:
+        GradientCheckError: an ``AssertionError``.
+    """
+    space, other = vspace(x), vspace(y)
+    if space != other:
+        raise GradientCheckError(
+            f"check_equivalent: the values are of different spaces, got {space} and {other}. Compare like with like."
+        )
+    direction = space.randn()
+    one, two = space.inner_prod(x, direction), space.inner_prod(y, direction)
+    if not scalar_close(one, two):
+        raise GradientCheckError(
+            f"check_equivalent: the values differ, got {one} and {two} in a random direction. Look at {x} and {y}."
+        )
+
+
+@unary_to_nary
+def check_grads(f: Callable[[Any], Any], x: Any, modes: Sequence[str] = ("fwd", "rev"), order: int = 2) -> None:
+    """``check_grads(f, argnum=0, modes=("fwd", "rev"), order=2)(*args)`` checks the derivatives at these arguments.
+
+    Raises:
+        GradientCheckError: an ``AssertionError``.
+
+    Example:
+        >>> check_grads(lambda x, y: x * y, (0, 1))(2.0, 3.0)
+    """
+    fg.check_grads(f, (x,), order, modes)
+
+
+def check_vjp(f: Callable[[Any], Any], x: Any) -> None:
+    """Check the pullback of a function of one argument; raises an ``AssertionError``."""
+    fg.check_grads(f, (x,), 1, ("rev",))
+
+
+def check_jvp(f: Callable[[Any], Any], x: Any) -> None:
+    """Check the tangents of a function of one argument; raises an ``AssertionError``."""
+    fg.check_grads(f, (x,), 1, ("fwd",))
+
+
+def combo_check(fun: Callable[..., Any], *options: Any, **more: Any) -> Callable[..., None]:
+    """``combo_check(f, argnums, ...)(args0, args1, ..., key=values)`` checks all combinations of these values.
+
+    Args:
+        fun: the function.
+        options: those of ``check_grads``.
+        more: likewise.
+
+    Example:
+        >>> import numpy as np
+        >>> combo_check(np.sum, (0,), order=1)([np.ones(2), np.ones((2, 3))], axis=[None, 0])
+    """
+    check = check_grads(fun, *options, **more)
+
+    def run(*args: Sequence[Any], **kwargs: Sequence[Any]) -> None:
+        for chosen in product(*args):
+            for values in product(*kwargs.values()):
+                check(*chosen, **dict(zip(kwargs, values, strict=True)))
+
+    return run

@@ -1,0 +1,89 @@
+"""JAX's transforms on values of NumPy, one operation after the other: nothing is written down or compiled.
+
+This stands where JAX's own evaluation stands, below all transforms, and uses what JAX calls a trace. Those are not
+public, so whatever goes wrong here makes the program run by ``evaluating`` instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import jax
+import numpy as np
+from jax._src import core
+
+from fuzz.evaluating import computed
+
+__all__ = ["run_eagerly"]
+
+
+def run_eagerly(fun: Callable[..., Any], *args: Any) -> Any:
+    """``fun(*args)``, where ``fun`` is a function for JAX that uses no array without elements."""
+    trace = NumpyTrace()
+    with core.set_current_trace(trace), jax.disable_jit():
+        out = fun(*jax.tree.map(trace.stage_value, args))
+    return jax.tree.map(_value, out)
+
+
+class NumpyTracer(core.Tracer):  # type: ignore[misc]
+    """An array of NumPy as JAX sees it."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, trace: NumpyTrace, value: Any) -> None:
+        super().__init__(trace, _aval(value.shape, value.dtype))
+        self.value = value
+
+    def full_lower(self) -> Any:
+        """Itself."""
+        return self
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    __index__ = __int__
+
+
+@lru_cache(maxsize=1000)
+def _aval(shape: Any, dtype: Any) -> Any:
+    return core.ShapedArray(shape, dtype)
+
+
+def _value(x: Any) -> Any:
+    return x.value if type(x) is NumpyTracer else np.asarray(x)
+
+
+class NumpyTrace(core.Trace):  # type: ignore[misc]
+    """What computes."""
+
+    def stage_value(self, val: Any) -> Any:
+        """A value as an array of JAX."""
+        return val if type(val) is NumpyTracer else NumpyTracer(self, np.asarray(val))
+
+    def process_primitive(self, primitive: Any, tracers: Any, params: Any, /) -> Any:
+        """One operation."""
+        outs = computed(primitive, [_value(t) for t in tracers], params)
+        made = [NumpyTracer(self, out if type(out) is np.ndarray else np.asarray(out)) for out in outs]
+        return made if primitive.multiple_results else made[0]
+
+    def process_call(self, _primitive: Any, f: Any, tracers: Any, _params: Any, /) -> Any:
+        """A function inside."""
+        with core.set_current_trace(self):
+            return f.call_wrapped(*tracers)
+
+    def process_custom_jvp_call(self, _primitive: Any, fun: Any, _jvp: Any, tracers: Any, /, **_: Any) -> Any:
+        """One with rules of its own, which is not differentiated here any more."""
+        with core.set_current_trace(self):
+            return fun.call_wrapped(*tracers)
+
+    def process_custom_vjp_call(
+        self, _primitive: Any, fun: Any, _fwd: Any, _bwd: Any, tracers: Any, /, **_: Any
+    ) -> Any:
+        """The same."""
+        with core.set_current_trace(self):
+            return fun.call_wrapped(*tracers)

@@ -1,0 +1,81 @@
+"""Rows for special functions: exponential integrals and distribution functions."""
+
+import jax
+import numpy as np
+
+from funcgrad.primitives.special.student import student_density
+from operations.spec import Sample, array, op, positive
+from operations.special_functions import NO_JAX, POSITIVE, UNIT, alone, row
+
+S = Sample
+TRIALS = np.array([5, 9])
+EVENTS = np.array([2, 9])
+
+
+def counts(name, count, *args, on_jax=True):
+    """A row of a distribution of counts."""
+    return op(f"scipy.special.{name}", S((*count, *args)), jax=None, on_jax=on_jax, reason=NO_JAX)
+
+
+INTEGRALS = [
+    row("expi", np.array([-1.2, 0.7])),
+    op("scipy.special.exp1", (POSITIVE,), jax=None, reason="JAX has no second derivative"),
+    op("scipy.special.expn", S((np.array([0, 1, 2, 5]), positive(4))), jax=None, reason="JAX has no second derivative"),
+    op(
+        "scipy.special.expn",
+        S((3, POSITIVE), unbatched=(0,)),
+        S((1, POSITIVE), unbatched=(0,)),
+        order=1,
+        reason="JAX has no second derivative",
+    ),
+    row("sici", np.array([0.4, 1.7])),
+    alone("shichi", np.array([0.4, 1.7])),
+    op("scipy.special.spence", (np.array([0.3, 1.9]),), jax=None, reason="JAX's derivative is NaN beyond 1.5"),
+    row("voigt_profile", array(2), UNIT, POSITIVE, jax=None),
+]
+
+DISTRIBUTIONS = [
+    row("chdtr", POSITIVE, UNIT, jax=None),
+    row("chdtrc", POSITIVE, UNIT, jax=None),
+    alone("chdtri", POSITIVE, UNIT),
+    alone("chdtriv", UNIT, POSITIVE),
+    row("gdtr", POSITIVE, UNIT, UNIT[::-1], jax=None),
+    row("gdtrc", POSITIVE, UNIT, UNIT[::-1], jax=None),
+    alone("gdtria", UNIT, POSITIVE, UNIT[::-1]),
+    alone("gdtrib", POSITIVE, UNIT, UNIT[::-1]),
+    alone("gdtrix", POSITIVE, UNIT[::-1], UNIT),
+    counts("pdtr", (EVENTS,), POSITIVE),
+    counts("pdtrc", (EVENTS,), POSITIVE),
+    counts("pdtri", (EVENTS,), UNIT, on_jax=False),
+    alone("pdtrik", UNIT, POSITIVE + 2),
+    counts("bdtr", (EVENTS, TRIALS), UNIT),
+    counts("bdtrc", (EVENTS, TRIALS), UNIT),
+    counts("bdtri", (EVENTS - 1, TRIALS), UNIT, on_jax=False),
+    counts("nbdtr", (EVENTS, TRIALS), UNIT),
+    counts("nbdtrc", (EVENTS, TRIALS), UNIT),
+    counts("nbdtri", (EVENTS, TRIALS), UNIT, on_jax=False),
+    row("fdtr", POSITIVE, POSITIVE[::-1] + 1, UNIT, jax=None),
+    row("fdtrc", POSITIVE, POSITIVE[::-1] + 1, UNIT, jax=None),
+    alone("fdtri", POSITIVE, POSITIVE[::-1] + 1, UNIT),
+    alone("bdtrin", np.array([2.0, 3.0]), np.array([0.3, 0.4]), UNIT),
+    alone("nbdtrik", UNIT, TRIALS * 1.0, UNIT[::-1]),
+    alone("nbdtrin", np.array([3.0, 4.0]), np.array([0.4, 0.5]), np.array([0.52, 0.4])),
+    row("nrdtrimn", UNIT, POSITIVE, UNIT[::-1], jax=None),
+    row("nrdtrisd", UNIT, UNIT, POSITIVE + 1, jax=None),
+    alone("tklmbda", np.array([0.3, -0.4]), POSITIVE / 2),
+    alone("fdtridfd", np.array([2.3, 4.0]), np.array([0.67, 0.6]), np.array([1.5, 1.2])),
+    alone("btdtria", UNIT, POSITIVE, UNIT[::-1]),
+    alone("btdtrib", POSITIVE, UNIT, UNIT[::-1]),
+    op(
+        "scipy.special.stdtr",
+        (POSITIVE, np.array([-0.6, 1.7])),
+        fun=student_density,
+        numpy=None,
+        jax=lambda v, t: jax.scipy.stats.t.pdf(t, v),
+    ),
+    row("stdtr", POSITIVE, np.array([-0.6, 1.7]), jax=None),
+    alone("stdtrit", POSITIVE + 1, UNIT),
+    alone("stdtridf", np.array([0.85, 0.9]), np.array([1.3, 1.6])),
+]
+
+OPS = [*INTEGRALS, *DISTRIBUTIONS]

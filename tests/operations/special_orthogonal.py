@@ -1,0 +1,38 @@
+"""Rows of orthogonal polynomials, Legendre functions and spherical harmonics."""
+
+import numpy as np
+
+from operations.spec import op
+
+X = np.array([0.35, -0.64])
+N = np.array([3, 4])
+A, B = np.array([0.6, 1.7]), np.array([1.2, 0.3])
+NO_JAX = {"jax": None, "on_jax": False, "reason": "JAX has no such kernel"}
+
+
+def row(name, *samples, **options):
+    return op(f"scipy.special.{name}", *samples, **{**NO_JAX, **options})
+
+
+OPS = [
+    *[
+        row(f"eval_{name}", (N, X))
+        for name in (
+            "legendre",
+            "chebyt",
+            "chebyu",
+            "hermite",
+            "hermitenorm",
+            "laguerre",
+            "sh_legendre",
+            "sh_chebyt",
+            "sh_chebyu",
+            "chebyc",
+            "chebys",
+        )
+    ],
+    *[row(f"eval_{name}", (N, A, X)) for name in ("genlaguerre", "gegenbauer")],
+    row("eval_jacobi", (N, A, B, X)),
+    row("lpmv", (np.array([1, 2]), N, X)),
+    op("scipy.special.sph_harm_y", (N, np.array([2, -1]), np.array([0.7, 2.1]), A)),
+]

@@ -1,0 +1,186 @@
+"""Integrals and differential equations: closed forms, SciPy's and JAX's, both ways back, what is refused."""
+
+import jax
+import jax.experimental.ode
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.integrate
+
+import funcgrad.numpy as fnp
+from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vmap
+from funcgrad.errors import ConvergenceError, InputError, NotDifferentiableError, ShapeError
+from funcgrad.scipy import integrate
+
+TIMES = np.linspace(0.0, 2.0, 5)
+START = np.array([1.0, 0.5])
+TOL = 1e-10
+ARGS = (1.1, np.array([0.9, 0.7]))
+
+
+def hunters(y, t, a, b):
+    return fnp.stack([a * y[0] - y[0] * y[1] * b[0], y[0] * y[1] - b[1] * y[1] + fnp.sin(t)])
+
+
+def hunters_in_jax(y, t, a, b):
+    return jnp.stack([a * y[0] - y[0] * y[1] * b[0], y[0] * y[1] - b[1] * y[1] + jnp.sin(t)])
+
+
+def energy(y0, t, a, b, **options):
+    return fnp.sum(integrate.odeint(hunters, y0, t, (a, b), **options) ** 2)
+
+
+def test_odeint_gives_scipys_values():
+    got = integrate.odeint(hunters, START, TIMES, ARGS)
+    want = scipy.integrate.odeint(hunters, START, TIMES, ARGS, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(got, want, rtol=1e-7)
+    assert integrate.odeint(lambda y, t: -y, 1.0, [0, 1]).shape == (2, 1)
+    backwards = integrate.odeint(lambda t, y: -y, 1.0, TIMES[::-1], tfirst=True)
+    np.testing.assert_allclose(backwards[:, 0], np.exp(2 - TIMES[::-1]), rtol=1e-7)
+    whole = integrate.odeint(lambda y, t: -y, np.ones((2, 3)), TIMES)
+    np.testing.assert_allclose(whole, np.exp(-TIMES)[:, None, None] * np.ones((2, 3)), rtol=1e-7)
+
+
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_odeint_of_a_linear_equation_to_second_order(adjoint):
+    def last(k, t):
+        return integrate.odeint(
+            lambda y, t, k: -k * y, 2.0, fnp.stack([0.0, t]), (k,), rtol=TOL, atol=TOL, adjoint=adjoint
+        )[1, 0]
+
+    k, t = 0.7, 1.3
+    want = 2 * np.exp(-k * t)
+    np.testing.assert_allclose(grad(last, (0, 1))(k, t), [-t * want, -k * want], rtol=1e-6)
+    np.testing.assert_allclose(jvp(last, (k, t), (1.0, 1.0))[1], -(k + t) * want, rtol=1e-6)
+    np.testing.assert_allclose(hessian(last)(k, t), t * t * want, rtol=1e-6)
+    np.testing.assert_allclose(grad(grad(last), 1)(k, t), (k * t - 1) * want, rtol=1e-6)
+    np.testing.assert_allclose(grad(grad(grad(last)))(k, t), -(t**3) * want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_odeint_has_jaxs_gradients(adjoint):
+    def in_jax(y0, t, a, b):
+        return jnp.sum(jax.experimental.ode.odeint(hunters_in_jax, y0, t, a, b, rtol=1e-10, atol=1e-10) ** 2)
+
+    with jax.enable_x64(True):
+        want = jax.grad(in_jax, (0, 1, 2, 3))(START, TIMES, *ARGS)
+    got = grad(lambda *x: energy(*x, adjoint=adjoint), (0, 1, 2, 3))(START, TIMES, *ARGS)
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_allclose(g, w, rtol=2e-6, atol=1e-6)
+    tangents = (np.ones(2), np.ones(5), 1.0, np.ones(2))
+    pushed = jvp(lambda *x: energy(*x, adjoint=adjoint), (START, TIMES, *ARGS), tangents)[1]
+    np.testing.assert_allclose(pushed, sum(np.sum(g) for g in want), rtol=1e-5)
+
+
+def test_both_hessians_of_odeint_agree():
+    steps, adjoint = (
+        hessian(lambda b, way=way: energy(START, TIMES[:2], 1.1, b, adjoint=way))(ARGS[1]) for way in (False, True)
+    )
+    np.testing.assert_allclose(steps, adjoint, rtol=1e-6)
+
+
+def test_odeint_through_fixed_steps_is_exactly_differentiated():
+    check_grads(lambda *x: energy(*x, steps=2), (START, TIMES[:2], *ARGS), order=2)
+    compiled = jax.jit(lambda a: energy(START, TIMES[:2], a, ARGS[1], steps=1))
+    np.testing.assert_allclose(compiled(1.1), energy(START, TIMES[:2], *ARGS, steps=1), rtol=1e-5)
+
+
+def test_odeint_in_vmap_and_with_closures():
+    rates = np.array([0.2, 1.5])
+    times = np.array([0.0, 1.0])
+
+    def last(k, adjoint=False):
+        return integrate.odeint(lambda y, t, k: -k * y, 1.0, times, (k,), adjoint=adjoint)[1, 0]
+
+    for adjoint in (False, True):
+        np.testing.assert_allclose(vmap(lambda k, way=adjoint: last(k, way))(rates), np.exp(-rates), rtol=1e-6)
+        np.testing.assert_allclose(vmap(grad(lambda k, way=adjoint: last(k, way)))(rates), -np.exp(-rates), rtol=1e-6)
+
+    def closed(k):
+        return integrate.odeint(lambda y, t: -k * y, 1.0, times)[1, 0]
+
+    np.testing.assert_allclose(grad(closed)(0.5), -np.exp(-0.5), rtol=1e-6)
+
+
+def test_odeint_dtypes_and_refusals():
+    single = integrate.odeint(lambda y, t: -y, np.ones(2, np.float32), [0.0, 1.0], rtol=1e-4, atol=1e-4)
+    assert single.dtype == np.float32
+    turning = integrate.odeint(lambda y, t: 1j * y, 1.0 + 0j, TIMES)
+    np.testing.assert_allclose(turning[:, 0], np.exp(1j * TIMES), rtol=1e-6)
+    with pytest.raises(ShapeError, match="func must return an array like y"):
+        integrate.odeint(lambda y, t: fnp.sum(y), START, TIMES)
+    with pytest.raises(ConvergenceError, match="too many or too small"):
+        integrate.odeint(lambda y, t: y * y, 1.0, [0.0, 2.0])
+    with pytest.raises(InputError, match="full_output"):
+        integrate.odeint(lambda y, t: y, 1.0, [0.0, 1.0], full_output=1)
+    with pytest.raises(InputError, match="known only later"):
+        jax.jit(lambda y: integrate.odeint(lambda y, t: -y, y, jnp.arange(2.0)))(jnp.ones(2))
+    with pytest.raises(InputError, match="adjoint=True is for real values"):
+        integrate.odeint(lambda y, t: y, 1j, [0.0, 1.0], adjoint=True)
+    with pytest.raises(NotDifferentiableError, match="closes over"):
+        grad(lambda k: integrate.odeint(lambda y, t: k * y, 1.0, [0.0, 1.0], adjoint=True)[1, 0])(1.0)
+    with pytest.raises(ShapeError, match="vector of times"):
+        integrate.odeint(lambda y, t: y, 1.0, 1.0)
+
+
+def test_solve_ivp():
+    def decay(t, y, k):
+        return -k * y
+
+    found = integrate.solve_ivp(decay, (0.0, 1.0), [1.0, 2.0], args=(0.5,), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.y, np.exp(-0.5 * found.t) * np.array([[1.0], [2.0]]), rtol=1e-7)
+    assert found.success
+    assert found.t[-1] == 1.0
+
+    def last(k):
+        return integrate.solve_ivp(decay, (0.0, 1.0), [1.0], t_eval=[0.5, 1.0], args=(k,), rtol=1e-9, atol=1e-9).y[
+            0, -1
+        ]
+
+    np.testing.assert_allclose([grad(last)(0.5), jacfwd(jacrev(last))(0.5)], [-np.exp(-0.5), np.exp(-0.5)], rtol=1e-7)
+    for options in ({"method": "BDF"}, {"dense_output": True}, {"events": decay}):
+        with pytest.raises(InputError, match="only RK45"):
+            integrate.solve_ivp(decay, (0.0, 1.0), [1.0], **options)
+
+
+def test_quad_of_parameters_and_limits():
+    def gaussian(a, b, k):
+        return integrate.quad(lambda x, k: fnp.exp(-k[0] * x * x) * k[1], a, b, (k,))[0]
+
+    k = np.array([2.0, 3.0])
+    check_grads(gaussian, (0.3, 1.1, k), order=2)
+    np.testing.assert_allclose(gaussian(-np.inf, np.inf, k), 3 * np.sqrt(np.pi / 2), rtol=1e-9)
+    want = -1.5 * np.sqrt(np.pi) * 2**-1.5
+    np.testing.assert_allclose(grad(lambda c: gaussian(-np.inf, np.inf, fnp.stack([c, 3.0])))(2.0), want, rtol=1e-9)
+    np.testing.assert_allclose(vmap(lambda b: gaussian(0.0, b, k))(np.array([0.5, 1.0]))[0], gaussian(0.0, 0.5, k))
+    mixed = jacrev(jacrev(gaussian, 2), 2)(0.3, 1.1, k)
+    np.testing.assert_allclose(mixed, jacfwd(jacfwd(gaussian, 2), 2)(0.3, 1.1, k), rtol=1e-9, atol=1e-12)
+
+
+def test_quad_is_scipys_of_plain_values_and_refuses_what_would_be_lost():
+    def ramp(x):
+        return x
+
+    assert integrate.quad(ramp, 0, 2) == scipy.integrate.quad(ramp, 0, 2)
+    assert len(integrate.quad(ramp, 0, 2, full_output=1)) == 3
+    broken = grad(lambda k: integrate.quad(lambda x, k: k * abs(x - 0.3), 0.0, 1.0, (k,), points=[0.3])[0])(2.0)
+    np.testing.assert_allclose(broken, 0.29, rtol=1e-9)
+    with pytest.raises(NotDifferentiableError, match="func closes over"):
+        grad(lambda k: integrate.quad(lambda x, c: k * x * c, 0.0, 1.0, (k,))[0])(2.0)
+    with pytest.raises(InputError, match="weight are for plain values"):
+        grad(lambda k: integrate.quad(lambda x, k: k * x, 0.0, 1.0, (k,), weight="cos", wvar=1.0)[0])(2.0)
+
+
+def test_fixed_quad_and_samples_refuse():
+    with pytest.raises(ValueError, match="finite limits"):
+        integrate.fixed_quad(np.sin, 0.0, np.inf)
+    with pytest.raises(ShapeError, match=r"2\*\*k \+ 1"):
+        grad(lambda y: integrate.romb(y))(np.ones(4))
+    with pytest.raises(ShapeError, match="initial must be None or 0"):
+        grad(lambda y: integrate.cumulative_trapezoid(y, initial=1.0)[0])(np.ones(4))
+    with pytest.raises(ShapeError, match="as long as y"):
+        grad(lambda y: integrate.simpson(y, np.arange(3.0)))(np.ones(4))
+    np.testing.assert_allclose(grad(integrate.simpson)(np.ones(1)), [0.0])
+    for n in (1, 2):
+        traced = vmap(lambda y: integrate.cumulative_simpson(y, initial=0.0))(np.ones((1, n)))[0]
+        np.testing.assert_allclose(traced, scipy.integrate.cumulative_simpson(np.ones(n), initial=0.0))

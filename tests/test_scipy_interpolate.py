@@ -1,0 +1,125 @@
+"""Interpolation: SciPy's values everywhere, derivatives, axes, what stands outside, what is refused."""
+
+import numpy as np
+import pytest
+import scipy.interpolate
+
+from funcgrad import check_grads, grad, jacobian, vmap
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.scipy import interpolate
+
+RNG = np.random.default_rng(0)
+X = np.array([0.1, 0.7, 1.6, 2.2, 3.1, 3.3])
+Y = RNG.normal(size=6)
+INSIDE = np.linspace(0.15, 3.25, 14)
+WIDE = np.linspace(-0.5, 4.0, 19)
+
+CONDITIONS = [
+    "not-a-knot",
+    "natural",
+    "clamped",
+    ((1, 0.3), (2, -0.2)),
+    ("natural", "not-a-knot"),
+]
+
+
+@pytest.mark.parametrize("bc_type", CONDITIONS, ids=str)
+@pytest.mark.parametrize("n", [2, 3, 4, 6])
+def test_cubic_splines_are_scipys(bc_type, n):
+    x, y = X[:n], Y[:n]
+    ours, theirs = (m.CubicSpline(x, y, bc_type=bc_type) for m in (interpolate, scipy.interpolate))
+    for nu in range(5):
+        np.testing.assert_allclose(ours(WIDE, nu), theirs(WIDE, nu), rtol=1e-9, atol=1e-9)
+    assert np.isnan(ours(WIDE, extrapolate=False)[0])
+    check_grads(lambda x, y, q: interpolate.CubicSpline(x, y, bc_type=bc_type)(q), (x, y, INSIDE[:2]), order=2)
+
+
+@pytest.mark.parametrize("n", [2, 3, 6])
+def test_other_curves_are_scipys(n):
+    x, y = X[:n], Y[:n]
+    for make in (
+        lambda m, x, y: m.PchipInterpolator(x, y),
+        lambda m, x, y: m.Akima1DInterpolator(x, y, extrapolate=True),
+        lambda m, x, y: m.Akima1DInterpolator(x, y, method="makima", extrapolate=True),
+    ):
+        ours, theirs = (make(m, x, y) for m in (interpolate, scipy.interpolate))
+        for nu in range(3):
+            np.testing.assert_allclose(ours(WIDE, nu), theirs(WIDE, nu), rtol=1e-9, atol=1e-9)
+        check_grads(lambda x, y, q, make=make: make(interpolate, x, y)(q), (x, y, X[:1] + 0.2), order=2)
+    level = interpolate.PchipInterpolator(X, np.array([0.0, 1.0, 1.0, 1.0, 0.0, 0.0]))
+    assert np.ptp(level(np.linspace(0.7, 2.2, 5))) == 0
+
+
+@pytest.mark.parametrize("kind", ["linear", "cubic", "previous", "next", "nearest", "zero"])
+def test_interp1d_is_scipys(kind):
+    y = RNG.normal(size=(2, 6, 3))
+    order = RNG.permutation(6)
+    for axis, given in ((1, y), (-1, np.moveaxis(y, 1, -1))):
+        shuffled = np.take(given, order, axis)
+        ours, theirs = (m.interp1d(X[order], shuffled, kind, axis) for m in (interpolate, scipy.interpolate))
+        for q in (INSIDE, INSIDE.reshape(2, 7), X, 1.0):
+            np.testing.assert_allclose(ours(q), theirs(q), rtol=1e-9, atol=1e-12)
+    for options in (
+        {"fill_value": (1.0, 2.0), "bounds_error": False},
+        {"fill_value": "extrapolate"},
+        {"bounds_error": False},
+    ):
+        ours, theirs = (m.interp1d(X, Y, kind, **options) for m in (interpolate, scipy.interpolate))
+        np.testing.assert_allclose(ours(WIDE), theirs(WIDE), rtol=1e-9, atol=1e-12)
+
+
+def test_curves_know_axes_and_batches():
+    y = RNG.normal(size=(2, 6, 3))
+    for q in (INSIDE, INSIDE.reshape(2, 7), 1.0):
+        ours, theirs = (m.CubicSpline(X, y, axis=1)(q) for m in (interpolate, scipy.interpolate))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+    batch = vmap(lambda y: interpolate.CubicSpline(X, y)(INSIDE), in_axes=0)(y[:, :, 0])
+    np.testing.assert_allclose(batch, scipy.interpolate.CubicSpline(X, y[:, :, 0], axis=1)(INSIDE), atol=1e-12)
+    slope = vmap(grad(interpolate.CubicSpline(X, Y)))(INSIDE)
+    np.testing.assert_allclose(slope, scipy.interpolate.CubicSpline(X, Y)(INSIDE, 1), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest"])
+def test_grids_are_scipys(method):
+    points, values = (X, X[:3], X[:4]), RNG.normal(size=(6, 3, 4, 2))
+    q = RNG.uniform(0.2, 1.5, size=(5, 2, 3))
+    ours, theirs = (m.RegularGridInterpolator(points, values, method) for m in (interpolate, scipy.interpolate))
+    np.testing.assert_allclose(ours(q), theirs(q), rtol=1e-12)
+    wide = RNG.uniform(-1.0, 4.0, size=(9, 3))
+    for fill_value in (np.nan, None, 7.0):
+        options = {"method": method, "bounds_error": False, "fill_value": fill_value}
+        ours, theirs = (m.RegularGridInterpolator(points, values, **options) for m in (interpolate, scipy.interpolate))
+        np.testing.assert_allclose(ours(wide), theirs(wide), rtol=1e-12)
+    pair = interpolate.RegularGridInterpolator(points[:2], values[:, :, 0, 0], method)((0.8, np.array([0.2, 1.0])))
+    assert pair.shape == (2,)
+
+
+def test_steps_have_values_with_a_derivative_and_queries_without():
+    rows = jacobian(lambda y: interpolate.interp1d(X, y, "nearest")(INSIDE[:2]))(Y)
+    assert rows.sum(axis=1).tolist() == [1.0, 1.0]
+    assert grad(lambda q: interpolate.interp1d(X, Y, "previous")(q))(1.0) == 0.0
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="outside the interpolation range"):
+        interpolate.interp1d(X, Y)(9.0)
+    with pytest.raises(ValueError, match="out of bounds"):
+        interpolate.RegularGridInterpolator((X,), Y)([9.0])
+    with pytest.raises(InputError, match="kind must be"):
+        interpolate.interp1d(X, Y, "quadratic")
+    with pytest.raises(InputError, match="method must be"):
+        interpolate.RegularGridInterpolator((X,), Y, "cubic")
+    with pytest.raises(ShapeError, match="method must be akima"):
+        interpolate.Akima1DInterpolator(X, Y, method="other")
+    with pytest.raises(ShapeError, match="bc_type must be"):
+        interpolate.CubicSpline(X, Y, bc_type="periodic")
+    with pytest.raises(ShapeError, match="x must rise"):
+        interpolate.CubicSpline(X[::-1], Y)
+    with pytest.raises(ShapeError, match="as long as y"):
+        interpolate.PchipInterpolator(X, Y[:3])
+    with pytest.raises(ShapeError, match="at least two points"):
+        interpolate.PchipInterpolator(X[:1], Y[:1])
+    with pytest.raises(ShapeError, match="must begin with the axes"):
+        interpolate.RegularGridInterpolator((X, X), Y)
+    with pytest.raises(ShapeError, match="last axis of xi"):
+        interpolate.RegularGridInterpolator((X, X), np.ones((6, 6)))(np.ones(3))

@@ -1,0 +1,382 @@
+"""Special functions against mpmath, in both modes and two orders; their kinks, ends and refusals."""
+
+import math
+import pickle
+import sys
+
+import jax.numpy as jnp
+import mpmath as mp
+import numpy as np
+import pytest
+import scipy.special
+
+import funcgrad.numpy as fnp
+import funcgrad.scipy.special as fsp
+from funcgrad import grad, hessian, jvp, vmap
+from funcgrad.errors import InputError, MissingExtraError, NotDifferentiableError
+from funcgrad.primitives.special import convex, error_functions
+
+DIGITS = 40
+
+
+def lower(a, x):
+    return mp.gammainc(a, 0, x, regularized=True)
+
+
+def upper(a, x):
+    return mp.gammainc(a, x, regularized=True)
+
+
+def incomplete_beta(a, b, x):
+    return mp.betainc(a, b, 0, x, regularized=True)
+
+
+def student(v, t):
+    tails = incomplete_beta(v / 2, mp.mpf(1) / 2, v / (v + t * t)) / 2
+    return tails if t < 0 else 1 - tails
+
+
+def dilogarithm(z):
+    return mp.re(mp.polylog(2, 1 - z))
+
+
+def owens_t(h, a):
+    return mp.quad(lambda t: mp.exp(-h * h * (1 + t * t) / 2) / (1 + t * t), [0, a]) / (2 * mp.pi)
+
+
+def boxcox(x, lmbda):
+    return mp.expm1(lmbda * mp.log(x)) / lmbda if lmbda else mp.log(x)
+
+
+def inv_boxcox(y, lmbda):
+    return mp.exp(mp.log1p(lmbda * y) / lmbda) if lmbda else mp.exp(y)
+
+
+def pseudo_huber(d, r):
+    return d * d * (mp.sqrt(1 + (r / d) ** 2) - 1)
+
+
+def voigt(x, s, g):
+    z = (x + 1j * g) / (s * mp.sqrt(2))
+    return mp.re(mp.exp(-z * z) * mp.erfc(-1j * z)) / (s * mp.sqrt(2 * mp.pi))
+
+
+#: Name, mpmath's function, points. Every argument is differentiated, but those that are integers.
+TABLE = [
+    ("erf", mp.erf, (-3.0,), (0.0,), (5.0,)),
+    ("erfc", mp.erfc, (-1.0,), (20.0,)),
+    ("erfcx", lambda x: mp.exp(x * x) * mp.erfc(x), (-4.0,), (0.3,), (0.999,), (1.001,), (25.0,), (1e6,)),
+    ("erfi", mp.erfi, (-1.5,), (4.0,)),
+    ("erfinv", mp.erfinv, (-0.99,), (0.3,)),
+    ("erfcinv", lambda y: mp.erfinv(1 - y), (1e-9,), (1.3,)),
+    ("dawsn", lambda x: mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x), (-20.0,), (0.4,), (7.01,), (3e3,)),
+    ("ndtr", mp.ncdf, (-20.0,), (1.0,)),
+    ("log_ndtr", lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2), (-300.0,), (-1.0,), (5.0,)),
+    ("ndtri", lambda p: mp.sqrt(2) * mp.erfinv(2 * p - 1), (1e-6,), (0.7,)),
+    ("ndtri_exp", lambda y: mp.sqrt(2) * mp.erfinv(2 * mp.exp(y) - 1), (-30.0,), (-0.2,)),
+    ("owens_t", owens_t, (0.5, 2.0), (3.0, -0.4)),
+    ("gamma", mp.gamma, (0.01,), (4.5,), (-2.5,), (150.0,)),
+    ("gammaln", lambda x: mp.log(abs(mp.gamma(x))), (1e-8,), (-3.3,), (1e6,)),
+    ("loggamma", mp.loggamma, (0.2,), (30.0,)),
+    ("rgamma", mp.rgamma, (-3.0,), (0.0,), (0.49,), (0.51,), (-8.7,), (20.0,)),
+    ("digamma", mp.digamma, (-1.3,), (0.1,), (1e4,)),
+    ("polygamma", mp.polygamma, (2, 0.3), (0, 20.0)),
+    ("beta", mp.beta, (0.3, 4.0), (20.0, 1e-3)),
+    ("betaln", lambda a, b: mp.log(mp.beta(a, b)), (0.3, 4.0), (200.0, 1e3)),
+    ("poch", mp.rf, (0.7, 3.5), (5.0, -1.2)),
+    ("binom", mp.binomial, (5.5, 2.3), (30.0, 29.5)),
+    ("zeta", mp.zeta, (1.01, 1.0), (2.0, 0.02), (7.0, 50.0), (40.0, 1.5)),
+    ("zeta", mp.zeta, (-12.3,), (-2.0,), (0.5,), (1.5,), (9.0,)),
+    ("expit", lambda x: 1 / (1 + mp.exp(-x)), (-40.0,), (0.5,), (30.0,)),
+    ("log_expit", lambda x: -mp.log1p(mp.exp(-x)), (-40.0,), (30.0,)),
+    ("logit", lambda x: mp.log(x / (1 - x)), (1e-12,), (0.7,)),
+    ("boxcox", boxcox, (2.0, 0.0), (3.0, 1e-9), (1e-5, 0.4), (50.0, -2.0)),
+    ("boxcox1p", lambda x, k: boxcox(1 + x, k), (1e-8, 0.5), (2.0, 0.0)),
+    ("inv_boxcox", inv_boxcox, (2.0, 0.0), (3.0, 1e-9), (0.4, -2.0)),
+    ("inv_boxcox1p", lambda y, k: inv_boxcox(y, k) - 1, (2.0, 0.0), (0.4, 1.5)),
+    ("pseudo_huber", pseudo_huber, (1.5, 1e-3), (0.2, 30.0)),
+    ("exprel", lambda x: mp.expm1(x) / x if x else mp.mpf(1), (0.0,), (1e-8,), (-0.999,), (-50.0,), (3.0,)),
+    ("powm1", lambda x, y: x**y - 1, (1.5, 2.5), (0.2, 1e-9)),
+    ("gammainc", lower, (0.02, 1e-30), (0.3, 2.0), (2.0, 3.0), (40.0, 35.0), (500.0, 540.0)),
+    ("gammaincc", upper, (0.5, 40.0), (40.0, 10.0)),
+    ("betainc", incomplete_beta, (0.02, 0.5, 1e-20), (2.0, 3.0, 0.5), (0.7, 30.0, 0.01), (90.0, 60.0, 0.65)),
+    ("betaincc", lambda a, b, x: 1 - incomplete_beta(a, b, x), (5.0, 0.3, 0.99)),
+    ("stdtr", student, (0.1, -50.0), (2.5, 0.7), (2.5, -1e-5), (30.0, 2.0), (2e3, 1.5)),
+    ("chdtr", lambda v, x: lower(v / 2, x / 2), (3.0, 2.0)),
+    ("gdtr", lambda a, b, x: lower(b, a * x), (3.0, 2.0, 0.5)),
+    ("fdtr", lambda n, d, x: incomplete_beta(n / 2, d / 2, n * x / (d + n * x)), (3.0, 7.0, 0.5)),
+    ("pdtr", lambda k, m: upper(k + 1, m), (3, 2.0)),
+    ("bdtr", lambda k, n, p: incomplete_beta(n - k, k + 1, 1 - p), (3, 7, 0.4)),
+    ("nbdtr", lambda k, n, p: incomplete_beta(n, k + 1, p), (3, 7, 0.4)),
+    ("expi", mp.ei, (-3.0,), (0.2,), (20.0,)),
+    ("exp1", mp.e1, (1e-5,), (20.0,)),
+    ("expn", mp.expint, (0, 0.5), (1, 0.5), (2, 1e-3), (7, 30.0)),
+    ("spence", dilogarithm, (1e-10,), (0.49,), (0.51,), (1.0,), (1.3,), (40.0,)),
+    ("voigt_profile", voigt, (0.5, 1.0, 0.3), (2.0, 0.7, 1.5)),
+]
+SPLIT = [  # functions with two results
+    ("fresnel", mp.fresnels, mp.fresnelc, 0.7),
+    ("sici", mp.si, mp.ci, 0.3),
+    ("sici", mp.si, mp.ci, 9.0),
+    ("shichi", mp.shi, mp.chi, 2.0),
+]
+CASES = [(name, theirs, point, i) for name, theirs, *points in TABLE for point in points for i in range(len(point))]
+CASES = [case for case in CASES if isinstance(case[2][case[3]], float)]
+LABELS = [f"{name}-{'-'.join(map(str, point))}-{i}" for name, _, point, i in CASES]
+each = pytest.mark.parametrize(("name", "theirs", "point", "i"), CASES, ids=LABELS)
+
+
+def of_one(fun, point, i):
+    """``fun`` as a function of its argument ``i`` alone."""
+    return lambda x: fun(*point[:i], x, *point[i + 1 :])
+
+
+def forward(fun):
+    """The derivative by forward mode."""
+    return lambda x: jvp(fun, (x,), (1.0,))[1]
+
+
+def truth(theirs, point, i, order):
+    with mp.workdps(DIGITS):
+        values = [p if isinstance(p, int) else mp.mpf(p) for p in point]
+        x = values[i]
+        # relative steps: a function may live on the scale of its argument, or at 0
+        return float(mp.diff(of_one(theirs, values, i), x, order, h=(abs(x) or 1) * mp.mpf(10) ** -13))
+
+
+@each
+def test_derivatives_are_mpmaths(name, theirs, point, i):
+    fun = of_one(getattr(fsp, name), point, i)
+    x = point[i]
+    first, second = truth(theirs, point, i, 1), truth(theirs, point, i, 2)
+    for found in (grad(fun)(x), forward(fun)(x)):
+        assert found == pytest.approx(first, rel=1e-10, abs=1e-290)
+    for found in (grad(grad(fun))(x), forward(forward(fun))(x), grad(forward(fun))(x)):
+        assert found == pytest.approx(second, rel=2e-9, abs=1e-290)
+
+
+@pytest.mark.parametrize(("name", "first", "second", "x"), SPLIT)
+def test_derivatives_of_pairs_are_mpmaths(name, first, second, x):
+    for place, theirs in enumerate((first, second)):
+        for order in (1, 2):
+            fun = one = lambda x, place=place: getattr(fsp, name)(x)[place]
+            other = one
+            for _ in range(order):
+                fun, other = grad(fun), forward(other)
+            want = pytest.approx(truth(theirs, (x,), 0, order), rel=1e-12)
+            assert fun(x) == want
+            assert other(x) == want
+
+
+@pytest.mark.parametrize(
+    "z", [0.3 + 0.7j, 30 + 1j, 7.9 + 0.2j, 8.1 + 0.2j, 8.1 - 0.2j, -9 - 3j, 1 - 9j, 1e5 + 1e-3j, 2.5]
+)
+def test_derivatives_of_wofz(z):
+    with mp.workdps(DIGITS):
+        fun = lambda z: mp.exp(-z * z) * mp.erfc(-1j * z)
+        first, second = (complex(mp.diff(fun, mp.mpmathify(z), n, h=mp.mpf(10) ** -13)) for n in (1, 2))
+    one = type(z)(1)
+    assert abs(jvp(fsp.wofz, (z,), (one,))[1] / first - 1) < 1e-11
+    assert abs(jvp(lambda z: jvp(fsp.wofz, (z,), (one,))[1], (z,), (one,))[1] / second - 1) < 1e-10
+
+
+def third(fun):
+    return grad(grad(grad(fun)))
+
+
+def test_third_derivatives_in_parameters():
+    assert third(lambda a: fsp.gammainc(a, 3.0))(2.0) == pytest.approx(truth(lower, (2.0, 3.0), 0, 3), rel=1e-10)
+    beta = truth(incomplete_beta, (2.0, 3.0, 0.3), 1, 3)
+    assert third(lambda b: fsp.betainc(2.0, b, 0.3))(3.0) == pytest.approx(beta, rel=1e-10)
+    assert third(lambda v: fsp.stdtr(v, 1.2))(4.0) == pytest.approx(truth(student, (4.0, 1.2), 0, 3), rel=1e-10)
+    assert third(fsp.zeta)(-3.3) == pytest.approx(truth(mp.zeta, (-3.3,), 0, 3), rel=1e-10)
+
+
+def test_mixed_derivatives_of_betainc():
+    found = hessian(lambda p: fsp.betainc(p[0], p[1], p[2]))(np.array([2.0, 3.0, 0.3]))
+    with mp.workdps(DIGITS):
+        for i, j in [(0, 1), (0, 2), (1, 2)]:
+            orders = tuple(int(k in (i, j)) for k in range(3))
+            want = mp.diff(incomplete_beta, (mp.mpf(2), mp.mpf(3), mp.mpf("0.3")), orders)
+            assert found[i, j] == pytest.approx(float(want), rel=1e-10)
+            assert found[j, i] == pytest.approx(float(want), rel=1e-10)
+
+
+# ---- far out -------------------------------------------------------------------------------------------------
+
+
+def test_large_arguments():
+    assert grad(fsp.erfcx)(1e10) == pytest.approx(-1e-20 / math.sqrt(math.pi), rel=1e-13)
+    assert grad(fsp.dawsn)(1e10) == pytest.approx(-0.5e-20, rel=1e-13)
+    assert grad(grad(fsp.dawsn))(1e10) == pytest.approx(1e-30, rel=1e-13)
+    assert grad(fsp.log_ndtr)(-1e8) == pytest.approx(1e8, rel=1e-14)
+    assert grad(grad(fsp.log_ndtr))(-1e3) == pytest.approx(-1 + 1e-6, rel=1e-9)
+    assert grad(fsp.log_ndtr)(50.0) == 0.0
+
+
+def test_large_parameters():
+    """Around the mean the derivative in a is, to first order, that of a normal distribution."""
+    with mp.workdps(60):
+        a = mp.mpf(10) ** 6
+        want = mp.diff(lambda a: -mp.gammainc(a, mp.mpf(1001000), regularized=True), a, h=mp.mpf(10) ** -20)
+    assert grad(fsp.gammainc)(1e6, 1.001e6) == pytest.approx(float(want), rel=1e-10)
+    assert grad(fsp.betainc)(5e5, 5e5, 0.5) == pytest.approx(-math.sqrt(2 / math.pi) / 2 / math.sqrt(1e6), rel=1e-5)
+
+
+# ---- ends and kinks ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("derivative", [grad, forward])
+@pytest.mark.parametrize(
+    ("fun", "x", "want"),
+    [
+        (fsp.entr, 0.0, math.inf),
+        (lambda x: fsp.xlogy(x, 1.0), 0.0, 0.0),
+        (lambda y: fsp.xlogy(0.0, y), 2.0, 0.0),
+        (lambda x: fsp.rel_entr(x, 1.0), 0.0, -math.inf),
+        (lambda y: fsp.rel_entr(0.0, y), 2.0, 0.0),
+        (lambda x: fsp.kl_div(x, 1.0), 0.0, -math.inf),
+        (lambda r: fsp.huber(1.0, r), 1.0, 1.0),
+        (lambda r: fsp.huber(1.0, r), -3.0, -1.0),
+        (lambda d: fsp.huber(d, 1.0), 1.0, 0.0),
+        (lambda r: fsp.pseudo_huber(0.0, r), 2.0, 0.0),
+        (lambda d: fsp.pseudo_huber(d, 2.0), 0.0, 2.0),
+        (fsp.logit, 0.0, math.inf),
+        (fsp.spence, 0.0, -math.inf),
+        (fsp.exp1, 0.0, -math.inf),
+        (fsp.rgamma, -1.0, -1.0),
+        (lambda a: fsp.gammainc(a, 0.0), 2.0, 0.0),
+        (lambda x: fsp.gammainc(1.0, x), 0.0, 1.0),
+        (lambda a: fsp.betainc(a, 2.0, 0.0), 2.0, 0.0),
+        (lambda b: fsp.betainc(2.0, b, 1.0), 2.0, 0.0),
+        (lambda x: fsp.betainc(1.0, 3.0, x), 0.0, 3.0),
+        (lambda v: fsp.stdtr(v, 0.0), 2.0, 0.0),
+        (lambda p: fsp.bdtr(3, 3, p), 0.5, 0.0),
+        (lambda k: fsp.boxcox(0.0, k), 2.0, 0.25),
+        (fsp.gammasgn, 2.0, 0.0),
+        (lambda n: fsp.comb(n, 3), 2.0, 0.0),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_ends(derivative, fun, x, want):
+    assert derivative(fun)(x) == want
+
+
+@pytest.mark.parametrize("derivative", [grad, forward])
+@pytest.mark.parametrize(
+    ("fun", "x"),
+    [
+        (fsp.gamma, -1.0),
+        (fsp.loggamma, -1.5),
+        (fsp.entr, -1.0),
+        (lambda a: fsp.gammainc(a, 1.0), -1.0),
+        (lambda a: fsp.betainc(a, 1.0, 0.5), -1.0),
+        (lambda x: fsp.betainc(1.0, 1.0, x), 1.5),
+        (lambda v: fsp.stdtr(v, 1.0), -1.0),
+        (lambda s: fsp.zeta(s, 2.0), 0.5),
+        (lambda d: fsp.pseudo_huber(d, 0.0), 0.0),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_outside(derivative, fun, x):
+    assert np.isnan(derivative(fun)(x))
+
+
+# ---- what is refused -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("derivative", [grad, forward])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda n: fsp.polygamma(n, 2.0),
+        lambda n: fsp.expn(n, 2.0),
+        lambda k: fsp.pdtr(k, 2.0),
+        lambda k: fsp.nbdtr(k, 2.0, 0.5),
+        lambda k: fsp.bdtri(k, 5, 0.5),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_whole_numbers_have_no_derivative(derivative, fun):
+    with pytest.raises(NotDifferentiableError, match=r"^scipy\.special\.\w+: it has no derivative in \w+, got"):
+        derivative(fun)(2.0)
+
+
+def test_complex_digamma_has_no_derivative():
+    with pytest.raises(NotDifferentiableError, match="complex numbers"):
+        grad(lambda z: fnp.real(fsp.digamma(z)))(1 + 1j)
+
+
+def test_jax_arrays_without_kernel():
+    with pytest.raises(InputError, match="JAX has no kernel"):
+        fsp.gammaincinv(jnp.asarray(2.0), jnp.asarray(0.5))
+
+
+@pytest.mark.parametrize("a", [2.0, np.array([3.0, 1.0])])
+def test_multigammaln_checks_its_domain(a):
+    with pytest.raises(ValueError, match="must be greater"):
+        grad(lambda a: fnp.sum(fsp.multigammaln(a, 5)))(a)
+    with pytest.raises(ValueError, match="positive whole number"):
+        fsp.multigammaln(a, 1.5)
+
+
+def test_without_scipy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.special", None)
+    with pytest.raises(MissingExtraError, match=r"funcgrad\[scipy\]"):
+        fsp.erf(1.0)
+
+
+# ---- how they are called -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("x", [1, 0.5, [0.5, 1.0], np.float32(0.5), np.arange(1, 3), np.zeros((0, 2)), np.float16(1)])
+@pytest.mark.parametrize("name", ["erf", "gammaln", "exprel", "dawsn", "erfcx", "digamma"])
+def test_plain_values_give_what_scipy_gives(name, x):
+    got, want = getattr(fsp, name)(x), getattr(scipy.special, name)(x)
+    assert type(got) is type(want)
+    assert got.dtype == want.dtype
+    np.testing.assert_array_equal(got, want)
+
+
+def test_options_of_ufuncs():
+    x, out = np.array([0.5, 1.0]), np.zeros(2)
+    assert fsp.erf(x, out=out) is out
+    np.testing.assert_array_equal(out, scipy.special.erf(x))
+    assert fsp.erf(x, dtype=np.float32).dtype == np.float32
+    assert fsp.beta(x, 2.0, out).tolist() == scipy.special.beta(x, 2.0).tolist()
+    s, c = fsp.fresnel(x, out=(out, None))
+    assert s is out
+    np.testing.assert_array_equal(c, scipy.special.fresnel(x)[1])
+    zeta = np.zeros(2)
+    assert fsp.zeta(x + 1, out=zeta) is zeta
+
+    def written(x):
+        place = fnp.zeros(2)
+        fsp.gamma(x, out=place)
+        return fnp.sum(place)
+
+    np.testing.assert_allclose(grad(written)(x), scipy.special.gamma(x) * scipy.special.digamma(x))
+    with pytest.raises(TypeError):
+        fsp.beta(x)
+    with pytest.raises(TypeError):
+        fsp.erf(x, nonsense=1)
+
+
+def test_scipys_own_functions_take_tracers():
+    x = np.array([0.5, 1.5])
+    np.testing.assert_allclose(
+        grad(lambda x: np.sum(scipy.special.gammaln(x)))(x), scipy.special.digamma(x), rtol=1e-15
+    )
+    assert vmap(grad(lambda x: scipy.special.betainc(2.0, 3.0, x)))(x / 2).shape == (2,)
+
+
+def test_families_of_derivatives_pickle():
+    for operation in (convex.exprel, error_functions.erfcx):
+        assert pickle.loads(pickle.dumps(operation)) is operation
+
+
+def test_shared_names_are_funcgrads():
+    assert fsp.logsumexp([0.0, 0.0]) == scipy.special.logsumexp([0.0, 0.0])
+    x = np.array([[1.0, 2.0], [3.0, 5.0]])
+    np.testing.assert_allclose(fsp.softmax(x), scipy.special.softmax(x), rtol=1e-15)
+    np.testing.assert_allclose(fsp.log_softmax(x), scipy.special.log_softmax(x), rtol=1e-15)

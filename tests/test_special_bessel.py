@@ -1,0 +1,143 @@
+"""Bessel functions: derivatives in the order, at 0 and far out, of complex arguments, and what is refused."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import funcgrad.scipy.special as fsp
+from funcgrad import grad, jacfwd, jvp, vmap
+from funcgrad.errors import InputError, NotDifferentiableError
+
+FUNCTIONS = {"jv": mp.besselj, "yv": mp.bessely, "iv": mp.besseli, "kv": mp.besselk}
+ORDERS = np.array([0.3, 2.5, 7.2, 30.1])
+X = np.array([1e-3, 0.8, 3.3, 25.0])
+BOTH = [(v, x) for v in ORDERS for x in X]
+
+
+def exact(fun, v, x, order):
+    with mp.workdps(40):
+        return mp.diff(fun, (mp.mpf(v), mp.mpf(x)), order)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("mode", [grad, jacfwd])
+def test_derivative_in_the_order(name, mode):
+    for v, x in BOTH:
+        want = exact(FUNCTIONS[name], v, x, (1, 0))
+        got = mode(getattr(fsp, name))(v, x)
+        assert abs(got - want) <= 1e-12 * abs(want)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_second_derivatives(name):
+    fun = getattr(fsp, name)
+    for v, x in [(0.3, 0.8), (2.5, 3.3), (7.2, 25.0)]:
+        scale = max(abs(exact(FUNCTIONS[name], v, x, order)) for order in [(0, 0), (1, 0), (0, 1)])
+        for order, (i, j) in {(2, 0): (0, 0), (1, 1): (0, 1), (0, 2): (1, 1)}.items():
+            want = exact(FUNCTIONS[name], v, x, order)
+            for outer, inner in [(grad, grad), (jacfwd, grad), (grad, jacfwd)]:
+                got = outer(lambda *a, inner=inner, i=i: inner(fun, i)(*a), j)(v, x)
+                assert abs(got - want) <= 1e-11 * max(abs(want), scale)
+
+
+def test_orders_where_formulas_are_known():
+    x = np.array([0.01, 1.0, 8.0, 60.0])
+    slope = vmap(grad(fsp.yv), in_axes=(None, 0))(0.0, x)  # DLMF 10.15.4
+    np.testing.assert_allclose(slope, -np.pi / 2 * fsp.j0(x), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(vmap(grad(fsp.jv), in_axes=(None, 0))(0.0, x), np.pi / 2 * fsp.y0(x), rtol=1e-12)
+    np.testing.assert_allclose(vmap(grad(fsp.iv), in_axes=(None, 0))(0.0, x), -fsp.k0(x), rtol=1e-12)  # DLMF 10.38.4
+    assert not np.any(vmap(grad(fsp.kv), in_axes=(None, 0))(0.0, x))
+
+
+def test_kv_has_derivatives_of_any_order_in_v():
+    def nth(n):
+        return fsp.kv if n == 0 else grad(nth(n - 1))
+
+    want = exact(mp.besselk, 1.7, 2.2, (6, 0))
+    assert abs(nth(6)(1.7, 2.2) - want) <= 1e-12 * abs(want)
+
+
+def test_differences_end_with_the_fourth_order():
+    def nth(n):
+        return fsp.jv if n == 0 else grad(nth(n - 1))
+
+    want = exact(mp.besselj, 1.7, 2.2, (4, 0))
+    assert abs(nth(4)(1.7, 2.2) - want) <= 1e-9 * abs(want)
+    with pytest.raises(NotDifferentiableError, match="up to order 4"):
+        nth(5)(1.7, 2.2)
+
+
+@pytest.mark.parametrize(
+    ("name", "slope", "second"), [("j1", 0.5, 0.0), ("i1", 0.5, 0.0), ("j0", 0.0, -0.5), ("i0", 0.0, 0.5)]
+)
+def test_at_zero(name, slope, second):
+    fun = getattr(fsp, name)
+    assert grad(fun)(0.0) == jacfwd(fun)(0.0) == slope
+    assert grad(grad(fun))(0.0) == jacfwd(jacfwd(fun))(0.0) == second
+
+
+@pytest.mark.parametrize(("v", "slope"), [(0, 0.0), (1, 0.5), (2, 0.0), (1.5, 0.0)])
+def test_at_zero_of_any_order(v, slope):
+    for fun in (fsp.jv, fsp.iv):
+        assert grad(fun, 1)(v, 0.0) == slope
+    assert grad(fsp.jv)(2.0, 0.0) == 0
+
+
+def test_negative_arguments():
+    np.testing.assert_allclose(grad(fsp.jv, 1)(2, -1.5), -grad(fsp.jv, 1)(2, 1.5), rtol=1e-15)
+    assert np.isnan(grad(fsp.jv)(2.0, -1.5)), "only whole orders are real there"
+
+
+def test_scaled_functions_do_not_overflow():
+    for x in (900.0, 1e5):
+        for name in ("ive", "kve"):
+            for i in (0, 1):
+                assert np.isfinite(grad(getattr(fsp, name), i)(2.5, x))
+        assert np.isfinite(grad(fsp.i1e)(x))
+        assert np.isfinite(grad(grad(fsp.i0e))(x))
+
+
+def test_scaling_has_a_kink_at_zero():
+    assert grad(fsp.i0e)(0.0) == jacfwd(fsp.i0e)(0.0) == 0
+
+
+@pytest.mark.parametrize("name", ["jv", "yv", "iv", "kv", "hankel1", "hankel2", "kve", "hankel1e", "hankel2e"])
+def test_complex_arguments(name):
+    fun, z, h = getattr(fsp, name), 1.3 + 0.4j, 1e-4
+    slope = jvp(lambda z: fun(0.7, z), (z,), (1.0 + 0j,))[1]
+    np.testing.assert_allclose(slope, (fun(0.7, z + h) - fun(0.7, z - h)) / (2 * h), rtol=1e-7)
+    turned = jvp(lambda z: fun(0.7, z), (z,), (1j,))[1]
+    np.testing.assert_allclose(turned, 1j * slope, rtol=1e-14)
+    in_order = jvp(lambda v: fun(v, z), (0.7,), (1.0,))[1]
+    np.testing.assert_allclose(in_order, (fun(0.7 + h, z) - fun(0.7 - h, z)) / (2 * h), rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["jve", "yve", "ive"])
+def test_scaling_is_not_analytic(name):
+    with pytest.raises(NotDifferentiableError, match="not analytic"):
+        jvp(lambda z: getattr(fsp, name)(0.7, z), (1.3 + 0.4j,), (1.0 + 0j,))
+
+
+@pytest.mark.parametrize("name", ["yn", "kn", "spherical_jn"])
+def test_whole_orders_have_no_derivative(name):
+    with pytest.raises(NotDifferentiableError, match="whole number"):
+        grad(getattr(fsp, name))(2.0, 1.5)
+
+
+def test_airy_functions_of_negative_numbers():
+    values, slopes = jvp(fsp.airy, (-2.3,), (1.0,))
+    np.testing.assert_allclose(slopes, [values[1], -2.3 * values[0], values[3], -2.3 * values[2]], rtol=1e-15)
+    assert grad(lambda z: fsp.airye(z)[2])(-2.3) == pytest.approx(fsp.airy(-2.3)[3], rel=1e-12)
+
+
+def test_derivatives_by_name_check_their_order():
+    with pytest.raises(InputError, match="whole number"):
+        fsp.jvp(1.0, 2.0, 1.5)
+    with pytest.raises(ValueError, match="negative"):
+        fsp.jvp(1.0, 2.0, -1)
+    np.testing.assert_allclose(fsp.kvp(0.7, 2.0, 3), grad(grad(grad(fsp.kv, 1), 1), 1)(0.7, 2.0), rtol=1e-13)
+
+
+def test_integer_orders_of_any_dtype():
+    for dtype in (np.uint8, np.bool_, np.int64):
+        assert grad(fsp.jv, 1)(np.asarray(0, dtype), 1.5) == pytest.approx(-fsp.j1(1.5), rel=1e-15)

@@ -1,0 +1,100 @@
+"""Orthogonal polynomials, Legendre functions and spherical harmonics: against mpmath, low degrees, the poles."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import funcgrad.scipy.special as fsp
+from funcgrad import grad, jacfwd, jvp
+from funcgrad.errors import NotDifferentiableError
+
+SIMPLE = {
+    "eval_legendre": mp.legendre,
+    "eval_chebyt": mp.chebyt,
+    "eval_chebyu": mp.chebyu,
+    "eval_hermite": mp.hermite,
+    "eval_hermitenorm": lambda n, x: mp.hermite(n, x / mp.sqrt(2)) / mp.sqrt(2) ** n,
+    "eval_laguerre": lambda n, x: mp.laguerre(n, 0, x),
+    "eval_sh_legendre": lambda n, x: mp.legendre(n, 2 * x - 1),
+    "eval_chebyc": lambda n, x: 2 * mp.chebyt(n, x / 2),
+}
+WITH_PARAMETERS = {
+    "eval_genlaguerre": (mp.laguerre, (0.4,)),
+    "eval_gegenbauer": (mp.gegenbauer, (0.4,)),
+    "eval_jacobi": (mp.jacobi, (0.4, 1.3)),
+}
+
+
+@pytest.mark.parametrize("name", SIMPLE)
+@pytest.mark.parametrize("n", [0, 1, 2, 7])
+def test_derivatives_in_the_argument(name, n):
+    fun = getattr(fsp, name)
+    for x in (-0.8, 0.3):
+        first, second = (mp.diff(lambda z: SIMPLE[name](n, z), x, k) for k in (1, 2))
+        for mode in (grad, jacfwd):
+            assert mode(fun, 1)(n, x) == pytest.approx(float(first), rel=1e-13, abs=1e-14)
+        assert grad(grad(fun, 1), 1)(n, x) == pytest.approx(float(second), rel=1e-12, abs=1e-13)
+
+
+@pytest.mark.parametrize("name", WITH_PARAMETERS)
+@pytest.mark.parametrize("n", [0, 1, 6])
+def test_derivatives_in_parameters(name, n):
+    fun, (reference, parameters) = getattr(fsp, name), WITH_PARAMETERS[name]
+    point = (*parameters, 0.3)
+    for i in range(len(point)):
+        order = tuple(int(j == i) for j in range(len(point)))
+        want = mp.diff(lambda *a: reference(n, *a), point, order)
+        for mode in (grad, jacfwd):
+            assert mode(fun, i + 1)(n, *point) == pytest.approx(float(want), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["eval_legendre", "eval_chebyt"])
+def test_real_degrees(name):
+    want = mp.diff(lambda z: SIMPLE[name](2.5, z), 0.3)
+    assert (
+        grad(getattr(fsp, name), 1)(np.float64(2.5), 0.3) == pytest.approx(float(want), rel=1e-10)
+        or name == "eval_chebyt"
+    )
+
+
+def test_the_ends_of_the_interval():
+    assert grad(fsp.eval_legendre, 1)(4, 1.0) == 10.0
+    assert grad(fsp.eval_chebyt, 1)(4, 1.0) == 16.0
+
+
+#: Hermite polynomials take whole numbers only.
+REAL_DEGREES = [name for name in SIMPLE if "hermite" not in name]
+
+
+@pytest.mark.parametrize("name", [*REAL_DEGREES, "lpmv"])
+def test_degrees_have_no_derivative(name):
+    args = (2.0, 0.3) if name != "lpmv" else (1.0, 2.0, 0.3)
+    with pytest.raises(NotDifferentiableError, match="has no derivative in"):
+        grad(getattr(fsp, name))(*args)
+
+
+def test_legendre_functions():
+    for v, m in [(3, 1), (2, 2), (3.5, 1), (4, 0)]:
+        want = mp.diff(lambda x, v=v, m=m: mp.legenp(v, m, x), 0.4)
+        for mode in (grad, jacfwd):
+            assert mode(fsp.lpmv, 2)(m, v, 0.4) == pytest.approx(float(want), rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "m"), [(0, 0), (2, 1), (2, -2), (3, 0), (4, -3)])
+def test_spherical_harmonics(n, m):
+    theta, phi = 0.7, 0.4
+    harmonic = [lambda a: fsp.sph_harm_y(n, m, a, phi), lambda a: fsp.sph_harm_y(n, m, theta, a)]
+    size = mp.sqrt((2 * n + 1) / (4 * mp.pi) * mp.factorial(n - m) / mp.factorial(n + m))
+    slope = size * mp.diff(lambda t: mp.legenp(n, m, mp.cos(t)), theta) * mp.exp(1j * m * phi)
+    got = jvp(harmonic[0], (theta,), (1.0,))[1]
+    np.testing.assert_allclose(got, complex(slope), rtol=1e-12, atol=1e-14)
+    got = jvp(harmonic[1], (phi,), (1.0,))[1]
+    np.testing.assert_allclose(got, 1j * m * fsp.sph_harm_y(n, m, theta, phi), rtol=1e-14, atol=1e-16)
+    for fun, x in zip(harmonic, (theta, phi), strict=True):
+        real = grad(lambda x, fun=fun: np.real(fun(x)))(x)
+        np.testing.assert_allclose(real, jvp(fun, (x,), (1.0,))[1].real, rtol=1e-13, atol=1e-15)
+
+
+def test_the_pole_of_the_sphere_is_smooth():
+    slope = jvp(lambda t: fsp.sph_harm_y(1, 1, t, 0.0), (0.0,), (1.0,))[1]
+    np.testing.assert_allclose(slope, -np.sqrt(3 / (8 * np.pi)), rtol=1e-15)

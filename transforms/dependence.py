@@ -1,0 +1,298 @@
+"""What depends on what: the sparsity pattern of a derivative, from one run of the function.
+
+The function is pushed forward with tangents that know on which entries of the inputs they depend. The rules of
+forward mode are linear in the tangents, so only linear operations ever meet such a tangent, and the pattern of
+each is either known by its name or found by trying it: a linear map is zero where it gives zero for random
+entries. What a branch or ``where`` does is what it does at the point; the pattern is a superset of that of the
+derivative at this point.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from math import prod
+from string import ascii_letters
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer
+from funcgrad.errors import InputError
+from funcgrad.kinds import elementwise
+from funcgrad.kinds.linear import astype, conj, imag, real, reduce_sum
+from funcgrad.optional import import_scipy
+from funcgrad.primitives import products
+from funcgrad.transforms.colouring import colour_columns
+from funcgrad.typing import Shape
+
+__all__ = ["DependenceTrace", "DependenceTracer"]
+
+#: Trials of an operation that nothing is known of, before each of its results is taken to depend on all entries.
+_TRIALS = 96
+#: Entries of a pattern that is not worth being called sparse any more.
+_MOST = 50_000_000
+
+#: Where the rules of elementwise operations come from: these are known by them, those of extenders too.
+_ELEMENTWISE = elementwise.__module__
+_ALIKE = frozenset(operation.primitive for operation in (astype, conj, real, imag))  # type: ignore[attr-defined]
+
+
+class DependenceTracer(Tracer):
+    """A tangent, and a sparse matrix with a row for each of its entries: on which inputs it depends."""
+
+    __slots__ = ()
+    pattern: Any = Tracer.__dict__["link"]
+
+    def __init__(self, value: Any, pattern: Any, trace: DependenceTrace) -> None:
+        self.value = value
+        self.pattern = pattern
+        self._trace: DependenceTrace = trace
+
+
+class DependenceTrace(Trace):
+    """One run of a linear function of the inputs.
+
+    Args:
+        call: the public call, for messages.
+        inputs: the number of entries of all inputs.
+    """
+
+    __slots__ = ("call", "inputs", "random", "sparse")
+
+    def __init__(self, call: str, inputs: int) -> None:
+        super().__init__()
+        self.call = call
+        self.inputs = inputs
+        self.sparse = import_scipy(call, "scipy.sparse")
+        self.random = np.random.default_rng(0)
+
+    def leaf(self, value: Any, start: int) -> DependenceTracer:
+        """An input whose first entry is number ``start``."""
+        size = prod(backend.shape_of(value))
+        made = DependenceTracer(value, self.matrix(np.arange(size), start + np.arange(size), size, self.inputs), self)
+        made.alias = READ_ONLY
+        return made
+
+    def matrix(self, rows: Any, columns: Any, height: int, width: int) -> Any:
+        """The pattern with entries at ``rows`` and ``columns``."""
+        found = self.sparse.csr_matrix((np.ones(len(rows), np.bool_), (rows, columns)), (height, width))
+        found.sum_duplicates()
+        return found
+
+    def pattern_of(self, leaf: Any) -> Any:
+        """The pattern of a leaf of a result; empty where it is a constant."""
+        if type(leaf) is DependenceTracer and leaf._trace is self:
+            return leaf.pattern
+        return self.sparse.csr_matrix((prod(backend.shape_of(leaf)), self.inputs), dtype=np.bool_)
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Run ``primitive``, and find what its results depend on."""
+        mine = [i for i, a in enumerate(args) if type(a) is DependenceTracer and a._trace is self]
+        values = [a.value if i in mine else a for i, a in enumerate(args)]
+        ans = primitive.call(*values, **params)
+        if primitive.forward is None:
+            return ans
+        parts = ans if primitive.multiple else (ans,)
+        total: Any = None
+        for i in mine:
+            # what is linear in all of them together is tried with zeros for the others
+            alone = [np.zeros_like(v) if j in mine and j != i else v for j, v in enumerate(values)]
+            pattern = self._composed(primitive, alone, i, params, parts, args[i].pattern)
+            total = pattern if total is None else total + pattern
+        if primitive.multiple:
+            bounds = np.cumsum([0, *[prod(backend.shape_of(p)) for p in parts]])
+            rows = itertools.pairwise(bounds)
+            return tuple(DependenceTracer(p, total[a:b], self) for p, (a, b) in zip(parts, rows, strict=True))
+        return DependenceTracer(ans, total, self)
+
+    def _composed(
+        self, primitive: Primitive, values: list[Any], position: int, params: Any, parts: Sequence[Any], inner: Any
+    ) -> Any:
+        """What the results depend on through the argument at ``position``, whose pattern is ``inner``."""
+        shape = backend.shape_of(values[position])
+        sizes = [prod(backend.shape_of(p)) for p in parts]
+        if primitive in _ALIKE or getattr(primitive.forward, "__module__", None) == _ELEMENTWISE:
+            out = backend.shape_of(parts[0])
+            if out == shape:
+                return inner
+            return inner[np.broadcast_to(np.arange(prod(shape)).reshape(shape), out).ravel()]
+        try:
+            local = self._local(primitive, values, position, params, parts)
+        except _UnknownError:
+            local = None
+        if local is None:
+            used = np.unique(inner.indices)
+            self._check(primitive, sum(sizes) * len(used))
+            rows, columns = np.repeat(np.arange(sum(sizes)), len(used)), np.tile(used, sum(sizes))
+            return self.matrix(rows, columns, sum(sizes), self.inputs)
+        found = local @ inner
+        self._check(primitive, found.nnz)
+        return found
+
+    def _check(self, primitive: Primitive, entries: int) -> None:
+        if entries > _MOST:
+            raise InputError(
+                f"{self.call}: the derivative is not sparse, got {entries} entries that depend on each other through "
+                f"{primitive.name}. Leave sparsity out, or pass the pattern."
+            )
+
+    def _local(
+        self, primitive: Primitive, values: list[Any], position: int, params: Any, parts: Sequence[Any]
+    ) -> Any | None:
+        """The pattern of the operation itself, None where it is not found."""
+        shape = backend.shape_of(values[position])
+        outs = [backend.shape_of(p) for p in parts]
+        if primitive is reduce_sum.primitive:  # type: ignore[attr-defined]
+            kept = tuple([1 if i in params["axis"] else n for i, n in enumerate(shape)])
+            to = np.broadcast_to(np.arange(prod(kept)).reshape(kept), shape).ravel()
+            return self.matrix(to, np.arange(prod(shape)), prod(kept), prod(shape))
+        if primitive is products.matmul.primitive:  # type: ignore[attr-defined]
+            return self._product(_subscripts(*[len(backend.shape_of(v)) for v in values]), values, position, outs[0])
+        if primitive is products.einsum.primitive:  # type: ignore[attr-defined]
+            return self._product(params["subscripts"], values, position, outs[0])
+        if primitive.calls or "callback" in primitive.name:  # a user's function is not tried out
+            return None
+        tried = _Trial(self, primitive, values, position, params)
+        found = tried.moved()
+        if found is None:
+            found = tried.searched()
+        return self._along(params, shape, outs) if found is None else found
+
+    def _product(self, subscripts: str, values: list[Any], position: int, out: Shape) -> Any | None:
+        """The pattern of a product with a constant factor, by what of that is not zero."""
+        factors, _, letters = subscripts.partition("->")
+        terms = factors.split(",")
+        other = np.asarray(values[1 - position])
+        shapes = [backend.shape_of(v) for v in values]
+        lengths: dict[str, int] = {}
+        for term, shape in zip(terms, shapes, strict=True):
+            for letter, n in zip(term, shape, strict=True):
+                lengths[letter] = max(lengths.get(letter, 1), n)
+        if prod(lengths.values()) > _MOST:
+            return None
+        order = "".join(lengths)
+
+        def numbers(term: str, shape: Shape, entries: Any) -> Any:
+            """``entries`` of ``shape``, along the axes of all letters."""
+            axes = sorted(range(len(term)), key=lambda i: order.index(term[i]))
+            there = {term[i]: shape[i] for i in axes}
+            aligned = entries.reshape(shape).transpose(axes).reshape([there.get(letter, 1) for letter in order])
+            return np.broadcast_to(aligned, list(lengths.values()))
+
+        place = numbers(letters, out, np.arange(prod(out)))
+        source = numbers(terms[position], shapes[position], np.arange(prod(shapes[position])))
+        live = numbers(terms[1 - position], shapes[1 - position], other != 0)
+        return self.matrix(place[live], source[live], prod(out), prod(shapes[position]))
+
+    def _along(self, params: Any, shape: Shape, outs: Sequence[Shape]) -> Any | None:
+        """Dense along the axes that the operation works on, if the others are the same in the result."""
+        axis = params.get("axis")
+        axes = (axis,) if isinstance(axis, int) else axis
+        if len(outs) != 1 or not isinstance(axes, tuple) or not all(isinstance(a, int) for a in axes):
+            return None
+        out = outs[0]
+        alike = len(out) == len(shape) and all(
+            n == m for i, (n, m) in enumerate(zip(shape, out, strict=True)) if i not in axes
+        )
+        if not alike or prod(out) * prod([shape[a] for a in axes]) > _MOST:
+            return None
+        kept = tuple([1 if i in axes else n for i, n in enumerate(shape)])
+        groups = np.arange(prod(kept)).reshape(kept)
+        there, here = [np.broadcast_to(groups, s).ravel() for s in (out, shape)]
+        rows = self.matrix(np.arange(prod(out)), there, prod(out), prod(kept))
+        return rows @ self.matrix(here, np.arange(prod(shape)), prod(kept), prod(shape))
+
+
+class _UnknownError(Exception):
+    """Trying has not shown a sparse pattern."""
+
+
+class _Trial:
+    """A linear operation, called with entries of its argument that are chosen to see where they go."""
+
+    def __init__(
+        self, trace: DependenceTrace, primitive: Primitive, values: list[Any], position: int, params: Any
+    ) -> None:
+        self.trace, self.primitive, self.params = trace, primitive, params
+        self.position = position
+        self.values = values
+        like = values[position]
+        self.shape, self.dtype = backend.shape_of(like), backend.dtype_of(like)
+        self.size = prod(self.shape)
+        # a single precision has too few different numbers to tell entries apart
+        self.kind = np.dtype(complex if self.dtype.kind == "c" else float)
+        self.calls = 0
+        self.rest = self.run(np.zeros(self.size, self.kind))
+
+    def run(self, entries: Any) -> Any:
+        """All results, in one row."""
+        self.calls += 1
+        if self.calls > _TRIALS:
+            raise _UnknownError
+        args = list(self.values)
+        args[self.position] = entries.reshape(self.shape)[()] if self.shape else self.kind.type(entries[0])
+        with np.errstate(all="ignore"):
+            ans = self.primitive.call(*args, **self.params)
+        parts = ans if self.primitive.multiple else (ans,)
+        return np.concatenate([np.asarray(p).ravel() for p in parts])
+
+    def moved(self) -> Any | None:
+        """The pattern of an operation that copies entries, with either sign, or leaves zeros."""
+        entries = 1 + self.trace.random.random(self.size)
+        order = np.argsort(entries)
+        got = self.run(entries.astype(self.kind))
+        if self.rest.any() or got.dtype.kind not in "fc":
+            return None
+        if not self.size:
+            return self.trace.matrix([], [], len(got), 0)
+        size = abs(got.real)
+        place = order[np.minimum(np.searchsorted(entries, size, sorter=order), self.size - 1)]
+        live = size != 0
+        if not np.array_equal(entries[place[live]], size[live]) or (got.dtype.kind == "c" and got.imag.any()):
+            return None
+        return self.trace.matrix(np.flatnonzero(live), place[live], len(got), self.size)
+
+    def searched(self) -> Any:
+        """The pattern of any operation: that of ever smaller blocks of entries, several of them at a time.
+
+        Two blocks that no result depends on both are tried together; what a block does not reach, its parts do not.
+        """
+        trace, height = self.trace, len(self.rest)
+        width = 1
+        known = trace.matrix(np.arange(height), np.zeros(height, int), height, 1)
+        while width < self.size:
+            parts = min(4 * width, self.size)
+            edges, finer = [np.arange(n + 1) * self.size // n for n in (width, parts)]
+            parent = np.searchsorted(edges, finer[:-1], side="right") - 1
+            across = np.searchsorted(edges, finer[1:] - 1, side="right") - 1
+            family = trace.matrix([*parent, *across], [*range(parts), *range(parts)], width, parts)
+            candidates = known @ family
+            candidates.sort_indices()
+            known, width = self._reached(candidates, np.repeat(np.arange(parts), np.diff(finer))), parts
+        return known
+
+    def _reached(self, candidates: Any, block: Any) -> Any:
+        """Those of the ``candidates``, pairs of a result and a block, where the result depends on the block."""
+        colours = colour_columns(candidates, self.trace.call, most=_TRIALS - self.calls)
+        if colours is None:
+            raise _UnknownError
+        rows = np.repeat(np.arange(candidates.shape[0]), np.diff(candidates.indptr))
+        shade = colours[candidates.indices]
+        hit = np.zeros(len(rows), np.bool_)
+        for colour in range(colours.max(initial=-1) + 1):
+            entries = np.where(colours[block] == colour, 1 + self.trace.random.random(self.size), 0)
+            changed = self.run(entries.astype(self.kind)) != self.rest
+            mine = shade == colour
+            hit[mine] = changed[rows[mine]]
+        return self.trace.matrix(rows[hit], candidates.indices[hit], *candidates.shape)
+
+
+def _subscripts(left: int, right: int) -> str:
+    """The subscripts of ``matmul`` of arrays with so many axes."""
+    i, j, k = list(ascii_letters[:3])
+    outer = ascii_letters[3 : 1 + max(left, right, 2)]
+    x = j if left == 1 else outer[len(outer) - (left - 2) :] + i + j
+    y = j if right == 1 else outer[len(outer) - (right - 2) :] + j + k
+    return f"{x},{y}->{outer}{i * (left > 1)}{k * (right > 1)}"

@@ -1,0 +1,265 @@
+"""Sparse Jacobians and Hessians: as many pushforwards or pullbacks as there are colours, not as there are inputs.
+
+What a sparse matrix has is found in a pattern, given or traced (``dependence``). Columns that have no row in common
+are pushed forward in one tangent, or rows without a common column pulled back in one cotangent (``colouring``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad import backend, tree
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import GradientCheckError, InputError, ShapeError
+from funcgrad.kinds.linear import reshape
+from funcgrad.optional import import_scipy
+from funcgrad.primitives.shaping import concatenate
+from funcgrad.transforms.colouring import colour_columns, split_dense_rows
+from funcgrad.transforms.dependence import DependenceTrace
+from funcgrad.transforms.gradients import grad
+from funcgrad.transforms.products import jvp, vjp
+from funcgrad.transforms.vectorize import vmap
+
+__all__ = ["Sparsity", "check_sparsity", "sparse_hessian", "sparse_jacobian"]
+
+#: Products that are computed at once: more would take memory and save no time.
+_AT_ONCE = 64
+
+
+class Sparsity(NamedTuple):
+    """What was asked for: "auto" or a pattern, and whether a product with a random vector is compared."""
+
+    pattern: Any
+    check: bool
+
+
+def check_sparsity(call: str, sparsity: Any, check: bool) -> Sparsity:
+    """The request, its pattern as a sparse matrix.
+
+    Raises:
+        InputError: neither "auto" nor something with two axes.
+    """
+    if isinstance(sparsity, str) and sparsity == "auto":
+        return Sparsity(sparsity, check)
+    scipy = import_scipy(call, "scipy.sparse")
+    if not scipy.issparse(sparsity):
+        known = isinstance(sparsity, (np.ndarray, list, tuple))
+        sparsity = np.asarray(sparsity) if known else sparsity
+        if not known or sparsity.ndim != 2 or sparsity.dtype.kind not in "biuf":
+            raise InputError(
+                f'{call}: sparsity must be "auto", a sparse matrix or a boolean matrix, got {describe(sparsity)}. '
+                "Give a row for each output and a column for each input."
+            )
+    found = scipy.csr_matrix(sparsity)
+    found.sum_duplicates()
+    ones = np.ones(found.nnz, np.bool_)
+    return Sparsity(scipy.csr_matrix((ones, found.indices, found.indptr), found.shape), check)
+
+
+class _Map:
+    """A function of leaves as one from a vector to a vector, with its derivative at a point."""
+
+    def __init__(self, call: str, fun: Callable[..., Any], leaves: Sequence[Any]) -> None:
+        self.call, self.fun, self.leaves = call, fun, leaves
+        self.shapes = [backend.shape_of(x) for x in leaves]
+        self.dtypes = [backend.dtype_of(x) for x in leaves]
+        self.bounds = np.cumsum([0, *[int(np.prod(s)) for s in self.shapes]])
+        self.inputs = int(self.bounds[-1])
+        self.dtype = np.result_type(*self.dtypes)
+
+    def split(self, rows: Any) -> tuple[Any, ...]:
+        """Each row of a matrix as a tangent of all leaves."""
+        parts = zip(self.bounds[:-1], self.bounds[1:], self.shapes, self.dtypes, strict=True)
+        return tuple(rows[:, a:b].reshape(len(rows), *shape).astype(dtype) for a, b, shape, dtype in parts)
+
+    def joined(self, *leaves: Any) -> Any:
+        """The result as one vector."""
+        return _flat(tree.leaves(self.fun(*leaves)))
+
+    def push(self, tangents: Any) -> Any:
+        """The derivative times each row."""
+
+        def one(*tangent: Any) -> Any:
+            return jvp(self.joined, tuple(self.leaves), tangent)[1]
+
+        chunks = [tangents[i : i + _AT_ONCE] for i in range(0, len(tangents), _AT_ONCE)]
+        return np.concatenate([np.asarray(vmap(one)(*self.split(chunk))) for chunk in chunks])
+
+    def pull(self, cotangents: Any) -> Any:
+        """Each row times the derivative."""
+        out, pullback = vjp(self.joined, *self.leaves)
+
+        def one(ct: Any) -> Any:
+            return _flat(pullback(ct))
+
+        rows = cotangents.astype(backend.dtype_of(out))
+        chunks = [rows[i : i + _AT_ONCE] for i in range(0, len(rows), _AT_ONCE)]
+        return np.concatenate([np.asarray(vmap(one)(chunk)) for chunk in chunks])
+
+
+def _flat(leaves: Sequence[Any]) -> Any:
+    rows = [reshape(x, to=(int(np.prod(backend.shape_of(x))),)) for x in leaves]
+    return rows[0] if len(rows) == 1 else concatenate(*rows, axis=0)
+
+
+def _traced(of: _Map, sparsity: Sparsity) -> tuple[Any, Any, Any]:
+    """The pattern, from one run, with a tangent and what the derivative makes of it."""
+    random = np.random.default_rng(1)
+    tangent = random.uniform(0.5, 1, of.inputs) * random.choice([-1, 1], of.inputs)
+    if not isinstance(sparsity.pattern, str):
+        pushed = of.push(tangent[None])[0] if sparsity.check else None
+        return sparsity.pattern, tangent, pushed
+    trace = DependenceTrace(of.call, of.inputs)
+    try:
+        parts = [part[0] for part in of.split(tangent[None])]
+        seeds = tuple(trace.leaf(part, int(start)) for part, start in zip(parts, of.bounds[:-1], strict=True))
+        moved = jvp(of.joined, tuple(of.leaves), seeds)[1]
+    finally:
+        trace.close()
+    pushed = moved.value if isinstance(moved, Tracer) and moved._trace is trace else moved
+    return trace.pattern_of(moved), tangent, np.asarray(pushed)
+
+
+def sparse_jacobian(call: str, fun: Callable[..., Any], leaves: Sequence[Any], outs: int, sparsity: Sparsity) -> Any:
+    """The Jacobian of a function of arrays, all of them flattened, as a sparse matrix of ``outs`` rows.
+
+    Rows that are much fuller than others are pulled back while the rest is pushed forward, or columns the other way
+    round, whichever takes the fewest products.
+    """
+    _refuse_tracers(call, leaves)
+    of = _Map(call, fun, leaves)
+    pattern, tangent, pushed = _traced(of, sparsity)
+    _check_shape(call, pattern, of, outs)
+    forward, reverse = _parts(call, pattern)
+    blocks = []
+    if forward.nnz:
+        blocks.append(_entries(forward, of.push, of.inputs, call))
+    if reverse.nnz:
+        blocks.append(_entries(reverse.T.tocsr(), of.pull, pattern.shape[0], call).T)
+    found = _assembled(call, blocks, pattern.shape, of.dtype)
+    _check_product(call, found, tangent, pushed, sparsity)
+    return found
+
+
+def sparse_hessian(call: str, fun: Callable[..., Any], leaves: Sequence[Any], sparsity: Sparsity) -> Any:
+    """The Hessian of a function of arrays, all of them flattened, as a sparse matrix.
+
+    Columns that are much fuller than others are pushed forward one by one and are, by symmetry, rows as well; the
+    columns of what is left are coloured.
+    """
+    _refuse_tracers(call, leaves)
+    of = _Map(call, grad(fun, tuple(range(len(leaves)))), leaves)
+    pattern, tangent, pushed = _traced(of, sparsity)
+    _check_shape(call, pattern, of, of.inputs)
+    pattern = (pattern + pattern.T).tocsr()
+    dense = split_dense_rows(pattern)[0]
+    rest = np.ones(of.inputs, np.bool_)
+    rest[dense] = False
+    inner = _only(pattern, rest, rest)
+    if len(dense) and _colours(pattern, call).max() <= len(dense) + _colours(inner, call).max(initial=-1):
+        dense, inner = dense[:0], pattern
+    blocks = [_entries(inner, of.push, of.inputs, call)] if inner.nnz else []
+    if len(dense):
+        columns = _entries(_only(pattern, np.ones_like(rest), ~rest), of.push, of.inputs, call)
+        blocks += [columns, _only(columns, rest, ~rest).T]
+    found = _assembled(call, blocks, pattern.shape, of.dtype)
+    _check_product(call, found, tangent, pushed, sparsity)
+    return found
+
+
+def _colours(pattern: Any, call: str) -> Any:
+    return colour_columns(pattern, call)
+
+
+def _only(matrix: Any, rows: Any, columns: Any) -> Any:
+    """The entries in certain rows and columns."""
+    kept = matrix.tocoo()
+    live = rows[kept.row] & columns[kept.col]
+    return type(matrix)((kept.data[live], (kept.row[live], kept.col[live])), matrix.shape)
+
+
+def _parts(call: str, pattern: Any) -> tuple[Any, Any]:
+    """What is pushed forward and what is pulled back."""
+    rows, by_columns = split_dense_rows(pattern)
+    columns, by_rows = split_dense_rows(pattern.T.tocsr())
+    every = [np.ones(n, np.bool_) for n in pattern.shape]
+    apart = [np.ones(n, np.bool_) for n in pattern.shape]
+    apart[0][rows], apart[1][columns] = False, False
+    choices = {
+        "rows apart": (by_columns, _only(pattern, apart[0], every[1]), _only(pattern, ~apart[0], every[1])),
+        "columns apart": (by_rows, _only(pattern, every[0], ~apart[1]), _only(pattern, every[0], apart[1])),
+    }
+    best: tuple[int, Any, Any] | None = None
+    for bound, forward, reverse in sorted(choices.values(), key=lambda choice: choice[0]):
+        if best is not None and bound >= best[0]:
+            break
+        used = [_colours(part, call).max(initial=-1) + 1 for part in (forward, reverse.T.tocsr()) if part.nnz]
+        if best is None or sum(used) < best[0]:
+            best = (sum(used), forward, reverse)
+    assert best is not None
+    return best[1], best[2]
+
+
+def _entries(pattern: Any, product: Callable[[Any], Any], size: int, call: str) -> Any:
+    """The matrix with this pattern, by a product with the sum of the unit vectors of each colour."""
+    colours = _colours(pattern, call)
+    used = np.diff(pattern.tocsc().indptr) > 0
+    seeds = np.zeros((int(colours.max()) + 1, size))
+    seeds[colours[used], np.flatnonzero(used)] = 1
+    made = product(seeds)
+    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    return type(pattern)((made[colours[pattern.indices], rows], pattern.indices, pattern.indptr), pattern.shape)
+
+
+def _assembled(call: str, blocks: Sequence[Any], shape: tuple[int, int], dtype: Any) -> Any:
+    """The sum of blocks that have no entry in common, as one matrix in compressed rows; zeros in the pattern stay."""
+    scipy = import_scipy(call, "scipy.sparse")
+    if not blocks:
+        return scipy.csr_matrix(shape, dtype=dtype)
+    parts = [block.tocoo() for block in blocks]
+    data, rows, columns = (np.concatenate([getattr(p, name) for p in parts]) for name in ("data", "row", "col"))
+    found = scipy.csr_matrix((data, (rows, columns)), shape)
+    found.sum_duplicates()
+    return found
+
+
+def _refuse_tracers(call: str, leaves: Sequence[Any]) -> None:
+    for leaf in leaves:
+        if isinstance(leaf, Tracer):
+            raise InputError(
+                f"{call}: a sparse matrix holds numbers and no traced values, got an input that is being transformed. "
+                "Leave sparsity out inside of other transforms."
+            )
+        if backend.dtype_of(leaf).kind != "f":
+            raise InputError(
+                f"{call}: with sparsity the inputs must be real floating point, got {describe(leaf)}. Leave sparsity "
+                "out for complex ones."
+            )
+
+
+def _check_shape(call: str, pattern: Any, of: _Map, outs: int) -> None:
+    if pattern.shape != (outs, of.inputs):
+        raise ShapeError(
+            f"{call}: sparsity has the wrong shape, got {list(pattern.shape)}, expected {[outs, of.inputs]}. Give a "
+            "row for each output and a column for each input."
+        )
+
+
+def _check_product(call: str, found: Any, tangent: Any, pushed: Any, sparsity: Sparsity) -> None:
+    """Compare the matrix times a random vector with the derivative along it."""
+    if not sparsity.check or pushed is None:
+        return
+    got = found @ tangent.astype(found.dtype)
+    scale = abs(found) @ abs(tangent) + abs(pushed)
+    off = abs(got - pushed) > 1e3 * np.finfo(found.dtype).eps ** 0.75 * (scale + scale.max(initial=0) * 1e-3)
+    wrong = np.flatnonzero(off & np.isfinite(got) & np.isfinite(pushed))
+    if len(wrong):
+        i = wrong[0]
+        raise GradientCheckError(
+            f"{call}: the sparsity pattern lacks entries, got {got[i]} for row {i} times a random vector, where the "
+            f"derivative along it is {pushed[i]} ({len(wrong)} such rows). Give a pattern that has all entries that "
+            'can be nonzero at this point, or sparsity="auto".'
+        )
