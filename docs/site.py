@@ -10,6 +10,7 @@ import inspect
 import pkgutil
 import re
 from pathlib import Path
+from textwrap import dedent
 from types import ModuleType
 from typing import Any
 
@@ -49,11 +50,9 @@ def on_page_markdown(markdown: str, page: Page, **kwargs: Any) -> str:
     """What the home page calls the README's is on a page of the site."""
     if page.file.src_uri != "index.md":
         return markdown
-    before = "The README has the five-minute start."
+    before, here = "The README has the five-minute start.", "[Five minutes](start.md) are enough to begin."
     assert before in markdown
-    return markdown.replace(
-        before, "[Five minutes](start.md) are enough to begin; [Compared](compared.md) has figures."
-    )
+    return markdown.replace(before, f"{here} [What is different](compared.md) has figures.")
 
 
 def part(begin: str, end: str) -> str:
@@ -113,6 +112,8 @@ def defined_in(value: Any, name: str) -> bool:
 
 def listed(name: str) -> str:
     """A page on the public functions of a module."""
-    parts = [f"# {name.removeprefix('funcgrad.')}", inspect.getdoc(importlib.import_module(name)) or ""]
+    prose, example, code = (inspect.getdoc(importlib.import_module(name)) or "").partition("\nExample:\n")
+    parts = [f"# {name.removeprefix('funcgrad.')}", prose]
+    parts += [f"```pycon\n{dedent(code)}\n```"] if example else []
     parts += [f"::: {name}.{public}" for public in own_names(name)]
     return "\n\n".join(parts) + "\n"

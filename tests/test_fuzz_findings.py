@@ -119,3 +119,17 @@ def test_elements_of_an_argument_in_the_order_of_columns_are_a_copy():
         to_jax(f)(X)
     with pytest.raises(ReadOnlyError, match="got"):
         jvp(f, (X,), (X,))
+
+
+@pytest.mark.parametrize("make", [lambda np, x: np.delete(x, 0, axis=1), lambda np, x: np.repeat(x, 2, axis=1)])
+def test_reshaped_parts_are_views_as_in_numpy(make):
+    def f(x, np=fnp):
+        made = make(np, x)
+        made.reshape(-1)[::-1] *= 2 * x[0, 0]
+        return np.sum(made**2)
+
+    x = np.array([[0.5, 2.0, 1.5], [-1.0, 3.0, 0.5]])
+    want = f(x, np)
+    np.testing.assert_allclose(jvp(f, (x,), (x,)), [want, 4 * want], rtol=1e-14)
+    np.testing.assert_allclose(vmap(f)(x[None]), [want], rtol=1e-14)
+    np.testing.assert_allclose(grad(f)(x), jax.grad(to_jax(f))(x), rtol=1e-14)

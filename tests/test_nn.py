@@ -20,7 +20,7 @@ import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
-from funcgrad.primitives import convolution
+from funcgrad.primitives import convolution, patches, transformed
 
 INF, NAN = math.inf, math.nan
 BFLOAT = np.dtype(ml_dtypes.bfloat16)
@@ -251,16 +251,18 @@ def by_definition(x, y, geometry):
     return ans
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_convolution_of_any_geometry(seed):
+@pytest.mark.parametrize("transformed", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_convolution_of_any_geometry(seed, transformed, monkeypatch):
     """Random strides, borders and dilations on both sides, more kernel than array among them."""
+    monkeypatch.setattr(patches, "worth_transforming", lambda *args: transformed)
     rng = np.random.default_rng(seed)
+    plain = (1, 2)
+    limits = (plain, (-2, 5), plain, plain, (1, 8)) if transformed else ((1, 4), (-1, 4), (1, 4), (1, 3), (1, 5))
     for _ in range(8):
         rank = int(rng.integers(1, 3))
         lengths, places = rng.integers(1, 6, rank), rng.integers(1, 5, rank)
-        geometry = convolution.Geometry(
-            *[tuple(map(int, rng.integers(low, high, rank))) for low, high in ((1, 4), (-1, 4), (1, 4), (1, 3), (1, 5))]
-        )
+        geometry = convolution.Geometry(*[tuple(map(int, rng.integers(low, high, rank))) for low, high in limits])
         x, y = rng.normal(size=(2, 2, 3, *lengths)), rng.normal(size=(2, 1, 3, *places))
         fun = lambda x, y, geometry=geometry: convolution.convolution(x, y, geometry=geometry)
         out, pullback = vjp(fun, x, y)
@@ -272,15 +274,78 @@ def test_convolution_of_any_geometry(seed):
         same((in_x * t).sum() + (in_y * s).sum(), (ct * pushed).sum(), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("block", [1, 50, 10**9])
+@pytest.mark.parametrize("block", [1, 400, 10**9])
 def test_convolution_in_pieces(block, monkeypatch):
     """Whatever fits the cache, the result is the same."""
     x, y = array(3, 4, 7, 6), array(4, 2, 3, 2, seed=1)
     fun = lambda x, y: fnn.conv(x, y, (2, 1), "SAME", feature_group_count=2)
     want = pulled(fun, vjp, x, y)
-    monkeypatch.setattr(convolution, "_BLOCK", block)
+    monkeypatch.setattr(patches, "_BLOCK", block)
     for got, expected in zip(pulled(fun, vjp, x, y), want, strict=True):
         same(got, expected, atol=1e-12)
+
+
+#: Arrays, kernels, and what else is asked of the convolution.
+LONG = [
+    ((2, 3, 300), (2, 3, 70), {}),
+    ((2, 2, 20, 16), (3, 2, 11, 8), {"padding": [(10, 3), (0, 7)]}),
+    ((3, 10, 9, 8), (4, 10, 9, 5), {}),
+    ((1, 4, 20, 20), (4, 2, 9, 9), {"padding": "SAME", "feature_group_count": 2}),
+    ((4, 2, 300), (2, 2, 90), {"padding": [(-3, 5)], "batch_group_count": 2}),
+    ((2, 2, 300), (2, 2, 70), {"padding": "SAME", "window_strides": 3}),
+    ((2, 2, 300), (2, 2, 70), {"padding": "SAME", "rhs_dilation": 2}),
+    ((2, 2, 150), (2, 2, 70), {"padding": [(9, 80)], "lhs_dilation": 2}),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+@pytest.mark.parametrize("number", range(len(LONG)))
+def test_long_kernels(number, dtype, monkeypatch):
+    """By transforms and by sums the same to rounding of the largest element, in both modes, strided or not."""
+    lhs, rhs, options = LONG[number]
+    rng = np.random.default_rng(number)
+    x, y, t, s = [rng.normal(size=shape).astype(dtype) for shape in (lhs, rhs) * 2]
+    if dtype == "complex128":
+        x, y, t, s = [v + 1j * rng.normal(size=v.shape) for v in (x, y, t, s)]
+    fun = lambda x, y: fnn.conv(x, y, **options)
+
+    def everything():
+        return [*pulled(fun, vjp, x, y), jvp(fun, (x, y), (t, s))[1]]
+
+    used, by_transforms = [], patches.by_transforms
+    monkeypatch.setattr(patches, "by_transforms", lambda *args: used.append(args) or by_transforms(*args))
+    monkeypatch.setattr(patches, "worth_transforming", lambda *args: True)
+    got = everything()
+    assert len(used) == 6 or {"window_strides", "rhs_dilation", "lhs_dilation"} & set(options)
+    monkeypatch.setattr(patches, "worth_transforming", lambda *args: False)
+    for part, want in zip(got, everything(), strict=True):
+        assert part.dtype == want.dtype == dtype
+        assert part.shape == want.shape
+        assert abs(part - want).max() <= 40 * np.finfo(dtype).eps * abs(want).max()
+
+
+def test_long_kernels_per_example_and_to_second_order():
+    x, y = array(2, 1, 1, 200), array(2, 1, 1, 80, seed=1)
+    fun = lambda x, y: fnp.sum(fnn.conv(x, y) ** 2)
+    got = vmap(grad(fun, (0, 1)))(x, y)
+    for i in range(2):
+        for part, want in zip(got, grad(fun, (0, 1))(x[i], y[i]), strict=True):
+            same(part[i], want, atol=1e-10)
+    second = hessian(lambda x: fun(x, y[0]))(x[0]).reshape(200, 200)
+    rows = np.array([np.convolve(row, y[0, 0, 0, ::-1], "valid") for row in np.eye(200)])
+    same(second, 2 * rows @ rows.T, atol=1e-10)
+
+
+def test_long_kernels_of_what_is_not_finite():
+    """An infinity reaches what it meets only; what overflows in between is summed."""
+    x, y = np.ones((1, 1, 1000)), np.ones((1, 1, 400))
+    assert transformed.worth_transforming((1, 1, 1, 1000), (1, 1, 1, 400), (0,), (601,), x.dtype)
+    assert not transformed.worth_transforming((1, 1, 1, 1000), (1, 1, 1, 9), (0,), (992,), x.dtype)
+    x[0, 0, 50] = INF
+    assert np.isinf(fnn.conv(x, y)).sum() == 51
+    assert (fnn.conv(x, y)[0, 0, 51:] == 400).all()
+    large = fnn.conv(np.full(x.shape, 5e152), np.full(y.shape, 5e152))
+    same(large, np.full((1, 1, 601), 1e308), rtol=1e-13)
 
 
 def test_convolution_of_what_is_not_finite():
@@ -292,6 +357,8 @@ def test_convolution_of_what_is_not_finite():
     assert np.isfinite(out).sum() == 8
     _, in_y = pullback(np.ones_like(out))
     assert in_y.tolist() == [[[[9.0, 9.0], [9.0, INF]]]]
+    out = fnn.conv(np.ones((1, 1, 3, 3)), np.array([[[[1.0, INF]]]]), 1, [(0, 0), (0, 1)])
+    assert out.tolist() == [[[[INF, INF, 1.0]] * 3]]
 
 
 def test_convolution_of_nothing():

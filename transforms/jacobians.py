@@ -131,6 +131,7 @@ def jacobian(
         array([[2., 1., 0.],
                [0., 3., 2.]])
     """
+    check_callable("jacobian", fun)
     if sparsity is None:
         return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
     return _sparse("jacobian", run_sparse_jacobian, fun, (argnums, has_aux, holomorphic), sparsity, check)

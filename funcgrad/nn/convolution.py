@@ -121,7 +121,8 @@ def conv(
     """The kernels ``rhs`` slide over the arrays ``lhs``: what neural networks call convolution.
 
     The kernel is not turned round. It is linear in each of the two, so derivatives of any order are convolutions again.
-    The arguments are those of ``jax.lax.conv_general_dilated``.
+    The arguments are those of ``jax.lax.conv_general_dilated``. Where kernels are so long that it pays, NumPy's
+    arrays are Fourier transformed: the error of an element is then that of rounding relative to the largest one.
 
     Args:
         lhs: a batch of arrays, of shape (batch, features, *spatial) unless ``dimension_numbers`` says otherwise.

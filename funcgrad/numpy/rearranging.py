@@ -21,6 +21,7 @@ from funcgrad.numpy.shaping import ravel, swapaxes
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.indexing import getitem
 from funcgrad.typing import Array, ArrayLike, Axes, Axis
+from funcgrad.writable import layout
 
 __all__ = ["delete", "flip", "fliplr", "flipud", "insert", "pad", "repeat", "resize", "roll", "rot90", "tile"]
 
@@ -31,7 +32,10 @@ def _static(name: str, what: str, value: Any) -> Any:
 
 
 def _gather(x: Array, places: np.ndarray, axis: int) -> Array:
-    return getitem(x, (*(slice(None),) * axis, places))
+    found = getitem(x, (*(slice(None),) * axis, places))
+    if not isinstance(found, Tracer) or layout(found).flags.c_contiguous:
+        return found
+    return reshape(ravel(found), to=found.shape)  # as NumPy's: an index would leave the axes in another order in memory
 
 
 def flip(m: ArrayLike, axis: Any = None) -> Array:

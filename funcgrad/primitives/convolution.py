@@ -23,6 +23,7 @@ from funcgrad.typing import Array, Shape
 
 __all__ = ["Geometry", "convolution"]
 
+
 def _exchanged(x: Array) -> Array:
     """``x`` with its axes 1 and 2 exchanged."""
     shape = shape_of(x)

@@ -16,11 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcgrad.primitives.transformed import by_transforms, worth_transforming
+
 __all__ = ["Geometry", "convolved"]
 
 Ints = tuple[int, ...]
 _BLOCK = 1 << 20  # bytes that are gathered at once: they stay in a core's cache
-_PRODUCT = 250_000  # multiplications up to which OpenBLAS multiplies small matrices without arranging them anew first
+_PRODUCT = 900_000  # multiplications up to which OpenBLAS multiplies small matrices without arranging them anew first
 _NARROW = 128  # columns; with fewer of them the product of matrices is slow
 _LINE = 64  # elements of an array from which on it is worth a product of its own
 
@@ -90,8 +92,12 @@ def _dense(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> np.ndarray:
             left, right = x.swapaxes(1, 2).reshape(groups, c, a, -1), y.swapaxes(1, 2).reshape(groups, c, b, -1)
             made = np.add.reduce(np.matmul(left, right.swapaxes(2, 3)), 1)
         if made is not None:
-            whole: np.ndarray = made.reshape(groups, a, b, *out)
-            return whole
+            return np.reshape(made, (groups, a, b, *out))
+    if {*stride, *dilation} <= {1} and worth_transforming(x.shape, y.shape, geometry.before, out, x.dtype):
+        with np.errstate(all="ignore"):
+            made = by_transforms(x, y, before, out)
+        if np.isfinite(made).all():  # transforms spread infinities, and overflow sooner than the sums do
+            return np.asarray(made)
     return _along(x, y, geometry) if prod(lengths) <= prod(out) else _across(x, y, geometry)
 
 
@@ -100,9 +106,9 @@ def _along(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> np.ndarray:
     stride, before, _, dilation, out = geometry
     groups, a, c = x.shape[:3]
     b, lengths = y.shape[1], y.shape[3:]
-    if any(before) and not np.isfinite(y).all():  # borders are no places: their zeros must meet no infinity
-        return _exactly(x, y, geometry)
     plan = _plan(x.shape[3:], lengths, out, dilation, stride, before, (groups, a, c, b), _BLOCK // x.itemsize)
+    if any(piece.bordered for piece in plan.pieces) and not np.isfinite(y).all():
+        return _exactly(x, y, geometry)  # borders are no places: their zeros must meet no infinity
     matrix = np.ascontiguousarray(y.reshape(groups, b, c, -1).swapaxes(2, 3)).reshape(groups, 1, b, -1)
     flat = np.empty((groups, plan.places[0], b, a * prod(plan.places[1:])), x.dtype)
     for g, u, piece, block in _blocks(x.swapaxes(1, 2), plan):
@@ -132,7 +138,7 @@ def _across(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> np.ndarray:
 
 
 def _inside(start: int, step: int, count: int, length: int) -> tuple[slice, slice]:
-    """Which of the places ``start + step * i`` for i below ``count`` lie in an axis of ``length``: the i, the places."""
+    """Which of the places ``start + step * i``, i below ``count``, lie in an axis of ``length``: the i, the places."""
     first, last = max(0, -(start // step)), min(count, (length - 1 - start) // step + 1)
     if last <= first:
         return slice(0), slice(0)
@@ -163,7 +169,7 @@ class _Piece(NamedTuple):
     """Places that are gathered at once: ``rows`` along the first axis, ``places`` along the second.
 
     Attributes:
-        count: how many rows of ``x`` they meet.
+        length: how many rows of ``x`` they meet.
         first: the column that they begin with.
         copies: which part of those rows is which part of ``x``, for each offset along the other axes.
         bordered: whether that leaves some of them zero.
@@ -171,7 +177,7 @@ class _Piece(NamedTuple):
 
     rows: slice
     places: slice
-    count: int
+    length: int
     first: int
     copies: tuple[tuple[Any, Any], ...]
     bordered: bool
@@ -234,27 +240,36 @@ def _plan(
     unit = inner * prod(places[2:])
     cut = places[1] if some > 1 else min(places[1], max(_NARROW, block // (least * unit)))
     high = places[0] if some > 1 else max(1, (max(least, block // (unit * cut)) - offsets[0]) // hop + 1)
-    pieces = []
-    for start in range(min(classes, places[0])):
-        rows = range(start, places[0], classes)
-        for low in range(0, len(rows), high):
-            part = rows[low : low + high]
-            count = hop * (len(part) - 1) + offsets[0]
-            target, source = _inside(s * part[0] - before[0], r, count, lengths[0])
-            for begin in range(0, places[1], cut):
-                spans = [range(begin, min(begin + cut, places[1])), *map(range, places[2:])]
-                copies, bordered = _copies(lengths[1:], offsets[1:], spans, apart[1:], step[1:], before[1:])
-                pieces.append(
-                    _Piece(
-                        slice(part[0], part[-1] + 1, classes),
-                        slice(begin, spans[0].stop),
-                        count,
-                        begin * prod(places[2:]),
-                        tuple([((target, *to), (source, *of)) for to, of in copies]),
-                        bordered or target != slice(0, count),
-                    )
-                )
+    pieces = [
+        _piece(rows, range(begin, min(begin + cut, places[1])), lengths, offsets, places, apart, step, before)
+        for start in range(min(classes, places[0]))
+        for rows in _parts(range(start, places[0], classes), high)
+        for begin in range(0, places[1], cut)
+    ]
     return _Plan(free, offsets, places, hop, several, some, tuple(pieces))
+
+
+def _parts(places: range, most: int) -> list[range]:
+    return [places[low : low + most] for low in range(0, len(places), most)]
+
+
+def _piece(
+    rows: range, columns: range, lengths: Ints, offsets: Ints, places: Ints, apart: Ints, step: Ints, before: Ints
+) -> _Piece:
+    """How the places ``rows`` of the first axis and ``columns`` of the second are gathered."""
+    r, s = apart[0] if offsets[0] > 1 else step[0], step[0]
+    length = s // gcd(r, s) * (len(rows) - 1) + offsets[0]
+    target, source = _inside(s * rows[0] - before[0], r, length, lengths[0])
+    spans = [columns, *map(range, places[2:])]
+    copies, bordered = _copies(lengths[1:], offsets[1:], spans, apart[1:], step[1:], before[1:])
+    return _Piece(
+        slice(rows[0], rows[-1] + 1, rows.step),
+        slice(columns.start, columns.stop),
+        length,
+        columns.start * prod(places[2:]),
+        tuple([((target, *to), (source, *of)) for to, of in copies]),
+        bordered or target != slice(0, length),
+    )
 
 
 def _copies(
@@ -273,10 +288,10 @@ def _copies(
 
 
 def _blocks(x: np.ndarray, plan: _Plan) -> Iterator[tuple[slice, slice, _Piece, np.ndarray]]:
-    """The patches of ``x`` of shape (g, v, u, *p): which g, which u, which places, and matrices (g, row, patch, column).
+    """The patches of ``x`` of shape (g, v, u, *p): which g, which u, which places, and matrices for each g and row.
 
-    A patch is of (offset, v), a column of (u, places of all axes but the first). The memory of a block is that of the
-    one before.
+    A patch, a column of them, is of (offset, v); columns are of (u, places of all axes but the first). The memory of
+    a block is that of the one before.
     """
     groups, height, arrays = x.shape[:3]
     if not plan.free:
@@ -286,7 +301,7 @@ def _blocks(x: np.ndarray, plan: _Plan) -> Iterator[tuple[slice, slice, _Piece, 
     memory: Any = None
     for piece in plan.pieces:
         width = (piece.places.stop - piece.places.start) * prod(plan.places[2:])
-        shape = (plan.several, piece.count, *plan.offsets[1:], height, plan.some)
+        shape = (plan.several, piece.length, *plan.offsets[1:], height, plan.some)
         shape = (*shape, piece.places.stop - piece.places.start, *plan.places[2:])
         if memory is None or memory.size < prod(shape):
             memory = np.empty(prod(shape), x.dtype)

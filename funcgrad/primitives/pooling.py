@@ -87,13 +87,24 @@ def _first_place(xp: Any, x: Any, ans: Any, *, window: Ints, strides: Ints, pads
 first_place: Operation = nondifferentiable("first_place", _first_place, batch="leading")
 
 
+def _chosen(x: np.ndarray, here: np.ndarray) -> np.ndarray:
+    """``x`` where ``here``, else zero: by masking bits, two to three times as fast as a choice."""
+    if x.dtype.kind != "f" or x.itemsize not in (4, 8) or not x.ndim:
+        return np.where(here, x, np.zeros((), x.dtype))
+    bits = np.dtype(f"i{x.itemsize}")
+    mask = np.negative(here.view(np.int8)).astype(bits)
+    np.bitwise_and(mask, x.view(bits), out=mask)
+    chosen: np.ndarray = mask.view(x.dtype)
+    return chosen
+
+
 def _spread_places(xp: Any, ct: Any, y: Any, *, window: Ints, strides: Ints, pads: Pads, lengths: Ints) -> Any:
     front = ct.ndim - len(window)
     whole = tuple([max(0, n + low + high) for n, (low, high) in zip(lengths, pads, strict=True)])
     total = xp.zeros((*ct.shape[:front], *whole), ct.dtype)
     apart = all(s >= k for s, k in zip(strides, window, strict=True))
     for number, view in enumerate(_views(window, strides, ct.shape[front:])):
-        share = xp.where(y == number, ct, xp.zeros((), ct.dtype))
+        share = _chosen(ct, y == number) if xp is np else xp.where(y == number, ct, xp.zeros((), ct.dtype))
         if xp is np and apart:
             total[view] = share
         elif xp is np:

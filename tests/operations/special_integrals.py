@@ -12,9 +12,9 @@ TRIALS = np.array([5, 9])
 EVENTS = np.array([2, 9])
 
 
-def counts(name, count, *args, on_jax=True):
+def counts(name, count, *args, on_jax=True, ordered=False):
     """A row of a distribution of counts."""
-    return op(f"scipy.special.{name}", S((*count, *args)), jax=None, on_jax=on_jax, reason=NO_JAX)
+    return op(f"scipy.special.{name}", S((*count, *args), ordered=ordered), jax=None, on_jax=on_jax, reason=NO_JAX)
 
 
 INTEGRALS = [
@@ -50,7 +50,7 @@ DISTRIBUTIONS = [
     alone("pdtrik", UNIT, POSITIVE + 2),
     counts("bdtr", (EVENTS, TRIALS), UNIT),
     counts("bdtrc", (EVENTS, TRIALS), UNIT),
-    counts("bdtri", (EVENTS - 1, TRIALS), UNIT, on_jax=False),
+    counts("bdtri", (EVENTS - 1, TRIALS), UNIT, on_jax=False, ordered=True),
     counts("nbdtr", (EVENTS, TRIALS), UNIT),
     counts("nbdtrc", (EVENTS, TRIALS), UNIT),
     counts("nbdtri", (EVENTS, TRIALS), UNIT, on_jax=False),

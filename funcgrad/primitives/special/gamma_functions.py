@@ -16,7 +16,7 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
 from funcgrad.primitives.comparison import where
 from funcgrad.primitives.elementwise import cos, sin
-from funcgrad.primitives.special.kernels import derivatives, kernel
+from funcgrad.primitives.special.kernels import derivatives, kernel, log_beta
 from funcgrad.primitives.special.partials import in_double, pointwise, refused
 
 __all__ = [
@@ -110,7 +110,7 @@ beta: Operation = elementwise(
 )
 betaln: Operation = elementwise(
     "betaln",
-    kernel("betaln"),
+    kernel("betaln", log_beta),
     dx=lambda x, y: digamma(x) - digamma(x + y),
     dy=lambda x, y: digamma(y) - digamma(x + y),
 )

@@ -19,8 +19,7 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
 from funcgrad.primitives.elementwise import log, log1p
 from funcgrad.primitives.special.gamma_functions import psi
-from funcgrad.primitives.special.incomplete_gamma import stirling_error
-from funcgrad.primitives.special.kernels import kernel
+from funcgrad.primitives.special.kernels import kernel, log_beta, stirling_error
 from funcgrad.primitives.special.partials import in_double, pointwise
 from funcgrad.primitives.special.quadrature import DEPTH, bell, tail
 
@@ -49,7 +48,7 @@ def _log_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
     )
     errors = stirling_error(xp, total) - stirling_error(xp, a) - stirling_error(xp, b)
     stirling = deviance + errors + 0.5 * xp.log(a / total * b / (2 * math.pi))
-    plain = a * xp.log(x) + b * xp.log1p(-x) - special(xp, "betaln")(a, b)
+    plain = a * xp.log(x) + b * xp.log1p(-x) - log_beta(xp, a, b)
     return xp.where((a > 10) & (b > 10), stirling, plain)
 
 

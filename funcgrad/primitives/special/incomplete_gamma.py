@@ -16,7 +16,7 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
 from funcgrad.primitives.elementwise import log
 from funcgrad.primitives.special.gamma_functions import digamma, psi
-from funcgrad.primitives.special.kernels import kernel
+from funcgrad.primitives.special.kernels import kernel, stirling_error
 from funcgrad.primitives.special.partials import in_double, pointwise
 from funcgrad.primitives.special.quadrature import DEPTH, bell, tail
 
@@ -27,21 +27,7 @@ __all__ = [
     "gammaincc",
     "gammainccinv",
     "gammaincinv",
-    "stirling_error",
 ]
-
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
-
-
-def stirling_error(xp: Any, a: Any) -> Any:
-    """``gammaln(a) - ((a - 1/2) log(a) - a + log(2 pi) / 2)``, by DLMF 5.11.1 for large a."""
-    large = a > 10
-    near, far = xp.where(large, 1, a), xp.where(large, a, 10)
-    series, square = 0, far * far
-    for c in reversed(_STIRLING):
-        series = series / square + c
-    exact = special(xp, "gammaln")(near) - ((near - 0.5) * xp.log(near) - near + 0.5 * math.log(2 * math.pi))
-    return xp.where(large, series / far, exact)
 
 
 def _log_density(xp: Any, a: Any, x: Any) -> Any:

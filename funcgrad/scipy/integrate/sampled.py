@@ -121,9 +121,14 @@ def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, ax
     if x is None:
         found = _simpson(*_prepared("integrate.simpson", y, None, 1.0, axis)) * dx
         even = not backend.shape_of(y)[axis] % 2 and len(backend.shape_of(y)) == 1
-        return fnp.astype(found, float) if even else found  # SciPy's dtypes, here and below
+        return _doubled(found) if even else found  # SciPy's dtypes, here and below
     found = _simpson(*_prepared("integrate.simpson", y, x, dx, axis))
-    return found if backend.shape_of(y)[axis] == 2 else fnp.astype(found, float)
+    return found if backend.shape_of(y)[axis] == 2 else _doubled(found)
+
+
+def _doubled(x: Array) -> Array:
+    """``x`` in double precision at least."""
+    return fnp.astype(x, np.result_type(backend.dtype_of(x), float))
 
 
 def _simpson(y: Array, steps: Any) -> Array:
