@@ -18,8 +18,9 @@ import jax
 
 from funcgrad import core
 
-# These run in a process of their own, see test_array_api.py.
-collect_ignore = [] if os.environ.get("SCIPY_ARRAY_API") == "1" else ["array_api_libraries.py"]
+# These run in processes of their own, see test_array_api.py and test_autograd_names.py.
+collect_ignore = ["autograd_programs.py"]
+collect_ignore += [] if os.environ.get("SCIPY_ARRAY_API") == "1" else ["array_api_libraries.py"]
 
 jax.config.update("jax_enable_x64", True)
 # Compiling is most of what comparing with JAX costs, and what is compiled here runs once.
