@@ -82,7 +82,7 @@ def test_both_hessians_of_odeint_agree():
 def test_odeint_through_fixed_steps_is_exactly_differentiated():
     check_grads(lambda *x: energy(*x, steps=2), (START, TIMES[:2], *ARGS), order=2)
     compiled = jax.jit(lambda a: energy(START, TIMES[:2], a, ARGS[1], steps=1))
-    np.testing.assert_allclose(compiled(1.1), energy(START, TIMES[:2], *ARGS, steps=1), rtol=1e-5)
+    np.testing.assert_allclose(compiled(1.1), energy(START, TIMES[:2], *ARGS, steps=1), rtol=1e-12)
 
 
 def test_odeint_in_vmap_and_with_closures():

@@ -121,7 +121,7 @@ def test_power_spectra(options):
 
 def test_filters_run_under_jit():
     compiled = jax.jit(lambda a: fnp.sum(signal.lfilter(B, a, X) ** 2))
-    np.testing.assert_allclose(compiled(A), np.sum(scipy.signal.lfilter(B, A, X) ** 2), rtol=1e-4)
+    np.testing.assert_allclose(compiled(A), np.sum(scipy.signal.lfilter(B, A, X) ** 2), rtol=1e-12)
 
 
 def test_windows_are_scipys():
