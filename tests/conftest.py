@@ -6,13 +6,32 @@ divides by zero or takes an invalid root, says so with ``numpy.errstate``.
 
 import gc
 import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+#: With these compiling takes half of the processor's time.
+QUICK = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+
+
+def known(flags):
+    """Whether this XLA takes ``flags``: it ends the process where it does not know one."""
+    asked = subprocess.run(
+        [sys.executable, "-c", "import jax; jax.devices()"],
+        env={**os.environ, "XLA_FLAGS": flags},
+        capture_output=True,
+        check=False,
+    )
+    return asked.returncode == 0
+
+
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+if "PYTEST_XDIST_WORKER" not in os.environ and known(QUICK):  # workers have the environment of who started them
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK}".strip()
 
 import jax
 

@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from operations.jax_reference import compiled
 from test_conventions import MODES, WEIGHTS, Row, reverse
 
 import funcgrad
@@ -253,7 +252,7 @@ def test_convention_is_that_of_jax(row):
     fun = lambda x: row.fun(jnp, x)
     x = jnp.asarray(row.x)
     of_out, of_x = weights(jax.eval_shape(fun, x)), weights(x)
-    both = compiled(lambda x: (jax.vjp(fun, x)[1](of_out)[0], jax.jvp(fun, (x,), (of_x,))[1]), x)
+    both = jax.jit(lambda x: (jax.vjp(fun, x)[1](of_out)[0], jax.jvp(fun, (x,), (of_x,))[1]))(x)
     for got, want in zip(both, (row.reverse, row.forward), strict=True):
         same(got, want)
 

@@ -13,7 +13,6 @@ import ml_dtypes
 import numpy as np
 import optax.losses
 import pytest
-from operations.jax_reference import compiled
 from operations.spec import array, positive, spread
 
 import funcgrad.nn as fnn
@@ -86,14 +85,12 @@ KINKS = {
 
 def test_kinks_and_far_values_are_jaxs():
     points = [(name, x) for name, values in KINKS.items() for x in values]
-    by_jax = compiled(
-        lambda xs: [
-            (f(x), jax.grad(f)(x), jax.grad(jax.grad(f))(x))
-            for (name, _), x in zip(points, xs, strict=True)
-            for f in [getattr(jax.nn, name)]
-        ],
-        [x for _, x in points],
-    )
+
+    def everything(xs):
+        named = [(getattr(jax.nn, name), x) for (name, _), x in zip(points, xs, strict=True)]
+        return [(f(x), jax.grad(f)(x), jax.grad(jax.grad(f))(x)) for f, x in named]
+
+    by_jax = jax.jit(everything)([x for _, x in points])
     for (name, x), (value, first, second) in zip(points, by_jax, strict=True):
         fun = getattr(fnn, name)
         assert fun(x) == pytest.approx(float(value), rel=1e-9, abs=1e-300), name
@@ -217,7 +214,7 @@ def by_lax():
         return plain + turned
 
     pairs = [[(array(*row[0]), array(*row[1], seed=1)) for row in rows] for rows in (CONVOLUTIONS, TRANSPOSED)]
-    return compiled(everything, *pairs)
+    return jax.jit(everything)(*pairs)
 
 
 @pytest.mark.parametrize("number", range(len(CONVOLUTIONS)))
@@ -464,7 +461,7 @@ def test_pools_are_those_of_lax():
             for kind, start in kinds
         ]
 
-    found = iter(compiled(everything, arrays))
+    found = iter(jax.jit(everything)(arrays))
     for x, (_, window, strides, padding) in zip(arrays, POOLS, strict=True):
         for pool in (fnn.max_pool, lambda *a: fnn.avg_pool(*a) * math.prod(a[1])):
             out, pullback = vjp(lambda x, pool=pool, rest=(window, strides, padding): pool(x, *rest), x)
@@ -522,7 +519,7 @@ def test_segments_are_jaxs():
     def everything(x):
         return [pulled(lambda x, y, n=n: getattr(jax.ops, n)(x, IDS, 4), jax.vjp, x, 0.0)[:2] for n in names]
 
-    for name, (value, pulled_back) in zip(names, compiled(everything, data), strict=True):
+    for name, (value, pulled_back) in zip(names, jax.jit(everything)(data), strict=True):
         out, pullback = vjp(lambda x, name=name: getattr(fnn, name)(x, IDS, 4), data)
         assert np.array_equal(out, value), name
         finite = np.where(np.isfinite(out), out, 0.0)
@@ -616,7 +613,7 @@ def test_cross_entropy_with_masks_is_optaxs():
     def everything(x):
         return [getattr(optax.losses, name)(x, *args) for name, args in calls]
 
-    for (name, args), want in zip(calls, compiled(everything, x), strict=True):
+    for (name, args), want in zip(calls, jax.jit(everything)(x), strict=True):
         same(getattr(fnn, name)(x, *args), want)
 
 
@@ -671,7 +668,7 @@ def test_attention_is_jaxs():
     def everything(q, k, v):
         return [jax.nn.dot_product_attention(q, k, v, **options) for options in calls]
 
-    for options, want in zip(calls, compiled(everything, q, k, v), strict=True):
+    for options, want in zip(calls, jax.jit(everything)(q, k, v), strict=True):
         got = fnn.dot_product_attention(q, k, v, **options)
         for g, w in zip(*[x if isinstance(x, tuple) else (x,) for x in (got, want)], strict=True):
             assert g.dtype == np.float32

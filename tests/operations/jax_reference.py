@@ -1,6 +1,7 @@
 """What JAX says, computed once for each row: all samples and all quantities in one compiled function.
 
-Compiling is what costs time here, so there is one compilation for a row, and XLA does as little as it can.
+Compiling is what costs time here, so there is one compilation for a row, and XLA does as little as it can
+(see ``conftest.py``).
 """
 
 from __future__ import annotations
@@ -19,24 +20,6 @@ if TYPE_CHECKING:
     from operations.cases import Case, Row
 
 Answers = dict[str, Any]
-
-#: What is compiled here runs once. This compiles in a tenth of the time and computes the same.
-QUICK = {
-    "xla_backend_optimization_level": 0,
-    "xla_llvm_disable_expensive_passes": True,
-    "xla_cpu_use_fusion_emitters": False,
-    "xla_cpu_parallel_codegen_split_count": 1,
-}
-
-
-def compiled(fun: Callable[..., Any], *args: Any) -> Any:
-    """``jax.jit(fun)(*args)``, for a function that is called once."""
-    lowered = jax.jit(fun).lower(*args)
-    try:
-        executable = lowered.compile(compiler_options=QUICK)
-    except RuntimeError:  # an XLA that does not know these options
-        executable = lowered.compile()
-    return executable(*args)
 
 
 def reference(case: Case, quantity: str) -> list[np.ndarray]:
@@ -61,7 +44,7 @@ def answers(row: Row) -> dict[str, Answers]:
         return {case.id: _attempted(case, inputs[case.id], failed[case.id]) for case in row.cases}
 
     inputs = {case.id: [jnp.asarray(case.values[i]) for i in case.inexact] for case in row.cases}
-    found = compiled(everything, inputs) if row.op.jit else everything(inputs)
+    found = jax.jit(everything)(inputs) if row.op.jit else everything(inputs)
     return {case.id: {**found[case.id], **failed[case.id]} for case in row.cases}
 
 
