@@ -6,32 +6,15 @@ divides by zero or takes an invalid root, says so with ``numpy.errstate``.
 
 import gc
 import os
-import subprocess
-import sys
 import threading
 
+import compiling
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-#: With these compiling takes half of the processor's time.
-QUICK = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
-
-
-def known(flags):
-    """Whether this XLA takes ``flags``: it ends the process where it does not know one."""
-    asked = subprocess.run(
-        [sys.executable, "-c", "import jax; jax.devices()"],
-        env={**os.environ, "XLA_FLAGS": flags},
-        capture_output=True,
-        check=False,
-    )
-    return asked.returncode == 0
-
-
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-if "PYTEST_XDIST_WORKER" not in os.environ and known(QUICK):  # workers have the environment of who started them
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK}".strip()
+os.environ["XLA_FLAGS"] = compiling.flags()  # before JAX starts
 
 import jax
 
@@ -42,7 +25,6 @@ collect_ignore = ["autograd_programs.py"]
 collect_ignore += [] if os.environ.get("SCIPY_ARRAY_API") == "1" else ["array_api_libraries.py"]
 
 jax.config.update("jax_enable_x64", True)
-# Compiling is most of what comparing with JAX costs, and what is compiled here runs once.
 jax.config.update("jax_disable_most_optimizations", True)
 
 settings.register_profile("default", deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
