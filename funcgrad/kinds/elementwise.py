@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad import backend, core
-from funcgrad.core import Primitive
+from funcgrad.core import Primitive, Tracer
+from funcgrad.forward import ForwardTracer
 from funcgrad.kinds.linear import batch_rule, broadcast_to, conform
 from funcgrad.kinds.rules import NAMES, Operation, bind, check_names, finish, positional_names, pull_of
 from funcgrad.reverse import ReverseTracer
@@ -31,6 +32,8 @@ float64 = np.float64
 _NUMBERS = frozenset((int, float))  # Python numbers: they never change an array's dtype or shape
 _SCALARS = frozenset((float, float64))
 _DIRECT = frozenset((ndarray, float, float64, np.float32))
+_TRACERS = frozenset((ReverseTracer, ForwardTracer))
+_ARRAYS = frozenset((ndarray, ReverseTracer, ForwardTracer))
 _NUMPY = _DIRECT | _NUMBERS
 #: Dtypes of kind "V", such as bfloat16, meet Python numbers with promotion: only the general rules conform cotangents.
 _DOUBLE = np.dtype(float64)
@@ -196,12 +199,22 @@ def _spread(tangent: Any, ans: Any) -> Any:
     return tangent if backend.shape_of(tangent) == shape else broadcast_to(tangent, to=shape)
 
 
+def _carried(ans: Any, tangent: Any, trace: Any) -> ForwardTracer:
+    """A result of forward mode with its tangent, which gets the result's shape and dtype if it has others."""
+    if type(ans) in _ARRAYS:
+        if type(tangent) not in _ARRAYS or tangent.dtype is not ans.dtype or tangent.shape != ans.shape:
+            tangent = _spread(tangent, ans)
+    elif type(ans) not in _SCALARS or type(tangent) not in _SCALARS:
+        tangent = _spread(tangent, ans)
+    return ForwardTracer(ans, tangent, trace)
+
+
 def _alike(v: Any, w: Any) -> bool:
     """Whether two values meet without broadcasting or promotion."""
     kind = type(v)
-    if kind is ndarray or kind is ReverseTracer:
-        other, dtype = type(w), v.dtype
-        same = (other is ndarray or other is ReverseTracer) and v.shape == w.shape and dtype is w.dtype
+    if kind in _ARRAYS:
+        dtype = v.dtype
+        same = type(w) in _ARRAYS and v.shape == w.shape and dtype is w.dtype
         return same and (dtype is _DOUBLE or dtype.kind != "V")
     return kind in _SCALARS and type(w) in _SCALARS
 
@@ -220,7 +233,7 @@ def _unary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., Any
 
     def call(x: Any, /) -> Any:
         kind = type(x)
-        if kind is ReverseTracer and not core.no_grad_blocks:
+        if kind in _TRACERS and not core.no_grad_blocks:
             v, trace = x.value, x._trace
             if type(v) is ndarray:
                 if v.dtype is not _DOUBLE and v.dtype.kind == "V":
@@ -234,6 +247,10 @@ def _unary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., Any
                 ans = call(v)
             if foreign and not _keeps(ans, v):
                 return bind(primitive, (x,), {})
+            if kind is ForwardTracer:
+                if not trace.open:
+                    return bind(primitive, (x,), {})
+                return _carried(ans, contribution(x.tangent, (None, None, None, None, v, ans)), trace)
             node = (
                 trace.next(),
                 contribution,
@@ -265,13 +282,13 @@ def _binary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., An
 
     def call(x: Any, y: Any, /) -> Any:
         if not core.no_grad_blocks:
-            if type(x) is ReverseTracer:
-                if type(y) is not ReverseTracer:
+            if type(x) in _TRACERS:
+                if type(y) not in _TRACERS:
                     if (made := with_right(x, y)) is not None:
                         return made
                 elif y._trace is x._trace and (made := together(x, y)) is not None:
                     return made
-            elif type(y) is ReverseTracer and (made := with_left(y, x)) is not None:
+            elif type(y) in _TRACERS and (made := with_left(y, x)) is not None:
                 return made
         if type(x) in _NUMPY and type(y) in _NUMPY and not core.kernel_runners:
             return plain(x, y)
@@ -286,8 +303,8 @@ def _binary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., An
 
 def _together(
     name: str, rules: list[_Rule], compute: Callable[..., Any], foreign: bool
-) -> Callable[[ReverseTracer, ReverseTracer], ReverseTracer | None]:
-    """Record an operation of two tracers of one trace, else None."""
+) -> Callable[[Any, Any], Tracer | None]:
+    """Process an operation of two tracers of one trace, else None."""
     pull_x, pull_y = rules[0].contribution, rules[1].contribution
     keep_x, keep_y, keep_ans = [any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)]
 
@@ -301,7 +318,7 @@ def _together(
     for pull in (pull_both, pull_unlike):
         pull_of(name, pull)
 
-    def record(x: ReverseTracer, y: ReverseTracer) -> ReverseTracer | None:
+    def process(x: Any, y: Any) -> Tracer | None:
         v, w, trace = x.value, y.value, x._trace
         alike = _alike(v, w)
         if not alike and not type(v) is type(w) is ndarray:
@@ -309,19 +326,25 @@ def _together(
         ans = compute(v, w)
         if foreign and not _keeps(ans, v):
             return None
+        if type(x) is ForwardTracer:
+            if not trace.open:
+                return None
+            node = (None, None, None, None, v, w, ans)
+            tangent = pull_x(x.tangent, node) + pull_y(y.tangent, node)
+            return _carried(ans, tangent, trace)
         saved = (v if keep_x else None, w if keep_y else None, ans if keep_ans else None)
         if alike:
             return ReverseTracer(ans, trace, (trace.next(), pull_both, x.node, y.node, *saved))
         likes = ((v.shape, v.dtype), (w.shape, w.dtype))
         return ReverseTracer(ans, trace, (trace.next(), pull_unlike, x.node, y.node, *saved, *likes))
 
-    return record
+    return process
 
 
 def _beside_constant(
     rule: _Rule, kernel: Callable[..., Any], compute: Callable[..., Any], foreign: bool, swapped: bool = False
-) -> Callable[[ReverseTracer, Any], ReverseTracer | None]:
-    """Record an operation of a tracer and a constant that leaves its shape and dtype as they are, else None.
+) -> Callable[[Any, Any], Tracer | None]:
+    """Process an operation of a tracer and a constant that leaves its shape and dtype as they are, else None.
 
     ``kernel`` and ``compute`` take the tracer's value first, also where it is the second argument (``swapped``).
     """
@@ -329,7 +352,7 @@ def _beside_constant(
     keep_v, keep_c = (5 in rule.needs, 4 in rule.needs) if swapped else (4 in rule.needs, 5 in rule.needs)
     keep_ans = 6 in rule.needs
 
-    def record(tracer: ReverseTracer, constant: Any) -> ReverseTracer | None:
+    def process(tracer: Any, constant: Any) -> Tracer | None:
         v, trace = tracer.value, tracer._trace
         if type(v) is ndarray and type(constant) in _NUMPY:
             try:
@@ -346,12 +369,17 @@ def _beside_constant(
             if foreign and not _keeps(ans, v):
                 return None
         else:
-            return record(tracer, clone(constant)) if type(constant) is Buffer else None
+            return process(tracer, clone(constant)) if type(constant) is Buffer else None
+        if type(tracer) is ForwardTracer:
+            if not trace.open:
+                return None
+            args = (constant, v) if swapped else (v, constant)
+            return _carried(ans, pull(tracer.tangent, (None, None, None, None, *args, ans)), trace)
         kept_v, kept_c = v if keep_v else None, constant if keep_c else None
         saved = (kept_c, kept_v) if swapped else (kept_v, kept_c)
         return ReverseTracer(ans, trace, (trace.next(), pull, tracer.node, None, *saved, ans if keep_ans else None))
 
-    return record
+    return process
 
 
 def _general(primitive: Primitive, rules: list[_Rule], operator: Callable[..., Any] | None) -> Operation:

@@ -17,6 +17,7 @@ import numpy as np
 from funcgrad import backend, core
 from funcgrad.core import Primitive
 from funcgrad.errors import NotDifferentiableError, ShapeError
+from funcgrad.forward import ForwardTracer
 from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, positional_names, pull_of
 from funcgrad.reverse import ReverseTracer
 from funcgrad.typing import Shape
@@ -153,6 +154,8 @@ def linear(
             return made
         if not rest and type(x) is ndarray and not core.kernel_runners:
             return kernel(x, **params)
+        if not rest and type(x) is ForwardTracer and not view and x._trace.open and not core.no_grad_blocks:
+            return ForwardTracer(call(x.value, **params), call(x.tangent, **params), x._trace)
         made = bind(primitive, (x, *rest), params)
         return share_view(x, made, call, params) if view else made
 
