@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from funcgrad.errors import ConcretizationError
 from funcgrad.kinds import elementwise, nondifferentiable
 from funcgrad.kinds.rules import Operation
@@ -114,9 +116,36 @@ exponent: Operation = nondifferentiable("exponent", lambda xp, x: xp.frexp(x)[1]
 #: What ``nan_to_num`` makes of a value: for values that carry no derivative.
 nan_replaced: Operation = nondifferentiable("nan_replaced", lambda xp, x, **params: xp.nan_to_num(x, **params))
 
+#: Integers as wide as a floating-point number.
+_BITS = {np.dtype(f"f{n}"): np.dtype(f"i{n}") for n in (2, 4, 8)}
+_MANY = 1_000
+
+
+def _where(xp: Any, condition: Any, x: Any, y: Any) -> Any:
+    if xp is np and type(condition) is np.ndarray and condition.size >= _MANY and condition.dtype == bool:
+        if _is_zero(y) and type(x) is np.ndarray and x.shape == condition.shape and x.dtype in _BITS:
+            return _masked(x, np.negative(condition.astype(_BITS[x.dtype])))
+        if _is_zero(x) and type(y) is np.ndarray and y.shape == condition.shape and y.dtype in _BITS:
+            return _masked(y, condition.astype(_BITS[y.dtype]) - 1)
+    return xp.where(condition, x, y)
+
+
+def _is_zero(x: Any) -> bool:
+    return type(x) is int and x == 0
+
+
+def _masked(x: Any, bits: Any) -> Any:
+    """``x`` where all ``bits`` of a place are set, else zero: several times faster than NumPy's ``where``.
+
+    A product with the mask would be as fast, but infinity times zero is no number.
+    """
+    return np.bitwise_and(bits, x.view(bits.dtype), out=bits).view(x.dtype)
+
+
 #: ``where(condition, x, y)``: the derivative goes exactly where the value came from.
 where: Operation = elementwise(
     "where",
+    _where,
     dx=None,
     dy=lambda t, x: where(x, t, 0),
     dz=lambda t, x: where(x, 0, t),
