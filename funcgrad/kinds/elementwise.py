@@ -18,6 +18,7 @@ from funcgrad.forward import ForwardTracer
 from funcgrad.kinds.linear import batch_rule, broadcast_to, conform
 from funcgrad.kinds.rules import NAMES, Operation, bind, check_names, finish, positional_names, pull_of
 from funcgrad.reverse import ReverseTracer
+from funcgrad.typing import Shape
 from funcgrad.writable import Buffer, clone
 
 __all__ = ["elementwise"]
@@ -87,14 +88,21 @@ def elementwise(
 class _Rule:
     """One argument's partial derivative, ready to be applied to a (co)tangent and a node."""
 
-    __slots__ = ("contribution", "differentiable", "needs")
+    __slots__ = ("constant", "contribution", "differentiable", "needs")
 
     def __init__(self, name: str, partial: Partial, arity: int) -> None:
         slots = {**{n: 4 + i for i, n in enumerate(NAMES[:arity])}, "ans": 4 + arity}
         self.differentiable = partial is not None
+        self.constant = not callable(partial)
         contribution, names = _contribution(name, partial, slots)
         self.contribution = pull_of(name, contribution)
         self.needs = frozenset(slots[n] for n in names)
+
+    def conformed(self, ct: Any, node: Any, shape: Shape | None, dtype: Any) -> Any:
+        """The contribution in the shape and dtype of the argument; what is summed is multiplied after that."""
+        if self.constant:
+            return self.contribution(conform(ct, shape, dtype), node)
+        return conform(self.contribution(ct, node), shape, dtype)
 
 
 def _contribution(name: str, partial: Partial, slots: dict[str, int]) -> tuple[Contribution, Sequence[str]]:
@@ -162,7 +170,7 @@ def _derive(name: str, rules: list[_Rule], apply: Callable[..., Any]) -> tuple[A
 
     def pull(ct: Any, node: Any) -> Any:
         traced, primals = node[-2], node[-1]
-        return [conform(rules[i].contribution(ct, node), *primals[i]) for i in traced]
+        return [rules[i].conformed(ct, node, *primals[i]) for i in traced]
 
     pull_of(name, pull)
 
@@ -313,7 +321,7 @@ def _together(
 
     def pull_unlike(ct: Any, node: Any) -> Any:
         v_like, w_like = node[7:]
-        return conform(pull_x(ct, node), *v_like), conform(pull_y(ct, node), *w_like)
+        return rules[0].conformed(ct, node, *v_like), rules[1].conformed(ct, node, *w_like)
 
     for pull in (pull_both, pull_unlike):
         pull_of(name, pull)
@@ -355,6 +363,8 @@ def _beside_constant(
     def process(tracer: Any, constant: Any) -> Tracer | None:
         v, trace = tracer.value, tracer._trace
         if type(v) is ndarray and type(constant) in _NUMPY:
+            if type(constant) is ndarray and constant.size > v.size:  # the result has another shape
+                return None
             try:
                 ans = kernel(v, constant)
             except (TypeError, AttributeError):  # no number: the way round refuses it, and says more than NumPy does

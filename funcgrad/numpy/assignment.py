@@ -280,8 +280,14 @@ def _names_twice(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> bool:
     """Whether an element may be named more than once: not known of arrays whose numbers are not known."""
     if any(type(a) is not ndarray for a in arrays):
         return True
+    if ... not in spec:  # slices name nothing twice: one element of theirs is enough to look at
+        lengths = iter(shape)
+        shape = tuple([1 if type(e) is tuple else n for e in spec if e is not None for n in (next(lengths),)])
+        spec = tuple([(0, 1, 1) if type(e) is tuple else e for e in spec])
     places = _places(spec, arrays, shape)
-    return bool(np.unique(places).size != places.size)
+    named = np.zeros(prod(shape), bool)
+    named[places] = True
+    return bool(np.count_nonzero(named) != places.size)
 
 
 def _last_wins(x: Array, y: Array, spec: Spec, arrays: tuple[Any, ...], room: Shape) -> Array:
