@@ -15,7 +15,7 @@ class ForwardTracer(Tracer):
     __slots__ = ()
     tangent: Any = Tracer.__dict__["link"]
 
-    def __init__(self, value: Any, tangent: Any, trace: ForwardTrace) -> None:
+    def __init__(self, value: Any, tangent: Any, trace: Trace) -> None:
         self.value = value
         self.tangent = tangent
         self._trace = trace
