@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.interpolate
 
+import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, jacobian, vmap
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.scipy import interpolate
@@ -32,6 +33,23 @@ def test_cubic_splines_are_scipys(bc_type, n):
         np.testing.assert_allclose(ours(WIDE, nu), theirs(WIDE, nu), rtol=1e-9, atol=1e-9)
     assert np.isnan(ours(WIDE, extrapolate=False)[0])
     check_grads(lambda x, y, q: interpolate.CubicSpline(x, y, bc_type=bc_type)(q), (x, y, INSIDE[:2]), order=2)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
+def test_closed_splines_are_scipys(n):
+    y = np.concatenate([RNG.normal(size=(n - 1, 2)), np.zeros((1, 2))])
+    y[-1] = y[0]
+    ours, theirs = (m.CubicSpline(X[:n], y, bc_type="periodic") for m in (interpolate, scipy.interpolate))
+    for nu in range(4):
+        np.testing.assert_allclose(ours(WIDE, nu), theirs(WIDE, nu), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(ours(WIDE, extrapolate=True), theirs(WIDE, extrapolate=True), rtol=1e-9, atol=1e-9)
+
+    def closed(x, y, q):
+        return interpolate.CubicSpline(x, fnp.concatenate([y, y[:1]]), bc_type="periodic")(q)
+
+    check_grads(closed, (X[:n], y[:-1], WIDE[[0, 7, 17]]), order=2)
+    batch = vmap(closed, in_axes=(None, 1, None))(X[:n], y[:-1], WIDE)
+    np.testing.assert_allclose(batch, ours(WIDE).T, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("n", [2, 3, 6])
@@ -112,6 +130,8 @@ def test_errors():
     with pytest.raises(ShapeError, match="method must be akima"):
         interpolate.Akima1DInterpolator(X, Y, method="other")
     with pytest.raises(ShapeError, match="bc_type must be"):
+        interpolate.CubicSpline(X, Y, bc_type="other")
+    with pytest.raises(ShapeError, match="must be equal"):
         interpolate.CubicSpline(X, Y, bc_type="periodic")
     with pytest.raises(ShapeError, match="x must rise"):
         interpolate.CubicSpline(X[::-1], Y)

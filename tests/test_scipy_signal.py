@@ -54,6 +54,12 @@ def test_filters_with_states_and_axes():
     sections = scipy.signal.butter(4, 0.3, output="sos")
     got = traced(lambda s, x: signal.sosfilt(s, x), sections, X)
     np.testing.assert_allclose(got, scipy.signal.sosfilt(sections, X), atol=1e-13)
+    states = RNG.normal(size=(2, 2, 37))  # of two sections, for time along the first axis of X
+    for axis, given in ((0, states), (1, RNG.normal(size=(2, 2, 2)))):
+        want = scipy.signal.sosfilt(sections, X, axis, zi=given)
+        got = traced(lambda s, x, z, axis=axis: signal.sosfilt(s, x, axis, zi=z), sections, X, given)
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(g, w, atol=1e-13)
     check_grads(lambda b, a, x, z: signal.lfilter(b, a, x, zi=z), (B, A, X[:, :5], zi), order=2)
     batch = vmap(lambda a: signal.lfilter(B, a, X[0]))(np.stack([A, 2 * A]))
     np.testing.assert_allclose(batch[1], scipy.signal.lfilter(B, 2 * A, X[0]), atol=1e-13)
@@ -64,6 +70,21 @@ def test_filters_forward_and_backward(padtype):
     want = scipy.signal.filtfilt(B, A, X, padtype=padtype)
     got = traced(lambda b, a, x: signal.filtfilt(b, a, x, padtype=padtype), B, A, X)
     np.testing.assert_allclose(got, want, atol=1e-12)
+    for sections in (scipy.signal.butter(4, 0.3, output="sos"), scipy.signal.butter(3, 0.2, "high", output="sos")):
+        want = scipy.signal.sosfiltfilt(sections, X, padtype=padtype)
+        got = traced(lambda s, x: signal.sosfiltfilt(s, x, padtype=padtype), sections, X)
+        np.testing.assert_allclose(got, want, atol=1e-12)
+    batch = vmap(lambda s: signal.sosfiltfilt(s, X, padtype=padtype))(np.stack([sections, sections]))
+    np.testing.assert_allclose(batch[1], want, atol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["interp", "mirror", "nearest", "wrap", "constant"])
+def test_polynomials_in_a_window(mode):
+    for options in ({}, {"axis": 0, "cval": 0.7}, {"deriv": 1, "delta": 0.3}):
+        x = X.T if "axis" in options else X
+        want = scipy.signal.savgol_filter(x, 7, 2, mode=mode, **options)
+        got = traced(lambda x, o=options: signal.savgol_filter(x, 7, 2, mode=mode, **o), x)
+        np.testing.assert_allclose(got, want, atol=1e-12)
 
 
 def test_trends_and_analytic_signals():
@@ -117,11 +138,20 @@ def test_power_spectra(options):
     np.testing.assert_allclose(got, scipy.signal.welch(X, nperseg=9, **options)[1], atol=1e-13)
     got = traced(lambda x, y: signal.csd(x, y, nperseg=9, **options)[1], X, y)
     np.testing.assert_allclose(got, scipy.signal.csd(X, y, nperseg=9, **options)[1], atol=1e-13)
+    for more in ({}, {"nfft": 20}, {"nfft": 50, "window": "hann"}, {"axis": 0}):
+        want = scipy.signal.periodogram(X, **{**options, **more})[1]
+        got = traced(lambda x, more=more: signal.periodogram(x, **{**options, **more})[1], X)
+        np.testing.assert_allclose(got, want, atol=1e-12)
 
 
 def test_filters_run_under_jit():
     compiled = jax.jit(lambda a: fnp.sum(signal.lfilter(B, a, X) ** 2))
     np.testing.assert_allclose(compiled(A), np.sum(scipy.signal.lfilter(B, A, X) ** 2), rtol=1e-12)
+
+
+def test_a_compiled_filter_needs_the_length_of_its_ends():
+    with pytest.raises(InputError, match="padlen is needed"):
+        jax.eval_shape(lambda s: signal.sosfiltfilt(s, X), np.ones((1, 6)))
 
 
 def test_windows_are_scipys():
@@ -135,7 +165,10 @@ REFUSED = [
     (InputError, "axes are for plain values", lambda x: signal.fftconvolve(x, x, axes=1)),
     (InputError, "is for plain values", lambda x: signal.correlate2d(x, x, boundary="wrap")),
     (InputError, "only method pad", lambda x: signal.filtfilt(B, A, x, method="gust")),
-    (InputError, "zi is for plain values", lambda x: signal.sosfilt(np.ones((1, 6)), x, zi=np.ones((1, 2, 2)))),
+    (InputError, "must be odd", lambda x: signal.savgol_filter(x, 4, 2)),
+    (ShapeError, "as long as the window", lambda x: signal.savgol_filter(x, 99, 2)),
+    (ShapeError, "mode must be", lambda x: signal.savgol_filter(x, 5, 2, mode="other")),
+    (ShapeError, "rows of six", lambda x: signal.sosfiltfilt(x, x)),
     (InputError, "only the boundary of zeros", lambda x: signal.stft(x, nperseg=8, boundary="even")),
     (InputError, "only the mean", lambda x: signal.welch(x, nperseg=8, average="median")),
     (ShapeError, "mode must be", lambda x: signal.convolve(x, x, "some")),

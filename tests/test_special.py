@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import re
 import sys
 
 import jax
@@ -9,12 +10,14 @@ import jax.numpy as jnp
 import mpmath as mp
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.signal
 import scipy.special
 
 import funcgrad.numpy as fnp
 import funcgrad.scipy.special as fsp
-from funcgrad import grad, hessian, jvp, vmap
-from funcgrad.errors import InputError, MissingExtraError, NotDifferentiableError
+from funcgrad import grad, hessian, jvp, vjp, vmap
+from funcgrad.errors import ConcretizationError, InputError, MissingExtraError, NotDifferentiableError
 from funcgrad.primitives.special import convex, error_functions
 
 DIGITS = 40
@@ -369,6 +372,21 @@ def test_scipys_own_functions_take_tracers():
         grad(lambda x: np.sum(scipy.special.gammaln(x)))(x), scipy.special.digamma(x), rtol=1e-15
     )
     assert vmap(grad(lambda x: scipy.special.betainc(2.0, 3.0, x)))(x / 2).shape == (2,)
+    assert grad(scipy.special.zeta)(1.5) == grad(fsp.zeta)(1.5)
+    assert grad(scipy.special.zeta, (0, 1))(1.5, 2.0) == grad(fsp.zeta, (0, 1))(1.5, 2.0)
+    assert jvp(scipy.special.lambertw, (1.5,), (1.0,)) == jvp(fsp.lambertw, (1.5,), (1.0,))
+
+
+def test_a_function_of_scipy_is_refused_with_its_counterpart():
+    for call, instead in (
+        (lambda x: scipy.special.softmax(x), " Use funcgrad.scipy.special.softmax for scipy.special.softmax."),
+        (lambda x: scipy.linalg.solve(np.eye(3), x), " Use funcgrad.scipy.linalg.solve for scipy.linalg.solve."),
+    ):
+        with pytest.raises(ConcretizationError, match=re.escape(instead)):
+            vjp(call, np.ones(3))
+    with pytest.raises(ConcretizationError) as caught:  # there is none
+        vjp(scipy.signal.medfilt, np.ones(3))
+    assert "Use funcgrad.scipy" not in str(caught.value)
 
 
 def test_families_of_derivatives_pickle():

@@ -9,14 +9,18 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
+from funcgrad.forward import ForwardTracer
 from funcgrad.kinds.linear import astype
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.reducing import as_floating, as_scalar
+from funcgrad.reverse import ReverseTracer
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["floating", "on_floats", "restored", "widened"]
 
 _SINGLE = np.dtype(np.float32)
+_WIDE = frozenset((_SINGLE, np.dtype(np.float64)))
+_TRACERS = frozenset((ReverseTracer, ForwardTracer))
 
 
 def floating(x: ArrayLike) -> Array:
@@ -56,6 +60,8 @@ def on_floats(function: Callable[..., Array]) -> Callable[..., Array]:
 
     @functools.wraps(function)
     def call(x: ArrayLike, *args: Any, **kwargs: Any) -> Array:
+        if type(x) in _TRACERS and x.dtype in _WIDE:
+            return function(x, *args, **kwargs)
         x = floating(x)
         dtype = backend.dtype_of(x)
         return as_scalar(restored(function(widened(x), *args, **kwargs), dtype))

@@ -12,6 +12,8 @@ import math
 import operator
 import sys
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from traceback import walk_tb
 from types import FrameType
 from typing import Any, NoReturn
@@ -61,6 +63,23 @@ def user_line(error: BaseException | None = None) -> str:
     return f", at {path}:{number}" + (f" `{source}`" if source else "")
 
 
+def _counterpart() -> str:
+    """What to call instead, where a function of SciPy stands between the user's line and here."""
+    frame: FrameType | None = sys._getframe(1)
+    frames = []
+    while frame is not None and not _is_users(frame):
+        if frame.f_globals.get("__name__", "").startswith("scipy."):
+            frames.append(frame)
+        frame = frame.f_back
+    for called in reversed(frames):  # from the one that the user called
+        home = ".".join(called.f_globals["__name__"].split(".")[:2])
+        if find_spec(f"funcgrad.{home}") is None:
+            return ""
+        if called.f_code.co_name in vars(import_module(f"funcgrad.{home}")):
+            return f" Use funcgrad.{home}.{called.f_code.co_name} for {home}.{called.f_code.co_name}."
+    return ""
+
+
 def refuse(x: Tracer, asked: str) -> NoReturn:
     """Refuse to turn ``x`` into a plain value, which ``asked`` names."""
     kind = type(x._trace).__name__.removesuffix("Trace").lower()
@@ -73,7 +92,7 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
     )
     raise ConcretizationError(
         f"{asked}: a plain value was asked of a traced one, which would lose the {lost}, got {describe(x)} in {kind} "
-        f"mode (level {x._trace.level}){user_line()}. For `a[i] = x` make a with "
+        f"mode (level {x._trace.level}){user_line()}.{_counterpart()} For `a[i] = x` make a with "
         "funcgrad.numpy.zeros, empty or copy (not numpy's). Use funcgrad.numpy's functions: stack, concatenate, full, "
         "where and array build arrays (not numpy.array([x, y])), take(table, x, axis=0) looks up (not `table[x]`), "
         f"`a @ x` multiplies (not `a.dot(x)`). {constant}; to hand a value out of the function, use "

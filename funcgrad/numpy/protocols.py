@@ -50,12 +50,17 @@ def _other_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: 
     _refuse_unknown(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}", inputs)
 
 
+#: Ufuncs that SciPy does not show, by the names of the functions that call them with the same arguments.
+_BEHIND = {"_riemann_zeta": "zeta", "_zeta": "zeta", "_lambertw": "lambertw"}
+
+
 def _of_scipy(ufunc: np.ufunc) -> Callable[..., Any] | None:
     """The counterpart of a ufunc of ``scipy.special``. Its namespace is loaded when one has been met, as SciPy is."""
-    special = sys.modules.get("scipy.special")
-    if special is None or getattr(special, ufunc.__name__, None) is not ufunc:
+    name = ufunc.__name__
+    shown = sys.modules.get("scipy.special._ufuncs" if name in _BEHIND else "scipy.special")
+    if shown is None or getattr(shown, name, None) is not ufunc:
         return None
-    own: Callable[..., Any] | None = getattr(import_module("funcgrad.scipy.special"), ufunc.__name__, None)
+    own: Callable[..., Any] | None = getattr(import_module("funcgrad.scipy.special"), _BEHIND.get(name, name), None)
     return own
 
 

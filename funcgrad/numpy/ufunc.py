@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar, overload
 import numpy as np
 
 from funcgrad.numpy import ufunc_methods
-from funcgrad.numpy.ufunc_calls import applied, applied_to_axes, check_options
+from funcgrad.numpy.ufunc_calls import DEFAULTS, applied, applied_to_axes, check_options
 from funcgrad.numpy.ufunc_methods import Ufunc
 from funcgrad.typing import Array, ArrayLike
 
@@ -134,14 +134,6 @@ def _with_several(theirs: np.ufunc, compute: Callable[..., Any]) -> Callable[...
     return call
 
 
-_OPTIONS: dict[str, Any] = {
-    "where": True,
-    "casting": "same_kind",
-    "order": "K",
-    "dtype": None,
-    "subok": True,
-    "signature": None,
-}
 _ATTRIBUTES = ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature")
 _METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 
@@ -149,7 +141,7 @@ _METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 def _dressed(call: Any, stub: Callable[..., Any], theirs: np.ufunc, compute: Callable[..., Any]) -> Any:
     """``call`` with what is public of it."""
     _named(call, stub)
-    call.__signature__ = _signature(stub, theirs.nout, _OPTIONS)
+    call.__signature__ = _signature(stub, theirs.nout, DEFAULTS)
     call.ufunc, call.compute = theirs, compute
     for name in _ATTRIBUTES:
         setattr(call, name, getattr(theirs, name))
@@ -213,7 +205,7 @@ class GeneralizedUfunc(Protocol):
 
 
 _GENERAL: dict[str, Any] = {
-    **{name: value for name, value in _OPTIONS.items() if name != "where"},
+    **{name: value for name, value in DEFAULTS.items() if name != "where"},
     "axes": None,
     "axis": None,
     "keepdims": False,

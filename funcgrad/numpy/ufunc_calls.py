@@ -22,11 +22,20 @@ from funcgrad.numpy.shaping import expand_dims, moveaxis
 from funcgrad.primitives.comparison import where as choose
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["applied", "applied_to_axes", "cast", "check_options", "outputs"]
+__all__ = ["DEFAULTS", "applied", "applied_to_axes", "cast", "check_options", "outputs"]
 
 _WEAK = (int, float, complex)  # Python numbers of these types adapt to the dtypes of arrays
-#: The names of the options of elementwise ufuncs; ``sig`` is an old one of ``signature``.
-OPTIONS = frozenset(("casting", "dtype", "order", "sig", "signature", "subok", "where"))
+#: The options of elementwise ufuncs, as their signatures show them.
+DEFAULTS: dict[str, Any] = {
+    "where": True,
+    "casting": "same_kind",
+    "order": "K",
+    "dtype": None,
+    "subok": True,
+    "signature": None,
+}
+#: The names of them; ``sig`` is an old one of ``signature``.
+OPTIONS = frozenset((*DEFAULTS, "sig"))
 
 
 def applied(

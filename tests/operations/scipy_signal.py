@@ -81,6 +81,15 @@ OPS = [
         jax=None,
         reason=NO_JAX,
     ),
+    op(
+        "scipy.signal.sosfiltfilt",
+        Sample((SECTIONS, array(5)), {"padlen": 2}),
+        fun=lambda c, x, padlen: signal.sosfiltfilt(with_leading_ones(c), x, padlen=padlen),
+        numpy=lambda c, x, padlen: theirs("sosfiltfilt")(with_leading_ones(c), x, padlen=padlen),
+        jax=None,
+        reason=NO_JAX,
+    ),
+    op("scipy.signal.savgol_filter", Sample((array(6, 2), 3, 1), {"axis": 0}, frozen=(1, 2)), jax=None, reason=NO_JAX),
     op("scipy.signal.detrend", Sample((array(5, 2),), {"axis": 0}), jax=None, reason="compared with SciPy"),
     op("scipy.signal.hilbert", (array(5),), jax=None, reason=NO_JAX),
     op("scipy.signal.stft", (array(6),), jax=None, reason="a tuple: test_scipy_signal.py", **part("stft", nperseg=4)),
@@ -92,6 +101,7 @@ OPS = [
         **part("istft"),
     ),
     op("scipy.signal.welch", (array(8),), jax=None, reason="a tuple: test_scipy_signal.py", **part("welch", nperseg=4)),
+    op("scipy.signal.periodogram", (array(5),), jax=None, reason="compared with SciPy", **part("periodogram")),
     op(
         "scipy.signal.csd",
         (array(7), array(8, seed=1)),

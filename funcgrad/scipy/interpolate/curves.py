@@ -58,7 +58,7 @@ def _cells(x: Array, q: Array) -> Array:
 class _Curve:
     """Polynomials between knots, from the slopes at the knots."""
 
-    def __init__(self, x: Array, y: Array, slopes: Array, axis: int, extrapolate: bool) -> None:
+    def __init__(self, x: Array, y: Array, slopes: Array, axis: int, extrapolate: bool | str) -> None:
         self.x, self.axis, self.extrapolate = x, axis, extrapolate
         h = _column(fnp.diff(x), y)
         rise = fnp.diff(y, axis=0) / h
@@ -66,12 +66,15 @@ class _Curve:
         #: Coefficients of falling powers of the distance from the knot to the left, one row for each.
         self.c = [bend / h, (rise - slopes[:-1]) / h - bend, slopes[:-1], y[:-1]]
 
-    def __call__(self, x: ArrayLike, nu: int = 0, extrapolate: bool | None = None) -> Array:
+    def __call__(self, x: ArrayLike, nu: int = 0, extrapolate: bool | str | None = None) -> Array:
         """The curve, or its derivative of order ``nu``, at ``x``; NaN outside where it does not go on.
 
-        At a knot a derivative that jumps is that of the interval to the right.
+        At a knot a derivative that jumps is that of the interval to the right. ``extrapolate`` may be "periodic".
         """
         q = _double(x)
+        extrapolate = self.extrapolate if extrapolate is None else extrapolate
+        if extrapolate == "periodic":
+            q = self.x[0] + fnp.mod(q - self.x[0], self.x[-1] - self.x[0])
         place, extra = _cells(self.x, q), len(backend.shape_of(self.c[0])) - 1
         distance = _behind(q - getitem(self.x, place), extra)
         found: Any = None
@@ -83,7 +86,7 @@ class _Curve:
             found = term if found is None else found * distance + term
         if found is None:
             found = fnp.zeros_like(getitem(self.c[0], place))
-        if not (self.extrapolate if extrapolate is None else extrapolate):
+        if not extrapolate:
             outside = (q < self.x[0]) | (q > self.x[-1])
             found = fnp.where(_behind(outside, extra), np.nan, found)
         return _placed(found, len(backend.shape_of(q)), self.axis, extra)
@@ -105,11 +108,12 @@ class CubicSpline(_Curve):
         y: the values, along ``axis``.
         axis: the axis of ``y``.
         bc_type: what holds at the ends: "not-a-knot", "natural" (no curvature), "clamped" (no slope), or for each end
-            one of them or ``(order, value)`` of the derivative of order 1 or 2.
-        extrapolate: whether the first and last piece go on outside; by default they do.
+            one of them or ``(order, value)`` of the derivative of order 1 or 2; "periodic": both ends are one point.
+        extrapolate: whether the first and last piece go on outside; by default they do. "periodic" repeats the curve,
+            which is the default of periodic ones.
 
     Raises:
-        ValueError: shapes that do not fit, knots that do not rise, an unknown condition.
+        ValueError: shapes that do not fit, knots that do not rise, an unknown condition, two values of one point.
 
     Example:
         >>> spline = CubicSpline([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 8.0, 27.0])
@@ -118,10 +122,19 @@ class CubicSpline(_Curve):
     """
 
     def __init__(
-        self, x: ArrayLike, y: ArrayLike, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: bool | None = None
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        axis: int = 0,
+        bc_type: Any = "not-a-knot",
+        extrapolate: bool | str | None = None,
     ) -> None:
         x, y = _knots("interpolate.CubicSpline", _double(x), _double(y), axis)
-        super().__init__(x, y, _spline_slopes(x, y, _conditions(bc_type, y)), axis, extrapolate is not False)
+        closed = isinstance(bc_type, str) and bc_type == "periodic"
+        slopes = _periodic_slopes(x, y) if closed else _spline_slopes(x, y, _conditions(bc_type, y))
+        if extrapolate is None:
+            extrapolate = "periodic" if closed else True
+        super().__init__(x, y, slopes, axis, extrapolate)
 
 
 def _conditions(bc_type: Any, y: Array) -> list[Any]:
@@ -136,7 +149,8 @@ def _conditions(bc_type: Any, y: Array) -> list[Any]:
             found.append((end[0], as_value(end[1])))
         else:
             raise ShapeError(
-                f"interpolate.CubicSpline: bc_type must be not-a-knot, natural, clamped or (order, value), got {end!r}."
+                f"interpolate.CubicSpline: bc_type must be not-a-knot, natural, clamped, (order, value) or for both "
+                f"ends periodic, got {end!r}."
             )
     if len(found) != 2:
         raise ShapeError(f"interpolate.CubicSpline: bc_type has one condition for each end, got {len(found)}.")
@@ -162,6 +176,35 @@ def _spline_slopes(x: Array, y: Array, ends: list[Any]) -> Array:
     right = fnp.concatenate([first[2][None], inner, last[2][None]])
     flat = fnp.reshape(right, (n, -1))
     return fnp.reshape(solve_banded((1, 1), fnp.stack([upper, diagonal, lower]), flat), backend.shape_of(right))
+
+
+def _periodic_slopes(x: Array, y: Array) -> Array:
+    """The slopes at the knots of a closed curve, from a system of three diagonals and two corners."""
+    gap, first = known(y[0] - y[-1]), known(y[0])
+    if gap is not None and first is not None and (abs(gap) > 1e-15 * (1.0 + abs(first))).any():
+        raise ShapeError(
+            f"interpolate.CubicSpline: the first and the last y of a periodic curve must be equal, got {gap} between."
+        )
+    h = fnp.diff(x)
+    wide, n = _column(h, y), backend.shape_of(h)[0]
+    rise = fnp.diff(y, axis=0) / wide
+    left_h, left, left_rise = fnp.roll(h, 1), fnp.roll(wide, 1, axis=0), fnp.roll(rise, 1, axis=0)
+    right = 3.0 * (wide * left_rise + left * rise)
+    if n < 3:  # all slopes are one
+        slopes = right / (3.0 * (wide + left))
+        return fnp.concatenate([slopes, slopes[:1]])
+    # all slopes but the last one, as they would be if that were 0, and what they lose for each 1 of it
+    diagonal = 2.0 * (left_h + h)
+    bands = fnp.stack([fnp.roll(left_h, 1)[:-1], diagonal[:-1], fnp.roll(h, -1)[:-1]])
+    corners = fnp.concatenate([h[:1], 0.0 * h[1:-2], left_h[-2:-1]])
+    flat = fnp.reshape(right, (n, -1))
+    free = solve_banded((1, 1), bands, flat[:-1])
+    loss = solve_banded((1, 1), bands, corners)
+    near, far = h[-1], left_h[-1]
+    last = flat[-1] - near * free[-1] - far * free[0]
+    last = last / (diagonal[-1] - near * loss[-1] - far * loss[0])
+    found = free - loss[:, None] * last
+    return fnp.reshape(fnp.concatenate([found, last[None], found[:1]]), backend.shape_of(y))
 
 
 def _end_row(

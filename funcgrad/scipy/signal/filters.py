@@ -1,4 +1,4 @@
-"""Filters along an axis: recursive ones, forward and backward, and the removal of trends."""
+"""Filters along an axis: recursive ones, forward and backward, polynomials in a window, the removal of trends."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.errors import InputError, ShapeError
+from funcgrad.graph import steer
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.peeking import is_plain, known
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.filtering import all_pole
 from funcgrad.primitives.signals import convolve as convolve_last
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["detrend", "filtfilt", "hilbert", "lfilter", "lfilter_zi", "sosfilt"]
+__all__ = ["detrend", "filtfilt", "hilbert", "lfilter", "lfilter_zi", "savgol_filter", "sosfilt", "sosfiltfilt"]
 
 
 def _scipy(name: str) -> Any:
@@ -146,7 +147,7 @@ def filtfilt(
     b, a = _coefficients("signal.filtfilt", b, a)
     edge = 3 * max(backend.shape_of(b)[0], backend.shape_of(a)[0]) if padlen is None else padlen
     edge = 0 if padtype is None else edge
-    x = _extended(fnp.moveaxis(x, axis, -1), padtype, edge)
+    x = _extended("signal.filtfilt", fnp.moveaxis(x, axis, -1), padtype, edge)
     zi = lfilter_zi(b, a)
     for _ in range(2):
         x = fnp.flip(_filtered(b, a, x, zi * x[..., :1])[0], axis=-1)
@@ -154,13 +155,13 @@ def filtfilt(
     return fnp.moveaxis(x[..., edge : n - edge], -1, axis)
 
 
-def _extended(x: Array, padtype: str | None, edge: int) -> Array:
+def _extended(call: str, x: Array, padtype: str | None, edge: int) -> Array:
     """``x`` with ``edge`` samples more on both sides of the last axis."""
     n = backend.shape_of(x)[-1]
     if padtype not in (None, "odd", "even", "constant"):
-        raise ShapeError(f"signal.filtfilt: padtype must be odd, even, constant or None, got {padtype!r}.")
+        raise ShapeError(f"{call}: padtype must be odd, even, constant or None, got {padtype!r}.")
     if n <= edge:
-        raise ShapeError(f"signal.filtfilt: the signal must be longer than padlen={edge}, got {n} samples.")
+        raise ShapeError(f"{call}: the signal must be longer than padlen={edge}, got {n} samples.")
     if not edge:
         return x
     first, last = x[..., :1], x[..., -1:]
@@ -179,11 +180,13 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None =
         sos: the sections, one in each row: three coefficients of the numerator and three of the denominator.
         x: the signal.
         axis: the axis of time.
-        zi: the states, of shape (sections, ..., 2, ...); of plain values.
+        zi: the states before the first sample, of shape (sections, ..., 2, ...).
+
+    Returns:
+        The filtered signal; with ``zi`` also the states behind the last sample.
 
     Raises:
-        ValueError: rows of another length.
-        TypeError: ``zi`` with traced values.
+        ValueError: rows of another length; a signal of one sample with ``zi``.
 
     Example:
         >>> sosfilt([[1.0, 1.0, 0.0, 1.0, 0.0, 0.0]], [1.0, 2.0, 3.0])
@@ -192,16 +195,141 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None =
     sos, x = as_value(sos), as_value(x)
     if is_plain(sos, x, zi):
         return _scipy("sosfilt")(sos, x, axis, zi)
-    if zi is not None:
-        raise InputError("signal.sosfilt: zi is for plain values, got traced ones. Use lfilter of each section.")
+    sections = _sections("signal.sosfilt", sos)
+    axis = axis % len(backend.shape_of(x))
+    states = None if zi is None else fnp.moveaxis(as_value(zi), axis + 1, -1)
+    y, behind = _through(sections, fnp.moveaxis(x, axis, -1), states)
+    y = fnp.moveaxis(y, -1, axis)
+    return y if zi is None else (y, fnp.moveaxis(fnp.stack(behind), -1, axis + 1))
+
+
+def _sections(call: str, sos: Array) -> list[tuple[Array, Array]]:
+    """Both polynomials of each section."""
     shape = backend.shape_of(sos)
     if len(shape) != 2 or shape[1] != 6:
-        raise ShapeError(f"signal.sosfilt: sos must have rows of six coefficients, got {list(shape)}.")
-    x = fnp.moveaxis(x, axis, -1)
-    for i in range(shape[0]):
-        b, a = _coefficients("signal.sosfilt", sos[i, :3], sos[i, 3:])
-        x = _filtered(b, a, x, None)[0]
-    return fnp.moveaxis(x, -1, axis)
+        raise ShapeError(f"{call}: sos must have rows of six coefficients, got {list(shape)}.")
+    return [_coefficients(call, sos[i, :3], sos[i, 3:]) for i in range(shape[0])]
+
+
+def _through(sections: list[tuple[Array, Array]], x: Array, states: Any) -> tuple[Array, list[Any]]:
+    """One section after the other along the last axis, and the state of each behind the last sample."""
+    behind = []
+    for i, (b, a) in enumerate(sections):
+        x, state = _filtered(b, a, x, None if states is None else states[i])
+        behind.append(state)
+    return x, behind
+
+
+def sosfiltfilt(
+    sos: ArrayLike, x: ArrayLike, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None
+) -> Array:
+    """The signal ``x`` filtered forwards and backwards by sections of second order, so that its phase stays.
+
+    Args:
+        sos: the sections, one in each row: three coefficients of the numerator and three of the denominator.
+        x: the signal.
+        axis: the axis of time.
+        padtype: how it goes on at both ends: "odd", "even", "constant", or None.
+        padlen: by how many samples; by default three times the length of the filter.
+
+    Raises:
+        ValueError: a signal that is not longer than ``padlen``; an unknown ``padtype``; rows of another length.
+        TypeError: no ``padlen`` where ``jax.jit`` hides the coefficients.
+
+    Example:
+        >>> sosfiltfilt([[0.5, 0.5, 0.0, 1.0, 0.0, 0.0]], [0.0, 1.0, 0.0, 0.0], padlen=0)
+        array([0.25, 0.5 , 0.25, 0.  ])
+    """
+    sos, x = as_value(sos), as_value(x)
+    if is_plain(sos, x):
+        return _scipy("sosfiltfilt")(sos, x, axis, padtype, padlen)
+    sections = _sections("signal.sosfiltfilt", sos)
+    edge = 0 if padtype is None else _taps(sos) * 3 if padlen is None else padlen
+    x = _extended("signal.sosfiltfilt", fnp.moveaxis(x, axis, -1), padtype, edge)
+    states, gain = [], 1.0  # in which a constant signal, grown by the sections before, has no transient
+    for b, a in sections:
+        states.append(lfilter_zi(b, a) * gain)
+        gain = gain * fnp.sum(b) / fnp.sum(a)
+    for _ in range(2):
+        x = fnp.flip(_through(sections, x, [state * x[..., :1] for state in states])[0], axis=-1)
+    n = backend.shape_of(x)[-1]
+    return fnp.moveaxis(x[..., edge : n - edge], -1, axis)
+
+
+def _taps(sos: Array) -> int:
+    """The length of the whole filter; sections of first order are shorter."""
+    values = steer(sos, known(sos))
+    if values is None:
+        raise InputError("signal.sosfiltfilt: padlen is needed where sos is compiled by JAX, got None. Pass a number.")
+    short = (values == 0).reshape(-1, *values.shape[-2:]).all(axis=0)
+    return 2 * len(short) + 1 - int(min(short[:, 2].sum(), short[:, 5].sum()))
+
+
+def savgol_filter(
+    x: ArrayLike,
+    window_length: int,
+    polyorder: int,
+    deriv: int = 0,
+    delta: float = 1.0,
+    axis: int = -1,
+    mode: str = "interp",
+    cval: float = 0.0,
+) -> Array:
+    """The signal ``x`` smoothed by polynomials that fit best within a moving window (Savitzky and Golay, 1964).
+
+    Args:
+        x: the signal.
+        window_length: the number of samples of a window; odd for traced values.
+        polyorder: the order of the polynomials.
+        deriv: which derivative of them is taken.
+        delta: the time from one sample to the next.
+        axis: the axis of time.
+        mode: how the ends are computed: "interp" by the polynomials of the first and last window; "mirror", "nearest",
+            "wrap" and "constant" by samples beyond them.
+        cval: the samples beyond of "constant".
+
+    Raises:
+        ValueError: an unknown ``mode``; a window that is longer than the signal; ``polyorder`` that is not below
+            ``window_length``.
+        TypeError: an even ``window_length`` with traced values.
+
+    Example:
+        >>> savgol_filter([2.0, 2.0, 5.0, 2.0, 1.0], 3, 1).round(6)
+        array([2.      , 3.      , 3.      , 2.666667, 1.166667])
+    """
+    x = as_value(x)
+    if is_plain(x):
+        return _scipy("savgol_filter")(x, window_length, polyorder, deriv, delta, axis, mode, cval)
+    if window_length % 2 == 0:
+        raise InputError(f"signal.savgol_filter: window_length must be odd for traced values, got {window_length}.")
+    x = fnp.moveaxis(x if backend.is_inexact(x) else fnp.astype(x, float), axis, -1)
+    n, half = backend.shape_of(x)[-1], window_length // 2
+    # each row gives one sample of a smoothed window from all of the window
+    rows = _scipy("savgol_filter")(np.eye(window_length), window_length, polyorder, deriv, delta, axis=0)
+    rows = constant(rows, x)
+    if mode != "interp":
+        x = _continued(x, half, mode, cval)
+    elif n < window_length:
+        raise ShapeError(f"signal.savgol_filter: the signal must be as long as the window, got {n} samples.")
+    inside = backend.shape_of(x)[-1] - window_length + 1
+    y = convolve_last(rows[half, ::-1], x, start=window_length - 1, length=inside)
+    if mode == "interp":
+        first, last = rows[:half].T, rows[half + 1 :].T
+        y = fnp.concatenate([x[..., :window_length] @ first, y, x[..., n - window_length :] @ last], axis=-1)
+    return fnp.moveaxis(y, -1, axis)
+
+
+def _continued(x: Array, half: int, mode: str, cval: float) -> Array:
+    """``x`` with ``half`` samples more on both sides of the last axis, as ``scipy.ndimage`` names the modes."""
+    modes: dict[str, dict[str, Any]] = {
+        "mirror": {"mode": "reflect"},
+        "nearest": {"mode": "edge"},
+        "wrap": {"mode": "wrap"},
+        "constant": {"mode": "constant", "constant_values": cval},
+    }
+    if mode not in modes:
+        raise ShapeError(f"signal.savgol_filter: mode must be interp, {', '.join(modes)}, got {mode!r}.")
+    return fnp.pad(x, [(0, 0)] * (len(backend.shape_of(x)) - 1) + [(half, half)], **modes[mode])
 
 
 def detrend(

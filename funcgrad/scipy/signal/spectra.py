@@ -18,7 +18,7 @@ from funcgrad.scipy.signal.filters import constant
 from funcgrad.scipy.signal.filters import detrend as without_trend
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["csd", "get_window", "istft", "stft", "welch"]
+__all__ = ["csd", "get_window", "istft", "periodogram", "stft", "welch"]
 
 
 def _scipy(name: str) -> Any:
@@ -253,6 +253,38 @@ def welch(
         return plain
     options = (detrend, return_onesided, scaling, average)
     f, found = _density("signal.welch", (x, x), fs, (window, nperseg, noverlap, nfft), options, axis)
+    return f, fnp.real(found)
+
+
+def periodogram(
+    x: ArrayLike,
+    fs: float = 1.0,
+    window: Any = "boxcar",
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+) -> tuple[np.ndarray, Array]:
+    """The power spectral density of a signal as a whole; arguments and results are SciPy's.
+
+    Raises:
+        ValueError: a window of another length.
+
+    Example:
+        >>> periodogram([1.0, -1.0, 1.0, -1.0])[1].round(6)
+        array([0., 0., 4.])
+    """
+    x = as_value(x)
+    n = backend.shape_of(x)[axis]
+    if is_plain(x) or not n:
+        plain: tuple[Any, Any] = _scipy("periodogram")(x, fs, window, nfft, detrend, return_onesided, scaling, axis)
+        return plain
+    if nfft is not None and nfft < n:
+        x, n = fnp.moveaxis(fnp.moveaxis(x, axis, -1)[..., :nfft], -1, axis), nfft
+    options = (detrend, return_onesided, scaling, "mean")
+    cutting = ("boxcar" if window is None else window, n, 0, nfft)
+    f, found = _density("signal.periodogram", (x, x), fs, cutting, options, axis)
     return f, fnp.real(found)
 
 

@@ -16,22 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.numpy.ufunc_calls import applied
+from funcgrad.numpy.ufunc_calls import DEFAULTS, applied
 from funcgrad.optional import special
 
 __all__ = ["Ufunc", "ufunc"]
 
 #: A function of arrays with the options of ufuncs.
 Ufunc = Callable[..., Any]
-
-_OPTIONS: dict[str, Any] = {
-    "where": True,
-    "casting": "same_kind",
-    "order": "K",
-    "dtype": None,
-    "subok": True,
-    "signature": None,
-}
 
 
 def ufunc(own: Callable[..., Any]) -> Callable[[Callable[..., Any]], Ufunc]:
@@ -74,5 +65,5 @@ def _signature(stub: Callable[..., Any]) -> inspect.Signature:
     """That of ``stub``, with ``out`` and options behind its arguments."""
     plain = inspect.signature(stub)
     out = inspect.Parameter("out", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
-    rest = [inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY, default=v) for k, v in _OPTIONS.items()]
+    rest = [inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY, default=v) for k, v in DEFAULTS.items()]
     return plain.replace(parameters=[*plain.parameters.values(), out, *rest])

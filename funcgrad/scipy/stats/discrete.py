@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import funcgrad.numpy as fnp
+from funcgrad.errors import InputError
+from funcgrad.graph import steer
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import known
 from funcgrad.scipy import special as fsp
 from funcgrad.scipy.stats.kinds import Discrete
 
@@ -107,6 +113,19 @@ poisson = Discrete(
     },
 )
 
+
+def _betabinom_sum(call: str, chosen: Any, n: Any, a: Any, b: Any) -> Any:
+    """The sum of the probabilities of those values that ``chosen`` says, as SciPy adds them up."""
+    counts = steer(n, known(n))
+    if counts is None:
+        raise InputError(f"stats.betabinom.{call}: n must be a number, got one that JAX hides while it compiles.")
+    values = np.arange(float(counts.max(initial=0.0)) + 1)
+    n, a, b = [fnp.expand_dims(as_value(s), -1) for s in (n, a, b)]
+    chosen = chosen(values) & (values <= n)
+    log_p = betabinom.formulas["logpmf"](fnp.where(chosen, values, 0.0), n, a, b)
+    return fnp.sum(fnp.where(chosen, fnp.exp(log_p), 0.0), axis=-1)
+
+
 betabinom = Discrete(
     name="betabinom",
     shapes=("n", "a", "b"),
@@ -117,6 +136,8 @@ betabinom = Discrete(
         "logpmf": lambda k, n, a, b: (
             -log(n + 1) - fsp.betaln(n - k + 1, k + 1) + fsp.betaln(k + a, n - k + b) - fsp.betaln(a, b)
         ),
+        "cdf": lambda k, *shapes: _betabinom_sum("cdf", lambda j: j <= fnp.expand_dims(k, -1), *shapes),
+        "sf": lambda k, *shapes: _betabinom_sum("sf", lambda j: j > fnp.expand_dims(k, -1), *shapes),
         "mean": lambda n, a, b: n * a / (a + b),
         "var": lambda n, a, b: n * a * b * (a + b + n) / ((a + b) ** 2 * (a + b + 1)),
     },

@@ -129,7 +129,12 @@ class Distribution:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise unknown(self.name, name, self.functions)
+        raise unknown(self.name, name, tuple([f for f in self.functions if self._has(f)]))
+
+    def _has(self, function: str) -> bool:
+        """Whether there is a formula: moments may have none, what is about probabilities always has."""
+        formula = "var" if function == "std" else function
+        return formula in self.formulas or formula not in ("mean", "var", "entropy")
 
     # ---- calls
 
