@@ -62,6 +62,7 @@ from funcgrad.transforms import (
     pmean,
     pmin,
     ppermute,
+    profile,
     psum,
     scan,
     stop_gradient,
@@ -116,6 +117,7 @@ __all__ = [
     # looking inside
     "check_grads",
     "debug_nans",
+    "profile",
     "strict",
     "tape",
     "trace",

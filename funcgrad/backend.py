@@ -19,6 +19,7 @@ __all__ = [
     "dtype_of",
     "foreign_order",
     "is_inexact",
+    "is_stand_in",
     "is_value",
     "library_of",
     "native_dtype",
@@ -204,6 +205,20 @@ def is_inexact(x: Any) -> bool:
     return dtype.kind == "V" and _of_ml_dtypes(dtype) and not dtype.name.lstrip("u").startswith("int")
 
 
+def is_stand_in(x: Any) -> bool:
+    """Whether ``x`` is a tracer of JAX's, inside a transform of its own: NumPy's functions cannot compute with it.
+
+    Example:
+        >>> is_stand_in(np.ones(2))
+        False
+    """
+    kind = type(x)
+    if kind in _NAMESPACES and _NAMESPACES[kind] is np:
+        return False
+    jax = sys.modules.get("jax")
+    return jax is not None and hasattr(jax, "core") and isinstance(x, jax.core.Tracer)
+
+
 def zeros_like(x: Any) -> Any:
     """Zeros of the shape, dtype and library of ``x``; float0 zeros for an integer ``x``.
 
@@ -263,7 +278,12 @@ def detached(xp: Any, x: Any) -> Any:
     return x if xp is np else xp.asarray(sys.modules["jax"].lax.stop_gradient(x))  # of 1.0 it is no array
 
 
+_DOUBLES = (np.float64(0), np.float64(1))
+
+
 def _filled(x: Any, value: int) -> Any:
+    if type(x) is np.float64 or type(x) is float:
+        return _DOUBLES[value]
     shape, dtype = shape_of(x), dtype_of(x)
     if not is_inexact(x):
         return np.zeros(shape, FLOAT0)

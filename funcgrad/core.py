@@ -95,9 +95,9 @@ class Trace:
         self.open = True
         self.thread = get_ident()
         self.standard = False
-        open_traces[self.level] = self
         watch = watching() if watchers else None
         self.cuts: Any = None if watch is None else watch.begin(self)
+        open_traces[self.level] = self  # last of all: an interrupt before this leaves nothing behind
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Interpret ``primitive`` on ``args``, some of which are tracers of this trace, none of a younger one."""
@@ -105,8 +105,8 @@ class Trace:
 
     def close(self) -> None:
         """Mark the transform as finished."""
-        self.open = False
         open_traces.pop(self.level, None)
+        self.open = False
 
 
 class Tracer:
@@ -254,15 +254,21 @@ class Primitive:
 
 @contextmanager
 def slow_paths() -> Iterator[None]:
-    """While this is open every operation on a tracer goes through ``bind``, as in a ``no_grad`` block."""
+    """While this is open every operation on a tracer goes through ``bind``, as in a ``no_grad`` block.
+
+    An interrupt may come after every call, so what is taken back is what has been done.
+    """
     global no_grad_blocks
-    with _blocks_lock:
-        no_grad_blocks += 1
+    counted = False
     try:
+        with _blocks_lock:
+            no_grad_blocks += 1
+            counted = True
         yield
     finally:
-        with _blocks_lock:
-            no_grad_blocks -= 1
+        if counted:
+            with _blocks_lock:
+                no_grad_blocks -= 1
 
 
 @contextmanager
@@ -272,16 +278,20 @@ def through(runner: Any) -> Iterator[None]:
     They all come to it: also those whose fast paths would call their kernels directly.
     """
     global kernel_runners
-    token = kernel_runner.set(runner)
-    with _blocks_lock:
-        kernel_runners += 1
+    before, counted = kernel_runner.get(), False
     try:
+        with _blocks_lock:
+            kernel_runners += 1
+            counted = True
+        kernel_runner.set(runner)
         with slow_paths():
             yield
     finally:
-        with _blocks_lock:
-            kernel_runners -= 1
-        kernel_runner.reset(token)
+        if kernel_runner.get() is runner:
+            kernel_runner.set(before)
+        if counted:
+            with _blocks_lock:
+                kernel_runners -= 1
 
 
 @contextmanager
@@ -293,16 +303,20 @@ def watched(watch: Any) -> Iterator[None]:
     keeps from it, and ``watch.backward_pass(seeds)`` gives what pulls in a backward pass.
     """
     global watchers
-    token = watcher.set(watch)
-    with _blocks_lock:
-        watchers += 1
+    before, counted = watcher.get(), False
     try:
+        with _blocks_lock:
+            watchers += 1
+            counted = True
+        watcher.set(watch)
         with slow_paths():
             yield
     finally:
-        with _blocks_lock:
-            watchers -= 1
-        watcher.reset(token)
+        if watcher.get() is watch:
+            watcher.set(before)
+        if counted:
+            with _blocks_lock:
+                watchers -= 1
 
 
 def watching() -> Any:

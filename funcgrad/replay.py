@@ -179,12 +179,16 @@ class Chain:
         return [_with_nodes(leaf, parted) for leaf in leaves], spec
 
     def _begin(self) -> dict[Trace, int]:
-        """For each tape that a step may record on, a number that comes before what it records."""
+        """For each tape that a step may record on, the number with which what it records begins.
+
+        Tapes of other threads are among them: a function may start threads that record on its tape. Those that it
+        has nothing to do with are left as they are.
+        """
         begun: dict[Trace, int] = {}
         again = [trace for _, _, traces in core.repeating.get() for trace in traces]
         for trace in (*_tapes(), *again, *self._records):
             if trace.level < self._born and trace not in begun:
-                begun[trace] = trace.number()
+                begun[trace] = trace.upcoming()
         return begun
 
     def _run(self, i: int, state: State) -> State:

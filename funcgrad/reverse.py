@@ -68,8 +68,13 @@ class ReverseTrace(Trace):
     differentiates = True
 
     def __init__(self) -> None:
-        super().__init__()
         self.next = self.number = count().__next__
+        super().__init__()  # from now on other threads see the trace
+
+    def upcoming(self) -> int:
+        """The number that the next record will have. It is not taken: the leaves of the tape are numbered from 0."""
+        counter = self.number.__self__  # type: ignore[attr-defined]  # the object whose method it is
+        return int(repr(counter)[len("count(") : -1])
 
     def leaf(self, value: Any) -> ReverseTracer:
         """An input of the function, which must not write to it."""
@@ -204,9 +209,8 @@ def record(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> tuple[list[A
         ``backward`` from these nodes with ``len(leaves)`` is the pullback.
     """
     trace = ReverseTrace()
-    wrapped = [trace.leaf(leaf) for leaf in leaves]
     try:
-        outs = fun(*wrapped)
+        outs = fun(*[trace.leaf(leaf) for leaf in leaves])
     finally:
         trace.close()
     mine = [type(out) is ReverseTracer and out._trace is trace for out in outs]
@@ -259,7 +263,7 @@ def backward(seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
 
 def _visit(pending: dict[int, Any], nodes: dict[int, Node], owned: set[int], leaves: int) -> None:
     """Visit the nodes in order, until there are cotangents of leaves only."""
-    heap = [-number for number in nodes]
+    heap = [-number for number in nodes if number >= leaves]
     heapify(heap)
 
     def arrive(parent: Node, part: Any) -> None:
@@ -268,34 +272,34 @@ def _visit(pending: dict[int, Any], nodes: dict[int, Node], owned: set[int], lea
             pending[number] = _combine(number, pending[number], part, owned)
         elif part is not None:
             pending[number] = part
-            nodes[number] = parent
-            heappush(heap, -number)
+            if number >= leaves:
+                nodes[number] = parent
+                heappush(heap, -number)
 
     watch: Any = core.watchers and core.watching() and core.watching().backward_pass(pending)
     node: Node = ()
     try:
         while heap:
             number = -heappop(heap)
-            if number < leaves:
-                break
-            node = nodes.pop(number)
-            ct = pending.pop(number)
+            node, ct = nodes.pop(number), pending.pop(number)
             while True:
                 if type(ct) is Piece:
                     ct = ct.total()
                 ct = watch.pull(ct, node) if watch else node[1](ct, node)
-                first, second = node[2], node[3]
-                if second is not None or first[0] < leaves or (heap and first[0] <= -heap[0]):
+                parent, second = node[2], node[3]
+                if second is not None:
+                    if parent is None:
+                        for other, part in ct if type(ct) is Splice else zip(second, ct, strict=False):
+                            arrive(other, part)
+                        break
+                    if parent[0] < second[0]:
+                        parent, second, ct = second, parent, (ct[1], ct[0])
+                    arrive(second, ct[1])
+                    ct = ct[0]
+                if ct is None or parent[0] < leaves or (heap and parent[0] <= -heap[0]):
+                    arrive(parent, ct)
                     break
-                node = first  # one parent, and it comes next: no detour over the heap
-            if second is None:
-                arrive(first, ct)
-            elif first is not None:
-                arrive(first, ct[0])
-                arrive(second, ct[1])
-            else:
-                for parent, part in ct if type(ct) is Splice else zip(second, ct, strict=False):
-                    arrive(parent, part)
+                node = parent  # it comes next: no detour over the heap
     except Exception as error:
         _name_operation(error, node)
         raise

@@ -15,8 +15,7 @@ function that changes them is not a pure one.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from threading import get_ident
 from typing import Any, Final
@@ -24,7 +23,7 @@ from weakref import ref
 
 import numpy as np
 
-from funcgrad import backend
+from funcgrad import backend, tree
 from funcgrad.batching import BatchTracer
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, open_traces, repeating
 
@@ -38,7 +37,9 @@ __all__ = [
     "as_made_by",
     "axes_in_memory",
     "clone",
+    "constant",
     "for_any_library",
+    "handed",
     "identity",
     "inside",
     "is_number",
@@ -114,6 +115,8 @@ spoke_standard: Final = ContextVar("spoke_standard", default=False)
 
 def _as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
     """A result as a buffer where NumPy gives a new array; its scalars cannot be written to."""
+    if isinstance(ans, Tracer):  # of an operation that runs a function of the user's
+        return ans
     if type(ans) is not ndarray:
         return Buffer(ans) if backend.shape_of(ans) else _as_number(ans)
     made = Buffer(ans.copy() if any(ans is a for a in args) else ans)
@@ -124,11 +127,15 @@ def _as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
 
 def _as_number(ans: Any) -> Any:
     """A result without axes that is no ndarray. NumPy's functions do not know what JAX computes only later."""
-    jax = sys.modules.get("jax")
-    if jax is None or not isinstance(ans, jax.core.Tracer) or for_any_library():
+    if not backend.is_stand_in(ans) or for_any_library():
         return number(ans)
-    made = Buffer(ans)
-    made.alias = READ_ONLY  # as numbers are
+    return constant(ans)  # read-only, as numbers are
+
+
+def constant(x: Any) -> Buffer:
+    """``x``, a value of another library, as a buffer that cannot be written to: NumPy's functions know that."""
+    made = Buffer(x)
+    made.alias = READ_ONLY
     return made
 
 
@@ -155,15 +162,16 @@ def as_made_by(args: tuple[Any, ...], ans: Any) -> Any:
         return tuple([as_made_by(args, a) for a in ans])
     if isinstance(ans, Tracer) or not backend.is_value(ans):
         return ans
-    if not backend.shape_of(ans) or not backend.is_inexact(ans):
-        return _as_buffer(ans, args) if for_any_library() and any(isinstance(a, Tracer) for a in args) else ans
     sources = [_bottom(a) for a in args if isinstance(a, Tracer)]
+    part = type(ans) is ndarray and any(type(a) is ndarray and np.may_share_memory(a, ans) for a in sources)
+    if not (part or backend.shape_of(ans)) or not backend.is_inexact(ans):
+        return _as_buffer(ans, args) if for_any_library() and sources else ans
     if not sources:
         return ans
     made = Buffer(ans)
     if type(ans) is ndarray and not ans.flags.writeable:
         made.link = LENT
-    if type(ans) is ndarray and any(type(a) is ndarray and np.may_share_memory(a, ans) for a in sources):
+    if part:
         made.alias = READ_ONLY
     return made
 
@@ -253,6 +261,28 @@ def released(x: Any) -> Any:
     return x._twin()
 
 
+def handed(values: Sequence[Any], given: Any) -> list[Any]:
+    """``values``, which a transform or a loop gives, for the function around it: as operations would give them.
+
+    So they can be written to, unless the transform was ``given`` (a tree) ordinary arrays only. Others may hold the
+    memory too, a tape for instance. Where no function is being transformed arrays stay arrays.
+    """
+    if not inside():
+        return list(values)
+    leaves = tree.leaves(given)
+    ordinary = any(type(x) is ndarray and x.ndim for x in leaves) and not any(isinstance(x, Tracer) for x in leaves)
+    return [x if ordinary and type(x) is ndarray else _handed(x) for x in values]
+
+
+def _handed(x: Any) -> Any:
+    if isinstance(x, Tracer) or not backend.is_value(x):
+        return x
+    made = _as_buffer(x, ())
+    if type(made) is Buffer and type(x) is ndarray:
+        made.link = LENT
+    return made
+
+
 def argument(x: Any) -> Any:
     """``x`` as a function gets it that must not write to it; an array of NumPy as it is."""
     if not isinstance(x, Tracer):
@@ -263,6 +293,8 @@ def argument(x: Any) -> Any:
     elif type(x) is ndarray and x.flags.writeable:
         x = x.view()
         x.flags.writeable = False
+    elif type(x) is not ndarray:
+        x = constant(x)
     return x
 
 

@@ -153,6 +153,12 @@ KNOWN = (
     Divergence("logaddexp", _infinite, _LOGADDEXP),
     Divergence("logaddexp2", _infinite, _LOGADDEXP),
     Divergence("hypot", _extreme, _SQUARES),
+    Divergence(
+        "hypot",
+        lambda values, params: bool(np.any(np.abs(values[0]) == np.abs(values[1]))),
+        "the second derivative of hypot where both numbers are equally large: that of JAX, by the greater and "
+        "the smaller one, is wrong there.",
+    ),
     Divergence("arctan2", _extreme, _SQUARES),
     Divergence(
         "bessel_jn_of",

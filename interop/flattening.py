@@ -15,8 +15,9 @@ from funcgrad.interop.devices import moved
 from funcgrad.optional import import_jax
 from funcgrad.transforms.arguments import check_leaf
 from funcgrad.typing import PyTree
+from funcgrad.writable import released
 
-__all__ = ["Layout", "check_plain"]
+__all__ = ["Layout", "plain"]
 
 
 class Slot(NamedTuple):
@@ -54,7 +55,7 @@ class Layout:
         self.slots: list[Slot] = []
         start = 0
         for path, leaf in zip(self.paths, leaves, strict=True):
-            slot = _slot(call, path, leaf, start)
+            slot = _slot(call, path, plain(call, path, leaf), start)
             self.slots.append(slot)
             start = slot.stop
         self.size = start
@@ -74,7 +75,7 @@ class Layout:
         """
         parts = []
         for leaf, slot in zip(tree.leaves(whole), self.slots, strict=True):
-            flat = fnp.ravel(leaf)
+            flat = fnp.ravel(released(leaf))
             if slot.dtype.kind == "c":
                 imaginary = fnp.imag(flat)
                 parts += [fnp.real(flat), -imaginary if gradient else imaginary]
@@ -92,7 +93,6 @@ class Layout:
 
 
 def _slot(call: str, path: str, leaf: Any, start: int) -> Slot:
-    check_plain(call, path, leaf)
     check_leaf(call, leaf, lambda: path)
     shape, dtype = backend.shape_of(leaf), backend.dtype_of(leaf)
     if not backend.is_inexact(leaf):
@@ -117,16 +117,18 @@ def _leaf(part: Any, slot: Slot, gradient: bool) -> Any:
     return part[()] if slot.number and type(part) is np.ndarray else part
 
 
-def check_plain(call: str, what: str, value: PyTree) -> None:
-    """Refuse values that are being differentiated, batched or compiled: a solver outside funcgrad sees none of that.
+def plain(call: str, what: str, value: PyTree) -> PyTree:
+    """``value`` without what is being differentiated, batched or compiled: a solver outside funcgrad sees none of that.
 
     Raises:
         NotDifferentiableError: a ``TypeError``.
     """
-    for leaf in tree.leaves(value):
+    found = tree.map_leaves(released, value)
+    for leaf in tree.leaves(found):
         if isinstance(leaf, Tracer):
             raise NotDifferentiableError(
                 f"{call}: {what} is being differentiated, batched or compiled, got {describe(leaf)}. SciPy sees plain "
                 "numbers only: make this call the solver of funcgrad.custom_root to differentiate its answer, or take "
                 "stop_gradient of what is a constant."
             )
+    return found

@@ -204,8 +204,8 @@ def lifted(
 
 def _run(jax: Any, trace: LiftTrace, fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """``fun`` of trees of JAX values, in ``trace``, which ends with it."""
-    leaves, frame = take_apart(jax, args)
     try:
+        leaves, frame = take_apart(jax, args)
         out = fun(*frame(*[_enter(jax, trace, leaf) for leaf in leaves]))
     finally:
         trace.close()

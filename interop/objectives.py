@@ -11,7 +11,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
-from funcgrad.interop.flattening import Layout, check_plain
+from funcgrad.interop.flattening import Layout, plain
 from funcgrad.optional import import_scipy
 from funcgrad.transforms.arguments import split_aux
 from funcgrad.transforms.gradients import grad, value_and_grad
@@ -153,8 +153,7 @@ def _doubles(direction: Any) -> Any:
 
 def _plain(problem: Objective | Residuals, result: PyTree) -> PyTree:
     """A result that depends on nothing but the parameters."""
-    check_plain(problem.call, f"the result of {name_of(problem.fun)}", result)
-    return result
+    return plain(problem.call, f"the result of {name_of(problem.fun)}", result)
 
 
 def elementwise_loss(rho: Callable[..., Any]) -> Callable[[Any], Any]:

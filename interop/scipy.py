@@ -21,7 +21,7 @@ import numpy as np
 
 from funcgrad.errors import InputError
 from funcgrad.interop.boxes import boxed, constrained, listed, scaled
-from funcgrad.interop.flattening import Layout, check_plain
+from funcgrad.interop.flattening import Layout, plain
 from funcgrad.interop.objectives import Objective, Residuals, elementwise_loss
 from funcgrad.optional import import_scipy
 from funcgrad.transforms.transformed import check_callable, name_of
@@ -224,7 +224,7 @@ def root_scalar(
         5
     """
     optimize = import_scipy("root_scalar")
-    check_plain("root_scalar", "x0", x0)
+    x0 = plain("root_scalar", "x0", x0)
     layout, args = _start("root_scalar", "x0", fun, 0.0 if x0 is None else float(x0), args)
     if method is None and x0 is not None and x1 is None and bracket is None:
         method = "newton"
@@ -386,7 +386,7 @@ def _start(call: str, what: str, fun: Any, params: PyTree, args: Any) -> tuple[L
     """The checked beginning of every call."""
     check_callable(call, fun)
     args = args if isinstance(args, tuple) else (args,)
-    check_plain(call, "args", args)
+    args = plain(call, "args", args)
     layout = Layout(call, what, params)
     if not layout.size:
         raise InputError(f"{call}: there is nothing to look for, got {what} without numbers. Pass floating arrays.")

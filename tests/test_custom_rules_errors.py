@@ -230,14 +230,24 @@ def test_values_that_escape_through_rules():
             grad(fun)(2.0)
 
 
-def test_a_tangent_from_a_closure_is_refused():
+@pytest.mark.parametrize(
+    "transformed",
+    [
+        lambda f: jvp(f, (2.0,), (1.0,)),
+        lambda f: grad(f)(2.0),
+        lambda f: vjp(f, 2.0)[1](1.0),
+        lambda f: grad(grad(f))(2.0),
+        lambda f: vmap(grad(f))(X),
+    ],
+)
+def test_a_tangent_from_a_closure_is_refused(transformed):
     def fun(w):
         f = custom_jvp(lambda x: x * 2)
         f.defjvp(lambda primals, tangents: (primals[0] * 2, tangents[0] * w))
         return f(w)
 
-    with pytest.raises(NotDifferentiableError, match="closes over a value"):
-        jvp(fun, (2.0,), (1.0,))
+    with pytest.raises(NotDifferentiableError, match="closes over a value that is being transformed"):
+        transformed(fun)
 
 
 def test_errors_of_rules_come_through():

@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import jax
@@ -16,7 +18,7 @@ from fuzz.generating import generate
 from fuzz.judging import FAILURES, Verdict, compiled, judge, theirs
 from fuzz.programs import Line, Program
 from fuzz.reproducers import script
-from fuzz.running import CHUNK, Summary, examine
+from fuzz.running import CHUNK, Found, Summary, Workers, examine
 from fuzz.shrinking import shrink
 
 import funcgrad.numpy as fnp
@@ -152,6 +154,31 @@ def test_summary_says_how_to_go_on():
     assert f"make fuzz SEED=5 START={100 + CHUNK} N={2 * CHUNK}" in summary.text()
     summary.finished.add(100 + CHUNK)
     assert "to go on" not in summary.text()
+
+
+class Mortal:
+    """A pool of processes, any of which program 7 ends."""
+
+    def submit(self, fun, seed, numbers):
+        future: Future = Future()
+        if 7 in numbers:
+            future.set_exception(BrokenProcessPool())
+        else:
+            future.set_result([Found(number, "agree", "", "") for number in numbers])
+        return future
+
+    def shutdown(self):
+        pass
+
+
+def test_a_program_that_ends_its_process(monkeypatch):
+    monkeypatch.setattr(Workers, "_started", lambda self, jobs: Mortal())
+    results = dict(Workers(2).results(SEED, iter([range(5), range(5, 10), range(10, 15)])))
+    found = {one.number: one for chunk in results.values() for one in chunk}
+    assert list(map(len, results.values())) == [5, 5, 5]
+    assert [number for number, one in found.items() if one.kind != "agree"] == [7]
+    assert found[7].kind in FAILURES
+    assert "def program" in found[7].script
 
 
 def test_interrupted():

@@ -6,7 +6,23 @@ import numpy as np
 import pytest
 
 import funcgrad.numpy as fnp
-from funcgrad import checkpoint, custom_jvp, custom_vjp, grad, jvp, vmap
+from funcgrad import (
+    associative_scan,
+    checkpoint,
+    custom_jvp,
+    custom_vjp,
+    fori_loop,
+    grad,
+    hvp,
+    jacfwd,
+    jvp,
+    linearize,
+    no_grad,
+    scan,
+    vjp,
+    vmap,
+    while_loop,
+)
 from funcgrad.errors import ReadOnlyError
 from funcgrad.interop import jit, to_jax
 
@@ -133,3 +149,159 @@ def test_reshaped_parts_are_views_as_in_numpy(make):
     np.testing.assert_allclose(jvp(f, (x,), (x,)), [want, 4 * want], rtol=1e-14)
     np.testing.assert_allclose(vmap(f)(x[None]), [want], rtol=1e-14)
     np.testing.assert_allclose(grad(f)(x), jax.grad(to_jax(f))(x), rtol=1e-14)
+
+
+@pytest.mark.parametrize(("indices", "axis"), [(7, 1), (0, 2), ([5], 2), ([[]], 2)])
+def test_taking_from_an_array_without_elements(indices, axis):
+    """NumPy looks at no position where nothing is read."""
+    x, indices = np.zeros((0, 3, 0)), np.array(indices, int)
+    want = np.take(x, indices, axis).shape
+    assert jvp(lambda x: fnp.take(x, indices, axis), (x,), (x,))[1].shape == want
+    assert to_jax(lambda x: np.take(x, indices, axis))(x).shape == want
+    assert grad(lambda x: fnp.sum(fnp.take(x, indices, axis)))(x).shape == x.shape
+
+
+@pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
+def test_taking_from_an_axis_without_elements(mode):
+    with pytest.raises(IndexError):
+        vmap(lambda x: fnp.take(x, 0, 1, mode=mode))(np.zeros((2, 3, 0)))
+    with pytest.raises(IndexError):
+        grad(lambda x: fnp.sum(fnp.take(x, 7, 0)))(np.zeros((2, 0)))
+
+
+def test_constants_without_axes_can_be_written_to():
+    def f(x):
+        y, z = np.ones_like(x), np.zeros_like(x)
+        np.putmask(y, y > 0.3, x * x)
+        y[()] *= 2.0
+        z += y
+        return z
+
+    x = np.array(1.5)
+    for fun in (f, to_jax(f), jax.jit(to_jax(f))):
+        assert float(fun(x)) == 4.5
+    assert grad(f)(x) == jax.grad(to_jax(f))(x) == 6.0
+
+
+def test_all_of_an_array_is_written_to_and_read_in_reverse():
+    """As a scatter that is the end of the process, when XLA compiles it."""
+
+    def f(x):
+        y = np.zeros_like(x)
+        y[...] = x * x
+        y[None, ::1] *= x[0]
+        return y[::-1]
+
+    for fun in (f, jax.jit(to_jax(f)), jit(f)):
+        np.testing.assert_array_equal(fun(X), [18.0, 8.0])
+    np.testing.assert_array_equal(jit(lambda x: grad(lambda x: x[:] @ x[::-1])(x)[::-1])(X), [4.0, 6.0])
+
+
+C = np.array([1.0, 2.0, 3.0])
+CUBES = {
+    "grad": lambda c: grad(lambda z: np.sum(z**4) / 4)(c),
+    "grad, aux": lambda c: grad(lambda z: (np.sum(z), z**3), has_aux=True)(c)[1],
+    "jvp": lambda c: jvp(lambda z: z**3, (c,), (c,))[0],
+    "tangent": lambda c: jvp(lambda z: z**3 / 3, (c,), (c,))[1],
+    "vjp": lambda c: vjp(lambda z: z**3, c)[0],
+    "pullback": lambda c: vjp(lambda z: z**3 / 3, C)[1](c)[0],
+    "linearize": lambda c: linearize(lambda z: z**3 / 3, C)[1](c),
+    "hvp": lambda c: hvp(lambda z: np.sum(z**4) / 12, (c,), (c,))[0],
+    "vmap": lambda c: vmap(lambda z: z**3)(c),
+    "vmap of a number": lambda c: vmap(lambda z: C**z, axis_size=1, in_axes=None)(3.0)[0],
+    "jacfwd": lambda c: fnp.sum(jacfwd(lambda z: z**4 / 4)(c), axis=1),
+    "fori_loop": lambda c: fori_loop(0, 2, lambda i, v: v * C, c),
+    "while_loop": lambda c: while_loop(lambda v: v[2] < 27, lambda v: v * C, c),
+    "scan": lambda c: scan(lambda _, x: (_, x**3), 0.0, c)[1],
+    "associative_scan": lambda c: associative_scan(lambda a, b: a * b, fnp.stack([c, c, c]))[2],
+}
+
+
+@pytest.mark.parametrize("name", CUBES)
+def test_what_inner_transforms_give_can_be_written_to(name):
+    """As what operations give: not where they are given ordinary arrays only, as by SciPy, which wants such back."""
+
+    def f(x):
+        made = CUBES[name](fnp.array(C))
+        view = made[1:]
+        made[0] = x * x
+        view *= x
+        return made @ np.array([1.0, 10.0, 100.0])
+
+    assert type(CUBES[name](C)) is np.ndarray
+    np.testing.assert_allclose(jvp(f, (2.0,), (1.0,)), (5564.0, 2784.0), rtol=1e-14)
+    np.testing.assert_allclose(grad(f)(2.0), 2784.0, rtol=1e-14)
+    if name in ("grad", "while_loop"):
+        np.testing.assert_allclose(jax.grad(to_jax(f))(2.0), 2784.0, rtol=1e-14)
+    np.testing.assert_allclose(vmap(f)(np.array([2.0, 0.0])), [5564.0, 0.0], rtol=1e-14)
+    np.testing.assert_array_equal(C, [1.0, 2.0, 3.0])
+    given = []
+    grad(lambda x: given.append(CUBES["jvp"](C)) or x)(1.0)
+    assert type(given[0]) is np.ndarray
+
+
+def test_what_a_tape_keeps_of_an_inner_transform_is_not_written_to():
+    def f(x):
+        value, pullback = vjp(lambda z: fnp.exp(z) * 1.0, fnp.zeros(2))
+        value[0] = x
+        return fnp.sum(value) + pullback(np.ones(2))[0] @ X
+
+    assert grad(f)(3.0) == 1.0
+    assert jvp(f, (3.0,), (1.0,)) == (9.0, 1.0)
+
+
+def test_rules_that_make_constants():
+    """Where a function around them is being transformed too."""
+    double = custom_vjp(lambda x: np.ones_like(x) * 2)
+    double.defvjp(lambda x: (double(x), None), lambda _, ct: (fnp.full_like(ct, 3.0),))
+
+    def f(x):
+        made = -double(fnp.ones(2))
+        made[0] = x
+        return fnp.sum(made * x)
+
+    assert grad(f)(3.0) == 4.0
+    ones = jnp.ones(2)
+    slope = vmap(lambda z: z * jax.grad(lambda u: jnp.sum(double(u)))(ones))
+    np.testing.assert_array_equal(jax.jit(slope)(ones), np.full((2, 2), 3.0))
+
+
+def test_own_functions_of_constants_that_jax_has_no_values_of():
+    sine = custom_vjp(lambda x, s: np.sin(x) * s)
+    sine.defvjp(lambda x, s: (sine(x, s), (x, s)), lambda kept, ct: (ct * np.cos(kept[0]) * kept[1], ct))
+
+    def f(x):
+        ones = np.ones_like(x)
+        return x * sine(ones, np.mean(ones))
+
+    np.testing.assert_allclose(jax.jit(jax.vmap(to_jax(f)))(np.stack([X, X]))[1], X * np.sin(1.0), rtol=1e-15)
+
+
+def test_positions_of_complex_extrema_on_jax_arrays():
+    z = np.array([[1 + 2j, 1 + 3j, 0j, 1 + 3j], [2, complex(1, np.nan), 3j, 0]])
+    for name in ("argmax", "argmin", "nanargmax", "nanargmin"):
+        for axis in (None, 1):
+            got = getattr(fnp, name)(jnp.asarray(z), axis)
+            np.testing.assert_array_equal(got, getattr(np, name)(z, axis))
+    np.testing.assert_array_equal(fnp.partition(jnp.asarray(z[0]), 2), np.partition(z[0], 2))
+
+
+@pytest.mark.parametrize(
+    "view", [lambda y: y[..., 0], lambda y: y[0, ...].T, lambda y: y[:1].reshape(()), lambda y: np.squeeze(y[:1])]
+)
+def test_views_without_axes_in_a_no_grad(view):
+    def f(x):
+        y = x * 1.0
+        part = view(y)
+        y[y > 2.5] = 1.0
+        y *= 2
+        part *= 5
+        return 10 * part + y @ np.array([1.0, 100.0])
+
+    assert f(X) == 420.0
+    assert jvp(lambda x: no_grad(f)(x) * x[0], (X,), (X,)) == (840.0, 840.0)
+    np.testing.assert_array_equal(grad(lambda x: no_grad(f)(x) * x[0])(X), [420.0, 0.0])
+
+
+def test_a_polynomial_without_coefficients_under_jit():
+    np.testing.assert_array_equal(jax.jit(to_jax(lambda x: np.copy(np.polyval([], x)) + x))(X), X)

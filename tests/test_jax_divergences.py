@@ -6,6 +6,9 @@ Each entry shows both. The right values come from the definition of the derivati
 from __future__ import annotations
 
 import importlib
+import signal
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -94,6 +97,20 @@ TABLE = [
         0.0,
         np.nan,
         "x**1.0 is x",
+    ),
+    Divergence(
+        "vander at 0",
+        lambda lib, xp: lib.grad(lambda x: xp.sum(xp.vander(x, 3) * WEIGHTS))(np.zeros(1)),
+        np.array([10.0]),
+        np.array([np.nan]),
+        "x**0 is 1 everywhere; JAX takes floating exponents",
+    ),
+    Divergence(
+        "norm of a Fourier transform, compiled",
+        lambda lib, xp: (jax.jit if lib is jax else lambda f: f)(lambda x: xp.linalg.norm(xp.fft.fft(x), 2))(np.eye(2)),
+        2**0.5,
+        jax.errors.JaxRuntimeError,
+        "XLA for CPUs compiles no Fourier transform from which LAPACK reads",
     ),
     Divergence(
         "index out of bounds",
@@ -396,6 +413,7 @@ SPECIAL = [
     Divergence("boxcox at 0", at("boxcox", 2.0, 0.0, argument=1), np.log(2) ** 2 / 2, 0.0, "the limit for small ones"),
     Divergence("loggamma left of 0", at("loggamma", -1.5), np.nan, 0.0, "the value is NaN too"),
     Divergence("erfcx far out", at("erfcx", 1e9), -1e-18 / np.sqrt(np.pi), 0.0, "JAX's formula cancels"),
+    Divergence("hypot twice", lambda lib, xp: lib.grad(lib.grad(xp.hypot))(1.0, 1.0), 8**-0.5, 0.0, "y^2 / r^3"),
     Divergence("betainc in a", at("betainc", 1.0, 1.0, 0.5), 0.5 * np.log(0.5), ValueError, "it is x**a here"),
     Divergence(
         "exp1 twice",
@@ -467,3 +485,16 @@ def test_jax_is_as_observed(entry):
 def test_every_entry_has_a_reason():
     assert all(entry.reason for entry in TABLE)
     assert len({entry.name for entry in TABLE}) == len(TABLE)
+
+
+def test_jax_dies_of_what_is_written_everywhere_and_reversed():
+    """Not a wrong number, but the end of the process: XLA's simplifier makes a map of that scatter, and stumbles.
+
+    What writes to all elements of an array is therefore no scatter here, see ``primitives.index_spec.names_all``.
+    """
+    if jax.__version_info__[:2] == OBSERVED:
+        code = "import jax; jax.jit(lambda x: x.at[...].set(0.5)[::-1])(jax.numpy.ones(3))"
+        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert ended.returncode == -signal.SIGABRT
+        assert "Invalid binary instruction opcode map" in ended.stderr
+    np.testing.assert_array_equal(jax.jit(lambda x: fnp.at(x)[...].set(0.5)[::-1])(jnp.ones(3)), 0.5)

@@ -20,6 +20,7 @@ from funcgrad.transforms.gradients import grad, value_and_grad
 from funcgrad.transforms.implicit import custom_linear_solve, custom_root, fixed_point
 from funcgrad.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
 from funcgrad.transforms.products import hvp, jvp, linearize, vjp
+from funcgrad.transforms.profiling import profile
 from funcgrad.transforms.solvers import anderson, dense_solve, newton, picard
 from funcgrad.transforms.stopping import no_grad, stop_gradient
 from funcgrad.transforms.tapes import tape
@@ -63,6 +64,7 @@ __all__ = [
     "pmean",
     "pmin",
     "ppermute",
+    "profile",
     "psum",
     "scan",
     "stop_gradient",

@@ -12,13 +12,14 @@ from funcgrad import backend, tree
 from funcgrad.core import Trace, Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.typing import PyTree
-from funcgrad.writable import released
+from funcgrad.writable import handed, inside, released
 
 __all__ = [
     "FLOATS",
     "Argnums",
     "check_argnums",
     "check_leaf",
+    "handed_tree",
     "leaf_path",
     "match",
     "owned",
@@ -128,13 +129,30 @@ def split_aux(call: str, result: Any) -> tuple[Any, Any]:
     return result[0], result[1]
 
 
-def strip(trace: Trace, result: PyTree) -> PyTree:
-    """``result`` with the tracers of ``trace`` replaced by what they hold."""
+def strip(trace: Trace, result: PyTree, given: PyTree) -> PyTree:
+    """``result`` with the tracers of ``trace``, which has finished, replaced by what they hold.
+
+    Args:
+        trace: the run of a transform.
+        result: what came out of it besides its result proper; the function's own arrays stay what they are.
+        given: what the transform was given.
+    """
     if type(result) in FLOATS:
         return result
-    return tree.map_leaves(
-        lambda leaf: released(leaf.value if isinstance(leaf, Tracer) and leaf._trace is trace else leaf), result
-    )
+    leaves, spec = tree.flatten(result)
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer)]
+    left = [released(leaf.value if leaf._trace is trace else leaf) for leaf in map(leaves.__getitem__, places)]
+    for i, leaf in zip(places, handed(left, given), strict=True):
+        leaves[i] = leaf
+    return tree.unflatten(spec, leaves)
+
+
+def handed_tree(results: PyTree, given: PyTree) -> PyTree:
+    """``results`` of a transform that was ``given`` this, for the function around it, see ``writable.handed``."""
+    if not inside():
+        return results
+    leaves, spec = tree.flatten(results)
+    return tree.unflatten(spec, handed(leaves, given))
 
 
 def owned(cts: list[Any], leaves: Sequence[Any], foreign: Sequence[Any] = ()) -> list[Any]:

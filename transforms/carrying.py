@@ -13,7 +13,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.choice import where
 from funcgrad.transforms.staging import Like, like
 from funcgrad.typing import PyTree
-from funcgrad.writable import argument, clone
+from funcgrad.writable import argument, clone, handed
 
 __all__ = ["Carry", "agreed", "check_functions", "checked_leaves", "given", "refuse_structure", "settled", "whole"]
 
@@ -81,14 +81,16 @@ class Carry:
     def __init__(self, call: str, init: PyTree) -> None:
         self.call, self.init = call, init
         self.leaves, self.spec = checked_leaves(call, "the carry", init)
+        self._first = self.leaves
         self.likes = [like(leaf) for leaf in self.leaves]
         self._back: dict[int, Any] = {}
         self._shown: list[Any] = []  # so that their identities last
 
-    @property
-    def tree(self) -> PyTree:
-        """The carry as it is now."""
-        return whole(self.spec, self.leaves)
+    def last(self, xs: PyTree = None) -> PyTree:
+        """The carry as it is now, for the function around the loop, which gave ``xs`` too; the first is what it was."""
+        first = {id(leaf) for leaf in self._first}
+        pairs = zip(self.leaves, handed(self.leaves, (self._first, xs)), strict=True)
+        return whole(self.spec, [x if id(x) in first else new for x, new in pairs])
 
     def shown(self) -> PyTree:
         """The carry for the user's function."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from threading import get_ident
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
-
-import numpy as np
 
 from funcgrad import backend, core
 from funcgrad.core import Primitive, Trace, Tracer
@@ -19,7 +17,7 @@ from funcgrad.transforms.cuts import Cuts
 from funcgrad.transforms.origins import Origin, Origins
 from funcgrad.transforms.transformed import Transformed, check_callable
 
-__all__ = ["debug_nans", "looked_at", "strict", "strictly"]
+__all__ = ["Located", "debug_nans", "located", "looked_at", "metered", "strict", "strictly", "values_in"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,12 +34,15 @@ class _Watch:
         nans: whether a NaN or an infinity is an error.
         strict: whether a structurally zero derivative is one: of every transform (``"all"``), of the next
             one (``"next"``) or of none.
+        meter: what measures: ``meter.process(trace, primitive, args, params)`` lets a trace process an operation,
+            ``meter.begin_pass()`` gives what calls the pulls of one backward pass.
     """
 
-    def __init__(self, outer: _Watch | None, *, nans: bool = False, strict: str = "") -> None:
+    def __init__(self, outer: _Watch | None, *, nans: bool = False, strict: str = "", meter: Any = None) -> None:
         self.nans: bool = nans or (outer is not None and outer.nans)
         self.all: bool = strict == "all" or (outer is not None and outer.all)
         self.next = strict == "next"
+        self.meter: Any = outer.meter if meter is None and outer is not None else meter
         self.origins = Origins()
         self.dropped: list[tuple[str, Origin | None, Node]] = []
 
@@ -59,18 +60,24 @@ class _Watch:
             origin = self.origins.find() if outside is None else outside[0]
             token = _within.set((origin,))
             try:
-                ans = trace.process(primitive, args, params)
+                ans = self._run(trace, primitive, args, params)
             finally:
                 _within.reset(token)
             if outside is None:
                 _check_forward(_name(primitive, params), origin, args, ans)
             if origin is not None:
-                ans = _located(trace, ans, origin)
+                known = origin
+                ans = located(trace, ans, lambda node: Located(node[1], known))
         else:
-            ans = trace.process(primitive, args, params)
+            ans = self._run(trace, primitive, args, params)
         if trace.cuts is not None:
             trace.cuts.note(trace, _name(primitive, params), args, ans, self.origins.find)
         return ans
+
+    def _run(self, trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        if self.meter is None:
+            return trace.process(primitive, args, params)
+        return self.meter.process(trace, primitive, args, params)
 
     def hidden(self, trace: Trace, args: tuple[Any, ...]) -> None:
         """Hear of an operation that ``no_grad`` keeps from ``trace``."""
@@ -87,7 +94,7 @@ def _name(primitive: Primitive, params: dict[str, Any]) -> str:
     return name
 
 
-class _Located:
+class Located:
     """A pull that knows where its operation comes from."""
 
     __slots__ = ("operation", "origin", "pull")
@@ -105,26 +112,36 @@ class _Located:
         return self.pull.__code__
 
     def __call__(self, ct: Any, node: Node) -> Any:
+        """What the pull gives."""
         return self.pull(ct, node)
 
 
-def _located(trace: Trace, ans: Any, origin: Origin) -> Any:
-    """The results of an operation with pulls that know where it comes from."""
+def located(trace: Trace, ans: Any, pull: Callable[[Node], Located]) -> Any:
+    """The results of an operation with pulls that know where it comes from.
+
+    ``pull(node)`` gives that of a record, and is asked once for each record that has none yet.
+    """
     made: dict[int, Node] = {}
 
-    def located(node: Node) -> Node:
-        if type(node[1]) is _Located:
+    def replaced(node: Node) -> Node:
+        if isinstance(node[1], Located):
             return node
-        return made.setdefault(node[0], (node[0], _Located(node[1], origin), *node[2:]))
+        if node[0] not in made:
+            made[node[0]] = (node[0], pull(node), *node[2:])
+        return made[node[0]]
 
     for out in ans if type(ans) is tuple else (ans,):
         if type(out) is ReverseTracer and out._trace is trace:
             node = out.node
             if node[1] is to_part:
-                out.node = (*node[:2], located(node[2]), *node[3:])
+                out.node = (*node[:2], replaced(node[2]), *node[3:])
             elif node[1] is not None:
-                out.node = located(node)
+                out.node = replaced(node)
     return ans
+
+
+def _call(ct: Any, node: Node) -> Any:
+    return node[1](ct, node)
 
 
 class _Pass:
@@ -138,6 +155,7 @@ class _Pass:
         self._nans = watch.nans
         self._excused = {number for number, ct in pending.items() if watch.nans and any(_state(ct))}
         self._watch = watch
+        self._call = _call if watch.meter is None else watch.meter.begin_pass()
         self.dropped: list[tuple[str, Origin | None, Node]] = []
         watch.dropped = self.dropped
 
@@ -153,7 +171,7 @@ class _Pass:
             )
         token = _within.set((origin,))
         try:
-            pulled = node[1](ct, node)
+            pulled = self._call(ct, node)
         finally:
             _within.reset(token)
         self._watch.dropped = self.dropped  # a pass inside the pull had its own
@@ -226,11 +244,11 @@ def _either(a: tuple[bool, bool], b: tuple[bool, bool]) -> tuple[bool, bool]:
 def _state(x: Any, *, tangents: bool = True) -> tuple[bool, bool]:
     """Whether there is a NaN, and whether an infinity, anywhere in ``x``."""
     nan = infinite = False
-    for value in _values(x, tangents):
+    for value in values_in(x, tangents):
         xp = backend.namespace_of(value)
         if xp is None or backend.dtype_of(value).kind not in "fc":
             continue
-        if xp is not np and isinstance(value, sys.modules["jax"].core.Tracer):
+        if backend.is_stand_in(value):
             continue  # inside JAX's own transforms nobody knows the numbers
         if not xp.isfinite(value).all():
             nan = nan or bool(xp.isnan(value).any())
@@ -238,7 +256,7 @@ def _state(x: Any, *, tangents: bool = True) -> tuple[bool, bool]:
     return nan, infinite
 
 
-def _values(x: Any, tangents: bool) -> Iterator[Any]:
+def values_in(x: Any, tangents: bool = True) -> Iterator[Any]:
     """The arrays and numbers in ``x``: in containers, in tracers of any depth, in pieces of cotangents."""
     waiting = [x]
     while waiting:
@@ -264,25 +282,25 @@ def _shapes(x: Any) -> str:
 
 
 class _Block:
-    """A block in which a watch looks on."""
+    """A block in which a watch looks on. Several threads may be in the same one."""
 
     __slots__ = ("_call", "_entered", "_looks")
 
     def __init__(self, call: Callable[..., Any] | None, **looks: Any) -> None:
         self._call = call
         self._looks = looks
-        self._entered: list[tuple[AbstractContextManager[None], _Watch]] = []
+        self._entered: dict[int, list[tuple[AbstractContextManager[None], _Watch]]] = {}  # by thread
 
     def __enter__(self) -> None:
         watch = _Watch(core.watching(), **self._looks)
         block = core.watched(watch)
         block.__enter__()
-        self._entered.append((block, watch))
+        self._entered.setdefault(get_ident(), []).append((block, watch))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        block, watch = self._entered.pop()
+        block, watch = self._entered[get_ident()].pop()
         watch.origins.forget()
         block.__exit__(None, None, None)
 
@@ -386,6 +404,11 @@ def run_strict(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -
 def looked_at() -> _Block:
     """The block of a backward pass of which is to be known where its cotangents ended."""
     return _Block(None)
+
+
+def metered(meter: Any) -> _Block:
+    """The block in which ``meter`` measures operations and pulls, see ``_Watch``."""
+    return _Block(None, meter=meter)
 
 
 def strictly() -> _Block:

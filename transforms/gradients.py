@@ -24,7 +24,7 @@ from funcgrad.transforms.arguments import (
 )
 from funcgrad.transforms.debugging import strictly
 from funcgrad.transforms.transformed import Transformed, check_callable
-from funcgrad.writable import released
+from funcgrad.writable import handed, released
 
 __all__ = ["grad", "value_and_grad"]
 
@@ -144,8 +144,8 @@ def _check_strict(cuts: Any, cts: list[Any], options: _Options, args: Any, flags
 def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
     """Value, gradient and aux of one call."""
     call, argnums, has_aux, holomorphic, _, _ = options
-    trace = ReverseTrace()
     new_args = list(args)
+    trace = ReverseTrace()
     try:
         if type(argnums) is int and -len(args) <= argnums < len(args) and _plain(args[argnums]) and not holomorphic:
             leaves, spec = [args[argnums]], None
@@ -165,7 +165,7 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     aux = None
     if has_aux:
         out, aux = split_aux(call, out)
-        aux = strip(trace, aux)
+        aux = strip(trace, aux, args)
     mine = type(out) is ReverseTracer and out._trace is trace
     value = released(out.value if mine else out)
     _check_output(call, value, holomorphic)
@@ -174,7 +174,7 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     found = backward(seeds, len(live))
     if trace.cuts is not None:
         _check_strict(trace.cuts, found, options, args, [True] if spec is None else flags)
-    cts = owned(found, live)
+    value, *cts = handed([value, *owned(found, live)], args)
     if spec is None:
         return value, cts[0], aux
     remaining = iter(cts)

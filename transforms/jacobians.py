@@ -8,7 +8,15 @@ from typing import Any, NamedTuple, ParamSpec
 from funcgrad import backend, tree
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
-from funcgrad.transforms.arguments import Argnums, check_argnums, check_leaf, leaf_path, positions, split_aux
+from funcgrad.transforms.arguments import (
+    Argnums,
+    check_argnums,
+    check_leaf,
+    handed_tree,
+    leaf_path,
+    positions,
+    split_aux,
+)
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.sparse_jacobians import Sparsity, check_sparsity, sparse_hessian, sparse_jacobian
 from funcgrad.transforms.transformed import Transformed, check_callable
@@ -192,6 +200,7 @@ def run_jacrev(fun: Callable[..., Any], options: _Options, args: Any, kwargs: An
     rows = [_split_axis(leaf, 0, shapes) for leaf in leaves]
     blocks = [tree.unflatten(in_spec, [rows[i][k] for i in range(len(leaves))]) for k in range(len(outs))]
     jacobian_tree = tree.unflatten(out_spec, [b[0] if isinstance(argnums, int) else b for b in blocks])
+    jacobian_tree = handed_tree(jacobian_tree, args)
     return (jacobian_tree, *aux) if has_aux else jacobian_tree
 
 
@@ -214,7 +223,7 @@ def run_jacfwd(fun: Callable[..., Any], options: _Options, args: Any, kwargs: An
         columns = _split_axis(out, len(backend.shape_of(out)) - 1, shapes)
         block = tree.unflatten(in_spec, columns)
         blocks.append(block[0] if isinstance(argnums, int) else block)
-    jacobian_tree = tree.unflatten(out_spec, blocks)
+    jacobian_tree = handed_tree(tree.unflatten(out_spec, blocks), args)
     return (jacobian_tree, *aux) if has_aux else jacobian_tree
 
 

@@ -19,6 +19,7 @@ from funcgrad.transforms.captured import Captured
 from funcgrad.transforms.carrying import Carry, check_functions, checked_leaves, given, refuse_structure, settled, whole
 from funcgrad.transforms.staging import Like, batched, bottom, known_later, like, native, staged_call
 from funcgrad.typing import PyTree
+from funcgrad.writable import handed
 
 __all__ = ["fori_loop", "scan", "while_loop"]
 
@@ -81,7 +82,7 @@ def scan(
             return _staged_scan(f, Carry("scan", init), items, reverse, unroll)
     if not items.length:
         return init, _no_rows(f, carry, items)
-    return carry.tree, outs.stacked(reverse)
+    return carry.last(xs), outs.stacked(reverse, (init, xs))
 
 
 class _Items:
@@ -138,8 +139,8 @@ class _Outputs:
         self.spec = spec
         self.rows.append(carry.original(leaves))
 
-    def stacked(self, reverse: bool) -> PyTree:
-        """All of them, in the order of xs."""
+    def stacked(self, reverse: bool, given: PyTree) -> PyTree:
+        """All of them, in the order of xs, for the function around the loop, which was ``given`` that."""
         if reverse:
             self.rows.reverse()
         columns = [list(column) for column in zip(*self.rows, strict=True)]
@@ -149,7 +150,7 @@ class _Outputs:
                 raise ShapeError(
                     f"scan: y must have one shape in all steps, got {sorted(shapes)}. They are stacked: fill them up."
                 )
-        return tree.unflatten(self.spec, [fnp.stack(column) for column in columns])
+        return tree.unflatten(self.spec, handed([fnp.stack(column) for column in columns], given))
 
 
 def _no_rows(f: Callable[[Any, Any], Any], carry: Carry, items: _Items) -> PyTree:
@@ -237,7 +238,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         init_val: the first value, a pytree.
 
     Returns:
-        The value for which ``cond_fun`` is false.
+        The value for which ``cond_fun`` is false; without a step it is ``init_val`` itself.
 
     Raises:
         TypeError: no function, no truth value, a value that changes structure or dtype; reverse mode
@@ -265,7 +266,7 @@ def _while(call: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], 
         if known_later([answer]):
             return _staged_while(call, cond_fun, body_fun, Carry(call, init))
         if not _some(answer):
-            return carry.tree
+            return carry.last()
         before = carry.leaves
         carry.advance(body_fun(carry.shown()))
         if batched(answer):
@@ -376,7 +377,7 @@ def fori_loop(
         carry.advance(body_fun(i, carry.shown()))
         if i == start and known_later(carry.leaves):  # by what ``body_fun`` closes over
             return _staged_fori((start, stop), body_fun, Carry("fori_loop", init_val), unroll)
-    return carry.tree
+    return carry.last()
 
 
 def _staged_fori(bounds: tuple[Any, Any], body_fun: Callable[[Any, Any], Any], carry: Carry, unroll: Any) -> Any:

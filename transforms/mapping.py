@@ -14,6 +14,7 @@ from funcgrad.transforms.carrying import check_functions, checked_leaves
 from funcgrad.transforms.loops import scan
 from funcgrad.transforms.vectorize import vmap
 from funcgrad.typing import PyTree
+from funcgrad.writable import handed
 
 __all__ = ["associative_scan", "map"]
 
@@ -120,7 +121,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: PyTree, reverse: bool
     results = _Prefixes(fn, spec, places).of(leaves)
     if reverse:
         results = [_cut(leaf, place, slice(None, None, -1)) for leaf, place in zip(results, places, strict=True)]
-    return tree.unflatten(spec, results)
+    return tree.unflatten(spec, handed(results, elems))
 
 
 def _axis(leaf: Any, axis: int) -> int:

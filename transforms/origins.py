@@ -48,9 +48,9 @@ class Origins:
         self._sources: dict[Source, Source] = {}
         self._piped: tuple[FrameType, Any, int] | None = None
 
-    def line(self) -> Source | None:
-        """The user's line."""
-        frame = user_frame()
+    def line(self, frame: FrameType | None = None) -> Source | None:
+        """The user's line; that of ``frame``, where it is known already."""
+        frame = frame or user_frame()
         if frame is None:
             return None
         source = Source(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)

@@ -11,13 +11,13 @@ from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace, ForwardTracer
 from funcgrad.graph import GraphTrace
 from funcgrad.reverse import Node, backward, record
-from funcgrad.transforms.arguments import check_leaf, leaf_path, match, owned, split_aux, strip
+from funcgrad.transforms.arguments import check_leaf, handed_tree, leaf_path, match, owned, split_aux, strip
 from funcgrad.transforms.cuts import Cuts
 from funcgrad.transforms.debugging import looked_at, strictly
 from funcgrad.transforms.gradients import grad
 from funcgrad.transforms.transformed import check_callable, name_of, raise_own
 from funcgrad.typing import PyTree
-from funcgrad.writable import released
+from funcgrad.writable import handed, released
 
 __all__ = ["Linearized", "Pullback", "hvp", "jvp", "linearize", "vjp"]
 
@@ -59,7 +59,7 @@ class Pullback:
         pairs = zip(self._nodes, cts, strict=True)
         seeds = [(node, c) for node, c in pairs if node is not None and c is not None]
         live = [leaf for leaf, flag in zip(self._leaves, self._live, strict=True) if flag]
-        found = iter(owned(self._pulled(seeds, len(live)), live, cts))
+        found = iter(handed(owned(self._pulled(seeds, len(live)), live, cts), (self._leaves, ct)))
         pulled = [
             next(found) if flag else backend.zeros_like(leaf)
             for leaf, flag in zip(self._leaves, self._live, strict=True)
@@ -128,7 +128,7 @@ def vjp(
 
     def of_leaves(*moving: Any) -> list[Any]:
         if moving:
-            side["cuts"] = moving[0]._trace.cuts
+            side["trace"] = moving[0]._trace
         rest = iter(moving)
         filled = [next(rest) if flag else leaf for leaf, flag in zip(leaves, live, strict=True)]
         try:
@@ -137,20 +137,22 @@ def vjp(
             raise_own(error)
             raise
         if has_aux:
-            out, aux = split_aux("vjp", out)
-            side["aux"] = strip(moving[0]._trace, aux) if moving else aux
+            out, side["aux"] = split_aux("vjp", out)
         flat, side["spec"] = tree.flatten(out)
         return flat
 
     results, nodes = record(of_leaves, [leaf for leaf, flag in zip(leaves, live, strict=True) if flag])
     _check_results("vjp", results)
     out_spec = side["spec"]
-    value = tree.unflatten(out_spec, results)
-    cuts: Cuts | None = side.get("cuts")
+    trace = side.get("trace")  # None where nothing moves
+    cuts: Cuts | None = None if trace is None else trace.cuts
     if cuts is not None:
         cuts.check_outputs("vjp", nodes, _live_path(spec, leaves, live), sum(live))
     pullback = Pullback(name_of(fun), (leaves, spec, live), (results, out_spec), nodes, cuts)
-    return (value, pullback, side["aux"]) if has_aux else (value, pullback)
+    value = tree.unflatten(out_spec, handed(results, primals))
+    if not has_aux:
+        return value, pullback
+    return value, pullback, side["aux"] if trace is None else strip(trace, side["aux"], primals)
 
 
 def _check_results(call: str, results: list[Any]) -> None:
@@ -188,7 +190,8 @@ def jvp(
     """
     check_callable("jvp", fun)
     leaves, spec, flat = _pairs("jvp", primals, tangents)
-    return _push(fun, leaves, spec, flat, has_aux, kwargs)
+    value, tangent, *aux = _push(fun, leaves, spec, flat, has_aux, kwargs)
+    return (*handed_tree((value, tangent), (primals, tangents)), *aux)
 
 
 def _pairs(call: str, primals: Any, tangents: Any) -> tuple[list[Any], tree.PyTreeSpec, list[Any]]:
@@ -214,10 +217,10 @@ def _push(
     kwargs: dict[str, Any],
 ) -> tuple[Any, ...]:
     """Value and tangent of ``fun``, from leaves and their tangents, None for zero."""
-    trace = ForwardTrace()
     pairs = zip(leaves, tangents, strict=True)
-    wrapped = [x if t is None else trace.leaf(x, t) for x, t in pairs]
+    trace = ForwardTrace()
     try:
+        wrapped = [x if t is None else trace.leaf(x, t) for x, t in pairs]
         out = fun(*tree.unflatten(spec, wrapped), **kwargs)
     except ValueError as error:
         raise_own(error)
@@ -227,7 +230,7 @@ def _push(
     aux = None
     if has_aux:
         out, aux = split_aux("jvp", out)
-        aux = strip(trace, aux)
+        aux = strip(trace, aux, leaves)
     results, out_spec = tree.flatten(out)
     pushed: list[Any] = []
     for i, leaf in enumerate(results):
@@ -275,7 +278,8 @@ class Linearized:
         flat = match("linearize", "tangent", tangents, self._leaves, self._spec)
         live = [t for t in flat if t is not None]
         results = self.graph.evaluate(*live)
-        return tree.unflatten(self._out_spec, owned(results, results, [*live, *self.graph.outputs]))
+        own = owned(results, results, [*live, *self.graph.outputs])
+        return tree.unflatten(self._out_spec, handed(own, (self._leaves, tangents)))
 
     def __repr__(self) -> str:
         return f"<derivative of {self._name}, {len(self.graph)} operations>"
@@ -308,14 +312,15 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, 
     for number, leaf in enumerate(leaves):
         check_leaf("linearize", leaf, lambda number=number: leaf_path(primals, range(len(primals)), number))
     trace = GraphTrace()
-    zeros = [trace.input(backend.zeros_like(leaf)) if backend.is_inexact(leaf) else None for leaf in leaves]
     try:
+        zeros = [trace.input(backend.zeros_like(leaf)) if backend.is_inexact(leaf) else None for leaf in leaves]
         pushed = _push(fun, leaves, spec, zeros, has_aux, kwargs)
     finally:
         trace.close()
     flat, out_spec = tree.flatten(pushed[1])
     derivative = Linearized(name_of(fun), leaves, spec, out_spec, trace.recording(flat))
-    return (pushed[0], derivative, *pushed[2:])
+    aux = [strip(trace, x, primals) for x in pushed[2:]]
+    return (handed_tree(pushed[0], primals), derivative, *aux)
 
 
 def hvp(
@@ -349,5 +354,5 @@ def hvp(
     check_callable("hvp", fun)
     leaves, spec, flat = _pairs("hvp", primals, tangents)
     gradient = grad(fun, argnums=tuple(range(len(primals))))
-    pushed: tuple[Any, ...] = _push(gradient, leaves, spec, flat, False, kwargs)[1]
+    pushed: tuple[Any, ...] = handed_tree(_push(gradient, leaves, spec, flat, False, kwargs)[1], (primals, tangents))
     return pushed

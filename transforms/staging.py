@@ -71,14 +71,7 @@ def batched(x: Any) -> bool:
 
 def known_later(leaves: Leaves) -> bool:
     """Whether any of ``leaves`` has no value yet: it stands for one in a program that JAX compiles."""
-    jax = sys.modules.get("jax")
-    if jax is None or not hasattr(jax, "core"):
-        return False
-    for leaf in leaves:
-        x = bottom(leaf)
-        if isinstance(x, jax.core.Tracer) and not _has_value(x):
-            return True
-    return False
+    return any(backend.is_stand_in(x) and not _has_value(x) for x in map(bottom, leaves))
 
 
 def _has_value(x: Any) -> bool:

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from contextvars import Token
+from threading import get_ident
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -47,22 +48,23 @@ def _stopped(leaf: Any) -> Any:
 
 
 class _NoGrad:
-    """The block ``with no_grad():``, also usable as a decorator."""
+    """The block ``with no_grad():``, also usable as a decorator. Several threads may be in the same one."""
 
     __slots__ = ("_entered",)
 
     def __init__(self) -> None:
-        self._entered: list[tuple[Token[int], AbstractContextManager[None]]] = []
+        self._entered: dict[int, list[tuple[Token[int], AbstractContextManager[None]]]] = {}  # by thread
 
     def __enter__(self) -> None:
         block = core.slow_paths()
-        self._entered.append((core.no_grad_floor.set(core.next_level()), block))
+        entered = self._entered.setdefault(get_ident(), [])
+        entered.append((core.no_grad_floor.set(core.next_level()), block))
         block.__enter__()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        token, block = self._entered.pop()
+        token, block = self._entered[get_ident()].pop()
         block.__exit__(None, None, None)
         core.no_grad_floor.reset(token)
 

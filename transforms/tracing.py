@@ -18,7 +18,7 @@ from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import identity
 
-__all__ = ["Graph", "trace"]
+__all__ = ["Graph", "staged", "trace"]
 
 P = ParamSpec("P")
 
@@ -184,11 +184,11 @@ def trace(fun: Callable[P, Any]) -> Callable[P, Graph]:
 
 def run_trace(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Graph:
     """What a ``trace`` does when it is called."""
-    watch = TracingTrace()
     arguments = _Arguments(fun, args)
-    wrapped = [watch.input(x) for x in arguments.moving(arguments.leaves)]
+    watch = TracingTrace()
     try:
-        out = _staged(fun, watch)(*arguments.filled(wrapped), **kwargs)
+        wrapped = [watch.input(x) for x in arguments.moving(arguments.leaves)]
+        out = staged(fun, watch)(*arguments.filled(wrapped), **kwargs)
     finally:
         watch.close()
     results, out_spec = tree.flatten(out)
@@ -271,10 +271,10 @@ class TracingTrace(GraphTrace):
 CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
 
 
-def _staged(fun: Any, watch: TracingTrace) -> Any:
-    """``fun``, and where it is a pipeline or a transformed one, with its stages made known to ``watch``."""
+def staged(fun: Any, watch: Any) -> Any:
+    """``fun``, and where it is a pipeline or a transformed one, with its stages made known: ``watch.stage`` is set."""
     if type(fun) is Transformed:
-        inner = _staged(fun.fun, watch)
+        inner = staged(fun.fun, watch)
         return fun if inner is fun.fun else Transformed(fun.run, inner, fun.options, fun.says)
     stages = list(_stages(fun))
     return fun if len(stages) < 2 else _Staged(fun, stages, watch)
@@ -294,7 +294,7 @@ def _stages(fun: Any) -> Iterator[Any]:
 class _Staged:
     """A pipeline that says at which stage it is."""
 
-    def __init__(self, fun: Any, stages: list[Any], watch: TracingTrace) -> None:
+    def __init__(self, fun: Any, stages: list[Any], watch: Any) -> None:
         self.__name__, self.__wrapped__ = name_of(fun), stages[0]
         self.stages = [(Stage(i, name_of(fun)), fun) for i, fun in enumerate(stages, 1)]
         self.watch = watch

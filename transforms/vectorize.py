@@ -13,7 +13,7 @@ from funcgrad.kinds.linear import permute, to_batch
 from funcgrad.transforms.arguments import check_leaf
 from funcgrad.transforms.transformed import Transformed, check_callable
 from funcgrad.typing import PyTree
-from funcgrad.writable import released
+from funcgrad.writable import handed, released
 
 __all__ = ["moveaxis", "vmap"]
 
@@ -84,10 +84,11 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
     paths, leaves, spec = tree.flatten_with_path((args, kwargs))
     axes = [*_spread("in_axes", in_axes, args), *[0] * len(tree.leaves(kwargs))]
     axes = [_normal(leaf, axis, path) for leaf, axis, path in zip(leaves, axes, paths, strict=True)]
-    trace = BatchTrace(_size(leaves, axes, paths, axis_size))
-    scope = named_axes.get() if axis_name is None else {**named_axes.get(), axis_name: trace}
-    token = named_axes.set(scope)
+    size, scope = _size(leaves, axes, paths, axis_size), named_axes.get()
+    trace = BatchTrace(size)
     try:
+        if axis_name is not None:
+            named_axes.set({**scope, axis_name: trace})
         wrapped = [
             leaf if axis is None else trace.leaf(moveaxis(leaf, axis, 0))
             for leaf, axis in zip(leaves, axes, strict=True)
@@ -98,9 +99,9 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
         out_places = _spread("out_axes", out_axes, out)
         placed = [_place(trace, leaf, axis, i) for i, (leaf, axis) in enumerate(zip(results, out_places, strict=True))]
     finally:
-        named_axes.reset(token)
+        named_axes.set(scope)
         trace.close()
-    return tree.unflatten(out_spec, placed)
+    return tree.unflatten(out_spec, handed(placed, (args, kwargs)))
 
 
 def _spread(name: str, axes: Any, whole: PyTree) -> list[Any]:

@@ -17,9 +17,11 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, BatchTracer
 from funcgrad.core import Primitive, Tracer, bind, raise_closure, repeated
+from funcgrad.errors import EscapedTracerError
 from funcgrad.kinds.linear import reduce_sum, to_batch
 from funcgrad.kinds.rules import Operation, finish, pull_of
 from funcgrad.reverse import backward, record
+from funcgrad.writable import Buffer, constant, released
 
 __all__ = ["CustomRules", "custom_call"]
 
@@ -46,7 +48,7 @@ class CustomRules:
 
 
 def _impl(xp: Any, *leaves: Any, rules: CustomRules) -> tuple[Any, ...]:
-    if xp is not np and any(isinstance(leaf, sys.modules["jax"].core.Tracer) for leaf in leaves):
+    if xp is not np and any(map(backend.is_stand_in, leaves)):
         outs = _in_jax(sys.modules["jax"], rules, leaves)
     else:
         outs = rules.fun(*leaves)
@@ -62,14 +64,17 @@ def _in_jax(jax: Any, rules: CustomRules, leaves: Leaves) -> Any:
     def arrays(xs: Any) -> list[Any]:
         return [jax.numpy.asarray(x) for x in xs]  # JAX has own types for numbers
 
+    def given(outs: Any) -> tuple[Any, ...]:
+        return tuple([released(out) for out in outs])  # a function around the call may have buffers
+
     if rules.fwd is None:
 
         def jvp(xs: Any, ts: Any) -> tuple[Any, Any]:
             outs, pushed = rules.jvp(arrays(xs), ts)  # type: ignore[misc]
             pairs = zip(outs, pushed, strict=True)
-            return tuple(outs), tuple([backend.zeros_like(out) if t is None else t for out, t in pairs])
+            return given(outs), given([backend.zeros_like(out) if t is None else t for out, t in pairs])
 
-        call = jax.custom_jvp(lambda *xs: tuple(rules.fun(*arrays(xs))))
+        call = jax.custom_jvp(lambda *xs: given(rules.fun(*arrays(xs))))
         call.defjvp(jvp)
         return call(*leaves)
     still: list[Any] = []  # what JAX does not take as a residual
@@ -77,16 +82,17 @@ def _in_jax(jax: Any, rules: CustomRules, leaves: Leaves) -> Any:
     def fwd(*xs: Any) -> tuple[Any, Any]:
         outs, residuals = rules.fwd(*arrays(xs))  # type: ignore[misc]
         flat, spec = tree.flatten(residuals)
+        flat = [released(r) for r in flat]
         moves = [backend.is_value(r) for r in flat]
         still[:] = [[None if m else r for r, m in zip(flat, moves, strict=True)], moves, spec]
-        return tuple(outs), [r for r, m in zip(flat, moves, strict=True) if m]
+        return given(outs), [r for r, m in zip(flat, moves, strict=True) if m]
 
     def bwd(moving: Any, cts: Any) -> Any:
         rest, (fixed, moves, spec) = iter(moving), still
         flat = [next(rest) if m else r for r, m in zip(fixed, moves, strict=True)]
-        return tuple(rules.bwd(tree.unflatten(spec, flat), list(cts)))  # type: ignore[misc]
+        return given(rules.bwd(tree.unflatten(spec, flat), list(cts)))  # type: ignore[misc]
 
-    call = jax.custom_vjp(lambda *xs: tuple(rules.fun(*arrays(xs))))
+    call = jax.custom_vjp(lambda *xs: given(rules.fun(*arrays(xs))))
     call.defvjp(fwd, bwd)
     return call(*leaves)
 
@@ -110,8 +116,11 @@ def _pull(ct: Any, node: Any) -> list[Any]:
 
 
 def _pull_recorded(ct: Any, node: Any) -> list[Any]:
-    _, nodes, leaves = node[4:]
-    return backward([(n, c) for n, c in zip(nodes, ct, strict=True) if n is not None and c is not None], leaves)
+    rules, nodes, leaves = node[4:]
+    try:
+        return backward([(n, c) for n, c in zip(nodes, ct, strict=True) if n is not None and c is not None], leaves)
+    except EscapedTracerError:  # what the tangent rule closes over was recorded as a constant
+        raise_closure(rules.name)
 
 
 for _rule in (_pull, _pull_recorded):
@@ -252,5 +261,26 @@ def _mapped(within: BatchTrace, fun: Callable[..., list[Any]], leaves: Leaves, f
 
 _custom = Primitive("custom_call", _impl, _reverse, _forward, _batch, multiple=True, calls=True)
 
+
+def _call(*leaves: Any, rules: CustomRules) -> Any:
+    if any(type(x) is Buffer and type(x.value) is not np.ndarray for x in leaves):
+        rules = _of_constants(rules)
+    return bind(_custom, leaves, {"rules": rules})
+
+
+def _of_constants(rules: CustomRules) -> CustomRules:
+    """``rules`` whose functions get constants of other libraries as buffers: they may be written with NumPy."""
+
+    def shown(x: Any) -> Any:
+        return constant(x) if not isinstance(x, Tracer) and backend.namespace_of(x) not in (None, np) else x
+
+    def taking(fun: Callable[..., Any] | None) -> Any:
+        if fun is None:
+            return None
+        return lambda *args: tree.map_leaves(released, fun(*tree.map_leaves(shown, args)))
+
+    return replace(rules, fun=taking(rules.fun), fwd=taking(rules.fwd), bwd=taking(rules.bwd), jvp=taking(rules.jvp))
+
+
 #: ``custom_call(*leaves, rules)``: the results of ``rules.fun``, differentiated by its rules.
-custom_call: Operation = finish(lambda *args, **params: bind(_custom, args, params), _custom)
+custom_call: Operation = finish(_call, _custom)

@@ -41,7 +41,7 @@ _NUMBERS = frozenset((bool, int, float, complex))
 
 def new(made: Array) -> Array:
     """An array that was made just now: inside a transformed function it must take traced values when written to."""
-    writable = type(made) is np.ndarray or (not isinstance(made, Tracer) and backend.shape_of(made))
+    writable = type(made) is np.ndarray or (not isinstance(made, Tracer) and namespace_of(made) is not np)
     return Buffer(made) if writable and inside() else made
 
 

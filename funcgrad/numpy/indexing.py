@@ -18,7 +18,7 @@ from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value, astype, copy
 from funcgrad.numpy.output import into
 from funcgrad.numpy.shapes import as_shape
-from funcgrad.numpy.shaping import atleast_1d, broadcast_arrays, ravel, result_type
+from funcgrad.numpy.shaping import atleast_1d, broadcast_arrays, ravel, reshape, result_type
 from funcgrad.primitives import indexing as prim
 from funcgrad.primitives.arithmetic import clip, remainder
 from funcgrad.primitives.comparison import floor_divide
@@ -120,7 +120,9 @@ def take(a: ArrayLike, indices: ArrayLike, axis: Axis = None, out: Any = None, m
     if axis is None:
         a, axis = ravel(a), 0
     axis = one_axis(axis, len(a.shape))
-    indices = _bounded("take", _as_positions("take", indices), a.shape[axis], mode)
+    indices = _bounded("take", _as_positions("take", indices), max(a.shape[axis], 1), mode)
+    if 0 in a.shape[:axis]:  # nothing is read, wherever it is: NumPy looks at no index
+        return copy(reshape(a, (*a.shape[:axis], *backend.shape_of(indices), *a.shape[axis + 1 :])))
     found = getitem(a, (*(slice(None),) * axis, indices))
     return copy(found) if isinstance(found, Tracer) and not backend.shape_of(indices) else found
 

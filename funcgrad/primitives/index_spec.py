@@ -28,6 +28,7 @@ __all__ = [
     "is_concrete",
     "is_static",
     "lift",
+    "names_all",
     "parse",
     "rebuild",
     "snapshot",
@@ -89,6 +90,19 @@ def rebuild(spec: Spec, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     """The index that ``spec`` and its ``arrays`` stand for, as an array library takes it."""
     rest = iter(arrays)
     return tuple([slice(*e) if type(e) is tuple else next(rest) if e == ARRAY else e for e in spec])
+
+
+def names_all(spec: Spec, shape: Shape) -> bool:
+    """Whether ``spec`` names all elements of an array of ``shape``, in their order.
+
+    Writing to all of them is no scatter for other libraries: XLA makes a map of that one, and where the result is read
+    in reverse (``x.at[...].set(y)[::-1]``) its simplifier ends the process.
+
+    Example:
+        >>> names_all(((0, 2, 1), None), (2,)), names_all(((0, 1, 1),), (2,))
+        (True, False)
+    """
+    return [e for e in spec if e is not None and e is not ...] == [(0, n, 1) for n in shape]
 
 
 def concrete_mask(mask: Any, what: str) -> np.ndarray:

@@ -15,7 +15,18 @@ from funcgrad import backend, core
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish, pull_of
-from funcgrad.primitives.index_spec import ARRAY, Spec, is_concrete, is_numpy, is_static, lift, parse, rebuild, snapshot
+from funcgrad.primitives.index_spec import (
+    ARRAY,
+    Spec,
+    is_concrete,
+    is_numpy,
+    is_static,
+    lift,
+    names_all,
+    parse,
+    rebuild,
+    snapshot,
+)
 from funcgrad.reverse import Piece, ReverseTracer, Whole
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import Buffer, as_made_by, number, share, shares
@@ -52,10 +63,9 @@ def getitem(x: Array, index: Any) -> Array:
     spec, arrays, to = parse(index, backend.shape_of(x))
     found = read(x if to is None else reshape(x, to=to), *arrays, spec=spec)
     if isinstance(x, Tracer) and not arrays and _is_view(found, index):
-        if type(x) is Buffer and not isinstance(found, Tracer):
-            found = Buffer(found)  # another library's array without axes: a number elsewhere, but here a view
-        if isinstance(found, Tracer):
-            share(x, found, getitem, {"index": index})
+        if not isinstance(found, Tracer):  # without axes, of another library or in a no_grad: here a view too
+            found = Buffer(np.asarray(found) if isinstance(found, np.generic) else found)
+        share(x, found, getitem, {"index": index})
     return found
 
 
@@ -209,6 +219,8 @@ def _scatter_immutable(xp: Any, total: Any, args: tuple[Any, ...], specs: tuple[
         together = bool(numbers) and numbers[-1] - numbers[0] + 1 == len(numbers)
         if together and all(type(e) is int or type(e) is tuple for e in spec):
             groups.setdefault(tuple([ARRAY if type(e) is int else e for e in spec]), []).append((spec, ct))
+        elif names_all(spec, total.shape):
+            total = total + xp.reshape(ct, total.shape)
         else:
             total = total.at[rebuild(spec, arrays)].add(ct)
     for spec, members in groups.items():

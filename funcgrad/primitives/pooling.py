@@ -189,8 +189,8 @@ def _window_spread(xp: Any, ct: Any, *, window: Ints, strides: Ints, pads: Pads,
             view = (*before, slice(j, j + s * (count - 1) + 1, s))
             if xp is np:
                 total[view] += ct
-            else:
-                total = total.at[view].add(ct)
+            else:  # of all of it no scatter, see ``names_all``
+                total = total + ct if count == span else total.at[view].add(ct)
         back: Any = ((0, 0),) * i + ((-low, -high),) + ((0, 0),) * (len(window) - i - 1)
         ct = _padded(xp, total, back, 0)
     return ct

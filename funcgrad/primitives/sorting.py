@@ -32,10 +32,25 @@ __all__ = [
     "virtual_place",
 ]
 
-argmax: Operation = nondifferentiable("argmax", lambda xp, x, *, axis: xp.argmax(x, axis), batch="axis")
-argmin: Operation = nondifferentiable("argmin", lambda xp, x, *, axis: xp.argmin(x, axis), batch="axis")
-nanargmax: Operation = nondifferentiable("nanargmax", lambda xp, x, *, axis: xp.nanargmax(x, axis), batch="axis")
-nanargmin: Operation = nondifferentiable("nanargmin", lambda xp, x, *, axis: xp.nanargmin(x, axis), batch="axis")
+
+def _position_of(name: str) -> Any:
+    """The position of the first extremum; JAX, which has extrema of complex numbers, has no positions of them."""
+
+    def impl(xp: Any, x: Any, *, axis: int) -> Any:
+        if xp is np or backend.dtype_of(x).kind != "c":
+            return getattr(xp, name)(x, axis)
+        hits, gaps = x == getattr(xp, name.replace("arg", ""))(x, axis, keepdims=True), xp.isnan(x)
+        if name.startswith("nan"):
+            return xp.where(xp.all(gaps, axis), -1, xp.argmax(hits, axis))
+        return xp.argmax(xp.where(xp.any(gaps, axis, keepdims=True), gaps, hits), axis)
+
+    return impl
+
+
+argmax: Operation = nondifferentiable("argmax", _position_of("argmax"), batch="axis")
+argmin: Operation = nondifferentiable("argmin", _position_of("argmin"), batch="axis")
+nanargmax: Operation = nondifferentiable("nanargmax", _position_of("nanargmax"), batch="axis")
+nanargmin: Operation = nondifferentiable("nanargmin", _position_of("nanargmin"), batch="axis")
 
 argsort: Operation = nondifferentiable("argsort", lambda xp, x, *, axis: xp.argsort(x, axis, stable=True), batch="axis")
 
@@ -50,7 +65,7 @@ sort: Operation = primitive(
 
 def _partition(name: str) -> Any:
     def impl(xp: Any, x: Any, *, kth: int | tuple[int, ...], axis: int) -> Any:
-        if xp is np or isinstance(kth, int):
+        if xp is np or (isinstance(kth, int) and backend.dtype_of(x).kind != "c"):
             return getattr(xp, name)(x, kth, axis)
         return getattr(xp, name.replace("partition", "sort"))(x, axis)  # sorted is parted everywhere
 

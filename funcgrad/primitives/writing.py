@@ -14,7 +14,7 @@ from funcgrad import backend
 from funcgrad.core import Primitive, bind
 from funcgrad.kinds.linear import broadcast_to, conform, linear, nondifferentiable, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish, pull_of
-from funcgrad.primitives.index_spec import Spec, lift, rebuild
+from funcgrad.primitives.index_spec import Spec, lift, names_all, rebuild
 from funcgrad.primitives.indexing import read
 from funcgrad.typing import Shape
 
@@ -34,7 +34,10 @@ def _write(xp: Any, x: Any, y: Any, *arrays: Any, spec: Spec) -> Any:
         ans[rebuild(spec, arrays)] = y
         return ans
     x = xp.asarray(x)
-    return x.at[rebuild(spec, arrays)].set(xp.asarray(y).astype(x.dtype))
+    y = xp.asarray(y).astype(x.dtype)
+    if names_all(spec, x.shape):
+        return xp.reshape(xp.broadcast_to(y, region(spec, (), x.shape)), x.shape)
+    return x.at[rebuild(spec, arrays)].set(y)
 
 
 def _pull(ct: Any, node: Any) -> list[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fuzz.guards import guard_of
 from fuzz.making import Builder, Maker
 from fuzz.programs import Line
 
@@ -163,8 +164,9 @@ def binary(b: Builder) -> Line | None:
         return None
     other, uses = operand(b, b.value(i).shape, kinds)
     first, second = ("{0}", other) if b.chance(0.7) else (other, "{0}")
-    if not uses and not other.startswith("c") and first != "{0}" and text.startswith("np.where"):
-        first, second = second, first
+    ordinary = not uses or b.value(uses[0]).dtype.kind in "ib"
+    if ordinary and first != "{0}" and text.startswith(("np.where", "np.greater")):
+        first, second = second, first  # truth values and ordinary arrays give an ordinary one: nobody could write to it
     fill = {"{0}": first, "{1}": second}
     text, guard = [_filled(t, fill) for t in (text, guard)]
     return b.line(text, i, *uses, guard=guard)
@@ -414,7 +416,7 @@ def shape(b: Builder) -> Line | None:
     if i is None:
         return None
     text = b.pick(*SHAPES)
-    return b.line(text, i, guard="np.ndim({0}) >= 2" if "np.tri" in text else "")
+    return b.line(text, i, guard=guard_of(text))
 
 
 def join(b: Builder) -> Line | None:
@@ -460,13 +462,14 @@ def product(b: Builder) -> Line | None:
     text = b.pick(*PRODUCTS)
     j = b.inexact()
     if b.chance(0.6) and j is not None:
-        return b.line(text, i, j)
+        return b.line(text, i, j, guard=guard_of(text))
     x = b.value(i)
     last = x.shape[-1] if x.ndim else 1
     kind = b.pick("f", "f", x.dtype.kind, "i")
     const = b.const(b.random(b.pick((last,), (last, 2), (2, last), (last, last)), kind))
     first, second = ("{0}", const) if b.chance(0.5) else (const, "{0}")
-    return b.line(_filled(text, {"{0}": first, "{1}": second}), i)
+    names = {"{0}": first, "{1}": second}
+    return b.line(_filled(text, names), i, guard=_filled(guard_of(text), names))
 
 
 def interp(b: Builder) -> Line | None:

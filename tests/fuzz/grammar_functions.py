@@ -45,8 +45,8 @@ MATRIX = [
     ("np.linalg.svd({0}, compute_uv=False)", "spaced({0})"),
     ("(lambda u, s, vh: (u * np.sin(s)[..., None, :]) @ vh)(*np.linalg.svd({0}, full_matrices=False))", "spaced({0})"),
     ("np.linalg.svdvals({0})", "spaced({0})"),
-    ("np.abs(np.linalg.qr({0})[1])", "spaced({0}) and away(np.linalg.qr({0})[1][..., 0, :])"),
-    ("np.linalg.qr({0})[0] @ np.linalg.qr({0})[1]", "spaced({0})"),
+    ("np.linalg.qr({0})[1] ** 2", "spaced({0}) and spaced({0}[..., : {0}.shape[-2]])"),
+    ("np.linalg.qr({0})[0] @ np.linalg.qr({0})[1]", "spaced({0}) and spaced({0}[..., : {0}.shape[-2]])"),
     ("np.linalg.pinv({0})", "spaced({0})"),
     ("np.linalg.lstsq({0}, {0} ** 2, rcond=None)[0]", "np.ndim({0}) == 2 and spaced({0})"),
     ("np.linalg.matrix_norm({0})", "away({0})"),
@@ -63,9 +63,6 @@ def linear_algebra(b: Builder) -> Line | None:
     if i is None:
         return squared(b)
     text, guard = b.pick(*rows)
-    if "np.abs(np.linalg.qr" in text:
-        guard = "spaced({0}) and np.all(np.abs(np.triu(np.ones({0}.shape)[..., : {0}.shape[-1], :])) >= 0)"
-        text = "np.linalg.qr({0})[1] ** 2"
     return b.line(text, i, guard=guard)
 
 
@@ -131,8 +128,9 @@ def loop(b: Builder) -> Line | None:
     count = 0
     while total > bound:
         total, count = total * 0.36, count + 1
+    copied = "" if count else " + 0.0"  # without a step it is what the loop began with, not another array
     return b.line(
-        f"fg.while_loop(lambda c: np.sum(c * c) > {bound}, lambda c: 0.6 * c, {{0}})",
+        f"fg.while_loop(lambda c: np.sum(c * c) > {bound}, lambda c: 0.6 * c, {{0}}){copied}",
         i,
         guard=f"steps({{0}}, 0.6, {bound}, {count})",
         jax=f"fg.fori_loop(0, {count}, lambda i, c: 0.6 * c, {{0}})",

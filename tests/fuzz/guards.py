@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["GUARDS"]
+__all__ = ["GUARDS", "guard_of"]
 
 MARGIN = 0.03
 
@@ -57,6 +57,21 @@ def steps(x: Any, factor: float, bound: float, count: int) -> bool:
     sums = [total * factor ** (2 * n) for n in range(count + 1)]
     clear = all(abs(s - bound) > MARGIN * bound for s in sums)
     return clear and all(s > bound for s in sums[:-1]) and bool(sums[-1] <= bound)
+
+
+#: Guards by how the text of a line begins.
+BEGINNINGS = {
+    "np.tri": "np.ndim({0}) >= 2",
+    "np.vander": "np.all({0} != 0)",  # else JAX's derivatives are NaN
+    "np.corrcoef": "np.ndim({0}) and {0}.shape[-1] > 2",  # of two points it is 1 or -1
+    "np.polyval": "np.shape({0})[:1] != (0,)",  # JAX and NumPy have other shapes then
+    "np.polymul": "away(np.ravel({0})[:1], np.ravel({1})[:1])",  # JAX keeps leading zeros
+}
+
+
+def guard_of(text: str) -> str:
+    """The guard of a line of a kind that needs one."""
+    return next((guard for start, guard in BEGINNINGS.items() if text.startswith(start)), "")
 
 
 GUARDS = {fun.__name__: fun for fun in (away, away_from_integers, below, distinct, off_cut, conditioned, spaced, apart)}

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.errors import ConcretizationError, InputError, ReplayError, StagingError
+from funcgrad.errors import ReplayError
 from funcgrad.interop import to_jax
 from funcgrad.interop.divergences import known
 from funcgrad.interop.lift import lifted
@@ -54,6 +54,7 @@ FAILURES = (
     "funcgrad differs from itself under jax.jit",
     "NumPy's run of JAX's program differs from JAX",
     "too slow",
+    "the process died",
 )
 
 #: What is compiled here runs once. This compiles in a part of the time and computes the same.
@@ -118,9 +119,6 @@ def _judged(program: Program, full: bool) -> Verdict:
     except Exception as error:
         if referee:
             return Verdict("funcgrad differs from the referee", f"{referee}; JAX: {type(error).__name__}")
-        if isinstance(error, StagingError) and program.dispatch:
-            # being compiled, constants that an inner transform returns are unknown to plain NumPy's functions
-            return _judged(replace(program, dispatch=False), full)
         if program.lifted:  # it is funcgrad that runs it on JAX
             kind = "funcgrad refuses" if _on_purpose(program, error) else "funcgrad raises"
             return Verdict(kind, f"to_jax, {type(error).__name__}: {str(error)[:300]}")
@@ -136,22 +134,11 @@ def _judged(program: Program, full: bool) -> Verdict:
 def _on_purpose(program: Program, error: Exception) -> bool:
     """Whether it is a refusal that is documented, and says what to do.
 
-    A traced value was written into what loops and transforms inside gave for constants: plain arrays. Or something was
-    changed that a checkpoint inside had read, which therefore cannot be run again.
+    Something was changed that a checkpoint inside had read, which therefore cannot be run again.
     """
-    if isinstance(error, ReplayError):
-        return any("checkpoint" in line.text for line in program.lines) and any(x.out is None for x in program.lines)
-    refused = isinstance(error, (ConcretizationError, InputError)) and "funcgrad.numpy.zeros" in str(error)
-    places = {line.uses[0] for line in program.lines if line.out is None}
-    return refused and any("fg." in line.text for line in program.lines if line.out in _roots(program, places))
-
-
-def _roots(program: Program, places: set[int]) -> set[int]:
-    """Values and all that they were made of."""
-    for line in reversed(program.lines):
-        if line.out in places:
-            places = places | set(line.uses)
-    return places
+    if not isinstance(error, ReplayError):
+        return False
+    return any("checkpoint" in line.text for line in program.lines) and any(x.out is None for x in program.lines)
 
 
 def _disputed(program: Program, got: Any, off: str, referee: str) -> Verdict:
@@ -182,11 +169,23 @@ def _under_jit(program: Program, got: Any) -> Verdict:
     try:
         want = compiled(fun, jax.tree.map(jnp.asarray, program.point))
     except Exception as error:
-        return Verdict("funcgrad raises", f"under jax.jit, {type(error).__name__}: {str(error)[:300]}")
+        said = f"under jax.jit, {type(error).__name__}: {str(error)[:300]}"
+        return Verdict("JAX refuses" if _cannot_compile(program, error) else "funcgrad raises", said)
     off = _difference(program, _leaves(got), _leaves(want), dtypes=False)
     if off and not _reacts(program, got):
         return Verdict("funcgrad differs from itself under jax.jit", off)
     return Verdict("agree")
+
+
+def _cannot_compile(program: Program, error: Exception) -> bool:
+    """Whether XLA does not compile JAX's own program either."""
+    if not isinstance(error, jax.errors.JaxRuntimeError):
+        return False
+    try:
+        theirs(program, compiled)
+    except jax.errors.JaxRuntimeError as other:
+        return str(other)[:50] == str(error)[:50]
+    return False
 
 
 # ---- who says what -----------------------------------------------------------------------------------------------

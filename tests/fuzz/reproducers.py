@@ -48,7 +48,8 @@ def _harmless(text: str) -> str:
 
 
 def _array(x: Any) -> str:
-    return f"numpy.array({np.asarray(x).tolist()!r}, {str(np.asarray(x).dtype)!r})"
+    x = np.asarray(x)
+    return f"numpy.array({x.tolist()!r}, '{x.dtype}')" if x.size else f"numpy.zeros({x.shape}, '{x.dtype}')"
 
 
 def _argument(program: Program) -> str:

@@ -16,7 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Found", "Summary", "examine", "fuzz"]
+__all__ = ["Found", "Summary", "Workers", "deadly", "examine", "fuzz"]
 
 CHUNK = 50
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,6 +55,17 @@ def _same(one: Any, other: Any) -> bool:
     """Whether two verdicts are alike; of what was raised the class counts too."""
     raised = [v.details.split(":")[0] if "raises" in v.kind else "" for v in (one, other)]
     return one.kind == other.kind and raised[0] == raised[1]
+
+
+def deadly(seed: int, number: int) -> Found:
+    """A program whose process ended while it ran: it cannot be made small here."""
+    from fuzz.generating import generate
+    from fuzz.judging import Verdict
+    from fuzz.reproducers import script
+
+    program, verdict = generate(seed, number), Verdict("the process died")
+    title = f"Random program {number} of SEED={seed}."
+    return Found(number, verdict.kind, "", script(program, verdict, title), len(program.lines))
 
 
 def _prepare(parent: int) -> None:
@@ -133,47 +144,84 @@ class Summary:
         return "\n".join(lines)
 
 
+class Workers:
+    """Processes, and what they are at."""
+
+    def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
+        self.pending: dict[Future[list[Found]], range] = {}
+        self.pool = self._started(jobs)
+
+    def _started(self, jobs: int) -> ProcessPoolExecutor:
+        context = get_context("spawn")
+        return ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare, initargs=(os.getpid(),))
+
+    def submit(self, seed: int, numbers: range) -> None:
+        """Have these programs examined."""
+        self.pending[self.pool.submit(_chunk, seed, numbers)] = numbers
+
+    def results(self, seed: int, chunks: Iterator[range]) -> Iterator[tuple[range, list[Found]]]:
+        """What is found in ``chunks``, as it comes."""
+        while True:
+            while len(self.pending) < 2 * self.jobs and (chunk := next(chunks, None)) is not None:
+                self.submit(seed, chunk)
+            if not self.pending:
+                return
+            done, _ = wait(self.pending, return_when=FIRST_COMPLETED)
+            for future in done:
+                try:
+                    found = future.result()
+                except BrokenProcessPool:
+                    yield from self.one_by_one(seed)
+                    break
+                yield self.pending.pop(future), found
+
+    def one_by_one(self, seed: int) -> Iterator[tuple[range, list[Found]]]:
+        """What is found in the chunks during which a process died, each program by itself."""
+        lost, self.pending = list(self.pending.values()), {}
+        self.pool = self._started(1)
+        for numbers in lost:
+            found = []
+            for number in numbers:
+                self.submit(seed, range(number, number + 1))
+                try:
+                    found += next(iter(self.pending)).result()
+                except BrokenProcessPool:
+                    found.append(deadly(seed, number))
+                    self.pool = self._started(1)
+                self.pending.clear()
+            yield numbers, found
+        self.pool.shutdown()
+        self.pool = self._started(self.jobs)
+
+    def stop(self) -> None:
+        """End the processes, in the middle of what they are at."""
+        for process in list((self.pool._processes or {}).values()):
+            if self.pending:
+                process.terminate()
+        self.pool.shutdown(wait=not self.pending, cancel_futures=True)
+
+
 def fuzz(count: int, seed: int, start: int, jobs: int) -> Summary:
     """Examine programs ``start`` to ``start + count``; Ctrl-C ends it early, with what was found."""
     summary = Summary(seed, start, start + count)
     chunks = iter([range(n, min(n + CHUNK, start + count)) for n in range(start, start + count, CHUNK)])
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_prepare, initargs=(os.getpid(),))
-    pending: dict[Future[list[Found]], range] = {}
+    workers = Workers(jobs)
     try:
         print(f"programs {start} to {start + count - 1} of SEED={seed} on {jobs} processes", flush=True)
         with _Progress(summary) as progress:
-            for found in _results(pool, pending, chunks, summary, jobs):
+            for numbers, found in workers.results(seed, chunks):
+                summary.finished.add(numbers.start)
+                for one in found:
+                    summary.add(one)
                 progress.show(found)
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
-    except BrokenProcessPool:
-        print(f"\na process died while it ran one of {list(pending.values())}", file=sys.stderr)
-        summary.kinds["too slow"] += 1
     finally:
-        for process in list((pool._processes or {}).values()):
-            if pending:
-                process.terminate()
-        pool.shutdown(wait=not pending, cancel_futures=True)
+        workers.stop()
     return summary
-
-
-def _results(
-    pool: Any, pending: dict[Future[list[Found]], range], chunks: Iterator[range], summary: Summary, jobs: int
-) -> Iterator[list[Found]]:
-    while True:
-        while len(pending) < 2 * jobs and (chunk := next(chunks, None)) is not None:
-            pending[pool.submit(_chunk, summary.seed, chunk)] = chunk
-        if not pending:
-            return
-        done, _ = wait(pending, return_when=FIRST_COMPLETED)
-        for future in done:
-            found = future.result()
-            summary.finished.add(pending.pop(future).start)
-            for one in found:
-                summary.add(one)
-            yield found
 
 
 class _Progress:

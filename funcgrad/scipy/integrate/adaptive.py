@@ -26,6 +26,7 @@ from funcgrad.transforms.closures import example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
+from funcgrad.writable import released
 
 __all__ = ["fixed_quad", "quad"]
 
@@ -169,7 +170,7 @@ class _Integral:
         leaves = tuple([_widened(leaf) for leaf in leaves])
 
         def plain(x: Any) -> Any:
-            y = self.func(x, *leaves)
+            y = released(self.func(x, *leaves))
             if isinstance(y, Tracer):
                 raise NotDifferentiableError(
                     f"integrate.quad: func closes over a value that is being transformed, got {describe(y)} from it. "

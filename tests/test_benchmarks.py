@@ -1,0 +1,95 @@
+"""The benchmarks run, what they find is judged right, and the page shows the figures that are kept."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+RUN = ROOT / "benchmarks" / "run.py"
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem + "_of_benchmarks", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def performance():
+    return load(ROOT / "docs" / "performance.py")
+
+
+@pytest.fixture(scope="module")
+def table():
+    return load(ROOT / "benchmarks" / "table.py")
+
+
+def report(ratio, memory, met=True):
+    """A report of one program and one claim."""
+    program = {
+        "name": "a program",
+        "us": 1.0,
+        "us_per_operation": None,
+        "gradient_per_value": 2.0,
+        "peers": {"torch": {"us": 1 / ratio, "ratio": ratio, "bar": 0.5, "rounds": 1}},
+        "memory": {"funcgrad": {"megabytes": 1e2 * memory, "bar": None}, "torch": {"megabytes": 1e2, "bar": 1.0}},
+        "errors": [],
+    }
+    claim = {"what": "a claim", "ours": "", "against": "", "figure": 1.0, "bar": 2.0, "unit": "", "met": met}
+    return {"setting": {}, "quick": False, "programs": [program], "claims": [claim]}
+
+
+def test_a_program_is_measured_by_hand_and_plain(tmp_path):
+    target = tmp_path / "found.json"
+    command = [sys.executable, str(RUN), "--quick", "--only", "3-3-1", "--against", "hand", "--out", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(target.read_text())
+    (program,) = found["programs"]
+    assert found["quick"]
+    assert program["errors"] == []
+    assert program["us"] > 0 < program["peers"]["NumPy by hand"]["us"]
+    assert program["operations"] > 5
+
+
+@pytest.mark.parametrize(
+    ("found", "missed"),
+    [
+        (report(0.4, 0.9), []),
+        (report(0.6, 0.9), ["a program, of torch"]),
+        (report(0.4, 1.1), ["a program, memory of torch"]),
+        (report(0.4, 0.9, met=False), ["a claim"]),
+    ],
+)
+def test_what_is_above_its_bar_is_missed(table, found, missed):
+    assert table.missed(found) == missed
+    assert table.judged(found) == 3
+
+
+def test_peaks_that_are_next_to_nothing_are_not_compared(table):
+    small = {"funcgrad": {"megabytes": 0.9, "bar": None}, "torch": {"megabytes": 0.1, "bar": 1.0}}
+    assert table.memory_ratio(small, "torch") is None
+
+
+def test_a_loss_is_told_and_marked(performance):
+    text = performance.figures(report(1.5, 0.5))
+    assert "| **1.50** (0.5) |" in text
+    assert "In time, against PyTorch: less in 0 of 1 programs, more in a program (1.50)." in text
+    assert "In memory, against PyTorch: less in 1 of 1 programs." in text
+
+
+def test_a_page_without_marks_is_refused(performance):
+    with pytest.raises(ValueError, match="must both be there"):
+        performance.page("no marks", report(1.0, 1.0))
+
+
+def test_the_page_shows_the_figures_that_are_kept(performance):
+    kept = json.loads(performance.RESULTS.read_text())
+    assert not kept["quick"]
+    text = performance.PAGE.read_text()
+    assert performance.page(text, kept) == text, "run: python docs/performance.py"

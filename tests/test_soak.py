@@ -1,0 +1,96 @@
+"""A few thousand derivatives of all kinds: memory stays as it is, and nothing waits for the garbage collector.
+
+The kinds are those of ``benchmarks/soak.py``, which goes on for 100,000.
+"""
+
+import gc
+import importlib
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import funcgrad.numpy as fnp
+from funcgrad import core, register_pytree_node, trace, vjp, vmap
+
+WINDOWS, CALLS = 3, 25
+#: Blocks in each call that are a leak: even a small tape has more. What the interpreter and NumPy stock up grows for
+#: some hundred calls, but ever more slowly, so that there are windows without.
+LEAK = 6
+
+
+@pytest.fixture(scope="module")
+def soak():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(Path(__file__).resolve().parent.parent / "benchmarks")
+        return importlib.import_module("soak")
+
+
+def growth(work):
+    """By how many blocks memory grows in each of several windows, and what only a collection could free."""
+    for _ in range(CALLS):
+        work()
+    gc.collect()
+    gc.disable()
+    try:
+        used, unreachable = [sys.getallocatedblocks()], 0
+        for _ in range(WINDOWS):
+            for _ in range(CALLS):
+                work()
+            unreachable += gc.collect()  # it empties the interpreter's free lists too
+            used.append(sys.getallocatedblocks())
+    finally:
+        gc.enable()
+    return [b - a for a, b in pairwise(used)], unreachable
+
+
+def test_memory_stays_flat(soak):
+    with np.errstate(all="ignore"):
+        found = {work.__name__: growth(work) for work in soak.KINDS}
+    assert len(found) == len(soak.KINDS) > 10
+    assert {name: unreachable for name, (_, unreachable) in found.items() if unreachable} == {}
+    assert {name: windows for name, (windows, _) in found.items() if min(windows) >= LEAK * CALLS} == {}
+    assert not core.open_traces
+    assert (core.no_grad_blocks, core.kernel_runners, core.watchers) == (0, 0, 0)
+
+
+def test_a_leak_would_be_seen():
+    leak = []
+    assert min(growth(lambda: leak.append(vjp(fnp.sin, 1.0)))[0]) >= LEAK * CALLS
+
+    def cycle():
+        one = []
+        one.append(one)
+
+    assert growth(lambda: None)[1] == 0
+    assert growth(cycle)[1] == WINDOWS * CALLS
+
+
+class Unwilling:
+    """A container that cannot be taken apart."""
+
+
+def refuse(_):
+    raise RuntimeError("not now")
+
+
+register_pytree_node(Unwilling, refuse, lambda _, parts: Unwilling())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: trace(fnp.sin)(Unwilling()),
+        lambda: vmap(fnp.sin)(Unwilling()),
+        lambda: vjp(fnp.sin, Unwilling()),
+        lambda: vmap(fnp.sin, axis_name=["not hashable"])(np.ones(3)),
+    ],
+    ids=["trace", "vmap", "vjp", "axis_name"],
+)
+def test_what_fails_before_the_function_runs_leaves_nothing_open(call):
+    with pytest.raises((RuntimeError, TypeError)):
+        call()
+    assert not core.open_traces
+    assert type(fnp.zeros(3)) is np.ndarray
