@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import gc
+import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
-from timing import Claim, check_equal, interleave, microseconds, slower
+from programs import BY_HAND, Program
+from timing import Claim, check_equal, interleave, microseconds
 
 import funcgrad.numpy as fnp
-from funcgrad import grad
+from funcgrad import grad, jvp
 
-__all__ = ["first_order", "long_chain", "scalar_call", "second_order"]
+__all__ = ["growth", "left_behind", "programs"]
 
 # So small that the gradient neither vanishes nor grows, however long the chain.
 FACTOR = 1e-6
 OPERATIONS = 3  # in one step of the chain: a product, a sine, a sum
-START = np.linspace(0.1, 1.0, 10)
+#: Numbers in a chain: one, or ten.
+STARTS = {"scalar": 0.7, "10 elements": np.linspace(0.1, 1.0, 10)}
+ORDERS = {1: "gradient", 2: "second derivative", 3: "third derivative"}
+BARS = {
+    1: {"torch": 0.35, "autograd": 0.06, "mygrad": 1.0, "JAX, not compiled": 0.025},
+    2: {"torch": 0.5, "autograd": 0.1},
+}
+FORWARD_BARS = {"torch": 0.5, "autograd": 0.2}
+#: Steps for each order; those above the first go as far as time and memory allow.
+LENGTHS = {1: (333, 3_333, 33_333, 333_333), 2: (333, 33_333), 3: (333, 3_333)}
+QUICK = {1: (100, 300), 2: (50,), 3: (20,)}
+Function = Callable[[Any], Any]
 
 
-def chain(sin: Callable[[Any], Any], steps: int) -> Callable[[Any], Any]:
+def chain(sin: Function, steps: int) -> Function:
     """``x * a + sin(x)``, ``steps`` times."""
 
     def run(x: Any) -> Any:
@@ -32,143 +47,221 @@ def chain(sin: Callable[[Any], Any], steps: int) -> Callable[[Any], Any]:
     return run
 
 
-def in_funcgrad(steps: int) -> Callable[[], Any]:
-    run = chain(fnp.sin, steps)
-    gradient = grad(lambda x: fnp.sum(run(x)))
-    return lambda: gradient(START)
+def derivative(transform: Callable[[Function], Function], total: Function, run: Function, order: int) -> Function:
+    """The ``order``-th derivative: each time the gradient of the sum."""
+    return reduce(lambda f, _: transform(lambda x: total(f(x))), range(order), run)
 
 
-def in_autograd(steps: int) -> Callable[[], Any]:
-    import autograd
-    import autograd.numpy as anp
+def in_funcgrad(order: int) -> Callable[..., Any]:
+    def build(x: Any, steps: int) -> Any:
+        total = fnp.sum if np.ndim(x) else lambda y: y
+        gradient = derivative(grad, total, chain(fnp.sin, steps), order)
+        return lambda: gradient(x)
 
-    run = chain(anp.sin, steps)
-    gradient = autograd.grad(lambda x: anp.sum(run(x)))
-    return lambda: gradient(START)
-
-
-def in_torch(steps: int) -> Callable[[], Any]:
-    import torch
-
-    run = chain(torch.sin, steps)
-
-    def gradient() -> Any:
-        x = torch.from_numpy(START).requires_grad_()
-        run(x).sum().backward()
-        return x.grad
-
-    return gradient
+    return build
 
 
-def in_jax(steps: int) -> Callable[[], Any]:
+def in_autograd(order: int) -> Callable[..., Any]:
+    def build(x: Any, steps: int) -> Any:
+        import autograd
+        import autograd.numpy as anp
+
+        total = anp.sum if np.ndim(x) else lambda y: y
+        gradient = derivative(autograd.grad, total, chain(anp.sin, steps), order)
+        return lambda: gradient(x)
+
+    return build
+
+
+def in_torch(order: int) -> Callable[..., Any]:
+    def build(x: Any, steps: int) -> Any:
+        import torch
+
+        run, leaf = chain(torch.sin, steps), torch.tensor(x, dtype=torch.float64, requires_grad=True)
+
+        def call() -> Any:
+            value = run(leaf)
+            for left in range(order, 0, -1):
+                total = value.sum() if value.ndim else value
+                (value,) = torch.autograd.grad(total, leaf, create_graph=left > 1)
+            return value
+
+        return call
+
+    return build
+
+
+def in_mygrad(x: Any, steps: int) -> Any:
+    import mygrad
+
+    mygrad.turn_memory_guarding_off()
+    run, leaf = chain(mygrad.sin, steps), mygrad.tensor(x)
+
+    def call() -> Any:
+        value = run(leaf)
+        (value.sum() if value.ndim else value).backward()
+        return leaf.grad
+
+    return call
+
+
+def by_hand(x: Any, steps: int) -> Any:
+    """A loop there and a loop back: what NumPy's own calls take."""
+    sin, cos = (math.sin, math.cos) if isinstance(x, float) else (np.sin, np.cos)
+
+    def call() -> Any:
+        passed, y = [], x
+        for _ in range(steps):
+            passed.append(y)
+            y = y * FACTOR + sin(y)
+        ct = np.ones_like(x) if np.ndim(x) else 1.0
+        for y in reversed(passed):
+            ct = ct * FACTOR + ct * cos(y)
+        return ct
+
+    return call
+
+
+def in_jax(order: int) -> Callable[..., Any]:
+    def build(x: Any, steps: int) -> Any:
+        import jax
+        import jax.numpy as jnp
+
+        gradient = jax.jit(derivative(jax.grad, jnp.sum, scanned(steps), order))
+        return lambda: gradient(x)
+
+    return build
+
+
+def in_jax_eagerly(x: Any, steps: int) -> Any:
     import jax
     import jax.numpy as jnp
 
-    run = chain(jnp.sin, steps)
-    gradient, x = jax.grad(lambda x: jnp.sum(run(x))), jnp.asarray(START)
-    return lambda: jax.block_until_ready(gradient(x))
+    gradient, at = derivative(jax.grad, jnp.sum, chain(jnp.sin, steps), 1), jnp.asarray(x)
+    return lambda: jax.block_until_ready(gradient(at))
 
 
-def first_order(quick: bool) -> list[Claim]:
-    """A chain of 6,000 operations, forward and backward, against everybody; JAX on a shorter one."""
-    steps, short = (200, 20) if quick else (2_000, 100)
-    ours = in_funcgrad(steps)
-    peers = {"torch": in_torch(steps), "autograd": in_autograd(steps)}
-    check_equal(ours(), {name: peer() for name, peer in peers.items()})
-    check_equal(in_funcgrad(short)(), {"JAX": in_jax(short)()})
-    times = interleave({"funcgrad": ours, **peers, "JAX": in_jax(short)}, rounds=3 if quick else 15)
-    mine = microseconds(times, "funcgrad", OPERATIONS * steps)
-    what = f"gradient, chain of {OPERATIONS * steps:,} operations"
-    return [
-        slower(what, "/op", mine, name, microseconds(times, name, OPERATIONS * length), bar)
-        for name, length, bar in (("torch", steps, 1 / 2), ("autograd", steps, 1 / 12), ("JAX", short, 1 / 40))
-    ]
+def scanned(steps: int) -> Function:
+    """The chain as a loop of JAX's: one that long cannot be compiled when it is written out."""
+    import jax
+    import jax.numpy as jnp
+
+    return lambda x: jax.lax.scan(lambda x, _: (x * FACTOR + jnp.sin(x), None), x, length=steps)[0]
 
 
-def long_chain(quick: bool) -> list[Claim]:
-    """A hundred times longer: no recursion, and freed by reference counts alone."""
-    steps = 2_000 if quick else 200_000
+def plain(x: Any, steps: int) -> Any:
+    run = chain(fnp.sin, steps)
+    return lambda: run(x)
+
+
+def forward(x: Any, steps: int) -> Any:
+    run, tangent = chain(fnp.sin, steps), np.ones_like(x)
+    return lambda: jvp(run, (x,), (tangent,))[1]
+
+
+def forward_autograd(x: Any, steps: int) -> Any:
+    import autograd
+    import autograd.numpy as anp
+
+    push, tangent = autograd.make_jvp(chain(anp.sin, steps)), np.ones_like(x)
+    return lambda: push(x)(tangent)[1]
+
+
+def forward_torch(x: Any, steps: int) -> Any:
+    """By dual numbers, which cost less than ``torch.func.jvp``."""
+    import torch
+    from torch.autograd import forward_ad
+
+    run, primal = chain(torch.sin, steps), torch.tensor(x, dtype=torch.float64)
+    tangent = torch.ones_like(primal)
+
+    def call() -> Any:
+        with forward_ad.dual_level():
+            return forward_ad.unpack_dual(run(forward_ad.make_dual(primal, tangent))).tangent
+
+    return call
+
+
+def forward_jax(x: Any, steps: int) -> Any:
+    import jax
+
+    push = jax.jit(lambda x, t: jax.jvp(scanned(steps), (x,), (t,))[1])
+    return lambda: push(x, np.ones_like(x))
+
+
+def programs(quick: bool) -> list[Program]:
+    """Chains of one number and of ten, to the third order and forwards."""
+    lengths = QUICK if quick else LENGTHS
+    found = []
+    for kind, x in STARTS.items():
+        for order, steps_of in lengths.items():
+            ways = {"funcgrad": in_funcgrad(order), "torch": in_torch(order), "autograd": in_autograd(order)}
+            if order == 1:
+                ways |= {"mygrad": in_mygrad, BY_HAND: by_hand}
+            bars, what = BARS[min(order, 2)], f"{ORDERS[order]}, {kind}"
+            found += [of_length(what, x, steps, dict(ways), in_jax(order), bars) for steps in steps_of]
+            if order == 1:  # JAX without its compiler takes so long that one length is enough
+                found[-len(steps_of)].libraries["JAX, not compiled"] = in_jax_eagerly
+            held = found[-1 if order > 1 else -2]  # long enough to show what is held
+            found[found.index(held)] = replace(held, small=lambda _, x=x: (x, 10))
+        ways = {"funcgrad": forward, "torch": forward_torch, "autograd": forward_autograd}
+        found += [
+            of_length(f"forward mode, {kind}", x, steps, ways, forward_jax, FORWARD_BARS) for steps in lengths[1][:3:2]
+        ]
+    return found
+
+
+def of_length(what: str, x: Any, steps: int, ways: dict[str, Any], reference: Any, bars: dict[str, float]) -> Program:
     count = OPERATIONS * steps
-    ours, peer = in_funcgrad(steps), in_torch(steps)
-    check_equal(ours(), {"torch": peer()})
-    times = interleave({"funcgrad": ours, "torch": peer}, rounds=3)
-    what = f"gradient, chain of {count:,} operations"
-    mine, theirs = (microseconds(times, name, count) for name in ("funcgrad", "torch"))
-    garbage, blocks = left_behind(ours)
-    return [
-        slower(what, "/op", mine, "torch", theirs, 1 / 2),
-        Claim("  left for the garbage collector", f"{garbage} objects", "none", garbage, 0, "objects"),
-        Claim("  not freed with collection off", f"{blocks} blocks", "100 blocks", blocks, 100, "blocks"),
-    ]
+    return Program(
+        name=f"chain, {what}, 10^{math.log10(count):.0f} operations",
+        args=lambda _: (x, steps),
+        libraries=ways,
+        reference=reference,
+        value=plain,
+        bars=bars,
+        operations=count,
+    )
 
 
-def left_behind(call: Callable[[], Any]) -> tuple[int, int]:
-    """Objects that only the collector frees after ``call``, and memory blocks that are held while it is off."""
+def growth(quick: bool) -> list[Claim]:
+    """An operation of a long chain costs what one of a short chain costs: nothing recursive, nothing collected."""
+    short, long = (100, 1_000) if quick else (333, 333_333)
+    claims = []
+    for kind, x in STARTS.items():
+        calls = {"short": in_funcgrad(1)(x, short), "long": in_funcgrad(1)(x, long)}
+        reference = in_jax(1)(x, long)()
+        check_equal(reference, {"funcgrad": calls["long"]()})
+        times = interleave({"short": repeated(calls["short"], 20), "long": calls["long"]}, rounds=3 if quick else 7)
+        first = microseconds(times, "short", 20 * OPERATIONS * short)
+        last = microseconds(times, "long", OPERATIONS * long)
+        what = f"chain, {kind}: an operation of {OPERATIONS * long:,} against one of {OPERATIONS * short:,}"
+        claims.append(Claim(what, f"{last:.3g} us", f"{first:.3g} us", last / first, 1.3))
+    return claims
+
+
+def repeated(call: Callable[[], Any], times: int) -> Callable[[], None]:
+    def run() -> None:
+        for _ in range(times):
+            call()
+
+    return run
+
+
+def left_behind(quick: bool) -> list[Claim]:
+    """Objects that only the collector frees after a call, and memory blocks that are held while it is off."""
+    call = in_funcgrad(1)(STARTS["10 elements"], 2_000 if quick else 200_000)
     gc.collect()
     gc.disable()
     try:
         call()  # fills the interpreter's stores of free tuples
         before = sys.getallocatedblocks()
         call()
-        blocks = sys.getallocatedblocks() - before
-        return gc.collect(), max(blocks, 0)
+        blocks = max(sys.getallocatedblocks() - before, 0)
+        garbage = gc.collect()
     finally:
         gc.enable()
-
-
-def second_order(quick: bool) -> list[Claim]:
-    """The second derivative of a chain: a tape of a tape."""
-    import torch
-
-    steps = 50 if quick else 200
-    run, torch_run = chain(fnp.sin, steps), chain(torch.sin, steps)
-    first = grad(lambda x: fnp.sum(run(x)))
-    second = grad(lambda x: fnp.sum(first(x)))
-
-    def ours() -> Any:
-        return second(START)
-
-    def peer() -> Any:
-        x = torch.from_numpy(START).requires_grad_()
-        (slope,) = torch.autograd.grad(torch_run(x).sum(), x, create_graph=True)
-        return torch.autograd.grad(slope.sum(), x)[0]
-
-    check_equal(ours(), {"torch": peer()})
-    times = interleave({"funcgrad": ours, "torch": peer}, rounds=5 if quick else 41)
-    mine, theirs = (microseconds(times, name, OPERATIONS * steps) for name in ("funcgrad", "torch"))
-    what = f"second derivative, chain of {OPERATIONS * steps:,} operations"
-    return [slower(what, "/op", mine, "torch", theirs, 1 / 1.5)]
-
-
-def scalar_call(quick: bool) -> list[Claim]:
-    """One whole call on one number, from the argument to the gradient."""
-    import autograd
-    import autograd.numpy as anp
-    import torch
-
-    def program(xp: Any) -> Callable[[Any], Any]:
-        return lambda x: xp.sin(xp.cos(xp.exp(-x * x)))
-
-    ours, hips, of_tensor = grad(program(fnp)), autograd.grad(program(anp)), program(torch)
-    functional = torch.func.grad(of_tensor)
-
-    def in_torch(x: float) -> Any:
-        leaf = torch.tensor(x, dtype=torch.float64, requires_grad=True)
-        of_tensor(leaf).backward()
-        return leaf.grad
-
-    def in_torch_func(x: float) -> Any:
-        return functional(torch.tensor(x, dtype=torch.float64))
-
-    point = 0.7
-    calls = {"funcgrad": ours, "autograd": hips, "torch": in_torch, "torch.func.grad": in_torch_func}
-    check_equal(ours(point), {name: call(point) for name, call in calls.items()})
-    times = interleave(
-        {name: lambda call=call: call(point) for name, call in calls.items()}, rounds=20 if quick else 101, repeat=50
-    )
-    mine = microseconds(times, "funcgrad")
-    what = "gradient of sin(cos(exp(-x*x))) at a number"
-    return [Claim(what, f"{mine:.3g} us", "15 us", mine, 15.0, "us")] + [
-        slower(what, "", mine, name, microseconds(times, name), bar)
-        for name, bar in (("autograd", 15 / 48), ("torch", 15 / 94), ("torch.func.grad", None))
+    return [
+        Claim("chain: left for the garbage collector", f"{garbage} objects", "none", garbage, 0, "objects"),
+        Claim("chain: not freed with collection off", f"{blocks} blocks", "100 blocks", blocks, 100, "blocks"),
     ]

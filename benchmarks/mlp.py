@@ -1,98 +1,189 @@
-"""A network with real matrices: here the library should cost next to nothing beside the arithmetic."""
+"""Networks with real matrices: here the library should cost next to nothing beside the arithmetic."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from timing import Claim, check_equal, interleave, microseconds, slower
+from programs import BY_HAND, Program, by_autograd, by_funcgrad, by_jax, by_mygrad, by_torch, value_of
 
+import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
-from funcgrad import grad
+from funcgrad import grad, vmap
 
-__all__ = ["network"]
+__all__ = ["programs"]
 
-BATCH, INPUTS, HIDDEN, CLASSES = 128, 784, 512, 10
 Params = dict[str, Any]
 
 
-def problem() -> tuple[Params, np.ndarray, np.ndarray]:
-    """Parameters, inputs and one-hot labels, all float32."""
+def programs(quick: bool) -> list[Program]:
+    """A network trained on a batch, and the gradients of single examples by ``vmap``."""
+    if quick:
+        return [network(32, (20, 16, 16, 10)), per_example(16)]
+    return [network(128, (784, 512, 512, 10)), per_example(256)]
+
+
+def problem(batch: int, widths: tuple[int, ...], dtype: Any) -> tuple[Params, np.ndarray, np.ndarray]:
+    """Parameters, inputs and the numbers of the classes."""
     rng = np.random.default_rng(0)
-
-    def normal(*shape: int, scale: float = 1.0) -> np.ndarray:
-        return (scale * rng.standard_normal(shape)).astype(np.float32)
-
-    params = {
-        "w1": normal(INPUTS, HIDDEN, scale=INPUTS**-0.5),
-        "b1": normal(HIDDEN, scale=0.1),
-        "w2": normal(HIDDEN, CLASSES, scale=HIDDEN**-0.5),
-        "b2": normal(CLASSES, scale=0.1),
-    }
-    labels = np.eye(CLASSES, dtype=np.float32)[rng.integers(0, CLASSES, BATCH)]
-    return params, normal(BATCH, INPUTS), labels
+    params = {}
+    for place, (above, below) in enumerate(pairwise(widths), 1):
+        params[f"w{place}"] = (rng.standard_normal((above, below)) * above**-0.5).astype(dtype)
+        params[f"b{place}"] = (rng.standard_normal(below) * 0.1).astype(dtype)
+    inputs = rng.standard_normal((batch, widths[0])).astype(dtype)
+    return params, inputs, rng.integers(0, widths[-1], batch)
 
 
 def loss(params: Params, x: Any, labels: Any) -> Any:
-    """Softmax cross-entropy of two layers, as one would write it for funcgrad."""
-    hidden = fnp.tanh(x @ params["w1"] + params["b1"])
-    return -fnp.sum(labels * fnp.log_softmax(hidden @ params["w2"] + params["b2"])) / BATCH
+    """Softmax cross-entropy of three layers, as one would write it for funcgrad."""
+    hidden = fnn.relu(x @ params["w1"] + params["b1"])
+    hidden = fnn.relu(hidden @ params["w2"] + params["b2"])
+    return fnp.mean(fnn.softmax_cross_entropy_with_integer_labels(hidden @ params["w3"] + params["b3"], labels))
 
 
-def by_hand(params: Params, x: np.ndarray, labels: np.ndarray) -> Params:
-    """The same gradient by somebody who knows the formulas and works in place where that is possible."""
-    hidden = x @ params["w1"]
-    hidden += params["b1"]
-    np.tanh(hidden, out=hidden)
-    scores = hidden @ params["w2"]
-    scores += params["b2"]
-    scores -= scores.max(axis=1, keepdims=True)
-    log_sum = np.log(np.exp(scores).sum(axis=1, keepdims=True))
-    scores -= log_sum
-    np.sum(labels * scores) / -BATCH  # the value, which every library computes on the way
-    ct = np.exp(scores, out=scores)
-    ct -= labels
-    ct *= np.float32(1 / BATCH)
-    gradient = {"w2": hidden.T @ ct, "b2": ct.sum(axis=0)}
-    ct = ct @ params["w2"].T
-    hidden *= hidden
-    np.subtract(np.float32(1), hidden, out=hidden)
-    ct *= hidden
-    gradient["w1"], gradient["b1"] = x.T @ ct, ct.sum(axis=0)
-    return gradient
-
-
-def in_torch(params: Params, x: np.ndarray, labels: np.ndarray) -> Callable[[], Params]:
+def in_torch(params: Params, x: Any, labels: Any) -> Any:
     import torch
 
-    leaves = {name: torch.from_numpy(p).requires_grad_() for name, p in params.items()}
-    inputs, targets = torch.from_numpy(x), torch.from_numpy(labels)
-
-    def gradient() -> Params:
-        hidden = torch.tanh(inputs @ leaves["w1"] + leaves["b1"])
-        scores = hidden @ leaves["w2"] + leaves["b2"]
-        value = torch.nn.functional.cross_entropy(scores, targets)
-        return dict(zip(leaves, torch.autograd.grad(value, list(leaves.values())), strict=True))
-
-    return gradient
+    hidden = torch.relu(torch.addmm(params["b1"], x, params["w1"]))
+    hidden = torch.relu(torch.addmm(params["b2"], hidden, params["w2"]))
+    return torch.nn.functional.cross_entropy(torch.addmm(params["b3"], hidden, params["w3"]), labels)
 
 
-def network(quick: bool) -> list[Claim]:
-    """The gradient of a loss of a 784-512-10 network on 128 examples."""
-    params, x, labels = problem()
-    gradient = grad(loss)
-    torch_gradient = in_torch(params, x, labels)
-    # float32 products of another order differ in the last places; the formulas are compared in float64.
-    double = [{k: np.float64(v) for k, v in params.items()}, np.float64(x), np.float64(labels)]
-    check_equal(gradient(*double), {"by hand": by_hand(*double), "torch": in_torch(*double)()})
-    check_equal(gradient(params, x, labels), {"by hand": by_hand(params, x, labels)}, tolerance=1e-4)
-    assert all(g.dtype == np.float32 for g in gradient(params, x, labels).values())
-    what = f"gradient, network {INPUTS}-{HIDDEN}-{CLASSES}, batch {BATCH}, float32"
-    claims = []
-    peers = (("NumPy by hand", lambda: by_hand(params, x, labels), 1.15), ("torch", torch_gradient, None))
-    for name, peer, bar in peers:  # pair by pair: what a third leaves in the caches belongs to neither
-        pair = {"funcgrad": lambda: gradient(params, x, labels), name: peer}
-        times = interleave(pair, rounds=5 if quick else 151)
-        claims.append(slower(what, "", microseconds(times, "funcgrad"), name, microseconds(times, name), bar))
-    return claims
+def in_autograd(params: Params, x: Any, labels: Any) -> Any:
+    import autograd.numpy as anp
+    from autograd.scipy.special import logsumexp
+
+    hidden = anp.maximum(x @ params["w1"] + params["b1"], 0)
+    hidden = anp.maximum(hidden @ params["w2"] + params["b2"], 0)
+    scores = hidden @ params["w3"] + params["b3"]
+    return anp.mean(logsumexp(scores, axis=1) - scores[np.arange(len(labels)), labels])
+
+
+def in_mygrad(params: Params, x: Any, labels: Any) -> Any:
+    from mygrad import nnet
+
+    hidden = nnet.relu(x @ params["w1"] + params["b1"])
+    hidden = nnet.relu(hidden @ params["w2"] + params["b2"])
+    return nnet.softmax_crossentropy(hidden @ params["w3"] + params["b3"], labels)
+
+
+def in_jax(params: Params, x: Any, labels: Any) -> Any:
+    import jax
+    import jax.numpy as jnp
+
+    hidden = jax.nn.relu(x @ params["w1"] + params["b1"])
+    hidden = jax.nn.relu(hidden @ params["w2"] + params["b2"])
+    scores = jax.nn.log_softmax(hidden @ params["w3"] + params["b3"])
+    return -jnp.mean(scores[jnp.arange(len(labels)), labels])
+
+
+def by_hand(params: Params, x: np.ndarray, labels: np.ndarray) -> Any:
+    """The same gradient by somebody who knows the formulas and works in place where that is possible."""
+    rows, share = np.arange(len(x)), x.dtype.type(1 / len(x))
+
+    def call() -> Params:
+        layers = [x]
+        for place in ("1", "2"):
+            hidden = layers[-1] @ params["w" + place]
+            hidden += params["b" + place]
+            layers.append(np.maximum(hidden, 0, out=hidden))
+        scores = layers[-1] @ params["w3"]
+        scores += params["b3"]
+        scores -= scores.max(axis=1, keepdims=True)
+        chosen = scores[rows, labels]
+        ct = np.exp(scores, out=scores)
+        total = ct.sum(axis=1, keepdims=True)
+        np.mean(np.log(total[:, 0]) - chosen)  # the value, which every library computes on the way
+        ct /= total
+        ct[rows, labels] -= 1
+        ct *= share
+        gradient = {}
+        for place in ("3", "2", "1"):
+            hidden = layers.pop()
+            gradient["w" + place], gradient["b" + place] = hidden.T @ ct, ct.sum(axis=0)
+            if layers:
+                ct = ct @ params["w" + place].T
+                ct *= hidden > 0
+        return gradient
+
+    return call
+
+
+def network(batch: int, widths: tuple[int, ...]) -> Program:
+    return Program(
+        name=f"MLP {'-'.join(map(str, widths))}, batch {batch}, float32",
+        args=lambda dtype: problem(batch, widths, dtype),
+        libraries={
+            "funcgrad": by_funcgrad(loss),
+            "torch": by_torch(in_torch),
+            "autograd": by_autograd(in_autograd),
+            "mygrad": by_mygrad(in_mygrad),
+            BY_HAND: by_hand,
+        },
+        reference=by_jax(in_jax),
+        value=value_of(loss),
+        bars={"torch": 0.9, "autograd": 0.8, "mygrad": 1.0, BY_HAND: 1.1},
+        dtype=np.float32,
+        small=lambda dtype: problem(2, (4, 4, 4, 3), dtype),
+    )
+
+
+# The gradient of each example, without a loop.
+
+
+def example_loss(params: Params, x: Any, label: Any) -> Any:
+    hidden = fnn.relu(x @ params["w1"] + params["b1"])
+    return fnn.softmax_cross_entropy_with_integer_labels(hidden @ params["w2"] + params["b2"], label)
+
+
+def each_funcgrad(params: Params, x: np.ndarray, labels: np.ndarray) -> Any:
+    gradients = vmap(grad(example_loss), in_axes=(None, 0, 0))
+    return lambda: gradients(params, x, labels)
+
+
+def each_in_a_loop(params: Params, x: np.ndarray, labels: np.ndarray) -> Any:
+    gradient = grad(example_loss)
+
+    def call() -> Params:
+        found = [gradient(params, *example) for example in zip(x, labels, strict=True)]
+        return {name: np.stack([one[name] for one in found]) for name in params}
+
+    return call
+
+
+def each_torch(params: Params, x: np.ndarray, labels: np.ndarray) -> Any:
+    import torch
+
+    def one(params: Params, x: Any, label: Any) -> Any:
+        hidden = torch.relu(x @ params["w1"] + params["b1"])
+        return torch.nn.functional.cross_entropy(hidden @ params["w2"] + params["b2"], label)
+
+    gradients = torch.func.vmap(torch.func.grad(one), in_dims=(None, 0, 0))
+    tensors = {name: torch.from_numpy(p) for name, p in params.items()}
+    inputs, classes = torch.from_numpy(x), torch.from_numpy(labels)
+    return lambda: gradients(tensors, inputs, classes)
+
+
+def each_jax(params: Params, x: np.ndarray, labels: np.ndarray) -> Any:
+    import jax
+
+    def one(params: Params, x: Any, label: Any) -> Any:
+        hidden = jax.nn.relu(x @ params["w1"] + params["b1"])
+        return -jax.nn.log_softmax(hidden @ params["w2"] + params["b2"])[label]
+
+    gradients = jax.jit(jax.vmap(jax.grad(one), in_axes=(None, 0, 0)))
+    return lambda: gradients(params, x, labels)
+
+
+def per_example(batch: int) -> Program:
+    widths = (64, 32, 10)
+    return Program(
+        name=f"gradients per example, MLP {'-'.join(map(str, widths))}, batch {batch}, float32",
+        args=lambda dtype: problem(batch, widths, dtype),
+        libraries={"funcgrad": each_funcgrad, "torch": each_torch, "loop": each_in_a_loop},
+        reference=each_jax,
+        bars={"torch": 1.0, "loop": 0.1},
+        dtype=np.float32,
+        small=lambda dtype: problem(2, (4, 4, 3), dtype),
+    )

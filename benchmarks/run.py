@@ -1,8 +1,9 @@
 """Measure funcgrad against other libraries and against its own bars: ``python benchmarks/run.py [--quick]``.
 
-Every group runs in an interpreter of its own, on one thread, with only the libraries it compares loaded.
-Inside a group the candidates take turns and medians are compared; before anything is timed their gradients
-are compared. The table goes to the terminal, all figures to ``out/benchmarks.json``.
+Programs are measured pair by pair: funcgrad and one other library in a fresh interpreter on one thread, in turn,
+after the gradients of both have been compared with what JAX computes in float64. Memory is measured with one library
+in a fresh interpreter. Then come the groups, which measure funcgrad alone or against compiled JAX, each in an
+interpreter of its own too. The tables go to the terminal, all figures to ``out/benchmarks.json``.
 """
 
 from __future__ import annotations
@@ -10,30 +11,38 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.metadata
+import importlib.util
 import json
 import os
 import platform
+import re
+import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import measuring
+import table
+from programs import Program
+
 ROOT = Path(__file__).resolve().parent.parent
 GROUPS = (
-    "chains.first_order",
-    "chains.long_chain",
-    "chains.second_order",
-    "chains.scalar_call",
+    "chains.growth",
+    "chains.left_behind",
+    "small.linear",
     "elements.one_by_one",
-    "mlp.network",
     "footprint.dropped_results",
     "footprint.composition",
     "footprint.start",
     "checkpoint.long_chain",
     "checkpoint.online_chain",
     "checkpoint.layers",
+    "threads.scaling",
+    "soak.flat_memory",
     "compiled.network",
     "compiled.convolution",
     "compiled.recurrent",
@@ -46,77 +55,159 @@ ONE_THREAD = {
     "JAX_PLATFORMS": "cpu",
     "JAX_ENABLE_X64": "1",
 }
-WIDTHS = (58, 15, 24, 17, 9)
+#: Libraries whose memory is measured beside funcgrad's.
+MEMORY_OF = ("torch", "autograd", "mygrad")
+PACKAGES = ("funcgrad", "numpy", "torch", "autograd", "mygrad", "jax")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="shorter programs and fewer rounds: a smoke test")
-    parser.add_argument("--only", metavar="NAME", default="", help="groups whose name contains this")
-    parser.add_argument("--group", help=argparse.SUPPRESS)
+    parser.add_argument("--only", metavar="PATTERN", default="", help="programs and groups in whose name this is found")
+    parser.add_argument("--against", metavar="PATTERN", default="", help="libraries likewise, and no groups")
+    parser.add_argument("--out", metavar="FILE", type=Path, default=ROOT / "out" / "benchmarks.json")
+    parser.add_argument("--task", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.group:
-        print(json.dumps(measure(options.group, options.quick)))
+    if options.task:
+        print(json.dumps(task(*options.task, quick=options.quick)))
         return
-    setting = describe_machine()
-    print("\n".join(f"{name}: {value}" for name, value in setting.items()), end="\n\n")
-    print_line("", "funcgrad", "against", "figure", "bar", "")
-    print("-" * (sum(WIDTHS) + 14))
-    claims = [claim for name in GROUPS if options.only in name for claim in run_group(name, options.quick)]
-    missed = sum(not claim["met"] for claim in claims)
-    print(f"\n{missed} of {len(claims)} missed" if missed else f"\nall {len(claims)} met")
+    report = {"setting": describe_machine(), "quick": options.quick, "programs": [], "claims": []}
+    print("\n".join(f"{name}: {value}" for name, value in report["setting"].items()), end="\n\n")
+    wanted = re.compile(options.only, re.IGNORECASE)
+    chosen = [program for name, program in measuring.find(options.quick).items() if wanted.search(name)]
+    if chosen:
+        table.print_head()
+    for program in chosen:
+        if labels := peers_of(program, options.against):
+            report["programs"].append(measure_program(program, labels, options.quick))
+            table.print_program(report["programs"][-1])
+    groups = [name for name in GROUPS if wanted.search(name) and not options.against]
+    if groups:
+        table.print_claims_head()
+    for name in groups:
+        report["claims"] += run_group(name, options.quick)
+    options.out.parent.mkdir(exist_ok=True)
+    options.out.write_text(json.dumps(report, indent=1) + "\n")
+    missed = table.missed(report)
+    judged = table.judged(report)
+    print(f"\n{len(missed)} of {judged} bars missed" if missed else f"\nall {judged} bars met")
     if options.quick:
         print("quick: the programs are too short for the bars to mean much")
-    target = ROOT / "out" / "benchmarks.json"
-    target.parent.mkdir(exist_ok=True)
-    target.write_text(json.dumps({"setting": setting, "quick": options.quick, "claims": claims}, indent=2) + "\n")
-    print(f"written to {target.relative_to(ROOT)}")
-    sys.exit(bool(missed) and not options.quick)
+    print(f"written to {options.out}")
+    failed = any(claim["figure"] is None for claim in report["claims"]) or any(p["errors"] for p in report["programs"])
+    sys.exit(failed if options.quick else bool(missed))
 
 
-def measure(group: str, quick: bool) -> list[dict[str, Any]]:
-    """The claims of one group, measured in this interpreter."""
-    module, function = group.split(".")
-    if "torch" in (ROOT / "benchmarks" / f"{module}.py").read_text():
-        import torch
+def task(kind: str, name: str, *rest: str, quick: bool) -> Any:
+    """What a fresh interpreter does."""
+    if kind == "group":
+        module, function = name.split(".")
+        claims = getattr(importlib.import_module(module), function)(quick)
+        return [{**asdict(claim), "met": claim.met} for claim in claims]
+    program = measuring.find(quick)[name]
+    if kind == "reference":
+        return measuring.reference(program, Path(rest[0]))
+    if kind == "memory":
+        return measuring.memory(program, rest[0])
+    return measuring.time_pair(program, rest[0], Path(rest[1]), quick)
 
-        torch.set_num_threads(1)
-    claims = getattr(importlib.import_module(module), function)(quick)
-    return [{**asdict(claim), "met": claim.met} for claim in claims]
+
+def fresh(quick: bool, *words: str) -> tuple[Any, str]:
+    """The answer of a task in an interpreter of its own, and what went wrong."""
+    command = [sys.executable, str(Path(__file__).resolve()), *["--quick"] * quick, "--task", *words]
+    done = subprocess.run(command, env={**os.environ, **ONE_THREAD}, capture_output=True, text=True)
+    if done.returncode:
+        sys.stderr.write(done.stderr)
+        return None, f"{' '.join(words[:3:2])}: {(done.stderr.strip() or 'ended').splitlines()[-1]}"
+    return json.loads(done.stdout.splitlines()[-1]), ""
+
+
+def peers_of(program: Program, against: str) -> list[str]:
+    """The installed libraries to measure against, and ``value``, the function itself."""
+    wanted = re.compile(against, re.IGNORECASE)
+    labels = [label for label in program.libraries if label != "funcgrad" and not missing(label)]
+    return [label for label in [*labels, *["value"] * (program.value is not None)] if wanted.search(label)]
+
+
+def missing(label: str) -> bool:
+    """Whether the library of a column is not there."""
+    library = label.lower().partition(".")[0].partition(",")[0]
+    return library in PACKAGES and importlib.util.find_spec(library) is None
+
+
+def measure_program(program: Program, labels: list[str], quick: bool) -> dict[str, Any]:
+    """All that the table says of a program."""
+    peers, errors, own = {}, [], []
+    with tempfile.TemporaryDirectory() as folder:
+        known = str(Path(folder) / "gradient")
+        _, error = fresh(quick, "reference", program.name, known)
+        for label in [] if error else labels:
+            answer, failure = fresh(quick, "time", program.name, label, known)
+            if failure:
+                errors.append(failure)
+                continue
+            ours, theirs = answer["us"]["funcgrad"], answer["us"][label]
+            own.append(ours)
+            bar = program.bars.get(label)
+            peers[label] = {"us": theirs, "ratio": ours / theirs, "bar": bar, "rounds": answer["rounds"]}
+            operations = answer["operations"]
+    memory, failures = measure_memory(program, labels, quick)
+    found = {"name": program.name, "dtype": np_name(program.dtype), "us": None, "us_per_operation": None}
+    if own:
+        found["us"] = statistics.median(own)
+        found["us_per_operation"] = found["us"] / operations if operations else None
+        found["operations"] = operations
+    value = peers.pop("value", None)
+    found |= {"gradient_per_value": value and value["ratio"], "peers": peers, "memory": memory}
+    return {**found, "errors": [*([error] if error else []), *errors, *failures]}
+
+
+def measure_memory(program: Program, labels: list[str], quick: bool) -> tuple[dict[str, Any], list[str]]:
+    """Megabytes for each library, and funcgrad's in those of the others."""
+    if program.small is None or not set(MEMORY_OF) & set(labels):
+        return {}, []
+    found, errors = {}, []
+    for label in ("funcgrad", *MEMORY_OF):
+        if label in ("funcgrad", *labels):
+            answer, error = fresh(quick, "memory", program.name, label)
+            if error:
+                errors.append(error)
+            else:
+                found[label] = {"megabytes": answer["megabytes"], "bar": program.memory_bars.get(label)}
+    return found, errors
+
+
+def np_name(dtype: Any) -> str:
+    import numpy as np
+
+    return np.dtype(dtype).name
 
 
 def run_group(name: str, quick: bool) -> list[dict[str, Any]]:
     """The claims of one group, measured in an interpreter of its own and printed."""
-    command = [sys.executable, str(Path(__file__).resolve()), "--group", name, *["--quick"] * quick]
-    done = subprocess.run(command, env={**os.environ, **ONE_THREAD}, stdout=subprocess.PIPE, text=True)
-    if done.returncode:
-        failed = {"what": f"{name} failed", "ours": "", "against": "", "figure": None, "bar": None, "met": False}
-        print_line(failed["what"], "", "", "", "", "MISSED")
-        return [failed]
-    claims: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+    claims, error = fresh(quick, "group", name)
+    if error:
+        claims = [{"what": f"{name} failed", "ours": "", "against": "", "figure": None, "bar": None, "met": False}]
     for claim in claims:
-        bar, unit = claim["bar"], claim["unit"]
-        figure = f"{claim['figure']:.3g} {unit}" if unit else f"{claim['figure']:.3f} times"
-        verdict = "" if bar is None else "met" if claim["met"] else "MISSED"
-        limit = "" if bar is None else f"<= {bar:.3g}"
-        print_line(claim["what"], claim["ours"], claim["against"], figure, limit, verdict)
-    return claims
-
-
-def print_line(*cells: str) -> None:
-    *columns, last = cells
-    print("  ".join([f"{cell:{width}}" for cell, width in zip(columns, WIDTHS, strict=True)]) + f"  {last}", flush=True)
+        table.print_claim(claim)
+    return list(claims)
 
 
 def describe_machine() -> dict[str, str]:
     """What a reader needs to weigh the figures."""
-    packages = ("funcgrad", "numpy", "torch", "autograd", "jax", "toolz")
     return {
         "date": time.strftime("%Y-%m-%d"),
         "processor": f"{processor()}, {os.cpu_count()} cores, one thread used",
         "python": f"{platform.python_version()} on {platform.system()}",
-        "packages": ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages),
+        "packages": ", ".join(f"{name} {version(name)}" for name in PACKAGES),
     }
+
+
+def version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def processor() -> str:

@@ -42,15 +42,15 @@ class Claim:
         return math.isfinite(self.figure) and (self.bar is None or self.figure <= self.bar)
 
 
-def interleave(candidates: dict[str, Callable[[], Any]], rounds: int, repeat: int = 1) -> Times:
+def interleave(candidates: dict[str, Callable[[], Any]], rounds: int, repeat: int = 1, warm: bool = True) -> Times:
     """Seconds per call of every candidate, taken in turn (A B C, B C A, ...) so that a slow spell hits them all.
 
     Processor time, so that what else the machine does counts as little as possible. Each candidate runs first
-    once and for nothing. Garbage collection stays as it is in any program.
+    once and for nothing, where ``warm`` is true. Garbage collection stays as it is in any program.
     """
     times: Times = {name: [] for name in candidates}
     order = list(candidates.items())
-    for _, call in order:
+    for _, call in order if warm else []:
         call()
     for _ in range(rounds):
         for name, call in order:

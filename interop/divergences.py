@@ -152,12 +152,11 @@ KNOWN = (
     ),
     Divergence("logaddexp", _infinite, _LOGADDEXP),
     Divergence("logaddexp2", _infinite, _LOGADDEXP),
-    Divergence("hypot", _extreme, _SQUARES),
     Divergence(
         "hypot",
-        lambda values, params: bool(np.any(np.abs(values[0]) == np.abs(values[1]))),
-        "the second derivative of hypot where both numbers are equally large: that of JAX, by the greater and "
-        "the smaller one, is wrong there.",
+        lambda values, params: _extreme(values, params) or bool(np.any(np.abs(values[0]) == np.abs(values[1]))),
+        _SQUARES + " Where both numbers are equally large the second derivative of JAX, which goes by the greater and "
+        "the smaller one, is wrong.",
     ),
     Divergence("arctan2", _extreme, _SQUARES),
     Divergence(

@@ -101,7 +101,7 @@ class _Rule:
     def conformed(self, ct: Any, node: Any, shape: Shape | None, dtype: Any) -> Any:
         """The contribution in the shape and dtype of the argument; what is summed is multiplied after that."""
         if self.constant:
-            return self.contribution(conform(ct, shape, dtype), node)
+            return conform(self.contribution(conform(ct, shape, dtype), node), None, dtype)
         return conform(self.contribution(ct, node), shape, dtype)
 
 

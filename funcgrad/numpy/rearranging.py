@@ -51,7 +51,9 @@ def flip(m: ArrayLike, axis: Any = None) -> Array:
     if namespace_of(m) is np:
         return np.flip(m, axis)
     axes = some_axes(axis, len(m.shape))
-    return prim.flip(m, axis=axes) if axes else m
+    if axes:
+        return prim.flip(m, axis=axes)
+    return m if m.shape else getitem(m, ())  # a number, as NumPy has it
 
 
 def flipud(m: ArrayLike) -> Array:

@@ -62,10 +62,14 @@ def getitem(x: Array, index: Any) -> Array:
         return _part(x, x.value[index], index)
     spec, arrays, to = parse(index, backend.shape_of(x))
     found = read(x if to is None else reshape(x, to=to), *arrays, spec=spec)
-    if isinstance(x, Tracer) and not arrays and _is_view(found, index):
+    if not isinstance(x, Tracer) or arrays:
+        return found
+    if _is_view(found, index):
         if not isinstance(found, Tracer):  # without axes, of another library or in a no_grad: here a view too
             found = Buffer(np.asarray(found) if isinstance(found, np.generic) else found)
         share(x, found, getitem, {"index": index})
+    elif type(found) is Buffer and type(found.value) is ndarray:
+        found = Buffer(found.value.copy())
     return found
 
 

@@ -295,7 +295,7 @@ def savgol_filter(
 
     Example:
         >>> savgol_filter([2.0, 2.0, 5.0, 2.0, 1.0], 3, 1).round(6)
-        array([2.      , 3.      , 3.      , 2.666667, 1.166667])
+        array([1.5     , 3.      , 3.      , 2.666667, 0.666667])
     """
     x = as_value(x)
     if is_plain(x):

@@ -1,0 +1,145 @@
+"""What is done in the fresh interpreters: the reference gradient, a pair in turn, the peak of memory."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib
+import pickle
+import resource
+import statistics
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+from programs import Program
+from timing import Times, check_equal, interleave
+
+__all__ = ["MODULES", "find", "memory", "reference", "time_pair"]
+
+#: The families of programs, in the order of the table.
+MODULES = ("chains", "small", "mlp", "mixture", "lstm", "second", "arrays", "convolution")
+#: Seconds of processor time for a pair, in rounds.
+BUDGET = 1.5
+#: Seconds of a call that is not repeated without need.
+LONG = 3.0
+TOLERANCE = {"float64": 1e-8, "float32": 2e-3}
+
+
+def find(quick: bool) -> dict[str, Program]:
+    """Every program by its name."""
+    found = [program for module in MODULES for program in importlib.import_module(module).programs(quick)]
+    return {program.name: program for program in found}
+
+
+def one_thread(label: str) -> None:
+    """What the environment does not settle."""
+    if label.startswith("torch"):
+        import torch
+
+        torch.set_num_threads(1)
+
+
+def reference(program: Program, target: Path) -> None:
+    """The gradient that JAX computes in float64, written to ``target``."""
+    import jax
+
+    gradient = jax.tree.map(np.asarray, program.reference(*program.args(np.float64))())
+    target.write_bytes(pickle.dumps(gradient))
+
+
+def time_pair(program: Program, peer: str, known: Path, quick: bool) -> dict[str, Any]:
+    """Medians in microseconds of funcgrad and ``peer`` in turn, after both have been found to be right.
+
+    The peer ``value`` is the function itself, on arrays of NumPy.
+    """
+    one_thread(peer)
+    right = pickle.loads(known.read_bytes())
+    builders = {"funcgrad": program.libraries["funcgrad"]}
+    if peer != "value":
+        builders[peer] = program.libraries[peer]
+    calls = {}
+    for dtype in (np.dtype(np.float64), np.dtype(program.dtype)):
+        calls = {label: build(*program.args(dtype.type)) for label, build in builders.items()}
+        first = {label: checked(call, right, label, TOLERANCE[dtype.name]) for label, call in calls.items()}
+        if dtype == program.dtype:
+            break
+    if peer == "value":
+        assert program.value is not None
+        calls[peer] = program.value(*program.args(program.dtype))
+        first[peer] = seconds(calls[peer])
+    times = in_turn(calls, first, quick)
+    result = {label: statistics.median(of) * 1e6 for label, of in times.items()}
+    return {"us": result, "rounds": len(times["funcgrad"]), "operations": program.operations or count(program)}
+
+
+def checked(call: Callable[[], Any], right: Any, label: str, tolerance: float) -> float:
+    """Seconds of a first call, whose result must be the right one."""
+    found = []
+    taken = seconds(lambda: found.append(call()))
+    check_equal(right, {label: found[0]}, tolerance)
+    return taken
+
+
+def in_turn(calls: dict[str, Callable[[], Any]], first: dict[str, float], quick: bool) -> Times:
+    """As many rounds as the time allows; of calls that take long, a few, ``first`` among them."""
+    if (taken := sum(first.values())) > LONG:
+        times = interleave(calls, int(taken < 5 * LONG), warm=False)
+        return {label: [first[label], *times[label]] for label in calls}
+    taken = sum(map(seconds, calls.values()))
+    repeat = max(1, int(5e-4 / taken))
+    return interleave(calls, 3 if quick else int(min(max(BUDGET / (taken * repeat), 3), 300)), repeat)
+
+
+def count(program: Program) -> int:
+    """How many operations one run of the function has."""
+    from funcgrad import trace
+
+    if program.value is None:
+        return 0
+    return len(list(trace(lambda *args: program.value(*args)())(*program.args(program.dtype))))
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    start = process_time()
+    call()
+    return process_time() - start
+
+
+def memory(program: Program, label: str) -> dict[str, float]:
+    """Megabytes by which the process grows at the most, over what it holds after a first tiny call.
+
+    A few calls, as a program that trains makes them: what a library keeps from one for the next is counted. Of calls
+    that take long, one.
+    """
+    one_thread(label)
+    build = program.libraries[label]
+    assert program.small is not None
+    build(*program.small(program.dtype))()
+    call = build(*program.args(program.dtype))
+    gc.collect()
+    release()
+    before = resident(reset=True)
+    for _ in range(3 if seconds(call) < LONG else 0):
+        call()
+    return {"megabytes": (resident(reset=False) - before) / 1e6}
+
+
+def release() -> None:
+    """Give what is free back to the system, so that nobody starts with a store of it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def resident(reset: bool) -> float:
+    """Bytes in memory: the most since the last reset, which is now if it is asked for."""
+    status = Path("/proc/self/status")
+    if not status.exists():  # here the peak cannot be reset, and the peak of the imports hides what is below it
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    if reset:
+        Path("/proc/self/clear_refs").write_text("5")
+    lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+    return int(lines["VmRSS" if reset else "VmHWM"].split()[0]) * 1024

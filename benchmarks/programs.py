@@ -1,0 +1,129 @@
+"""What a measured program is, and how each library takes the gradient of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from funcgrad import grad
+
+__all__ = [
+    "BY_HAND",
+    "MEMORY_BARS",
+    "Program",
+    "by_autograd",
+    "by_funcgrad",
+    "by_jax",
+    "by_mygrad",
+    "by_torch",
+    "value_of",
+]
+
+Call = Callable[[], Any]
+#: Makes, of the arguments, a call without arguments that gives the gradient.
+Builder = Callable[..., Call]
+Loss = Callable[..., Any]
+
+BY_HAND = "NumPy by hand"
+#: The most memory that funcgrad may take, in what the peer takes.
+MEMORY_BARS = {"torch": 1.0, "autograd": 0.8}
+
+
+@dataclass(frozen=True)
+class Program:
+    """One program, written for each library as a good user of it would.
+
+    Args:
+        name: what the table calls it.
+        args: the arguments that the builders get, for a dtype; their size is the program's.
+        libraries: a builder for each library, and for each other way worth a line; ``funcgrad`` is one of them.
+        reference: the builder whose gradient in float64 all the others must have.
+        value: a builder of the plain value, by funcgrad's functions on arrays of NumPy.
+        bars: the most that funcgrad may take, in what the peer takes.
+        dtype: in which it is measured.
+        operations: in one run of the function; counted where it is 0.
+        small: arguments of the same form and next to no size; without them no memory is measured.
+        memory_bars: the same as ``bars``, for the peak of memory.
+    """
+
+    name: str
+    args: Callable[[Any], tuple[Any, ...]]
+    libraries: dict[str, Builder]
+    reference: Builder
+    value: Builder | None = None
+    bars: dict[str, float] = field(default_factory=dict)
+    dtype: Any = np.float64
+    operations: int = 0
+    small: Callable[[Any], tuple[Any, ...]] | None = None
+    memory_bars: dict[str, float] = field(default_factory=lambda: MEMORY_BARS)
+
+
+def by_funcgrad(loss: Loss) -> Builder:
+    """The gradient of ``loss`` in its first argument."""
+    gradient = grad(loss)
+    return lambda *args: lambda: gradient(*args)
+
+
+def value_of(loss: Loss) -> Builder:
+    return lambda *args: lambda: loss(*args)
+
+
+def by_autograd(loss: Loss) -> Builder:
+    def build(*args: Any) -> Call:
+        import autograd
+
+        gradient = autograd.grad(loss)
+        return lambda: gradient(*args)
+
+    return build
+
+
+def by_torch(loss: Loss) -> Builder:
+    """Leaves that share the memory of NumPy's arrays; the gradients are returned, not accumulated."""
+
+    def build(params: Any, *rest: Any) -> Call:
+        import torch
+
+        leaves = {name: torch.from_numpy(p).requires_grad_() for name, p in params.items()}
+        others = [torch.from_numpy(a) if isinstance(a, np.ndarray) else a for a in rest]
+        flat = list(leaves.values())
+
+        def call() -> Any:
+            return dict(zip(leaves, torch.autograd.grad(loss(leaves, *others), flat), strict=True))
+
+        return call
+
+    return build
+
+
+def by_mygrad(loss: Loss) -> Builder:
+    """A tensor forgets its gradient when it takes part in something new. Guarding of memory is off: it costs time."""
+
+    def build(params: Any, *rest: Any) -> Call:
+        import mygrad
+
+        mygrad.turn_memory_guarding_off()
+        leaves = {name: mygrad.tensor(p, copy=False) for name, p in params.items()}
+
+        def call() -> Any:
+            loss(leaves, *rest).backward()
+            return {name: leaf.grad for name, leaf in leaves.items()}
+
+        return call
+
+    return build
+
+
+def by_jax(loss: Loss) -> Builder:
+    """Compiled: only the numbers count here."""
+
+    def build(*args: Any) -> Call:
+        import jax
+
+        gradient = jax.jit(jax.grad(loss))
+        return lambda: gradient(*args)
+
+    return build
