@@ -23,7 +23,7 @@ __all__ = ["MODULES", "find", "memory", "reference", "time_pair"]
 #: The families of programs, in the order of the table.
 MODULES = ("chains", "small", "mlp", "mixture", "lstm", "second", "arrays", "convolution")
 #: Seconds of processor time for a pair, in rounds.
-BUDGET = 1.5
+BUDGET = 1.0
 #: Seconds of a call that is not repeated without need.
 LONG = 3.0
 TOLERANCE = {"float64": 1e-8, "float32": 2e-3}

@@ -44,10 +44,15 @@ def cell(peer: dict[str, Any] | None) -> str:
     """A ratio and the most it may be."""
     if peer is None:
         return ""
-    ratio, bar = f"{peer['ratio']:.2f}", peer["bar"]
+    ratio, bar = in_short(peer["ratio"]), peer["bar"]
     if bar is None:
         return ratio
     return f"**{ratio}** ({bar:g})" if peer["ratio"] > bar else f"{ratio} ({bar:g})"
+
+
+def in_short(ratio: float) -> str:
+    """Two decimals, of small ones three."""
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.3f}"
 
 
 def rows(head: Iterable[str], lines: Iterable[Iterable[str]]) -> list[str]:
@@ -97,13 +102,17 @@ def memory_line(program: dict[str, Any]) -> list[str]:
 
 def own(report: Report) -> list[str]:
     """The claims that funcgrad makes of itself and of what it compiles."""
-    lines = []
+    lines, program = [], ""
     for claim in report["claims"]:
+        part = claim["what"].startswith(" ")  # of the program above it
+        program = program if part else claim["what"]
         figure, bar, unit = claim["figure"], claim["bar"], claim.get("unit", "")
         shown = "failed" if figure is None else f"{figure:.3g} {unit}".rstrip()
         shown = shown if claim["met"] else f"**{shown}**"
         limit = "" if bar is None else f"{bar:.3g} {unit}".rstrip()
-        lines.append([claim["what"].strip(), claim["ours"], claim["against"], shown, limit])
+        lines.append(
+            [f"{program}: {claim['what'].strip()}" if part else program, claim["ours"], claim["against"], shown, limit]
+        )
     return rows(["", "funcgrad", "against", "figure", "at most"], lines)
 
 
