@@ -427,7 +427,7 @@ def _rounded(program: Program, got: Any) -> bool:
 
 @contextmanager
 def _limited() -> Iterator[None]:
-    """Raise after a while."""
+    """Raise after a while, in processor time: the process may have to wait for others."""
 
     def stop(*_: Any) -> None:
         raise TooSlowError
@@ -435,10 +435,10 @@ def _limited() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
