@@ -48,12 +48,11 @@ class Hole:
 
 
 class Row:
-    """A row with its cases, and what JAX says about them once somebody has asked."""
+    """A row with its cases."""
 
     def __init__(self, op: Op, seen: dict[str, int] | None = None) -> None:
         """Make the cases; ``seen`` counts the ids given out, so that all are different."""
         self.op = op
-        self.answers: Any = None
         self.cases: list[Case] = []
         seen = {} if seen is None else seen
         for sample in (*op.samples, *op.complex_samples):
@@ -73,6 +72,7 @@ class Case:
         id: what the tests call it, such as ``sum-3x4-axis1``.
         leaves: the arrays among the positional arguments, read-only, in order.
         compares_singles: whether its derivatives in float32 are compared with JAX's.
+        answers: what JAX says about it, once somebody has asked.
     """
 
     compares_singles = False
@@ -81,6 +81,7 @@ class Case:
         self.row = row
         self.sample = sample
         self.id = id
+        self.answers: dict[str, Any] | None = None
         self.leaves: list[Leaf] = []
         self.template = tuple(self._template(i, arg) for i, arg in enumerate(sample.args))
         self.live = [i for i, leaf in enumerate(self.leaves) if leaf.live]

@@ -1,7 +1,9 @@
-"""What JAX says, computed once for each row: all samples and all quantities in one compiled function.
+"""What JAX says.
 
-Compiling is what costs time here, so there is one compilation for a row, and XLA does as little as it can
-(see ``conftest.py``).
+Tracing and compiling is what costs time here. So XLA compiles, of each row, the first case: the value and
+funcgrad's own derivatives on JAX arrays, in one function that it optimises as little as it can (see ``conftest.py``).
+All else JAX's rules make of its operations NumPy computes, one after the other (see ``fuzz/eager.py``), and
+what NumPy cannot compute is left to XLA again.
 """
 
 from __future__ import annotations
@@ -12,87 +14,135 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from fuzz.eager import run_eagerly
 
 import funcgrad
 from operations.names import JAXS, named
 
 if TYPE_CHECKING:
-    from operations.cases import Case, Row
+    from operations.cases import Case
 
 Answers = dict[str, Any]
+Group = tuple[tuple[str, ...], Callable[..., Any]]
+
+
+#: What XLA compiles.
+COMPILED = ("value", "own value", "own vjp", "own jvp")
+
+#: What XLA compiles for all cases: NumPy would go round its loops operation by operation.
+LOOPING = ("linalg.logm",)
 
 
 def reference(case: Case, quantity: str) -> list[np.ndarray]:
     """JAX's answer for a case: "value", "vjp", "jvp", "own vjp", "forward over pullback", ...
 
-    A quantity named "own ..." is funcgrad's, computed on JAX arrays inside ``jax.jit``.
+    A quantity named "own ..." is funcgrad's, computed on JAX arrays, under ``jax.jit`` or another trace of JAX.
     """
-    row = case.row
-    if row.answers is None:
-        row.answers = answers(row)
-    found = row.answers[case.id][quantity]
+    if case.answers is None:
+        case.answers = answers(case)
+    found = case.answers[quantity]
     if isinstance(found, Exception):
         raise AssertionError(f"{quantity} of {case.id} on JAX: {type(found).__name__}: {found}") from found
     return [np.asarray(x) for x in found]
 
 
-def answers(row: Row) -> dict[str, Answers]:
-    """All quantities of all cases of a row."""
-    failed: dict[str, Answers] = {case.id: {} for case in row.cases}
+def answers(case: Case) -> Answers:
+    """All quantities of a case."""
+    groups = list(_quantities(case))
+    inputs = [case.values[i] for i in case.inexact]
+    if not case.row.op.jit:
+        return _attempted(groups, [jnp.asarray(x) for x in inputs])
+    compiles = case is case.row.cases[0] or case.row.op.name in LOOPING
+    first = [group for group in groups if compiles and group[0][0] in COMPILED]
+    found = _compiled(first, inputs)
+    found.update(_by_numpy([group for group in groups if group not in first], inputs))
+    left = [group for group in groups if isinstance(found[group[0][0]], Exception)]
+    return {**found, **_compiled([group for group in left if group not in first], inputs)}
 
-    def everything(inputs: dict[str, list[Any]]) -> dict[str, Answers]:
-        return {case.id: _attempted(case, inputs[case.id], failed[case.id]) for case in row.cases}
 
-    inputs = {case.id: [jnp.asarray(case.values[i]) for i in case.inexact] for case in row.cases}
-    found = jax.jit(everything)(inputs) if row.op.jit else everything(inputs)
-    return {case.id: {**found[case.id], **failed[case.id]} for case in row.cases}
+def _compiled(groups: list[Group], inputs: list[Any]) -> Answers:
+    """By XLA, in one function."""
+    failed: Answers = {}
+
+    def everything(inputs: list[Any]) -> Answers:
+        found = _attempted(groups, inputs)
+        failed.update({name: out for name, out in found.items() if isinstance(out, Exception)})
+        return {name: out for name, out in found.items() if name not in failed}
+
+    return {**jax.jit(everything)([jnp.asarray(x) for x in inputs]), **failed} if groups else {}
 
 
-def _attempted(case: Case, inputs: list[Any], failed: Answers) -> Answers:
-    """The quantities of one case; what raises goes to ``failed``."""
+def _by_numpy(groups: list[Group], inputs: list[Any]) -> Answers:
+    """By NumPy, each group by itself, so that what it cannot compute is told from the rest."""
+    found: Answers = {}
+    with np.errstate(all="ignore"):  # JAX computes both sides of a ``where``
+        for names, compute in groups:
+            try:
+                found.update(zip(names, run_eagerly(lambda *x, compute=compute: compute(x), *inputs), strict=True))
+            except Exception as error:
+                found.update(dict.fromkeys(names, error))
+    return found
+
+
+def _attempted(groups: list[Group], inputs: Sequence[Any]) -> Answers:
+    """By JAX; what raises an error has it for its answer."""
     made: Answers = {}
-    for names, compute in _quantities(case, inputs):
+    for names, compute in groups:
         try:
-            made.update(zip(names, compute(), strict=True))
+            made.update(zip(names, compute(inputs), strict=True))
         except Exception as error:  # kept for the test that asks for it
-            failed.update(dict.fromkeys(names, error))
+            made.update(dict.fromkeys(names, error))
     return made
 
 
-def _quantities(case: Case, inputs: list[Any]) -> Iterator[tuple[tuple[str, ...], Callable[[], Any]]]:
-    """How to compute what, given JAX arrays for the floating leaves; what shares work is computed together."""
-    theirs = _function(case)
-    full = list(case.values)
-    for i, value in zip(case.inexact, inputs, strict=True):
-        full[i] = value
+def _quantities(case: Case) -> Iterator[Group]:
+    """How to compute what of JAX's arrays for the floating leaves; what shares work is computed together."""
+    theirs, op = _function(case), case.row.op
+
+    def full(inputs: Sequence[Any]) -> list[Any]:
+        values = list(case.values)
+        for i, value in zip(case.inexact, inputs, strict=True):
+            values[i] = value
+        return values
+
+    def primals(inputs: Sequence[Any]) -> tuple[Any, ...]:
+        values = full(inputs)
+        return tuple(values[i] for i in case.live)
+
     if theirs is not None:
-        yield ("value",), lambda: (case.call(theirs, full),)
-    if inputs:
-        yield ("own value",), lambda: (case.call(case.fun, full),)
+        yield ("value",), lambda x: (case.call(theirs, full(x)),)
+    if case.inexact and op.on_jax:
+        yield ("own value",), lambda x: (case.call(case.fun, full(x)),)
     if not case.live:
         return
-    primals = [full[i] for i in case.live]
-    ct, t, s = _arrays(case.cotangents), _arrays(case.tangents), _arrays(case.others)
-    own = case.of_live(case.fun)
-    yield ("own vjp",), lambda: (funcgrad.vjp(own, *primals)[1](ct),)
-    yield ("own jvp",), lambda: (funcgrad.jvp(own, tuple(primals), t)[1],)
-    if theirs is None:
-        return
-    fun = case.of_live(theirs)
+    if op.on_jax:
+        own, ct, t = case.of_live(case.fun), case.cotangents, case.tangents
+        yield ("own vjp",), lambda x: (funcgrad.vjp(own, *primals(x))[1](_arrays(ct)),)
+        yield ("own jvp",), lambda x: (funcgrad.jvp(own, primals(x), _arrays(t))[1],)
+    if theirs is not None:
+        yield from _derivatives(case, case.of_live(theirs), primals)
+
+
+def _derivatives(case: Case, fun: Callable[..., Any], primals: Callable[..., Any]) -> Iterator[Group]:
+    """JAX's derivatives."""
+    ct, t, s = case.cotangents, case.tangents, case.others
     if case.row.op.order >= 2:
         names = ("vjp", "forward over pullback", "reverse over pullback", "reverse over pushforward")
-        yield names, lambda: _of_pullback(lambda *x: _pull(fun, x, ct), primals, s, t)
+        yield names, lambda x: _of_pullback(lambda *y: _pull(fun, y, ct), primals(x), _arrays(s), _arrays(t))
         yield (
             ("jvp", "forward over pushforward"),
-            lambda: jax.jvp(lambda *x: _push(fun, x, t), tuple(primals), s),
+            lambda x: jax.jvp(lambda *y: _push(fun, y, t), primals(x), _arrays(s)),
         )
     else:
-        yield ("vjp",), lambda: (_pull(fun, primals, ct),)
-        yield ("jvp",), lambda: (_push(fun, primals, t),)
+        yield ("vjp",), lambda x: (_pull(fun, primals(x), ct),)
+        yield ("jvp",), lambda x: (_push(fun, primals(x), t),)
     if case.compares_singles:
-        singles = [x.astype(jnp.complex64 if x.dtype.kind == "c" else jnp.float32) for x in primals]
-        yield ("vjp32",), lambda: (_pull(fun, singles, ct),)
-        yield ("jvp32",), lambda: (_push(fun, singles, t),)
+
+        def singles(inputs: Sequence[Any]) -> list[Any]:
+            return [x.astype(jnp.complex64 if x.dtype.kind == "c" else jnp.float32) for x in _arrays(primals(inputs))]
+
+        yield ("vjp32",), lambda x: (_pull(fun, singles(x), ct),)
+        yield ("jvp32",), lambda x: (_push(fun, singles(x), t),)
 
 
 def _of_pullback(pullback: Callable[..., Any], primals: Sequence[Any], s: Any, t: Any) -> tuple[Any, ...]:
@@ -124,8 +174,10 @@ def _arrays(values: Sequence[Any]) -> tuple[Any, ...]:
 
 def _pull(fun: Callable[..., Any], primals: Sequence[Any], cts: Sequence[Any]) -> Any:
     outs, pullback = jax.vjp(fun, *primals)
-    return pullback(tuple(ct.astype(out.dtype) for ct, out in zip(cts, outs, strict=True)))
+    return pullback(tuple(jnp.asarray(ct, out.dtype) for ct, out in zip(cts, outs, strict=True)))
 
 
 def _push(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    return jax.jvp(fun, tuple(primals), tuple(t.astype(x.dtype) for t, x in zip(tangents, primals, strict=True)))[1]
+    return jax.jvp(fun, tuple(primals), tuple(jnp.asarray(t, x.dtype) for t, x in zip(tangents, primals, strict=True)))[
+        1
+    ]
