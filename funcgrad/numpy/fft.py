@@ -71,6 +71,11 @@ def _along(operation: Callable[..., Array], a: Array, n: Any, axis: int, norm: s
     return operation(a, n=n, axis=along, norm=_norm(norm))
 
 
+def _filled(a: Array) -> bool:
+    """Whether NumPy turns ``a`` into real numbers: of no entries NumPy 2.4 makes arbitrary ones."""
+    return namespace_of(a) is np and a.size > 0
+
+
 def _plan(shape: Shape, s: Any, axes: Any, of_reals: str | None = None) -> list[tuple[int, Any]]:
     """The axes to transform, each with its number of entries.
 
@@ -169,7 +174,7 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None,
     if out is not None:
         return into(irfft, out, a, n, axis, norm)
     a = as_value(a)
-    return np.fft.irfft(a, n, axis, norm) if namespace_of(a) is np else _along(prim.irfft, a, n, axis, norm)
+    return np.fft.irfft(a, n, axis, norm) if _filled(a) else _along(prim.irfft, a, n, axis, norm)
 
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None, out: Any = None) -> Array:
@@ -185,7 +190,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None, 
     if out is not None:
         return into(hfft, out, a, n, axis, norm)
     a = as_value(a)
-    if namespace_of(a) is np:
+    if _filled(a):
         return np.fft.hfft(a, n, axis, norm)
     return _along(prim.irfft, conj(a), n, axis, prim.NORMS[_norm(norm)])
 
@@ -292,7 +297,7 @@ def irfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: Norm = None, out
     if out is not None:
         return into(irfftn, out, a, s, axes, norm)
     a = as_value(a)
-    if namespace_of(a) is np:
+    if _filled(a):
         return np.fft.irfftn(a, s, axes, norm)
     *others, (last, n) = _plan(a.shape, s, axes, "irfftn")
     for axis, m in others:

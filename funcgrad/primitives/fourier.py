@@ -84,6 +84,8 @@ def _rfft(xp: Any, x: Any, *, n: int, axis: int, norm: str, dual: bool = False) 
 def _irfft(xp: Any, x: Any, *, n: int, axis: int, norm: str, dual: bool = False) -> Any:
     if dual:
         x = _mirrored(xp, xp.conjugate(x), n, axis, 0.5)
+    if not x.shape[axis]:  # NumPy takes the first entry from whatever memory lies there
+        x = xp.zeros((*x.shape[:axis], 1, *x.shape[axis + 1 :]), x.dtype)
     return xp.fft.irfft(_single(xp, x), n, axis, norm)
 
 

@@ -53,6 +53,7 @@ FAILURES = (
     "funcgrad differs from the referee",
     "funcgrad differs from itself under jax.jit",
     "NumPy's run of JAX's program differs from JAX",
+    "judging raises",
     "too slow",
     "the process died",
 )
@@ -95,6 +96,8 @@ def judge(program: Program, *, full: bool = False) -> Verdict:
             return _judged(program, full)
     except TooSlowError:
         return Verdict("too slow", f"more than {SECONDS} s")
+    except Exception as error:
+        return Verdict("judging raises", f"{type(error).__name__}: {str(error)[:300]}")
 
 
 def _judged(program: Program, full: bool) -> Verdict:
