@@ -15,10 +15,11 @@ from time import process_time
 from typing import Any
 
 import numpy as np
+from kernels import kernels_of
 from programs import Program
 from timing import Times, check_equal, interleave
 
-__all__ = ["MODULES", "find", "memory", "reference", "time_pair"]
+__all__ = ["MODULES", "OWN", "find", "memory", "reference", "time_pair"]
 
 #: The families of programs, in the order of the table.
 MODULES = ("chains", "small", "mlp", "mixture", "lstm", "second", "arrays", "convolution")
@@ -26,6 +27,8 @@ MODULES = ("chains", "small", "mlp", "mixture", "lstm", "second", "arrays", "con
 BUDGET = 1.0
 #: Seconds of a call that is not repeated without need.
 LONG = 3.0
+#: What funcgrad is measured against beside other libraries: the function, and NumPy's part of its gradient.
+OWN = ("value", "kernels")
 TOLERANCE = {"float64": 1e-8, "float32": 2e-3}
 
 
@@ -54,12 +57,12 @@ def reference(program: Program, target: Path) -> None:
 def time_pair(program: Program, peer: str, known: Path, quick: bool) -> dict[str, Any]:
     """Medians in microseconds of funcgrad and ``peer`` in turn, after both have been found to be right.
 
-    The peer ``value`` is the function itself, on arrays of NumPy.
+    The peer ``value`` is the function itself, on arrays of NumPy, the peer ``kernels`` what funcgrad calls of NumPy.
     """
     one_thread(peer)
     right = pickle.loads(known.read_bytes())
     builders = {"funcgrad": program.libraries["funcgrad"]}
-    if peer != "value":
+    if peer not in OWN:
         builders[peer] = program.libraries[peer]
     calls = {}
     for dtype in (np.dtype(np.float64), np.dtype(program.dtype)):
@@ -67,13 +70,18 @@ def time_pair(program: Program, peer: str, known: Path, quick: bool) -> dict[str
         first = {label: checked(call, right, label, TOLERANCE[dtype.name]) for label, call in calls.items()}
         if dtype == program.dtype:
             break
-    if peer == "value":
-        assert program.value is not None
-        calls[peer] = program.value(*program.args(program.dtype))
+    if peer in OWN:
+        calls[peer] = kernels_of(calls["funcgrad"]) if peer == "kernels" else value_call(program)
         first[peer] = seconds(calls[peer])
     times = in_turn(calls, first, quick)
     result = {label: statistics.median(of) * 1e6 for label, of in times.items()}
     return {"us": result, "rounds": len(times["funcgrad"]), "operations": program.operations or count(program)}
+
+
+def value_call(program: Program) -> Callable[[], Any]:
+    """The function itself."""
+    assert program.value is not None
+    return program.value(*program.args(program.dtype))
 
 
 def checked(call: Callable[[], Any], right: Any, label: str, tolerance: float) -> float:

@@ -27,6 +27,7 @@ from typing import Any
 
 import measuring
 import table
+from kernels import MOST
 from programs import Program
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -123,10 +124,11 @@ def fresh(quick: bool, *words: str) -> tuple[Any, str]:
 
 
 def peers_of(program: Program, against: str) -> list[str]:
-    """The installed libraries to measure against, and ``value``, the function itself."""
+    """The installed libraries to measure against, ``value``, the function itself, and ``kernels``, NumPy's part."""
     wanted = re.compile(against, re.IGNORECASE)
     labels = [label for label in program.libraries if label != "funcgrad" and not missing(label)]
-    return [label for label in [*labels, *["value"] * (program.value is not None)] if wanted.search(label)]
+    labels += ["value"] * (program.value is not None) + ["kernels"] * (program.operations <= MOST)
+    return [label for label in labels if wanted.search(label)]
 
 
 def missing(label: str) -> bool:
@@ -157,8 +159,10 @@ def measure_program(program: Program, labels: list[str], quick: bool) -> dict[st
         found["us"] = statistics.median(own)
         found["us_per_operation"] = found["us"] / operations if operations else None
         found["operations"] = operations
-    value = peers.pop("value", None)
-    found |= {"gradient_per_value": value and value["ratio"], "peers": peers, "memory": memory}
+    for key, label in (("gradient_per_value", "value"), ("gradient_per_kernels", "kernels")):
+        peer = peers.pop(label, None)
+        found[key] = peer and peer["ratio"]
+    found |= {"peers": peers, "memory": memory}
     return {**found, "errors": [*([error] if error else []), *errors, *failures]}
 
 

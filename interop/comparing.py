@@ -51,7 +51,7 @@ class Comparison:
         kinds: what is to be compared, some of ``quantities.KINDS``.
         rng: chooses points around the one of ``subject``.
         fun: the function as JAX sees it, where that is another one.
-        eager: see ``quantities.theirs``.
+        jitted: see ``quantities.theirs``.
 
     Attributes:
         ours: what funcgrad says, or the error it raised.
@@ -67,14 +67,14 @@ class Comparison:
         rng: np.random.Generator,
         *,
         fun: Callable[..., Leaves] | None = None,
-        eager: bool = True,
+        jitted: bool = True,
     ) -> None:
         self.subject, self.ways, self.kinds = subject, ways, kinds
         self.at = inputs_of(rng, subject.point, ways.tangents)
         self.signs = [rng.choice([-1.0, 1.0], np.shape(x)) for x in subject.point]
         needed = {*kinds, *(("value",) if {"jit", "reverse"} & {*kinds} else ())}
         self.ours: Answers = ours(subject, self.at, ways.cts, needed)
-        self.theirs: Answers = theirs(jax, subject, fun or subject, self.at, ways.cts, needed, eager=eager)
+        self.theirs: Answers = theirs(jax, subject, fun or subject, self.at, ways.cts, needed, jitted=jitted)
         self.measured = Measurements(subject, *ways)
         self.apart: set[str] = set()  # where JAX differs already, and has no say when that is compared once more
 

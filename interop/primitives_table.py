@@ -211,7 +211,7 @@ def _line(jax: Any, sample: Sample, kinds: tuple[str, ...], rtol: float, atol: f
             problem = Problem(sample.fun, sample.args, sample.kwargs, call="check_primitives")
             rng = np.random.default_rng(seed)
             ways = random_ways(rng, problem)
-            comparison = Comparison(jax, problem, ways, kinds, rng, eager=False)
+            comparison = Comparison(jax, problem, ways, kinds, rng, jitted=False)
             judge = Judge(rtol, atol, False)
             rows = {kind: comparison.rows(kind, judge) for kind in kinds}
             notes: tuple[str, ...] = ()

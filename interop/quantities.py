@@ -31,6 +31,7 @@ Asked: TypeAlias = Iterator[tuple[tuple[str, ...], Callable[[], Sequence[Leaves]
 
 #: For what runs once: this compiles in a tenth of the time, and computes the same.
 QUICK = {
+    "xla_disable_hlo_passes": "algsimp",  # of (c + x) - c it makes x, which hides that digits are lost
     "xla_backend_optimization_level": 0,
     "xla_llvm_disable_expensive_passes": True,
     "xla_cpu_use_fusion_emitters": False,
@@ -167,7 +168,7 @@ def theirs(
     cts: Leaves,
     kinds: Collection[str],
     *,
-    eager: bool = True,
+    jitted: bool = True,
 ) -> Answers:
     """What JAX says of ``fun``; and what is compiled: "jit ..." by JAX's rules, "own jit ..." by funcgrad's.
 
@@ -178,8 +179,9 @@ def theirs(
         at: where.
         cts: cotangents.
         kinds: some of ``KINDS``.
-        eager: whether JAX runs one operation after the other. Else all is one compiled program, which is
-            faster where JAX meets a function for the first time; what cannot be compiled runs all the same.
+        jitted: whether what is named "jit ..." is compiled as ``jax.jit`` does. Else it is what all the rest is:
+            one program that XLA compiles in a hurry, since it runs once. What cannot be compiled runs one
+            operation after the other.
     """
     at = Inputs(*[[jax.numpy.asarray(x) for x in leaves] for leaves in at])
     library = Library(jax.vjp, jax.jvp, jax.vmap)
@@ -190,20 +192,30 @@ def theirs(
         yield from asked(library, lift, at, cts, kinds)
 
     def staged(at: Inputs) -> Asked:
-        if eager:
+        if jitted:
             yield ("jit value",), lambda: (lift(*at.point),)
             yield ("jit value", "jit reverse"), lambda: pulled(library, lift, cts)(*at.point)
         yield ("own jit value",), lambda: (plain(*at.point),)
         yield ("own jit value", "own jit reverse"), lambda: own(*at.point)
 
-    if not eager:
+    if not jitted:
         found = _compiled(jax, lambda at: [*by_jax(at), *(staged(at) if "jit" in kinds else ())], at, quick=True)
         if not any(isinstance(error, StagingError) for error in found.values()):
             return {**found, **{f"jit {name}": found[name] for name in ("value", "reverse") if name in found}}
         return {**found, **theirs(jax, subject, fun, at, cts, kinds)}
+    return {**_unstaged(jax, by_jax, at), **(_compiled(jax, staged, at) if "jit" in kinds else {})}
+
+
+def _unstaged(jax: Any, asked: Callable[[Inputs], Iterable[Any]], at: Inputs) -> Answers:
+    """What comes out of ``asked(at)``: compiled if all of it can be, else one operation after the other."""
+    try:
+        found = _compiled(jax, asked, at, quick=True)
+    except Exception:  # what a function does outside of ``jax.jit`` it may not do inside
+        found = {"": RuntimeError()}
+    if not any(isinstance(answer, Exception) for answer in found.values()):
+        return found
     failed: Answers = {}
-    found = _as_numpy(answered(by_jax(at), failed))
-    return {**failed, **found, **(_compiled(jax, staged, at) if "jit" in kinds else {})}
+    return {**_as_numpy(answered(asked(at), failed)), **failed}
 
 
 def _compiled(jax: Any, asked: Callable[[Inputs], Iterable[Any]], at: Inputs, *, quick: bool = False) -> Answers:

@@ -1,10 +1,21 @@
-"""How XLA compiles in the tests: comparing with JAX costs little else, and what is compiled there runs once."""
+"""How XLA compiles in the tests: comparing with JAX costs little else, and what is compiled there runs once.
+
+What one process has compiled the others find in a folder, those of examples and documents too.
+"""
 
 import os
 import subprocess
 import sys
+from pathlib import Path
 
-__all__ = ["flags"]
+__all__ = ["CACHE", "flags"]
+
+#: What JAX reads from the environment: where programs are kept that it has compiled, however small they are.
+CACHE = {
+    "JAX_COMPILATION_CACHE_DIR": str(Path(__file__).resolve().parent.parent / ".pytest_cache" / "jax"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
 
 #: With these compiling takes half of the processor's time.
 QUICK = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ["XLA_FLAGS"] = compiling.flags()  # before JAX starts
+os.environ.update(compiling.CACHE, XLA_FLAGS=compiling.flags())  # before JAX starts
 
 import jax
 
