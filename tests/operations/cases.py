@@ -62,6 +62,8 @@ class Row:
         for group in (self.cases[: len(op.samples)], self.cases[len(op.samples) :]):
             for case in group[:2]:  # rounding does not depend on axes, and JAX takes time
                 case.compares_singles = op.jax is not None
+            for case in group[:3]:
+                case.compares_second = op.jax is not None and op.order >= 2
 
 
 class Case:
@@ -72,10 +74,11 @@ class Case:
         id: what the tests call it, such as ``sum-3x4-axis1``.
         leaves: the arrays among the positional arguments, read-only, in order.
         compares_singles: whether its derivatives in float32 are compared with JAX's.
+        compares_second: whether its second derivatives are.
         answers: what JAX says about it, once somebody has asked.
     """
 
-    compares_singles = False
+    compares_singles = compares_second = False
 
     def __init__(self, row: Row, sample: Sample, id: str) -> None:
         self.row = row

@@ -126,7 +126,7 @@ def _quantities(case: Case) -> Iterator[Group]:
 def _derivatives(case: Case, fun: Callable[..., Any], primals: Callable[..., Any]) -> Iterator[Group]:
     """JAX's derivatives."""
     ct, t, s = case.cotangents, case.tangents, case.others
-    if case.row.op.order >= 2:
+    if case.compares_second:
         names = ("vjp", "forward over pullback", "reverse over pullback", "reverse over pushforward")
         yield names, lambda x: _of_pullback(lambda *y: _pull(fun, y, ct), primals(x), _arrays(s), _arrays(t))
         yield (
