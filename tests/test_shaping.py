@@ -325,3 +325,38 @@ def test_questions_about_traced_values():
     assert seen[1] == (True, np.float32, np.complex64, True)
     vmap(fun, in_axes=(0, None))(np.stack([M, M, M]), 2.0)
     assert seen[2][:4] == ((2, 3), 2, 6, 2)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128", "longdouble"])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(
+    ("small", "large"),
+    [
+        ((2,), (5000, 2)),
+        ((8,), (20, 9, 11, 8)),
+        ((1, 3), (700, 3)),
+        ((600, 1), (600, 3)),
+        ((2, 1, 600), (2, 3, 600)),
+        ((5, 1, 2), (5, 300, 2)),
+        ((300, 1, 2), (300, 3, 2)),
+        ((4, 1, 1, 3), (4, 16, 20, 3)),
+        ((1, 40, 1), (30, 40, 2)),
+        ((), (40, 40)),
+        ((1, 1), (2, 1000)),
+        ((1, 1, 1), (2, 1, 1000)),
+    ],
+)
+def test_cotangents_of_what_was_broadcast_far_are_sums(small, large, order, dtype):
+    rng = np.random.default_rng(0)
+    ct = (1 + rng.standard_normal(large)).astype(dtype, order=order)
+    x, y = rng.standard_normal(small).astype(dtype), rng.standard_normal(large).astype(dtype)
+    kept = (1,) * (len(large) - len(small)) + small
+    axes = tuple(i for i, n in enumerate(kept) if n != large[i])
+    for fun in (lambda x: fnp.broadcast_to(x, large), lambda x: x + y):
+        (pulled,) = vjp(fun, x)[1](ct)
+        assert np.shape(pulled) == small
+        assert pulled.dtype == dtype
+        wide = np.clongdouble if np.dtype(dtype).kind == "c" else np.longdouble
+        want = ct.astype(wide).sum(axes).reshape(small)
+        allowed = 20 * float(np.finfo(dtype).eps) * np.sqrt(ct.size / max(1, x.size))
+        assert np.all(np.abs(pulled.astype(wide) - want) <= allowed * np.abs(ct.astype(wide)).sum(axes).reshape(small))

@@ -44,6 +44,8 @@ __all__ = [
 
 ndarray = np.ndarray
 _PLAIN = frozenset((ndarray, np.float64, float, int))  # common types that need no look: NumPy takes them as they are
+#: Of what dtypes there are fast products.
+_MULTIPLIED = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
 BatchRule: TypeAlias = Callable[[int, tuple[Any, ...], tuple[bool, ...], dict[str, Any]], tuple[Any, Any]]
 #: The way a batch axis passes through an operation. Batch axes stand first. "elementwise": examples
 #: broadcast against each other; "leading": the operation works on the last axes and maps over all
@@ -263,7 +265,7 @@ reduce_sum: Operation = linear(
 
 def _repeat(x: Any, *, to: Shape) -> Any:
     """A view where that saves memory; of few elements a filled array is made sooner than a view."""
-    if prod(to) > 20_000:
+    if prod(to) > 100_000:
         return np.broadcast_to(x, to)
     filled = np.empty(to, x.dtype)
     filled[...] = x
@@ -326,9 +328,35 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
     extra = len(have) - len(shape)
     axis = (*range(extra), *[i + extra for i, n in enumerate(shape) if n == 1 and have[i + extra] != 1])
     if type(ct) is ndarray:
-        summed = np.add.reduce(ct, axis)
+        summed = _summed(ct, axis)
         return summed if summed.shape == shape else summed.reshape(shape)
     return reshape(reduce_sum(ct, axis=axis), to=shape)
+
+
+def _summed(x: np.ndarray, axis: tuple[int, ...]) -> Any:
+    """``x`` summed over ``axis``: by a product with ones where NumPy's sum would go from one short row to the next."""
+    joined = axis[-1] - axis[0] == len(axis) - 1
+    if x.size < 1024 or not joined or x.dtype not in _MULTIPLIED or not x.flags.c_contiguous:
+        return np.add.reduce(x, axis)
+    before, along, after = x.shape[: axis[0]], prod(x.shape[axis[0] : axis[-1] + 1]), x.shape[axis[-1] + 1 :]
+    if not after:
+        if not before or along >= 512:  # such sums are fast, and their errors are small
+            return np.add.reduce(x, axis)
+        return (x.reshape(-1, along) @ np.ones(along, x.dtype)).reshape(before)
+    if prod(before) == 1:
+        return _rows_summed(x.reshape(along, -1)).reshape(before + after)
+    if along < 32:
+        return np.add.reduce(x, axis)
+    return (np.ones(along, x.dtype) @ x.reshape(prod(before), along, -1)).reshape(before + after)
+
+
+def _rows_summed(x: np.ndarray) -> Any:
+    """The sum of the rows of a matrix; of many of them in parts, so that errors and the ones are few."""
+    parts, rest = divmod(len(x), 4096)
+    total = np.ones(rest, x.dtype) @ x[len(x) - rest :]
+    for part in np.ones(4096, x.dtype) @ x[: parts * 4096].reshape(parts, 4096, -1) if parts else ():
+        total += part
+    return total
 
 
 def conform(ct: Any, shape: Shape | None, dtype: Any) -> Any:
