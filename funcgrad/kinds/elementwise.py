@@ -303,14 +303,14 @@ def _binary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., An
         return bind(primitive, (x, y), {})
 
     foreign = primitive.impl is not None
-    together = _together(primitive.name, rules, compute, foreign)
+    together = _together(primitive.name, rules, kernel, compute, foreign)
     with_right = _beside_constant(rules[0], kernel, compute, foreign)
     with_left = _beside_constant(rules[1], lambda v, c: kernel(c, v), lambda v, c: compute(c, v), foreign, swapped=True)
     return call
 
 
 def _together(
-    name: str, rules: list[_Rule], compute: Callable[..., Any], foreign: bool
+    name: str, rules: list[_Rule], kernel: Callable[..., Any], compute: Callable[..., Any], foreign: bool
 ) -> Callable[[Any, Any], Tracer | None]:
     """Process an operation of two tracers of one trace, else None."""
     pull_x, pull_y = rules[0].contribution, rules[1].contribution
@@ -328,10 +328,13 @@ def _together(
 
     def process(x: Any, y: Any) -> Tracer | None:
         v, w, trace = x.value, y.value, x._trace
-        alike = _alike(v, w)
-        if not alike and not type(v) is type(w) is ndarray:
+        if type(v) is ndarray and type(w) is ndarray:
+            ans, dtype = kernel(v, w), v.dtype
+            alike = dtype is w.dtype and v.shape == w.shape and (dtype is _DOUBLE or dtype.kind != "V")
+        elif _alike(v, w):
+            ans, alike = compute(v, w), True
+        else:
             return None
-        ans = compute(v, w)
         if foreign and not _keeps(ans, v):
             return None
         if type(x) is ForwardTracer:
@@ -340,11 +343,11 @@ def _together(
             node = (None, None, None, None, v, w, ans)
             tangent = pull_x(x.tangent, node) + pull_y(y.tangent, node)
             return _carried(ans, tangent, trace)
-        saved = (v if keep_x else None, w if keep_y else None, ans if keep_ans else None)
+        kept_v, kept_w, kept = v if keep_x else None, w if keep_y else None, ans if keep_ans else None
         if alike:
-            return ReverseTracer(ans, trace, (trace.next(), pull_both, x.node, y.node, *saved))
+            return ReverseTracer(ans, trace, (trace.next(), pull_both, x.node, y.node, kept_v, kept_w, kept))
         likes = ((v.shape, v.dtype), (w.shape, w.dtype))
-        return ReverseTracer(ans, trace, (trace.next(), pull_unlike, x.node, y.node, *saved, *likes))
+        return ReverseTracer(ans, trace, (trace.next(), pull_unlike, x.node, y.node, kept_v, kept_w, kept, *likes))
 
     return process
 
@@ -370,7 +373,8 @@ def _beside_constant(
             except (TypeError, AttributeError):  # no number: the way round refuses it, and says more than NumPy does
                 return None
             dtype = v.dtype
-            if ans.shape != v.shape or ans.dtype is not dtype or (dtype is not _DOUBLE and dtype.kind == "V"):
+            known = dtype is _DOUBLE and type(constant) is float and not foreign
+            if not known and (ans.shape != v.shape or ans.dtype is not dtype or dtype.kind == "V"):
                 return None
         elif type(constant) in _NUMBERS or _alike(v, constant):
             if type(v) not in _SCALARS and backend.dtype_of(v).kind == "V":
@@ -385,9 +389,10 @@ def _beside_constant(
                 return None
             args = (constant, v) if swapped else (v, constant)
             return _carried(ans, pull(tracer.tangent, (None, None, None, None, *args, ans)), trace)
-        kept_v, kept_c = v if keep_v else None, constant if keep_c else None
-        saved = (kept_c, kept_v) if swapped else (kept_v, kept_c)
-        return ReverseTracer(ans, trace, (trace.next(), pull, tracer.node, None, *saved, ans if keep_ans else None))
+        first, second, kept = v if keep_v else None, constant if keep_c else None, ans if keep_ans else None
+        if swapped:
+            first, second = second, first
+        return ReverseTracer(ans, trace, (trace.next(), pull, tracer.node, None, first, second, kept))
 
     return process
 

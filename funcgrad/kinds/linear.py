@@ -142,15 +142,19 @@ def linear(
 
     pull_of(name, pull)
 
+    keeps_shape, keeps_dtype = 5 in slots, 6 in slots
+
     def record(x: Any, rest: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, ...]:
         """What the tape keeps, as ``_slots`` numbers it."""
-        return params, backend.shape_of(x) if 5 in slots else None, backend.dtype_of(x) if 6 in slots else None, *rest
+        return params, backend.shape_of(x) if keeps_shape else None, backend.dtype_of(x) if keeps_dtype else None, *rest
 
     def call(x: Any, *rest: Any, **params: Any) -> Any:
         if not rest and type(x) is ReverseTracer and not core.no_grad_blocks:
             v, trace = x.value, x._trace
             ans = kernel(v, **params) if type(v) is ndarray else call(v, **params)
-            made = ReverseTracer(ans, trace, (trace.next(), pull, x.node, None, *record(v, (), params)))
+            shape = backend.shape_of(v) if keeps_shape else None
+            dtype = backend.dtype_of(v) if keeps_dtype else None
+            made = ReverseTracer(ans, trace, (trace.next(), pull, x.node, None, params, shape, dtype))
             if view and (type(v) is not ndarray or shares(v, ans)):
                 share_view(x, made, call, params)
             return made

@@ -13,6 +13,7 @@ from funcgrad import backend
 from funcgrad.backend import namespace_of
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
+from funcgrad.forward import ForwardTracer
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value, astype, copy
@@ -20,6 +21,7 @@ from funcgrad.numpy.output import into
 from funcgrad.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, ravel, result_type, transpose
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.indexing import getitem
+from funcgrad.reverse import ReverseTracer
 from funcgrad.typing import Array, ArrayLike, Axis
 from funcgrad.writable import share
 
@@ -42,6 +44,10 @@ __all__ = [
 ]
 
 
+_NUMPYS = frozenset((np.ndarray,))
+_ARRAYS = _NUMPYS | {ReverseTracer, ForwardTracer}
+
+
 def _joinable(arrays: Any) -> tuple[Sequence[Any], bool]:
     """The arrays to join, and whether all of them are NumPy's own."""
     if type(arrays) is not list and type(arrays) is not tuple:
@@ -53,6 +59,9 @@ def _joinable(arrays: Any) -> tuple[Sequence[Any], bool]:
                 "Make a list of them."
             )
         return unstack(arrays), False
+    kinds = set(map(type, arrays))
+    if kinds <= _ARRAYS:  # the common case, seen at once
+        return arrays, kinds <= _NUMPYS
     for a in arrays:
         if namespace_of(a) is not np:
             break

@@ -78,6 +78,11 @@ log1p: Operation = elementwise("log1p", dx=lambda t, x: t / (x - -1))
 
 
 def _logistic(xp: Any, x: Any) -> Any:
+    if type(x) is np.ndarray and x.dtype.kind == "f" and x.ndim:
+        with np.errstate(over="ignore"):  # where exp(-x) is infinite its reciprocal is the 0 that is meant
+            power = np.exp(np.negative(x))
+        power += 1
+        return np.divide(1, power, out=power)
     small = xp.exp(-xp.abs(x))
     return xp.where(x >= 0, 1, small) / (1 + small)
 

@@ -45,14 +45,14 @@ def getitem(x: Array, index: Any) -> Array:
         ConcretizationError: a boolean mask in the index differs between examples of a ``vmap``.
     """
     if type(x) is ReverseTracer and not core.no_grad_blocks:
-        if is_concrete(index):
+        if type(index) is int or is_concrete(index):
             value, trace = x.value, x._trace
             if type(value) is ndarray:
                 ans, shape, dtype = value[index], value.shape, value.dtype
             else:
                 ans, shape, dtype = getitem(value, index), x.shape, x.dtype
-            part = (snapshot(index), None, shape, dtype)
-            made = ReverseTracer(ans, trace, (trace.next(), _to_piece, x.node, None, *part))
+            kept = index if type(index) is int else snapshot(index)
+            made = ReverseTracer(ans, trace, (trace.next(), _to_piece, x.node, None, kept, None, shape, dtype))
             if shares(value, ans) if type(value) is ndarray else is_static(index) and _has_memory(made, index):
                 share(x, made, getitem, {"index": index})
             return made
@@ -98,7 +98,7 @@ def _part(x: Buffer, part: Any, index: Any) -> Any:
 
 
 def _to_piece(ct: Any, node: Any) -> Piece:
-    return Piece(_collect, (ct, *node[4:8]))
+    return Piece(_collect, (ct, node[4], node[5], node[6], node[7]))
 
 
 def _to_pieces(ct: Any, node: Any) -> tuple[Any, ...]:
