@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from funcgrad import backend, core
+from funcgrad import backend, collector, core
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, raise_escaped, refuse_closure, repeated
 
 __all__ = [
@@ -106,6 +106,8 @@ class ReverseTrace(Trace):
     def close(self) -> None:
         """Mark the function as finished: recording more raises ``EscapedTracerError``."""
         super().close()
+        if collector.sparing:
+            collector.release()
         del self.next  # from now on __getattr__ answers; a function kept here would make a reference cycle
 
     def __getattr__(self, name: str) -> Any:
@@ -114,6 +116,14 @@ class ReverseTrace(Trace):
         if repeated(self):
             return self.number
         raise_escaped(self)
+
+
+def _recorded() -> int:
+    """How many records the open tapes have."""
+    return sum([trace.upcoming() for trace in list(core.open_traces.values()) if type(trace) is ReverseTrace])
+
+
+collector.spare(_recorded)
 
 
 class Splice(list[tuple[Node, Any]]):
