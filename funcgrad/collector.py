@@ -16,7 +16,7 @@ from typing import Any
 __all__ = ["release", "spare", "sparing"]
 
 #: Records that are worth it.
-LONG = 10_000
+LONG = 1_000
 #: Whether something is left out now.
 sparing = False
 
