@@ -7,6 +7,7 @@ text says for both what is asked of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -31,12 +32,15 @@ Asked: TypeAlias = Iterator[tuple[tuple[str, ...], Callable[[], Sequence[Leaves]
 
 #: For what runs once: this compiles in a tenth of the time, and computes the same.
 QUICK = {
-    "xla_disable_hlo_passes": "algsimp",  # of (c + x) - c it makes x, which hides that digits are lost
     "xla_backend_optimization_level": 0,
     "xla_llvm_disable_expensive_passes": True,
     "xla_cpu_use_fusion_emitters": False,
     "xla_cpu_parallel_codegen_split_count": 1,
 }
+#: Of (c + x) - c XLA makes x, which hides that digits are lost, unless it is told to leave that; by an older JAX it
+#: cannot be told.
+AS_WRITTEN = {"xla_disable_hlo_passes": "algsimp"}
+AS_WRITTEN_FROM = (0, 10)
 
 
 class Library(NamedTuple):
@@ -199,7 +203,7 @@ def theirs(
         yield ("own jit value", "own jit reverse"), lambda: own(*at.point)
 
     if not jitted:
-        found = _compiled(jax, lambda at: [*by_jax(at), *(staged(at) if "jit" in kinds else ())], at, quick=True)
+        found = _compiled(jax, lambda at: [*by_jax(at), *(staged(at) if "jit" in kinds else ())], at, options=QUICK)
         if not any(isinstance(error, StagingError) for error in found.values()):
             return {**found, **{f"jit {name}": found[name] for name in ("value", "reverse") if name in found}}
         return {**found, **theirs(jax, subject, fun, at, cts, kinds)}
@@ -208,22 +212,21 @@ def theirs(
 
 def _unstaged(jax: Any, asked: Callable[[Inputs], Iterable[Any]], at: Inputs) -> Answers:
     """What comes out of ``asked(at)``: compiled if all of it can be, else one operation after the other."""
-    try:
-        found = _compiled(jax, asked, at, quick=True)
-    except Exception:  # what a function does outside of ``jax.jit`` it may not do inside
-        found = {"": RuntimeError()}
-    if not any(isinstance(answer, Exception) for answer in found.values()):
-        return found
+    if jax.__version_info__ >= AS_WRITTEN_FROM:
+        with suppress(Exception):  # what a function does outside of ``jax.jit`` it may not do inside
+            found = _compiled(jax, asked, at, options={**QUICK, **AS_WRITTEN})
+            if not any(isinstance(answer, Exception) for answer in found.values()):
+                return found
     failed: Answers = {}
     return {**_as_numpy(answered(asked(at), failed)), **failed}
 
 
-def _compiled(jax: Any, asked: Callable[[Inputs], Iterable[Any]], at: Inputs, *, quick: bool = False) -> Answers:
-    """What comes out of ``asked(at)`` as one compiled program."""
+def _compiled(jax: Any, asked: Callable[[Inputs], Iterable[Any]], at: Inputs, *, options: Any = None) -> Answers:
+    """What comes out of ``asked(at)`` as one program, compiled with XLA's ``options`` if it knows them."""
     failed: Answers = {}
     lowered = jax.jit(lambda at: answered(asked(at), failed)).lower(at)
     try:
-        program = lowered.compile(compiler_options=QUICK) if quick else lowered.compile()
+        program = lowered.compile(compiler_options=options)
     except Exception:  # an XLA that does not know these options; else it is raised again
         program = lowered.compile()
     return {**failed, **_as_numpy(program(at))}

@@ -14,13 +14,15 @@ import jax
 import numpy as np
 from jax._src import core
 
-from fuzz.evaluating import computed
+from fuzz.evaluating import computed, evaluated
 
 __all__ = ["run_eagerly"]
 
 
 def run_eagerly(fun: Callable[..., Any], *args: Any) -> Any:
     """``fun(*args)``, where ``fun`` is a function for JAX that uses no array without elements."""
+    if not hasattr(core, "set_current_trace"):  # an older JAX
+        return evaluated(fun, *args)
     trace = NumpyTrace()
     with core.set_current_trace(trace), jax.disable_jit():
         out = fun(*jax.tree.map(trace.stage_value, args))
