@@ -13,6 +13,7 @@ from funcgrad import (
     custom_vjp,
     fori_loop,
     grad,
+    hessian,
     hvp,
     jacfwd,
     jvp,
@@ -328,3 +329,17 @@ def test_what_is_a_view_of_constants_as_in_numpy(step, to_view):
 
 def test_a_polynomial_without_coefficients_under_jit():
     np.testing.assert_array_equal(jax.jit(to_jax(lambda x: np.copy(np.polyval([], x)) + x))(X), X)
+
+
+@pytest.mark.parametrize("reps", [(2, 1), (1, 2), 3, (2, 3)])
+@pytest.mark.parametrize("like", [np.array(1.0), X])
+def test_what_tile_makes_can_be_written_to(like, reps):
+    def f(x):
+        tiled = np.tile(np.full_like(x, 0.5), reps)
+        np.multiply(tiled, 3.0, out=tiled, where=tiled > 0.3)
+        tiled = tiled + np.sum(x)
+        return np.sum(tiled**2)
+
+    np.testing.assert_allclose(vjp(f, like)[0], f(like))
+    np.testing.assert_allclose(grad(f)(like), jax.grad(to_jax(f))(like))
+    np.testing.assert_allclose(hessian(f)(like), jax.hessian(to_jax(f))(like))

@@ -21,7 +21,7 @@ from funcgrad.numpy.shaping import ravel, swapaxes
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.indexing import getitem
 from funcgrad.typing import Array, ArrayLike, Axes, Axis
-from funcgrad.writable import layout
+from funcgrad.writable import Buffer, layout
 
 __all__ = ["delete", "flip", "fliplr", "flipud", "insert", "pad", "repeat", "resize", "roll", "rot90", "tile"]
 
@@ -171,7 +171,8 @@ def tile(A: ArrayLike, reps: Any) -> Array:
         parts += [n] if r == 1 else [1, n]
         copies += [n] if r == 1 else [r, n]
     x = broadcast_to(reshape(x, to=tuple(parts)), to=tuple(copies)) if len(parts) > rank else copy(x)
-    return reshape(x, to=tuple([n * r for n, r in zip(lengths, times, strict=True)]))
+    tiled = reshape(x, to=tuple([n * r for n, r in zip(lengths, times, strict=True)]))
+    return copy(tiled) if type(tiled) is Buffer else tiled  # it may be a view that can only be read
 
 
 def repeat(a: ArrayLike, repeats: Any, axis: Axis = None) -> Array:

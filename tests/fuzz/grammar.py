@@ -310,7 +310,7 @@ SCANS = [
     ("np.fft.fft({0}, axis={axis})", "fc", ""),
     ('np.fft.ifft({0}, axis={axis}, norm="ortho")', "fc", ""),
     ("np.fft.rfft({0}, axis={axis})", "f", ""),
-    ("np.fft.irfft({0}, n=3, axis={axis})", "fc", ""),
+    ("np.fft.irfft({0}, n=3, axis={axis})", "fc", "np.size({0})"),  # of none NumPy makes any numbers
     ("np.fft.rfft({0}, n=4, axis={axis})", "f", ""),
     ("np.fft.hfft({0}, n=4, axis={axis})", "c", ""),
     ("np.fft.fftshift({0}, axes={axis})", "fc", ""),
