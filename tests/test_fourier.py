@@ -61,6 +61,14 @@ def test_real_numbers_from_no_entries_are_zeros(name):
     assert (pulled.shape, pulled.dtype) == (x.shape, x.dtype)
 
 
+@pytest.mark.parametrize("name", ["irfft", "hfft", "irfftn"])
+def test_a_number_is_refused_as_numpy_refuses_it(name):
+    with pytest.raises(Exception) as theirs:  # noqa: PT011, its type is what is compared
+        getattr(np.fft, name)(1.0)
+    with pytest.raises(theirs.type):
+        getattr(fnp.fft, name)(1.0)
+
+
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("name", ONE)
 def test_every_length(name, norm):

@@ -73,7 +73,7 @@ def _along(operation: Callable[..., Array], a: Array, n: Any, axis: int, norm: s
 
 def _filled(a: Array) -> bool:
     """Whether NumPy turns ``a`` into real numbers: of no entries NumPy 2.4 makes arbitrary ones."""
-    return namespace_of(a) is np and a.size > 0
+    return namespace_of(a) is np and np.size(a) > 0
 
 
 def _plan(shape: Shape, s: Any, axes: Any, of_reals: str | None = None) -> list[tuple[int, Any]]:
