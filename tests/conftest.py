@@ -20,6 +20,9 @@ import jax
 
 from funcgrad import core
 
+# JAX makes a great many small objects that live on, and would wait for their collection.
+gc.set_threshold(20_000, 20, 20)
+
 # These run in processes of their own, see test_array_api.py and test_autograd_names.py.
 collect_ignore = ["autograd_programs.py"]
 collect_ignore += [] if os.environ.get("SCIPY_ARRAY_API") == "1" else ["array_api_libraries.py"]

@@ -30,38 +30,39 @@ def meets(case, *demands):
         raise ExceptionGroup(f"{case.id} misses {len(missed)} demands", missed)
 
 
-def each(admits=lambda case: True):
-    """Run a test for the cases that ``admits`` names; all tests of one case one after the other."""
-    chosen = [case for case in CASES if admits(case)]
-    return pytest.mark.parametrize("case", chosen, ids=[case.id for case in chosen], scope="module")
+def demands(case):
+    """What ``case`` has to meet."""
+    yield checks.check_value
+    if mapped(case):
+        yield batched.check_vmap
+    if not case.row.op.differentiable:
+        yield checks.check_zero
+    if case.live:
+        yield from derivatives(case)
 
 
-@each()
-def test_value(case):
-    meets(case, checks.check_value, *[batched.check_vmap] * mapped(case))
+def derivatives(case):
+    """Of these, what is about derivatives."""
+    yield from (checks.check_jvp, checks.check_vjp, checks.check_arguments, checks.check_linearize)
+    if case.row.op.jax is not None:
+        yield checks.check_jax
+    if case.row.op.order >= 2:
+        yield checks.check_second_order
+    yield from (checks.check_dtypes, checks.check_ownership)
+    if mapped(case):
+        yield batched.check_vmap_of_derivatives
 
 
-@each(lambda case: case.live)
-def test_derivatives(case):
-    meets(
-        case,
-        checks.check_jvp,
-        checks.check_vjp,
-        checks.check_arguments,
-        checks.check_linearize,
-        *[checks.check_jax] * (case.row.op.jax is not None),
-        *[checks.check_second_order] * (case.row.op.order >= 2),
-        checks.check_dtypes,
-        checks.check_ownership,
-        *[batched.check_vmap_of_derivatives] * mapped(case),
-    )
+def each(cases):
+    """Run a test for ``cases``; all tests of one case one after the other, for they share what JAX says of it."""
+    return pytest.mark.parametrize("case", cases, ids=[case.id for case in cases], scope="module")
 
 
-@each(lambda case: case.live)
-def test_on_jax_arrays(case):
+@each(CASES)
+def test_operation(case):
+    meets(case, *demands(case))
+
+
+@each([case for case in CASES if case.live])
+def test_on_jax_arrays(case):  # by itself, for it is what an older JAX is asked too
     meets(case, checks.check_on_jax_arrays)
-
-
-@each(lambda case: not case.row.op.differentiable)
-def test_zero_derivative(case):
-    meets(case, checks.check_zero)

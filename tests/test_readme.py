@@ -5,15 +5,11 @@ stands on a line by itself is what its value looks like.
 """
 
 import ast
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from scripts import ROOT, run_script
 
-ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 # One line, so that it fits above the code without moving it: a document begins with its title.
@@ -52,15 +48,8 @@ def with_comparisons(code):
 def run(code, folder):
     script = folder / "document.py"
     script.write_text(code, encoding="utf-8")
-    # In an interpreter of its own: what the code configures does not reach other tests.
-    return subprocess.run(
-        [sys.executable, "-W", "error", str(script)],
-        cwd=folder,
-        env={**os.environ, "JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    # In a process of its own: what the code configures does not reach other tests.
+    return run_script(script, folder)
 
 
 def test_python_blocks_keep_their_lines():

@@ -51,7 +51,7 @@ class Batch:
         return [self.case.values[i] if a is None else np.stack(self.examples[i], a) for i, a in enumerate(axes)]
 
     def each(self, axes: Sequence[int | None]) -> list[list[Any]]:
-        """The leaves of each example."""
+        """The leaves of each example; of the first one, whatever the axes, they are the case's own."""
         return [
             [self.case.values[i] if a is None else self.examples[i][k] for i, a in enumerate(axes)] for k in range(3)
         ]
@@ -76,8 +76,9 @@ def check_vmap(case: Case) -> None:
     def fun(*values: Any) -> Any:
         return case.call(case.fun, values)
 
+    own = fun(*case.values)
     for axes in batch.axes():
-        want = stack([fun(*example) for example in batch.each(axes)])
+        want = stack([own, *[fun(*example) for example in batch.each(axes)[1:]]])
         got = vmap(fun, in_axes=axes)(*batch.arrays(axes))
         assert_like(got, want, f"vmap with in_axes={axes}")
         assert_all_close(got, want, 1e-12, f"vmap with in_axes={axes}")
@@ -128,8 +129,10 @@ def check_vmap_of_derivatives(case: Case) -> None:
     all_axes = list(batch.axes())
     for derivative, directions, name in ((pull, cts, "pullback"), (push, tangents, "pushforward")):
         mapped = tuple(stack(directions))
+        own = derivative(directions[0], *case.values)
         for axes in (*all_axes, nothing):
-            found = [derivative(d, *x) for d, x in zip(directions, batch.each(axes), strict=True)]
+            others = zip(directions[1:], batch.each(axes)[1:], strict=True)
+            found = [own, *[derivative(d, *x) for d, x in others]]
             if derivative is pull:
                 pulled[axes] = found
             want = stack(found)
@@ -137,7 +140,7 @@ def check_vmap_of_derivatives(case: Case) -> None:
             assert_like(got, want, f"vmap of the {name} with in_axes={axes}")
             assert_all_close(got, want, 1e-12, f"vmap of the {name} with in_axes={axes}")
         for axes in all_axes[:1]:
-            want = stack([derivative(directions[0], *x) for x in batch.each(axes)])
+            want = stack([own, *[derivative(directions[0], *x) for x in batch.each(axes)[1:]]])
             got = vmap(derivative, in_axes=(None, *axes))(directions[0], *batch.arrays(axes))
             assert_all_close(got, want, 1e-12, f"vmap of the {name}, direction not mapped")
     for axes in all_axes:

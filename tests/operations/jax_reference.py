@@ -30,7 +30,7 @@ Group = tuple[tuple[str, ...], Callable[..., Any]]
 COMPILED = ("value", "own value", "own vjp", "own jvp")
 
 #: What XLA compiles for all cases: NumPy would go round its loops operation by operation.
-LOOPING = ("linalg.logm",)
+LOOPING = ("linalg.logm", "linalg.sqrtm")
 
 
 def reference(case: Case, quantity: str) -> list[np.ndarray]:
