@@ -1,9 +1,9 @@
 """What JAX says.
 
-Tracing and compiling is what costs time here. So XLA compiles, of each row, the first case: the value and
-funcgrad's own derivatives on JAX arrays, in one function that it optimises as little as it can (see ``conftest.py``).
-All else JAX's rules make of its operations NumPy computes, one after the other (see ``fuzz/eager.py``), and
-what NumPy cannot compute is left to XLA again.
+Tracing and compiling is what costs time here. So XLA compiles, of each row, funcgrad's pullback of the first case (its
+value where there is none), and optimises that as little as it can (see ``conftest.py``). All else JAX's rules make
+of its operations NumPy computes, one after the other (see ``fuzz/eager.py``), and what NumPy cannot compute is left
+to XLA again.
 """
 
 from __future__ import annotations
@@ -26,10 +26,7 @@ Answers = dict[str, Any]
 Group = tuple[tuple[str, ...], Callable[..., Any]]
 
 
-#: What XLA compiles.
-COMPILED = ("value", "own value", "own vjp", "own jvp")
-
-#: What XLA compiles for all cases: NumPy would go round its loops operation by operation.
+#: Of what XLA compiles all that is no derivative by JAX, and for all cases: NumPy would go round its loops for long.
 LOOPING = ("linalg.logm", "linalg.sqrtm")
 
 
@@ -52,12 +49,20 @@ def answers(case: Case) -> Answers:
     inputs = [case.values[i] for i in case.inexact]
     if not case.row.op.jit:
         return _attempted(groups, [jnp.asarray(x) for x in inputs])
-    compiles = case is case.row.cases[0] or case.row.op.name in LOOPING
-    first = [group for group in groups if compiles and group[0][0] in COMPILED]
+    first = [group for group in groups if group[0][0] in _compiling(case)]
     found = _compiled(first, inputs)
     found.update(_by_numpy([group for group in groups if group not in first], inputs))
     left = [group for group in groups if isinstance(found[group[0][0]], Exception)]
     return {**found, **_compiled([group for group in left if group not in first], inputs)}
+
+
+def _compiling(case: Case) -> tuple[str, ...]:
+    """What XLA compiles first of all."""
+    if case.row.op.name in LOOPING:
+        return ("value", "own value", "own vjp", "own jvp")
+    if case is not case.row.cases[0]:
+        return ()
+    return ("own vjp",) if case.live and case.row.op.on_jax else ("own value",)
 
 
 def _compiled(groups: list[Group], inputs: list[Any]) -> Answers:
