@@ -21,7 +21,7 @@ from funcgrad.forward import ForwardTracer
 from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, positional_names, pull_of
 from funcgrad.reverse import ReverseTracer
 from funcgrad.typing import Shape
-from funcgrad.writable import share_view, shares
+from funcgrad.writable import share, share_view, shares
 
 __all__ = [
     "Batching",
@@ -155,8 +155,11 @@ def linear(
             shape = backend.shape_of(v) if keeps_shape else None
             dtype = backend.dtype_of(v) if keeps_dtype else None
             made = ReverseTracer(ans, trace, (trace.next(), pull, x.node, None, params, shape, dtype))
-            if view and (type(v) is not ndarray or shares(v, ans)):
-                share_view(x, made, call, params)
+            if view:
+                if type(v) is not ndarray:
+                    share_view(x, made, call, params)
+                elif shares(v, ans):
+                    share(x, made, call, params)
             return made
         if not rest and type(x) is ndarray and not core.kernel_runners:
             return kernel(x, **params)
@@ -329,6 +332,8 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
     have = backend.shape_of(ct)
     if have == shape:
         return ct
+    if type(ct) is ndarray and ct.size == prod(shape):  # of what was added or stretched every length is 1
+        return ct.reshape(shape)
     extra = len(have) - len(shape)
     axis = (*range(extra), *[i + extra for i, n in enumerate(shape) if n == 1 and have[i + extra] != 1])
     if type(ct) is ndarray:
@@ -339,8 +344,10 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
 
 def _summed(x: np.ndarray, axis: tuple[int, ...]) -> Any:
     """``x`` summed over ``axis``: by a product with ones where NumPy's sum would go from one short row to the next."""
+    if x.size < 1024:
+        return np.add.reduce(x, axis)
     joined = axis[-1] - axis[0] == len(axis) - 1
-    if x.size < 1024 or not joined or x.dtype not in _MULTIPLIED or not x.flags.c_contiguous:
+    if not joined or x.dtype not in _MULTIPLIED or not x.flags.c_contiguous:
         return np.add.reduce(x, axis)
     before, along, after = x.shape[: axis[0]], prod(x.shape[axis[0] : axis[-1] + 1]), x.shape[axis[-1] + 1 :]
     if not after:

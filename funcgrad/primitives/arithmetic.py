@@ -72,7 +72,7 @@ divide: Operation = elementwise(
 negative: Operation = elementwise("negative", dx=-1, operator=operator.neg)
 positive: Operation = elementwise("positive", dx=1, operator=operator.pos)
 reciprocal: Operation = elementwise("reciprocal", dx=lambda ans: -(ans * ans))
-square: Operation = elementwise("square", dx=lambda x: x * 2)
+square: Operation = elementwise("square", dx=lambda x: x * 2.0)
 cbrt: Operation = elementwise("cbrt", dx=lambda t, ans: t / ans / ans / 3)
 
 
@@ -90,7 +90,7 @@ def _power_dx(x: Any, y: Any) -> Any:
     if type(y) in _NUMBERS:
         if y == 0:
             return 0
-        return x * 2 if y == 2 else y * power(x, y - 1)
+        return x * 2.0 if y == 2 else y * power(x, y - 1)
     if dtype_of(y).kind in "biu":
         y = _floating(y, dtype_of(x))
     if has_no_zero(y):

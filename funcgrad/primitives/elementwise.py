@@ -74,21 +74,21 @@ expm1: Operation = elementwise("expm1", dx=lambda x: exp(x))
 log: Operation = elementwise("log", dx=lambda t, x: t / x)
 log2: Operation = elementwise("log2", dx=lambda t, x: t * (1 / LN2) / x)
 log10: Operation = elementwise("log10", dx=lambda t, x: t * (1 / LN10) / x)
-log1p: Operation = elementwise("log1p", dx=lambda t, x: t / (x - -1))
+log1p: Operation = elementwise("log1p", dx=lambda t, x: t / (x - -1.0))
 
 
 def _logistic(xp: Any, x: Any) -> Any:
     if type(x) is np.ndarray and x.dtype.kind == "f" and x.ndim:
         with np.errstate(over="ignore"):  # where exp(-x) is infinite its reciprocal is the 0 that is meant
-            power = np.exp(np.negative(x))
-        power += 1
-        return np.divide(1, power, out=power)
+            power = np.exp(-x)
+        power += 1.0
+        return np.reciprocal(power, out=power)
     small = xp.exp(-xp.abs(x))
     return xp.where(x >= 0, 1, small) / (1 + small)
 
 
 #: ``1 / (1 + exp(-x))``, without overflow.
-logistic: Operation = elementwise("logistic", _logistic, dx=lambda ans: ans * (1 - ans))
+logistic: Operation = elementwise("logistic", _logistic, dx=lambda ans: ans * (1.0 - ans))
 
 logaddexp: Operation = elementwise("logaddexp", dx=lambda x, y: logistic(x - y), dy=lambda x, y: logistic(y - x))
 logaddexp2: Operation = elementwise(
@@ -97,7 +97,7 @@ logaddexp2: Operation = elementwise(
 
 sin: Operation = elementwise("sin", dx=lambda x: cos(x))
 cos: Operation = elementwise("cos", dx=lambda x: -sin(x))
-tan: Operation = elementwise("tan", dx=lambda ans: ans * ans + 1)
+tan: Operation = elementwise("tan", dx=lambda ans: ans * ans + 1.0)
 sinh: Operation = elementwise("sinh", dx=lambda x: cosh(x))
 cosh: Operation = elementwise("cosh", dx=lambda x: sinh(x))
 
@@ -105,10 +105,10 @@ cosh: Operation = elementwise("cosh", dx=lambda x: sinh(x))
 def _one_minus_square(xp: Any, x: Any) -> Any:
     """``1 - x * x`` with one new array instead of two."""
     squared = x * x
-    return np.subtract(1, squared, out=squared) if type(squared) is np.ndarray else 1 - squared
+    return np.subtract(1.0, squared, out=squared) if type(squared) is np.ndarray else 1.0 - squared
 
 
-one_minus_square: Operation = elementwise("one_minus_square", _one_minus_square, dx=lambda x: -2 * x)
+one_minus_square: Operation = elementwise("one_minus_square", _one_minus_square, dx=lambda x: x * -2.0)
 tanh: Operation = elementwise("tanh", dx=lambda ans: one_minus_square(ans))
 
 deg2rad: Operation = elementwise("deg2rad", dx=DEGREE)
