@@ -111,7 +111,9 @@ def _judged(program: Program, full: bool) -> Verdict:
         plain = None if program.dispatch else program.function()(fnp, library(), program.points()[0])
     except Exception as error:
         said = f"{type(error).__name__}: {str(error)[:300]}"
-        return Verdict("funcgrad refuses" if _on_purpose(program, error) else "funcgrad raises", said)
+        if _on_purpose(program, error):
+            return Verdict("funcgrad refuses", said)
+        return Verdict("JAX refuses" if _cannot_compile(program, error) else "funcgrad raises", said)
     if not program.dispatch:
         value = program.function()(np, library(), program.points()[0])
         if off := _difference(program, [plain], [value], dtypes=True):
