@@ -163,6 +163,8 @@ def binary(b: Builder) -> Line | None:
     if b.value(i).dtype.kind not in kinds:
         return None
     other, uses = operand(b, b.value(i).shape, kinds)
+    if "np.sin" in text and uses and b.value(uses[0]).dtype.kind == "b":
+        return None  # of truth values NumPy's sine is in half precision, JAX's is not
     first, second = ("{0}", other) if b.chance(0.7) else (other, "{0}")
     ordinary = not uses or b.value(uses[0]).dtype.kind in "ib"
     if ordinary and first != "{0}" and text.startswith(("np.where", "np.greater")):
