@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import get_ident
 from typing import Any, Final, NoReturn
+from weakref import ref
 
 import numpy as np
 
@@ -42,6 +43,7 @@ __all__ = [
     "open_traces",
     "refuse_closure",
     "repeated",
+    "running",
     "slow_paths",
     "through",
     "watched",
@@ -50,8 +52,8 @@ __all__ = [
 
 next_level = itertools.count(1).__next__
 
-#: The runs of transforms that have not finished, by level.
-open_traces: dict[int, Trace] = {}
+#: The runs of transforms that have not finished, by level: see ``running``.
+open_traces: dict[int, ref[Trace]] = {}
 
 #: Derivative traces whose level lies below this number do not record (see ``transforms.no_grad``).
 no_grad_floor: ContextVar[int] = ContextVar("no_grad_floor", default=0)
@@ -85,7 +87,7 @@ class Trace:
         standard: whether its function is written for any array library, see ``writable.for_any_library``.
     """
 
-    __slots__ = ("cuts", "level", "open", "standard", "thread")
+    __slots__ = ("__weakref__", "cuts", "level", "open", "standard", "thread")
 
     #: Whether ``no_grad`` stops this kind of trace (it stops derivatives, not ``vmap``).
     differentiates = False
@@ -97,7 +99,7 @@ class Trace:
         self.standard = False
         watch = watching() if watchers else None
         self.cuts: Any = None if watch is None else watch.begin(self)
-        open_traces[self.level] = self  # last of all: an interrupt before this leaves nothing behind
+        open_traces[self.level] = ref(self)  # last of all: an interrupt before this leaves nothing behind
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Interpret ``primitive`` on ``args``, some of which are tracers of this trace, none of a younger one."""
@@ -107,6 +109,21 @@ class Trace:
         """Mark the transform as finished."""
         open_traces.pop(self.level, None)
         self.open = False
+
+
+def running() -> list[Trace]:
+    """The runs that have not finished, in all threads, the oldest first.
+
+    One that an interrupt kept from being closed is gone with the last that refers to it.
+    """
+    found = []
+    for level, known in list(open_traces.items()):
+        trace = known()
+        if trace is None:
+            open_traces.pop(level, None)
+        else:
+            found.append(trace)
+    return found
 
 
 class Tracer:

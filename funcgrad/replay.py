@@ -311,7 +311,7 @@ def _recording() -> bool:
 
 def _tapes() -> list[ReverseTrace]:
     """The tapes that record."""
-    return [trace for trace in list(core.open_traces.values()) if isinstance(trace, ReverseTrace)]
+    return [trace for trace in core.running() if isinstance(trace, ReverseTrace)]
 
 
 def _inner(x: Tracer) -> list[tuple[str, Tracer]]:

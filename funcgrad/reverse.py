@@ -120,7 +120,7 @@ class ReverseTrace(Trace):
 
 def _recorded() -> int:
     """How many records the open tapes have."""
-    return sum([trace.upcoming() for trace in list(core.open_traces.values()) if type(trace) is ReverseTrace])
+    return sum([trace.upcoming() for trace in core.running() if type(trace) is ReverseTrace])
 
 
 collector.spare(_recorded)

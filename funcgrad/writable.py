@@ -25,7 +25,7 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTracer
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, open_traces, repeating
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, open_traces, repeating, running
 
 __all__ = [
     "READ_ONLY",
@@ -217,7 +217,7 @@ class View:
 
 def inside() -> bool:
     """Whether a transformed function is running in this thread, so that a new array may have to take traced values."""
-    if open_traces and get_ident() in [trace.thread for trace in list(open_traces.values())]:
+    if open_traces and get_ident() in [trace.thread for trace in running()]:
         return True
     return bool(repeating.get())  # a pullback runs a part of it again
 
@@ -226,9 +226,9 @@ def speak_standard() -> None:
     """Note that the function that is running is written for any array library, see ``for_any_library``."""
     global _standard_spoken
     here = get_ident()
-    running = [trace for trace in list(open_traces.values()) if trace.thread == here]
-    if running:
-        running[-1].standard = _standard_spoken = True
+    mine = [trace for trace in running() if trace.thread == here]
+    if mine:
+        mine[-1].standard = _standard_spoken = True
 
 
 def for_any_library() -> bool:
@@ -240,8 +240,7 @@ def for_any_library() -> bool:
     if not _standard_spoken:
         return False
     here = get_ident()
-    running = any(trace.standard and trace.thread == here for trace in list(open_traces.values()))
-    return running or spoke_standard.get()
+    return any(trace.standard and trace.thread == here for trace in running()) or spoke_standard.get()
 
 
 def clone(x: Any) -> Any:

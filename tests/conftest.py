@@ -60,7 +60,7 @@ def nothing_left_behind():
     """Also no transform: runs that a test began by hand and never finished are no business of the next one."""
     before = state()
     yield
-    for trace in list(core.open_traces.values()):
+    for trace in core.running():
         trace.close()
     after = state()
     assert after == before, {name: (before[name], after[name]) for name in before if before[name] != after[name]}

@@ -14,6 +14,7 @@ import pytest
 
 import funcgrad.numpy as fnp
 from funcgrad import core, register_pytree_node, trace, vjp, vmap
+from funcgrad.reverse import ReverseTrace
 
 WINDOWS, CALLS = 3, 25
 #: Blocks in each call that are a leak: even a small tape has more. What the interpreter and NumPy stock up grows for
@@ -77,6 +78,16 @@ def refuse(_):
 
 
 register_pytree_node(Unwilling, refuse, lambda _, parts: Unwilling())
+
+
+def test_what_was_kept_from_closing_is_forgotten():
+    """An interrupt can come between the beginning of a run and the ``try`` that would close it."""
+    begun = ReverseTrace()
+    assert core.running() == [begun]
+    del begun
+    assert core.running() == []
+    assert not core.open_traces
+    assert type(fnp.zeros(3)) is np.ndarray
 
 
 @pytest.mark.parametrize(
