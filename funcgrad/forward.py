@@ -6,19 +6,21 @@ from typing import Any
 
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure
 
-__all__ = ["ForwardTrace", "ForwardTracer"]
+__all__ = ["ForwardTrace", "ForwardTracer", "dual"]
 
 
 class ForwardTracer(Tracer):
-    """A value and its tangent, of the same shape and dtype."""
+    """A value and its tangent, of the same shape and dtype. It is made empty and filled, as in reverse mode."""
 
     __slots__ = ()
     tangent: Any = Tracer.__dict__["link"]
 
-    def __init__(self, value: Any, tangent: Any, trace: Trace) -> None:
-        self.value = value
-        self.tangent = tangent
-        self._trace = trace
+
+def dual(value: Any, tangent: Any, trace: Trace) -> ForwardTracer:
+    """The tracer of a value of ``trace`` that has a tangent."""
+    made = ForwardTracer()
+    made.value, made._trace, made.tangent = value, trace, tangent
+    return made
 
 
 class ForwardTrace(Trace):
@@ -30,7 +32,7 @@ class ForwardTrace(Trace):
     def leaf(self, value: Any, tangent: Any) -> ForwardTracer:
         """An input of the function, which must not write to it."""
         primal, moving = [x._twin() if isinstance(x, Tracer) else x for x in (value, tangent)]
-        made = ForwardTracer(primal, moving, self)
+        made = dual(primal, moving, self)
         made.alias = READ_ONLY
         return made
 
@@ -46,7 +48,7 @@ class ForwardTrace(Trace):
         if tangent is None:
             return ans
         if not primitive.multiple:
-            return ForwardTracer(ans, tangent, self)
+            return dual(ans, tangent, self)
         refuse_closure(self, primitive, (*ans, *tangent), params)
         pairs = zip(ans, tangent, strict=True)
-        return tuple(a if t is None else ForwardTracer(a, t, self) for a, t in pairs)
+        return tuple(a if t is None else dual(a, t, self) for a, t in pairs)

@@ -106,7 +106,7 @@ class Node:
     """One operation, input or leaf of a graph or of a tape. Compared and hashed by identity.
 
     Attributes:
-        index: the operation's place in the order of execution, on a tape its sequence number; of an input its place.
+        index: the operation's place in the order of execution, on a tape its record's; of an input its place.
         name: the operation's name, or the input's.
         kind: "operation" or "input".
         primitive: the primitive; None for inputs and on a tape.

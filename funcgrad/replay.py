@@ -27,7 +27,7 @@ import numpy as np
 from funcgrad import core, tree
 from funcgrad.core import Trace, Tracer
 from funcgrad.memory import Memory, differs
-from funcgrad.reverse import Node, ReverseTrace, ReverseTracer, Splice, operation_of, to_part
+from funcgrad.reverse import Node, ReverseTrace, ReverseTracer, Splice, operation_of, to_part, tracer_of
 from funcgrad.schedule import Placement, split
 from funcgrad.writable import for_any_library, spoke_standard
 
@@ -273,7 +273,7 @@ class Chain:
         while waiting:
             node = waiting.pop()
             number = node[0]
-            if number < begun:
+            if number > begun:
                 if not self._is_part(node):
                     parents[number] = node
             elif number not in found:
@@ -326,7 +326,7 @@ def _with_nodes(x: Any, node_of: Callable[[ReverseTracer], Node]) -> Any:
         return x
     if type(x) is ReverseTracer and not isinstance(x.value, Tracer):  # the common case
         node = node_of(x)
-        return x if node is x.node else ReverseTracer(x.value, x._trace, node)
+        return x if node is x.node else tracer_of(x.value, x._trace, node)
     changed: dict[str, Any] = {name: _with_nodes(value, node_of) for name, value in _inner(x)}
     if type(x) is ReverseTracer:
         changed["link"] = node_of(x)
@@ -345,7 +345,7 @@ def _own(leaves: list[Any], begun: dict[Trace, int]) -> dict[ReverseTrace, Own]:
     while waiting:
         x = waiting.pop()
         if isinstance(x, Tracer):
-            if type(x) is ReverseTracer and x._trace in begun and x.node[0] >= begun[x._trace]:
+            if type(x) is ReverseTracer and x._trace in begun and x.node[0] <= begun[x._trace]:
                 found.setdefault(x._trace, {}).setdefault(x.node[0], x)
             waiting.extend([value for _, value in _inner(x)])
     return found

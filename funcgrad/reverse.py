@@ -2,22 +2,22 @@
 
 A record (a *node*) is a flat tuple of data and a static rule, never a closure::
 
-    (sequence number, pull, first parent, second parent, *saved values)
+    (number, pull, first parent, second parent, *saved values)
 
 Three layouts say how ``pull(ct, node)`` answers: with one parent (second is None) it returns one
 cotangent; with two, a pair; where the first is None the second is a tuple of any number of parents
 and ``pull`` returns as many cotangents, None for zero. A leaf is ``(number, None)``.
 
-Nodes point to their parents only, so what nothing refers to any more is freed at once, by reference
-counting. The backward pass visits nodes by falling sequence number, which is a topological order, and
-keeps only the frontier: a node and what it saved are dropped as soon as it has been passed, unless
-somebody else still holds the tape. Nothing recurses.
+Numbers fall from 0, so that a heap of nodes gives the youngest first. That is a topological order, in which
+the backward pass visits them. It keeps only the frontier: a node and what it saved are dropped as soon as it
+has been passed, unless somebody else still holds the tape. Nodes point to their parents only, so what nothing
+refers to any more is freed at once, by reference counting. Nothing recurses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush, heappushpop
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -37,6 +37,7 @@ __all__ = [
     "operation_of",
     "record",
     "to_part",
+    "tracer_of",
 ]
 
 Node: TypeAlias = tuple[Any, ...]
@@ -44,23 +45,29 @@ ndarray = np.ndarray
 
 
 class ReverseTracer(Tracer):
-    """A value on the tape: what it is (``value``) and how it came about (``node``)."""
+    """A value on the tape: what it is (``value``) and how it came about (``node``).
+
+    It is made empty and filled by ``tracer_of``, or by who cannot wait: a constructor in Python takes longer than both.
+    """
 
     __slots__ = ()
+    _trace: ReverseTrace
     node: Any = Tracer.__dict__["link"]
 
-    def __init__(self, value: Any, trace: ReverseTrace, node: Node) -> None:
-        self.value = value
-        self._trace: ReverseTrace = trace
-        self.node = node
+
+def tracer_of(value: Any, trace: ReverseTrace, node: Node) -> ReverseTracer:
+    """The tracer of a value that ``trace`` has recorded."""
+    made = ReverseTracer()
+    made.value, made._trace, made.node = value, trace, node
+    return made
 
 
 class ReverseTrace(Trace):
     """One run of a function whose pullback is wanted.
 
     Attributes:
-        next: gives the next sequence number of this tape; refuses once the trace is closed, which costs
-            the recording of an operation nothing.
+        next: gives the number of the next record: 0, -1, -2 and so on; refuses once the trace is closed, which
+            costs the recording of an operation nothing.
         number: the same, but never refuses.
     """
 
@@ -68,38 +75,38 @@ class ReverseTrace(Trace):
     differentiates = True
 
     def __init__(self) -> None:
-        self.next = self.number = count().__next__
+        self.next = self.number = count(0, -1).__next__
         super().__init__()  # from now on other threads see the trace
 
     def upcoming(self) -> int:
         """The number that the next record will have. It is not taken: the leaves of the tape are numbered from 0."""
         counter = self.number.__self__  # type: ignore[attr-defined]  # the object whose method it is
-        return int(repr(counter)[len("count(") : -1])
+        return int(repr(counter)[len("count(") : -len(", -1)")])
 
     def leaf(self, value: Any) -> ReverseTracer:
         """An input of the function, which must not write to it."""
-        made = ReverseTracer(value._twin() if isinstance(value, Tracer) else value, self, (self.next(), None))
+        made = tracer_of(value._twin() if isinstance(value, Tracer) else value, self, (self.next(), None))
         made.alias = READ_ONLY
         return made
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run ``primitive`` one level out and record how to pull a cotangent back through it."""
-        traced, lowered = [], list(args)
+        mine, lowered = [], list(args)
         for position, arg in enumerate(args):
             if type(arg) is ReverseTracer and arg._trace is self:
-                traced.append(position)
+                mine.append(position)
                 lowered[position] = arg.value
         if primitive.reverse is None:
             return primitive.call(*lowered, **params)
-        ans, pull, saved = primitive.reverse(tuple(lowered), tuple(traced), params)
+        ans, pull, saved = primitive.reverse(tuple(lowered), tuple(mine), params)
         if pull is None:
             return ans
-        node = (self.next(), pull, None, tuple([args[i].node for i in traced]), *saved)
+        node = (self.next(), pull, None, tuple([args[i].node for i in mine]), *saved)
         if not primitive.multiple:
-            return ReverseTracer(ans, self, node)
+            return tracer_of(ans, self, node)
         refuse_closure(self, primitive, ans, params)
         return tuple(
-            ReverseTracer(a, self, (self.next(), to_part, node, None, i, len(ans))) if backend.is_inexact(a) else a
+            tracer_of(a, self, (self.next(), to_part, node, None, i, len(ans))) if backend.is_inexact(a) else a
             for i, a in enumerate(ans)
         )
 
@@ -120,7 +127,7 @@ class ReverseTrace(Trace):
 
 def _recorded() -> int:
     """How many records the open tapes have."""
-    return sum([trace.upcoming() for trace in core.running() if type(trace) is ReverseTrace])
+    return -sum([trace.upcoming() for trace in core.running() if type(trace) is ReverseTrace])
 
 
 collector.spare(_recorded)
@@ -129,8 +136,8 @@ collector.spare(_recorded)
 class Splice(list[tuple[Node, Any]]):
     """What a pull returns that recorded anew what its node stands for: nodes of that record, and their cotangents.
 
-    The backward pass goes on through them. They have higher numbers than all that the pass has still to
-    visit, so cotangents meet in the same order as without the detour.
+    The backward pass goes on through them. They are younger than all that the pass has still to visit, so
+    cotangents meet in the same order as without the detour.
     """
 
 
@@ -229,18 +236,6 @@ def record(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> tuple[list[A
     return [x._twin() if isinstance(x, Tracer) else x for x in results], nodes
 
 
-def _seeded(seeds: list[tuple[Node, Any]], owned: set[int]) -> tuple[dict[int, Any], dict[int, Node]]:
-    """By sequence number: the cotangent gathered so far, and the node."""
-    pending: dict[int, Any] = {}
-    nodes: dict[int, Node] = {}
-    for node, ct in seeds:
-        number = node[0]
-        pending[number] = _combine(number, pending[number], ct, owned) if number in pending else ct
-        nodes[number] = node
-    seeds.clear()
-    return pending, nodes
-
-
 def _name_operation(error: Exception, node: Node) -> None:
     """Tell with an error of the backward pass which operation was being pulled back through."""
     if node and getattr(error, "operation", None) != operation_of(node):
@@ -259,57 +254,69 @@ def backward(seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
     Args:
         seeds: ``(node, cotangent)`` for each output that lies on the tape. The list is emptied, so that
             the pass holds no more of the tape than it has still to visit.
-        leaves: how many leaves the tape has; they bear the numbers 0 to ``leaves - 1``.
+        leaves: how many leaves the tape has: its first records.
 
     Returns:
         The cotangent of each leaf, None where it is zero.
     """
     owned: set[int] = set()  # numbers whose cotangent is a buffer made here
-    pending, nodes = _seeded(seeds, owned)
-    _visit(pending, nodes, owned, leaves)
-    results = [pending.get(number) for number in range(leaves)]
+    pending: dict[int, Any] = {}  # by number: the cotangent gathered so far
+    _visit(pending, _seeded(seeds, pending, owned), owned)
+    results = [pending.get(-leaf) for leaf in range(leaves)]
     return [ct.total() if type(ct) is Piece else ct for ct in results]
 
 
-def _visit(pending: dict[int, Any], nodes: dict[int, Node], owned: set[int], leaves: int) -> None:
-    """Visit the nodes in order, until there are cotangents of leaves only."""
-    heap = [-number for number in nodes if number >= leaves]
-    heapify(heap)
+#: Older than every leaf: what is left of a heap when all has been visited.
+_END: Node = (1, None)
 
-    def arrive(parent: Node, part: Any) -> None:
-        number = parent[0]
-        if number in pending:
-            pending[number] = _combine(number, pending[number], part, owned)
-        elif part is not None:
-            pending[number] = part
-            if number >= leaves:
-                nodes[number] = parent
-                heappush(heap, -number)
 
+def _seeded(seeds: list[tuple[Node, Any]], pending: dict[int, Any], owned: set[int]) -> list[Node]:
+    """The heap to begin with."""
+    heap = [_END]
+    for node, ct in seeds:
+        _arrive(pending, heap, owned, node, ct)
+    seeds.clear()
+    return heap
+
+
+def _arrive(pending: dict[int, Any], heap: list[Node], owned: set[int], node: Node, ct: Any) -> None:
+    """A cotangent of what a node stands for, None for zero: it waits until the node is the next to be visited."""
+    number = node[0]
+    if number in pending:
+        pending[number] = _combine(number, pending[number], ct, owned)
+    elif ct is not None:
+        pending[number] = ct
+        heappush(heap, node)
+
+
+def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
+    """Visit the nodes in order, until the next one is a leaf: then there are cotangents of leaves only."""
     watch: Any = core.watchers and core.watching() and core.watching().backward_pass(pending)
-    node: Node = ()
+    node = heappop(heap)
     try:
-        while heap:
-            number = -heappop(heap)
-            node, ct = nodes.pop(number), pending.pop(number)
-            while True:
-                if type(ct) is Piece:
-                    ct = ct.total()
-                ct = watch.pull(ct, node) if watch else node[1](ct, node)
-                parent, second = node[2], node[3]
-                if second is not None:
-                    if parent is None:
-                        for other, part in ct if type(ct) is Splice else zip(second, ct, strict=False):
-                            arrive(other, part)
-                        break
-                    if parent[0] < second[0]:
-                        parent, second, ct = second, parent, (ct[1], ct[0])
-                    arrive(second, ct[1])
-                    ct = ct[0]
-                if ct is None or parent[0] < leaves or (heap and parent[0] <= -heap[0]):
-                    arrive(parent, ct)
-                    break
-                node = parent  # it comes next: no detour over the heap
+        while node[1] is not None:
+            ct = pending.pop(node[0])
+            if type(ct) is Piece:
+                ct = ct.total()
+            ct = watch.pull(ct, node) if watch else node[1](ct, node)
+            parent, second = node[2], node[3]
+            if second is not None:
+                if parent is None:
+                    for other, part in ct if type(ct) is Splice else zip(second, ct, strict=False):
+                        _arrive(pending, heap, owned, other, part)
+                    node = heappop(heap)
+                    continue
+                _arrive(pending, heap, owned, second, ct[1])
+                ct = ct[0]
+            number = parent[0]
+            if number in pending:
+                pending[number] = _combine(number, pending[number], ct, owned)
+                node = heappop(heap)
+            elif ct is None:
+                node = heappop(heap)
+            else:
+                pending[number] = ct
+                node = heappushpop(heap, parent)  # itself, where it comes next
     except Exception as error:
         _name_operation(error, node)
         raise

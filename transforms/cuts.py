@@ -21,7 +21,7 @@ class Cuts:
 
     def __init__(self) -> None:
         self._cuts: list[tuple[str, Origin | None, tuple[Node, ...]]] = []
-        self._uses: dict[int, tuple[str, Origin]] = {}  # by number of a leaf: the first operation on it
+        self._uses: dict[int, tuple[str, Origin]] = {}  # by number of a leaf's record: the first operation on it
 
     def note(self, trace: Trace, name: str, args: Sequence[Any], ans: Any, find: Callable[[], Origin]) -> None:
         """An operation was done on ``args``; it gave ``ans``."""
@@ -45,7 +45,7 @@ class Cuts:
         """
         reached = _behind([node for node in nodes if node is not None])
         for number in range(leaves):
-            if number not in reached:
+            if -number not in reached:
                 self._refuse(call, number, names(number), self._cuts)
 
     def check(self, call: str, cts: Sequence[Any], names: Callable[[int], str]) -> None:
@@ -79,15 +79,15 @@ class Cuts:
                 )
 
     def _refuse(self, call: str, number: int, name: str, cuts: list[Any]) -> NoReturn:
-        mine = [cut for cut in cuts if number in _behind(cut[2])]
+        mine = [cut for cut in cuts if -number in _behind(cut[2])]
         reason = _listed(mine) if mine else self._reason(number)
         raise StructuralZeroError(
             f"{call}: the derivative with respect to {name} is zero whatever its value: {reason}. {_ADVICE}"
         )
 
     def _reason(self, number: int) -> str:
-        if number in self._uses:
-            name, origin = self._uses[number]
+        if -number in self._uses:
+            name, origin = self._uses[-number]
             return f"the result does not depend on it, it was used first by {name} (at {origin})"
         return "it was never used"
 

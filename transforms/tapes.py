@@ -17,11 +17,11 @@ __all__ = ["Tape", "arrays_in", "tape"]
 
 
 class Tape(Picture):
-    """The tape of a pullback: what the backward pass will visit, from the highest number to the lowest.
+    """The tape of a pullback: what the backward pass will visit, from the youngest to the oldest.
 
-    Made by ``tape``. Iterating gives the records in order of execution. ``node.index`` is the sequence
-    number, ``node.saved`` the bytes the record keeps; ``saved`` counts each array once. A tape does not
-    know shapes, and it knows lines and stages only when it was recorded under ``debug_nans``.
+    Made by ``tape``. Iterating gives the records in order of execution. ``node.index`` is the place of the record in
+    that order, ``node.saved`` the bytes the record keeps; ``saved`` counts each array once. A tape does not know
+    shapes, and it knows lines and stages only when it was recorded under ``debug_nans``.
 
     Example:
         >>> import numpy as np
@@ -73,12 +73,12 @@ def tape(pullback: Pullback) -> Tape:
             record = records[number]
             arrays = arrays_in(record[4:])
             kept.update(arrays)
-            args = tuple([Operand(made[parent[0]], 0) for parent in _parents(record)])
+            args = tuple([Operand(made[-parent[0]], 0) for parent in _parents(record)])
             made[number] = Node(number, operation_of(record), args=args, saved=sum(arrays.values()))
             made[number].source, made[number].stage = getattr(record[1], "origin", (None, None))
     nodes = [node for number, node in made.items() if number >= len(inputs)]
     outputs = [
-        out if record is None else Operand(made[record[0]], 0)
+        out if record is None else Operand(made[-record[0]], 0)
         for out, record in zip(pullback._outs, pullback._nodes, strict=True)
     ]
     return Tape(pullback._name, inputs, nodes, outputs, saved=sum(kept.values()))
@@ -94,13 +94,13 @@ def _parents(record: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _reachable(ends: list[Any]) -> dict[int, tuple[Any, ...]]:
-    """All records that the backward pass may visit, by number."""
-    found = {record[0]: record for record in ends if record is not None}
+    """All records that the backward pass may visit, by their place in the order of execution."""
+    found = {-record[0]: record for record in ends if record is not None}
     waiting = list(found.values())
     while waiting:
         for parent in _parents(waiting.pop()):
-            if parent[0] not in found:
-                found[parent[0]] = parent
+            if -parent[0] not in found:
+                found[-parent[0]] = parent
                 waiting.append(parent)
     return found
 

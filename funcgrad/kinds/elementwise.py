@@ -17,15 +17,16 @@ from funcgrad.core import Primitive, Tracer
 from funcgrad.forward import ForwardTracer
 from funcgrad.kinds.linear import batch_rule, broadcast_to, conform
 from funcgrad.kinds.rules import NAMES, Operation, bind, check_names, finish, positional_names, pull_of
-from funcgrad.reverse import ReverseTracer
+from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Shape
 from funcgrad.writable import Buffer, clone
 
 __all__ = ["elementwise"]
 
-#: A partial derivative: a function of what it names among x, y, z, ans; a number where it is constant;
-#: a function whose first name is ``t`` where it acts on the (co)tangent itself; None where there is none.
-Partial: TypeAlias = Callable[..., Any] | int | float | None
+#: A partial derivative: a function of what it names among x, y, z, ans; one of these names where it is that value;
+#: a number where it is constant; a function whose first name is ``t`` where it acts on the (co)tangent itself; None
+#: where there is none.
+Partial: TypeAlias = Callable[..., Any] | str | int | float | None
 Contribution: TypeAlias = Callable[[Any, Any], Any]
 
 ndarray = np.ndarray
@@ -34,10 +35,9 @@ _NUMBERS = frozenset((int, float))  # Python numbers: they never change an array
 _SCALARS = frozenset((float, float64))
 _DIRECT = frozenset((ndarray, float, float64, np.float32))
 _TRACERS = frozenset((ReverseTracer, ForwardTracer))
-_ARRAYS = frozenset((ndarray, ReverseTracer, ForwardTracer))
 _NUMPY = _DIRECT | _NUMBERS
 #: Dtypes of kind "V", such as bfloat16, meet Python numbers with promotion: only the general rules conform cotangents.
-_DOUBLE = np.dtype(float64)
+_DOUBLE, _SINGLE = np.dtype(float64), np.dtype(np.float32)
 _PYTHON = frozenset((bool, int, float, complex))
 
 
@@ -88,12 +88,13 @@ def elementwise(
 class _Rule:
     """One argument's partial derivative, ready to be applied to a (co)tangent and a node."""
 
-    __slots__ = ("constant", "contribution", "differentiable", "needs")
+    __slots__ = ("constant", "contribution", "differentiable", "identity", "needs")
 
     def __init__(self, name: str, partial: Partial, arity: int) -> None:
         slots = {**{n: 4 + i for i, n in enumerate(NAMES[:arity])}, "ans": 4 + arity}
         self.differentiable = partial is not None
-        self.constant = not callable(partial)
+        self.constant = isinstance(partial, (int, float))
+        self.identity = self.constant and partial == 1
         contribution, names = _contribution(name, partial, slots)
         self.contribution = pull_of(name, contribution)
         self.needs = frozenset(slots[n] for n in names)
@@ -109,6 +110,9 @@ def _contribution(name: str, partial: Partial, slots: dict[str, int]) -> tuple[C
     """``contribution(ct, node)`` and the names of what it reads from the node."""
     if partial is None:
         return lambda ct, node: None, ()
+    if isinstance(partial, str):
+        (i,) = [slots[n] for n in check_names(name, (partial,), slots)]
+        return lambda ct, node: node[i] * ct if type(ct) is ndarray else _scaled(ct, node[i]), (partial,)
     if not callable(partial):
         if partial == 1:
             return lambda ct, node: ct, ()
@@ -209,22 +213,27 @@ def _spread(tangent: Any, ans: Any) -> Any:
 
 def _carried(ans: Any, tangent: Any, trace: Any) -> ForwardTracer:
     """A result of forward mode with its tangent, which gets the result's shape and dtype if it has others."""
-    if type(ans) in _ARRAYS:
-        if type(tangent) not in _ARRAYS or tangent.dtype is not ans.dtype or tangent.shape != ans.shape:
+    if type(ans) is ndarray and type(tangent) is ndarray:
+        if tangent.dtype is not ans.dtype or tangent.shape != ans.shape:
             tangent = _spread(tangent, ans)
-    elif type(ans) not in _SCALARS or type(tangent) not in _SCALARS:
+    elif not _alike(ans, tangent):
         tangent = _spread(tangent, ans)
-    return ForwardTracer(ans, tangent, trace)
+    made = ForwardTracer()
+    made.value, made._trace, made.tangent = ans, trace, tangent
+    return made
 
 
 def _alike(v: Any, w: Any) -> bool:
     """Whether two values meet without broadcasting or promotion."""
-    kind = type(v)
-    if kind in _ARRAYS:
+    while type(v) in _TRACERS:
+        v = v.value
+    while type(w) in _TRACERS:
+        w = w.value
+    if type(v) is ndarray:
         dtype = v.dtype
-        same = type(w) in _ARRAYS and v.shape == w.shape and dtype is w.dtype
+        same = type(w) is ndarray and dtype is w.dtype and v.shape == w.shape
         return same and (dtype is _DOUBLE or dtype.kind != "V")
-    return kind in _SCALARS and type(w) in _SCALARS
+    return type(v) in _SCALARS and type(w) in _SCALARS
 
 
 def _keeps(ans: Any, v: Any) -> bool:
@@ -235,41 +244,37 @@ def _keeps(ans: Any, v: Any) -> bool:
 def _unary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., Any] | None) -> Operation:
     kernel = operator or primitive.kernel(np)
     (rule,) = rules
-    contribution = rule.contribution
+    pull = rule.contribution
     keep_x, keep_ans = 4 in rule.needs, 5 in rule.needs
     foreign = primitive.impl is not None
 
+    def on_value(v: Any) -> Any:
+        """On what a tracer holds; None where only the general rules know what to do."""
+        if backend.dtype_of(v).kind == "V":
+            return None
+        ans = kernel(v) if type(v) in _DIRECT else call(v)
+        return None if foreign and not _keeps(ans, v) else ans
+
     def call(x: Any, /) -> Any:
-        kind = type(x)
-        if kind in _TRACERS and not core.no_grad_blocks:
+        if type(x) is ReverseTracer and not core.no_grad_blocks:
             v, trace = x.value, x._trace
-            if type(v) is ndarray:
-                if v.dtype is not _DOUBLE and v.dtype.kind == "V":
-                    return bind(primitive, (x,), {})
+            if not foreign and (v.dtype is _DOUBLE or v.dtype is _SINGLE if type(v) is ndarray else type(v) is float64):
                 ans = kernel(v)
-            elif type(v) in _DIRECT:
-                ans = kernel(v)
-            elif backend.dtype_of(v).kind == "V":
-                return bind(primitive, (x,), {})
             else:
-                ans = call(v)
-            if foreign and not _keeps(ans, v):
-                return bind(primitive, (x,), {})
-            if kind is ForwardTracer:
-                if not trace.open:
-                    return bind(primitive, (x,), {})
-                return _carried(ans, contribution(x.tangent, (None, None, None, None, v, ans)), trace)
-            node = (
-                trace.next(),
-                contribution,
-                x.node,
-                None,
-                v if keep_x else None,
-                ans if keep_ans else None,
-            )
-            return ReverseTracer(ans, trace, node)
-        if (kind is ndarray or kind is float64) and not core.kernel_runners:
-            return kernel(x)
+                ans = on_value(v)
+            if ans is not None:
+                made = ReverseTracer()
+                made.value, made._trace = ans, trace
+                made.node = (trace.next(), pull, x.node, None, v if keep_x else None, ans if keep_ans else None)
+                return made
+        elif type(x) is ndarray or type(x) is float64:
+            if not core.kernel_runners:
+                return kernel(x)
+        elif type(x) is ForwardTracer and x._trace.open and not core.no_grad_blocks:
+            v = x.value
+            ans = on_value(v)
+            if ans is not None:
+                return _carried(ans, pull(x.tangent, (None, None, None, None, v, ans)), x._trace)
         return bind(primitive, (x,), {})
 
     return call
@@ -288,7 +293,7 @@ def _binary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., An
             return operator(float64(v), w).item()
         return kernel(v, w)
 
-    def call(x: Any, y: Any, /) -> Any:
+    def any_two(x: Any, y: Any, /) -> Any:
         if not core.no_grad_blocks:
             if type(x) in _TRACERS:
                 if type(y) not in _TRACERS:
@@ -303,28 +308,76 @@ def _binary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., An
         return bind(primitive, (x, y), {})
 
     foreign = primitive.impl is not None
-    together = _together(primitive.name, rules, kernel, compute, foreign)
+    pull_both = _pull_both(primitive.name, rules)
+    together = _together(primitive.name, rules, pull_both, kernel, compute, foreign)
     with_right = _beside_constant(rules[0], kernel, compute, foreign)
     with_left = _beside_constant(rules[1], lambda v, c: kernel(c, v), lambda v, c: compute(c, v), foreign, swapped=True)
+    call = any_two if foreign else _commonest(rules, pull_both, kernel, any_two)
     return call
 
 
+def _commonest(rules: list[_Rule], pull_both: Contribution, kernel: Callable[..., Any], rest: Operation) -> Operation:
+    """Reverse mode with less ado for double numbers, arrays of them, and a number beside these; ``rest`` for others."""
+    pull_x = rules[0].contribution
+    keep_x, keep_y, keep_ans = [slot in rules[0].needs for slot in (4, 5, 6)]
+    both_x, both_y, both_ans = [any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)]
+
+    def call(x: Any, y: Any, /) -> Any:
+        if type(x) is ReverseTracer and not core.no_grad_blocks:
+            v, trace = x.value, x._trace
+            if type(y) is float:
+                if v.dtype is _DOUBLE or v.dtype is _SINGLE if type(v) is ndarray else type(v) is float64:
+                    ans = kernel(v, y)
+                    made = ReverseTracer()
+                    made.value, made._trace = ans, trace
+                    first, second, last = v if keep_x else None, y if keep_y else None, ans if keep_ans else None
+                    made.node = (trace.next(), pull_x, x.node, None, first, second, last)
+                    return made
+            elif type(y) is ReverseTracer and y._trace is trace:
+                w = y.value
+                if (
+                    type(w) is ndarray and v.dtype is w.dtype is _DOUBLE and v.shape == w.shape
+                    if type(v) is ndarray
+                    else type(v) is type(w) is float64
+                ):
+                    ans = kernel(v, w)
+                    made = ReverseTracer()
+                    made.value, made._trace = ans, trace
+                    first, second, last = v if both_x else None, w if both_y else None, ans if both_ans else None
+                    made.node = (trace.next(), pull_both, x.node, y.node, first, second, last)
+                    return made
+        return rest(x, y)
+
+    return call
+
+
+def _pull_both(name: str, rules: list[_Rule]) -> Contribution:
+    """The cotangents of two arguments that need not be conformed."""
+    pull_x, pull_y = rules[0].contribution, rules[1].contribution
+
+    def pull(ct: Any, node: Any) -> Any:
+        return pull_x(ct, node), pull_y(ct, node)
+
+    return pull_of(name, (lambda ct, node: (ct, ct)) if rules[0].identity and rules[1].identity else pull)
+
+
 def _together(
-    name: str, rules: list[_Rule], kernel: Callable[..., Any], compute: Callable[..., Any], foreign: bool
+    name: str,
+    rules: list[_Rule],
+    pull_both: Contribution,
+    kernel: Callable[..., Any],
+    compute: Callable[..., Any],
+    foreign: bool,
 ) -> Callable[[Any, Any], Tracer | None]:
     """Process an operation of two tracers of one trace, else None."""
     pull_x, pull_y = rules[0].contribution, rules[1].contribution
     keep_x, keep_y, keep_ans = [any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)]
 
-    def pull_both(ct: Any, node: Any) -> Any:
-        return pull_x(ct, node), pull_y(ct, node)
-
     def pull_unlike(ct: Any, node: Any) -> Any:
         v_like, w_like = node[7:]
         return rules[0].conformed(ct, node, *v_like), rules[1].conformed(ct, node, *w_like)
 
-    for pull in (pull_both, pull_unlike):
-        pull_of(name, pull)
+    pull_of(name, pull_unlike)
 
     def process(x: Any, y: Any) -> Tracer | None:
         v, w, trace = x.value, y.value, x._trace
@@ -343,11 +396,11 @@ def _together(
             node = (None, None, None, None, v, w, ans)
             tangent = pull_x(x.tangent, node) + pull_y(y.tangent, node)
             return _carried(ans, tangent, trace)
-        kept_v, kept_w, kept = v if keep_x else None, w if keep_y else None, ans if keep_ans else None
+        kept = v if keep_x else None, w if keep_y else None, ans if keep_ans else None
         if alike:
-            return ReverseTracer(ans, trace, (trace.next(), pull_both, x.node, y.node, kept_v, kept_w, kept))
+            return tracer_of(ans, trace, (trace.next(), pull_both, x.node, y.node, *kept))
         likes = ((v.shape, v.dtype), (w.shape, w.dtype))
-        return ReverseTracer(ans, trace, (trace.next(), pull_unlike, x.node, y.node, kept_v, kept_w, kept, *likes))
+        return tracer_of(ans, trace, (trace.next(), pull_unlike, x.node, y.node, *kept, *likes))
 
     return process
 
@@ -392,7 +445,7 @@ def _beside_constant(
         first, second, kept = v if keep_v else None, constant if keep_c else None, ans if keep_ans else None
         if swapped:
             first, second = second, first
-        return ReverseTracer(ans, trace, (trace.next(), pull, tracer.node, None, first, second, kept))
+        return tracer_of(ans, trace, (trace.next(), pull, tracer.node, None, first, second, kept))
 
     return process
 

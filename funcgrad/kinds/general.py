@@ -16,7 +16,7 @@ from funcgrad.core import Primitive
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import Batching, batch_rule, conform
 from funcgrad.kinds.rules import NAMES, Operation, Rule, bind, check_names, finish, positional_names, pull_of
-from funcgrad.reverse import ReverseTracer, backward, record
+from funcgrad.reverse import ReverseTracer, backward, record, tracer_of
 
 __all__ = ["multilinear", "primitive"]
 
@@ -187,7 +187,7 @@ def _with_rules(
             ans, pull, saved = reverse((x.value,), (0,), params)
             if pull is not None:
                 trace = x._trace
-                return ReverseTracer(ans, trace, (trace.next(), pull, None, (x.node,), *saved))
+                return tracer_of(ans, trace, (trace.next(), pull, None, (x.node,), *saved))
         if all(type(arg) is ndarray for arg in args) and not core.kernel_runners:
             return kernel(*args, **params)
         return bind(made, args, params)

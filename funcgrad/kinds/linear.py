@@ -17,7 +17,7 @@ import numpy as np
 from funcgrad import backend, core
 from funcgrad.core import Primitive
 from funcgrad.errors import NotDifferentiableError, ShapeError
-from funcgrad.forward import ForwardTracer
+from funcgrad.forward import ForwardTracer, dual
 from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, positional_names, pull_of
 from funcgrad.reverse import ReverseTracer
 from funcgrad.typing import Shape
@@ -154,7 +154,8 @@ def linear(
             ans = kernel(v, **params) if type(v) is ndarray else call(v, **params)
             shape = backend.shape_of(v) if keeps_shape else None
             dtype = backend.dtype_of(v) if keeps_dtype else None
-            made = ReverseTracer(ans, trace, (trace.next(), pull, x.node, None, params, shape, dtype))
+            made = ReverseTracer()
+            made.value, made._trace, made.node = ans, trace, (trace.next(), pull, x.node, None, params, shape, dtype)
             if view:
                 if type(v) is not ndarray:
                     share_view(x, made, call, params)
@@ -164,7 +165,7 @@ def linear(
         if not rest and type(x) is ndarray and not core.kernel_runners:
             return kernel(x, **params)
         if not rest and type(x) is ForwardTracer and not view and x._trace.open and not core.no_grad_blocks:
-            return ForwardTracer(call(x.value, **params), call(x.tangent, **params), x._trace)
+            return dual(call(x.value, **params), call(x.tangent, **params), x._trace)
         made = bind(primitive, (x, *rest), params)
         return share_view(x, made, call, params) if view else made
 

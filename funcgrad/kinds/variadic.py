@@ -15,7 +15,7 @@ from funcgrad import backend, core
 from funcgrad.core import Primitive
 from funcgrad.kinds.linear import Batching, batch_rule, conform
 from funcgrad.kinds.rules import Operation, Rule, bind, finish, pull_of
-from funcgrad.reverse import ReverseTrace, ReverseTracer
+from funcgrad.reverse import ReverseTrace, ReverseTracer, tracer_of
 
 __all__ = ["jointly_linear"]
 
@@ -76,9 +76,9 @@ def jointly_linear(
         parents = tuple([args[i].node for i in traced])
         if set(map(type, values)) == {ndarray}:
             ans, shapes, dtypes = kernel(*values, **params), [v.shape for v in values], [v.dtype for v in values]
-            return ReverseTracer(ans, trace, (trace.next(), pull, None, parents, traced, shapes, dtypes, params))
+            return tracer_of(ans, trace, (trace.next(), pull, None, parents, traced, shapes, dtypes, params))
         ans = call(*values, **params)
-        return ReverseTracer(ans, trace, (trace.next(), pull, None, parents, *saved(values, traced, params)))
+        return tracer_of(ans, trace, (trace.next(), pull, None, parents, *saved(values, traced, params)))
 
     def call(*args: Any, **params: Any) -> Any:
         trace = _only_trace(args)

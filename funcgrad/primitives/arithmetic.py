@@ -62,7 +62,7 @@ _NUMBERS = frozenset((int, float))  # others may promote
 
 add: Operation = elementwise("add", dx=1, dy=1, operator=operator.add)
 subtract: Operation = elementwise("subtract", dx=1, dy=-1, operator=operator.sub)
-multiply: Operation = elementwise("multiply", dx=lambda y: y, dy=lambda x: x, operator=operator.mul)
+multiply: Operation = elementwise("multiply", dx="y", dy="x", operator=operator.mul)
 divide: Operation = elementwise(
     "divide",
     dx=lambda t, y: t / y,

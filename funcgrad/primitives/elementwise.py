@@ -68,7 +68,7 @@ def has_no_zero(x: Any) -> bool:
 #: Of a complex 0 the derivative has no direction: not even (infinity, NaN), which t / 0 would be.
 sqrt: Operation = elementwise("sqrt", dx=lambda t, ans: t * (0.5 / ans) if is_complex(ans) else t * 0.5 / ans)
 
-exp: Operation = elementwise("exp", dx=lambda ans: ans)
+exp: Operation = elementwise("exp", dx="ans")
 exp2: Operation = elementwise("exp2", dx=lambda ans: ans * LN2)
 expm1: Operation = elementwise("expm1", dx=lambda x: exp(x))
 log: Operation = elementwise("log", dx=lambda t, x: t / x)

@@ -27,7 +27,7 @@ from funcgrad.primitives.index_spec import (
     rebuild,
     snapshot,
 )
-from funcgrad.reverse import Piece, ReverseTracer, Whole
+from funcgrad.reverse import Piece, ReverseTracer, Whole, tracer_of
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import Buffer, as_made_by, number, share, shares
 
@@ -52,7 +52,7 @@ def getitem(x: Array, index: Any) -> Array:
             else:
                 ans, shape, dtype = getitem(value, index), x.shape, x.dtype
             kept = index if type(index) is int else snapshot(index)
-            made = ReverseTracer(ans, trace, (trace.next(), _to_piece, x.node, None, kept, None, shape, dtype))
+            made = tracer_of(ans, trace, (trace.next(), _to_piece, x.node, None, kept, None, shape, dtype))
             if shares(value, ans) if type(value) is ndarray else is_static(index) and _has_memory(made, index):
                 share(x, made, getitem, {"index": index})
             return made

@@ -19,7 +19,7 @@ from funcgrad.kinds import multilinear
 from funcgrad.kinds.linear import Batching, permute, reshape
 from funcgrad.kinds.rules import Operation, Rule, finish, pull_of
 from funcgrad.primitives.arithmetic import multiply
-from funcgrad.reverse import ReverseTracer
+from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Array, Shape
 
 __all__ = ["LETTERS", "einsum", "matmul", "swapped"]
@@ -180,14 +180,14 @@ def _bilinear(
                     w = y.value
                     if meet(v, w):
                         ans = call(v, w, **params)
-                        return ReverseTracer(ans, trace, (trace.next(), pull_both, x.node, y.node, v, w, params))
+                        return tracer_of(ans, trace, (trace.next(), pull_both, x.node, y.node, v, w, params))
                 elif type(y) is ndarray and meet(v, y):
                     ans = call(v, y, **params)
-                    return ReverseTracer(ans, trace, (trace.next(), pull_x, x.node, None, v.shape, y, params))
+                    return tracer_of(ans, trace, (trace.next(), pull_x, x.node, None, v.shape, y, params))
             elif type(x) is ndarray and type(y) is ReverseTracer and meet(x, y.value):
                 w, trace = y.value, y._trace
                 ans = call(x, w, **params)
-                return ReverseTracer(ans, trace, (trace.next(), pull_y, y.node, None, x, w.shape, params))
+                return tracer_of(ans, trace, (trace.next(), pull_y, y.node, None, x, w.shape, params))
         return general(x, y, **params)
 
     return finish(call, general.primitive)  # type: ignore[attr-defined]
