@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -194,12 +194,15 @@ class Workers:
         self.pool.shutdown()
         self.pool = self._started(self.jobs)
 
-    def stop(self) -> None:
-        """End the processes, in the middle of what they are at."""
-        for process in list((self.pool._processes or {}).values()):
-            if self.pending:
+    def stop(self, at_once: bool) -> None:
+        """End the processes, ``at_once`` in the middle of what they are at.
+
+        An interrupt may have come before ``pending`` knew of a chunk, or the pool of a process.
+        """
+        if at_once:
+            for process in active_children():
                 process.terminate()
-        self.pool.shutdown(wait=not self.pending, cancel_futures=True)
+        self.pool.shutdown(wait=not at_once, cancel_futures=True)
 
 
 def fuzz(count: int, seed: int, start: int, jobs: int) -> Summary:
@@ -208,7 +211,7 @@ def fuzz(count: int, seed: int, start: int, jobs: int) -> Summary:
     chunks = iter([range(n, min(n + CHUNK, start + count)) for n in range(start, start + count, CHUNK)])
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    workers = Workers(jobs)
+    workers, finished = Workers(jobs), False
     try:
         print(f"programs {start} to {start + count - 1} of SEED={seed} on {jobs} processes", flush=True)
         with _Progress(summary) as progress:
@@ -217,10 +220,11 @@ def fuzz(count: int, seed: int, start: int, jobs: int) -> Summary:
                 for one in found:
                     summary.add(one)
                 progress.show(found)
+        finished = True
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
     finally:
-        workers.stop()
+        workers.stop(at_once=not finished)
     return summary
 
 
