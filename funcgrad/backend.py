@@ -22,6 +22,7 @@ __all__ = [
     "is_stand_in",
     "is_value",
     "library_of",
+    "like",
     "native_dtype",
     "namespace",
     "namespace_of",
@@ -189,6 +190,16 @@ def dtype_of(x: Any) -> np.dtype[Any]:
     """
     dtype: np.dtype[Any] = _PYTHON_DTYPES[type(x)] if type(x) in _PYTHON_DTYPES else x.dtype  # noqa: SIM401  (numbers have none)
     return dtype
+
+
+def like(x: Any) -> tuple[Shape, np.dtype[Any]]:
+    """Shape and dtype of an array, tracer or number.
+
+    Example:
+        >>> like(np.ones(2)), like(True)
+        (((2,), dtype('float64')), ((), dtype('bool')))
+    """
+    return ((), _PYTHON_DTYPES[type(x)]) if type(x) in _PYTHON_DTYPES else (x.shape, x.dtype)
 
 
 def is_inexact(x: Any) -> bool:

@@ -262,8 +262,11 @@ def backward(seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
     owned: set[int] = set()  # numbers whose cotangent is a buffer made here
     pending: dict[int, Any] = {}  # by number: the cotangent gathered so far
     _visit(pending, _seeded(seeds, pending, owned), owned)
-    results = [pending.get(-leaf) for leaf in range(leaves)]
-    return [ct.total() if type(ct) is Piece else ct for ct in results]
+    results = list(map(pending.get, range(0, -leaves, -1)))
+    for leaf, ct in enumerate(results):
+        if type(ct) is Piece:
+            results[leaf] = ct.total()
+    return results
 
 
 #: Older than every leaf: what is left of a heap when all has been visited.
@@ -289,6 +292,12 @@ def _arrive(pending: dict[int, Any], heap: list[Node], owned: set[int], node: No
         heappush(heap, node)
 
 
+def _arrive_all(pending: dict[int, Any], heap: list[Node], owned: set[int], parents: Any, cts: Any) -> None:
+    """The same for many parents. A function, so that no variable of the pass holds the last of them any longer."""
+    for parent, ct in cts if type(cts) is Splice else zip(parents, cts, strict=False):
+        _arrive(pending, heap, owned, parent, ct)
+
+
 def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
     """Visit the nodes in order, until the next one is a leaf: then there are cotangents of leaves only."""
     watch: Any = core.watchers and core.watching() and core.watching().backward_pass(pending)
@@ -302,8 +311,7 @@ def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
             parent, second = node[2], node[3]
             if second is not None:
                 if parent is None:
-                    for other, part in ct if type(ct) is Splice else zip(second, ct, strict=False):
-                        _arrive(pending, heap, owned, other, part)
+                    _arrive_all(pending, heap, owned, second, ct)
                     node = heappop(heap)
                     continue
                 _arrive(pending, heap, owned, second, ct[1])

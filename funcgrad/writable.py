@@ -423,7 +423,7 @@ def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]
         root, steps, known = x, ((step, params),), alias
     view.alias = View(root, steps, type(alias) is View and alias.locked)
     known.append(ref(view))
-    if not len(known) & (len(known) - 1) and len(known) >= 16:  # now and then, so that it costs little
+    if len(known) >= 16 and not len(known) & (len(known) - 1):  # now and then, so that it costs little
         known[:] = [r for r in known if r() is not None]
 
 

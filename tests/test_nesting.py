@@ -16,6 +16,7 @@ import pytest
 import funcgrad.numpy as fnp
 from funcgrad import (
     core,
+    custom_vjp,
     grad,
     hessian,
     hvp,
@@ -738,3 +739,22 @@ def test_backward_frees_as_it_goes():
     finally:
         tracemalloc.stop()
     assert peak <= (steps + 5) * 8 * size
+
+
+def test_backward_holds_nothing_that_it_has_passed():
+    """Also not the last of the parents of an operation with many."""
+    held, seen = [], []
+
+    @custom_vjp
+    def look(x):
+        return x
+
+    look.defvjp(lambda x: (x, None), lambda _, ct: (seen.append(held[0]() is not None) or ct,))
+
+    def f(x):
+        y = fnp.exp(look(x))  # saves its result
+        held.append(weakref.ref(y.value))
+        return fnp.sum(fnp.concatenate([fnp.ones(2), fnp.negative(y)]))
+
+    assert np.allclose(grad(f)(np.zeros(3)), -1)
+    assert seen == [False]

@@ -163,7 +163,7 @@ def owned(cts: list[Any], leaves: Sequence[Any], foreign: Sequence[Any] = ()) ->
         leaves: the primals.
         foreign: arrays that belong to somebody else, such as a cotangent that was passed in.
     """
-    seen = {id(x) for x in foreign}
+    seen = set(map(id, foreign))
     results = []
     for ct, leaf in zip(cts, leaves, strict=True):
         if ct is None:
@@ -174,7 +174,7 @@ def owned(cts: list[Any], leaves: Sequence[Any], foreign: Sequence[Any] = ()) ->
             elif ct.base is not None or id(ct) in seen:
                 ct = ct.copy()
             seen.add(id(ct))
-        elif type(leaf) is float and isinstance(ct, np.generic) and ct.dtype != np.float64:
+        elif type(leaf) is float and type(ct) is not np.float64 and isinstance(ct, np.generic):
             ct = np.float64(ct)  # a Python float takes part in float32 arithmetic, its gradient is its own
         results.append(ct)
     return results

@@ -21,7 +21,7 @@ from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Shape
 from funcgrad.writable import Buffer, clone
 
-__all__ = ["elementwise"]
+__all__ = ["elementwise", "scaled"]
 
 #: A partial derivative: a function of what it names among x, y, z, ans; one of these names where it is that value;
 #: a number where it is constant; a function whose first name is ``t`` where it acts on the (co)tangent itself; None
@@ -73,12 +73,12 @@ def elementwise(
     arity = arity or max(i + 1 for i, p in enumerate(partials) if p is not None)
     rules = [_Rule(name, p, arity) for p in partials[:arity]]
 
-    def apply(*args: Any) -> Any:
+    def arithmetic(*args: Any) -> Any:
         """On what tracers hold: arithmetic of Python numbers alone gives a Python number."""
         ans = call(*args)
-        return ans.item() if operator is not None and all(type(a) in _PYTHON for a in args) else ans
+        return ans.item() if all(type(a) in _PYTHON for a in args) else ans
 
-    reverse, forward = _derive(name, rules, apply)
+    reverse, forward = _derive(name, rules, (lambda *args: call(*args)) if operator is None else arithmetic)
     primitive = Primitive(name, impl, reverse, forward, batch_rule("elementwise", lambda *args: call(*args)))
     fast = (_unary, _binary, _general)[arity - 1] if None not in partials[:arity] else _general
     call = fast(primitive, rules, operator)
@@ -112,7 +112,7 @@ def _contribution(name: str, partial: Partial, slots: dict[str, int]) -> tuple[C
         return lambda ct, node: None, ()
     if isinstance(partial, str):
         (i,) = [slots[n] for n in check_names(name, (partial,), slots)]
-        return lambda ct, node: node[i] * ct if type(ct) is ndarray else _scaled(ct, node[i]), (partial,)
+        return lambda ct, node: node[i] * ct if type(ct) is ndarray else scaled(ct, node[i]), (partial,)
     if not callable(partial):
         if partial == 1:
             return lambda ct, node: ct, ()
@@ -121,20 +121,22 @@ def _contribution(name: str, partial: Partial, slots: dict[str, int]) -> tuple[C
     acts = names[:1] == ("t",)
     names = tuple(check_names(name, names[1:] if acts else names, slots))
     where = [slots[n] for n in names]
-    if acts and len(where) != 1:
-        return lambda ct, node: partial(ct, *[node[i] for i in where]), names
     if len(where) == 1:
         (i,) = where
         if acts:
             return lambda ct, node: partial(ct, node[i]), names
-        return lambda ct, node: _scaled(ct, partial(node[i])), names
+        return lambda ct, node: scaled(ct, partial(node[i])), names
     if len(where) == 2:
         i, j = where
-        return lambda ct, node: _scaled(ct, partial(node[i], node[j])), names
-    return lambda ct, node: _scaled(ct, partial(*[node[i] for i in where])), names
+        if acts:
+            return lambda ct, node: partial(ct, node[i], node[j]), names
+        return lambda ct, node: scaled(ct, partial(node[i], node[j])), names
+    if acts:
+        return lambda ct, node: partial(ct, *[node[i] for i in where]), names
+    return lambda ct, node: scaled(ct, partial(*[node[i] for i in where])), names
 
 
-def _scaled(ct: Any, partial: Any) -> Any:
+def scaled(ct: Any, partial: Any) -> Any:
     """``ct * partial``, with a tracer on the left where there is one: NumPy's operators reach it slowly.
 
     A large partial that nobody else holds is overwritten: new memory costs more than the product.
@@ -159,7 +161,7 @@ def _references(x: Any) -> int:
 
 
 def _references_alone(ct: Any, partial: Any) -> int:
-    """What ``_references`` says in ``_scaled`` of a value that was made for this call only."""
+    """What ``_references`` says in ``scaled`` of a value that was made for this call only."""
     return _references(partial)
 
 
@@ -187,7 +189,7 @@ def _derive(name: str, rules: list[_Rule], apply: Callable[..., Any]) -> tuple[A
             needs = frozenset().union(*[rules[i].needs for i in traced])
             keep = wanted[traced] = tuple([4 + i in needs for i in range(len(args) + 1)])
         saved = [v if k else None for v, k in zip((*args, ans), keep, strict=True)]
-        primals = {i: (backend.shape_of(args[i]), backend.dtype_of(args[i])) for i in traced}
+        primals = {i: backend.like(args[i]) for i in traced}
         return ans, pull, (*saved, traced, primals)
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
@@ -307,11 +309,12 @@ def _binary(primitive: Primitive, rules: list[_Rule], operator: Callable[..., An
             return plain(x, y)
         return bind(primitive, (x, y), {})
 
-    foreign = primitive.impl is not None
-    pull_both = _pull_both(primitive.name, rules)
-    together = _together(primitive.name, rules, pull_both, kernel, compute, foreign)
-    with_right = _beside_constant(rules[0], kernel, compute, foreign)
-    with_left = _beside_constant(rules[1], lambda v, c: kernel(c, v), lambda v, c: compute(c, v), foreign, swapped=True)
+    name, foreign = primitive.name, primitive.impl is not None
+    pull_both = _pull_both(name, rules)
+    together = _together(name, rules, pull_both, kernel, compute, foreign)
+    with_right = _beside_constant(name, rules[0], kernel, compute, foreign)
+    swapped = (lambda v, c: kernel(c, v)), (lambda v, c: compute(c, v))
+    with_left = _beside_constant(name, rules[1], *swapped, foreign, swapped=True)
     call = any_two if foreign else _commonest(rules, pull_both, kernel, any_two)
     return call
 
@@ -325,7 +328,7 @@ def _commonest(rules: list[_Rule], pull_both: Contribution, kernel: Callable[...
     def call(x: Any, y: Any, /) -> Any:
         if type(x) is ReverseTracer and not core.no_grad_blocks:
             v, trace = x.value, x._trace
-            if type(y) is float:
+            if type(y) is float or type(y) is int:
                 if v.dtype is _DOUBLE or v.dtype is _SINGLE if type(v) is ndarray else type(v) is float64:
                     ans = kernel(v, y)
                     made = ReverseTracer()
@@ -406,48 +409,74 @@ def _together(
 
 
 def _beside_constant(
-    rule: _Rule, kernel: Callable[..., Any], compute: Callable[..., Any], foreign: bool, swapped: bool = False
+    name: str,
+    rule: _Rule,
+    kernel: Callable[..., Any],
+    compute: Callable[..., Any],
+    foreign: bool,
+    swapped: bool = False,
 ) -> Callable[[Any, Any], Tracer | None]:
-    """Process an operation of a tracer and a constant that leaves its shape and dtype as they are, else None.
+    """Process an operation of a tracer and a constant, None where only the general rules know what to do.
 
     ``kernel`` and ``compute`` take the tracer's value first, also where it is the second argument (``swapped``).
     """
-    pull = rule.contribution
+    pull, evaluate = rule.contribution, _with_constant(kernel, compute, foreign)
     keep_v, keep_c = (5 in rule.needs, 4 in rule.needs) if swapped else (4 in rule.needs, 5 in rule.needs)
     keep_ans = 6 in rule.needs
 
+    def pull_unlike(ct: Any, node: Any) -> Any:
+        return rule.conformed(ct, node, *node[7:])
+
+    pull_of(name, pull_unlike)
+
     def process(tracer: Any, constant: Any) -> Tracer | None:
+        if type(constant) is Buffer:
+            constant = clone(constant)
         v, trace = tracer.value, tracer._trace
-        if type(v) is ndarray and type(constant) in _NUMPY:
-            if type(constant) is ndarray and constant.size > v.size:  # the result has another shape
-                return None
-            try:
-                ans = kernel(v, constant)
-            except (TypeError, AttributeError):  # no number: the way round refuses it, and says more than NumPy does
-                return None
-            dtype = v.dtype
-            known = dtype is _DOUBLE and type(constant) is float and not foreign
-            if not known and (ans.shape != v.shape or ans.dtype is not dtype or dtype.kind == "V"):
-                return None
-        elif type(constant) in _NUMBERS or _alike(v, constant):
-            if type(v) not in _SCALARS and backend.dtype_of(v).kind == "V":
-                return None
-            ans = compute(v, constant)
-            if foreign and not _keeps(ans, v):
-                return None
-        else:
-            return process(tracer, clone(constant)) if type(constant) is Buffer else None
+        ans, like = evaluate(v, constant)
+        if ans is None:
+            return None
         if type(tracer) is ForwardTracer:
-            if not trace.open:
+            if like or not trace.open:
                 return None
             args = (constant, v) if swapped else (v, constant)
             return _carried(ans, pull(tracer.tangent, (None, None, None, None, *args, ans)), trace)
-        first, second, kept = v if keep_v else None, constant if keep_c else None, ans if keep_ans else None
+        first, second, last = v if keep_v else None, constant if keep_c else None, ans if keep_ans else None
         if swapped:
             first, second = second, first
-        return tracer_of(ans, trace, (trace.next(), pull, tracer.node, None, first, second, kept))
+        if like:
+            return tracer_of(ans, trace, (trace.next(), pull_unlike, tracer.node, None, first, second, last, *like))
+        return tracer_of(ans, trace, (trace.next(), pull, tracer.node, None, first, second, last))
 
     return process
+
+
+def _with_constant(
+    kernel: Callable[..., Any], compute: Callable[..., Any], foreign: bool
+) -> Callable[[Any, Any], tuple[Any, tuple[Any, ...]]]:
+    """Compute with what a tracer holds and a constant: the result, None where only the general rules can.
+
+    With it come shape and dtype of the tracer's value, if those of the result are others.
+    """
+
+    def evaluate(v: Any, constant: Any) -> tuple[Any, tuple[Any, ...]]:
+        if type(v) is ndarray and type(constant) in _NUMPY:
+            try:
+                ans = kernel(v, constant)
+            except (TypeError, AttributeError):  # no number: the way round refuses it, and says more than NumPy does
+                return None, ()
+            dtype = v.dtype
+            if ans.shape == v.shape and ans.dtype is dtype and dtype.kind != "V":
+                return ans, ()
+            return (ans, (v.shape, dtype)) if ans.dtype.kind in "fc" and dtype.kind != "V" else (None, ())
+        if type(constant) in _NUMBERS or _alike(v, constant):
+            if type(v) not in _SCALARS and backend.dtype_of(v).kind == "V":
+                return None, ()
+            ans = compute(v, constant)
+            return (None, ()) if foreign and not _keeps(ans, v) else (ans, ())
+        return None, ()
+
+    return evaluate
 
 
 def _general(primitive: Primitive, rules: list[_Rule], operator: Callable[..., Any] | None) -> Operation:

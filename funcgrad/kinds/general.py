@@ -218,16 +218,19 @@ def _reverse(name: str, call: Operation, pulls: Sequence[_Pull | None], filled: 
         if len(args) != len(pulls):
             raise _wrong_number(name, len(pulls), args)
         ans = call(*args, **params)
-        rules = [rule for i in traced if (rule := pulls[i]) is not None]
-        if not rules:
+        if traced not in wanted:
+            rules = [rule for i in traced if (rule := pulls[i]) is not None]
+            wanted[traced] = frozenset([n for rule in rules for n in rule.names]) if rules else None
+        needed = wanted[traced]
+        if needed is None:
             return ans, None, None
-        needed = {n for rule in rules for n in rule.names}
         saved = {n: v for n, v in (*zip(NAMES, args, strict=False), ("ans", ans), ("args", args)) if n in needed}
         if filled:
-            saved["results"] = [(backend.shape_of(a), backend.dtype_of(a)) for a in ans]
-        primals = {i: (backend.shape_of(args[i]), backend.dtype_of(args[i])) for i in traced}
+            saved["results"] = list(map(backend.like, ans))
+        primals = {i: backend.like(args[i]) for i in traced}
         return ans, pull, (traced, saved, primals, params)
 
+    wanted: dict[tuple[int, ...], frozenset[str] | None] = {}  # traced positions -> what their rules name, if any
     return reverse
 
 

@@ -264,9 +264,9 @@ permute: Operation = linear(
 
 reduce_sum: Operation = linear(
     "reduce_sum",
-    lambda xp, x, *, axis: xp.sum(x, axis),
-    numpy=lambda x, *, axis: np.add.reduce(x, axis),
-    transpose=lambda ct, shape, *, axis: expand_to(ct, shape, axis),
+    lambda xp, x, *, axis, keepdims=False: xp.sum(x, axis, keepdims=keepdims),
+    numpy=lambda x, *, axis, keepdims=False: np.add.reduce(x, axis, keepdims=keepdims),
+    transpose=lambda ct, shape, *, axis, keepdims=False: expand_to(ct, shape, axis),
     batch="axis",
 )
 
@@ -322,10 +322,10 @@ def _broadcast_batch(size: int, x: Any, to: Shape) -> Any:
 
 def expand_to(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
     """``x``, the result of reducing an array of ``shape`` over ``axis``, repeated back to that shape."""
-    kept = tuple([1 if i in axis else n for i, n in enumerate(shape)])
     if isinstance(x, np.generic):
         return _repeat(x, to=shape)
-    return broadcast_to(reshape(x, to=kept), to=shape)
+    kept = tuple([1 if i in axis else n for i, n in enumerate(shape)])
+    return broadcast_to(x if backend.shape_of(x) == kept else reshape(x, to=kept), to=shape)
 
 
 def unbroadcast(ct: Any, shape: Shape) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 from funcgrad import backend, core
 from funcgrad.core import Primitive, Tracer
 from funcgrad.errors import InputError
+from funcgrad.reverse import ReverseTracer
 from funcgrad.writable import Proxy, as_made_by
 
 __all__ = ["NAMES", "Operation", "Rule", "bind", "check_names", "finish", "positional_names", "pull_of"]
@@ -33,9 +34,30 @@ Operation: TypeAlias = Callable[..., Any]
 def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """``core.bind``, with a look at what stands beside the tracers: NumPy would compute with objects and texts.
 
+    Tracers of one run of reverse mode beside ordinary arrays and numbers, the common case, come there at once.
+
     Raises:
         InputError: an argument that is no array or number.
     """
+    trace = None
+    for arg in args:
+        kind = type(arg)
+        if kind is ReverseTracer:
+            if trace is None:
+                trace = arg._trace
+            elif arg._trace is not trace:
+                break
+        elif kind not in _NUMBERS and (kind is not np.ndarray or arg.dtype.kind not in "fciub"):
+            break
+    else:
+        if trace is not None and trace.open and not core.no_grad_blocks:
+            ans = trace.process(primitive, args, params)
+            return ans if isinstance(ans, Tracer) else as_made_by(args, ans)
+    return _bind_any(primitive, args, params)
+
+
+def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """The same for whatever arguments."""
     traced = False
     for position, arg in enumerate(args):
         if isinstance(arg, Tracer):

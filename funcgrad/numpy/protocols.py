@@ -35,7 +35,9 @@ def array_ufunc(x: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
     own: Any = UFUNCS.get(ufunc)
     if own is None:
         return _other_ufunc(ufunc, method, inputs, kwargs)
-    return own(*inputs, **kwargs) if method == "__call__" else getattr(own, method)(*inputs, **kwargs)
+    if method == "__call__":
+        return own(*inputs, **kwargs) if kwargs else own.compute(*inputs)
+    return getattr(own, method)(*inputs, **kwargs)
 
 
 def _other_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.kinds.linear import broadcast_to, permute, reshape
+from funcgrad.kinds.linear import broadcast_to, permute, reduce_sum, reshape
 from funcgrad.numpy.axes import kept, some_axes
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.primitives.arithmetic import multiply
 from funcgrad.primitives.comparison import where as choose
-from funcgrad.primitives.reductions import count_nonzero
+from funcgrad.primitives.reductions import count_nonzero, reduce_max, reduce_min
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
 from funcgrad.writable import Buffer
 
@@ -60,12 +60,17 @@ def can_be_nan(a: Array) -> bool:
     return backend.is_inexact(a)
 
 
+#: Reductions that keep axes themselves.
+_KEEPING = frozenset((reduce_sum, reduce_max, reduce_min))
+
+
 def reduced(operation: Callable[..., Any], a: Array, axis: Axes, keepdims: bool, **params: Any) -> Array:
     """``operation`` over ``axis`` as NumPy writes it, the axes kept with length 1 on demand."""
     shape = backend.shape_of(a)
     axes = some_axes(axis, len(shape))
-    ans = operation(a, axis=axes, **params)
-    if not keepdims:
+    kept_already = keepdims and shape and operation in _KEEPING
+    ans = operation(a, axis=axes, **params, keepdims=True) if kept_already else operation(a, axis=axes, **params)
+    if not keepdims or kept_already:
         return ans
     if type(a) is Buffer and not backend.shape_of(ans):  # no number: an array that the program can write to
         value = ans.value if type(ans) is Buffer else ans

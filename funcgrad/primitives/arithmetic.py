@@ -10,6 +10,7 @@ import numpy as np
 
 from funcgrad.backend import dtype_of
 from funcgrad.kinds import elementwise
+from funcgrad.kinds.elementwise import scaled
 from funcgrad.kinds.linear import astype, conj
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.comparison import (
@@ -59,6 +60,7 @@ __all__ = [
 ]
 
 _NUMBERS = frozenset((int, float))  # others may promote
+_MANY = 1_000
 
 add: Operation = elementwise("add", dx=1, dy=1, operator=operator.add)
 subtract: Operation = elementwise("subtract", dx=1, dy=-1, operator=operator.sub)
@@ -72,8 +74,16 @@ divide: Operation = elementwise(
 negative: Operation = elementwise("negative", dx=-1, operator=operator.neg)
 positive: Operation = elementwise("positive", dx=1, operator=operator.pos)
 reciprocal: Operation = elementwise("reciprocal", dx=lambda ans: -(ans * ans))
-square: Operation = elementwise("square", dx=lambda x: x * 2.0)
+square: Operation = elementwise("square", dx=lambda t, x: scaled(x, _doubled(t)))
 cbrt: Operation = elementwise("cbrt", dx=lambda t, ans: t / ans / ans / 3)
+
+
+def _doubled(t: Any) -> Any:
+    """``2 t``; each number that was repeated along axes only once."""
+    if type(t) is np.ndarray and t.size >= _MANY and 0 in t.strides:
+        once = t[tuple([slice(1) if step == 0 else slice(None) for step in t.strides])]
+        return np.broadcast_to(once * 2.0, t.shape)
+    return t * 2.0
 
 
 def _floating(y: Any, beside: np.dtype[Any]) -> Any:
@@ -85,12 +95,16 @@ def _floating(y: Any, beside: np.dtype[Any]) -> Any:
     return astype(y, to=to)
 
 
+def _power_rule(t: Any, x: Any, y: Any) -> Any:
+    """``t * y * x**(y - 1)``, and 0 where y is 0, whatever x is."""
+    if type(y) in _NUMBERS and y == 2:
+        return scaled(x, _doubled(t))
+    return scaled(t, _power_dx(x, y))
+
+
 def _power_dx(x: Any, y: Any) -> Any:
-    """``y * x**(y - 1)``, and 0 where y is 0, whatever x is."""
     if type(y) in _NUMBERS:
-        if y == 0:
-            return 0
-        return x * 2.0 if y == 2 else y * power(x, y - 1)
+        return y * power(x, y - 1) if y else 0
     if dtype_of(y).kind in "biu":
         y = _floating(y, dtype_of(x))
     if has_no_zero(y):
@@ -112,8 +126,8 @@ def _power_dy(x: Any, y: Any, ans: Any) -> Any:
     return at_zero if type(x) in _NUMBERS else where(zero, at_zero, log(where(zero, 1, x)) * ans)
 
 
-power: Operation = elementwise("power", dx=_power_dx, dy=_power_dy, operator=operator.pow)
-float_power: Operation = elementwise("float_power", dx=_power_dx, dy=_power_dy)
+power: Operation = elementwise("power", dx=_power_rule, dy=_power_dy, operator=operator.pow)
+float_power: Operation = elementwise("float_power", dx=_power_rule, dy=_power_dy)
 
 #: In both modes the remainder is ``x - n * y`` with a whole number n that is constant between the jumps.
 remainder: Operation = elementwise("remainder", dx=1, dy=lambda x, y: -floor_divide(x, y), operator=operator.mod)

@@ -146,13 +146,14 @@ read: Operation = finish(lambda *args, **params: as_made_by(args, bind(_read, ar
 
 def _collect(contents: list[Any]) -> Any:
     """One cotangent from all that reaches an array: pieces ``(ct, index, arrays, shape, dtype)`` and ``Whole``s."""
-    pieces = [c for c in contents if type(c) is not Whole]
-    *_, shape, dtype = pieces[0]
-    plain = all(type(p[0]) in _NUMPY and (p[2] is None or _all_ndarrays(p[2])) for p in pieces)
-    total: Any = None
+    pieces, plain, total = [], True, None
     for content in contents:
         if type(content) is Whole:
             total = content.ct if total is None else total + content.ct
+        else:
+            pieces.append(content)
+            ct, _, arrays, shape, dtype = content
+            plain = plain and type(ct) in _NUMPY and (arrays is None or _all_ndarrays(arrays))
     if plain and (total is None or type(total) is ndarray):
         total = np.zeros(shape, dtype) if total is None else total.copy()
         for ct, index, arrays, *_ in pieces:
@@ -180,7 +181,7 @@ def _all_ndarrays(arrays: tuple[Any, ...]) -> bool:
 
 def _accumulate(total: np.ndarray, index: Any, ct: Any) -> None:
     """``total[index] += ct``, where an element that is named several times receives all its shares."""
-    if is_static(index) or _names_once(index, total.shape):
+    if type(index) is slice or is_static(index) or _names_once(index, total.shape):
         total[index] += ct
     elif total.ndim == 1 or 16 * np.size(ct) < total.size:
         np.add.at(total, index, ct)

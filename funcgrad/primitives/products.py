@@ -26,7 +26,6 @@ __all__ = ["LETTERS", "einsum", "matmul", "swapped"]
 
 ndarray = np.ndarray
 LETTERS = ascii_letters
-_DIRECT = frozenset((ndarray, ReverseTracer))
 _SMALL = 4096  # the number of products up to which NumPy's own loop is the fastest
 
 
@@ -84,6 +83,8 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
     if there == 1:
         if here == 1:
             return multiply(ct, x)
+        if type(x) is type(ct) is ndarray and here == 2:
+            return x[:, None] * ct
         return multiply(reshape(ct, to=(*ct.shape[:-1], 1, ct.shape[-1])), reshape(x, to=(*x.shape, 1)))
     if here == 1:
         return matmul(_refilled(ct, (prod(ct.shape),)), _by_columns(x))
@@ -134,6 +135,20 @@ def _batch_matrices(size: int, args: tuple[Any, ...], batched: tuple[bool, ...],
     return _refilled(ans, tuple(to))
 
 
+def _meet(v: Any, w: Any, most: int | None) -> bool:
+    """Whether no cotangent of two factors needs to be conformed, see ``_bilinear``."""
+    while type(v) is ReverseTracer:
+        v = v.value
+    while type(w) is ReverseTracer:
+        w = w.value
+    if type(v) is not ndarray or type(w) is not ndarray or v.dtype is not w.dtype or v.dtype.kind == "V":
+        return False  # of two bfloat16 NumPy's product is float32
+    if most is None:
+        return True
+    here, there = v.shape, w.shape
+    return (0 < len(here) <= most and 0 < len(there) <= most) or (len(here) > 2 and here[:-2] == there[:-2])
+
+
 def _bilinear(
     name: str, impl: Callable[..., Any] | None, *, dx: Rule, dy: Rule, batch: Batching, most: int | None = None
 ) -> Operation:
@@ -150,12 +165,6 @@ def _bilinear(
     """
     general = multilinear(name, impl, transposes=(dx, dy), batch=batch)
     kernel = general.primitive.kernel(np)  # type: ignore[attr-defined]
-
-    def meet(v: Any, w: Any) -> bool:
-        """Whether no cotangent needs to be conformed."""
-        if type(v) not in _DIRECT or type(w) not in _DIRECT or v.dtype is not w.dtype or v.dtype.kind == "V":
-            return False  # of two bfloat16 NumPy's product is float32
-        return most is None or (0 < len(v.shape) <= most and 0 < len(w.shape) <= most)
 
     def pull_x(ct: Any, node: Any) -> Any:
         return dx(ct, node[5], node[4], **node[6])
@@ -178,13 +187,13 @@ def _bilinear(
                 v, trace = x.value, x._trace
                 if type(y) is ReverseTracer and y._trace is trace:
                     w = y.value
-                    if meet(v, w):
+                    if _meet(v, w, most):
                         ans = call(v, w, **params)
                         return tracer_of(ans, trace, (trace.next(), pull_both, x.node, y.node, v, w, params))
-                elif type(y) is ndarray and meet(v, y):
+                elif type(y) is ndarray and _meet(v, y, most):
                     ans = call(v, y, **params)
                     return tracer_of(ans, trace, (trace.next(), pull_x, x.node, None, v.shape, y, params))
-            elif type(x) is ndarray and type(y) is ReverseTracer and meet(x, y.value):
+            elif type(x) is ndarray and type(y) is ReverseTracer and _meet(x, y.value, most):
                 w, trace = y.value, y._trace
                 ans = call(x, w, **params)
                 return tracer_of(ans, trace, (trace.next(), pull_y, y.node, None, x, w.shape, params))

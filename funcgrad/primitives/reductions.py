@@ -1,6 +1,6 @@
 """Reductions: products, extrema, variance, counts, and the exponential means that neural networks live on.
 
-``axis`` is a tuple of different non-negative numbers throughout; no axis is kept.
+``axis`` is a tuple of different non-negative numbers throughout; no axis is kept unless ``keepdims`` says so.
 """
 
 from __future__ import annotations
@@ -66,6 +66,9 @@ def _tie_shares(xp: Any, x: Any, ans: Any, *, axis: Axes) -> Any:
     if xp is not np and math.prod(x.shape[i] for i in axis) <= 2 / xp.finfo(x.dtype).eps:
         # A compiler does best with one dtype, which can hold so many. Without ties to count 0 times inf is NaN.
         return hits * (1 / hits.sum(axis, x.real.dtype, keepdims=True))
+    if xp is np and len(axis) == x.ndim:
+        count = np.count_nonzero(hits)
+        return hits * x.real.dtype.type(1 / count if count else math.nan)
     count = hits.sum(axis, keepdims=True)
     # where the extremum is NaN nothing equals it, and no share is defined
     share = 1.0 / xp.where(count, count, math.nan)
@@ -79,9 +82,19 @@ tie_shares: Operation = nondifferentiable("tie_shares", _tie_shares, batch="axis
 def _extremum(name: str, ufunc: np.ufunc, other: str) -> Operation:
     return primitive(
         name,
-        lambda xp, x, *, axis: ufunc.reduce(x, axis) if xp is np else getattr(xp, other)(x, axis),
-        vjps=[lambda ct, x, ans, shape, *, axis: expand_to(ct, shape, axis) * tie_shares(x, ans, axis=axis)],
-        jvps=[lambda t, x, ans, *, axis: reduce_sum(t * tie_shares(x, ans, axis=axis), axis=axis)],
+        lambda xp, x, *, axis, keepdims=False: (
+            ufunc.reduce(x, axis, keepdims=keepdims) if xp is np else getattr(xp, other)(x, axis, keepdims=keepdims)
+        ),
+        vjps=[
+            lambda ct, x, ans, shape, *, axis, keepdims=False: (
+                expand_to(ct, shape, axis) * tie_shares(x, ans, axis=axis)
+            )
+        ],
+        jvps=[
+            lambda t, x, ans, *, axis, keepdims=False: reduce_sum(
+                t * tie_shares(x, ans, axis=axis), axis=axis, keepdims=keepdims
+            )
+        ],
         batch="axis",
     )
 
@@ -132,8 +145,18 @@ def _peak(xp: Any, x: Any, axis: Axes) -> Any:
     return xp.where(xp.isfinite(peak), peak, xp.zeros((), peak.dtype))
 
 
+def _exponentials(x: Any) -> Any:
+    """``exp(x)`` in the place of ``x``, which was made for this; a number has none."""
+    return np.exp(x, out=x) if x.shape else np.exp(x)
+
+
 def _logsumexp(xp: Any, x: Any, *, axis: Axes) -> Any:
     x = xp.asarray(x)
+    if xp is np and x.dtype.kind == "f":
+        peak = np.maximum.reduce(x, axis, keepdims=True, initial=-math.inf)
+        if np.isfinite(peak).all():  # the sums are 1 or more
+            total = np.log(np.add.reduce(_exponentials(x - peak), axis))
+            return total + peak.reshape(total.shape)
     peak = _peak(xp, x, axis)
     with np.errstate(divide="ignore", over="ignore"):  # log(0) is meant; only beside NaN can exp overflow
         total = xp.log(xp.exp(x - peak).sum(axis))
@@ -143,7 +166,7 @@ def _logsumexp(xp: Any, x: Any, *, axis: Axes) -> Any:
 def _shares(xp: Any, x: Any, y: Any, *, axis: Axes) -> Any:
     if xp is np:
         kept = [1 if i in axis else n for i, n in enumerate(x.shape)]
-        return np.exp(x - np.where(y == -math.inf, 0, y).reshape(kept))
+        return _exponentials(x - np.where(y == -math.inf, 0, y).reshape(kept))
     # The exponentials of logsumexp once more, which XLA computes but once: they cost the most.
     parts = xp.exp(x - _peak(xp, x, axis))
     total = parts.sum(axis, keepdims=True)

@@ -149,6 +149,7 @@ class Workers:
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
+        self.interrupted = False
         self.pending: dict[Future[list[Found]], range] = {}
         self.pool = self._started(jobs)
 
@@ -167,7 +168,9 @@ class Workers:
                 self.submit(seed, chunk)
             if not self.pending:
                 return
-            done, _ = wait(self.pending, return_when=FIRST_COMPLETED)
+            done, _ = wait(self.pending, timeout=1.0, return_when=FIRST_COMPLETED)
+            if self.interrupted:
+                raise KeyboardInterrupt
             for future in done:
                 try:
                     found = future.result()
@@ -194,6 +197,11 @@ class Workers:
         self.pool.shutdown()
         self.pool = self._started(self.jobs)
 
+    def interrupt(self, *_: object) -> None:
+        """What an interrupt does: Python drops the exception where one comes to a callback of a weak reference."""
+        self.interrupted = True
+        raise KeyboardInterrupt
+
     def stop(self, at_once: bool) -> None:
         """End the processes, ``at_once`` in the middle of what they are at.
 
@@ -212,6 +220,7 @@ def fuzz(count: int, seed: int, start: int, jobs: int) -> Summary:
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     workers, finished = Workers(jobs), False
+    before = signal.signal(signal.SIGINT, workers.interrupt)
     try:
         print(f"programs {start} to {start + count - 1} of SEED={seed} on {jobs} processes", flush=True)
         with _Progress(summary) as progress:
@@ -224,6 +233,7 @@ def fuzz(count: int, seed: int, start: int, jobs: int) -> Summary:
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
     finally:
+        signal.signal(signal.SIGINT, before)
         workers.stop(at_once=not finished)
     return summary
 
