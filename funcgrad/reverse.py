@@ -76,7 +76,7 @@ class ReverseTrace(Trace):
 
     def __init__(self) -> None:
         self.next = self.number = count(0, -1).__next__
-        super().__init__()  # from now on other threads see the trace
+        Trace.__init__(self)  # from now on other threads see the trace
 
     def upcoming(self) -> int:
         """The number that the next record will have. It is not taken: the leaves of the tape are numbered from 0."""
@@ -112,7 +112,7 @@ class ReverseTrace(Trace):
 
     def close(self) -> None:
         """Mark the function as finished: recording more raises ``EscapedTracerError``."""
-        super().close()
+        Trace.close(self)
         if collector.sparing:
             collector.release()
         del self.next  # from now on __getattr__ answers; a function kept here would make a reference cycle

@@ -203,10 +203,9 @@ class View:
 
     __slots__ = ("locked", "root", "steps")
 
-    def __init__(self, root: Tracer, steps: tuple[Step, ...], locked: bool = False) -> None:
-        self.root = root
-        self.steps = steps
-        self.locked = locked
+    root: Tracer
+    steps: tuple[Step, ...]
+    locked: bool
 
     def take(self, x: Any) -> Any:
         """The same view of another array."""
@@ -421,7 +420,8 @@ def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]
                 return
             alias = x.alias = []
         root, steps, known = x, ((step, params),), alias
-    view.alias = View(root, steps, type(alias) is View and alias.locked)
+    made = view.alias = View()
+    made.root, made.steps, made.locked = root, steps, type(alias) is View and alias.locked
     known.append(ref(view))
     if len(known) >= 16 and not len(known) & (len(known) - 1):  # now and then, so that it costs little
         known[:] = [r for r in known if r() is not None]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.kinds import linear
+from funcgrad.kinds.linear import linear
 from funcgrad.memory import NAME, Memory
 from funcgrad.primitives.indexing import getitem
 from funcgrad.replay import Chain

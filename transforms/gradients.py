@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn, ParamSpec
+from operator import itemgetter
+from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeAlias
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from funcgrad.writable import handed, released
 __all__ = ["grad", "value_and_grad"]
 
 P = ParamSpec("P")
+Rebuild: TypeAlias = Callable[[list[Any]], Any]
 
 
 class _Options(NamedTuple):
@@ -134,31 +136,20 @@ def _strictly(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any
         return _differentiate(fun, options, args, kwargs)
 
 
-def _check_strict(cuts: Any, cts: list[Any], options: _Options, args: Any, flags: list[bool]) -> None:
-    """Refuse a leaf without a cotangent; ``flags`` say which leaves have one."""
-    places = [i for i, flag in enumerate(flags) if flag]
+def _check_strict(cuts: Any, cts: list[Any], options: _Options, args: Any) -> None:
+    """Refuse a leaf without a cotangent."""
     chosen = positions(options.call, options.argnums, args)
+    leaves = tree.leaves(tuple([args[i] for i in chosen]))
+    places = [i for i, leaf in enumerate(leaves) if _check_input(options, leaf, args, chosen, i)]
     cuts.check(options.call, cts, lambda i: leaf_path(args, chosen, places[i]))
 
 
 def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
     """Value, gradient and aux of one call."""
-    call, argnums, has_aux, holomorphic, _, _ = options
-    new_args = list(args)
+    call, has_aux = options.call, options.has_aux
     trace = ReverseTrace()
     try:
-        if type(argnums) is int and -len(args) <= argnums < len(args) and _plain(args[argnums]) and not holomorphic:
-            leaves, spec = [args[argnums]], None
-            live = leaves
-            new_args[argnums] = trace.leaf(args[argnums])
-        else:
-            chosen = positions(call, argnums, args)
-            leaves, spec = tree.flatten(tuple(args[i] for i in chosen))
-            flags = [_check_input(options, leaf, args, chosen, i) for i, leaf in enumerate(leaves)]
-            live = [leaf for leaf, flag in zip(leaves, flags, strict=True) if flag]
-            wrapped = [trace.leaf(leaf) if flag else leaf for leaf, flag in zip(leaves, flags, strict=True)]
-            for i, new in zip(chosen, tree.unflatten(spec, wrapped), strict=True):
-                new_args[i] = new
+        new_args, live, rebuild = _enter(trace, options, args)
         out = fun(*new_args, **kwargs)
     finally:
         trace.close()
@@ -168,23 +159,62 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
         aux = strip(trace, aux, args)
     mine = type(out) is ReverseTracer and out._trace is trace
     value = released(out.value if mine else out)
-    _check_output(call, value, holomorphic)
+    _check_output(call, value, options.holomorphic)
     seeds = [(out.node, backend.ones_like(value))] if mine else []
     del out, new_args  # the pass frees the tape as it goes
     found = backward(seeds, len(live))
     if trace.cuts is not None:
-        _check_strict(trace.cuts, found, options, args, [True] if spec is None else flags)
+        _check_strict(trace.cuts, found, options, args)
     value, *cts = handed([value, *owned(found, live)], args)
-    if spec is None:
-        return value, cts[0], aux
-    remaining = iter(cts)
-    filled = [next(remaining) if flag else backend.zeros_like(x) for x, flag in zip(leaves, flags, strict=True)]
-    gradient = tree.unflatten(spec, filled)
-    return value, gradient[0] if type(argnums) is int else gradient, aux
+    return value, rebuild(cts), aux
+
+
+def _enter(trace: ReverseTrace, options: _Options, args: Any) -> tuple[list[Any], list[Any], Rebuild]:
+    """The arguments with tracers, the leaves that these stand for, and what makes the gradient of their cotangents."""
+    new_args, argnums = list(args), options.argnums
+    if type(argnums) is int and -len(args) <= argnums < len(args) and not options.holomorphic and trace.cuts is None:
+        shallow = _shallow(args[argnums])
+        if shallow is not None:
+            live, rebuild = shallow
+            new_args[argnums] = rebuild([trace.leaf(x) for x in live])
+            return new_args, live, rebuild
+    chosen = positions(options.call, argnums, args)
+    leaves, spec = tree.flatten(tuple([args[i] for i in chosen]))
+    flags = [_check_input(options, leaf, args, chosen, i) for i, leaf in enumerate(leaves)]
+    wrapped = [trace.leaf(leaf) if flag else leaf for leaf, flag in zip(leaves, flags, strict=True)]
+    for i, new in zip(chosen, tree.unflatten(spec, wrapped), strict=True):
+        new_args[i] = new
+
+    def rebuilt(cts: list[Any]) -> Any:
+        rest = iter(cts)
+        filled = [next(rest) if flag else backend.zeros_like(x) for x, flag in zip(leaves, flags, strict=True)]
+        gradient = tree.unflatten(spec, filled)
+        return gradient[0] if type(argnums) is int else gradient
+
+    return new_args, [leaf for leaf, flag in zip(leaves, flags, strict=True) if flag], rebuilt
+
+
+def _shallow(x: Any) -> tuple[list[Any], Rebuild] | None:
+    """The leaves of the commonest arguments, and what puts others in their place; None where it takes a tree to know.
+
+    These are one real floating array or number, and a dictionary, a list or a tuple of such.
+    """
+    if _plain(x):
+        return [x], _FIRST
+    kind = type(x)
+    if kind is dict:
+        names, leaves = list(x), list(x.values())
+        return (leaves, lambda new: dict(zip(names, new, strict=True))) if all(map(_plain, leaves)) else None
+    if (kind is list or kind is tuple) and all(map(_plain, x)):
+        return list(x), kind
+    return None
+
+
+_FIRST = itemgetter(0)
 
 
 def _plain(x: Any) -> bool:
-    """Whether ``x`` is the common case: one real floating array or number."""
+    """Whether ``x`` is one real floating array or number."""
     return type(x) in FLOATS and (type(x) is not np.ndarray or (x.dtype.kind == "f" and x.dtype.isnative))
 
 

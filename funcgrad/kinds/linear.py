@@ -9,6 +9,7 @@ Axes are non-negative tuples and shapes are full here: callers resolve ``None`` 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any, Literal, TypeAlias
 
@@ -335,12 +336,18 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
         return ct
     if type(ct) is ndarray and ct.size == prod(shape):  # of what was added or stretched every length is 1
         return ct.reshape(shape)
-    extra = len(have) - len(shape)
-    axis = (*range(extra), *[i + extra for i, n in enumerate(shape) if n == 1 and have[i + extra] != 1])
+    axis = _stretched(have, shape)
     if type(ct) is ndarray:
         summed = _summed(ct, axis)
         return summed if summed.shape == shape else summed.reshape(shape)
     return reshape(reduce_sum(ct, axis=axis), to=shape)
+
+
+@lru_cache(maxsize=1024)
+def _stretched(have: Shape, shape: Shape) -> tuple[int, ...]:
+    """The axes of ``have`` that broadcasting from ``shape`` added or stretched."""
+    extra = len(have) - len(shape)
+    return (*range(extra), *[i + extra for i, n in enumerate(shape) if n == 1 and have[i + extra] != 1])
 
 
 def _summed(x: np.ndarray, axis: tuple[int, ...]) -> Any:

@@ -18,7 +18,6 @@ import numpy as np
 from funcgrad import backend, core
 from funcgrad.core import Primitive, Tracer
 from funcgrad.errors import InputError
-from funcgrad.reverse import ReverseTracer
 from funcgrad.writable import Proxy, as_made_by
 
 __all__ = ["NAMES", "Operation", "Rule", "bind", "check_names", "finish", "positional_names", "pull_of"]
@@ -34,7 +33,7 @@ Operation: TypeAlias = Callable[..., Any]
 def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """``core.bind``, with a look at what stands beside the tracers: NumPy would compute with objects and texts.
 
-    Tracers of one run of reverse mode beside ordinary arrays and numbers, the common case, come there at once.
+    Tracers of one run beside ordinary arrays and numbers, the common case, come to it at once.
 
     Raises:
         InputError: an argument that is no array or number.
@@ -42,13 +41,13 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
     trace = None
     for arg in args:
         kind = type(arg)
-        if kind is ReverseTracer:
-            if trace is None:
-                trace = arg._trace
-            elif arg._trace is not trace:
+        if kind is np.ndarray:
+            if arg.dtype.kind not in "fciub":
                 break
-        elif kind not in _NUMBERS and (kind is not np.ndarray or arg.dtype.kind not in "fciub"):
-            break
+        elif kind not in _NUMBERS:
+            if not isinstance(arg, Tracer) or (trace is not None and arg._trace is not trace):
+                break
+            trace = arg._trace
     else:
         if trace is not None and trace.open and not core.no_grad_blocks:
             ans = trace.process(primitive, args, params)

@@ -6,8 +6,7 @@ from typing import Any
 
 from funcgrad import backend
 from funcgrad.batching import BatchTrace, BatchTracer
-from funcgrad.kinds import linear
-from funcgrad.kinds.linear import reduce_sum
+from funcgrad.kinds.linear import linear, reduce_sum
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.indexing import getitem
 

@@ -45,13 +45,14 @@ def getitem(x: Array, index: Any) -> Array:
         ConcretizationError: a boolean mask in the index differs between examples of a ``vmap``.
     """
     if type(x) is ReverseTracer and not core.no_grad_blocks:
-        if type(index) is int or is_concrete(index):
+        simple = type(index) is int or type(index) is slice
+        if simple or is_concrete(index):
             value, trace = x.value, x._trace
             if type(value) is ndarray:
                 ans, shape, dtype = value[index], value.shape, value.dtype
             else:
                 ans, shape, dtype = getitem(value, index), x.shape, x.dtype
-            kept = index if type(index) is int else snapshot(index)
+            kept = index if simple else snapshot(index)
             made = tracer_of(ans, trace, (trace.next(), _to_piece, x.node, None, kept, None, shape, dtype))
             if shares(value, ans) if type(value) is ndarray else is_static(index) and _has_memory(made, index):
                 share(x, made, getitem, {"index": index})

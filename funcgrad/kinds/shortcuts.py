@@ -1,0 +1,317 @@
+"""The quick ways of elementwise operations of one and two arguments, before the general rules.
+
+They know ordinary arrays and numbers in one run of reverse or forward mode, and go around ``bind``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import add, mul, sub
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend, core
+from funcgrad.core import Primitive, Tracer
+from funcgrad.forward import ForwardTracer
+from funcgrad.kinds.partials import Contribution, PartialRule, spread
+from funcgrad.kinds.rules import Operation, bind, pull_of
+from funcgrad.reverse import ReverseTracer, tracer_of
+from funcgrad.writable import Buffer, clone
+
+__all__ = ["NUMPY", "binary", "unary"]
+
+ndarray = np.ndarray
+float64 = np.float64
+_NUMBERS = frozenset((int, float))  # Python numbers: they never change an array's dtype or shape
+_SCALARS = frozenset((float, float64))
+_DIRECT = frozenset((ndarray, float, float64, np.float32))
+_TRACERS = frozenset((ReverseTracer, ForwardTracer))
+NUMPY = _DIRECT | _NUMBERS
+#: Dtypes of kind "V", such as bfloat16, meet Python numbers with promotion: only the general rules conform cotangents.
+_DOUBLE, _SINGLE = np.dtype(float64), np.dtype(np.float32)
+#: What Python computes of floats as NumPy does. Its quotients and powers raise errors, or are complex.
+_CLOSED = (add, sub, mul)
+
+
+def unary(primitive: Primitive, rules: list[PartialRule], operator: Callable[..., Any] | None) -> Operation:
+    """The operation of one argument that ``primitive`` stands for.
+
+    Args:
+        primitive: what computes and interprets all that has no quick way.
+        rules: one for each argument.
+        operator: Python's operator that computes the same, if there is one.
+    """
+    kernel = operator or primitive.kernel(np)
+    (rule,) = rules
+    pull = rule.contribution
+    keep_x, keep_ans = 4 in rule.needs, 5 in rule.needs
+    own = primitive.impl is None  # NumPy's function, which keeps the dtype
+
+    def on_value(v: Any) -> Any:
+        """On what a tracer holds; None where only the general rules know what to do."""
+        if backend.dtype_of(v).kind == "V":
+            return None
+        ans = kernel(v) if type(v) in _DIRECT else call(v)
+        return ans if own or _keeps(ans, v) else None
+
+    def call(x: Any, /) -> Any:
+        if type(x) is ReverseTracer and not core.no_grad_blocks:
+            v, trace = x.value, x._trace
+            if own and (v.dtype is _DOUBLE or v.dtype is _SINGLE if type(v) is ndarray else type(v) in _SCALARS):
+                ans = kernel(v)
+            else:
+                ans = on_value(v)
+            if ans is not None:
+                made = ReverseTracer()
+                made.value, made._trace = ans, trace
+                made.node = (trace.next(), pull, x.node, None, v if keep_x else None, ans if keep_ans else None)
+                return made
+        elif type(x) is ndarray or type(x) is float64:
+            if not core.kernel_runners:
+                return kernel(x)
+        elif type(x) is ForwardTracer and x._trace.open and not core.no_grad_blocks:
+            v = x.value
+            ans = on_value(v)
+            if ans is not None:
+                return _carried(ans, pull(x.tangent, (None, None, None, None, v, ans)), x._trace)
+        return bind(primitive, (x,), {})
+
+    return call
+
+
+def binary(primitive: Primitive, rules: list[PartialRule], operator: Callable[..., Any] | None) -> Operation:
+    """The operation of two arguments that ``primitive`` stands for; see ``unary``.
+
+    What promotes or nests otherwise than the quick ways know takes the general one, through ``bind``.
+    """
+    plain = primitive.kernel(np)
+    kernel = operator or plain
+
+    def compute(v: Any, w: Any) -> Any:
+        """On what tracers hold: arithmetic of two Python numbers stays a Python number."""
+        if type(v) not in NUMPY or type(w) not in NUMPY:  # a tracer, or another library's array
+            return call(v, w)
+        if operator is not None and type(v) in _NUMBERS and type(w) in _NUMBERS:
+            return operator(float64(v), w).item()
+        return kernel(v, w)
+
+    def any_two(x: Any, y: Any, /) -> Any:
+        if not core.no_grad_blocks:
+            if type(x) in _TRACERS:
+                if type(y) not in _TRACERS:
+                    if (made := with_right(x, y)) is not None:
+                        return made
+                elif y._trace is x._trace and (made := together(x, y)) is not None:
+                    return made
+            elif type(y) in _TRACERS and (made := with_left(y, x)) is not None:
+                return made
+        if type(x) in NUMPY and type(y) in NUMPY and not core.kernel_runners:
+            return plain(x, y)
+        return bind(primitive, (x, y), {})
+
+    name, foreign = primitive.name, primitive.impl is not None
+    pull_both = _pull_both(name, rules)
+    together = _together(name, rules, pull_both, kernel, compute, foreign)
+    with_right = _beside_constant(name, rules[0], kernel, compute, foreign)
+    swapped = (lambda v, c: kernel(c, v)), (lambda v, c: compute(c, v))
+    with_left = _beside_constant(name, rules[1], *swapped, foreign, swapped=True)
+    numbers = _SCALARS if operator in _CLOSED else frozenset((float64,))
+    call = any_two if foreign else _commonest(rules, pull_both, kernel, numbers, any_two)
+    return call
+
+
+def _commonest(
+    rules: list[PartialRule],
+    pull_both: Contribution,
+    kernel: Callable[..., Any],
+    numbers: frozenset[type],
+    rest: Operation,
+) -> Operation:
+    """Reverse mode with less ado for ``numbers``, arrays of doubles, and a number beside these; ``rest`` for others."""
+    pull_x = rules[0].contribution
+    keep_x, keep_y, keep_ans = [slot in rules[0].needs for slot in (4, 5, 6)]
+    both_x, both_y, both_ans = [any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)]
+
+    def call(x: Any, y: Any, /) -> Any:
+        if type(x) is ReverseTracer and not core.no_grad_blocks:
+            v, trace = x.value, x._trace
+            if type(y) is float or type(y) is int:
+                if v.dtype is _DOUBLE or v.dtype is _SINGLE if type(v) is ndarray else type(v) in numbers:
+                    ans = kernel(v, y)
+                    made = ReverseTracer()
+                    made.value, made._trace = ans, trace
+                    first, second, last = v if keep_x else None, y if keep_y else None, ans if keep_ans else None
+                    made.node = (trace.next(), pull_x, x.node, None, first, second, last)
+                    return made
+            elif type(y) is ReverseTracer and y._trace is trace:
+                w = y.value
+                if (
+                    type(w) is ndarray and v.dtype is w.dtype is _DOUBLE and v.shape == w.shape
+                    if type(v) is ndarray
+                    else type(v) in numbers and type(w) in numbers
+                ):
+                    ans = kernel(v, w)
+                    made = ReverseTracer()
+                    made.value, made._trace = ans, trace
+                    first, second, last = v if both_x else None, w if both_y else None, ans if both_ans else None
+                    made.node = (trace.next(), pull_both, x.node, y.node, first, second, last)
+                    return made
+        return rest(x, y)
+
+    return call
+
+
+def _pull_both(name: str, rules: list[PartialRule]) -> Contribution:
+    """The cotangents of two arguments that need not be conformed."""
+    pull_x, pull_y = rules[0].contribution, rules[1].contribution
+
+    def pull(ct: Any, node: Any) -> Any:
+        return pull_x(ct, node), pull_y(ct, node)
+
+    return pull_of(name, (lambda ct, node: (ct, ct)) if rules[0].identity and rules[1].identity else pull)
+
+
+def _together(
+    name: str,
+    rules: list[PartialRule],
+    pull_both: Contribution,
+    kernel: Callable[..., Any],
+    compute: Callable[..., Any],
+    foreign: bool,
+) -> Callable[[Any, Any], Tracer | None]:
+    """Process an operation of two tracers of one trace, else None."""
+    pull_x, pull_y = rules[0].contribution, rules[1].contribution
+    keep_x, keep_y, keep_ans = [any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)]
+
+    def pull_unlike(ct: Any, node: Any) -> Any:
+        v_like, w_like = node[7:]
+        return rules[0].conformed(ct, node, *v_like), rules[1].conformed(ct, node, *w_like)
+
+    pull_of(name, pull_unlike)
+
+    def process(x: Any, y: Any) -> Tracer | None:
+        v, w, trace = x.value, y.value, x._trace
+        if type(v) is ndarray and type(w) is ndarray:
+            ans, dtype = kernel(v, w), v.dtype
+            alike = dtype is w.dtype and v.shape == w.shape and (dtype is _DOUBLE or dtype.kind != "V")
+        elif _alike(v, w):
+            ans, alike = compute(v, w), True
+        else:
+            return None
+        if foreign and not _keeps(ans, v):
+            return None
+        if type(x) is ForwardTracer:
+            if not trace.open:
+                return None
+            node = (None, None, None, None, v, w, ans)
+            tangent = pull_x(x.tangent, node) + pull_y(y.tangent, node)
+            return _carried(ans, tangent, trace)
+        kept = v if keep_x else None, w if keep_y else None, ans if keep_ans else None
+        if alike:
+            return tracer_of(ans, trace, (trace.next(), pull_both, x.node, y.node, *kept))
+        likes = ((v.shape, v.dtype), (w.shape, w.dtype))
+        return tracer_of(ans, trace, (trace.next(), pull_unlike, x.node, y.node, *kept, *likes))
+
+    return process
+
+
+def _beside_constant(
+    name: str,
+    rule: PartialRule,
+    kernel: Callable[..., Any],
+    compute: Callable[..., Any],
+    foreign: bool,
+    swapped: bool = False,
+) -> Callable[[Any, Any], Tracer | None]:
+    """Process an operation of a tracer and a constant, None where only the general rules know what to do.
+
+    ``kernel`` and ``compute`` take the tracer's value first, also where it is the second argument (``swapped``).
+    """
+    pull, evaluate = rule.contribution, _with_constant(kernel, compute, foreign)
+    keep_v, keep_c = (5 in rule.needs, 4 in rule.needs) if swapped else (4 in rule.needs, 5 in rule.needs)
+    keep_ans = 6 in rule.needs
+
+    def pull_unlike(ct: Any, node: Any) -> Any:
+        return rule.conformed(ct, node, *node[7:])
+
+    pull_of(name, pull_unlike)
+
+    def process(tracer: Any, constant: Any) -> Tracer | None:
+        if type(constant) is Buffer:
+            constant = clone(constant)
+        v, trace = tracer.value, tracer._trace
+        ans, like = evaluate(v, constant)
+        if ans is None:
+            return None
+        if type(tracer) is ForwardTracer:
+            if like or not trace.open:
+                return None
+            args = (constant, v) if swapped else (v, constant)
+            return _carried(ans, pull(tracer.tangent, (None, None, None, None, *args, ans)), trace)
+        first, second, last = v if keep_v else None, constant if keep_c else None, ans if keep_ans else None
+        if swapped:
+            first, second = second, first
+        if like:
+            return tracer_of(ans, trace, (trace.next(), pull_unlike, tracer.node, None, first, second, last, *like))
+        return tracer_of(ans, trace, (trace.next(), pull, tracer.node, None, first, second, last))
+
+    return process
+
+
+def _with_constant(
+    kernel: Callable[..., Any], compute: Callable[..., Any], foreign: bool
+) -> Callable[[Any, Any], tuple[Any, tuple[Any, ...]]]:
+    """Compute with what a tracer holds and a constant: the result, None where only the general rules can.
+
+    With it come shape and dtype of the tracer's value, if those of the result are others.
+    """
+
+    def evaluate(v: Any, constant: Any) -> tuple[Any, tuple[Any, ...]]:
+        if type(v) is ndarray and type(constant) in NUMPY:
+            try:
+                ans = kernel(v, constant)
+            except (TypeError, AttributeError):  # no number: the way round refuses it, and says more than NumPy does
+                return None, ()
+            dtype = v.dtype
+            if ans.shape == v.shape and ans.dtype is dtype and dtype.kind != "V":
+                return ans, ()
+            return (ans, (v.shape, dtype)) if ans.dtype.kind in "fc" and dtype.kind != "V" else (None, ())
+        if type(constant) in _NUMBERS or _alike(v, constant):
+            if type(v) not in _SCALARS and backend.dtype_of(v).kind == "V":
+                return None, ()
+            ans = compute(v, constant)
+            return (None, ()) if foreign and not _keeps(ans, v) else (ans, ())
+        return None, ()
+
+    return evaluate
+
+
+def _carried(ans: Any, tangent: Any, trace: Any) -> ForwardTracer:
+    """A result of forward mode with its tangent, which gets the result's shape and dtype if it has others."""
+    if type(ans) is ndarray and type(tangent) is ndarray:
+        if tangent.dtype is not ans.dtype or tangent.shape != ans.shape:
+            tangent = spread(tangent, ans)
+    elif not _alike(ans, tangent):
+        tangent = spread(tangent, ans)
+    made = ForwardTracer()
+    made.value, made._trace, made.tangent = ans, trace, tangent
+    return made
+
+
+def _alike(v: Any, w: Any) -> bool:
+    """Whether two values meet without broadcasting or promotion."""
+    while type(v) in _TRACERS:
+        v = v.value
+    while type(w) in _TRACERS:
+        w = w.value
+    if type(v) is ndarray:
+        dtype = v.dtype
+        same = type(w) is ndarray and dtype is w.dtype and v.shape == w.shape
+        return same and (dtype is _DOUBLE or dtype.kind != "V")
+    return type(v) in _SCALARS and type(w) in _SCALARS
+
+
+def _keeps(ans: Any, v: Any) -> bool:
+    """Whether a result has the dtype of an argument: of NumPy's functions it is known, others may have fewer dtypes."""
+    return backend.dtype_of(ans) == backend.dtype_of(v)
