@@ -11,9 +11,10 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.kinds.linear import broadcast_to, conform
 from funcgrad.kinds.rules import NAMES, check_names, positional_names, pull_of
+from funcgrad.reverse import backward
 from funcgrad.typing import Shape
 
-__all__ = ["Contribution", "Partial", "PartialRule", "scaled", "spread"]
+__all__ = ["Contribution", "Partial", "PartialRule", "pull_both", "scaled", "spread"]
 
 #: A partial derivative: a function of what it names among x, y, z, ans; one of these names where it is that value;
 #: a number where it is constant; a function whose first name is ``t`` where it acts on the (co)tangent itself; None
@@ -26,9 +27,19 @@ float64 = np.float64
 
 
 class PartialRule:
-    """One argument's partial derivative, ready to be applied to a (co)tangent and a node."""
+    """One argument's partial derivative, ready to be applied to a (co)tangent and a node.
 
-    __slots__ = ("constant", "contribution", "differentiable", "identity", "needs")
+    Attributes:
+        contribution: ``contribution(t, node)`` gives the product, in both modes.
+        pull: the same for the backward pass alone, which writes over a large cotangent that nobody else holds.
+        last: likewise where it is called for the second of two arguments.
+        differentiable: whether there is a derivative.
+        constant: whether the partial is a number.
+        identity: whether it is 1.
+        needs: the slots of a record that it reads.
+    """
+
+    __slots__ = ("constant", "contribution", "differentiable", "identity", "last", "needs", "pull")
 
     def __init__(self, name: str, partial: Partial, arity: int) -> None:
         slots = {**{n: 4 + i for i, n in enumerate(NAMES[:arity])}, "ans": 4 + arity}
@@ -36,7 +47,10 @@ class PartialRule:
         self.constant = isinstance(partial, (int, float))
         self.identity = self.constant and partial == 1
         contribution, names = _contribution(name, partial, slots)
-        self.contribution = pull_of(name, contribution)
+        self.contribution = self.pull = self.last = pull_of(name, contribution)
+        if isinstance(partial, str):
+            self.pull = pull_of(name, _times(slots[partial], _ALONE_IN_PULL))
+            self.last = pull_of(name, _times(slots[partial], _ALONE_IN_LAST))
         self.needs = frozenset(slots[n] for n in names)
 
     def conformed(self, ct: Any, node: Any, shape: Shape | None, dtype: Any) -> Any:
@@ -53,13 +67,7 @@ def _contribution(name: str, partial: Partial, slots: dict[str, int]) -> tuple[C
     if partial is None:
         return lambda ct, node: None, ()
     if isinstance(partial, str):
-        (i,) = [slots[n] for n in check_names(name, (partial,), slots)]
-
-        def times(ct: Any, node: Any) -> Any:
-            kept = node[i]
-            return kept * ct if type(ct) is ndarray or type(ct) is type(kept) is float64 else scaled(ct, kept)
-
-        return times, (partial,)
+        return _times(*[slots[n] for n in check_names(name, (partial,), slots)]), (partial,)
     if not callable(partial):
         if partial == 1:
             return lambda ct, node: ct, ()
@@ -81,6 +89,42 @@ def _contribution(name: str, partial: Partial, slots: dict[str, int]) -> tuple[C
     if acts:
         return lambda ct, node: partial(ct, *[node[i] for i in where]), names
     return lambda ct, node: scaled(ct, partial(*[node[i] for i in where])), names
+
+
+def _times(slot: int, alone: int = -1) -> Contribution:
+    """The product with what stands in ``slot``, which overwrites a large ndarray of so many references."""
+
+    def times(ct: Any, node: Any) -> Any:
+        kept = node[slot]
+        if type(ct) is ndarray:
+            if ct.size >= _LARGE and _references(ct) == alone and _can_take(ct, kept):
+                return np.multiply(kept, ct, out=ct)
+            return kept * ct
+        return kept * ct if type(ct) is type(kept) is float64 else scaled(ct, kept)
+
+    return times
+
+
+def _can_take(ct: ndarray, factor: Any) -> bool:
+    """Whether ``ct`` has memory of its own that can take its product with ``factor``."""
+    if type(factor) is ndarray:
+        fits = factor.dtype is ct.dtype and factor.shape == ct.shape
+    else:
+        fits = type(factor) is float and ct.dtype.kind == "f"
+    return fits and ct.base is None and ct.flags.writeable
+
+
+def pull_both(name: str, rules: Sequence[PartialRule]) -> Contribution:
+    """The cotangents of two arguments that need not be conformed."""
+    first, last = rules[0].contribution, rules[1].last
+    return pull_of(name, (lambda ct, node: (ct, ct)) if rules[0].identity and rules[1].identity else _both(first, last))
+
+
+def _both(first: Contribution, last: Contribution) -> Contribution:
+    def pull(ct: Any, node: Any) -> Any:
+        return first(ct, node), last(ct, node)
+
+    return pull
 
 
 def scaled(ct: Any, partial: Any) -> Any:
@@ -112,9 +156,23 @@ def _references_alone(ct: Any, partial: Any) -> int:
     return _references(partial)
 
 
+def _references_in(join: Callable[[Contribution], tuple[Any, ...]]) -> int:
+    """What ``_references`` says, in a pull of the backward pass, of a cotangent that only the pass holds.
+
+    ``join(pull)`` are the pull of a record and its parents, of which ``pull`` is called last.
+    """
+    found: list[int] = []
+    backward([((-1, *join(lambda ct, node: found.append(_references(ct)))), np.empty(1))], 1)
+    return found[0]
+
+
 _LARGE = 10_000
 #: Without the interpreter's lock the counts of other threads are not seen, so nothing counts as alone.
-_ALONE = _references_alone(None, np.empty(1)) if getattr(sys, "_is_gil_enabled", lambda: True)() else -1
+_COUNTED = getattr(sys, "_is_gil_enabled", lambda: True)()
+_LEAF = (0, None)
+_ALONE = _references_alone(None, np.empty(1)) if _COUNTED else -1
+_ALONE_IN_PULL = _references_in(lambda pull: (pull, _LEAF, None)) if _COUNTED else -1
+_ALONE_IN_LAST = _references_in(lambda pull: (_both(lambda *_: None, pull), _LEAF, _LEAF)) if _COUNTED else -1
 
 
 def spread(tangent: Any, ans: Any) -> Any:

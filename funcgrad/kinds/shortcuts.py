@@ -14,7 +14,7 @@ import numpy as np
 from funcgrad import backend, core
 from funcgrad.core import Primitive, Tracer
 from funcgrad.forward import ForwardTracer
-from funcgrad.kinds.partials import Contribution, PartialRule, spread
+from funcgrad.kinds.partials import Contribution, PartialRule, pull_both, spread
 from funcgrad.kinds.rules import Operation, bind, pull_of
 from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.writable import Buffer, clone
@@ -44,7 +44,7 @@ def unary(primitive: Primitive, rules: list[PartialRule], operator: Callable[...
     """
     kernel = operator or primitive.kernel(np)
     (rule,) = rules
-    pull = rule.contribution
+    push, pull = rule.contribution, rule.pull
     keep_x, keep_ans = 4 in rule.needs, 5 in rule.needs
     own = primitive.impl is None  # NumPy's function, which keeps the dtype
 
@@ -74,7 +74,7 @@ def unary(primitive: Primitive, rules: list[PartialRule], operator: Callable[...
             v = x.value
             ans = on_value(v)
             if ans is not None:
-                return _carried(ans, pull(x.tangent, (None, None, None, None, v, ans)), x._trace)
+                return _carried(ans, push(x.tangent, (None, None, None, None, v, ans)), x._trace)
         return bind(primitive, (x,), {})
 
     return call
@@ -111,25 +111,25 @@ def binary(primitive: Primitive, rules: list[PartialRule], operator: Callable[..
         return bind(primitive, (x, y), {})
 
     name, foreign = primitive.name, primitive.impl is not None
-    pull_both = _pull_both(name, rules)
-    together = _together(name, rules, pull_both, kernel, compute, foreign)
+    both = pull_both(name, rules)
+    together = _together(name, rules, both, kernel, compute, foreign)
     with_right = _beside_constant(name, rules[0], kernel, compute, foreign)
     swapped = (lambda v, c: kernel(c, v)), (lambda v, c: compute(c, v))
     with_left = _beside_constant(name, rules[1], *swapped, foreign, swapped=True)
     numbers = _SCALARS if operator in _CLOSED else frozenset((float64,))
-    call = any_two if foreign else _commonest(rules, pull_both, kernel, numbers, any_two)
+    call = any_two if foreign else _commonest(rules, both, kernel, numbers, any_two)
     return call
 
 
 def _commonest(
     rules: list[PartialRule],
-    pull_both: Contribution,
+    both: Contribution,
     kernel: Callable[..., Any],
     numbers: frozenset[type],
     rest: Operation,
 ) -> Operation:
     """Reverse mode with less ado for ``numbers``, arrays of doubles, and a number beside these; ``rest`` for others."""
-    pull_x = rules[0].contribution
+    pull_x = rules[0].pull
     keep_x, keep_y, keep_ans = [slot in rules[0].needs for slot in (4, 5, 6)]
     both_x, both_y, both_ans = [any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)]
 
@@ -155,33 +155,23 @@ def _commonest(
                     made = ReverseTracer()
                     made.value, made._trace = ans, trace
                     first, second, last = v if both_x else None, w if both_y else None, ans if both_ans else None
-                    made.node = (trace.next(), pull_both, x.node, y.node, first, second, last)
+                    made.node = (trace.next(), both, x.node, y.node, first, second, last)
                     return made
         return rest(x, y)
 
     return call
 
 
-def _pull_both(name: str, rules: list[PartialRule]) -> Contribution:
-    """The cotangents of two arguments that need not be conformed."""
-    pull_x, pull_y = rules[0].contribution, rules[1].contribution
-
-    def pull(ct: Any, node: Any) -> Any:
-        return pull_x(ct, node), pull_y(ct, node)
-
-    return pull_of(name, (lambda ct, node: (ct, ct)) if rules[0].identity and rules[1].identity else pull)
-
-
 def _together(
     name: str,
     rules: list[PartialRule],
-    pull_both: Contribution,
+    both: Contribution,
     kernel: Callable[..., Any],
     compute: Callable[..., Any],
     foreign: bool,
 ) -> Callable[[Any, Any], Tracer | None]:
     """Process an operation of two tracers of one trace, else None."""
-    pull_x, pull_y = rules[0].contribution, rules[1].contribution
+    push_x, push_y = rules[0].contribution, rules[1].contribution
     keep_x, keep_y, keep_ans = [any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)]
 
     def pull_unlike(ct: Any, node: Any) -> Any:
@@ -205,11 +195,11 @@ def _together(
             if not trace.open:
                 return None
             node = (None, None, None, None, v, w, ans)
-            tangent = pull_x(x.tangent, node) + pull_y(y.tangent, node)
+            tangent = push_x(x.tangent, node) + push_y(y.tangent, node)
             return _carried(ans, tangent, trace)
         kept = v if keep_x else None, w if keep_y else None, ans if keep_ans else None
         if alike:
-            return tracer_of(ans, trace, (trace.next(), pull_both, x.node, y.node, *kept))
+            return tracer_of(ans, trace, (trace.next(), both, x.node, y.node, *kept))
         likes = ((v.shape, v.dtype), (w.shape, w.dtype))
         return tracer_of(ans, trace, (trace.next(), pull_unlike, x.node, y.node, *kept, *likes))
 
@@ -228,7 +218,7 @@ def _beside_constant(
 
     ``kernel`` and ``compute`` take the tracer's value first, also where it is the second argument (``swapped``).
     """
-    pull, evaluate = rule.contribution, _with_constant(kernel, compute, foreign)
+    push, pull, evaluate = rule.contribution, rule.pull, _with_constant(kernel, compute, foreign)
     keep_v, keep_c = (5 in rule.needs, 4 in rule.needs) if swapped else (4 in rule.needs, 5 in rule.needs)
     keep_ans = 6 in rule.needs
 
@@ -248,7 +238,7 @@ def _beside_constant(
             if like or not trace.open:
                 return None
             args = (constant, v) if swapped else (v, constant)
-            return _carried(ans, pull(tracer.tangent, (None, None, None, None, *args, ans)), trace)
+            return _carried(ans, push(tracer.tangent, (None, None, None, None, *args, ans)), trace)
         first, second, last = v if keep_v else None, constant if keep_c else None, ans if keep_ans else None
         if swapped:
             first, second = second, first

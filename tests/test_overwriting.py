@@ -1,0 +1,123 @@
+"""What the backward pass writes over is held by nobody else: large cotangents, products that were made for it."""
+
+import numpy as np
+import pytest
+
+import funcgrad.numpy as fnp
+from funcgrad import custom_vjp, grad, jvp, linearize, vjp, vmap
+from funcgrad.kinds import partials
+
+SIZE = 2 * partials._LARGE
+RNG = np.random.default_rng(0)
+X, Y, CT = RNG.normal(size=(3, SIZE))
+
+
+def chain(x, y):
+    """Products with a constant, with another value and with itself; sums hand one cotangent to both arguments."""
+    z = x * 0.5 + y
+    z = z * y + z
+    z = fnp.exp(z * 0.1) * z
+    return z * 2.0 + x * x
+
+
+def by_parts(fun, *args):
+    """``fun`` of small arrays, of which nothing is written over."""
+    parts = [fun(*piece) for piece in zip(*[np.split(a, SIZE // 1000) for a in args], strict=True)]
+    return [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+
+def pulled(x, y, ct):
+    return vjp(chain, x, y)[1](ct)
+
+
+def pushed(x, y, t):
+    return jvp(chain, (x, y), (t, t))
+
+
+@pytest.mark.parametrize("fun", [pulled, pushed])
+def test_large_arrays_give_what_small_ones_do(fun):
+    before = X.copy(), Y.copy(), CT.copy()
+    for found, expected in zip(fun(X, Y, CT), by_parts(fun, X, Y, CT), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    for given, kept in zip((X, Y, CT), before, strict=True):
+        np.testing.assert_array_equal(given, kept)
+
+
+def test_a_pullback_can_be_called_again():
+    _, pullback = vjp(chain, X, Y)
+    first, kept = pullback(CT), CT.copy()
+    for found, expected in zip(pullback(CT), first, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(CT, kept)
+    out, push = linearize(chain, X, Y)
+    np.testing.assert_array_equal(push(CT, CT), push(CT, CT))
+    np.testing.assert_array_equal(out, chain(X, Y))
+
+
+def test_cotangents_that_somebody_holds_are_left_alone():
+    constant = np.full(SIZE, 3.0)
+    seen = []
+
+    @custom_vjp
+    def stop_here(x):
+        return x
+
+    def backward(_, ct):
+        seen.append(constant)
+        return (constant,)
+
+    stop_here.defvjp(lambda x: (x, None), backward)
+    found = grad(lambda x: fnp.sum(stop_here(x * 0.5)))(X)
+    np.testing.assert_array_equal(found, np.full(SIZE, 1.5))
+    np.testing.assert_array_equal(constant, np.full(SIZE, 3.0))
+    assert seen[0] is constant
+
+
+def test_one_cotangent_for_two_values():
+    def f(x, y):
+        return fnp.sum((x * 2.0 + y * 3.0) * CT)
+
+    found = grad(f, argnums=(0, 1))(X, Y)
+    np.testing.assert_array_equal(found[0], CT * 2.0)
+    np.testing.assert_array_equal(found[1], CT * 3.0)
+
+
+def test_second_order_and_batches():
+    def slope(x):
+        return grad(lambda x: fnp.sum(chain(x, Y)))(x)
+
+    found = jvp(slope, (X,), (CT,))[1]
+    small = by_parts(lambda x, y, t: jvp(lambda x: grad(lambda x: fnp.sum(chain(x, y)))(x), (x,), (t,))[1:], X, Y, CT)
+    np.testing.assert_allclose(found, small[0], rtol=1e-12)
+    rows = X.reshape(4, -1)
+    batched = vmap(lambda row: grad(lambda row: fnp.sum(row * row * 0.5))(row))(rows)
+    np.testing.assert_array_equal(batched, rows)
+
+
+def observed(see):
+    """The identity, which shows its cotangent to ``see`` and hands on what that returns."""
+
+    @custom_vjp
+    def same(x):
+        return x
+
+    same.defvjp(lambda x: (x, None), lambda _, ct: (see(ct),))
+    return same
+
+
+def test_what_nobody_holds_is_written_over():
+    """No array is made for the product with a number: the address stays the same while the old array lives."""
+    addresses = []
+
+    def made(ct):
+        fresh = ct * 1.0
+        addresses.append(fresh.ctypes.data)
+        return fresh
+
+    def noted(ct):
+        addresses.append(ct.ctypes.data)
+        return ct
+
+    _, pullback = vjp(lambda x: observed(made)(observed(noted)(x) * 0.5), X)
+    np.testing.assert_array_equal(pullback(CT)[0], CT * 0.5)
+    assert addresses[0] == addresses[1]
