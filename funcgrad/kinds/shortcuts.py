@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import add, mul, sub
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from funcgrad.writable import Buffer, clone
 
 __all__ = ["NUMPY", "binary", "unary"]
 
+Rules: TypeAlias = list[PartialRule]
+Kernel: TypeAlias = Callable[..., Any]
 ndarray = np.ndarray
 float64 = np.float64
 _NUMBERS = frozenset((int, float))  # Python numbers: they never change an array's dtype or shape
@@ -34,7 +36,7 @@ _DOUBLE, _SINGLE = np.dtype(float64), np.dtype(np.float32)
 _CLOSED = (add, sub, mul)
 
 
-def unary(primitive: Primitive, rules: list[PartialRule], operator: Callable[..., Any] | None) -> Operation:
+def unary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Operation:
     """The operation of one argument that ``primitive`` stands for.
 
     Args:
@@ -50,7 +52,7 @@ def unary(primitive: Primitive, rules: list[PartialRule], operator: Callable[...
 
     def on_value(v: Any) -> Any:
         """On what a tracer holds; None where only the general rules know what to do."""
-        if backend.dtype_of(v).kind == "V":
+        if backend.dtype_of(_bottom(v)).kind == "V":
             return None
         ans = kernel(v) if type(v) in _DIRECT else call(v)
         return ans if own or _keeps(ans, v) else None
@@ -72,7 +74,7 @@ def unary(primitive: Primitive, rules: list[PartialRule], operator: Callable[...
                 return kernel(x)
         elif type(x) is ForwardTracer and x._trace.open and not core.no_grad_blocks:
             v = x.value
-            ans = on_value(v)
+            ans = kernel(v) if own and type(v) is ndarray and v.dtype is _DOUBLE else on_value(v)
             if ans is not None:
                 return _carried(ans, push(x.tangent, (None, None, None, None, v, ans)), x._trace)
         return bind(primitive, (x,), {})
@@ -80,7 +82,7 @@ def unary(primitive: Primitive, rules: list[PartialRule], operator: Callable[...
     return call
 
 
-def binary(primitive: Primitive, rules: list[PartialRule], operator: Callable[..., Any] | None) -> Operation:
+def binary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Operation:
     """The operation of two arguments that ``primitive`` stands for; see ``unary``.
 
     What promotes or nests otherwise than the quick ways know takes the general one, through ``bind``.
@@ -117,17 +119,11 @@ def binary(primitive: Primitive, rules: list[PartialRule], operator: Callable[..
     swapped = (lambda v, c: kernel(c, v)), (lambda v, c: compute(c, v))
     with_left = _beside_constant(name, rules[1], *swapped, foreign, swapped=True)
     numbers = _SCALARS if operator in _CLOSED else frozenset((float64,))
-    call = any_two if foreign else _commonest(rules, both, kernel, numbers, any_two)
+    call = any_two if foreign else _commonest(rules, both, kernel, numbers, _pushed(rules, kernel, any_two))
     return call
 
 
-def _commonest(
-    rules: list[PartialRule],
-    both: Contribution,
-    kernel: Callable[..., Any],
-    numbers: frozenset[type],
-    rest: Operation,
-) -> Operation:
+def _commonest(rules: Rules, both: Contribution, kernel: Kernel, numbers: frozenset[type], rest: Kernel) -> Kernel:
     """Reverse mode with less ado for ``numbers``, arrays of doubles, and a number beside these; ``rest`` for others."""
     pull_x = rules[0].pull
     keep_x, keep_y, keep_ans = [slot in rules[0].needs for slot in (4, 5, 6)]
@@ -139,12 +135,16 @@ def _commonest(
             if type(y) is float or type(y) is int:
                 if v.dtype is _DOUBLE or v.dtype is _SINGLE if type(v) is ndarray else type(v) in numbers:
                     ans = kernel(v, y)
-                    made = ReverseTracer()
-                    made.value, made._trace = ans, trace
-                    first, second, last = v if keep_x else None, y if keep_y else None, ans if keep_ans else None
-                    made.node = (trace.next(), pull_x, x.node, None, first, second, last)
-                    return made
-            elif type(y) is ReverseTracer and y._trace is trace:
+                elif type(v) is ReverseTracer and _is_double(v):
+                    ans = call(v, y)
+                else:
+                    return rest(x, y)
+                made = ReverseTracer()
+                made.value, made._trace = ans, trace
+                first, second, last = v if keep_x else None, y if keep_y else None, ans if keep_ans else None
+                made.node = (trace.next(), pull_x, x.node, None, first, second, last)
+                return made
+            if type(y) is ReverseTracer and y._trace is trace:
                 w = y.value
                 if (
                     type(w) is ndarray and v.dtype is w.dtype is _DOUBLE and v.shape == w.shape
@@ -152,22 +152,63 @@ def _commonest(
                     else type(v) in numbers and type(w) in numbers
                 ):
                     ans = kernel(v, w)
-                    made = ReverseTracer()
-                    made.value, made._trace = ans, trace
-                    first, second, last = v if both_x else None, w if both_y else None, ans if both_ans else None
-                    made.node = (trace.next(), both, x.node, y.node, first, second, last)
-                    return made
+                elif type(v) is type(w) is ReverseTracer and _is_double(v) and _alike(v, w):
+                    ans = call(v, w)
+                else:
+                    return rest(x, y)
+                made = ReverseTracer()
+                made.value, made._trace = ans, trace
+                first, second, last = v if both_x else None, w if both_y else None, ans if both_ans else None
+                made.node = (trace.next(), both, x.node, y.node, first, second, last)
+                return made
         return rest(x, y)
 
     return call
 
 
+def _pushed(rules: Rules, kernel: Kernel, rest: Kernel) -> Kernel:
+    """Forward mode with less ado for arrays of doubles, and a number beside these; ``rest`` for others."""
+    push_x, push_y = rules[0].contribution, rules[1].contribution
+
+    def call(x: Any, y: Any) -> Any:
+        if type(x) is not ForwardTracer or core.no_grad_blocks:
+            return rest(x, y)
+        v, t, trace = x.value, x.tangent, x._trace
+        if type(v) is not ndarray or v.dtype is not _DOUBLE or type(t) is not ndarray or not trace.open:
+            return rest(x, y)
+        if type(y) is float or type(y) is int:
+            ans = kernel(v, y)
+            return _carried(ans, push_x(t, (None, None, None, None, v, y, ans)), trace)
+        if type(y) is ForwardTracer and y._trace is trace:
+            w, u = y.value, y.tangent
+            if type(w) is ndarray and w.dtype is _DOUBLE and type(u) is ndarray and v.shape == w.shape:
+                ans = kernel(v, w)
+                node = (None, None, None, None, v, w, ans)
+                return _carried(ans, push_x(t, node) + push_y(u, node), trace)
+        return rest(x, y)
+
+    return call
+
+
+def _is_double(v: Any) -> bool:
+    """Whether a tracer holds a double number in the end, or an array of them."""
+    found = _bottom(v)
+    return found.dtype is _DOUBLE if type(found) is ndarray else type(found) is float64
+
+
+def _bottom(v: Any) -> Any:
+    """What a tracer, and perhaps a tracer in it, holds in the end."""
+    while type(v) in _TRACERS:
+        v = v.value
+    return v
+
+
 def _together(
     name: str,
-    rules: list[PartialRule],
+    rules: Rules,
     both: Contribution,
-    kernel: Callable[..., Any],
-    compute: Callable[..., Any],
+    kernel: Kernel,
+    compute: Kernel,
     foreign: bool,
 ) -> Callable[[Any, Any], Tracer | None]:
     """Process an operation of two tracers of one trace, else None."""
@@ -209,8 +250,8 @@ def _together(
 def _beside_constant(
     name: str,
     rule: PartialRule,
-    kernel: Callable[..., Any],
-    compute: Callable[..., Any],
+    kernel: Kernel,
+    compute: Kernel,
     foreign: bool,
     swapped: bool = False,
 ) -> Callable[[Any, Any], Tracer | None]:
@@ -249,9 +290,7 @@ def _beside_constant(
     return process
 
 
-def _with_constant(
-    kernel: Callable[..., Any], compute: Callable[..., Any], foreign: bool
-) -> Callable[[Any, Any], tuple[Any, tuple[Any, ...]]]:
+def _with_constant(kernel: Kernel, compute: Kernel, foreign: bool) -> Callable[[Any, Any], tuple[Any, tuple[Any, ...]]]:
     """Compute with what a tracer holds and a constant: the result, None where only the general rules can.
 
     With it come shape and dtype of the tracer's value, if those of the result are others.
@@ -268,7 +307,7 @@ def _with_constant(
                 return ans, ()
             return (ans, (v.shape, dtype)) if ans.dtype.kind in "fc" and dtype.kind != "V" else (None, ())
         if type(constant) in _NUMBERS or _alike(v, constant):
-            if type(v) not in _SCALARS and backend.dtype_of(v).kind == "V":
+            if type(v) not in _SCALARS and backend.dtype_of(_bottom(v)).kind == "V":
                 return None, ()
             ans = compute(v, constant)
             return (None, ()) if foreign and not _keeps(ans, v) else (ans, ())
@@ -291,10 +330,7 @@ def _carried(ans: Any, tangent: Any, trace: Any) -> ForwardTracer:
 
 def _alike(v: Any, w: Any) -> bool:
     """Whether two values meet without broadcasting or promotion."""
-    while type(v) in _TRACERS:
-        v = v.value
-    while type(w) in _TRACERS:
-        w = w.value
+    v, w = _bottom(v), _bottom(w)
     if type(v) is ndarray:
         dtype = v.dtype
         same = type(w) is ndarray and dtype is w.dtype and v.shape == w.shape
