@@ -1,13 +1,13 @@
-"""What is done in the fresh interpreters: the reference gradient, a pair in turn, the peak of memory."""
+"""What is done in the fresh interpreters: the reference gradient, times when they are asked for, the peak of memory."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
 import importlib
+import json
 import pickle
 import resource
-import statistics
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,14 +17,12 @@ from typing import Any
 import numpy as np
 from kernels import kernels_of
 from programs import Program
-from timing import Times, check_equal, interleave
+from timing import check_equal
 
-__all__ = ["MODULES", "OWN", "find", "memory", "reference", "time_pair"]
+__all__ = ["MODULES", "LONG", "OWN", "find", "memory", "reference", "serve"]
 
 #: The families of programs, in the order of the table.
 MODULES = ("chains", "small", "mlp", "mixture", "lstm", "second", "arrays", "convolution")
-#: Seconds of processor time for a pair, in rounds.
-BUDGET = 1.0
 #: Seconds of a call that is not repeated without need.
 LONG = 3.0
 #: What funcgrad is measured against beside other libraries: the function, and NumPy's part of its gradient.
@@ -54,28 +52,25 @@ def reference(program: Program, target: Path) -> None:
     target.write_bytes(pickle.dumps(gradient))
 
 
-def time_pair(program: Program, peer: str, known: Path, quick: bool) -> dict[str, Any]:
-    """Medians in microseconds of funcgrad and ``peer`` in turn, after both have been found to be right.
+def serve(program: Program, label: str, known: Path) -> None:
+    """Time a library whenever the other process asks for it, after its gradient has been found to be right.
 
-    The peer ``value`` is the function itself, on arrays of NumPy, the peer ``kernels`` what funcgrad calls of NumPy.
+    The library ``value`` is the function itself, on arrays of NumPy, ``kernels`` what funcgrad calls of NumPy. Says
+    first what a first call takes, and then, for each line with a number, what so many calls take: seconds of one.
     """
-    one_thread(peer)
+    one_thread(label)
     right = pickle.loads(known.read_bytes())
-    builders = {"funcgrad": program.libraries["funcgrad"]}
-    if peer not in OWN:
-        builders[peer] = program.libraries[peer]
-    calls = {}
-    for dtype in (np.dtype(np.float64), np.dtype(program.dtype)):
-        calls = {label: build(*program.args(dtype.type)) for label, build in builders.items()}
-        first = {label: checked(call, right, label, TOLERANCE[dtype.name]) for label, call in calls.items()}
-        if dtype == program.dtype:
-            break
-    if peer in OWN:
-        calls[peer] = kernels_of(calls["funcgrad"]) if peer == "kernels" else value_call(program)
-        first[peer] = seconds(calls[peer])
-    times = in_turn(calls, first, quick)
-    result = {label: statistics.median(of) * 1e6 for label, of in times.items()}
-    return {"us": result, "rounds": len(times["funcgrad"]), "operations": program.operations or count(program)}
+    build = program.libraries["funcgrad" if label in OWN else label]
+    for dtype in dict.fromkeys((np.dtype(np.float64), np.dtype(program.dtype))):
+        call = build(*program.args(dtype.type))
+        first = checked(call, right, label, TOLERANCE[dtype.name])
+    if label in OWN:
+        call = kernels_of(call) if label == "kernels" else value_call(program)
+        first = seconds(call)
+    operations = program.operations or (count(program) if label == "funcgrad" else 0)
+    print(json.dumps({"first": first, "operations": operations}), flush=True)
+    for line in sys.stdin:
+        print(seconds(call, int(line)), flush=True)
 
 
 def value_call(program: Program) -> Callable[[], Any]:
@@ -92,16 +87,6 @@ def checked(call: Callable[[], Any], right: Any, label: str, tolerance: float) -
     return taken
 
 
-def in_turn(calls: dict[str, Callable[[], Any]], first: dict[str, float], quick: bool) -> Times:
-    """As many rounds as the time allows; of calls that take long, a few, ``first`` among them."""
-    if (taken := sum(first.values())) > LONG:
-        times = interleave(calls, int(taken < 5 * LONG), warm=False)
-        return {label: [first[label], *times[label]] for label in calls}
-    taken = sum(map(seconds, calls.values()))
-    repeat = max(1, int(5e-4 / taken))
-    return interleave(calls, 3 if quick else int(min(max(BUDGET / (taken * repeat), 3), 300)), repeat)
-
-
 def count(program: Program) -> int:
     """How many operations one run of the function has."""
     from funcgrad import trace
@@ -111,10 +96,11 @@ def count(program: Program) -> int:
     return len(list(trace(lambda *args: program.value(*args)())(*program.args(program.dtype))))
 
 
-def seconds(call: Callable[[], Any]) -> float:
+def seconds(call: Callable[[], Any], repeat: int = 1) -> float:
     start = process_time()
-    call()
-    return process_time() - start
+    for _ in range(repeat):
+        call()
+    return (process_time() - start) / repeat
 
 
 def memory(program: Program, label: str) -> dict[str, float]:

@@ -63,8 +63,12 @@ class Program:
 
 def by_funcgrad(loss: Loss) -> Builder:
     """The gradient of ``loss`` in its first argument."""
-    gradient = grad(loss)
-    return lambda *args: lambda: gradient(*args)
+
+    def build(*args: Any) -> Call:
+        gradient = grad(loss)
+        return lambda: gradient(*args)
+
+    return build
 
 
 def value_of(loss: Loss) -> Builder:

@@ -1,8 +1,8 @@
 """Measure funcgrad against other libraries and against its own bars: ``python benchmarks/run.py [--quick]``.
 
-Programs are measured pair by pair: funcgrad and one other library in a fresh interpreter on one thread, in turn,
-after the gradients of both have been compared with what JAX computes in float64. Memory is measured with one library
-in a fresh interpreter. Then come the groups, which measure funcgrad alone or against compiled JAX, each in an
+Programs are measured pair by pair: funcgrad and one other library, each in a fresh interpreter on one thread, take
+turns, after the gradients of both have been compared with what JAX computes in float64. Memory is measured in a fresh
+interpreter too. Then come the groups, which measure funcgrad alone or against compiled JAX, each in an
 interpreter of its own too. The tables go to the terminal, all figures to ``out/benchmarks.json``.
 """
 
@@ -27,6 +27,7 @@ from typing import Any
 
 import measuring
 import table
+import turns
 from kernels import MOST
 from programs import Program
 
@@ -56,6 +57,7 @@ ONE_THREAD = {
     "JAX_PLATFORMS": "cpu",
     "JAX_ENABLE_X64": "1",
 }
+ENVIRONMENT = {**os.environ, **ONE_THREAD}
 #: Libraries whose memory is measured beside funcgrad's.
 MEMORY_OF = ("torch", "autograd", "mygrad")
 PACKAGES = ("funcgrad", "numpy", "torch", "autograd", "mygrad", "jax")
@@ -69,6 +71,9 @@ def main() -> None:
     parser.add_argument("--out", metavar="FILE", type=Path, default=ROOT / "out" / "benchmarks.json")
     parser.add_argument("--task", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.task and options.task[0] == "serve":
+        measuring.serve(measuring.find(options.quick)[options.task[1]], options.task[2], Path(options.task[3]))
+        return
     if options.task:
         print(json.dumps(task(*options.task, quick=options.quick)))
         return
@@ -108,19 +113,37 @@ def task(kind: str, name: str, *rest: str, quick: bool) -> Any:
     program = measuring.find(quick)[name]
     if kind == "reference":
         return measuring.reference(program, Path(rest[0]))
-    if kind == "memory":
-        return measuring.memory(program, rest[0])
-    return measuring.time_pair(program, rest[0], Path(rest[1]), quick)
+    return measuring.memory(program, rest[0])
+
+
+def command(quick: bool, *words: str) -> list[str]:
+    return [sys.executable, str(Path(__file__).resolve()), *["--quick"] * quick, "--task", *words]
 
 
 def fresh(quick: bool, *words: str) -> tuple[Any, str]:
     """The answer of a task in an interpreter of its own, and what went wrong."""
-    command = [sys.executable, str(Path(__file__).resolve()), *["--quick"] * quick, "--task", *words]
-    done = subprocess.run(command, env={**os.environ, **ONE_THREAD}, capture_output=True, text=True)
+    done = subprocess.run(command(quick, *words), env=ENVIRONMENT, capture_output=True, text=True)
     if done.returncode:
         sys.stderr.write(done.stderr)
         return None, f"{' '.join(words[:3:2])}: {(done.stderr.strip() or 'ended').splitlines()[-1]}"
     return json.loads(done.stdout.splitlines()[-1]), ""
+
+
+def time_pair(program: Program, label: str, known: str, quick: bool) -> tuple[Any, str]:
+    """Medians of funcgrad and another library in turn, in microseconds, and what went wrong.
+
+    Each has an interpreter of its own, as its users have: what a library makes of the process is its own.
+    """
+    served = {name: command(quick, "serve", program.name, name, known) for name in ("funcgrad", label)}
+    try:
+        with turns.started(served, ENVIRONMENT) as servants:
+            times = turns.in_turn(servants, quick)
+            operations = servants["funcgrad"].said["operations"]
+    except turns.EndedError as error:
+        sys.stderr.write(error.stderr)
+        return None, f"time {label}: {error}"
+    us = {name: statistics.median(of) * 1e6 for name, of in times.items()}
+    return {"us": us, "rounds": len(times["funcgrad"]), "operations": operations}, ""
 
 
 def peers_of(program: Program, against: str) -> list[str]:
@@ -144,7 +167,7 @@ def measure_program(program: Program, labels: list[str], quick: bool) -> dict[st
         known = str(Path(folder) / "gradient")
         _, error = fresh(quick, "reference", program.name, known)
         for label in [] if error else labels:
-            answer, failure = fresh(quick, "time", program.name, label, known)
+            answer, failure = time_pair(program, label, known, quick)
             if failure:
                 errors.append(failure)
                 continue

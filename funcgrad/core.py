@@ -28,7 +28,7 @@ from weakref import ref
 
 import numpy as np
 
-from funcgrad import backend
+from funcgrad import backend, heap
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError
 
 __all__ = [
@@ -93,6 +93,8 @@ class Trace:
     differentiates = False
 
     def __init__(self) -> None:
+        if heap.unasked:
+            heap.keep()
         self.level = next_level()
         self.open = True
         self.thread = get_ident()
