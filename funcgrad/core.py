@@ -22,6 +22,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from threading import get_ident
 from typing import Any, Final, NoReturn
 from weakref import ref
@@ -234,7 +235,7 @@ class Primitive:
                 f"{self.name}: {xp.__name__} has no function of this name, got no impl. Give one: impl(xp, *arrays)."
             )
         if xp is np:
-            return lambda *args, **params: impl(np, *args, **params)
+            return partial(impl, np)
         refusal = (
             f"{self.name}: it computes with NumPy only, got an array of {xp.__name__}. Pass NumPy arrays, or define "
             "it with an impl(xp, *arrays) that handles both."

@@ -218,20 +218,28 @@ def _reverse(name: str, call: Operation, pulls: Sequence[_Pull | None], filled: 
         if len(args) != len(pulls):
             raise _wrong_number(name, len(pulls), args)
         ans = call(*args, **params)
-        if traced not in wanted:
+        plan = wanted.get(traced, NotImplemented)
+        if plan is NotImplemented:
             rules = [rule for i in traced if (rule := pulls[i]) is not None]
-            wanted[traced] = frozenset([n for rule in rules for n in rule.names]) if rules else None
-        needed = wanted[traced]
-        if needed is None:
+            wanted[traced] = plan = _plan(rules, len(pulls)) if rules else None
+        if plan is None:
             return ans, None, None
-        saved = {n: v for n, v in (*zip(NAMES, args, strict=False), ("ans", ans), ("args", args)) if n in needed}
+        known = (*args, ans, args)
+        saved = {n: known[i] for n, i in plan}
         if filled:
             saved["results"] = list(map(backend.like, ans))
         primals = {i: backend.like(args[i]) for i in traced}
         return ans, pull, (traced, saved, primals, params)
 
-    wanted: dict[tuple[int, ...], frozenset[str] | None] = {}  # traced positions -> what their rules name, if any
+    wanted: dict[tuple[int, ...], list[tuple[str, int]] | None] = {}  # traced positions -> what is kept for them
     return reverse
+
+
+def _plan(rules: Sequence[_Pull], arity: int) -> list[tuple[str, int]]:
+    """What the rules name of a call, and where that stands among its arguments, its result and the tuple of all."""
+    places = {**dict(zip(NAMES, range(arity), strict=False)), "ans": arity, "args": arity + 1}
+    named = {n for rule in rules for n in rule.names}
+    return [(n, i) for n, i in places.items() if n in named]
 
 
 def _forward(call: Operation, pushes: Sequence[Any], multiple: bool) -> Rule:

@@ -26,6 +26,7 @@ from funcgrad.writable import share, share_view, shares
 
 __all__ = [
     "Batching",
+    "align",
     "astype",
     "batch_rule",
     "broadcast_to",
@@ -323,10 +324,15 @@ def _broadcast_batch(size: int, x: Any, to: Shape) -> Any:
 
 def expand_to(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
     """``x``, the result of reducing an array of ``shape`` over ``axis``, repeated back to that shape."""
-    if isinstance(x, np.generic):
-        return _repeat(x, to=shape)
+    return _repeat(x, to=shape) if isinstance(x, np.generic) else broadcast_to(align(x, shape, axis), to=shape)
+
+
+def align(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
+    """``x``, the result of reducing an array of ``shape`` over ``axis``, so that it broadcasts to that shape."""
+    if len(axis) == len(shape) or len(backend.shape_of(x)) == len(shape):  # a number does, or the axes were kept
+        return x
     kept = tuple([1 if i in axis else n for i, n in enumerate(shape)])
-    return broadcast_to(x if backend.shape_of(x) == kept else reshape(x, to=kept), to=shape)
+    return x.reshape(kept) if type(x) is ndarray else reshape(x, to=kept)
 
 
 def unbroadcast(ct: Any, shape: Shape) -> Any:
@@ -386,8 +392,10 @@ def conform(ct: Any, shape: Shape | None, dtype: Any) -> Any:
         shape: the primal's shape; None when it is known to be right.
         dtype: the primal's dtype. The cotangent of a real primal is real.
     """
-    if ct is None or (type(ct) is ndarray and ct.dtype is dtype and ct.shape == shape):
+    if ct is None:
         return ct
+    if type(ct) is ndarray and ct.dtype is dtype:
+        return ct if shape is None or ct.shape == shape else unbroadcast(ct, shape)
     have = backend.dtype_of(ct)
     if have != dtype:
         if have.kind == "c" and dtype.kind != "c":

@@ -124,7 +124,7 @@ def binary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Opera
 
 
 def _commonest(rules: Rules, both: Contribution, kernel: Kernel, numbers: frozenset[type], rest: Kernel) -> Kernel:
-    """Reverse mode with less ado for ``numbers``, arrays of doubles, and a number beside these; ``rest`` for others."""
+    """Reverse mode with less ado for ``numbers``, arrays of doubles, constants beside these; ``rest`` for others."""
     pull_x = rules[0].pull
     keep_x, keep_y, keep_ans = [slot in rules[0].needs for slot in (4, 5, 6)]
     both_x, both_y, both_ans = [any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)]
@@ -132,8 +132,12 @@ def _commonest(rules: Rules, both: Contribution, kernel: Kernel, numbers: frozen
     def call(x: Any, y: Any, /) -> Any:
         if type(x) is ReverseTracer and not core.no_grad_blocks:
             v, trace = x.value, x._trace
-            if type(y) is float or type(y) is int:
-                if v.dtype is _DOUBLE or v.dtype is _SINGLE if type(v) is ndarray else type(v) in numbers:
+            if type(y) is float or type(y) is int or type(y) is ndarray:
+                if type(y) is ndarray:
+                    if type(v) is not ndarray or not v.dtype is y.dtype is _DOUBLE or v.shape != y.shape:
+                        return rest(x, y)
+                    ans = kernel(v, y)
+                elif v.dtype is _DOUBLE or v.dtype is _SINGLE if type(v) is ndarray else type(v) in numbers:
                     ans = kernel(v, y)
                 elif type(v) is ReverseTracer and _is_double(v):
                     ans = call(v, y)

@@ -124,7 +124,8 @@ def concatenate(
         arrays = _in_dtype(arrays, dtype, casting)
     if axis is None:
         arrays, axis = [ravel(a) for a in arrays], 0
-    return prim.concatenate(*arrays, axis=one_axis(axis, len(backend.shape_of(arrays[0]))))
+    rank = len(backend.shape_of(arrays[0]))
+    return prim.concatenate(*arrays, axis=axis if type(axis) is int and 0 <= axis < rank else one_axis(axis, rank))
 
 
 concat = concatenate

@@ -77,11 +77,18 @@ log10: Operation = elementwise("log10", dx=lambda t, x: t * (1 / LN10) / x)
 log1p: Operation = elementwise("log1p", dx=lambda t, x: t / (x - -1.0))
 
 
+#: NumPy takes an array without axes sooner than a number of Python's, which it has to look at first.
+_ONE = np.array(1.0)
+
+
 def _logistic(xp: Any, x: Any) -> Any:
     if type(x) is np.ndarray and x.dtype.kind == "f" and x.ndim:
-        with np.errstate(over="ignore"):  # where exp(-x) is infinite its reciprocal is the 0 that is meant
+        if x.itemsize > 2 and 0 < x.size < 1_000 and x.item(x.argmin()) > -80.0:  # seen sooner than a state is set
             power = np.exp(-x)
-        power += 1.0
+        else:
+            with np.errstate(over="ignore"):  # where exp(-x) is infinite its reciprocal is the 0 that is meant
+                power = np.exp(-x)
+        power += _ONE if power.dtype is _ONE.dtype else 1.0
         return np.reciprocal(power, out=power)
     small = xp.exp(-xp.abs(x))
     return xp.where(x >= 0, 1, small) / (1 + small)
@@ -105,7 +112,9 @@ cosh: Operation = elementwise("cosh", dx=lambda x: sinh(x))
 def _one_minus_square(xp: Any, x: Any) -> Any:
     """``1 - x * x`` with one new array instead of two."""
     squared = x * x
-    return np.subtract(1.0, squared, out=squared) if type(squared) is np.ndarray else 1.0 - squared
+    if type(squared) is not np.ndarray:
+        return 1.0 - squared
+    return np.subtract(_ONE if squared.dtype is _ONE.dtype else 1.0, squared, out=squared)
 
 
 one_minus_square: Operation = elementwise("one_minus_square", _one_minus_square, dx=lambda x: x * -2.0)

@@ -147,6 +147,8 @@ read: Operation = finish(lambda *args, **params: as_made_by(args, bind(_read, ar
 
 def _collect(contents: list[Any]) -> Any:
     """One cotangent from all that reaches an array: pieces ``(ct, index, arrays, shape, dtype)`` and ``Whole``s."""
+    if (found := _assembled(contents)) is not None:
+        return found
     pieces, plain, total = [], True, None
     for content in contents:
         if type(content) is Whole:
@@ -174,6 +176,22 @@ def _collect(contents: list[Any]) -> Any:
         positions.extend(arrays)
     scattered = scatter_sum(*cts, *positions, specs=tuple(specs), shape=shape, dtype=dtype)
     return scattered if total is None else scattered + total
+
+
+def _assembled(contents: list[Any]) -> ndarray | None:
+    """The same of arrays that were slices, the commonest; else None."""
+    total = None
+    for content in contents:
+        if type(content) is Whole:
+            return None
+        ct, index, _, shape, dtype = content
+        if type(index) is not slice or type(ct) is not ndarray:
+            return None
+        if total is None:
+            total = np.zeros(shape, dtype)
+        part = total[index]
+        part += ct
+    return total
 
 
 def _all_ndarrays(arrays: tuple[Any, ...]) -> bool:

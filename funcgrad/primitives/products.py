@@ -26,6 +26,7 @@ __all__ = ["LETTERS", "einsum", "matmul", "swapped"]
 
 ndarray = np.ndarray
 LETTERS = ascii_letters
+_BLAS = "fdFD"  # the dtypes for whose products there are routines
 _SMALL = 4096  # the number of products up to which NumPy's own loop is the fastest
 
 
@@ -34,6 +35,26 @@ def swapped(x: Array) -> Array:
     rank = len(x.shape)
     axes = (*range(rank - 2), rank - 1, rank - 2)
     return x.transpose(axes) if type(x) is ndarray else permute(x, axes=axes)
+
+
+def _product(x: ndarray, y: ndarray) -> Any:
+    """``x @ y`` of arrays with axes.
+
+    Of matrices and vectors NumPy's ``dot`` computes the same by the same routines. It does not look for what these left
+    in the processor's flags, which says nothing of the result: that takes longer than a small product.
+    """
+    if x.ndim <= 2 and y.ndim <= 2 and x.dtype is y.dtype and x.dtype.char in _BLAS:
+        try:
+            return x.dot(y)
+        except ValueError:  # shapes that do not fit: matmul says it in its own words
+            pass
+    return np.matmul(x, y)
+
+
+def _times(x: Array, y: Array) -> Array:
+    """``matmul`` as the rules call it."""
+    plain = type(x) is ndarray and type(y) is ndarray and not core.kernel_runners
+    return _product(x, y) if plain else matmul(x, y)
 
 
 def _by_rows(x: Array) -> Array:
@@ -58,16 +79,16 @@ def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
     """The cotangent of the left factor; the batch axes that were broadcast are summed where that is cheap."""
     here, there = len(shape), len(y.shape)
     if here == there == 2:
-        return matmul(ct, y.T if type(y) is ndarray else permute(y, axes=(1, 0)))
+        return _times(ct, y.T if type(y) is ndarray else permute(y, axes=(1, 0)))
     if there == 1:
         return multiply(ct if here == 1 else reshape(ct, to=(*ct.shape, 1)), y)
     if here == 1:
-        return matmul(_by_rows(y), _refilled(ct, (prod(ct.shape),)))
+        return _times(_by_rows(y), _refilled(ct, (prod(ct.shape),)))
     if here == 2 and there > 2:
-        return matmul(_by_rows(ct), swapped(_by_rows(y)))
+        return _times(_by_rows(ct), swapped(_by_rows(y)))
     if here > 2 and there == 2:
-        return reshape(matmul(_by_columns(ct), swapped(y)), to=shape)
-    return matmul(ct, swapped(y))
+        return reshape(_times(_by_columns(ct), swapped(y)), to=shape)
+    return _times(ct, swapped(y))
 
 
 def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
@@ -75,11 +96,11 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
     here, there = len(shape), len(x.shape)
     if here == there == 2:
         if type(x) is ndarray:
-            return matmul(x.T, ct)
+            return _times(x.T, ct)
         if backend.library_of(x) is not np:
             # Sums of such products are transposed together, and XLA's products with a long last axis are faster.
             return swapped(matmul(swapped(ct), x))
-        return matmul(swapped(x), ct)
+        return _times(swapped(x), ct)
     if there == 1:
         if here == 1:
             return multiply(ct, x)
@@ -87,10 +108,10 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
             return x[:, None] * ct
         return multiply(reshape(ct, to=(*ct.shape[:-1], 1, ct.shape[-1])), reshape(x, to=(*x.shape, 1)))
     if here == 1:
-        return matmul(_refilled(ct, (prod(ct.shape),)), _by_columns(x))
+        return _times(_refilled(ct, (prod(ct.shape),)), _by_columns(x))
     if here == 2 and there > 2:
-        return matmul(swapped(_by_columns(x)), _by_columns(ct))
-    return matmul(swapped(x), ct)
+        return _times(swapped(_by_columns(x)), _by_columns(ct))
+    return _times(swapped(x), ct)
 
 
 def _batch_matmul(
@@ -150,7 +171,14 @@ def _meet(v: Any, w: Any, most: int | None) -> bool:
 
 
 def _bilinear(
-    name: str, impl: Callable[..., Any] | None, *, dx: Rule, dy: Rule, batch: Batching, most: int | None = None
+    name: str,
+    impl: Callable[..., Any] | None,
+    *,
+    dx: Rule,
+    dy: Rule,
+    batch: Batching,
+    most: int | None = None,
+    numpy: Callable[..., Any] | None = None,
 ) -> Operation:
     """A product as ``multilinear`` defines it, with a short way for factors of one dtype.
 
@@ -162,9 +190,11 @@ def _bilinear(
         batch: see ``multilinear``.
         most: the number of axes up to which nothing broadcasts, so that ``dx`` and ``dy`` give the shape of
             their factor as they are; None when nothing ever does.
+        numpy: a faster way to compute it of ndarrays of one dtype.
     """
     general = multilinear(name, impl, transposes=(dx, dy), batch=batch)
     kernel = general.primitive.kernel(np)  # type: ignore[attr-defined]
+    quick = numpy or kernel
 
     def pull_x(ct: Any, node: Any) -> Any:
         return dx(ct, node[5], node[4], **node[6])
@@ -188,14 +218,14 @@ def _bilinear(
                 if type(y) is ReverseTracer and y._trace is trace:
                     w = y.value
                     if _meet(v, w, most):
-                        ans = call(v, w, **params)
+                        ans = (quick if type(v) is type(w) is ndarray else call)(v, w, **params)
                         return tracer_of(ans, trace, (trace.next(), pull_both, x.node, y.node, v, w, params))
                 elif type(y) is ndarray and _meet(v, y, most):
-                    ans = call(v, y, **params)
+                    ans = (quick if type(v) is ndarray else call)(v, y, **params)
                     return tracer_of(ans, trace, (trace.next(), pull_x, x.node, None, v.shape, y, params))
             elif type(x) is ndarray and type(y) is ReverseTracer and _meet(x, y.value, most):
                 w, trace = y.value, y._trace
-                ans = call(x, w, **params)
+                ans = (quick if type(w) is ndarray else call)(x, w, **params)
                 return tracer_of(ans, trace, (trace.next(), pull_y, y.node, None, x, w.shape, params))
         return general(x, y, **params)
 
@@ -203,7 +233,7 @@ def _bilinear(
 
 
 #: ``matmul(x, y)`` as NumPy's, with vectors and broadcasting of the axes before the last two.
-matmul: Operation = _bilinear("matmul", None, dx=_matmul_dx, dy=_matmul_dy, batch=_batch_matmul, most=2)
+matmul: Operation = _bilinear("matmul", None, dx=_matmul_dx, dy=_matmul_dy, batch=_batch_matmul, most=2, numpy=_product)
 
 
 class _Plan(NamedTuple):

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad.kinds import nondifferentiable, primitive
-from funcgrad.kinds.linear import conj, expand_to, permute, real, reduce_sum, reshape
+from funcgrad.kinds.linear import align, conj, permute, real, reduce_sum, reshape
+from funcgrad.kinds.partials import scaled
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.elementwise import exp
 from funcgrad.primitives.scans import cumprod
@@ -54,7 +55,7 @@ def _products_of_others(x: Any, shape: Shape, axis: Axes) -> Any:
 reduce_prod: Operation = primitive(
     "reduce_prod",
     lambda xp, x, *, axis: np.multiply.reduce(x, axis) if xp is np else xp.prod(x, axis),
-    vjps=[lambda ct, x, shape, *, axis: expand_to(ct, shape, axis) * _products_of_others(x, shape, axis)],
+    vjps=[lambda ct, x, shape, *, axis: scaled(align(ct, shape, axis), _products_of_others(x, shape, axis))],
     jvps=[lambda t, x, shape, *, axis: reduce_sum(t * _products_of_others(x, shape, axis), axis=axis)],
     batch="axis",
 )
@@ -70,8 +71,9 @@ def _tie_shares(xp: Any, x: Any, ans: Any, *, axis: Axes) -> Any:
         count = np.count_nonzero(hits)
         return hits * x.real.dtype.type(1 / count if count else math.nan)
     count = hits.sum(axis, keepdims=True)
-    # where the extremum is NaN nothing equals it, and no share is defined
-    share = 1.0 / xp.where(count, count, math.nan)
+    if xp is not np or not count.size or not count.item(count.argmin()):
+        count = xp.where(count, count, math.nan)  # where the extremum is NaN nothing equals it: no share is defined
+    share = 1.0 / count
     return hits * share.astype(x.real.dtype)
 
 
@@ -86,8 +88,8 @@ def _extremum(name: str, ufunc: np.ufunc, other: str) -> Operation:
             ufunc.reduce(x, axis, keepdims=keepdims) if xp is np else getattr(xp, other)(x, axis, keepdims=keepdims)
         ),
         vjps=[
-            lambda ct, x, ans, shape, *, axis, keepdims=False: (
-                expand_to(ct, shape, axis) * tie_shares(x, ans, axis=axis)
+            lambda ct, x, ans, shape, *, axis, keepdims=False: scaled(
+                align(ct, shape, axis), tie_shares(x, ans, axis=axis)
             )
         ],
         jvps=[
@@ -109,7 +111,7 @@ def _twice_centred(x: Any, shape: Shape, axis: Axes, correction: float) -> Any:
     The mean's own dependence on ``x`` drops out, because the centred values add up to zero.
     """
     n = math.prod(shape[i] for i in axis)
-    centred = x - expand_to(reduce_sum(x, axis=axis) / max(n, 1), shape, axis)
+    centred = x - reduce_sum(x, axis=axis, keepdims=True) / max(n, 1)
     scale = 2 / (n - correction) if n > correction else math.nan
     return (conj(centred) if centred.dtype.kind == "c" else centred) * scale
 
@@ -124,8 +126,8 @@ reduce_var: Operation = primitive(
     "reduce_var",
     lambda xp, x, *, axis, correction: xp.var(x, axis, ddof=correction),
     vjps=[
-        lambda ct, x, shape, *, axis, correction: (
-            expand_to(ct, shape, axis) * _twice_centred(x, shape, axis, correction)
+        lambda ct, x, shape, *, axis, correction: scaled(
+            align(ct, shape, axis), _twice_centred(x, shape, axis, correction)
         )
     ],
     jvps=[_var_jvp],
@@ -173,9 +175,9 @@ def _shares(xp: Any, x: Any, y: Any, *, axis: Axes) -> Any:
     return parts / xp.where(total == 0, 1, total)
 
 
-def _softmax_rule(t: Any, ans: Any, shape: Shape, *, axis: Axes) -> Any:
+def _softmax_rule(t: Any, ans: Any, *, axis: Axes) -> Any:
     """Its Jacobian is symmetric, so it serves both modes."""
-    return ans * (t - expand_to(reduce_sum(t * ans, axis=axis), shape, axis))
+    return ans * (t - reduce_sum(t * ans, axis=axis, keepdims=True))
 
 
 #: ``shares(x, y, *, axis)``: the softmax of ``x``, of which ``y`` is the logsumexp; all 0 where every element is
@@ -186,7 +188,7 @@ shares: Operation = primitive("shares", _shares, vjps=[_softmax_rule, None], jvp
 logsumexp: Operation = primitive(
     "logsumexp",
     _logsumexp,
-    vjps=[lambda ct, x, ans, shape, *, axis: expand_to(ct, shape, axis) * shares(x, ans, axis=axis)],
+    vjps=[lambda ct, x, ans, shape, *, axis: scaled(align(ct, shape, axis), shares(x, ans, axis=axis))],
     jvps=[lambda t, x, ans, *, axis: reduce_sum(t * shares(x, ans, axis=axis), axis=axis)],
     batch="axis",
 )
@@ -223,8 +225,8 @@ def _log_softmax(xp: Any, x: Any, *, axis: Axes) -> Any:
 log_softmax: Operation = primitive(
     "log_softmax",
     _log_softmax,
-    vjps=[lambda ct, ans, shape, *, axis: ct - exp(ans) * expand_to(reduce_sum(ct, axis=axis), shape, axis)],
-    jvps=[lambda t, ans, shape, *, axis: t - expand_to(reduce_sum(t * exp(ans), axis=axis), shape, axis)],
+    vjps=[lambda ct, ans, *, axis: ct - exp(ans) * reduce_sum(ct, axis=axis, keepdims=True)],
+    jvps=[lambda t, ans, *, axis: t - reduce_sum(t * exp(ans), axis=axis, keepdims=True)],
     batch="axis",
 )
 

@@ -49,9 +49,14 @@ def _layers(x: Any, axis: int) -> tuple[Any, ...]:
 
 
 def _concatenate_transpose(ct: Any, shapes: Any, wanted: tuple[int, ...], *, axis: int) -> list[Any]:
-    at = (0, *accumulate([shape[axis] for shape in shapes[:-1]]))
-    parts = _pieces(ct, at, axis) if type(ct) is ndarray else split(ct, at=at, axis=axis)
-    return [parts[i] for i in wanted]
+    at = list(accumulate([shape[axis] for shape in shapes], initial=0))
+    if type(ct) is not ndarray:
+        parts = split(ct, at=tuple(at[:-1]), axis=axis)
+        return [parts[i] for i in wanted]
+    if not axis:
+        return [ct[at[i] : at[i + 1]] for i in wanted]
+    before = (slice(None),) * axis
+    return [ct[(*before, slice(at[i], at[i + 1]))] for i in wanted]
 
 
 def _stack(xp: Any, *arrays: Any, axis: int) -> Any:
@@ -72,6 +77,7 @@ def _stack_transpose(ct: Any, shapes: Any, wanted: tuple[int, ...], *, axis: int
 concatenate: Operation = jointly_linear(
     "concatenate",
     lambda xp, *arrays, axis: xp.concatenate(arrays, axis),
+    numpy=lambda *arrays, axis: np.concatenate(arrays, axis),
     transpose=_concatenate_transpose,
     batch="axis",
 )
@@ -80,6 +86,7 @@ concatenate: Operation = jointly_linear(
 stack: Operation = jointly_linear(
     "stack",
     _stack,
+    numpy=lambda *arrays, axis: _stack(np, *arrays, axis=axis),
     transpose=_stack_transpose,
     batch="axis",
 )
