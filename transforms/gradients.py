@@ -25,7 +25,7 @@ from funcgrad.transforms.arguments import (
 )
 from funcgrad.transforms.debugging import strictly
 from funcgrad.transforms.transformed import Transformed, check_callable
-from funcgrad.writable import handed, released
+from funcgrad.writable import handed, inside, released
 
 __all__ = ["grad", "value_and_grad"]
 
@@ -165,7 +165,9 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     found = backward(seeds, len(live))
     if trace.cuts is not None:
         _check_strict(trace.cuts, found, options, args)
-    value, *cts = handed([value, *owned(found, live)], args)
+    cts = owned(found, live)
+    if inside():
+        value, *cts = handed([value, *cts], args)
     return value, rebuild(cts), aux
 
 
@@ -173,7 +175,11 @@ def _enter(trace: ReverseTrace, options: _Options, args: Any) -> tuple[list[Any]
     """The arguments with tracers, the leaves that these stand for, and what makes the gradient of their cotangents."""
     new_args, argnums = list(args), options.argnums
     if type(argnums) is int and -len(args) <= argnums < len(args) and not options.holomorphic and trace.cuts is None:
-        shallow = _shallow(args[argnums])
+        x = args[argnums]
+        if _plain(x):
+            new_args[argnums] = trace.leaf(x)
+            return new_args, [x], _FIRST
+        shallow = _shallow(x)
         if shallow is not None:
             live, rebuild = shallow
             new_args[argnums] = rebuild([trace.leaf(x) for x in live])
@@ -195,12 +201,10 @@ def _enter(trace: ReverseTrace, options: _Options, args: Any) -> tuple[list[Any]
 
 
 def _shallow(x: Any) -> tuple[list[Any], Rebuild] | None:
-    """The leaves of the commonest arguments, and what puts others in their place; None where it takes a tree to know.
+    """The leaves of a dictionary, a list or a tuple of plain values, and what puts others in their place.
 
-    These are one real floating array or number, and a dictionary, a list or a tuple of such.
+    None where it takes a tree to know.
     """
-    if _plain(x):
-        return [x], _FIRST
     kind = type(x)
     if kind is dict:
         names, leaves = list(x), list(x.values())

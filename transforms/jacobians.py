@@ -194,10 +194,13 @@ def run_jacrev(fun: Callable[..., Any], options: _Options, args: Any, kwargs: An
     result, pullback, *aux = vjp(of_inputs, *inputs, has_aux=has_aux)
     outs, out_spec = tree.flatten(result)
     _check_outputs(call, outs, holomorphic)
-    pulled = vmap(pullback)(tree.unflatten(out_spec, _basis(outs)))
-    leaves, in_spec = tree.flatten(pulled)
     shapes = [backend.shape_of(x) for x in outs]
-    rows = [_split_axis(leaf, 0, shapes) for leaf in leaves]
+    if shapes == [()]:  # a gradient: one pass without a batch
+        leaves, in_spec = tree.flatten(pullback(tree.unflatten(out_spec, [backend.ones_like(outs[0])])))
+        rows = [[leaf] for leaf in leaves]
+    else:
+        leaves, in_spec = tree.flatten(vmap(pullback)(tree.unflatten(out_spec, _basis(outs))))
+        rows = [_split_axis(leaf, 0, shapes) for leaf in leaves]
     blocks = [tree.unflatten(in_spec, [rows[i][k] for i in range(len(leaves))]) for k in range(len(outs))]
     jacobian_tree = tree.unflatten(out_spec, [b[0] if isinstance(argnums, int) else b for b in blocks])
     jacobian_tree = handed_tree(jacobian_tree, args)

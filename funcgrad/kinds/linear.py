@@ -75,11 +75,11 @@ def _elementwise(
     call: Operation, size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
 ) -> Any:
     """Examples broadcast against each other: give every batched one the same number of axes."""
-    shapes = [backend.shape_of(a) for a in args]
-    rank = max(len(s) - b for s, b in zip(shapes, batched, strict=True))
+    ranks = [len(backend.shape_of(a)) - b for a, b in zip(args, batched, strict=True)]
+    rank = max(ranks)
     aligned = [
-        reshape(a, to=(size, *(1,) * (rank + 1 - len(s)), *s[1:])) if b and len(s) <= rank else a
-        for a, s, b in zip(args, shapes, batched, strict=True)
+        reshape(a, to=(size, *(1,) * (rank - r), *backend.shape_of(a)[1:])) if b and r < rank else a
+        for a, b, r in zip(args, batched, ranks, strict=True)
     ]
     return call(*aligned, **params)
 

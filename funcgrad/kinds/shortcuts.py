@@ -133,20 +133,18 @@ def _commonest(rules: Rules, both: Contribution, kernel: Kernel, numbers: frozen
         if type(x) is ReverseTracer and not core.no_grad_blocks:
             v, trace = x.value, x._trace
             if type(y) is float or type(y) is int or type(y) is ndarray:
-                if type(y) is ndarray:
-                    if type(v) is not ndarray or not v.dtype is y.dtype is _DOUBLE or v.shape != y.shape:
-                        return rest(x, y)
+                if (v.dtype is _DOUBLE or v.dtype is _SINGLE if type(v) is ndarray else type(v) in numbers) and (
+                    type(y) is not ndarray or (type(v) is ndarray and v.dtype is y.dtype and v.shape == y.shape)
+                ):
                     ans = kernel(v, y)
-                elif v.dtype is _DOUBLE or v.dtype is _SINGLE if type(v) is ndarray else type(v) in numbers:
-                    ans = kernel(v, y)
-                elif type(v) is ReverseTracer and _is_double(v):
+                elif type(v) is ReverseTracer and type(y) is not ndarray and _is_double(v):
                     ans = call(v, y)
                 else:
                     return rest(x, y)
                 made = ReverseTracer()
-                made.value, made._trace = ans, trace
                 first, second, last = v if keep_x else None, y if keep_y else None, ans if keep_ans else None
-                made.node = (trace.next(), pull_x, x.node, None, first, second, last)
+                node = (trace.next(), pull_x, x.node, None, first, second, last)
+                made.value, made._trace, made.node = ans, trace, node
                 return made
             if type(y) is ReverseTracer and y._trace is trace:
                 w = y.value

@@ -15,7 +15,7 @@ from funcgrad import backend, core
 from funcgrad.core import Primitive
 from funcgrad.kinds.linear import Batching, batch_rule, conform
 from funcgrad.kinds.rules import Operation, Rule, bind, finish, pull_of
-from funcgrad.reverse import ReverseTracer
+from funcgrad.reverse import ReverseTracer, tracer_of
 
 __all__ = ["jointly_linear"]
 
@@ -68,35 +68,8 @@ def jointly_linear(
         whole = [_zeros(a) if t is None else t for a, t in zip(args, tangents, strict=True)]
         return ans, conform(call(*whole, **params), None, backend.dtype_of(ans))
 
-    def record(args: tuple[Any, ...], params: dict[str, Any]) -> ReverseTracer | None:
-        """The quick way of tracers of one run beside ndarrays; None where there is more to see."""
-        trace: Any = None
-        compute: Callable[..., Any] = kernel
-        values, traced, parents = [], [], []
-        for i, a in enumerate(args):
-            if type(a) is ReverseTracer:
-                if a._trace is not trace:
-                    if trace is not None:
-                        return None
-                    trace = a._trace
-                traced.append(i)
-                parents.append(a.node)
-                a = a.value
-            if type(a) is ReverseTracer:
-                compute = call
-            elif type(a) is not ndarray or a.dtype.kind not in "fciub":
-                return None
-            values.append(a)
-        if trace is None:
-            return None
-        ans, shapes, dtypes = compute(*values, **params), [v.shape for v in values], [v.dtype for v in values]
-        made = ReverseTracer()
-        made.value, made._trace = ans, trace
-        made.node = (trace.next(), pull, None, tuple(parents), tuple(traced), shapes, dtypes, params)
-        return made
-
     def call(*args: Any, **params: Any) -> Any:
-        if not core.no_grad_blocks and (made := record(args, params)) is not None:
+        if not core.no_grad_blocks and (made := _recorded(args, params, kernel, call, pull)) is not None:
             return made
         if not core.kernel_runners and all(type(a) is ndarray and a.dtype.kind in "fciub" for a in args):
             return kernel(*args, **params)
@@ -105,6 +78,33 @@ def jointly_linear(
     primitive = Primitive(name, impl, reverse, forward, batch_rule(batch, call))
     kernel = numpy or primitive.kernel(np)
     return finish(call, primitive)
+
+
+def _recorded(
+    args: tuple[Any, ...], params: dict[str, Any], kernel: Operation, call: Operation, pull: Rule
+) -> ReverseTracer | None:
+    """The quick way of tracers of one run beside ndarrays; None where there is more to see."""
+    trace: Any = None
+    compute = kernel
+    values, traced, parents = [], [], []
+    for i, a in enumerate(args):
+        if type(a) is ReverseTracer:
+            if a._trace is not trace:
+                if trace is not None:
+                    return None
+                trace = a._trace
+            traced.append(i)
+            parents.append(a.node)
+            a = a.value
+        if type(a) is ReverseTracer:
+            compute = call
+        elif type(a) is not ndarray or a.dtype.kind not in "fciub":
+            return None
+        values.append(a)
+    if trace is None:
+        return None
+    ans, shapes, dtypes = compute(*values, **params), [v.shape for v in values], [v.dtype for v in values]
+    return tracer_of(ans, trace, (trace.next(), pull, None, tuple(parents), tuple(traced), shapes, dtypes, params))
 
 
 def _zeros(like: Any) -> Any:

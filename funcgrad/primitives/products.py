@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from math import prod
 from string import ascii_letters
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from funcgrad.typing import Array, Shape
 __all__ = ["LETTERS", "einsum", "matmul", "swapped"]
 
 ndarray = np.ndarray
+Impl: TypeAlias = Callable[..., Any] | None
 LETTERS = ascii_letters
 _BLAS = "fdFD"  # the dtypes for whose products there are routines
 _SMALL = 4096  # the number of products up to which NumPy's own loop is the fastest
@@ -171,14 +172,7 @@ def _meet(v: Any, w: Any, most: int | None) -> bool:
 
 
 def _bilinear(
-    name: str,
-    impl: Callable[..., Any] | None,
-    *,
-    dx: Rule,
-    dy: Rule,
-    batch: Batching,
-    most: int | None = None,
-    numpy: Callable[..., Any] | None = None,
+    name: str, impl: Impl, *, dx: Rule, dy: Rule, batch: Batching, most: int | None = None, numpy: Impl = None
 ) -> Operation:
     """A product as ``multilinear`` defines it, with a short way for factors of one dtype.
 
