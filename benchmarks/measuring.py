@@ -6,6 +6,7 @@ import ctypes
 import gc
 import importlib
 import json
+import os
 import pickle
 import resource
 import sys
@@ -44,6 +45,12 @@ def one_thread(label: str) -> None:
         torch.set_num_threads(1)
 
 
+def one_core() -> None:
+    """Stay on the core where the other process of the pair is too: those of a shared machine differ from each other."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
 def reference(program: Program, target: Path) -> None:
     """The gradient that JAX computes in float64, written to ``target``."""
     import jax
@@ -59,6 +66,7 @@ def serve(program: Program, label: str, known: Path) -> None:
     first what a first call takes, and then, for each line with a number, what so many calls take: seconds of one.
     """
     one_thread(label)
+    one_core()
     right = pickle.loads(known.read_bytes())
     build = program.libraries["funcgrad" if label in OWN else label]
     for dtype in dict.fromkeys((np.dtype(np.float64), np.dtype(program.dtype))):

@@ -15,7 +15,7 @@ from timing import Times
 __all__ = ["EndedError", "Servant", "in_turn", "started"]
 
 #: Seconds of processor time for a pair, in rounds, and what a turn takes at the least.
-BUDGET, TURN = 2.0, 2e-2
+BUDGET, TURN = 2.0, 1e-2
 
 
 class EndedError(RuntimeError):

@@ -2,43 +2,63 @@
 
 Large arrays live for a moment. GNU's C library gives what they leave back to the system at once, and the next ones
 are handed over page by page, zeroed: half of the time of elementwise work on arrays of some hundred kilobytes and up.
-It learns otherwise where a program frees a block of its largest size, 32 MiB: from then on blocks up to that size come
-from the process's own memory, of which up to 64 MiB stay when they are free (mallopt(3), "dynamic mmap threshold").
-A program that handles images or long series has done so by the way. Here the first transform does it on purpose: it
-asks for such a block and never touches it, so that no page of it is ever there.
+So the first transform of a process tells it to take arrays of up to 32 MiB from the process's own memory, and to give
+back what is free at the end of that only above 256 MiB. See mallopt(3), M_MMAP_THRESHOLD and M_TRIM_THRESHOLD; the
+first of these the library raises so far by itself, once a program has freed a block of that size.
 
-``FUNCGRAD_KEEP_MEMORY=0`` in the environment lets it be, and so do settings of the C library's own,
-``MALLOC_TRIM_THRESHOLD_`` and the like. Elsewhere than on Linux nothing is done.
+``FUNCGRAD_KEEP_MEMORY`` in the environment is another number of MiB, 0 leaves the library as it is. So it is left where
+the environment has settings for it, ``MALLOC_TRIM_THRESHOLD_`` and the like, and where the C library is another one.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 
-import numpy as np
+from funcgrad.errors import InputError
 
-__all__ = ["LARGEST", "keep", "unasked"]
+__all__ = ["keep", "unasked"]
 
 #: Whether nobody has asked yet.
 unasked = True
-
-#: The largest block from which the C library learns, with room for what it writes beside it.
-LARGEST = 32 * 2**20 - 3 * 4096
+#: MiB that are kept, and the MiB of the largest array that they are kept for.
+KEPT, LARGEST = 256, 32
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # their numbers in malloc.h
 
 
 def keep() -> bool:
     """Let the C library keep what large arrays leave. The first run of a transform in a process calls it.
 
     Returns:
-        Whether it was asked to.
+        Whether it does now.
+
+    Raises:
+        InputError: ``FUNCGRAD_KEEP_MEMORY`` is no number of MiB.
     """
     global unasked
+    kept = _wanted()
     unasked = False
-    if sys.platform != "linux" or os.environ.get("FUNCGRAD_KEEP_MEMORY") == "0":
+    if not kept or sys.platform != "linux" or _settled():
         return False
     try:
-        np.empty(LARGEST, np.uint8)
-    except MemoryError:  # the process may not have so much, then there is nothing to keep
+        tell = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):  # not GNU's
         return False
-    return True
+    return bool(tell(_M_MMAP_THRESHOLD, LARGEST << 20) and tell(_M_TRIM_THRESHOLD, kept << 20))
+
+
+def _wanted() -> int:
+    """MiB to keep."""
+    asked = os.environ.get("FUNCGRAD_KEEP_MEMORY", str(KEPT))
+    if not asked.isdecimal() or int(asked) > 2047:  # mallopt takes an int of C
+        raise InputError(
+            f"FUNCGRAD_KEEP_MEMORY in the environment must be a number of MiB from 0 to 2047, got {asked!r}. "
+            "Set it to 0 to leave the C library as it is, or unset it."
+        )
+    return int(asked)
+
+
+def _settled() -> bool:
+    """Whether the environment says how the C library is to do it."""
+    return any(name.startswith("MALLOC_") for name in os.environ) or "malloc" in os.environ.get("GLIBC_TUNABLES", "")
