@@ -25,6 +25,7 @@ class BatchTracer(Tracer):
     """A value with a hidden leading axis."""
 
     __slots__ = ()
+    _trace: BatchTrace
 
     def __init__(self, value: Any, trace: BatchTrace) -> None:
         self.value = value

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad import backend, core
+from funcgrad.batching import BatchTrace, BatchTracer
 from funcgrad.core import Primitive, Tracer
 from funcgrad.forward import ForwardTracer
 from funcgrad.kinds.partials import Contribution, PartialRule, pull_both, spread
@@ -77,6 +78,8 @@ def unary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Operat
             ans = kernel(v) if own and type(v) is ndarray and v.dtype is _DOUBLE else on_value(v)
             if ans is not None:
                 return _carried(ans, push(x.tangent, (None, None, None, None, v, ans)), x._trace)
+        elif type(x) is BatchTracer and x._trace.open and not core.no_grad_blocks:
+            return BatchTracer(call(x.value), x._trace)
         return bind(primitive, (x,), {})
 
     return call
@@ -99,6 +102,7 @@ def binary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Opera
         return kernel(v, w)
 
     def any_two(x: Any, y: Any, /) -> Any:
+        trace: Any
         if not core.no_grad_blocks:
             if type(x) in _TRACERS:
                 if type(y) not in _TRACERS:
@@ -106,8 +110,12 @@ def binary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Opera
                         return made
                 elif y._trace is x._trace and (made := together(x, y)) is not None:
                     return made
-            elif type(y) in _TRACERS and (made := with_left(y, x)) is not None:
-                return made
+            elif type(y) in _TRACERS:
+                if (made := with_left(y, x)) is not None:
+                    return made
+            elif (trace := _batch_of(x, y)) is not None:
+                v, w = x.value if type(x) is BatchTracer else x, y.value if type(y) is BatchTracer else y
+                return BatchTracer(call(v, w), trace)
         if type(x) in NUMPY and type(y) in NUMPY and not core.kernel_runners:
             return plain(x, y)
         return bind(primitive, (x, y), {})
@@ -190,6 +198,22 @@ def _pushed(rules: Rules, kernel: Kernel, rest: Kernel) -> Kernel:
         return rest(x, y)
 
     return call
+
+
+def _batch_of(x: Any, y: Any) -> BatchTrace | None:
+    """The batch of two arguments whose examples meet as they lie in memory, or of one of them beside a constant."""
+    batched, other = (x, y) if type(x) is BatchTracer else (y, x)
+    if type(batched) is not BatchTracer or not batched._trace.open:
+        return None
+    trace: BatchTrace = batched._trace
+    rank = len(backend.shape_of(batched.value))
+    if type(other) is BatchTracer:
+        return trace if other._trace is trace and len(backend.shape_of(other.value)) == rank else None
+    return (
+        trace
+        if type(other) in _SCALARS or type(other) is int or (type(other) is ndarray and other.ndim < rank)
+        else None
+    )
 
 
 def _is_double(v: Any) -> bool:
@@ -333,6 +357,10 @@ def _carried(ans: Any, tangent: Any, trace: Any) -> ForwardTracer:
 def _alike(v: Any, w: Any) -> bool:
     """Whether two values meet without broadcasting or promotion."""
     v, w = _bottom(v), _bottom(w)
+    while type(v) is BatchTracer:
+        if type(w) is not BatchTracer or w._trace is not v._trace:
+            return False
+        v, w = _bottom(v.value), _bottom(w.value)
     if type(v) is ndarray:
         dtype = v.dtype
         same = type(w) is ndarray and dtype is w.dtype and v.shape == w.shape
