@@ -18,6 +18,7 @@ from funcgrad import (
     linearize,
     no_grad,
     stop_gradient,
+    value_and_grad,
     vjp,
     vmap,
 )
@@ -787,3 +788,42 @@ def test_an_array_without_axes_stays_one():
     assert (value, pullback(1.0)[0]) == (63.0, 60.0)
     assert jvp(f, (3.0,), (1.0,)) == (63.0, pullback(1.0)[0])
     np.testing.assert_array_equal(vmap(f)(np.array([3.0, 4.0])), [63.0, f(4.0, np)])
+
+
+@pytest.mark.parametrize(
+    ("index", "count"),
+    [
+        (np.array([0, -4]), 2),  # the same element of four, twice
+        (np.array([0, -3]), 2),
+        ((slice(None), np.array([1, -2])), (4, 2)),
+        ((np.array([0, 0, 1]), np.array([1, 2, 1])), 3),
+        ((np.array([0, 0, 0]), np.array([1, 2, -2])), 3),
+        ((np.array([[0], [1]]), np.array([1, 2])), (2, 2)),
+        ((np.array([[0], [0]]), np.array([1, 2])), (2, 2)),
+        (np.array([[True, False, True]] * 2 + [[False] * 3] * 2), 4),
+        ((slice(1, 3), np.array([True, False, True])), (2, 2)),
+    ],
+)
+def test_arrays_in_an_index_may_name_an_element_twice(index, count):
+    """Of several writes to an element the last counts: for the value, and for the gradient of what was written."""
+    values = np.arange(1.0, 1.0 + np.prod(count)).reshape(count)
+    if type(index) is np.ndarray and index.dtype != bool:
+        values = np.outer(values, [1.0, 10.0, 100.0])
+    weights = np.random.default_rng(0).normal(size=(4, 3))
+
+    def f(y):
+        x = fnp.ones((4, 3))
+        x[index] = y
+        return fnp.sum(x * weights)
+
+    plain = np.ones((4, 3))
+    plain[index] = values
+    measured = np.empty_like(values)
+    for place in np.ndindex(values.shape):
+        moved, other = values.copy(), np.ones((4, 3))
+        moved[place] += 1.0
+        other[index] = moved
+        measured[place] = np.sum(other * weights) - np.sum(plain * weights)
+    value, gradient = value_and_grad(f)(values)
+    np.testing.assert_allclose(value, np.sum(plain * weights), rtol=1e-15)
+    np.testing.assert_allclose(gradient, measured, atol=1e-12)

@@ -22,7 +22,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.layout import as_before
 from funcgrad.ownership import argument_is_alone, is_alone_in
 from funcgrad.primitives.comparison import where
-from funcgrad.primitives.index_spec import Spec, is_concrete, is_static, parse
+from funcgrad.primitives.index_spec import Spec, is_concrete, is_static, parse, snapshot
 from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.primitives.writing import region, winners, write
 from funcgrad.reverse import ReverseTracer
@@ -290,6 +290,22 @@ def _names_twice(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> bool:
     return bool(np.count_nonzero(named) != places.size)
 
 
+def _names_once(index: Any, shape: Shape) -> bool:
+    """Whether arrays and slices are known to name no element twice; quicker than ``names_twice``, and never wrong."""
+    entries = index if type(index) is tuple else (index,)
+    arrays = [e for e in entries if type(e) is ndarray]
+    if len(entries) > len(shape) or any(type(e) is not ndarray and type(e) is not slice for e in entries):
+        return False
+    if any(a.dtype.kind == "b" for a in arrays):
+        return len(arrays) == 1
+    named = np.zeros([n for e, n in zip(entries, shape, strict=False) if type(e) is ndarray], bool)
+    try:
+        named[tuple(arrays)] = True
+    except IndexError:  # NumPy names the axis of the whole array where it is asked to write
+        return False
+    return bool(np.count_nonzero(named) == np.broadcast(*arrays).size)
+
+
 def _last_wins(x: Array, y: Array, spec: Spec, arrays: tuple[Any, ...], room: Shape) -> Array:
     """``write`` where elements may be named more than once."""
     shape, dtype = backend.shape_of(x), backend.dtype_of(x)
@@ -306,7 +322,7 @@ def _write_directly(x: Any, index: Any, y: Any) -> bool:
     Returns:
         False where it has done nothing, because the write is of another kind.
     """
-    if core.no_grad_blocks or type(x.value) is not ndarray or not is_static(index):
+    if core.no_grad_blocks or type(x.value) is not ndarray or not is_concrete(index):
         return False
     known, given = type(x) is ReverseTracer, type(y) is ReverseTracer
     w = y.value if given else y
@@ -315,6 +331,10 @@ def _write_directly(x: Any, index: Any, y: Any) -> bool:
     trace = x._trace if known else y._trace
     if known and given and y._trace is not trace:
         return False
+    if not is_static(index):
+        if given and not _names_once(index, x.value.shape):
+            return False
+        index = snapshot(index)
     like = (index, backend.shape_of(w), backend.dtype_of(w))
     if known and given:
         node = (trace.next(), _pull_both, x.node, y.node, *like)
