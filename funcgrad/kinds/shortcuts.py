@@ -209,11 +209,9 @@ def _batch_of(x: Any, y: Any) -> BatchTrace | None:
     rank = len(backend.shape_of(batched.value))
     if type(other) is BatchTracer:
         return trace if other._trace is trace and len(backend.shape_of(other.value)) == rank else None
-    return (
-        trace
-        if type(other) in _SCALARS or type(other) is int or (type(other) is ndarray and other.ndim < rank)
-        else None
-    )
+    if type(other) is ndarray:
+        return trace if other.ndim < rank and other.dtype.kind in "fciub" else None
+    return trace if type(other) in _SCALARS or type(other) is int else None
 
 
 def _is_double(v: Any) -> bool:
