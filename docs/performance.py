@@ -24,12 +24,13 @@ BEGIN, END = "<!-- written by docs/performance.py: begin -->", "<!-- written by 
 NAMES = {"torch": "PyTorch", "autograd": "HIPS autograd", "mygrad": "MyGrad"}
 METHOD = """\
 Each program is written for each library as a good user of it would write it, eagerly, and runs on one thread. funcgrad
-and one other library, each in a fresh interpreter, take turns, after the gradients of both have been compared with what
-JAX computes in float64; the figures are medians of processor time. A ratio is funcgrad's time in that of the other:
-below 1 funcgrad is faster. Behind it stands the most that the project allows itself; **bold** is what is above that.
-"Gradient / value" is the gradient in evaluations of the function itself on NumPy's arrays. "Gradient / kernels" is the
-gradient in what NumPy takes for the same kernels alone, forwards and backwards, called in a row on the same values:
-what is above 1 is funcgrad's own, and nothing that computes by NumPy's functions one by one gets below 1."""
+and one other library, each in a fresh interpreter, take turns on one core, after the gradients of both have been
+compared with what JAX computes in float64; the figures are medians of processor time. A ratio is funcgrad's time in
+that of the other: below 1 funcgrad is faster. Behind it stands the most that the project allows itself; **bold** is
+what is above that. "Gradient / value" is the gradient in evaluations of the function itself on NumPy's arrays.
+"Gradient / kernels" is the gradient in what NumPy takes for the same kernels alone, forwards and backwards, called in a
+row on the same values: what is above 1 is funcgrad's own, and nothing that computes by NumPy's functions one by one
+gets below 1."""
 MEMORY = """\
 By how many megabytes the process grows at the most, in a fresh interpreter for each library, over what it holds after
 its imports and a first tiny call. A few calls are made, or one where it takes seconds: what a library keeps from one

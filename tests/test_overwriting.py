@@ -5,6 +5,7 @@ import pytest
 
 import funcgrad.numpy as fnp
 from funcgrad import custom_vjp, grad, jvp, linearize, vjp, vmap
+from funcgrad.extend import elementwise
 from funcgrad.kinds import partials
 
 SIZE = 20_000
@@ -126,3 +127,15 @@ def test_what_nobody_holds_is_written_over():
     _, pullback = vjp(lambda x: observed(made)(observed(noted)(x) * 0.5), X)
     np.testing.assert_array_equal(pullback(CT)[0], CT * 0.5)
     assert addresses[0] == addresses[1]
+
+
+def test_a_partial_derivative_of_another_shape_is_not_written_over():
+    """It is as large as one argument, and the product as large as both."""
+    scaled = elementwise("scaled", lambda xp, x, y: x * y * y, dx=lambda y: y * y, dy=lambda x, y: 2.0 * x * y)
+    x, y = RNG.normal(size=(3, 1)), X[None]
+    out, tangent = jvp(scaled, (x, y), (x, y))
+    np.testing.assert_allclose(out, x * y * y)
+    np.testing.assert_allclose(tangent, 3.0 * x * y * y)
+    of_x, of_y = vjp(scaled, x, y)[1](np.ones((3, SIZE)))
+    np.testing.assert_allclose(of_x, np.full((3, 1), np.sum(y * y)))
+    np.testing.assert_allclose(of_y, 2.0 * y * x.sum())

@@ -827,3 +827,14 @@ def test_arrays_in_an_index_may_name_an_element_twice(index, count):
     value, gradient = value_and_grad(f)(values)
     np.testing.assert_allclose(value, np.sum(plain * weights), rtol=1e-15)
     np.testing.assert_allclose(gradient, measured, atol=1e-12)
+
+
+@pytest.mark.parametrize("index", [np.array([5, -99_995]), np.array([5, -99_994])])
+def test_few_elements_of_very_many_may_be_named_twice(index):
+    def f(y):
+        x = fnp.zeros(100_000)
+        x[index] = y
+        return fnp.sum(x)
+
+    expected = [0.0, 1.0] if index[0] == index[1] % 100_000 else [1.0, 1.0]
+    np.testing.assert_array_equal(grad(f)(np.ones(2)), expected)

@@ -139,7 +139,7 @@ def scaled(ct: Any, partial: Any) -> Any:
             and _references(partial) == _ALONE
             and partial.base is None
             and partial.dtype is ct.dtype
-            and (partial.shape == ct.shape or partial.size > ct.size)  # to which it broadcasts
+            and (partial.shape == ct.shape or np.broadcast(partial, ct).shape == partial.shape)
         ):
             return np.multiply(partial, ct, out=partial)
         return partial * ct

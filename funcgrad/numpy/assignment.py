@@ -298,12 +298,17 @@ def _names_once(index: Any, shape: Shape) -> bool:
         return False
     if any(a.dtype.kind == "b" for a in arrays):
         return len(arrays) == 1
-    named = np.zeros([n for e, n in zip(entries, shape, strict=False) if type(e) is ndarray], bool)
+    lengths = tuple([n for e, n in zip(entries, shape, strict=False) if type(e) is ndarray])
     try:
+        size = np.broadcast(*arrays).size
+        if prod(lengths) > 100 * size + 1_000:  # few of very many
+            places = np.ravel_multi_index(tuple([a.astype(np.intp) for a in arrays]), lengths, mode="wrap")
+            return np.unique(places).size == size
+        named = np.zeros(lengths, bool)
         named[tuple(arrays)] = True
-    except IndexError:  # NumPy names the axis of the whole array where it is asked to write
+    except (IndexError, ValueError):  # what does not fit NumPy refuses where it is asked to write
         return False
-    return bool(np.count_nonzero(named) == np.broadcast(*arrays).size)
+    return bool(np.count_nonzero(named) == size)
 
 
 def _last_wins(x: Array, y: Array, spec: Spec, arrays: tuple[Any, ...], room: Shape) -> Array:
