@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,27 @@ def test_a_program_is_measured_by_hand_and_plain(tmp_path):
     assert program["errors"] == []
     assert program["us"] > 0 < program["peers"]["NumPy by hand"]["us"]
     assert program["operations"] > 5
+
+
+SERVES = """
+import json, sys
+print(json.dumps({"first": 1e-3, "operations": 0}), flush=True)
+for place, line in enumerate(sys.stdin):
+    print(1e-3 * (1 + place % 2), flush=True)
+"""
+
+
+def test_processes_take_turns(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    turns = importlib.import_module("turns")
+    command = [sys.executable, "-c", SERVES]
+    with turns.started({"ours": command, "theirs": command}, os.environ) as servants:
+        times = turns.in_turn(servants, quick=True)
+    assert times == {"ours": [2e-3, 1e-3, 2e-3], "theirs": [2e-3, 1e-3, 2e-3]}
+    broken = turns.started({"theirs": [sys.executable, "-c", "print(1 / 0)"]}, os.environ)
+    with pytest.raises(turns.EndedError, match="division by zero") as caught, broken:
+        pass
+    assert "ZeroDivisionError" in caught.value.stderr
 
 
 @pytest.mark.parametrize(
