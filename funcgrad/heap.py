@@ -42,8 +42,8 @@ def keep() -> bool:
     if not kept or sys.platform != "linux" or _settled():
         return False
     try:
-        tell = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError):  # not GNU's
+        tell = ctypes.pythonapi.mallopt  # kept there, where a library object of its own would be garbage
+    except AttributeError:  # not GNU's
         return False
     return bool(tell(_M_MMAP_THRESHOLD, LARGEST << 20) and tell(_M_TRIM_THRESHOLD, kept << 20))
 

@@ -99,11 +99,26 @@ def test_another_c_library_is_left_alone():
     check = """
 import ctypes
 from funcgrad import grad, heap
-def missing(name):
-    raise OSError(name)
-ctypes.CDLL = missing
+class Other:
+    def __getattr__(self, name):
+        raise AttributeError(name)
+ctypes.pythonapi = Other()
 assert heap.keep() is False
 print(grad(lambda x: x * x)(1.0))
 """
     done = run(check)
     assert done.stdout.strip() == "2.0", done.stderr
+
+
+def test_asking_leaves_nothing_for_the_collector():
+    check = """
+import gc
+from funcgrad import grad
+slope = grad(lambda x: x * x)
+gc.collect()
+gc.disable()
+slope(1.0)
+print(gc.collect())
+"""
+    done = run(check)
+    assert done.stdout.strip() == "0", done.stderr
