@@ -838,3 +838,31 @@ def test_few_elements_of_very_many_may_be_named_twice(index):
 
     expected = [0.0, 1.0] if index[0] == index[1] % 100_000 else [1.0, 1.0]
     np.testing.assert_array_equal(grad(f)(np.ones(2)), expected)
+
+
+LENT = {
+    "at": lambda v: np.add.at(v, [0], 1.0),
+    "at of one argument": lambda v: fnp.negative.at(v, [0]),
+    "at of a view": lambda v: fnp.add.at(v[:1], [0], 1.0),
+    "two outs": lambda v: fnp.modf(np.full(2, 1.5), out=(v, None)),
+    "where": lambda v: fnp.add(v, 1.0, out=v, where=np.array([True, False])),
+    "reduce": lambda v: fnp.add.reduce(np.ones((3, 2)), axis=0, out=v),
+    "accumulate": lambda v: fnp.add.accumulate(np.full(2, 3.0), out=v),
+    "matmul": lambda v: fnp.matmul(np.ones((2, 2)), np.ones(2), out=v),
+    "cumsum": lambda v: np.cumsum(np.full(2, 3.0), out=v),
+    "put": lambda v: np.put(v, [0], 5.0),
+    "sort": lambda v: v.sort(),
+    "fill": lambda v: v.fill(4.0),
+}
+
+
+@pytest.mark.parametrize("change", LENT.values(), ids=list(LENT))
+def test_what_a_tape_has_seen_of_a_constant_stays_as_it_was(change):
+    def f(x):
+        v = fnp.array([2.0, 1.0])
+        y = fnp.sin(x) * v
+        change(v)
+        return y
+
+    x = np.array([1.0, 0.5])
+    np.testing.assert_allclose(jacrev(f)(x), np.diag(np.cos(x) * [2.0, 1.0]), rtol=1e-14)

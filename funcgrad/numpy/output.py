@@ -20,7 +20,7 @@ from funcgrad.numpy.concretization import user_line
 from funcgrad.numpy.creation import astype
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.typing import Array, Shape
-from funcgrad.writable import Buffer, number
+from funcgrad.writable import Buffer, number, own, root_of
 
 __all__ = ["accumulating", "are_constant", "check_arrays", "computed", "into", "refuse_array", "write_out"]
 
@@ -189,6 +189,8 @@ def computed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
 def _opened(values: Any, held: dict[int, Buffer]) -> Any:
     """``values`` with arrays for buffers, which ``held`` remembers."""
     if type(values) is Buffer:
+        if type(values.value) is np.ndarray:
+            own(root_of(values))  # the function may write to it, and a tape hold what it was lent
         held[id(values.value)] = values
         return values.value
     if type(values) is dict:
