@@ -42,6 +42,7 @@ __all__ = [
 
 Node: TypeAlias = tuple[Any, ...]
 ndarray = np.ndarray
+float64 = np.float64
 
 
 class ReverseTracer(Tracer):
@@ -211,6 +212,8 @@ def _combine(number: int, old: Any, new: Any, owned: set[int]) -> Any:
             return old
         owned.add(number)
         return old + new
+    if type(old) is type(new) is float64:
+        return old + new
     if new is None:
         return old
     if type(old) is Piece:
@@ -314,8 +317,14 @@ def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
                     _arrive_all(pending, heap, owned, second, ct)
                     node = heappop(heap)
                     continue
-                _arrive(pending, heap, owned, second, ct[1])
-                ct = ct[0]
+                ct, other = ct
+                number = second[0]
+                if number in pending:
+                    pending[number] = _combine(number, pending[number], other, owned)
+                elif other is not None:
+                    pending[number] = other
+                    heappush(heap, second)
+                other = None  # what a pull is given nobody else holds
             number = parent[0]
             if number in pending:
                 pending[number] = _combine(number, pending[number], ct, owned)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from funcgrad import backend, tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError
@@ -106,7 +108,7 @@ def _reachable(ends: list[Any]) -> dict[int, tuple[Any, ...]]:
 
 
 def arrays_in(saved: Any) -> dict[Any, int]:
-    """The arrays anywhere in what a record keeps: by identity, their bytes."""
+    """The arrays anywhere in what a record keeps: by identity, their bytes. One without axes is a constant number's."""
     found: dict[Any, int] = {}
     seen: set[Any] = set()
     waiting = [saved]
@@ -120,6 +122,6 @@ def arrays_in(saved: Any) -> dict[Any, int]:
             waiting.extend(x)
         elif type(x) is dict:
             waiting.extend(x.values())
-        elif hasattr(x, "dtype") and hasattr(x, "nbytes"):
+        elif hasattr(x, "dtype") and hasattr(x, "nbytes") and not (type(x) is np.ndarray and not x.ndim):
             found[key] = int(x.nbytes)
     return found

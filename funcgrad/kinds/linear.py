@@ -292,7 +292,9 @@ broadcast_to: Operation = linear(
 
 astype: Operation = linear(
     "astype",
-    lambda xp, x, *, to: xp.asarray(x).astype(backend.native_dtype(xp, to)),
+    lambda xp, x, *, to: (x if xp is np and isinstance(x, np.generic) else xp.asarray(x)).astype(
+        backend.native_dtype(xp, to)
+    ),
     # a tracer's bytes are in the order of this machine, as the results of NumPy's functions are
     numpy=lambda x, *, to: x.astype(to if to.isnative else backend.native_dtype(np, to)),
     transpose=lambda ct, dtype, *, to: conform(ct, None, dtype),

@@ -80,7 +80,7 @@ def _contribution(name: str, partial: Partial, slots: dict[str, int]) -> tuple[C
         (i,) = where
         if acts:
             return lambda ct, node: partial(ct, node[i]), names
-        return lambda ct, node: scaled(ct, partial(node[i])), names
+        return _product(partial, i), names
     if len(where) == 2:
         i, j = where
         if acts:
@@ -89,6 +89,17 @@ def _contribution(name: str, partial: Partial, slots: dict[str, int]) -> tuple[C
     if acts:
         return lambda ct, node: partial(ct, *[node[i] for i in where]), names
     return lambda ct, node: scaled(ct, partial(*[node[i] for i in where])), names
+
+
+def _product(partial: Callable[[Any], Any], slot: int) -> Contribution:
+    """``scaled`` by what ``partial`` makes of the value in ``slot``; of small arrays without the detour."""
+
+    def product(ct: Any, node: Any) -> Any:
+        if type(ct) is ndarray and ct.size < _LARGE:
+            return partial(node[slot]) * ct
+        return scaled(ct, partial(node[slot]))
+
+    return product
 
 
 def _times(slot: int, alone: int = -1) -> Contribution:
@@ -100,7 +111,9 @@ def _times(slot: int, alone: int = -1) -> Contribution:
             if ct.size >= _LARGE and _references(ct) == alone and _can_take(ct, kept):
                 return np.multiply(kept, ct, out=ct)
             return kept * ct
-        return kept * ct if type(ct) is type(kept) is float64 else scaled(ct, kept)
+        if type(ct) is float64 and (type(kept) is float64 or type(kept) is float):
+            return kept * ct
+        return scaled(ct, kept)
 
     return times
 
@@ -108,7 +121,7 @@ def _times(slot: int, alone: int = -1) -> Contribution:
 def _can_take(ct: ndarray, factor: Any) -> bool:
     """Whether ``ct`` has memory of its own that can take its product with ``factor``."""
     if type(factor) is ndarray:
-        fits = factor.dtype is ct.dtype and factor.shape == ct.shape
+        fits = factor.dtype is ct.dtype and (factor.shape == ct.shape or not factor.shape)
     else:
         fits = type(factor) is float and ct.dtype.kind == "f"
     return fits and ct.base is None and ct.flags.writeable

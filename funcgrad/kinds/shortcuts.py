@@ -6,7 +6,7 @@ They know ordinary arrays and numbers in one run of reverse or forward mode, and
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import add, mul, sub
+from operator import add, mul, sub, truediv
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,6 +25,7 @@ __all__ = ["NUMPY", "binary", "unary"]
 Rules: TypeAlias = list[PartialRule]
 Kernel: TypeAlias = Callable[..., Any]
 ndarray = np.ndarray
+as_array = np.array
 float64 = np.float64
 _NUMBERS = frozenset((int, float))  # Python numbers: they never change an array's dtype or shape
 _SCALARS = frozenset((float, float64))
@@ -35,6 +36,8 @@ NUMPY = _DIRECT | _NUMBERS
 _DOUBLE, _SINGLE = np.dtype(float64), np.dtype(np.float32)
 #: What Python computes of floats as NumPy does. Its quotients and powers raise errors, or are complex.
 _CLOSED = (add, sub, mul)
+#: What takes a number as an array without axes for what it is; powers look at Python's numbers.
+_CONVERTING = (add, sub, mul, truediv)
 
 
 def unary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Operation:
@@ -63,11 +66,14 @@ def unary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Operat
             v, trace = x.value, x._trace
             if own and (v.dtype is _DOUBLE or v.dtype is _SINGLE if type(v) is ndarray else type(v) in _SCALARS):
                 ans = kernel(v)
+            elif own and type(v) is ReverseTracer and _is_double(v):
+                ans = call(v)
             else:
                 ans = on_value(v)
             if ans is not None:
                 made = ReverseTracer()
-                made.value, made._trace = ans, trace
+                made.value = ans
+                made._trace = trace
                 made.node = (trace.next(), pull, x.node, None, v if keep_x else None, ans if keep_ans else None)
                 return made
         elif type(x) is ndarray or type(x) is float64:
@@ -75,7 +81,8 @@ def unary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Operat
                 return kernel(x)
         elif type(x) is ForwardTracer and x._trace.open and not core.no_grad_blocks:
             v = x.value
-            ans = kernel(v) if own and type(v) is ndarray and v.dtype is _DOUBLE else on_value(v)
+            plain = own and (v.dtype is _DOUBLE if type(v) is ndarray else type(v) in _SCALARS)
+            ans = kernel(v) if plain else on_value(v)
             if ans is not None:
                 return _carried(ans, push(x.tangent, (None, None, None, None, v, ans)), x._trace)
         elif type(x) is BatchTracer and x._trace.open and not core.no_grad_blocks:
@@ -127,74 +134,97 @@ def binary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Opera
     swapped = (lambda v, c: kernel(c, v)), (lambda v, c: compute(c, v))
     with_left = _beside_constant(name, rules[1], *swapped, foreign, swapped=True)
     numbers = _SCALARS if operator in _CLOSED else frozenset((float64,))
-    call = any_two if foreign else _commonest(rules, both, kernel, numbers, _pushed(rules, kernel, any_two))
+    call = any_two if foreign else _commonest(rules, both, kernel, numbers, _pushed(rules, kernel, numbers, any_two))
     return call
 
 
 def _commonest(rules: Rules, both: Contribution, kernel: Kernel, numbers: frozenset[type], rest: Kernel) -> Kernel:
     """Reverse mode with less ado for ``numbers``, arrays of doubles, constants beside these; ``rest`` for others."""
-    pull_x = rules[0].pull
+    pull, convert = rules[0].pull, kernel in _CONVERTING
     keep_x, keep_y, keep_ans = [slot in rules[0].needs for slot in (4, 5, 6)]
     both_x, both_y, both_ans = [any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)]
 
     def call(x: Any, y: Any, /) -> Any:
-        if type(x) is ReverseTracer and not core.no_grad_blocks:
-            v, trace = x.value, x._trace
-            if type(y) is float or type(y) is int or type(y) is ndarray:
-                if (v.dtype is _DOUBLE or v.dtype is _SINGLE if type(v) is ndarray else type(v) in numbers) and (
-                    type(y) is not ndarray or (type(v) is ndarray and v.dtype is y.dtype and v.shape == y.shape)
-                ):
-                    ans = kernel(v, y)
-                elif type(v) is ReverseTracer and type(y) is not ndarray and _is_double(v):
-                    ans = call(v, y)
-                else:
-                    return rest(x, y)
-                made = ReverseTracer()
-                first, second, last = v if keep_x else None, y if keep_y else None, ans if keep_ans else None
-                node = (trace.next(), pull_x, x.node, None, first, second, last)
-                made.value, made._trace, made.node = ans, trace, node
-                return made
-            if type(y) is ReverseTracer and y._trace is trace:
-                w = y.value
-                if (
-                    type(w) is ndarray and v.dtype is w.dtype is _DOUBLE and v.shape == w.shape
-                    if type(v) is ndarray
-                    else type(v) in numbers and type(w) in numbers
-                ):
-                    ans = kernel(v, w)
-                elif type(v) is type(w) is ReverseTracer and _is_double(v) and _alike(v, w):
-                    ans = call(v, w)
-                else:
-                    return rest(x, y)
-                made = ReverseTracer()
-                made.value, made._trace = ans, trace
-                first, second, last = v if both_x else None, w if both_y else None, ans if both_ans else None
-                made.node = (trace.next(), both, x.node, y.node, first, second, last)
-                return made
-        return rest(x, y)
+        if type(x) is not ReverseTracer or core.no_grad_blocks:
+            return rest(x, y)
+        v, trace = x.value, x._trace
+        if type(y) is ReverseTracer:
+            w = y.value
+            if y._trace is trace and (
+                type(w) is ndarray and v.dtype is w.dtype is _DOUBLE and v.shape == w.shape
+                if type(v) is ndarray
+                else type(v) in numbers and type(w) in numbers
+            ):
+                ans = kernel(v, w)
+            elif y._trace is trace and type(v) is type(w) in _TRACERS and _are_doubles(v, w):
+                ans = call(v, w)
+            else:
+                return rest(x, y)
+            first, second, last = v if both_x else None, w if both_y else None, ans if both_ans else None
+            node = (trace.next(), both, x.node, y.node, first, second, last)
+        else:
+            if type(y) is float and (v.dtype is _DOUBLE if type(v) is ndarray else type(v) is float64):
+                c = as_array(y) if convert and type(v) is ndarray else y
+                ans = kernel(v, c)
+            elif (c := _beside(v, y, numbers, convert)) is not None:
+                ans = call(v, c) if type(v) in _TRACERS else kernel(v, c)
+            else:
+                return rest(x, y)
+            first, second, last = v if keep_x else None, c if keep_y else None, ans if keep_ans else None
+            node = (trace.next(), pull, x.node, None, first, second, last)
+        made = ReverseTracer()
+        made.value = ans
+        made._trace = trace
+        made.node = node
+        return made
 
     return call
 
 
-def _pushed(rules: Rules, kernel: Kernel, rest: Kernel) -> Kernel:
-    """Forward mode with less ado for arrays of doubles, and a number beside these; ``rest`` for others."""
+def _beside(v: Any, constant: Any, numbers: frozenset[type], convert: bool) -> Any:
+    """What stands for a constant beside ``v`` in a quick way, None where there is none.
+
+    ``convert`` makes an array without axes of a Python number: NumPy takes it in half the time, forwards and back.
+    """
+    known = type(v) is ndarray
+    found = v if known else _bottom(v)
+    if type(constant) is float or type(constant) is int:
+        if type(found) is ndarray:
+            if found.dtype is _DOUBLE or (found.dtype is _SINGLE and known):
+                return as_array(constant, found.dtype) if convert else constant
+        elif type(v) in numbers or (type(found) is float64 and v is not found):
+            return constant
+    elif type(constant) is type(found) is ndarray and constant.dtype is found.dtype:
+        alike = (not constant.shape or constant.shape == found.shape) if known else not constant.shape
+        if alike and (found.dtype is _DOUBLE or (found.dtype is _SINGLE and known)):
+            return constant
+    return None
+
+
+def _pushed(rules: Rules, kernel: Kernel, numbers: frozenset[type], rest: Kernel) -> Kernel:
+    """Forward mode with less ado for ``numbers``, arrays of doubles, constants beside these; ``rest`` for others."""
     push_x, push_y = rules[0].contribution, rules[1].contribution
+    convert = kernel in _CONVERTING
 
     def call(x: Any, y: Any) -> Any:
-        if type(x) is not ForwardTracer or core.no_grad_blocks:
+        if type(x) is not ForwardTracer or core.no_grad_blocks or not x._trace.open:
             return rest(x, y)
         v, t, trace = x.value, x.tangent, x._trace
-        if type(v) is not ndarray or v.dtype is not _DOUBLE or type(t) is not ndarray or not trace.open:
+        if not (type(t) is ndarray if type(v) is ndarray else type(v) in numbers and type(t) in numbers):
             return rest(x, y)
-        if type(y) is float or type(y) is int:
-            ans = kernel(v, y)
-            return _carried(ans, push_x(t, (None, None, None, None, v, y, ans)), trace)
-        if type(y) is ForwardTracer and y._trace is trace:
+        if type(y) is ForwardTracer:
             w, u = y.value, y.tangent
-            if type(w) is ndarray and w.dtype is _DOUBLE and type(u) is ndarray and v.shape == w.shape:
+            if y._trace is trace and (
+                type(w) is type(u) is ndarray and v.dtype is w.dtype is _DOUBLE and v.shape == w.shape
+                if type(v) is ndarray
+                else type(w) in numbers and type(u) in numbers
+            ):
                 ans = kernel(v, w)
                 node = (None, None, None, None, v, w, ans)
                 return _carried(ans, push_x(t, node) + push_y(u, node), trace)
+        elif (c := _beside(v, y, numbers, convert)) is not None:
+            ans = kernel(v, c)
+            return _carried(ans, push_x(t, (None, None, None, None, v, c, ans)), trace)
         return rest(x, y)
 
     return call
@@ -216,13 +246,25 @@ def _batch_of(x: Any, y: Any) -> BatchTrace | None:
 
 def _is_double(v: Any) -> bool:
     """Whether a tracer holds a double number in the end, or an array of them."""
-    found = _bottom(v)
-    return found.dtype is _DOUBLE if type(found) is ndarray else type(found) is float64
+    while type(v) is ReverseTracer or type(v) is ForwardTracer:
+        v = v.value
+    return v.dtype is _DOUBLE if type(v) is ndarray else type(v) is float64
+
+
+def _are_doubles(v: Any, w: Any) -> bool:
+    """Whether two tracers hold double numbers in the end, or arrays of them of one shape."""
+    while type(v) is ReverseTracer or type(v) is ForwardTracer:  # no call of _bottom, which takes as long
+        v = v.value
+    while type(w) is ReverseTracer or type(w) is ForwardTracer:
+        w = w.value
+    if type(v) is ndarray:
+        return type(w) is ndarray and v.dtype is w.dtype is _DOUBLE and v.shape == w.shape
+    return type(v) is type(w) is float64
 
 
 def _bottom(v: Any) -> Any:
     """What a tracer, and perhaps a tracer in it, holds in the end."""
-    while type(v) in _TRACERS:
+    while type(v) is ReverseTracer or type(v) is ForwardTracer:
         v = v.value
     return v
 
@@ -345,10 +387,12 @@ def _carried(ans: Any, tangent: Any, trace: Any) -> ForwardTracer:
     if type(ans) is ndarray and type(tangent) is ndarray:
         if tangent.dtype is not ans.dtype or tangent.shape != ans.shape:
             tangent = spread(tangent, ans)
-    elif not _alike(ans, tangent):
+    elif not (type(ans) is type(tangent) is float64 or _alike(ans, tangent)):
         tangent = spread(tangent, ans)
     made = ForwardTracer()
-    made.value, made._trace, made.tangent = ans, trace, tangent
+    made.value = ans
+    made._trace = trace
+    made.tangent = tangent
     return made
 
 

@@ -70,7 +70,7 @@ sqrt: Operation = elementwise("sqrt", dx=lambda t, ans: t * (0.5 / ans) if is_co
 
 exp: Operation = elementwise("exp", dx="ans")
 exp2: Operation = elementwise("exp2", dx=lambda ans: ans * LN2)
-expm1: Operation = elementwise("expm1", dx=lambda x: exp(x))
+expm1: Operation = elementwise("expm1", dx=exp)
 log: Operation = elementwise("log", dx=lambda t, x: t / x)
 log2: Operation = elementwise("log2", dx=lambda t, x: t * (1 / LN2) / x)
 log10: Operation = elementwise("log10", dx=lambda t, x: t * (1 / LN10) / x)
@@ -102,11 +102,11 @@ logaddexp2: Operation = elementwise(
     "logaddexp2", dx=lambda x, y: logistic((x - y) * LN2), dy=lambda x, y: logistic((y - x) * LN2)
 )
 
-sin: Operation = elementwise("sin", dx=lambda x: cos(x))
 cos: Operation = elementwise("cos", dx=lambda x: -sin(x))
+sin: Operation = elementwise("sin", dx=cos)
 tan: Operation = elementwise("tan", dx=lambda ans: ans * ans + 1.0)
-sinh: Operation = elementwise("sinh", dx=lambda x: cosh(x))
 cosh: Operation = elementwise("cosh", dx=lambda x: sinh(x))
+sinh: Operation = elementwise("sinh", dx=cosh)
 
 
 def _one_minus_square(xp: Any, x: Any) -> Any:
