@@ -35,6 +35,7 @@ __all__ = [
     "Whole",
     "backward",
     "operation_of",
+    "piece_of",
     "record",
     "to_part",
     "tracer_of",
@@ -148,17 +149,18 @@ class Piece:
     Reading ``x[i]`` n times gives n small pieces instead of n arrays of the size of ``x``; an
     operation with several results gets one piece for each.
 
-    Args:
+    It is made empty and filled by ``piece_of``: a constructor in Python takes longer than both.
+
+    Attributes:
         collect: ``collect(pieces)`` gives the whole; an entry is a content, or a ``Whole`` where a
             complete cotangent came in between.
-        content: what this piece knows.
+        contents: what is known of each piece gathered so far.
     """
 
     __slots__ = ("collect", "contents")
 
-    def __init__(self, collect: Callable[[list[Any]], Any], content: Any) -> None:
-        self.collect = collect
-        self.contents = [content]
+    collect: Callable[[list[Any]], Any]
+    contents: list[Any]
 
     def add(self, other: Any) -> Piece:
         """Gather ``other`` too: a piece for the same node, or a complete cotangent."""
@@ -171,6 +173,14 @@ class Piece:
     def total(self) -> Any:
         """What all gathered pieces make together."""
         return self.collect(self.contents)
+
+
+def piece_of(collect: Callable[[list[Any]], Any], content: Any) -> Piece:
+    """The piece of one content."""
+    made = Piece()
+    made.collect = collect
+    made.contents = [content]
+    return made
 
 
 class Whole:
@@ -192,7 +202,7 @@ def _collect_parts(contents: list[Any]) -> list[Any]:
 
 def to_part(ct: Any, node: Node) -> Piece:
     """The pull of a record's part: one of several results."""
-    return Piece(_collect_parts, (node[4], node[5], ct))
+    return piece_of(_collect_parts, (node[4], node[5], ct))
 
 
 to_part.operation = "part"  # type: ignore[attr-defined]

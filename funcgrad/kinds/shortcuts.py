@@ -15,6 +15,7 @@ from funcgrad import backend, core
 from funcgrad.batching import BatchTrace, BatchTracer
 from funcgrad.core import Primitive, Tracer
 from funcgrad.forward import ForwardTracer
+from funcgrad.kinds.linear import conform
 from funcgrad.kinds.partials import Contribution, PartialRule, pull_both, spread
 from funcgrad.kinds.rules import Operation, bind, pull_of
 from funcgrad.reverse import ReverseTracer, tracer_of
@@ -134,11 +135,14 @@ def binary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Opera
     swapped = (lambda v, c: kernel(c, v)), (lambda v, c: compute(c, v))
     with_left = _beside_constant(name, rules[1], *swapped, foreign, swapped=True)
     numbers = _SCALARS if operator in _CLOSED else frozenset((float64,))
-    call = any_two if foreign else _commonest(rules, both, kernel, numbers, _pushed(rules, kernel, numbers, any_two))
+    forward = _pushed(rules, kernel, numbers, any_two)
+    call = any_two if foreign else _commonest(rules, both, kernel, numbers, forward, any_two)
     return call
 
 
-def _commonest(rules: Rules, both: Contribution, kernel: Kernel, numbers: frozenset[type], rest: Kernel) -> Kernel:
+def _commonest(
+    rules: Rules, both: Contribution, kernel: Kernel, numbers: frozenset[type], forward: Kernel, rest: Kernel
+) -> Kernel:
     """Reverse mode with less ado for ``numbers``, arrays of doubles, constants beside these; ``rest`` for others."""
     pull, convert = rules[0].pull, kernel in _CONVERTING
     keep_x, keep_y, keep_ans = [slot in rules[0].needs for slot in (4, 5, 6)]
@@ -146,7 +150,7 @@ def _commonest(rules: Rules, both: Contribution, kernel: Kernel, numbers: frozen
 
     def call(x: Any, y: Any, /) -> Any:
         if type(x) is not ReverseTracer or core.no_grad_blocks:
-            return rest(x, y)
+            return forward(x, y)
         v, trace = x.value, x._trace
         if type(y) is ReverseTracer:
             w = y.value
@@ -281,8 +285,12 @@ def _together(
     push_x, push_y = rules[0].contribution, rules[1].contribution
     keep_x, keep_y, keep_ans = [any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)]
 
+    alone = rules[0].identity and rules[1].identity
+
     def pull_unlike(ct: Any, node: Any) -> Any:
         v_like, w_like = node[7:]
+        if alone:
+            return conform(ct, *v_like), conform(ct, *w_like)
         return rules[0].conformed(ct, node, *v_like), rules[1].conformed(ct, node, *w_like)
 
     pull_of(name, pull_unlike)

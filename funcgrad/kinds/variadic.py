@@ -55,7 +55,12 @@ def jointly_linear(
     def pull(ct: Any, node: Any) -> Any:
         traced, shapes, dtypes, params = node[4:]
         cts = transpose(ct, shapes, traced, **params)
-        return [conform(c, shapes[i], dtypes[i]) for i, c in zip(traced, cts, strict=True)]
+        return [
+            c
+            if type(c) is ndarray and c.dtype is dtypes[i] and c.shape == shapes[i]  # the commonest, with less ado
+            else conform(c, shapes[i], dtypes[i])
+            for i, c in zip(traced, cts, strict=True)
+        ]
 
     pull_of(name, pull)
 

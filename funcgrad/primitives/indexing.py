@@ -27,7 +27,7 @@ from funcgrad.primitives.index_spec import (
     rebuild,
     snapshot,
 )
-from funcgrad.reverse import Piece, ReverseTracer, Whole, tracer_of
+from funcgrad.reverse import Piece, ReverseTracer, Whole, piece_of, tracer_of
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import Buffer, as_made_by, number, share, shares
 
@@ -54,7 +54,11 @@ def getitem(x: Array, index: Any) -> Array:
                 ans, shape, dtype = getitem(value, index), x.shape, x.dtype
             kept = index if simple else snapshot(index)
             made = tracer_of(ans, trace, (trace.next(), _to_piece, x.node, None, kept, None, shape, dtype))
-            if shares(value, ans) if type(value) is ndarray else is_static(index) and _has_memory(made, index):
+            if type(value) is not ndarray:
+                view = is_static(index) and _has_memory(made, index)
+            else:
+                view = type(ans) is ndarray if simple else shares(value, ans)
+            if view:
                 share(x, made, getitem, {"index": index})
             return made
     elif type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
@@ -99,7 +103,7 @@ def _part(x: Buffer, part: Any, index: Any) -> Any:
 
 
 def _to_piece(ct: Any, node: Any) -> Piece:
-    return Piece(_collect, (ct, node[4], node[5], node[6], node[7]))
+    return piece_of(_collect, (ct, node[4], node[5], node[6], node[7]))
 
 
 def _to_pieces(ct: Any, node: Any) -> tuple[Any, ...]:

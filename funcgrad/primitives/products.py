@@ -27,6 +27,7 @@ __all__ = ["LETTERS", "einsum", "matmul", "swapped"]
 ndarray = np.ndarray
 Impl: TypeAlias = Callable[..., Any] | None
 LETTERS = ascii_letters
+_DOUBLE = np.dtype(np.float64)
 _BLAS = "fdFD"  # the dtypes for whose products there are routines
 _SMALL = 4096  # the number of products up to which NumPy's own loop is the fastest
 
@@ -80,6 +81,8 @@ def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
     """The cotangent of the left factor; the batch axes that were broadcast are summed where that is cheap."""
     here, there = len(shape), len(y.shape)
     if here == there == 2:
+        if type(ct) is type(y) is ndarray and ct.dtype is y.dtype is _DOUBLE and not core.kernel_runners:
+            return ct.dot(y.T)  # the commonest, with less ado
         return _times(ct, y.T if type(y) is ndarray else permute(y, axes=(1, 0)))
     if there == 1:
         return multiply(ct if here == 1 else reshape(ct, to=(*ct.shape, 1)), y)
@@ -97,6 +100,8 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
     here, there = len(shape), len(x.shape)
     if here == there == 2:
         if type(x) is ndarray:
+            if type(ct) is ndarray and ct.dtype is x.dtype is _DOUBLE and not core.kernel_runners:
+                return x.T.dot(ct)
             return _times(x.T, ct)
         if backend.library_of(x) is not np:
             # Sums of such products are transposed together, and XLA's products with a long last axis are faster.
