@@ -37,9 +37,10 @@ def problem(batch: int, widths: tuple[int, ...], dtype: Any) -> tuple[Params, np
 
 def loss(params: Params, x: Any, labels: Any) -> Any:
     """Softmax cross-entropy of three layers, as one would write it for funcgrad."""
-    hidden = fnn.relu(x @ params["w1"] + params["b1"])
-    hidden = fnn.relu(hidden @ params["w2"] + params["b2"])
-    return fnp.mean(fnn.softmax_cross_entropy_with_integer_labels(hidden @ params["w3"] + params["b3"], labels))
+    hidden = fnn.relu(fnn.linear(x, params["w1"], params["b1"]))
+    hidden = fnn.relu(fnn.linear(hidden, params["w2"], params["b2"]))
+    scores = fnn.linear(hidden, params["w3"], params["b3"])
+    return fnp.mean(fnn.softmax_cross_entropy_with_integer_labels(scores, labels))
 
 
 def in_torch(params: Params, x: Any, labels: Any) -> Any:

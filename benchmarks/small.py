@@ -120,16 +120,22 @@ def tutorial_args(dtype: Any) -> tuple[Any, ...]:
     return {name: p.astype(dtype) for name, p in params.items()}, x, np.array([[0], [1], [1], [0]], dtype)
 
 
-def tutorial_loss(sigmoid: Any, mean: Any) -> Any:
+def product_and_sum(x: Any, kernel: Any, bias: Any) -> Any:
+    return x @ kernel + bias
+
+
+def tutorial_loss(sigmoid: Any, mean: Any, linear: Any = product_and_sum) -> Any:
+    """``linear`` is what the library has for a product with a matrix plus a bias."""
+
     def loss(params: Any, x: Any, y: Any) -> Any:
-        hidden = sigmoid(x @ params["w1"] + params["b1"])
-        return mean((sigmoid(hidden @ params["w2"] + params["b2"]) - y) ** 2)
+        hidden = sigmoid(linear(x, params["w1"], params["b1"]))
+        return mean((sigmoid(linear(hidden, params["w2"], params["b2"])) - y) ** 2)
 
     return loss
 
 
 def tutorial_funcgrad() -> Any:
-    return tutorial_loss(fnn.sigmoid, fnp.mean)
+    return tutorial_loss(fnn.sigmoid, fnp.mean, fnn.linear)
 
 
 def tutorial_torch(params: Any, x: Any, y: Any) -> Any:
@@ -205,11 +211,13 @@ def recurrent_args(length: int, dtype: Any) -> tuple[Any, ...]:
     return {name: p.astype(dtype) for name, p in params.items()}, xs.astype(dtype), np.ones((1, 1), dtype)
 
 
-def recurrent_loss(tanh: Any, mean: Any) -> Any:
+def recurrent_loss(tanh: Any, mean: Any, linear: Any = product_and_sum) -> Any:
+    """``linear`` is what the library has for a product with a matrix plus a bias."""
+
     def loss(params: Any, xs: Any, target: Any) -> Any:
         hidden = np.zeros((1, HIDDEN), xs.dtype)
         for x in xs:
-            hidden = tanh(x @ params["wx"] + hidden @ params["wh"] + params["b"])
+            hidden = tanh(linear(x, params["wx"], params["b"]) + hidden @ params["wh"])
         return mean((hidden @ params["out"] - target) ** 2)
 
     return loss
@@ -299,7 +307,7 @@ def recurrent_jax(params: Any, xs: Any, target: Any) -> Any:
 
 
 def recurrent_network(length: int) -> Program:
-    loss = recurrent_loss(fnp.tanh, fnp.mean)
+    loss = recurrent_loss(fnp.tanh, fnp.mean, fnn.linear)
     return Program(
         name=f"RNN, hidden {HIDDEN}, input {INPUTS}, length {length:,}",
         args=lambda dtype: recurrent_args(length, dtype),
@@ -321,7 +329,7 @@ def recurrent_network(length: int) -> Program:
 def linear(quick: bool) -> list[Claim]:
     """A step of a long recurrent network costs what one of a short network costs."""
     short, long = (5, 20) if quick else (100, 1_000)
-    build = by_funcgrad(recurrent_loss(fnp.tanh, fnp.mean))
+    build = by_funcgrad(recurrent_loss(fnp.tanh, fnp.mean, fnn.linear))
     calls = {str(length): build(*recurrent_args(length, np.float64)) for length in (short, long)}
     times = interleave(calls, rounds=3 if quick else 31)
     each = {length: microseconds(times, str(length), length) for length in (short, long)}

@@ -388,7 +388,7 @@ def test_against_jax():
 
 #: Functions that do on a tape what they do not in a graph: they look whether the values are known, or whose derivative
 #: is wanted. Distributions look whether all values lie where the density is defined, solvers and splines at theirs.
-ANOTHER_WAY = {"piecewise", "linalg.eigvalsh", "linalg.svdvals"}
+ANOTHER_WAY = {"piecewise", "linalg.eigvalsh", "linalg.svdvals", "nn.linear"}
 BY_VALUES = ("scipy.stats.", "scipy.integrate.", "scipy.interpolate.")
 
 

@@ -17,7 +17,7 @@ from operations.spec import array, positive, spread
 
 import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
-from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
+from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, tape, value_and_grad, vjp, vmap
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
 from funcgrad.primitives import convolution, patches, transformed
 
@@ -55,6 +55,77 @@ def test_signatures_are_those_of_jax_and_optax(home, name):
 def test_signatures_of_segments_begin_as_those_of_jax(name):
     ours = list(inspect.signature(getattr(fnn, name)).parameters)
     assert ours == list(inspect.signature(getattr(jax.ops, name)).parameters)[: len(ours)]
+
+
+# ---- the dense layer ---------------------------------------------------------------------------------------
+
+LAYER = array(4, 3), array(3, 2, seed=1), array(2, seed=2)
+
+
+def apart(x, kernel, bias):
+    return x @ kernel + bias
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("argnums", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
+def test_linear_is_one_record_with_the_same_numbers(argnums, dtype):
+    args = [a.astype(dtype) for a in LAYER]
+
+    def of(layer):
+        return lambda *some: layer(*[some[argnums.index(i)] if i in argnums else a for i, a in enumerate(args)])
+
+    moving = [args[i] for i in argnums]
+    out, pullback = vjp(of(fnn.linear), *moving)
+    want, wanted = vjp(of(apart), *moving)
+    assert [node.name for node in tape(pullback)] == ["linear"]
+    assert out.dtype == dtype
+    np.testing.assert_array_equal(out, want)
+    ct = array(4, 2, seed=3).astype(dtype)
+    for got, expected in zip(pullback(ct), wanted(ct), strict=True):
+        assert got.dtype == dtype
+        np.testing.assert_array_equal(got, expected)
+    cts = array(5, 4, 2, seed=4).astype(dtype)
+    for got, expected in zip(vmap(pullback)(cts), vmap(wanted)(cts), strict=True):
+        same(got, expected, 1e-6 if dtype == "f4" else 1e-14)
+
+
+def test_linear_writes_to_nothing_and_is_written_to():
+    x, kernel, bias = (a.copy() for a in LAYER)
+
+    def fun(kernel, bias):
+        y = fnn.linear(x, kernel, bias)
+        y[0] = 7.0
+        return fnp.sum(fnp.sin(fnn.linear(y, kernel.T @ kernel, bias)))
+
+    def plain(kernel, bias):
+        y = jnp.asarray(apart(x, kernel, bias)).at[0].set(7.0)
+        return jnp.sum(jnp.sin(y @ (kernel.T @ kernel) + bias))
+
+    for got, want in zip(grad(fun, (0, 1))(kernel, bias), jax.grad(plain, (0, 1))(kernel, bias), strict=True):
+        same(got, want)
+    for now, before in zip((x, kernel, bias), LAYER, strict=True):
+        np.testing.assert_array_equal(now, before)
+
+
+def test_linear_of_other_forms():
+    x, kernel, bias = LAYER
+    assert fnn.linear(x.tolist(), kernel, bias.tolist()).tolist() == apart(x, kernel, bias).tolist()
+    assert fnn.linear(x[0], kernel, 1.0).tolist() == (x[0] @ kernel + 1.0).tolist()
+    assert fnn.linear(x, kernel).tolist() == (x @ kernel).tolist()
+    assert fnn.linear(x[:0], kernel, bias).shape == (0, 2)
+    wide = fnn.linear(x.astype("f4"), kernel, bias)
+    assert wide.dtype == np.float64
+    loss = lambda k: fnp.sum(fnn.linear(x, k, bias) ** 3)
+    same(hessian(loss)(kernel), hessian(lambda k: fnp.sum(apart(x, k, bias) ** 3))(kernel))
+    same(jax.jit(lambda *args: fnn.linear(*args))(*LAYER), apart(*LAYER))
+
+
+@pytest.mark.parametrize("shapes", [((4, 2), (3, 2), (2,)), ((4, 3), (3, 2), (3,))])
+def test_linear_refuses_shapes_as_numpy_does(shapes):
+    args = [np.ones(shape) for shape in shapes]
+    for fun in (apart, fnn.linear, grad(lambda *args: fnp.sum(fnn.linear(*args)))):
+        with pytest.raises(ValueError, match=r"mismatch|broadcast"):
+            fun(*args)
 
 
 # ---- activations -------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from funcgrad.primitives.arithmetic import multiply
 from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Array, Shape
 
-__all__ = ["LETTERS", "einsum", "matmul", "swapped"]
+__all__ = ["LETTERS", "einsum", "matmul", "swapped", "times"]
 
 ndarray = np.ndarray
 Impl: TypeAlias = Callable[..., Any] | None
@@ -53,7 +53,7 @@ def _product(x: ndarray, y: ndarray) -> Any:
     return np.matmul(x, y)
 
 
-def _times(x: Array, y: Array) -> Array:
+def times(x: Array, y: Array) -> Array:
     """``matmul`` as the rules call it."""
     plain = type(x) is ndarray and type(y) is ndarray and not core.kernel_runners
     return _product(x, y) if plain else matmul(x, y)
@@ -83,16 +83,16 @@ def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
     if here == there == 2:
         if type(ct) is type(y) is ndarray and ct.dtype is y.dtype is _DOUBLE and not core.kernel_runners:
             return ct.dot(y.T)  # the commonest, with less ado
-        return _times(ct, y.T if type(y) is ndarray else permute(y, axes=(1, 0)))
+        return times(ct, y.T if type(y) is ndarray else permute(y, axes=(1, 0)))
     if there == 1:
         return multiply(ct if here == 1 else reshape(ct, to=(*ct.shape, 1)), y)
     if here == 1:
-        return _times(_by_rows(y), _refilled(ct, (prod(ct.shape),)))
+        return times(_by_rows(y), _refilled(ct, (prod(ct.shape),)))
     if here == 2 and there > 2:
-        return _times(_by_rows(ct), swapped(_by_rows(y)))
+        return times(_by_rows(ct), swapped(_by_rows(y)))
     if here > 2 and there == 2:
-        return reshape(_times(_by_columns(ct), swapped(y)), to=shape)
-    return _times(ct, swapped(y))
+        return reshape(times(_by_columns(ct), swapped(y)), to=shape)
+    return times(ct, swapped(y))
 
 
 def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
@@ -102,11 +102,11 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
         if type(x) is ndarray:
             if type(ct) is ndarray and ct.dtype is x.dtype is _DOUBLE and not core.kernel_runners:
                 return x.T.dot(ct)
-            return _times(x.T, ct)
+            return times(x.T, ct)
         if backend.library_of(x) is not np:
             # Sums of such products are transposed together, and XLA's products with a long last axis are faster.
             return swapped(matmul(swapped(ct), x))
-        return _times(swapped(x), ct)
+        return times(swapped(x), ct)
     if there == 1:
         if here == 1:
             return multiply(ct, x)
@@ -114,10 +114,10 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
             return x[:, None] * ct
         return multiply(reshape(ct, to=(*ct.shape[:-1], 1, ct.shape[-1])), reshape(x, to=(*x.shape, 1)))
     if here == 1:
-        return _times(_refilled(ct, (prod(ct.shape),)), _by_columns(x))
+        return times(_refilled(ct, (prod(ct.shape),)), _by_columns(x))
     if here == 2 and there > 2:
-        return _times(swapped(_by_columns(x)), _by_columns(ct))
-    return _times(swapped(x), ct)
+        return times(swapped(_by_columns(x)), _by_columns(ct))
+    return times(swapped(x), ct)
 
 
 def _batch_matmul(

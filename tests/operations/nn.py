@@ -111,6 +111,13 @@ OPS = [
     ],
     row("gelu", S((X,), {"approximate": True}), S((X,), {"approximate": False})),
     row("glu", (array(4),)),
+    row(
+        "linear",
+        (array(2, 3), array(3, 2, seed=1), array(2, seed=2)),
+        (array(2, 2, 3), array(3, 2, seed=1), array(2, 1, seed=2)),
+        (array(3), array(3, 2, seed=1)),
+        jax=lambda x, kernel, bias=0.0: x @ kernel + bias,
+    ),
     row("log1mexp", (positive(3),)),
     row("logmeanexp", (X,)),
     row("logsumexp", (X,)),

@@ -1,0 +1,35 @@
+"""The dense layer: a product with a matrix plus a bias."""
+
+from __future__ import annotations
+
+from funcgrad.numpy.arithmetic import add
+from funcgrad.numpy.products import matmul
+from funcgrad.primitives.affine import biased_product
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["linear"]
+
+
+def linear(x: ArrayLike, kernel: ArrayLike, bias: ArrayLike | None = None) -> Array:
+    """``x @ kernel + bias``, in one step where it can be: less to record, and no array in between.
+
+    Args:
+        x: an array of shape (..., inputs).
+        kernel: a matrix of shape (inputs, outputs), as in Flax and Haiku; PyTorch's weight is its transpose.
+        bias: a vector of length outputs, or what broadcasts to the result; none by default.
+
+    Returns:
+        An array of shape (..., outputs).
+
+    Raises:
+        ValueError: shapes that do not go together, NumPy's own.
+
+    Example:
+        >>> import funcgrad.nn as fnn
+        >>> fnn.linear([[1.0, 2.0]], [[1.0], [10.0]], [0.5])
+        array([[21.5]])
+    """
+    if bias is None:
+        return matmul(x, kernel)
+    found: Array | None = biased_product(x, kernel, bias)
+    return add(matmul(x, kernel), bias) if found is None else found
