@@ -47,6 +47,8 @@ __all__ = [
 ndarray = np.ndarray
 _PLAIN = frozenset((ndarray, np.float64, float, int))  # common types that need no look: NumPy takes them as they are
 #: Of what dtypes there are fast products.
+#: Dtypes of which NumPy adds up to seven numbers in a row one after the other.
+_ADDED = frozenset((np.dtype(np.float64), np.dtype(np.float32)))
 _MULTIPLIED = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
 BatchRule: TypeAlias = Callable[[int, tuple[Any, ...], tuple[bool, ...], dict[str, Any]], tuple[Any, Any]]
 #: The way a batch axis passes through an operation. Batch axes stand first. "elementwise": examples
@@ -264,10 +266,23 @@ permute: Operation = linear(
     view=True,
 )
 
+
+def _sum(x: ndarray, *, axis: tuple[int, ...], keepdims: bool = False) -> Any:
+    """NumPy's sum, to the last bit; of many short rows column by column, which takes a tenth of the time."""
+    if x.size < 512 or not 1 < x.shape[-1] < 8 or axis != (x.ndim - 1,) or x.ndim < 2 or x.dtype not in _ADDED:
+        plain: Any = np.add.reduce
+        return plain(x, axis, keepdims=keepdims)
+    total = x[..., 0] + x[..., 1]
+    for i in range(2, x.shape[-1]):
+        total += x[..., i]
+    total += 0.0  # as NumPy's sums begin with 0, of which -0 is lost
+    return total[..., None] if keepdims else total
+
+
 reduce_sum: Operation = linear(
     "reduce_sum",
     lambda xp, x, *, axis, keepdims=False: xp.sum(x, axis, keepdims=keepdims),
-    numpy=lambda x, *, axis, keepdims=False: np.add.reduce(x, axis, keepdims=keepdims),
+    numpy=_sum,
     transpose=lambda ct, shape, *, axis, keepdims=False: expand_to(ct, shape, axis),
     batch="axis",
 )
