@@ -258,7 +258,7 @@ class Chain:
         record = self._records.setdefault(trace, _Record())
         numbers = record.numbers.get(i)
         if numbers is None:
-            numbers = record.numbers[i] = tuple([trace.next() for _ in range(len(own) + 1)])
+            numbers = record.numbers[i] = tuple([next(trace.numbers) for _ in range(len(own) + 1)])
             record.marks[i] = mark
             record.parents.update(parents)
         elif record.marks[i] != mark:

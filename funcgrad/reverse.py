@@ -68,26 +68,25 @@ class ReverseTrace(Trace):
     """One run of a function whose pullback is wanted.
 
     Attributes:
-        next: gives the number of the next record: 0, -1, -2 and so on; refuses once the trace is closed, which
+        numbers: gives the number of the next record: 0, -1, -2 and so on; it is gone once the trace is closed, which
             costs the recording of an operation nothing.
-        number: the same, but never refuses.
+        all_numbers: the same, but never gone.
     """
 
-    __slots__ = ("next", "number")
+    __slots__ = ("all_numbers", "numbers")
     differentiates = True
 
     def __init__(self) -> None:
-        self.next = self.number = count(0, -1).__next__
+        self.numbers = self.all_numbers = count(0, -1)
         Trace.__init__(self)  # from now on other threads see the trace
 
     def upcoming(self) -> int:
         """The number that the next record will have. It is not taken: the leaves of the tape are numbered from 0."""
-        counter = self.number.__self__  # type: ignore[attr-defined]  # the object whose method it is
-        return int(repr(counter)[len("count(") : -len(", -1)")])
+        return int(repr(self.all_numbers)[len("count(") : -len(", -1)")])
 
     def leaf(self, value: Any) -> ReverseTracer:
         """An input of the function, which must not write to it."""
-        made = tracer_of(value._twin() if isinstance(value, Tracer) else value, self, (self.next(), None))
+        made = tracer_of(value._twin() if isinstance(value, Tracer) else value, self, (next(self.numbers), None))
         made.alias = READ_ONLY
         return made
 
@@ -103,12 +102,12 @@ class ReverseTrace(Trace):
         ans, pull, saved = primitive.reverse(tuple(lowered), tuple(mine), params)
         if pull is None:
             return ans
-        node = (self.next(), pull, None, tuple([args[i].node for i in mine]), *saved)
+        node = (next(self.numbers), pull, None, tuple([args[i].node for i in mine]), *saved)
         if not primitive.multiple:
             return tracer_of(ans, self, node)
         refuse_closure(self, primitive, ans, params)
         return tuple(
-            tracer_of(a, self, (self.next(), to_part, node, None, i, len(ans))) if backend.is_inexact(a) else a
+            tracer_of(a, self, (next(self.numbers), to_part, node, None, i, len(ans))) if backend.is_inexact(a) else a
             for i, a in enumerate(ans)
         )
 
@@ -117,13 +116,13 @@ class ReverseTrace(Trace):
         Trace.close(self)
         if collector.sparing:
             collector.release()
-        del self.next  # from now on __getattr__ answers; a function kept here would make a reference cycle
+        del self.numbers  # from now on __getattr__ answers
 
     def __getattr__(self, name: str) -> Any:
-        if name != "next":
+        if name != "numbers":
             raise AttributeError(name)
         if repeated(self):
-            return self.number
+            return self.all_numbers
         raise_escaped(self)
 
 

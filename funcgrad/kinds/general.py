@@ -187,7 +187,7 @@ def _with_rules(
             ans, pull, saved = reverse((x.value,), (0,), params)
             if pull is not None:
                 trace = x._trace
-                return tracer_of(ans, trace, (trace.next(), pull, None, (x.node,), *saved))
+                return tracer_of(ans, trace, (next(trace.numbers), pull, None, (x.node,), *saved))
         if all(type(arg) is ndarray for arg in args) and not core.kernel_runners:
             return kernel(*args, **params)
         return bind(made, args, params)

@@ -159,7 +159,11 @@ def linear(
             shape = backend.shape_of(v) if keeps_shape else None
             dtype = backend.dtype_of(v) if keeps_dtype else None
             made = ReverseTracer()
-            made.value, made._trace, made.node = ans, trace, (trace.next(), pull, x.node, None, params, shape, dtype)
+            made.value, made._trace, made.node = (
+                ans,
+                trace,
+                (next(trace.numbers), pull, x.node, None, params, shape, dtype),
+            )
             if view:
                 if type(v) is not ndarray:
                     share_view(x, made, call, params)

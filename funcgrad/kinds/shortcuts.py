@@ -75,7 +75,7 @@ def unary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Operat
                 made = ReverseTracer()
                 made.value = ans
                 made._trace = trace
-                made.node = (trace.next(), pull, x.node, None, v if keep_x else None, ans if keep_ans else None)
+                made.node = (next(trace.numbers), pull, x.node, None, v if keep_x else None, ans if keep_ans else None)
                 return made
         elif type(x) is ndarray or type(x) is float64:
             if not core.kernel_runners:
@@ -165,7 +165,7 @@ def _commonest(
             else:
                 return rest(x, y)
             first, second, last = v if both_x else None, w if both_y else None, ans if both_ans else None
-            node = (trace.next(), both, x.node, y.node, first, second, last)
+            node = (next(trace.numbers), both, x.node, y.node, first, second, last)
         else:
             if type(y) is float and (v.dtype is _DOUBLE if type(v) is ndarray else type(v) is float64):
                 c = as_array(y) if convert and type(v) is ndarray else y
@@ -175,7 +175,7 @@ def _commonest(
             else:
                 return rest(x, y)
             first, second, last = v if keep_x else None, c if keep_y else None, ans if keep_ans else None
-            node = (trace.next(), pull, x.node, None, first, second, last)
+            node = (next(trace.numbers), pull, x.node, None, first, second, last)
         made = ReverseTracer()
         made.value = ans
         made._trace = trace
@@ -314,9 +314,9 @@ def _together(
             return _carried(ans, tangent, trace)
         kept = v if keep_x else None, w if keep_y else None, ans if keep_ans else None
         if alike:
-            return tracer_of(ans, trace, (trace.next(), both, x.node, y.node, *kept))
+            return tracer_of(ans, trace, (next(trace.numbers), both, x.node, y.node, *kept))
         likes = ((v.shape, v.dtype), (w.shape, w.dtype))
-        return tracer_of(ans, trace, (trace.next(), pull_unlike, x.node, y.node, *kept, *likes))
+        return tracer_of(ans, trace, (next(trace.numbers), pull_unlike, x.node, y.node, *kept, *likes))
 
     return process
 
@@ -358,8 +358,10 @@ def _beside_constant(
         if swapped:
             first, second = second, first
         if like:
-            return tracer_of(ans, trace, (trace.next(), pull_unlike, tracer.node, None, first, second, last, *like))
-        return tracer_of(ans, trace, (trace.next(), pull, tracer.node, None, first, second, last))
+            return tracer_of(
+                ans, trace, (next(trace.numbers), pull_unlike, tracer.node, None, first, second, last, *like)
+            )
+        return tracer_of(ans, trace, (next(trace.numbers), pull, tracer.node, None, first, second, last))
 
     return process
 

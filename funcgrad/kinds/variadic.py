@@ -109,7 +109,9 @@ def _recorded(
     if trace is None:
         return None
     ans, shapes, dtypes = compute(*values, **params), [v.shape for v in values], [v.dtype for v in values]
-    return tracer_of(ans, trace, (trace.next(), pull, None, tuple(parents), tuple(traced), shapes, dtypes, params))
+    return tracer_of(
+        ans, trace, (next(trace.numbers), pull, None, tuple(parents), tuple(traced), shapes, dtypes, params)
+    )
 
 
 def _zeros(like: Any) -> Any:

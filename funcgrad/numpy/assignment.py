@@ -342,11 +342,11 @@ def _write_directly(x: Any, index: Any, y: Any) -> bool:
         index = snapshot(index)
     like = (index, backend.shape_of(w), backend.dtype_of(w))
     if known and given:
-        node = (trace.next(), _pull_both, x.node, y.node, *like)
+        node = (next(trace.numbers), _pull_both, x.node, y.node, *like)
     elif known:
-        node = (trace.next(), _pull_array, x.node, None, *like)
+        node = (next(trace.numbers), _pull_array, x.node, None, *like)
     else:
-        node = (trace.next(), _pull_written, y.node, None, *like)
+        node = (next(trace.numbers), _pull_written, y.node, None, *like)
     if not is_alone_in(x, "value"):
         copied = x.value.copy("K")
         copied[index] = w

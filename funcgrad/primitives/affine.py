@@ -79,4 +79,4 @@ def biased_product(x: Any, y: Any, z: Any) -> Any:
     elif len(parents) == 3:
         first, second = None, tuple(parents)
     kept = v if 1 in positions else None, w if 0 in positions else None, c.shape
-    return tracer_of(ans, trace, (trace.next(), _PULLS[positions], first, second, *kept))
+    return tracer_of(ans, trace, (next(trace.numbers), _PULLS[positions], first, second, *kept))

@@ -53,7 +53,7 @@ def getitem(x: Array, index: Any) -> Array:
             else:
                 ans, shape, dtype = getitem(value, index), x.shape, x.dtype
             kept = index if simple else snapshot(index)
-            made = tracer_of(ans, trace, (trace.next(), _to_piece, x.node, None, kept, None, shape, dtype))
+            made = tracer_of(ans, trace, (next(trace.numbers), _to_piece, x.node, None, kept, None, shape, dtype))
             if type(value) is not ndarray:
                 view = is_static(index) and _has_memory(made, index)
             else:

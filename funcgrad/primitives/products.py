@@ -218,14 +218,14 @@ def _bilinear(
                     w = y.value
                     if _meet(v, w, most):
                         ans = (quick if type(v) is type(w) is ndarray else call)(v, w, **params)
-                        return tracer_of(ans, trace, (trace.next(), pull_both, x.node, y.node, v, w, params))
+                        return tracer_of(ans, trace, (next(trace.numbers), pull_both, x.node, y.node, v, w, params))
                 elif type(y) is ndarray and _meet(v, y, most):
                     ans = (quick if type(v) is ndarray else call)(v, y, **params)
-                    return tracer_of(ans, trace, (trace.next(), pull_x, x.node, None, v.shape, y, params))
+                    return tracer_of(ans, trace, (next(trace.numbers), pull_x, x.node, None, v.shape, y, params))
             elif type(x) is ndarray and type(y) is ReverseTracer and _meet(x, y.value, most):
                 w, trace = y.value, y._trace
                 ans = (quick if type(w) is ndarray else call)(x, w, **params)
-                return tracer_of(ans, trace, (trace.next(), pull_y, y.node, None, x, w.shape, params))
+                return tracer_of(ans, trace, (next(trace.numbers), pull_y, y.node, None, x, w.shape, params))
         return general(x, y, **params)
 
     return finish(call, general.primitive)  # type: ignore[attr-defined]
