@@ -17,10 +17,13 @@ from funcgrad.kinds.linear import batch_rule
 from funcgrad.kinds.partials import Partial, PartialRule, spread
 from funcgrad.kinds.rules import Operation, bind, finish, pull_of
 from funcgrad.kinds.shortcuts import NUMPY, binary, unary
+from funcgrad.reverse import ReverseTracer, tracer_of
 
 __all__ = ["elementwise"]
 
+ndarray = np.ndarray
 _PYTHON = frozenset((bool, int, float, complex))
+_REAL = frozenset((np.dtype(np.float64), np.dtype(np.float32)))
 
 
 def elementwise(
@@ -104,11 +107,58 @@ def _derive(name: str, rules: list[PartialRule], apply: Callable[..., Any]) -> t
 
 def _general(primitive: Primitive, rules: list[PartialRule], operator: Callable[..., Any] | None) -> Operation:
     kernel = operator or primitive.kernel(np)
+    recorded = _recorder(primitive.name, rules, kernel)
 
     def call(*args: Any) -> Any:
         for arg in args:
             if type(arg) not in NUMPY:
-                return bind(primitive, args, {})
+                made = None if core.no_grad_blocks else recorded(args)
+                return bind(primitive, args, {}) if made is None else made
         return bind(primitive, args, {}) if core.kernel_runners else kernel(*args)
 
     return call
+
+
+def _recorder(name: str, rules: list[PartialRule], kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """The quick way of reverse mode: arrays of one dtype, of the result's shape, beside ordinary constants."""
+    wanted: dict[tuple[int, ...], list[bool]] = {}  # traced positions -> which of arguments and result to save
+
+    def pull(ct: Any, node: Any) -> Any:
+        return [rules[i].contribution(ct, node) for i in node[-1]]
+
+    pull_of(name, pull)
+
+    def recorded(args: tuple[Any, ...]) -> ReverseTracer | None:
+        """The result; None where there is more to see."""
+        trace: Any = None
+        values, traced, parents = [], [], []
+        for i, arg in enumerate(args):
+            if type(arg) is ReverseTracer:
+                if (trace is not None and arg._trace is not trace) or not rules[i].differentiable:
+                    return None
+                trace = arg._trace
+                traced.append(i)
+                parents.append(arg.node)
+                arg = arg.value
+                if type(arg) is not ndarray or arg.dtype not in _REAL:
+                    return None
+            elif type(arg) not in NUMPY or (type(arg) is ndarray and arg.dtype.kind not in "fciub"):
+                return None
+            values.append(arg)
+        if trace is None:
+            return None
+        ans, where = kernel(*values), tuple(traced)
+        if type(ans) is not ndarray or any(
+            values[i].shape != ans.shape or values[i].dtype is not ans.dtype for i in where
+        ):
+            return None
+        keep = wanted.get(where)
+        if keep is None:
+            needs = frozenset().union(*[rules[i].needs for i in where])
+            keep = wanted[where] = [4 + i in needs for i in range(len(args) + 1)]
+        saved = [v if k else None for v, k in zip((*values, ans), keep, strict=True)]
+        if len(where) == 1:
+            return tracer_of(ans, trace, (next(trace.numbers), rules[where[0]].pull, parents[0], None, *saved))
+        return tracer_of(ans, trace, (next(trace.numbers), pull, None, tuple(parents), *saved, where))
+
+    return recorded
