@@ -20,7 +20,7 @@ from funcgrad.core import Primitive
 from funcgrad.errors import NotDifferentiableError, ShapeError
 from funcgrad.forward import ForwardTracer, dual
 from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, positional_names, pull_of
-from funcgrad.reverse import ReverseTracer
+from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Shape
 from funcgrad.writable import share, share_view, shares
 
@@ -155,15 +155,12 @@ def linear(
     def call(x: Any, *rest: Any, **params: Any) -> Any:
         if not rest and type(x) is ReverseTracer and not core.no_grad_blocks:
             v, trace = x.value, x._trace
-            ans = kernel(v, **params) if type(v) is ndarray else call(v, **params)
-            shape = backend.shape_of(v) if keeps_shape else None
-            dtype = backend.dtype_of(v) if keeps_dtype else None
-            made = ReverseTracer()
-            made.value, made._trace, made.node = (
-                ans,
-                trace,
-                (next(trace.numbers), pull, x.node, None, params, shape, dtype),
-            )
+            if type(v) is ndarray:
+                ans, shape, dtype = kernel(v, **params), v.shape, v.dtype
+            else:
+                ans, shape, dtype = call(v, **params), backend.shape_of(v), backend.dtype_of(v)
+            kept = params, shape if keeps_shape else None, dtype if keeps_dtype else None
+            made = tracer_of(ans, trace, (next(trace.numbers), pull, x.node, None, *kept))
             if view:
                 if type(v) is not ndarray:
                     share_view(x, made, call, params)
