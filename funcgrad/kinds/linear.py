@@ -145,7 +145,6 @@ def linear(
         return transpose(ct, *[node[slot] for slot in slots], **node[4])
 
     pull_of(name, pull)
-
     keeps_shape, keeps_dtype = 5 in slots, 6 in slots
 
     def record(x: Any, rest: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, ...]:
@@ -159,13 +158,12 @@ def linear(
                 ans, shape, dtype = kernel(v, **params), v.shape, v.dtype
             else:
                 ans, shape, dtype = call(v, **params), backend.shape_of(v), backend.dtype_of(v)
-            kept = params, shape if keeps_shape else None, dtype if keeps_dtype else None
-            made = tracer_of(ans, trace, (next(trace.numbers), pull, x.node, None, *kept))
-            if view:
-                if type(v) is not ndarray:
-                    share_view(x, made, call, params)
-                elif shares(v, ans):
-                    share(x, made, call, params)
+            like, kind = shape if keeps_shape else None, dtype if keeps_dtype else None
+            made = tracer_of(ans, trace, (next(trace.numbers), pull, x.node, None, params, like, kind))
+            if view and type(v) is not ndarray:
+                share_view(x, made, call, params)
+            elif view and shares(v, ans):
+                share(x, made, call, params)
             return made
         if not rest and type(x) is ndarray and not core.kernel_runners:
             return kernel(x, **params)
