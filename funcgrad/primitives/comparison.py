@@ -176,8 +176,11 @@ def _narrow(xp: Any, x: Any, y: Any) -> Any:
 
 
 def _share_of_greater(xp: Any, x: Any, y: Any) -> Any:
-    greater = xp.greater(x, y).astype(_narrow(xp, x, y))
-    return (greater + xp.greater_equal(x, y)) * 0.5
+    greater, least = xp.greater(x, y), xp.greater_equal(x, y)
+    share = greater.astype(_narrow(xp, x, y))
+    if type(greater) is np.ndarray and np.count_nonzero(greater) == np.count_nonzero(least):  # no equals
+        return share
+    return (share + least) * 0.5
 
 
 # The derivatives of operations with kinks. They are constant between the kinks and have none themselves.

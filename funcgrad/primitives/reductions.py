@@ -70,6 +70,8 @@ def _tie_shares(xp: Any, x: Any, ans: Any, *, axis: Axes) -> Any:
     if xp is np and len(axis) == x.ndim:
         count = np.count_nonzero(hits)
         return hits * x.real.dtype.type(1 / count if count else math.nan)
+    if xp is np and np.count_nonzero(hits) == ans.size == np.count_nonzero(ans == ans):
+        return hits.astype(x.real.dtype)  # nothing is NaN, so each extremum has one element
     count = hits.sum(axis, keepdims=True)
     if xp is not np or not count.size or not count.item(count.argmin()):
         count = xp.where(count, count, math.nan)  # where the extremum is NaN nothing equals it: no share is defined
