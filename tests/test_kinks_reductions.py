@@ -418,27 +418,3 @@ X = np.ones((2, 3))
 def test_refusals(call, error, words):
     with pytest.raises(error, match=words):
         call()
-
-
-# ---- sums of short rows ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "c16", "i8"])
-@pytest.mark.parametrize("length", range(1, 10))
-def test_sums_of_many_short_rows_are_those_of_numpy_to_the_last_bit(length, dtype):
-    rng = np.random.default_rng(length)
-    for shape in ((300, length), (3, 200, length), (600, 1, length)):
-        x = (rng.normal(size=shape) * 10.0 ** rng.integers(-3, 3, shape)).astype(dtype)
-        x[0] = -0.0
-        if dtype != "i8":
-            x[1], x[2, ..., -1] = INF, NAN
-        for view in (x, np.asfortranarray(x), x[::-1], x[..., ::-1]):
-            for keepdims in (False, True):
-                got, want = fnp.sum(view, axis=-1, keepdims=keepdims), np.sum(view, axis=-1, keepdims=keepdims)
-                assert (got.shape, got.dtype) == (want.shape, want.dtype)
-                assert got.tobytes() == want.tobytes()
-    weights = rng.normal(size=(300, 1))
-    if dtype in ("f8", "f4"):
-        x, weights = x[:300, 0], weights.astype(dtype)
-        slope = grad(lambda x: fnp.sum(fnp.sum(x * x, axis=1, keepdims=True) * weights))(x)
-        np.testing.assert_array_equal(slope, 2 * x * weights)

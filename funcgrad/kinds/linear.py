@@ -19,6 +19,7 @@ from funcgrad import backend, core
 from funcgrad.core import Primitive
 from funcgrad.errors import NotDifferentiableError, ShapeError
 from funcgrad.forward import ForwardTracer, dual
+from funcgrad.kinds.rows import repeated, summed
 from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, positional_names, pull_of
 from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Shape
@@ -47,8 +48,6 @@ __all__ = [
 ndarray = np.ndarray
 _PLAIN = frozenset((ndarray, np.float64, float, int))  # common types that need no look: NumPy takes them as they are
 #: Of what dtypes there are fast products.
-#: Dtypes of which NumPy adds up to seven numbers in a row one after the other.
-_ADDED = frozenset((np.dtype(np.float64), np.dtype(np.float32)))
 _MULTIPLIED = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
 BatchRule: TypeAlias = Callable[[int, tuple[Any, ...], tuple[bool, ...], dict[str, Any]], tuple[Any, Any]]
 #: The way a batch axis passes through an operation. Batch axes stand first. "elementwise": examples
@@ -266,40 +265,19 @@ permute: Operation = linear(
 )
 
 
-def _sum(x: ndarray, *, axis: tuple[int, ...], keepdims: bool = False) -> Any:
-    """NumPy's sum, to the last bit; of many short rows column by column, which takes a tenth of the time."""
-    if x.size < 512 or not 1 < x.shape[-1] < 8 or axis != (x.ndim - 1,) or x.ndim < 2 or x.dtype not in _ADDED:
-        plain: Any = np.add.reduce
-        return plain(x, axis, keepdims=keepdims)
-    total = x[..., 0] + x[..., 1]
-    for i in range(2, x.shape[-1]):
-        total += x[..., i]
-    total += 0.0  # as NumPy's sums begin with 0, of which -0 is lost
-    return total[..., None] if keepdims else total
-
-
 reduce_sum: Operation = linear(
     "reduce_sum",
     lambda xp, x, *, axis, keepdims=False: xp.sum(x, axis, keepdims=keepdims),
-    numpy=_sum,
+    numpy=summed,
     transpose=lambda ct, shape, *, axis, keepdims=False: expand_to(ct, shape, axis),
     batch="axis",
 )
 
 
-def _repeat(x: Any, *, to: Shape) -> Any:
-    """A view where that saves memory; of few elements a filled array is made sooner than a view."""
-    if prod(to) > 100_000:
-        return np.broadcast_to(x, to)
-    filled = np.empty(to, x.dtype)
-    filled[...] = x
-    return filled
-
-
 broadcast_to: Operation = linear(
     "broadcast_to",
     lambda xp, x, *, to: xp.broadcast_to(x, to),
-    numpy=_repeat,
+    numpy=repeated,
     transpose=lambda ct, shape, *, to: unbroadcast(ct, shape),
     batch=lambda size, args, batched, params: (_broadcast_batch(size, args[0], params["to"]), True),
 )
@@ -340,7 +318,7 @@ def _broadcast_batch(size: int, x: Any, to: Shape) -> Any:
 
 def expand_to(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
     """``x``, the result of reducing an array of ``shape`` over ``axis``, repeated back to that shape."""
-    return _repeat(x, to=shape) if isinstance(x, np.generic) else broadcast_to(align(x, shape, axis), to=shape)
+    return repeated(x, to=shape) if isinstance(x, np.generic) else broadcast_to(align(x, shape, axis), to=shape)
 
 
 def align(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:

@@ -17,6 +17,7 @@ from funcgrad.core import Primitive, Tracer
 from funcgrad.forward import ForwardTracer
 from funcgrad.kinds.linear import conform
 from funcgrad.kinds.partials import Contribution, PartialRule, pull_both, spread
+from funcgrad.kinds.rows import in_columns
 from funcgrad.kinds.rules import Operation, bind, pull_of
 from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.writable import Buffer, clone
@@ -129,10 +130,10 @@ def binary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Opera
         return bind(primitive, (x, y), {})
 
     name, foreign = primitive.name, primitive.impl is not None
-    both = pull_both(name, rules)
-    together = _together(name, rules, both, kernel, compute, foreign)
-    with_right = _beside_constant(name, rules[0], kernel, compute, foreign)
-    swapped = (lambda v, c: kernel(c, v)), (lambda v, c: compute(c, v))
+    both, unlike = pull_both(name, rules), in_columns(plain, kernel) if isinstance(plain, np.ufunc) else kernel
+    together = _together(name, rules, both, unlike, compute, foreign)
+    with_right = _beside_constant(name, rules[0], unlike, compute, foreign)
+    swapped = (lambda v, c: unlike(c, v)), (lambda v, c: compute(c, v))
     with_left = _beside_constant(name, rules[1], *swapped, foreign, swapped=True)
     numbers = _SCALARS if operator in _CLOSED else frozenset((float64,))
     forward = _pushed(rules, kernel, numbers, any_two)
