@@ -23,7 +23,7 @@ from funcgrad.kinds.rows import repeated, summed
 from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, positional_names, pull_of
 from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Shape
-from funcgrad.writable import share, share_view, shares
+from funcgrad.writable import share_view
 
 __all__ = [
     "Batching",
@@ -158,17 +158,14 @@ def linear(
             else:
                 ans, shape, dtype = call(v, **params), backend.shape_of(v), backend.dtype_of(v)
             like, kind = shape if keeps_shape else None, dtype if keeps_dtype else None
-            made = tracer_of(ans, trace, (next(trace.numbers), pull, x.node, None, params, like, kind))
-            if view and type(v) is not ndarray:
-                share_view(x, made, call, params)
-            elif view and shares(v, ans):
-                share(x, made, call, params)
-            return made
+            recorded = tracer_of(ans, trace, (next(trace.numbers), pull, x.node, None, params, like, kind))
+            return share_view(x, recorded, call, params) if view else recorded
         if not rest and type(x) is ndarray and not core.kernel_runners:
             return kernel(x, **params)
-        if not rest and type(x) is ForwardTracer and not view and x._trace.open and not core.no_grad_blocks:
-            return dual(call(x.value, **params), call(x.tangent, **params), x._trace)
-        made = bind(primitive, (x, *rest), params)
+        if not rest and type(x) is ForwardTracer and x._trace.open and not core.no_grad_blocks:
+            made: Any = dual(call(x.value, **params), call(x.tangent, **params), x._trace)
+        else:
+            made = bind(primitive, (x, *rest), params)
         return share_view(x, made, call, params) if view else made
 
     primitive = Primitive(name, impl, *_modes(name, pull, record, call), batch_rule(batch, call))

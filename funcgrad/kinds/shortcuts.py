@@ -33,6 +33,7 @@ _NUMBERS = frozenset((int, float))  # Python numbers: they never change an array
 _SCALARS = frozenset((float, float64))
 _DIRECT = frozenset((ndarray, float, float64, np.float32))
 _TRACERS = frozenset((ReverseTracer, ForwardTracer))
+_ARRAYS = frozenset((ndarray, BatchTracer))
 NUMPY = _DIRECT | _NUMBERS
 #: Dtypes of kind "V", such as bfloat16, meet Python numbers with promotion: only the general rules conform cotangents.
 _DOUBLE, _SINGLE = np.dtype(float64), np.dtype(np.float32)
@@ -215,12 +216,12 @@ def _pushed(rules: Rules, kernel: Kernel, numbers: frozenset[type], rest: Kernel
         if type(x) is not ForwardTracer or core.no_grad_blocks or not x._trace.open:
             return rest(x, y)
         v, t, trace = x.value, x.tangent, x._trace
-        if not (type(t) is ndarray if type(v) is ndarray else type(v) in numbers and type(t) in numbers):
+        if not (type(t) in _ARRAYS if type(v) is ndarray else type(v) in numbers and type(t) in numbers):
             return rest(x, y)
         if type(y) is ForwardTracer:
             w, u = y.value, y.tangent
             if y._trace is trace and (
-                type(w) is type(u) is ndarray and v.dtype is w.dtype is _DOUBLE and v.shape == w.shape
+                type(w) is ndarray and type(u) in _ARRAYS and v.dtype is w.dtype is _DOUBLE and v.shape == w.shape
                 if type(v) is ndarray
                 else type(w) in numbers and type(u) in numbers
             ):
@@ -395,7 +396,7 @@ def _with_constant(kernel: Kernel, compute: Kernel, foreign: bool) -> Callable[[
 
 def _carried(ans: Any, tangent: Any, trace: Any) -> ForwardTracer:
     """A result of forward mode with its tangent, which gets the result's shape and dtype if it has others."""
-    if type(ans) is ndarray and type(tangent) is ndarray:
+    if type(ans) is ndarray and type(tangent) in _ARRAYS:
         if tangent.dtype is not ans.dtype or tangent.shape != ans.shape:
             tangent = spread(tangent, ans)
     elif not (type(ans) is type(tangent) is float64 or _alike(ans, tangent)):

@@ -13,6 +13,7 @@ import numpy as np
 
 from funcgrad import backend, core
 from funcgrad.core import Primitive, Tracer, bind
+from funcgrad.forward import ForwardTracer, dual
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish, pull_of
 from funcgrad.primitives.index_spec import (
@@ -54,13 +55,9 @@ def getitem(x: Array, index: Any) -> Array:
                 ans, shape, dtype = getitem(value, index), x.shape, x.dtype
             kept = index if simple else snapshot(index)
             made = tracer_of(ans, trace, (next(trace.numbers), _to_piece, x.node, None, kept, None, shape, dtype))
-            if type(value) is not ndarray:
-                view = is_static(index) and _has_memory(made, index)
-            else:
-                view = type(ans) is ndarray if simple else shares(value, ans)
-            if view:
-                share(x, made, getitem, {"index": index})
-            return made
+            return _noted(x, made, index)
+    elif type(x) is ForwardTracer and is_concrete(index) and x._trace.open and not core.no_grad_blocks:
+        return _noted(x, dual(getitem(x.value, index), getitem(x.tangent, index), x._trace), index)
     elif type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
         return x[index]
     elif type(x) is Buffer and type(x.value) is ndarray and is_concrete(index) and not core.kernel_runners:
@@ -76,6 +73,18 @@ def getitem(x: Array, index: Any) -> Array:
     elif type(found) is Buffer and type(found.value) is ndarray:
         found = Buffer(found.value.copy())
     return found
+
+
+def _noted(x: Any, made: Any, index: Any) -> Any:
+    """``made``, which is ``x[index]``, noted as a view where NumPy gives one."""
+    value, ans = x.value, made.value
+    if type(value) is not ndarray:
+        view = is_static(index) and _has_memory(made, index)
+    else:  # what slices and integers name is a view, or a scalar
+        view = type(ans) is ndarray and (type(index) is slice or type(index) is int or shares(value, ans))
+    if view:
+        share(x, made, getitem, {"index": index})
+    return made
 
 
 def _has_memory(made: Any, index: Any) -> bool:

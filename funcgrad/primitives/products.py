@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad import backend, core
+from funcgrad.forward import ForwardTracer, dual
 from funcgrad.kinds import multilinear
 from funcgrad.kinds.linear import Batching, permute, reshape
 from funcgrad.kinds.rules import Operation, Rule, finish, pull_of
@@ -176,6 +177,24 @@ def _meet(v: Any, w: Any, most: int | None) -> bool:
     return (0 < len(here) <= most and 0 < len(there) <= most) or (len(here) > 2 and here[:-2] == there[:-2])
 
 
+def _pushed(call: Operation, x: Any, y: Any, params: dict[str, Any]) -> Any:
+    """The product of arrays of one dtype in one run of forward mode; None where there is more to see."""
+    left, right = type(x) is ForwardTracer, type(y) is ForwardTracer
+    if not (left or right):
+        return None
+    trace = (x if left else y)._trace
+    if not trace.open or (left and right and y._trace is not trace):
+        return None
+    v, w = x.value if left else x, y.value if right else y
+    if type(v) is not ndarray or type(w) is not ndarray or v.dtype is not w.dtype or v.dtype.char not in _BLAS:
+        return None
+    tangent = call(x.tangent, w, **params) if left else None
+    if right:
+        part = call(v, y.tangent, **params)
+        tangent = part if tangent is None else tangent + part
+    return dual(call(v, w, **params), tangent, trace)
+
+
 def _bilinear(
     name: str, impl: Impl, *, dx: Rule, dy: Rule, batch: Batching, most: int | None = None, numpy: Impl = None
 ) -> Operation:
@@ -226,6 +245,8 @@ def _bilinear(
                 w, trace = y.value, y._trace
                 ans = (quick if type(w) is ndarray else call)(x, w, **params)
                 return tracer_of(ans, trace, (next(trace.numbers), pull_y, y.node, None, x, w.shape, params))
+            elif (made := _pushed(call, x, y, params)) is not None:
+                return made
         return general(x, y, **params)
 
     return finish(call, general.primitive)  # type: ignore[attr-defined]
