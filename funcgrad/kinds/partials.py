@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.kinds.linear import broadcast_to, conform
+from funcgrad.kinds.linear import astype, broadcast_to, conform
 from funcgrad.kinds.rules import NAMES, check_names, positional_names, pull_of
 from funcgrad.reverse import backward
 from funcgrad.typing import Shape
@@ -24,6 +25,7 @@ Contribution: TypeAlias = Callable[[Any, Any], Any]
 
 ndarray = np.ndarray
 float64 = np.float64
+_DOUBLE = np.dtype(float64)
 
 
 class PartialRule:
@@ -76,19 +78,57 @@ def _contribution(name: str, partial: Partial, slots: dict[str, int]) -> tuple[C
     acts = names[:1] == ("t",)
     names = tuple(check_names(name, names[1:] if acts else names, slots))
     where = [slots[n] for n in names]
+    if not acts:
+        return _of_values(partial, where, slots["ans"]), names
     if len(where) == 1:
         (i,) = where
-        if acts:
-            return lambda ct, node: partial(ct, node[i]), names
-        return _product(partial, i), names
+        return lambda ct, node: partial(ct, node[i]), names
     if len(where) == 2:
         i, j = where
-        if acts:
-            return lambda ct, node: partial(ct, node[i], node[j]), names
-        return lambda ct, node: scaled(ct, partial(node[i], node[j])), names
-    if acts:
-        return lambda ct, node: partial(ct, *[node[i] for i in where]), names
-    return lambda ct, node: scaled(ct, partial(*[node[i] for i in where])), names
+        return lambda ct, node: partial(ct, node[i], node[j]), names
+    return lambda ct, node: partial(ct, *[node[i] for i in where]), names
+
+
+def _of_values(partial: Callable[..., Any], where: Sequence[int], last: int) -> Contribution:
+    """The contribution of a partial derivative that is a function of values: those in the slots ``where``.
+
+    It is given them as they met, see ``_met``. The result is in the slot ``last``.
+    """
+    if last == 5:  # of one argument, which is what is differentiated
+        if len(where) == 1:
+            return _product(partial, where[0])
+        return lambda ct, node: scaled(ct, partial(*[node[i] for i in where]))
+
+    def contribution(ct: Any, node: Any) -> Any:
+        ans = node[last]
+        dtype = backend.dtype_of(ct if ans is None else ans)  # a cotangent has the dtype of the result
+        values = [node[i] for i in where]
+        return scaled(ct, partial(*[v if type(v) is ndarray and v.dtype is dtype else _met(v, dtype) for v in values]))
+
+    return contribution
+
+
+def _met(v: Any, dtype: np.dtype[Any]) -> Any:
+    """``v`` as it meets the other arguments of an operation whose result has this dtype.
+
+    By itself NumPy takes the logarithm of a small integer in half precision, and what is below 0 is large if unsigned.
+    A Python number stays one where that is no difference: NumPy's functions make doubles of it.
+    """
+    kind = type(v)
+    if kind is float or kind is int or kind is bool:
+        return v if dtype is _DOUBLE and kind is not bool else _real(dtype).type(v)
+    have: np.dtype[Any] = backend.dtype_of(v)
+    if have is dtype or have.kind in "cV":
+        return v
+    to = _real(dtype)
+    return astype(v, to=to) if have.kind in "biu" or (have.kind == to.kind and have.itemsize < to.itemsize) else v
+
+
+@lru_cache(maxsize=64)
+def _real(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of the parts of a number of ``dtype``."""
+    found: np.dtype[Any] = np.empty(0, dtype).real.dtype
+    return found
 
 
 def _product(partial: Callable[[Any], Any], slot: int) -> Contribution:

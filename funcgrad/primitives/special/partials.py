@@ -94,6 +94,11 @@ def shifted(v: Any, by: int) -> Any:
     return (astype(v, to=np.dtype(np.int64)) if dtype_of(v).kind in "bu" else v) + by
 
 
+def _wide(xp: Any, v: Any) -> Any:
+    """``v``, if whole numbers then the longest with a sign: logarithms of small ones are of little precision."""
+    return v if type(v) is int or dtype_of(v).kind not in "biu" else xp.asarray(v, xp.int64)
+
+
 @cache
 def _weights(order: int) -> tuple[tuple[int, float], ...]:
     """Points and weights of the central difference of this order: Lagrange's polynomial, differentiated at 0."""
@@ -170,6 +175,8 @@ def analytic(
 
     def impl(xp: Any, *args: Any, orders: tuple[int, ...]) -> Any:
         *among, k = orders
+        if any(orders):
+            args = tuple([_wide(xp, a) for a in args])
         if not any(among):
             return fun(xp, k, *args)
 

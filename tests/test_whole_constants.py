@@ -1,0 +1,76 @@
+"""Constants of few bits, unsigned or real beside what is differentiated: derivatives are those of the same numbers."""
+
+import numpy as np
+import pytest
+import scipy.special as theirs
+
+import funcgrad.numpy as fnp
+import funcgrad.scipy.special as special
+from funcgrad import grad, jvp, vjp, vmap
+
+OPERATIONS = {
+    f"{module.__name__.removeprefix('funcgrad.')}.{name}": (getattr(module, name), ufunc.nin)
+    for module, reference in ((fnp, np), (special, theirs))
+    for name, ufunc in vars(reference).items()
+    if isinstance(ufunc, np.ufunc) and 2 <= ufunc.nin <= 4 and ufunc.signature is None and hasattr(module, name)
+}
+VALUES = [(1, 2, 3, 1), (2, 3, 2, 3), (0, 1, 2, 1), (5, 7, 3, 2)]
+CONSTANTS = {dtype.__name__: lambda v, dtype=dtype: np.full(2, v, dtype) for dtype in (np.int8, np.uint8, np.bool_)}
+CONSTANTS |= {"int16": lambda v: np.full(2, v, np.int16), "uint64": lambda v: np.full(2, v, np.uint64)}
+CONSTANTS |= {"Python's int": int, "Python's float": float, "Python's bool": bool}
+
+
+def derivatives(fun, x, values, position, constant):
+    """Result, cotangent and tangent; None where there are none."""
+    args = [constant(v) for v in values]
+
+    def of(x):
+        return fun(*args[:position], x, *args[position + 1 :])
+
+    out, pullback = vjp(of, x)
+    if isinstance(out, tuple) or out.dtype.kind not in "fc":
+        return None
+    return out, pullback(np.ones_like(out))[0], jvp(of, (x,), (np.ones_like(x),))[1]
+
+
+@pytest.mark.filterwarnings(
+    "ignore::RuntimeWarning", "ignore::DeprecationWarning"
+)  # SciPy's, of what is no whole number
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_constants_count_as_their_values(name):
+    fun, arity = OPERATIONS[name]
+    with np.errstate(all="ignore"):
+        for dtype, tolerance in ((np.float64, 1e-9), (np.float32, 1e-4)):
+            for values in VALUES:
+                for position in range(arity):
+                    compare(fun, np.full(2, values[position] * 0.37 + 0.1, dtype), values[:arity], position, tolerance)
+
+
+def compare(fun, x, values, position, tolerance):
+    for name, constant in CONSTANTS.items():
+        try:
+            want = derivatives(
+                fun, x, values, position, lambda v, of=constant: np.asarray(of(v)).astype(x.dtype) + 0 * x
+            )
+            theirs = fun(*[x if i == position else constant(v) for i, v in enumerate(values)])
+        except (TypeError, ValueError):  # no derivative in it, or whole numbers are wanted or refused
+            continue
+        if want is None or not np.allclose(theirs, want[0], tolerance) or np.isnan(want[1]).any():
+            continue
+        got = derivatives(fun, x, values, position, constant)
+        assert got[1].dtype == x.dtype, (name, values, position)
+        for mine, exact in zip(got[1:], want[1:], strict=True):
+            np.testing.assert_allclose(mine, exact, tolerance, tolerance, err_msg=f"{name}, {values}, {position}")
+
+
+def test_unsigned_constants_in_a_batch():
+    delta, x = np.array([3, 2], np.uint8), np.array([-0.84, 4.0])
+    np.testing.assert_allclose(vmap(grad(special.huber, 1))(delta, x), [-0.84, 2.0])
+    np.testing.assert_allclose(grad(lambda x: fnp.sum(special.rel_entr(delta, x)))(x), -delta.astype(float) / x)
+
+
+def test_singles_beside_doubles():
+    base, y = np.array([0.3, 1.7], np.float32), np.array([1.5, 2.5])
+    np.testing.assert_allclose(
+        grad(lambda y: fnp.sum(base**y))(y), grad(lambda y: fnp.sum(base.astype(float) ** y))(y), 1e-14
+    )
