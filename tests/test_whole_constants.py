@@ -1,5 +1,7 @@
 """Constants of few bits, unsigned or real beside what is differentiated: derivatives are those of the same numbers."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.special as theirs
@@ -67,6 +69,14 @@ def test_unsigned_constants_in_a_batch():
     delta, x = np.array([3, 2], np.uint8), np.array([-0.84, 4.0])
     np.testing.assert_allclose(vmap(grad(special.huber, 1))(delta, x), [-0.84, 2.0])
     np.testing.assert_allclose(grad(lambda x: fnp.sum(special.rel_entr(delta, x)))(x), -delta.astype(float) / x)
+
+
+@pytest.mark.parametrize("base", [-0.5, -2, np.float32(-2), np.int8(-3), np.array(-1.5), True])
+def test_complex_powers_of_negative_numbers(base):
+    y = np.complex128(1 + 2j)
+    want = jax.grad(lambda y: jnp.asarray(base, float) ** y, holomorphic=True)(y)
+    np.testing.assert_allclose(grad(lambda y: fnp.power(base, y), holomorphic=True)(y), want, 1e-7)
+    np.testing.assert_allclose(jvp(lambda y: base**y, (np.array([y]),), (np.ones(1, complex),))[1], [want], 1e-7)
 
 
 def test_singles_beside_doubles():

@@ -116,6 +116,8 @@ def _power_dx(x: Any, y: Any) -> Any:
 
 def _power_dy(x: Any, y: Any, ans: Any) -> Any:
     """``log(x) * x**y``; at x = 0 it is 0 for positive y and undefined for others."""
+    if is_complex(ans) and not is_complex(x):
+        x = astype(x, to=dtype_of(ans))  # then a number below 0 has a logarithm
     if type(x) in _NUMBERS and x != 0:
         return (math.log(x) if x > 0 else math.nan) * ans
     if has_no_zero(x):
