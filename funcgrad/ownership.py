@@ -8,11 +8,12 @@ nothing counts as alone.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["argument_is_alone", "held_by", "is_alone_in"]
+__all__ = ["argument_is_alone", "held_by", "is_alone_in", "kept_apart"]
 
 _LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()
 
@@ -66,6 +67,35 @@ def _lone_argument() -> int:
     return _as_argument(ct, None)
 
 
+def _references_at(values: list[Any], i: int) -> int:
+    return sys.getrefcount(values[i])
+
+
+def kept_apart(values: list[Any], given: Sequence[Any] = ()) -> list[Any]:
+    """``values`` with copies of the arrays that somebody else holds, a tape for instance: all can be written to then.
+
+    Those that were ``given`` to the function that made the values are handed through.
+
+    Example:
+        >>> held = np.ones(2)
+        >>> mine, other = kept_apart([held, np.zeros(2)])
+        >>> mine is held, other
+        (False, array([0., 0.]))
+    """
+    through = set(map(id, given))
+    return [
+        values[i].copy("K") if _is_shared(values, i) and id(values[i]) not in through else values[i]
+        for i in range(len(values))
+    ]
+
+
+def _is_shared(values: list[Any], i: int) -> bool:
+    if type(values[i]) is not np.ndarray or not values[i].flags.writeable:
+        return False
+    return values[i].base is not None or _references_at(values, i) != _ENTRY
+
+
+_ENTRY = _references_at([np.empty(1)], 0) if _LOCKED else -1
 _ATTRIBUTE = _lone_attribute() if _LOCKED else -1
 _ARGUMENT = _lone_argument() if _LOCKED else -1
 

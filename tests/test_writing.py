@@ -1,5 +1,6 @@
 """Arrays that a function made can be written to, with NumPy's own view semantics, under every transform."""
 
+import copy
 import threading
 
 import jax
@@ -18,6 +19,7 @@ from funcgrad import (
     linearize,
     no_grad,
     stop_gradient,
+    tree,
     value_and_grad,
     vjp,
     vmap,
@@ -451,6 +453,38 @@ def test_results_and_arguments_after_the_pullback_was_made():
     np.testing.assert_array_equal(ct, np.ones(4), err_msg="the caller's cotangent")
     _, push = linearize(f, X)
     np.testing.assert_allclose(push(np.ones(4)) @ np.ones(4), want @ np.ones(4))
+
+
+@pytest.mark.parametrize("fun", [np.exp, lambda x: np.exp(x)[1:], lambda x: (-x, np.sqrt(x)), lambda x: x * 2.0])
+@pytest.mark.parametrize("has_aux", [False, True])
+def test_a_result_is_written_to_before_the_derivative_is_used(fun, has_aux):
+    """A tape may need it: a loss that is made of it in place, ``out -= target; pullback(out)``, is commonplace."""
+
+    def pair(x):
+        out = fun(x)
+        return (out, {"hidden": np.tanh(x), "out": out}) if has_aux else out
+
+    x = np.array([1.0, 2.0, 3.0])
+    for transform in (vjp, linearize):
+        out, derivative, *aux = transform(pair, x, has_aux=has_aux)
+        at = x if transform is linearize else copy.deepcopy(out)
+        want = derivative(at)
+        for leaf in tree.leaves((out, aux)):
+            leaf[...] = 0.0
+        np.testing.assert_array_equal(x, [1.0, 2.0, 3.0])
+        for got, right in zip(tree.leaves(derivative(at)), tree.leaves(want), strict=True):
+            np.testing.assert_array_equal(got, right)
+
+
+def test_a_result_that_nobody_holds_is_not_copied():
+    addresses = []
+
+    def f(x):
+        out = x * 2.0
+        addresses.append(out.value.ctypes.data)
+        return out
+
+    assert vjp(f, X)[0].ctypes.data == addresses[0]
 
 
 def test_an_index_array_is_changed_afterwards():

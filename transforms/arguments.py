@@ -11,6 +11,7 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.core import Trace, Tracer, describe
 from funcgrad.errors import InputError, ShapeError
+from funcgrad.ownership import kept_apart
 from funcgrad.typing import PyTree
 from funcgrad.writable import handed, inside, released
 
@@ -129,19 +130,22 @@ def split_aux(call: str, result: Any) -> tuple[Any, Any]:
     return result[0], result[1]
 
 
-def strip(trace: Trace, result: PyTree, given: PyTree) -> PyTree:
+def strip(trace: Trace, result: PyTree, given: PyTree, *, apart: bool = False) -> PyTree:
     """``result`` with the tracers of ``trace``, which has finished, replaced by what they hold.
 
     Args:
         trace: the run of a transform.
         result: what came out of it besides its result proper; the function's own arrays stay what they are.
         given: what the transform was given.
+        apart: whether the derivative is still to be used, which a write to the result must not change.
     """
     if type(result) in FLOATS:
         return result
     leaves, spec = tree.flatten(result)
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer)]
     left = [released(leaf.value if leaf._trace is trace else leaf) for leaf in map(leaves.__getitem__, places)]
+    if apart:
+        left = kept_apart(left, tree.leaves(given))
     for i, leaf in zip(places, handed(left, given), strict=True):
         leaves[i] = leaf
     return tree.unflatten(spec, leaves)

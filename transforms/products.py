@@ -10,6 +10,7 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace, ForwardTracer
 from funcgrad.graph import GraphTrace
+from funcgrad.ownership import kept_apart
 from funcgrad.reverse import Node, backward, record
 from funcgrad.transforms.arguments import check_leaf, handed_tree, leaf_path, match, owned, split_aux, strip
 from funcgrad.transforms.cuts import Cuts
@@ -148,11 +149,12 @@ def vjp(
     cuts: Cuts | None = None if trace is None else trace.cuts
     if cuts is not None:
         cuts.check_outputs("vjp", nodes, _live_path(spec, leaves, live), sum(live))
+    results = kept_apart(results, leaves)
     pullback = Pullback(name_of(fun), (leaves, spec, live), (results, out_spec), nodes, cuts)
     value = tree.unflatten(out_spec, handed(results, primals))
     if not has_aux:
         return value, pullback
-    return value, pullback, side["aux"] if trace is None else strip(trace, side["aux"], primals)
+    return value, pullback, side["aux"] if trace is None else strip(trace, side["aux"], primals, apart=True)
 
 
 def _check_results(call: str, results: list[Any]) -> None:
@@ -215,8 +217,10 @@ def _push(
     tangents: list[Any],
     has_aux: bool,
     kwargs: dict[str, Any],
+    *,
+    apart: bool = False,
 ) -> tuple[Any, ...]:
-    """Value and tangent of ``fun``, from leaves and their tangents, None for zero."""
+    """Value and tangent of ``fun``, from leaves and their tangents, None for zero; for ``apart`` see ``strip``."""
     pairs = zip(leaves, tangents, strict=True)
     trace = ForwardTrace()
     try:
@@ -227,10 +231,8 @@ def _push(
         raise
     finally:
         trace.close()
-    aux = None
-    if has_aux:
-        out, aux = split_aux("jvp", out)
-        aux = strip(trace, aux, leaves)
+    out, aux = split_aux("jvp", out) if has_aux else (out, None)
+    aux = strip(trace, aux, leaves, apart=apart)
     results, out_spec = tree.flatten(out)
     pushed: list[Any] = []
     for i, leaf in enumerate(results):
@@ -314,13 +316,15 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, 
     trace = GraphTrace()
     try:
         zeros = [trace.input(backend.zeros_like(leaf)) if backend.is_inexact(leaf) else None for leaf in leaves]
-        pushed = _push(fun, leaves, spec, zeros, has_aux, kwargs)
+        pushed = _push(fun, leaves, spec, zeros, has_aux, kwargs, apart=True)
     finally:
         trace.close()
     flat, out_spec = tree.flatten(pushed[1])
     derivative = Linearized(name_of(fun), leaves, spec, out_spec, trace.recording(flat))
-    aux = [strip(trace, x, primals) for x in pushed[2:]]
-    return (handed_tree(pushed[0], primals), derivative, *aux)
+    aux = [strip(trace, x, primals, apart=True) for x in pushed[2:]]
+    results, out_spec = tree.flatten(pushed[0])
+    del pushed
+    return (handed_tree(tree.unflatten(out_spec, kept_apart(results, leaves)), primals), derivative, *aux)
 
 
 def hvp(
