@@ -29,7 +29,7 @@ from funcgrad.core import Trace, Tracer
 from funcgrad.memory import Memory, differs
 from funcgrad.reverse import Node, ReverseTrace, ReverseTracer, Splice, operation_of, to_part, tracer_of
 from funcgrad.schedule import Placement, split
-from funcgrad.writable import for_any_library, spoke_standard
+from funcgrad.writable import for_any_library, spoke_standard, twin
 
 __all__ = ["Chain"]
 
@@ -86,7 +86,9 @@ class Chain:
         self._step = step
         self._budget = budget
         self._memory = memory
-        self._kept: list[tuple[int, State]] = [(0, tree.flatten(start))]
+        leaves, spec = tree.flatten(start)
+        self._given: list[Any] | None = leaves  # until the first step has run: the program's own objects
+        self._kept: list[tuple[int, State]] = [(0, ([twin(x) for x in leaves], spec))]
         self._records: dict[ReverseTrace, _Record] = {}
         self._samples: dict[int, list[Any]] = {}
         self._context = copy_context()
@@ -121,8 +123,8 @@ class Chain:
 
     def _plain(self, more: Callable[[], bool]) -> Any:
         """The last state where no tape is open: nothing will be run again."""
-        leaves, spec = self._kept.pop()[1]
-        carry = tree.unflatten(spec, leaves)
+        _, spec = self._kept.pop()[1]
+        carry, self._given = tree.unflatten(spec, self._given or ()), None
         while more():
             carry = self._step(self.done, carry, False)
             self.done += 1
@@ -201,8 +203,9 @@ class Chain:
             scope = memory.fed() if again else memory.observed()
         joined = self._joined(whole=False)
         with scope:
-            given = tree.unflatten(spec, [_with_nodes(x, joined) for x in leaves])
-            ended = tree.flatten(self._step(i, given, again))
+            given = [twin(_with_nodes(x, joined)) for x in leaves] if self._given is None else self._given
+            self._given = None
+            ended = tree.flatten(self._step(i, tree.unflatten(spec, given), again))
         self._standard = self._standard or for_any_library()
         return ended
 

@@ -58,6 +58,7 @@ __all__ = [
     "shares",
     "speak_standard",
     "spoke_standard",
+    "twin",
 ]
 
 ndarray = np.ndarray
@@ -245,6 +246,15 @@ def for_any_library() -> bool:
 def clone(x: Any) -> Any:
     """Another object that stands for the same value; what is no tracer is its own clone."""
     return x._twin() if isinstance(x, Tracer) else x
+
+
+def twin(x: Any) -> Any:
+    """The same, but a buffer for a buffer: what the program writes to either is not seen by the other."""
+    if type(x) is not Buffer:
+        return clone(x)
+    made = Buffer(x._twin())
+    made.link = LENT
+    return made
 
 
 def identity(x: Any) -> Any:

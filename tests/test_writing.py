@@ -10,6 +10,7 @@ import pytest
 import funcgrad.numpy as fnp
 from funcgrad import (
     checkpoint,
+    checkpoint_chain,
     custom_vjp,
     grad,
     hessian,
@@ -802,6 +803,69 @@ def test_what_a_checkpoint_runs_again_may_write():
     np.testing.assert_array_equal(vjp(marked, x)[1](1.0)[0], want)
     np.testing.assert_allclose(hessian(marked)(x), hessian(fill)(x), rtol=1e-14)
     np.testing.assert_array_equal(vmap(grad(marked))(np.stack([x, x])), [want, want])
+
+
+@pytest.mark.parametrize("n", [3, 2000])
+def test_what_a_checkpoint_was_given_is_written_to_afterwards(n):
+    """It is run again with what it had: a few of its numbers are compared, which would not show every change."""
+
+    def argument(x, mark):
+        y = x * 2.0
+        z = mark(np.sin)(y)
+        y[1] = 7.0
+        return fnp.sum(z * z)
+
+    def closed_over(x, mark):
+        y, ones = x * 2.0, fnp.ones(n)
+        z = mark(lambda x: np.sin(x * y) * ones)(x)
+        y[1] = ones[2] = 7.0
+        return fnp.sum(z * z)
+
+    def view(x, mark):
+        y = fnp.ones(n)
+        part = y[1:]
+        z = mark(lambda x, y: x * y * y)(x, y)
+        part *= 3.0
+        return fnp.sum(z * z)
+
+    def inside(x, mark):
+        def change(y, ones):
+            y *= y
+            y[1] += 3.0
+            ones += y
+            return np.sin(y) * ones
+
+        y, ones = x * 2.0, fnp.ones(n)
+        z = mark(change)(y, ones)
+        return fnp.sum(z * y) + fnp.sum(ones * ones)
+
+    x = np.linspace(0.2, 1.0, n)
+    for fun in (argument, closed_over, view, inside):
+        want = grad(lambda x, fun=fun: fun(x, lambda f: f))(x)
+        np.testing.assert_allclose(grad(fun)(x, checkpoint), want, 1e-12, err_msg=fun.__name__)
+        _, pullback = vjp(lambda x, fun=fun: fun(x, checkpoint), x)
+        for _ in range(2):
+            np.testing.assert_allclose(pullback(np.float64(1.0))[0], want, 1e-12, err_msg=fun.__name__)
+
+
+@pytest.mark.parametrize("budget", [0, 1, 20])
+def test_steps_of_a_chain_write_to_their_carry(budget):
+    def step(h, w):
+        h *= w
+        h[1:] += h[:-1]
+        return h
+
+    def last(x, budget):
+        h, factors = x * 1.0, np.linspace(0.9, 1.1, 12)
+        if budget is None:
+            for w in factors:
+                h = step(h, w)
+        else:
+            h = checkpoint_chain(step, h, factors, budget=budget)
+        return fnp.sum(h * h)
+
+    x = np.linspace(0.2, 1.0, 2000)
+    np.testing.assert_array_equal(grad(last)(x, budget), grad(last)(x, None))
 
 
 def test_an_array_without_axes_stays_one():

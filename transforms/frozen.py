@@ -16,7 +16,9 @@ from typing import Any
 import toolz
 from toolz.functoolz import Compose
 
+from funcgrad.core import Tracer
 from funcgrad.transforms.transformed import Transformed
+from funcgrad.writable import twin
 
 __all__ = ["frozen"]
 
@@ -103,6 +105,8 @@ def _written(fun: FunctionType) -> list[CellType]:
 
 def _copy(x: Any, done: dict[int, Any], cells: dict[int, CellType]) -> Any:
     """``x`` with copies of its functions and of their variables; ``done`` and ``cells`` are those made so far."""
+    if isinstance(x, Tracer):  # the program may write to it
+        return twin(x)
     if type(x) is not FunctionType:
         parts = _inside(x)
         copies = [_copy(part, done, cells) for part in parts]
