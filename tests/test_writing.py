@@ -848,6 +848,20 @@ def test_what_a_checkpoint_was_given_is_written_to_afterwards(n):
             np.testing.assert_allclose(pullback(np.float64(1.0))[0], want, 1e-12, err_msg=fun.__name__)
 
 
+@pytest.mark.parametrize("endless", [False, True])
+def test_what_a_chain_was_given_is_written_to_afterwards(endless):
+    def last(x, later):
+        w, xs, h = x * 2.0, fnp.stack([x, x * x, x]), x * 1.0
+        items = iter(list(xs)) if endless else xs
+        out = checkpoint_chain(lambda h, x, w: np.sin(h * x * w), h, items, budget=1, args=(w,))
+        if later:
+            w[1] = xs[1, 1] = h[1] = 5.0
+        return fnp.sum(out * out)
+
+    x = np.linspace(0.2, 1.0, 2000)
+    np.testing.assert_array_equal(grad(last)(x, True), grad(last)(x, False))
+
+
 @pytest.mark.parametrize("budget", [0, 1, 20])
 def test_steps_of_a_chain_write_to_their_carry(budget):
     def step(h, w):

@@ -20,6 +20,7 @@ from funcgrad.transforms.frozen import frozen
 from funcgrad.transforms.policies import Policy, everything_saveable
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.typing import PyTree
+from funcgrad.writable import twin
 
 __all__ = ["checkpoint", "checkpoint_chain", "checkpoint_name"]
 
@@ -217,14 +218,8 @@ def checkpoint_chain(
     if known is not None and coming is not None:
         items, coming = _first(coming, known), None
     given: list[Any] = [] if items is None else items
-
-    kept = [frozen(one) for one in functions]
-
-    def one_step(i: int, carry: Any, again: bool) -> Any:
-        place = i if several else 0
-        function = frozen(kept[place]) if again else functions[place]
-        return function(carry, *args) if xs is None else function(carry, given[i], *args)
-
+    kept_items = list(map(_twins, given))
+    one_step = _stepping(functions, given, kept_items, args)
     if budget is None:
         budget = _ONLINE if known is None else states_for(known, 2) - 1
     chain = Chain("checkpoint_chain" if several else f"checkpoint_chain({name_of(step)})", one_step, init, budget)
@@ -234,9 +229,29 @@ def checkpoint_chain(
 
     def more() -> bool:
         given.extend(itertools.islice(rest, 1))
+        kept_items.extend(map(_twins, given[len(kept_items) :]))
         return len(given) > chain.done
 
     return chain.run_while(more)
+
+
+def _stepping(functions: list[Any], given: list[Any], kept: list[Any], args: tuple[Any, ...]) -> Callable[..., Any]:
+    """The step of a chain: one function or one for each step, whose items are ``kept`` for another run."""
+    again_functions, again_args = [frozen(one) for one in functions], _twins(args)
+
+    def one_step(i: int, carry: Any, again: bool) -> Any:
+        place = i if len(functions) > 1 else 0
+        if not again:
+            return functions[place](carry, *given[i : i + 1], *args)
+        return frozen(again_functions[place])(carry, *_twins(kept[i : i + 1]), *_twins(again_args))
+
+    return one_step
+
+
+def _twins(values: Any) -> Any:
+    """``values``, a tree, as they are now: what the program writes to them is not seen."""
+    leaves, spec = tree.flatten(values)
+    return tree.unflatten(spec, map(twin, leaves)) if any(isinstance(x, Tracer) for x in leaves) else values
 
 
 def _length(**said: int | None) -> int | None:
