@@ -5,6 +5,7 @@ import itertools
 import re
 import warnings
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -570,3 +571,20 @@ def test_bfloat16_of_jax_is_that_of_numpy():
     assert ours.dtype == theirs.dtype == bfloat16
     np.testing.assert_allclose(ours.astype(float), np.asarray(theirs).astype(float), rtol=2e-2)
     np.testing.assert_allclose(ours.astype(float), 1.5 * np.sqrt(x.astype(float)), rtol=2e-2)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, bfloat16])
+def test_cotangents_of_few_bits_are_added_up_with_more(dtype):
+    """As JAX does: in half precision 2048 + 1 is 2048."""
+    bias, x = np.zeros(2, dtype), np.ones((5000, 2), dtype)
+    want = np.full(2, 5000, dtype)
+
+    def gradient(bias):
+        return vjp(lambda bias: x + bias, bias)[1](x)[0]
+
+    assert_all_close([gradient(bias)], [jax.vjp(lambda b: x + b, jnp.asarray(bias))[1](jnp.asarray(x))[0]], 0, "JAX's")
+    np.testing.assert_array_equal(gradient(bias), want)
+    np.testing.assert_array_equal(vmap(gradient)(np.stack([bias, bias])), [want, want])
+    np.testing.assert_array_equal(vjp(lambda b: np.broadcast_to(b, x.shape), bias)[1](x)[0], want)
+    twice = jvp(lambda b: vjp(lambda b: x * b * b, b)[1](x)[0], (np.ones(2, dtype),), (np.ones(2, dtype),))
+    np.testing.assert_array_equal(twice, [want * dtype(2), want * dtype(2)])

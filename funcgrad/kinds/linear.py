@@ -47,6 +47,7 @@ __all__ = [
 
 ndarray = np.ndarray
 _PLAIN = frozenset((ndarray, np.float64, float, int))  # common types that need no look: NumPy takes them as they are
+_SINGLE = np.dtype(np.float32)
 #: Of what dtypes there are fast products.
 _MULTIPLIED = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
 BatchRule: TypeAlias = Callable[[int, tuple[Any, ...], tuple[bool, ...], dict[str, Any]], tuple[Any, Any]]
@@ -337,7 +338,10 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
     if type(ct) is ndarray:
         summed = _summed(ct, axis)
         return summed if summed.shape == shape else summed.reshape(shape)
-    return reshape(reduce_sum(ct, axis=axis), to=shape)
+    dtype = backend.dtype_of(ct)
+    if dtype.itemsize > 2:
+        return reshape(reduce_sum(ct, axis=axis), to=shape)
+    return astype(reshape(reduce_sum(astype(ct, to=_SINGLE), axis=axis), to=shape), to=dtype)
 
 
 @lru_cache(maxsize=1024)
@@ -349,6 +353,8 @@ def _stretched(have: Shape, shape: Shape) -> tuple[int, ...]:
 
 def _summed(x: np.ndarray, axis: tuple[int, ...]) -> Any:
     """``x`` summed over ``axis``: by a product with ones where NumPy's sum would go from one short row to the next."""
+    if x.dtype.itemsize == 2:  # in half precision 2048 + 1 is 2048, in bfloat16 256 + 1 is 256
+        return np.add.reduce(x, axis, _SINGLE).astype(x.dtype)
     if x.size < 1024:
         return np.add.reduce(x, axis)
     joined = axis[-1] - axis[0] == len(axis) - 1
