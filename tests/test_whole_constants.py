@@ -79,8 +79,18 @@ def test_complex_powers_of_negative_numbers(base):
     np.testing.assert_allclose(jvp(lambda y: base**y, (np.array([y]),), (np.ones(1, complex),))[1], [want], 1e-7)
 
 
-def test_singles_beside_doubles():
-    base, y = np.array([0.3, 1.7], np.float32), np.array([1.5, 2.5])
-    np.testing.assert_allclose(
-        grad(lambda y: fnp.sum(base**y))(y), grad(lambda y: fnp.sum(base.astype(float) ** y))(y), 1e-14
-    )
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_fewer_bits_beside_doubles(dtype):
+    few, many = np.array([0.3, 1.7], dtype), np.array([1.5, 2.5])
+    functions = {
+        "exponent": lambda x, few: few**x,
+        "base": lambda x, few: x**few,
+        "coefficients": lambda x, few: fnp.polyval(x, few),
+        "series": lambda x, few: fnp.polynomial.chebyshev.chebval(few, x),
+        "argument": lambda x, few: fnp.polynomial.polynomial.polyval(x, few),
+        "points": lambda x, few: fnp.polyval(few, x),
+    }
+    for name, fun in functions.items():
+        want = vjp(lambda x, fun=fun: fun(x, few.astype(float)), many)[1](many)[0]
+        got = vjp(lambda x, fun=fun: fun(x, few), many)[1](many)[0]
+        np.testing.assert_allclose(got, want, 1e-14, err_msg=name)

@@ -15,7 +15,7 @@ from funcgrad.kinds.rules import NAMES, check_names, positional_names, pull_of
 from funcgrad.reverse import backward
 from funcgrad.typing import Shape
 
-__all__ = ["Contribution", "Partial", "PartialRule", "pull_both", "scaled", "spread"]
+__all__ = ["Contribution", "Partial", "PartialRule", "met", "pull_both", "scaled", "spread"]
 
 #: A partial derivative: a function of what it names among x, y, z, ans; one of these names where it is that value;
 #: a number where it is constant; a function whose first name is ``t`` where it acts on the (co)tangent itself; None
@@ -92,7 +92,7 @@ def _contribution(name: str, partial: Partial, slots: dict[str, int]) -> tuple[C
 def _of_values(partial: Callable[..., Any], where: Sequence[int], last: int) -> Contribution:
     """The contribution of a partial derivative that is a function of values: those in the slots ``where``.
 
-    It is given them as they met, see ``_met``. The result is in the slot ``last``.
+    It is given them as they met, see ``met``. The result is in the slot ``last``.
     """
     if last == 5:  # of one argument, which is what is differentiated
         if len(where) == 1:
@@ -103,12 +103,12 @@ def _of_values(partial: Callable[..., Any], where: Sequence[int], last: int) -> 
         ans = node[last]
         dtype = backend.dtype_of(ct if ans is None else ans)  # a cotangent has the dtype of the result
         values = [node[i] for i in where]
-        return scaled(ct, partial(*[v if type(v) is ndarray and v.dtype is dtype else _met(v, dtype) for v in values]))
+        return scaled(ct, partial(*[v if type(v) is ndarray and v.dtype is dtype else met(v, dtype) for v in values]))
 
     return contribution
 
 
-def _met(v: Any, dtype: np.dtype[Any]) -> Any:
+def met(v: Any, dtype: np.dtype[Any]) -> Any:
     """``v`` as it meets the other arguments of an operation whose result has this dtype.
 
     By itself NumPy takes the logarithm of a small integer in half precision, and what is below 0 is large if unsigned.

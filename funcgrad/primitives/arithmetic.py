@@ -87,7 +87,7 @@ def _doubled(t: Any) -> Any:
 
 
 def _floating(y: Any, beside: np.dtype[Any]) -> Any:
-    """Integers in the dtype of their powers: 1 less than the smallest integer is the largest."""
+    """Exponents in the dtype of their powers: 1 less than the smallest integer is the largest."""
     try:
         to = np.result_type(dtype_of(y), beside)
     except TypeError:  # bfloat16 has no dtype in common with the wide integers, though ufuncs take them
@@ -105,8 +105,9 @@ def _power_rule(t: Any, x: Any, y: Any) -> Any:
 def _power_dx(x: Any, y: Any) -> Any:
     if type(y) in _NUMBERS:
         return y * power(x, y - 1) if y else 0
-    if dtype_of(y).kind in "biu":
-        y = _floating(y, dtype_of(x))
+    have, beside = dtype_of(y), dtype_of(x)
+    if have.kind in "biu" or (have.kind == beside.kind and have.itemsize < beside.itemsize):
+        y = _floating(y, beside)
     if has_no_zero(y):
         return y * power(x, y - 1)
     # Only 0 * 0**-1 needs help; elsewhere the formula must stay as it is, to be right in its own derivatives.

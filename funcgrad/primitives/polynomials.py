@@ -19,6 +19,7 @@ from funcgrad import backend
 from funcgrad.errors import ShapeError
 from funcgrad.kinds import primitive
 from funcgrad.kinds.linear import astype, conform, permute, reduce_sum, reshape, unbroadcast
+from funcgrad.kinds.partials import met
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.arithmetic import multiply
 from funcgrad.primitives.products import matmul
@@ -190,10 +191,15 @@ def _evaluate(xp: Any, x: Any, c: Any, *, basis: Basis) -> Any:
     return ans
 
 
+def _slope(ct: Array, x: Array, c: Array, basis: Basis) -> Array:
+    """The derivative in ``x``, as precise as ``ct``."""
+    return evaluate(x, derived(met(c, backend.dtype_of(ct)), basis), basis=basis)
+
+
 def _evaluate_dc(ct: Array, x: Array, shape: Shape, *, basis: Basis) -> Array:
     """The cotangent of the coefficients: to each what its polynomial is at the points, summed over those it serves."""
     n, own, points = shape[0], shape[1:], backend.shape_of(x)
-    table = basis_table(x, n=n, basis=basis)
+    table = basis_table(met(x, backend.dtype_of(ct)), n=n, basis=basis)
     out = backend.shape_of(ct)
     padded = (*(1,) * (len(out) - len(own)), *own)
     outer = len(out) - len(points)
@@ -224,9 +230,9 @@ def _batch_evaluate(
 evaluate: Operation = primitive(
     "evaluate",
     _evaluate,
-    vjps=[lambda ct, x, y, *, basis: ct * evaluate(x, derived(y, basis), basis=basis), _evaluate_dc],
+    vjps=[lambda ct, x, y, *, basis: ct * _slope(ct, x, y, basis), _evaluate_dc],
     jvps=[
-        lambda t, x, y, *, basis: t * evaluate(x, derived(y, basis), basis=basis),
+        lambda t, x, y, *, basis: t * _slope(t, x, y, basis),
         lambda t, x, *, basis: evaluate(x, t, basis=basis),
     ],
     batch=_batch_evaluate,
