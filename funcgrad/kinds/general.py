@@ -62,6 +62,7 @@ def primitive(
     multiple: bool = False,
     sparse: bool = False,
     loose: bool = False,
+    hidden: int = 0,
 ) -> Operation:
     """Define an operation that brings its own rules, for one direction or for both.
 
@@ -79,6 +80,8 @@ def primitive(
         sparse: whether ``vjps`` are told by a cotangent of None that nothing depends on a result; else they
             are given zeros.
         loose: whether shape or dtype of a result depend on the values of the arguments.
+        hidden: how many results after the first are there for the rules only; then the operation returns the first,
+            and ``sparse`` must be true.
 
     Raises:
         InputError: no rule, or a rule that names what there is not.
@@ -102,7 +105,8 @@ def primitive(
     pushes: list[Any] = given
     if jvps is None:
         pushes = [None if pull is None else _Push(name, pull.rule, i, transposed=True) for i, pull in enumerate(pulls)]
-    return _with_rules(name, impl, pulls, pushes, batch, multiple=multiple, sparse=sparse, loose=loose)
+    whole = _with_rules(name, impl, pulls, pushes, batch, multiple=multiple, sparse=sparse, loose=loose)
+    return _first_of(name, whole, pulls, hidden) if hidden else whole
 
 
 def _parts(x: Any) -> list[Any]:
@@ -197,6 +201,33 @@ def _with_rules(
     made = Primitive(name, impl, reverse, forward, batch_rule(batch, call), multiple=multiple, loose=loose)
     kernel = made.kernel(np)
     return finish(call, made)
+
+
+def _first_of(name: str, whole: Operation, pulls: Sequence[Any], hidden: int) -> Operation:
+    """The first result of ``whole``; one array that is differentiated beside constants takes one plain record."""
+
+    def pull(ct: Any, node: Any) -> Any:
+        saved, like, params = node[4:]
+        return conform(rule((ct, *unused), saved, like, params), *like)
+
+    def call(*args: Any, **params: Any) -> Any:
+        x = args[0]
+        if type(x) is ReverseTracer and type(x.value) is ndarray and not core.no_grad_blocks:
+            known = (x.value, *args[1:])
+            if all(type(arg) is ndarray for arg in known):
+                ans, trace = whole(*known, **params), x._trace
+                values = (*known, ans, known)
+                like = x.value.shape, x.value.dtype
+                node = (trace.next(), pull, x.node, None, {n: values[i] for n, i in plan}, like, params)
+                return tracer_of(ans[0], trace, node)
+        return whole(*args, **params)[0]
+
+    rule, unused = pulls[0], (None,) * hidden
+    plan = _plan([rule], len(pulls))
+    pull_of(name, pull)
+    call.primitive = whole.primitive  # type: ignore[attr-defined]
+    call.__name__, call.__qualname__, call.__module__ = whole.__name__, whole.__qualname__, whole.__module__
+    return call
 
 
 def _reverse(name: str, call: Operation, pulls: Sequence[_Pull | None], filled: bool) -> Rule:
