@@ -7,7 +7,7 @@ import pytest
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, vjp, vmap
-from funcgrad.kinds.rows import in_columns, repeated, summed
+from funcgrad.kinds.rows import in_columns, repeated, row_sums
 
 LENGTHS = range(1, 7)
 SHAPES = [
@@ -70,7 +70,7 @@ def test_sums(length, dtype):
         x[0] = -0.0
         for view in (x, np.asfortranarray(x), x[::-1], x[..., ::-1]):
             for keepdims in (False, True):
-                got = summed(view, axis=(view.ndim - 1,), keepdims=keepdims)
+                got = row_sums(view, axis=(view.ndim - 1,), keepdims=keepdims)
                 want = np.sum(view, axis=-1, keepdims=keepdims)
                 assert (got.dtype, got.shape) == (want.dtype, want.shape)
                 np.testing.assert_array_equal(np.isnan(got), np.isnan(want))

@@ -19,7 +19,7 @@ from funcgrad import backend, core
 from funcgrad.core import Primitive
 from funcgrad.errors import NotDifferentiableError, ShapeError
 from funcgrad.forward import ForwardTracer, dual
-from funcgrad.kinds.rows import repeated, summed
+from funcgrad.kinds.rows import repeated, row_sums
 from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, positional_names, pull_of
 from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Shape
@@ -41,6 +41,7 @@ __all__ = [
     "real",
     "reduce_sum",
     "reshape",
+    "summed",
     "to_batch",
     "unbroadcast",
 ]
@@ -266,7 +267,7 @@ permute: Operation = linear(
 reduce_sum: Operation = linear(
     "reduce_sum",
     lambda xp, x, *, axis, keepdims=False: xp.sum(x, axis, keepdims=keepdims),
-    numpy=summed,
+    numpy=row_sums,
     transpose=lambda ct, shape, *, axis, keepdims=False: expand_to(ct, shape, axis),
     batch="axis",
 )
@@ -336,8 +337,8 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
         return ct.reshape(shape)
     axis = _stretched(have, shape)
     if type(ct) is ndarray:
-        summed = _summed(ct, axis)
-        return summed if summed.shape == shape else summed.reshape(shape)
+        total = summed(ct, axis)
+        return total if total.shape == shape else total.reshape(shape)
     dtype = backend.dtype_of(ct)
     if dtype.itemsize > 2:
         return reshape(reduce_sum(ct, axis=axis), to=shape)
@@ -351,7 +352,7 @@ def _stretched(have: Shape, shape: Shape) -> tuple[int, ...]:
     return (*range(extra), *[i + extra for i, n in enumerate(shape) if n == 1 and have[i + extra] != 1])
 
 
-def _summed(x: np.ndarray, axis: tuple[int, ...]) -> Any:
+def summed(x: np.ndarray, axis: tuple[int, ...]) -> Any:
     """``x`` summed over ``axis``: by a product with ones where NumPy's sum would go from one short row to the next."""
     if x.dtype.itemsize == 2:  # in half precision 2048 + 1 is 2048, in bfloat16 256 + 1 is 256
         return np.add.reduce(x, axis, _SINGLE).astype(x.dtype)

@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad.typing import Shape
 
-__all__ = ["in_columns", "repeated", "summed"]
+__all__ = ["in_columns", "repeated", "row_sums"]
 
 ndarray = np.ndarray
 Kernel: TypeAlias = Callable[..., Any]
@@ -24,11 +24,11 @@ _REAL = frozenset((np.dtype(np.float64), np.dtype(np.float32)))
 _SUMMED, _SHORT, _MANY = range(2, 8), range(2, 5), 8_192
 
 
-def summed(x: ndarray, *, axis: tuple[int, ...], keepdims: bool = False) -> Any:
+def row_sums(x: ndarray, *, axis: tuple[int, ...], keepdims: bool = False) -> Any:
     """NumPy's sum over ``axis``, to the last bit.
 
     Example:
-        >>> summed(np.ones((300, 3)), axis=(1,)).shape
+        >>> row_sums(np.ones((300, 3)), axis=(1,)).shape
         (300,)
     """
     if x.size < 512 or x.shape[-1] not in _SUMMED or axis != (x.ndim - 1,) or x.ndim < 2 or x.dtype not in _REAL:

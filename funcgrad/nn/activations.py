@@ -15,12 +15,13 @@ from funcgrad import backend
 from funcgrad.errors import ShapeError
 from funcgrad.kinds.linear import astype, reshape
 from funcgrad.nn.narrow import floating, on_floats, restored, widened
-from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.axes import one_axis, some_axes
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.reducing import as_scalar, counted
 from funcgrad.numpy.reductions import mean as mean_of
 from funcgrad.numpy.special import log_softmax, logsumexp, softmax
 from funcgrad.primitives import activations as prim
+from funcgrad.primitives import normalising
 from funcgrad.primitives.arithmetic import absolute, maximum, minimum, square
 from funcgrad.primitives.comparison import equal, greater, greater_equal, less, less_equal, logical_or, where
 from funcgrad.primitives.elementwise import expm1, hypot, log, logistic, sqrt
@@ -64,6 +65,7 @@ __all__ = [
     "tanh",
 ]
 
+_NUMBERS = frozenset((int, float))
 _ROOT = math.sqrt(2 / math.pi)
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
@@ -449,6 +451,9 @@ def standardize(
     x = floating(x)
     dtype = backend.dtype_of(x)
     x = widened(x)
+    if mean is None and variance is None and where is None and dtype.kind != "c" and type(epsilon) in _NUMBERS:
+        axes = some_axes(axis, len(backend.shape_of(x)))
+        return restored(as_scalar(normalising.standardized(x, axis=axes, epsilon=epsilon)), dtype)
     mask: Any = True if where is None else where
     if mean is None:
         mean = mean_of(x, axis, keepdims=True, where=mask)

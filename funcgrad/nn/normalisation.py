@@ -33,9 +33,10 @@ def _scaled(x: Array, scale: ArrayLike | None, bias: ArrayLike | None, axes: tup
 def _along(parameter: ArrayLike, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
     parameter = widened(as_value(parameter))
     have = backend.shape_of(parameter)
-    if len(have) != len(axes) or not have:
+    rank = len(shape)
+    if len(have) != len(axes) or not have or axes == tuple(range(rank - len(axes), rank)):
         return parameter
-    return reshape(parameter, to=tuple([have[sorted(axes).index(i)] if i in axes else 1 for i in range(len(shape))]))
+    return reshape(parameter, to=tuple([have[sorted(axes).index(i)] if i in axes else 1 for i in range(rank)]))
 
 
 def layer_norm(

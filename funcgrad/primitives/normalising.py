@@ -1,0 +1,119 @@
+"""Arrays brought to mean 0 and variance 1, and the sums along axes that this takes: few passes over the numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad.kinds import primitive
+from funcgrad.kinds.linear import reduce_sum, summed
+from funcgrad.kinds.rules import Operation
+from funcgrad.typing import Shape
+
+__all__ = ["standardized", "sum_of_products", "sums"]
+
+Axes = tuple[int, ...]
+
+#: Arrays of fewer elements NumPy adds up soonest by itself.
+_FEW = 1_000
+#: Sums of more elements than this NumPy computes with smaller errors than a product with ones.
+_LONG = 4_096
+_MULTIPLIED = frozenset(map(np.dtype, ("float32", "float64")))
+
+
+def sums(x: Any, axis: Axes) -> Any:
+    """The sums of an ndarray along ``axis``, which is kept."""
+    if x.size < _FEW or not axis:
+        return np.add.reduce(x, axis, keepdims=True)
+    if axis == (x.ndim - 1,) and x.shape[-1] <= _LONG and x.dtype in _MULTIPLIED:
+        return (x @ np.ones(x.shape[-1], x.dtype))[..., None]
+    return summed(x, tuple(sorted(axis))).reshape([1 if i in axis else n for i, n in enumerate(x.shape)])
+
+
+def sum_of_products(x: Any, y: Any, axis: Axes) -> Any:
+    """The sums of ``x * y``, ndarrays of one shape, along ``axis``, which is kept."""
+    if axis == (x.ndim - 1,) and x.dtype in _MULTIPLIED and x.dtype is y.dtype:
+        return np.vecdot(x, y)[..., None]
+    return sums(x * y, axis)
+
+
+def _length(shape: Shape, axis: Axes) -> int:
+    return math.prod([shape[i] for i in axis])
+
+
+def _standardized(xp: Any, x: Any, *, axis: Axes, epsilon: float) -> Any:
+    """The variance is that of the distances from the mean, which does not cancel."""
+    x = xp.asarray(x)
+    n = _length(x.shape, axis)
+    if xp is not np or not x.ndim or not n:
+        centred = x - xp.sum(x, axis, keepdims=True) / n
+        root = xp.sqrt(xp.sum(centred * centred, axis, keepdims=True) / n + epsilon)
+        return centred / root, root
+    centred = x - sums(x, axis) / n
+    root = sum_of_products(centred, centred, axis)
+    root /= n
+    root += epsilon
+    np.sqrt(root, out=root)
+    return np.divide(centred, root, out=centred), root
+
+
+def _deviation(xp: Any, x: Any, y: Any, z: Any, *, axis: Axes) -> Any:
+    n = _length(y.shape, axis)
+    if xp is not np or type(x) is not np.ndarray or x.shape != y.shape or not x.ndim or not n:
+        along = xp.sum(x * y, axis, keepdims=True) / n
+        return (x - xp.sum(x, axis, keepdims=True) / n - y * along) / z
+    ans = y * (sum_of_products(x, y, axis) / -n)
+    ans += x
+    ans -= sums(x, axis) / n
+    ans /= z
+    return ans
+
+
+def _mean(x: Any, y: Any, axis: Axes) -> Any:
+    """The mean of products."""
+    return reduce_sum(x * y, axis=axis, keepdims=True) / _length(x.shape, axis)
+
+
+#: ``deviation(x, y, z, *, axis)``: ``(x - mean(x) - y * mean(x * y)) / z``, where ``z`` has length 1 along ``axis``.
+deviation: Operation = primitive(
+    "deviation",
+    _deviation,
+    vjps=[
+        lambda ct, y, z, *, axis: deviation(ct, y, z, axis=axis),
+        lambda ct, x, y, z, *, axis: -(ct * _mean(x, y, axis) + x * _mean(ct, y, axis)) / z,
+        lambda ct, z, ans, *, axis: -reduce_sum(ct * ans, axis=axis, keepdims=True) / z,
+    ],
+    jvps=[
+        lambda t, y, z, *, axis: deviation(t, y, z, axis=axis),
+        lambda t, x, y, z, *, axis: -(t * _mean(x, y, axis) + y * _mean(x, t, axis)) / z,
+        lambda t, z, ans, *, axis: -t * ans / z,
+    ],
+    batch="axis",
+)
+
+
+def _pulled(cts: Any, ans: Any, *, axis: Axes, epsilon: float) -> Any:
+    """The derivative of the first result is symmetric, that of the root is ``y / n``."""
+    (ct, of_root), (y, root) = cts, ans
+    found = None if ct is None else deviation(ct, y, root, axis=axis)
+    if of_root is None:
+        return found
+    other = y * (of_root / _length(y.shape, axis))
+    return other if found is None else found + other
+
+
+#: ``standardized(x, *, axis, epsilon)``: ``(x - mean) / root``. The root, that of ``variance + epsilon``, is hidden.
+standardized: Operation = primitive(
+    "standardized",
+    _standardized,
+    vjps=[_pulled],
+    jvps=[
+        lambda t, ans, *, axis, epsilon: (deviation(t, *ans, axis=axis), _mean(t, ans[0], axis)),
+    ],
+    batch="axis",
+    multiple=True,
+    sparse=True,
+    hidden=1,
+)
