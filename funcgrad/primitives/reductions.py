@@ -15,6 +15,7 @@ from funcgrad.kinds.linear import align, conj, permute, real, reduce_sum, reshap
 from funcgrad.kinds.partials import scaled
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.elementwise import exp
+from funcgrad.primitives.normalising import sum_of_products, sums
 from funcgrad.primitives.scans import cumprod
 from funcgrad.typing import Shape
 
@@ -29,7 +30,9 @@ __all__ = [
     "reduce_prod",
     "reduce_var",
     "shares",
+    "shifted",
     "softmax",
+    "softmax_deviation",
     "tie_shares",
     "vanishing_overflow",
     "weighted_peak",
@@ -177,9 +180,36 @@ def _shares(xp: Any, x: Any, y: Any, *, axis: Axes) -> Any:
     return parts / xp.where(total == 0, 1, total)
 
 
+def _softmax_deviation(xp: Any, x: Any, y: Any, *, axis: Axes) -> Any:
+    if xp is not np or type(x) is not np.ndarray or not x.ndim or x.shape != y.shape or x.dtype is not y.dtype:
+        return (x - xp.sum(x * y, axis, keepdims=True)) * y
+    ans = x - sum_of_products(x, y, axis)
+    return np.multiply(ans, y, out=ans)
+
+
+def _in_shares(ct: Any, x: Any, y: Any, *, axis: Axes) -> Any:
+    mean = reduce_sum(x * y, axis=axis, keepdims=True)
+    return ct * (x - mean) - x * reduce_sum(ct * y, axis=axis, keepdims=True)
+
+
+def _of_shares(t: Any, x: Any, y: Any, *, axis: Axes) -> Any:
+    mean = reduce_sum(x * y, axis=axis, keepdims=True)
+    return t * (x - mean) - y * reduce_sum(x * t, axis=axis, keepdims=True)
+
+
+#: ``softmax_deviation(x, y, *, axis)``: ``(x - sum(x * y)) * y``. Of a tangent ``x`` and a softmax ``y`` that is the
+#: softmax's tangent, and the cotangent as well: the matrix is symmetric.
+softmax_deviation: Operation = primitive(
+    "softmax_deviation",
+    _softmax_deviation,
+    vjps=[lambda ct, y, *, axis: softmax_deviation(ct, y, axis=axis), _in_shares],
+    jvps=[lambda t, y, *, axis: softmax_deviation(t, y, axis=axis), _of_shares],
+    batch="axis",
+)
+
+
 def _softmax_rule(t: Any, ans: Any, *, axis: Axes) -> Any:
-    """Its Jacobian is symmetric, so it serves both modes."""
-    return ans * (t - reduce_sum(t * ans, axis=axis, keepdims=True))
+    return softmax_deviation(t, ans, axis=axis)
 
 
 #: ``shares(x, y, *, axis)``: the softmax of ``x``, of which ``y`` is the logsumexp; all 0 where every element is
@@ -196,7 +226,7 @@ logsumexp: Operation = primitive(
 )
 
 
-def _shifted(xp: Any, x: Any, axis: Axes) -> Any:
+def shifted(xp: Any, x: Any, axis: Axes) -> Any:
     """``x`` less its largest real part; NaN throughout where that is infinite, without a warning."""
     x = xp.asarray(x)
     real = x.real if x.dtype.kind == "c" else x
@@ -206,9 +236,21 @@ def _shifted(xp: Any, x: Any, axis: Axes) -> Any:
         return x - real.max(axis, keepdims=True, initial=-math.inf)
 
 
+def _moderate(x: Any) -> bool:
+    """Whether every element of an ndarray has an exponential so far from the bounds that sums of them are safe too."""
+    if x.dtype.kind != "f" or x.itemsize < 4 or not x.size:
+        return False
+    return bool(x.item(x.argmin()) > -60 and x.item(x.argmax()) < 60)
+
+
 def _softmax(xp: Any, x: Any, *, axis: Axes) -> Any:
-    weights = xp.exp(_shifted(xp, x, axis))
-    return weights / weights.sum(axis, keepdims=True)
+    x = xp.asarray(x)
+    if xp is not np or not x.shape:
+        weights = xp.exp(shifted(xp, x, axis))
+        return weights / weights.sum(axis, keepdims=True)
+    weights = np.exp(x) if _moderate(x) else _exponentials(shifted(np, x, axis))
+    weights /= sums(weights, axis)
+    return weights
 
 
 #: ``softmax(x, *, axis)``: positive numbers that add up to 1.
@@ -216,11 +258,11 @@ softmax: Operation = primitive("softmax", _softmax, vjps=[_softmax_rule], jvps=[
 
 
 def _log_softmax(xp: Any, x: Any, *, axis: Axes) -> Any:
-    shifted = _shifted(xp, x, axis)
-    if xp is not np or not shifted.shape:
-        return shifted - xp.log(xp.exp(shifted).sum(axis, keepdims=True))
-    shifted -= np.log(np.add.reduce(np.exp(shifted), axis, keepdims=True))
-    return shifted
+    less = shifted(xp, x, axis)
+    if xp is not np or not less.shape:
+        return less - xp.log(xp.exp(less).sum(axis, keepdims=True))
+    less -= np.log(sums(np.exp(less), axis))
+    return less
 
 
 #: ``log_softmax(x, *, axis)``: ``x - logsumexp(x)``.
