@@ -26,9 +26,9 @@ from funcgrad.primitives.arithmetic import absolute, maximum, minimum, square
 from funcgrad.primitives.comparison import equal, greater, greater_equal, less, less_equal, logical_or, where
 from funcgrad.primitives.elementwise import expm1, hypot, log, logistic, sqrt
 from funcgrad.primitives.elementwise import tanh as hyperbolic
+from funcgrad.primitives.gates import gelu_by_tanh, gelu_exact
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import cast
-from funcgrad.primitives.special.error_functions import erfc
 from funcgrad.typing import Array, ArrayLike, Axes
 
 __all__ = [
@@ -66,7 +66,6 @@ __all__ = [
 ]
 
 _NUMBERS = frozenset((int, float))
-_ROOT = math.sqrt(2 / math.pi)
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
@@ -331,12 +330,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
         >>> fnn.gelu([-1.0, 100.0]).round(6)
         array([ -0.158808, 100.      ])
     """
-    # far out the probability is 0 or 1 to the last digit, and powers of x would only overflow
-    far = greater(absolute(x), 20 if approximate else 40)
-    u = where(far, 0.0, x)
-    if approximate:
-        return where(far, maximum(x, 0.0), u * (0.5 * (1 + hyperbolic(u * (_ROOT + _ROOT * 0.044715 * (u * u))))))
-    return where(far, maximum(x, 0.0), 0.5 * u * erfc(-u * math.sqrt(0.5)))
+    return gelu_by_tanh(x) if approximate else gelu_exact(x)
 
 
 def glu(x: ArrayLike, axis: int = -1) -> Array:
