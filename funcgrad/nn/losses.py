@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from funcgrad import backend
 from funcgrad.errors import ShapeError
-from funcgrad.kinds.linear import reshape
+from funcgrad.kinds.linear import astype, reshape
 from funcgrad.nn.narrow import floating, restored, widened
 from funcgrad.numpy.axes import some_axes
 from funcgrad.numpy.creation import as_value
@@ -20,8 +22,8 @@ from funcgrad.numpy.reductions import sum as summed
 from funcgrad.numpy.special import log_softmax
 from funcgrad.primitives import activations as prim
 from funcgrad.primitives.arithmetic import absolute, maximum, minimum, square
-from funcgrad.primitives.comparison import equal, isinf, logical_and
 from funcgrad.primitives.comparison import where as choose
+from funcgrad.primitives.cross_entropy import class_cross_entropy, cross_entropy, weighted
 from funcgrad.primitives.elementwise import exp, sqrt
 from funcgrad.primitives.indexing import take_along_axis
 from funcgrad.typing import Array, ArrayLike, Axes
@@ -42,11 +44,6 @@ __all__ = [
     "softmax_cross_entropy_with_integer_labels",
     "squared_error",
 ]
-
-
-def _weighted(weight: Array, value: Array) -> Array:
-    """``weight * value``, 0 where the weight is 0 and the value infinite."""
-    return weight * choose(logical_and(equal(weight, 0), isinf(value)), 0.0, value)
 
 
 def _in_dtype(ans: Array, *arrays: Array) -> Array:
@@ -165,6 +162,11 @@ def _mask(where: ArrayLike | None, rank: int, axes: tuple[int, ...]) -> Array | 
     return reshape(where, to=tuple([1 if i in axes else next(lengths) for i in range(rank)]))
 
 
+def _are_rows(logits: Array) -> bool:
+    """Whether there are real numbers of a class at least."""
+    return backend.dtype_of(logits).kind != "c" and 0 not in backend.shape_of(logits)
+
+
 def softmax_cross_entropy(
     logits: ArrayLike, labels: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None
 ) -> Array:
@@ -182,9 +184,16 @@ def softmax_cross_entropy(
         np.float64(10000.0)
     """
     logits, labels = floating(logits), as_value(labels)
-    rank = len(backend.shape_of(logits))
-    mask = _mask(where, rank, some_axes(axis, rank))
-    terms = _weighted(widened(labels), log_softmax(widened(logits), axis, where=mask))
+    shape = backend.shape_of(logits)
+    axes = some_axes(axis, len(shape))
+    if where is None and _are_rows(logits) and backend.shape_of(labels) == shape:
+        x, weights = widened(logits), widened(labels)
+        dtype = np.result_type(backend.dtype_of(x), backend.dtype_of(weights))  # booleans would be counted
+        if backend.dtype_of(weights) != dtype:
+            weights = astype(weights, to=dtype)
+        return _in_dtype(cross_entropy(x, weights, axis=axes), logits)
+    mask = _mask(where, len(shape), axes)
+    terms = weighted(widened(labels), log_softmax(widened(logits), axis, where=mask))
     return _in_dtype(-summed(terms, axis, where=True if mask is None else mask), logits)
 
 
@@ -210,9 +219,13 @@ def softmax_cross_entropy_with_integer_labels(
     logits, labels = floating(logits), as_value(labels)
     rank = len(backend.shape_of(logits))
     axes = some_axes(axis, rank)
+    shape = backend.shape_of(labels)
+    if where is None and _are_rows(logits):
+        rows = merged(widened(logits), axes)
+        if backend.shape_of(rows)[:-1] == shape:
+            return _in_dtype(class_cross_entropy(rows, labels), logits)
     mask = _mask(where, rank, axes)
     scores = merged(log_softmax(widened(logits), axis, where=mask), axes)
-    shape = backend.shape_of(labels)
     chosen = take_along_axis(scores, reshape(labels, to=(*shape, 1)), axis=len(shape))
     losses = -reshape(chosen, to=shape)
     if mask is not None:
@@ -234,7 +247,7 @@ def kl_divergence(
         np.float64(0.693147)
     """
     x, y = floating(log_predictions), floating(targets)
-    terms = prim.x_log_x(widened(y)) - _weighted(widened(y), widened(x))
+    terms = prim.x_log_x(widened(y)) - weighted(widened(y), widened(x))
     return _in_dtype(summed(terms, axis, where=True if where is None else where), x, y)
 
 
@@ -251,7 +264,7 @@ def kl_divergence_with_log_targets(
     """
     x, y = floating(log_predictions), floating(log_targets)
     weights, there = exp(widened(y)), widened(y)
-    terms = _weighted(weights, there) - _weighted(weights, widened(x))
+    terms = weighted(weights, there) - weighted(weights, widened(x))
     return _in_dtype(summed(terms, axis, where=True if where is None else where), x, y)
 
 

@@ -1,0 +1,203 @@
+"""Cross entropies of the softmax with a class, or with weights of classes; the softmax is kept for the derivatives.
+
+No element of the logits is infinite but -inf, else the results are NaN as those of ``log_softmax`` are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.kinds import primitive
+from funcgrad.kinds.linear import align, reduce_sum, reshape
+from funcgrad.kinds.rules import Operation
+from funcgrad.primitives.comparison import equal, isinf, logical_and, where
+from funcgrad.primitives.indexing import take_along_axis
+from funcgrad.primitives.normalising import sum_of_products, sums
+from funcgrad.primitives.reductions import log_softmax, shifted, softmax_deviation
+
+__all__ = ["class_cross_entropy", "cross_entropy", "weighted"]
+
+Axes = tuple[int, ...]
+
+
+def weighted(weight: Any, value: Any) -> Any:
+    """``weight * value``, 0 where the weight is 0 and the value infinite."""
+    return weight * where(logical_and(equal(weight, 0), isinf(value)), 0.0, value)
+
+
+def _at(x: Any, y: Any) -> tuple[Any, Any]:
+    """The rows of an ndarray, and the index of the elements ``y`` along the last axis.
+
+    Raises:
+        IndexError: ``y`` has no integers.
+        ValueError: not one for each row.
+    """
+    if y.dtype.kind not in "iu" or y.shape != x.shape[:-1]:
+        np.take_along_axis(x, y[..., None], -1)  # which says what is wrong
+    return x.reshape(-1, x.shape[-1]), (np.arange(y.size), y.reshape(-1))
+
+
+def _parts(x: Any, axis: Axes) -> tuple[Any, Any, Any]:
+    """Of an ndarray: itself less its maximum, the exponentials of that, and their sums with the axes kept."""
+    less = shifted(np, x, axis)
+    parts = np.exp(less)
+    return less, parts, sums(parts, axis)
+
+
+def _class_cross_entropy(xp: Any, x: Any, y: Any) -> Any:
+    if xp is not np:
+        less = shifted(xp, x, (x.ndim - 1,))
+        parts = xp.exp(less)
+        total = parts.sum(-1, keepdims=True)
+        chosen = xp.take_along_axis(less, xp.asarray(y)[..., None], -1)
+        return (xp.log(total) - chosen)[..., 0], parts / total
+    x, y = np.asarray(x), np.asarray(y)
+    parts = shifted(np, x, (x.ndim - 1,))
+    rows, places = _at(parts, y)
+    chosen = rows[places].reshape(y.shape)
+    np.exp(parts, out=parts)
+    total = sums(parts, (x.ndim - 1,))
+    parts /= total
+    return np.log(total.reshape(y.shape)) - chosen, parts
+
+
+def _excess(xp: Any, x: Any, y: Any, z: Any) -> Any:
+    x, z = xp.asarray(x), xp.asarray(z)
+    if xp is not np:
+        return x[..., None] * (y - (xp.arange(y.shape[-1]) == z[..., None]))
+    ans = np.multiply(x[..., None], y, order="C")  # so that its rows are views
+    rows, places = _at(ans, z)
+    rows[places] -= x.reshape(-1)
+    return ans
+
+
+def _chosen(x: Any, y: Any) -> Any:
+    """``x[y]`` along the last axis."""
+    shape = backend.shape_of(y)
+    return reshape(take_along_axis(x, reshape(y, to=(*shape, 1)), axis=len(shape)), to=shape)
+
+
+def _column(x: Any) -> Any:
+    return reshape(x, to=(*backend.shape_of(x), 1))
+
+
+def _along_last(x: Any, y: Any) -> Any:
+    """The sums of products along the last axis."""
+    return reduce_sum(x * y, axis=(len(backend.shape_of(x)) - 1,))
+
+
+#: ``excess(x, y, z)``: along a new last axis ``x * y``, less ``x`` at the place ``z``.
+excess: Operation = primitive(
+    "excess",
+    _excess,
+    vjps=[lambda ct, y, z: _along_last(ct, y) - _chosen(ct, z), lambda ct, x: ct * _column(x), None],
+    jvps=[lambda t, y, z: excess(t, y, z), lambda t, x: t * _column(x), None],
+    batch="leading",
+)
+
+
+def _sum_of(first: Any, second: Any) -> Any:
+    """The sum of two cotangents, None standing for 0."""
+    return second if first is None else first if second is None else first + second
+
+
+def _pulled_from_class(cts: Any, ans: Any, y: Any) -> Any:
+    (ct, of_shares), shares = cts, ans[1]
+    rank = len(backend.shape_of(shares))
+    return _sum_of(
+        None if ct is None else excess(ct, shares, y),
+        None if of_shares is None else softmax_deviation(of_shares, shares, axis=(rank - 1,)),
+    )
+
+
+def _pushed_to_class(t: Any, ans: Any, y: Any) -> Any:
+    shares = ans[1]
+    rank = len(backend.shape_of(shares))
+    return _along_last(t, shares) - _chosen(t, y), softmax_deviation(t, shares, axis=(rank - 1,))
+
+
+#: ``class_cross_entropy(x, y)``: ``-log_softmax(x)[y]`` along the last axis. The softmax is the hidden result.
+class_cross_entropy: Operation = primitive(
+    "class_cross_entropy",
+    _class_cross_entropy,
+    vjps=[_pulled_from_class, None],
+    jvps=[_pushed_to_class, None],
+    batch="leading",
+    multiple=True,
+    sparse=True,
+    hidden=1,
+)
+
+
+def _cross_entropy(xp: Any, x: Any, y: Any, *, axis: Axes) -> Any:
+    if xp is not np:
+        less = shifted(xp, x, axis)
+        parts = xp.exp(less)
+        total = parts.sum(axis, keepdims=True)
+        logs = less - xp.log(total)
+        return -(y * xp.where((y == 0) & xp.isinf(logs), 0.0, logs)).sum(axis), parts / total
+    x, y = np.asarray(x), np.asarray(y)
+    less, parts, total = _parts(x, axis)
+    with np.errstate(invalid="ignore"):
+        inner = sum_of_products(y, less, axis)
+    if not np.isfinite(inner).all():
+        inner = sums(y * np.where((y == 0) & np.isinf(less), 0.0, less), axis)
+    losses = np.log(total) * sums(y, axis) - inner
+    parts /= total
+    return losses.reshape([n for i, n in enumerate(x.shape) if i not in axis])[()], parts
+
+
+def _effective(x: Any, y: Any) -> Any:
+    """``y``, cut off from its own derivative where it is 0 and ``x`` infinite."""
+    return y if type(y) is np.ndarray else where(logical_and(equal(y, 0), isinf(x)), 0.0, y)
+
+
+def _of_logits(cts: Any, x: Any, y: Any, ans: Any, *, axis: Axes) -> Any:
+    """``softmax(x) * sum(y) - y`` times the cotangent."""
+    (ct, of_shares), shares = cts, ans[1]
+    found = None
+    if ct is not None:
+        y = _effective(x, y)
+        ct = align(ct, backend.shape_of(shares), axis)
+        found = shares * (ct * reduce_sum(y, axis=axis, keepdims=True)) - y * ct
+    return _sum_of(found, None if of_shares is None else softmax_deviation(of_shares, shares, axis=axis))
+
+
+def _of_weights(cts: Any, x: Any, y: Any, *, axis: Axes) -> Any:
+    ct = cts[0]
+    return None if ct is None else align(ct, backend.shape_of(x), axis) * _terms(x, y, axis)
+
+
+def _terms(x: Any, y: Any, axis: Axes) -> Any:
+    """What a weight is multiplied with."""
+    logs = log_softmax(x, axis=axis)
+    return -where(logical_and(equal(y, 0), isinf(logs)), 0.0, logs)
+
+
+def _pushed_from_logits(t: Any, x: Any, y: Any, ans: Any, *, axis: Axes) -> Any:
+    shares, y = ans[1], _effective(x, y)
+    mean = reduce_sum(t * shares, axis=axis, keepdims=True)
+    return reduce_sum(y * (mean - t), axis=axis), softmax_deviation(t, shares, axis=axis)
+
+
+#: ``cross_entropy(x, y, *, axis)``: ``-sum(y * log_softmax(x))``, the arguments being of one shape. What is weighted
+#: with 0 and is infinite counts as 0. The softmax is the hidden result.
+cross_entropy: Operation = primitive(
+    "cross_entropy",
+    _cross_entropy,
+    vjps=[_of_logits, _of_weights],
+    jvps=[
+        _pushed_from_logits,
+        lambda t, x, y, ans, *, axis: (
+            reduce_sum(t * _terms(x, y, axis), axis=axis),
+            backend.zeros_like(ans[1]),
+        ),
+    ],
+    batch="axis",
+    multiple=True,
+    sparse=True,
+    hidden=1,
+)
