@@ -184,6 +184,33 @@ def test_gelu_far_out(approximate):
     same(grad(lambda x: fnp.sum(fnn.gelu(x, approximate)))(x), [0, 0, 1, 1])
 
 
+@pytest.mark.parametrize("approximate", [True, False])
+def test_gelu_of_what_is_not_finite(approximate):
+    """To second order, and without a warning."""
+    x = np.array([-INF, INF, NAN, 0.0])
+    fun = lambda x: fnp.sum(fnn.gelu(x, approximate))
+    same(fnn.gelu(x, approximate), [0, INF, NAN, 0])
+    same(grad(fun)(x), [0, 1, NAN, 0.5])
+    same(grad(lambda x: fnp.sum(grad(fun)(x)))(x), [0, 0, NAN, 4 / math.sqrt(2 * math.pi) / 2])
+    same(grad(lambda x: fnp.sum(fnn.gelu(x, approximate) ** 2))(np.array([1e150, -1e150])), [2e150, 0])
+    tangent = jvp(grad(lambda x: fnp.sum(fnn.gelu(x, approximate) ** 2)), (x[:2],), (np.ones(2),))[1]
+    same(tangent, [0, 2])
+
+
+def test_gelu_keeps_its_digits_in_the_tail():
+    x = np.array([-8.0, -5.0, -3.0])
+    u = math.sqrt(8 / math.pi) * (x + 0.044715 * x**3)
+    same(fnn.gelu(x), x * np.exp(u) / (1 + np.exp(u)), rtol=1e-14, atol=0)
+    same(fnn.gelu(x, False), [x * 0.5 * math.erfc(-x * math.sqrt(0.5)) for x in x], rtol=1e-13, atol=0)
+
+
+def test_gelu_of_complex_numbers():
+    z = array(3, kind="complex")
+    c = math.sqrt(2 / math.pi)
+    same(fnn.gelu(z), z * 0.5 * (1 + np.tanh(c * (z + 0.044715 * z**3))))
+    check_grads(fnn.gelu, (z,), order=2)
+
+
 def test_squareplus_keeps_its_digits():
     x = np.array([-1e8, -1e200, 1e200])
     same(fnn.squareplus(x), [1e-8, 1e-200, 1e200], rtol=1e-15, atol=0)
@@ -231,6 +258,67 @@ def test_standardize_does_not_cancel():
     x = 1e8 + np.array([-1.0, 0.0, 1.0])
     same(fnn.standardize(x, epsilon=0.0), np.array([-1, 0, 1]) * math.sqrt(1.5))
     assert fnn.standardize(x, mean=1e8, variance=1.0, epsilon=0.0).tolist() == [-1, 0, 1]
+
+
+FUSED = {
+    "relu": fnn.relu,
+    "gelu": fnn.gelu,
+    "exact gelu": lambda x: fnn.gelu(x, False),
+    "softmax": fnn.softmax,
+    "log_softmax": fnn.log_softmax,
+    "softmax of several axes": lambda x: fnn.softmax(x, (0, -1)),
+    "standardize": fnn.standardize,
+    "standardize columns": lambda x: fnn.standardize(x, 0),
+    "standardize several axes": lambda x: fnn.standardize(x, (-1, 0)),
+    "layer_norm": lambda x: fnn.layer_norm(x, np.full(x.shape[-1], 2.0, x.dtype), np.ones(x.shape[-1], x.dtype)),
+    "binary": lambda x: fnn.sigmoid_binary_cross_entropy(x, np.linspace(0, 1, x.size, dtype=x.dtype).reshape(x.shape)),
+    "classes": lambda x: fnn.softmax_cross_entropy_with_integer_labels(x, np.full(x.shape[:-1], 3)),
+    "weights": lambda x: fnn.softmax_cross_entropy(x, np.linspace(-1, 1, x.size, dtype=x.dtype).reshape(x.shape)),
+}
+LAYOUTS = {
+    "few": lambda x: x[:3, :5].copy(),
+    "rows": lambda x: x,
+    "columns": np.asfortranarray,
+    "strided": lambda x: x[:, ::2],
+    "three": lambda x: x.reshape(10, 13, 100).transpose(1, 0, 2),
+    "far": lambda x: x * 20,
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", FUSED)
+def test_arrays_of_any_size_and_layout(name, layout, dtype):
+    """Many elements at once are what the longest double makes of them; nothing that comes in is written over."""
+    fun, x = FUSED[name], LAYOUTS[layout](np.random.default_rng(0).normal(size=(130, 100)).astype(dtype))
+    before = x.copy()
+    out, pullback = vjp(fun, x)
+    kept, ct = out.copy(), np.cos(np.arange(out.size, dtype=dtype)).reshape(out.shape)
+    first, again = pullback(ct)[0], pullback(ct)[0]
+    assert out.dtype == first.dtype == dtype
+    assert out.flags.writeable
+    first += 1
+    same(first - 1, again, rtol=1e-5, atol=1e-5)
+    assert np.array_equal(out, kept)
+    assert np.array_equal(x, before)
+    assert np.array_equal(ct, np.cos(np.arange(out.size, dtype=dtype)).reshape(out.shape))
+    widest = np.float64 if name == "exact gelu" else np.longdouble  # of which SciPy has no error function
+    want, pull = vjp(fun, x.astype(widest))
+    tolerance = 200 * np.finfo(dtype).eps
+    same(out, want, rtol=tolerance, atol=tolerance)
+    wanted = pull(ct.astype(widest))[0]
+    same(again, wanted, rtol=tolerance, atol=tolerance * max(float(abs(wanted).max()), 0.01))
+    pushed = jvp(fun, (x,), (again,))[1]
+    same(np.sum(pushed * ct), np.sum(again * again), rtol=1e4 * np.finfo(dtype).eps)
+
+
+def test_relu_of_many():
+    x = np.resize([-1.0, 0.0, NAN, INF, -INF, 2.0, -0.0], 20_000)
+    same(fnn.relu(x), np.maximum(x, 0))
+    same(grad(lambda x: fnp.sum(fnn.relu(x)))(x), x > 0)
+    ints = np.resize([-1, 0, 2], 20_000)
+    assert np.array_equal(fnn.relu(ints), np.maximum(ints, 0))
+    assert fnn.relu(ints).dtype == int
 
 
 # ---- convolution -------------------------------------------------------------------------------------------
@@ -686,6 +774,54 @@ def test_cross_entropy_with_masks_is_optaxs():
 
     for (name, args), want in zip(calls, jax.jit(everything)(x), strict=True):
         same(getattr(fnn, name)(x, *args), want)
+
+
+def test_a_mask_of_all_changes_nothing():
+    """With a mask the cross entropies are composed of other operations: to second order these are the same."""
+    x, labels, classes = array(3, 4), positive(3, 4, seed=1), np.array([3, 0, 2])
+    x[0, 1] = x[1, 2] = -INF
+    labels[0, 1] = labels[1, 2] = 0.0
+    everything = np.ones((3, 4), bool)
+    for fun in (
+        lambda x, y, **mask: fnn.softmax_cross_entropy(x, y, **mask),
+        lambda x, y, **mask: fnn.softmax_cross_entropy(x, y, (1, 0), **mask),
+        lambda x, y, **mask: fnn.softmax_cross_entropy_with_integer_labels(x, classes, **mask) * fnp.sum(y, 1),
+    ):
+        plain = lambda x, y, fun=fun: fun(x, y)
+        masked = lambda x, y, fun=fun: fun(x, y, where=everything)
+        same(plain(x, labels), masked(x, labels))
+        finite = lambda fun: lambda x, y: fnp.sum(fnp.sin(fnp.where(fnp.isfinite(z := fun(x, y)), z, 0.0)))
+        for part, want in zip(*[grad(finite(f), (0, 1))(x, labels) for f in (plain, masked)], strict=True):
+            same(part, want)
+        for row, wanted in zip(*[hessian(finite(f), (0, 1))(x, labels) for f in (plain, masked)], strict=True):
+            for part, want in zip(row, wanted, strict=True):
+                same(part, want, atol=1e-13)
+
+
+def test_labels_of_cross_entropy():
+    """Classes count from the end too; what is no class is refused; batches of labels share the logits."""
+    x, classes = array(2, 3), np.array([2, 0])
+    fun = fnn.softmax_cross_entropy_with_integer_labels
+    same(fun(x, classes - 3), fun(x, classes))
+    for wrong in (np.array([3, 0]), np.array([-4, 0]), np.array([1.0, 0.0]), np.array([True, False])):
+        with pytest.raises(IndexError):
+            fun(x, wrong)
+    same(vmap(lambda y: fun(x, y))(np.stack([classes, classes[::-1]]))[1], fun(x, classes[::-1]))
+    same(fun(x[:1], classes), [fun(x[0], classes[0]), fun(x[0], classes[1])])
+    one = fun(x[0], 2)
+    assert isinstance(one, np.float64)
+    assert isinstance(fnn.softmax_cross_entropy(x[0], np.eye(3)[2]), np.float64)
+    assert fnn.softmax_cross_entropy(x.astype(np.float32), np.eye(3, dtype=bool)[classes]).dtype == np.float32
+    assert fnn.sigmoid_binary_cross_entropy(x.astype(np.float32), x > 0).dtype == np.float32
+    pulled_back = grad(lambda x: fnp.sum(fun(x, np.array([[1, 0, 1]] * 2), 1)))(array(2, 4, 3))
+    same(pulled_back.sum(1), 0, atol=1e-15)
+
+
+def test_binary_cross_entropy_of_infinite_logits():
+    x, labels = np.array([-INF, INF, -INF, INF, NAN, 0.0]), np.array([0.0, 1.0, 1.0, 0.0, 0.0, 0.25])
+    same(fnn.sigmoid_binary_cross_entropy(x, labels), [0, 0, INF, INF, NAN, math.log(2)])
+    same(grad(lambda x: fnp.sum(fnn.sigmoid_binary_cross_entropy(x, labels)))(x), [0, 0, -1, 1, NAN, 0.25])
+    check_grads(fnn.sigmoid_binary_cross_entropy, (array(2, 3), positive(3, high=0.9)), order=2)
 
 
 def test_regression_losses_keep_their_digits():

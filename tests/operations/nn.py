@@ -121,10 +121,12 @@ OPS = [
     row("log1mexp", (positive(3),)),
     row("logmeanexp", (X,)),
     row("logsumexp", (X,)),
-    row("softmax", (array(2, 3),)),
+    row("softmax", (array(2, 3),), S((array(2, 3, 2), (0, 2)), unbatched=(1,))),
     row("log_softmax", (array(2, 3),)),
     row("one_hot", S((np.array([0, 2]), 3), unbatched=(1,)), differentiable=False, jax=None, reason="of integers"),
-    row("standardize", (array(2, 3),)),
+    row(
+        "standardize", (array(2, 3),), S((array(3, 2, 2), (0, 2)), unbatched=(1,)), S((array(4), None), unbatched=(1,))
+    ),
     row(
         "dot_product_attention",
         S((array(1, 2, 2, 2), array(1, 2, 1, 2, seed=1), array(1, 2, 1, 2, seed=2), array(1, 2, 2, 2, seed=3))),
@@ -170,10 +172,20 @@ OPS = [
     ],
     row("hinge_loss", S((X, np.array([1.0, -1.0, 1.0])), frozen=(1,)), jax=jax("optax.losses.hinge_loss")),
     row("perceptron_loss", S((X, np.array([1.0, -1.0, 1.0])), frozen=(1,)), jax=jax("optax.losses.perceptron_loss")),
-    row("softmax_cross_entropy", (array(2, 3), LABELS), jax=jax("optax.losses.softmax_cross_entropy")),
+    row(
+        "softmax_cross_entropy",
+        (array(2, 3), LABELS),
+        S((array(2, 3), LABELS, 0), unbatched=(2,)),
+        S((array(2, 3, 2), positive(3, 2), (1, 2)), unbatched=(2,)),
+        S((array(2, 3, 2), positive(2, 3, 2), (2, 0)), unbatched=(2,)),
+        jax=jax("optax.losses.softmax_cross_entropy"),
+    ),
     row(
         "softmax_cross_entropy_with_integer_labels",
         (array(2, 3), np.array([2, 0])),
+        S((array(3, 2), np.array([2, 0]), 0), unbatched=(2,)),
+        S((array(2, 3, 2), np.array([[1, 0, 1], [0, 0, 1]]))),
+        S((array(3), np.array(1))),
         jax=jax("optax.losses.softmax_cross_entropy_with_integer_labels"),
     ),
     row("kl_divergence", (array(2, 3), LABELS), jax=jax("optax.losses.kl_divergence")),
