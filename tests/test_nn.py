@@ -822,6 +822,7 @@ def test_binary_cross_entropy_of_infinite_logits():
     same(fnn.sigmoid_binary_cross_entropy(x, labels), [0, 0, INF, INF, NAN, math.log(2)])
     same(grad(lambda x: fnp.sum(fnn.sigmoid_binary_cross_entropy(x, labels)))(x), [0, 0, -1, 1, NAN, 0.25])
     check_grads(fnn.sigmoid_binary_cross_entropy, (array(2, 3), positive(3, high=0.9)), order=2)
+    assert jax.grad(lambda x: fnn.sigmoid_binary_cross_entropy(x, 0.25))(jnp.array(0.0)) == 0.25
 
 
 def test_regression_losses_keep_their_digits():

@@ -60,6 +60,9 @@ def _binary_cross_entropy(xp: Any, x: Any, y: Any) -> Any:
     """What is weighted with 0 counts as 0, whatever it is."""
     if xp is np and type(x) is np.ndarray and x.shape:
         return _binary_of_array(x, y)
+    if xp is not np:  # JAX's own derivatives of the formula below are wrong at 0, where it has three kinks
+        wrong, right = y * xp.logaddexp(-x, 0.0), (1 - y) * xp.logaddexp(x, 0.0)
+        return xp.where(y == 0, 0, wrong) + xp.where(y == 1, 0, right)
     with np.errstate(invalid="ignore"):
         wrong, right = xp.where(y == 0, 0, y * xp.maximum(-x, 0)), xp.where(y == 1, 0, (1 - y) * xp.maximum(x, 0))
         return wrong + right + xp.log1p(xp.exp(-xp.abs(x)))
