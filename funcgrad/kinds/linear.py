@@ -50,7 +50,7 @@ ndarray = np.ndarray
 _PLAIN = frozenset((ndarray, np.float64, float, int))  # common types that need no look: NumPy takes them as they are
 _SINGLE = np.dtype(np.float32)
 #: Of what dtypes there are fast products.
-_MULTIPLIED = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
+_MULTIPLIED = frozenset(map(np.dtype, ("float32", "float64")))
 BatchRule: TypeAlias = Callable[[int, tuple[Any, ...], tuple[bool, ...], dict[str, Any]], tuple[Any, Any]]
 #: The way a batch axis passes through an operation. Batch axes stand first. "elementwise": examples
 #: broadcast against each other; "leading": the operation works on the last axes and maps over all
