@@ -218,7 +218,7 @@ def _first_of(name: str, whole: Operation, pulls: Sequence[Any], hidden: int) ->
                 ans, trace = whole(*known, **params), x._trace
                 values = (*known, ans, known)
                 like = x.value.shape, x.value.dtype
-                node = (trace.next(), pull, x.node, None, {n: values[i] for n, i in plan}, like, params)
+                node = (next(trace.numbers), pull, x.node, None, {n: values[i] for n, i in plan}, like, params)
                 return tracer_of(ans[0], trace, node)
         return whole(*args, **params)[0]
 
