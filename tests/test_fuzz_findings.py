@@ -343,3 +343,21 @@ def test_what_tile_makes_can_be_written_to(like, reps):
     np.testing.assert_allclose(vjp(f, like)[0], f(like))
     np.testing.assert_allclose(grad(f)(like), jax.grad(to_jax(f))(like))
     np.testing.assert_allclose(hessian(f)(like), jax.hessian(to_jax(f))(like))
+
+
+@pytest.mark.parametrize("part", [np.imag, fnp.imag, lambda x: x.imag])
+def test_the_imaginary_part_of_a_real_number_has_no_memory_that_is_read_only(part):
+    def fun(x):
+        filled = np.ravel(part(2 * x))
+        filled[0] = x * x
+        return filled.sum()
+
+    assert fun(np.float64(3.0)) == 9.0
+    assert grad(fun)(3.0) == 6.0
+
+    def of_array(x):
+        part(2 * x)[0] = 1.0
+        return x.sum()
+
+    with pytest.raises(ReadOnlyError):
+        grad(of_array)(np.ones(2))

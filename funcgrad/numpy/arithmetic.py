@@ -21,7 +21,7 @@ from funcgrad.numpy.ufunc import ufunc
 from funcgrad.primitives import arithmetic as prim
 from funcgrad.primitives import comparison, elementwise
 from funcgrad.typing import Array, ArrayLike
-from funcgrad.writable import locked
+from funcgrad.writable import is_number, locked
 
 __all__ = [
     "add",
@@ -431,7 +431,9 @@ def imag(val: ArrayLike) -> Array:
     """
     val = as_value(val)
     made = imaginary_part(val)
-    return made if dtype_of(val).kind == "c" else locked(made)
+    if dtype_of(val).kind == "c" or (isinstance(val, Tracer) and is_number(val)):
+        return made
+    return locked(made)  # as the zeros are that NumPy gives for an array
 
 
 def angle(z: ArrayLike, deg: bool = False) -> Array:
