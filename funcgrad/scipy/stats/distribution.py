@@ -44,7 +44,7 @@ def as_double(x: Any) -> Any:
 
     Example:
         >>> as_double(np.float32(0.5)), as_double([1, 2])
-        (array(0.5), array([1., 2.]))
+        (np.float64(0.5), array([1., 2.]))
     """
     x = as_value(x)
     if type(x) in (int, float):
