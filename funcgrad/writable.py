@@ -249,11 +249,22 @@ def clone(x: Any) -> Any:
 
 
 def twin(x: Any) -> Any:
-    """The same, but a buffer for a buffer: what the program writes to either is not seen by the other."""
-    if type(x) is not Buffer:
-        return clone(x)
-    made = Buffer(x._twin())
-    made.link = LENT
+    """The same, but a buffer for a buffer: what the program writes to either is not seen by the other.
+
+    It lies in memory as ``x`` does, so that what an operation makes of both lies there alike: a view stays one.
+    """
+    if not isinstance(x, Tracer):
+        return x
+    made = Buffer(x._twin()) if type(x) is Buffer else x._twin()
+    if type(x) is Buffer:
+        made.link = LENT
+    alias = getattr(x, "alias", None)
+    if alias is READ_ONLY:
+        made.alias = READ_ONLY
+    elif type(alias) is View:
+        root, view = twin(alias.root), View()
+        view.root, view.steps, view.locked = root, alias.steps, alias.locked
+        root.alias, made.alias = [ref(made)], view
     return made
 
 

@@ -805,6 +805,52 @@ def test_what_a_checkpoint_runs_again_may_write():
     np.testing.assert_array_equal(vmap(grad(marked))(np.stack([x, x])), [want, want])
 
 
+VIEWED = {
+    "argument": lambda x, mark, f: mark(f)(x),
+    "transposed argument": lambda x, mark, f: mark(f)(x.T),
+    "intermediate": lambda x, mark, f: mark(f)(x * 2.0),
+    "transposed": lambda x, mark, f: mark(f)((x * 2.0).T),
+    "a view of a view": lambda x, mark, f: mark(f)((x * 2.0)[1:].T[::-1]),
+    "closed over": lambda x, mark, f: (lambda y: mark(lambda x: f(y) * np.sum(x))(x))((x * 2.0).T),
+    "a constant": lambda x, mark, f: mark(lambda x, y: f(y) * np.sum(x))(x, fnp.ones((2, 3)).T),
+}
+
+
+def halved(y):
+    """What is written to a part of a view goes to where the view was taken from."""
+    y = y * 1.0
+    y.T[0] *= 0.5
+    return y
+
+
+def overwritten(y):
+    y[0] = y[1] * y[1]
+    y.T[0] *= 0.5
+    return y * 1.0
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("step", [np.ravel, np.copy, lambda y: np.ravel(y, "F"), np.transpose, halved, overwritten])
+@pytest.mark.parametrize("given", VIEWED)
+def test_what_a_checkpoint_runs_again_lies_in_memory_as_it_did(given, step, axis):
+    x = np.random.default_rng(0).normal(size=(2, 3, 4))
+    x = np.moveaxis(x, 0, axis)
+
+    def loss(x, mark):
+        each = vmap(lambda x: VIEWED[given](x, mark, step), in_axes=axis)(x)
+        return fnp.sum(np.sin(each) ** 2)
+
+    if step is overwritten and "argument" in given:
+        with pytest.raises(ReadOnlyError):
+            grad(lambda x: loss(x, checkpoint))(x)
+        return
+    want = grad(lambda x: loss(x, lambda f: f))(x)
+    np.testing.assert_allclose(grad(lambda x: loss(x, checkpoint))(x), want, 1e-12)
+    one = lambda x, mark: fnp.sum(np.sin(VIEWED[given](x, mark, step)) ** 2)
+    first = np.moveaxis(x, axis, 0)[0]
+    np.testing.assert_allclose(grad(one)(first, checkpoint), grad(one)(first, lambda f: f), 1e-12)
+
+
 @pytest.mark.parametrize("n", [3, 2000])
 def test_what_a_checkpoint_was_given_is_written_to_afterwards(n):
     """It is run again with what it had: a few of its numbers are compared, which would not show every change."""
