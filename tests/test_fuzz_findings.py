@@ -361,3 +361,8 @@ def test_the_imaginary_part_of_a_real_number_has_no_memory_that_is_read_only(par
 
     with pytest.raises(ReadOnlyError):
         grad(of_array)(np.ones(2))
+
+
+def test_the_imaginary_part_of_a_real_number_inside_no_grad():
+    assert grad(lambda x: x * no_grad(lambda x: np.imag(x) + 2.0)(x))(3.0) == 2.0
+    assert grad(lambda x: np.sum(x * no_grad(lambda x: x.imag + x.T.real)(x)))(np.ones(2)).tolist() == [1.0, 1.0]
