@@ -373,11 +373,11 @@ def is_view(x: Tracer, made: Any, step: Callable[..., Any], params: dict[str, An
 
 def share_view(x: Any, made: Any, step: Callable[..., Any], params: dict[str, Any]) -> Any:
     """``made``, which is ``step(x, **params)``; noted as a view where it is one."""
-    if isinstance(x, Tracer) and isinstance(made, Tracer) and made is not x and type(x) is not BatchTracer:
-        if type(x.value) is type(made.value) is ndarray:  # the commonest, seen at once
-            if shares(x.value, made.value):
-                share(x, made, step, params)
-            return made
+    known = isinstance(x, Tracer) and isinstance(made, Tracer) and made is not x and type(x) is not BatchTracer
+    if known and type(x.value) is type(made.value) is ndarray:  # the commonest, seen at once
+        if shares(x.value, made.value):
+            share(x, made, step, params)
+        return made
     if type(x) is Buffer and type(x.value) is not ndarray and not isinstance(made, Tracer):
         like = layout(x)  # of other libraries' arrays a view without axes looks like a number
         if shares(like, step(like, **params)):
