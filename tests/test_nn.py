@@ -316,6 +316,9 @@ def test_relu_of_many():
     x = np.resize([-1.0, 0.0, NAN, INF, -INF, 2.0, -0.0], 20_000)
     same(fnn.relu(x), np.maximum(x, 0))
     same(grad(lambda x: fnp.sum(fnn.relu(x)))(x), x > 0)
+    for view in (x[::-1], x.reshape(2, -1).T, x[::2].reshape(10, -1), x.astype(">f8"), x.astype("f4")):
+        assert fnn.relu(view).dtype == np.maximum(view, 0).dtype
+        np.testing.assert_array_equal(fnn.relu(view), np.maximum(view, 0))
     ints = np.resize([-1, 0, 2], 20_000)
     assert np.array_equal(fnn.relu(ints), np.maximum(ints, 0))
     assert fnn.relu(ints).dtype == int
