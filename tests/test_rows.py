@@ -52,6 +52,15 @@ def test_elementwise(shapes, dtype):
         assert (v.tobytes(), w.tobytes()) == before
 
 
+@pytest.mark.parametrize("shapes", [((900, 2), (3,)), ((900, 3), (800, 3)), ((5, 900, 1), (4, 1, 2))])
+def test_shapes_that_do_not_fit_are_refused_by_numpy(shapes):
+    v, w = (np.ones(shape) for shape in shapes)
+    with pytest.raises(ValueError, match="operands could not be broadcast together"):
+        in_columns(np.add, np.add)(v, w)
+    with pytest.raises(ValueError, match="operands could not be broadcast together"):
+        grad(lambda v: fnp.sum(v + w))(v)
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("length", LENGTHS)
 def test_other_layouts(length, order):

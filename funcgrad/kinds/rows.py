@@ -73,7 +73,10 @@ def in_columns(ufunc: np.ufunc, kernel: Kernel) -> Kernel:
 
     def compute(v: Any, w: Any) -> Any:
         if type(v) is type(w) is ndarray and v.size + w.size > 128 and v.shape != w.shape and _can_be_taken_apart(v, w):
-            shape = np.broadcast(v, w).shape
+            try:
+                shape = np.broadcast(v, w).shape
+            except ValueError:  # which the operation says in its own words
+                return kernel(v, w)
             if prod(shape) >= _MANY:
                 ans = np.empty(shape, v.dtype)
                 for i in range(shape[-1]):
