@@ -142,10 +142,7 @@ def linear(
     """
     slots = _slots(name, transpose)
 
-    def pull(ct: Any, node: Any) -> Any:
-        return transpose(ct, *[node[slot] for slot in slots], **node[4])
-
-    pull_of(name, pull)
+    pull = pull_of(name, _pull(transpose, slots))
     keeps_shape, keeps_dtype = 5 in slots, 6 in slots
 
     def record(x: Any, rest: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, ...]:
@@ -173,6 +170,16 @@ def linear(
     primitive = Primitive(name, impl, *_modes(name, pull, record, call), batch_rule(batch, call))
     kernel = numpy or primitive.kernel(np)
     return finish(call, primitive)
+
+
+def _pull(transpose: Rule, slots: tuple[int, ...]) -> Rule:
+    """``transpose`` given what it names of a record."""
+    if not slots:
+        return lambda ct, node: transpose(ct, **node[4])
+    if len(slots) == 1:
+        (slot,) = slots
+        return lambda ct, node: transpose(ct, node[slot], **node[4])
+    return lambda ct, node: transpose(ct, *[node[slot] for slot in slots], **node[4])
 
 
 def _modes(
@@ -333,6 +340,8 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
     have = backend.shape_of(ct)
     if have == shape:
         return ct
+    if not shape and type(ct) is ndarray and ct.size < 1024 and ct.itemsize > 2:
+        return np.add.reduce(ct, None)
     if type(ct) is ndarray and ct.size == prod(shape):  # of what was added or stretched every length is 1
         return ct.reshape(shape)
     axis = _stretched(have, shape)
@@ -392,7 +401,7 @@ def conform(ct: Any, shape: Shape | None, dtype: Any) -> Any:
     """
     if ct is None:
         return ct
-    if type(ct) is ndarray and ct.dtype is dtype:
+    if (type(ct) is ndarray or type(ct) is np.float64) and ct.dtype is dtype:
         return ct if shape is None or ct.shape == shape else unbroadcast(ct, shape)
     have = backend.dtype_of(ct)
     if have != dtype:

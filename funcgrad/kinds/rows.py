@@ -17,6 +17,7 @@ from funcgrad.typing import Shape
 __all__ = ["in_columns", "repeated", "row_sums"]
 
 ndarray = np.ndarray
+_add_up: Callable[..., Any] = np.add.reduce
 Kernel: TypeAlias = Callable[..., Any]
 #: Dtypes of which NumPy adds up to seven numbers in a row one after the other.
 _REAL = frozenset((np.dtype(np.float64), np.dtype(np.float32)))
@@ -32,8 +33,7 @@ def row_sums(x: ndarray, *, axis: tuple[int, ...], keepdims: bool = False) -> An
         (300,)
     """
     if x.size < 512 or x.shape[-1] not in _SUMMED or axis != (x.ndim - 1,) or x.ndim < 2 or x.dtype not in _REAL:
-        plain: Any = np.add.reduce
-        return plain(x, axis, keepdims=keepdims)
+        return _add_up(x, axis, keepdims=True) if keepdims else _add_up(x, axis)  # a keyword takes half as long again
     total = x[..., 0] + x[..., 1]
     for i in range(2, x.shape[-1]):
         total += x[..., i]

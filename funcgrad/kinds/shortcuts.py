@@ -34,6 +34,7 @@ _SCALARS = frozenset((float, float64))
 _DIRECT = frozenset((ndarray, float, float64, np.float32))
 _TRACERS = frozenset((ReverseTracer, ForwardTracer))
 _ARRAYS = frozenset((ndarray, BatchTracer))
+_DOUBLES = frozenset((ndarray, float64))
 NUMPY = _DIRECT | _NUMBERS
 #: Dtypes of kind "V", such as bfloat16, meet Python numbers with promotion: only the general rules conform cotangents.
 _DOUBLE, _SINGLE = np.dtype(float64), np.dtype(np.float32)
@@ -149,10 +150,11 @@ def _commonest(
     pull, convert = rules[0].pull, kernel in _CONVERTING
     keep_x, keep_y, keep_ans = [slot in rules[0].needs for slot in (4, 5, 6)]
     both_x, both_y, both_ans = [any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)]
+    behind = _behind(rules[1], kernel, numbers, rest)
 
     def call(x: Any, y: Any, /) -> Any:
         if type(x) is not ReverseTracer or core.no_grad_blocks:
-            return forward(x, y)
+            return behind(x, y) if type(y) is ReverseTracer else forward(x, y)
         v, trace = x.value, x._trace
         if type(y) is ReverseTracer:
             w = y.value
@@ -183,6 +185,22 @@ def _commonest(
         made._trace = trace
         made.node = node
         return made
+
+    return call
+
+
+def _behind(rule: PartialRule, kernel: Kernel, numbers: frozenset[type], rest: Kernel) -> Kernel:
+    """The same for an array of doubles behind a constant."""
+    pull, convert = rule.pull, kernel in _CONVERTING
+    keep_x, keep_y, keep_ans = [slot in rule.needs for slot in (4, 5, 6)]
+
+    def call(x: Any, y: Any) -> Any:
+        w = y.value
+        if type(w) is not ndarray or core.no_grad_blocks or (c := _beside(w, x, numbers, convert)) is None:
+            return rest(x, y)
+        ans, trace = kernel(c, w), y._trace
+        first, second, last = c if keep_x else None, w if keep_y else None, ans if keep_ans else None
+        return tracer_of(ans, trace, (next(trace.numbers), pull, y.node, None, first, second, last))
 
     return call
 
@@ -299,11 +317,13 @@ def _together(
 
     def process(x: Any, y: Any) -> Tracer | None:
         v, w, trace = x.value, y.value, x._trace
-        if type(v) is ndarray and type(w) is ndarray:
+        if type(v) is ndarray and type(w) in _DOUBLES or (type(w) is ndarray and type(v) is float64):
             ans, dtype = kernel(v, w), v.dtype
             alike = dtype is w.dtype and v.shape == w.shape and (dtype is _DOUBLE or dtype.kind != "V")
         elif _alike(v, w):
             ans, alike = compute(v, w), True
+        elif _is_double(v) and _is_double(w):
+            ans, alike = compute(v, w), False
         else:
             return None
         if foreign and not _keeps(ans, v):
@@ -317,7 +337,7 @@ def _together(
         kept = v if keep_x else None, w if keep_y else None, ans if keep_ans else None
         if alike:
             return tracer_of(ans, trace, (next(trace.numbers), both, x.node, y.node, *kept))
-        likes = ((v.shape, v.dtype), (w.shape, w.dtype))
+        likes = (backend.like(v), backend.like(w))
         return tracer_of(ans, trace, (next(trace.numbers), pull_unlike, x.node, y.node, *kept, *likes))
 
     return process

@@ -60,7 +60,10 @@ def on_floats(function: Callable[..., Array]) -> Callable[..., Array]:
 
     @functools.wraps(function)
     def call(x: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-        if type(x) in _TRACERS and x.dtype in _WIDE:
+        value = x.value if type(x) in _TRACERS else x
+        if type(value) is np.ndarray and value.dtype in _WIDE and value.ndim:  # the commonest, with less ado
+            return function(x, *args, **kwargs)
+        if value is not x and x.dtype in _WIDE:
             return function(x, *args, **kwargs)
         x = floating(x)
         dtype = backend.dtype_of(x)

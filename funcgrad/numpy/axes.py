@@ -56,7 +56,7 @@ def all_axes(rank: int) -> tuple[int, ...]:
         >>> all_axes(3)
         (0, 1, 2)
     """
-    return tuple(range(rank))
+    return (0,) if rank == 1 else tuple(range(rank))
 
 
 def kept(shape: Shape, axes: tuple[int, ...]) -> Shape:

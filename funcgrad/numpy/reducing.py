@@ -68,9 +68,11 @@ def reduced(operation: Callable[..., Any], a: Array, axis: Axes, keepdims: bool,
     """``operation`` over ``axis`` as NumPy writes it, the axes kept with length 1 on demand."""
     shape = backend.shape_of(a)
     axes = some_axes(axis, len(shape))
-    kept_already = keepdims and shape and operation in _KEEPING
+    if not keepdims:
+        return operation(a, axis=axes, **params)
+    kept_already = shape and operation in _KEEPING
     ans = operation(a, axis=axes, **params, keepdims=True) if kept_already else operation(a, axis=axes, **params)
-    if not keepdims or kept_already:
+    if kept_already:
         return ans
     if type(a) is Buffer and not backend.shape_of(ans):  # no number: an array that the program can write to
         value = ans.value if type(ans) is Buffer else ans

@@ -13,6 +13,7 @@ from funcgrad.backend import namespace_of
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import broadcast_to, conj, real, reduce_sum
+from funcgrad.numpy.axes import some_axes
 from funcgrad.numpy.creation import as_value, copy
 from funcgrad.numpy.output import into
 from funcgrad.numpy.reducing import (
@@ -46,6 +47,8 @@ __all__ = [
     "sum",
     "var",
 ]
+
+_HALF = np.dtype(np.float16)
 
 
 def _starting_from(initial: ArrayLike, ans: Array, join: Callable[..., Any]) -> Array:
@@ -99,6 +102,8 @@ def sum(
         return into(sum, out, a, axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
     a = as_value(a)
     if where is True and dtype is None:
+        if not keepdims and initial is None:
+            return reduce_sum(a, axis=some_axes(axis, len(backend.shape_of(a))))
         ans = reduced(reduce_sum, a, axis, keepdims)
     else:
         ans = converted(reduced(reduce_sum, masked(converted(a, dtype), where, 0), axis, keepdims), dtype)
@@ -156,8 +161,13 @@ def mean(
         a = converted(a, dtype)
     elif have.kind in "iub":
         a = as_floating(a)
-    elif have == np.float16:
+    elif have == _HALF:
         return converted(mean(a, axis, np.float32, None, keepdims, where=where), np.float16)
+    if where is True and not keepdims:
+        shape = backend.shape_of(a)
+        axes = some_axes(axis, len(shape))
+        ans = reduce_sum(a, axis=axes) / math.prod([shape[i] for i in axes] if axis is not None else shape)
+        return ans if dtype is None else converted(ans, dtype)
     total = reduced(reduce_sum, masked(a, where, 0), axis, keepdims)
     return converted(total / _divisor(counted(a, axis, where, keepdims), total), dtype)
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad import core
-from funcgrad.kinds.linear import unbroadcast
+from funcgrad.kinds.linear import summed, unbroadcast
 from funcgrad.kinds.rules import pull_of
-from funcgrad.primitives.products import swapped, times
+from funcgrad.primitives.products import are_matrices, swapped, times
 from funcgrad.reverse import ReverseTracer, tracer_of
 
 __all__ = ["biased_product"]
@@ -20,12 +20,23 @@ ndarray = np.ndarray
 _DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 Pull = Callable[[Any, Any], Any]
 
+
+def _to_rows(ct: Any, node: Any) -> Any:
+    y = node[5]
+    return ct.dot(y.T) if are_matrices(ct, y) else times(ct, swapped(y))
+
+
+def _to_matrix(ct: Any, node: Any) -> Any:
+    x = node[4]
+    return x.T.dot(ct) if are_matrices(x, ct) else times(swapped(x), ct)
+
+
+def _to_bias(ct: Any, node: Any) -> Any:
+    return summed(ct, (0,)) if type(ct) is ndarray and len(ct) > 1 else unbroadcast(ct, node[6])
+
+
 #: The cotangents of ``x``, ``y`` and ``z`` in ``x @ y + z``; ``node[4:]`` are ``x``, ``y`` and the shape of ``z``.
-_COTANGENTS: tuple[Pull, ...] = (
-    lambda ct, node: times(ct, swapped(node[5])),
-    lambda ct, node: times(swapped(node[4]), ct),
-    lambda ct, node: unbroadcast(ct, node[6]),
-)
+_COTANGENTS: tuple[Pull, ...] = (_to_rows, _to_matrix, _to_bias)
 
 
 def _pull(traced: tuple[int, ...]) -> Pull:

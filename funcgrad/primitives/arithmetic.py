@@ -80,9 +80,11 @@ cbrt: Operation = elementwise("cbrt", dx=lambda t, ans: t / ans / ans / 3)
 
 def _doubled(t: Any) -> Any:
     """``2 t``; each number that was repeated along axes only once."""
-    if type(t) is np.ndarray and t.size >= _MANY and 0 in t.strides:
-        once = t[tuple([slice(1) if step == 0 else slice(None) for step in t.strides])]
-        return np.broadcast_to(once * 2.0, t.shape)
+    if type(t) is np.ndarray:
+        if t.size >= _MANY and 0 in t.strides:
+            once = t[tuple([slice(1) if step == 0 else slice(None) for step in t.strides])]
+            return np.broadcast_to(once * 2.0, t.shape)
+        return t + t  # as exact, and NumPy need not look at a number
     return t * 2.0
 
 

@@ -94,8 +94,12 @@ def _logistic(xp: Any, x: Any) -> Any:
     return xp.where(x >= 0, 1, small) / (1 + small)
 
 
+def _slope_of_logistic(ans: Any) -> Any:
+    return ans * ((_ONE if type(ans) is np.ndarray and ans.dtype is _ONE.dtype else 1.0) - ans)
+
+
 #: ``1 / (1 + exp(-x))``, without overflow.
-logistic: Operation = elementwise("logistic", _logistic, dx=lambda ans: ans * (1.0 - ans))
+logistic: Operation = elementwise("logistic", _logistic, dx=_slope_of_logistic)
 
 logaddexp: Operation = elementwise("logaddexp", dx=lambda x, y: logistic(x - y), dy=lambda x, y: logistic(y - x))
 logaddexp2: Operation = elementwise(
@@ -118,7 +122,13 @@ def _one_minus_square(xp: Any, x: Any) -> Any:
 
 
 one_minus_square: Operation = elementwise("one_minus_square", _one_minus_square, dx=lambda x: x * -2.0)
-tanh: Operation = elementwise("tanh", dx=lambda ans: one_minus_square(ans))
+
+
+def _slope_of_tanh(ans: Any) -> Any:
+    return _one_minus_square(np, ans) if type(ans) is np.ndarray else one_minus_square(ans)
+
+
+tanh: Operation = elementwise("tanh", dx=_slope_of_tanh)
 
 deg2rad: Operation = elementwise("deg2rad", dx=DEGREE)
 radians: Operation = elementwise("radians", dx=DEGREE)

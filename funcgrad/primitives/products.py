@@ -23,7 +23,7 @@ from funcgrad.primitives.arithmetic import multiply
 from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Array, Shape
 
-__all__ = ["LETTERS", "einsum", "matmul", "swapped", "times"]
+__all__ = ["LETTERS", "are_matrices", "einsum", "matmul", "swapped", "times"]
 
 ndarray = np.ndarray
 Impl: TypeAlias = Callable[..., Any] | None
@@ -82,8 +82,6 @@ def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
     """The cotangent of the left factor; the batch axes that were broadcast are summed where that is cheap."""
     here, there = len(shape), len(y.shape)
     if here == there == 2:
-        if type(ct) is type(y) is ndarray and ct.dtype is y.dtype is _DOUBLE and not core.kernel_runners:
-            return ct.dot(y.T)  # the commonest, with less ado
         return times(ct, y.T if type(y) is ndarray else permute(y, axes=(1, 0)))
     if there == 1:
         return multiply(ct if here == 1 else reshape(ct, to=(*ct.shape, 1)), y)
@@ -101,8 +99,6 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
     here, there = len(shape), len(x.shape)
     if here == there == 2:
         if type(x) is ndarray:
-            if type(ct) is ndarray and ct.dtype is x.dtype is _DOUBLE and not core.kernel_runners:
-                return x.T.dot(ct)
             return times(x.T, ct)
         if backend.library_of(x) is not np:
             # Sums of such products are transposed together, and XLA's products with a long last axis are faster.
@@ -119,6 +115,19 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
     if here == 2 and there > 2:
         return times(swapped(_by_columns(x)), _by_columns(ct))
     return times(swapped(x), ct)
+
+
+def are_matrices(x: Any, y: Any) -> bool:
+    """Whether ``x`` and ``y`` are matrices of doubles, whose products are ``x.dot(y)`` without any ado."""
+    plain = type(x) is ndarray and type(y) is ndarray and x.dtype is y.dtype is _DOUBLE and x.ndim == y.ndim == 2
+    return plain and not core.kernel_runners
+
+
+def _matmul_both(ct: Array, node: Any) -> tuple[Array, Array]:
+    x, y = node[4], node[5]
+    if type(ct) is ndarray and are_matrices(x, y):
+        return ct.dot(y.T), x.T.dot(ct)
+    return _matmul_dx(ct, y, x.shape), _matmul_dy(ct, x, y.shape)
 
 
 def _batch_matmul(
@@ -165,9 +174,9 @@ def _batch_matrices(size: int, args: tuple[Any, ...], batched: tuple[bool, ...],
 
 def _meet(v: Any, w: Any, most: int | None) -> bool:
     """Whether no cotangent of two factors needs to be conformed, see ``_bilinear``."""
-    while type(v) is ReverseTracer:
+    while type(v) is ReverseTracer or type(v) is ForwardTracer:
         v = v.value
-    while type(w) is ReverseTracer:
+    while type(w) is ReverseTracer or type(w) is ForwardTracer:
         w = w.value
     if type(v) is not ndarray or type(w) is not ndarray or v.dtype is not w.dtype or v.dtype.kind == "V":
         return False  # of two bfloat16 NumPy's product is float32
@@ -196,7 +205,15 @@ def _pushed(call: Operation, x: Any, y: Any, params: dict[str, Any]) -> Any:
 
 
 def _bilinear(
-    name: str, impl: Impl, *, dx: Rule, dy: Rule, batch: Batching, most: int | None = None, numpy: Impl = None
+    name: str,
+    impl: Impl,
+    *,
+    dx: Rule,
+    dy: Rule,
+    batch: Batching,
+    most: int | None = None,
+    numpy: Impl = None,
+    both: Rule | None = None,
 ) -> Operation:
     """A product as ``multilinear`` defines it, with a short way for factors of one dtype.
 
@@ -209,6 +226,7 @@ def _bilinear(
         most: the number of axes up to which nothing broadcasts, so that ``dx`` and ``dy`` give the shape of
             their factor as they are; None when nothing ever does.
         numpy: a faster way to compute it of ndarrays of one dtype.
+        both: a faster way to both cotangents, the pull of a record of both factors.
     """
     general = multilinear(name, impl, transposes=(dx, dy), batch=batch)
     kernel = general.primitive.kernel(np)  # type: ignore[attr-defined]
@@ -220,10 +238,11 @@ def _bilinear(
     def pull_y(ct: Any, node: Any) -> Any:
         return dy(ct, node[4], node[5], **node[6])
 
-    def pull_both(ct: Any, node: Any) -> Any:
+    def pull_each(ct: Any, node: Any) -> Any:
         _, _, _, _, x, y, params = node
         return dx(ct, y, x.shape, **params), dy(ct, x, y.shape, **params)
 
+    pull_both = both or pull_each
     for pull in (pull_x, pull_y, pull_both):
         pull_of(name, pull)
 
@@ -253,7 +272,16 @@ def _bilinear(
 
 
 #: ``matmul(x, y)`` as NumPy's, with vectors and broadcasting of the axes before the last two.
-matmul: Operation = _bilinear("matmul", None, dx=_matmul_dx, dy=_matmul_dy, batch=_batch_matmul, most=2, numpy=_product)
+matmul: Operation = _bilinear(
+    "matmul",
+    None,
+    dx=_matmul_dx,
+    dy=_matmul_dy,
+    batch=_batch_matmul,
+    most=2,
+    numpy=_product,
+    both=_matmul_both,
+)
 
 
 class _Plan(NamedTuple):
