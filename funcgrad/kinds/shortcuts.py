@@ -317,7 +317,7 @@ def _together(
 
     def process(x: Any, y: Any) -> Tracer | None:
         v, w, trace = x.value, y.value, x._trace
-        if type(v) is ndarray and type(w) in _DOUBLES or (type(w) is ndarray and type(v) is float64):
+        if (type(v) is ndarray and type(w) in _DOUBLES) or (type(w) is ndarray and type(v) is float64):
             ans, dtype = kernel(v, w), v.dtype
             alike = dtype is w.dtype and v.shape == w.shape and (dtype is _DOUBLE or dtype.kind != "V")
         elif _alike(v, w):
