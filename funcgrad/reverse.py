@@ -328,21 +328,24 @@ def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
                     continue
                 ct, other = ct
                 number = second[0]
-                if number in pending:
+                if number in owned and type(pending[number]) is type(other) is ndarray:
+                    pending[number] += other  # the sum of a parameter's, with less ado
+                elif number in pending:
                     pending[number] = _combine(number, pending[number], other, owned)
                 elif other is not None:
                     pending[number] = other
                     heappush(heap, second)
                 other = None  # what a pull is given nobody else holds
             number = parent[0]
-            if number in pending:
+            if number in owned and type(pending[number]) is type(ct) is ndarray:
+                pending[number] += ct
+            elif number in pending:
                 pending[number] = _combine(number, pending[number], ct, owned)
-                node = heappop(heap)
-            elif ct is None:
-                node = heappop(heap)
-            else:
+            elif ct is not None:
                 pending[number] = ct
                 node = heappushpop(heap, parent)  # itself, where it comes next
+                continue
+            node = heappop(heap)
     except Exception as error:
         _name_operation(error, node)
         raise

@@ -147,10 +147,9 @@ def _commonest(
     rules: Rules, both: Contribution, kernel: Kernel, numbers: frozenset[type], forward: Kernel, rest: Kernel
 ) -> Kernel:
     """Reverse mode with less ado for ``numbers``, arrays of doubles, constants beside these; ``rest`` for others."""
-    pull, convert = rules[0].pull, kernel in _CONVERTING
+    pull, convert, behind = rules[0].pull, kernel in _CONVERTING, _behind(rules[1], kernel, numbers, rest)
     keep_x, keep_y, keep_ans = [slot in rules[0].needs for slot in (4, 5, 6)]
     both_x, both_y, both_ans = [any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)]
-    behind = _behind(rules[1], kernel, numbers, rest)
 
     def call(x: Any, y: Any, /) -> Any:
         if type(x) is not ReverseTracer or core.no_grad_blocks:
@@ -293,6 +292,19 @@ def _bottom(v: Any) -> Any:
     return v
 
 
+def _pull_unlike(first: PartialRule, second: PartialRule) -> Contribution:
+    """The pull of two arguments of which one at least has not the result's shape and dtype."""
+    alone = first.identity and second.identity
+
+    def pull(ct: Any, node: Any) -> Any:
+        v_like, w_like = node[7:]
+        if alone:
+            return conform(ct, *v_like), conform(ct, *w_like)
+        return first.conformed(ct, node, *v_like), second.conformed(ct, node, *w_like)
+
+    return pull
+
+
 def _together(
     name: str,
     rules: Rules,
@@ -304,16 +316,7 @@ def _together(
     """Process an operation of two tracers of one trace, else None."""
     push_x, push_y = rules[0].contribution, rules[1].contribution
     keep_x, keep_y, keep_ans = [any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)]
-
-    alone = rules[0].identity and rules[1].identity
-
-    def pull_unlike(ct: Any, node: Any) -> Any:
-        v_like, w_like = node[7:]
-        if alone:
-            return conform(ct, *v_like), conform(ct, *w_like)
-        return rules[0].conformed(ct, node, *v_like), rules[1].conformed(ct, node, *w_like)
-
-    pull_of(name, pull_unlike)
+    pull_unlike = pull_of(name, _pull_unlike(*rules))
 
     def process(x: Any, y: Any) -> Tracer | None:
         v, w, trace = x.value, y.value, x._trace

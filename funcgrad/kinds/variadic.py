@@ -29,6 +29,7 @@ def jointly_linear(
     transpose: Rule,
     batch: Batching,
     numpy: Callable[..., Any] | None = None,
+    fits: bool = False,
 ) -> Operation:
     """Define an operation of any number of arrays that is linear in all of them together.
 
@@ -40,6 +41,7 @@ def jointly_linear(
             cotangent may have the result's dtype and a shape its argument broadcasts to.
         batch: how a batch axis passes, see ``funcgrad.kinds.linear.Batching``.
         numpy: a faster way to compute it on ndarrays.
+        fits: whether a cotangent always has the shape of its argument.
 
     Example:
         >>> total = jointly_linear(
@@ -55,12 +57,10 @@ def jointly_linear(
     def pull(ct: Any, node: Any) -> Any:
         traced, shapes, dtypes, params = node[4:]
         cts = transpose(ct, shapes, traced, **params)
-        return [
-            c
-            if type(c) is ndarray and c.dtype is dtypes[i] and c.shape == shapes[i]  # the commonest, with less ado
-            else conform(c, shapes[i], dtypes[i])
-            for i, c in zip(traced, cts, strict=True)
-        ]
+        if dtypes is None and fits:
+            return cts
+        likes = dtypes or [backend.dtype_of(ct)] * len(shapes)
+        return [conform(c, shapes[i], likes[i]) for i, c in zip(traced, cts, strict=True)]
 
     pull_of(name, pull)
 
@@ -109,9 +109,8 @@ def _recorded(
     if trace is None:
         return None
     ans, shapes, dtypes = compute(*values, **params), [v.shape for v in values], [v.dtype for v in values]
-    return tracer_of(
-        ans, trace, (next(trace.numbers), pull, None, tuple(parents), tuple(traced), shapes, dtypes, params)
-    )
+    kept = shapes, None if dtypes.count(ans.dtype) == len(dtypes) else dtypes, params
+    return tracer_of(ans, trace, (next(trace.numbers), pull, None, tuple(parents), tuple(traced), *kept))
 
 
 def _zeros(like: Any) -> Any:

@@ -317,11 +317,20 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
     axis = one_axis(axis, len(have))
     spans = _bounds(indices_or_sections, have[axis])
     starts, stops = zip(*spans, strict=True)
-    if (*starts, have[axis]) == (0, *stops):
-        places = [slice(start, stop) for start, stop in spans]
-        return list(_as_views(x, prim.split(x, at=starts, axis=axis), axis, places))
-    before = (slice(None),) * axis  # cuts out of order: pieces may overlap
-    return [getitem(x, (*before, slice(start, stop))) for start, stop in spans]
+    places = [slice(start, stop) for start, stop in spans]
+    if (*starts, have[axis]) != (0, *stops) or _reads_sooner(x):  # cuts out of order: pieces may overlap
+        return _read(x, axis, places)
+    return list(_as_views(x, prim.split(x, at=starts, axis=axis), axis, places))
+
+
+def _reads_sooner(x: Array) -> bool:
+    """Whether reading its parts one by one takes less than one operation with as many results."""
+    return type(x) is ReverseTracer and type(x.value) is np.ndarray
+
+
+def _read(x: Array, axis: int, places: Sequence[Any]) -> list[Array]:
+    before = (slice(None),) * axis
+    return [getitem(x, (*before, place) if axis else place) for place in places]
 
 
 def _as_views(x: Array, parts: tuple[Array, ...], axis: int, places: Sequence[Any]) -> tuple[Array, ...]:
@@ -424,4 +433,6 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     if not rank:
         raise ValueError("Input array must be at least 1-d.")
     axis = one_axis(axis, rank)
+    if _reads_sooner(x):
+        return tuple(_read(x, axis, range(backend.shape_of(x)[axis])))
     return _as_views(x, prim.unstack(x, axis=axis), axis, range(backend.shape_of(x)[axis]))

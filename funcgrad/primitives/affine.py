@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import combinations
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -39,9 +39,9 @@ def _to_bias(ct: Any, node: Any) -> Any:
 _COTANGENTS: tuple[Pull, ...] = (_to_rows, _to_matrix, _to_bias)
 
 
-def _pull(traced: tuple[int, ...]) -> Pull:
-    """The pull of a record whose parents are the arguments at these positions."""
-    rules = [_COTANGENTS[i] for i in traced]
+def _pull(traced: tuple[bool, ...]) -> Pull:
+    """The pull of a record whose parents are these of the three arguments."""
+    rules = [rule for rule, wanted in zip(_COTANGENTS, traced, strict=True) if wanted]
     first, last = rules[0], rules[-1]
     if len(rules) == 1:
         return pull_of("linear", lambda ct, node: first(ct, node))
@@ -50,7 +50,7 @@ def _pull(traced: tuple[int, ...]) -> Pull:
     return pull_of("linear", lambda ct, node: [rule(ct, node) for rule in rules])
 
 
-_PULLS = {traced: _pull(traced) for n in (1, 2, 3) for traced in combinations(range(3), n)}
+_PULLS = {traced: _pull(traced) for traced in product((False, True), repeat=3) if any(traced)}
 
 
 def biased_product(x: Any, y: Any, z: Any) -> Any:
@@ -60,34 +60,22 @@ def biased_product(x: Any, y: Any, z: Any) -> Any:
     """
     if core.no_grad_blocks or core.kernel_runners:
         return None
-    trace: Any = None
-    values, parents, traced = [], [], []
-    for position, a in enumerate((x, y, z)):
-        if type(a) is ReverseTracer:
-            if trace is None:
-                trace = a._trace
-            elif trace is not a._trace:
-                return None
-            parents.append(a.node)
-            traced.append(position)
-            a = a.value
-        if type(a) is not ndarray:
-            return None
-        values.append(a)
-    v, w, c = values
-    if not (v.dtype is w.dtype is c.dtype and v.dtype in _DTYPES and v.ndim == w.ndim == 2):
+    a, b, d = type(x) is ReverseTracer, type(y) is ReverseTracer, type(z) is ReverseTracer
+    v, w, c = x.value if a else x, y.value if b else y, z.value if d else z
+    if not (type(v) is ndarray and type(w) is ndarray and type(c) is ndarray and v.ndim == w.ndim == 2):
         return None
-    if v.shape[1] != w.shape[0] or c.shape != w.shape[1:]:
+    if not (v.dtype is w.dtype is c.dtype and v.dtype in _DTYPES) or v.shape[1] != len(w) or c.shape != w.shape[1:]:
+        return None
+    trace = (x if a else y if b else z)._trace if a or b or d else None
+    if (b and y._trace is not trace) or (d and z._trace is not trace):
         return None
     ans = v.dot(w)
     ans += c
     if trace is None:
         return ans
-    positions = tuple(traced)
-    first, second = parents[0], None
-    if len(parents) == 2:
-        second = parents[1]
-    elif len(parents) == 3:
-        first, second = None, tuple(parents)
-    kept = v if 1 in positions else None, w if 0 in positions else None, c.shape
-    return tracer_of(ans, trace, (next(trace.numbers), _PULLS[positions], first, second, *kept))
+    if a:
+        parents = (None, (x.node, y.node, z.node)) if b and d else (x.node, y.node if b else z.node if d else None)
+    else:
+        parents = (y.node if b else z.node, z.node if b and d else None)
+    kept = v if b else None, w if a else None, c.shape
+    return tracer_of(ans, trace, (next(trace.numbers), _PULLS[a, b, d], *parents, *kept))

@@ -118,6 +118,8 @@ def _one_minus_square(xp: Any, x: Any) -> Any:
     squared = x * x
     if type(squared) is not np.ndarray:
         return 1.0 - squared
+    if squared.size < 1_000 and squared.dtype is _ONE.dtype:
+        return _ONE - squared  # sooner than with a keyword
     return np.subtract(_ONE if squared.dtype is _ONE.dtype else 1.0, squared, out=squared)
 
 

@@ -204,6 +204,22 @@ def _pushed(call: Operation, x: Any, y: Any, params: dict[str, Any]) -> Any:
     return dual(call(v, w, **params), tangent, trace)
 
 
+def _pulls(dx: Rule, dy: Rule) -> tuple[Rule, Rule, Rule]:
+    """The pulls of a product of which the left factor is differentiated, the right one, both."""
+
+    def pull_x(ct: Any, node: Any) -> Any:
+        return dx(ct, node[5], node[4], **node[6])
+
+    def pull_y(ct: Any, node: Any) -> Any:
+        return dy(ct, node[4], node[5], **node[6])
+
+    def pull_each(ct: Any, node: Any) -> Any:
+        _, _, _, _, x, y, params = node
+        return dx(ct, y, x.shape, **params), dy(ct, x, y.shape, **params)
+
+    return pull_x, pull_y, pull_each
+
+
 def _bilinear(
     name: str,
     impl: Impl,
@@ -232,19 +248,8 @@ def _bilinear(
     kernel = general.primitive.kernel(np)  # type: ignore[attr-defined]
     quick = numpy or kernel
 
-    def pull_x(ct: Any, node: Any) -> Any:
-        return dx(ct, node[5], node[4], **node[6])
-
-    def pull_y(ct: Any, node: Any) -> Any:
-        return dy(ct, node[4], node[5], **node[6])
-
-    def pull_each(ct: Any, node: Any) -> Any:
-        _, _, _, _, x, y, params = node
-        return dx(ct, y, x.shape, **params), dy(ct, x, y.shape, **params)
-
-    pull_both = both or pull_each
-    for pull in (pull_x, pull_y, pull_both):
-        pull_of(name, pull)
+    pull_x, pull_y, pull_each = [pull_of(name, pull) for pull in _pulls(dx, dy)]
+    pull_both = pull_of(name, both or pull_each)
 
     def call(x: Any, y: Any, **params: Any) -> Any:
         if type(x) is ndarray and type(y) is ndarray and not core.kernel_runners:

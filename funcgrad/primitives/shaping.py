@@ -49,6 +49,8 @@ def _layers(x: Any, axis: int) -> tuple[Any, ...]:
 
 
 def _concatenate_transpose(ct: Any, shapes: Any, wanted: tuple[int, ...], *, axis: int) -> list[Any]:
+    if type(ct) is ndarray and not axis and len(wanted) == len(shapes) == shapes.count(shapes[0]):
+        return list(ct.reshape(len(shapes), *shapes[0]))
     at = list(accumulate([shape[axis] for shape in shapes], initial=0))
     if type(ct) is not ndarray:
         parts = split(ct, at=tuple(at[:-1]), axis=axis)
@@ -79,6 +81,7 @@ concatenate: Operation = jointly_linear(
     lambda xp, *arrays, axis: xp.concatenate(arrays, axis),
     numpy=lambda *arrays, axis: np.concatenate(arrays, axis),
     transpose=_concatenate_transpose,
+    fits=True,
     batch="axis",
 )
 
@@ -88,6 +91,7 @@ stack: Operation = jointly_linear(
     _stack,
     numpy=lambda *arrays, axis: _stack(np, *arrays, axis=axis),
     transpose=_stack_transpose,
+    fits=True,
     batch="axis",
 )
 
