@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, core
+from funcgrad.batching import BatchTracer
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.forward import ForwardTracer, dual
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
@@ -58,6 +59,10 @@ def getitem(x: Array, index: Any) -> Array:
             return _noted(x, made, index)
     elif type(x) is ForwardTracer and is_concrete(index) and x._trace.open and not core.no_grad_blocks:
         return _noted(x, dual(getitem(x.value, index), getitem(x.tangent, index), x._trace), index)
+    elif type(x) is BatchTracer and type(index) is slice and x._trace.open and not core.no_grad_blocks and x.shape:
+        part = BatchTracer(getitem(x.value, (slice(None), index)), x._trace)
+        share(x, part, getitem, {"index": index})
+        return part
     elif type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
         return x[index]
     elif type(x) is Buffer and type(x.value) is ndarray and is_concrete(index) and not core.kernel_runners:
