@@ -138,6 +138,8 @@ def refusal(x: Any) -> tuple[str, str]:
     if not isinstance(x, (np.ndarray, np.generic)) or not isinstance(dtype, np.dtype):
         text = repr(x)
         text = text if len(text) <= 60 else text[:57] + "..."
+        if callable(getattr(x, "tocsr", None)):
+            return f"is a sparse matrix, got {kind.__name__}", "Multiply with A @ x, or make it dense: A.toarray()."
         return (
             f"is not an array or a number, got {kind.__name__} {text}",
             "Pass arrays, numbers, or nested lists of them through funcgrad.numpy.asarray.",

@@ -449,3 +449,22 @@ def test_scatter_sum_is_linear():
     assert pulled[1] == 10.0
     batched = np.stack([i, [0, 1]])
     np.testing.assert_array_equal(vmap(lambda i: fun(a, b, i))(batched), [[2.0, 5.0, 1.0], [1.0, 7.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    "index", [range(3), range(0), range(-1, -4, -2), (slice(None), range(2)), (range(2), None, [0, 1]), (..., range(4))]
+)
+def test_ranges_are_lists_of_integers(index):
+    x = np.random.default_rng(0).normal(size=(4, 5))
+    want = np.zeros_like(x)
+    np.add.at(want, index, 2 * x[index])
+    np.testing.assert_array_equal(grad(lambda x: fnp.sum(x[index] ** 2))(x), want)
+
+    def written(x):
+        made = fnp.zeros((4, 5))
+        made[index] = x[index]
+        return fnp.sum(made**2)
+
+    np.testing.assert_array_equal(grad(written)(x), want)
+    with pytest.raises(IndexError):
+        grad(lambda x: fnp.sum(x[range(3, 9)]))(x)

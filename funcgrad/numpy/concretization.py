@@ -229,6 +229,24 @@ def _as_ndarray(value: Any, dtype: Any = None, copy: bool | None = None) -> np.n
     return made
 
 
+def _array(x: Tracer, *args: Any, **kwargs: Any) -> np.ndarray:
+    """The array of a constant. A traced value leaves a product with a sparse matrix of SciPy to its own operator.
+
+    SciPy makes an array of the right factor before it asks that factor's class. An object, which no number is, tells it
+    that there is no array.
+    """
+    asker = sys._getframe(1)
+    if asker.f_code.co_name == "_matmul_dispatch" and asker.f_globals.get("__name__", "").startswith("scipy.sparse"):
+        _check_open(x)
+        if isinstance(constant(x), Tracer):
+            return np.array(None)
+    converted: np.ndarray = _converted(x, *args, **kwargs)
+    return converted
+
+
+_converted = _plain("numpy.asarray(x)", _as_ndarray)
+
+
 def _of_ndarray(name: str) -> Callable[..., Any]:
     return _plain(f"x.{name}()", lambda value, *args, **kwargs: getattr(np.asarray(value), name)(*args, **kwargs))
 
@@ -249,6 +267,6 @@ CONCRETIZATION: dict[str, Callable[..., Any]] = {
     "__trunc__": _plain("math.trunc(x)", math.trunc),
     "__floor__": _plain("math.floor(x)", math.floor),
     "__ceil__": _plain("math.ceil(x)", math.ceil),
-    "__array__": _plain("numpy.asarray(x)", _as_ndarray),
+    "__array__": _array,
     **{name: _of_ndarray(name) for name in ("item", "tolist", "tobytes", "tofile", "dump", "dumps")},
 }

@@ -186,7 +186,7 @@ def _entry(entry: Any, index: Any, shape: Shape) -> Any:
         return int(entry) if type(entry) is np.int64 else entry
     if isinstance(entry, (bool, np.bool_)):
         return _Mask(np.asarray(entry))
-    if isinstance(entry, (list, tuple)):
+    if isinstance(entry, (list, tuple, range)):
         entry = np.asarray(entry)
         if not entry.size:
             entry = entry.astype(int)

@@ -20,6 +20,7 @@ from funcgrad.kinds import multilinear
 from funcgrad.kinds.linear import Batching, permute, reshape
 from funcgrad.kinds.rules import Operation, Rule, finish, pull_of
 from funcgrad.primitives.arithmetic import multiply
+from funcgrad.primitives.sparse import sparse_product
 from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Array, Shape
 
@@ -230,6 +231,7 @@ def _bilinear(
     most: int | None = None,
     numpy: Impl = None,
     both: Rule | None = None,
+    foreign: Callable[[Any, Any], Any] | None = None,
 ) -> Operation:
     """A product as ``multilinear`` defines it, with a short way for factors of one dtype.
 
@@ -243,6 +245,7 @@ def _bilinear(
             their factor as they are; None when nothing ever does.
         numpy: a faster way to compute it of ndarrays of one dtype.
         both: a faster way to both cotangents, the pull of a record of both factors.
+        foreign: what multiplies an array by what is none, and gives None where it does not know how.
     """
     general = multilinear(name, impl, transposes=(dx, dy), batch=batch)
     kernel = general.primitive.kernel(np)  # type: ignore[attr-defined]
@@ -271,12 +274,13 @@ def _bilinear(
                 return tracer_of(ans, trace, (next(trace.numbers), pull_y, y.node, None, x, w.shape, params))
             elif (made := _pushed(call, x, y, params)) is not None:
                 return made
-        return general(x, y, **params)
+        product = None if foreign is None else foreign(x, y)
+        return general(x, y, **params) if product is None else product
 
     return finish(call, general.primitive)  # type: ignore[attr-defined]
 
 
-#: ``matmul(x, y)`` as NumPy's, with vectors and broadcasting of the axes before the last two.
+#: ``matmul(x, y)`` as NumPy's, with vectors and broadcasting of the axes before the last two; one may be sparse.
 matmul: Operation = _bilinear(
     "matmul",
     None,
@@ -286,6 +290,7 @@ matmul: Operation = _bilinear(
     most=2,
     numpy=_product,
     both=_matmul_both,
+    foreign=sparse_product,
 )
 
 

@@ -10,12 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.backend import shape_of
+from funcgrad.core import Tracer
+from funcgrad.errors import ShapeError
 from funcgrad.kinds import multilinear, primitive
+from funcgrad.kinds.linear import permute
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
 
-__all__ = ["Structure", "sparse_matvec", "sparse_solve"]
+__all__ = ["Structure", "compressed", "sparse_matvec", "sparse_product", "sparse_solve"]
 
 
 class Structure:
@@ -61,6 +65,15 @@ class Structure:
         return made
 
 
+def compressed(matrix: Any) -> tuple[Any, Structure]:
+    """The values of a sparse matrix of SciPy in compressed rows, and where they stand."""
+    made = matrix.tocsr()
+    if not made.has_canonical_format:
+        made = made.copy()  # the matrix itself stays as it is
+        made.sum_duplicates()
+    return made.data, Structure(made.indices, made.indptr, made.shape)
+
+
 def _matvec(xp: Any, x: Any, y: Any, *, structure: Structure, transposed: bool) -> Any:
     to, source = structure.places(transposed)
     length = structure.shape[transposed]
@@ -94,6 +107,45 @@ sparse_matvec: Operation = multilinear(
     ],
     batch="elementwise",
 )
+
+
+def _parts_of(matrix: Any) -> tuple[Any, Structure, bool] | None:
+    """The values of a sparse matrix, where they stand, and whether it is the transpose of that; None of others."""
+    if isinstance(matrix, (Tracer, np.ndarray)):
+        return None
+    if type(getattr(matrix, "structure", None)) is Structure:
+        return matrix.data, matrix.structure, matrix.transposed
+    if callable(getattr(matrix, "tocsr", None)) and matrix.ndim == 2:
+        return *compressed(matrix), False
+    return None
+
+
+def sparse_product(x: Any, y: Any) -> Any:
+    """``x @ y`` as NumPy's, of a sparse matrix and an array on either side; None where neither is sparse.
+
+    Raises:
+        ShapeError: shapes that do not fit.
+    """
+    left, right = _parts_of(x), _parts_of(y)
+    if left is None and right is None:
+        return None
+    data, structure, transposed = left or right  # type: ignore[misc]
+    dense = y if left else x
+    if isinstance(dense, (list, tuple)):
+        dense = np.asarray(dense)
+    shape, length = shape_of(dense), structure.shape[not transposed if left else transposed]
+    on_columns = left is not None and len(shape) > 1
+    if not shape or shape[-2 if on_columns else -1] != length:
+        size = " x ".join(map(str, structure.shape[::-1] if transposed else structure.shape))
+        raise ShapeError(
+            f"matmul: the array does not fit the sparse matrix of {size}, got {list(shape)} on its "
+            f"{'right' if left else 'left'}. Pass {length} entries along that axis."
+        )
+    options = {"structure": structure, "transposed": transposed if left else not transposed}
+    if not on_columns:
+        return sparse_matvec(data, dense, **options)
+    order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
+    return permute(sparse_matvec(data, permute(dense, axes=order), **options), axes=order)
 
 
 def _solve(xp: Any, x: Any, y: Any, *, structure: Structure, transposed: bool) -> Any:

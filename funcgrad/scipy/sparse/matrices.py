@@ -14,7 +14,7 @@ from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
-from funcgrad.primitives.sparse import Structure, sparse_matvec
+from funcgrad.primitives.sparse import Structure, compressed, sparse_matvec, sparse_product
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["SparseArray", "coo_array", "csr_array", "matvec"]
@@ -23,7 +23,7 @@ __all__ = ["SparseArray", "coo_array", "csr_array", "matvec"]
 class SparseArray:
     """A sparse matrix: a pytree with one leaf, its values.
 
-    ``A @ x``, ``A.T``, ``A * 2.0``, ``A + B`` of one structure and ``A.toarray()`` are differentiable in
+    ``A @ x``, ``x @ A``, ``A.T``, ``A * 2.0``, ``A + B`` of one structure and ``A.toarray()`` are differentiable in
     the values and in ``x``. Made by ``csr_array`` and ``coo_array``.
 
     Attributes:
@@ -74,6 +74,9 @@ class SparseArray:
 
     def __matmul__(self, x: ArrayLike) -> Array:
         return matvec(self, x)
+
+    def __rmatmul__(self, x: ArrayLike) -> Array:
+        return sparse_product(as_value(x), self)
 
     def __mul__(self, factor: Any) -> SparseArray:
         if backend.shape_of(factor):
@@ -127,9 +130,7 @@ def csr_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
     if isinstance(arg, SparseArray):
         return arg
     if scipy.issparse(arg):
-        made = arg.tocsr()
-        made.sum_duplicates()
-        return SparseArray(made.data, Structure(made.indices, made.indptr, made.shape))
+        return SparseArray(*compressed(arg))
     data, indices, indptr = arg
     data = as_value(data)
     indices, indptr = [np.asarray(concrete(i, "sparse.csr_array: indices")) for i in (indices, indptr)]

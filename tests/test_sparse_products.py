@@ -1,0 +1,96 @@
+"""Products of traced arrays with sparse matrices of SciPy, as programs for NumPy and SciPy write them."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import funcgrad.numpy as fnp
+from funcgrad import check_grads, grad, hessian, jvp, no_grad, vmap
+from funcgrad.errors import ConcretizationError, EscapedTracerError, InputError, ShapeError
+from funcgrad.scipy import sparse
+
+RNG = np.random.default_rng(0)
+DENSE = np.where(RNG.random((5, 4)) < 0.5, RNG.normal(size=(5, 4)), 0.0)
+X, Y = RNG.normal(size=4), RNG.normal(size=5)
+MANY = RNG.normal(size=(4, 3))
+FORMATS = ("csr", "csc", "coo", "bsr", "dia", "dok", "lil")
+
+
+def energy(A, x, y):
+    """Both sides, vectors and matrices, transposes."""
+    ahead = A @ x
+    behind = y @ A
+    return fnp.sum(ahead * y) ** 2 + fnp.sum(behind**3) + fnp.sum((A.T @ ahead) * fnp.sin(x)) + x @ (A.T @ y)
+
+
+@pytest.mark.parametrize("kind", ["array", "matrix"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_as_the_dense_matrix(name, kind):
+    A = getattr(scipy.sparse, f"{name}_{kind}")(DENSE)
+    for position in (1, 2):
+        for transform in (grad, hessian):
+            got, want = (transform(energy, position)(M, X, Y) for M in (A, DENSE))
+            np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
+    got, want = (jvp(lambda x, M=M: energy(M, x, Y), (X,), (X[::-1].copy(),)) for M in (A, DENSE))
+    np.testing.assert_allclose(got, want, rtol=1e-11)
+    check_grads(lambda x, y: energy(A, x, y), (X, Y), order=2)
+
+
+def test_matrices_and_batches():
+    A = scipy.sparse.csr_array(DENSE)
+    for f in (lambda M, x: fnp.sin(M @ x), lambda M, x: fnp.sin(x.T @ M.T), lambda M, x: (M @ x) ** 2):
+        got, want = (grad(lambda x, M=M: fnp.sum(f(M, x) ** 2))(MANY) for M in (A, DENSE))  # noqa: B023
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+    np.testing.assert_allclose(grad(lambda x: fnp.sum(A.dot(x)))(MANY), np.tile(DENSE.sum(axis=0), (3, 1)).T)
+    np.testing.assert_allclose(vmap(lambda x: A @ x, in_axes=1, out_axes=1)(MANY), DENSE @ MANY, rtol=1e-13)
+    each = vmap(grad(lambda x: fnp.sum((A @ x) ** 2)), in_axes=1, out_axes=1)(MANY)
+    np.testing.assert_allclose(each, 2 * DENSE.T @ (DENSE @ MANY), rtol=1e-12)
+    deep = RNG.normal(size=(2, 4, 3))
+    assert jvp(lambda x: fnp.matmul(A, x), (deep,), (deep,))[1].shape == (2, 5, 3)
+    np.testing.assert_allclose(jvp(lambda x: np.matmul(A, x), (deep,), (deep,))[0], DENSE @ deep, rtol=1e-13)
+
+
+def test_own_matrices_on_the_right():
+    A = sparse.csr_array(scipy.sparse.csr_array(DENSE))
+    np.testing.assert_allclose(Y @ A, Y @ DENSE, rtol=1e-13)
+    np.testing.assert_allclose(Y @ A.T.T, Y @ DENSE, rtol=1e-13)
+    got = grad(lambda a: fnp.sum((Y @ a) ** 2))(A)
+    want = 2 * np.outer(Y, Y @ DENSE)
+    np.testing.assert_allclose(got.data, want[A.structure.rows, A.structure.indices], rtol=1e-12)
+    np.testing.assert_allclose(grad(lambda y: fnp.sum((y @ A) ** 2))(Y), 2 * DENSE @ (Y @ DENSE), rtol=1e-12)
+
+
+def test_the_matrix_stays_as_it_is():
+    A = scipy.sparse.csr_array((np.ones(3), [1, 1, 0], [0, 2, 3]), shape=(2, 2))
+    np.testing.assert_allclose(grad(lambda x: fnp.sum(A @ x))(np.ones(2)), [1.0, 2.0])
+    assert A.nnz == 3
+    sparse.csr_array(A)
+    assert A.nnz == 3
+
+
+def test_constants_are_scipys_own():
+    A = scipy.sparse.csr_array(DENSE)
+
+    def f(x):
+        made = fnp.zeros(4)
+        made[0] = 2.0
+        with no_grad():
+            assert isinstance(A @ x, np.ndarray)
+        return fnp.sum(A @ made) * x[0]
+
+    np.testing.assert_allclose(grad(f)(X), [2 * DENSE[:, 0].sum(), 0, 0, 0])
+
+
+def test_refusals():
+    A = scipy.sparse.csr_array(DENSE)
+    for f in (lambda x: A @ x, lambda x: x[:4] @ A, lambda x: A @ x[0]):
+        with pytest.raises(ShapeError, match="matmul: the array does not fit the sparse matrix of 5 x 4"):
+            grad(lambda x, f=f: fnp.sum(f(x)))(Y)
+    with pytest.raises(InputError, match=r"is a sparse matrix, got csr_array. Multiply with A @ x, or"):
+        grad(lambda x: fnp.sum(x * A))(X)
+    with pytest.raises(ConcretizationError, match=r"numpy\.asarray\(x\)"):
+        grad(lambda x: fnp.sum(np.asarray(x)))(X)
+    kept = []
+    grad(lambda x: kept.append(x) or fnp.sum(x))(X)
+    with pytest.raises(EscapedTracerError):
+        A @ kept[0]
