@@ -1,9 +1,10 @@
 """Python's cyclic collector beside long tapes.
 
 A tape is many small tuples, none of them garbage while it is being recorded, and the collector looks at all of them
-each time the objects of the process have become a quarter more: up to half of the time of a million records. So what
-has survived a full collection, while a long tape grows, is left out of the next ones until a recording ends. The
-collector is not paused: what is made later is collected as always, and ``gc.collect()`` does what it says.
+again and again: up to half of the time of a million records. So what has survived a full collection, while a long tape
+grows, is left out of the next ones until a recording ends; and where collections find no garbage, so is what has
+survived one of the middle generation. The collector is not paused: what is made later is collected as always, and
+``gc.collect()`` leaves nothing out.
 """
 
 from __future__ import annotations
@@ -26,21 +27,25 @@ def spare(recorded: Callable[[], int]) -> None:
 
     A program that uses ``gc.freeze`` itself is let alone.
     """
-    automatic, before = False, 0
+    automatic, before, garbage = False, 0, 0
 
     def watch(phase: str, info: dict[str, Any]) -> None:
         global sparing
-        nonlocal automatic, before
-        if info["generation"] != 2:
-            return
+        nonlocal automatic, before, garbage
+        generation = info["generation"]
         if phase == "start":
             automatic = gc.isenabled() and gc.get_count()[0] > gc.get_threshold()[0]  # nobody has asked for it
+            if sparing and generation == 2 and not automatic:
+                release()
             return
-        now = recorded()
-        if automatic and now >= LONG and now > before and (sparing or not gc.get_freeze_count()):
+        garbage += info["collected"]
+        if not generation:
+            return
+        now, clean = recorded(), generation == 2 or not garbage
+        if automatic and clean and now >= LONG and now > before and (sparing or not gc.get_freeze_count()):
             gc.freeze()
             sparing = True
-        before = now
+        before, garbage = now, 0
 
     if sys.version_info < (3, 14):  # later collectors go through the objects in small steps
         gc.callbacks.append(watch)

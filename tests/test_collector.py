@@ -61,6 +61,50 @@ def f(x):
 
 grad(f)(0.5)
 """,
+    "who asks gets all that is garbage": """
+def f(x):
+    knot = Knot()
+    seen = weakref.ref(knot)
+    x = chain(x, 40_000)
+    assert collector.sparing
+    del knot
+    gc.collect()
+    assert seen() is None
+    assert gc.get_freeze_count() == 0
+    x = chain(x, 40_000)
+    assert collector.sparing
+    return x
+
+
+grad(f)(0.5)
+assert gc.get_freeze_count() == 0
+""",
+    "the middle generation is left out where there is no garbage": """
+gc.set_threshold(200, 5, 1_000_000)
+
+
+def f(x):
+    x = chain(x, 10_000)
+    assert collector.sparing
+    return x
+
+
+grad(f)(0.5)
+""",
+    "the middle generation stays where there is garbage": """
+gc.set_threshold(200, 5, 1_000_000)
+
+
+def f(x):
+    for _ in range(200):
+        Knot()
+        x = chain(x, 50)
+    assert not collector.sparing
+    return x
+
+
+grad(f)(0.5)
+""",
     "an error ends it too": """
 def f(x):
     chain(x, 40_000)
