@@ -213,6 +213,10 @@ def operation_of(node: Node) -> str:
     return name if isinstance(name, str) else name(node)
 
 
+#: Sums of so few numbers get new memory, which costs nothing: NumPy keeps such pieces.
+_SMALL = 128
+
+
 def _combine(number: int, old: Any, new: Any, owned: set[int]) -> Any:
     """Add a cotangent to the one waiting, in place once the buffer is this pass's own."""
     if type(old) is ndarray and type(new) is ndarray:
@@ -328,19 +332,20 @@ def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
                     continue
                 ct, other = ct
                 number = second[0]
-                if number in owned and type(pending[number]) is type(other) is ndarray:
-                    pending[number] += other  # the sum of a parameter's, with less ado
-                elif number in pending:
-                    pending[number] = _combine(number, pending[number], other, owned)
+                if number in pending:
+                    old = pending[number]
+                    joined = type(old) is type(other) is ndarray and other.size < _SMALL
+                    pending[number] = old + other if joined else _combine(number, old, other, owned)
                 elif other is not None:
                     pending[number] = other
                     heappush(heap, second)
-                other = None  # what a pull is given nobody else holds
+                other = old = None  # what a pull is given nobody else holds
             number = parent[0]
-            if number in owned and type(pending[number]) is type(ct) is ndarray:
-                pending[number] += ct
-            elif number in pending:
-                pending[number] = _combine(number, pending[number], ct, owned)
+            if number in pending:
+                old = pending[number]
+                joined = type(old) is type(ct) is ndarray and ct.size < _SMALL
+                pending[number] = old + ct if joined else _combine(number, old, ct, owned)
+                old = None
             elif ct is not None:
                 pending[number] = ct
                 node = heappushpop(heap, parent)  # itself, where it comes next
