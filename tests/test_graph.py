@@ -386,9 +386,11 @@ def test_against_jax():
     assert_all_close(ours, jax.grad(program(jnp), (0, 1))(X * 2, X - 1), 1e-14, "against JAX")
 
 
+#: Functions that take an array apart: on a tape by reading its parts.
+SPLITS = ("array_split", "split", "vsplit", "hsplit", "dsplit", "unstack", "concatenate", "stack")
 #: Functions that do on a tape what they do not in a graph: they look whether the values are known, or whose derivative
 #: is wanted. Distributions look whether all values lie where the density is defined, solvers and splines at theirs.
-ANOTHER_WAY = {"piecewise", "linalg.eigvalsh", "linalg.svdvals", "nn.linear"}
+ANOTHER_WAY = {"piecewise", "linalg.eigvalsh", "linalg.svdvals", "nn.linear", *SPLITS}
 BY_VALUES = ("scipy.stats.", "scipy.integrate.", "scipy.interpolate.")
 
 
