@@ -169,6 +169,8 @@ def linear(
 
     primitive = Primitive(name, impl, *_modes(name, pull, record, call), batch_rule(batch, call))
     kernel = numpy or primitive.kernel(np)
+    if numpy is not None:
+        primitive.prefer(numpy, 1)
     return finish(call, primitive)
 
 

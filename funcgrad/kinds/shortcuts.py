@@ -133,6 +133,7 @@ def binary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Opera
 
     name, foreign = primitive.name, primitive.impl is not None
     both, unlike = pull_both(name, rules), in_columns(plain, kernel) if isinstance(plain, np.ufunc) else kernel
+    primitive.prefer(unlike, 2)
     together = _together(name, rules, both, unlike, compute, foreign)
     with_right = _beside_constant(name, rules[0], unlike, compute, foreign)
     swapped = (lambda v, c: unlike(c, v)), (lambda v, c: compute(c, v))
