@@ -408,3 +408,21 @@ def test_the_logarithm_of_beta_on_jax_arrays():
     np.testing.assert_allclose(np.asarray(fsp.betaln(jnp.asarray(a), jnp.asarray(b))), want, rtol=2e-13, atol=1e-13)
     theirs = np.asarray(jax.scipy.special.betaln(a, b))
     assert np.max(np.abs(theirs - want)) > 1e-8, "JAX's is good now: take it"
+
+
+def test_slopes_where_formulas_meet_their_ends():
+    """At 0 and far to the right, where a formula divides by zero or overflows."""
+    for a, slope in ((0.5, np.inf), (1.0, 1.0), (1.5, 0.0), (2.0, 0.0), (3.0, 0.0)):
+        assert grad(lambda x, a=a: fsp.gammainc(a, x))(0.0) == slope
+        assert grad(lambda x, a=a: fsp.gammaincc(a, x))(0.0) == -slope
+    for a, second in ((1.0, -1.0), (2.0, 1.0), (2.5, 0.0), (3.0, 0.0), (7.0, 0.0)):
+        assert grad(grad(lambda x, a=a: fsp.gammainc(a, x)))(0.0) == second
+    slope = grad(fsp.log_ndtr)
+    for x in (30.0, 38.0, 100.0, 1e4):
+        density = math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+        assert math.isclose(slope(x), density, rel_tol=1e-9)
+        assert math.isclose(grad(slope)(x), -x * density, rel_tol=1e-6)
+    np.testing.assert_allclose(grad(slope)(-1e4), -1 + 1e-8, rtol=1e-12)  # DLMF 7.8.5: 1 - 1 / x**2
+    with np.errstate(all="ignore"):
+        assert math.isnan(grad(fsp.xlogy, argnums=1)(0.0, 0.0))
+        assert math.isnan(grad(fsp.kl_div, argnums=1)(0.0, 0.0))

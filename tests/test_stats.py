@@ -442,3 +442,11 @@ def test_the_scale_of_gumbel_r_has_a_derivative():
 def test_errors_say_what_is_wrong(call, error, says):
     with pytest.raises(error, match=says):
         vjp(call, 1.5)
+
+
+@pytest.mark.parametrize("b", [0.5, 1.0, 1.5, 2.0, 3.0])
+def test_the_slope_of_a_distribution_function_is_its_density_in_the_middle_too(b):
+    for x in (-1.0, 0.0, 1.0):
+        np.testing.assert_allclose(grad(stats.gennorm.cdf)(x, b), stats.gennorm.pdf(x, b), rtol=1e-12)
+        np.testing.assert_allclose(grad(stats.gennorm.sf)(x, b), -stats.gennorm.pdf(x, b), rtol=1e-12)
+    assert stats.gennorm.cdf(0.0, b) == 0.5

@@ -342,7 +342,7 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
     have = backend.shape_of(ct)
     if have == shape:
         return ct
-    if not shape and type(ct) is ndarray and ct.size < 1024 and ct.itemsize > 2:
+    if not shape and type(ct) is ndarray and 1 < ct.size < 1024 and ct.itemsize > 2:
         return np.add.reduce(ct, None)
     if type(ct) is ndarray and ct.size == prod(shape):  # of what was added or stretched every length is 1
         return ct.reshape(shape)

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from funcgrad import core
+from funcgrad import backend, core
 from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer, describe, raise_escaped, repeated
 from funcgrad.errors import ConcretizationError
@@ -236,9 +236,9 @@ def _array(x: Tracer, *args: Any, **kwargs: Any) -> np.ndarray:
     that there is no array.
     """
     asker = sys._getframe(1)
-    if asker.f_code.co_name == "_matmul_dispatch" and asker.f_globals.get("__name__", "").startswith("scipy.sparse"):
+    if asker.f_code.co_name == "_matmul_dispatch" and asker.f_locals.get("other") is x:
         _check_open(x)
-        if isinstance(constant(x), Tracer):
+        if backend.namespace_of(constant(x)) is not np:
             return np.array(None)
     converted: np.ndarray = _converted(x, *args, **kwargs)
     return converted

@@ -9,6 +9,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.backend import namespace_of
+from funcgrad.batching import BatchTracer
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to as stretch
@@ -451,6 +452,8 @@ def isscalar(element: Any) -> bool:
         >>> fnp.isscalar(1.0), fnp.isscalar([1.0])
         (True, False)
     """
+    if isinstance(element, BatchTracer):  # one example; a row of numbers is a number for each of them
+        return not element.shape
     if isinstance(element, Tracer):
         return not element.shape and isscalar(element.value)
     return np.isscalar(element)

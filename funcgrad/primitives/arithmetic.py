@@ -61,6 +61,7 @@ __all__ = [
 
 _NUMBERS = frozenset((int, float))  # others may promote
 _MANY = 1_000
+_DOUBLE = np.dtype(np.float64)
 
 add: Operation = elementwise("add", dx=1, dy=1, operator=operator.add)
 subtract: Operation = elementwise("subtract", dx=1, dy=-1, operator=operator.sub)
@@ -84,7 +85,8 @@ def _doubled(t: Any) -> Any:
         if t.size >= _MANY and 0 in t.strides:
             once = t[tuple([slice(1) if step == 0 else slice(None) for step in t.strides])]
             return np.broadcast_to(once * 2.0, t.shape)
-        return t + t  # as exact, and NumPy need not look at a number
+        if t.dtype is _DOUBLE:
+            return t + t  # as exact, and NumPy need not look at a number
     return t * 2.0
 
 

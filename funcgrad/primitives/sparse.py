@@ -6,6 +6,7 @@ Vectors stand along the last axis; axes before it broadcast and hold many exampl
 from __future__ import annotations
 
 import importlib
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -78,9 +79,9 @@ def _matvec(xp: Any, x: Any, y: Any, *, structure: Structure, transposed: bool) 
     to, source = structure.places(transposed)
     length = structure.shape[transposed]
     x, y = xp.asarray(x), xp.asarray(y)
-    if xp is np and x.ndim == 1 and x.dtype != np.float16:  # which SciPy does not know
+    if xp is np and x.ndim == 1 and {x.dtype.kind, y.dtype.kind} <= set("fciub") and x.dtype != np.float16 != y.dtype:
         matrix = structure.matrix(x)
-        columns = (matrix.T if transposed else matrix) @ y.reshape(-1, y.shape[-1]).T
+        columns = (matrix.T if transposed else matrix) @ y.reshape(prod(y.shape[:-1]), y.shape[-1]).T
         return np.ascontiguousarray(columns.T).reshape(*y.shape[:-1], length)
     terms = x * y[..., source]
     if xp is not np:

@@ -12,7 +12,7 @@ from typing import Any
 from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
-from funcgrad.primitives.arithmetic import absolute, clip, power
+from funcgrad.primitives.arithmetic import absolute, clip, divide, power
 from funcgrad.primitives.comparison import equal, less_equal, where
 from funcgrad.primitives.elementwise import exp, hypot, log, log1p, sin
 from funcgrad.primitives.special.kernels import derivatives, kernel
@@ -50,13 +50,15 @@ LN10, RADIAN = math.log(10.0), math.pi / 180
 
 # ---- products with logarithms --------------------------------------------------------------------------------
 
-xlogy: Operation = elementwise("xlogy", kernel("xlogy"), dx=lambda y: log(y), dy=lambda x, y: x / y)
-xlog1py: Operation = elementwise("xlog1py", kernel("xlog1py"), dx=lambda y: log1p(y), dy=lambda x, y: x / (y - -1))
+xlogy: Operation = elementwise("xlogy", kernel("xlogy"), dx=lambda y: log(y), dy=lambda x, y: divide(x, y))
+xlog1py: Operation = elementwise("xlog1py", kernel("xlog1py"), dx=lambda y: log1p(y), dy=lambda x, y: divide(x, y - -1))
 entr: Operation = elementwise("entr", kernel("entr"), dx=lambda x: -log(x) - 1)
 rel_entr: Operation = elementwise(
-    "rel_entr", kernel("rel_entr"), dx=lambda x, y: log(x / y) + 1, dy=lambda x, y: -x / y
+    "rel_entr", kernel("rel_entr"), dx=lambda x, y: log(divide(x, y)) + 1, dy=lambda x, y: -divide(x, y)
 )
-kl_div: Operation = elementwise("kl_div", kernel("kl_div"), dx=lambda x, y: log(x / y), dy=lambda x, y: 1 - x / y)
+kl_div: Operation = elementwise(
+    "kl_div", kernel("kl_div"), dx=lambda x, y: log(divide(x, y)), dy=lambda x, y: 1 - divide(x, y)
+)
 
 # ---- losses --------------------------------------------------------------------------------------------------
 

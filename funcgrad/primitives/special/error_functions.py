@@ -15,6 +15,7 @@ from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.linear import real
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
+from funcgrad.primitives.comparison import less, where
 from funcgrad.primitives.elementwise import cos, exp, sin
 from funcgrad.primitives.special.kernels import derivatives, kernel
 from funcgrad.primitives.special.partials import in_double, pointwise
@@ -165,7 +166,10 @@ ndtri: Operation = elementwise("ndtri", kernel("ndtri"), dx=lambda ans: ROOT_2PI
 
 def _inverse_mills(x: Any) -> Any:
     """The normal density over its integral, which neither overflows nor loses digits far to the left."""
-    return math.sqrt(2 / math.pi) / erfcx(x * (-1 / ROOT_2), order=0)
+    left = less(x, 0)
+    below = math.sqrt(2 / math.pi) / erfcx(where(left, x, 0) * (-1 / ROOT_2), order=0)
+    above = where(left, 0, x)  # where erfcx, whose derivatives are products with it, would overflow
+    return where(left, below, _normal(above) / ndtr(above))
 
 
 log_ndtr: Operation = elementwise("log_ndtr", kernel("log_ndtr"), dx=_inverse_mills)

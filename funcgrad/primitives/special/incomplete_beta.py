@@ -17,6 +17,7 @@ from typing import Any
 from funcgrad.kinds import elementwise
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
+from funcgrad.primitives.arithmetic import divide
 from funcgrad.primitives.elementwise import log, log1p
 from funcgrad.primitives.special.gamma_functions import psi
 from funcgrad.primitives.special.kernels import kernel, log_beta, stirling_error
@@ -73,7 +74,7 @@ beta_density: Operation = elementwise(
     _density,
     dx=lambda x, y, z, ans: ans * _slope(x, y, log(z), 1, 0),
     dy=lambda x, y, z, ans: ans * _slope(y, x, log1p(-z), 1, 0),
-    dz=lambda x, y, z, ans: ans * ((x - 1) / z - (y - 1) / (1 - z)),
+    dz=lambda x, y, z, ans: ans * (divide(x - 1, z) - divide(y - 1, 1 - z)),
 )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from funcgrad.kinds import elementwise
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
+from funcgrad.primitives.comparison import equal, greater, where
 from funcgrad.primitives.elementwise import log
 from funcgrad.primitives.special.gamma_functions import digamma, psi
 from funcgrad.primitives.special.kernels import kernel, stirling_error
@@ -41,11 +42,18 @@ def _log_density(xp: Any, a: Any, x: Any) -> Any:
 def _density(xp: Any, a: Any, x: Any) -> Any:
     def compute(a: Any, x: Any) -> Any:
         inside = (a > 0) & (x > 0)
-        a, t = xp.where(inside, a, 1), xp.where(inside & (x < math.inf), x, 1)
-        found = xp.where(x == math.inf, 0, xp.exp(_log_density(xp, a, t) - xp.log(t)))
+        b, t = xp.where(inside, a, 1), xp.where(inside & (x < math.inf), x, 1)
+        found = xp.where(x == math.inf, 0, xp.exp(_log_density(xp, b, t) - xp.log(t)))
         return xp.where(inside, found, xp.where(x == 0, xp.where(a > 1, 0, xp.where(a == 1, 1, math.inf)), math.nan))
 
     return in_double(xp, compute, a, x)
+
+
+def _density_slope(a: Any, x: Any, ans: Any) -> Any:
+    """``ans * ((a - 1) / x - 1)``; at 0 the density of ``a - 1`` less ``ans``, which is the same."""
+    origin, above = equal(x, 0), greater(a, 1)
+    at_zero = where(above, gamma_density(where(above, a - 1, 1), x), 0) - ans
+    return where(origin, at_zero, ans * ((a - 1) / where(origin, 1, x) - 1))
 
 
 #: ``gamma_density(a, x)``: the density ``x**(a-1) exp(-x) / gamma(a)``.
@@ -53,7 +61,7 @@ gamma_density: Operation = elementwise(
     "gamma_density",
     _density,
     dx=lambda x, y, ans: ans * (log(y) - digamma(x)),
-    dy=lambda x, y, ans: ans * ((x - 1) / y - 1),
+    dy=lambda x, y, ans: _density_slope(x, y, ans),
 )
 
 

@@ -266,8 +266,10 @@ exponnorm = Continuous(
 
 def _gennorm_tail(x: Any, b: Any) -> Any:
     """The probability of values up to ``x``."""
-    half = 0.5 * fsp.gammaincc(1 / b, abs(x) ** b)
-    return where(x > 0, 1 - half, half)
+    centre = x == 0  # there the chain rule multiplies 0 by infinity, and the density is the slope
+    half = 0.5 * fsp.gammaincc(1 / b, abs(where(centre, 1.0, x)) ** b)
+    at_centre = 0.5 + x * (0.5 * b * exp(-fsp.gammaln(1 / b)))
+    return where(centre, at_centre, where(x > 0, 1 - half, half))
 
 
 gennorm = Continuous(
