@@ -426,3 +426,14 @@ def test_slopes_where_formulas_meet_their_ends():
     with np.errstate(all="ignore"):
         assert math.isnan(grad(fsp.xlogy, argnums=1)(0.0, 0.0))
         assert math.isnan(grad(fsp.kl_div, argnums=1)(0.0, 0.0))
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_zeta_near_zero(order):
+    f = fsp.zetac
+    for _ in range(order):
+        f = grad(f)
+    for x in (-0.3, -0.19, -1e-3, -1e-8, 0.0, 1e-8, 0.3):
+        with mp.workdps(30):
+            want = float(mp.zeta(mp.mpf(x), 1, order))
+        np.testing.assert_allclose(f(x), want, rtol=1e-13)

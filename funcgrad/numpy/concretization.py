@@ -68,15 +68,27 @@ def _counterpart() -> str:
     frame: FrameType | None = sys._getframe(1)
     frames = []
     while frame is not None and not _is_users(frame):
-        if frame.f_globals.get("__name__", "").startswith("scipy."):
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith("scipy."):
             frames.append(frame)
+        elif frames and module.startswith("funcgrad.scipy."):
+            return " What the function holds of traced values it must be given in args."
         frame = frame.f_back
     for called in reversed(frames):  # from the one that the user called
-        home = ".".join(called.f_globals["__name__"].split(".")[:2])
-        if find_spec(f"funcgrad.{home}") is None:
-            return ""
-        if called.f_code.co_name in vars(import_module(f"funcgrad.{home}")):
-            return f" Use funcgrad.{home}.{called.f_code.co_name} for {home}.{called.f_code.co_name}."
+        wrapped, module = called.f_locals.get("f"), called.f_globals["__name__"]
+        if called.f_code.co_name == "wrapper" and callable(wrapped):  # SciPy's over batches
+            module = wrapped.__module__
+        home = ".".join(module.split(".")[:2])
+        known = () if find_spec(f"funcgrad.{home}") is None else vars(import_module(f"funcgrad.{home}"))
+        owner = called.f_locals.get("self")  # a distribution, a spline
+        for name in (
+            getattr(wrapped, "__name__", ""),
+            called.f_code.co_name,
+            getattr(owner, "name", ""),
+            type(owner).__name__,
+        ):
+            if name in known:
+                return f" Use funcgrad.{home}.{name} for {home}.{name}."
     return ""
 
 

@@ -1,0 +1,46 @@
+"""What is said where a function of SciPy itself gets a traced value: which function to take."""
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.interpolate
+import scipy.linalg
+import scipy.signal
+import scipy.stats
+
+from funcgrad import grad
+from funcgrad.errors import ConcretizationError
+from funcgrad.scipy import integrate
+
+POINTS = np.arange(3.0)
+HINTS = {
+    "a function": (lambda x: scipy.signal.lfilter([1.0], [1.0, 0.5], x), "Use funcgrad.scipy.signal.lfilter for"),
+    "a function of batches": (lambda x: scipy.linalg.toeplitz(x), "Use funcgrad.scipy.linalg.toeplitz for"),
+    "a wrapped function": (
+        lambda x: scipy.linalg.cho_factor(x * np.eye(3)),
+        "Use funcgrad.scipy.linalg.cho_factor for",
+    ),
+    "a distribution": (lambda x: scipy.stats.norm.cdf(x), "Use funcgrad.scipy.stats.norm for"),
+    "a curve": (
+        lambda x: scipy.interpolate.CubicSpline(POINTS, x)(0.5),
+        "Use funcgrad.scipy.interpolate.CubicSpline for",
+    ),
+    "a point on a curve": (
+        lambda x: scipy.interpolate.PchipInterpolator(POINTS, POINTS)(x),
+        "Use funcgrad.scipy.interpolate.PchipInterpolator for",
+    ),
+    "a closure": (
+        lambda x: scipy.integrate.quad(lambda z: np.exp(-x[0] * z), 0.0, 1.0)[0],
+        "Use funcgrad.scipy.integrate.quad for",
+    ),
+    "a closure given to the right function": (
+        lambda x: integrate.quad(lambda z: np.exp(-x[0] * z), 0.0, 1.0)[0],
+        "What the function holds of traced values it must be given in args",
+    ),
+}
+
+
+@pytest.mark.parametrize(("program", "hint"), HINTS.values(), ids=HINTS)
+def test_hints(program, hint):
+    with pytest.raises(ConcretizationError, match=hint):
+        grad(lambda x: np.sum(program(x)))(np.ones(3))
