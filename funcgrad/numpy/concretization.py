@@ -27,7 +27,16 @@ from funcgrad.errors import ConcretizationError
 from funcgrad.graph import steer
 from funcgrad.writable import Buffer, clone
 
-__all__ = ["CONCRETIZATION", "concrete", "constant", "constant_array", "refuse", "user_frame", "user_line"]
+__all__ = [
+    "CONCRETIZATION",
+    "concrete",
+    "constant",
+    "constant_array",
+    "is_sparse_factor",
+    "refuse",
+    "user_frame",
+    "user_line",
+]
 
 #: Packages that stand between the user's line and here.
 _BETWEEN = frozenset(("funcgrad", "numpy", "scipy", "jax", "toolz", "cytoolz", "optree"))
@@ -241,14 +250,19 @@ def _as_ndarray(value: Any, dtype: Any = None, copy: bool | None = None) -> np.n
     return made
 
 
-def _array(x: Tracer, *args: Any, **kwargs: Any) -> np.ndarray:
-    """The array of a constant. A traced value leaves a product with a sparse matrix of SciPy to its own operator.
+def is_sparse_factor(x: Tracer) -> bool:
+    """Whether SciPy asks for the array of ``x``, by ``x.__array__``, to multiply a sparse matrix by it.
 
-    SciPy makes an array of the right factor before it asks that factor's class. An object, which no number is, tells it
-    that there is no array.
+    It makes an array of the right factor before it asks that factor's class. An object, ``numpy.array(None)``, tells it
+    that there is no array: then it leaves the product to the operator of the class.
     """
-    asker = sys._getframe(1)
-    if asker.f_code.co_name == "_matmul_dispatch" and asker.f_locals.get("other") is x:
+    asker = sys._getframe(2)
+    return asker.f_code.co_name == "_matmul_dispatch" and asker.f_locals.get("other") is x
+
+
+def _array(x: Tracer, *args: Any, **kwargs: Any) -> np.ndarray:
+    """The array of a constant. A traced value leaves a product with a sparse matrix of SciPy to its own operator."""
+    if is_sparse_factor(x):
         _check_open(x)
         if backend.namespace_of(constant(x)) is not np:
             return np.array(None)
