@@ -18,6 +18,7 @@ Nothing here knows what a derivative is.
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -72,6 +73,9 @@ watcher: ContextVar[Any] = ContextVar("watcher", default=None)
 #: How many such watchers there are in the whole process: while there is none, nobody asks for it.
 watchers = 0
 _blocks_lock = threading.Lock()
+
+#: Packages that mean the tracer itself when they ask for a class: they take hold of the memory of an array.
+_INSIDERS: Final = frozenset(("funcgrad", "jax", "jaxlib", "scipy"))
 
 #: The ``alias`` of what nobody may write to.
 READ_ONLY: Final = object()
@@ -145,6 +149,8 @@ class Tracer:
 
     __slots__ = ("__weakref__", "_trace", "alias", "link", "value")
 
+    #: Whether it stands for an array of NumPy though another library's computes.
+    as_numpy = False
     value: Any
     _trace: Trace
     link: Any
@@ -157,6 +163,28 @@ class Tracer:
         if hasattr(self, "link"):
             twin.link = self.link
         return twin
+
+    def _class(self) -> type:
+        """The class that ``isinstance`` finds: for the user's program that of the array or number it stands for.
+
+        So a function takes the same branch whether it is being transformed or not.
+        """
+        if sys._getframe(1).f_globals.get("__name__", "").partition(".")[0] in _INSIDERS:
+            return type(self)
+        value, as_numpy = self.value, self.as_numpy
+        while issubclass(type(value), Tracer):
+            value, as_numpy = value.value, as_numpy or value.as_numpy
+        kind = type(value)
+        if not issubclass(kind, (np.ndarray, np.generic, float, complex, int)):
+            if not as_numpy:  # of JAX, which knows its arrays by more than their class
+                return type(self)
+            kind = np.ndarray if self.shape else self.dtype.type
+        elif kind is np.ndarray and value.shape and not self.shape:  # one number of each example
+            kind = value.dtype.type
+        return kind
+
+    # Who writes to a tracer may make it one of another trace: the setter is Python's own.
+    __class__ = property(_class, object.__dict__["__class__"].__set__)
 
     @property
     def shape(self) -> tuple[int, ...]:

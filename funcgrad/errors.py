@@ -24,6 +24,7 @@ __all__ = [
     "ShapeError",
     "StagingError",
     "StructuralZeroError",
+    "UnsizedError",
 ]
 
 
@@ -42,6 +43,13 @@ class InputError(FuncgradError, TypeError):
 
 class ShapeError(FuncgradError, ValueError):
     """An argument has the wrong shape, size or number of entries (a ``ValueError``)."""
+
+
+class UnsizedError(InputError, AttributeError):
+    """A traced number was asked for its length.
+
+    It is a ``TypeError`` of ``len(x)``, and an ``AttributeError``, so that ``hasattr(x, "__len__")`` is False.
+    """
 
 
 class ReadOnlyError(InputError, ValueError):

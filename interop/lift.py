@@ -39,6 +39,7 @@ class LiftTracer(Tracer):
     """
 
     __slots__ = ()
+    as_numpy = True
 
     def __init__(self, value: Any, trace: LiftTrace) -> None:
         self.value = value

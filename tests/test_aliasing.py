@@ -27,14 +27,14 @@ def numbers(x):
 
 
 def is_array(x):
-    return isinstance(x, (np.ndarray, Tracer)) and x.shape != ()
+    return issubclass(type(x), (np.ndarray, Tracer)) and x.shape != ()
 
 
 def write(x, marker):
     """Change all of ``x``; whether that is allowed."""
     kind = kind_of(x)
     number = marker if kind in "fc" else 77
-    if isinstance(x, np.ndarray):  # a constant: it takes numbers only
+    if issubclass(type(x), np.ndarray):  # a constant: it takes numbers only
         number = ~numbers(x) if kind == "b" else numbers(number).flat[0]
     try:
         with warnings.catch_warnings():
@@ -66,7 +66,7 @@ def observed(fun, arrays, one):
             if i != k and not np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
         ]
         notes[k] = tuple(changed) if allowed else "read-only"
-    plain = [k for k, note in notes.items() if isinstance(everything[k], np.ndarray) and note != "read-only"]
+    plain = [k for k, note in notes.items() if issubclass(type(everything[k]), np.ndarray) and note != "read-only"]
     return notes, [k for k in plain if kind_of(everything[k]) in "fc"]
 
 

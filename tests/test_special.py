@@ -410,6 +410,18 @@ def test_the_logarithm_of_beta_on_jax_arrays():
     assert np.max(np.abs(theirs - want)) > 1e-8, "JAX's is good now: take it"
 
 
+@pytest.mark.parametrize("fun", [fsp.erf, fsp.erfc, fsp.ndtr, lambda x: fsp.log_ndtr(abs(x))])
+@pytest.mark.parametrize("x", [np.inf, -np.inf, 1e100, np.float32(np.inf), -45.0])
+def test_all_slopes_vanish_at_infinity(fun, x):
+    """As of the outermost thresholds of a model of ordered classes."""
+    for order in range(1, 5):
+        fun = grad(fun) if order % 2 else forward(fun)
+        with np.errstate(all="raise", under="ignore"):
+            found = fun(x)
+        assert found == 0
+        assert found.dtype == np.asarray(x).dtype
+
+
 def test_slopes_where_formulas_meet_their_ends():
     """At 0 and far to the right, where a formula divides by zero or overflows."""
     for a, slope in ((0.5, np.inf), (1.0, 1.0), (1.5, 0.0), (2.0, 0.0), (3.0, 0.0)):

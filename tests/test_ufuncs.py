@@ -643,7 +643,7 @@ def test_at_of_two_arguments(own, index):
 
     def fun(face):
         def call(x, y):
-            a = x.copy() if isinstance(x, np.ndarray) else fnp.copy(x)
+            a = x.copy() if issubclass(type(x), np.ndarray) else fnp.copy(x)
             assert face.at(a, index, y) is None
             return a
 

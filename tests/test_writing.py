@@ -55,7 +55,7 @@ class Program:
 
     def __call__(self, x):
         rng = np.random.default_rng(self.seed)
-        numpy = isinstance(x, np.ndarray)
+        numpy = issubclass(type(x), np.ndarray)
         pool = [x * 1.0, (x * x).reshape(2, 2), (np if numpy else fnp).zeros((2, 2), x.dtype), x[:2] + x[2:]]
         if not self.staged:
             pool += [(x * 2.0).reshape(2, 2).T * 0.5, (np if numpy else fnp).zeros_like(pool[1].T)]
@@ -198,7 +198,7 @@ class ComplexProgram(Program):
 
     def __call__(self, x):
         rng = np.random.default_rng(self.seed)
-        numpy = isinstance(x, np.ndarray)
+        numpy = issubclass(type(x), np.ndarray)
         z = (np if numpy else fnp).zeros((2, 2), complex)
         pool = [x * (1 + 0.5j), (x * x).reshape(2, 2) * 1j, z, (x[:2] + 1j * x[2:])[None].T * 1.0]
         pool += [z.real, pool[1].imag, pool[0].real[::2], pool[3].T.imag]

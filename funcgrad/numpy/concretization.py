@@ -146,7 +146,8 @@ def concrete(x: Tracer, asked: str, *, steers: bool = True) -> Any:
         raise ConcretizationError(
             f"{asked}: one value was asked for, got {describe(x)} that differs between the {batch.size} examples of "
             f"a vmap{user_line()}. Instead of `if`, `while`, `and`, `or`, `not`, min or max use funcgrad.numpy's "
-            "where(condition, a, b), logical_and, minimum, ...; instead of an index, take(table, x, axis=0)."
+            "where(condition, a, b), logical_and, minimum, ...; instead of an index, take(table, x, axis=0). Or take "
+            "one example at a time: funcgrad.control.map(f, xs)."
         )
     bottom: Any = x
     while isinstance(bottom, Tracer):

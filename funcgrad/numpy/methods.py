@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from types import MethodType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from funcgrad.backend import dtype_of, namespace_of
 from funcgrad.batching import BatchTracer
 from funcgrad.core import Tracer, describe
-from funcgrad.errors import InputError
+from funcgrad.errors import InputError, UnsizedError
 from funcgrad.kinds.linear import permute
 from funcgrad.kinds.linear import reshape as refill
 from funcgrad.numpy import arithmetic as numbers
@@ -144,6 +145,17 @@ _OPERATORS: dict[str, Any] = {
 }
 
 
+class _Length:
+    """``__len__``, which numbers have not: ``hasattr(x, "__len__")`` tells them from arrays."""
+
+    def __get__(self, x: Any, owner: type | None = None) -> Any:
+        if x is not None and not x.shape and np.isscalar(x):
+            raise UnsizedError(
+                f"len(x): a number has none, got {describe(x)}{user_line()}. Use np.atleast_1d(x) for an array."
+            )
+        return self if x is None else MethodType(_len, x)
+
+
 def _len(x: Array) -> int:
     if not x.shape:
         raise TypeError("len() of unsized object")
@@ -169,7 +181,7 @@ def _round_number(x: Array, digits: int | None = None) -> Array:
 
 
 _CONTAINER: dict[str, Any] = {
-    "__len__": _len,
+    "__len__": _Length(),
     "__iter__": _iter,
     "__contains__": _contains,
     "__getitem__": getitem,

@@ -9,7 +9,6 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.backend import namespace_of
-from funcgrad.batching import BatchTracer
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to as stretch
@@ -343,7 +342,7 @@ def _atleast(rank: int, arys: tuple[ArrayLike, ...]) -> Any:
     for a in values:
         if namespace_of(a) is np:
             plain = (np.atleast_1d, np.atleast_2d, np.atleast_3d)[rank - 1](a)
-            made.append(plain if isinstance(a, np.ndarray) else new(plain))
+            made.append(plain if issubclass(type(a), np.ndarray) else new(plain))
             continue
         have = backend.shape_of(a)
         if len(have) >= rank:
@@ -452,10 +451,6 @@ def isscalar(element: Any) -> bool:
         >>> fnp.isscalar(1.0), fnp.isscalar([1.0])
         (True, False)
     """
-    if isinstance(element, BatchTracer):  # one example; a row of numbers is a number for each of them
-        return not element.shape
-    if isinstance(element, Tracer):
-        return not element.shape and isscalar(element.value)
     return np.isscalar(element)
 
 

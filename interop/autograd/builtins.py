@@ -1,4 +1,4 @@
-"""HIPS autograd's ``builtins``. Containers of traced values are Python's own here; two questions look through."""
+"""HIPS autograd's ``builtins``. Containers of traced values are Python's own here; `type` looks through."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from funcgrad.interop.autograd.spaces import ContainerVSpace
 __all__ = ["ContainerVSpace", "DictBox", "SequenceBox", "dict", "isinstance", "list", "tuple", "type"]
 
 dict, list, tuple = builtins.dict, builtins.list, builtins.tuple
+isinstance = builtins.isinstance  # a traced value answers for what it stands for
 
 
 class SequenceBox:
@@ -19,18 +20,6 @@ class SequenceBox:
 
 class DictBox:
     """For annotations: a dictionary is itself, with traced values in it, and nothing is an instance of this."""
-
-
-def isinstance(x: Any, kinds: Any) -> bool:
-    """Whether ``x``, or the array or number that it stands for, is an instance.
-
-    Example:
-        >>> import numpy as np
-        >>> from funcgrad.interop.autograd import grad
-        >>> grad(lambda x: x * isinstance(x, float))(2.0)
-        np.float64(1.0)
-    """
-    return issubclass(plain_type(x), kinds) or builtins.isinstance(x, kinds)
 
 
 def type(x: Any) -> Any:

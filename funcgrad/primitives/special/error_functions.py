@@ -15,8 +15,9 @@ from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.linear import real
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
+from funcgrad.primitives.arithmetic import clip
 from funcgrad.primitives.comparison import less, where
-from funcgrad.primitives.elementwise import cos, exp, sin
+from funcgrad.primitives.elementwise import cos, exp, is_complex, sin
 from funcgrad.primitives.special.kernels import derivatives, kernel
 from funcgrad.primitives.special.partials import in_double, pointwise
 
@@ -43,13 +44,16 @@ ROOT_2 = math.sqrt(2.0)
 ROOT_2PI = math.sqrt(2.0 * math.pi)
 
 
-def _gaussian(x: Any) -> Any:
-    return exp(-x * x)
+def _bounded(x: Any) -> Any:
+    """``x`` as a factor of a Gaussian: an infinite one is finite, since the Gaussian is 0 long before."""
+    return x if is_complex(x) else clip(x, -40, 40)
 
 
-def _normal(x: Any) -> Any:
-    """The standard normal density."""
-    return exp(-0.5 * x * x) * (1 / ROOT_2PI)
+_gaussian: Operation = elementwise("gaussian", lambda xp, x: xp.exp(-x * x), dx=lambda x, ans: -2 * (_bounded(x) * ans))
+#: The standard normal density.
+_normal: Operation = elementwise(
+    "normal_density", lambda xp, x: xp.exp(-0.5 * x * x) * (1 / ROOT_2PI), dx=lambda x, ans: -_bounded(x) * ans
+)
 
 
 erf: Operation = elementwise("erf", kernel("erf"), dx=lambda x: 2 / ROOT_PI * _gaussian(x))

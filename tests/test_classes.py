@@ -1,0 +1,162 @@
+"""Of which class a traced value is: of that of the array or number which it stands for."""
+
+import numbers
+from collections.abc import Iterable
+from functools import singledispatch
+
+import jax
+import numpy as np
+import pytest
+import scipy.sparse
+
+import funcgrad.numpy as fnp
+from funcgrad import grad, hessian, jvp, trace, vjp, vmap
+from funcgrad.core import Tracer
+from funcgrad.errors import UnsizedError
+from funcgrad.interop import jit, to_jax
+
+KINDS = (float, complex, int, np.ndarray, np.floating, np.float64, np.float32, np.generic, numbers.Real, Iterable)
+MODES = {
+    "grad": lambda f, x: vjp(f, x),
+    "jvp": lambda f, x: jvp(f, (x,), (x,)),
+    "vmap": lambda f, x: vmap(f)(np.stack([x, x])),
+    "nested": lambda f, x: vjp(lambda x: jvp(f, (x,), (x,))[1], x),
+    "vmap of grad": lambda f, x: vmap(lambda x: vjp(f, x)[0])(np.stack([x, x])),
+    "trace": lambda f, x: trace(f)(x),
+}
+
+
+def answers(x):
+    found = [isinstance(x, kind) for kind in KINDS[:-1]]
+    return [*found, np.isscalar(x), np.iterable(x), hasattr(x, "__len__")]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("x", [1.5, 1.5 + 1j, np.float32(1.5), np.array(1.5), np.ones(2), np.ones((2, 1), np.float32)])
+def test_class_of_arguments(mode, x):
+    seen = []
+
+    def f(x):
+        assert isinstance(x, Tracer)
+        seen.append(answers(x))
+        return x * x
+
+    MODES[mode](f, x)
+    example = x if "vmap" not in mode else np.stack([x, x])[0]  # a loop over examples has numbers of NumPy
+    assert seen[0] == answers(example)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_class_of_results(mode):
+    results = (
+        lambda x: x[0],
+        lambda x: x.sum(),
+        lambda x: np.mean(x),
+        lambda x: x[:1],
+        lambda x: x @ x,
+        lambda x: (x > 0)[0],
+        lambda x: np.argmax(x),
+        lambda x: x[0] * 2 > 1,
+        lambda x: x[:1].reshape(()),
+        lambda x: x[1] * 1j,
+        lambda x: fnp.zeros(2) if isinstance(x, Tracer) else np.zeros(2),
+    )
+    seen = []
+
+    def f(x):
+        seen.append([answers(made(x)) for made in results])
+        return x * 1.0
+
+    x = np.array([1.0, 2.0])
+    MODES[mode](f, x)
+    want = [answers(made(x)) for made in results]
+    if "vmap" in mode:  # NumPy has arrays without axes, batches of numbers
+        seen[0][8], want[8] = None, None
+    assert seen[0] == want
+
+
+def test_branches():
+    @singledispatch
+    def by_class(x):
+        raise AssertionError(type(x))
+
+    by_class.register(float)(lambda x: 3.0 * x)
+    by_class.register(np.ndarray)(lambda x: 5.0 * fnp.sum(x))
+    assert grad(by_class)(2.0) == 3.0
+    assert grad(lambda x: by_class(x) + by_class(x[0]))(np.ones(2)).tolist() == [8.0, 5.0]
+
+    def by_match(x):
+        match x:
+            case float():
+                return x**2
+            case np.ndarray():
+                return np.sum(x**3)
+
+    assert grad(grad(by_match))(2.0) == 2.0
+    assert hessian(by_match)(np.ones(2)).tolist() == [[6.0, 0.0], [0.0, 6.0]]
+    assert vmap(grad(by_match))(np.ones((1, 2))).tolist() == [[3.0, 3.0]]
+
+
+def test_after_a_write():
+    """An object that is written to goes over to another trace, and stays an array."""
+
+    def f(x):
+        a = fnp.zeros(2)
+        before = isinstance(a, np.ndarray), type(a)
+        a[0] = x
+        assert (before[0], isinstance(a, np.ndarray)) == (True, True)
+        assert before[1] is not type(a)
+        return a[0] * a[0]
+
+    assert grad(f)(3.0) == 6.0
+
+
+def test_length_of_numbers():
+    def f(x):
+        with pytest.raises(
+            UnsizedError, match=r"^len\(x\): a number has none, got float64\[\], at .* Use np.atleast_1d"
+        ):
+            len(x[0])
+        with pytest.raises(TypeError, match="unsized"):
+            len(x[:1].reshape(()))
+        assert len(x) == 2
+        return x[0]
+
+    assert grad(f)(np.ones(2)).tolist() == [1.0, 0.0]
+
+
+def test_called_it_makes_what_the_class_makes():
+    made = []
+
+    def f(x):
+        made.append(x.__class__(2))
+        return made[0] * x
+
+    assert grad(f)(np.float64(3.0)) == 2.0
+    assert type(made[0]) is np.float64
+
+
+def test_libraries_that_take_memory_are_told_the_truth():
+    """SciPy goes by ``x.__class__ is np.ndarray`` to routines that need it, JAX by ``isinstance``."""
+    A = scipy.sparse.csr_array(np.eye(2))
+    assert grad(lambda x: np.sum(A @ x))(np.ones(2)).tolist() == [1.0, 1.0]
+    assert grad(lambda x: fnp.sum(jax.numpy.ones(2) * x))(np.ones(2)).tolist() == [1.0, 1.0]
+
+
+def test_on_jax():
+    """Functions that are compiled were written for NumPy; arrays of JAX themselves stand for nothing of NumPy's."""
+    seen = []
+
+    def f(x):
+        seen.append((isinstance(x, np.ndarray), isinstance(x[0], float), np.isscalar(x[0])))
+        return fnp.sum(x**2)
+
+    x = np.ones(2)
+    jit(f)(x)
+    jit(grad(f))(x)
+    jax.grad(to_jax(f))(x.astype(np.float32))
+    assert set(seen[:2]) == {(True, True, True)}
+    assert {found[0] for found in seen} == {True}
+    seen.clear()
+    grad(f)(jax.numpy.ones(2))
+    assert seen == [(False, False, False)]
