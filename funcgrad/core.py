@@ -75,7 +75,7 @@ watchers = 0
 _blocks_lock = threading.Lock()
 
 #: Packages that mean the tracer itself when they ask for a class: they take hold of the memory of an array.
-_INSIDERS: Final = frozenset(("funcgrad", "jax", "jaxlib", "scipy"))
+_INSIDERS: Final = frozenset(("funcgrad", "jax", "jaxlib", "numba", "pandas", "scipy", "sklearn", "torch", "xarray"))
 
 #: The ``alias`` of what nobody may write to.
 READ_ONLY: Final = object()

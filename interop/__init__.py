@@ -13,6 +13,7 @@ from funcgrad.interop.checking import crosscheck
 from funcgrad.interop.containers import adopt
 from funcgrad.interop.devices import default_device, device_put
 from funcgrad.interop.from_jax import from_jax
+from funcgrad.interop.from_numpy import from_numpy
 from funcgrad.interop.jit import jit
 from funcgrad.interop.lift import to_jax
 from funcgrad.interop.report import CrossCheck, Row
@@ -25,6 +26,7 @@ __all__ = [
     "default_device",
     "device_put",
     "from_jax",
+    "from_numpy",
     "jit",
     "to_jax",
 ]

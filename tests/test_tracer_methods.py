@@ -267,9 +267,11 @@ def test_device_of_a_jax_array():
 def test_len():
     assert seen(len, MATRIX) == [2] * 4
     assert seen(len, EMPTY) == [0] * 4
+    with pytest.raises(TypeError, match=r"^len\(\) of unsized object$"):
+        vjp(len, np.asarray(2.0))  # of numbers see test_classes
 
 
-@pytest.mark.parametrize("use", [len, iter, list, lambda x: x[0], lambda x: x.mT, lambda x: 1.0 in x[0]])
+@pytest.mark.parametrize("use", [iter, list, lambda x: x[0], lambda x: x.mT, lambda x: 1.0 in x[0]])
 def test_numpys_errors(use):
     """What NumPy refuses is refused by the same class with the same words."""
     with pytest.raises(Exception) as expected:  # noqa: PT011

@@ -6,18 +6,13 @@ they run again in the backward pass, it has moved on.
 
 from __future__ import annotations
 
-import dis
-import functools
 import operator
 from collections.abc import Callable
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CellType, FunctionType
 from typing import Any
 
-import toolz
-from toolz.functoolz import Compose
-
 from funcgrad.core import Tracer
-from funcgrad.transforms.transformed import Transformed
+from funcgrad.transforms.callables import is_filled, made_of, parts_of, variables_set
 from funcgrad.writable import twin
 
 __all__ = ["frozen"]
@@ -46,60 +41,21 @@ def frozen(fun: Callable[..., Any]) -> Callable[..., Any]:
     return now
 
 
-def _inside(x: Any) -> tuple[Any, ...]:
-    """The functions that a callable is made of."""
-    if type(x) is MethodType:
-        return (x.__func__,)
-    if type(x) is functools.partial or type(x) is toolz.curry:
-        return (x.func,)
-    if type(x) is Compose:
-        return (x.first, *x.funcs)
-    return (x.fun,) if type(x) is Transformed else ()
-
-
-def _made_of(x: Any, functions: list[Any]) -> Any:
-    """The callable that is to ``functions`` what ``x`` is to ``_inside(x)``."""
-    if type(x) is MethodType:
-        return MethodType(functions[0], x.__self__)
-    if type(x) is Compose:
-        return Compose(tuple(reversed(functions)))
-    if type(x) is Transformed:
-        return Transformed(x.run, functions[0], x.options, x.says)
-    return type(x)(functions[0], *x.args, **x.keywords)
-
-
 def _collect(x: Any, found: dict[int, FunctionType]) -> None:
     """All functions with closed-over variables that ``x`` is made of or closes over."""
     if type(x) is not FunctionType:
-        for part in _inside(x):
+        for part in parts_of(x):
             _collect(part, found)
     elif x.__closure__ is not None and id(x) not in found:
         found[id(x)] = x
         for cell in x.__closure__:
-            if _filled(cell):
+            if is_filled(cell):
                 _collect(cell.cell_contents, found)
-
-
-def _filled(cell: CellType) -> bool:
-    """Whether the variable has a value already."""
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
-
-
-@functools.lru_cache(maxsize=1024)
-def _stores(code: CodeType) -> frozenset[str]:
-    """The closed-over variables that a function declares ``nonlocal`` and sets, or a function inside it does."""
-    own = {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")}
-    inner = [_stores(const) for const in code.co_consts if type(const) is CodeType]
-    return frozenset(own.union(*inner) & set(code.co_freevars))
 
 
 def _written(fun: FunctionType) -> list[CellType]:
     """Variables that ``fun`` itself sets: these it goes on sharing with everybody."""
-    stores = _stores(fun.__code__)
+    stores = variables_set(fun.__code__)
     return [cell for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True) if name in stores]
 
 
@@ -108,9 +64,9 @@ def _copy(x: Any, done: dict[int, Any], cells: dict[int, CellType]) -> Any:
     if isinstance(x, Tracer):  # the program may write to it
         return twin(x)
     if type(x) is not FunctionType:
-        parts = _inside(x)
+        parts = parts_of(x)
         copies = [_copy(part, done, cells) for part in parts]
-        return x if all(map(operator.is_, parts, copies)) else _made_of(x, copies)
+        return x if all(map(operator.is_, parts, copies)) else made_of(x, copies)
     if x.__closure__ is None:
         return x
     if id(x) in done:
@@ -121,6 +77,6 @@ def _copy(x: Any, done: dict[int, Any], cells: dict[int, CellType]) -> Any:
     copy = done[id(x)] = FunctionType(x.__code__, x.__globals__, x.__name__, x.__defaults__, own)
     copy.__kwdefaults__, copy.__qualname__, copy.__dict__ = x.__kwdefaults__, x.__qualname__, x.__dict__
     for cell in new:  # they may hold ``x`` itself
-        if _filled(cell):
+        if is_filled(cell):
             cells[id(cell)].cell_contents = _copy(cell.cell_contents, done, cells)
     return copy

@@ -1,0 +1,321 @@
+"""Functions written for NumPy, SciPy and ``math``, that have funcgrad's functions in their place."""
+
+import cmath
+import collections
+import enum
+import functools
+import math
+import pickle
+import sys
+import types
+from dataclasses import dataclass
+from math import exp as number_exp
+
+import numpy as np
+import numpy.linalg as la
+import pytest
+import scipy.special
+import scipy.stats
+from numpy import array as make
+from scipy.special import gammaln
+from scipy.stats import norm
+
+import funcgrad.numpy as fnp
+from funcgrad import compose, curry, grad, hessian, jvp, pipe, vjp, vmap
+from funcgrad.errors import ConcretizationError, InputError
+from funcgrad.interop import crosscheck, from_numpy, jit
+from funcgrad.interop.from_numpy import translated
+from funcgrad.interop.numpy_names import counterpart
+
+
+def by_array(x):
+    return np.array([x, x**2]).sum()
+
+
+def by_writing(x):
+    found = np.zeros(3)
+    for i in range(3):
+        found[i] = x**i
+    return np.sum(found)
+
+
+def by_names(x):
+    return make([x, number_exp(x)]).prod() + gammaln(x) + norm.logpdf(x)
+
+
+def by_modules(x):
+    return la.norm(np.full(3, x)) + scipy.special.logsumexp([x, 1.0]) + scipy.stats.gamma.logpdf(x, 2.0)
+
+
+def by_math(x):
+    plain = math.sin(0.5) + math.floor(2.5) + math.factorial(3) + math.pi + math.comb(4, 2)
+    return plain * math.atan2(x, 2.0) + math.lgamma(x) * math.hypot(x, 1.0) + math.log(x, 3.0) + math.fsum([x, 2.0])
+
+
+def by_import(x):
+    from math import sqrt
+
+    import numpy.fft as other
+    import scipy.linalg
+    from numpy import asarray as given
+
+    return sqrt(x) * abs(other.fft(given([x, 1.0]))[0]) + scipy.linalg.solve([[x, 0.0], [0.0, 1.0]], [1.0, 2.0])[0]
+
+
+def helper(x):
+    return np.array([x, 1.0])
+
+
+def by_helper(x, f=helper, *, g=np.asarray):
+    return f(x)[0] * g([x])[0]
+
+
+def factorial(n, x):
+    return x if n == 0 else np.array([factorial(n - 1, x) * x])[0]
+
+
+def by_recursion(x):
+    return factorial(3, x)
+
+
+def by_closures(x):
+    def inner(n):
+        return np.array([x]) if n == 0 else inner(n - 1) * x
+
+    return sum(np.array([f(x) for f in (lambda t: math.exp(t), lambda t: inner(2)[0])]))
+
+
+def by_vectorize(x):
+    return np.vectorize(lambda t: math.exp(t) if t > 0 else -t)(np.array([x, -x])).sum()
+
+
+class Base:
+    factor = 2.0
+
+    def term(self, x):
+        return np.array([x * self.factor])[0]
+
+
+class Model(Base):
+    def __init__(self, x):
+        self.x = x
+
+    def term(self, x):
+        return math.exp(super().term(x))
+
+    @property
+    def first(self):
+        return np.asarray([self.x])[0]
+
+    @functools.cached_property
+    def second(self):
+        return np.asarray([self.x])[0]
+
+    @staticmethod
+    def third(x):
+        return np.array([x])[0]
+
+    @classmethod
+    def made(cls, x):
+        return cls(np.array([x])[0])
+
+    def __call__(self, x):
+        return math.exp(x)
+
+
+@dataclass
+class Pair:
+    one: object
+    two: float = 1.0
+
+    def total(self):
+        return np.array([self.one, self.two]).sum()
+
+
+def by_classes(x):
+    model = Model.made(x)
+    assert isinstance(model, Model)
+    return model.term(x) + model.first * model.second * model.third(x) + Pair(x).total() + model(x)
+
+
+PROGRAMS = [
+    by_array,
+    by_writing,
+    by_names,
+    by_modules,
+    by_math,
+    by_import,
+    by_helper,
+    by_recursion,
+    by_closures,
+    by_vectorize,
+    by_classes,
+]
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_programs(f):
+    ours, x, h = from_numpy(f), 0.7, 1e-6
+    assert ours(x) == pytest.approx(f(x), rel=1e-14)
+    slope = grad(ours)(x)
+    assert slope == pytest.approx((f(x + h) - f(x - h)) / (2 * h), rel=1e-8)
+    assert jvp(ours, (x,), (1.0,))[1] == pytest.approx(slope, rel=1e-12)
+    assert grad(grad(ours))(x) == pytest.approx((grad(ours)(x + h) - grad(ours)(x - h)) / (2 * h), rel=1e-6)
+    if f is not by_vectorize:  # it branches
+        assert vmap(grad(ours))(np.array([x, 0.9])) == pytest.approx([slope, grad(ours)(0.9)], rel=1e-12)
+
+
+@pytest.mark.parametrize("f", [by_array, by_writing, by_helper, by_recursion])
+def test_on_the_way_to_jax(f):
+    ours = from_numpy(f)
+    assert jit(grad(ours))(0.7) == pytest.approx(grad(ours)(0.7), rel=1e-12)
+    assert crosscheck(ours)(0.7)
+
+
+def test_the_originals_stay():
+    before = dict(globals())
+    grad(from_numpy(by_helper))(0.7)
+    grad(from_numpy(by_classes))(0.7)
+    assert {name: value for name, value in globals().items() if value is not before.get(name)} == {}
+    assert np.array is make
+    assert type(Model(1.0)) is Model
+    with pytest.raises(ConcretizationError):
+        grad(by_helper)(0.7)
+
+
+def test_callables_of_all_kinds():
+    assert grad(from_numpy(functools.partial(factorial, 2)))(2.0) == 12.0
+    assert grad(from_numpy(curry(factorial)(2)))(2.0) == 12.0
+    assert grad(from_numpy(compose(np.sum, helper)))(2.0) == 1.0
+    assert grad(lambda x: pipe(x, from_numpy(helper), np.sum))(2.0) == 1.0
+    assert grad(from_numpy(Model(2.0).third))(2.0) == 1.0
+    assert grad(from_numpy(Model(2.0)))(0.0) == 1.0
+    assert grad(from_numpy(np.array))(2.0) == 1.0
+    assert grad(from_numpy(math.sin))(0.0) == 1.0
+    assert from_numpy(grad(by_array))(2.0) == 5.0
+    assert grad(lambda x: from_numpy(Pair)(x).total())(2.0) == 1.0
+    assert hessian(from_numpy(lambda x: np.array([x[0] * x[1], x[1]]).prod()))(np.ones(2)).tolist() == [[0, 2], [2, 2]]
+
+
+def test_names_are_looked_up_when_they_are_used(monkeypatch):
+    ours = from_numpy(by_helper)
+    ours(1.0)
+    module = sys.modules[__name__]
+    late = from_numpy(lambda x: helper(x).sum())
+    assert late(2.0) == 3.0
+    monkeypatch.setattr(module, "helper", lambda x: np.array([x, x, 5.0]))
+    assert grad(late)(2.0) == 2.0
+    assert late(2.0) == 9.0
+    with pytest.raises(NameError, match="there_is_none"):
+        from_numpy(lambda: there_is_none)()  # noqa: F821
+
+
+def test_variables_are_shared_with_the_original():
+    count = 0
+
+    def counting(x):
+        nonlocal count
+        count += 1
+        return np.array([x])[0]
+
+    scale = 2.0
+
+    def scaled(x):
+        return np.array([x])[0] * scale
+
+    assert grad(from_numpy(counting))(1.0) == 1.0
+    assert count == 1
+    assert grad(from_numpy(scaled))(1.0) == 2.0
+    scale = 3.0
+    assert grad(from_numpy(scaled))(1.0) == 3.0
+
+
+TOTAL = 0.0
+
+
+def assigning(x):
+    global TOTAL
+    TOTAL = TOTAL + 1.0
+    return np.sin(x)
+
+
+def test_functions_that_assign_to_global_names_stay():
+    before = TOTAL
+    assert translated(assigning) is assigning
+    assert grad(from_numpy(lambda x: assigning(x) + np.array([x])[0]))(0.0) == 2.0
+    assert before + 1 == TOTAL
+
+
+def test_other_modules(monkeypatch):
+    other = types.ModuleType("their_physics")
+    exec(
+        "import numpy as np\nK = 2.0\ndef energy(x):\n    return K * np.array([x, x]).sum()\n"
+        "class Spring:\n    def force(self, x):\n        return energy(x)\n",
+        vars(other),
+    )
+    monkeypatch.setitem(sys.modules, "their_physics", other)
+    assert grad(from_numpy(lambda x: other.energy(x)))(1.0) == 4.0
+    assert grad(from_numpy(lambda x: other.Spring().force(x)))(1.0) == 4.0
+
+    def f(x):
+        import their_physics
+        from their_physics import energy
+
+        their_physics.K = 3.0
+        return energy(x)
+
+    assert grad(from_numpy(f))(1.0) == 6.0
+    assert other.K == 3.0
+
+
+def test_values_are_not_touched():
+    class Colour(enum.Enum):
+        RED = 1
+
+    Point = collections.namedtuple("Point", "x y")
+
+    for value in (
+        1.0,
+        None,
+        "numpy",
+        [np.array],
+        np.float64,
+        np.ndarray,
+        float,
+        dict,
+        len,
+        Colour,
+        Point,
+        KeyError,
+        grad,
+    ):
+        assert translated(value) is value
+    assert translated(np.random) is not None
+    rng = from_numpy(lambda: np.random.default_rng(0).normal())()
+    assert rng == np.random.default_rng(0).normal()
+    assert counterpart(np.sin) is fnp.sin
+    assert counterpart(cmath.sqrt) is cmath.sqrt
+    assert "array" in dir(translated(np))
+    assert repr(from_numpy(lambda: isinstance(np.ones(2), np.ndarray))()) == "True"
+
+    def local(x):
+        class Box:
+            ones = np.ones(2)
+
+            def total(self):
+                return np.array([x, 1.0]).sum() + self.ones.sum()
+
+        return Box().total()
+
+    assert grad(from_numpy(local))(1.0) == 1.0
+
+
+def test_it_is_a_function_like_others():
+    ours = from_numpy(by_helper)
+    assert (ours.__name__, repr(ours)) == ("by_helper", "<from_numpy of by_helper>")
+    again = pickle.loads(pickle.dumps(ours))
+    assert again == ours
+    assert again(2.0) == 4.0
+    assert vjp(ours, 2.0)[1](1.0) == (4.0,)
+    with pytest.raises(InputError, match="from_numpy"):
+        from_numpy(3.0)
