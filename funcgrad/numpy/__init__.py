@@ -87,6 +87,7 @@ from funcgrad.numpy import (
     indexing,
     inspection,
     joining,
+    lib,
     linalg,
     nan_reductions,
     polynomial,
@@ -119,6 +120,7 @@ from funcgrad.numpy.grids import *
 from funcgrad.numpy.indexing import *
 from funcgrad.numpy.inspection import *
 from funcgrad.numpy.joining import *
+from funcgrad.numpy.lib import scimath as emath
 from funcgrad.numpy.namespace_info import __array_api_version__, __array_namespace_info__, finfo, iinfo
 from funcgrad.numpy.nan_reductions import *
 from funcgrad.numpy.polynomials import *
@@ -141,7 +143,9 @@ from funcgrad.numpy.writing import *
 __all__ = [
     "__array_api_version__",
     "__array_namespace_info__",
+    "emath",
     "fft",
+    "lib",
     "linalg",
     "polynomial",
     "e",
