@@ -42,7 +42,7 @@ NOT_COVERED: dict[tuple[str, str], str] = {
     ("a class of arrays with its own arithmetic, which no rule knows", "plain arrays and where(mask, x, fill)"): "ma",
     ("a class that NumPy advises against", "arrays of two axes and @"): "asmatrix bmat matrix",
     ("about the installation of NumPy", "numpy's"): (
-        "ctypeslib f2py get_include lib show_config show_runtime test testing info typing core dtypes exceptions"
+        "ctypeslib f2py get_include show_config show_runtime test testing info typing core dtypes exceptions"
     ),
     (
         "a submodule of random numbers, which carry no derivative",
@@ -52,13 +52,12 @@ NOT_COVERED: dict[tuple[str, str], str] = {
     ("a dtype of some machines only", "longdouble, clongdouble"): "float96 float128 complex192 complex256",
     ("iterates over NumPy's buffers", "loops over indices, or ndenumerate"): "flatiter nested_iters broadcast",
     ("an old name that NumPy will drop", "vstack"): "row_stack",
-    ("domain-aware versions with complex results", "funcgrad.numpy's functions on x.astype(complex)"): "emath",
     ("NumPy's class of its elementwise functions", "numpy's"): "ufunc",
 }
 #: Methods and attributes of ndarray that a tracer has not, likewise.
 NO_METHOD: dict[tuple[str, str], str] = {
     ("about the memory of an ndarray, which a traced value does not have", CONSTANT): (
-        "base ctypes data flags strides byteswap getfield setfield setflags resize view"
+        "base ctypes data flags strides byteswap getfield setfield setflags resize"
     ),
     ("hands the numbers out, which would lose the derivative", CONSTANT): "dump dumps item tobytes tofile tolist",
     ("arrays stay where they are", "funcgrad.interop.device_put"): "to_device",

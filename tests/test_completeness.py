@@ -108,7 +108,7 @@ def further():
     found = {}
     for space, (home, _, _) in HOMES.items():
         root = importlib.import_module(home)
-        inner = [m.name for m in pkgutil.iter_modules(root.__path__)] if space == "scipy" else []
+        inner = [m.name for m in pkgutil.iter_modules(root.__path__) if m.ispkg] if space == "scipy" else []
         found.update(public(root, f"{space}.") if hasattr(root, "__all__") else {})
         for name in inner:
             module = importlib.import_module(f"{home}.{name}")

@@ -191,7 +191,6 @@ REFUSED = {
     "math.trunc": (math.trunc, "math.trunc(x)"),
     "math.fsum": (lambda x: math.fsum([x]), "float(x)"),
     "cmath.exp": (cmath.exp, "complex(x)"),
-    "percent": (lambda x: "%.2f" % x, "float(x)"),  # noqa: UP031
     "item": (lambda x: x.item(), "x.item()"),
     "tolist": (lambda x: x.tolist(), "x.tolist()"),
     "tobytes": (lambda x: x.tobytes(), "x.tobytes()"),

@@ -332,9 +332,8 @@ def test_polyval_of_no_coefficients():
 def test_numpys_class_is_for_plain_coefficients():
     assert fnp.polyadd(np.poly1d([1, 2]), [1]) == np.poly1d([1, 3])
     assert isinstance(fnp.poly1d([1, 2]), np.poly1d)
-    with pytest.raises(NotDifferentiableError, match="poly1d: its coefficients are plain numbers"):
-        grad(lambda c: fnp.poly1d(c)(2.0))(np.ones(2))
-    with pytest.raises(InputError, match="Compose with polymul"):
+    assert type(fnp.poly1d([1, 2])) is np.poly1d
+    with pytest.raises(InputError, match=r"Compose with funcgrad\.numpy\.poly1d"):
         grad(lambda c: fnp.polyval(c, np.poly1d([1, 2])))(np.ones(2))
     close(grad(lambda x: fnp.polyval(np.poly1d([1.0, 2.0, 3.0]), x))(0.5), 3.0)
 
@@ -368,3 +367,55 @@ def test_polyval_of_integers_stays_with_them(dtype):
         got = vmap(lambda x, p=args[0]: fnp.polyval(p, x))(np.asarray(args[1])[None])[0]
         assert got.dtype == want.dtype
         np.testing.assert_array_equal(got, want)
+
+
+# ---- the class whose coefficients may be traced --------------------------------------------------------------
+
+LINE = np.array([1.0, 2.0])
+OF_CLASS = {
+    "value": lambda p: p(np.array([2.0, -1.0])),
+    "sums": lambda p: (1.0 + p - np.poly1d(LINE) + (3.0 - p) + (-p) * 2.0 + (np.poly1d(LINE) - p) + [1.0, 2.0])(0.7),
+    "products": lambda p: (np.poly1d(LINE) * p * p * 2.0 / 4.0)(0.7),
+    "a power": lambda p: (p**3)(0.7) + (p**0)(0.7),
+    "a division": lambda p: (
+        (p / np.poly1d(LINE))[0](0.7) + (p / LINE)[1](0.7) + (np.poly1d([1.0, 2, 3, 4]) / p)[1](0.7)
+    ),
+    "calculus": lambda p: p.deriv()(0.7) + p.deriv(2)(0.7) + p.integ()(0.7) + p.integ(2, k=[1.0, 2.0])(0.7),
+    "zeros": lambda p: (p.roots**2).sum().real + (p.r**2).sum().real,
+    "coefficients": lambda p: (p.coeffs**2).sum() + p.c[0] ** 2 + p.coef[1] + p.coefficients[2] + p[0] ** 2 + p[7],
+    "order": lambda p: p[2] * (p.order + p.o + len(p)),
+    "iteration": lambda p: sum(c * c for c in p),
+    "a composition": lambda p: p(p)(0.3) + p(np.poly1d(LINE))(0.3) + np.poly1d(LINE)(p)(0.3),
+}
+
+
+@pytest.mark.parametrize("fun", OF_CLASS.values(), ids=OF_CLASS)
+def test_a_polynomial_class_of_traced_coefficients(fun):
+    c = np.array([1.5, -3.0, 0.5])
+    traced = lambda c: fun(fnp.poly1d(c))
+    close(vjp(traced, c)[0], fun(np.poly1d(c)))
+    check_grads(traced, (c,), order=2)
+    close(vmap(traced)(np.stack([c, 2 * c])), np.stack([fun(np.poly1d(c)), fun(np.poly1d(2 * c))]))
+    close(fun(fnp.poly1d(jnp.asarray(c))), fun(np.poly1d(c)))
+
+
+def test_the_class_keeps_leading_zeros_and_can_be_written_to():
+    assert grad(lambda c: fnp.poly1d(c)(2.0))(np.array([0.0, 1.0])).tolist() == [2.0, 1.0]
+    assert vjp(lambda c: c * fnp.poly1d(c).order, np.zeros(3))[0].shape == (3,)
+    close(grad(lambda z: fnp.poly1d(z, True)(3.0))(np.array([1.0, 2.0])), [-1.0, -2.0])
+
+    def written(c):
+        p = fnp.poly1d(c, variable="t")
+        p[0], p[3] = c[0] ** 2, c[1]
+        assert p.variable == fnp.poly1d(p).variable == "t"
+        return p(2.0)
+
+    close(grad(written)(np.array([3.0, 4.0])), [2.0 + 6.0, 8.0])
+    for refused in (lambda p: p**-1, lambda p: p.__setitem__(-1, 0.0), lambda p: fnp.poly1d(p.coeffs[None])):
+        with pytest.raises(ValueError, match=r".+"):
+            vjp(lambda c, refused=refused: refused(fnp.poly1d(c)), LINE)
+    with pytest.raises(InputError, match="poly1d: a polynomial, a number or coefficients are needed"):
+        vjp(lambda c: fnp.poly1d(c) + "1", LINE)
+    compared = lambda p: [p == p * 1.0, p != p + 1.0, p != "p", p == np.poly1d([0.0, *LINE])]
+    assert vjp(lambda c: all(compared(fnp.poly1d(c))) * c, LINE)[0].any()
+    assert vjp(lambda c: (repr(fnp.poly1d(c)).startswith("poly1d("), c)[1], LINE)

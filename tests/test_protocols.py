@@ -306,7 +306,6 @@ def test_methods_of_ufuncs_that_compute_nothing_traced():
         (np.frompyfunc(lambda v: v, 1, 1), "<lambda> (vectorized): "),
         (np.is_busday, "numpy.is_busday"),
         (lambda x: np.busday_offset(x, 1), "numpy.busday_offset"),
-        (lambda x: np.emath.sqrt(x), "numpy.lib.scimath.sqrt"),
     ],
 )
 def test_what_has_no_rule_is_refused_by_name(fun, name):

@@ -134,7 +134,7 @@ def vjp(
         filled = [next(rest) if flag else leaf for leaf, flag in zip(leaves, live, strict=True)]
         try:
             out = fun(*tree.unflatten(spec, filled), **kwargs)
-        except ValueError as error:
+        except Exception as error:
             raise_own(error)
             raise
         if has_aux:
@@ -226,7 +226,7 @@ def _push(
     try:
         wrapped = [x if t is None else trace.leaf(x, t) for x, t in pairs]
         out = fun(*tree.unflatten(spec, wrapped), **kwargs)
-    except ValueError as error:
+    except Exception as error:
         raise_own(error)
         raise
     finally:

@@ -207,7 +207,7 @@ class _Call:
                 args[i] = new
         try:
             out = fun(*args, **self.kwargs)
-        except ValueError as error:
+        except Exception as error:
             raise_own(error)
             raise
         if self._has_aux:

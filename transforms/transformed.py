@@ -14,6 +14,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from funcgrad.core import describe
 from funcgrad.errors import ConcretizationError, InputError
+from funcgrad.numpy.hints import explain
 
 __all__ = ["Transformed", "check_callable", "name_of", "raise_own"]
 
@@ -21,10 +22,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def raise_own(error: ValueError) -> None:
-    """Raise funcgrad's error in place of the one that NumPy makes of it where a tracer is written into an ndarray."""
-    if isinstance(error.__cause__, ConcretizationError):
+def raise_own(error: Exception) -> None:
+    """Raise funcgrad's error in place of the one that NumPy makes of it where a tracer is written into an ndarray.
+
+    To an error of another library that took a tracer for what it is not, what to call instead is added.
+    """
+    if isinstance(error, ValueError) and isinstance(error.__cause__, ConcretizationError):
         raise error.__cause__ from None
+    explain(error)
 
 
 class _OnInstance:
@@ -69,7 +74,7 @@ class Transformed(Generic[P, R]):
         """Run the transformed function."""
         try:
             return self.run(self.fun, self.options, args, kwargs)
-        except ValueError as error:
+        except Exception as error:
             raise_own(error)
             raise
 

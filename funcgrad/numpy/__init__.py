@@ -87,9 +87,11 @@ from funcgrad.numpy import (
     indexing,
     inspection,
     joining,
+    lib,
     linalg,
     nan_reductions,
     polynomial,
+    polynomial_class,
     polynomials,
     products,
     quantiles,
@@ -119,8 +121,10 @@ from funcgrad.numpy.grids import *
 from funcgrad.numpy.indexing import *
 from funcgrad.numpy.inspection import *
 from funcgrad.numpy.joining import *
+from funcgrad.numpy.lib import scimath as emath
 from funcgrad.numpy.namespace_info import __array_api_version__, __array_namespace_info__, finfo, iinfo
 from funcgrad.numpy.nan_reductions import *
+from funcgrad.numpy.polynomial_class import *
 from funcgrad.numpy.polynomials import *
 from funcgrad.numpy.products import *
 from funcgrad.numpy.quantiles import *
@@ -141,7 +145,9 @@ from funcgrad.numpy.writing import *
 __all__ = [
     "__array_api_version__",
     "__array_namespace_info__",
+    "emath",
     "fft",
+    "lib",
     "linalg",
     "polynomial",
     "e",
@@ -217,6 +223,7 @@ __all__ += indexing.__all__
 __all__ += inspection.__all__
 __all__ += joining.__all__
 __all__ += nan_reductions.__all__
+__all__ += polynomial_class.__all__
 __all__ += polynomials.__all__
 __all__ += products.__all__
 __all__ += quantiles.__all__

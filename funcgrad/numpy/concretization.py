@@ -7,14 +7,11 @@ Inside ``no_grad`` an older tracer is a constant, and answers.
 
 from __future__ import annotations
 
-import linecache
+import ast
 import math
 import operator
 import sys
 from collections.abc import Callable
-from importlib import import_module
-from importlib.util import find_spec
-from traceback import walk_tb
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -25,6 +22,8 @@ from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer, describe, raise_escaped, repeated
 from funcgrad.errors import ConcretizationError
 from funcgrad.graph import steer
+from funcgrad.numpy.callers import expression, looked_up, user_frame, user_line
+from funcgrad.numpy.hints import counterpart
 from funcgrad.writable import Buffer, clone
 
 __all__ = [
@@ -37,68 +36,6 @@ __all__ = [
     "user_frame",
     "user_line",
 ]
-
-#: Packages that stand between the user's line and here.
-_BETWEEN = frozenset(("funcgrad", "numpy", "scipy", "jax", "toolz", "cytoolz", "optree"))
-
-
-def user_frame() -> FrameType | None:
-    """The innermost frame of the stack that is the user's."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not _is_users(frame):
-        frame = frame.f_back
-    return frame
-
-
-def _is_users(frame: FrameType) -> bool:
-    return frame.f_globals.get("__name__", "").partition(".")[0] not in _BETWEEN
-
-
-def user_line(error: BaseException | None = None) -> str:
-    """The innermost line of the stack that is the user's: ``, at path:number `source```, or nothing.
-
-    Args:
-        error: an error that was caught; then the innermost line of the user's that it went through.
-    """
-    frame = user_frame()
-    number = 0 if frame is None else frame.f_lineno
-    for step, line in walk_tb(error.__traceback__ if error is not None else None):
-        if _is_users(step):
-            frame, number = step, line
-    if frame is None:
-        return ""
-    path = frame.f_code.co_filename
-    source = linecache.getline(path, number, frame.f_globals).strip()
-    return f", at {path}:{number}" + (f" `{source}`" if source else "")
-
-
-def _counterpart() -> str:
-    """What to call instead, where a function of SciPy stands between the user's line and here."""
-    frame: FrameType | None = sys._getframe(1)
-    frames = []
-    while frame is not None and not _is_users(frame):
-        module = frame.f_globals.get("__name__", "")
-        if module.startswith("scipy."):
-            frames.append(frame)
-        elif frames and module.startswith("funcgrad.scipy."):
-            return " What the function holds of traced values it must be given in args."
-        frame = frame.f_back
-    for called in reversed(frames):  # from the one that the user called
-        wrapped, module = called.f_locals.get("f"), called.f_globals["__name__"]
-        if called.f_code.co_name == "wrapper" and callable(wrapped):  # SciPy's over batches
-            module = wrapped.__module__
-        home = ".".join(module.split(".")[:2])
-        known = () if find_spec(f"funcgrad.{home}") is None else vars(import_module(f"funcgrad.{home}"))
-        owner = called.f_locals.get("self")  # a distribution, a spline
-        for name in (
-            getattr(wrapped, "__name__", ""),
-            called.f_code.co_name,
-            getattr(owner, "name", ""),
-            type(owner).__name__,
-        ):
-            if name in known:
-                return f" Use funcgrad.{home}.{name} for {home}.{name}."
-    return ""
 
 
 def refuse(x: Tracer, asked: str) -> NoReturn:
@@ -113,7 +50,7 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
     )
     raise ConcretizationError(
         f"{asked}: a plain value was asked of a traced one, which would lose the {lost}, got {describe(x)} in {kind} "
-        f"mode (level {x._trace.level}){user_line()}.{_counterpart()} For `a[i] = x` make a with "
+        f"mode (level {x._trace.level}){user_line()}.{counterpart()} For `a[i] = x` make a with "
         "funcgrad.numpy.zeros, empty or copy (not numpy's). Use funcgrad.numpy's functions: stack, concatenate, full, "
         "where and array build arrays (not numpy.array([x, y])), take(table, x, axis=0) looks up (not `table[x]`), "
         f"`a @ x` multiplies (not `a.dot(x)`). {constant}; to hand a value out of the function, use "
@@ -229,6 +166,29 @@ def _plain(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
+def _number(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that makes a number of a constant, and of what ``"%.3f" % x`` prints; it refuses everything else."""
+
+    def method(x: Tracer) -> Any:
+        _check_open(x)
+        value = constant(x)
+        if isinstance(value, Tracer):
+            if not _is_printed(sys._getframe(1)):
+                refuse(value, asked)
+            value = concrete(value, asked, steers=False)
+        return convert(value)
+
+    return method
+
+
+def _is_printed(asker: FrameType) -> bool:
+    """Whether ``asker`` is formatting a text with ``%``, as can be told where its source can be read."""
+    node = expression(asker)
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mod):
+        return False
+    return isinstance(node.left, ast.JoinedStr) or isinstance(looked_up(node.left, asker), (str, bytes))
+
+
 def constant_array(x: Tracer, asked: str) -> Any:
     """The array that ``x``, a constant, stands for; refused where it is traced.
 
@@ -251,6 +211,10 @@ def _as_ndarray(value: Any, dtype: Any = None, copy: bool | None = None) -> np.n
     return made
 
 
+#: NumPy's module of assertions.
+_TESTS = "numpy.testing._private.utils"
+
+
 def is_sparse_factor(x: Tracer) -> bool:
     """Whether SciPy asks for the array of ``x``, by ``x.__array__``, to multiply a sparse matrix by it.
 
@@ -267,6 +231,9 @@ def _array(x: Tracer, *args: Any, **kwargs: Any) -> np.ndarray:
         _check_open(x)
         if backend.namespace_of(constant(x)) is not np:
             return np.array(None)
+    if sys._getframe(1).f_globals.get("__name__") == _TESTS:  # they only compare
+        _check_open(x)
+        return _as_ndarray(concrete(x, "numpy.testing", steers=False), *args, **kwargs)
     converted: np.ndarray = _converted(x, *args, **kwargs)
     return converted
 
@@ -288,8 +255,8 @@ CONCRETIZATION: dict[str, Callable[..., Any]] = {
     "__reduce_ex__": _pickle,
     "__copy__": _copied,
     "__deepcopy__": lambda x, memo: _copied(x),
-    "__float__": _plain("float(x)", float),
-    "__int__": _plain("int(x)", int),
+    "__float__": _number("float(x)", float),
+    "__int__": _number("int(x)", int),
     "__complex__": _plain("complex(x)", complex),
     "__trunc__": _plain("math.trunc(x)", math.trunc),
     "__floor__": _plain("math.floor(x)", math.floor),

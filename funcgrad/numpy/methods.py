@@ -34,6 +34,7 @@ from funcgrad.numpy import (
     scans,
     shaping,
     sorting,
+    viewing,
     writing,
 )
 from funcgrad.numpy.assignment import in_place, set_item, set_whole
@@ -231,6 +232,7 @@ _ATTRIBUTES: dict[str, Any] = {
     "flat": property(Flat, write_flat, doc="The elements one after the other, to read and to write."),
     "at": property(At, doc="``x.at[i].set(y)`` and its like: copies of ``x`` with something changed."),
     "device": property(_device, doc="Where the value lies."),
+    **viewing.ATTRIBUTES,
 }
 
 
@@ -336,6 +338,7 @@ _METHODS: dict[str, Any] = {
     "trace": products.trace,
     "transpose": _transpose,
     "var": reductions.var,
+    "view": viewing.view,
 }
 
 
@@ -357,6 +360,5 @@ _IN_PLACE: dict[str, Method] = {
         "resize": "funcgrad.numpy.resize(x, shape)",
         "setfield": "x[...] = y",
         "setflags": "x.copy() to have an array that can be written to",
-        "view": "x.astype(dtype) or x.reshape(shape)",
     }.items()
 }

@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.core import describe
-from funcgrad.errors import InputError, NotDifferentiableError
+from funcgrad.errors import InputError
 from funcgrad.kinds.linear import conj, imag, permute, real, reshape
 from funcgrad.numpy import linalg, signals
 from funcgrad.numpy.creation import as_value, copy, new, zeros_like
@@ -37,7 +37,6 @@ from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
     "poly",
-    "poly1d",
     "polyadd",
     "polyder",
     "polydiv",
@@ -227,7 +226,7 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
     if isinstance(x, np.poly1d):
         raise InputError(
             f"polyval: a polynomial of traced coefficients is evaluated at arrays, got poly1d and {describe(p)}. "
-            "Compose with polymul and polyadd."
+            "Compose with funcgrad.numpy.poly1d(p)(x)."
         )
     p, x = as_value(p), as_value(x)
     if not backend.shape_of(x):
@@ -240,25 +239,6 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
             y = y * x + getitem(p, i)
         return y
     return prim.evaluate(x, flip(p, 0), basis=prim.MONOMIALS)
-
-
-def poly1d(c_or_r: ArrayLike, r: bool = False, variable: str | None = None) -> np.poly1d:
-    """NumPy's class of polynomials, for plain coefficients.
-
-    Raises:
-        NotDifferentiableError: coefficients or zeros that are traced.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.poly1d([1, 2])
-        poly1d([1, 2])
-    """
-    if not is_plain(c_or_r):
-        raise NotDifferentiableError(
-            f"poly1d: its coefficients are plain numbers, got {describe(as_value(c_or_r))}. Use the array of "
-            "coefficients itself, with polyval, polyadd, polymul, polyder, polyint, roots."
-        )
-    return np.poly1d(c_or_r, r, variable)
 
 
 _NEGLIGIBLE = 1e-8  # what NumPy takes for zero in a remainder

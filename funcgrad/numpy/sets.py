@@ -345,9 +345,8 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axes = None) -> Any:
     left = getitem(filt, tuple(cut))
     if ends == "f" and left.shape != filt.shape and _is_for_poly1d():
         raise NotDifferentiableError(
-            f"poly1d: it cuts leading coefficients that are 0, and their derivatives with them, got {describe(filt)}"
-            f"{user_line()}. Use the array of coefficients itself, with polyval, polyadd, polymul, polyder, polyint, "
-            "roots."
+            "numpy.poly1d: it cuts leading coefficients that are 0, and their derivatives with them, got "
+            f"{describe(filt)}{user_line()}. Use funcgrad.numpy.poly1d, which leaves them."
         )
     return left
 

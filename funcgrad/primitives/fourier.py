@@ -19,7 +19,7 @@ from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import pad_zeros
 from funcgrad.typing import Shape
 
-__all__ = ["NORMS", "fft", "ifft", "irfft", "rfft"]
+__all__ = ["NORMS", "back", "fft", "ifft", "irfft", "rfft", "single"]
 
 #: How the other direction scales, so that the two undo each other.
 NORMS = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -35,12 +35,12 @@ def _fitted(x: Any, n: int, axis: int) -> Any:
     return pad_zeros(x, widths=tuple([(0, n - m if i == axis else 0) for i, m in enumerate(shape)]))
 
 
-def _single(xp: Any, x: Any) -> Any:
+def single(xp: Any, x: Any) -> Any:
     """``x`` in the precision that the array namespace ``xp`` can transform."""
     return x if xp is np or x.dtype.itemsize > 2 else x.astype(np.float32)
 
 
-def _back(ct: Any, shape: Shape, dtype: Any, axis: int) -> Any:
+def back(ct: Any, shape: Shape, dtype: Any, axis: int) -> Any:
     """``ct``, the transform of a cotangent, as the cotangent of an input of that shape and dtype."""
     return conform(_fitted(ct, shape[axis], axis), None, dtype)
 
@@ -48,16 +48,16 @@ def _back(ct: Any, shape: Shape, dtype: Any, axis: int) -> Any:
 #: ``fft(x, *, n, axis, norm)``. The matrix of the transform is symmetric: it is its own transpose.
 fft: Operation = linear(
     "fft",
-    lambda xp, x, *, n, axis, norm: xp.fft.fft(_single(xp, x), n, axis, norm),
-    transpose=lambda ct, shape, dtype, *, n, axis, norm: _back(fft(ct, n=n, axis=axis, norm=norm), shape, dtype, axis),
+    lambda xp, x, *, n, axis, norm: xp.fft.fft(single(xp, x), n, axis, norm),
+    transpose=lambda ct, shape, dtype, *, n, axis, norm: back(fft(ct, n=n, axis=axis, norm=norm), shape, dtype, axis),
     batch="axis",
 )
 
 #: ``ifft(x, *, n, axis, norm)``, likewise.
 ifft: Operation = linear(
     "ifft",
-    lambda xp, x, *, n, axis, norm: xp.fft.ifft(_single(xp, x), n, axis, norm),
-    transpose=lambda ct, shape, dtype, *, n, axis, norm: _back(ifft(ct, n=n, axis=axis, norm=norm), shape, dtype, axis),
+    lambda xp, x, *, n, axis, norm: xp.fft.ifft(single(xp, x), n, axis, norm),
+    transpose=lambda ct, shape, dtype, *, n, axis, norm: back(ifft(ct, n=n, axis=axis, norm=norm), shape, dtype, axis),
     batch="axis",
 )
 
@@ -77,7 +77,7 @@ def _mirrored(xp: Any, x: Any, n: int, axis: int, factor: float) -> Any:
 
 
 def _rfft(xp: Any, x: Any, *, n: int, axis: int, norm: str, dual: bool = False) -> Any:
-    ans = xp.fft.rfft(_single(xp, x), n, axis, norm)
+    ans = xp.fft.rfft(single(xp, x), n, axis, norm)
     return _mirrored(xp, xp.conjugate(ans), n, axis, 2.0) if dual else ans
 
 
@@ -86,15 +86,15 @@ def _irfft(xp: Any, x: Any, *, n: int, axis: int, norm: str, dual: bool = False)
         x = _mirrored(xp, xp.conjugate(x), n, axis, 0.5)
     if not x.shape[axis]:  # NumPy takes the first entry from whatever memory lies there
         x = xp.zeros((*x.shape[:axis], 1, *x.shape[axis + 1 :]), x.dtype)
-    return xp.fft.irfft(_single(xp, x), n, axis, norm)
+    return xp.fft.irfft(single(xp, x), n, axis, norm)
 
 
 def _rfft_transpose(ct: Any, shape: Shape, dtype: Any, *, n: int, axis: int, norm: str, dual: bool = False) -> Any:
-    return _back(irfft(ct, n=n, axis=axis, norm=NORMS[norm], dual=not dual), shape, dtype, axis)
+    return back(irfft(ct, n=n, axis=axis, norm=NORMS[norm], dual=not dual), shape, dtype, axis)
 
 
 def _irfft_transpose(ct: Any, shape: Shape, dtype: Any, *, n: int, axis: int, norm: str, dual: bool = False) -> Any:
-    return _back(rfft(ct, n=n, axis=axis, norm=NORMS[norm], dual=not dual), shape, dtype, axis)
+    return back(rfft(ct, n=n, axis=axis, norm=NORMS[norm], dual=not dual), shape, dtype, axis)
 
 
 # With w_k = exp(-2 pi i k / n): rfft gives z_k = sum_j x_j w_k^j for the first n // 2 + 1 of the k, and irfft

@@ -1,38 +1,5 @@
-"""What SciPy computes itself: calls without traced values and without another library's arrays."""
+"""What SciPy computes itself: see ``funcgrad.scipy.mirror``."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
-
-from funcgrad.numpy.peeking import is_plain
-from funcgrad.optional import import_scipy
+from funcgrad.scipy.mirror import mirrors
 
 __all__ = ["mirrors"]
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def mirrors(fun: Callable[P, R]) -> Callable[P, R]:
-    """``fun``, but plain arguments go to the function of ``scipy.linalg`` that has its name.
-
-    Example:
-        >>> @mirrors
-        ... def det(a):
-        ...     return "of traced values"
-        >>> det([[2.0]])
-        np.float64(2.0)
-    """
-    name = fun.__name__
-
-    @wraps(fun)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        if is_plain(*args, *kwargs.values()):
-            theirs: Any = getattr(import_scipy(f"scipy.linalg.{name}", "scipy.linalg"), name)
-            made: R = theirs(*args, **kwargs)
-            return made
-        return fun(*args, **kwargs)
-
-    return call

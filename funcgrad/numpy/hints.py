@@ -1,0 +1,225 @@
+"""What to call instead where a function of NumPy, SciPy or Python cannot take a traced value: for messages.
+
+What Python runs is seen on the stack. What is written in C leaves no trace there, so the user's expression is read.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from funcgrad.core import Tracer
+from funcgrad.errors import FuncgradError
+from funcgrad.numpy.callers import UNKNOWN, expression, is_users, looked_up, user_line
+
+__all__ = ["counterpart", "explain"]
+
+#: Functions of SciPy whose work one of another name does here, by the module.
+_ALIASES = {
+    "scipy.sparse": {
+        **dict.fromkeys(("bsr_array", "bsr_matrix", "csc_array", "csc_matrix", "csr_matrix"), "csr_array"),
+        **dict.fromkeys(("coo_matrix", "dia_array", "dia_matrix", "diags", "diags_array", "spdiags"), "coo_array"),
+        **dict.fromkeys(("bicgstab", "cg", "factorized", "gmres", "minres", "spilu", "splu"), "linalg.spsolve"),
+        "spsolve": "linalg.spsolve",
+    }
+}
+#: Of random numbers what makes them a function of their parameters.
+_OF_STANDARD = {
+    "normal": "mu + sigma * rng.normal(size=...)",
+    "standard_normal": "mu + sigma * rng.normal(size=...)",
+    "lognormal": "exp(mu + sigma * rng.normal(size=...))",
+    "multivariate_normal": "mean + cholesky(cov) @ rng.normal(size=...)",
+    "uniform": "low + (high - low) * rng.uniform(size=...)",
+    "exponential": "scale * rng.exponential(size=...)",
+    "laplace": "loc + scale * rng.laplace(size=...)",
+    "logistic": "loc + scale * rng.logistic(size=...)",
+    "gumbel": "loc + scale * rng.gumbel(size=...)",
+    "rayleigh": "scale * rng.rayleigh(size=...)",
+    "choice": "x[rng.choice(len(x), ...)]",
+    "permutation": "x[rng.permutation(len(x))]",
+    "permuted": "x[rng.permutation(len(x))]",
+    "shuffle": "x[rng.permutation(len(x))]",
+}
+#: Functions of the module ``math`` that have other names in NumPy.
+_OF_MATH = {"dist": "linalg.norm", "fabs": "abs", "fsum": "sum", "pow": "power", "remainder": "remainder"}
+
+
+def counterpart() -> str:
+    """What to call instead, where a function stands between the user's line and here that takes plain values only."""
+    frame: FrameType | None = sys._getframe(1)
+    frames = []
+    while frame is not None and not is_users(frame):
+        frames.append(frame)
+        frame = frame.f_back
+    return _of_frames(frames[::-1]) or (_of_expression(expression(frame), frame) if frame is not None else "")
+
+
+def explain(error: Exception) -> None:
+    """Add to an error of another library, where a traced value caused it, a note of what to call instead.
+
+    Args:
+        error: what a function raised that was being transformed.
+    """
+    if isinstance(error, FuncgradError) or any("funcgrad" in text for text in (str(error), *_notes(error))):
+        return
+    with suppress(Exception):  # whatever the frames hold, the error itself must reach the user
+        if hint := _of_error(error):
+            error.add_note(f"Traced values cannot be passed here{user_line(error)}.{hint}")
+
+
+def _notes(error: Exception) -> list[str]:
+    return getattr(error, "__notes__", [])
+
+
+def _of_error(error: Exception) -> str:
+    """What to call instead of what raised ``error``, where a traced value was passed to it."""
+    frames: list[FrameType] = []
+    user, instruction = None, 0
+    trace = error.__traceback__
+    while trace is not None:
+        if is_users(trace.tb_frame):
+            frames, user, instruction = [], trace.tb_frame, trace.tb_lasti
+        else:
+            frames.append(trace.tb_frame)
+        trace = trace.tb_next
+    if frames:
+        return _of_frames(frames) if any(_has_tracer(frame.f_locals) for frame in frames) else ""
+    if user is None or isinstance(error, AttributeError):
+        return ""
+    node = expression(user, instruction)
+    if "Tracer" in str(error):
+        return _of_expression(node, user) or " Use a function of funcgrad, or give this one a rule: custom_vjp."
+    if isinstance(node, ast.Call) and any(isinstance(looked_up(arg, user), Tracer) for arg in node.args):
+        return _of_expression(node, user)
+    return ""
+
+
+def _has_tracer(names: Any, depth: int = 2) -> bool:
+    values = names.values() if hasattr(names, "values") else names
+    return any(
+        isinstance(v, Tracer) or (depth and type(v) in (tuple, list, dict) and _has_tracer(v, depth - 1))
+        for v in list(values)
+    )
+
+
+def _of_frames(frames: Sequence[FrameType]) -> str:
+    """What to call instead of the first function in ``frames`` that has a counterpart: the one the user called."""
+    ours = False
+    for frame in frames:
+        module = frame.f_globals.get("__name__", "")
+        ours = ours or module.startswith("funcgrad.scipy.")
+        if module.startswith("scipy."):
+            if ours:
+                return " What the function holds of traced values it must be given in args."
+            if hint := _of_scipy(frame, module):
+                return hint
+    for frame in frames:
+        if frame.f_globals.get("__name__", "").startswith("numpy.") and (hint := _of_numpy(frame)):
+            return hint
+    return ""
+
+
+def _of_scipy(called: FrameType, module: str) -> str:
+    wrapped = called.f_locals.get("f")
+    if called.f_code.co_name == "wrapper" and callable(wrapped):  # SciPy's over batches
+        module = wrapped.__module__
+    home = ".".join(module.split(".")[:2])
+    if find_spec(f"funcgrad.{home}") is None:
+        return ""
+    known, aliases = vars(import_module(f"funcgrad.{home}")), _ALIASES.get(home, {})
+    owner = called.f_locals.get("self")  # a distribution, a spline
+    for name in (
+        getattr(wrapped, "__name__", ""),
+        called.f_code.co_name,
+        getattr(owner, "name", ""),
+        type(owner).__name__,
+    ):
+        if isinstance(name, str) and (name in known or name in aliases):
+            return _instead(home, name)
+    return ""
+
+
+def _instead(home: str, name: str) -> str:
+    ours = _ALIASES.get(home, {}).get(name, name)
+    inner = ours.rpartition(".")[0]
+    theirs = ".".join(part for part in (home, inner, name) if part)
+    return f" Use funcgrad.{home}.{ours} for {theirs}."
+
+
+def _of_numpy(frame: FrameType) -> str:
+    """What to take for an object of NumPy's whose method runs in ``frame``."""
+    owner = frame.f_locals.get("self")
+    for name in ("r_", "c_", "vectorize"):
+        theirs = getattr(np, name)
+        if owner is theirs or (isinstance(theirs, type) and type(owner) is theirs):
+            return f" Use funcgrad.numpy.{name} for numpy.{name}."
+    kind = type(owner).__name__
+    if type(owner).__module__.startswith("numpy.polynomial."):
+        return f" Use funcgrad.numpy.polynomial.{kind} for numpy.polynomial.{kind}."
+    return ""
+
+
+def _of_expression(node: ast.expr | None, frame: FrameType) -> str:
+    """What to take for the function that ``frame`` calls in ``node``, where it is one of NumPy's or of Python's."""
+    if isinstance(node, ast.BinOp):
+        return " To print it, write f'{x:.3f}'." if isinstance(node.op, ast.Mod) else ""
+    if not isinstance(node, ast.Call):
+        return ""
+    called = looked_up(node.func, frame)
+    if called is UNKNOWN:
+        return _of_factors(node.func, frame)
+    name, owner = getattr(called, "__name__", ""), getattr(called, "__self__", None)
+    if isinstance(owner, (np.random.Generator, np.random.RandomState)) or called is getattr(
+        np.random.Generator, name, None
+    ):
+        return _of_random(name)
+    if owner is math:
+        return _of_math(name)
+    known = import_module("funcgrad.numpy").__all__
+    return (
+        f" Use funcgrad.numpy.{name} for numpy.{name}." if called is getattr(np, name, None) and name in known else ""
+    )
+
+
+def _of_factors(function: ast.expr, frame: FrameType) -> str:
+    """A method of what SciPy's functions for sparse systems give, which is written in C."""
+    if not isinstance(function, ast.Attribute):
+        return ""
+    owner = looked_up(function.value, frame)
+    kind = type(owner).__name__
+    if isinstance(function.value, ast.Call):
+        made_by = looked_up(function.value.func, frame)
+        kind = "SuperLU" if getattr(made_by, "__name__", "") in ("splu", "spilu") else kind
+    return (
+        " Use funcgrad.scipy.sparse.linalg.spsolve for the factors of scipy.sparse.linalg." if kind == "SuperLU" else ""
+    )
+
+
+def _of_random(name: str) -> str:
+    if name in _OF_STANDARD:
+        return (
+            f" A random number has a derivative as a function of one that does not depend on x: {_OF_STANDARD[name]}."
+        )
+    return (
+        " A random number has a derivative as a function of one that does not depend on x: "
+        f"funcgrad.scipy.stats' ppf of rng.uniform(size=...), where the distribution of {name} has one."
+    )
+
+
+def _of_math(name: str) -> str:
+    ours = _OF_MATH.get(name, name)
+    if ours in import_module("funcgrad.numpy").__all__ or "." in ours:
+        return f" Use funcgrad.numpy.{ours} for math.{name}."
+    special = {"lgamma": "gammaln"}.get(name, name)
+    return (
+        f" Use funcgrad.scipy.special.{special} for math.{name}." if name in ("erf", "erfc", "gamma", "lgamma") else ""
+    )

@@ -1,0 +1,205 @@
+"""Functions of real numbers whose results are complex where those outside of their domain need it: ``numpy.emath``.
+
+One number outside of the domain makes all results complex; so the dtype depends on values, and ``jax.jit`` refuses it.
+The derivatives are those of ``funcgrad.numpy``'s functions of complex numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError
+from funcgrad.graph import steer
+from funcgrad.numpy import transcendental
+from funcgrad.numpy.arithmetic import power as real_power
+from funcgrad.numpy.arithmetic import sqrt as real_sqrt
+from funcgrad.numpy.choice import where
+from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.peeking import is_plain, known
+from funcgrad.numpy.reductions import any as some
+from funcgrad.primitives.arithmetic import absolute
+from funcgrad.primitives.comparison import greater, less
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["arccos", "arcsin", "arctanh", "log", "log10", "log2", "logn", "power", "sqrt"]
+
+
+def _mirrors(fun: Callable[..., Array]) -> Callable[..., Array]:
+    """``fun``, but plain arguments go to NumPy's function of its name."""
+    theirs = getattr(np.emath, fun.__name__)
+
+    @wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Array:
+        return theirs(*args, **kwargs) if is_plain(*args, *kwargs.values()) else fun(*args, **kwargs)
+
+    return call
+
+
+def _anywhere(name: str, outside: Array) -> bool:
+    """Whether it is true of any number, in any example of a ``vmap``."""
+    found = some(outside)
+    values = known(found)
+    if values is None and backend.is_stand_in(_bottom(found)):
+        raise InputError(
+            f"emath.{name}: whether its results are complex depends on values, got {describe(found)} of jax.jit. Use "
+            "funcgrad.numpy's function of x.astype(complex), or of what is in its domain."
+        )
+    if values is not None and values.ndim:
+        return bool(steer(found, values).any())
+    return bool(found)
+
+
+def _bottom(x: Any) -> Any:
+    while isinstance(x, Tracer):
+        x = x.value
+    return x
+
+
+def _complex(x: Array) -> Array:
+    """``x`` as complex numbers: single ones where those have its digits, else double ones, as NumPy has it."""
+    to = np.complex64 if backend.dtype_of(x).char in "fbBhH" else np.complex128
+    return astype(x, backend.native_dtype(backend.library_of(x), to))
+
+
+def _negative_complex(name: str, x: ArrayLike) -> Array:
+    x = as_value(x)
+    return _complex(x) if backend.dtype_of(x).kind != "c" and _anywhere(name, less(x, 0)) else x
+
+
+def _beyond(x: ArrayLike, real: Callable[[Array], Array], right: float, left: float, sign: int) -> Array:
+    """An inverse of the sine or cosine, ``real`` of numbers from -1 to 1; all is complex where one of them is not.
+
+    Beyond 1 and -1 its real part is ``right`` and ``left``. It stands on the branch cut of the complex function, where
+    the derivative of JAX's has the wrong sign: its square root takes no notice of the sign of a zero.
+    """
+    name, x = real.__name__, as_value(x)
+    if backend.dtype_of(x).kind == "c" or not _anywhere(name, greater(absolute(x), 1)):
+        return real(x)
+    whole = _complex(x)
+    size = absolute(x)
+    outside = greater(size, 1)
+    flat = where(outside, where(greater(x, 0), right, left), real(where(outside, 0, x)))
+    return astype(flat + sign * 1j * where(outside, transcendental.arccosh(where(outside, size, 2)), 0), whole.dtype)
+
+
+def _large_complex(name: str, x: ArrayLike) -> Array:
+    x = as_value(x)
+    return _complex(x) if backend.dtype_of(x).kind != "c" and _anywhere(name, greater(absolute(x), 1)) else x
+
+
+@_mirrors
+def sqrt(x: ArrayLike) -> Array:
+    """The square root; of negative numbers it is imaginary.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.emath.sqrt([-4.0, 4.0]).round(6)
+        array([0.+2.j, 2.+0.j])
+    """
+    return real_sqrt(_negative_complex("sqrt", x))
+
+
+@_mirrors
+def log(x: ArrayLike) -> Array:
+    """The natural logarithm; that of negative numbers has the imaginary part pi.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.emath.log([-1.0, 1.0]).round(6)
+        array([0.+3.141593j, 0.+0.j      ])
+    """
+    return transcendental.log(_negative_complex("log", x))
+
+
+@_mirrors
+def log2(x: ArrayLike) -> Array:
+    """The logarithm to base 2, as ``log``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.emath.log2([-4.0, 4.0]).round(6)
+        array([2.+4.53236j, 2.+0.j     ])
+    """
+    return transcendental.log2(_negative_complex("log2", x))
+
+
+@_mirrors
+def log10(x: ArrayLike) -> Array:
+    """The logarithm to base 10, as ``log``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.emath.log10([-10.0, 10.0]).round(6)
+        array([1.+1.364376j, 1.+0.j      ])
+    """
+    return transcendental.log10(_negative_complex("log10", x))
+
+
+@_mirrors
+def logn(n: ArrayLike, x: ArrayLike) -> Array:
+    """The logarithm of ``x`` to base ``n``, as ``log``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.emath.logn(2.0, [-4.0, 4.0]).round(6)
+        array([2.+4.53236j, 2.+0.j     ])
+    """
+    return transcendental.log(_negative_complex("logn", x)) / transcendental.log(_negative_complex("logn", n))
+
+
+@_mirrors
+def power(x: ArrayLike, p: ArrayLike) -> Array:
+    """``x`` to the power of ``p``; complex where ``x`` is negative. Negative integer powers are those of numbers.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.emath.power([-4.0, 4.0], 0.5).round(6)
+        array([0.+2.j, 2.+0.j])
+    """
+    p = as_value(p)
+    if backend.dtype_of(p).kind in "biu" and _anywhere("power", less(p, 0)):
+        p = astype(p, float)
+    return real_power(_negative_complex("power", x), p)
+
+
+@_mirrors
+def arccos(x: ArrayLike) -> Array:
+    """The inverse cosine; that of numbers beyond -1 and 1 is complex.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.emath.arccos([0.5, 2.0]).round(6)
+        array([1.047198-0.j      , 0.      -1.316958j])
+    """
+    return _beyond(x, transcendental.arccos, 0.0, math.pi, -1)
+
+
+@_mirrors
+def arcsin(x: ArrayLike) -> Array:
+    """The inverse sine; that of numbers beyond -1 and 1 is complex.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.emath.arcsin([0.5, 2.0]).round(6)
+        array([0.523599+0.j      , 1.570796+1.316958j])
+    """
+    return _beyond(x, transcendental.arcsin, math.pi / 2, -math.pi / 2, 1)
+
+
+@_mirrors
+def arctanh(x: ArrayLike) -> Array:
+    """The inverse hyperbolic tangent; that of numbers beyond -1 and 1 is complex.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> fnp.emath.arctanh([0.5, 2.0]).round(6)
+        array([0.549306+0.j      , 0.549306+1.570796j])
+    """
+    return transcendental.arctanh(_large_complex("arctanh", x))

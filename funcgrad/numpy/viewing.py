@@ -1,0 +1,94 @@
+"""What an ndarray tells of its memory, of a traced value: its numbers under another dtype, and what it cannot tell."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any, NoReturn
+
+import numpy as np
+
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError
+from funcgrad.kinds.linear import reshape
+from funcgrad.numpy.arithmetic import imag, real
+from funcgrad.numpy.callers import user_line
+from funcgrad.numpy.creation import astype
+from funcgrad.numpy.hints import counterpart
+from funcgrad.numpy.joining import stack
+from funcgrad.typing import Array
+from funcgrad.writable import layout, locked, share
+
+__all__ = ["ATTRIBUTES", "view"]
+
+
+def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:
+    """``x.view()``; complex numbers as pairs of real ones along the last axis, or such pairs as complex numbers.
+
+    A view under another dtype can only be read.
+
+    Args:
+        x: a traced value.
+        dtype: its own dtype, that of the parts of its complex numbers, or that of complex numbers of such parts.
+        type: ``numpy.ndarray``, or None.
+
+    Raises:
+        InputError: another dtype or class: it would show bits, which have no derivative.
+        ValueError: the last axis does not lie in memory as NumPy needs it, or its length is odd.
+    """
+    if type is None and isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray):
+        type, dtype = dtype, None
+    to = x.dtype if dtype is None else np.dtype(dtype)
+    if type not in (None, np.ndarray) or to not in _showing(x.dtype):
+        asked = getattr(type, "__name__", to)
+        raise InputError(
+            f"x.view(): it shows the bits of an array in another way, which has no derivative, got {describe(x)} and "
+            f"{asked}{user_line()}. Use x.astype(dtype) or x.reshape(shape); complex numbers can be viewed as pairs of "
+            "real ones, and pairs as complex numbers."
+        )
+    layout(x).view(to)  # NumPy refuses what does not lie as it must
+    step = reshape if to == x.dtype else _as_dtype
+    params: dict[str, Any] = {"to": x.shape if to == x.dtype else to}
+    made = step(x, **params)
+    if to != x.dtype:
+        share(x, made, step, params)
+        return locked(made)
+    return made
+
+
+def _showing(dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    """The dtypes under which the same numbers can be seen."""
+    if dtype.kind == "c":
+        return dtype, np.empty(0, dtype).real.dtype
+    return (dtype, np.result_type(dtype, np.complex64)) if dtype.char in "fdg" else (dtype,)
+
+
+def _as_dtype(x: Array, *, to: np.dtype[Any]) -> Array:
+    *outer, n = x.shape
+    if to.kind == "c":
+        return astype(x[..., ::2], to) + astype(x[..., 1::2], to) * to.type(1j)
+    return reshape(stack([real(x), imag(x)], -1), to=(*outer, 2 * n))
+
+
+def _of_memory(name: str, doc: str) -> property:
+    def get(x: Tracer) -> NoReturn:
+        raise AttributeError(
+            f"x.{name}: a traced value has no memory of its own, got {describe(x)}{user_line()}.{counterpart()} Use "
+            "its shape, dtype, size, itemsize and nbytes, and funcgrad.numpy.lib.stride_tricks for windows that slide.",
+            name=name,
+            obj=x,
+        )
+
+    return property(get, doc=doc)
+
+
+#: Attributes of memory: every access is an ``AttributeError``, so that ``hasattr`` answers as it should.
+ATTRIBUTES = {
+    name: _of_memory(name, f"Not there: {what} of an ndarray.")
+    for name, what in {
+        "base": "the owner of the memory",
+        "ctypes": "the address",
+        "data": "the memory",
+        "flags": "the layout",
+        "strides": "the distances in memory",
+    }.items()
+}

@@ -1,0 +1,279 @@
+"""Cosine and sine transforms, of the types 1 to 4.
+
+All are linear, and the transpose of each is one more. Of n entries, and up to the scale that ``norm`` chooses, entry k
+of the ``dct`` is twice the sum of ``x[j]`` times
+
+* ``cos(pi * j * k / (n - 1))`` (type 1, the first and the last entry counted half),
+* ``cos(pi * (j + 1/2) * k / n)`` (type 2),
+* ``cos(pi * j * (k + 1/2) / n)`` (type 3, the first entry counted half),
+* ``cos(pi * (j + 1/2) * (k + 1/2) / n)`` (type 4).
+
+The ``dst`` has sines. There numbers without a half count from 1, type 1 has ``n + 1``, and type 3 counts the last entry
+half. ``overwrite_x`` and ``workers`` are for SciPy, which computes plain arrays; others are never overwritten.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import InputError
+from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.fft import Norm
+from funcgrad.primitives.cosines import INVERSE
+from funcgrad.primitives.cosines import trigonometric as prim
+from funcgrad.primitives.fourier import NORMS
+from funcgrad.scipy.fft.arguments import lengths_and_axes
+from funcgrad.scipy.mirror import mirrors
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["dct", "dctn", "dst", "dstn", "idct", "idctn", "idst", "idstn"]
+
+
+def _transformed(
+    name: str, x: Array, type: int, lengths: list[int], axes: list[int], norm: Norm, orthogonalize: bool | None
+) -> Array:
+    """``x`` transformed along each of ``axes``; an inverse is the transform that undoes it, scaled the other way."""
+    if type not in INVERSE:
+        raise ValueError(f"scipy.fft.{name}: the types are 1, 2, 3 and 4, got type={type}. Take one of them.")
+    scale: str = norm or "backward"
+    if scale not in NORMS:
+        raise ValueError(
+            f'scipy.fft.{name}: norm must be "backward", "ortho" or "forward", got {norm!r}. Give one of them.'
+        )
+    orthogonal = scale == "ortho" if orthogonalize is None else bool(orthogonalize)
+    if orthogonal != (scale == "ortho") and backend.dtype_of(x).kind == "c":
+        raise InputError(
+            f"scipy.fft.{name}: of complex numbers SciPy leaves orthogonalize out of account, got {describe(x)} with "
+            f"orthogonalize={orthogonalize}. Transform the real and the imaginary part."
+        )
+    if name.startswith("i"):
+        type, scale = INVERSE[type], NORMS[scale]
+    kind = name.lstrip("i")[:3]
+    for axis, n in zip(axes, lengths, strict=True):
+        if n < 1:
+            raise ValueError(f"scipy.fft.{name}: at least one entry is needed, got {n} along axis {axis}.")
+        x = prim(x, kind=kind, type=type, n=n, axis=axis, norm=scale, orthogonal=orthogonal)
+    return x
+
+
+def _one(name: str, x: ArrayLike, type: int, n: int | None, axis: int, norm: Norm, orthogonalize: bool | None) -> Array:
+    x = as_value(x)
+    shape = backend.shape_of(x)
+    along = one_axis(axis, len(shape))
+    length = shape[along] if n is None else operator.index(n)
+    return _transformed(name, x, type, [length], [along], norm, orthogonalize)
+
+
+def _several(name: str, x: ArrayLike, type: int, s: Any, axes: Any, norm: Norm, orthogonalize: bool | None) -> Array:
+    x = as_value(x)
+    shape = backend.shape_of(x)
+    lengths, along = lengths_and_axes(name, x, s, axes)
+    return _transformed(
+        name, x, type, [shape[axis] for axis in along] if lengths is None else lengths, along, norm, orthogonalize
+    )
+
+
+@mirrors
+def dct(
+    x: ArrayLike,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: Norm = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    orthogonalize: bool | None = None,
+) -> Array:
+    """The cosine transform along ``axis``.
+
+    Args:
+        x: an array; of complex numbers the real and the imaginary part are transformed.
+        type: 1, 2, 3 or 4. Type 3 undoes type 2, the others undo themselves.
+        n: the number of entries, by cutting ``x`` or padding it with zeros; by default what there are.
+        axis: the axis to transform.
+        norm: "backward" (or None) leaves the scale to the inverse, "forward" leaves none to it, "ortho" shares it.
+        overwrite_x: whether SciPy may use the memory of ``x``.
+        workers: how many threads SciPy may use.
+        orthogonalize: whether those entries that have no mirror image are scaled by ``sqrt(2)``, so that with
+            ``norm="ortho"`` the matrix is orthogonal; by default where ``norm`` is "ortho".
+
+    Raises:
+        ValueError: an unknown ``type`` or ``norm``; no entries.
+        numpy.exceptions.AxisError: ``axis`` is out of range.
+        InputError: ``orthogonalize`` with complex numbers, which SciPy leaves out of account.
+
+    Example:
+        >>> from funcgrad.scipy import fft
+        >>> fft.dct([1.0, 2.0, 3.0], norm="ortho").round(6)
+        array([ 3.464102, -1.414214,  0.      ])
+    """
+    return _one("dct", x, type, n, axis, norm, orthogonalize)
+
+
+@mirrors
+def idct(
+    x: ArrayLike,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: Norm = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    orthogonalize: bool | None = None,
+) -> Array:
+    """The inverse of ``dct`` of the same type; arguments as there.
+
+    Example:
+        >>> from funcgrad.scipy import fft
+        >>> fft.idct([12.0, -3.464102, 0.0]).round(6)
+        array([1., 2., 3.])
+    """
+    return _one("idct", x, type, n, axis, norm, orthogonalize)
+
+
+@mirrors
+def dst(
+    x: ArrayLike,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: Norm = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    orthogonalize: bool | None = None,
+) -> Array:
+    """The sine transform along ``axis``; arguments as for ``dct``.
+
+    Example:
+        >>> from funcgrad.scipy import fft
+        >>> fft.dst([1.0, 2.0, 3.0], type=1).round(6)
+        array([ 9.656854, -4.      ,  1.656854])
+    """
+    return _one("dst", x, type, n, axis, norm, orthogonalize)
+
+
+@mirrors
+def idst(
+    x: ArrayLike,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: Norm = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    orthogonalize: bool | None = None,
+) -> Array:
+    """The inverse of ``dst`` of the same type; arguments as for ``dct``.
+
+    Example:
+        >>> from funcgrad.scipy import fft
+        >>> fft.idst([9.656854, -4.0, 1.656854], type=1).round(6)
+        array([1., 2., 3.])
+    """
+    return _one("idst", x, type, n, axis, norm, orthogonalize)
+
+
+@mirrors
+def dctn(
+    x: ArrayLike,
+    type: int = 2,
+    s: Any = None,
+    axes: Any = None,
+    norm: Norm = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    orthogonalize: bool | None = None,
+) -> Array:
+    """``dct`` along several axes, by default all.
+
+    Args:
+        x: an array.
+        type: 1, 2, 3 or 4.
+        s: the number of entries along each of ``axes``; -1 for what there are.
+        axes: the axes, all different; by default all, the last ones where ``s`` is given.
+        norm: as for ``dct``, as all that follows.
+        overwrite_x: whether SciPy may use the memory of ``x``.
+        workers: how many threads SciPy may use.
+        orthogonalize: whether the matrices are orthogonal where ``norm`` is "ortho".
+
+    Raises:
+        ValueError: ``s`` and ``axes`` of different lengths, an axis twice, or as ``dct``.
+
+    Example:
+        >>> from funcgrad.scipy import fft
+        >>> fft.dctn([[1.0, 2.0], [3.0, 4.0]], norm="ortho").round(6)
+        array([[ 5., -1.],
+               [-2.,  0.]])
+    """
+    return _several("dctn", x, type, s, axes, norm, orthogonalize)
+
+
+@mirrors
+def idctn(
+    x: ArrayLike,
+    type: int = 2,
+    s: Any = None,
+    axes: Any = None,
+    norm: Norm = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    orthogonalize: bool | None = None,
+) -> Array:
+    """The inverse of ``dctn`` of the same type; arguments as there.
+
+    Example:
+        >>> from funcgrad.scipy import fft
+        >>> fft.idctn([[5.0, -1.0], [-2.0, 0.0]], norm="ortho").round(6)
+        array([[1., 2.],
+               [3., 4.]])
+    """
+    return _several("idctn", x, type, s, axes, norm, orthogonalize)
+
+
+@mirrors
+def dstn(
+    x: ArrayLike,
+    type: int = 2,
+    s: Any = None,
+    axes: Any = None,
+    norm: Norm = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    orthogonalize: bool | None = None,
+) -> Array:
+    """``dst`` along several axes, by default all; arguments as for ``dctn``.
+
+    Example:
+        >>> from funcgrad.scipy import fft
+        >>> fft.dstn([[1.0, 2.0], [3.0, 4.0]], norm="ortho").round(6)
+        array([[ 5., -1.],
+               [-2.,  0.]])
+    """
+    return _several("dstn", x, type, s, axes, norm, orthogonalize)
+
+
+@mirrors
+def idstn(
+    x: ArrayLike,
+    type: int = 2,
+    s: Any = None,
+    axes: Any = None,
+    norm: Norm = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    orthogonalize: bool | None = None,
+) -> Array:
+    """The inverse of ``dstn`` of the same type; arguments as for ``dctn``.
+
+    Example:
+        >>> from funcgrad.scipy import fft
+        >>> fft.idstn([[5.0, -1.0], [-2.0, 0.0]], norm="ortho").round(6)
+        array([[1., 2.],
+               [3., 4.]])
+    """
+    return _several("idstn", x, type, s, axes, norm, orthogonalize)

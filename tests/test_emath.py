@@ -1,0 +1,146 @@
+"""Functions of real numbers with complex results, and windows that slide: outside of domains, writes, refusals."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from operations.spec import array
+
+import funcgrad.numpy as fnp
+from funcgrad import check_grads, grad, jacfwd, jvp, trace, vjp, vmap
+from funcgrad.errors import BranchError, InputError, NotDifferentiableError, ReadOnlyError
+from funcgrad.numpy.lib.stride_tricks import sliding_window_view
+
+NEGATIVE, LARGE, MIXED = np.array([-1.5, -0.3]), np.array([1.5, -2.5]), np.array([-0.5, 2.5])
+OUTSIDE = {
+    "sqrt": (NEGATIVE, MIXED),
+    "log": (NEGATIVE, MIXED),
+    "log2": (NEGATIVE, MIXED),
+    "log10": (NEGATIVE, MIXED),
+    "arccos": (LARGE, MIXED),
+    "arcsin": (LARGE, MIXED),
+    "arctanh": (LARGE, MIXED),
+}
+CASES = [(name, x) for name, points in OUTSIDE.items() for x in points]
+
+
+@pytest.mark.parametrize(("name", "x"), CASES)
+def test_outside_of_the_domain_numbers_are_complex(name, x):
+    ours, theirs = getattr(fnp.emath, name), getattr(np.emath, name)
+    want = theirs(x)
+    assert want.dtype == complex
+    for fun in (ours, theirs):  # NumPy's own leads here
+        value, pullback = vjp(fun, x)
+        np.testing.assert_allclose(value, want, rtol=1e-15)
+        assert pullback(value)[0].dtype == x.dtype
+    slope = (theirs(x + 1e-5) - theirs(x - 1e-5)) / 2e-5
+    np.testing.assert_allclose(jvp(ours, (x,), (np.ones(2),))[1], slope, rtol=1e-8)
+    check_grads(lambda x: ours(x).real + 2 * ours(x).imag, (x,), order=2)
+
+
+@pytest.mark.parametrize(("name", "x"), CASES)
+def test_jax_arrays_too(name, x):
+    ours = getattr(fnp.emath, name)
+    value, pushed = jvp(ours, (jnp.asarray(x),), (jnp.ones(2),))
+    np.testing.assert_allclose(value, getattr(np.emath, name)(x), rtol=1e-13, atol=1e-15)
+    step = (ours(jnp.asarray(x + 1e-5)) - ours(jnp.asarray(x - 1e-5))) / 2e-5
+    np.testing.assert_allclose(pushed, step, rtol=1e-8)
+    with pytest.raises(InputError, match=r"emath\.\w+: whether its results are complex depends on values"):
+        jax.jit(ours)(jnp.asarray(x))
+
+
+def test_powers_and_logarithms_of_two_numbers():
+    for fun, args in (("power", (NEGATIVE, np.array([0.5, 3.0]))), ("logn", (LARGE[:1] * -1, NEGATIVE))):
+        ours, theirs = getattr(fnp.emath, fun), getattr(np.emath, fun)
+        np.testing.assert_allclose(vjp(ours, *args)[0], theirs(*args), rtol=1e-14)
+        check_grads(lambda *a, ours=ours: ours(*a).real + 2 * ours(*a).imag, args, order=2)
+    powers = np.array([-1, 2])
+    np.testing.assert_allclose(vjp(lambda x: fnp.emath.power(x, powers), LARGE)[0], np.emath.power(LARGE, powers))
+    assert vjp(lambda x: fnp.emath.power(x, 2), np.array([2.0]))[0].dtype == float
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int8", "int64", "bool"])
+def test_dtypes_are_numpys(dtype):
+    for x in (
+        (np.array([1, 0], dtype), np.array([1, 0], dtype) - np.array([0, 2]).astype(dtype))
+        if dtype != "bool"
+        else (np.array([True, False]),)
+    ):
+        assert vmap(fnp.emath.sqrt)(x[None]).dtype == np.emath.sqrt(x).dtype
+
+
+def test_one_example_outside_makes_all_complex():
+    x = np.array([[4.0, 1.0], [-4.0, 1.0]])
+    np.testing.assert_array_equal(vmap(fnp.emath.sqrt)(x), np.emath.sqrt(x))
+
+
+def test_a_graph_remembers_the_branch():
+    graph = trace(lambda x: fnp.emath.sqrt(x))(np.ones(2))
+    np.testing.assert_array_equal(graph(np.array([4.0, 9.0])), [2.0, 3.0])
+    with pytest.raises(BranchError):
+        graph(-np.ones(2))
+
+
+def test_the_names_are_numpys():
+    assert set(np.emath.__all__) == set(fnp.emath.__all__)
+    assert fnp.lib.scimath is fnp.emath
+    assert fnp.lib.stride_tricks.sliding_window_view is sliding_window_view
+    with pytest.raises(AttributeError, match="sliding_window_view"):
+        _ = fnp.lib.stride_tricks.as_strided
+
+
+# ---- windows ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "window", "axis"),
+    [((6,), 1, None), ((6,), 6, 0), ((6,), 5, -1), ((4, 5), (2, 3), None), ((4, 5), 2, 1), ((3, 6), (2, 3), (1, 1))],
+)
+def test_windows_are_numpys_and_overlaps_their_transpose(shape, window, axis):
+    x, numpys = array(*shape), np.lib.stride_tricks.sliding_window_view
+    want = numpys(x, window, axis)
+    for fun in (sliding_window_view, numpys):
+        value, pullback = vjp(lambda x, fun=fun: fun(x, window, axis), x)
+        np.testing.assert_array_equal(value, want)
+    ct = np.cos(np.arange(want.size)).reshape(want.shape)
+    places = numpys(np.arange(x.size).reshape(shape), window, axis)
+    overlaps = np.bincount(places.ravel(), ct.ravel(), x.size).reshape(shape)
+    np.testing.assert_allclose(pullback(ct)[0], overlaps, rtol=1e-13, atol=1e-14)
+    np.testing.assert_array_equal(sliding_window_view(jnp.asarray(x), window, axis), want)
+    on_jax = jax.grad(lambda x: jnp.sum(sliding_window_view(x, window, axis) * ct))(jnp.asarray(x))
+    np.testing.assert_allclose(on_jax, overlaps, rtol=1e-13, atol=1e-14)
+
+
+def test_a_moving_average():
+    found = jacfwd(lambda x: np.mean(np.lib.stride_tricks.sliding_window_view(x, 2), axis=-1))(np.arange(3.0))
+    np.testing.assert_array_equal(found, [[0.5, 0.5, 0], [0, 0.5, 0.5]])
+
+
+def test_windows_see_what_is_written_to_the_array():
+    def fun(x):
+        a = fnp.zeros(4)
+        w = sliding_window_view(a, 2)
+        a[1] = x
+        return fnp.sum(w * w)
+
+    assert grad(fun)(3.0) == 12.0
+
+
+def test_windows_cannot_be_written_to():
+    def fun(x, **how):
+        w = sliding_window_view(2 * x, 2, **how)
+        w[0] = 0.0
+        return fnp.sum(w)
+
+    with pytest.raises(ReadOnlyError):
+        grad(fun)(np.ones(3))
+    with pytest.raises(NotDifferentiableError, match="writeable=True"):
+        grad(lambda x: fun(x, writeable=True))(np.ones(3))
+
+
+@pytest.mark.parametrize(("window", "axis"), [(4, None), (-1, None), ((1, 1), None), (1, (0, 0)), (1, 1)])
+def test_windows_that_numpy_refuses(window, axis):
+    with pytest.raises(ValueError, match=r".+"):
+        np.lib.stride_tricks.sliding_window_view(np.ones(3), window, axis)
+    with pytest.raises(ValueError, match=r".+"):
+        vjp(lambda x: sliding_window_view(x, window, axis), np.ones(3))

@@ -1,0 +1,225 @@
+"""What is said where code in C, or NumPy itself, gets a traced value; what only looks at values gets an answer."""
+
+import math
+import traceback
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse
+import scipy.sparse.linalg
+
+import funcgrad.numpy as fnp
+from funcgrad import check_grads, grad, jvp, vjp, vmap
+from funcgrad.errors import ConcretizationError, InputError, ReadOnlyError
+
+X = np.array([1.0, 2.0, 4.0])
+K = scipy.sparse.eye(3, format="csc")
+rng = np.random.default_rng(0)
+
+
+def said(program, x=X):
+    """All that is said where ``program`` fails, its notes too."""
+    with pytest.raises(Exception, match=r".+") as caught:
+        grad(lambda x: np.sum(program(x)))(x)
+    return "".join(traceback.format_exception_only(caught.value))
+
+
+INSTEAD = {
+    "r_": (lambda x: np.r_[x, 1.0], "Use funcgrad.numpy.r_ for numpy.r_"),
+    "c_": (lambda x: np.c_[x, x], "Use funcgrad.numpy.c_ for numpy.c_"),
+    "vectorize": (lambda x: np.vectorize(lambda v: v * v)(x), "Use funcgrad.numpy.vectorize for"),
+    "array": (lambda x: np.array([x[0], 1.0]), "Use funcgrad.numpy.array for numpy.array"),
+    "ascontiguousarray": (lambda x: np.ascontiguousarray(x), "Use funcgrad.numpy.ascontiguousarray for"),
+    "require": (lambda x: np.require(x, requirements="C"), "Use funcgrad.numpy.require for"),
+    "ndenumerate": (lambda x: [v for _, v in np.ndenumerate(x)], "Use funcgrad.numpy.ndenumerate for"),
+    "nditer": (lambda x: list(np.nditer(x)), "Use funcgrad.numpy.nditer for"),
+    "a class of series": (lambda x: np.polynomial.Chebyshev(x)(0.5), "Use funcgrad.numpy.polynomial.Chebyshev for"),
+    "a series at traced points": (
+        lambda x: np.polynomial.Polynomial([1, 2])(x),
+        "funcgrad.numpy.polynomial.Polynomial",
+    ),
+    "math": (lambda x: math.sin(x[0]), "Use funcgrad.numpy.sin for math.sin"),
+    "math.pow": (lambda x: math.pow(x[0], 2), "Use funcgrad.numpy.power for math.pow"),
+    "math.lgamma": (lambda x: math.lgamma(x[0]), "Use funcgrad.scipy.special.gammaln for math.lgamma"),
+    "normal": (lambda x: rng.normal(x, 1.0), "mu + sigma * rng.normal"),
+    "normal of numbers": (lambda x: np.random.default_rng(1).normal(x[0]), "mu + sigma * rng.normal"),
+    "the old normal": (lambda x: np.random.normal(x), "mu + sigma * rng.normal"),
+    "choice": (lambda x: rng.choice(x, 2), r"x[rng.choice(len(x), ...)]"),
+    "gamma": (lambda x: rng.gamma(x), "ppf of rng.uniform"),
+    "diags": (lambda x: scipy.sparse.diags(x) @ X, "Use funcgrad.scipy.sparse.coo_array for scipy.sparse.diags"),
+    "csr_matrix": (lambda x: scipy.sparse.csr_matrix(x[None]) @ X, "Use funcgrad.scipy.sparse.csr_array for"),
+    "cg": (
+        lambda x: scipy.sparse.linalg.cg(K, x)[0],
+        "funcgrad.scipy.sparse.linalg.spsolve for scipy.sparse.linalg.cg",
+    ),
+    "splu": (lambda x: scipy.sparse.linalg.splu(K).solve(x), "Use funcgrad.scipy.sparse.linalg.spsolve for"),
+    "factorized": (lambda x: scipy.sparse.linalg.factorized(K)(x), "Use funcgrad.scipy.sparse.linalg.spsolve for"),
+    "circulant": (lambda x: scipy.linalg.circulant(x), "Use funcgrad.scipy.linalg.circulant for"),
+}
+
+
+@pytest.mark.parametrize(("program", "hint"), INSTEAD.values(), ids=INSTEAD)
+def test_what_to_call_instead(program, hint):
+    text = said(program)
+    assert hint in text
+    assert f"at {__file__}" in text
+
+
+def test_every_transform_says_it_once():
+    def program(x):
+        return scipy.sparse.linalg.splu(K).solve(x)
+
+    for run in (
+        lambda: vjp(program, X),
+        lambda: jvp(program, (X,), (X,)),
+        lambda: vmap(program)(X[None]),
+        lambda: grad(lambda x: grad(lambda y: fnp.sum(program(y)))(x)[0])(X),
+    ):
+        with pytest.raises(TypeError) as caught:
+            run()
+        assert [note for note in caught.value.__notes__ if "spsolve" in note] == caught.value.__notes__
+        assert len(caught.value.__notes__) == 1
+
+
+def test_errors_of_the_users_own_stay_as_they_are():
+    for error in (ValueError("Tracer"), KeyError("x"), AttributeError("ReverseTracer")):
+
+        def program(x, error=error):
+            raise error
+
+        with pytest.raises(type(error)) as caught:
+            grad(program)(1.0)
+        assert not any("Use funcgrad" in note for note in getattr(caught.value, "__notes__", []))
+    with pytest.raises(ValueError, match="square") as caught:
+        grad(lambda x: x * scipy.linalg.det(np.ones((2, 3))))(1.0)
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_without_source_nothing_is_guessed():
+    made = {}
+    exec("def program(rng, x):\n    return rng.normal(x)", made)
+    with pytest.raises(ConcretizationError) as caught:
+        grad(lambda x: made["program"](rng, x))(1.0)
+    assert "rng.normal" not in str(caught.value)
+
+
+# ---- what only looks -------------------------------------------------------------------------------------
+
+
+ASSERTIONS = {
+    "assert_allclose": (X + 1e-9,),
+    "assert_array_equal": (X,),
+    "assert_equal": (X,),
+    "assert_almost_equal": (X + 1e-9,),
+    "assert_array_almost_equal": (X + 1e-9,),
+    "assert_array_less": (X + 1,),
+    "assert_array_almost_equal_nulp": (X,),
+    "assert_array_max_ulp": (X,),
+}
+
+
+@pytest.mark.parametrize("name", ASSERTIONS)
+def test_numpys_assertions_compare_values(name):
+    check = getattr(np.testing, name)
+
+    def program(x, shift=0.0):
+        check(x + shift, *ASSERTIONS[name])
+        return np.sum(x * x)
+
+    np.testing.assert_array_equal(grad(program)(X), 2 * X)
+    np.testing.assert_array_equal(jvp(program, (X,), (X,))[1], 2 * X @ X)
+    with pytest.raises(AssertionError):
+        grad(program)(X, 3.0)
+
+
+def test_numpys_assertions_know_no_examples():
+    with pytest.raises(ConcretizationError, match="examples"):
+        vmap(lambda x: (np.testing.assert_allclose(x, X), x)[1])(np.stack([X, X]))
+
+
+def test_percent_prints():
+    texts, form = [], "%.1f"
+
+    def program(x):
+        texts.extend(["%.2f" % x, "%d and %s" % (x, "y"), form % x, f"%.{1}f" % x, "%(x).1f" % {"x": x}])  # noqa: UP031
+        return x * x
+
+    assert grad(grad(program))(2.5) == 2.0
+    assert texts == ["2.50", "2 and y", "2.5", "2.5", "2.5"]
+    with pytest.raises(ConcretizationError, match="examples"):
+        vmap(program)(np.ones(2))
+    for refused in (lambda x: "%.2f" % float(x), lambda x: 5.0 % float(x), lambda x: float(x) % 2.0):  # noqa: UP031
+        with pytest.raises(ConcretizationError):
+            grad(lambda x, refused=refused: (refused(x), x)[1])(1.0)
+
+
+@pytest.mark.parametrize("name", ["base", "ctypes", "data", "flags", "strides"])
+def test_memory_is_an_attribute_error_that_says_more(name):
+    def program(x):
+        assert not hasattr(x, name)
+        assert getattr(x, name, None) is None
+        getattr(x, name)
+
+    with pytest.raises(
+        AttributeError, match=rf"x\.{name}: a traced value has no memory of its own, got float64\[3\], at"
+    ):
+        grad(program)(X)
+
+
+# ---- views -----------------------------------------------------------------------------------------------
+
+
+def test_complex_numbers_are_viewed_as_pairs_and_back():
+    z = np.array([[1.0 + 2.0j, -0.5j], [3.0, 1.0 - 1.0j]])
+    check_grads(lambda z: z.view(float), (z,), order=2)
+    check_grads(lambda x: x.view(complex) ** 2, (z.view(float),), order=2)
+    for x, dtype in ((z, float), (z.view(float), complex), (z.astype("F"), np.float32), (z.real.astype("f"), "F")):
+        value = vjp(lambda x, dtype=dtype: x.view(dtype), x)[0]
+        np.testing.assert_array_equal(value, x.view(dtype))
+        assert value.dtype == x.view(dtype).dtype
+        np.testing.assert_array_equal(vmap(lambda x, dtype=dtype: x.view(dtype))(x), x.view(dtype))
+    found = grad(lambda x: np.sum(np.abs(x.view(complex)) ** 2))(np.arange(4.0))
+    np.testing.assert_allclose(found, 2 * np.arange(4.0), rtol=1e-14)
+    for same in (
+        lambda x: x.view(),
+        lambda x: x.view(float),
+        lambda x: x.view(np.ndarray),
+        lambda x: x.view(type=np.ndarray),
+    ):
+        np.testing.assert_array_equal(grad(lambda x, same=same: np.sum(same(x) ** 2))(X), 2 * X)
+
+
+def test_views_see_writes_and_refuse_their_own():
+    def seen(x):
+        y = x * 1.0
+        pairs, itself = y.view(complex), y.view()
+        y[0] = 3.0 * x[1]
+        itself[1] = 0.0
+        return np.sum(pairs.real + 2 * pairs.imag)
+
+    np.testing.assert_array_equal(grad(seen)(np.ones(2)), [0.0, 3.0])
+
+    def written(x):
+        pairs = (x * 1.0).view(complex)
+        pairs[0] = 0.0
+        return np.sum(x)
+
+    with pytest.raises(ReadOnlyError):
+        grad(written)(np.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        (lambda x: x.view(np.int64), InputError),
+        (lambda x: x.view(np.matrix), InputError),
+        (lambda x: x.view(np.float32), InputError),
+        (lambda x: x.view(complex), ValueError),
+        (lambda x: x.reshape(1, 3).T.view(complex), ValueError),
+        (lambda x: x[0].view(complex), ValueError),
+    ],
+)
+def test_views_of_bits_are_refused(asked, error):
+    with pytest.raises(error):
+        grad(lambda x: np.sum(asked(x)).real)(X)
