@@ -15,27 +15,12 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
+from funcgrad.numpy.hints import of_math
 
 __all__ = ["Names", "counterpart", "is_mirrored"]
 
-#: Functions of ``math`` that have another name in NumPy or are SciPy's; of those not named here the name is the same.
-_RENAMED = {
-    "acos": "numpy.arccos",
-    "acosh": "numpy.arccosh",
-    "asin": "numpy.arcsin",
-    "asinh": "numpy.arcsinh",
-    "atan": "numpy.arctan",
-    "atan2": "numpy.arctan2",
-    "atanh": "numpy.arctanh",
-    "erf": "scipy.special.erf",
-    "erfc": "scipy.special.erfc",
-    "fsum": "numpy.sum",
-    "gamma": "scipy.special.gamma",
-    "lgamma": "scipy.special.gammaln",
-    "pow": "numpy.power",
-}
-#: Names of ``math`` that NumPy gives another meaning.
-_OTHERS = frozenset(("comb", "dist", "factorial", "gcd", "isclose", "isqrt", "lcm", "perm", "sumprod"))
+#: Names of ``math`` that mean something else in NumPy, or that are about integers.
+_OTHERS = frozenset(("dist", "gcd", "isclose", "lcm"))
 
 
 def is_mirrored(module: str) -> bool:
@@ -86,10 +71,8 @@ def _homes(value: Any) -> list[str]:
 def _of_math(name: str) -> Any:
     """The function ``name`` of ``math``, which of traced values is NumPy's."""
     plain = getattr(math, name)
-    if not callable(plain) or name in _OTHERS:
-        return plain
-    path = _RENAMED.get(name, f"numpy.{name}")
-    if not hasattr(fnp, name) and name not in _RENAMED:
+    path = of_math(name) if callable(plain) and name not in _OTHERS else ""
+    if not path:
         return plain
 
     @wraps(plain)

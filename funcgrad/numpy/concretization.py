@@ -54,7 +54,7 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
         "funcgrad.numpy.zeros, empty or copy (not numpy's). Use funcgrad.numpy's functions: stack, concatenate, full, "
         "where and array build arrays (not numpy.array([x, y])), take(table, x, axis=0) looks up (not `table[x]`), "
         f"`a @ x` multiplies (not `a.dot(x)`). {constant}; to hand a value out of the function, use "
-        "has_aux=True; to print it, f'{x}'."
+        "has_aux=True; to print it, f'{x}'; to run the code as it stands, funcgrad.interop.from_numpy(f)."
     )
 
 

@@ -21,7 +21,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import FuncgradError
 from funcgrad.numpy.callers import UNKNOWN, expression, is_users, looked_up, user_line
 
-__all__ = ["counterpart", "explain"]
+__all__ = ["counterpart", "explain", "of_math"]
 
 #: Functions of SciPy whose work one of another name does here, by the module.
 _ALIASES = {
@@ -49,8 +49,15 @@ _OF_STANDARD = {
     "permuted": "x[rng.permutation(len(x))]",
     "shuffle": "x[rng.permutation(len(x))]",
 }
-#: Functions of the module ``math`` that have other names in NumPy.
-_OF_MATH = {"dist": "linalg.norm", "fabs": "abs", "fsum": "sum", "pow": "power", "remainder": "remainder"}
+#: Functions of the module ``math`` that have other names in NumPy, or are SciPy's.
+_OF_MATH = {
+    "dist": "numpy.linalg.norm",
+    "erf": "scipy.special.erf",
+    "erfc": "scipy.special.erfc",
+    "fsum": "numpy.sum",
+    "gamma": "scipy.special.gamma",
+    "lgamma": "scipy.special.gammaln",
+}
 
 
 def counterpart() -> str:
@@ -183,7 +190,8 @@ def _of_expression(node: ast.expr | None, frame: FrameType) -> str:
     ):
         return _of_random(name)
     if owner is math:
-        return _of_math(name)
+        ours = of_math(name)
+        return ours and f" Use funcgrad.{ours} for math.{name}."
     known = import_module("funcgrad.numpy").__all__
     return (
         f" Use funcgrad.numpy.{name} for numpy.{name}." if called is getattr(np, name, None) and name in known else ""
@@ -215,11 +223,11 @@ def _of_random(name: str) -> str:
     )
 
 
-def _of_math(name: str) -> str:
-    ours = _OF_MATH.get(name, name)
-    if ours in import_module("funcgrad.numpy").__all__ or "." in ours:
-        return f" Use funcgrad.numpy.{ours} for math.{name}."
-    special = {"lgamma": "gammaln"}.get(name, name)
-    return (
-        f" Use funcgrad.scipy.special.{special} for math.{name}." if name in ("erf", "erfc", "gamma", "lgamma") else ""
-    )
+def of_math(name: str) -> str:
+    """The name in funcgrad of a function of ``math``, after ``funcgrad.``; nothing where there is none.
+
+    Example:
+        >>> of_math("sin"), of_math("lgamma"), of_math("factorial")
+        ('numpy.sin', 'scipy.special.gammaln', '')
+    """
+    return _OF_MATH.get(name) or (f"numpy.{name}" if name in import_module("funcgrad.numpy").__all__ else "")
