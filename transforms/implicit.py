@@ -25,7 +25,7 @@ from funcgrad.transforms.stopping import no_grad, stop_gradient
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree
 
-__all__ = ["custom_linear_solve", "custom_root", "fixed_point"]
+__all__ = ["custom_linear_solve", "custom_root", "fixed_point", "solved"]
 
 #: ``solve(matvec, b) -> x`` with ``matvec(x) = b``.
 Solve = Callable[[Callable[[Any], Any], Any], Any]
@@ -212,7 +212,7 @@ def custom_root(
     for fun in (f, solve, tangent_solve):
         check_callable("custom_root", fun)
     _check_arrays("custom_root", "initial_guess", initial_guess)
-    found, aux = no_grad(_solved)(f, initial_guess, solve), None
+    found, aux = solved("custom_root", f, initial_guess, solve), None
     if has_aux:
         found, aux = split_aux("custom_root", found)
     _check_arrays("custom_root", "the root", found)
@@ -222,12 +222,20 @@ def custom_root(
     return (x, aux) if has_aux else x
 
 
-def _solved(f: Callable[[Any], Any], guess: PyTree, solve: Callable[[Callable[[Any], Any], Any], Any]) -> Any:
-    """What the solver finds; inside ``vmap`` example by example where it does not take whole batches."""
+@no_grad
+def solved(call: str, f: Callable[[Any], Any], guess: PyTree, solve: Callable[[Callable[[Any], Any], Any], Any]) -> Any:
+    """What a solver finds, a constant; inside ``vmap`` example by example where it does not take whole batches.
+
+    Args:
+        call: the public call, for messages.
+        f: the function that the solver evaluates.
+        guess: a tree at which ``f`` can be evaluated.
+        solve: ``solve(f, guess)``; it may hold nothing else that is batched.
+    """
     try:
         return solve(f, guess)
     except (ConcretizationError, NotDifferentiableError):
-        hoisted = Hoisted("custom_root", f, guess, steered=True)
+        hoisted = Hoisted(call, f, guess, steered=True)
         leaves, spec = tree.flatten(guess)
         count = len(leaves)
         out_spec: list[Any] = []
