@@ -97,7 +97,7 @@ def test_errors_of_the_users_own_stay_as_they_are():
 
         with pytest.raises(type(error)) as caught:
             grad(program)(1.0)
-        assert not any("Use funcgrad" in note for note in getattr(caught.value, "__notes__", []))
+        assert not hasattr(caught.value, "__notes__")
     with pytest.raises(ValueError, match="square") as caught:
         grad(lambda x: x * scipy.linalg.det(np.ones((2, 3))))(1.0)
     assert not hasattr(caught.value, "__notes__")

@@ -96,7 +96,7 @@ def _of_error(error: Exception) -> str:
     if user is None or isinstance(error, AttributeError):
         return ""
     node = expression(user, instruction)
-    if "Tracer" in str(error):
+    if node is not None and "Tracer" in str(error):  # what raises itself is a statement
         return _of_expression(node, user) or " Use a function of funcgrad, or give this one a rule: custom_vjp."
     if isinstance(node, ast.Call) and any(isinstance(looked_up(arg, user), Tracer) for arg in node.args):
         return _of_expression(node, user)
