@@ -13,7 +13,7 @@ from operations.spec import array
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, linear_transpose, vjp, vmap
-from funcgrad.errors import ConcretizationError, InputError
+from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError
 from funcgrad.scipy import fft
 
 KINDS = ("dct", "idct", "dst", "idst")
@@ -77,12 +77,22 @@ def test_signatures_are_scipys(name):
 
 
 def test_nothing_of_scipys_is_forgotten():
-    plain_only = {"fht", "ifht", "fhtoffset", "get_workers", "set_workers"}
+    plain_only = {"fhtoffset", "get_workers", "set_workers"}
     backends = {name for name in scipy.fft.__all__ if name.endswith("_backend")}
     assert set(scipy.fft.__all__) - set(fft.__all__) == plain_only | backends
     assert fft.get_workers() == scipy.fft.get_workers()
-    with pytest.raises(AttributeError, match="fht"):
-        _ = fft.fht
+    assert fft.fhtoffset is scipy.fft.fhtoffset
+    with pytest.raises(AttributeError, match="no function of this name, got 'fftt'"):
+        _ = fft.fftt
+
+
+def test_hankel_transforms_are_differentiated_in_samples_only():
+    x = array(5)
+    np.testing.assert_allclose(vmap(lambda x: fft.ifht(fft.fht(x, 0.2, 0.5), 0.2, 0.5))(x[None])[0], x, rtol=1e-12)
+    assert vjp(lambda x: fft.fht(x, 0.2, 0.5), x.astype("f"))[1](x.astype("f"))[0].dtype == np.float32
+    for place in range(4):
+        with pytest.raises(NotDifferentiableError, match="the derivative in"):
+            grad(lambda v, place=place: fft.fht(x, *[v if i == place else 0.5 for i in range(4)])[0])(0.5)
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,11 @@ R = TypeVar("R")
 
 
 def raise_own(error: Exception) -> None:
-    """Raise funcgrad's error in place of the one that NumPy makes of it where a tracer is written into an ndarray.
+    """Raise funcgrad's error in place of what NumPy or SciPy make of it, where they ask a tracer for a number.
 
     To an error of another library that took a tracer for what it is not, what to call instead is added.
     """
-    if isinstance(error, ValueError) and isinstance(error.__cause__, ConcretizationError):
+    if isinstance(error, (ValueError, SystemError)) and isinstance(error.__cause__, ConcretizationError):
         raise error.__cause__ from None
     explain(error)
 

@@ -103,7 +103,7 @@ def _of_error(error: Exception) -> str:
     if user is None or isinstance(error, AttributeError):
         return ""
     node = expression(user, instruction)
-    if "Tracer" in str(error):
+    if node is not None and "Tracer" in str(error):  # what raises itself is a statement
         return _of_expression(node, user) or " Use a function of funcgrad, or give this one a rule: custom_vjp."
     if isinstance(node, ast.Call) and any(isinstance(looked_up(arg, user), Tracer) for arg in node.args):
         return _of_expression(node, user)
@@ -140,6 +140,13 @@ def _of_scipy(called: FrameType, module: str) -> str:
     if called.f_code.co_name == "wrapper" and callable(wrapped):  # SciPy's over batches
         module = wrapped.__module__
     home = ".".join(module.split(".")[:2])
+    if home == "scipy.optimize":
+        return (
+            " A solution is differentiated through its equation: use funcgrad.transforms.custom_root, whose solver may "
+            "be SciPy's."
+        )
+    if called.f_code.co_name == "rvs":
+        return _of_random(f"scipy.stats.{getattr(called.f_locals.get('self'), 'name', 'norm')}")
     if find_spec(f"funcgrad.{home}") is None:
         return ""
     known, aliases = vars(import_module(f"funcgrad.{home}")), _ALIASES.get(home, {})
@@ -169,6 +176,8 @@ def _of_numpy(frame: FrameType) -> str:
         theirs = getattr(np, name)
         if owner is theirs or (isinstance(theirs, type) and type(owner) is theirs):
             return f" Use funcgrad.numpy.{name} for numpy.{name}."
+    if frame.f_code.co_name == "as_strided":
+        return " Use funcgrad.numpy.lib.stride_tricks.sliding_window_view, or index with an array of places."
     kind = type(owner).__name__
     if type(owner).__module__.startswith("numpy.polynomial."):
         return f" Use funcgrad.numpy.polynomial.{kind} for numpy.polynomial.{kind}."

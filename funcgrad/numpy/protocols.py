@@ -99,9 +99,9 @@ def array_function(x: Tracer, fun: Callable[..., Any], types: Any, args: Any, kw
 
 def _counterpart(fun: Callable[..., Any]) -> Callable[..., Any]:
     """``funcgrad.numpy``'s function for one of NumPy's, or what stands in for it."""
-    home, name = fun.__module__, fun.__name__
+    home, name = _HOMES.get(fun.__module__, fun.__module__), fun.__name__
     full = f"{home}.{name}"
-    if home in _HOMES:
+    if home in _HOMES.values():
         namespace = import_module(f"funcgrad.{home}")
         if name in namespace.__all__:
             own: Callable[..., Any] = getattr(namespace, name)
@@ -131,8 +131,12 @@ def _array2string(a: Tracer, *args: Any, **kwargs: Any) -> str:
     return np.array2string(np.asarray(concrete(a, "numpy.array2string", steers=False)), *args, **kwargs)
 
 
-#: The modules of NumPy whose functions ask tracers, and that have a counterpart.
-_HOMES = ("numpy", "numpy.linalg", "numpy.fft", "numpy.lib.scimath", "numpy.lib.stride_tricks")
+#: The modules of NumPy whose functions ask tracers and have counterparts, by what functions say of where they are.
+_HOMES = {
+    **{home: home for home in ("numpy", "numpy.linalg", "numpy.fft", "numpy.lib.scimath", "numpy.lib.stride_tricks")},
+    "numpy.lib._scimath_impl": "numpy.lib.scimath",
+    "numpy.lib._stride_tricks_impl": "numpy.lib.stride_tricks",
+}
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
 _ABOUT_SHAPE_AND_DTYPE: frozenset[Callable[..., Any]] = frozenset(
     (

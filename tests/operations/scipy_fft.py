@@ -1,5 +1,8 @@
 """Rows for Fourier, cosine and sine transforms with SciPy's arguments."""
 
+import scipy.fft
+
+from funcgrad.scipy import fft
 from operations.spec import Sample, array, op, positive
 
 S = Sample
@@ -22,6 +25,20 @@ def fourier(name, *samples, complex_samples=()):
 
 def of_another_type(name, *samples, **options):
     return op(f"scipy.fft.{name}", *samples, jax=None, reason=NOT_IN_JAX, **options)
+
+
+def hankel(name, *numbers):
+    samples = [S((array(2, 5),)), S((array(4),))]
+    return op(
+        f"scipy.fft.{name}",
+        *samples,
+        fun=lambda a, *_: getattr(fft, name)(a, *numbers),
+        numpy=lambda a, *_: getattr(scipy.fft, name)(a, *numbers),
+        jax=None,
+        jit=False,
+        on_jax=False,
+        reason="JAX has no kernel for it",
+    )
 
 
 OPS = [
@@ -59,4 +76,7 @@ OPS = [
     of_another_type("idctn", real(2, 3, type=3, axes=0)),
     of_another_type("dstn", real(2, 3, s=-1, axes=1)),
     of_another_type("idstn", real(2, 3, norm="ortho")),
+    hankel("fht", 0.5, 0.3),
+    hankel("fht", 0.5, 0.3, 0.2, 0.4),
+    hankel("ifht", 0.5, 1.5, 0.2, -0.4),
 ]

@@ -1,6 +1,6 @@
 """Fourier, cosine and sine transforms, as ``scipy.fft`` has them.
 
-Settings are SciPy's own: ``fft.set_workers`` and ``fft.get_workers``.
+SciPy's own are ``fft.fhtoffset`` and what sets threads: ``fft.set_workers``, ``fft.get_workers``.
 
 Example:
     >>> import numpy as np
@@ -14,25 +14,28 @@ Example:
 from typing import Any
 
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.fft import fourier, fourier_axes, frequencies, trigonometric
+from funcgrad.scipy.fft import fourier, fourier_axes, frequencies, hankel, trigonometric
 from funcgrad.scipy.fft.fourier import *
 from funcgrad.scipy.fft.fourier_axes import *
 from funcgrad.scipy.fft.frequencies import *
+from funcgrad.scipy.fft.hankel import *
 from funcgrad.scipy.fft.trigonometric import *
 
 __all__: list[str] = []
 __all__ += fourier.__all__
 __all__ += fourier_axes.__all__
 __all__ += frequencies.__all__
+__all__ += hankel.__all__
 __all__ += trigonometric.__all__
 
-_SETTINGS = ("get_workers", "set_workers")
+#: What is SciPy's own.
+_THEIRS = ("fhtoffset", "get_workers", "set_workers")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _SETTINGS:
+    if name in _THEIRS:
         return getattr(import_scipy(f"scipy.fft.{name}", "scipy.fft"), name)
     raise AttributeError(
-        f"funcgrad.scipy.fft: there is no function of this name, got {name!r}. It has those of its __all__; what they "
-        "lack of scipy.fft works on plain arrays only."
+        f"funcgrad.scipy.fft: there is no function of this name, got {name!r}. It has those of scipy.fft in its "
+        "__all__."
     )

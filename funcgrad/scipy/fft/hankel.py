@@ -1,0 +1,60 @@
+"""Fast Hankel transforms of samples at logarithmic distances. They are linear, and their matrices symmetric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import NotDifferentiableError
+from funcgrad.numpy.creation import as_value
+from funcgrad.primitives.hankel import hankel
+from funcgrad.scipy.mirror import mirrors
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["fht", "ifht"]
+
+
+def _transformed(name: str, a: ArrayLike, dln: Any, mu: Any, offset: Any, bias: Any) -> Array:
+    numbers = {"dln": dln, "mu": mu, "offset": offset, "bias": bias}
+    for what, value in numbers.items():
+        if isinstance(value, Tracer):
+            raise NotDifferentiableError(
+                f"scipy.fft.{name}: the derivative in {what} is not known, only that in the samples, got "
+                f"{describe(value)}. Pass a plain number, or stop_gradient({what})."
+            )
+    return hankel(as_value(a), name=name, **{what: float(value) for what, value in numbers.items()})
+
+
+@mirrors
+def fht(a: ArrayLike, dln: float, mu: float, offset: float = 0.0, bias: float = 0.0) -> Array:
+    """The Hankel transform of order ``mu`` of samples at ``r[0] * exp(dln * j)``, at as many points.
+
+    Args:
+        a: samples, along the last axis.
+        dln: the logarithmic distance of samples.
+        mu: the order of the Bessel function.
+        offset: of the points of the result, see SciPy's ``fhtoffset``.
+        bias: the exponent of a power law that is taken out of the samples.
+
+    Raises:
+        NotDifferentiableError: anything but ``a`` is traced.
+        InputError: arrays of JAX, which has no kernel for it.
+
+    Example:
+        >>> from funcgrad.scipy import fft
+        >>> fft.fht([1.0, 2.0, 1.0], 0.5, 0.0).round(6)
+        array([0.870996, 1.14855 , 1.980454])
+    """
+    return _transformed("fht", a, dln, mu, offset, bias)
+
+
+@mirrors
+def ifht(A: ArrayLike, dln: float, mu: float, offset: float = 0.0, bias: float = 0.0) -> Array:
+    """The inverse of ``fht``; arguments as there.
+
+    Example:
+        >>> from funcgrad.scipy import fft
+        >>> fft.ifht(fft.fht([1.0, 2.0, 1.0], 0.5, 0.0), 0.5, 0.0).round(6)
+        array([1., 2., 1.])
+    """
+    return _transformed("ifht", A, dln, mu, offset, bias)
