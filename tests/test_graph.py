@@ -391,7 +391,7 @@ SPLITS = ("array_split", "split", "vsplit", "hsplit", "dsplit", "unstack", "conc
 #: Functions that do on a tape what they do not in a graph: they look whether the values are known, or whose derivative
 #: is wanted. Distributions look whether all values lie where the density is defined, solvers and splines at theirs.
 ANOTHER_WAY = {"piecewise", "linalg.eigvalsh", "linalg.svdvals", "nn.linear", *SPLITS}
-BY_VALUES = ("scipy.stats.", "scipy.integrate.", "scipy.interpolate.")
+BY_VALUES = ("scipy.stats.", "scipy.integrate.", "scipy.interpolate.", "scipy.optimize.")
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)

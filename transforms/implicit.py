@@ -17,8 +17,9 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.kinds.custom import CustomRules, custom_call
+from funcgrad.kinds.linear import batch_rule, nondifferentiable
 from funcgrad.transforms.arguments import check_leaf, split_aux
-from funcgrad.transforms.closures import Hoisted, example_by_example, in_a_loop
+from funcgrad.transforms.closures import Hoisted, example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.solvers import anderson, dense_solve
 from funcgrad.transforms.stopping import no_grad, stop_gradient
@@ -223,32 +224,46 @@ def custom_root(
 
 
 @no_grad
-def solved(call: str, f: Callable[[Any], Any], guess: PyTree, solve: Callable[[Callable[[Any], Any], Any], Any]) -> Any:
-    """What a solver finds, a constant; inside ``vmap`` example by example where it does not take whole batches.
+def solved(
+    call: str,
+    f: Callable[[Any], Any],
+    guess: PyTree,
+    solve: Callable[[Callable[[Any], Any], Any], Any],
+    unknown: PyTree = None,
+) -> Any:
+    """What a solver finds, a constant. Where it takes plain values only, it becomes an operation.
+
+    So a ``vmap`` runs it for one example after the other, and a graph remembers it.
 
     Args:
         call: the public call, for messages.
         f: the function that the solver evaluates.
         guess: a tree at which ``f`` can be evaluated.
         solve: ``solve(f, guess)``; it may hold nothing else that is batched.
+        unknown: a tree like what the solver finds, if that is not like the guess.
     """
     try:
         return solve(f, guess)
     except (ConcretizationError, NotDifferentiableError):
         hoisted = Hoisted(call, f, guess, steered=True)
         leaves, spec = tree.flatten(guess)
-        count = len(leaves)
-        out_spec: list[Any] = []
+        count, out_spec = len(leaves), list[Any]()
 
-        def one(*values: Any) -> list[Any]:
+        def run(xp: Any, *values: Any) -> Any:
             found = solve(lambda x: hoisted(x, values[count:]), tree.unflatten(spec, values[:count]))
             outs, out_spec[:] = (pair := tree.flatten(found))[0], pair[1:]
-            return outs
+            return tuple(outs)
 
-        outs = in_a_loop(one, stop_gradient([*leaves, *hoisted.held]))
-        if outs is None:
-            raise
-        return tree.unflatten(out_spec[0], outs)
+        def batch(size: int, args: Any, batched: Any, params: Any) -> Any:
+            if size:
+                return one_by_one(size, args, batched, params)
+            outs, out_spec[:] = (pair := tree.flatten(guess if unknown is None else unknown))[0], pair[1:]
+            return tuple([np.zeros((0, *backend.shape_of(x)), backend.dtype_of(x)) for x in outs]), True
+
+        operation = nondifferentiable(call, run, batch=batch, multiple=True)
+        one_by_one = batch_rule("loop", operation)
+        outs = operation(*stop_gradient([*leaves, *hoisted.held]))
+        return tree.unflatten(out_spec[0], list(outs))
 
 
 class _Root:

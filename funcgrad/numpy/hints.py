@@ -99,7 +99,10 @@ def _of_error(error: Exception) -> str:
             frames.append(trace.tb_frame)
         trace = trace.tb_next
     if frames:
-        return _of_frames(frames) if any(_has_tracer(frame.f_locals) for frame in frames) else ""
+        ours = (
+            frames[0].f_globals.get("__name__", "").startswith("funcgrad.")
+        )  # what it says is about its own arguments
+        return _of_frames(frames) if not ours and any(_has_tracer(frame.f_locals) for frame in frames) else ""
     if user is None or isinstance(error, AttributeError):
         return ""
     node = expression(user, instruction)
@@ -129,6 +132,11 @@ def _of_frames(frames: Sequence[FrameType]) -> str:
                 return " What the function holds of traced values it must be given in args."
             if hint := _of_scipy(frame, module):
                 return hint
+    if any(frame.f_globals.get("__name__", "").startswith("scipy.optimize.") for frame in frames):
+        return (
+            " A solution is differentiated through its equation: use funcgrad.transforms.custom_root, whose solver may "
+            "be SciPy's."
+        )
     for frame in frames:
         if frame.f_globals.get("__name__", "").startswith("numpy.") and (hint := _of_numpy(frame)):
             return hint
@@ -140,11 +148,6 @@ def _of_scipy(called: FrameType, module: str) -> str:
     if called.f_code.co_name == "wrapper" and callable(wrapped):  # SciPy's over batches
         module = wrapped.__module__
     home = ".".join(module.split(".")[:2])
-    if home == "scipy.optimize":
-        return (
-            " A solution is differentiated through its equation: use funcgrad.transforms.custom_root, whose solver may "
-            "be SciPy's."
-        )
     if called.f_code.co_name == "rvs":
         return _of_random(f"scipy.stats.{getattr(called.f_locals.get('self'), 'name', 'norm')}")
     if find_spec(f"funcgrad.{home}") is None:

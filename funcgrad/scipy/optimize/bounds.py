@@ -47,7 +47,7 @@ def solved_within(
         ends = begin[1:]
         return run(lambda x: at((x, *ends)), plain(begin[0]), Box(*map(plain, ends)) if ends else None)
 
-    return solved(call, lambda begin: f(begin[0]), (start, *(box or ())), once)
+    return solved(call, lambda begin: f(begin[0]), (start, *(box or ())), once, start)
 
 
 def box_of(call: str, bounds: Any, n: int, *, pairs: bool) -> Box | None:

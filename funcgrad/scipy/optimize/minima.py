@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import numpy as np
@@ -22,14 +22,11 @@ from funcgrad.writable import inside
 __all__ = ["minimize", "minimize_scalar"]
 
 Function = Callable[..., Any]
-#: What methods of minimize take: no gradient, products with the Hessian, the Hessian. Others take gradients.
-_METHODS = {
-    **dict.fromkeys(("nelder-mead", "powell", "cobyla", "cobyqa"), "values"),
-    **dict.fromkeys(("newton-cg", "trust-ncg", "trust-krylov", "trust-constr"), "products"),
-    **dict.fromkeys(("dogleg", "trust-exact"), "hessians"),
+#: Methods that need derivatives: they get funcgrad's where none are given.
+_NEEDS = {
+    **dict.fromkeys(("newton-cg", "trust-ncg", "trust-krylov"), frozenset(("jac", "hessp"))),
+    **dict.fromkeys(("dogleg", "trust-exact"), frozenset(("jac", "hess"))),
 }
-#: Methods that do nothing without derivatives: they get funcgrad's where none are given.
-_REQUIRING = ("newton-cg", "trust-ncg", "trust-krylov", "dogleg", "trust-exact")
 #: A Newton step, relative to the variables, that a minimum may still be away.
 _FAR = 1e-3
 
@@ -59,8 +56,8 @@ def minimize(
         x0: where to begin, a vector.
         args: further arguments of ``fun``.
         method: one of SciPy's.
-        jac: the gradient. Inside a transform funcgrad's own is taken, whether it is given or not; so are ``hess`` and
-            ``hessp``. Outside it is taken by methods that need one, where nothing is given.
+        jac: the gradient. Where one is given, funcgrad's own is taken inside a transform; so are ``hess`` and
+            ``hessp``. Where none is given, methods that need derivatives get funcgrad's; others measure them.
         hess: the Hessian.
         hessp: products with the Hessian.
         bounds: a pair for each variable, None for no bound, or SciPy's ``Bounds``.
@@ -88,47 +85,54 @@ def minimize(
     call, routine = "optimize.minimize", routine_of("minimize")
     check_callable(call, fun)
     given = {"method": method, "tol": tol, "callback": callback, "options": options}
+    wanted = {name for name, g in (("jac", jac), ("hess", hess), ("hessp", hessp)) if callable(g) or g is True}
+    needed = _NEEDS.get(str(method).lower(), frozenset())
     if not inside():
-        theirs = {"fun": fun, "args": args, "jac": jac, "hess": hess, "hessp": hessp}
-        if str(method).lower() in _REQUIRING and all(g is None for g in (jac, hess, hessp)):
-            held = as_tuple(args)
-            theirs = _functions(lambda x: fun(x, *held), method)
-        return routine(x0=x0, bounds=bounds, constraints=constraints, **theirs, **given)
+        own: dict[str, Any] = {"fun": fun, "args": args, "jac": jac, "hess": hess, "hessp": hessp}
+        if not wanted and needed:
+            own = _functions(lambda x: fun(x, *as_tuple(args)), needed)
+        return routine(x0=x0, bounds=bounds, constraints=constraints, **own, **given)
     if constraints is not None and np.size(constraints):
         raise InputError(
             f"{call}: minima under constraints are not differentiated, got constraints inside a transform. Write the "
             "equations of Lagrange and solve them with root, or put the constraints into the variables."
         )
-    held, reports = as_tuple(args), []
-    start = fnp.reshape(fnp.asarray(x0) * 1.0, (-1,))
-    box = box_of(call, bounds, start.shape[0], pairs=True)
+    held = as_tuple(args)
 
     def f(x: Any) -> Any:
         value = fun(x, *held)
         return fnp.reshape(value[0] if jac is True else value, ())
 
+    return _minimum(f, x0, bounds, given, wanted or needed)
+
+
+def _minimum(f: Function, x0: Any, bounds: Any, given: dict[str, Any], wanted: Set[str]) -> Any:
+    """SciPy's report on the minimum of ``f``, with what depends on what ``f`` holds."""
+    call, routine, reports = "optimize.minimize", routine_of("minimize"), []
+    start = fnp.reshape(fnp.asarray(x0) * 1.0, (-1,))
+    box = box_of(call, bounds, start.shape[0], pairs=True)
+
     def run(f: Function, start: Any, box: Box | None) -> Any:
         limits = None if box is None else np.stack(box, -1)
-        found = routine(**_functions(f, method), x0=start, bounds=limits, **given)
+        found = routine(**_functions(f, wanted), x0=start, bounds=limits, **given)
         reports.append(found)
         if not found.success:
             _check_minimum(call, f, found, box)
         return found.x
 
     x = dependent(call, _stationary(grad(f), box), solved_within(call, f, start, box, run))
-    return reported(reports[0], x, fun=f(x))
+    return reported(reports, x, fun=f(x))
 
 
-def _functions(f: Function, method: Any) -> dict[str, Any]:
-    """What SciPy is to call, on plain values."""
-    takes = _METHODS.get(str(method).lower(), "gradients")
-    if takes == "values":
-        return {"fun": lambda x: plain(f(x))}
-    found: dict[str, Any] = {"fun": lambda x: tuple(map(plain, value_and_grad(f)(x))), "jac": True}
-    if takes == "products":
-        found["hessp"] = lambda x, v: plain(hvp(f, (x,), (v,)))
-    elif takes == "hessians":
+def _functions(f: Function, wanted: Set[str]) -> dict[str, Any]:
+    """What SciPy is to call, on plain values: the function and those derivatives that are wanted."""
+    found: dict[str, Any] = {"fun": lambda x: plain(f(x))}
+    if "jac" in wanted:
+        found = {"fun": lambda x: tuple(map(plain, value_and_grad(f)(x))), "jac": True}
+    if "hess" in wanted:
         found["hess"] = lambda x: plain(hessian(f)(x))
+    if "hessp" in wanted:
+        found["hessp"] = lambda x, v: plain(hvp(f, (x,), (v,))[0])
     return found
 
 
@@ -208,10 +212,10 @@ def minimize_scalar(
             )
         return x
 
-    found = solved(call, lambda begin: f(begin[0]), starts, run)
+    found = solved(call, lambda begin: f(begin[0]), starts, run, starts[0])
     box = Box(*starts) if bounds and not bracket else None
     x = dependent(call, _stationary(grad(f), box), found)
-    return reported(reports[0], x, fun=f(x))
+    return reported(reports, x, fun=f(x))
 
 
 def _at_end(f: Function, x: Any, ends: list[float], options: dict[str, Any] | None) -> Any:

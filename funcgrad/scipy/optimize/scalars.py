@@ -15,6 +15,7 @@ from funcgrad.scipy.optimize.solutions import (
     check_converged,
     dependent,
     like,
+    no_derivative,
     no_report,
     plain,
     routine_of,
@@ -38,7 +39,7 @@ def _found(call: str, f: Function, starts: Sequence[Any], run: Callable[[Functio
         numbers = [plain(s) for s in begin]
         return run(lambda x: plain(at((x, *begin[1:]))), [None if s is None else s for s in numbers])
 
-    root = solved(call, lambda begin: f(begin[0]), tuple(starts), once)
+    root = solved(call, lambda begin: f(begin[0]), tuple(starts), once, starts[0])
     return dependent(call, lambda x: like(f(x), x), root)
 
 
@@ -64,23 +65,7 @@ def _bracketed(
     return (x, reports[0]) if full_output else x
 
 
-def _bracketing(name: str, method: str) -> Function:
-    def find(
-        f: Function,
-        a: Any,
-        b: Any,
-        args: Any = (),
-        xtol: float = 2e-12,
-        rtol: float = _EPS4,
-        maxiter: int = 100,
-        full_output: bool = False,
-        disp: bool = True,
-    ) -> Any:
-        options = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter}
-        return _bracketed(name, f, a, b, args, full_output, disp, options)
-
-    find.__name__ = find.__qualname__ = name
-    find.__doc__ = f"""A root of ``f`` between ``a`` and ``b``, by {method}.
+_BRACKETED = """A root of ``f`` between ``a`` and ``b``, by {method}.
 
     Differentiable in ``args`` and in what ``f`` closes over, to any order. It does not depend on ``a`` and ``b``.
 
@@ -105,6 +90,25 @@ def _bracketing(name: str, method: str) -> Function:
         >>> float(grad(lambda a: {name}(lambda x: x**3 - a, 0.0, 5.0))(8.0).round(9))
         0.083333333
     """
+
+
+def _bracketing(name: str, method: str) -> Function:
+    def find(
+        f: Function,
+        a: Any,
+        b: Any,
+        args: Any = (),
+        xtol: float = 2e-12,
+        rtol: float = _EPS4,
+        maxiter: int = 100,
+        full_output: bool = False,
+        disp: bool = True,
+    ) -> Any:
+        options = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter}
+        return _bracketed(name, f, a, b, args, full_output, disp, options)
+
+    find.__name__ = find.__qualname__ = name
+    find.__doc__ = _BRACKETED.format(name=name, method=method)
     return find
 
 
@@ -227,7 +231,7 @@ def newton(
     def f(x: Any) -> Any:
         return func(x, *held)
 
-    x = solved(call, lambda begin: f(begin[0]), (x0,) if x1 is None else (x0, x1), run)
+    x = solved(call, lambda begin: f(begin[0]), (x0,) if x1 is None else (x0, x1), run, x0)
     x = dependent(call, lambda x: like(f(x), x), x, _elementwise)
     if full_output:
         no_report(call, x)
@@ -236,7 +240,12 @@ def newton(
 
 def _elementwise(matvec: Function, b: Any) -> Any:
     """Solve a system whose matrix is diagonal."""
-    return b / matvec(fnp.ones_like(b))
+    slopes = known = matvec(fnp.ones_like(b))
+    while isinstance(known, Tracer):
+        known = known.value
+    if isinstance(known, (np.ndarray, np.generic)) and not np.all(known):
+        raise no_derivative("optimize.newton")
+    return b / slopes
 
 
 def root_scalar(
@@ -308,12 +317,11 @@ def root_scalar(
         reports.append(found)
         return np.asarray(found.root)[()]
 
-    x = dependent(call, lambda x: like(at(x), x), solved(call, lambda begin: at(begin[0]), starts, run))
-    report = reports[0]
+    x = dependent(call, lambda x: like(at(x), x), solved(call, lambda begin: at(begin[0]), starts, run, starts[0]))
     if isinstance(x, Tracer) and batched(x):
-        return type(report)(root=x, iterations=None, function_calls=None, flag=0, method=report.method)
-    report.root = x
-    return report
+        return routine_of("RootResults")(root=x, iterations=None, function_calls=None, flag=0, method=method)
+    reports[0].root = x
+    return reports[0]
 
 
 def _starts(call: str, bracket: Any, x0: Any, x1: Any) -> tuple[list[str], tuple[Any, ...]]:

@@ -25,6 +25,7 @@ __all__ = [
     "dependent",
     "like",
     "newton_step",
+    "no_derivative",
     "no_report",
     "plain",
     "routine_of",
@@ -72,12 +73,17 @@ def solve_linear(call: str) -> Callable[[Callable[[Any], Any], Any], Any]:
         try:
             return dense_solve(matvec, b)
         except np.linalg.LinAlgError as error:
-            raise ConvergenceError(
-                f"{call}: the solution has no derivative, got a singular derivative of the equation that it solves: a "
-                "multiple root, or a minimum that is not one point. Change the equation or the starting point."
-            ) from error
+            raise no_derivative(call) from error
 
     return solve
+
+
+def no_derivative(call: str) -> ConvergenceError:
+    """The error where the equation of a solution cannot be solved for its derivative."""
+    return ConvergenceError(
+        f"{call}: the solution has no derivative, got a singular derivative of the equation that it solves: a multiple "
+        "root, or a minimum that is not one point. Change the equation or the starting point."
+    )
 
 
 def check_converged(call: str, converged: Any, message: Any) -> None:

@@ -27,8 +27,6 @@ from funcgrad.writable import inside
 __all__ = ["fixed_point", "fsolve", "root"]
 
 Function = Callable[..., Any]
-#: Methods of root that take a Jacobian.
-_JACOBIANS = ("hybr", "lm")
 
 
 def _plainly(f: Function) -> Function:
@@ -55,7 +53,7 @@ def root(
         x0: where to begin, a vector.
         args: further arguments of ``fun``.
         method: one of SciPy's.
-        jac: the Jacobian. Inside a transform funcgrad's own is taken, by the methods hybr and lm always.
+        jac: the Jacobian. Where one is given, funcgrad's own is taken inside a transform.
         tol: the tolerance.
         callback: called after each iteration, by methods that do.
         options: SciPy's, for the method.
@@ -86,22 +84,22 @@ def root(
         return fnp.asarray(value[0] if jac is True else value)
 
     def run(f: Function, start: Any) -> Any:
-        slope = _plainly(jacfwd(f)) if str(method).lower() in _JACOBIANS else None
+        slope = _plainly(jacfwd(f)) if callable(jac) or jac is True else None
         found = routine(_plainly(f), plain(start), jac=slope, **given)
         check_converged(call, found.success, found.message)
         reports.append(found)
         return found.x
 
     x = dependent(call, lambda x: like(f(x), x), solved(call, f, fnp.asarray(x0) * 1.0, run))
-    return reported(reports[0], x)
+    return reported(reports, x)
 
 
-def reported(report: Any, x: Any, **others: Any) -> Any:
+def reported(reports: list[Any], x: Any, **others: Any) -> Any:
     """SciPy's report with ``x`` and ``others``; of a batch there is nothing else that holds for all examples."""
     if isinstance(x, Tracer) and batched(x):
-        return type(report)(x=x, success=True, **others)
-    report.update(x=x, **others)
-    return report
+        return routine_of("OptimizeResult")(x=x, success=True, **others)
+    reports[0].update(x=x, **others)
+    return reports[0]
 
 
 def fsolve(
@@ -126,7 +124,7 @@ def fsolve(
         func: ``func(x, *args)``, an array of the shape of ``x``, a vector.
         x0: where to begin.
         args: further arguments of ``func``.
-        fprime: the Jacobian. Inside a transform funcgrad's own is taken, whether it is given or not.
+        fprime: the Jacobian. Where one is given, funcgrad's own is taken inside a transform.
         full_output: whether to return SciPy's report as well.
         col_deriv: as SciPy, of ``fprime``.
         xtol: the tolerance.
@@ -147,10 +145,9 @@ def fsolve(
     """
     call, routine = "optimize.fsolve", routine_of("fsolve")
     check_callable(call, func)
-    given = {"xtol": xtol, "maxfev": maxfev, "factor": factor, "diag": diag}
+    given = {"xtol": xtol, "maxfev": maxfev, "band": band, "epsfcn": epsfcn, "factor": factor, "diag": diag}
     if not inside():
-        more = {"full_output": full_output, "col_deriv": col_deriv, "band": band, "epsfcn": epsfcn}
-        return routine(func, x0, args, fprime, **more, **given)
+        return routine(func, x0, args, fprime, full_output=full_output, col_deriv=col_deriv, **given)
     held, reports = as_tuple(args), []
 
     def f(x: Any) -> Any:
