@@ -33,8 +33,8 @@ HINTS = {
         lambda x: scipy.integrate.quad(lambda z: np.exp(-x[0] * z), 0.0, 1.0)[0],
         "Use funcgrad.scipy.integrate.quad for",
     ),
-    "a closure given to the right function": (
-        lambda x: integrate.quad(lambda z: np.exp(-x[0] * z), 0.0, 1.0)[0],
+    "a closure that branches": (
+        lambda x: integrate.quad(lambda z: x[0] * z if z > 0.5 else 0.0, 0.0, 1.0)[0],
         "What the function holds of traced values it must be given in args",
     ),
 }

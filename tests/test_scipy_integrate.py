@@ -9,7 +9,7 @@ import scipy.integrate
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vmap
-from funcgrad.errors import ConvergenceError, InputError, NotDifferentiableError, ShapeError
+from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.scipy import integrate
 
 TIMES = np.linspace(0.0, 2.0, 5)
@@ -165,10 +165,28 @@ def test_quad_is_scipys_of_plain_values_and_refuses_what_would_be_lost():
     assert len(integrate.quad(ramp, 0, 2, full_output=1)) == 3
     broken = grad(lambda k: integrate.quad(lambda x, k: k * abs(x - 0.3), 0.0, 1.0, (k,), points=[0.3])[0])(2.0)
     np.testing.assert_allclose(broken, 0.29, rtol=1e-9)
-    with pytest.raises(NotDifferentiableError, match="func closes over"):
-        grad(lambda k: integrate.quad(lambda x, c: k * x * c, 0.0, 1.0, (k,))[0])(2.0)
     with pytest.raises(InputError, match="weight are for plain values"):
         grad(lambda k: integrate.quad(lambda x, k: k * x, 0.0, 1.0, (k,), weight="cos", wvar=1.0)[0])(2.0)
+
+
+def test_quad_of_a_function_that_closes_over_traced_values():
+    def tail(k):
+        return integrate.quad(lambda x: x * np.exp(-k * x), 0.0, np.inf)[0]
+
+    np.testing.assert_allclose([grad(tail)(2.0), grad(grad(tail))(2.0)], [-1 / 4, 3 / 8], rtol=1e-9)
+    np.testing.assert_allclose(jvp(tail, (2.0,), (1.0,))[1], -1 / 4, rtol=1e-9)
+    np.testing.assert_allclose(vmap(grad(tail))(np.array([1.0, 2.0])), [-2.0, -1 / 4], rtol=1e-9)
+    both = lambda k: integrate.quad(lambda x, c: np.exp(k) * c * x, -k, k**2, (k,))[0]
+    want = lambda k: np.exp(k) * k * (k**4 - k**2) / 2
+    np.testing.assert_allclose([grad(both)(1.2), grad(grad(both))(1.2)], [grad(want)(1.2), grad(grad(want))(1.2)])
+    nested = lambda k: integrate.quad(lambda x: integrate.quad(lambda y: k * x * y, 0.0, x)[0], 0.0, 1.0)[0]
+    np.testing.assert_allclose(grad(nested)(3.0), 1 / 8)
+    for low, high in ((-np.inf, 1.0), (-np.inf, np.inf)):
+        bell = lambda k, low=low, high=high: integrate.quad(lambda x: np.exp(-k * x * x), low, high)[0]
+        measured = (bell(2.0 + 1e-5) - bell(2.0 - 1e-5)) / 2e-5
+        np.testing.assert_allclose(grad(bell)(2.0), measured, rtol=1e-6)
+    with pytest.raises(ConcretizationError, match="must be given in args"):
+        grad(lambda k: integrate.quad(lambda x: k * x if x > 0.5 else 0.0, 0.0, 1.0)[0])(2.0)
 
 
 def test_fixed_quad_and_samples_refuse():

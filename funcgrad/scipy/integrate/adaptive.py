@@ -22,11 +22,12 @@ from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
-from funcgrad.transforms.closures import example_by_example
+from funcgrad.transforms.closures import Hoisted, example_by_example
 from funcgrad.transforms.products import jvp, vjp
+from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
-from funcgrad.writable import released
+from funcgrad.writable import inside, released
 
 __all__ = ["fixed_quad", "quad"]
 
@@ -80,8 +81,9 @@ def quad(
 ) -> tuple[Any, ...]:
     """The integral of ``func`` from ``a`` to ``b`` by SciPy's adaptive ``quad``, and an estimate of its error.
 
-    Differentiable in finite limits and in ``args``, to any order: limits by Leibniz's rule, ``args`` by the integral
-    of the derivative, to the same tolerances. What ``func`` closes over must not be traced.
+    Differentiable in finite limits, in ``args`` and in what ``func`` closes over, to any order: limits by Leibniz's
+    rule, the others by the integral of the derivative, to the same tolerances. A function that closes over traced
+    values must not branch on ``x``; ``funcgrad.numpy.where`` does it.
 
     Args:
         func: ``func(x, *args)``, a number for a number.
@@ -97,7 +99,7 @@ def quad(
         options: see ``scipy.integrate.quad``.
 
     Raises:
-        TypeError: ``weight`` or ``full_output`` with traced values; a traced value that ``func`` closes over.
+        TypeError: ``weight`` or ``full_output`` with traced values.
 
     Example:
         >>> import numpy as np
@@ -111,14 +113,6 @@ def quad(
     args = args if isinstance(args, tuple) else (args,)
     leaves, spec = tree.flatten(args)
     tolerances = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit}
-    if is_plain(a, b, *leaves):
-        routine = import_scipy("integrate.quad", "scipy.integrate").quad
-        plain = routine(func, a, b, args, full_output, points=points, weight=weight, **tolerances, **options)
-        return (np.float64(plain[0]), *plain[1:]) if isinstance(plain[0], float) else plain
-    if full_output or weight is not None or options:
-        raise InputError(
-            "integrate.quad: full_output and weight are for plain values, got traced ones. Put the weight into func."
-        )
     live = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer) or backend.is_value(leaf)]
     live = [i for i in live if backend.is_inexact(leaves[i])]
 
@@ -128,9 +122,36 @@ def quad(
             full[i] = value
         return func(x, *tree.unflatten(spec, full))
 
-    integral = _Integral(flat, tuple(sorted(tolerances.items())), None if points is None else tuple(points))
-    value, error = integral(*[fnp.astype(as_value(end), float) for end in (a, b)], *[leaves[i] for i in live])
+    whole, values = _opened(flat, a, b, [leaves[i] for i in live])
+    if is_plain(a, b, *leaves, *values):
+        routine = import_scipy("integrate.quad", "scipy.integrate").quad
+        plain = routine(func, a, b, args, full_output, points=points, weight=weight, **tolerances, **options)
+        return (np.float64(plain[0]), *plain[1:]) if isinstance(plain[0], float) else plain
+    if full_output or weight is not None or options:
+        raise InputError(
+            "integrate.quad: full_output and weight are for plain values, got traced ones. Put the weight into func."
+        )
+    integral = _Integral(whole, tuple(sorted(tolerances.items())), None if points is None else tuple(points))
+    value, error = integral(*[fnp.astype(as_value(end), float) for end in (a, b)], *values)
     return value, error
+
+
+def _opened(func: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
+    """``func(x, *values)`` as one that takes what it closes over as further values, and all of these."""
+    if not inside():
+        return func, values
+    hoisted = Hoisted("integrate.quad", lambda given: func(given[0], *given[1]), (_between(a, b), values), steered=True)
+    if not hoisted.held:
+        return func, values
+    count = len(values)
+    return lambda x, *every: hoisted((x, list(every[:count])), every[count:]), [*values, *hoisted.held]
+
+
+def _between(a: Any, b: Any) -> Any:
+    """A point between the limits, a constant."""
+    low, high = [fnp.where(fnp.isfinite(end), end, 0.0) for end in stop_gradient([as_value(a), as_value(b)])]
+    low = fnp.where(fnp.isfinite(a), low, high - 1.0)
+    return 0.5 * (low + fnp.where(fnp.isfinite(b), high, low + 2.0))
 
 
 def _widened(x: Any) -> Any:
