@@ -21,6 +21,7 @@ __all__ = [
     "broadcast_prefix",
     "flatten",
     "flatten_with_path",
+    "is_container",
     "leaves",
     "map_leaves",
     "prefix_parts",
@@ -124,6 +125,16 @@ def prefix_parts(prefix: PyTree, whole: PyTree) -> list[tuple[Any, PyTree]]:
     """
     entries, spec = optree.tree_flatten(prefix, none_is_leaf=True, namespace=_NAMESPACE)
     return list(zip(entries, spec.flatten_up_to(whole), strict=True))
+
+
+def is_container(cls: type) -> bool:
+    """Whether instances of ``cls`` hold leaves, because it has been registered.
+
+    Example:
+        >>> is_container(dict), is_container(set)
+        (True, False)
+    """
+    return optree.register_pytree_node.get(cls, namespace=_NAMESPACE) is not None
 
 
 def register_pytree_node(

@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad import tree
 from funcgrad.interop.numpy_names import Names, counterpart, is_mirrored
 from funcgrad.transforms.callables import is_filled, made_of, parts_of, variables_set
 from funcgrad.transforms.transformed import Transformed, check_callable
@@ -28,10 +29,43 @@ __all__ = ["from_numpy"]
 
 P = ParamSpec("P")
 
-#: Packages whose functions stay as they are: they do not compute with NumPy, or mean what they do.
-_KEPT = (sys.stdlib_module_names - {"math"}) | frozenset(
-    ("autograd", "cytoolz", "funcgrad", "jax", "jaxlib", "numba", "opt_einsum", "optree", "toolz", "torch")
-)
+#: Packages whose functions and classes stay as they are: they do not compute with NumPy, or mean what they do.
+_KEPT = (sys.stdlib_module_names - {"math"}) | {
+    "IPython",
+    "PIL",
+    "_pytest",
+    "attr",
+    "attrs",
+    "autograd",
+    "cupy",
+    "cytoolz",
+    "dask",
+    "funcgrad",
+    "h5py",
+    "hypothesis",
+    "jax",
+    "jaxlib",
+    "joblib",
+    "matplotlib",
+    "mypy",
+    "numba",
+    "opt_einsum",
+    "optree",
+    "pandas",
+    "plotly",
+    "polars",
+    "pydantic",
+    "pytest",
+    "rich",
+    "sklearn",
+    "skimage",
+    "sympy",
+    "tensorflow",
+    "toolz",
+    "torch",
+    "tqdm",
+    "xarray",
+}
 #: What has been built, by what it was built from.
 _FUNCTIONS: WeakKeyDictionary[FunctionType, FunctionType] = WeakKeyDictionary()
 _CLASSES: WeakKeyDictionary[type, type] = WeakKeyDictionary()
@@ -48,7 +82,8 @@ def from_numpy(fun: Callable[P, Any]) -> Callable[P, Any]:
 
     The functions that ``fun`` calls are reached too, in whichever module they stand, the classes that it makes objects
     of, imports inside of functions, defaults, and what functions close over. Not reached are methods of objects that
-    were made outside, functions kept in containers, and functions that assign to global names: they stay as they are.
+    were made outside, of named tuples and of registered containers, functions kept in containers, and functions that
+    assign to global names: they stay as they are.
 
     Args:
         fun: a function, a method, an object that can be called, a partial, a pipeline, a transform of one of these.
@@ -179,8 +214,8 @@ def _class(cls: type) -> type:
     """A class derived from ``cls`` whose methods are built anew; ``cls`` itself where none is."""
     if cls in _CLASSES:
         return _CLASSES[cls]
-    if isinstance(cls, EnumMeta) or issubclass(cls, (tuple, BaseException)):
-        return cls
+    if isinstance(cls, EnumMeta) or issubclass(cls, (tuple, BaseException)) or tree.is_container(cls):
+        return cls  # what others know by its very class
     _CLASSES[cls] = cls  # its methods may refer to it; they will find what is noted here when they are called
     bases = [b for b in map(_class_or_same, cls.__bases__) if b not in cls.__bases__]
     members = {name: _member(member) for name, member in vars(cls).items()}

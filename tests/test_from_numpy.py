@@ -1,5 +1,6 @@
 """Functions written for NumPy, SciPy and ``math``, that have funcgrad's functions in their place."""
 
+import abc
 import cmath
 import collections
 import enum
@@ -10,6 +11,7 @@ import sys
 import types
 from dataclasses import dataclass
 from math import exp as number_exp
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.linalg as la
@@ -21,11 +23,13 @@ from scipy.special import gammaln
 from scipy.stats import norm
 
 import funcgrad.numpy as fnp
-from funcgrad import compose, curry, grad, hessian, jvp, pipe, vjp, vmap
+from funcgrad import compose, curry, grad, hessian, jvp, pipe, register_dataclass, vjp, vmap
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.interop import crosscheck, from_numpy, jit
 from funcgrad.interop.from_numpy import translated
 from funcgrad.interop.numpy_names import counterpart
+
+Number = TypeVar("Number")
 
 
 def by_array(x):
@@ -132,6 +136,57 @@ class Pair:
         return np.array([self.one, self.two]).sum()
 
 
+class Shape(abc.ABC, Generic[Number]):
+    @abc.abstractmethod
+    def area(self): ...
+
+    def twice(self):
+        return 2.0 * np.array([self.area()])[0]
+
+
+class Disc(Shape[float]):
+    __slots__ = ("radius",)
+
+    def __init__(self, radius):
+        self.radius = radius
+
+    def area(self):
+        return math.pi * math.pow(self.radius, 2)
+
+
+@register_dataclass
+@dataclass
+class Point:
+    x: float
+
+    def doubled(self):
+        return 2.0 * self.x
+
+
+def wrapped(f):
+    @functools.wraps(f)
+    def call(*args):
+        return f(*args)
+
+    return call
+
+
+@wrapped
+def by_decorator(x):
+    return np.array([x])[0] ** 2
+
+
+def terms(x):
+    for i in range(3):
+        yield np.array([x * i])[0]
+
+
+def by_language(x):
+    """Abstract and generic classes, slots, registered containers, decorators, generators, comprehensions."""
+    inner = grad(lambda p: p.doubled() * x)(Point(x)).x
+    return Disc(x).twice() + by_decorator(x) + sum(terms(x)) + sum([np.array([x * i])[0] for i in range(3)]) + inner
+
+
 def by_classes(x):
     model = Model.made(x)
     assert isinstance(model, Model)
@@ -150,6 +205,7 @@ PROGRAMS = [
     by_closures,
     by_vectorize,
     by_classes,
+    by_language,
 ]
 
 
