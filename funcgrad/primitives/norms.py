@@ -1,4 +1,4 @@
-"""The Euclidean norm."""
+"""The Euclidean norm, and a root without a slope at zero."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from funcgrad import backend
 from funcgrad.kinds import primitive
 from funcgrad.kinds.linear import conj, expand_to, real, reduce_sum
 from funcgrad.kinds.rules import Operation
+from funcgrad.primitives.comparison import equal, where
+from funcgrad.primitives.elementwise import sqrt
 from funcgrad.typing import Array, Shape
 
-__all__ = ["euclidean"]
+__all__ = ["euclidean", "flat_root"]
 
 
 def _euclidean(xp: Any, x: Any, *, axis: tuple[int, ...]) -> Any:
@@ -41,3 +43,16 @@ def _pulled(ct: Array, x: Array, ans: Array, shape: Shape, *, axis: tuple[int, .
 
 #: ``euclidean(x, *, axis)``: the root of the sum of squared absolute values. Its derivative at zero is NaN.
 euclidean: Operation = primitive("euclidean", _euclidean, vjps=[_pulled], jvps=[_pushed], batch="axis")
+
+
+def flat_root(x: Array) -> Array:
+    """The square root, with derivatives of zero at zero: of distances, where equal points attract none of them.
+
+    Example:
+        >>> flat_root(np.array([0.0, 4.0]))
+        array([0., 2.])
+    """
+    if type(x) is np.ndarray:
+        return np.sqrt(x)
+    none = equal(x, 0)
+    return where(none, 0, sqrt(where(none, 1, x)))

@@ -1,0 +1,381 @@
+"""Arrays read at coordinates: warped, moved, scaled, turned. Splines up to the fifth order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import ConcretizationError, InputError, ShapeError
+from funcgrad.graph import steer
+from funcgrad.kinds.linear import reshape
+from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.primitives.images import spline_axis
+from funcgrad.scipy.ndimage.arguments import checked, entries, prepared, scipys, value_of
+from funcgrad.scipy.ndimage.sampling import Reading, coefficients, sampled, spline_mode
+from funcgrad.scipy.special import cosdg, sindg
+from funcgrad.typing import Array, ArrayLike, Shape
+
+__all__ = [
+    "affine_transform",
+    "map_coordinates",
+    "rotate",
+    "shift",
+    "spline_filter",
+    "spline_filter1d",
+    "zoom",
+]
+
+
+def _image(call: str, input: ArrayLike, output: Any) -> tuple[Array, np.dtype[Any]]:
+    """The array in double precision, in which SciPy computes, and the dtype of the result."""
+    x, dtype = prepared(call, input, output)
+    if not backend.shape_of(x):
+        raise ShapeError(f"ndimage.{call}: input must have an axis, got {describe(x)}.")
+    return _double(x), dtype
+
+
+def _double(x: ArrayLike) -> Array:
+    x = as_value(x)
+    return fnp.astype(x, complex if backend.dtype_of(x).kind == "c" else float)
+
+
+def _filled(values: Array, outside: Any, reading: Reading, dtype: Any) -> Array:
+    return fnp.astype(values if outside is None else fnp.where(outside, reading.cval, values), dtype)
+
+
+def map_coordinates(
+    input: ArrayLike,
+    coordinates: ArrayLike,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: ArrayLike = 0.0,
+    prefilter: bool = True,
+) -> Array:
+    """An array read at ``coordinates`` by a spline; differentiable in ``input``, ``coordinates`` and ``cval``.
+
+    Where a slope jumps, which it does at the elements for ``order`` 1, it is that to the right, at the last element
+    that to the left. Of ``order`` 0, the nearest element, the derivative in the coordinates is zero.
+
+    Args:
+        input: an array.
+        coordinates: along the first axis the coordinates for each axis of ``input``.
+        output: the dtype of the result; by default that of ``input``.
+        order: that of the spline, from 0 to 5.
+        mode: what stands beyond the border: "constant" (``cval`` as soon as a coordinate is outside), "grid-constant",
+            "nearest", "mirror", "reflect" or "grid-mirror", "grid-wrap", or "wrap".
+        cval: the value beyond the border.
+        prefilter: whether ``input`` holds values; else it holds the coefficients of the spline.
+
+    Raises:
+        TypeError: an array for ``output``; a traced call whose result would be of integers; complex coordinates.
+        ValueError: shapes that do not fit; an order or a mode that there is not.
+
+    Example:
+        >>> from funcgrad import grad
+        >>> image = np.array([0.0, 1.0, 4.0, 9.0])
+        >>> map_coordinates(image, [[0.5, 1.5]], order=1)
+        array([0.5, 2.5])
+        >>> grad(lambda c: map_coordinates(image, [[c]], order=1)[0])(1.5)
+        np.float64(3.0)
+    """
+    output = checked("map_coordinates", output)
+    if isinstance(coordinates, (list, tuple)) and not is_plain(coordinates):
+        coordinates = fnp.stack([fnp.asarray(c) for c in coordinates])
+    if is_plain(input, coordinates, cval):
+        return scipys("map_coordinates")(input, coordinates, output, order, mode, cval, prefilter)
+    reading = Reading("map_coordinates", order, mode, cval, prefilter)
+    x, dtype = _image("map_coordinates", input, output)
+    coordinates = as_value(coordinates)
+    rank, shape = len(backend.shape_of(x)), backend.shape_of(coordinates)
+    if backend.dtype_of(coordinates).kind == "c":
+        raise InputError(f"ndimage.map_coordinates: coordinates must be real, got {describe(coordinates)}.")
+    if len(shape) < 2 or shape[0] != rank:
+        raise ShapeError(
+            f"ndimage.map_coordinates: coordinates must have {rank} along their first of two or more axes, got "
+            f"{describe(coordinates)}."
+        )
+    at = _double(coordinates)
+    return _filled(*sampled(coefficients(x, reading, rank), [at[i] for i in range(rank)], reading), reading, dtype)
+
+
+def _by_axes(x: Array, coordinates: Sequence[Array], reading: Reading, dtype: Any) -> Array:
+    """``x`` read on a grid whose coordinates along an axis depend on the place along that axis alone."""
+    rank = len(coordinates)
+    x, outside = coefficients(x, reading, rank), None
+    for axis, c in enumerate(coordinates):
+        (n,) = backend.shape_of(c)
+        rows = fnp.moveaxis(x, axis, -1)
+        shape = backend.shape_of(rows)
+        flat = reshape(rows, to=(prod(shape[:-1]), shape[-1]))
+        values, beyond = sampled(flat, [c], reading)
+        x = fnp.moveaxis(reshape(values, to=(*shape[:-1], n)), -1, axis)
+        if beyond is not None:
+            beyond = reshape(beyond, to=tuple([n if i == axis else 1 for i in range(rank)]))
+            outside = beyond if outside is None else outside | beyond
+    return _filled(x, outside, reading, dtype)
+
+
+def shift(
+    input: ArrayLike,
+    shift: Any,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: ArrayLike = 0.0,
+    prefilter: bool = True,
+) -> Array:
+    """An array moved by ``shift``, one for all axes, or one for each; differentiable in it as in ``input``.
+
+    Arguments as for ``map_coordinates``.
+
+    Example:
+        >>> shift([0.0, 1.0, 4.0], 0.5, order=1)
+        array([0. , 0.5, 2.5])
+    """
+    output = checked("shift", output)
+    if is_plain(input, shift, cval):
+        return scipys("shift")(input, shift, output, order, mode, cval, prefilter)
+    reading = Reading("shift", order, mode, cval, prefilter)
+    x, dtype = _image("shift", input, output)
+    lengths = backend.shape_of(x)
+    moves = [_double(s) for s in entries("shift", "shift", shift, len(lengths))]
+    return _by_axes(x, [np.arange(float(n)) - s for n, s in zip(lengths, moves, strict=True)], reading, dtype)
+
+
+def zoom(
+    input: ArrayLike,
+    zoom: Any,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: ArrayLike = 0.0,
+    prefilter: bool = True,
+    *,
+    grid_mode: bool = False,
+) -> Array:
+    """An array on a finer or coarser grid; ``zoom``, one for all axes, or one for each, only sets the shape.
+
+    Arguments as for ``map_coordinates``; ``grid_mode`` tells that elements are cells, not points.
+
+    Raises:
+        TypeError: a traced ``zoom``: the shape is all that depends on it.
+
+    Example:
+        >>> zoom([0.0, 1.0, 4.0], 5 / 3, order=1)
+        array([0. , 0.5, 1. , 2.5, 4. ])
+    """
+    output = checked("zoom", output)
+    if not is_plain(zoom):
+        raise InputError(
+            "ndimage.zoom: zoom sets the shape of the result, which has no derivative in it, got a traced value. Pass "
+            "plain numbers, or scale with affine_transform."
+        )
+    if is_plain(input, cval):
+        return scipys("zoom")(input, zoom, output, order, mode, cval, prefilter, grid_mode=grid_mode)
+    reading = Reading("zoom", order, mode, cval, prefilter)
+    x, dtype = _image("zoom", input, output)
+    lengths = backend.shape_of(x)
+    factors = entries("zoom", "zoom", zoom, len(lengths))
+    if prefilter and all(z == 1 for z in factors):
+        return fnp.astype(x, dtype)
+    coordinates = []
+    for n, z in zip(lengths, factors, strict=True):
+        m = round(n * z)
+        steps, of = (m, n) if grid_mode else (m - 1, n - 1)
+        scale = of / steps if steps else 1.0
+        places = np.arange(float(m))
+        coordinates.append((places + 0.5) * scale - 0.5 if grid_mode else places * scale)
+    return _by_axes(x, coordinates, reading, dtype)
+
+
+def affine_transform(
+    input: ArrayLike,
+    matrix: ArrayLike,
+    offset: Any = 0.0,
+    output_shape: Any = None,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: ArrayLike = 0.0,
+    prefilter: bool = True,
+) -> Array:
+    """The array whose element at o is that of ``input`` at ``matrix @ o + offset``; differentiable in all three.
+
+    Args:
+        input: an array.
+        matrix: a matrix; a vector for its diagonal; or homogeneous coordinates, with the offset as last column.
+        offset: one for all axes, or one for each.
+        output_shape: the shape of the result; by default that of ``input``.
+        output: as for ``map_coordinates``, also what follows.
+        order: that of the spline.
+        mode: the border.
+        cval: the value beyond it.
+        prefilter: whether ``input`` holds values.
+
+    Raises:
+        TypeError: as ``map_coordinates``.
+        ValueError: likewise; a matrix that does not fit.
+
+    Example:
+        >>> affine_transform([[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]], order=1)
+        array([[1., 3.], [2., 4.]])
+    """
+    output = checked("affine_transform", output)
+    if is_plain(input, matrix, offset, cval):
+        return scipys("affine_transform")(input, matrix, offset, output_shape, output, order, mode, cval, prefilter)
+    reading = Reading("affine_transform", order, mode, cval, prefilter)
+    x, dtype = _image("affine_transform", input, output)
+    shape = backend.shape_of(x) if output_shape is None else tuple(map(int, output_shape))
+    matrix, offsets = _affine(_double(matrix), offset, len(backend.shape_of(x)), len(shape))
+    return _affinely(x, matrix, offsets, shape, reading, dtype)
+
+
+def _affine(matrix: Array, offset: Any, rank: int, out: int) -> tuple[Array, list[Array]]:
+    """The matrix, or its diagonal, and an offset for each axis."""
+    size = backend.shape_of(matrix)
+    if len(size) == 2 and size[1] == rank + 1 and size[0] in (rank, rank + 1):
+        values = value_of(matrix)
+        if size[0] == rank + 1 and values is not None and not (values[..., rank, :] == [0] * rank + [1]).all():
+            raise ShapeError(
+                f"ndimage.affine_transform: the last row must be {[0] * rank + [1]}, got {describe(matrix)}."
+            )
+        offset, matrix = matrix[:rank, rank], matrix[:rank, :rank]
+    if backend.shape_of(matrix) not in ((rank,), (rank, out)):
+        raise ShapeError(
+            f"ndimage.affine_transform: matrix must be of {rank} x {out}, a vector of {rank}, or of homogeneous "
+            f"coordinates, got {describe(matrix)}."
+        )
+    return matrix, [_double(o) for o in entries("affine_transform", "offset", offset, rank)]
+
+
+def _affinely(x: Array, matrix: Array, offset: Sequence[Array], shape: Shape, reading: Reading, dtype: Any) -> Array:
+    """The last axes of ``x``, as many as there are offsets, read at the image of a grid of ``shape``."""
+    if len(backend.shape_of(matrix)) == 1:
+        scaled = [m * np.arange(float(n)) + o for n, m, o in zip(shape, matrix, offset, strict=True)]
+        return _by_axes(x, scaled, reading, dtype)
+    grid = [np.broadcast_to(g, shape) for g in np.ogrid[tuple([slice(0.0, float(n)) for n in shape])]]
+    coordinates = []
+    for i, o in enumerate(offset):
+        c: Any = o
+        for j, g in enumerate(grid):
+            c = c + matrix[i, j] * g
+        coordinates.append(c)
+    return _filled(*sampled(coefficients(x, reading, len(offset)), coordinates, reading), reading, dtype)
+
+
+def rotate(
+    input: ArrayLike,
+    angle: ArrayLike,
+    axes: Any = (1, 0),
+    reshape: bool = True,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: ArrayLike = 0.0,
+    prefilter: bool = True,
+) -> Array:
+    """An array turned in the plane of two axes; differentiable in ``input`` and in ``angle``.
+
+    Args:
+        input: an array of two axes or more.
+        angle: in degrees.
+        axes: the two axes.
+        reshape: whether the shape of the result is such that all of the array fits in; the derivative in ``angle`` is
+            that with the shape held fixed.
+        output: as for ``map_coordinates``, also what follows.
+        order: that of the spline.
+        mode: the border.
+        cval: the value beyond it.
+        prefilter: whether ``input`` holds values.
+
+    Raises:
+        TypeError: as ``map_coordinates``; with ``reshape`` an angle whose value is not known.
+        ValueError: likewise; no plane.
+
+    Example:
+        >>> rotate([[1.0, 2.0], [3.0, 4.0]], 90, order=1)
+        array([[2., 4.], [1., 3.]])
+    """
+    output = checked("rotate", output)
+    if is_plain(input, angle, cval):
+        return scipys("rotate")(input, angle, axes, reshape, output, order, mode, cval, prefilter)
+    reading = Reading("rotate", order, mode, cval, prefilter)
+    x, dtype = _image("rotate", input, output)
+    rank = len(backend.shape_of(x))
+    plane = sorted([one_axis(axis, rank) for axis in axes])
+    if len(set(plane)) != 2:
+        raise ShapeError(f"ndimage.rotate: axes must be two different axes, got {axes}.")
+    angle = _double(angle)
+    c, s = cosdg(angle), sindg(angle)
+    x = fnp.moveaxis(x, plane, (-2, -1))
+    lengths = backend.shape_of(x)[-2:]
+    shape = _turned_shape(c, s, lengths) if reshape else lengths
+    matrix = fnp.stack([fnp.stack([c, s]), fnp.stack([-s, c])])
+    offset = [
+        (n - 1) / 2 - (matrix[i, 0] * ((shape[0] - 1) / 2) + matrix[i, 1] * ((shape[1] - 1) / 2))
+        for i, n in enumerate(lengths)
+    ]
+    return fnp.moveaxis(_affinely(x, matrix, offset, shape, reading, dtype), (-2, -1), plane)
+
+
+def _turned_shape(c: Array, s: Array, lengths: Shape) -> Shape:
+    """The shape that a rectangle takes when it is turned."""
+    iy, ix = lengths
+    sizes = fnp.stack([fnp.abs(c) * iy + fnp.abs(s) * ix, fnp.abs(s) * iy + fnp.abs(c) * ix])
+    whole = fnp.astype(fnp.floor(sizes + 0.5), int)
+    values = value_of(whole)
+    flat = np.empty((0, 2)) if values is None else values.reshape(-1, 2)
+    if not len(flat) or (flat != flat[0]).any():
+        raise ConcretizationError(
+            "ndimage.rotate: with reshape the shape of the result depends on the angle, which is not known here or "
+            f"differs between the examples of a vmap, got {describe(whole)}. Pass reshape=False."
+        )
+    steer(whole, values)
+    return int(flat[0, 0]), int(flat[0, 1])
+
+
+def spline_filter1d(
+    input: ArrayLike, order: int = 3, axis: int = -1, output: Any = np.float64, mode: str = "mirror"
+) -> Array:
+    """The coefficients of the spline through the elements along one axis, for ``prefilter=False``.
+
+    Example:
+        >>> spline_filter1d([0.0, 1.0, 0.0]).round(6)
+        array([-1.,  2., -1.])
+    """
+    output = checked("spline_filter1d", output)
+    if is_plain(input):
+        return scipys("spline_filter1d")(input, order, axis, output, mode)
+    return _splined("spline_filter1d", input, order, [axis], output, mode)
+
+
+def spline_filter(input: ArrayLike, order: int = 3, output: Any = np.float64, mode: str = "mirror") -> Array:
+    """The coefficients of the spline through the elements, for ``prefilter=False``.
+
+    Example:
+        >>> spline_filter([0.0, 1.0, 0.0]).round(6)
+        array([-1.,  2., -1.])
+    """
+    output = checked("spline_filter", output)
+    if is_plain(input):
+        return scipys("spline_filter")(input, order, output, mode)
+    return _splined("spline_filter", input, order, range(len(backend.shape_of(input))), output, mode)
+
+
+def _splined(call: str, input: ArrayLike, order: int, axes: Sequence[int], output: Any, mode: str) -> Array:
+    reading = Reading(call, order, mode, 0.0, True)
+    x, dtype = _image(call, input, output)
+    rank = len(backend.shape_of(x))
+    for axis in axes if order > 1 else ():
+        along = one_axis(axis, rank)
+        x = spline_axis(x, axis=along, order=reading.order, mode=spline_mode(reading.mode), transposed=False)
+    return fnp.astype(x, dtype)

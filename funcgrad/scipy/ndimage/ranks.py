@@ -1,0 +1,311 @@
+"""Filters that choose one of the neighbours: the least, the largest, that in the middle, that of a rank.
+
+The derivative goes to the element that is chosen, of equal ones to the first in the window.
+"""
+
+from __future__ import annotations
+
+import operator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.kinds.linear import reshape
+from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.primitives.images import chosen, extend
+from funcgrad.primitives.indexing import take_along_axis
+from funcgrad.scipy.ndimage.arguments import axes_of, checked, entries, mode_of, named, prepared, scipys, shift_of
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = [
+    "maximum_filter",
+    "maximum_filter1d",
+    "median_filter",
+    "minimum_filter",
+    "minimum_filter1d",
+    "percentile_filter",
+    "rank_filter",
+]
+
+
+def _picked(call: str, x: Array, footprint: np.ndarray, rank: int, mode: str, cval: Any, origins: list[int]) -> Array:
+    """For each place the element of that rank under the footprint."""
+    shape = backend.shape_of(x)
+    mode = mode_of(call, mode)
+    before = [m // 2 + shift_of(call, o, m) for m, o in zip(footprint.shape, origins, strict=True)]
+    widths = [(b, m - 1 - b) for m, b in zip(footprint.shape, before, strict=True)]
+    if mode == "constant":
+        x = fnp.pad(x, widths, constant_values=cval)
+    else:
+        for axis, (b, a) in enumerate(widths):
+            x = extend(x, axis=axis, before=b, after=a, mode=mode) if b or a else x
+    offsets = tuple([tuple([int(i) for i in place]) for place in np.argwhere(footprint)])
+    at = chosen(x, offsets=offsets, shape=shape, rank=rank)
+    flat = reshape(x, to=(prod(backend.shape_of(x)),))
+    return reshape(take_along_axis(flat, reshape(at, to=(prod(shape),)), axis=0), to=shape)
+
+
+def _numbers(call: str, input: Any, output: Any) -> tuple[Array, np.dtype[Any]]:
+    x, dtype = prepared(call, input, output)
+    if "c" in (dtype.kind, backend.dtype_of(x).kind):
+        raise InputError(f"ndimage.{call}: complex numbers have no order, got {dtype}. Filter absolute values.")
+    return x, dtype
+
+
+def _in_one_axis(call: str, input: Any, size: int, axis: int, output: Any, mode: str, cval: Any, origin: int) -> Array:
+    name = call
+    output = checked(call, output)
+    if is_plain(input, cval):
+        return scipys(name)(input, size, axis, output, mode, cval, origin)
+    x, dtype = _numbers(call, input, output)
+    return _extreme(call, x, size, axis, dtype, mode, cval, origin, call.startswith("max"))
+
+
+def _extreme(
+    call: str, x: Array, size: int, axis: int, dtype: Any, mode: str, cval: Any, origin: int, largest: bool
+) -> Array:
+    if size < 1:
+        raise ShapeError(f"ndimage.{call}: size must be positive, got {size}.")
+    rank = len(backend.shape_of(x))
+    axis = one_axis(axis, rank)
+    window = np.ones([int(size) if i == axis else 1 for i in range(rank)], bool)
+    origins = [origin if i == axis else 0 for i in range(rank)]
+    return fnp.astype(_picked(call, x, window, int(size) - 1 if largest else 0, mode, cval, origins), dtype)
+
+
+def maximum_filter1d(
+    input: ArrayLike,
+    size: int,
+    axis: int = -1,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: ArrayLike = 0.0,
+    origin: int = 0,
+) -> Array:
+    """The largest of ``size`` neighbours along one axis; arguments as for ``correlate1d``.
+
+    Example:
+        >>> maximum_filter1d([1.0, 3.0, 2.0, 0.0], 3)
+        array([3., 3., 3., 2.])
+    """
+    return _in_one_axis("maximum_filter1d", input, size, axis, output, mode, cval, origin)
+
+
+def minimum_filter1d(
+    input: ArrayLike,
+    size: int,
+    axis: int = -1,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: ArrayLike = 0.0,
+    origin: int = 0,
+) -> Array:
+    """The least of ``size`` neighbours along one axis; arguments as for ``correlate1d``.
+
+    Example:
+        >>> minimum_filter1d([1.0, 3.0, 2.0, 0.0], 3)
+        array([1., 1., 0., 0.])
+    """
+    return _in_one_axis("minimum_filter1d", input, size, axis, output, mode, cval, origin)
+
+
+def _window(call: str, x: Array, size: Any, footprint: Any, origin: Any, axes: Any) -> tuple[np.ndarray, list[int]]:
+    """The footprint and the origins, for all axes of ``x``."""
+    rank = len(backend.shape_of(x))
+    along = axes_of(call, axes, rank)
+    if footprint is None:
+        if size is None:
+            raise InputError(f"ndimage.{call}: a window is needed, got neither size nor footprint. Pass one.")
+        footprint = np.ones([operator.index(n) for n in entries(call, "size", size, len(along))], bool)
+    footprint = np.asarray(footprint, bool)
+    if footprint.ndim != len(along) or not footprint.any():
+        raise ShapeError(
+            f"ndimage.{call}: footprint must have one axis for each of {len(along)} axes, and an element, got shape "
+            f"{footprint.shape}."
+        )
+    origins = [0] * rank
+    for axis, o in zip(
+        along if len(along) < rank else range(rank), entries(call, "origin", origin, len(along)), strict=True
+    ):
+        origins[axis] = o
+    # SciPy adds axes to the footprint in the order of theirs, whatever that of ``axes``
+    return np.expand_dims(footprint, tuple([i for i in range(rank) if i not in along])), origins
+
+
+def _of_box(call: str, input: Any, size: Any, footprint: Any, output: Any, mode: Any, cval: Any, *rest: Any) -> Array:
+    """The extremum in a box by one axis after the other, in a footprint at once."""
+    origin, axes = rest
+    output = checked(call, output)
+    if is_plain(input, cval):
+        return scipys(call)(input, size, footprint, output, mode, cval, origin, **named(axes))
+    x, dtype = _numbers(call, input, output)
+    largest = call.startswith("max")
+    if footprint is not None and not np.all(footprint):
+        window, origins = _window(call, x, size, footprint, origin, axes)
+        return fnp.astype(_picked(call, x, window, int(window.sum()) - 1 if largest else 0, mode, cval, origins), dtype)
+    size = size if footprint is None else np.shape(footprint)
+    if size is None:
+        raise InputError(f"ndimage.{call}: a window is needed, got neither size nor footprint. Pass one.")
+    along = axes_of(call, axes, len(backend.shape_of(x)))
+    sizes, modes, origins = [
+        entries(call, name, given, len(along)) for name, given in (("size", size), ("mode", mode), ("origin", origin))
+    ]
+    for axis, n, how, shift in zip(along, sizes, modes, origins, strict=True):
+        x = _extreme(call, x, n, axis, dtype, how, cval, shift, largest) if n > 1 else x
+    return fnp.astype(x, dtype)
+
+
+def maximum_filter(
+    input: ArrayLike,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: ArrayLike = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Array:
+    """The largest of the neighbours in a box or under a footprint.
+
+    Args:
+        input: an array of real numbers without NaN.
+        size: the lengths of the box: one for all axes, or one for each.
+        footprint: an array of truth values, which neighbours to look at; instead of ``size``.
+        output: the dtype of the result; by default that of ``input``.
+        mode: the border, as for ``correlate1d``; for a box one for all axes, or one for each.
+        cval: the value beyond the border for "constant".
+        origin: one for all axes, or one for each.
+        axes: the axes; by default all.
+
+    Raises:
+        TypeError: complex numbers, no window, an array for ``output``; a traced call whose result would be of integers.
+        ValueError: a window, an axis, a mode or an origin that there is not.
+
+    Example:
+        >>> from funcgrad import grad
+        >>> maximum_filter([1.0, 3.0, 2.0, 0.0], 3)
+        array([3., 3., 3., 2.])
+        >>> grad(lambda x: fnp.sum(maximum_filter(x, 3)))(np.array([1.0, 3.0, 2.0, 0.0]))
+        array([0., 3., 1., 0.])
+    """
+    return _of_box("maximum_filter", input, size, footprint, output, mode, cval, origin, axes)
+
+
+def minimum_filter(
+    input: ArrayLike,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: ArrayLike = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Array:
+    """The least of the neighbours; arguments as for ``maximum_filter``.
+
+    Example:
+        >>> minimum_filter([1.0, 3.0, 2.0, 0.0], 3)
+        array([1., 1., 0., 0.])
+    """
+    return _of_box("minimum_filter", input, size, footprint, output, mode, cval, origin, axes)
+
+
+def _of_rank(call: str, input: Any, given: Any, size: Any, footprint: Any, output: Any, *rest: Any) -> Array:
+    mode, cval, origin, axes = rest
+    output = checked(call, output)
+    if is_plain(input, cval):
+        ranks = () if call == "median_filter" else (given,)
+        return scipys(call)(input, *ranks, size, footprint, output, mode, cval, origin, **named(axes))
+    x, dtype = _numbers(call, input, output)
+    window, origins = _window(call, x, size, footprint, origin, axes)
+    count = int(window.sum())
+    rank = _rank(call, given, count)
+    if rank in (0, count - 1):  # SciPy takes these by one axis after the other, with a mode for each
+        extreme = "minimum_filter" if rank == 0 else "maximum_filter"
+        return _of_box(extreme, input, None, window, output, mode, cval, origins, None)
+    return fnp.astype(_picked(call, x, window, rank, mode, cval, origins), dtype)
+
+
+def _rank(call: str, given: Any, count: int) -> int:
+    """The rank among ``count`` elements that a rank or a percentile means."""
+    if call == "median_filter":
+        return count // 2
+    if call == "rank_filter":
+        rank = operator.index(given)
+        rank += count if rank < 0 else 0
+        if not 0 <= rank < count:
+            raise ShapeError(f"ndimage.rank_filter: rank must be one of {count} elements, got {given}.")
+        return int(rank)
+    percentile = float(given) + (100.0 if given < 0 else 0.0)
+    if not 0.0 <= percentile <= 100.0:
+        raise ShapeError(f"ndimage.percentile_filter: percentile must lie between -100 and 100, got {given}.")
+    return count - 1 if percentile == 100.0 else int(count * percentile / 100.0)
+
+
+def median_filter(
+    input: ArrayLike,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: ArrayLike = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Array:
+    """The neighbour in the middle, of an even number the upper one; arguments as for ``maximum_filter``.
+
+    Example:
+        >>> median_filter([1.0, 3.0, 2.0, 0.0], 3)
+        array([1., 2., 2., 0.])
+    """
+    return _of_rank("median_filter", input, None, size, footprint, output, mode, cval, origin, axes)
+
+
+def percentile_filter(
+    input: ArrayLike,
+    percentile: float,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: ArrayLike = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Array:
+    """The neighbour below which a share of the others lies; arguments as for ``maximum_filter``.
+
+    Example:
+        >>> percentile_filter([1.0, 3.0, 2.0, 0.0], 50, 3)
+        array([1., 2., 2., 0.])
+    """
+    return _of_rank("percentile_filter", input, percentile, size, footprint, output, mode, cval, origin, axes)
+
+
+def rank_filter(
+    input: ArrayLike,
+    rank: int,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: ArrayLike = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Array:
+    """The neighbour of a rank, negative ones counted from the largest; arguments as for ``maximum_filter``.
+
+    Example:
+        >>> rank_filter([1.0, 3.0, 2.0, 0.0], -2, 3)
+        array([1., 2., 2., 0.])
+    """
+    return _of_rank("rank_filter", input, rank, size, footprint, output, mode, cval, origin, axes)

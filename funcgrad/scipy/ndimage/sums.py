@@ -1,0 +1,352 @@
+"""Weighted sums over neighbours: correlation, convolution, means, differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import ShapeError
+from funcgrad.kinds.linear import conj
+from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.primitives.images import correlate_axes, uniform_axis
+from funcgrad.primitives.indexing import getitem
+from funcgrad.primitives.shaping import flip
+from funcgrad.scipy.ndimage.arguments import axes_of, checked, entries, mode_of, named, prepared, scipys, shift_of, zero
+from funcgrad.typing import Array, ArrayLike, Shape
+
+__all__ = [
+    "convolve",
+    "convolve1d",
+    "correlate",
+    "correlate1d",
+    "laplace",
+    "prewitt",
+    "sobel",
+    "uniform_filter",
+    "uniform_filter1d",
+]
+
+
+def _around(x: Array, lengths: Shape, origins: Shape, cval: ArrayLike) -> tuple[Array, tuple[slice, ...]]:
+    """``x`` with ``cval`` around it, as far as windows reach, and where in that it stands."""
+    before = [m // 2 + o for m, o in zip(lengths, origins, strict=True)]
+    widths = [(b, m - 1 - b) for m, b in zip(lengths, before, strict=True)]
+    part = tuple([slice(b, b + n) for b, n in zip(before, backend.shape_of(x), strict=True)])
+    return fnp.pad(x, widths, constant_values=cval), part
+
+
+def _correlated(x: Array, weights: Array, mode: str, cval: ArrayLike, origins: Shape) -> Array:
+    if mode != "constant" or zero(cval):
+        return correlate_axes(x, weights, mode=mode, origins=origins)
+    x, part = _around(x, backend.shape_of(weights), origins, cval)
+    return getitem(correlate_axes(x, weights, mode=mode, origins=origins), part)
+
+
+def _weights(weights: ArrayLike, *, conjugated: bool) -> Array:
+    """Weights are of double precision, as SciPy takes them."""
+    weights = as_value(weights)
+    if backend.dtype_of(weights).kind == "c":
+        return conj(weights) if conjugated else weights
+    return weights if backend.is_inexact(weights) else fnp.astype(weights, float)
+
+
+def along(call: str, x: Array, weights: Array, axis: int, dtype: Any, mode: str, cval: ArrayLike, origin: int) -> Array:
+    """The sums along one axis with ``weights``, not conjugated, in ``dtype``."""
+    shape = backend.shape_of(weights)
+    if len(shape) != 1 or not shape[0]:
+        raise ShapeError(f"ndimage.{call}: weights must be a vector that is not empty, got {describe(weights)}.")
+    rank = len(backend.shape_of(x))
+    axis, origin = one_axis(axis, rank), shift_of(call, origin, shape[0])
+    weights = fnp.reshape(weights, tuple([shape[0] if i == axis else 1 for i in range(rank)]))
+    origins = tuple([origin if i == axis else 0 for i in range(rank)])
+    found = _correlated(x, weights, mode_of(call, mode), cval, origins)
+    return fnp.astype(found, dtype)
+
+
+def correlate1d(
+    input: ArrayLike,
+    weights: ArrayLike,
+    axis: int = -1,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: ArrayLike = 0.0,
+    origin: int = 0,
+) -> Array:
+    """The correlation with ``weights`` along one axis; differentiable in ``input``, ``weights`` and ``cval``.
+
+    Args:
+        input: an array.
+        weights: a vector.
+        axis: the axis.
+        output: the dtype of the result; by default that of ``input``.
+        mode: what stands beyond the border: "reflect" or "grid-mirror" (d c b a | a b c d | d c b a), "mirror"
+            (d c b | a b c d | c b a), "nearest", "wrap" or "grid-wrap", "constant" or "grid-constant".
+        cval: the value beyond the border for "constant".
+        origin: by how much the window is moved to the left.
+
+    Raises:
+        TypeError: an array for ``output``; a traced call whose result would be of integers.
+        ValueError: an axis, a mode or an origin that there is not.
+
+    Example:
+        >>> from funcgrad import grad
+        >>> correlate1d([1.0, 2.0, 4.0], [1.0, 0.0, -1.0])
+        array([-1., -3., -2.])
+        >>> grad(lambda w: correlate1d([1.0, 2.0, 4.0], w)[0])(np.array([1.0, 0.0, -1.0]))
+        array([1., 1., 2.])
+    """
+    return _in_one_axis("correlate1d", input, weights, axis, checked("correlate1d", output), mode, cval, origin)
+
+
+def convolve1d(
+    input: ArrayLike,
+    weights: ArrayLike,
+    axis: int = -1,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: ArrayLike = 0.0,
+    origin: int = 0,
+) -> Array:
+    """The convolution with ``weights`` along one axis; arguments as for ``correlate1d``.
+
+    Example:
+        >>> convolve1d([1.0, 2.0, 4.0], [1.0, 0.0, -1.0])
+        array([1., 3., 2.])
+    """
+    return _in_one_axis("convolve1d", input, weights, axis, checked("convolve1d", output), mode, cval, origin)
+
+
+def _in_one_axis(call: str, input: Any, weights: Any, axis: int, output: Any, mode: str, cval: Any, origin: int) -> Any:
+    if is_plain(input, weights, cval):
+        return scipys(call)(input, weights, axis, output, mode, cval, origin)
+    weights = _weights(weights, conjugated=call == "correlate1d")
+    if call == "convolve1d":
+        weights = fnp.flip(weights)
+        origin = -origin if backend.shape_of(weights)[0] & 1 else -origin - 1
+    x, dtype = prepared(call, input, output, complex=backend.dtype_of(weights).kind == "c")
+    return along(call, x, weights, axis, dtype, mode, cval, origin)
+
+
+def correlate(
+    input: ArrayLike,
+    weights: ArrayLike,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: ArrayLike = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Array:
+    """The correlation with an array of ``weights``; differentiable in ``input``, ``weights`` and ``cval``.
+
+    Args:
+        input: an array.
+        weights: an array with an axis for each of ``axes``.
+        output: as for ``correlate1d``, also ``mode`` and ``cval``.
+        mode: the border.
+        cval: the value beyond it.
+        origin: one for all axes, or one for each.
+        axes: the axes; by default all.
+
+    Raises:
+        TypeError: as ``correlate1d``.
+        ValueError: likewise; weights whose axes are not as many.
+
+    Example:
+        >>> correlate([[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]], mode="constant")
+        array([[0., 1.], [1., 5.]])
+    """
+    return _in_all_axes("correlate", input, weights, checked("correlate", output), mode, cval, origin, axes)
+
+
+def convolve(
+    input: ArrayLike,
+    weights: ArrayLike,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: ArrayLike = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Array:
+    """The convolution with an array of ``weights``; arguments as for ``correlate``.
+
+    Example:
+        >>> convolve([[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]], mode="constant")
+        array([[5., 4.], [4., 0.]])
+    """
+    return _in_all_axes("convolve", input, weights, checked("convolve", output), mode, cval, origin, axes)
+
+
+def _in_all_axes(
+    call: str, input: Any, weights: Any, output: Any, mode: str, cval: Any, origin: Any, axes: Any
+) -> Array:
+    if is_plain(input, weights, cval):
+        return scipys(call)(input, weights, output, mode, cval, origin, **named(axes))
+    weights = _weights(weights, conjugated=call == "correlate")
+    x, dtype = prepared(call, input, output, complex=backend.dtype_of(weights).kind == "c")
+    rank = len(backend.shape_of(x))
+    chosen = axes_of(call, axes, rank)
+    lengths = backend.shape_of(weights)
+    if len(lengths) != len(chosen) or 0 in lengths:
+        raise ShapeError(
+            f"ndimage.{call}: weights must have one axis, not empty, for each of {len(chosen)} axes, got "
+            f"{describe(weights)}."
+        )
+    given: list[int] = entries(call, "origin", origin, len(chosen))
+    if call == "convolve":
+        weights = flip(weights, axis=tuple(range(len(lengths))))
+        given = [-o if m & 1 else -o - 1 for o, m in zip(given, lengths, strict=True)]
+    # SciPy adds axes to the weights in the order of theirs, whatever that of ``axes``
+    whole, origins = [1] * rank, [0] * rank
+    for axis, m in zip(sorted(chosen), lengths, strict=True):
+        whole[axis] = m
+    for axis, o in zip(chosen if len(chosen) < rank else range(rank), given, strict=True):
+        origins[axis] = shift_of(call, o, whole[axis])
+    found = _correlated(x, fnp.reshape(weights, tuple(whole)), mode_of(call, mode), cval, tuple(origins))
+    return fnp.astype(found, dtype)
+
+
+# ---- means -------------------------------------------------------------------------------------------------
+
+
+def uniform_filter1d(
+    input: ArrayLike,
+    size: int,
+    axis: int = -1,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: ArrayLike = 0.0,
+    origin: int = 0,
+) -> Array:
+    """The mean of ``size`` neighbours along one axis; arguments as for ``correlate1d``.
+
+    Example:
+        >>> uniform_filter1d([3.0, 0.0, 6.0], 3)
+        array([2., 3., 4.])
+    """
+    output = checked("uniform_filter1d", output)
+    if is_plain(input, cval):
+        return scipys("uniform_filter1d")(input, size, axis, output, mode, cval, origin)
+    x, dtype = prepared("uniform_filter1d", input, output)
+    return _mean("uniform_filter1d", x, size, axis, dtype, mode, cval, origin)
+
+
+def _mean(call: str, x: Array, size: int, axis: int, dtype: Any, mode: str, cval: Any, origin: int) -> Array:
+    if size < 1:
+        raise ShapeError(f"ndimage.{call}: size must be positive, got {size}.")
+    rank = len(backend.shape_of(x))
+    axis, mode = one_axis(axis, rank), mode_of(call, mode)
+    options: dict[str, Any] = {
+        "axis": axis,
+        "size": int(size),
+        "mode": mode,
+        "origin": shift_of(call, origin, int(size)),
+    }
+    if mode != "constant" or zero(cval):
+        return fnp.astype(uniform_axis(x, **options), dtype)
+    lengths = tuple([int(size) if i == axis else 1 for i in range(rank)])
+    x, part = _around(x, lengths, tuple([options["origin"] if i == axis else 0 for i in range(rank)]), cval)
+    return fnp.astype(getitem(uniform_axis(x, **options), part), dtype)
+
+
+def uniform_filter(
+    input: ArrayLike,
+    size: Any = 3,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: ArrayLike = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Array:
+    """The mean of a box of neighbours; ``size``, ``mode`` and ``origin`` are one for all axes, or one for each.
+
+    Arguments as for ``correlate``.
+
+    Example:
+        >>> uniform_filter([[4.0, 0.0], [0.0, 0.0]], 2, mode="constant")
+        array([[1., 1.], [1., 1.]])
+    """
+    output = checked("uniform_filter", output)
+    if is_plain(input, cval):
+        return scipys("uniform_filter")(input, size, output, mode, cval, origin, **named(axes))
+    x, dtype = prepared("uniform_filter", input, output)
+    chosen = axes_of("uniform_filter", axes, len(backend.shape_of(x)))
+    sizes, modes, origins = [
+        entries("uniform_filter", name, given, len(chosen))
+        for name, given in (("size", size), ("mode", mode), ("origin", origin))
+    ]
+    for axis, n, how, shift in zip(chosen, sizes, modes, origins, strict=True):
+        if n > 1:
+            x = _mean("uniform_filter", x, n, axis, dtype, how, cval, shift)
+    return fnp.astype(x, dtype)
+
+
+# ---- differences -------------------------------------------------------------------------------------------
+
+
+def prewitt(
+    input: ArrayLike, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: ArrayLike = 0.0
+) -> Array:
+    """Prewitt's filter: the difference along one axis, summed over three neighbours along the others.
+
+    Arguments as for ``correlate1d``; ``mode`` may be one for each axis.
+
+    Example:
+        >>> prewitt([[0.0, 1.0, 2.0]])
+        array([[3., 6., 3.]])
+    """
+    return _differences("prewitt", [1.0, 1.0, 1.0], input, axis, output, mode, cval)
+
+
+def sobel(input: ArrayLike, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: ArrayLike = 0.0) -> Array:
+    """Sobel's filter: the difference along one axis, summed with weights 1, 2, 1 along the others.
+
+    Arguments as for ``prewitt``.
+
+    Example:
+        >>> sobel([[0.0, 1.0, 2.0]])
+        array([[4., 8., 4.]])
+    """
+    return _differences("sobel", [1.0, 2.0, 1.0], input, axis, output, mode, cval)
+
+
+def _differences(call: str, across: list[float], input: Any, axis: int, output: Any, mode: Any, cval: Any) -> Array:
+    output = checked(call, output)
+    if is_plain(input, cval):
+        return scipys(call)(input, axis, output, mode, cval)
+    x, dtype = prepared(call, input, output)
+    rank = len(backend.shape_of(x))
+    axis, modes = one_axis(axis, rank), entries(call, "mode", mode, rank)
+    x = along(call, x, np.array([-1.0, 0.0, 1.0]), axis, dtype, modes[axis], cval, 0)
+    for other in range(rank):
+        if other != axis:
+            x = along(call, x, np.array(across), other, dtype, modes[other], cval, 0)
+    return x
+
+
+def laplace(
+    input: ArrayLike, output: Any = None, mode: Any = "reflect", cval: ArrayLike = 0.0, *, axes: Any = None
+) -> Array:
+    """The sum of the second differences along all axes, or ``axes``; arguments as for ``prewitt``.
+
+    Example:
+        >>> laplace([0.0, 1.0, 0.0])
+        array([ 1., -2.,  1.])
+    """
+    output = checked("laplace", output)
+    if is_plain(input, cval):
+        return scipys("laplace")(input, output, mode, cval, **named(axes))
+    x, dtype = prepared("laplace", input, output)
+    chosen = axes_of("laplace", axes, len(backend.shape_of(x)))
+    modes = entries("laplace", "mode", mode, len(chosen))
+    weights = np.array([1.0, -2.0, 1.0])
+    terms = [along("laplace", x, weights, axis, dtype, how, cval, 0) for axis, how in zip(chosen, modes, strict=True)]
+    return sum(terms[1:], terms[0]) if terms else fnp.astype(x, dtype)
