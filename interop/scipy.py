@@ -24,17 +24,11 @@ from funcgrad.interop.boxes import boxed, constrained, listed, scaled
 from funcgrad.interop.flattening import Layout, plain
 from funcgrad.interop.objectives import Objective, Residuals, elementwise_loss
 from funcgrad.optional import import_scipy
+from funcgrad.scipy.optimize.methods import HESSIANS, JACOBIANS, PRODUCTS, VALUES, default_method
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree
 
 __all__ = ["hessian_operator", "jacobian_operator", "least_squares", "minimize", "root", "root_scalar"]
-
-#: Methods of minimize that use no gradient, Hessian-vector products, whole Hessians. The others use gradients.
-_VALUES = frozenset(("nelder-mead", "powell", "cobyla", "cobyqa"))
-_PRODUCTS = frozenset(("newton-cg", "trust-ncg", "trust-krylov", "trust-constr"))
-_HESSIANS = frozenset(("dogleg", "trust-exact"))
-#: Methods of root that take a Jacobian.
-_JACOBIANS = frozenset(("hybr", "lm"))
 
 
 def minimize(
@@ -95,16 +89,16 @@ def minimize(
     optimize = import_scipy("minimize")
     layout, args = _start("minimize", "params", fun, params, args)
     objective = Objective("minimize", fun, layout, args, has_aux=has_aux)
-    kind = "" if callable(method) else _default(bounds, constraints) if method is None else str(method).lower()
+    kind = default_method(method, bounds, listed(constraints))
     given: dict[str, Any] = {}
-    if kind in _HESSIANS:
+    if kind in HESSIANS:
         given["hess"] = objective.hessian
-    if kind in _PRODUCTS or not kind:
+    if kind in PRODUCTS or not kind:
         given["hessp"] = objective.product
     result = optimize.minimize(
-        objective.value if kind in _VALUES else objective.value_and_gradient,
+        objective.value if kind in VALUES else objective.value_and_gradient,
         layout.vector(params),
-        jac=None if kind in _VALUES else True,
+        jac=None if kind in VALUES else True,
         method=method,
         bounds=boxed("minimize", optimize, layout, bounds),
         constraints=constrained(optimize, constraints, layout, params, second=kind == "trust-constr"),
@@ -117,11 +111,6 @@ def minimize(
     if has_aux:
         result.aux = objective.aux(result.x)
     return result
-
-
-def _default(bounds: Any, constraints: Any) -> str:
-    """SciPy's choice."""
-    return "slsqp" if listed(constraints) else "bfgs" if bounds is None else "l-bfgs-b"
 
 
 def root(
@@ -172,7 +161,7 @@ def root(
     result = optimize.root(
         system,
         layout.vector(params),
-        jac=system.jacobian if method in _JACOBIANS else None,
+        jac=system.jacobian if method in JACOBIANS else None,
         method=method,
         tol=tol,
         callback=None if callback is None else lambda x, f: callback(layout.tree(x), system.out.tree(np.asarray(f))),

@@ -413,7 +413,7 @@ def test_every_operation(row):
         # The tape keeps a mask as it is, the general rule its indices; of NumPy's two truth values there is one each.
         if "bool" not in case.id and not case.id.startswith("nan_to_num"):
             assert records.saved == graph.saved, case.id
-        assert str(graph).count("\n") >= len(graph)
+        assert str(graph).count("\n") >= min(len(graph), 100)  # of more, those in the middle are left out
 
 
 @pytest.mark.parametrize(

@@ -123,11 +123,13 @@ def _has_tracer(names: Any, depth: int = 2) -> bool:
 
 def _of_frames(frames: Sequence[FrameType]) -> str:
     """What to call instead of the first function in ``frames`` that has a counterpart: the one the user called."""
-    ours = False
+    ours = ""
     for frame in frames:
         module = frame.f_globals.get("__name__", "")
-        ours = ours or module.startswith("funcgrad.scipy.")
+        ours = ours or (module.split(".")[2] if module.startswith("funcgrad.scipy.") else "")
         if module.startswith("scipy."):
+            if ours == "optimize":
+                return ""  # what the function holds is no matter there: it does what only plain values do
             if ours:
                 return " What the function holds of traced values it must be given in args."
             if hint := _of_scipy(frame, module):

@@ -1,29 +1,52 @@
-"""SciPy's ``optimize``: what its solvers find, differentiated by what they solve.
+"""Solvers, as ``scipy.optimize`` has them, whose answers are differentiable.
 
-The solvers are SciPy's, on plain values. Inside a transform the result depends on what the function closes over or is
-given in ``args``, by the implicit function theorem, in both modes, to any order and under ``vmap``: see
-``custom_root``. It is as exact as the solver's tolerances leave the solution. Outside of transforms a call is SciPy's
-own.
+SciPy solves, with plain values. The derivative of what it found follows from the equation that this solves, by the
+implicit function theorem: in what is given in ``args`` and in what the function closes over, to any order.
+
+Example:
+    >>> from funcgrad import grad
+    >>> from funcgrad.scipy import optimize
+    >>> grad(lambda a: optimize.brentq(lambda x: x**3 - a, 0.0, 3.0))(8.0).round(9)
+    np.float64(0.083333333)
 """
 
-from funcgrad.scipy.optimize.fitting import curve_fit, least_squares
-from funcgrad.scipy.optimize.minima import minimize, minimize_scalar
-from funcgrad.scipy.optimize.scalars import bisect, brenth, brentq, newton, ridder, root_scalar, toms748
-from funcgrad.scipy.optimize.systems import fixed_point, fsolve, root
+from typing import Any
 
-__all__ = [
-    "bisect",
-    "brenth",
-    "brentq",
-    "curve_fit",
-    "fixed_point",
-    "fsolve",
-    "least_squares",
-    "minimize",
-    "minimize_scalar",
-    "newton",
-    "ridder",
-    "root",
-    "root_scalar",
-    "toms748",
-]
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.optimize import curves, fitting, minima, scalar, systems
+from funcgrad.scipy.optimize.curves import *
+from funcgrad.scipy.optimize.fitting import *
+from funcgrad.scipy.optimize.minima import *
+from funcgrad.scipy.optimize.scalar import *
+from funcgrad.scipy.optimize.systems import *
+
+__all__: list[str] = []
+__all__ += curves.__all__
+__all__ += fitting.__all__
+__all__ += minima.__all__
+__all__ += scalar.__all__
+__all__ += systems.__all__
+
+#: Functions of ``scipy.optimize`` that are not here, and what to take.
+_INSTEAD = {
+    "approx_fprime": "funcgrad.grad, which is exact",
+    "check_grad": "funcgrad.check_grads",
+    "fmin": "minimize with method 'Nelder-Mead'",
+    "fmin_bfgs": "minimize with method 'BFGS'",
+    "fmin_cg": "minimize with method 'CG'",
+    "fmin_l_bfgs_b": "minimize with method 'L-BFGS-B'",
+    "leastsq": "least_squares with method 'lm'",
+    "linprog": "SciPy's, and the equations of its active constraints with root",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """SciPy's classes of bounds, constraints and results are as they are."""
+    if not name.startswith("_"):
+        theirs = getattr(import_scipy("optimize", "scipy.optimize"), name, None)
+        if isinstance(theirs, type):
+            return theirs
+    hint = f" Take {_INSTEAD[name]}." if name in _INSTEAD else " It has those of scipy.optimize in its __all__."
+    raise AttributeError(
+        f"funcgrad.scipy.optimize: there is no differentiable function of this name, got {name!r}.{hint}"
+    )

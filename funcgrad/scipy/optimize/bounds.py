@@ -1,79 +1,78 @@
-"""Bounds of the variables, as SciPy takes them, and which of them hold a solution in place."""
+"""Bounds of unknowns: in SciPy's forms, and which of them hold the solution."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad import backend
-from funcgrad.errors import ShapeError
-from funcgrad.scipy.optimize.solutions import plain
-from funcgrad.transforms.implicit import solved
+from funcgrad import tree
+from funcgrad.core import Tracer
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.transforms.stopping import stop_gradient
 
-__all__ = ["Box", "box_of", "solved_within"]
+__all__ = ["are_fixed", "held", "limits", "pairs"]
 
-
-class Box(NamedTuple):
-    """The least and the largest value of each variable; they may be traced."""
-
-    low: Any
-    high: Any
-
-    def stationary(self, x: Any, slope: Callable[[Any], Any]) -> Any:
-        """What is zero at a minimum: the slope, or the distance to a bound that holds the variable against it."""
-        found = slope(x)
-        at_low = fnp.logical_and(self._near(x, self.low), fnp.greater(found, 0))
-        at_high = fnp.logical_and(self._near(x, self.high), fnp.less(found, 0))
-        inner = fnp.where(at_high, x - self._finite(self.high), found)
-        return fnp.where(at_low, x - self._finite(self.low), inner)
-
-    def _near(self, x: Any, bound: Any) -> Any:
-        room = 1e-9 * (1 + fnp.abs(self._finite(bound)))
-        return fnp.logical_and(fnp.isfinite(bound), fnp.less_equal(fnp.abs(x - self._finite(bound)), room))
-
-    def _finite(self, bound: Any) -> Any:
-        return fnp.where(fnp.isfinite(bound), bound, 0.0)
+Limits = tuple[Any, Any]
 
 
-def solved_within(
-    call: str, f: Callable[[Any], Any], start: Any, box: Box | None, run: Callable[[Any, Any, Box | None], Any]
-) -> Any:
-    """What ``run(f, start, box)`` finds for plain starts and bounds, a constant; see ``solved``."""
-
-    def once(at: Callable[[Any], Any], begin: tuple[Any, ...]) -> Any:
-        ends = begin[1:]
-        return run(lambda x: at((x, *ends)), plain(begin[0]), Box(*map(plain, ends)) if ends else None)
-
-    return solved(call, lambda begin: f(begin[0]), (start, *(box or ())), once, start)
-
-
-def box_of(call: str, bounds: Any, n: int, *, pairs: bool) -> Box | None:
-    """The box of ``bounds``; None where there are none.
-
-    Args:
-        call: the public call, for messages.
-        bounds: SciPy's ``Bounds``, or a pair for each variable, or a pair of arrays; None for no bound.
-        n: the number of variables.
-        pairs: whether there is a pair for each variable.
-
-    Raises:
-        ShapeError: not as many bounds as variables (a ``ValueError``).
-    """
+def limits(bounds: Any, size: int) -> Limits | None:
+    """Lower and upper bounds of ``size`` unknowns: of SciPy's ``Bounds``, or of a pair of arrays or numbers."""
     if bounds is None:
         return None
-    if hasattr(bounds, "lb"):
-        low, high = bounds.lb, bounds.ub
-    elif pairs:
-        rows = list(bounds)
-        if len(rows) != n:
-            raise ShapeError(f"{call}: a pair of bounds is needed for each of {n} variables, got {len(rows)} of them.")
-        low, high = [-np.inf if a is None else a for a, _ in rows], [np.inf if b is None else b for _, b in rows]
-    else:
-        low, high = bounds
-    ends = [fnp.broadcast_to(fnp.astype(fnp.asarray(end), float), (n,)) for end in (low, high)]
-    if all(backend.namespace_of(end) is np and np.all(np.isinf(end)) for end in ends):
-        return None
-    return Box(*ends)
+    low, high = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
+    return _spread(low, size), _spread(high, size)
+
+
+def pairs(bounds: Any, size: int) -> Limits | None:
+    """The same of the form that ``minimize`` takes: a pair for each unknown, in which None is open."""
+    if bounds is None or hasattr(bounds, "lb"):
+        return limits(bounds, size)
+    if isinstance(bounds, (Tracer, np.ndarray)) and bounds.dtype != object:
+        bounds = fnp.swapaxes(bounds, 0, 1)
+        return _spread(bounds[0], size), _spread(bounds[1], size)
+    columns = list(zip(*bounds, strict=True))
+    low, high = (
+        [filler if end is None else end for end in column]
+        for column, filler in zip(columns, (-np.inf, np.inf), strict=True)
+    )
+    return _joined(low), _joined(high)
+
+
+def _joined(numbers: list[Any]) -> Any:
+    if is_plain(*numbers):
+        return np.array(numbers, float)
+    return fnp.stack([fnp.reshape(fnp.astype(as_value(x), float), ()) for x in numbers])
+
+
+def _spread(x: Any, size: int) -> Any:
+    return fnp.broadcast_to(fnp.astype(as_value(x), float), (size,))
+
+
+def held(gradient: Callable[[Any], Any], x: Any, within: Limits | None) -> Callable[[Any], Any]:
+    """The equation of a minimum within bounds: the gradient is zero, or the unknown is at the bound that holds it.
+
+    A bound holds where the gradient pushes against it by more than what is left to go. Which do is found at ``x``; the
+    derivative is that for these, and where a gradient is zero at a bound there is a kink.
+    """
+    if within is None:
+        return gradient
+    low, high = within
+    at, slope, floor, ceiling = (stop_gradient(v) for v in (x, gradient(x), low, high))
+    down = at - floor <= fnp.maximum(slope, 0.0)
+    up = fnp.logical_and(ceiling - at <= fnp.maximum(-slope, 0.0), fnp.logical_not(down))
+    low, high = fnp.where(down, low, 0.0), fnp.where(up, high, 0.0)
+
+    def equation(x: Any) -> Any:
+        return fnp.where(down, x - low, fnp.where(up, x - high, gradient(x)))
+
+    return equation
+
+
+def are_fixed(bounds: Any, within: Limits | None) -> bool:
+    """Whether bounds, in any form, and the arrays made of them hold nothing traced."""
+    traced = any(isinstance(leaf, Tracer) for leaf in tree.leaves(bounds))
+    return not traced and (within is None or is_plain(*within))

@@ -1,9 +1,7 @@
-"""Least squares."""
+"""Least squares, of any functions and of linear ones."""
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,21 +9,20 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.errors import InputError
-from funcgrad.scipy.linalg import solve_triangular
-from funcgrad.scipy.optimize.bounds import Box, box_of, solved_within
-from funcgrad.scipy.optimize.solutions import as_tuple, check_converged, dependent, like, plain, routine_of
-from funcgrad.scipy.optimize.systems import reported
-from funcgrad.transforms.jacobians import jacfwd
-from funcgrad.transforms.products import vjp
+from funcgrad.core import Tracer
+from funcgrad.numpy.creation import as_value
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.optimize.bounds import are_fixed, held, limits
+from funcgrad.scipy.optimize.implicit import Found, Problem, answer, as_args, depends, search, vector, with_fields
+from funcgrad.transforms.gradients import grad
+from funcgrad.transforms.jacobians import jacfwd, jacrev
 from funcgrad.transforms.transformed import check_callable
-from funcgrad.writable import inside
+from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["curve_fit", "least_squares"]
+__all__ = ["least_squares", "lsq_linear", "nnls"]
 
-Function = Callable[..., Any]
-#: What squared residuals count for, by SciPy's names.
-_LOSSES: dict[str, Function] = {
+#: What squared residuals count for, by the names that SciPy has for it.
+_LOSSES: dict[str, Callable[[Any], Any]] = {
     "linear": lambda z: z,
     "soft_l1": lambda z: 2 * (fnp.sqrt(1 + z) - 1),
     "huber": lambda z: fnp.where(z <= 1, z, 2 * fnp.sqrt(fnp.where(z <= 1, 1.0, z)) - 1),
@@ -35,8 +32,8 @@ _LOSSES: dict[str, Function] = {
 
 
 def least_squares(
-    fun: Function,
-    x0: Any,
+    fun: Callable[..., Any],
+    x0: ArrayLike,
     jac: Any = "2-point",
     bounds: Any = (-np.inf, np.inf),
     method: str = "trf",
@@ -46,230 +43,241 @@ def least_squares(
     x_scale: Any = None,
     loss: Any = "linear",
     f_scale: float = 1.0,
-    *more: Any,
+    diff_step: Any = None,
+    tr_solver: str | None = None,
+    tr_options: dict[str, Any] | None = None,
+    jac_sparsity: Any = None,
+    max_nfev: int | None = None,
+    verbose: int = 0,
     args: Any = (),
     kwargs: dict[str, Any] | None = None,
-    **options: Any,
+    callback: Callable[..., Any] | None = None,
+    workers: Any = None,
 ) -> Any:
-    """The smallest sum of squares, or of a loss of squares, by SciPy's methods.
+    """The smallest sum of squared residuals near ``x0``, with an exact Jacobian.
 
-    Differentiable in ``args``, ``kwargs``, in what ``fun`` closes over, and in bounds that hold a variable in place, to
-    any order. It does not depend on ``x0``.
+    Differentiable in ``args``, ``kwargs``, ``bounds`` and in what ``fun`` closes over, to any order: one linear system
+    with the Hessian of the sum, of which no part is left out. Unknowns that a bound holds move with it, as in
+    ``minimize``.
 
     Args:
-        fun: ``fun(x, *args, **kwargs)``, the residuals, a vector.
-        x0: where to begin, a vector or a number.
-        jac: as SciPy. Where it is a function, funcgrad's own is taken inside a transform.
-        bounds: a pair of arrays or numbers, or SciPy's ``Bounds``.
+        fun: ``fun(x, *args, **kwargs)`` gives the residuals, a vector.
+        x0: the first guess.
+        jac: the Jacobian, or the name of SciPy's differences; with the default it is exact, and by differences where
+            ``fun`` has none, or where ``diff_step`` or ``jac_sparsity`` tell how these are made.
+        bounds: a pair of lower and upper bounds, which may be traced, or SciPy's ``Bounds``.
         method: "trf", "dogbox" or "lm".
-        ftol: the tolerance of the sum.
-        xtol: the tolerance of the variables.
-        gtol: the tolerance of the gradient.
-        x_scale: scales of the variables.
-        loss: "linear", "soft_l1", "huber", "cauchy" or "arctan"; SciPy's form of a function is for plain calls.
-        f_scale: where a loss begins to differ from the square.
-        more: SciPy's further arguments by position, for plain calls.
-        args: further arguments of ``fun``.
-        kwargs: the same by name.
-        options: SciPy's other arguments.
+        ftol: see ``scipy.optimize.least_squares`` for this and what is not named here.
+        xtol: see ``ftol``.
+        gtol: see ``ftol``.
+        x_scale: see ``ftol``.
+        loss: the name of one of SciPy's, or a function of squared residuals as SciPy takes it, made of functions that
+            have derivatives.
+        f_scale: the residual from which the loss counts less.
+        diff_step: see ``ftol``.
+        tr_solver: see ``ftol``.
+        tr_options: see ``ftol``.
+        jac_sparsity: see ``ftol``.
+        max_nfev: see ``ftol``.
+        verbose: see ``ftol``.
+        args: further arguments; a tuple, or one.
+        kwargs: further arguments by name.
+        callback: called after each iteration, with plain values.
+        workers: see ``ftol``.
 
     Returns:
-        SciPy's ``OptimizeResult``; ``x``, ``fun`` and ``cost`` are differentiable. Inside ``vmap`` it has these and
-        ``success`` only.
+        SciPy's ``OptimizeResult``. Of traced values it has ``x``, ``cost``, ``fun`` and ``grad``, which have
+        derivatives, and what counts and tells.
 
     Raises:
-        InputError: a loss that is a function, inside a transform (a ``TypeError``).
-        ArithmeticError: no convergence inside a transform; the solution is not one point.
+        ConvergenceError: no convergence, and a derivative is asked for (an ``ArithmeticError``).
+        LinAlgError: the Hessian is singular, and a derivative is asked for.
 
     Example:
         >>> import numpy as np
         >>> from funcgrad import jacobian
+        >>> from funcgrad.scipy import optimize
         >>> t = np.array([0.0, 1.0, 2.0])
-        >>> line = lambda y: least_squares(lambda p: p[0] + p[1] * t - y, np.zeros(2)).x
-        >>> jacobian(line)(np.array([1.0, 2.0, 4.0]))[0].round(6)
-        array([ 0.833333,  0.333333, -0.166667])
+        >>> fit = lambda y: optimize.least_squares(lambda p: p[0] * np.exp(-p[1] * t) - y, np.ones(2)).x
+        >>> jacobian(fit)(2.0 * np.exp(-0.5 * t)).round(3)
+        array([[ 0.948,  0.171, -0.141],
+               [ 0.333, -0.273, -0.454]])
     """
-    call, routine = "optimize.least_squares", routine_of("least_squares")
-    check_callable(call, fun)
-    given = {"method": method, "ftol": ftol, "xtol": xtol, "gtol": gtol, "loss": loss, "f_scale": f_scale, **options}
-    if x_scale is not None:
-        given["x_scale"] = x_scale
-    if not inside():
-        return routine(fun, x0, jac, bounds, args=args, kwargs=kwargs or {}, **given)
-    if more or callable(loss) or loss not in _LOSSES:
-        raise InputError(
-            f"{call}: inside a transform loss is the name of one of SciPy's, and other arguments go by name, got "
-            f"{loss!r}. Take one of {', '.join(_LOSSES)}."
-        )
-    held, named = as_tuple(args), kwargs or {}
-    return _smallest(lambda x: fnp.reshape(fun(x, *held, **named), (-1,)), x0, jac, bounds, given)
+    known = {"method": method, "ftol": ftol, "xtol": xtol, "gtol": gtol, "diff_step": diff_step, "tr_solver": tr_solver}
+    known |= {"jac_sparsity": jac_sparsity, "max_nfev": max_nfev, "verbose": verbose}
+    # The oldest SciPy that will do has not all of these, and another default for the last.
+    other = {"tr_options": tr_options, "callback": callback, "workers": workers, "x_scale": x_scale}
+    known |= {key: value for key, value in other.items() if value is not None}
+    return _squares(fun, x0, jac, bounds, loss, f_scale, (as_args(args), kwargs or {}), known)
 
 
-def _smallest(f: Function, x0: Any, jac: Any, bounds: Any, given: dict[str, Any]) -> Any:
-    """SciPy's report on the smallest cost of the residuals ``f``, with what depends on what ``f`` holds."""
-    call, routine, reports = "optimize.least_squares", routine_of("least_squares"), []
-    loss, f_scale = _LOSSES[given["loss"]], given["f_scale"]
-    start = fnp.reshape(fnp.asarray(x0) * 1.0, (-1,))
-    box = box_of(call, bounds, start.shape[0], pairs=False)
-
-    def cost(residuals: Any) -> Any:
-        return 0.5 * f_scale**2 * fnp.sum(loss((residuals / f_scale) ** 2))
-
-    def run(f: Function, start: Any, box: Box | None) -> Any:
-        limits = {} if box is None else {"bounds": tuple(box)}
-        slope = (lambda x: plain(jacfwd(f)(x))) if callable(jac) else jac
-        found = routine(lambda x: plain(f(x)), start, slope, **limits, **given)
-        check_converged(call, found.success, found.message)
-        reports.append(found)
-        return found.x
-
-    x = dependent(call, stationary(f, cost, box), solved_within(call, f, start, box, run))
-    residuals = f(x)
-    return reported(reports, x, fun=residuals, cost=cost(residuals))
-
-
-def stationary(f: Function, cost: Function, box: Box | None) -> Function:
-    """What is zero where the cost of the residuals is smallest."""
-
-    def slope(x: Any) -> Any:
-        residuals, pullback = vjp(f, x)
-        return pullback(vjp(cost, residuals)[1](fnp.ones_like(cost(residuals)))[0])[0]
-
-    return lambda x: like(slope(x) if box is None else box.stationary(x, slope), x)
-
-
-def curve_fit(
-    f: Function,
-    xdata: Any,
-    ydata: Any,
-    p0: Any = None,
-    sigma: Any = None,
-    absolute_sigma: bool = False,
-    check_finite: bool | None = None,
-    bounds: Any = (-np.inf, np.inf),
-    method: str | None = None,
-    jac: Any = None,
-    *,
-    full_output: bool = False,
-    nan_policy: str | None = None,
-    **kwargs: Any,
+def _squares(
+    fun: Callable[..., Any], x0: Any, jac: Any, bounds: Any, loss: Any, scale: float, args: Any, options: dict[str, Any]
 ) -> Any:
-    """The parameters with which a function fits data best, and their covariance.
+    """``least_squares`` with what SciPy alone needs in ``options``."""
+    call = "optimize.least_squares"
+    check_callable(call, fun)
+    size = int(np.size(x0))
+    within = limits(bounds, size)
+    fixed = are_fixed(bounds, within)
+    exact = isinstance(jac, str) and jac == "2-point" and options["diff_step"] is options["jac_sparsity"] is None
 
-    Both are differentiable in the data, in ``sigma``, in what ``f`` closes over, and in bounds that hold a parameter in
-    place, to any order: how far the fit follows each point is ``jacobian`` of a call.
+    def residuals(x: Any, args: Any, kwargs: Any) -> Any:
+        return fun(x, *args, **kwargs)
+
+    def solve(problem: Problem, x0: Any, within: Any) -> Any:
+        start = vector(call, x0)
+        slope = problem.given(lambda x, args, kwargs: jac(x, *args, **kwargs)) if callable(jac) else jac
+        slope = (exact_jacobian(problem, start) if exact else None) or slope
+        box = bounds if fixed else tuple([vector(call, end) for end in within])
+        found = import_scipy(call).least_squares(problem, start, slope, box, loss=loss, f_scale=scale, **options)
+        return found.x, found
+
+    guess = fnp.reshape(1.0 * as_value(x0), (size,))
+    found = search(call, residuals, args, (x0, None if fixed else within), solve, guess)
+    if fixed and not depends((found.x, residuals(found.x, *args))):
+        return found.result
+    return fitted(call, lambda x: fnp.ravel(as_value(residuals(x, *args))), found, within, loss, scale)
+
+
+def fitted(call: str, residuals: Callable[[Any], Any], found: Found, within: Any, loss: Any, scale: Any) -> Any:
+    """The result of least squares with its derivatives."""
+    rho = weight(loss)
+
+    def cost(x: Any) -> Any:
+        return 0.5 * scale**2 * fnp.sum(rho((residuals(x) / scale) ** 2))
+
+    slope = grad(cost)
+    x = answer(call, held(slope, found.x, within), found, found.facts["success"])
+    made = {"x": x, "cost": cost(x), "fun": residuals(x), "grad": slope(x)}
+    return with_fields(import_scipy(call).OptimizeResult, found.facts, **made)
+
+
+def weight(loss: Any) -> Callable[[Any], Any]:
+    """What squared residuals count for. SciPy's own form gives the derivatives as well."""
+    return (lambda z: loss(z)[0]) if callable(loss) else _LOSSES[loss]
+
+
+def exact_jacobian(problem: Problem, x0: Any) -> Callable[..., Any] | None:
+    """The Jacobian of residuals, by the mode with less to compute; None where they have none."""
+
+    def flat(x: Any) -> Any:
+        return fnp.ravel(as_value(problem.fun(x)))
+
+    point = 1.0 * np.atleast_1d(x0)
+    forward = point.size <= np.size(problem(point))
+    return problem.exact((jacfwd if forward else jacrev)(flat), point)
+
+
+def nnls(A: ArrayLike, b: ArrayLike, *, maxiter: int | None = None, **deprecated: Any) -> tuple[Array, Any]:
+    """The ``x >= 0`` that brings ``A @ x`` nearest to ``b``, and the distance.
+
+    Differentiable in ``A`` and ``b``, to any order: unknowns that are zero stay zero, and the others are those of
+    least squares among themselves.
 
     Args:
-        f: ``f(xdata, *parameters)``, values like ``ydata``.
-        xdata: where the data were taken; anything that ``f`` takes.
-        ydata: the data, a vector.
-        p0: where to begin, by default ones.
-        sigma: the standard deviations of the data, or their covariance matrix.
-        absolute_sigma: whether ``sigma`` has units; else the covariance is scaled by the residuals.
-        check_finite: as SciPy, of plain calls.
-        bounds: a pair of arrays or numbers, or SciPy's ``Bounds``.
-        method: "lm", "trf" or "dogbox".
-        jac: the Jacobian in the parameters. Where one is given, funcgrad's own is taken inside a transform.
-        full_output: whether to return SciPy's report as well, of plain calls.
-        nan_policy: as SciPy, of plain calls.
-        kwargs: SciPy's further arguments, for the method.
-
-    Returns:
-        The parameters and their covariance matrix.
+        A: a matrix.
+        b: a vector.
+        maxiter: the most iterations.
+        deprecated: what SciPy still takes.
 
     Raises:
-        InputError: ``full_output`` or ``nan_policy`` inside a transform (a ``TypeError``).
         RuntimeError: no convergence.
-        ArithmeticError: the best fit is not one point.
+        LinAlgError: the columns of unknowns above zero depend on each other, and a derivative is asked for.
 
     Example:
         >>> import numpy as np
         >>> from funcgrad import jacobian
-        >>> t = np.array([0.0, 1.0, 2.0])
-        >>> fit = lambda y: curve_fit(lambda t, a, b: a + b * t, t, y)[0]
-        >>> jacobian(fit)(np.array([1.0, 2.0, 4.0]))[0].round(6)
-        array([ 0.833333,  0.333333, -0.166667])
+        >>> from funcgrad.scipy import optimize
+        >>> jacobian(lambda b: optimize.nnls(np.eye(2), b)[0])(np.array([1.0, -1.0])) + 0.0
+        array([[1., 0.],
+               [0., 0.]])
     """
-    call, routine = "optimize.curve_fit", routine_of("curve_fit")
-    check_callable(call, f)
-    if not inside():
-        options = {"check_finite": check_finite, "bounds": bounds, "method": method, "jac": jac, **kwargs}
-        more = {"full_output": full_output, "nan_policy": nan_policy}
-        return routine(f, xdata, ydata, p0, sigma, absolute_sigma, **options, **more)
-    if full_output or nan_policy is not None:
-        raise InputError(
-            f"{call}: full_output and nan_policy are for plain calls, got them inside a transform. Leave them out."
-        )
-    n = _count(call, f) if p0 is None else int(np.size(p0))
-    box = box_of(call, bounds, n, pairs=False)
-    start = _feasible(box, n) if p0 is None else fnp.reshape(fnp.asarray(p0) * 1.0, (-1,))
-    weighted = _weights(sigma)
+    call = "optimize.nnls"
+    optimize = import_scipy(call)
 
-    def residuals(p: Any) -> Any:
-        return weighted(fnp.reshape(f(xdata, *[p[i] for i in range(n)]), (-1,)) - fnp.reshape(ydata, (-1,)))
+    def solve(problem: Problem, A: Any, b: Any) -> Any:
+        x, length = optimize.nnls(vector(call, A), vector(call, b), maxiter=maxiter, **deprecated)
+        return x, {"rnorm": length}
 
-    p = _fit(residuals, start, box, callable(jac), {"method": method, **kwargs})
-    return p, _covariance(residuals, p, absolute_sigma)
+    found = search(call, lambda x: x, (), (A, b), solve, np.zeros(backend.shape_of(as_value(A))[-1:]))
+    if not depends((found.x, A, b)):
+        return found.x, found.result["rnorm"]
+    A, b = as_value(A), fnp.ravel(b)
+    zero = found.x <= 0
+    x = answer(call, lambda x: fnp.where(zero, x, (A @ x - b) @ A), found, True)
+    return x, fnp.linalg.norm(A @ x - b)
 
 
-def _fit(residuals: Function, start: Any, box: Box | None, exact: bool, given: dict[str, Any]) -> Any:
-    """The parameters with the smallest sum of squares."""
-    call, routine = "optimize.curve_fit", routine_of("curve_fit")
+def lsq_linear(
+    A: ArrayLike,
+    b: ArrayLike,
+    bounds: Any = (-np.inf, np.inf),
+    method: str = "trf",
+    tol: float = 1e-10,
+    lsq_solver: str | None = None,
+    lsmr_tol: Any = None,
+    max_iter: int | None = None,
+    verbose: int = 0,
+    *,
+    lsmr_maxiter: int | None = None,
+) -> Any:
+    """The ``x`` within bounds that brings ``A @ x`` nearest to ``b``.
 
-    def run(at: Function, start: Any, box: Box | None) -> Any:
-        rows = np.zeros(plain(at(start)).shape[0])
-        limits = {} if box is None else {"bounds": tuple(box)}
-        model = lambda _, *p: plain(at(np.array(p)))
-        slope = (lambda _, *p: plain(jacfwd(at)(np.array(p)))) if exact else None
-        return routine(model, rows, rows, start, jac=slope, **limits, **given)[0]
+    Differentiable in ``A``, ``b`` and ``bounds``, to any order; see ``minimize`` for unknowns at their bounds.
 
-    squares = lambda r: 0.5 * fnp.sum(r * r)
-    return dependent(call, stationary(residuals, squares, box), solved_within(call, residuals, start, box, run))
+    Args:
+        A: a matrix; one of ``scipy.sparse``, or an operator, as a constant and for plain ``b`` only.
+        b: a vector.
+        bounds: a pair of lower and upper bounds, or SciPy's ``Bounds``.
+        method: "trf" or "bvls".
+        tol: the tolerance.
+        lsq_solver: see ``scipy.optimize.lsq_linear`` for this and what follows.
+        lsmr_tol: see ``lsq_solver``.
+        max_iter: see ``lsq_solver``.
+        verbose: see ``lsq_solver``.
+        lsmr_maxiter: see ``lsq_solver``.
+
+    Returns:
+        SciPy's ``OptimizeResult``. Of traced values it has ``x``, ``cost`` and ``fun``, which have derivatives, and
+        what counts and tells.
+
+    Raises:
+        ConvergenceError: no convergence, and a derivative is asked for (an ``ArithmeticError``).
+        LinAlgError: the columns of free unknowns depend on each other, and a derivative is asked for.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import jacobian
+        >>> from funcgrad.scipy import optimize
+        >>> jacobian(lambda b: optimize.lsq_linear(np.eye(2), b, (0.0, 2.0)).x)(np.array([1.0, 3.0])).round(6) + 0.0
+        array([[1., 0.],
+               [0., 0.]])
+    """
+    call = "optimize.lsq_linear"
+    optimize = import_scipy(call)
+    whole = as_value(A) if isinstance(A, (list, tuple)) else A
+    within = limits(bounds, whole.shape[1])
+    fixed = are_fixed(bounds, within)
+    options = {"lsmr_tol": lsmr_tol, "max_iter": max_iter, "verbose": verbose, "lsmr_maxiter": lsmr_maxiter}
+
+    def solve(problem: Problem, A: Any, b: Any, within: Any) -> Any:
+        matrix = A if _is_operator(A) else vector(call, A)
+        box = bounds if fixed else tuple([vector(call, end) for end in within])
+        found = optimize.lsq_linear(matrix, vector(call, b), box, method, tol, lsq_solver, **options)
+        return found.x, found
+
+    found = search(call, lambda x: x, (), (A, b, None if fixed else within), solve, np.zeros(whole.shape[1]))
+    if fixed and not depends((found.x, () if _is_operator(A) else A, b)):
+        return found.result
+
+    def residuals(x: Any) -> Any:
+        return whole @ x - fnp.ravel(b)
+
+    x = answer(call, held(lambda x: residuals(x) @ whole, found.x, within), found, found.facts["success"])
+    fields = {"x": x, "cost": 0.5 * fnp.sum(residuals(x) ** 2), "fun": residuals(x)}
+    return with_fields(optimize.OptimizeResult, found.facts, **fields)
 
 
-def _covariance(residuals: Function, p: Any, absolute: bool) -> Any:
-    slopes = jacfwd(residuals)(p)
-    rows, n = backend.shape_of(slopes)
-    covariance = fnp.linalg.pinv(fnp.matmul(fnp.matrix_transpose(slopes), slopes), hermitian=True)
-    if absolute:
-        return covariance
-    if rows <= n:
-        warnings.warn("Covariance of the parameters could not be estimated", _warning(), stacklevel=4)
-        return fnp.full((n, n), np.inf)
-    return covariance * (fnp.sum(residuals(p) ** 2) / (rows - n))
-
-
-def _warning() -> Any:
-    return routine_of("OptimizeWarning")
-
-
-def _count(call: str, f: Function) -> int:
-    """How many parameters ``f`` has."""
-    found = [
-        p for p in inspect.signature(f).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    if len(found) < 2:
-        raise ValueError(f"{call}: the number of parameters cannot be told from f, got {f}. Give p0.")
-    return len(found) - 1
-
-
-def _feasible(box: Box | None, n: int) -> Any:
-    """Where SciPy begins when it is not told."""
-    if box is None:
-        return np.ones(n)
-    below, above = fnp.isfinite(box.low), fnp.isfinite(box.high)
-    low, high = fnp.where(below, box.low, 0.0), fnp.where(above, box.high, 0.0)
-    one_sided = fnp.where(below, low + 1, fnp.where(above, high - 1, 1.0))
-    return fnp.where(fnp.logical_and(below, above), 0.5 * (low + high), one_sided)
-
-
-def _weights(sigma: Any) -> Function:
-    """What makes residuals independent and of variance one."""
-    if sigma is None:
-        return lambda r: r
-    sigma = fnp.asarray(sigma)
-    if len(sigma.shape) < 2:
-        weights = 1.0 / sigma  # as SciPy, to the last digit
-        return lambda r: r * weights
-    factor = fnp.linalg.cholesky(sigma)
-    return lambda r: solve_triangular(factor, r, lower=True)
+def _is_operator(A: Any) -> bool:
+    return not isinstance(A, (list, tuple, Tracer)) and backend.namespace_of(A) is None and not backend.is_value(A)

@@ -1,39 +1,46 @@
-"""Minima."""
+"""Minima.
+
+The derivative is that of the point where the gradient is zero: one linear system with the Hessian there. Unknowns
+that a bound holds stay at the bound.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.errors import ConvergenceError, InputError
-from funcgrad.scipy.optimize.bounds import Box, box_of, solved_within
-from funcgrad.scipy.optimize.solutions import as_tuple, dependent, like, newton_step, plain, routine_of
-from funcgrad.scipy.optimize.systems import reported
+from funcgrad.core import describe
+from funcgrad.errors import InputError, NotDifferentiableError
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.optimize.bounds import are_fixed, held, pairs
+from funcgrad.scipy.optimize.implicit import (
+    Problem,
+    answer,
+    as_args,
+    depends,
+    number,
+    search,
+    vector,
+    with_fields,
+)
+from funcgrad.scipy.optimize.methods import HESSIANS, PRODUCTS, VALUES, default_method
 from funcgrad.transforms.gradients import grad, value_and_grad
-from funcgrad.transforms.implicit import solved
 from funcgrad.transforms.jacobians import hessian
-from funcgrad.transforms.products import hvp
+from funcgrad.transforms.products import jvp
 from funcgrad.transforms.transformed import check_callable
-from funcgrad.writable import inside
+from funcgrad.typing import ArrayLike
 
 __all__ = ["minimize", "minimize_scalar"]
 
-Function = Callable[..., Any]
-#: Methods that need derivatives: they get funcgrad's where none are given.
-_NEEDS = {
-    **dict.fromkeys(("newton-cg", "trust-ncg", "trust-krylov"), frozenset(("jac", "hessp"))),
-    **dict.fromkeys(("dogleg", "trust-exact"), frozenset(("jac", "hess"))),
-}
-#: A Newton step, relative to the variables, that a minimum may still be away.
-_FAR = 1e-3
-
 
 def minimize(
-    fun: Function,
-    x0: Any,
+    fun: Callable[..., Any],
+    x0: ArrayLike,
     args: Any = (),
     method: Any = None,
     jac: Any = None,
@@ -42,117 +49,129 @@ def minimize(
     bounds: Any = None,
     constraints: Any = (),
     tol: float | None = None,
-    callback: Function | None = None,
+    callback: Callable[..., Any] | None = None,
     options: dict[str, Any] | None = None,
 ) -> Any:
-    """A minimum of a function of a vector, by any of SciPy's methods.
+    """A minimum of ``fun`` near ``x0``, with exact derivatives for the methods that use them.
 
-    Differentiable in ``args``, in what ``fun`` closes over, and in bounds that hold a variable in place, to any order.
-    It does not depend on ``x0``. The derivative of ``fun`` is zero at a minimum: that is the equation which is
-    differentiated. It is as exact as ``tol`` leaves the minimum.
+    The minimum is differentiable in ``args``, in ``bounds`` and in what ``fun`` closes over, to any order; ``x0`` is a
+    constant. Unknowns that a bound holds move with their bound, and the others as if those were fixed: at an
+    unknown that is at its bound while its gradient is zero there is a kink. The derivative is as exact as the minimum,
+    so ask for a small ``tol``. Parameters that are trees: ``funcgrad.interop.scipy.minimize``.
 
     Args:
-        fun: ``fun(x, *args)``, one real number; with ``jac=True`` its gradient besides.
-        x0: where to begin, a vector.
-        args: further arguments of ``fun``.
-        method: one of SciPy's.
-        jac: the gradient. Where one is given, funcgrad's own is taken inside a transform; so are ``hess`` and
-            ``hessp``. Where none is given, methods that need derivatives get funcgrad's; others measure them.
-        hess: the Hessian.
-        hessp: products with the Hessian.
-        bounds: a pair for each variable, None for no bound, or SciPy's ``Bounds``.
-        constraints: as SciPy; not inside a transform.
-        tol: the tolerance.
-        callback: as SciPy.
+        fun: ``fun(x, *args)`` gives one real number; where ``jac`` is True, a pair of that and the gradient.
+        x0: the first guess, a vector or a number.
+        args: further arguments, arrays or trees of arrays; a tuple, or one.
+        method: one of SciPy's, or a function as SciPy takes it.
+        jac: the gradient, whether ``fun`` returns it, or the name of SciPy's differences. By default it is exact, and
+            where ``fun`` has none by differences.
+        hess: the Hessian, or what SciPy takes for it; exact by default.
+        hessp: the Hessian times a vector; exact by default.
+        bounds: SciPy's ``Bounds``, or a pair for each unknown, of numbers or None; the numbers may be traced.
+        constraints: SciPy's; with them there is no derivative.
+        tol: SciPy's tolerance.
+        callback: called after each iteration, with plain values.
         options: SciPy's, for the method.
 
     Returns:
-        SciPy's ``OptimizeResult``; ``x`` and ``fun`` are differentiable. Inside ``vmap`` it has these and ``success``
-        only.
+        SciPy's ``OptimizeResult``. Of traced values it has ``x``, ``fun`` and ``jac``, which have derivatives, and what
+        counts and tells.
 
     Raises:
-        InputError: constraints inside a transform (a ``TypeError``).
-        ArithmeticError: no minimum was found inside a transform, or the Hessian is singular there.
+        ConvergenceError: no convergence, and a derivative is asked for (an ``ArithmeticError``).
+        NotDifferentiableError: constraints, and a derivative is asked for (a ``TypeError``).
+        LinAlgError: the Hessian at the minimum is singular, and a derivative is asked for.
+        InputError: values that JAX knows only later, inside ``jax.jit`` (a ``TypeError``).
 
     Example:
         >>> import numpy as np
         >>> from funcgrad import jacobian
-        >>> f = lambda x, a: (x[0] - a[0]) ** 2 + (x[1] - a[0] * a[1]) ** 2
-        >>> jacobian(lambda a: minimize(f, np.zeros(2), (a,)).x)(np.array([1.0, 2.0])).round(6)
-        array([[1., 0.],
-               [2., 1.]])
+        >>> from funcgrad.scipy import optimize
+        >>> def rosenbrock(x, a):
+        ...     return (a - x[0]) ** 2 + 100.0 * (x[1] - x[0] ** 2) ** 2
+        >>> jacobian(lambda a: optimize.minimize(rosenbrock, np.zeros(2), a, tol=1e-10).x)(1.0).round(4)
+        array([1., 2.])
     """
-    call, routine = "optimize.minimize", routine_of("minimize")
+    call, args = "optimize.minimize", as_args(args)
     check_callable(call, fun)
-    given = {"method": method, "tol": tol, "callback": callback, "options": options}
-    wanted = {name for name, g in (("jac", jac), ("hess", hess), ("hessp", hessp)) if callable(g) or g is True}
-    needed = _NEEDS.get(str(method).lower(), frozenset())
-    if not inside():
-        own: dict[str, Any] = {"fun": fun, "args": args, "jac": jac, "hess": hess, "hessp": hessp}
-        if not wanted and needed:
-            own = _functions(lambda x: fun(x, *as_tuple(args)), needed)
-        return routine(x0=x0, bounds=bounds, constraints=constraints, **own, **given)
-    if constraints is not None and np.size(constraints):
-        raise InputError(
-            f"{call}: minima under constraints are not differentiated, got constraints inside a transform. Write the "
-            "equations of Lagrange and solve them with root, or put the constraints into the variables."
+    size = int(np.size(x0))
+    together = jac is not None and not callable(jac) and not isinstance(jac, str) and bool(jac)
+
+    def value(x: Any) -> Any:
+        return _one_number(call, fun(x, *args)[0] if together else fun(x, *args))
+
+    within = None if bounds is None else pairs(bounds, size)
+    fixed = are_fixed(bounds, within)
+    kind = default_method(method, bounds, constraints)
+
+    options = {"method": method, "constraints": constraints, "tol": tol, "callback": callback, "options": options}
+
+    def solve(problem: Problem, x0: Any, within: Any) -> Any:
+        start = vector(call, x0)
+        given = _Derivatives(problem, start, kind, together, jac, hess, hessp)
+        box = bounds if fixed else list(zip(*(vector(call, end) for end in within), strict=True))
+        slopes = {"jac": given.jac, "hess": given.hess, "hessp": given.hessp}
+        found = import_scipy(call).minimize(given.fun, start, bounds=box, **slopes, **options)
+        return found.x, found
+
+    guess = fnp.reshape(fnp.astype(as_value(x0), float), (size,))
+    found = search(call, fun, args, (x0, None if fixed else within), solve, guess)
+    if fixed and not depends((found.x, value(found.x))):
+        return found.result
+    _check_free(call, constraints)
+    slope = grad(value)
+    x = answer(call, held(slope, found.x, within), found, found.facts["success"])
+    least, slope_there = value_and_grad(value)(x)
+    return with_fields(import_scipy(call).OptimizeResult, found.facts, x=x, fun=least, jac=slope_there)
+
+
+def _check_free(call: str, constraints: Any) -> None:
+    if not isinstance(constraints, (list, tuple)) or constraints:
+        raise NotDifferentiableError(
+            f"{call}: a minimum under constraints has no derivative rule, got traced values. Write its equations, "
+            "those of Lagrange, and solve them by optimize.root or funcgrad.custom_root; bounds have a rule."
         )
-    held = as_tuple(args)
-
-    def f(x: Any) -> Any:
-        value = fun(x, *held)
-        return fnp.reshape(value[0] if jac is True else value, ())
-
-    return _minimum(f, x0, bounds, given, wanted or needed)
 
 
-def _minimum(f: Function, x0: Any, bounds: Any, given: dict[str, Any], wanted: Set[str]) -> Any:
-    """SciPy's report on the minimum of ``f``, with what depends on what ``f`` holds."""
-    call, routine, reports = "optimize.minimize", routine_of("minimize"), []
-    start = fnp.reshape(fnp.asarray(x0) * 1.0, (-1,))
-    box = box_of(call, bounds, start.shape[0], pairs=True)
-
-    def run(f: Function, start: Any, box: Box | None) -> Any:
-        limits = None if box is None else np.stack(box, -1)
-        found = routine(**_functions(f, wanted), x0=start, bounds=limits, **given)
-        reports.append(found)
-        if not found.success:
-            _check_minimum(call, f, found, box)
-        return found.x
-
-    x = dependent(call, _stationary(grad(f), box), solved_within(call, f, start, box, run))
-    return reported(reports, x, fun=f(x))
+def _one_number(call: str, y: Any) -> Any:
+    y = as_value(y)
+    if np.size(y) != 1:
+        raise InputError(f"{call}: fun must give one real number, got {describe(y)}. Sum what is several.")
+    return fnp.reshape(y, ())
 
 
-def _functions(f: Function, wanted: Set[str]) -> dict[str, Any]:
-    """What SciPy is to call, on plain values: the function and those derivatives that are wanted."""
-    found: dict[str, Any] = {"fun": lambda x: plain(f(x))}
-    if "jac" in wanted:
-        found = {"fun": lambda x: tuple(map(plain, value_and_grad(f)(x))), "jac": True}
-    if "hess" in wanted:
-        found["hess"] = lambda x: plain(hessian(f)(x))
-    if "hessp" in wanted:
-        found["hessp"] = lambda x, v: plain(hvp(f, (x,), (v,))[0])
-    return found
+class _Derivatives:
+    """What SciPy's ``minimize`` is given of a function, for the method of that name."""
+
+    def __init__(
+        self, problem: Problem, start: Any, kind: str, together: bool, jac: Any, hess: Any, hessp: Any
+    ) -> None:
+        def scalar(x: Any) -> Any:
+            return _one_number(problem.call, problem.fun(x)[0] if together else problem.fun(x))
+
+        point = 1.0 * np.atleast_1d(start)
+        self.fun: Any = problem
+        self.jac = problem.given(jac) if callable(jac) else jac
+        self.hess = problem.given(hess) if callable(hess) else hess
+        self.hessp = problem.given(hessp) if callable(hessp) else hessp
+        if jac is None and kind not in VALUES and (both := problem.exact(value_and_grad(scalar), point)) is not None:
+            self.fun, self.jac = both, True
+        if hess is not None or hessp is not None:
+            return
+        if kind in HESSIANS:
+            self.hess = problem.exact(hessian(scalar), point)
+        elif kind in PRODUCTS or not kind:
+            self.hessp = problem.exact(lambda x, v: jvp(grad(scalar), (x,), (_doubles(v),))[1], point, point)
 
 
-def _stationary(slope: Function, box: Box | None) -> Function:
-    if box is None:
-        return lambda x: like(slope(x), x)
-    return lambda x: like(box.stationary(x, slope), x)
-
-
-def _check_minimum(call: str, f: Function, found: Any, box: Box | None) -> None:
-    """Refuse to differentiate where SciPy gave up, unless that was for want of digits."""
-    if newton_step(call, _stationary(grad(f), box), found.x) > _FAR:
-        raise ConvergenceError(
-            f"{call}: what is not a minimum has no derivative, got {found.message!r} from SciPy. Begin nearer to it, "
-            "or allow more steps."
-        )
+def _doubles(direction: Any) -> Any:
+    """What SciPy multiplies an operator by, as a vector: it may be a column, or of integers."""
+    return np.ravel(direction).astype(np.float64)
 
 
 def minimize_scalar(
-    fun: Function,
+    fun: Callable[..., Any],
     bracket: Any = None,
     bounds: Any = None,
     args: Any = (),
@@ -160,69 +179,57 @@ def minimize_scalar(
     tol: float | None = None,
     options: dict[str, Any] | None = None,
 ) -> Any:
-    """A minimum of a function of one number, by Brent's method, by golden section or within bounds.
+    """A minimum of a function of one number, by SciPy's methods without derivatives.
 
-    Differentiable in ``args`` and in what ``fun`` closes over, to any order; where the minimum is at a bound, in that.
+    Differentiable as that of ``minimize``, and raises what that raises.
 
     Args:
-        fun: ``fun(x, *args)``, one real number for another.
-        bracket: two or three numbers to begin with.
-        bounds: the interval of the method "bounded".
-        args: further arguments of ``fun``.
+        fun: ``fun(x, *args)``, a number for a number.
+        bracket: two or three numbers to begin with; the minimum does not depend on them.
+        bounds: two numbers, for method "bounded".
+        args: further arguments; a tuple, or one.
         method: "brent", "golden" or "bounded".
-        tol: the tolerance.
+        tol: SciPy's tolerance.
         options: SciPy's, for the method.
 
     Returns:
-        SciPy's ``OptimizeResult``; ``x`` and ``fun`` are differentiable. Inside ``vmap`` it has these and ``success``
-        only.
+        SciPy's ``OptimizeResult``. Of traced values ``x`` and ``fun`` have derivatives.
 
     Raises:
-        ArithmeticError: no minimum was found inside a transform, or the second derivative is 0 there.
+        ConvergenceError: no convergence, and a derivative is asked for (an ``ArithmeticError``).
+        LinAlgError: the second derivative at the minimum is zero, and a derivative is asked for.
 
     Example:
+        >>> import numpy as np
         >>> from funcgrad import grad
-        >>> float(grad(lambda a: minimize_scalar(lambda x: (x - a**2) ** 2).x)(1.5).round(6))
-        3.0
+        >>> from funcgrad.scipy import optimize
+        >>> grad(lambda a: optimize.minimize_scalar(lambda x: np.exp(x) - a * x).x)(2.0).round(6)
+        np.float64(0.5)
     """
-    call, routine = "optimize.minimize_scalar", routine_of("minimize_scalar")
+    call, args = "optimize.minimize_scalar", as_args(args)
     check_callable(call, fun)
-    given = {"method": method, "tol": tol, "options": options}
-    if not inside():
-        return routine(fun, bracket, bounds, args, **given)
-    held, reports = as_tuple(args), []
-    starts = tuple(fnp.asarray(b) * 1.0 for b in (bracket or bounds or (0.0,)))
+    optimize = import_scipy(call)
+    within = None if bounds is None else tuple([fnp.astype(as_value(end), float) for end in bounds])
 
-    def f(x: Any) -> Any:
-        return fnp.reshape(fun(x, *held), ())
+    def value(x: Any) -> Any:
+        return _one_number(call, fun(x, *args))
 
-    def run(at: Function, begin: Any) -> Any:
-        ends = [float(plain(b)) for b in begin]
-        where = {"bracket": ends} if bracket else {"bounds": ends} if bounds else {}
-        found = routine(lambda x: plain(at((x, *begin[1:]))), **where, **given)
-        reports.append(found)
-        x = np.float64(found.x)
-        if bounds and not bracket:
-            x = _at_end(lambda x: at((x, *begin[1:])), x, ends, options)
-        inner = not bounds or x not in ends
-        if inner and newton_step(call, grad(lambda x: at((x, *begin[1:]))), x) > _FAR:
-            raise ConvergenceError(
-                f"{call}: what is not a minimum has no derivative, got {found.message!r} from SciPy. Give other "
-                "bounds, or allow more steps."
-            )
-        return x
+    def solve(problem: Problem, bracket: Any, within: Any) -> Any:
+        found = optimize.minimize_scalar(
+            problem,
+            None if bracket is None else [number(call, x) for x in bracket],
+            None if within is None else [number(call, x) for x in within],
+            (),
+            method,
+            tol,
+            options,
+        )
+        return found.x, found
 
-    found = solved(call, lambda begin: f(begin[0]), starts, run, starts[0])
-    box = Box(*starts) if bounds and not bracket else None
-    x = dependent(call, _stationary(grad(f), box), found)
-    return reported(reports, x, fun=f(x))
-
-
-def _at_end(f: Function, x: Any, ends: list[float], options: dict[str, Any] | None) -> Any:
-    """The end of the interval that ``f`` falls towards, where the tolerance lets ``x`` come no nearer; else ``x``."""
-    near = 10 * (options or {}).get("xatol", 1e-5)
-    slope = plain(grad(f)(x))
-    low, high = map(np.float64, ends)
-    if x - low <= near and slope > 0:
-        return low
-    return high if high - x <= near and slope < 0 else x
+    guess = 1.0 * bracket[0] if bracket is not None else 0.5 if within is None else 0.5 * (within[0] + within[1])
+    found = search(call, fun, args, (bracket, within), solve, guess)
+    if (within is None or is_plain(*within)) and not depends((found.x, value(found.x))):
+        return found.result
+    slope = grad(value)
+    x = answer(call, held(slope, found.x, within), found, found.facts["success"])
+    return with_fields(optimize.OptimizeResult, found.facts, x=x, fun=value(x))

@@ -1,209 +1,253 @@
-"""Roots and fixed points of systems of equations."""
+"""Systems of as many equations as unknowns, and fixed points."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.core import Tracer
-from funcgrad.scipy.optimize.solutions import (
-    as_tuple,
-    check_converged,
-    dependent,
-    like,
-    no_report,
-    plain,
-    routine_of,
-)
-from funcgrad.transforms.implicit import solved
+from funcgrad import backend
+from funcgrad.errors import ShapeError
+from funcgrad.numpy.creation import as_value
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.optimize.implicit import Found, Problem, answer, as_args, depends, search, vector, with_fields
+from funcgrad.scipy.optimize.methods import JACOBIANS
 from funcgrad.transforms.jacobians import jacfwd
-from funcgrad.transforms.staging import batched
 from funcgrad.transforms.transformed import check_callable
-from funcgrad.writable import inside
+from funcgrad.typing import ArrayLike
 
 __all__ = ["fixed_point", "fsolve", "root"]
 
-Function = Callable[..., Any]
 
-
-def _plainly(f: Function) -> Function:
-    """``f`` as SciPy calls it: of arrays, which it has made itself."""
-    return lambda x: plain(f(x))
-
-
-def root(
-    fun: Function,
-    x0: Any,
-    args: Any = (),
-    method: str = "hybr",
-    jac: Any = None,
-    tol: float | None = None,
-    callback: Function | None = None,
-    options: dict[str, Any] | None = None,
-) -> Any:
-    """A root of a system of equations, by any of SciPy's methods.
-
-    Differentiable in ``args`` and in what ``fun`` closes over, to any order. It does not depend on ``x0``.
-
-    Args:
-        fun: ``fun(x, *args)``, an array of the shape of ``x``; with ``jac=True`` its Jacobian besides.
-        x0: where to begin, a vector.
-        args: further arguments of ``fun``.
-        method: one of SciPy's.
-        jac: the Jacobian. Where one is given, funcgrad's own is taken inside a transform.
-        tol: the tolerance.
-        callback: called after each iteration, by methods that do.
-        options: SciPy's, for the method.
-
-    Returns:
-        SciPy's ``OptimizeResult``; ``x`` is differentiable. Inside ``vmap`` it has ``x`` and ``success`` only.
-
-    Raises:
-        ArithmeticError: no convergence inside a transform; the Jacobian is singular at the root.
-
-    Example:
-        >>> import numpy as np
-        >>> from funcgrad import jacobian
-        >>> f = lambda x, a: np.stack([x[0] + x[1] - a[0], x[0] * x[1] - a[1]])
-        >>> jacobian(lambda a: root(f, np.array([2.0, 0.5]), (a,)).x)(np.array([3.0, 2.0])).round(6)
-        array([[ 2., -1.],
-               [-1.,  1.]])
-    """
-    call, routine = "optimize.root", routine_of("root")
-    check_callable(call, fun)
-    given = {"method": method, "tol": tol, "callback": callback, "options": options}
-    if not inside():
-        return routine(fun, x0, args, jac=jac, **given)
-    held, reports = as_tuple(args), []
-
-    def f(x: Any) -> Any:
-        value = fun(x, *held)
-        return fnp.asarray(value[0] if jac is True else value)
-
-    def run(f: Function, start: Any) -> Any:
-        slope = _plainly(jacfwd(f)) if callable(jac) or jac is True else None
-        found = routine(_plainly(f), plain(start), jac=slope, **given)
-        check_converged(call, found.success, found.message)
-        reports.append(found)
-        return found.x
-
-    x = dependent(call, lambda x: like(f(x), x), solved(call, f, fnp.asarray(x0) * 1.0, run))
-    return reported(reports, x)
-
-
-def reported(reports: list[Any], x: Any, **others: Any) -> Any:
-    """SciPy's report with ``x`` and ``others``; of a batch there is nothing else that holds for all examples."""
-    if isinstance(x, Tracer) and batched(x):
-        return routine_of("OptimizeResult")(x=x, success=True, **others)
-    reports[0].update(x=x, **others)
-    return reports[0]
+def _array(y: Any) -> Any:
+    """What a function of SciPy's may give as an array: numbers, also in lists."""
+    return fnp.array(y) if isinstance(y, (list, tuple)) else as_value(y)
 
 
 def fsolve(
-    func: Function,
-    x0: Any,
+    func: Callable[..., Any],
+    x0: ArrayLike,
     args: Any = (),
-    fprime: Function | None = None,
-    full_output: bool = False,
-    col_deriv: bool = False,
+    fprime: Callable[..., Any] | None = None,
+    full_output: Any = 0,
+    col_deriv: Any = 0,
     xtol: float = 1.49012e-8,
     maxfev: int = 0,
-    band: Any = None,
+    band: tuple[int, int] | None = None,
     epsfcn: float | None = None,
     factor: float = 100,
     diag: Any = None,
 ) -> Any:
-    """A root of a system of equations, by MINPACK's hybrid method.
+    """A root of as many equations as unknowns, by MINPACK's hybrid method with an exact Jacobian.
 
-    Differentiable in ``args`` and in what ``func`` closes over, to any order. It does not depend on ``x0``.
+    Differentiable in ``args`` and in what ``func`` closes over, to any order: one linear system with the Jacobian at
+    the root. In ``x0`` it is constant.
 
     Args:
-        func: ``func(x, *args)``, an array of the shape of ``x``, a vector.
-        x0: where to begin.
-        args: further arguments of ``func``.
-        fprime: the Jacobian. Where one is given, funcgrad's own is taken inside a transform.
-        full_output: whether to return SciPy's report as well.
-        col_deriv: as SciPy, of ``fprime``.
-        xtol: the tolerance.
-        maxfev: the most evaluations.
-        band: as SciPy, where the Jacobian is measured.
-        epsfcn: as SciPy, where the Jacobian is measured.
-        factor: how far the first step may go.
-        diag: scales of the variables.
+        func: ``func(x, *args)`` gives as many numbers as the vector ``x`` has.
+        x0: the first guess.
+        args: further arguments; a tuple, or one.
+        fprime: the Jacobian; by default the exact one, and differences where ``func`` has none.
+        full_output: whether to return more: see ``scipy.optimize.fsolve``.
+        col_deriv: whether ``fprime`` gives the transposed Jacobian.
+        xtol: the relative error that is allowed.
+        maxfev: the most calls of ``func``.
+        band: for a banded Jacobian by differences: the numbers of its diagonals.
+        epsfcn: the step of such differences; with either of these two they are what is taken.
+        factor: the first step.
+        diag: scales of the unknowns.
+
+    Returns:
+        The root, a vector; with ``full_output`` also a dictionary, a flag that is 1 for success, and a message.
 
     Raises:
-        ArithmeticError: no convergence inside a transform; the Jacobian is singular at the root.
+        ConvergenceError: no convergence, and a derivative is asked for (an ``ArithmeticError``).
+        LinAlgError: the Jacobian at the root is singular, and a derivative is asked for.
+        InputError: values that JAX knows only later, inside ``jax.jit`` (a ``TypeError``).
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import jacobian
+        >>> from funcgrad.scipy import optimize
+        >>> def equations(p, r):
+        ...     return fnp.stack([p[0] ** 2 + p[1] ** 2 - r**2, p[0] - p[1]])
+        >>> jacobian(lambda r: optimize.fsolve(equations, np.ones(2), r))(1.0).round(6)
+        array([0.707107, 0.707107])
+    """
+    call, args = "optimize.fsolve", as_args(args)
+    check_callable(call, func)
+    optimize = import_scipy(call)
+    options = {"col_deriv": col_deriv, "xtol": xtol, "maxfev": maxfev, "band": band, "epsfcn": epsfcn}
+
+    def solve(problem: Problem, x0: Any) -> Any:
+        start = vector(call, x0)
+        jacobian, transposed = None if fprime is None else problem.given(fprime), col_deriv
+        if fprime is None and band is None and epsfcn is None:
+            jacobian, transposed = _exact(problem, start.flatten()), 0
+        chosen = {**options, "col_deriv": transposed, "factor": factor, "diag": diag}
+        x, info, flag, said = optimize.fsolve(problem, start, fprime=jacobian, full_output=1, **chosen)
+        return x, {
+            **{key: info[key] for key in ("nfev", "njev") if key in info},
+            "ier": flag,
+            "mesg": said,
+            "all": info,
+        }
+
+    found = search(call, func, args, (x0,), solve, fnp.astype(fnp.ravel(x0), float))
+    x, facts = found.x, found.facts
+    if not depends((x, func(x, *args))):
+        return (x, found.result["all"], facts["ier"], facts["mesg"]) if full_output else _warned(x, facts)
+    x = answer(call, lambda x: _array(func(x, *args)), found, facts["ier"] == 1)
+    return (x, {**_counts(facts), "fvec": _array(func(x, *args))}, facts["ier"], facts["mesg"]) if full_output else x
+
+
+def _counts(info: dict[str, Any]) -> dict[str, Any]:
+    return {key: info[key] for key in ("nfev", "njev") if key in info}
+
+
+def _warned(x: Any, facts: dict[str, Any]) -> Any:
+    """``x``, and what SciPy says where it is not asked for the flag."""
+    if facts["ier"] == 0:
+        raise TypeError(facts["mesg"])
+    if facts["ier"] != 1:
+        warnings.warn(facts["mesg"], RuntimeWarning, stacklevel=3)
+    return x
+
+
+def _exact(problem: Problem, x0: Any) -> Callable[..., Any] | None:
+    """The Jacobian of equations as a matrix."""
+
+    def flat(x: Any) -> Any:
+        return fnp.ravel(_array(problem.fun(x)))
+
+    made = problem.exact(jacfwd(flat), 1.0 * np.ravel(x0))
+    return None if made is None else lambda x: made(np.asarray(x, float))
+
+
+def root(
+    fun: Callable[..., Any],
+    x0: ArrayLike,
+    args: Any = (),
+    method: str = "hybr",
+    jac: Any = None,
+    tol: float | None = None,
+    callback: Callable[..., Any] | None = None,
+    options: dict[str, Any] | None = None,
+) -> Any:
+    """A root of as many equations as unknowns; see ``fsolve`` for its derivative and what is raised.
+
+    Args:
+        fun: ``fun(x, *args)``; where ``jac`` is True, it returns the Jacobian as well.
+        x0: the first guess.
+        args: further arguments; a tuple, or one.
+        method: one of SciPy's. Of lm with more equations than unknowns there is no derivative.
+        jac: the Jacobian, or whether ``fun`` returns it; hybr and lm get an exact one by default, and differences where
+            ``fun`` has none.
+        tol: SciPy's tolerance.
+        callback: called after each iteration, with plain values.
+        options: SciPy's, for the method.
+
+    Returns:
+        SciPy's ``OptimizeResult``. Of traced values it has ``x`` and ``fun``, which have derivatives, and what counts
+        and tells.
+
+    Raises:
+        ConvergenceError: no convergence, and a derivative is asked for (an ``ArithmeticError``).
+        ShapeError: more equations than unknowns, and a derivative is asked for (a ``ValueError``).
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import jacobian
+        >>> from funcgrad.scipy import optimize
+        >>> jacobian(lambda a: optimize.root(lambda x: x**2 - a, np.ones(2)).x)(np.array([1.0, 4.0])).round(6)
+        array([[0.5 , 0.  ],
+               [0.  , 0.25]])
+    """
+    call, args = "optimize.root", as_args(args)
+    check_callable(call, fun)
+    optimize = import_scipy(call)
+    together = jac is not None and not callable(jac) and bool(jac)
+
+    def value(x: Any) -> Any:
+        return _array(fun(x, *args)[0] if together else fun(x, *args))
+
+    def solve(problem: Problem, x0: Any) -> Any:
+        start = vector(call, x0)
+        jacobian = problem.given(jac) if callable(jac) else jac
+        if not together and not callable(jac) and method in JACOBIANS and not (options or {}).keys() & {"band", "eps"}:
+            jacobian = _exact(problem, start)
+        found = optimize.root(
+            problem,
+            start,
+            method=method,
+            jac=jacobian,
+            tol=tol,
+            callback=callback,
+            options=options,
+        )
+        return found.x, found
+
+    found = search(call, fun, args, (x0,), solve, fnp.astype(x0, float))
+    result = value(found.x)
+    if not depends((found.x, result)):
+        return found.result
+    _check_count(call, backend.shape_of(result), backend.shape_of(found.x))
+    x = answer(call, value, found, found.facts["success"])
+    return with_fields(optimize.OptimizeResult, found.facts, x=x, fun=value(x))
+
+
+def _check_count(call: str, equations: tuple[int, ...], unknowns: tuple[int, ...]) -> None:
+    if equations != unknowns:
+        raise ShapeError(
+            f"{call}: of traced values there must be as many equations as unknowns, got {list(equations)} for "
+            f"{list(unknowns)}. Take optimize.least_squares."
+        )
+
+
+def fixed_point(
+    func: Callable[..., Any],
+    x0: ArrayLike,
+    args: Any = (),
+    xtol: float = 1e-8,
+    maxiter: int = 500,
+    method: str = "del2",
+) -> Any:
+    """The ``x`` with ``func(x, *args) = x``, by iteration with Steffensen's acceleration.
+
+    Differentiable in ``args`` and in what ``func`` closes over, to any order; in ``x0`` it is constant. For trees and
+    other iterations there is ``funcgrad.fixed_point``.
+
+    Args:
+        func: ``func(x, *args)`` gives an array like ``x``.
+        x0: the first guess.
+        args: further arguments; a tuple, or one.
+        xtol: the relative error that is allowed.
+        maxiter: the most iterations.
+        method: "del2", or "iteration" without the acceleration.
+
+    Raises:
+        RuntimeError: no convergence.
+        LinAlgError: the fixed point is not isolated, and a derivative is asked for.
 
     Example:
         >>> import numpy as np
         >>> from funcgrad import grad
-        >>> float(grad(lambda a: fsolve(lambda x: x**3 - a, 1.0)[0])(8.0).round(9))
-        0.083333333
+        >>> from funcgrad.scipy import optimize
+        >>> grad(lambda a: optimize.fixed_point(lambda x: np.cos(a * x), 0.5))(1.0).round(6)
+        np.float64(-0.297474)
     """
-    call, routine = "optimize.fsolve", routine_of("fsolve")
+    call, args = "optimize.fixed_point", as_args(args)
     check_callable(call, func)
-    given = {"xtol": xtol, "maxfev": maxfev, "band": band, "epsfcn": epsfcn, "factor": factor, "diag": diag}
-    if not inside():
-        return routine(func, x0, args, fprime, full_output=full_output, col_deriv=col_deriv, **given)
-    held, reports = as_tuple(args), []
+    optimize = import_scipy(call)
 
-    def f(x: Any) -> Any:
-        return fnp.reshape(func(x, *held), (-1,))
+    def solve(problem: Problem, x0: Any) -> Any:
+        return optimize.fixed_point(problem, vector(call, x0), xtol=xtol, maxiter=maxiter, method=method), {}
 
-    def run(f: Function, start: Any) -> Any:
-        x, info, flag, message = routine(
-            _plainly(f), plain(start), fprime=_plainly(jacfwd(f)), full_output=True, **given
-        )
-        check_converged(call, flag == 1, message)
-        reports.append((info, flag, message))
-        return x
-
-    start = fnp.reshape(fnp.asarray(x0) * 1.0, (-1,))
-    x = dependent(call, lambda x: like(f(x), x), solved(call, f, start, run))
-    if full_output:
-        no_report(call, x)
-    return (x, *reports[0]) if full_output else x
-
-
-def fixed_point(
-    func: Function, x0: Any, args: Any = (), xtol: float = 1e-8, maxiter: int = 500, method: str = "del2"
-) -> Any:
-    """The ``x`` with ``x = func(x, *args)``, by Steffensen's accelerated iteration or a plain one.
-
-    Differentiable in ``args`` and in what ``func`` closes over, to any order. It does not depend on ``x0``. For trees,
-    and for Anderson's acceleration, there is ``funcgrad.fixed_point``.
-
-    Args:
-        func: ``func(x, *args)``, an array of the shape of ``x``.
-        x0: where to begin.
-        args: further arguments of ``func``.
-        xtol: the tolerance.
-        maxiter: the most iterations.
-        method: "del2" or "iteration".
-
-    Raises:
-        RuntimeError: no convergence.
-        ArithmeticError: the derivative of ``x - func(x)`` is singular at the fixed point.
-
-    Example:
-        >>> from funcgrad import grad
-        >>> float(grad(lambda a: fixed_point(lambda x: 0.5 * (x + a / x), 1.0))(9.0).round(9))
-        0.166666667
-    """
-    call, routine = "optimize.fixed_point", routine_of("fixed_point")
-    check_callable(call, func)
-    given = {"xtol": xtol, "maxiter": maxiter, "method": method}
-    if not inside():
-        return routine(func, x0, args, **given)
-    held = as_tuple(args)
-
-    def f(x: Any) -> Any:
-        return func(x, *held)
-
-    found = solved(call, f, fnp.asarray(x0) * 1.0, lambda f, start: plain(routine(_plainly(f), plain(start), **given)))
-    return dependent(
-        call, lambda x: x - like(f(x), x), np.asarray(found)[()] if isinstance(found, np.ndarray) else found
-    )
+    found: Found = search(call, func, args, (x0,), solve, fnp.astype(x0, float))
+    if not depends((found.x, func(found.x, *args))):
+        return found.x
+    return answer(call, lambda x: _array(func(x, *args)) - x, found, True)
