@@ -27,6 +27,11 @@ def said(program, x=X):
     return "".join(traceback.format_exception_only(caught.value))
 
 
+def failing(z):
+    """What a function of Python does when C calls it though an error is set already."""
+    raise AttributeError("__getitem__")
+
+
 INSTEAD = {
     "r_": (lambda x: np.r_[x, 1.0], "Use funcgrad.numpy.r_ for numpy.r_"),
     "c_": (lambda x: np.c_[x, x], "Use funcgrad.numpy.c_ for numpy.c_"),
@@ -52,6 +57,7 @@ INSTEAD = {
     "rvs": (lambda x: scipy.stats.gamma.rvs(x), "ppf of rng.uniform"),
     "a root": (lambda x: scipy.optimize.brentq(lambda z: z - x[0], -9, 9), "Use funcgrad.scipy.optimize.brentq for"),
     "a minimum": (lambda x: scipy.optimize.minimize(lambda z: z @ x, X).x, "Use funcgrad.scipy.optimize.minimize"),
+    "after a refusal": (lambda x: scipy.optimize.brentq(failing, -9, 9), "Use funcgrad.scipy.optimize.brentq for"),
     "another solver": (lambda x: scipy.optimize.anderson(lambda z: z - x, X), "use funcgrad.transforms.custom_root"),
     "as_strided": (lambda x: np.lib.stride_tricks.as_strided(x, (2,), (8,)), "sliding_window_view"),
     "float32": (lambda x: np.float32(x), "Use x.astype(numpy.float32)"),

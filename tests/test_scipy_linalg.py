@@ -152,3 +152,48 @@ def test_errors_say_what_is_wrong(call, error, says):
 def test_what_is_not_here_says_so(name):
     with pytest.raises(AttributeError, match=f"'{name}'"):
         getattr(linalg, name)
+
+
+def test_equations_of_riccati_in_batches_and_of_complex_matrices():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 3, 3)) + 1j * rng.normal(size=(2, 3, 3)), rng.normal(size=(3, 2)) + 0j
+    q, r, e, s = np.eye(3) + 0j, np.eye(2) + 0j, a[0] + 4 * np.eye(3), 0.1 * b
+    t = tuple(rng.normal(size=m.shape) + 1j * rng.normal(size=m.shape) for m in (a[0], b, q, r, e, s))
+    t = (*t[:2], t[2] + t[2].conj().T, t[3] + t[3].conj().T, *t[4:])
+    for name in ("solve_continuous_are", "solve_discrete_are"):
+        ours, theirs = getattr(linalg, name), getattr(sl, name)
+        batch = vmap(lambda a, ours=ours: ours(a, b, q, r))(a)
+        np.testing.assert_allclose(traced(lambda a, ours=ours: ours(a, b, q, r), a), batch, rtol=1e-9)
+        np.testing.assert_allclose(batch[1], theirs(a[1], b, q, r), rtol=1e-9)
+        value, moved = jvp(ours, (a[0], b, q, r, e, s), t)
+        near = [theirs(*[m + h * d for m, d in zip((a[0], b, q, r, e, s), t, strict=True)]) for h in (1e-6, -1e-6)]
+        np.testing.assert_allclose(value, theirs(a[0], b, q, r, e, s), rtol=1e-9)
+        np.testing.assert_allclose(moved, (near[0] - near[1]) / 2e-6, rtol=1e-6, atol=1e-7)
+
+
+def test_an_equation_of_riccati_that_scipy_balances_wrongly():
+    a, e, b = A[:2, :2], np.eye(2) + A[:2, :2] / 9, np.array([[1.0], [-0.3]])
+    q, r = np.diag([3.0, 1.0]), np.eye(1)
+    x = linalg.solve_continuous_are(a, b, q, r, e)
+    gain = b.T @ x @ e
+    assert np.allclose(a.T @ x @ e + e.T @ x @ a + q, gain.T @ gain, rtol=1e-9)
+    assert np.allclose(x, sl.solve_continuous_are(a, b, q, r, e, balanced=False), rtol=1e-9)
+
+
+def test_structured_systems():
+    c, b = np.array([4.0, 1.0, 0.5]), np.arange(6.0).reshape(3, 2)
+    for axes in ({}, {"baxis": 1, "outaxis": -1}):
+        right = b.T if axes else b
+        want = sl.solve_circulant(c, right, **axes)
+        np.testing.assert_allclose(traced(lambda c, x=right, k=axes: linalg.solve_circulant(c, x, **k), c), want)
+    singular = np.array([1.0, -1.0, 0.0])
+    want = sl.solve_circulant(singular, b[:, 0], singular="lstsq")
+    got = traced(lambda c: linalg.solve_circulant(c, b[:, 0], singular="lstsq"), singular)
+    np.testing.assert_allclose(got, want, atol=1e-12)
+    with pytest.raises(np.linalg.LinAlgError, match="singular"):
+        traced(lambda c: linalg.solve_circulant(c, b), singular)
+    rank = traced(lambda a: linalg.pinvh(a, return_rank=True)[0], np.diag([2.0, 0.0]))
+    np.testing.assert_allclose(rank, np.diag([0.5, 0.0]))
+    with pytest.raises(NotDifferentiableError, match="select='v'"):
+        grad(lambda d: linalg.eigh_tridiagonal(d, d[1:], select="v", select_range=(0, 1))[0][0])(c)
+    np.testing.assert_array_equal(linalg.hilbert(3), sl.hilbert(3))

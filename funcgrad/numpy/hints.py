@@ -90,6 +90,7 @@ def _notes(error: Exception) -> list[str]:
 def _of_error(error: Exception) -> str:
     """What to call instead of what raised ``error``, where a traced value was passed to it."""
     frames: list[FrameType] = []
+    every: list[FrameType] = []
     user, instruction = None, 0
     trace = error.__traceback__
     while trace is not None:
@@ -97,7 +98,11 @@ def _of_error(error: Exception) -> str:
             frames, user, instruction = [], trace.tb_frame, trace.tb_lasti
         else:
             frames.append(trace.tb_frame)
+            every.append(trace.tb_frame)
         trace = trace.tb_next
+    if isinstance(error, SystemError) or (isinstance(error, AttributeError) and str(error).startswith("__")):
+        # A routine in C has gone on after a refusal, so the next thing that Python did in it has failed.
+        return _of_frames(every)
     if frames:
         ours = (
             frames[0].f_globals.get("__name__", "").startswith("funcgrad.")

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg as sl
 
 from funcgrad.scipy import linalg
-from operations.spec import Sample, array, op
+from operations.spec import Sample, array, op, positive
 
 S = Sample
 NO_JAX = "JAX has no such function, or no derivative of it"
@@ -60,6 +60,20 @@ def eigensystem(lib, a, b):
 def eigenvectors(lib, a):
     w, v = lib.eig(a)
     return w, (v * v.conj()).real
+
+
+def riccati(name):
+    def of(lib, a, b, q, r, *rest):
+        return getattr(lib, name)(
+            a + DOUBLE, b + DOUBLE, symmetric(q) + DOUBLE, symmetric(r) + DOUBLE, *rest, balanced=not rest
+        )
+
+    return of
+
+
+def tridiagonal(lib, d, e):
+    w, v = lib.eigh_tridiagonal(d, e, select="i", select_range=(0, 1))
+    return w, v * v
 
 
 def procrustes(lib, a, b):
@@ -146,4 +160,26 @@ OPS = [
     alone("solve_sylvester", (M, regular(3, 3), array(2, 3))),
     *[alone(name, (M, D)) for name in ("solve_continuous_lyapunov", "solve_lyapunov", "solve_discrete_lyapunov")],
     alone("solve_discrete_lyapunov", S((M, D), {"method": "bilinear"})),
+    *[
+        alone(name, (M, array(2, 1), D, np.array([[1.5]])), of=riccati(name), on_jax=False)
+        for name in ("solve_continuous_are", "solve_discrete_are")
+    ],
+    alone(
+        "solve_continuous_are",
+        S((-M, array(2, 1), D, np.array([[1.5]]), np.eye(2) + M / 9, array(2, 1, seed=8) / 8), ordered=True),
+        of=riccati("solve_continuous_are"),
+        on_jax=False,
+    ),
+    alone("pinvh", (D,), complex_samples=[S((definite(2) + 0.1j * np.array([[0, 1], [-1, 0]]),), {"lower": False})]),
+    alone("solve_circulant", (array(3) + np.array([5.0, 0, 0]), array(3, 2)), complex_samples=[(M[0] + 4j, X)]),
+    alone("matmul_toeplitz", (array(3), array(3, 2)), complex_samples=[(array(2, kind="complex"), array(2))]),
+    alone("matmul_toeplitz", (X, array(3), array(3, seed=4)), of=lambda lib, c, r, x: lib.matmul_toeplitz((c, r), x)),
+    alone("eigh_tridiagonal", (array(3), positive(2)), of=tridiagonal),
+    alone("eigvalsh_tridiagonal", (array(3), positive(2))),
+    alone("cho_solve_banded", (BANDS[:2], array(3)), of=lambda lib, c, b: lib.cho_solve_banded((c, False), b)),
+    alone(
+        "cho_solve_banded",
+        complex_samples=[(BANDS[1:] + 1j * BANDS[1:], array(3, 2))],
+        of=lambda lib, c, b: lib.cho_solve_banded((c, True), b),
+    ),
 ]

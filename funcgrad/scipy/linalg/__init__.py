@@ -8,16 +8,19 @@ Example:
            [0.  , 0.  ]])
 """
 
-from typing import NoReturn
+from typing import Any
 
 from numpy.linalg import LinAlgError
 
-from funcgrad.scipy.linalg import eigen, factors, functions, matrices, solving, triangles
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.linalg import eigen, factors, functions, matrices, riccati, solving, structured, triangles
 from funcgrad.scipy.linalg.eigen import *
 from funcgrad.scipy.linalg.factors import *
 from funcgrad.scipy.linalg.functions import *
 from funcgrad.scipy.linalg.matrices import *
+from funcgrad.scipy.linalg.riccati import *
 from funcgrad.scipy.linalg.solving import *
+from funcgrad.scipy.linalg.structured import *
 from funcgrad.scipy.linalg.triangles import *
 
 __all__ = ["LinAlgError"]
@@ -25,11 +28,16 @@ __all__ += eigen.__all__
 __all__ += factors.__all__
 __all__ += functions.__all__
 __all__ += matrices.__all__
+__all__ += riccati.__all__
 __all__ += solving.__all__
+__all__ += structured.__all__
 __all__ += triangles.__all__
 
 #: Functions of ``scipy.linalg`` that are not here, and what to take.
 _INSTEAD = {
+    "cholesky_banded": "solveh_banded, or cholesky of the whole matrix",
+    "cossin": "svd of the blocks",
+    "eig_banded": "eigh of the whole matrix",
     "funm": "eig, if the eigenvalues differ: (v * func(w)) @ inv(v)",
     "hessenberg": "lu, qr or eig",
     "ldl": "lu or cholesky",
@@ -37,11 +45,19 @@ _INSTEAD = {
     "orth": "svd or qr: the first columns",
     "qz": "eig",
     "rq": "qr",
+    "signm": "a @ inv(sqrtm(a @ a))",
+    "subspace_angles": "svdvals of the product of orthonormal bases, by qr",
     "schur": "eig, or expm, sqrtm and logm, which need no triangular form",
 }
 
 
-def __getattr__(name: str) -> NoReturn:
+#: Functions of integers, which have nothing to differentiate: SciPy's own.
+_OF_INTEGERS = ("dft", "hadamard", "helmert", "hilbert", "invhilbert", "invpascal", "pascal")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _OF_INTEGERS:
+        return getattr(import_scipy(f"scipy.linalg.{name}", "scipy.linalg"), name)
     hint = f" Take {_INSTEAD[name]}." if name in _INSTEAD else " It has those of scipy.linalg in its __all__."
     raise AttributeError(
         f"funcgrad.scipy.linalg: there is no differentiable function of this name, got {name!r}.{hint}"

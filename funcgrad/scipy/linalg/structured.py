@@ -1,0 +1,250 @@
+"""Matrices of few numbers: products and systems by Fourier transforms, tridiagonal and banded ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import known
+from funcgrad.primitives import matrix_equations as prim
+from funcgrad.scipy.linalg.eigen import eigh
+from funcgrad.scipy.linalg.factors import refuse
+from funcgrad.scipy.linalg.mirror import mirrors
+from funcgrad.scipy.linalg.solving import as_columns, pinv
+from funcgrad.scipy.linalg.triangles import double, floating, hermitian_of, square
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = [
+    "cho_solve_banded",
+    "eigh_tridiagonal",
+    "eigvalsh_tridiagonal",
+    "matmul_toeplitz",
+    "pinvh",
+    "solve_circulant",
+]
+
+
+@mirrors
+def pinvh(
+    a: ArrayLike,
+    atol: float | None = None,
+    rtol: float | None = None,
+    lower: bool = True,
+    return_rank: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """The pseudo-inverse of Hermitian matrices, of which one triangle is read; see ``pinv``.
+
+    Args:
+        a: matrices in the last two axes.
+        atol: eigenvalues up to ``atol + rtol * largest``, by their absolute values, count as zero.
+        rtol: see ``atol``; the number of rows times the dtype's rounding, if neither is given.
+        lower: whether the lower triangles are read.
+        return_rank: whether to return the rank too.
+        check_finite: for SciPy alone.
+
+    Raises:
+        LinAlgError: matrices that are not square.
+        ValueError: a negative tolerance.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.pinvh([[2.0, 0.0], [0.0, 0.0]])
+        array([[0.5, 0. ],
+               [0. , 0. ]])
+    """
+    return pinv(hermitian_of(square("pinvh", a), bool(lower)), atol=atol, rtol=rtol, return_rank=return_rank)
+
+
+@mirrors
+def solve_circulant(
+    c: ArrayLike,
+    b: ArrayLike,
+    singular: str = "raise",
+    tol: float | None = None,
+    caxis: int = -1,
+    baxis: int = 0,
+    outaxis: int = 0,
+) -> Array:
+    """The solution ``x`` of ``circulant(c) @ x = b``, by Fourier transforms.
+
+    Args:
+        c: first columns.
+        b: right-hand sides.
+        singular: "raise", or "lstsq" for the smallest of those that come nearest, at constant rank.
+        tol: eigenvalues up to this size count as zero; a multiple of the rounding of the largest, if not given.
+        caxis: the axis of ``c`` along which columns stand.
+        baxis: that of ``b``.
+        outaxis: that of the result.
+
+    Raises:
+        LinAlgError: a singular matrix; on values that JAX knows only later that gives infinities.
+        ValueError: lengths that differ.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.solve_circulant([2.0, 1.0, 0.0], [5.0, 5.0, 8.0]).round(12)
+        array([1., 2., 3.])
+    """
+    columns = fnp.moveaxis(fnp.atleast_1d(floating(c)), caxis, -1)
+    right = fnp.moveaxis(fnp.atleast_1d(floating(b)), baxis, -1)
+    n = backend.shape_of(columns)[-1]
+    if backend.shape_of(right)[-1] != n:
+        raise ValueError(f"solve_circulant: c and b differ in length, got {describe(c)} and {describe(b)}. Check them.")
+    values = fnp.fft.fft(columns)
+    sizes = fnp.abs(values)
+    least = fnp.max(sizes, axis=-1, keepdims=True) * n * np.finfo(np.float64).eps if tol is None else tol
+    zero = sizes <= least
+    found = known(zero)
+    if singular != "lstsq" and found is not None and found.any():
+        raise np.linalg.LinAlgError("solve_circulant: the matrix is singular, got eigenvalues of zero. Take 'lstsq'.")
+    quotient = fnp.where(zero, 0.0, fnp.fft.fft(right) / fnp.where(zero, 1.0, values))
+    x = fnp.fft.ifft(quotient)
+    is_complex = "c" in {backend.dtype_of(columns).kind, backend.dtype_of(right).kind}
+    return fnp.moveaxis(x if is_complex else x.real, -1, outaxis)
+
+
+@mirrors
+def matmul_toeplitz(c_or_cr: Any, x: ArrayLike, check_finite: bool = False, workers: int | None = None) -> Array:
+    """The product ``toeplitz(c, r) @ x``, by Fourier transforms.
+
+    Args:
+        c_or_cr: the first column, or a pair of that and the first row; the conjugate of the column if not given.
+        x: a vector, or a matrix.
+        check_finite: for SciPy alone, as ``workers`` is.
+        workers: see ``check_finite``.
+
+    Raises:
+        ValueError: lengths that do not match.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.matmul_toeplitz(([1.0, 2.0], [1.0, 3.0, 4.0]), [1.0, 0.0, 1.0]).round(12)
+        array([5., 5.])
+    """
+    pair = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
+    c = fnp.ravel(double(floating(pair[0])))
+    r = fnp.conjugate(c) if pair[1] is None else fnp.ravel(double(floating(pair[1])))
+    x = double(floating(x))
+    rows, columns = backend.shape_of(c)[0], backend.shape_of(r)[0]
+    shape = backend.shape_of(x)
+    if len(shape) not in (1, 2) or shape[0] != columns:
+        raise ValueError(f"matmul_toeplitz: x must have {columns} rows, got {describe(x)}. Check it.")
+    line = fnp.concatenate([c, r[:0:-1]])
+    n = rows + columns - 1
+    every = fnp.reshape(x, (columns, -1))
+    is_complex = any(backend.dtype_of(v).kind == "c" for v in (line, every))
+    if is_complex:
+        whole = fnp.fft.ifft(fnp.fft.fft(line)[:, None] * fnp.fft.fft(every, n, axis=0), axis=0)
+    else:
+        whole = fnp.fft.irfft(fnp.fft.rfft(line)[:, None] * fnp.fft.rfft(every, n, axis=0), n, axis=0)
+    return fnp.reshape(whole[:rows], (rows, *shape[1:]))
+
+
+def _tridiagonal(name: str, d: ArrayLike, e: ArrayLike) -> Array:
+    d, e = floating(d), floating(e)
+    if len(backend.shape_of(d)) != 1 or backend.shape_of(e) != (backend.shape_of(d)[0] - 1,):
+        raise ValueError(f"{name}: e is by one shorter than d, got {describe(d)} and {describe(e)}. Check them.")
+    return fnp.diag(d) + fnp.diag(e, 1) + fnp.diag(e, -1)
+
+
+@mirrors
+def eigh_tridiagonal(
+    d: ArrayLike,
+    e: ArrayLike,
+    eigvals_only: bool = False,
+    select: str = "a",
+    select_range: Any = None,
+    check_finite: bool = True,
+    tol: float = 0.0,
+    lapack_driver: str = "auto",
+) -> Any:
+    """Eigenvalues, rising, and eigenvectors of a real symmetric tridiagonal matrix; see ``eigh``.
+
+    Of traced values the whole matrix is made.
+
+    Args:
+        d: the diagonal (N,).
+        e: the one beside it (N-1,).
+        eigvals_only: whether to return the eigenvalues alone.
+        select: "a" for all, "i" for those that ``select_range`` counts; "v" of plain arrays only.
+        select_range: the first and the last of those that are wanted.
+        check_finite: for SciPy alone, as ``tol`` and ``lapack_driver`` are.
+        tol: see ``check_finite``.
+        lapack_driver: see ``check_finite``.
+
+    Raises:
+        ValueError: lengths that do not match.
+        NotDifferentiableError: ``select="v"`` of traced values.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.eigh_tridiagonal([2.0, 2.0], [1.0], eigvals_only=True)
+        array([1., 3.])
+    """
+    if select in ("v", "value", 1):
+        refuse("eigh_tridiagonal", "select='v'", "Take select='i', or choose from all with where.")
+    chosen = select_range if select in ("i", "index", 2) else None
+    return eigh(_tridiagonal("eigh_tridiagonal", d, e), eigvals_only=eigvals_only, subset_by_index=chosen)
+
+
+@mirrors
+def eigvalsh_tridiagonal(
+    d: ArrayLike,
+    e: ArrayLike,
+    select: str = "a",
+    select_range: Any = None,
+    check_finite: bool = True,
+    tol: float = 0.0,
+    lapack_driver: str = "auto",
+) -> Array:
+    """Eigenvalues, rising, of a real symmetric tridiagonal matrix; see ``eigh_tridiagonal``.
+
+    Raises:
+        ValueError: lengths that do not match.
+        NotDifferentiableError: ``select="v"`` of traced values.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.eigvalsh_tridiagonal([2.0, 2.0], [1.0])
+        array([1., 3.])
+    """
+    values: Array = eigh_tridiagonal(d, e, True, select, select_range)
+    return values
+
+
+@mirrors
+def cho_solve_banded(
+    cb_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bool = False, check_finite: bool = True
+) -> Array:
+    """The solution ``x`` of ``a @ x = b``, given the Cholesky factor of a matrix of few diagonals.
+
+    Args:
+        cb_and_lower: the diagonals of the factor as rows, as ``scipy.linalg.cholesky_banded`` gives them, and
+            whether it is the lower one.
+        b: a vector, or a matrix of right-hand sides.
+        overwrite_b: for SciPy alone, as ``check_finite`` is.
+        check_finite: see ``overwrite_b``.
+
+    Raises:
+        ValueError: lengths that do not match.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> linalg.cho_solve_banded(([[0.0, 1.0], [2.0, 3.0]], False), [6.0, 12.0])
+        array([1., 1.])
+    """
+    bands, lower = floating(as_value(cb_and_lower[0])), bool(cb_and_lower[1])
+    others = backend.shape_of(bands)[-2] - 1
+    below, above = (others, 0) if lower else (0, others)
+    x, was_vector = as_columns("cho_solve_banded", b, backend.shape_of(bands)[-1])
+    turned = fnp.conjugate(prim.banded_transposed(bands, below, above))
+    own, other = (bands, below, above), (turned, above, below)
+    for part, down, up in (own, other) if lower else (other, own):
+        x = prim.solve_banded(part, x, lower=down, upper=up)
+    return x[..., 0] if was_vector else x
