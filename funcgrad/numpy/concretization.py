@@ -87,8 +87,7 @@ def _counterpart() -> str:
         wrapped, module = called.f_locals.get("f"), called.f_globals["__name__"]
         if called.f_code.co_name == "wrapper" and callable(wrapped):  # SciPy's over batches
             module = wrapped.__module__
-        home = ".".join(module.split(".")[:2])
-        known = () if find_spec(f"funcgrad.{home}") is None else vars(import_module(f"funcgrad.{home}"))
+        home, known = _home(module)
         owner = called.f_locals.get("self")  # a distribution, a spline
         for name in (
             getattr(wrapped, "__name__", ""),
@@ -99,6 +98,16 @@ def _counterpart() -> str:
             if name in known:
                 return f" Use funcgrad.{home}.{name} for {home}.{name}."
     return ""
+
+
+def _home(module: str) -> tuple[str, Any]:
+    """The public module of SciPy that ``module`` belongs to, as far as funcgrad has it, and what that holds here."""
+    parts = [part for part in module.split(".") if not part.startswith("_")]
+    for length in (3, 2):
+        home = ".".join(parts[:length])
+        if len(parts) >= length and find_spec(f"funcgrad.{home}") is not None:
+            return home, vars(import_module(f"funcgrad.{home}"))
+    return module, ()
 
 
 def refuse(x: Tracer, asked: str) -> NoReturn:
