@@ -8,6 +8,7 @@ import scipy.linalg
 import scipy.ndimage
 import scipy.signal
 import scipy.spatial.distance
+import scipy.spatial.transform
 import scipy.stats
 
 from funcgrad import grad
@@ -26,6 +27,10 @@ HINTS = {
     "a module of a module": (
         lambda x: scipy.spatial.distance.pdist(x[:, None]),
         "Use funcgrad.scipy.spatial.distance.pdist for",
+    ),
+    "a static method": (
+        lambda x: scipy.spatial.transform.Rotation.from_rotvec(x).as_matrix(),
+        "Use funcgrad.scipy.spatial.transform.Rotation for",
     ),
     "a distribution": (lambda x: scipy.stats.norm.cdf(x), "Use funcgrad.scipy.stats.norm for"),
     "a curve": (

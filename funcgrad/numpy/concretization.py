@@ -94,6 +94,7 @@ def _counterpart() -> str:
             called.f_code.co_name,
             getattr(owner, "name", ""),
             type(owner).__name__,
+            called.f_code.co_qualname.partition(".")[0],  # the class of a static method
         ):
             if name in known:
                 return f" Use funcgrad.{home}.{name} for {home}.{name}."
