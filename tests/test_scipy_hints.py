@@ -5,7 +5,10 @@ import pytest
 import scipy.integrate
 import scipy.interpolate
 import scipy.linalg
+import scipy.ndimage
 import scipy.signal
+import scipy.spatial.distance
+import scipy.spatial.transform
 import scipy.stats
 
 from funcgrad import grad
@@ -19,6 +22,15 @@ HINTS = {
     "a wrapped function": (
         lambda x: scipy.linalg.cho_factor(x * np.eye(3)),
         "Use funcgrad.scipy.linalg.cho_factor for",
+    ),
+    "a filter": (lambda x: scipy.ndimage.gaussian_filter(x, 1.0), "Use funcgrad.scipy.ndimage.gaussian_filter for"),
+    "a module of a module": (
+        lambda x: scipy.spatial.distance.pdist(x[:, None]),
+        "Use funcgrad.scipy.spatial.distance.pdist for",
+    ),
+    "a static method": (
+        lambda x: scipy.spatial.transform.Rotation.from_rotvec(x).as_matrix(),
+        "Use funcgrad.scipy.spatial.transform.Rotation for",
     ),
     "a distribution": (lambda x: scipy.stats.norm.cdf(x), "Use funcgrad.scipy.stats.norm for"),
     "a curve": (

@@ -154,22 +154,31 @@ def _of_scipy(called: FrameType, module: str) -> str:
     wrapped = called.f_locals.get("f")
     if called.f_code.co_name == "wrapper" and callable(wrapped):  # SciPy's over batches
         module = wrapped.__module__
-    home = ".".join(module.split(".")[:2])
     if called.f_code.co_name == "rvs":
         return _of_random(f"scipy.stats.{getattr(called.f_locals.get('self'), 'name', 'norm')}")
-    if find_spec(f"funcgrad.{home}") is None:
-        return ""
-    known, aliases = vars(import_module(f"funcgrad.{home}")), _ALIASES.get(home, {})
+    home, known = _home(module)
+    aliases = _ALIASES.get(home, {})
     owner = called.f_locals.get("self")  # a distribution, a spline
     for name in (
         getattr(wrapped, "__name__", ""),
         called.f_code.co_name,
         getattr(owner, "name", ""),
         type(owner).__name__,
+        called.f_code.co_qualname.partition(".")[0],  # the class of a static method
     ):
         if isinstance(name, str) and (name in known or name in aliases):
             return _instead(home, name)
     return ""
+
+
+def _home(module: str) -> tuple[str, Any]:
+    """The public module of SciPy that ``module`` belongs to, as far as funcgrad has it, and what that holds here."""
+    parts = [part for part in module.split(".") if not part.startswith("_")]
+    for length in (3, 2):
+        home = ".".join(parts[:length])
+        if len(parts) >= length and find_spec(f"funcgrad.{home}") is not None:
+            return home, vars(import_module(f"funcgrad.{home}"))
+    return module, ()
 
 
 def _instead(home: str, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The Euclidean norm, and a root without a slope at zero."""
+"""The Euclidean norm, and roots and absolute values without a slope at zero."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from funcgrad import backend
 from funcgrad.kinds import primitive
 from funcgrad.kinds.linear import conj, expand_to, real, reduce_sum
 from funcgrad.kinds.rules import Operation
-from funcgrad.primitives.comparison import equal, where
+from funcgrad.primitives.comparison import equal, sign, where
 from funcgrad.primitives.elementwise import sqrt
 from funcgrad.typing import Array, Shape
 
-__all__ = ["euclidean", "flat_root"]
+__all__ = ["euclidean", "flat_abs", "flat_root"]
 
 
 def _euclidean(xp: Any, x: Any, *, axis: tuple[int, ...]) -> Any:
@@ -56,3 +56,13 @@ def flat_root(x: Array) -> Array:
         return np.sqrt(x)
     none = equal(x, 0)
     return where(none, 0, sqrt(where(none, 1, x)))
+
+
+def flat_abs(x: Array) -> Array:
+    """The absolute value, with a derivative of zero at zero, for the same reason.
+
+    Example:
+        >>> flat_abs(np.array([0.0, -4.0]))
+        array([0., 4.])
+    """
+    return np.abs(x) if type(x) is np.ndarray else x * sign(x)

@@ -1,0 +1,14 @@
+"""Distances between points, and rotations in space, as ``scipy.spatial`` has them.
+
+Example:
+    >>> import numpy as np
+    >>> from funcgrad import grad
+    >>> from funcgrad.scipy import spatial
+    >>> grad(lambda x: spatial.distance.pdist(x)[0])(np.array([[0.0, 0.0], [3.0, 4.0]]))
+    array([[-0.6, -0.8],
+           [ 0.6,  0.8]])
+"""
+
+from funcgrad.scipy.spatial import distance, transform
+
+__all__ = ["distance", "transform"]

@@ -1,0 +1,382 @@
+"""Distances between vectors, and between all pairs of rows, as ``scipy.spatial.distance`` has them.
+
+Equal vectors have the distance 0, of which the derivative is zero here; where two elements are equal, the absolute
+value of their difference has the derivative zero too.
+
+Example:
+    >>> import numpy as np
+    >>> from funcgrad import grad
+    >>> from funcgrad.scipy.spatial import distance
+    >>> grad(lambda x: np.sum(distance.cdist(x, x)))(np.array([[0.0, 0.0], [3.0, 4.0]]))
+    array([[-1.2, -1.6], [ 1.2,  1.6]])
+"""
+
+from __future__ import annotations
+
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain, known
+from funcgrad.optional import import_scipy
+from funcgrad.primitives.distances import squared_distances
+from funcgrad.primitives.indexing import getitem
+from funcgrad.primitives.norms import flat_root
+from funcgrad.scipy.spatial import metrics
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = [
+    "braycurtis",
+    "canberra",
+    "cdist",
+    "chebyshev",
+    "cityblock",
+    "correlation",
+    "cosine",
+    "euclidean",
+    "jensenshannon",
+    "mahalanobis",
+    "minkowski",
+    "pdist",
+    "seuclidean",
+    "sqeuclidean",
+    "squareform",
+]
+
+
+def _scipy(name: str) -> Any:
+    return getattr(import_scipy(f"spatial.distance.{name}", "scipy.spatial.distance"), name)
+
+
+# ---- all pairs ---------------------------------------------------------------------------------------------
+
+
+def _matrix(call: str, x: ArrayLike) -> Array:
+    """Rows in double precision, as SciPy takes them."""
+    x = as_value(x)
+    if len(backend.shape_of(x)) != 2 or backend.dtype_of(x).kind == "c":
+        raise ShapeError(f"spatial.distance.{call}: observations must be the rows of a real matrix, got {describe(x)}.")
+    return fnp.astype(x, float)
+
+
+def _without_out(call: str, out: Any) -> None:
+    if out is not None:
+        raise InputError(
+            f"spatial.distance.{call}: out must be None, got {type(out).__name__}. Assign the result instead."
+        )
+
+
+def _options(call: str, name: str, rows: list[Array], given: dict[str, Any]) -> dict[str, Any]:
+    """The options of a metric, with what SciPy estimates from the rows where it is not given."""
+    options = {key: value for key, value in given.items() if value is not None}
+    if "w" in options:
+        options["w"] = metrics.weights_of(call, options["w"])
+    if name in ("seuclidean", "mahalanobis"):
+        key = "V" if name == "seuclidean" else "VI"
+        if key in options:
+            options[key] = fnp.astype(as_value(options[key]), float)
+            return options
+        every = rows[0] if len(rows) == 1 else fnp.concatenate(rows)
+        count, width = backend.shape_of(every)
+        if key == "V":
+            options["V"] = fnp.var(every, axis=0, ddof=1)
+        elif count <= width:
+            raise ShapeError(
+                f"spatial.distance.{call}: the covariance of so few observations is singular, got {count} of {width}. "
+                "Pass VI."
+            )
+        else:
+            options["VI"] = fnp.linalg.inv(fnp.atleast_2d(fnp.cov(every.T))).T
+    return options
+
+
+def _by_name(call: str, metric: Any) -> str | None:
+    """The name of a metric; None of a function that is none of SciPy's nor of these."""
+    if isinstance(metric, str):
+        return metrics.named(call, metric)
+    name = getattr(metric, "__name__", "")
+    known_here = name in metrics.METRICS and getattr(metric, "__module__", "").endswith("scipy.spatial.distance")
+    return name if known_here else None
+
+
+def _as_scipy_knows(metric: Any) -> Any:
+    return metric.__name__ if callable(metric) else metric
+
+
+def cdist(XA: ArrayLike, XB: ArrayLike, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) -> Array:
+    """The distances of all rows of one matrix from all rows of another.
+
+    Differentiable in both and in the options. Euclidean distances without weights need no array of three axes.
+
+    Args:
+        XA: m rows.
+        XB: n rows, as long.
+        metric: the name of a metric that this module has as a function, or a function of two vectors.
+        out: None: arrays are values here.
+        **kwargs: the options of the metric: ``w``, ``p``, ``V``, ``VI``, ``base``. ``V`` and ``VI`` are estimated from
+            the rows when they are left out.
+
+    Returns:
+        An array of shape (m, n) in double precision.
+
+    Raises:
+        ValueError: what are no rows of one length; negative weights.
+        TypeError: a metric that is not differentiable, an array for ``out``.
+
+    Example:
+        >>> cdist([[0.0, 0.0]], [[3.0, 4.0], [1.0, 0.0]])
+        array([[5., 1.]])
+    """
+    _without_out("cdist", out)
+    if is_plain(XA, XB, *kwargs.values()) and (not callable(metric) or _by_name("cdist", metric)):
+        return _scipy("cdist")(XA, XB, _as_scipy_knows(metric), **kwargs)
+    x, y = _matrix("cdist", XA), _matrix("cdist", XB)
+    if backend.shape_of(x)[1] != backend.shape_of(y)[1]:
+        raise ShapeError(f"spatial.distance.cdist: rows must be of one length, got {describe(x)} and {describe(y)}.")
+    name = _by_name("cdist", metric)
+    if name is None:
+        count, others = backend.shape_of(x)[0], backend.shape_of(y)[0]
+        return fnp.stack([fnp.stack([metric(x[i], y[j], **kwargs) for j in range(others)]) for i in range(count)])
+    if name in ("euclidean", "sqeuclidean") and not kwargs:
+        squares = squared_distances(x, y)
+        return squares if name == "sqeuclidean" else flat_root(squares)
+    return metrics.METRICS[name][0](x[:, None], y[None], **_options("cdist", name, [x, y], kwargs))
+
+
+def pdist(X: ArrayLike, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) -> Array:
+    """The distances of all pairs of rows of a matrix, in one row: ``squareform`` makes a matrix of it.
+
+    Arguments as for ``cdist``.
+
+    Example:
+        >>> pdist([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]).round(6)
+        array([5.      , 1.      , 4.242641])
+    """
+    _without_out("pdist", out)
+    if is_plain(X, *kwargs.values()) and (not callable(metric) or _by_name("pdist", metric)):
+        return _scipy("pdist")(X, _as_scipy_knows(metric), **kwargs)
+    x = _matrix("pdist", X)
+    first, second = np.triu_indices(backend.shape_of(x)[0], 1)
+    name = _by_name("pdist", metric)
+    if name is None:
+        return fnp.stack([metric(x[i], x[j], **kwargs) for i, j in zip(first, second, strict=True)])
+    if name in ("euclidean", "sqeuclidean") and not kwargs:
+        squares = getitem(squared_distances(x, x), (first, second))
+        return squares if name == "sqeuclidean" else flat_root(squares)
+    options = _options("pdist", name, [x], kwargs)
+    return metrics.METRICS[name][0](getitem(x, first), getitem(x, second), **options)
+
+
+def squareform(X: ArrayLike, force: str = "no", checks: bool = True) -> Array:
+    """The matrix of all distances from the row that ``pdist`` gives, or that row from the matrix.
+
+    Of a matrix the derivative goes to the entries above the diagonal, which are those that are read.
+
+    Args:
+        X: a vector, or a symmetric matrix with zeros in its diagonal.
+        force: "tovector" or "tomatrix", to refuse the other direction.
+        checks: whether the matrix is looked at.
+
+    Raises:
+        ValueError: a matrix that is none of distances, a length that does not fit.
+
+    Example:
+        >>> squareform([5.0, 1.0, 4.0])
+        array([[0., 5., 1.],
+               [5., 0., 4.],
+               [1., 4., 0.]])
+    """
+    if is_plain(X):
+        return _scipy("squareform")(X, force, checks)
+    X = as_value(X)
+    shape = backend.shape_of(X)
+    if len(shape) not in (1, 2) or force.lower() == ("tovector", "tomatrix")[len(shape) - 1]:
+        raise ShapeError(
+            f"spatial.distance.squareform: X must be a vector or a matrix, as force says, got {describe(X)}."
+        )
+    if len(shape) == 2:
+        values = known(X)
+        if shape[0] != shape[1]:
+            raise ShapeError(f"spatial.distance.squareform: the matrix must be square, got {describe(X)}.")
+        if checks and values is not None:
+            for matrix in values.reshape(-1, *shape):
+                _scipy("is_valid_dm")(matrix, throw=True, name="X")
+        return getitem(X, np.triu_indices(shape[0], 1))
+    n = isqrt(2 * shape[0]) + 1
+    if n * (n - 1) != 2 * shape[0]:
+        raise ShapeError(f"spatial.distance.squareform: the length must be that of all pairs, got {shape[0]}.")
+    places = np.zeros((n, n), int)
+    places[np.triu_indices(n, 1)] = np.arange(shape[0])
+    if not shape[0]:
+        return fnp.zeros((1, 1), backend.dtype_of(X))
+    return fnp.where(np.eye(n, dtype=bool), 0, getitem(X, places + places.T))
+
+
+# ---- two vectors -------------------------------------------------------------------------------------------
+
+
+def _vectors(call: str, u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+    x, y = as_value(u), as_value(v)
+    if len(backend.shape_of(x)) != 1 or backend.shape_of(x) != backend.shape_of(y):
+        raise ShapeError(
+            f"spatial.distance.{call}: u and v must be vectors of one length, got {describe(x)} and {describe(y)}."
+        )
+    return x, y
+
+
+def _weighted(call: str, u: ArrayLike, v: ArrayLike, w: Any, **options: Any) -> Array:
+    """A metric with weights of two vectors."""
+    if is_plain(u, v, w, *options.values()):
+        return _scipy(call)(u, v, w=w, **options)
+    x, y = _vectors(call, u, v)
+    if call in ("canberra", "braycurtis"):  # whose second argument SciPy takes in double precision
+        y = fnp.astype(y, float)
+    found = metrics.METRICS[call][0](x, y, w=metrics.weights_of(call, w), **options)
+    return fnp.astype(found, float) if call == "euclidean" else found  # of which SciPy gives a Python float
+
+
+def euclidean(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
+    """The length of ``u - v``, with weights ``w`` of the squares.
+
+    Raises:
+        ValueError: what are no vectors of one length; negative weights.
+
+    Example:
+        >>> euclidean([0.0, 0.0], [3.0, 4.0])
+        5.0
+    """
+    return _weighted("euclidean", u, v, w)
+
+
+def sqeuclidean(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
+    """The square of ``euclidean``.
+
+    Example:
+        >>> sqeuclidean([0.0, 0.0], [3.0, 4.0])
+        np.float64(25.0)
+    """
+    return _weighted("sqeuclidean", u, v, w)
+
+
+def cityblock(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
+    """The sum of absolute differences, with weights ``w``.
+
+    Example:
+        >>> cityblock([0.0, 0.0], [3.0, 4.0])
+        np.float64(7.0)
+    """
+    return _weighted("cityblock", u, v, w)
+
+
+def chebyshev(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
+    """The largest absolute difference, of elements whose weight is not zero; equal ones share the derivative.
+
+    Example:
+        >>> chebyshev([0.0, 0.0], [3.0, 4.0])
+        np.float64(4.0)
+    """
+    return _weighted("chebyshev", u, v, w)
+
+
+def minkowski(u: ArrayLike, v: ArrayLike, p: ArrayLike = 2, w: ArrayLike | None = None) -> Array:
+    """The root of the sum of the ``p``-th powers of absolute differences; differentiable in ``p`` too.
+
+    Example:
+        >>> minkowski([0.0, 0.0], [3.0, 4.0], 3).round(6)
+        np.float64(4.497941)
+    """
+    return _weighted("minkowski", u, v, w, p=p)
+
+
+def correlation(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None, centered: bool = True) -> Array:
+    """1 less the correlation of the elements of two vectors.
+
+    Example:
+        >>> correlation([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+        np.float64(1.5)
+    """
+    return _weighted("correlation", u, v, w, centered=centered)
+
+
+def cosine(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
+    """1 less the cosine of the angle between two vectors.
+
+    Example:
+        >>> cosine([1.0, 0.0], [0.0, 1.0])
+        np.float64(1.0)
+    """
+    return _weighted("cosine", u, v, w)
+
+
+def canberra(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
+    """The sum of absolute differences, each divided by the sum of both absolute values, 0 of two zeros.
+
+    Example:
+        >>> canberra([1.0, 0.0], [3.0, 0.0])
+        np.float64(0.5)
+    """
+    return _weighted("canberra", u, v, w)
+
+
+def braycurtis(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
+    """The sum of absolute differences, divided by that of absolute sums.
+
+    Example:
+        >>> braycurtis([1.0, 0.0], [3.0, 0.0])
+        np.float64(0.5)
+    """
+    return _weighted("braycurtis", u, v, w)
+
+
+def mahalanobis(u: ArrayLike, v: ArrayLike, VI: ArrayLike) -> Array:
+    """The length of ``u - v``, measured with the inverse ``VI`` of a covariance.
+
+    Example:
+        >>> mahalanobis([0.0, 0.0], [1.0, 1.0], np.diag([9.0, 16.0]))
+        np.float64(5.0)
+    """
+    if is_plain(u, v, VI):
+        return _scipy("mahalanobis")(u, v, VI)
+    return metrics.mahalanobis(*_vectors("mahalanobis", u, v), fnp.atleast_2d(as_value(VI)))
+
+
+def seuclidean(u: ArrayLike, v: ArrayLike, V: ArrayLike) -> Array:
+    """The length of ``u - v``, each element divided by the root of its variance in ``V``.
+
+    Example:
+        >>> seuclidean([0.0, 0.0], [3.0, 4.0], [0.25, 0.25])
+        10.0
+    """
+    if is_plain(u, v, V):
+        return _scipy("seuclidean")(u, v, V)
+    x, y = _vectors("seuclidean", u, v)
+    return metrics.seuclidean(x, y, fnp.astype(as_value(V), float))
+
+
+def jensenshannon(
+    p: ArrayLike, q: ArrayLike, base: ArrayLike | None = None, *, axis: int = 0, keepdims: bool = False
+) -> Array:
+    """The root of the Jensen-Shannon divergence of distributions along ``axis``, which need not have the sum 1.
+
+    Args:
+        p: distributions.
+        q: distributions.
+        base: that of the logarithm; by default e.
+        axis: the axis of the distributions.
+        keepdims: whether it stays, with length 1.
+
+    Example:
+        >>> jensenshannon([1.0, 0.0], [0.0, 1.0], 2.0)
+        np.float64(1.0)
+    """
+    if is_plain(p, q, base):
+        return _scipy("jensenshannon")(p, q, base, axis=axis, keepdims=keepdims)
+    x, y = (fnp.moveaxis(as_value(v), axis, -1) for v in (p, q))
+    found = metrics.jensenshannon(x, y, base)
+    return fnp.expand_dims(found, axis) if keepdims else found

@@ -1,0 +1,159 @@
+"""Distances between vectors along the last axis, which broadcast over all others.
+
+Where two vectors, or two elements of them, are equal, roots and absolute values have derivatives of zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain, known
+from funcgrad.primitives.norms import flat_abs, flat_root
+from funcgrad.scipy.special import rel_entr
+from funcgrad.typing import Array
+
+__all__ = ["METRICS", "named", "weights_of"]
+
+
+def _total(x: Array, w: Array | None) -> Array:
+    return fnp.sum(x if w is None else w * x, axis=-1)
+
+
+def sqeuclidean(u: Array, v: Array, w: Array | None = None) -> Array:
+    """The sum of squared differences."""
+    apart = u - v
+    return _total(apart * apart, w)
+
+
+def euclidean(u: Array, v: Array, w: Array | None = None) -> Array:
+    """The length of the difference."""
+    return flat_root(sqeuclidean(u, v, w))
+
+
+def cityblock(u: Array, v: Array, w: Array | None = None) -> Array:
+    """The sum of absolute differences."""
+    return _total(flat_abs(u - v), w)
+
+
+def chebyshev(u: Array, v: Array, w: Array | None = None) -> Array:
+    """The largest absolute difference, of elements whose weight is not zero."""
+    apart = flat_abs(u - v)
+    return fnp.max(apart if w is None else fnp.where(w > 0, apart, 0.0), axis=-1)
+
+
+def minkowski(u: Array, v: Array, p: Any = 2, w: Array | None = None) -> Array:
+    """The root of the sum of powers of absolute differences."""
+    if is_plain(p):
+        if p <= 0:
+            raise ShapeError(f"spatial.distance.minkowski: p must be greater than 0, got {p}.")
+        simple = {1: cityblock, 2: euclidean, np.inf: chebyshev}.get(float(p))
+        if simple is not None:
+            return simple(u, v, w)
+    apart = flat_abs(u - v)
+    none = apart == 0
+    total = _total(fnp.where(none, 0.0, fnp.where(none, 1.0, apart) ** p), w)
+    same = total == 0
+    return fnp.where(same, 0.0, fnp.where(same, 1.0, total) ** (1.0 / p))
+
+
+def correlation(u: Array, v: Array, w: Array | None = None, centered: bool = True) -> Array:
+    """1 less the correlation of the elements."""
+    if w is not None:
+        w = w / fnp.sum(w)
+    if centered:
+        u, v = (x - (fnp.mean(x, axis=-1) if w is None else _total(x, w))[..., None] for x in (u, v))
+    return 1.0 - _total(u * v, w) / fnp.sqrt(_total(u * u, w) * _total(v * v, w))
+
+
+def cosine(u: Array, v: Array, w: Array | None = None) -> Array:
+    """1 less the cosine of the angle between both."""
+    return correlation(u, v, w, centered=False)
+
+
+def canberra(u: Array, v: Array, w: Array | None = None) -> Array:
+    """The sum of absolute differences, each divided by the sum of both absolute values."""
+    sizes = flat_abs(u) + flat_abs(v)
+    none = sizes == 0
+    return _total(fnp.where(none, 0.0, flat_abs(u - v) / fnp.where(none, 1.0, sizes)), w)
+
+
+def braycurtis(u: Array, v: Array, w: Array | None = None) -> Array:
+    """The sum of absolute differences, divided by that of absolute sums."""
+    return cityblock(u, v, w) / _total(flat_abs(u + v), w)
+
+
+def mahalanobis(u: Array, v: Array, VI: Array) -> Array:
+    """The length of the difference, measured with the inverse of a covariance."""
+    apart = u - v
+    return flat_root(fnp.sum((apart @ VI) * apart, axis=-1))
+
+
+def seuclidean(u: Array, v: Array, V: Array) -> Array:
+    """The length of the difference, each element divided by a standard deviation."""
+    return euclidean(u, v, 1.0 / V)
+
+
+def jensenshannon(p: Array, q: Array, base: Any = None) -> Array:
+    """The root of the divergence of two distributions from that in the middle."""
+    p, q = (x / fnp.sum(x, axis=-1, keepdims=True) for x in (p, q))
+    middle = (p + q) / 2.0
+    found = fnp.sum(rel_entr(p, middle), axis=-1) + fnp.sum(rel_entr(q, middle), axis=-1)
+    return flat_root((found if base is None else found / fnp.log(base)) / 2.0)
+
+
+#: By SciPy's names, in which order its own abbreviations stand behind.
+METRICS: dict[str, tuple[Callable[..., Array], str]] = {
+    "braycurtis": (braycurtis, ""),
+    "canberra": (canberra, ""),
+    "chebyshev": (chebyshev, "chebychev cheby cheb ch"),
+    "cityblock": (cityblock, "cblock cb c"),
+    "correlation": (correlation, "co"),
+    "cosine": (cosine, "cos"),
+    "euclidean": (euclidean, "euclid eu e"),
+    "jensenshannon": (jensenshannon, "js"),
+    "mahalanobis": (mahalanobis, "mahal mah"),
+    "minkowski": (minkowski, "mi m pnorm"),
+    "seuclidean": (seuclidean, "se s"),
+    "sqeuclidean": (sqeuclidean, "sqe sqeuclid"),
+}
+_SHORT = {short: name for name, (_, others) in METRICS.items() for short in others.split()}
+
+
+def named(call: str, metric: str) -> str:
+    """The full name of a metric.
+
+    Raises:
+        InputError: there is no such metric, or it is constant between jumps.
+    """
+    name = _SHORT.get(metric.lower(), metric.lower())
+    if name not in METRICS:
+        raise InputError(
+            f"spatial.distance.{call}: metric must be one that is differentiable, got {metric!r}. Take one of "
+            f"{', '.join(METRICS)}."
+        )
+    return name
+
+
+def weights_of(call: str, w: Any) -> Array | None:
+    """The weights in double precision, as SciPy takes them.
+
+    Raises:
+        ShapeError: they are no vector, or negative.
+    """
+    if w is None:
+        return None
+    w = as_value(w)
+    if len(backend.shape_of(w)) != 1:
+        raise ShapeError(f"spatial.distance.{call}: w must be a vector, got {describe(w)}.")
+    values = known(w)
+    if values is not None and (values < 0).any():
+        raise ShapeError(f"spatial.distance.{call}: w must not be negative, got {values.min()}.")
+    return fnp.astype(w, float)

@@ -1,0 +1,302 @@
+"""Unit quaternions, the scalar last, and the other ways to write rotations; they stand along the last axis.
+
+What a formula divides by an angle is a series in its square near zero, where derivatives of every order are right so.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import ShapeError
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import known
+from funcgrad.primitives.norms import flat_root
+from funcgrad.transforms import stop_gradient
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = [
+    "as_euler",
+    "as_matrix",
+    "as_mrp",
+    "as_rotvec",
+    "average",
+    "canonical",
+    "composed",
+    "double",
+    "from_euler",
+    "from_matrix",
+    "from_mrp",
+    "from_rotvec",
+    "inverse",
+    "magnitude",
+    "normalized",
+]
+
+#: Of sin(t / 2) / t and cos(t / 2) as series in t**2, and of arctan(t) / t.
+_SINE = [(-1) ** k / (2 ** (2 * k + 1) * math.factorial(2 * k + 1)) for k in range(10)]
+_COSINE = [(-1) ** k / (4**k * math.factorial(2 * k)) for k in range(10)]
+_ARCTANGENT = [(-1) ** k / (2 * k + 1) for k in range(16)]
+
+
+def double(call: str, x: ArrayLike, length: int) -> Array:
+    """Vectors of ``length`` in double precision.
+
+    Raises:
+        ShapeError: they have another length.
+    """
+    x = as_value(x)
+    if backend.shape_of(x)[-1:] != (length,) or backend.dtype_of(x).kind == "c":
+        raise ShapeError(f"spatial.transform.{call}: the last axis must have {length} real numbers, got {describe(x)}.")
+    return fnp.astype(x, float)
+
+
+def _series(terms: list[float], x: Array) -> Array:
+    total: Any = terms[-1]
+    for term in reversed(terms[:-1]):
+        total = total * x + term
+    return total
+
+
+def _dot(x: Array, y: Array) -> Array:
+    return fnp.sum(x * y, axis=-1, keepdims=True)
+
+
+def normalized(q: Array) -> Array:
+    """Quaternions of length 1.
+
+    Raises:
+        ValueError: one has length 0.
+    """
+    size = fnp.sqrt(_dot(q, q))
+    values = known(size)
+    if values is not None and not values.all():
+        raise ValueError("Found zero norm quaternions in `quat`: spatial.transform.Rotation. Leave them out.")
+    return q / size
+
+
+def canonical(q: Array) -> Array:
+    """Of the two quaternions of a rotation that whose scalar, or else first element that is not zero, is positive."""
+    x, y, z, w = (q[..., i] for i in range(4))
+    last = fnp.where(w != 0, w, fnp.where(x != 0, x, fnp.where(y != 0, y, z)))
+    return fnp.where((last < 0)[..., None], -q, q)
+
+
+def composed(p: Array, q: Array) -> Array:
+    """The product, first ``q``, then ``p``."""
+    a, b = p[..., :3], q[..., :3]
+    s, t = p[..., 3:], q[..., 3:]
+    return fnp.concatenate([s * b + t * a + fnp.cross(a, b), s * t - _dot(a, b)], axis=-1)
+
+
+def inverse(q: Array) -> Array:
+    """The rotation backwards."""
+    return q * np.array([-1.0, -1.0, -1.0, 1.0])
+
+
+def from_rotvec(v: Array) -> Array:
+    """From axes times angles."""
+    square = _dot(v, v)
+    near = square <= 1.0
+    little = fnp.where(near, square, 0.0)
+    angle = fnp.sqrt(fnp.where(near, 1.0, square))
+    scale = fnp.where(near, _series(_SINE, little), fnp.sin(angle / 2) / angle)
+    scalar = fnp.where(near, _series(_COSINE, little), fnp.cos(angle / 2))
+    return fnp.concatenate([scale * v, scalar], axis=-1)
+
+
+def as_rotvec(q: Array) -> Array:
+    """As axes times angles from 0 to pi."""
+    q = canonical(q)
+    v, w = q[..., :3], q[..., 3:]
+    square = _dot(v, v)
+    near = square <= 0.04 * w * w
+    scalar = fnp.where(near, w, 1.0)
+    little = fnp.where(near, square, 0.0) / (scalar * scalar)
+    size = fnp.sqrt(fnp.where(near, 1.0, square))
+    return fnp.where(near, 2.0 * _series(_ARCTANGENT, little) / scalar, 2.0 * fnp.arctan2(size, w) / size) * v
+
+
+def magnitude(q: Array) -> Array:
+    """The angles from 0 to pi; that of no rotation has the derivative zero."""
+    v, w = q[..., :3], q[..., 3]
+    return 2.0 * fnp.arctan2(flat_root(fnp.sum(v * v, axis=-1)), fnp.abs(w))
+
+
+def from_mrp(m: Array) -> Array:
+    """From axes times tangents of a quarter of the angles."""
+    square = _dot(m, m)
+    return fnp.concatenate([2.0 * m, 1.0 - square], axis=-1) / (1.0 + square)
+
+
+def as_mrp(q: Array) -> Array:
+    """As axes times tangents of a quarter of the angles."""
+    w = q[..., 3:]
+    sign = fnp.where(w < 0, -1.0, 1.0)
+    return sign * q[..., :3] / (1.0 + sign * w)
+
+
+def as_matrix(q: Array) -> Array:
+    """As matrices."""
+    x, y, z, w = (q[..., i] for i in range(4))
+    xx, yy, zz, ww = x * x, y * y, z * z, w * w
+    xy, zw, xz, yw, yz, xw = x * y, z * w, x * z, y * w, y * z, x * w
+    rows = [
+        [xx - yy - zz + ww, 2.0 * (xy - zw), 2.0 * (xz + yw)],
+        [2.0 * (xy + zw), -xx + yy - zz + ww, 2.0 * (yz - xw)],
+        [2.0 * (xz - yw), 2.0 * (yz + xw), -xx - yy + zz + ww],
+    ]
+    return fnp.stack([fnp.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+# ---- matrices ----------------------------------------------------------------------------------------------
+
+
+def from_matrix(matrix: ArrayLike, assume_valid: bool) -> Array:
+    """From matrices, of which the nearest rotation is taken.
+
+    Raises:
+        ShapeError: they are not 3 x 3.
+        ValueError: one has a determinant that is not positive.
+    """
+    m = as_value(matrix)
+    if backend.shape_of(m)[-2:] != (3, 3):
+        raise ShapeError(f"spatial.transform.Rotation.from_matrix: matrix must be 3 x 3, got {describe(m)}.")
+    m = fnp.astype(m, float)
+    if not assume_valid:
+        m = _orthogonal(m)
+    # the largest of four quaternions that differ in length only: others may be 0 (Markley, 2008)
+    a, b, c = (m[..., i, i] for i in range(3))
+    yz, zx, xy = (m[..., i, j] - m[..., j, i] for i, j in ((2, 1), (0, 2), (1, 0)))
+    sums = [m[..., i, j] + m[..., j, i] for i, j in ((1, 0), (2, 0), (2, 1))]
+    trace = a + b + c
+    candidates = [
+        [1.0 - trace + 2.0 * a, sums[0], sums[1], yz],
+        [sums[0], 1.0 - trace + 2.0 * b, sums[2], zx],
+        [sums[1], sums[2], 1.0 - trace + 2.0 * c, xy],
+        [yz, zx, xy, 1.0 + trace],
+    ]
+    choice = fnp.argmax(fnp.stack([a, b, c, trace], axis=-1), axis=-1)[..., None]
+    found = fnp.stack(candidates[3], axis=-1)
+    for i in range(3):
+        found = fnp.where(choice == i, fnp.stack(candidates[i], axis=-1), found)
+    return normalized(found)
+
+
+def _orthogonal(m: Array) -> Array:
+    """The orthogonal polar factor, by Newton's iteration (Higham, 1986), whose derivatives converge with it.
+
+    A singular value decomposition gives it too, but has no derivative where singular values are equal, as those of
+    rotations are.
+    """
+    values, steps = known(m), 12
+    if values is not None:
+        if values.size and (np.linalg.det(values) <= 0).any():
+            raise ValueError(
+                "Non-positive determinant (left-handed or null coordinate frame) in rotation matrix: "
+                "spatial.transform.Rotation.from_matrix. Pass right-handed axes."
+            )
+        if np.allclose(values @ np.swapaxes(values, -1, -2), np.eye(3), rtol=0, atol=1e-12):
+            if isinstance(m, np.ndarray):
+                return m
+            steps = 3  # one for each order of derivatives, and one
+    m = m / fnp.cbrt(fnp.linalg.det(m))[..., None, None]
+    for _ in range(steps):
+        m = 0.5 * (m + fnp.swapaxes(fnp.linalg.inv(m), -1, -2))
+    return m
+
+
+def average(k: Array) -> Array:
+    """The eigenvector of the largest eigenvalue of symmetric matrices.
+
+    Others may be equal, where a decomposition as a whole has no derivative: so two steps of Newton's method lead from
+    the eigenvector, held fixed, to itself.
+    """
+    values, vectors = fnp.linalg.eigh(stop_gradient(k))
+    v, w = vectors[..., -1], values[..., -1]
+    for _ in range(2):
+        top = fnp.concatenate([k - w[..., None, None] * np.eye(4), -v[..., None]], axis=-1)
+        below = fnp.concatenate([v, 0.0 * w[..., None]], axis=-1)[..., None, :]
+        wrong = fnp.concatenate([(k @ v[..., None])[..., 0] - w[..., None] * v, 0.5 * (_dot(v, v) - 1.0)], axis=-1)
+        step = fnp.linalg.solve(fnp.concatenate([top, below], axis=-2), wrong[..., None])[..., 0]
+        v, w = v - step[..., :4], w - step[..., 4]
+    return v
+
+
+# ---- angles about axes -------------------------------------------------------------------------------------
+
+
+def _axes(call: str, seq: str, least: int) -> list[int]:
+    """The axes that a sequence names, as numbers.
+
+    Raises:
+        ValueError: it names others, or one twice in a row.
+    """
+    fits = least <= len(seq) <= 3 and (set(seq) <= set("xyz") or set(seq) <= set("XYZ"))
+    if not fits or any(a == b for a, b in pairwise(seq)):
+        raise ShapeError(
+            f"spatial.transform.Rotation.{call}: seq must name {least} to 3 axes, of xyz or of XYZ, none twice in a "
+            f"row, got {seq!r}."
+        )
+    return ["xyz".index(axis) for axis in seq.lower()]
+
+
+def from_euler(seq: str, angles: Array) -> Array:
+    """From turns about axes, one after the other; about axes that turn too where these are upper case.
+
+    Raises:
+        ShapeError: a sequence that there is not, or of another length.
+    """
+    axes = _axes("from_euler", seq, 1)
+    angles = fnp.atleast_1d(angles)
+    if backend.shape_of(angles)[-1] != len(axes):
+        raise ShapeError(
+            f"spatial.transform.Rotation.from_euler: the last axis of angles must have one for each of {seq!r}, got "
+            f"{describe(angles)}."
+        )
+    found: Any = None
+    for i, axis in enumerate(axes):
+        half = angles[..., i : i + 1] / 2.0
+        unit = np.eye(4)
+        turn = fnp.sin(half) * unit[axis] + fnp.cos(half) * unit[3]
+        if found is not None:
+            turn = composed(found, turn) if seq.isupper() else composed(turn, found)
+        found = turn
+    return found
+
+
+def as_euler(q: Array, seq: str) -> Array:
+    """As turns about three axes (Bernardes and Viollet, 2022); where two of them coincide the third angle is 0.
+
+    Raises:
+        ShapeError: a sequence that there is not.
+    """
+    axes = _axes("as_euler", seq, 3)
+    extrinsic = seq.islower()
+    i, j, k = axes if extrinsic else axes[::-1]
+    symmetric = i == k
+    k = 3 - i - j if symmetric else k
+    sign = float((i - j) * (j - k) * (k - i) // 2)
+    x, y, z, w = q[..., i], q[..., j], q[..., k] * sign, q[..., 3]
+    a, b, c, d = (w, x, y, z) if symmetric else (w - y, x + z, y + w, z - x)
+    middle = 2.0 * fnp.arctan2(fnp.hypot(c, d), fnp.hypot(a, b))
+    total, apart = fnp.arctan2(b, a), fnp.arctan2(d, c)
+    at_start, at_end = fnp.abs(middle) <= 1e-7, fnp.abs(middle - math.pi) <= 1e-7
+    locked = at_start | at_end
+    only = fnp.where(at_start, 2.0 * total, (-2.0 if extrinsic else 2.0) * apart)
+    first, third = total - apart, total + apart
+    if not extrinsic:
+        first, third = third, first
+    # of the two angles about one axis SciPy keeps that which comes first
+    first, third = fnp.where(locked, only, first), fnp.where(locked, 0.0, third)
+    if not symmetric:
+        first, third = (first, third * sign) if extrinsic else (first * sign, third)
+        middle = middle - math.pi / 2
+    found = fnp.stack([first, middle, third], axis=-1)
+    return fnp.mod(found + math.pi, 2 * math.pi) - math.pi

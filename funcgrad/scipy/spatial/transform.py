@@ -1,0 +1,412 @@
+"""Rotations in space, and the way from one to the next, as ``scipy.spatial.transform`` has them.
+
+Both classes are pytrees: functions of rotations can be differentiated, and mapped over.
+
+Example:
+    >>> import numpy as np
+    >>> from funcgrad import grad
+    >>> from funcgrad.scipy.spatial.transform import Rotation
+    >>> grad(lambda v: Rotation.from_rotvec(v).apply([1.0, 0.0, 0.0])[1])(np.zeros(3))
+    array([0., 0., 1.])
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend, tree
+from funcgrad.core import describe
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain, known
+from funcgrad.primitives.indexing import getitem
+from funcgrad.scipy.spatial import quaternions
+from funcgrad.typing import Array, ArrayLike, Shape
+
+__all__ = ["Rotation", "Slerp"]
+
+_DEGREE = math.pi / 180.0
+
+
+class Rotation:
+    """Rotations in space: one, or an array of them of any shape.
+
+    A pytree with one leaf, the unit quaternions. Methods and their arguments are SciPy's. Made of traced values it is
+    differentiable in them, through all that it gives.
+
+    Args:
+        quat: quaternions along the last axis, the scalar last.
+        normalize: whether to divide them by their lengths.
+        copy: no effect.
+        scalar_first: whether the scalar is first.
+
+    Raises:
+        ValueError: a quaternion of length 0, or what is none.
+
+    Example:
+        >>> turn = Rotation.from_euler("z", 90, degrees=True)
+        >>> turn.apply([1.0, 0.0, 0.0]).round(12)
+        array([0., 1., 0.])
+        >>> (turn * turn).magnitude().round(12)
+        np.float64(3.14159265359)
+    """
+
+    __slots__ = ("_quat",)
+
+    def __init__(self, quat: ArrayLike, normalize: bool = True, copy: bool = True, scalar_first: bool = False) -> None:
+        q = quaternions.double("Rotation", quat, 4)
+        q = fnp.roll(q, -1, axis=-1) if scalar_first else q
+        self._quat = quaternions.normalized(q) if normalize else q
+
+    @classmethod
+    def _of(cls, quat: Any) -> Rotation:
+        """Of what are unit quaternions, or stands for them inside of a transform."""
+        made = cls.__new__(cls)
+        made._quat = quat
+        return made
+
+    # ---- made from -------------------------------------------------------------------------------------
+
+    @staticmethod
+    def from_quat(quat: ArrayLike, *, scalar_first: bool = False) -> Rotation:
+        """From quaternions of any length but 0.
+
+        Example:
+            >>> Rotation.from_quat([0.0, 0.0, 2.0, 0.0]).as_rotvec().round(6)
+            array([0.      , 0.      , 3.141593])
+        """
+        return Rotation(quat, scalar_first=scalar_first)
+
+    @staticmethod
+    def from_matrix(matrix: ArrayLike, *, assume_valid: bool = False) -> Rotation:
+        """From matrices of shape (..., 3, 3), of which the nearest rotation is taken.
+
+        Its derivative is that of the nearest rotation also where the matrix is one; with ``assume_valid`` it is that of
+        the formula for rotations.
+
+        Raises:
+            ValueError: a determinant that is not positive.
+
+        Example:
+            >>> Rotation.from_matrix(2.0 * np.eye(3)).as_quat()
+            array([0., 0., 0., 1.])
+        """
+        return Rotation._of(quaternions.from_matrix(matrix, assume_valid))
+
+    @staticmethod
+    def from_rotvec(rotvec: ArrayLike, degrees: bool = False) -> Rotation:
+        """From axes times angles. Derivatives of every order exist at zero.
+
+        Example:
+            >>> Rotation.from_rotvec([0.0, 0.0, 90.0], degrees=True).as_quat().round(6)
+            array([0.      , 0.      , 0.707107, 0.707107])
+        """
+        v = quaternions.double("Rotation.from_rotvec", rotvec, 3)
+        return Rotation._of(quaternions.from_rotvec(v * _DEGREE if degrees else v))
+
+    @staticmethod
+    def from_euler(seq: str, angles: ArrayLike, degrees: bool = False) -> Rotation:
+        """From turns about axes, one after the other: "xyz" about fixed ones, "XYZ" about those that turn too.
+
+        Raises:
+            ValueError: a sequence that there is not, or of another length than ``angles``.
+
+        Example:
+            >>> Rotation.from_euler("xz", [90, 90], degrees=True).apply([1.0, 0.0, 0.0]).round(6)
+            array([0., 1., 0.])
+        """
+        a = fnp.astype(as_value(angles), float)
+        return Rotation._of(quaternions.from_euler(seq, a * _DEGREE if degrees else a))
+
+    @staticmethod
+    def from_mrp(mrp: ArrayLike) -> Rotation:
+        """From modified Rodrigues parameters: axes times tangents of a quarter of the angles.
+
+        Example:
+            >>> Rotation.from_mrp([0.0, 0.0, 1.0]).magnitude().round(6)
+            np.float64(3.141593)
+        """
+        return Rotation._of(quaternions.from_mrp(quaternions.double("Rotation.from_mrp", mrp, 3)))
+
+    @staticmethod
+    def identity(num: int | None = None, *, shape: int | Shape | None = None) -> Rotation:
+        """No rotation, or ``num``, or ``shape``, of them.
+
+        Raises:
+            ValueError: both are given.
+
+        Example:
+            >>> len(Rotation.identity(3))
+            3
+        """
+        if num is not None and shape is not None:
+            raise ShapeError(f"spatial.transform.Rotation.identity: num or shape, got both, {num} and {shape}.")
+        given = num if shape is None else shape
+        outer = () if given is None else (given,) if isinstance(given, int) else tuple(given)
+        return Rotation._of(np.broadcast_to(np.eye(4)[3], (*outer, 4)).copy())
+
+    @staticmethod
+    def concatenate(rotations: Rotation | Iterable[Rotation]) -> Rotation:
+        """Rotations one after the other.
+
+        Raises:
+            TypeError: something else among them.
+
+        Example:
+            >>> len(Rotation.concatenate([Rotation.identity(), Rotation.identity(2)]))
+            3
+        """
+        if isinstance(rotations, Rotation):
+            return rotations
+        listed = list(rotations)
+        if not listed or not all(isinstance(r, Rotation) for r in listed):
+            raise InputError(
+                f"spatial.transform.Rotation.concatenate: it takes Rotation objects, got {[type(r) for r in listed]}."
+            )
+        return Rotation._of(fnp.concatenate([r._quat[None] if r.single else r._quat for r in listed]))
+
+    # ---- given as --------------------------------------------------------------------------------------
+
+    def as_quat(self, canonical: bool = False, *, scalar_first: bool = False) -> Array:
+        """As quaternions; ``canonical`` ones have a scalar that is not negative.
+
+        Example:
+            >>> Rotation.identity().as_quat(scalar_first=True)
+            array([1., 0., 0., 0.])
+        """
+        q = quaternions.canonical(self._quat) if canonical else self._quat
+        return fnp.roll(q, 1, axis=-1) if scalar_first else fnp.copy(q)
+
+    def as_matrix(self) -> Array:
+        """As matrices of shape (..., 3, 3).
+
+        Example:
+            >>> Rotation.from_euler("z", 90, degrees=True).as_matrix().round(12)[0]
+            array([ 0., -1.,  0.])
+        """
+        return quaternions.as_matrix(self._quat)
+
+    def as_rotvec(self, degrees: bool = False) -> Array:
+        """As axes times angles from 0 to pi. Derivatives of every order exist at zero.
+
+        Example:
+            >>> Rotation.from_euler("z", 90, degrees=True).as_rotvec(degrees=True).round(6)
+            array([ 0.,  0., 90.])
+        """
+        v = quaternions.as_rotvec(self._quat)
+        return v / _DEGREE if degrees else v
+
+    def as_euler(self, seq: str, degrees: bool = False, *, suppress_warnings: bool = False) -> Array:
+        """As turns about three axes, see ``from_euler``.
+
+        Where the first and the last axis coincide the last angle is 0, a warning says so, and derivatives are NaN.
+
+        Example:
+            >>> Rotation.from_euler("xyz", [10, 20, 30], degrees=True).as_euler("xyz", degrees=True).round(6)
+            array([10., 20., 30.])
+        """
+        angles = quaternions.as_euler(self._quat, seq)
+        values = None if suppress_warnings else known(angles)
+        if values is not None:
+            middle = values[..., 1] + (0.0 if seq[0] == seq[2] else math.pi / 2)
+            if (np.abs(middle) <= 1e-7).any() or (np.abs(np.abs(middle) - math.pi) <= 1e-7).any():
+                warnings.warn("Gimbal lock detected. Setting third angle to zero.", UserWarning, stacklevel=2)
+        return angles / _DEGREE if degrees else angles
+
+    def as_mrp(self) -> Array:
+        """As modified Rodrigues parameters, see ``from_mrp``.
+
+        Example:
+            >>> Rotation.from_euler("z", 180, degrees=True).as_mrp().round(6)
+            array([0., 0., 1.])
+        """
+        return quaternions.as_mrp(self._quat)
+
+    # ---- computed with ---------------------------------------------------------------------------------
+
+    def apply(self, vectors: ArrayLike, inverse: bool = False) -> Array:
+        """``vectors`` turned, or turned back; their axes before the last broadcast against the shape of the rotations.
+
+        Raises:
+            ValueError: shapes that do not fit.
+
+        Example:
+            >>> Rotation.from_euler("z", 90, degrees=True).apply([0.0, 1.0, 0.0], inverse=True).round(12)
+            array([1., 0., 0.])
+        """
+        v = quaternions.double("Rotation.apply", vectors, 3)
+        matrix = self.as_matrix()
+        self._check_shapes("apply", backend.shape_of(v)[:-1])
+        return ((fnp.swapaxes(matrix, -1, -2) if inverse else matrix) @ v[..., None])[..., 0]
+
+    def inv(self) -> Rotation:
+        """The rotations backwards.
+
+        Example:
+            >>> turn = Rotation.from_rotvec([0.1, 0.2, 0.3])
+            >>> (turn * turn.inv()).magnitude().round(12)
+            np.float64(0.0)
+        """
+        return Rotation._of(quaternions.inverse(self._quat))
+
+    def magnitude(self) -> Array:
+        """The angles from 0 to pi; that of no rotation has the derivative zero.
+
+        Example:
+            >>> Rotation.from_rotvec([0.0, 3.0, 4.0]).magnitude().round(6)
+            np.float64(1.283185)
+        """
+        return quaternions.magnitude(self._quat)
+
+    def mean(self, weights: ArrayLike | None = None, axis: int | Shape | None = None) -> Rotation:
+        """The mean, over ``axis`` or all: that from which the sum of squared distances of the matrices is least.
+
+        Raises:
+            ValueError: no rotations, negative weights.
+
+        Example:
+            >>> Rotation.from_euler("z", [[10], [30]], degrees=True).mean().as_rotvec(degrees=True).round(6)
+            array([ 0.,  0., 20.])
+        """
+        outer = self.shape
+        if not math.prod(outer):
+            raise ShapeError(f"spatial.transform.Rotation.mean: there are no rotations, got the shape {outer}.")
+        q = self._quat
+        k = q[..., :, None] * q[..., None, :]
+        if weights is not None:
+            w = fnp.astype(as_value(weights), float)
+            values = known(w)
+            if values is not None and (values < 0).any():
+                raise ShapeError(f"spatial.transform.Rotation.mean: weights must not be negative, got {values.min()}.")
+            k = w[..., None, None] * k
+        given = range(len(outer)) if axis is None else (axis,) if isinstance(axis, int) else axis
+        return Rotation._of(quaternions.average(fnp.mean(k, axis=tuple([i % len(outer) for i in given]))))
+
+    def __mul__(self, other: Rotation) -> Rotation:
+        """First ``other``, then these."""
+        if not isinstance(other, Rotation):
+            return NotImplemented
+        self._check_shapes("__mul__", other.shape)
+        return Rotation._of(quaternions.normalized(quaternions.composed(self._quat, other._quat)))
+
+    def __pow__(self, n: ArrayLike, modulus: None = None) -> Rotation:
+        """``n`` times, of which the angle is ``n`` times as large; differentiable in ``n``."""
+        if modulus is not None:
+            raise NotImplementedError("modulus not supported")
+        if is_plain(n) and not np.ndim(n) and n in (-1, 1):
+            return self if n == 1 else self.inv()
+        return Rotation._of(quaternions.from_rotvec(as_value(n) * self.as_rotvec()))
+
+    # ---- as an array -----------------------------------------------------------------------------------
+
+    @property
+    def single(self) -> bool:
+        """Whether this is one rotation, not an array of them."""
+        return not self.shape
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the array of rotations."""
+        return backend.shape_of(self._quat)[:-1]
+
+    def __len__(self) -> int:
+        self._check_several("has no len()")
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, indexer: Any) -> Rotation:
+        self._check_several("is not subscriptable")
+        return Rotation._of(getitem(self._quat, indexer))
+
+    def __iter__(self) -> Iterator[Rotation]:
+        self._check_several("is not iterable")
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"Rotation.from_quat({self._quat!r})"
+
+    def _check_several(self, what: str) -> None:
+        if self.single:
+            raise InputError(f"Single rotation {what}: spatial.transform.Rotation, got one. Make it an array: r[None].")
+
+    def _check_shapes(self, call: str, other: Shape) -> None:
+        try:
+            np.broadcast_shapes(self.shape, other)
+        except ValueError as error:
+            raise ShapeError(
+                f"spatial.transform.Rotation.{call}: shapes must broadcast, got {self.shape} and {other}."
+            ) from error
+
+
+class Slerp:
+    """Rotations between rotations, at an even speed from one to the next.
+
+    A pytree; differentiable in the times, the rotations, and the times asked for.
+
+    Args:
+        times: a vector of rising times.
+        rotations: one for each.
+
+    Raises:
+        TypeError: what are no rotations.
+        ValueError: times that do not rise, or are not as many; at a call a time outside.
+
+    Example:
+        >>> ends = Rotation.from_euler("z", [[0], [90]], degrees=True)
+        >>> Slerp([0.0, 1.0], ends)(0.5).as_rotvec(degrees=True).round(6)
+        array([ 0.,  0., 45.])
+    """
+
+    __slots__ = ("rotations", "rotvecs", "times")
+
+    def __init__(self, times: ArrayLike, rotations: Rotation) -> None:
+        if not isinstance(rotations, Rotation):
+            raise InputError(f"spatial.transform.Slerp: rotations must be a Rotation, got {type(rotations).__name__}.")
+        t = fnp.astype(as_value(times), float)
+        if len(rotations.shape) != 1 or backend.shape_of(t) != rotations.shape or len(rotations) < 2:
+            raise ShapeError(
+                f"spatial.transform.Slerp: there must be a time for each of two or more rotations, got {describe(t)} "
+                f"for the shape {rotations.shape}."
+            )
+        values = known(t)
+        if values is not None and (np.diff(values, axis=-1) <= 0).any():
+            raise ShapeError(f"spatial.transform.Slerp: times must be in strictly increasing order, got {values}.")
+        self.times, self.rotations = t, rotations[:-1]
+        self.rotvecs = (self.rotations.inv() * rotations[1:]).as_rotvec()
+
+    def __call__(self, times: ArrayLike) -> Rotation:
+        """The rotation at a time, or at each of several."""
+        t = fnp.astype(as_value(times), float)
+        if len(backend.shape_of(t)) > 1:
+            raise ShapeError(f"spatial.transform.Slerp: times must be a number or a vector, got {describe(t)}.")
+        values, ends = known(t), known(self.times)
+        if values is None or ends is None or not values.size:
+            pass
+        elif values.min() < ends.min(axis=-1).max() or values.max() > ends.max(axis=-1).min():
+            raise ShapeError(
+                f"Interpolation times must be within the range: spatial.transform.Slerp, got {values.min()} to "
+                f"{values.max()} outside of {ends.min()} to {ends.max()}."
+            )
+        last = backend.shape_of(self.times)[0] - 2
+        place = fnp.clip(fnp.searchsorted(self.times, t) - 1, 0, last)
+        start, stop = getitem(self.times, place), getitem(self.times, place + 1)
+        turn = getitem(self.rotvecs, place) * ((t - start) / (stop - start))[..., None]
+        return self.rotations[place] * Rotation._of(quaternions.from_rotvec(turn))
+
+
+def _slerp(_: Any, parts: Iterable[Any]) -> Slerp:
+    made = Slerp.__new__(Slerp)
+    made.times, made.rotations, made.rotvecs = parts
+    return made
+
+
+tree.register_pytree_node(Rotation, lambda r: ((r._quat,), None), lambda _, parts: Rotation._of(*parts))
+tree.register_pytree_node(Slerp, lambda s: ((s.times, s.rotations, s.rotvecs), None), _slerp)
