@@ -218,7 +218,19 @@ class Primitive:
             ``batch`` is given its trace in place of ``size``.
     """
 
-    __slots__ = ("_kernels", "batch", "call", "calls", "forward", "impl", "loose", "multiple", "name", "reverse")
+    __slots__ = (
+        "_kernels",
+        "batch",
+        "call",
+        "calls",
+        "foreign",
+        "forward",
+        "impl",
+        "loose",
+        "multiple",
+        "name",
+        "reverse",
+    )
 
     def __init__(
         self,
@@ -241,6 +253,8 @@ class Primitive:
         self.loose = loose
         self.calls = calls
         self.call: Callable[..., Any] = lambda *args, **params: bind(self, args, params)
+        #: What computes with arguments that are no values, a sparse matrix say; None where it cannot either.
+        self.foreign: Callable[..., Any] | None = None
         self._kernels: dict[Any, Callable[..., Any]] = {}
 
     def __repr__(self) -> str:

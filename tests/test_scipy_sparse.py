@@ -7,7 +7,7 @@ import scipy.sparse.linalg
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacobian, vmap
-from funcgrad.errors import InputError, ShapeError
+from funcgrad.errors import ConvergenceError, InputError, ShapeError
 from funcgrad.scipy import sparse
 
 RNG = np.random.default_rng(0)
@@ -93,11 +93,121 @@ def test_errors():
         sparse.linalg.spsolve(scipy.sparse.csr_array((2, 3)), np.ones(2))
     with pytest.raises(ShapeError, match="data must have"):
         A.with_data(np.ones(3))
-    with pytest.raises(InputError, match="same structure"):
-        A + sparse.csr_array(MATRIX)
-    with pytest.raises(InputError, match="only a number"):
-        A * np.ones(8)
+    for fails in (
+        lambda: A + sparse.eye_array(3),
+        lambda: A * sparse.eye_array(3),
+        lambda: A @ sparse.eye_array(3),
+        lambda: sparse.diags_array([np.ones(3)], offsets=[1], shape=(3, 3)),
+        lambda: sparse.diags_array([np.ones(3)], offsets=[0, 1]),
+    ):
+        with pytest.raises(ShapeError):
+            fails()
+    with pytest.raises(InputError, match="not sparse"):
+        A / A
+    with pytest.raises(InputError, match="slices and arrays"):
+        A[0]
     with pytest.raises(np.linalg.LinAlgError, match="Singular"):
         by_sparse(np.zeros(A.nnz), B)
     with pytest.raises(ValueError, match=r"indices|index"):
         sparse.csr_array((np.ones(2), [0, 5], [0, 1, 2]), shape=(2, 2))
+
+
+SMALL = scipy.sparse.random_array((5, 4), density=0.5, rng=RNG, format="csr")
+WIDE = scipy.sparse.random_array((4, 5), density=0.5, rng=RNG, format="csr")
+OTHER = scipy.sparse.random_array((5, 4), density=0.5, rng=RNG, format="csr")
+DENSE = RNG.normal(size=(5, 4))
+COMBINED = {
+    "product": lambda a, b, c: a @ b,
+    "product of a transpose": lambda a, b, c: a.T @ c,
+    "sum": lambda a, b, c: a + c,
+    "difference": lambda a, b, c: a - c,
+    "sum with a transpose": lambda a, b, c: a + b.T,
+    "elements": lambda a, b, c: a * c,
+    "elements of a transpose": lambda a, b, c: a.multiply(b.T),
+    "times an array": lambda a, b, c: a * DENSE,
+    "times a row": lambda a, b, c: a * DENSE[0],
+    "over an array": lambda a, b, c: a / (DENSE**2 + 1.0),
+    "less a number's multiple": lambda a, b, c: -a - 2.0 * c,
+    "rows": lambda a, b, c: a[1:4],
+    "columns": lambda a, b, c: a.T[1:4, ::2],
+    "chosen rows": lambda a, b, c: a[[2, 0]],
+}
+
+
+@pytest.mark.parametrize("name", COMBINED)
+def test_matrices_are_combined_as_scipys(name):
+    combine = COMBINED[name]
+    ours = [sparse.csr_array(M) for M in (SMALL, WIDE, OTHER)]
+    got, want = combine(*ours), combine(SMALL, WIDE, OTHER)
+    np.testing.assert_allclose(got.toarray(), want.toarray(), rtol=1e-13)
+    assert got.nnz == want.nnz
+
+    def of_data(*data):
+        return combine(*[M.with_data(d) for M, d in zip(ours, data, strict=True)]).toarray()
+
+    data = tuple(M.data for M in ours)
+    check_grads(of_data, data, order=2)
+    batch = vmap(of_data, in_axes=(0, None, None))(np.stack([data[0], 2 * data[0]]), *data[1:])
+    np.testing.assert_allclose(batch[1], of_data(2 * data[0], *data[1:]), rtol=1e-13)
+
+
+def test_matrices_of_scipy_beside_ours():
+    small, other = sparse.csr_array(SMALL), sparse.csr_array(OTHER)
+    for got, want in (
+        (SMALL @ other.T, SMALL @ OTHER.T),
+        (small @ WIDE, SMALL @ WIDE),
+        (SMALL + other, SMALL + OTHER),
+        (SMALL - other, SMALL - OTHER),
+        (SMALL * other, SMALL * OTHER),
+        (scipy.sparse.csr_matrix(SMALL) * other.T, SMALL @ OTHER.T),
+        (sum([small, other]), SMALL + OTHER),
+    ):
+        np.testing.assert_allclose(got.toarray(), want.toarray(), rtol=1e-13)
+    np.testing.assert_allclose(small + DENSE, SMALL.toarray() + DENSE)
+    np.testing.assert_allclose(DENSE - small, DENSE - SMALL.toarray())
+
+
+def test_parts_of_matrices():
+    small = sparse.csr_array(SMALL)
+    for k in (-2, 0, 1, 3):
+        np.testing.assert_allclose(small.diagonal(k), SMALL.diagonal(k))
+    for axis in (None, 0, 1, -1):
+        np.testing.assert_allclose(small.sum(axis), SMALL.sum(axis))
+    assert small[1, 2] == SMALL[1, 2]
+    assert small[-1, -1] == SMALL[-1, -1]
+    assert small.tocsr() is small
+    assert sparse.csr_array(np.eye(2)).nnz == 2
+    assert sparse.csr_array((2, 3)).shape == (2, 3)
+    np.testing.assert_allclose(sparse.csr_array((np.ones(3), ([0, 0, 1], [1, 1, 0]))).data, [2.0, 1.0])
+    for diagonals in (B[:3], [B[:3]]):
+        np.testing.assert_allclose(sparse.diags_array(diagonals).toarray(), np.diag(B[:3]))
+    assert sparse.diags_array(B[:3], offsets=-1).shape == (4, 4)
+
+
+@pytest.mark.parametrize("name", ["cg", "gmres", "bicgstab"])
+def test_iterative_solvers(name):
+    made = MATRIX + MATRIX.T + 4 * scipy.sparse.eye_array(8) if name == "cg" else MATRIX
+    system, ours, theirs = sparse.csr_array(made), getattr(sparse.linalg, name), getattr(scipy.sparse.linalg, name)
+    np.testing.assert_array_equal(ours(system, B)[0], theirs(made.tocsr(), B)[0])
+    solve = lambda d, b: ours(system.with_data(d), b, rtol=1e-13, M=np.diag(1 / made.diagonal()))[0]
+    exact = lambda d, b: sparse.linalg.spsolve(system.with_data(d), b)
+    for position in (0, 1):
+        got, want = (jacobian(f, position)(system.data, B) for f in (solve, exact))
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(
+        vmap(lambda b: solve(system.data, b))(np.stack([B, 2 * B]))[1], 2 * exact(system.data, B)
+    )
+    np.testing.assert_allclose(
+        jacobian(lambda b: ours(made, b, rtol=1e-13)[0])(B), np.linalg.inv(made.toarray()), atol=1e-11
+    )
+    with pytest.raises(ConvergenceError, match="no convergence"):
+        grad(lambda b: ours(made, b, rtol=1e-13, maxiter=1, **({"restart": 1} if name == "gmres" else {}))[0][0])(B)
+
+
+def test_factors():
+    for trans, full in (("N", MATRIX.toarray()), ("T", MATRIX.toarray().T), ("H", MATRIX.toarray().T)):
+        got = jacobian(lambda b, trans=trans: sparse.linalg.splu(A).solve(b, trans))(B)
+        np.testing.assert_allclose(got, np.linalg.inv(full), atol=1e-12)
+    np.testing.assert_allclose(sparse.linalg.factorized(MATRIX)(B), by_sparse(A.data, B))
+    with pytest.raises(ValueError, match="trans"):
+        sparse.linalg.splu(A).solve(B, "C")

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 import funcgrad.numpy as fnp
-from funcgrad import check_grads, grad, hessian, jvp, no_grad, vmap
+from funcgrad import check_grads, grad, hessian, jacobian, jvp, no_grad, vmap
 from funcgrad.errors import ConcretizationError, EscapedTracerError, InputError, ShapeError
 from funcgrad.scipy import sparse
 
@@ -96,3 +96,26 @@ def test_refusals():
     grad(lambda x: kept.append(x) or fnp.sum(x))(X)
     with pytest.raises(EscapedTracerError):
         A @ kept[0]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_star_of_older_classes_is_the_product_of_matrices(name):
+    A = getattr(scipy.sparse, f"{name}_matrix")(DENSE)
+    np.testing.assert_allclose(jacobian(lambda x: A * x)(X), DENSE)
+    np.testing.assert_allclose(jacobian(lambda y: y * A)(Y), DENSE.T)
+    np.testing.assert_allclose(jvp(lambda x: A * x, (MANY,), (MANY,))[1], DENSE @ MANY)
+
+
+def test_the_order_of_a_star_counts():
+    A = scipy.sparse.csr_matrix(DENSE[:4])
+    batch = np.stack([X, 2 * X])
+    np.testing.assert_allclose(vmap(lambda x: A * x)(batch), batch @ DENSE[:4].T)
+    np.testing.assert_allclose(vmap(lambda x: x * A)(batch), batch @ DENSE[:4])
+
+    def after_a_failure(x):
+        with pytest.raises(ConcretizationError, match=r"Use funcgrad\.scipy\.sparse\.csr_array for"):
+            A * x[0]
+        return x * A
+
+    np.testing.assert_allclose(jacobian(after_a_failure)(X), DENSE[:4].T)
+    np.testing.assert_allclose(jacobian(lambda x: jacobian(lambda y: A * (x * y))(X))(X)[:, 0, 0], DENSE[:4, 0])

@@ -35,6 +35,7 @@ def elementwise(
     dz: Partial = None,
     arity: int | None = None,
     operator: Callable[..., Any] | None = None,
+    foreign: Callable[..., Any] | None = None,
 ) -> Operation:
     """Define an operation that acts element by element, with broadcasting.
 
@@ -47,6 +48,7 @@ def elementwise(
         arity: the number of arguments, when the last ones have no partial derivative.
         operator: Python's operator that computes the same on two arrays or NumPy scalars, faster. It
             also marks arithmetic, whose result on Python numbers alone stays a Python number.
+        foreign: ``foreign(*args)`` where an argument is no value, a sparse matrix say; None where it cannot either.
 
     Example:
         >>> import numpy as np
@@ -65,6 +67,7 @@ def elementwise(
 
     reverse, forward = _derive(name, rules, (lambda *args: call(*args)) if operator is None else arithmetic)
     primitive = Primitive(name, impl, reverse, forward, batch_rule("elementwise", lambda *args: call(*args)))
+    primitive.foreign = foreign
     fast = (unary, binary, _general)[arity - 1] if None not in partials[:arity] else _general
     call = fast(primitive, rules, operator)
     return finish(call, primitive)

@@ -71,6 +71,8 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
             arg, traced = arg.whole(), True
             args = (*args[:position], arg, *args[position + 1 :])
         elif not backend.is_value(arg):
+            if primitive.foreign is not None and (made := primitive.foreign(*args)) is not None:
+                return made
             problem, remedy = backend.refusal(arg)
             raise InputError(f"{primitive.name}: argument {position} {problem}. {remedy}")
     ans = core.bind(primitive, args, params)

@@ -24,6 +24,7 @@ from funcgrad.errors import ConcretizationError
 from funcgrad.graph import steer
 from funcgrad.numpy.callers import expression, looked_up, user_frame, user_line
 from funcgrad.numpy.hints import counterpart
+from funcgrad.primitives.sparse import left_to_factor
 from funcgrad.writable import Buffer, clone
 
 __all__ = [
@@ -222,7 +223,11 @@ def is_sparse_factor(x: Tracer) -> bool:
     that there is no array: then it leaves the product to the operator of the class.
     """
     asker = sys._getframe(2)
-    return asker.f_code.co_name == "_matmul_dispatch" and asker.f_locals.get("other") is x
+    if asker.f_code.co_name != "_matmul_dispatch" or asker.f_locals.get("other") is not x:
+        return False
+    if asker.f_back is not None and asker.f_back.f_code.co_name == "__mul__":
+        left_to_factor(asker.f_locals["self"], x)
+    return True
 
 
 def _array(x: Tracer, *args: Any, **kwargs: Any) -> np.ndarray:

@@ -26,11 +26,13 @@ __all__ = ["counterpart", "explain", "of_math"]
 #: Functions of SciPy whose work one of another name does here, by the module.
 _ALIASES = {
     "scipy.sparse": {
-        **dict.fromkeys(("bsr_array", "bsr_matrix", "csc_array", "csc_matrix", "csr_matrix"), "csr_array"),
-        **dict.fromkeys(("coo_matrix", "dia_array", "dia_matrix", "diags", "diags_array", "spdiags"), "coo_array"),
-        **dict.fromkeys(("bicgstab", "cg", "factorized", "gmres", "minres", "spilu", "splu"), "linalg.spsolve"),
-        "spsolve": "linalg.spsolve",
-    }
+        **dict.fromkeys(("bsr_array", "bsr_matrix", "csr_matrix"), "csr_array"),
+        **dict.fromkeys(("coo_matrix", "dia_array", "dia_matrix"), "coo_array"),
+        **dict.fromkeys(("diags", "spdiags"), "diags_array"),
+        "bmat": "block_array",
+        "csc_matrix": "csc_array",
+    },
+    "scipy.sparse.linalg": {"minres": "cg", "spilu": "splu"},
 }
 #: Of random numbers what makes them a function of their parameters.
 _OF_STANDARD = {
@@ -182,10 +184,7 @@ def _home(module: str) -> tuple[str, Any]:
 
 
 def _instead(home: str, name: str) -> str:
-    ours = _ALIASES.get(home, {}).get(name, name)
-    inner = ours.rpartition(".")[0]
-    theirs = ".".join(part for part in (home, inner, name) if part)
-    return f" Use funcgrad.{home}.{ours} for {theirs}."
+    return f" Use funcgrad.{home}.{_ALIASES.get(home, {}).get(name, name)} for {home}.{name}."
 
 
 def _of_numpy(frame: FrameType) -> str:
@@ -235,9 +234,7 @@ def _of_factors(function: ast.expr, frame: FrameType) -> str:
     if isinstance(function.value, ast.Call):
         made_by = looked_up(function.value.func, frame)
         kind = "SuperLU" if getattr(made_by, "__name__", "") in ("splu", "spilu") else kind
-    return (
-        " Use funcgrad.scipy.sparse.linalg.spsolve for the factors of scipy.sparse.linalg." if kind == "SuperLU" else ""
-    )
+    return " Use funcgrad.scipy.sparse.linalg.splu for the factors of scipy.sparse.linalg." if kind == "SuperLU" else ""
 
 
 def _of_random(name: str) -> str:

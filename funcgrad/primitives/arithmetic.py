@@ -29,6 +29,7 @@ from funcgrad.primitives.comparison import (
     where,
 )
 from funcgrad.primitives.elementwise import has_no_zero, is_complex, log
+from funcgrad.primitives.sparse import product_of_matrices
 
 __all__ = [
     "absolute",
@@ -65,7 +66,8 @@ _DOUBLE = np.dtype(np.float64)
 
 add: Operation = elementwise("add", dx=1, dy=1, operator=operator.add)
 subtract: Operation = elementwise("subtract", dx=1, dy=-1, operator=operator.sub)
-multiply: Operation = elementwise("multiply", dx="y", dy="x", operator=operator.mul)
+#: ``multiply(x, y)``; with a sparse matrix of SciPy's older classes that is the product of matrices, as it is there.
+multiply: Operation = elementwise("multiply", dx="y", dy="x", operator=operator.mul, foreign=product_of_matrices)
 divide: Operation = elementwise(
     "divide",
     dx=lambda t, y: t / y,

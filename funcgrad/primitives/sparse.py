@@ -6,12 +6,13 @@ Vectors stand along the last axis; axes before it broadcast and hold many exampl
 from __future__ import annotations
 
 import importlib
+import threading
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from funcgrad.backend import shape_of
+from funcgrad.backend import is_value, shape_of
 from funcgrad.core import Tracer
 from funcgrad.errors import ShapeError
 from funcgrad.kinds import multilinear, primitive
@@ -20,7 +21,16 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
 
-__all__ = ["Structure", "compressed", "sparse_matvec", "sparse_product", "sparse_solve"]
+__all__ = [
+    "Structure",
+    "compressed",
+    "is_matrix",
+    "left_to_factor",
+    "product_of_matrices",
+    "sparse_matvec",
+    "sparse_product",
+    "sparse_solve",
+]
 
 
 class Structure:
@@ -147,6 +157,42 @@ def sparse_product(x: Any, y: Any) -> Any:
         return sparse_matvec(data, dense, **options)
     order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
     return permute(sparse_matvec(data, permute(dense, axes=order), **options), axes=order)
+
+
+def is_matrix(x: Any) -> bool:
+    """Whether it is a sparse matrix of SciPy's older classes, whose ``*`` is the product of matrices."""
+    return not isinstance(x, (Tracer, np.ndarray)) and any(base.__name__ == "spmatrix" for base in type(x).__mro__)
+
+
+class _Reflected(threading.local):
+    """The matrix and the factor of a product that SciPy has just left to the factor's reflected operator."""
+
+    pair: tuple[Any, Any] | None = None
+
+
+_reflected = _Reflected()
+
+
+def left_to_factor(matrix: Any, factor: Any) -> None:
+    """Remember that ``matrix * factor`` comes next: one function serves both orders, and here the order matters."""
+    _reflected.pair = (matrix, factor)
+
+
+def product_of_matrices(x: Any, y: Any) -> Any:
+    """``x * y`` of such a matrix and an array, which is ``x @ y``; None of others.
+
+    Raises:
+        ShapeError: shapes that do not fit.
+    """
+    pair, _reflected.pair = _reflected.pair, None
+    if pair is not None and pair[0] is y and pair[1] is x:
+        x, y = y, x
+    array = y if is_matrix(x) else x if is_matrix(y) else None
+    return (
+        None
+        if array is None or not (isinstance(array, Tracer) or is_value(array)) or not shape_of(array)
+        else sparse_product(x, y)
+    )
 
 
 def _solve(xp: Any, x: Any, y: Any, *, structure: Structure, transposed: bool) -> Any:

@@ -15,6 +15,27 @@ def ours(data):
     return sparse.csr_array((data, INDICES, INDPTR), (3, 3))
 
 
+WIDE = np.zeros(())
+
+
+def of_values(name, fun, numpy):
+    return op(
+        f"scipy.sparse.{name}",
+        (VALUES,),
+        fun=lambda data: fun(data).toarray(),
+        numpy=numpy,
+        jax=None,
+        reason=NO_JAX,
+    )
+
+
+def definite(data):
+    """A matrix that is symmetric and positive definite."""
+    places = np.arange(3).repeat(3), np.tile(np.arange(3), 3)
+    full = sparse.csr_array((np.full(9, 0.5), places))
+    return sparse.diags_array(data[:3] ** 2 + 1.0) + full
+
+
 def dense(data, rows=(0, 0, 1, 2, 2), columns=INDICES):
     made = np.zeros((3, 3), data.dtype)
     np.add.at(made, (np.asarray(rows), columns), data)
@@ -47,6 +68,49 @@ OPS = [
         jax=None,
         reason=NO_JAX,
     ),
+    of_values("csc_array", lambda data: sparse.csc_array((data, INDICES, INDPTR), (3, 3)), lambda data: dense(data).T),
+    of_values(
+        "diags_array",
+        lambda data: sparse.diags_array([data[:3], data[3:], data[0]], offsets=[0, 1, -2], shape=(3, 3)),
+        lambda data: np.diag(data[:3]) + np.diag(data[3:], 1) + np.diag(data[:1], -2),
+    ),
+    of_values("eye_array", lambda data: sparse.eye_array(3) + ours(data), lambda data: dense(data) + np.eye(3)),
+    of_values("kron", lambda data: sparse.kron(ours(data), ours(data)), lambda data: np.kron(dense(data), dense(data))),
+    of_values(
+        "block_array",
+        lambda data: sparse.block_array([[ours(data), None], [None, ours(data).T]]),
+        lambda data: np.block([[dense(data), np.zeros((3, 3))], [np.zeros((3, 3)), dense(data).T]]).astype(data.dtype),
+    ),
+    of_values("hstack", lambda data: sparse.hstack([ours(data)] * 2), lambda data: np.hstack([dense(data)] * 2)),
+    of_values("vstack", lambda data: sparse.vstack([ours(data)] * 2), lambda data: np.vstack([dense(data)] * 2)),
+    of_values("tril", lambda data: sparse.tril(ours(data)), lambda data: np.tril(dense(data))),
+    of_values("triu", lambda data: sparse.triu(ours(data), k=1), lambda data: np.triu(dense(data), k=1)),
+    *[
+        op(
+            f"scipy.sparse.linalg.{name}",
+            (VALUES, array(3, seed=1)),
+            fun=fun,
+            numpy=lambda data, b: np.linalg.solve(dense(data), b),
+            jax=None,
+            reason=NO_JAX,
+        )
+        for name, fun in (
+            ("splu", lambda data, b: sparse.linalg.splu(ours(data)).solve(b)),
+            ("factorized", lambda data, b: sparse.linalg.factorized(ours(data))(b)),
+        )
+    ],
+    *[
+        op(
+            f"scipy.sparse.linalg.{name}",
+            (VALUES, array(3, seed=1)),
+            fun=lambda data, b, name=name: getattr(sparse.linalg, name)(definite(data), 1.0 * b + WIDE, rtol=1e-14)[0],
+            numpy=lambda data, b: np.linalg.solve(np.diag(data[:3] ** 2 + 1.0) + 0.5 + WIDE, b),
+            jax=None,
+            on_jax=False,
+            reason=NO_JAX,
+        )
+        for name in ("cg", "gmres", "bicgstab")
+    ],
     op(
         "scipy.sparse.linalg.spsolve",
         (VALUES, array(3, seed=1)),

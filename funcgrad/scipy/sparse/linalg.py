@@ -1,16 +1,27 @@
-"""Solving sparse systems."""
+"""Solving sparse systems: by factors, and by iteration."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from funcgrad.errors import ShapeError
-from funcgrad.numpy.creation import as_value
-from funcgrad.primitives.sparse import sparse_solve
-from funcgrad.scipy.sparse.matrices import as_sparse, on_columns
-from funcgrad.typing import Array, ArrayLike
+import numpy as np
 
-__all__ = ["spsolve"]
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import ConvergenceError, InputError, ShapeError
+from funcgrad.numpy.concretization import constant
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.optional import import_scipy
+from funcgrad.primitives.sparse import sparse_solve
+from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, on_columns
+from funcgrad.transforms.implicit import custom_linear_solve
+from funcgrad.typing import Array, ArrayLike
+from funcgrad.writable import released
+
+__all__ = ["bicgstab", "cg", "factorized", "gmres", "splu", "spsolve"]
 
 
 def spsolve(A: Any, b: ArrayLike) -> Array:
@@ -39,3 +50,201 @@ def spsolve(A: Any, b: ArrayLike) -> Array:
     if A.shape[0] != A.shape[1]:
         raise ShapeError(f"sparse.linalg.spsolve: A must be square, got {list(A.shape)}. Use lstsq of a dense matrix.")
     return on_columns("sparse.linalg.spsolve", sparse_solve, A, b, A.shape[0])
+
+
+class _Factors:
+    """What ``splu`` returns: its ``solve`` is that of SciPy's object."""
+
+    def __init__(self, A: SparseArray) -> None:
+        self.A, self.shape, self.nnz = A, A.shape, A.nnz
+
+    def solve(self, rhs: ArrayLike, trans: str = "N") -> Array:
+        """The solution of the system, of the transposed one ("T") or of the adjoint one ("H")."""
+        if trans not in ("N", "T", "H"):
+            raise ValueError(f"splu: trans is 'N', 'T' or 'H', got {trans!r}. Give one of them.")
+        A = self.A if trans == "N" else self.A.T
+        return spsolve(A.with_data(fnp.conjugate(A.data)) if trans == "H" else A, rhs)
+
+
+def splu(A: Any) -> Any:
+    """An object whose ``solve(b)`` is ``spsolve(A, b)``: the factors of the last values are kept with the structure.
+
+    Args:
+        A: a square ``SparseArray``, whose values may be traced, or a sparse matrix of SciPy.
+
+    Raises:
+        LinAlgError: ``A`` is singular; said by ``solve``.
+
+    Example:
+        >>> import numpy as np
+        >>> import scipy.sparse
+        >>> splu(scipy.sparse.csc_array(np.array([[2.0, 0.0], [1.0, 4.0]]))).solve(np.array([2.0, 5.0]))
+        array([1., 1.])
+    """
+    return _Factors(as_sparse("sparse.linalg.splu", A))
+
+
+def factorized(A: Any) -> Callable[[ArrayLike], Array]:
+    """A function that solves ``A @ x = b`` for ``b``; see ``splu``.
+
+    Raises:
+        LinAlgError: ``A`` is singular; said when it is called.
+
+    Example:
+        >>> import numpy as np
+        >>> import scipy.sparse
+        >>> factorized(scipy.sparse.csc_array(np.array([[2.0, 0.0], [1.0, 4.0]])))(np.array([2.0, 5.0]))
+        array([1., 1.])
+    """
+    solve: Callable[[ArrayLike], Array] = splu(A).solve
+    return solve
+
+
+def cg(
+    A: Any,
+    b: ArrayLike,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callable[..., Any] | None = None,
+) -> tuple[Array, Any]:
+    """The solution of ``A @ x = b`` for Hermitian positive-definite ``A``, by conjugate gradients.
+
+    Differentiable in the values of ``A`` and in ``b``, to any order: a derivative solves such a system again, to the
+    same tolerances. So ask for a small ``rtol``.
+
+    Args:
+        A: a ``SparseArray``, a sparse matrix of SciPy, or a matrix.
+        b: a vector.
+        x0: the first guess, of plain numbers; for plain calls alone.
+        rtol: the residual that is allowed, as a share of the norm of ``b``.
+        atol: the residual that is allowed in any case.
+        maxiter: the most iterations.
+        M: a preconditioner of plain numbers, as SciPy takes it.
+        callback: called after each iteration, with plain values.
+
+    Returns:
+        The solution, and 0.
+
+    Raises:
+        ConvergenceError: no convergence, with traced values (an ``ArithmeticError``).
+
+    Example:
+        >>> import numpy as np
+        >>> import scipy.sparse
+        >>> from funcgrad import grad
+        >>> A = scipy.sparse.csr_array(np.array([[3.0, 1.0], [1.0, 2.0]]))
+        >>> grad(lambda b: cg(A, b, rtol=1e-12)[0][0])(np.ones(2)).round(6)
+        array([ 0.4, -0.2])
+    """
+    options = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback}
+    return _iterated("cg", A, b, x0, M, options)
+
+
+def bicgstab(
+    A: Any,
+    b: ArrayLike,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callable[..., Any] | None = None,
+) -> tuple[Array, Any]:
+    """The solution of ``A @ x = b`` by stabilised biconjugate gradients; see ``cg``.
+
+    Raises:
+        ConvergenceError: no convergence, with traced values (an ``ArithmeticError``).
+
+    Example:
+        >>> import numpy as np
+        >>> import scipy.sparse
+        >>> bicgstab(scipy.sparse.csr_array(np.array([[3.0, 1.0], [0.0, 2.0]])), np.array([4.0, 2.0]))[0].round(6)
+        array([1., 1.])
+    """
+    options = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback}
+    return _iterated("bicgstab", A, b, x0, M, options)
+
+
+def gmres(
+    A: Any,
+    b: ArrayLike,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    restart: int | None = None,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callable[..., Any] | None = None,
+    callback_type: str | None = None,
+) -> tuple[Array, Any]:
+    """The solution of ``A @ x = b`` by generalised minimal residuals; see ``cg``.
+
+    Raises:
+        ConvergenceError: no convergence, with traced values (an ``ArithmeticError``).
+
+    Example:
+        >>> import numpy as np
+        >>> import scipy.sparse
+        >>> gmres(scipy.sparse.csr_array(np.array([[3.0, 1.0], [0.0, 2.0]])), np.array([4.0, 2.0]))[0].round(6)
+        array([1., 1.])
+    """
+    options = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback}
+    more = {"restart": restart, "callback_type": callback_type}
+    return _iterated("gmres", A, b, x0, M, {**options, **more})
+
+
+def _iterated(name: str, A: Any, b: ArrayLike, x0: Any, M: Any, options: dict[str, Any]) -> tuple[Array, Any]:
+    call = f"sparse.linalg.{name}"
+    linalg = import_scipy(call, "scipy.sparse.linalg")
+    routine = getattr(linalg, name)
+    if isinstance(A, SparseArray) and is_plain(A.data):
+        A = (A.T.structure.matrix(A.data).T if A.transposed else A.structure.matrix(A.data)).tocsr()
+    if is_plain(b, x0) and not isinstance(A, SparseArray) and not isinstance(A, Tracer):
+        found: tuple[Array, Any] = routine(A, b, x0, M=M, **options)
+        return found
+    right = fnp.ravel(as_value(b))
+    dtype = np.result_type(
+        backend.dtype_of(right), backend.dtype_of(A) if isinstance(A, Tracer) else A.dtype, np.float32
+    )
+    right, size = fnp.astype(right, dtype), backend.shape_of(right)[0]
+    matrix = A if isinstance(A, (SparseArray, Tracer, np.ndarray)) else as_sparse(call, A)
+
+    def solve(other: Any) -> Any:
+        def solver(matvec: Callable[[Any], Any], b: Any) -> Any:
+            def plainly(v: Any) -> Any:
+                return np.asarray(_plain(call, matvec(np.ravel(v).astype(dtype))))
+
+            system = linalg.LinearOperator((size, size), matvec=plainly, dtype=dtype)
+            b = np.asarray(_plain(call, b))
+            x, info = routine(system, b, M=other, **options)
+            for _ in range(10):
+                if info >= 0:
+                    break
+                x, info = routine(system, b, x, M=other, **options)  # after a breakdown it begins anew from there
+            allowed = 10 * max(options["rtol"] * np.linalg.norm(b), options["atol"])
+            if info and not np.linalg.norm(plainly(x) - b) <= allowed:  # it may break down because it is there
+                raise ConvergenceError(
+                    f"{call}: no convergence, got the code {info} from SciPy. Allow more iterations or a larger rtol, "
+                    "or give a preconditioner M."
+                )
+            return np.asarray(x, dtype)
+
+        return solver
+
+    x = custom_linear_solve(lambda v: matrix @ v, right, solve(M), solve(None if M is None else M.T))
+    return x, 0
+
+
+def _plain(call: str, x: Any) -> Any:
+    x = constant(released(x))
+    if backend.namespace_of(x) is not np and not isinstance(x, Tracer):
+        raise InputError(
+            f"{call}: SciPy iterates on NumPy arrays, got JAX's {describe(x)}. Pass NumPy arrays, or use spsolve."
+        )
+    return x

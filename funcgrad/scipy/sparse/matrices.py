@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
@@ -14,17 +15,17 @@ from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
-from funcgrad.primitives.sparse import Structure, compressed, sparse_matvec, sparse_product
+from funcgrad.primitives.sparse import Structure, compressed, is_matrix, sparse_matvec, sparse_product
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["SparseArray", "coo_array", "csr_array", "matvec"]
+__all__ = ["SparseArray", "coo_array", "csc_array", "csr_array", "matvec"]
 
 
 class SparseArray:
     """A sparse matrix: a pytree with one leaf, its values.
 
-    ``A @ x``, ``x @ A``, ``A.T``, ``A * 2.0``, ``A + B`` of one structure and ``A.toarray()`` are differentiable in
-    the values and in ``x``. Made by ``csr_array`` and ``coo_array``.
+    Products, sums, parts and ``A.toarray()`` are differentiable in the values and in ``x``. ``*`` is element by
+    element, as of sparse arrays of SciPy, and ``@`` the product of matrices. Made by ``csr_array`` and others.
 
     Attributes:
         data: the values, one for each stored place, row by row.
@@ -72,34 +73,95 @@ class SparseArray:
             )
         return SparseArray(data, self.structure, self.transposed)
 
-    def __matmul__(self, x: ArrayLike) -> Array:
-        return matvec(self, x)
+    def __matmul__(self, x: Any) -> Any:
+        return sparse_times_sparse(self, as_sparse("matmul", x)) if _is_sparse(x) else matvec(self, x)
 
-    def __rmatmul__(self, x: ArrayLike) -> Array:
-        return sparse_product(as_value(x), self)
+    def __rmatmul__(self, x: Any) -> Any:
+        return sparse_times_sparse(as_sparse("matmul", x), self) if _is_sparse(x) else sparse_product(as_value(x), self)
 
-    def __mul__(self, factor: Any) -> SparseArray:
-        if backend.shape_of(factor):
-            raise InputError(f"SparseArray: only a number can scale it, got {describe(factor)}. Scale A.data.")
-        return SparseArray(self.data * factor, self.structure, self.transposed)
+    dot = __matmul__
 
-    __rmul__ = __mul__
+    def multiply(self, other: Any) -> SparseArray:
+        """The product element by element with a number, an array that broadcasts to the shape, or a sparse matrix."""
+        if _is_sparse(other):
+            return _common(self, as_sparse("SparseArray.multiply", other))
+        return SparseArray(self.data * _at_places(self, other), self.structure, self.transposed)
+
+    __mul__ = multiply
+
+    def __rmul__(self, other: Any) -> SparseArray:
+        return sparse_times_sparse(as_sparse("SparseArray", other), self) if is_matrix(other) else self.multiply(other)
+
+    def __truediv__(self, other: Any) -> SparseArray:
+        if _is_sparse(other):
+            raise InputError("SparseArray: a quotient of sparse matrices is not sparse, got two. Divide arrays.")
+        return SparseArray(self.data / _at_places(self, other), self.structure, self.transposed)
 
     def __neg__(self) -> SparseArray:
         return self * -1
 
-    def __add__(self, other: Any) -> SparseArray:
-        alike = isinstance(other, SparseArray) and self.transposed == other.transposed
-        if not alike or self.structure is not other.structure:
-            raise InputError(
-                f"SparseArray: only a matrix of the same structure can be added, got {type(other).__name__}. Make it "
-                "by with_data, or add dense arrays."
+    def __add__(self, other: Any) -> Any:
+        if not _is_sparse(other):
+            return self if type(other) is int and other == 0 else self.toarray() + other
+        other = as_sparse("SparseArray", other)
+        if self.transposed == other.transposed and self.structure is other.structure:
+            return SparseArray(self.data + other.data, self.structure, self.transposed)
+        if self.shape != other.shape:
+            raise ShapeError(
+                f"SparseArray: shapes differ, got {self.shape} and {other.shape}. Add matrices of one shape."
             )
-        return SparseArray(self.data + other.data, self.structure, self.transposed)
+        rows, columns = (np.concatenate(pair) for pair in zip(self.places(), other.places(), strict=True))
+        return assembled(fnp.concatenate([self.data, other.data]), rows, columns, self.shape)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -1 * (as_sparse("SparseArray", other) if _is_sparse(other) else as_value(other))
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __getitem__(self, key: Any) -> Any:
+        """Rows and columns by slices and arrays, as a matrix; an element by two numbers."""
+        if isinstance(key, tuple) and len(key) == 2 and all(isinstance(k, (int, np.integer)) for k in key):
+            i, j = (int(k) % n for k, n in zip(key, self.shape, strict=True))
+            rows, columns = self.places()
+            return fnp.sum(getitem(self.data, np.flatnonzero((rows == i) & (columns == j))))
+        return rearranged(lambda numbers: numbers[key], self)
+
+    def places(self) -> tuple[Any, Any]:
+        """The row and the column of each value."""
+        return self.structure.places(self.transposed)
+
+    def diagonal(self, k: int = 0) -> Array:
+        """The ``k``-th diagonal."""
+        rows, columns = self.places()
+        on = np.flatnonzero(columns - rows == k)
+        length = max(0, min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0)))
+        return _added(getitem(self.data, on), np.minimum(rows[on], columns[on]), length)
+
+    def sum(self, axis: int | None = None) -> Array:
+        """The sum of all values, or of those of each column (``axis=0``) or row (``axis=1``)."""
+        if axis is None:
+            return fnp.sum(self.data)
+        kept = 1 - axis % 2
+        return _added(self.data, self.places()[kept], self.shape[kept])
 
     def toarray(self) -> Array:
         """The matrix with its zeros."""
         return matvec(self, np.eye(self.shape[1], dtype=self.dtype))
+
+    todense = toarray
+
+    def tocsr(self) -> SparseArray:
+        """The matrix itself: there is one format here."""
+        return self
+
+    tocsc = tocoo = copy = tocsr
+
+    def transpose(self) -> SparseArray:
+        """The transpose, without a copy."""
+        return self.T
 
     def __repr__(self) -> str:
         return f"<SparseArray {self.shape[0]} x {self.shape[1]}, {self.nnz} values of {self.dtype}>"
@@ -110,15 +172,97 @@ tree.register_pytree_node(
 )
 
 
+def _is_sparse(x: Any) -> bool:
+    return isinstance(x, SparseArray) or (not isinstance(x, (Tracer, np.ndarray)) and hasattr(x, "tocsr"))
+
+
+def _added(values: Array, places: Any, length: int) -> Array:
+    """A vector of ``length`` entries: the sums of the values at each place."""
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=length))])
+    chosen = Structure(np.argsort(places, kind="stable"), indptr, (length, len(places)))
+    return sparse_matvec(np.ones(len(places), np.int8), values, structure=chosen, transposed=False)
+
+
+def assembled(data: Array, rows: Any, columns: Any, shape: tuple[int, int]) -> SparseArray:
+    """The matrix of values and their places; values at the same place are added."""
+    keys = np.asarray(rows, np.int64) * shape[1] + columns
+    places, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    data = getitem(data, first) if len(places) == len(keys) else _added(data, number.ravel(), len(places))
+    rows, columns = np.divmod(places, max(shape[1], 1))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
+    return SparseArray(data, Structure(columns, indptr, shape))
+
+
+def _canonical(A: SparseArray) -> SparseArray:
+    """The matrix row by row, with one value for each place."""
+    keys = A.structure.rows.astype(np.int64) * A.structure.shape[1] + A.structure.indices
+    if not A.transposed and (len(keys) < 2 or (np.diff(keys) > 0).all()):
+        return A
+    return assembled(A.data, *A.places(), A.shape)
+
+
+def rearranged(arrange: Any, *matrices: SparseArray) -> SparseArray:
+    """What ``arrange`` makes of sparse matrices of SciPy by moving their values: these are numbered, and followed."""
+    whole, numbered, count = [_canonical(A) for A in matrices], [], 1
+    for A in whole:
+        numbered.append(A.structure.matrix(np.arange(count, count + A.nnz)))
+        count += A.nnz
+    made = arrange(*numbered)
+    if made.ndim != 2:
+        raise InputError(
+            f"SparseArray: a matrix is made by slices and arrays, got {made.ndim} axes. Write A[i : i + 1]."
+        )
+    numbers, structure = compressed(made)
+    return SparseArray(getitem(fnp.concatenate([A.data for A in whole]), numbers - 1), structure)
+
+
+def _at_places(A: SparseArray, other: Any) -> Any:
+    """A number, or an array's elements where ``A`` has values."""
+    other = as_value(other)
+    if not backend.shape_of(other):
+        return other
+    return getitem(fnp.broadcast_to(other, A.shape), A.places())
+
+
+def _common(A: SparseArray, B: SparseArray) -> SparseArray:
+    """The product element by element."""
+    if A.shape != B.shape:
+        raise ShapeError(f"SparseArray: shapes differ, got {A.shape} and {B.shape}. Multiply matrices of one shape.")
+    A, B = _canonical(A), _canonical(B)
+    keys = [M.structure.rows.astype(np.int64) * M.shape[1] + M.structure.indices for M in (A, B)]
+    both, first, second = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
+    rows, columns = np.divmod(both, max(A.shape[1], 1))
+    return assembled(getitem(A.data, first) * getitem(B.data, second), rows, columns, A.shape)
+
+
+def sparse_times_sparse(A: SparseArray, B: SparseArray) -> SparseArray:
+    """The product of two sparse matrices."""
+    if A.shape[1] != B.shape[0]:
+        raise ShapeError(f"matmul: sparse matrices do not fit, got {A.shape} and {B.shape}. Check their shapes.")
+    (rows, inner), (outer, columns) = A.places(), B.places()
+    order, counts = np.argsort(outer, kind="stable"), np.bincount(outer, minlength=B.shape[0])
+    starts = np.cumsum(counts) - counts
+    many = counts[inner]  # each value of A meets all values in a row of B
+    left = np.repeat(np.arange(len(inner)), many)
+    within = np.arange(len(left)) - np.repeat(np.cumsum(many) - many, many)
+    right = order[starts[inner][left] + within]
+    return assembled(
+        getitem(A.data, left) * getitem(B.data, right), rows[left], columns[right], (A.shape[0], B.shape[1])
+    )
+
+
 def csr_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
     """A sparse matrix in compressed rows.
 
     Args:
-        arg: a sparse matrix of SciPy in any format, or ``(data, indices, indptr)``; only ``data`` may be traced.
+        arg: a sparse matrix of SciPy in any format; ``(data, indices, indptr)``; ``(data, (row, col))``, whose values
+            at the same place are added; an array of plain numbers, whose zeros are left out; or a shape, for a matrix
+            without values. Only ``data`` may be traced.
         shape: rows and columns; by default just enough for the indices.
 
     Raises:
         ValueError: indices or lengths that do not fit.
+        ConcretizationError: a traced array: which of its elements are zero is not known before.
 
     Example:
         >>> import numpy as np
@@ -131,6 +275,10 @@ def csr_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
         return arg
     if scipy.issparse(arg):
         return SparseArray(*compressed(arg))
+    if not isinstance(arg, tuple) or all(isinstance(n, (int, np.integer)) for n in arg):
+        return SparseArray(*compressed(scipy.csr_array(arg, shape=shape)))
+    if len(arg) == 2:
+        return _canonical(coo_array(arg, shape))
     data, indices, indptr = arg
     data = as_value(data)
     indices, indptr = [np.asarray(concrete(i, "sparse.csr_array: indices")) for i in (indices, indptr)]
@@ -139,11 +287,28 @@ def csr_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
     return SparseArray(data, Structure(indices, indptr, numbers.shape)).with_data(data)
 
 
+def csc_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
+    """A sparse matrix in compressed columns; takes what ``csr_array`` takes.
+
+    Raises:
+        ValueError: indices or lengths that do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> csc_array((np.array([1.0, 2.0, 3.0]), [0, 1, 1], [0, 1, 1, 3]), shape=(2, 3)).toarray()
+        array([[1., 0., 0.],
+               [0., 0., 5.]])
+    """
+    if isinstance(arg, tuple) and len(arg) == 3:
+        return csr_array(arg, None if shape is None else shape[::-1]).T
+    return csr_array(arg, shape)
+
+
 def coo_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
     """A sparse matrix from rows, columns and values; values at the same place are added.
 
     Args:
-        arg: ``(data, (row, col))``; only ``data`` may be traced. Or a sparse matrix of SciPy.
+        arg: ``(data, (row, col))``; only ``data`` may be traced. Or what else ``csr_array`` takes.
         shape: rows and columns; by default just enough for the indices.
 
     Raises:
@@ -156,8 +321,8 @@ def coo_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
                [4., 0.]])
     """
     scipy = import_scipy("sparse.coo_array", "scipy.sparse")
-    if isinstance(arg, SparseArray) or scipy.issparse(arg):
-        return csr_array(arg)
+    if not isinstance(arg, tuple) or not isinstance(arg[1], (tuple, list)):
+        return csr_array(arg, shape)
     data, (row, col) = arg
     data = as_value(data)
     row, col = [np.asarray(concrete(i, "sparse.coo_array: indices")) for i in (row, col)]
