@@ -119,6 +119,24 @@ def test_computing_is_scipys():
     assert repr(Rotation.identity()) == "Rotation.from_quat(array([0., 0., 0., 1.]))"
 
 
+def test_vectors_are_aligned():
+    a, w = VECTORS[3:], RNG.uniform(0.5, 2.0, 6)
+    b = THEIRS(QUATS[0]).apply(a) + 0.1 * RNG.normal(size=(6, 3))
+    for weights in (None, w):
+        want, left = THEIRS.align_vectors(a, b, weights)
+        got = Rotation.align_vectors(a, b, weights)
+        close(got[0].as_matrix(), want.as_matrix(), 1e-13)
+        close(got[1], left, 1e-12)
+    check_grads(lambda a, b, w: Rotation.align_vectors(a, b, w)[0].as_matrix(), (a, b, w), order=2)
+    check_grads(lambda a, b: Rotation.align_vectors(a, b)[1], (a, b), order=2)
+    plane = a * np.array([1.0, 1.0, 0.0])  # where singular values are 0
+    check_grads(lambda b: Rotation.align_vectors(plane, b)[0].as_matrix(), (plane,), order=2)
+    near = Rotation(QUATS) * Rotation.from_rotvec([0.0, 0.0, 1e-3])
+    for options in ({}, {"atol": 2e-3}, {"atol": 0.1, "degrees": True}):
+        want = THEIRS(QUATS).approx_equal(THEIRS(near.as_quat()), **options)
+        np.testing.assert_array_equal(Rotation(QUATS).approx_equal(near, **options), want)
+
+
 FORMS = {
     "rotvec to matrix": lambda v: Rotation.from_rotvec(v).as_matrix(),
     "rotvec to quat": lambda v: Rotation.from_rotvec(v).as_quat(),
@@ -222,6 +240,9 @@ REFUSED = [
     (ShapeError, "shapes must broadcast", lambda x: Rotation.identity(2).apply(np.ones((3, 3)))),
     (ShapeError, "no rotations", lambda x: Rotation.identity(0).mean()),
     (ShapeError, "must not be negative", lambda x: Rotation.identity(4).mean(-x)),
+    (InputError, "return_sensitivity must be", lambda x: Rotation.align_vectors(np.eye(3), np.eye(3), x[:3], True)),
+    (ShapeError, "two or more vectors", lambda x: Rotation.align_vectors(x[None, :3], x[None, 1:])),
+    (ShapeError, "finite numbers", lambda x: Rotation.align_vectors(np.eye(3), np.eye(3), -x[:3])),
     (InputError, "rotations must be", lambda x: Slerp(x, THEIRS.identity(4))),
     (ShapeError, "a time for each", lambda x: Slerp(x, Rotation.identity(3))),
     (ShapeError, "strictly increasing", lambda x: Slerp(-x, Rotation.identity(4))),
