@@ -21,15 +21,39 @@ from funcgrad.typing import Array
 
 __all__ = ["differences_along", "squared_distances", "summed_differences"]
 
-_BLOCK = 1 << 17  # differences that are held at once: they stay in a core's cache
+_BLOCK = 1 << 15  # differences that are held at once: they stay in a core's cache
+_NARROW = 16  # columns; of so few a product of matrices takes longer than one column after the other
 
 
-def _blocks(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Some rows of ``x`` at a time, and what they are apart from all of ``y``."""
-    rows = max(1, _BLOCK // max(1, y.size))
-    for start in range(0, len(x), rows):
-        part = slice(start, start + rows)
-        yield part, x[part, None] - y
+def _parts(rows: int, width: int) -> Iterator[slice]:
+    """Rows of ``width`` differences, some at a time."""
+    step = max(1, _BLOCK // max(1, width))
+    return (slice(start, start + step) for start in range(0, rows, step))
+
+
+def _one_summed(x: np.ndarray, y: np.ndarray, z: np.ndarray, ans: np.ndarray) -> None:
+    if y.shape[1] > _NARROW:
+        for part in _parts(len(y), z.size):
+            ans[part] = np.matmul(x[part, None], y[part, None] - z)[:, 0]
+        return
+    columns = np.ascontiguousarray(z.T)
+    for part in _parts(len(y), len(z)):
+        for k, column in enumerate(columns):
+            np.einsum("ij,ij->i", x[part], y[part, k, None] - column, out=ans[part, k])
+
+
+def _one_along(x: np.ndarray, y: np.ndarray, z: np.ndarray, ans: np.ndarray) -> None:
+    if y.shape[1] > _NARROW:
+        for part in _parts(len(y), z.size):
+            ans[part] = np.matmul(y[part, None] - z, x[part, :, None])[..., 0]
+        return
+    columns = np.ascontiguousarray(z.T)
+    for part in _parts(len(y), len(z)):
+        ans[part] = 0.0
+        for k, column in enumerate(columns):
+            apart = y[part, k, None] - column
+            apart *= x[part, k, None]
+            ans[part] += apart
 
 
 def _squared(xp: Any, x: Any, y: Any) -> Any:
@@ -47,8 +71,7 @@ def _summed(xp: Any, x: Any, y: Any, z: Any) -> Any:
         return xp.einsum("...ij,...ijk->...ik", x, y[..., :, None, :] - z[..., None, :, :])
     ans = np.empty(y.shape)
     for i in np.ndindex(y.shape[:-2]):
-        for part, apart in _blocks(y[i], z[i]):
-            ans[i][part] = np.matmul(x[i][part, None], apart)[:, 0]
+        _one_summed(x[i], y[i], z[i], ans[i])
     return ans
 
 
@@ -57,8 +80,7 @@ def _along(xp: Any, x: Any, y: Any, z: Any) -> Any:
         return xp.einsum("...ik,...ijk->...ij", x, y[..., :, None, :] - z[..., None, :, :])
     ans = np.empty((*y.shape[:-1], z.shape[-2]))
     for i in np.ndindex(y.shape[:-2]):
-        for part, apart in _blocks(y[i], z[i]):
-            ans[i][part] = np.matmul(apart, x[i][part, :, None])[..., 0]
+        _one_along(x[i], y[i], z[i], ans[i])
     return ans
 
 

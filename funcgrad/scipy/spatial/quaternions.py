@@ -22,6 +22,7 @@ from funcgrad.transforms import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
+    "aligning",
     "as_euler",
     "as_matrix",
     "as_mrp",
@@ -227,6 +228,15 @@ def average(k: Array) -> Array:
         step = fnp.linalg.solve(fnp.concatenate([top, below], axis=-2), wrong[..., None])[..., 0]
         v, w = v - step[..., :4], w - step[..., 4]
     return v
+
+
+def aligning(a: Array, b: Array, w: Array) -> Array:
+    """The rotation that leads ``b`` to ``a`` with the least sum of squares, weighted by ``w`` (Horn, 1987)."""
+    m = fnp.swapaxes(w[:, None] * a, -1, -2) @ b
+    trace = m[0, 0] + m[1, 1] + m[2, 2]
+    z = fnp.stack([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]])
+    top = fnp.concatenate([m + m.T - trace * np.eye(3), z[:, None]], axis=1)
+    return average(fnp.concatenate([top, fnp.concatenate([z, trace[None]])[None]]))
 
 
 # ---- angles about axes -------------------------------------------------------------------------------------

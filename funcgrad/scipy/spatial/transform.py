@@ -26,6 +26,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain, known
 from funcgrad.primitives.indexing import getitem
+from funcgrad.primitives.norms import flat_root
 from funcgrad.scipy.spatial import quaternions
 from funcgrad.typing import Array, ArrayLike, Shape
 
@@ -287,6 +288,59 @@ class Rotation:
             k = w[..., None, None] * k
         given = range(len(outer)) if axis is None else (axis,) if isinstance(axis, int) else axis
         return Rotation._of(quaternions.average(fnp.mean(k, axis=tuple([i % len(outer) for i in given]))))
+
+    def approx_equal(self, other: Rotation, atol: float | None = None, degrees: bool = False) -> Array:
+        """Whether the angle between each rotation and the other is less than ``atol``, by default 1e-8 radians.
+
+        Example:
+            >>> Rotation.identity().approx_equal(Rotation.from_rotvec([0.0, 0.0, 1e-9]))
+            np.True_
+        """
+        limit = 1e-8 if atol is None else atol * _DEGREE if degrees else atol
+        return (other * self.inv()).magnitude() < limit
+
+    @staticmethod
+    def align_vectors(
+        a: ArrayLike, b: ArrayLike, weights: ArrayLike | None = None, return_sensitivity: bool = False
+    ) -> tuple[Rotation, Array]:
+        """The rotation that leads the vectors ``b`` closest to ``a``, and the root of the sum of squares that is left.
+
+        Args:
+            a: two vectors or more.
+            b: as many.
+            weights: of the squares, all finite.
+            return_sensitivity: False; the matrix of sensitivities is SciPy's only.
+
+        Raises:
+            ValueError: vectors that are not as many, negative or infinite weights.
+            TypeError: ``return_sensitivity``.
+
+        Example:
+            >>> turn, left = Rotation.align_vectors([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]], np.eye(3)[:2])
+            >>> turn.as_rotvec(degrees=True).round(6)
+            array([ 0.,  0., 90.])
+        """
+        if return_sensitivity:
+            raise InputError(
+                "spatial.transform.Rotation.align_vectors: return_sensitivity must be False, got True. Use SciPy's."
+            )
+        x, y = (quaternions.double("Rotation.align_vectors", v, 3) for v in (a, b))
+        count = backend.shape_of(x)[0]
+        if len(backend.shape_of(x)) != 2 or backend.shape_of(x) != backend.shape_of(y) or count < 2:
+            raise ShapeError(
+                "spatial.transform.Rotation.align_vectors: a and b must be two or more vectors, as many of both, got "
+                f"{describe(x)} and {describe(y)}."
+            )
+        w = np.ones(count) if weights is None else fnp.astype(as_value(weights), float)
+        values = known(w)
+        if backend.shape_of(w) != (count,) or (values is not None and not ((values >= 0) & np.isfinite(values)).all()):
+            raise ShapeError(
+                f"spatial.transform.Rotation.align_vectors: weights must be a vector of {count} finite numbers, none "
+                f"negative, got {describe(w)}."
+            )
+        found = Rotation._of(quaternions.aligning(x, y, w))
+        apart = x - found.apply(y)
+        return found, flat_root(fnp.sum(w * fnp.sum(apart * apart, axis=-1)))
 
     def __mul__(self, other: Rotation) -> Rotation:
         """First ``other``, then these."""
