@@ -390,7 +390,9 @@ def test_against_jax():
 SPLITS = ("array_split", "split", "vsplit", "hsplit", "dsplit", "unstack", "concatenate", "stack")
 #: Functions that do on a tape what they do not in a graph: they look whether the values are known, or whose derivative
 #: is wanted. Distributions look whether all values lie where the density is defined, solvers and splines at theirs.
-ANOTHER_WAY = {"piecewise", "linalg.eigvalsh", "linalg.svdvals", "nn.linear", "scipy.linalg.solve_circulant", *SPLITS}
+#: What SciPy searches for is found before anything is recorded, and in a graph is an operation.
+ITERATIVE = ("scipy.sparse.linalg.cg", "scipy.sparse.linalg.gmres", "scipy.sparse.linalg.bicgstab")
+ANOTHER_WAY = {"piecewise", "linalg.eigvalsh", "linalg.svdvals", "nn.linear", *SPLITS, *ITERATIVE}
 BY_VALUES = ("scipy.stats.", "scipy.integrate.", "scipy.interpolate.", "scipy.optimize.")
 
 

@@ -298,6 +298,14 @@ def test_what_a_result_with_derivatives_keeps():
         optimize.linprog  # noqa: B018
 
 
+def test_a_graph_solves_anew():
+    graph = trace(lambda a: optimize.brentq(lambda x: cube(x, a), 0.0, 3.0))(8.0)
+    assert graph(1.0) == pytest.approx(1.0)
+    assert grad(graph)(1.0) == pytest.approx(1 / 3)
+    fit = trace(lambda y: optimize.curve_fit(curve, TIMES, y)[0])(POINTS)
+    np.testing.assert_allclose(fit(2 * POINTS), so.curve_fit(curve, TIMES, 2 * POINTS)[0], rtol=1e-6)
+
+
 def test_jax_arrays():
     root = lambda a: optimize.brentq(cube, 0.0, 3.0, (a,))
     assert isinstance(grad(root)(jnp.float32(8.0)), jax.Array)

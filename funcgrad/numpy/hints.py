@@ -175,12 +175,14 @@ def _of_scipy(called: FrameType, module: str) -> str:
 
 def _home(module: str) -> tuple[str, Any]:
     """The public module of SciPy that ``module`` belongs to, as far as funcgrad has it, and what that holds here."""
+    found: tuple[str, Any] = module, ()
     parts = [part for part in module.split(".") if not part.startswith("_")]
-    for length in (3, 2):
+    for length in range(2, min(len(parts), 3) + 1):
         home = ".".join(parts[:length])
-        if len(parts) >= length and find_spec(f"funcgrad.{home}") is not None:
-            return home, vars(import_module(f"funcgrad.{home}"))
-    return module, ()
+        if find_spec(f"funcgrad.{home}") is None:
+            break
+        found = home, vars(import_module(f"funcgrad.{home}"))
+    return found
 
 
 def _instead(home: str, name: str) -> str:

@@ -97,13 +97,20 @@ def solve_circulant(
     if backend.shape_of(right)[-1] != n:
         raise ValueError(f"solve_circulant: c and b differ in length, got {describe(c)} and {describe(b)}. Check them.")
     values = fnp.fft.fft(columns)
-    sizes = fnp.abs(values)
-    least = fnp.max(sizes, axis=-1, keepdims=True) * n * np.finfo(np.float64).eps if tol is None else tol
-    zero = sizes <= least
-    found = known(zero)
-    if singular != "lstsq" and found is not None and found.any():
-        raise np.linalg.LinAlgError("solve_circulant: the matrix is singular, got eigenvalues of zero. Take 'lstsq'.")
-    quotient = fnp.where(zero, 0.0, fnp.fft.fft(right) / fnp.where(zero, 1.0, values))
+    fraction = n * np.finfo(np.float64).eps
+
+    def zeros(values: Any) -> Any:
+        sizes = fnp.abs(values)
+        return sizes <= (fraction * fnp.max(sizes, axis=-1, keepdims=True) if tol is None else tol)
+
+    if singular == "lstsq":
+        zero = zeros(values)
+        quotient = fnp.where(zero, 0.0, fnp.fft.fft(right) / fnp.where(zero, 1.0, values))
+    else:
+        plain = known(values)
+        if plain is not None and np.any(zeros(plain)):
+            raise np.linalg.LinAlgError("solve_circulant: the matrix is singular, got eigenvalues of 0. Take 'lstsq'.")
+        quotient = fnp.fft.fft(right) / values
     x = fnp.fft.ifft(quotient)
     is_complex = "c" in {backend.dtype_of(columns).kind, backend.dtype_of(right).kind}
     return fnp.moveaxis(x if is_complex else x.real, -1, outaxis)

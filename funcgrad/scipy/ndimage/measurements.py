@@ -18,6 +18,7 @@ from funcgrad.numpy.peeking import is_plain
 from funcgrad.primitives.indexing import getitem
 from funcgrad.scipy.ndimage.arguments import scipys
 from funcgrad.typing import Array, ArrayLike
+from funcgrad.writable import released
 
 __all__ = [
     "center_of_mass",
@@ -41,6 +42,7 @@ class _Regions:
 
     def __init__(self, call: str, input: ArrayLike, labels: Any, index: Any) -> None:
         x = as_value(input)
+        labels, index = released(labels), released(index)  # made inside a transform they may be arrays to write to
         if not is_plain(labels, index):
             raise InputError(f"ndimage.{call}: labels and index say which elements to take, and must be plain arrays.")
         if not backend.is_inexact(x):
