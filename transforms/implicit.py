@@ -26,7 +26,7 @@ from funcgrad.transforms.stopping import no_grad, stop_gradient
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree
 
-__all__ = ["custom_linear_solve", "custom_root", "fixed_point", "solved"]
+__all__ = ["custom_linear_solve", "custom_root", "fixed_point"]
 
 #: ``solve(matvec, b) -> x`` with ``matvec(x) = b``.
 Solve = Callable[[Callable[[Any], Any], Any], Any]
@@ -138,9 +138,8 @@ class _System:
     def run(self, *leaves: Any) -> list[Any]:
         """The solution, by the solver."""
         outs: list[Any] = no_grad(example_by_example)(self._run, leaves)
-        return outs or list(
-            leaves[: len(self.likes)]
-        )  # of no example at all the solution is as empty as the other side
+        # of no example at all the solution is as empty as the other side
+        return outs or list(leaves[: len(self.likes)])
 
     def _run(self, *leaves: Any) -> list[Any]:
         b, held = self.parts(leaves)
@@ -216,7 +215,7 @@ def custom_root(
     for fun in (f, solve, tangent_solve):
         check_callable("custom_root", fun)
     _check_arrays("custom_root", "initial_guess", initial_guess)
-    found, aux = solved("custom_root", f, initial_guess, solve), None
+    found, aux = _solved("custom_root", f, initial_guess, solve), None
     if has_aux:
         found, aux = split_aux("custom_root", found)
     _check_arrays("custom_root", "the root", found)
@@ -227,12 +226,11 @@ def custom_root(
 
 
 @no_grad
-def solved(
+def _solved(
     call: str,
     f: Callable[[Any], Any],
     guess: PyTree,
     solve: Callable[[Callable[[Any], Any], Any], Any],
-    unknown: PyTree = None,
 ) -> Any:
     """What a solver finds, a constant. Where it takes plain values only, it becomes an operation.
 
@@ -241,9 +239,8 @@ def solved(
     Args:
         call: the public call, for messages.
         f: the function that the solver evaluates.
-        guess: a tree at which ``f`` can be evaluated.
+        guess: a tree like what the solver finds.
         solve: ``solve(f, guess)``; it may hold nothing else that is batched.
-        unknown: a tree like what the solver finds, if that is not like the guess.
     """
     try:
         return solve(f, guess)
@@ -260,7 +257,7 @@ def solved(
         def batch(size: int, args: Any, batched: Any, params: Any) -> Any:
             if size:
                 return one_by_one(size, args, batched, params)
-            outs, out_spec[:] = (pair := tree.flatten(guess if unknown is None else unknown))[0], pair[1:]
+            outs, out_spec[:] = (pair := tree.flatten(guess))[0], pair[1:]
             return tuple([np.zeros((0, *backend.shape_of(x)), backend.dtype_of(x)) for x in outs]), True
 
         operation = nondifferentiable(call, run, batch=batch, multiple=True)
