@@ -28,14 +28,13 @@ from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, raise_escaped, re
 
 __all__ = [
     "Node",
-    "Piece",
+    "Parts",
     "ReverseTrace",
     "ReverseTracer",
     "Splice",
-    "Whole",
     "backward",
+    "is_part",
     "operation_of",
-    "piece_of",
     "record",
     "to_part",
     "tracer_of",
@@ -142,66 +141,43 @@ class Splice(list[tuple[Node, Any]]):
     """
 
 
-class Piece:
-    """A part of a cotangent; ``collect`` makes the whole from the contents of all that reach a node.
+class Parts(list[Any]):
+    """What has been gathered of a cotangent: parts of it, and complete cotangents that came in between.
 
-    Reading ``x[i]`` n times gives n small pieces instead of n arrays of the size of ``x``; an
-    operation with several results gets one piece for each.
-
-    It is made empty and filled by ``piece_of``: a constructor in Python takes longer than both.
-
-    Attributes:
-        collect: ``collect(pieces)`` gives the whole; an entry is a content, or a ``Whole`` where a
-            complete cotangent came in between.
-        contents: what is known of each piece gathered so far.
+    A *part* is a tuple that begins with ``collect``: ``collect(gathered)`` makes the whole of such a list. Reading
+    ``x[i]`` n times gives n small parts instead of n arrays of the size of ``x``; an operation with several results
+    gets one part for each.
     """
 
-    __slots__ = ("collect", "contents")
 
-    collect: Callable[[list[Any]], Any]
-    contents: list[Any]
-
-    def add(self, other: Any) -> Piece:
-        """Gather ``other`` too: a piece for the same node, or a complete cotangent."""
-        if type(other) is Piece:
-            self.contents.extend(other.contents)
-        else:
-            self.contents.append(Whole(other))
-        return self
-
-    def total(self) -> Any:
-        """What all gathered pieces make together."""
-        return self.collect(self.contents)
+def is_part(x: Any) -> bool:
+    """Whether a pull returned a part, and not the cotangents of several parents."""
+    return type(x) is tuple and callable(x[0])
 
 
-def piece_of(collect: Callable[[list[Any]], Any], content: Any) -> Piece:
-    """The piece of one content."""
-    made = Piece()
-    made.collect = collect
-    made.contents = [content]
-    return made
+def _total(ct: Any) -> Any:
+    """The cotangent of which ``ct`` is a part, or ``Parts``."""
+    if type(ct) is tuple:
+        return ct[0]([ct])
+    first, *others = {part[0] for part in ct if type(part) is tuple}
+    for other in others:  # an array may be read and multiplied, say
+        mine = [part for part in ct if type(part) is tuple and part[0] is other]
+        ct = [part for part in ct if type(part) is not tuple or part[0] is not other]
+        ct.append(other(mine))
+    return first(ct)
 
 
-class Whole:
-    """A complete cotangent among pieces."""
-
-    __slots__ = ("ct",)
-
-    def __init__(self, ct: Any) -> None:
-        self.ct = ct
-
-
-def _collect_parts(contents: list[Any]) -> list[Any]:
+def _collect_results(parts: list[Any]) -> list[Any]:
     """The cotangents of all results of one operation, None for zero."""
-    whole: list[Any] = [None] * contents[0][1]
-    for position, _, ct in contents:
+    whole: list[Any] = [None] * parts[0][2]
+    for _, position, _, ct in parts:
         whole[position] = ct if whole[position] is None else whole[position] + ct
     return whole
 
 
-def to_part(ct: Any, node: Node) -> Piece:
+def to_part(ct: Any, node: Node) -> tuple[Any, ...]:
     """The pull of a record's part: one of several results."""
-    return piece_of(_collect_parts, (node[4], node[5], ct))
+    return _collect_results, node[4], node[5], ct
 
 
 to_part.operation = "part"  # type: ignore[attr-defined]
@@ -229,9 +205,10 @@ def _combine(number: int, old: Any, new: Any, owned: set[int]) -> Any:
         return old + new
     if new is None:
         return old
-    if type(old) is Piece:
-        return old.add(new)
-    return new.add(old) if type(new) is Piece else old + new
+    if type(old) is Parts:
+        old.append(new)
+        return old
+    return Parts((old, new)) if type(old) is tuple or type(new) is tuple else old + new
 
 
 def record(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> tuple[list[Any], list[Node | None]]:
@@ -280,8 +257,8 @@ def backward(seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
     _visit(pending, _seeded(seeds, pending, owned), owned)
     results = list(map(pending.get, range(0, -leaves, -1)))
     for leaf, ct in enumerate(results):
-        if type(ct) is Piece:
-            results[leaf] = ct.total()
+        if type(ct) is tuple or type(ct) is Parts:
+            results[leaf] = _total(ct)
     return results
 
 
@@ -321,8 +298,8 @@ def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
     try:
         while node[1] is not None:
             ct = pending.pop(node[0])
-            if type(ct) is Piece:
-                ct = ct.total()
+            if (kind := type(ct)) is tuple or kind is Parts:
+                ct = _total(ct)
             ct = watch.pull(ct, node) if watch else node[1](ct, node)
             parent, second = node[2], node[3]
             if second is not None:

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 from funcgrad import backend, core
 from funcgrad.core import Primitive, Trace, Tracer
 from funcgrad.errors import NanError
-from funcgrad.reverse import Node, Piece, ReverseTracer, Splice, operation_of, to_part
+from funcgrad.reverse import Node, Parts, ReverseTracer, Splice, is_part, operation_of, to_part
 from funcgrad.transforms.cuts import Cuts
 from funcgrad.transforms.origins import Origin, Origins
 from funcgrad.transforms.transformed import Transformed, check_callable
@@ -257,13 +257,11 @@ def _state(x: Any, *, tangents: bool = True) -> tuple[bool, bool]:
 
 
 def values_in(x: Any, tangents: bool = True) -> Iterator[Any]:
-    """The arrays and numbers in ``x``: in containers, in tracers of any depth, in pieces of cotangents."""
+    """The arrays and numbers in ``x``: in containers, in tracers of any depth, in parts of cotangents."""
     waiting = [x]
     while waiting:
         x = waiting.pop()
-        if type(x) is Piece:
-            waiting.extend(x.contents)
-        elif type(x) is tuple or type(x) is list:
+        if type(x) is tuple or type(x) is list or type(x) is Parts:
             waiting.extend(x)
         elif type(x) is dict:
             waiting.extend(x.values())
@@ -276,9 +274,11 @@ def values_in(x: Any, tangents: bool = True) -> Iterator[Any]:
 
 
 def _shapes(x: Any) -> str:
+    if is_part(x):
+        return "a part of an array"
     if type(x) is tuple or type(x) is list:
         return ", ".join(_shapes(v) for v in x if v is not None) or "nothing"
-    return core.describe(x) if not isinstance(x, Piece) else "a part of an array"
+    return core.describe(x)
 
 
 class _Block:

@@ -48,7 +48,8 @@ __all__ = [
 
 ndarray = np.ndarray
 _PLAIN = frozenset((ndarray, np.float64, float, int))  # common types that need no look: NumPy takes them as they are
-_SINGLE = np.dtype(np.float32)
+_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+_ONES = np.ones(64)
 #: Of what dtypes there are fast products.
 _MULTIPLIED = frozenset(map(np.dtype, ("float32", "float64")))
 BatchRule: TypeAlias = Callable[[int, tuple[Any, ...], tuple[bool, ...], dict[str, Any]], tuple[Any, Any]]
@@ -368,6 +369,8 @@ def summed(x: np.ndarray, axis: tuple[int, ...]) -> Any:
     if x.dtype.itemsize == 2:  # in half precision 2048 + 1 is 2048, in bfloat16 256 + 1 is 256
         return np.add.reduce(x, axis, _SINGLE).astype(x.dtype)
     if x.size < 1024:
+        if x.dtype is _DOUBLE and x.ndim == 2 and axis == (0,) and len(x) <= 64:
+            return _ONES[: len(x)].dot(x)  # in half the time
         return np.add.reduce(x, axis)
     joined = axis[-1] - axis[0] == len(axis) - 1
     if not joined or x.dtype not in _MULTIPLIED or not x.flags.c_contiguous:

@@ -11,43 +11,56 @@ import numpy as np
 from funcgrad import core
 from funcgrad.kinds.linear import summed, unbroadcast
 from funcgrad.kinds.rules import pull_of
-from funcgrad.primitives.products import are_matrices, swapped, times
+from funcgrad.primitives.matrices import gathered, gathered_rows, is_shared
+from funcgrad.primitives.products import swapped, times
 from funcgrad.reverse import ReverseTracer, tracer_of
 
 __all__ = ["biased_product"]
 
 ndarray = np.ndarray
-_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
+_DOUBLE, _SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 Pull = Callable[[Any, Any], Any]
 
-
-def _to_rows(ct: Any, node: Any) -> Any:
-    y = node[5]
-    return ct.dot(y.T) if are_matrices(ct, y) else times(ct, swapped(y))
-
-
-def _to_matrix(ct: Any, node: Any) -> Any:
-    x = node[4]
-    return x.T.dot(ct) if are_matrices(x, ct) else times(swapped(x), ct)
-
-
-def _to_bias(ct: Any, node: Any) -> Any:
-    return summed(ct, (0,)) if type(ct) is ndarray and len(ct) > 1 else unbroadcast(ct, node[6])
-
-
-#: The cotangents of ``x``, ``y`` and ``z`` in ``x @ y + z``; ``node[4:]`` are ``x``, ``y`` and the shape of ``z``.
-_COTANGENTS: tuple[Pull, ...] = (_to_rows, _to_matrix, _to_bias)
+#: The cotangents of ``x``, ``y`` and ``z`` in ``x @ y + z``; ``node[4:]`` are ``x``, ``y``, the shape of ``z``, and the
+#: number of the record of ``y``, of ``z`` where ``y`` is a constant.
+_GENERAL: tuple[Pull, ...] = (
+    lambda ct, node: times(ct, swapped(node[5])),
+    lambda ct, node: times(swapped(node[4]), ct),
+    lambda ct, node: unbroadcast(ct, node[6]),
+)
+#: The same of ndarrays, and where many products have the matrix.
+_PLAIN: tuple[Pull, ...] = (
+    lambda ct, node: ct.dot(node[5].T),
+    lambda ct, node: node[4].T.dot(ct),
+    lambda ct, node: summed(ct, (0,)),
+)
+_SHARED: tuple[Pull, ...] = (
+    _PLAIN[0],
+    lambda ct, node: gathered(node[4], ct),
+    lambda ct, node: gathered_rows(ct),
+)
 
 
 def _pull(traced: tuple[bool, ...]) -> Pull:
     """The pull of a record whose parents are these of the three arguments."""
-    rules = [rule for rule, wanted in zip(_COTANGENTS, traced, strict=True) if wanted]
-    first, last = rules[0], rules[-1]
-    if len(rules) == 1:
-        return pull_of("linear", lambda ct, node: first(ct, node))
-    if len(rules) == 2:
-        return pull_of("linear", lambda ct, node: (first(ct, node), last(ct, node)))
-    return pull_of("linear", lambda ct, node: [rule(ct, node) for rule in rules])
+    general, plain, shared = [_joined(rules, traced) for rules in (_GENERAL, _PLAIN, _SHARED)]
+
+    def pull(ct: Any, node: Any) -> Any:
+        if type(ct) is not ndarray or core.kernel_runners:
+            return general(ct, node)
+        return (shared if is_shared(node[7], node, ct) else plain)(ct, node)
+
+    return pull_of("linear", pull)
+
+
+def _joined(rules: tuple[Pull, ...], traced: tuple[bool, ...]) -> Pull:
+    wanted = [rule for rule, needed in zip(rules, traced, strict=True) if needed]
+    first, last = wanted[0], wanted[-1]
+    if len(wanted) == 1:
+        return first
+    if len(wanted) == 2:
+        return lambda ct, node: (first(ct, node), last(ct, node))
+    return lambda ct, node: [rule(ct, node) for rule in wanted]
 
 
 _PULLS = {traced: _pull(traced) for traced in product((False, True), repeat=3) if any(traced)}
@@ -64,12 +77,16 @@ def biased_product(x: Any, y: Any, z: Any) -> Any:
     v, w, c = x.value if a else x, y.value if b else y, z.value if d else z
     if not (type(v) is ndarray and type(w) is ndarray and type(c) is ndarray and v.ndim == w.ndim == 2):
         return None
-    if not (v.dtype is w.dtype is c.dtype and v.dtype in _DTYPES) or v.shape[1] != len(w) or c.shape != w.shape[1:]:
+    dtype, wide = v.dtype, c.shape
+    if not (dtype is w.dtype is c.dtype and (dtype is _DOUBLE or dtype is _SINGLE) and wide == w.shape[1:]):
         return None
     trace = (x if a else y if b else z)._trace if a or b or d else None
     if (b and y._trace is not trace) or (d and z._trace is not trace):
         return None
-    ans = v.dot(w)
+    try:
+        ans = v.dot(w)
+    except ValueError:  # shapes that do not fit: matmul says it in its own words
+        return None
     ans += c
     if trace is None:
         return ans
@@ -77,5 +94,5 @@ def biased_product(x: Any, y: Any, z: Any) -> Any:
         parents = (None, (x.node, y.node, z.node)) if b and d else (x.node, y.node if b else z.node if d else None)
     else:
         parents = (y.node if b else z.node, z.node if b and d else None)
-    kept = v if b else None, w if a else None, c.shape
+    kept = v if b else None, w if a else None, wide, (y if b else z if d else x).node[0]
     return tracer_of(ans, trace, (next(trace.numbers), _PULLS[a, b, d], *parents, *kept))

@@ -1,6 +1,6 @@
 """Reading parts of an array, and adding parts into an array of zeros, which is the transpose.
 
-Many reads of one array are pulled back together: each gives a ``Piece``, and one pass adds all of them
+Many reads of one array are pulled back together: each gives a part, and one pass adds all of them
 into one buffer. So n reads cost n times what they read, not n arrays of full size, and since the
 transpose of that pass is n reads again, the same holds for every higher order.
 """
@@ -29,7 +29,7 @@ from funcgrad.primitives.index_spec import (
     rebuild,
     snapshot,
 )
-from funcgrad.reverse import Piece, ReverseTracer, Whole, piece_of, tracer_of
+from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import Buffer, as_made_by, number, share, shares
 
@@ -55,7 +55,7 @@ def getitem(x: Array, index: Any) -> Array:
             else:
                 ans, shape, dtype = getitem(value, index), x.shape, x.dtype
             kept = index if simple else snapshot(index)
-            made = tracer_of(ans, trace, (next(trace.numbers), _to_piece, x.node, None, kept, None, shape, dtype))
+            made = tracer_of(ans, trace, (next(trace.numbers), _to_part, x.node, None, kept, None, shape, dtype))
             return _noted(x, made, index)
     elif type(x) is ForwardTracer and is_concrete(index) and x._trace.open and not core.no_grad_blocks:
         return _noted(x, dual(getitem(x.value, index), getitem(x.tangent, index), x._trace), index)
@@ -116,17 +116,17 @@ def _part(x: Buffer, part: Any, index: Any) -> Any:
     return made
 
 
-def _to_piece(ct: Any, node: Any) -> Piece:
-    return piece_of(_collect, (ct, node[4], node[5], node[6], node[7]))
+def _to_part(ct: Any, node: Any) -> tuple[Any, ...]:
+    return _collect, ct, node[4], node[5], node[6], node[7]
 
 
-def _to_pieces(ct: Any, node: Any) -> tuple[Any, ...]:
+def _to_parts(ct: Any, node: Any) -> tuple[Any, ...]:
     """The index arrays may be on the tape too: integers that were differentiated. They get no cotangent."""
-    return _to_piece(ct, node), *[None] * node[8]
+    return _to_part(ct, node), *[None] * node[8]
 
 
-pull_of("getitem", _to_piece)
-pull_of("getitem", _to_pieces)
+pull_of("getitem", _to_part)
+pull_of("getitem", _to_parts)
 
 
 def _reverse(args: Any, traced: Any, params: Any) -> Any:
@@ -135,7 +135,7 @@ def _reverse(args: Any, traced: Any, params: Any) -> Any:
         return ans, None, None
     x = args[0]
     part = (params["spec"], args[1:], backend.shape_of(x), backend.dtype_of(x))
-    return ans, _to_pieces, (*part, len(traced) - 1)
+    return ans, _to_parts, (*part, len(traced) - 1)
 
 
 def _forward(args: Any, tangents: Any, params: Any) -> Any:
@@ -163,28 +163,28 @@ _read = Primitive(
 read: Operation = finish(lambda *args, **params: as_made_by(args, bind(_read, args, params)), _read)
 
 
-def _collect(contents: list[Any]) -> Any:
-    """One cotangent from all that reaches an array: pieces ``(ct, index, arrays, shape, dtype)`` and ``Whole``s."""
-    if (found := _assembled(contents)) is not None:
+def _collect(gathered: list[Any]) -> Any:
+    """One cotangent from all that reaches an array: parts ``(_, ct, index, arrays, shape, dtype)`` and whole ones."""
+    if (found := _assembled(gathered)) is not None:
         return found
-    pieces, plain, total = [], True, None
-    for content in contents:
-        if type(content) is Whole:
-            total = content.ct if total is None else total + content.ct
+    parts, plain, total = [], True, None
+    for part in gathered:
+        if type(part) is not tuple:
+            total = part if total is None else total + part
         else:
-            pieces.append(content)
-            ct, _, arrays, shape, dtype = content
+            parts.append(part)
+            _, ct, _, arrays, shape, dtype = part
             plain = plain and type(ct) in _NUMPY and (arrays is None or _all_ndarrays(arrays))
     if plain and (total is None or type(total) is ndarray):
         total = np.zeros(shape, dtype) if total is None else total.copy()
-        for ct, index, arrays, *_ in pieces:
+        for _, ct, index, arrays, *_ in parts:
             _accumulate(total, index if arrays is None else rebuild(index, arrays), ct)
         return total if shape else total[()]
     cts: list[Any] = []
     specs: list[Spec] = []
     positions: list[Any] = []
     whole = [(0, n, 1) for n in shape[1:]]
-    for ct, index, arrays, *_ in pieces:
+    for _, ct, index, arrays, *_ in parts:
         if type(index) is int:  # the commonest by far where there are many
             spec, arrays = (index % shape[0], *whole), ()
         else:
@@ -196,13 +196,13 @@ def _collect(contents: list[Any]) -> Any:
     return scattered if total is None else scattered + total
 
 
-def _assembled(contents: list[Any]) -> ndarray | None:
+def _assembled(gathered: list[Any]) -> ndarray | None:
     """The same of arrays that were slices, the commonest; else None."""
     total = None
-    for content in contents:
-        if type(content) is Whole:
+    for found in gathered:
+        if type(found) is not tuple:
             return None
-        ct, index, _, shape, dtype = content
+        _, ct, index, _, shape, dtype = found
         if type(index) is not slice or type(ct) is not ndarray:
             return None
         if total is None:

@@ -20,11 +20,12 @@ from funcgrad.kinds import multilinear
 from funcgrad.kinds.linear import Batching, permute, reshape
 from funcgrad.kinds.rules import Operation, Rule, finish, pull_of
 from funcgrad.primitives.arithmetic import multiply
+from funcgrad.primitives.matrices import recorder
 from funcgrad.primitives.sparse import sparse_product
 from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Array, Shape
 
-__all__ = ["LETTERS", "are_matrices", "einsum", "matmul", "swapped", "times"]
+__all__ = ["LETTERS", "einsum", "matmul", "swapped", "times"]
 
 ndarray = np.ndarray
 Impl: TypeAlias = Callable[..., Any] | None
@@ -116,19 +117,6 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
     if here == 2 and there > 2:
         return times(swapped(_by_columns(x)), _by_columns(ct))
     return times(swapped(x), ct)
-
-
-def are_matrices(x: Any, y: Any) -> bool:
-    """Whether ``x`` and ``y`` are matrices of doubles, whose products are ``x.dot(y)`` without any ado."""
-    plain = type(x) is ndarray and type(y) is ndarray and x.dtype is y.dtype is _DOUBLE and x.ndim == y.ndim == 2
-    return plain and not core.kernel_runners
-
-
-def _matmul_both(ct: Array, node: Any) -> tuple[Array, Array]:
-    x, y = node[4], node[5]
-    if type(ct) is ndarray and are_matrices(x, y):
-        return ct.dot(y.T), x.T.dot(ct)
-    return _matmul_dx(ct, y, x.shape), _matmul_dy(ct, x, y.shape)
 
 
 def _batch_matmul(
@@ -230,7 +218,7 @@ def _bilinear(
     batch: Batching,
     most: int | None = None,
     numpy: Impl = None,
-    both: Rule | None = None,
+    commonest: Callable[[Any, Any], Any] = lambda x, y: None,
     foreign: Callable[[Any, Any], Any] | None = None,
 ) -> Operation:
     """A product as ``multilinear`` defines it, with a short way for factors of one dtype.
@@ -244,20 +232,21 @@ def _bilinear(
         most: the number of axes up to which nothing broadcasts, so that ``dx`` and ``dy`` give the shape of
             their factor as they are; None when nothing ever does.
         numpy: a faster way to compute it of ndarrays of one dtype.
-        both: a faster way to both cotangents, the pull of a record of both factors.
+        commonest: what records the commonest products, and gives None of others.
         foreign: what multiplies an array by what is none, and gives None where it does not know how.
     """
     general = multilinear(name, impl, transposes=(dx, dy), batch=batch)
     kernel = general.primitive.kernel(np)  # type: ignore[attr-defined]
     quick = numpy or kernel
 
-    pull_x, pull_y, pull_each = [pull_of(name, pull) for pull in _pulls(dx, dy)]
-    pull_both = pull_of(name, both or pull_each)
+    pull_x, pull_y, pull_both = [pull_of(name, pull) for pull in _pulls(dx, dy)]
 
     def call(x: Any, y: Any, **params: Any) -> Any:
         if type(x) is ndarray and type(y) is ndarray and not core.kernel_runners:
             return kernel(x, y, **params)
         if not core.no_grad_blocks:
+            if (made := commonest(x, y)) is not None:
+                return made
             if type(x) is ReverseTracer:
                 v, trace = x.value, x._trace
                 if type(y) is ReverseTracer and y._trace is trace:
@@ -289,7 +278,7 @@ matmul: Operation = _bilinear(
     batch=_batch_matmul,
     most=2,
     numpy=_product,
-    both=_matmul_both,
+    commonest=recorder(_matmul_dx, _matmul_dy),
     foreign=sparse_product,
 )
 
