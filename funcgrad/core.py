@@ -143,23 +143,26 @@ class Tracer:
     Attributes:
         value: what the trace looks at: an array, a number, or a tracer of an outer trace.
         _trace: the run of a transform that this tracer belongs to (an ndarray has a method ``trace``).
+        form: what reverse mode knows of the value: the shape of an array of doubles, ``float64`` of such a number;
+            None where nobody has looked. A write leaves it what it is.
         link: what else the trace knows of the value; subclasses give it a name.
         alias: whose memory it shares, see ``writable``; unset where nobody has asked.
     """
 
-    __slots__ = ("__weakref__", "_trace", "alias", "link", "value")
+    __slots__ = ("__weakref__", "_trace", "alias", "form", "link", "value")
 
     #: Whether it stands for an array of NumPy though another library's computes.
     as_numpy = False
     value: Any
     _trace: Trace
+    form: Any
     link: Any
     alias: Any
 
     def _twin(self) -> Any:
         """Another object that stands for the same value: a write to this one is not seen by it."""
         twin: Tracer = object.__new__(type(self))
-        twin.value, twin._trace = self.value, self._trace
+        twin.value, twin._trace, twin.form = self.value, self._trace, None
         if hasattr(self, "link"):
             twin.link = self.link
         return twin
@@ -424,23 +427,23 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
         if watchers and (watch := watching()) is not None:
             watch.hidden(top, args)
         return bind(primitive, lowered, params)
-    if not top.open and not repeated(top):
-        raise_escaped(top)
+    if not top.open and not repeated(top.level):
+        raise_escaped(type(top), top.level)
     if watchers and (watch := watching()) is not None:
         return watch.process(top, primitive, args, params)
     return top.process(primitive, args, params)
 
 
-def repeated(trace: Trace) -> bool:
-    """Whether a part of the run of ``trace``, which has finished, is being repeated."""
-    return any(start <= trace.level < below for start, below, _ in repeating.get())
+def repeated(level: int) -> bool:
+    """Whether a part of the run of this level, which has finished, is being repeated."""
+    return any(start <= level < below for start, below, _ in repeating.get())
 
 
-def raise_escaped(trace: Trace) -> NoReturn:
-    """Refuse a tracer whose transform has finished."""
-    kind = type(trace).__name__.removesuffix("Trace").lower()
+def raise_escaped(kind: type[Trace], level: int) -> NoReturn:
+    """Refuse a tracer whose transform, a run of this kind, has finished."""
+    name = kind.__name__.removesuffix("Trace").lower()
     raise EscapedTracerError(
-        f"a tracer of a finished {kind} transform (level {trace.level}) was used. It was kept in a global, a "
+        f"a tracer of a finished {name} transform (level {level}) was used. It was kept in a global, a "
         "closure, a generator or a container that outlives the transformed function. Return the value "
         "instead (has_aux=True for what is not the result), or keep stop_gradient(x)."
     )

@@ -16,9 +16,12 @@ refers to any more is freed at once, by reference counting. Nothing recurses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from heapq import heappop, heappush, heappushpop
 from itertools import count
+from operator import add
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -33,6 +36,7 @@ __all__ = [
     "ReverseTracer",
     "Splice",
     "backward",
+    "collecting",
     "is_part",
     "operation_of",
     "record",
@@ -41,6 +45,7 @@ __all__ = [
 ]
 
 Node: TypeAlias = tuple[Any, ...]
+Collect: TypeAlias = Callable[[list[Any]], Any]
 ndarray = np.ndarray
 float64 = np.float64
 
@@ -59,7 +64,7 @@ class ReverseTracer(Tracer):
 def tracer_of(value: Any, trace: ReverseTrace, node: Node) -> ReverseTracer:
     """The tracer of a value that ``trace`` has recorded."""
     made = ReverseTracer()
-    made.value, made._trace, made.node = value, trace, node
+    made.value, made._trace, made.node, made.form = value, trace, node, None
     return made
 
 
@@ -67,13 +72,15 @@ class ReverseTrace(Trace):
     """One run of a function whose pullback is wanted.
 
     Attributes:
-        numbers: gives the number of the next record: 0, -1, -2 and so on; it is gone once the trace is closed, which
+        numbers: gives the number of the next record: 0, -1, -2 and so on; it refuses once the trace is closed, which
             costs the recording of an operation nothing.
-        all_numbers: the same, but never gone.
+        all_numbers: the same, but never refuses.
     """
 
     __slots__ = ("all_numbers", "numbers")
     differentiates = True
+    all_numbers: count[int]
+    numbers: Iterator[int]
 
     def __init__(self) -> None:
         self.numbers = self.all_numbers = count(0, -1)
@@ -87,6 +94,8 @@ class ReverseTrace(Trace):
         """An input of the function, which must not write to it."""
         made = tracer_of(value._twin() if isinstance(value, Tracer) else value, self, (next(self.numbers), None))
         made.alias = READ_ONLY
+        if type(value) is float64:
+            made.form = float64
         return made
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -115,14 +124,28 @@ class ReverseTrace(Trace):
         Trace.close(self)
         if collector.sparing:
             collector.release()
-        del self.numbers  # from now on __getattr__ answers
+        over = _Finished()
+        over.level, over.numbers = self.level, self.all_numbers
+        self.numbers = over
 
-    def __getattr__(self, name: str) -> Any:
-        if name != "numbers":
-            raise AttributeError(name)
-        if repeated(self):
-            return self.all_numbers
-        raise_escaped(self)
+
+class _Finished:
+    """Stands for the numbers of a run that is over: who asks for one has a tracer that has escaped.
+
+    Not so while a part of the run is repeated. It does not hold the trace, which holds it.
+    """
+
+    __slots__ = ("level", "numbers")
+    level: int
+    numbers: Iterator[int]
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        if repeated(self.level):
+            return next(self.numbers)
+        raise_escaped(ReverseTrace, self.level)
 
 
 def _recorded() -> int:
@@ -146,8 +169,30 @@ class Parts(list[Any]):
 
     A *part* is a tuple that begins with ``collect``: ``collect(gathered)`` makes the whole of such a list. Reading
     ``x[i]`` n times gives n small parts instead of n arrays of the size of ``x``; an operation with several results
-    gets one part for each.
+    gets one part for each; products with a matrix wait until there are more.
+
+    Attributes:
+        most: so many entries at most, see ``collecting``.
     """
+
+    __slots__ = ("most",)
+    most: int
+
+    def gather(self, new: Any) -> None:
+        """Add an entry."""
+        self.append(new)
+        if len(self) > self.most and any(type(part) is tuple for part in self):
+            self[:] = [_total(self)]
+
+
+def collecting(most: int = sys.maxsize) -> Callable[[Collect], Collect]:
+    """Say of a function ``collect`` how many entries may wait: where there are more, they are put together."""
+
+    def decorate(collect: Collect) -> Collect:
+        collect.most = most  # type: ignore[attr-defined]
+        return collect
+
+    return decorate
 
 
 def is_part(x: Any) -> bool:
@@ -159,14 +204,16 @@ def _total(ct: Any) -> Any:
     """The cotangent of which ``ct`` is a part, or ``Parts``."""
     if type(ct) is tuple:
         return ct[0]([ct])
-    first, *others = {part[0] for part in ct if type(part) is tuple}
-    for other in others:  # an array may be read and multiplied, say
-        mine = [part for part in ct if type(part) is tuple and part[0] is other]
-        ct = [part for part in ct if type(part) is not tuple or part[0] is not other]
-        ct.append(other(mine))
-    return first(ct)
+    ways = sorted({part[0] for part in ct if type(part) is tuple}, key=lambda collect: collect.most)
+    if not ways:  # they have just been put together
+        return reduce(add, ct)
+    for collect in ways[:-1]:  # an array may be read and multiplied, say
+        others = [part for part in ct if type(part) is tuple and part[0] is not collect]
+        ct = [collect([part for part in ct if type(part) is not tuple or part[0] is collect]), *others]
+    return ways[-1](ct)
 
 
+@collecting()
 def _collect_results(parts: list[Any]) -> list[Any]:
     """The cotangents of all results of one operation, None for zero."""
     whole: list[Any] = [None] * parts[0][2]
@@ -206,9 +253,13 @@ def _combine(number: int, old: Any, new: Any, owned: set[int]) -> Any:
     if new is None:
         return old
     if type(old) is Parts:
-        old.append(new)
+        old.gather(new)
         return old
-    return Parts((old, new)) if type(old) is tuple or type(new) is tuple else old + new
+    if type(old) is tuple or type(new) is tuple:
+        gathered = Parts((old, new))
+        gathered.most = (old if type(old) is tuple else new)[0].most
+        return gathered
+    return old + new
 
 
 def record(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> tuple[list[Any], list[Node | None]]:

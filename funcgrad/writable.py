@@ -323,7 +323,7 @@ def move(x: Tracer, new: Any) -> None:
         new = Buffer(new)
     keep_array(x)
     x.__class__ = type(new)
-    x.value, x._trace = new.value, new._trace
+    x.value, x._trace, x.form = new.value, new._trace, None
     if hasattr(new, "link"):
         x.link = new.link
     elif hasattr(x, "link"):

@@ -145,7 +145,7 @@ class StagedTrace(Trace):
         leaf = released(leaf)
         leaf = self.value(self.stand_in(leaf) if self.is_outer(leaf) else leaf)
         if isinstance(leaf, Tracer):
-            raise_escaped(leaf._trace)
+            raise_escaped(type(leaf._trace), leaf._trace.level)
         if not backend.is_value(leaf):
             raise InputError(
                 f"{self.captured.call}: a function returned something that is not an array or a number, got "

@@ -208,7 +208,7 @@ class CustomCall:
                 f"{self.name}: the {rule} rule gave {problem} {'what is no array in ' if like is None else ''}{where}, "
                 f"got {describe(have)}. Return {'None' if like is None else 'an array, or None for zero'}."
             )
-        if isinstance(have, Tracer) and not have._trace.open and not repeated(have._trace):
+        if isinstance(have, Tracer) and not have._trace.open and not repeated(have._trace.level):
             raise NotDifferentiableError(
                 f"{self.name}: the {rule} rule gave a value of a transform that has finished for {where}, got "
                 f"{describe(have)}. Pass what the rule closes over as an argument of the function."

@@ -227,7 +227,7 @@ class _Vectorized:
         self.within = within
 
     def __enter__(self) -> BatchTrace:
-        self.trace = self.within if self.within.open or repeated(self.within) else BatchTrace(self.within.size)
+        self.trace = self.within if self.within.open or repeated(self.within.level) else BatchTrace(self.within.size)
         return self.trace
 
     def __exit__(self, *error: object) -> None:

@@ -408,6 +408,10 @@ def conform(ct: Any, shape: Shape | None, dtype: Any) -> Any:
         return ct
     if (type(ct) is ndarray or type(ct) is np.float64) and ct.dtype is dtype:
         return ct if shape is None or ct.shape == shape else unbroadcast(ct, shape)
+    if type(ct) is tuple:  # a part of one of the right shape, see ``reverse.Parts``
+        if dtype is _DOUBLE:
+            return ct
+        ct = ct[0]([ct])
     have = backend.dtype_of(ct)
     if have != dtype:
         if have.kind == "c" and dtype.kind != "c":

@@ -38,6 +38,7 @@ _DOUBLES = frozenset((ndarray, float64))
 NUMPY = _DIRECT | _NUMBERS
 #: Dtypes of kind "V", such as bfloat16, meet Python numbers with promotion: only the general rules conform cotangents.
 _DOUBLE, _SINGLE = np.dtype(float64), np.dtype(np.float32)
+_REAL = frozenset((_DOUBLE, _SINGLE))
 #: What Python computes of floats as NumPy does. Its quotients and powers raise errors, or are complex.
 _CLOSED = (add, sub, mul)
 #: What takes a number as an array without axes for what it is; powers look at Python's numbers.
@@ -53,9 +54,8 @@ def unary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Operat
         operator: Python's operator that computes the same, if there is one.
     """
     kernel = operator or primitive.kernel(np)
-    (rule,) = rules
-    push, pull = rule.contribution, rule.pull
-    keep_x, keep_ans = 4 in rule.needs, 5 in rule.needs
+    push, pull = rules[0].contribution, rules[0].pull
+    keep_x, keep_ans = 4 in rules[0].needs, 5 in rules[0].needs
     own = primitive.impl is None  # NumPy's function, which keeps the dtype
 
     def on_value(v: Any) -> Any:
@@ -65,30 +65,32 @@ def unary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Operat
         ans = kernel(v) if type(v) in _DIRECT else call(v)
         return ans if own or _keeps(ans, v) else None
 
+    def forward(x: Any) -> Any:
+        v = x.value
+        plain = own and (v.dtype is _DOUBLE if type(v) is ndarray else type(v) in _SCALARS)
+        ans = kernel(v) if plain else on_value(v)
+        return None if ans is None else _carried(ans, push(x.tangent, (None, None, None, None, v, ans)), x._trace)
+
     def call(x: Any, /) -> Any:
         if type(x) is ReverseTracer and not core.no_grad_blocks:
-            v, trace = x.value, x._trace
-            if own and (v.dtype is _DOUBLE or v.dtype is _SINGLE if type(v) is ndarray else type(v) in _SCALARS):
+            v, form = x.value, x.form
+            if own and (form is not None or type(v) in _SCALARS or (type(v) is ndarray and v.dtype in _REAL)):
                 ans = kernel(v)
             elif own and type(v) is ReverseTracer and _is_double(v):
                 ans = call(v)
             else:
                 ans = on_value(v)
             if ans is not None:
-                made = ReverseTracer()
-                made.value = ans
-                made._trace = trace
-                made.node = (next(trace.numbers), pull, x.node, None, v if keep_x else None, ans if keep_ans else None)
+                kept, last, made = v if keep_x else None, ans if keep_ans else None, ReverseTracer()
+                made.value, made._trace = ans, x._trace
+                made.form = float64 if type(v) is float64 else form
+                made.node = (next(x._trace.numbers), pull, x.node, None, kept, last)
                 return made
-        elif type(x) is ndarray or type(x) is float64:
-            if not core.kernel_runners:
-                return kernel(x)
+        elif (type(x) is ndarray or type(x) is float64) and not core.kernel_runners:
+            return kernel(x)
         elif type(x) is ForwardTracer and x._trace.open and not core.no_grad_blocks:
-            v = x.value
-            plain = own and (v.dtype is _DOUBLE if type(v) is ndarray else type(v) in _SCALARS)
-            ans = kernel(v) if plain else on_value(v)
-            if ans is not None:
-                return _carried(ans, push(x.tangent, (None, None, None, None, v, ans)), x._trace)
+            if (pushed := forward(x)) is not None:
+                return pushed
         elif type(x) is BatchTracer and x._trace.open and not core.no_grad_blocks:
             return BatchTracer(call(x.value), x._trace)
         return bind(primitive, (x,), {})
@@ -148,31 +150,55 @@ def _commonest(
     rules: Rules, both: Contribution, kernel: Kernel, numbers: frozenset[type], forward: Kernel, rest: Kernel
 ) -> Kernel:
     """Reverse mode with less ado for ``numbers``, arrays of doubles, constants beside these; ``rest`` for others."""
-    pull, convert, behind = rules[0].pull, kernel in _CONVERTING, _behind(rules[1], kernel, numbers, rest)
-    keep_x, keep_y, keep_ans = [slot in rules[0].needs for slot in (4, 5, 6)]
-    both_x, both_y, both_ans = [any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)]
+    one = (rules[0].pull, *[slot in rules[0].needs for slot in (4, 5, 6)])
+    kept = tuple([any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)])
+    two = (both, not (rules[0].constant and rules[1].constant), *kept)
+
+    def nested(x: Any, y: Any) -> Any:
+        """The same of tracers that hold tracers."""
+        v, w, trace = x.value, y.value, x._trace
+        if y._trace is not trace or type(v) is not type(w) or type(v) not in _TRACERS or not _are_doubles(v, w):
+            return rest(x, y)
+        ans = call(v, w)
+        saved = [value if keep else None for value, keep in zip((v, w, ans), kept, strict=True)]
+        return tracer_of(ans, trace, (next(trace.numbers), both, x.node, y.node, *saved))
+
+    call = _recording(kernel, numbers, one, two, (nested, _behind(rules[1], kernel, numbers, rest), forward, rest))
+    return call
+
+
+def _recording(kernel: Kernel, numbers: frozenset[type], one: Any, two: Any, others: tuple[Kernel, ...]) -> Kernel:
+    """What records an operation of a tracer and a constant, and of two tracers.
+
+    ``one`` and ``two`` are the pull, and whether the record keeps the first argument, the second, the result. Before
+    these ``two`` says whether it keeps anything.
+    """
+    pull, keep_x, keep_y, keep_ans = one
+    both, keeps, both_x, both_y, both_ans = two
+    nested, behind, forward, rest = others
+    convert = kernel in _CONVERTING
 
     def call(x: Any, y: Any, /) -> Any:
         if type(x) is not ReverseTracer or core.no_grad_blocks:
             return behind(x, y) if type(y) is ReverseTracer else forward(x, y)
-        v, trace = x.value, x._trace
+        v, trace, form = x.value, x._trace, x.form
         if type(y) is ReverseTracer:
             w = y.value
-            if y._trace is trace and (
-                type(w) is ndarray and v.dtype is w.dtype is _DOUBLE and v.shape == w.shape
-                if type(v) is ndarray
-                else type(v) in numbers and type(w) in numbers
+            if y._trace is not trace or not (
+                (form is not None and form == y.form)
+                or (type(v) is type(w) is ndarray and v.dtype is w.dtype is _DOUBLE and (form := v.shape) == w.shape)
+                or (type(v) in numbers and type(w) in numbers)
             ):
-                ans = kernel(v, w)
-            elif y._trace is trace and type(v) is type(w) in _TRACERS and _are_doubles(v, w):
-                ans = call(v, w)
+                return nested(x, y)
+            ans = kernel(v, w)
+            if keeps:
+                first, second, last = v if both_x else None, w if both_y else None, ans if both_ans else None
+                node: Any = (next(trace.numbers), both, x.node, y.node, first, second, last)
             else:
-                return rest(x, y)
-            first, second, last = v if both_x else None, w if both_y else None, ans if both_ans else None
-            node = (next(trace.numbers), both, x.node, y.node, first, second, last)
+                node = (next(trace.numbers), both, x.node, y.node)
         else:
-            if type(y) is float and (v.dtype is _DOUBLE if type(v) is ndarray else type(v) is float64):
-                c = as_array(y) if convert and type(v) is ndarray else y
+            if form is not None and (type(y) is float or type(y) is int):
+                c = _beside_doubles(y) if convert and form is not float64 else y
                 ans = kernel(v, c)
             elif (c := _beside(v, y, numbers, convert)) is not None:
                 ans = call(v, c) if type(v) in _TRACERS else kernel(v, c)
@@ -181,9 +207,8 @@ def _commonest(
             first, second, last = v if keep_x else None, c if keep_y else None, ans if keep_ans else None
             node = (next(trace.numbers), pull, x.node, None, first, second, last)
         made = ReverseTracer()
-        made.value = ans
-        made._trace = trace
-        made.node = node
+        made.value, made._trace = ans, trace
+        made.form, made.node = form, node
         return made
 
     return call
@@ -200,22 +225,42 @@ def _behind(rule: PartialRule, kernel: Kernel, numbers: frozenset[type], rest: K
             return rest(x, y)
         ans, trace = kernel(c, w), y._trace
         first, second, last = c if keep_x else None, w if keep_y else None, ans if keep_ans else None
-        return tracer_of(ans, trace, (next(trace.numbers), pull, y.node, None, first, second, last))
+        made = tracer_of(ans, trace, (next(trace.numbers), pull, y.node, None, first, second, last))
+        made.form = y.form
+        return made
 
     return call
+
+
+#: What ``_beside_doubles`` has made.
+_constants: dict[float, ndarray] = {}
+
+
+def _beside_doubles(number: float) -> ndarray:
+    """A number as an array without axes: NumPy takes it in half the time, forwards and back."""
+    made = _constants.get(number)
+    if made is None:
+        made = as_array(number, _DOUBLE)
+        if number:  # 0 and -0 are one key
+            if len(_constants) >= 1_000:
+                _constants.clear()
+            _constants[number] = made
+    return made
 
 
 def _beside(v: Any, constant: Any, numbers: frozenset[type], convert: bool) -> Any:
     """What stands for a constant beside ``v`` in a quick way, None where there is none.
 
-    ``convert`` makes an array without axes of a Python number: NumPy takes it in half the time, forwards and back.
+    ``convert`` makes an array without axes of a Python number.
     """
     known = type(v) is ndarray
     found = v if known else _bottom(v)
     if type(constant) is float or type(constant) is int:
         if type(found) is ndarray:
-            if found.dtype is _DOUBLE or (found.dtype is _SINGLE and known):
-                return as_array(constant, found.dtype) if convert else constant
+            if found.dtype is _DOUBLE:
+                return _beside_doubles(constant) if convert else constant
+            if found.dtype is _SINGLE and known:
+                return as_array(constant, _SINGLE) if convert else constant
         elif type(v) in numbers or (type(found) is float64 and v is not found):
             return constant
     elif type(constant) is type(found) is ndarray and constant.dtype is found.dtype:

@@ -355,7 +355,7 @@ def _write_directly(x: Any, index: Any, y: Any) -> bool:
         x.value[index] = w
     if not known:
         keep_array(x)
-    x.__class__, x._trace, x.link = ReverseTracer, trace, node
+    x.__class__, x._trace, x.link, x.form = ReverseTracer, trace, node, None
     return True
 
 

@@ -105,8 +105,8 @@ def constant(x: Any) -> Any:
 
 
 def _check_open(x: Tracer) -> None:
-    if not x._trace.open and not repeated(x._trace):
-        raise_escaped(x._trace)
+    if not x._trace.open and not repeated(x._trace.level):
+        raise_escaped(type(x._trace), x._trace.level)
 
 
 def _bool(x: Tracer) -> bool:

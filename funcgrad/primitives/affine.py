@@ -11,7 +11,7 @@ import numpy as np
 from funcgrad import core
 from funcgrad.kinds.linear import summed, unbroadcast
 from funcgrad.kinds.rules import pull_of
-from funcgrad.primitives.matrices import gathered, gathered_rows, is_shared
+from funcgrad.primitives.matrices import can_wait, gathered, gathered_rows
 from funcgrad.primitives.products import swapped, times
 from funcgrad.reverse import ReverseTracer, tracer_of
 
@@ -21,20 +21,19 @@ ndarray = np.ndarray
 _DOUBLE, _SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 Pull = Callable[[Any, Any], Any]
 
-#: The cotangents of ``x``, ``y`` and ``z`` in ``x @ y + z``; ``node[4:]`` are ``x``, ``y``, the shape of ``z``, and the
-#: number of the record of ``y``, of ``z`` where ``y`` is a constant.
+#: The cotangents of ``x``, ``y`` and ``z`` in ``x @ y + z``; ``node[4:]`` are ``x``, ``y`` and the shape of ``z``.
 _GENERAL: tuple[Pull, ...] = (
     lambda ct, node: times(ct, swapped(node[5])),
     lambda ct, node: times(swapped(node[4]), ct),
     lambda ct, node: unbroadcast(ct, node[6]),
 )
-#: The same of ndarrays, and where many products have the matrix.
+#: The same of ndarrays, and of such as can wait.
 _PLAIN: tuple[Pull, ...] = (
     lambda ct, node: ct.dot(node[5].T),
     lambda ct, node: node[4].T.dot(ct),
     lambda ct, node: summed(ct, (0,)),
 )
-_SHARED: tuple[Pull, ...] = (
+_WAITING: tuple[Pull, ...] = (
     _PLAIN[0],
     lambda ct, node: gathered(node[4], ct),
     lambda ct, node: gathered_rows(ct),
@@ -43,12 +42,12 @@ _SHARED: tuple[Pull, ...] = (
 
 def _pull(traced: tuple[bool, ...]) -> Pull:
     """The pull of a record whose parents are these of the three arguments."""
-    general, plain, shared = [_joined(rules, traced) for rules in (_GENERAL, _PLAIN, _SHARED)]
+    general, plain, waiting = [_joined(rules, traced) for rules in (_GENERAL, _PLAIN, _WAITING)]
 
     def pull(ct: Any, node: Any) -> Any:
         if type(ct) is not ndarray or core.kernel_runners:
             return general(ct, node)
-        return (shared if is_shared(node[7], node, ct) else plain)(ct, node)
+        return (waiting if node[4] is not None and can_wait(ct, node[4]) else plain)(ct, node)
 
     return pull_of("linear", pull)
 
@@ -94,5 +93,5 @@ def biased_product(x: Any, y: Any, z: Any) -> Any:
         parents = (None, (x.node, y.node, z.node)) if b and d else (x.node, y.node if b else z.node if d else None)
     else:
         parents = (y.node if b else z.node, z.node if b and d else None)
-    kept = v if b else None, w if a else None, wide, (y if b else z if d else x).node[0]
+    kept = v if b else None, w if a else None, wide
     return tracer_of(ans, trace, (next(trace.numbers), _PULLS[a, b, d], *parents, *kept))

@@ -29,7 +29,7 @@ from funcgrad.primitives.index_spec import (
     rebuild,
     snapshot,
 )
-from funcgrad.reverse import ReverseTracer, tracer_of
+from funcgrad.reverse import ReverseTracer, collecting, tracer_of
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import Buffer, as_made_by, number, share, shares
 
@@ -163,6 +163,7 @@ _read = Primitive(
 read: Operation = finish(lambda *args, **params: as_made_by(args, bind(_read, args, params)), _read)
 
 
+@collecting()
 def _collect(gathered: list[Any]) -> Any:
     """One cotangent from all that reaches an array: parts ``(_, ct, index, arrays, shape, dtype)`` and whole ones."""
     if (found := _assembled(gathered)) is not None:

@@ -1,42 +1,43 @@
 """Products of matrices of doubles, the commonest, with less ado; and products that share a matrix with many others.
 
 Each product with the weights of a recurrent network, say, would make an array of the size of the weights for its
-cotangent, and add it to what the others made. Instead the factors of each wait until all are there, and are multiplied
-at once: one product of long matrices for a hundred of short ones.
+cotangent, and add it to what the others made. Instead the factors of many wait and are multiplied at once: one product
+of long matrices for dozens of short ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import reduce
+from operator import add
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from funcgrad import core
 from funcgrad.kinds.linear import summed
-from funcgrad.kinds.rules import pull_of
-from funcgrad.reverse import Node, ReverseTracer, tracer_of
-from funcgrad.typing import Array
+from funcgrad.kinds.rules import Rule, pull_of
+from funcgrad.reverse import ReverseTracer, collecting, tracer_of
+from funcgrad.typing import Shape
 
-__all__ = ["gathered", "gathered_rows", "is_shared", "recorder"]
+__all__ = ["can_wait", "gathered", "gathered_rows", "in_time", "recorder"]
 
 ndarray = np.ndarray
+Way: TypeAlias = Callable[[ndarray, ndarray], Any]
 _DOUBLE = np.dtype(np.float64)
-#: A matrix that was recorded so many records before a product is one that other products have too.
-_LONG = 64
-#: So many rows may wait for each product. What waits is no more than the tape held of it.
-_FEW = 32
+#: So many rows may wait for each product, where the matrix has several times as many.
+_FEW, _TIMES = 32, 8
+#: So many products are worth putting together.
+_MANY = 8
 
 
-def is_shared(weight: int, node: Node, ct: ndarray) -> bool:
-    """Whether the cotangent of a matrix, a factor in a product of few rows, is to be gathered.
+def can_wait(ct: ndarray, other: ndarray) -> bool:
+    """Whether a product is of so few rows that they take less memory than what it adds to the matrix's cotangent.
 
-    Args:
-        weight: the number of the matrix's record.
-        node: the product's record.
-        ct: its cotangent, of which each row stands for one product.
+    Whatever else is done with the matrix does not count, so that what is computed again adds up in the same order.
     """
-    return weight - node[0] > _LONG and len(ct) <= _FEW
+    rows = len(ct)
+    return rows == 1 or (rows <= _FEW and rows * _TIMES <= other.shape[1])
 
 
 def gathered(left: ndarray, right: ndarray) -> tuple[Any, ...]:
@@ -49,70 +50,113 @@ def gathered_rows(ct: ndarray) -> tuple[Any, ...]:
     return _sums, ct
 
 
+@collecting(most=64)
 def _products(parts: list[Any]) -> Any:
-    pairs = [part for part in parts if type(part) is tuple]
-    if len(pairs) == 1:
-        ((_, left, right),) = pairs
-    else:
-        left, right = np.concatenate([p[1] for p in pairs]), np.concatenate([p[2] for p in pairs])
-    total = left.T.dot(right)
-    for part in parts:
-        if type(part) is not tuple:
-            total = part + total
-    return total
+    if len(parts) < _MANY:
+        return reduce(add, [part[1].T.dot(part[2]) if type(part) is tuple else part for part in parts])
+    waiting = [part for part in parts if type(part) is tuple]
+    left, right = np.concatenate([part[1] for part in waiting]), np.concatenate([part[2] for part in waiting])
+    return reduce(add, [left.T.dot(right), *[part for part in parts if type(part) is not tuple]])
 
 
+@collecting(most=64)
 def _sums(parts: list[Any]) -> Any:
-    total = summed(np.concatenate([part[1] for part in parts if type(part) is tuple]), (0,))
-    for part in parts:
-        if type(part) is not tuple:
-            total = part + total
-    return total
+    if len(parts) < _MANY:
+        return reduce(add, [_row(part[1]) if type(part) is tuple else part for part in parts])
+    rows = np.concatenate([part[1] for part in parts if type(part) is tuple])
+    return reduce(add, [np.add.reduce(rows, 0), *[part for part in parts if type(part) is not tuple]])
 
 
-def recorder(dx: Callable[..., Array], dy: Callable[..., Array]) -> Callable[[Any, Any], ReverseTracer | None]:
-    """What records a product of which a matrix of doubles is differentiated, and gives None where there is more to see.
+def _row(ct: ndarray) -> Any:
+    return ct[0] if len(ct) == 1 else summed(ct, (0,))
 
-    Args:
-        dx: the transpose ``dx(ct, y, shape)`` for the left factor, of cotangents that are no matrices.
-        dy: the same for the right factor, ``dy(ct, x, shape)``.
-    """
+
+def _left_of_matrices(ct: ndarray, y: ndarray) -> Any:
+    return ct.dot(y.T)
+
+
+def _right_of_matrices(ct: ndarray, x: ndarray) -> Any:
+    return (_products, x, ct) if can_wait(ct, x) else x.T.dot(ct)
+
+
+#: By the numbers of axes of two factors: the cotangent of the left one, of ``ct`` and ``y``, and of the right one, of
+#: ``ct`` and ``x``.
+_WAYS: dict[tuple[int, int], tuple[Way, Way]] = {
+    (2, 2): (_left_of_matrices, _right_of_matrices),
+    (1, 2): (lambda ct, y: y.dot(ct), lambda ct, x: (_products, x[None], ct[None])),
+    (2, 1): (lambda ct, y: (_products, ct[None], y[None]), lambda ct, x: x.T.dot(ct)),
+}
+
+
+def _pulls(dx: Rule, dy: Rule, to_left: Way, to_right: Way) -> tuple[Rule, Rule, Rule]:
+    """The pulls of a product of which the left factor is differentiated, the right one, both."""
 
     def pull_left(ct: Any, node: Any) -> Any:
-        y = node[5]
-        return ct.dot(y.T) if type(ct) is ndarray and not core.kernel_runners else dx(ct, y, node[4])
+        plain = type(ct) is ndarray and not core.kernel_runners
+        return to_left(ct, node[5]) if plain else dx(ct, node[5], node[4])
 
     def pull_right(ct: Any, node: Any) -> Any:
-        x = node[4]
-        if type(ct) is not ndarray or core.kernel_runners:
-            return dy(ct, x, node[5])
-        return (_products, x, ct) if is_shared(node[2][0], node, ct) else x.T.dot(ct)
+        plain = type(ct) is ndarray and not core.kernel_runners
+        return to_right(ct, node[4]) if plain else dy(ct, node[4], node[5])
 
     def pull_both(ct: Any, node: Any) -> Any:
         x, y = node[4], node[5]
-        if type(ct) is not ndarray or core.kernel_runners:
-            return dx(ct, y, x.shape), dy(ct, x, y.shape)
-        return ct.dot(y.T), (_products, x, ct) if is_shared(node[3][0], node, ct) else x.T.dot(ct)
+        if type(ct) is ndarray and not core.kernel_runners:
+            return to_left(ct, y), to_right(ct, x)
+        return dx(ct, y, x.shape), dy(ct, x, y.shape)
 
-    for pull in (pull_left, pull_right, pull_both):
-        pull_of("matmul", pull)
+    return pull_of("matmul", pull_left), pull_of("matmul", pull_right), pull_of("matmul", pull_both)
+
+
+def in_time(dx: Rule, dy: Rule) -> tuple[Rule, Rule]:
+    """Transposes ``dx(ct, y, shape)`` and ``dy(ct, x, shape)`` that may give a part where the recorder's pulls do.
+
+    So the sums are the same, to the last bit, where operations take the long way.
+    """
+
+    def to_left(ct: Any, y: Any, shape: Shape) -> Any:
+        ways = _ways(ct, y, (len(shape), len(y.shape)))
+        return dx(ct, y, shape) if ways is None else ways[0](ct, y)
+
+    def to_right(ct: Any, x: Any, shape: Shape) -> Any:
+        ways = _ways(ct, x, (len(x.shape), len(shape)))
+        return dy(ct, x, shape) if ways is None else ways[1](ct, x)
+
+    return to_left, to_right
+
+
+def _ways(ct: Any, other: Any, ranks: tuple[int, int]) -> tuple[Way, Way] | None:
+    plain = type(ct) is type(other) is ndarray and ct.dtype is other.dtype is _DOUBLE and not core.kernel_runners
+    return _WAYS.get(ranks) if plain else None
+
+
+def recorder(dx: Rule, dy: Rule) -> Callable[[Any, Any], ReverseTracer | None]:
+    """What records a product of a matrix of doubles and another or a vector; it gives None where there is more to see.
+
+    Args:
+        dx: the transpose ``dx(ct, y, shape)`` for the left factor, of cotangents that are no ndarrays.
+        dy: the same for the right factor, ``dy(ct, x, shape)``.
+    """
+    pulls = {ranks: _pulls(dx, dy, *ways) for ranks, ways in _WAYS.items()}
 
     def recorded(x: Any, y: Any) -> ReverseTracer | None:
         left, right = type(x) is ReverseTracer, type(y) is ReverseTracer
         v, w = x.value if left else x, y.value if right else y
-        if not (type(v) is ndarray and type(w) is ndarray and v.dtype is w.dtype is _DOUBLE and v.ndim == w.ndim == 2):
+        if not (type(v) is ndarray and type(w) is ndarray and v.dtype is w.dtype is _DOUBLE):
+            return None
+        found = pulls.get((v.ndim, w.ndim))
+        if found is None or (left and right and x._trace is not y._trace):
             return None
         try:
             ans = v.dot(w)
         except ValueError:  # shapes that do not fit: matmul says it in its own words
             return None
+        pull_left, pull_right, pull_both = found
         if not left:
             return tracer_of(ans, y._trace, (next(y._trace.numbers), pull_right, y.node, None, v, w.shape))
         trace = x._trace
         if not right:
             return tracer_of(ans, trace, (next(trace.numbers), pull_left, x.node, None, v.shape, w))
-        if y._trace is not trace:
-            return None
         return tracer_of(ans, trace, (next(trace.numbers), pull_both, x.node, y.node, v, w))
 
     return recorded

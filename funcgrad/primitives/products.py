@@ -20,7 +20,7 @@ from funcgrad.kinds import multilinear
 from funcgrad.kinds.linear import Batching, permute, reshape
 from funcgrad.kinds.rules import Operation, Rule, finish, pull_of
 from funcgrad.primitives.arithmetic import multiply
-from funcgrad.primitives.matrices import recorder
+from funcgrad.primitives.matrices import in_time, recorder
 from funcgrad.primitives.sparse import sparse_product
 from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Array, Shape
@@ -269,12 +269,13 @@ def _bilinear(
     return finish(call, general.primitive)  # type: ignore[attr-defined]
 
 
+_in_time = in_time(_matmul_dx, _matmul_dy)
 #: ``matmul(x, y)`` as NumPy's, with vectors and broadcasting of the axes before the last two; one may be sparse.
 matmul: Operation = _bilinear(
     "matmul",
     None,
-    dx=_matmul_dx,
-    dy=_matmul_dy,
+    dx=_in_time[0],
+    dy=_in_time[1],
     batch=_batch_matmul,
     most=2,
     numpy=_product,
