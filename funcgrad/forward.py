@@ -16,10 +16,11 @@ class ForwardTracer(Tracer):
     tangent: Any = Tracer.__dict__["link"]
 
 
-def dual(value: Any, tangent: Any, trace: Trace) -> ForwardTracer:
-    """The tracer of a value of ``trace`` that has a tangent."""
+def dual(value: Any, tangent: Any, trace: Trace, form: Any = None) -> ForwardTracer:
+    """The tracer of a value of ``trace`` that has a tangent; ``form`` is that of both."""
     made = ForwardTracer()
-    made.value, made._trace, made.tangent = value, trace, tangent
+    made.value, made._trace = value, trace
+    made.tangent, made.form = tangent, form
     return made
 
 

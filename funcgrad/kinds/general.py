@@ -30,6 +30,7 @@ def multilinear(
     *,
     transposes: Sequence[Rule],
     batch: Batching,
+    foreign: Callable[..., Any] | None = None,
 ) -> Operation:
     """Define an operation that is linear in each of its arguments when the others are held fixed.
 
@@ -39,6 +40,7 @@ def multilinear(
         transposes: for each argument ``transpose(ct, ..., *, params)``, its cotangent; after ``ct`` it
             may name the other arguments and ``shape``, its own argument's shape.
         batch: how a batch axis passes, see ``funcgrad.kinds.linear.Batching``.
+        foreign: ``foreign(*args)`` where an argument is no value, a sparse matrix say; None where it cannot either.
     """
 
     def push(position: int) -> Rule:
@@ -49,6 +51,7 @@ def multilinear(
 
     pulls = [_Pull(name, rule) for rule in transposes]
     call = _with_rules(name, impl, pulls, [push(i) for i in range(len(pulls))], batch, multiple=False)
+    call.primitive.foreign = foreign  # type: ignore[attr-defined]
     return call
 
 

@@ -14,7 +14,19 @@ import numpy as np
 from funcgrad import backend, core
 from funcgrad.batching import BatchTrace, BatchTracer
 from funcgrad.core import Primitive, Tracer
-from funcgrad.forward import ForwardTracer
+from funcgrad.forward import ForwardTracer, dual
+from funcgrad.kinds.forms import (
+    DOUBLE,
+    REAL,
+    SCALARS,
+    alike,
+    are_doubles,
+    beside,
+    beside_doubles,
+    bottom,
+    is_double,
+    keeps_dtype,
+)
 from funcgrad.kinds.linear import conform
 from funcgrad.kinds.partials import Contribution, PartialRule, pull_both, spread
 from funcgrad.kinds.rows import in_columns
@@ -27,18 +39,13 @@ __all__ = ["NUMPY", "binary", "unary"]
 Rules: TypeAlias = list[PartialRule]
 Kernel: TypeAlias = Callable[..., Any]
 ndarray = np.ndarray
-as_array = np.array
 float64 = np.float64
 _NUMBERS = frozenset((int, float))  # Python numbers: they never change an array's dtype or shape
-_SCALARS = frozenset((float, float64))
 _DIRECT = frozenset((ndarray, float, float64, np.float32))
 _TRACERS = frozenset((ReverseTracer, ForwardTracer))
 _ARRAYS = frozenset((ndarray, BatchTracer))
 _DOUBLES = frozenset((ndarray, float64))
 NUMPY = _DIRECT | _NUMBERS
-#: Dtypes of kind "V", such as bfloat16, meet Python numbers with promotion: only the general rules conform cotangents.
-_DOUBLE, _SINGLE = np.dtype(float64), np.dtype(np.float32)
-_REAL = frozenset((_DOUBLE, _SINGLE))
 #: What Python computes of floats as NumPy does. Its quotients and powers raise errors, or are complex.
 _CLOSED = (add, sub, mul)
 #: What takes a number as an array without axes for what it is; powers look at Python's numbers.
@@ -54,29 +61,25 @@ def unary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Operat
         operator: Python's operator that computes the same, if there is one.
     """
     kernel = operator or primitive.kernel(np)
-    push, pull = rules[0].contribution, rules[0].pull
+    pull = rules[0].pull
     keep_x, keep_ans = 4 in rules[0].needs, 5 in rules[0].needs
     own = primitive.impl is None  # NumPy's function, which keeps the dtype
 
     def on_value(v: Any) -> Any:
         """On what a tracer holds; None where only the general rules know what to do."""
-        if backend.dtype_of(_bottom(v)).kind == "V":
+        if backend.dtype_of(bottom(v)).kind == "V":
             return None
         ans = kernel(v) if type(v) in _DIRECT else call(v)
-        return ans if own or _keeps(ans, v) else None
+        return ans if own or keeps_dtype(ans, v) else None
 
-    def forward(x: Any) -> Any:
-        v = x.value
-        plain = own and (v.dtype is _DOUBLE if type(v) is ndarray else type(v) in _SCALARS)
-        ans = kernel(v) if plain else on_value(v)
-        return None if ans is None else _carried(ans, push(x.tangent, (None, None, None, None, v, ans)), x._trace)
+    forward = _pushed_alone(rules[0].contribution, kernel, own, on_value)
 
     def call(x: Any, /) -> Any:
         if type(x) is ReverseTracer and not core.no_grad_blocks:
             v, form = x.value, x.form
-            if own and (form is not None or type(v) in _SCALARS or (type(v) is ndarray and v.dtype in _REAL)):
+            if own and (form is not None or type(v) in SCALARS or (type(v) is ndarray and v.dtype in REAL)):
                 ans = kernel(v)
-            elif own and type(v) is ReverseTracer and _is_double(v):
+            elif own and type(v) is ReverseTracer and is_double(v):
                 ans = call(v)
             else:
                 ans = on_value(v)
@@ -94,6 +97,21 @@ def unary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Operat
         elif type(x) is BatchTracer and x._trace.open and not core.no_grad_blocks:
             return BatchTracer(call(x.value), x._trace)
         return bind(primitive, (x,), {})
+
+    return call
+
+
+def _pushed_alone(push: Contribution, kernel: Kernel, own: bool, on_value: Kernel) -> Kernel:
+    """Forward mode; None where only the general rules know what to do."""
+
+    def call(x: Any) -> Any:
+        v, form = x.value, x.form
+        if own and form is not None:
+            ans = kernel(v)
+            return dual(ans, push(x.tangent, (None, None, None, None, v, ans)), x._trace, form)
+        plain = own and (v.dtype is DOUBLE if type(v) is ndarray else type(v) in SCALARS)
+        ans = kernel(v) if plain else on_value(v)
+        return None if ans is None else _carried(ans, push(x.tangent, (None, None, None, None, v, ans)), x._trace)
 
     return call
 
@@ -140,7 +158,7 @@ def binary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Opera
     with_right = _beside_constant(name, rules[0], unlike, compute, foreign)
     swapped = (lambda v, c: unlike(c, v)), (lambda v, c: compute(c, v))
     with_left = _beside_constant(name, rules[1], *swapped, foreign, swapped=True)
-    numbers = _SCALARS if operator in _CLOSED else frozenset((float64,))
+    numbers = SCALARS if operator in _CLOSED else frozenset((float64,))
     forward = _pushed(rules, kernel, numbers, any_two)
     call = any_two if foreign else _commonest(rules, both, kernel, numbers, forward, any_two)
     return call
@@ -150,33 +168,21 @@ def _commonest(
     rules: Rules, both: Contribution, kernel: Kernel, numbers: frozenset[type], forward: Kernel, rest: Kernel
 ) -> Kernel:
     """Reverse mode with less ado for ``numbers``, arrays of doubles, constants beside these; ``rest`` for others."""
-    one = (rules[0].pull, *[slot in rules[0].needs for slot in (4, 5, 6)])
-    kept = tuple([any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)])
-    two = (both, not (rules[0].constant and rules[1].constant), *kept)
-
-    def nested(x: Any, y: Any) -> Any:
-        """The same of tracers that hold tracers."""
-        v, w, trace = x.value, y.value, x._trace
-        if y._trace is not trace or type(v) is not type(w) or type(v) not in _TRACERS or not _are_doubles(v, w):
-            return rest(x, y)
-        ans = call(v, w)
-        saved = [value if keep else None for value, keep in zip((v, w, ans), kept, strict=True)]
-        return tracer_of(ans, trace, (next(trace.numbers), both, x.node, y.node, *saved))
-
-    call = _recording(kernel, numbers, one, two, (nested, _behind(rules[1], kernel, numbers, rest), forward, rest))
-    return call
+    one = (rules[0].pull, kernel in _CONVERTING, *[slot in rules[0].needs for slot in (4, 5, 6)])
+    keep_x, keep_y, keep_ans = [any(slot in rule.needs for rule in rules) for slot in (4, 5, 6)]
+    two = (both, not (rules[0].constant and rules[1].constant), keep_x, keep_y, keep_ans)
+    return _recording(kernel, numbers, one, two, (_behind(rules[1], kernel, numbers, rest), forward, rest))
 
 
 def _recording(kernel: Kernel, numbers: frozenset[type], one: Any, two: Any, others: tuple[Kernel, ...]) -> Kernel:
     """What records an operation of a tracer and a constant, and of two tracers.
 
     ``one`` and ``two`` are the pull, and whether the record keeps the first argument, the second, the result. Before
-    these ``two`` says whether it keeps anything.
+    these stands whether a number becomes an array, and whether the record keeps anything.
     """
-    pull, keep_x, keep_y, keep_ans = one
+    pull, convert, keep_x, keep_y, keep_ans = one
     both, keeps, both_x, both_y, both_ans = two
-    nested, behind, forward, rest = others
-    convert = kernel in _CONVERTING
+    behind, forward, rest = others
 
     def call(x: Any, y: Any, /) -> Any:
         if type(x) is not ReverseTracer or core.no_grad_blocks:
@@ -184,13 +190,16 @@ def _recording(kernel: Kernel, numbers: frozenset[type], one: Any, two: Any, oth
         v, trace, form = x.value, x._trace, x.form
         if type(y) is ReverseTracer:
             w = y.value
-            if y._trace is not trace or not (
+            if y._trace is trace and (
                 (form is not None and form == y.form)
-                or (type(v) is type(w) is ndarray and v.dtype is w.dtype is _DOUBLE and (form := v.shape) == w.shape)
+                or (type(v) is type(w) is ndarray and v.dtype is w.dtype is DOUBLE and (form := v.shape) == w.shape)
                 or (type(v) in numbers and type(w) in numbers)
             ):
-                return nested(x, y)
-            ans = kernel(v, w)
+                ans = kernel(v, w)
+            elif y._trace is trace and type(v) is type(w) in _TRACERS and are_doubles(v, w):
+                ans = call(v, w)
+            else:
+                return rest(x, y)
             if keeps:
                 first, second, last = v if both_x else None, w if both_y else None, ans if both_ans else None
                 node: Any = (next(trace.numbers), both, x.node, y.node, first, second, last)
@@ -198,9 +207,9 @@ def _recording(kernel: Kernel, numbers: frozenset[type], one: Any, two: Any, oth
                 node = (next(trace.numbers), both, x.node, y.node)
         else:
             if form is not None and (type(y) is float or type(y) is int):
-                c = _beside_doubles(y) if convert and form is not float64 else y
+                c = beside_doubles(y) if convert and form is not float64 else y
                 ans = kernel(v, c)
-            elif (c := _beside(v, y, numbers, convert)) is not None:
+            elif (c := beside(v, y, numbers, convert)) is not None:
                 ans = call(v, c) if type(v) in _TRACERS else kernel(v, c)
             else:
                 return rest(x, y)
@@ -221,7 +230,7 @@ def _behind(rule: PartialRule, kernel: Kernel, numbers: frozenset[type], rest: K
 
     def call(x: Any, y: Any) -> Any:
         w = y.value
-        if type(w) is not ndarray or core.no_grad_blocks or (c := _beside(w, x, numbers, convert)) is None:
+        if type(w) is not ndarray or core.no_grad_blocks or (c := beside(w, x, numbers, convert)) is None:
             return rest(x, y)
         ans, trace = kernel(c, w), y._trace
         first, second, last = c if keep_x else None, w if keep_y else None, ans if keep_ans else None
@@ -232,44 +241,6 @@ def _behind(rule: PartialRule, kernel: Kernel, numbers: frozenset[type], rest: K
     return call
 
 
-#: What ``_beside_doubles`` has made.
-_constants: dict[float, ndarray] = {}
-
-
-def _beside_doubles(number: float) -> ndarray:
-    """A number as an array without axes: NumPy takes it in half the time, forwards and back."""
-    made = _constants.get(number)
-    if made is None:
-        made = as_array(number, _DOUBLE)
-        if number:  # 0 and -0 are one key
-            if len(_constants) >= 1_000:
-                _constants.clear()
-            _constants[number] = made
-    return made
-
-
-def _beside(v: Any, constant: Any, numbers: frozenset[type], convert: bool) -> Any:
-    """What stands for a constant beside ``v`` in a quick way, None where there is none.
-
-    ``convert`` makes an array without axes of a Python number.
-    """
-    known = type(v) is ndarray
-    found = v if known else _bottom(v)
-    if type(constant) is float or type(constant) is int:
-        if type(found) is ndarray:
-            if found.dtype is _DOUBLE:
-                return _beside_doubles(constant) if convert else constant
-            if found.dtype is _SINGLE and known:
-                return as_array(constant, _SINGLE) if convert else constant
-        elif type(v) in numbers or (type(found) is float64 and v is not found):
-            return constant
-    elif type(constant) is type(found) is ndarray and constant.dtype is found.dtype:
-        alike = (not constant.shape or constant.shape == found.shape) if known else not constant.shape
-        if alike and (found.dtype is _DOUBLE or (found.dtype is _SINGLE and known)):
-            return constant
-    return None
-
-
 def _pushed(rules: Rules, kernel: Kernel, numbers: frozenset[type], rest: Kernel) -> Kernel:
     """Forward mode with less ado for ``numbers``, arrays of doubles, constants beside these; ``rest`` for others."""
     push_x, push_y = rules[0].contribution, rules[1].contribution
@@ -278,23 +249,31 @@ def _pushed(rules: Rules, kernel: Kernel, numbers: frozenset[type], rest: Kernel
     def call(x: Any, y: Any) -> Any:
         if type(x) is not ForwardTracer or core.no_grad_blocks or not x._trace.open:
             return rest(x, y)
-        v, t, trace = x.value, x.tangent, x._trace
-        if not (type(t) in _ARRAYS if type(v) is ndarray else type(v) in numbers and type(t) in numbers):
-            return rest(x, y)
+        v, t, trace, form = x.value, x.tangent, x._trace, x.form
         if type(y) is ForwardTracer:
             w, u = y.value, y.tangent
-            if y._trace is trace and (
-                type(w) is ndarray and type(u) in _ARRAYS and v.dtype is w.dtype is _DOUBLE and v.shape == w.shape
-                if type(v) is ndarray
-                else type(w) in numbers and type(u) in numbers
-            ):
-                ans = kernel(v, w)
-                node = (None, None, None, None, v, w, ans)
-                return _carried(ans, push_x(t, node) + push_y(u, node), trace)
-        elif (c := _beside(v, y, numbers, convert)) is not None:
+            if y._trace is not trace or not ((known := form is not None and form == y.form) or meet(v, w, t, u)):
+                return rest(x, y)
+            ans = kernel(v, w)
+            node = (None, None, None, None, v, w, ans)
+            tangent = push_x(t, node) + push_y(u, node)
+        else:
+            if known := form is not None and (type(y) is float or type(y) is int):
+                c = beside_doubles(y) if convert and form is not float64 else y
+            elif not fits(v, t) or (c := beside(v, y, numbers, convert)) is None:
+                return rest(x, y)
             ans = kernel(v, c)
-            return _carried(ans, push_x(t, (None, None, None, None, v, c, ans)), trace)
-        return rest(x, y)
+            tangent = push_x(t, (None, None, None, None, v, c, ans))
+        return dual(ans, tangent, trace, form) if known else _carried(ans, tangent, trace)
+
+    def fits(v: Any, t: Any) -> bool:
+        return type(t) in _ARRAYS if type(v) is ndarray else type(v) in numbers and type(t) in numbers
+
+    def meet(v: Any, w: Any, t: Any, u: Any) -> bool:
+        if type(v) is not ndarray:
+            return fits(v, t) and fits(w, u) and type(w) is not ndarray
+        doubles = type(w) is ndarray and v.dtype is w.dtype is DOUBLE and v.shape == w.shape
+        return doubles and type(t) in _ARRAYS and type(u) in _ARRAYS
 
     return call
 
@@ -310,32 +289,7 @@ def _batch_of(x: Any, y: Any) -> BatchTrace | None:
         return trace if other._trace is trace and len(backend.shape_of(other.value)) == rank else None
     if type(other) is ndarray:
         return trace if other.ndim < rank and other.dtype.kind in "fciub" else None
-    return trace if type(other) in _SCALARS or type(other) is int else None
-
-
-def _is_double(v: Any) -> bool:
-    """Whether a tracer holds a double number in the end, or an array of them."""
-    while type(v) is ReverseTracer or type(v) is ForwardTracer:
-        v = v.value
-    return v.dtype is _DOUBLE if type(v) is ndarray else type(v) is float64
-
-
-def _are_doubles(v: Any, w: Any) -> bool:
-    """Whether two tracers hold double numbers in the end, or arrays of them of one shape."""
-    while type(v) is ReverseTracer or type(v) is ForwardTracer:  # no call of _bottom, which takes as long
-        v = v.value
-    while type(w) is ReverseTracer or type(w) is ForwardTracer:
-        w = w.value
-    if type(v) is ndarray:
-        return type(w) is ndarray and v.dtype is w.dtype is _DOUBLE and v.shape == w.shape
-    return type(v) is type(w) is float64
-
-
-def _bottom(v: Any) -> Any:
-    """What a tracer, and perhaps a tracer in it, holds in the end."""
-    while type(v) is ReverseTracer or type(v) is ForwardTracer:
-        v = v.value
-    return v
+    return trace if type(other) in SCALARS or type(other) is int else None
 
 
 def _pull_unlike(first: PartialRule, second: PartialRule) -> Contribution:
@@ -368,14 +322,14 @@ def _together(
         v, w, trace = x.value, y.value, x._trace
         if (type(v) is ndarray and type(w) in _DOUBLES) or (type(w) is ndarray and type(v) is float64):
             ans, dtype = kernel(v, w), v.dtype
-            alike = dtype is w.dtype and v.shape == w.shape and (dtype is _DOUBLE or dtype.kind != "V")
-        elif _alike(v, w):
-            ans, alike = compute(v, w), True
-        elif _is_double(v) and _is_double(w):
-            ans, alike = compute(v, w), False
+            same = dtype is w.dtype and v.shape == w.shape and (dtype is DOUBLE or dtype.kind != "V")
+        elif alike(v, w):
+            ans, same = compute(v, w), True
+        elif is_double(v) and is_double(w):
+            ans, same = compute(v, w), False
         else:
             return None
-        if foreign and not _keeps(ans, v):
+        if foreign and not keeps_dtype(ans, v):
             return None
         if type(x) is ForwardTracer:
             if not trace.open:
@@ -384,7 +338,7 @@ def _together(
             tangent = push_x(x.tangent, node) + push_y(y.tangent, node)
             return _carried(ans, tangent, trace)
         kept = v if keep_x else None, w if keep_y else None, ans if keep_ans else None
-        if alike:
+        if same:
             return tracer_of(ans, trace, (next(trace.numbers), both, x.node, y.node, *kept))
         likes = (backend.like(v), backend.like(w))
         return tracer_of(ans, trace, (next(trace.numbers), pull_unlike, x.node, y.node, *kept, *likes))
@@ -453,11 +407,11 @@ def _with_constant(kernel: Kernel, compute: Kernel, foreign: bool) -> Callable[[
             if ans.shape == v.shape and ans.dtype is dtype and dtype.kind != "V":
                 return ans, ()
             return (ans, (v.shape, dtype)) if ans.dtype.kind in "fc" and dtype.kind != "V" else (None, ())
-        if type(constant) in _NUMBERS or _alike(v, constant):
-            if type(v) not in _SCALARS and backend.dtype_of(_bottom(v)).kind == "V":
+        if type(constant) in _NUMBERS or alike(v, constant):
+            if type(v) not in SCALARS and backend.dtype_of(bottom(v)).kind == "V":
                 return None, ()
             ans = compute(v, constant)
-            return (None, ()) if foreign and not _keeps(ans, v) else (ans, ())
+            return (None, ()) if foreign and not keeps_dtype(ans, v) else (ans, ())
         return None, ()
 
     return evaluate
@@ -465,32 +419,15 @@ def _with_constant(kernel: Kernel, compute: Kernel, foreign: bool) -> Callable[[
 
 def _carried(ans: Any, tangent: Any, trace: Any) -> ForwardTracer:
     """A result of forward mode with its tangent, which gets the result's shape and dtype if it has others."""
-    if type(ans) is ndarray and type(tangent) in _ARRAYS:
-        if tangent.dtype is not ans.dtype or tangent.shape != ans.shape:
+    form = None
+    if type(ans) is type(tangent) is float64:
+        form = float64
+    elif type(ans) is ndarray and type(tangent) in _ARRAYS:
+        shape = ans.shape
+        if tangent.dtype is not ans.dtype or tangent.shape != shape:
             tangent = spread(tangent, ans)
-    elif not (type(ans) is type(tangent) is float64 or _alike(ans, tangent)):
+        elif type(tangent) is ndarray and ans.dtype is DOUBLE:
+            form = shape
+    elif not alike(ans, tangent):
         tangent = spread(tangent, ans)
-    made = ForwardTracer()
-    made.value = ans
-    made._trace = trace
-    made.tangent = tangent
-    return made
-
-
-def _alike(v: Any, w: Any) -> bool:
-    """Whether two values meet without broadcasting or promotion."""
-    v, w = _bottom(v), _bottom(w)
-    while type(v) is BatchTracer:
-        if type(w) is not BatchTracer or w._trace is not v._trace:
-            return False
-        v, w = _bottom(v.value), _bottom(w.value)
-    if type(v) is ndarray:
-        dtype = v.dtype
-        same = type(w) is ndarray and dtype is w.dtype and v.shape == w.shape
-        return same and (dtype is _DOUBLE or dtype.kind != "V")
-    return type(v) in _SCALARS and type(w) in _SCALARS
-
-
-def _keeps(ans: Any, v: Any) -> bool:
-    """Whether a result has the dtype of an argument: of NumPy's functions it is known, others may have fewer dtypes."""
-    return backend.dtype_of(ans) == backend.dtype_of(v)
+    return dual(ans, tangent, trace, form)

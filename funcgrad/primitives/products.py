@@ -233,9 +233,9 @@ def _bilinear(
             their factor as they are; None when nothing ever does.
         numpy: a faster way to compute it of ndarrays of one dtype.
         commonest: what records the commonest products, and gives None of others.
-        foreign: what multiplies an array by what is none, and gives None where it does not know how.
+        foreign: see ``multilinear``.
     """
-    general = multilinear(name, impl, transposes=(dx, dy), batch=batch)
+    general = multilinear(name, impl, transposes=(dx, dy), batch=batch, foreign=foreign)
     kernel = general.primitive.kernel(np)  # type: ignore[attr-defined]
     quick = numpy or kernel
 
@@ -263,8 +263,7 @@ def _bilinear(
                 return tracer_of(ans, trace, (next(trace.numbers), pull_y, y.node, None, x, w.shape, params))
             elif (made := _pushed(call, x, y, params)) is not None:
                 return made
-        product = None if foreign is None else foreign(x, y)
-        return general(x, y, **params) if product is None else product
+        return general(x, y, **params)
 
     return finish(call, general.primitive)  # type: ignore[attr-defined]
 
