@@ -48,11 +48,13 @@ def beside_doubles(number: float) -> ndarray:
     return made
 
 
-def beside(v: Any, constant: Any, numbers: frozenset[type], convert: bool) -> Any:
+def beside(v: Any, constant: Any, numbers: frozenset[type], convert: bool, form: Any = None) -> Any:
     """What stands for a constant beside ``v`` in a quick way, None where there is none.
 
     ``convert`` makes an array without axes of a Python number.
     """
+    if form is not None and type(constant) is ndarray and constant.dtype is DOUBLE and constant.shape == form:
+        return constant
     known = type(v) is ndarray
     found = v if known else bottom(v)
     if type(constant) is float or type(constant) is int:

@@ -344,7 +344,8 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
     if have == shape:
         return ct
     if not shape and type(ct) is ndarray and 1 < ct.size < 1024 and ct.itemsize > 2:
-        return np.add.reduce(ct, None)
+        few = ct.size <= 64 and ct.dtype is _DOUBLE and ct.ndim == 1
+        return _ONES[: len(ct)].dot(ct) if few else np.add.reduce(ct, None)
     if type(ct) is ndarray and ct.size == prod(shape):  # of what was added or stretched every length is 1
         return ct.reshape(shape)
     axis = _stretched(have, shape)

@@ -209,7 +209,7 @@ def _recording(kernel: Kernel, numbers: frozenset[type], one: Any, two: Any, oth
             if form is not None and (type(y) is float or type(y) is int):
                 c = beside_doubles(y) if convert and form is not float64 else y
                 ans = kernel(v, c)
-            elif (c := beside(v, y, numbers, convert)) is not None:
+            elif (c := beside(v, y, numbers, convert, form)) is not None:
                 ans = call(v, c) if type(v) in _TRACERS else kernel(v, c)
             else:
                 return rest(x, y)
@@ -230,7 +230,7 @@ def _behind(rule: PartialRule, kernel: Kernel, numbers: frozenset[type], rest: K
 
     def call(x: Any, y: Any) -> Any:
         w = y.value
-        if type(w) is not ndarray or core.no_grad_blocks or (c := beside(w, x, numbers, convert)) is None:
+        if type(w) is not ndarray or core.no_grad_blocks or (c := beside(w, x, numbers, convert, y.form)) is None:
             return rest(x, y)
         ans, trace = kernel(c, w), y._trace
         first, second, last = c if keep_x else None, w if keep_y else None, ans if keep_ans else None

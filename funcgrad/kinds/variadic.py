@@ -20,6 +20,7 @@ from funcgrad.reverse import ReverseTracer, tracer_of
 __all__ = ["jointly_linear"]
 
 ndarray = np.ndarray
+_DOUBLE = np.dtype(np.float64)
 
 
 def jointly_linear(
@@ -91,8 +92,9 @@ def _recorded(
     """The quick way of tracers of one run beside ndarrays; None where there is more to see."""
     trace: Any = None
     compute = kernel
-    values, traced, parents = [], [], []
+    values, traced, parents, shapes, doubles = [], [], [], [], True
     for i, a in enumerate(args):
+        form = None
         if type(a) is ReverseTracer:
             if a._trace is not trace:
                 if trace is not None:
@@ -100,16 +102,20 @@ def _recorded(
                 trace = a._trace
             traced.append(i)
             parents.append(a.node)
-            a = a.value
-        if type(a) is ReverseTracer:
-            compute = call
-        elif type(a) is not ndarray or a.dtype.kind not in "fciub":
-            return None
+            a, form = a.value, a.form
+        if type(form) is not tuple:  # it is not known for an array of doubles
+            if type(a) is ReverseTracer:
+                compute = call
+            elif type(a) is not ndarray or a.dtype.kind not in "fciub":
+                return None
+            form, doubles = a.shape, doubles and a.dtype is _DOUBLE
         values.append(a)
+        shapes.append(form)
     if trace is None:
         return None
-    ans, shapes, dtypes = compute(*values, **params), [v.shape for v in values], [v.dtype for v in values]
-    kept = shapes, None if dtypes.count(ans.dtype) == len(dtypes) else dtypes, params
+    ans = compute(*values, **params)
+    dtypes = None if doubles else [v.dtype for v in values]
+    kept = shapes, None if dtypes is None or dtypes.count(ans.dtype) == len(dtypes) else dtypes, params
     return tracer_of(ans, trace, (next(trace.numbers), pull, None, tuple(parents), tuple(traced), *kept))
 
 

@@ -32,12 +32,16 @@ def array_ufunc(x: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
         NotDifferentiableError: funcgrad has no such ufunc, and not all of the arguments are constant.
         InputError: the result was to be written into an ndarray (``out=``, ``a += x``), or left out in places.
     """
-    own: Any = UFUNCS.get(ufunc)
+    if not kwargs and method == "__call__" and ufunc in _COMPUTE:  # the commonest, such as an operator
+        return _COMPUTE[ufunc](*inputs)
+    own = UFUNCS.get(ufunc)
     if own is None:
         return _other_ufunc(ufunc, method, inputs, kwargs)
-    if method == "__call__":
-        return own(*inputs, **kwargs) if kwargs else own.compute(*inputs)
-    return getattr(own, method)(*inputs, **kwargs)
+    return (own if method == "__call__" else getattr(own, method))(*inputs, **kwargs)
+
+
+#: What computes NumPy's ufuncs without options.
+_COMPUTE: dict[np.ufunc, Any] = {ufunc: vars(own)["compute"] for ufunc, own in UFUNCS.items()}
 
 
 def _other_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
