@@ -319,6 +319,9 @@ _END: Node = (1, None)
 
 def _seeded(seeds: list[tuple[Node, Any]], pending: dict[int, Any], owned: set[int]) -> list[Node]:
     """The heap to begin with."""
+    if len(seeds) == 1 and seeds[0][1] is not None:  # the commonest
+        node, pending[node[0]] = seeds.pop()
+        return [node, _END]
     heap = [_END]
     for node, ct in seeds:
         _arrive(pending, heap, owned, node, ct)

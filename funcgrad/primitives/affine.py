@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -62,7 +61,8 @@ def _joined(rules: tuple[Pull, ...], traced: tuple[bool, ...]) -> Pull:
     return lambda ct, node: [rule(ct, node) for rule in wanted]
 
 
-_PULLS = {traced: _pull(traced) for traced in product((False, True), repeat=3) if any(traced)}
+#: By which of the three are differentiated: 1 for the first, 2 for the second, 4 for the third, added.
+_PULLS = [_GENERAL[0], *[_pull((bool(i & 1), bool(i & 2), bool(i & 4))) for i in range(1, 8)]]
 
 
 def biased_product(x: Any, y: Any, z: Any) -> Any:
@@ -77,7 +77,7 @@ def biased_product(x: Any, y: Any, z: Any) -> Any:
     if not (type(v) is ndarray and type(w) is ndarray and type(c) is ndarray and v.ndim == w.ndim == 2):
         return None
     dtype, wide = v.dtype, c.shape
-    if not (dtype is w.dtype is c.dtype and (dtype is _DOUBLE or dtype is _SINGLE) and wide == w.shape[1:]):
+    if not (dtype is w.dtype is c.dtype and (dtype is _DOUBLE or dtype is _SINGLE)) or len(wide) != 1:
         return None
     trace = (x if a else y if b else z)._trace if a or b or d else None
     if (b and y._trace is not trace) or (d and z._trace is not trace):
@@ -86,12 +86,18 @@ def biased_product(x: Any, y: Any, z: Any) -> Any:
         ans = v.dot(w)
     except ValueError:  # shapes that do not fit: matmul says it in its own words
         return None
+    if ans.shape[1] != wide[0]:
+        return None
     ans += c
     if trace is None:
         return ans
-    if a:
-        parents = (None, (x.node, y.node, z.node)) if b and d else (x.node, y.node if b else z.node if d else None)
+    parents: Any
+    if not a:
+        parents = (y.node, z.node if d else None) if b else (z.node, None)
+    elif b and d:
+        parents = None, (x.node, y.node, z.node)
     else:
-        parents = (y.node if b else z.node, z.node if b and d else None)
-    kept = v if b else None, w if a else None, wide
-    return tracer_of(ans, trace, (next(trace.numbers), _PULLS[a, b, d], *parents, *kept))
+        parents = x.node, y.node if b else z.node if d else None
+    pull, (first, second) = _PULLS[a + 2 * b + 4 * d], parents
+    node = (next(trace.numbers), pull, first, second, v if b else None, w if a else None, wide)
+    return tracer_of(ans, trace, node)

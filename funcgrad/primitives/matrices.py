@@ -138,13 +138,14 @@ def recorder(dx: Rule, dy: Rule) -> Callable[[Any, Any], ReverseTracer | None]:
         dy: the same for the right factor, ``dy(ct, x, shape)``.
     """
     pulls = {ranks: _pulls(dx, dy, *ways) for ranks, ways in _WAYS.items()}
+    of_matrices = pulls[2, 2]
 
     def recorded(x: Any, y: Any) -> ReverseTracer | None:
         left, right = type(x) is ReverseTracer, type(y) is ReverseTracer
         v, w = x.value if left else x, y.value if right else y
         if not (type(v) is ndarray and type(w) is ndarray and v.dtype is w.dtype is _DOUBLE):
             return None
-        found = pulls.get((v.ndim, w.ndim))
+        found = of_matrices if v.ndim == w.ndim == 2 else pulls.get((v.ndim, w.ndim))
         if found is None or (left and right and x._trace is not y._trace):
             return None
         try:

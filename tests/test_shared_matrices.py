@@ -1,0 +1,206 @@
+"""Products that share a matrix: their cotangents wait and are multiplied at once; and the forms that tracers know."""
+
+import numpy as np
+import pytest
+
+import funcgrad.nn as fnn
+import funcgrad.numpy as fnp
+from funcgrad import checkpoint, debug_nans, grad, hvp, jacrev, jvp, vjp, vmap
+from funcgrad.errors import EscapedTracerError
+from funcgrad.primitives import matrices
+from funcgrad.reverse import Parts, ReverseTrace
+
+rng = np.random.default_rng(11)
+W, B = rng.normal(size=(5, 5)) / 3, rng.normal(size=5)
+ROW, ROWS, BATCH = rng.normal(size=5), rng.normal(size=(1, 5)), rng.normal(size=(3, 5))
+WIDE = rng.normal(size=(40, 40)) / 7
+
+
+def right(h, w, b, steps):
+    for _ in range(steps):
+        h = fnp.tanh(h @ w + b)
+    return fnp.sum(h * h)
+
+
+def left(h, w, b, steps):
+    for _ in range(steps):
+        h = fnp.tanh(w @ h + b)
+    return fnp.sum(h * h)
+
+
+def columns(h, w, b, steps):
+    return left(fnp.swapaxes(h, 0, 1), w, b[:, None], steps)
+
+
+def dense(h, w, b, steps):
+    for _ in range(steps):
+        h = fnp.tanh(fnn.linear(h, w, b))
+    return fnp.sum(h * h)
+
+
+def constant_inputs(h, w, b, steps):
+    total = 0.0
+    for i in range(steps):
+        total = total + fnp.sum(fnp.sin(fnn.linear(BATCH[:1] * i, w, b))) + fnp.sum(h)
+    return total
+
+
+PROGRAMS = {
+    "vector_matrix": (right, ROW),
+    "row_matrix": (right, ROWS),
+    "rows_matrix": (right, BATCH),
+    "matrix_vector": (left, ROW),
+    "matrix_columns": (columns, BATCH),
+    "linear_row": (dense, ROWS),
+    "linear_rows": (dense, BATCH),
+    "linear_constant_inputs": (constant_inputs, ROWS),
+}
+
+
+def one_at_a_time(f, h, w, b, steps, monkeypatch):
+    """The gradient with every product pulled back by itself: the operations take the general way, and none waits."""
+    with monkeypatch.context() as patch:
+        patch.setattr(matrices, "_WAYS", {})
+        with debug_nans():
+            return grad(f, (0, 1, 2))(h, w, b, steps)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7, 9, 63, 64, 65, 66, 200])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_sum_is_that_of_single_products(program, steps, monkeypatch):
+    f, h = PROGRAMS[program]
+    expected = one_at_a_time(f, h, W, B, steps, monkeypatch)
+    for a, b in zip(grad(f, (0, 1, 2))(h, W, B, steps), expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13 * np.abs(b).max(), strict=True)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_forward_mode_and_second_order_agree(program):
+    f, h = PROGRAMS[program]
+    direction = rng.normal(size=W.shape)
+    slope = jvp(lambda w: f(h, w, B, 70), (W,), (direction,))[1]
+    np.testing.assert_allclose(np.vdot(grad(f, 1)(h, W, B, 70), direction), slope, rtol=1e-11)
+    along = hvp(lambda w: f(h, w, B, 12), (W,), (direction,))
+    twice = grad(lambda w: fnp.vdot(grad(f, 1)(h, w, B, 12), direction))(W)
+    np.testing.assert_allclose(along[-1] if isinstance(along, tuple) else along, twice, rtol=1e-9, atol=1e-12)
+
+
+def test_many_rows_are_multiplied_at_once_and_few_wait():
+    few, many = rng.normal(size=(2, 40)), rng.normal(size=(30, 40))
+    assert matrices.can_wait(few, few)
+    assert matrices.can_wait(many[:1], many[:1])
+    assert not matrices.can_wait(many, many)
+    for x in (few, many):
+        f = lambda w, x=x: fnp.sum(fnp.tanh(fnp.tanh(x @ w) @ w) @ w)
+        a, b, c = x, np.tanh(x @ WIDE), np.tanh(np.tanh(x @ WIDE) @ WIDE)
+        ct = np.ones_like(c) @ WIDE.T * (1 - c * c)
+        expected = c.T @ np.ones_like(c) + b.T @ ct + a.T @ (ct @ WIDE.T * (1 - b * b))
+        np.testing.assert_allclose(grad(f)(WIDE), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_matrix_may_be_read_and_added_to_too():
+    def f(w, h):
+        for i in range(80):
+            h = fnp.tanh(h @ w) + w[i % 5] * 0.1 + fnp.sum(w * w) * 1e-3
+        return fnp.sum(h)
+
+    step = 1e-6
+    direction = rng.normal(size=W.shape)
+    measured = (f(W + step * direction, ROWS) - f(W - step * direction, ROWS)) / (2 * step)
+    np.testing.assert_allclose(np.vdot(grad(f)(W, ROWS), direction), measured, rtol=1e-6)
+    np.testing.assert_array_equal(grad(checkpoint(f))(W, ROWS), grad(f)(W, ROWS), strict=True)
+
+
+def test_float32_stays():
+    w, h = W.astype(np.float32), ROWS.astype(np.float32)
+    for f in (right, dense):
+        found = grad(f, (0, 1, 2))(h, w, B.astype(np.float32), 70)
+        assert [a.dtype for a in found] == [np.float32] * 3
+        for a, b in zip(found, grad(f, (0, 1, 2))(ROWS, W, B, 70), strict=True):
+            np.testing.assert_allclose(a, b, rtol=2e-3, atol=1e-4 * np.abs(b).max())
+    mixed = grad(lambda w: fnp.sum(ROWS @ w))(w)
+    assert mixed.dtype == np.float32
+
+
+def test_a_pullback_may_be_used_again_and_batched():
+    _, pullback = vjp(lambda w: right(ROWS, w, B, 70), W)
+    np.testing.assert_array_equal(pullback(1.0)[0], pullback(1.0)[0])
+    outputs = lambda w: (fnp.tanh(fnp.tanh(ROWS @ w) @ w) @ w)[0]
+    np.testing.assert_allclose(jacrev(outputs)(W)[2], grad(lambda w: outputs(w)[2])(W), rtol=1e-12)
+    each = vmap(grad(lambda w, h: right(h, w, B, 20)), (None, 0))(W, BATCH)
+    np.testing.assert_allclose(each, [grad(right, 1)(h, W, B, 20) for h in BATCH], rtol=1e-11, atol=1e-13)
+
+
+def test_what_waits_is_put_together_now_and_then():
+    gathered = Parts((matrices.gathered(ROWS, ROWS), matrices.gathered(ROWS, ROWS)))
+    gathered.most = 64
+    for _ in range(1_000):
+        gathered.gather(matrices.gathered(ROWS, ROWS))
+        assert len(gathered) <= 65
+
+
+# ---- what tracers know of their values ----
+
+
+def test_the_form_is_that_of_the_value():
+    trace = ReverseTrace()
+    x, y = trace.leaf(np.ones(3)), trace.leaf(np.float64(2.0))
+    assert y.form is np.float64
+    made = x * x + x * 2.0
+    assert made.form == (3,)
+    assert fnp.sin(made).form == (3,)
+    assert (fnp.sin(y) * y).form is np.float64
+    assert (made * y).form is None  # nobody has looked
+    assert (fnp.astype(made, np.float32) * 2.0).form is None
+
+
+def test_writes_and_views_do_not_mislead():
+    def f(x):
+        y = x * 2.0
+        y[0] = fnp.sum(x)
+        z = y + x
+        z[1:] *= z[:-1]
+        v = z.reshape(2, 2)
+        v[0] = v[1] * 3.0
+        return fnp.sum(z * x) + fnp.sum(v + v.T)
+
+    x = rng.normal(size=4)
+    direction = rng.normal(size=4)
+    step = 1e-6
+    measured = (f(x + step * direction) - f(x - step * direction)) / (2 * step)
+    np.testing.assert_allclose(grad(f)(x) @ direction, measured, rtol=1e-7)
+    np.testing.assert_allclose(jvp(f, (x,), (direction,))[1], measured, rtol=1e-7)
+
+
+@pytest.mark.parametrize("constant", [0.0, -0.0, 2, 2.0, -3, 1e300, np.nan, np.inf, 10**30, True])
+def test_constants_beside_arrays_are_what_they_are(constant):
+    x = np.array([1.5, -0.5, 0.0])
+    with np.errstate(all="ignore"):
+        for op in (lambda a, c: a * c, lambda a, c: a + c, lambda a, c: c - a, lambda a, c: a / c, lambda a, c: c / a):
+            for _ in range(2):  # the second time the constant is known
+                value, pullback = vjp(lambda x, op=op: op(x * 1.0, constant), x)
+                np.testing.assert_array_equal(value, op(x, constant))
+                np.testing.assert_array_equal(np.signbit(value), np.signbit(op(x, constant)))
+                pullback(np.ones(3))
+
+
+def test_arrays_of_one_form_and_of_others():
+    x = rng.normal(size=(2, 3))
+    constant = rng.normal(size=(2, 3))
+    for other in (constant, constant[0], constant[:, :1], constant.astype(np.float32), np.ones((2, 3), int)):
+        f = lambda x, other=other: fnp.sum(fnp.sin(x * 1.0) * other + other / (fnp.exp(x) + 1.0))
+        value, slope = jvp(f, (x,), (np.ones_like(x),))
+        gradient = grad(f)(x)
+        assert gradient.dtype == np.float64
+        assert gradient.shape == x.shape
+        np.testing.assert_allclose(np.sum(gradient), slope, rtol=1e-12)
+        np.testing.assert_allclose(value, f(x), rtol=1e-14)
+
+
+def test_a_finished_run_refuses():
+    kept = []
+    grad(lambda x: kept.append(x * 2.0) or fnp.sum(x))(np.ones(3))
+    with pytest.raises(EscapedTracerError, match="finished reverse transform"):
+        kept[0] * 2.0
+    with pytest.raises(EscapedTracerError, match="finished reverse transform"):
+        fnp.sin(kept[0])
