@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from funcgrad import backend
+from funcgrad import backend, core
 from funcgrad.kinds.linear import astype, broadcast_to, conform
 from funcgrad.kinds.rules import NAMES, check_names, positional_names, pull_of
 from funcgrad.reverse import backward
@@ -132,12 +132,18 @@ def _real(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _product(partial: Callable[[Any], Any], slot: int) -> Contribution:
-    """``scaled`` by what ``partial`` makes of the value in ``slot``; of small arrays without the detour."""
+    """``scaled`` by what ``partial`` makes of the value in ``slot``; of small arrays and numbers without the detour."""
+    primitive = getattr(partial, "primitive", None)
+    theirs: Any = primitive.kernel(np) if primitive is not None and primitive.impl is None else None  # NumPy's function
 
     def product(ct: Any, node: Any) -> Any:
+        v = node[slot]
+        plain = theirs is not None and type(v) is type(ct) and not core.kernel_runners
         if type(ct) is ndarray and ct.size < _LARGE:
-            return partial(node[slot]) * ct
-        return scaled(ct, partial(node[slot]))
+            return (theirs if plain else partial)(v) * ct
+        if plain and type(ct) is float64:
+            return theirs(v) * ct
+        return scaled(ct, partial(v))
 
     return product
 
