@@ -153,7 +153,7 @@ def _recorded() -> int:
     return -sum([trace.upcoming() for trace in core.running() if type(trace) is ReverseTrace])
 
 
-collector.spare(_recorded)
+collector.spare(_recorded, (tuple, slice, dict, Tracer))
 
 
 class Splice(list[tuple[Node, Any]]):
