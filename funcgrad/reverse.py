@@ -18,10 +18,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
 from heapq import heappop, heappush, heappushpop
 from itertools import count
-from operator import add
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -165,7 +163,7 @@ class Splice(list[tuple[Node, Any]]):
 
 
 class Parts(list[Any]):
-    """What has been gathered of a cotangent: parts of it, and complete cotangents that came in between.
+    """What has been gathered of a cotangent: parts of it, behind the sum of the complete ones if there were any.
 
     A *part* is a tuple that begins with ``collect``: ``collect(gathered)`` makes the whole of such a list. Reading
     ``x[i]`` n times gives n small parts instead of n arrays of the size of ``x``; an operation with several results
@@ -178,10 +176,10 @@ class Parts(list[Any]):
     __slots__ = ("most",)
     most: int
 
-    def gather(self, new: Any) -> None:
-        """Add an entry."""
-        self.append(new)
-        if len(self) > self.most and any(type(part) is tuple for part in self):
+    def gather(self, part: tuple[Any, ...]) -> None:
+        """Add a part."""
+        self.append(part)
+        if len(self) > self.most:
             self[:] = [_total(self)]
 
 
@@ -206,7 +204,7 @@ def _total(ct: Any) -> Any:
         return ct[0]([ct])
     ways = sorted({part[0] for part in ct if type(part) is tuple}, key=lambda collect: collect.most)
     if not ways:  # they have just been put together
-        return reduce(add, ct)
+        return ct[0]
     for collect in ways[:-1]:  # an array may be read and multiplied, say
         others = [part for part in ct if type(part) is tuple and part[0] is not collect]
         ct = [collect([part for part in ct if type(part) is not tuple or part[0] is collect]), *others]
@@ -253,10 +251,15 @@ def _combine(number: int, old: Any, new: Any, owned: set[int]) -> Any:
     if new is None:
         return old
     if type(old) is Parts:
-        old.gather(new)
+        if type(new) is tuple:
+            old.gather(new)
+        elif type(old[0]) is tuple:
+            old.insert(0, new)
+        else:
+            old[0] = _combine(number, old[0], new, owned)
         return old
     if type(old) is tuple or type(new) is tuple:
-        gathered = Parts((old, new))
+        gathered = Parts((old, new) if type(new) is tuple else (new, old))
         gathered.most = (old if type(old) is tuple else new)[0].most
         return gathered
     return old + new

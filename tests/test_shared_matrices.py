@@ -1,11 +1,13 @@
 """Products that share a matrix: their cotangents wait and are multiplied at once; and the forms that tracers know."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
-from funcgrad import checkpoint, debug_nans, grad, hvp, jacrev, jvp, vjp, vmap
+from funcgrad import checkpoint, core, debug_nans, grad, hvp, jacrev, jvp, vjp, vmap
 from funcgrad.errors import EscapedTracerError
 from funcgrad.primitives import matrices
 from funcgrad.reverse import Parts, ReverseTrace
@@ -139,6 +141,48 @@ def test_what_waits_is_put_together_now_and_then():
         assert len(gathered) <= 65
 
 
+def test_whole_cotangents_do_not_wait():
+    W, h = np.ones((200, 200)), np.ones(200)
+
+    def peak(first):
+        def f(w):
+            total = 0.0 if first else fnp.sum(h @ w)
+            for _ in range(100):
+                total = total + fnp.sum(w * h)
+            return total + fnp.sum(h @ w) if first else total
+
+        grad(f)(W)
+        tracemalloc.start()
+        try:
+            found = grad(f)(W)
+            most = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        np.testing.assert_allclose(found, np.full((200, 200), 101.0))
+        return most
+
+    assert max(peak(True), peak(False)) < 6 * W.nbytes
+
+
+def test_reads_and_whole_cotangents_come_in_any_order():
+    x, order = np.random.default_rng(5).normal(size=(12, 4)), np.random.default_rng(6).permutation(60)
+    row = np.arange(4.0)
+    ways = [lambda x, i: x[i % 12] * i, lambda x, i: x[i % 5 :] * i, lambda x, i: x * x * i, lambda x, i: row @ x.T]
+
+    def f(x):
+        return sum(fnp.sum(fnp.sin(ways[i % 4](x, int(i)))) for i in order)
+
+    want = sum(grad(lambda x, i=i: fnp.sum(fnp.sin(ways[i % 4](x, int(i)))))(x) for i in order)
+    np.testing.assert_allclose(grad(f)(x), want, rtol=1e-11, atol=1e-10)
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([x, -x]))[0], want, rtol=1e-11, atol=1e-10)
+
+
+def test_products_of_arrays_are_right_while_another_thread_is_profiled(monkeypatch):
+    monkeypatch.setattr(core, "kernel_runners", 1)  # as it is between two statements of that thread
+    np.testing.assert_array_equal(fnp.matmul(ROWS, W), ROWS @ W)
+    np.testing.assert_array_equal(grad(lambda w: fnp.sum(ROWS @ w))(W), grad(lambda w: fnp.sum(fnp.matmul(ROWS, w)))(W))
+
+
 # ---- what tracers know of their values ----
 
 
@@ -151,6 +195,7 @@ def test_the_form_is_that_of_the_value():
     assert fnp.sin(made).form == (3,)
     assert (fnp.sin(y) * y).form is np.float64
     assert (made * y).form is None  # nobody has looked
+    assert fnn.log_cosh(y).form is (np.float64 if type(fnn.log_cosh(y).value) is np.float64 else None)
     assert (fnp.astype(made, np.float32) * 2.0).form is None
 
 

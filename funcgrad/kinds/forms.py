@@ -60,7 +60,7 @@ def beside(v: Any, constant: Any, numbers: frozenset[type], convert: bool, form:
     if type(constant) is float or type(constant) is int:
         if type(found) is ndarray:
             if found.dtype is DOUBLE:
-                return beside_doubles(constant) if convert else constant
+                return beside_doubles(constant) if convert and known else constant  # of a tracer, in its turn
             if found.dtype is SINGLE and known:
                 return as_array(constant, SINGLE) if convert else constant
         elif type(v) in numbers or (type(found) is float64 and v is not found):

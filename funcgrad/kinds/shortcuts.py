@@ -79,14 +79,14 @@ def unary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Operat
             v, form = x.value, x.form
             if own and (form is not None or type(v) in SCALARS or (type(v) is ndarray and v.dtype in REAL)):
                 ans = kernel(v)
-            elif own and type(v) is ReverseTracer and is_double(v):
+            elif own and type(v) is ReverseTracer and (v.form is not None or is_double(v)):
                 ans = call(v)
             else:
-                ans = on_value(v)
+                ans, form = on_value(v), None if form is float64 else form
             if ans is not None:
                 kept, last, made = v if keep_x else None, ans if keep_ans else None, ReverseTracer()
                 made.value, made._trace = ans, x._trace
-                made.form = float64 if type(v) is float64 else form
+                made.form = float64 if type(ans) is float64 else form
                 made.node = (next(x._trace.numbers), pull, x.node, None, kept, last)
                 return made
         elif (type(x) is ndarray or type(x) is float64) and not core.kernel_runners:

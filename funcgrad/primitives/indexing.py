@@ -51,7 +51,7 @@ def getitem(x: Array, index: Any) -> Array:
         if simple or is_concrete(index):
             value, trace = x.value, x._trace
             if type(value) is ndarray:
-                ans, shape, dtype = value[index], value.shape, value.dtype
+                ans, shape, dtype = value[index], x.form or value.shape, value.dtype
             else:
                 ans, shape, dtype = getitem(value, index), x.shape, x.dtype
             kept = index if simple else snapshot(index)
@@ -208,8 +208,10 @@ def _assembled(gathered: list[Any]) -> ndarray | None:
             return None
         if total is None:
             total = np.zeros(shape, dtype)
-        part = total[index]
-        part += ct
+            total[index] = ct
+        else:
+            part = total[index]
+            part += ct
     return total
 
 

@@ -143,7 +143,7 @@ def recorder(dx: Rule, dy: Rule) -> Callable[[Any, Any], ReverseTracer | None]:
     def recorded(x: Any, y: Any) -> ReverseTracer | None:
         left, right = type(x) is ReverseTracer, type(y) is ReverseTracer
         v, w = x.value if left else x, y.value if right else y
-        if not (type(v) is ndarray and type(w) is ndarray and v.dtype is w.dtype is _DOUBLE):
+        if not (type(v) is ndarray and type(w) is ndarray and v.dtype is w.dtype is _DOUBLE) or not (left or right):
             return None
         found = of_matrices if v.ndim == w.ndim == 2 else pulls.get((v.ndim, w.ndim))
         if found is None or (left and right and x._trace is not y._trace):

@@ -80,13 +80,22 @@ def _refilled(x: Array, to: Shape) -> Array:
     return x if backend.shape_of(x) == to else reshape(x, to=to)
 
 
+def _outer(ct: Array, y: Array) -> Array:
+    """``ct[..., None] * y`` of a vector ``y``."""
+    column = _refilled(ct, (*ct.shape, 1))
+    if type(ct) is not ndarray and backend.library_of(ct) is np:
+        # of batches that is sooner than NumPy's loop from one short row to the next
+        return matmul(column, reshape(y, to=(1, *y.shape)))
+    return multiply(column, y)
+
+
 def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
     """The cotangent of the left factor; the batch axes that were broadcast are summed where that is cheap."""
     here, there = len(shape), len(y.shape)
     if here == there == 2:
         return times(ct, y.T if type(y) is ndarray else permute(y, axes=(1, 0)))
     if there == 1:
-        return multiply(ct if here == 1 else reshape(ct, to=(*ct.shape, 1)), y)
+        return multiply(ct, y) if here == 1 else _outer(ct, y)
     if here == 1:
         return times(_by_rows(y), _refilled(ct, (prod(ct.shape),)))
     if here == 2 and there > 2:
@@ -136,7 +145,7 @@ def _batch_matmul(
         return (matmul(x, y) if rx == ry == 2 else _batch_matrices(size, args, batched, (rx, ry))), True
     if batched[0]:
         if rx == ry == 2:
-            return reshape(matmul(_by_columns(x), y), to=(*x.shape[:-1], y.shape[-1])), True
+            return reshape(times(_by_columns(x), y), to=(*x.shape[:-1], y.shape[-1])), True
         return matmul(x, y), True
     if ry == 1:
         return matmul(y, x if rx == 1 else swapped(x)), True
