@@ -283,8 +283,8 @@ reduce_sum: Operation = linear(
 )
 
 #: The same of what was broadcast, by the fastest way there is: the last bits need not be those of NumPy's sum.
-fold: Operation = linear(
-    "reduce_sum",
+sum_over: Operation = linear(
+    "sum_over",
     lambda xp, x, *, axis: xp.sum(x, axis),
     numpy=lambda x, *, axis: summed(x, axis),
     transpose=lambda ct, shape, *, axis: expand_to(ct, shape, axis),
@@ -362,8 +362,8 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
         return total if total.shape == shape else total.reshape(shape)
     dtype = backend.dtype_of(ct)
     if dtype.itemsize > 2:
-        return reshape(fold(ct, axis=axis), to=shape)
-    return astype(reshape(fold(astype(ct, to=_SINGLE), axis=axis), to=shape), to=dtype)
+        return reshape(sum_over(ct, axis=axis), to=shape)
+    return astype(reshape(sum_over(astype(ct, to=_SINGLE), axis=axis), to=shape), to=dtype)
 
 
 @lru_cache(maxsize=1024)
