@@ -200,20 +200,24 @@ def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree
         InputError: another structure or dtype (a ``TypeError``).
         ShapeError: another shape (a ``ValueError``).
     """
-    paths, found, given_spec = tree.flatten_with_path(given)
+    found, given_spec = tree.flatten(given)
     if given_spec != spec:
         raise InputError(
             f"{call}: the {what} has another structure than the value it belongs to, got {given_spec}, "
             f"expected {spec}. Pass the same containers with the same keys."
         )
+
+    def path(number: int) -> str:  # for errors only: it takes longer than all else here
+        return tree.flatten_with_path(given)[0][number]
+
     results: list[Any] = []
-    for path, t, leaf in zip(paths, found, leaves, strict=True):
-        check_leaf(call, t, lambda path=path: f"the {what} at {path or 'the root'}")
+    for number, (t, leaf) in enumerate(zip(found, leaves, strict=True)):
+        check_leaf(call, t, lambda number=number: f"the {what} at {path(number) or 'the root'}")
         shape, dtype = backend.shape_of(leaf), backend.dtype_of(leaf)
         have = backend.dtype_of(t)
         if backend.shape_of(t) != shape:
             raise ShapeError(
-                f"{call}: the {what}{_at(path)} has the wrong shape, got {list(backend.shape_of(t))}, expected "
+                f"{call}: the {what}{_at(path(number))} has the wrong shape, got {list(backend.shape_of(t))}, expected "
                 f"{list(shape)}. A {what} has the shape of its value."
             )
         if not backend.is_inexact(leaf):
@@ -224,7 +228,7 @@ def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree
             t = dtype.type(t)
         elif backend.native_dtype(xp, have) != dtype and not _weak(leaf, have):
             raise InputError(
-                f"{call}: the {what}{_at(path)} has the wrong dtype, got {have}, expected {dtype}. "
+                f"{call}: the {what}{_at(path(number))} has the wrong dtype, got {have}, expected {dtype}. "
                 f"Convert it with .astype({str(dtype)!r})."
             )
         if xp is not np and backend.namespace_of(t) is np:
