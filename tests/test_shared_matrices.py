@@ -177,6 +177,40 @@ def test_reads_and_whole_cotangents_come_in_any_order():
     np.testing.assert_allclose(vmap(grad(f))(np.stack([x, -x]))[0], want, rtol=1e-11, atol=1e-10)
 
 
+@pytest.mark.parametrize(
+    "cuts",
+    [
+        [slice(0, 4), slice(4, 9), slice(9, None)],
+        [slice(9, None), slice(None, 4), slice(4, -3)],
+        [slice(0, 4), slice(4, 9)],
+        [slice(0, 6), slice(4, None)],
+        [slice(0, 12), slice(None)],
+        [slice(None, None, -1)],
+        [slice(0, 4), slice(4, 4), slice(4, 2), slice(4, None)],
+        [slice(None, None, 2), slice(1, None, 2)],
+    ],
+    ids=str,
+)
+def test_slices_that_are_the_whole_array_or_not(cuts):
+    x = np.random.default_rng(7).normal(size=(12, 2))
+
+    def of_one(x, i):
+        return fnp.sum(fnp.sin(x[cuts[i]] * (i + 1.5)) * fnp.cos(x[cuts[i]]))
+
+    def f(x):
+        return sum(of_one(x, i) for i in range(len(cuts)))
+
+    # the product with the Hessian, of each cut alone and by a formula
+    apart = np.zeros_like(x)
+    for i, cut in enumerate(cuts):
+        a, y = i + 1.5, x[cut]
+        curved = -(a * a + 1) * np.sin(a * y) * np.cos(y) - 2 * a * np.cos(a * y) * np.sin(y)
+        apart[cut] += curved * y
+    np.testing.assert_allclose(hvp(f, (x,), (x,))[0], apart, rtol=1e-12, atol=1e-12)
+    rows = vmap(lambda t: jvp(grad(f), (x,), (t,))[1])(np.stack([x, -x]))
+    np.testing.assert_allclose(rows, [apart, -apart], rtol=1e-12, atol=1e-12)
+
+
 def test_products_of_arrays_are_right_while_another_thread_is_profiled(monkeypatch):
     monkeypatch.setattr(core, "kernel_runners", 1)  # as it is between two statements of that thread
     np.testing.assert_array_equal(fnp.matmul(ROWS, W), ROWS @ W)

@@ -16,7 +16,7 @@ from funcgrad.numpy.reductions import max, mean, min
 from funcgrad.numpy.rounding import rint
 from funcgrad.numpy.shaping import moveaxis
 from funcgrad.primitives import shaping as prim
-from funcgrad.primitives.indexing import getitem
+from funcgrad.primitives.indexing import getitem, pad_zeros
 from funcgrad.typing import Array
 
 __all__ = ["OPTIONS", "bordered", "by_function"]
@@ -51,7 +51,7 @@ def bordered(x: Array, widths: Widths, mode: str, given: Any) -> Array:
         array([-3., -1.,  1.,  3.,  5.])
     """
     if mode == "empty" or (mode == "constant" and given is None):
-        return prim.pad_zeros(x, widths=widths) if widths else x
+        return pad_zeros(x, widths=widths) if widths else x
     if mode == "constant":
         return _constant(x, widths, given)
     shape = backend.shape_of(x)
@@ -61,7 +61,7 @@ def bordered(x: Array, widths: Widths, mode: str, given: Any) -> Array:
         if not shape[axis]:
             raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
         if 0 in shape:
-            x = prim.pad_zeros(x, widths=tuple([width if i == axis else (0, 0) for i in range(len(shape))]))
+            x = pad_zeros(x, widths=tuple([width if i == axis else (0, 0) for i in range(len(shape))]))
         elif mode == "linear_ramp":
             x = _ramp(x, axis, width, _pair(given, 0, axis, len(shape)))
         elif mode in _STATISTICS:
@@ -76,7 +76,7 @@ def bordered(x: Array, widths: Widths, mode: str, given: Any) -> Array:
 
 def by_function(x: Array, widths: Widths, function: Callable[..., Any], options: dict[str, Any]) -> Array:
     """Zeros around ``x``, for ``function(vector, width, axis, options)`` to write over, along each axis in turn."""
-    padded = prim.pad_zeros(x, widths=widths)
+    padded = pad_zeros(x, widths=widths)
     for axis in range(len(widths)):
         view = moveaxis(padded, axis, -1)
         for place in np.ndindex(view.shape[:-1]):

@@ -27,9 +27,9 @@ from funcgrad.numpy.shaping import moveaxis, ravel
 from funcgrad.numpy.ufunc import gufunc
 from funcgrad.primitives import products as prim
 from funcgrad.primitives.arithmetic import multiply, subtract
-from funcgrad.primitives.indexing import getitem
+from funcgrad.primitives.indexing import getitem, pad_zeros
 from funcgrad.primitives.products import LETTERS
-from funcgrad.primitives.shaping import pad_zeros, roll
+from funcgrad.primitives.shaping import roll
 from funcgrad.typing import Array, ArrayLike, Shape
 
 __all__ = [

@@ -15,8 +15,7 @@ from funcgrad.backend import shape_of
 from funcgrad.kinds import linear
 from funcgrad.kinds.linear import conform
 from funcgrad.kinds.rules import Operation
-from funcgrad.primitives.indexing import getitem
-from funcgrad.primitives.shaping import pad_zeros
+from funcgrad.primitives.indexing import getitem, pad_zeros
 from funcgrad.typing import Shape
 
 __all__ = ["NORMS", "back", "fft", "ifft", "irfft", "rfft", "single"]

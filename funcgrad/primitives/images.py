@@ -18,7 +18,8 @@ from funcgrad.kinds.linear import astype, batch_rule, reshape, to_batch
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.convolution import Geometry, convolution
-from funcgrad.primitives.shaping import flip, pad_zeros
+from funcgrad.primitives.indexing import pad_zeros
+from funcgrad.primitives.shaping import flip
 from funcgrad.typing import Array, Shape
 
 __all__ = ["chosen", "correlate_axes", "extend", "fold", "sources", "spline_axis", "uniform_axis"]

@@ -7,6 +7,7 @@ transpose of that pass is n reads again, the same holds for every higher order.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,12 @@ from funcgrad.primitives.index_spec import (
     rebuild,
     snapshot,
 )
+from funcgrad.primitives.shaping import concatenate
 from funcgrad.reverse import ReverseTracer, collecting, tracer_of
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import Buffer, as_made_by, number, share, shares
 
-__all__ = ["add_along_axis", "getitem", "read", "scatter_sum", "take_along_axis"]
+__all__ = ["add_along_axis", "getitem", "pad_zeros", "read", "scatter_sum", "take_along_axis"]
 
 ndarray = np.ndarray
 _NUMPY = frozenset((ndarray, float, complex, np.float64, np.float32, np.float16, np.complex128, np.complex64))
@@ -181,6 +183,8 @@ def _collect(gathered: list[Any]) -> Any:
         for _, ct, index, arrays, *_ in parts:
             _accumulate(total, index if arrays is None else rebuild(index, arrays), ct)
         return total if shape else total[()]
+    if total is None and (joined := _joined(parts)) is not None:
+        return joined
     cts: list[Any] = []
     specs: list[Spec] = []
     positions: list[Any] = []
@@ -213,6 +217,20 @@ def _assembled(gathered: list[Any]) -> ndarray | None:
             part = total[index]
             part += ct
     return total
+
+
+def _joined(parts: list[tuple[Any, ...]]) -> Any:
+    """The same of slices that are the whole array, one behind the other, as of all parameters in one array."""
+    if any(type(index) is not slice for _, _, index, *_ in parts):
+        return None
+    (length, *_), end, cts = parts[0][4], 0, []
+    pieces = sorted([(part[2].indices(length), part[1]) for part in parts], key=itemgetter(0))
+    for (start, stop, step), ct in pieces:
+        if start != end or stop < start or step != 1:
+            return None
+        end = stop
+        cts.append(ct)
+    return concatenate(*cts, axis=0) if end == length else None
 
 
 def _all_ndarrays(arrays: tuple[Any, ...]) -> bool:
@@ -389,4 +407,30 @@ add_along_axis: Operation = linear(
     _add_along_axis,
     transpose=lambda ct, y, *, axis, shape, unique=False: take_along_axis(ct, y, axis=axis, unique=unique),
     batch=_batch_add,
+)
+
+
+def _pad_zeros(xp: Any, x: Any, *, widths: tuple[tuple[int, int], ...]) -> Any:
+    if xp is not np:
+        return xp.pad(x, widths)
+    # four times as fast as numpy.pad on small arrays
+    shape = tuple([a + n + b for n, (a, b) in zip(x.shape, widths, strict=True)])
+    padded = np.zeros(shape, x.dtype)
+    padded[tuple([slice(a, a + n) for n, (a, _) in zip(x.shape, widths, strict=True)])] = x
+    return padded
+
+
+def _pad_transpose(ct: Any, shape: Shape, *, widths: tuple[tuple[int, int], ...]) -> Any:
+    return getitem(ct, tuple([slice(a, a + n) for n, (a, _) in zip(shape, widths, strict=True)]))
+
+
+#: ``pad_zeros(x, *, widths)``: zeros around ``x``; ``widths`` has (before, after) for each axis.
+pad_zeros: Operation = linear(
+    "pad_zeros",
+    _pad_zeros,
+    transpose=_pad_transpose,
+    batch=lambda size, args, batched, params: (
+        pad_zeros(args[0], widths=((0, 0), *params["widths"])),
+        True,
+    ),
 )

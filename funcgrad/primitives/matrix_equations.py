@@ -17,8 +17,9 @@ from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.linear import reduce_sum
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy
+from funcgrad.primitives.indexing import pad_zeros
 from funcgrad.primitives.products import matmul, swapped
-from funcgrad.primitives.shaping import concatenate, pad_zeros, stack, tril, triu
+from funcgrad.primitives.shaping import concatenate, stack, tril, triu
 from funcgrad.primitives.solving import adjoint, solve, solve_triangular
 from funcgrad.typing import Array, Shape
 

@@ -15,8 +15,6 @@ import numpy as np
 from funcgrad.backend import native_dtype
 from funcgrad.kinds import jointly_linear, linear, nondifferentiable, primitive
 from funcgrad.kinds.rules import Operation
-from funcgrad.primitives.indexing import getitem
-from funcgrad.typing import Shape
 
 __all__ = [
     "cast",
@@ -24,7 +22,6 @@ __all__ = [
     "diagonal",
     "flip",
     "from_diagonal",
-    "pad_zeros",
     "roll",
     "split",
     "stack",
@@ -113,32 +110,6 @@ unstack: Operation = primitive(
     jvps=[lambda t, *, axis: unstack(t, axis=axis)],
     batch="axis",
     multiple=True,
-)
-
-
-def _pad_zeros(xp: Any, x: Any, *, widths: tuple[tuple[int, int], ...]) -> Any:
-    if xp is not np:
-        return xp.pad(x, widths)
-    # four times as fast as numpy.pad on small arrays
-    shape = tuple([a + n + b for n, (a, b) in zip(x.shape, widths, strict=True)])
-    padded = np.zeros(shape, x.dtype)
-    padded[tuple([slice(a, a + n) for n, (a, _) in zip(x.shape, widths, strict=True)])] = x
-    return padded
-
-
-def _pad_transpose(ct: Any, shape: Shape, *, widths: tuple[tuple[int, int], ...]) -> Any:
-    return getitem(ct, tuple([slice(a, a + n) for n, (a, _) in zip(shape, widths, strict=True)]))
-
-
-#: ``pad_zeros(x, *, widths)``: zeros around ``x``; ``widths`` has (before, after) for each axis.
-pad_zeros: Operation = linear(
-    "pad_zeros",
-    _pad_zeros,
-    transpose=_pad_transpose,
-    batch=lambda size, args, batched, params: (
-        pad_zeros(args[0], widths=((0, 0), *params["widths"])),
-        True,
-    ),
 )
 
 
