@@ -1024,3 +1024,39 @@ def test_what_a_tape_has_seen_of_a_constant_stays_as_it_was(change):
 
     x = np.array([1.0, 0.5])
     np.testing.assert_allclose(jacrev(f)(x), np.diag(np.cos(x) * [2.0, 1.0]), rtol=1e-14)
+
+
+@pytest.mark.parametrize("part", [lambda v: v[0], fnp.ravel], ids=["row", "ravel"])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda v: fnp.multiply(v, 0.5, out=v, where=v > 0.3),
+        lambda v: np.multiply(v, 0.5, out=v, where=np.array(True)),
+        lambda v: fnp.multiply(v, 0.5, out=v),
+        lambda v: fnp.add.at(v, [0, 0], 1.0),
+    ],
+    ids=["where", "of NumPy", "out", "at"],
+)
+def test_a_write_to_a_view_of_a_copy_is_not_seen_in_what_was_copied(part, write):
+    def f(x):
+        y = x * 1.0
+        with no_grad():
+            view = part(fnp.copy(y))
+            write(view)
+        return fnp.sum(y * y)
+
+    x = np.array([[0.9, 0.8]])
+    np.testing.assert_array_equal(grad(f)(x), 2 * x)
+
+
+def test_a_write_to_a_view_is_seen_in_the_copy():
+    def f(x):
+        with no_grad():
+            copied = fnp.copy(x * 1.0)
+            row = copied[0]
+            assert fnp.multiply(row, 10.0, out=row, where=row > 1.5) is row
+            fnp.add.at(row, [0, 0], 1.0)
+        return fnp.sum(x) * fnp.sum(copied)
+
+    x = np.array([[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(grad(f)(x), np.full((2, 2), 3.0 + 20.0 + 7.0))

@@ -182,29 +182,42 @@ def computed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
         >>> type(computed(np.sin, (Buffer(np.ones(2)),), {})).__name__
         'Buffer'
     """
-    held: dict[int, Buffer] = {}
-    return _closed(function(*_opened(args, held), **_opened(kwargs, held)), held)
+    held: dict[int, tuple[Buffer, np.ndarray]] = {}
+    lent: dict[int, tuple[Any, np.ndarray]] = {}
+    ans = _closed(function(*_opened(args, held, lent), **_opened(kwargs, held, lent)), held)
+    for buffer, array in lent.values():
+        if not np.array_equal(array, buffer.value):
+            buffer[...] = array
+    return ans
 
 
-def _opened(values: Any, held: dict[int, Buffer]) -> Any:
-    """``values`` with arrays for buffers, which ``held`` remembers."""
+def _opened(values: Any, held: dict[int, Any], lent: dict[int, Any]) -> Any:
+    """``values`` with arrays for buffers, which ``held`` remembers.
+
+    Views of what is no buffer are copied, as a tape may hold the memory; ``lent`` knows these copies.
+    """
     if type(values) is Buffer:
-        if type(values.value) is np.ndarray:
-            own(root_of(values))  # the function may write to it, and a tape hold what it was lent
-        held[id(values.value)] = values
-        return values.value
+        array = values.value
+        if type(array) is np.ndarray:
+            root = root_of(values)
+            own(root)  # the function may write to it, and a tape hold what it was lent
+            array = values.value
+            if type(root) is not Buffer:
+                _, array = lent.setdefault(id(values), (values, array.copy("K")))
+        held[id(array)] = values, array
+        return array
     if type(values) is dict:
-        return {name: _opened(value, held) for name, value in values.items()}
-    return type(values)([_opened(v, held) for v in values]) if type(values) in (tuple, list) else values
+        return {name: _opened(value, held, lent) for name, value in values.items()}
+    return type(values)([_opened(v, held, lent) for v in values]) if type(values) in (tuple, list) else values
 
 
-def _closed(values: Any, held: dict[int, Buffer]) -> Any:
+def _closed(values: Any, held: dict[int, tuple[Buffer, np.ndarray]]) -> Any:
     """``values`` with buffers for arrays: the same where it is the array of one."""
     if type(values) is np.ndarray:
         if id(values) in held:
-            return held[id(values)]
+            return held[id(values)][0]
         made = Buffer(values)
-        if any(np.may_share_memory(values, buffer.value) for buffer in held.values()):
+        if any(np.may_share_memory(values, array) for _, array in held.values()):
             made.alias = READ_ONLY  # a view that nobody knows how to take anew
         return made
     if not isinstance(values, (tuple, list)):
