@@ -1060,3 +1060,15 @@ def test_a_write_to_a_view_is_seen_in_the_copy():
 
     x = np.array([[1.0, 2.0], [3.0, 4.0]])
     np.testing.assert_array_equal(grad(f)(x), np.full((2, 2), 3.0 + 20.0 + 7.0))
+
+
+def test_what_numpy_gives_as_a_number_has_no_views():
+    def f(x):
+        y = fnp.interp(x, [-1.0, 0.5, 2.0], [0.0, 3.0, 4.0])
+        row = fnp.ravel(y)
+        row += x
+        return y
+
+    for x in (1.0, np.float64(1.0), np.array(1.0)):
+        assert f(x) == value_and_grad(f)(x)[0]
+        np.testing.assert_allclose(grad(f)(x), 1 / 1.5, rtol=1e-15)

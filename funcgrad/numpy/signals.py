@@ -166,7 +166,8 @@ def interp(
         left = right = None
     shape = backend.shape_of(x)
     ans = prim.interp(x if len(shape) == 1 else reshape(x, to=(math.prod(shape),)), xp, fp)
-    ans = ans if len(shape) == 1 else reshape(ans, to=shape)
+    if len(shape) != 1:
+        ans = reshape(ans, to=shape) if shape else getitem(ans, 0)  # a number, of which nothing is a view
     if left is not None:
         ans = where(less(x, getitem(xp, 0)), as_value(left), ans)
     if right is not None:
