@@ -1072,3 +1072,13 @@ def test_what_numpy_gives_as_a_number_has_no_views():
     for x in (1.0, np.float64(1.0), np.array(1.0)):
         assert f(x) == value_and_grad(f)(x)[0]
         np.testing.assert_allclose(grad(f)(x), 1 / 1.5, rtol=1e-15)
+
+
+def test_reading_a_view_of_an_argument_writes_nothing():
+    def f(x):
+        with no_grad():
+            fnp.add(x[0], 1.0, dtype=np.float64)
+        return fnp.sum(x[1] * 2.0)
+
+    x = np.array([[np.nan, 1.0], [1.0, 2.0]])
+    np.testing.assert_array_equal(grad(f)(x), [[0.0, 0.0], [2.0, 2.0]])
