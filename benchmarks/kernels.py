@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import core
+from funcgrad import blocks
 
 __all__ = ["MOST", "kernels_of"]
 
@@ -49,7 +49,7 @@ class Recorder:
 def kernels_of(call: Callable[[], Any]) -> Callable[[], None]:
     """A function that calls the kernels of ``call``."""
     recorder = Recorder()
-    with core.through(recorder):
+    with blocks.through(recorder):
         call()
     calls = recorder.calls
 

@@ -19,9 +19,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from threading import get_ident
@@ -30,7 +28,7 @@ from weakref import ref
 
 import numpy as np
 
-from funcgrad import backend, heap
+from funcgrad import backend, blocks, heap
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError
 
 __all__ = [
@@ -40,16 +38,10 @@ __all__ = [
     "Tracer",
     "bind",
     "describe",
-    "no_grad_blocks",
-    "no_grad_floor",
     "open_traces",
     "refuse_closure",
     "repeated",
     "running",
-    "slow_paths",
-    "through",
-    "watched",
-    "watching",
 ]
 
 next_level = itertools.count(1).__next__
@@ -57,22 +49,9 @@ next_level = itertools.count(1).__next__
 #: The runs of transforms that have not finished, by level: see ``running``.
 open_traces: dict[int, ref[Trace]] = {}
 
-#: Derivative traces whose level lies below this number do not record (see ``transforms.no_grad``).
-no_grad_floor: ContextVar[int] = ContextVar("no_grad_floor", default=0)
-#: How many no_grad blocks are open in the whole process: while there is none, nobody asks for the floor.
-no_grad_blocks = 0
 #: Levels ``(from, below, traces)`` of finished traces that work once more, because a part of their run is
 #: repeated, and those among them that are known.
 repeating: ContextVar[tuple[tuple[int, int, tuple[Any, ...]], ...]] = ContextVar("repeating", default=())
-#: What stands between operations and their kernels: ``run(primitive, args, params)``, see ``through``.
-kernel_runner: ContextVar[Any] = ContextVar("kernel_runner", default=None)
-#: How many such runners there are in the whole process: while there is none, nobody asks for it.
-kernel_runners = 0
-#: What looks on while traces process operations, see ``watched``.
-watcher: ContextVar[Any] = ContextVar("watcher", default=None)
-#: How many such watchers there are in the whole process: while there is none, nobody asks for it.
-watchers = 0
-_blocks_lock = threading.Lock()
 
 #: Packages that mean the tracer itself when they ask for a class: they take hold of the memory of an array.
 _INSIDERS: Final = frozenset(("funcgrad", "jax", "jaxlib", "numba", "pandas", "scipy", "sklearn", "torch", "xarray"))
@@ -104,7 +83,7 @@ class Trace:
         self.open = True
         self.thread = get_ident()
         self.standard = False
-        watch = watching() if watchers else None
+        watch = blocks.watching()
         self.cuts: Any = None if watch is None else watch.begin(self)
         open_traces[self.level] = ref(self)  # last of all: an interrupt before this leaves nothing behind
 
@@ -316,10 +295,8 @@ class Primitive:
                     f"{self.name}: argument {position} is not an array or a number, got {describe(arg)}. "
                     "Pass arrays, numbers, or nested lists of them through funcgrad.numpy.asarray."
                 )
-        if kernel_runners:
-            runner = kernel_runner.get()
-            if runner is not None:
-                return runner.run(self, args, params)
+        if blocks.runners and (runner := blocks.current().runner) is not None:
+            return runner.run(self, args, params)
         return self.compute(args, params)
 
     def compute(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -327,83 +304,13 @@ class Primitive:
         return self.kernel(backend.namespace(args))(*args, **params)
 
 
-@contextmanager
-def slow_paths() -> Iterator[None]:
-    """While this is open every operation on a tracer goes through ``bind``, as in a ``no_grad`` block.
-
-    An interrupt may come after every call, so what is taken back is what has been done.
-    """
-    global no_grad_blocks
-    counted = False
-    try:
-        with _blocks_lock:
-            no_grad_blocks += 1
-            counted = True
-        yield
-    finally:
-        if counted:
-            with _blocks_lock:
-                no_grad_blocks -= 1
-
-
-@contextmanager
-def through(runner: Any) -> Iterator[None]:
-    """While this is open ``runner.run(primitive, args, params)`` computes the operations on plain values.
-
-    They all come to it: also those whose fast paths would call their kernels directly.
-    """
-    global kernel_runners
-    before, counted = kernel_runner.get(), False
-    try:
-        with _blocks_lock:
-            kernel_runners += 1
-            counted = True
-        kernel_runner.set(runner)
-        with slow_paths():
-            yield
-    finally:
-        if kernel_runner.get() is runner:
-            kernel_runner.set(before)
-        if counted:
-            with _blocks_lock:
-                kernel_runners -= 1
-
-
-@contextmanager
-def watched(watch: Any) -> Iterator[None]:
-    """While this is open ``watch`` is asked to do what happens to tracers, and may look at it.
-
-    ``watch.begin(trace)`` gives a new trace its ``cuts``, ``watch.process(trace, primitive, args, params)``
-    lets it process an operation, ``watch.hidden(trace, args)`` hears of one that ``no_grad``
-    keeps from it, and ``watch.backward_pass(seeds)`` gives what pulls in a backward pass.
-    """
-    global watchers
-    before, counted = watcher.get(), False
-    try:
-        with _blocks_lock:
-            watchers += 1
-            counted = True
-        watcher.set(watch)
-        with slow_paths():
-            yield
-    finally:
-        if watcher.get() is watch:
-            watcher.set(before)
-        if counted:
-            with _blocks_lock:
-                watchers -= 1
-
-
-def watching() -> Any:
-    """The watcher of this context, None where there is none."""
-    return watcher.get() if watchers else None
-
-
 def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Apply ``primitive`` to ``args`` in the innermost trace among them.
 
     Array values are positional; static parameters are keyword-only.
     """
+    if blocks.entered and any(leave() is None for leave in blocks.entered):
+        blocks.forget()
     top: Trace | None = None
     several = False
     for position, arg in enumerate(args):
@@ -421,15 +328,15 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
         return primitive.evaluate(args, params)
     if several:  # the innermost trace may keep what it sees, and the program may write to what it has
         args = tuple([a if not isinstance(a, Tracer) or a._trace is top else a._twin() for a in args])
-    if no_grad_blocks and top.differentiates and top.level < no_grad_floor.get():
+    if blocks.entered and top.differentiates and top.level < blocks.current().floor:
         # Inside no_grad an older derivative trace sees its tracers as constants.
         lowered = tuple(a.value if isinstance(a, Tracer) and a._trace is top else a for a in args)
-        if watchers and (watch := watching()) is not None:
+        if (watch := blocks.watching()) is not None:
             watch.hidden(top, args)
         return bind(primitive, lowered, params)
     if not top.open and not repeated(top.level):
         raise_escaped(type(top), top.level)
-    if watchers and (watch := watching()) is not None:
+    if (watch := blocks.watching()) is not None:
         return watch.process(top, primitive, args, params)
     return top.process(primitive, args, params)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from threading import get_ident
 from typing import Any
 
 import numpy as np
 
-from funcgrad import core
+from funcgrad import blocks
 from funcgrad.core import Primitive
 from funcgrad.errors import ReplayError
 
@@ -37,7 +38,7 @@ class Memory:
 
     def observed(self) -> AbstractContextManager[None]:
         """The block of the first run."""
-        return core.through(_First(self, core.kernel_runner.get()))
+        return blocks.through(_First(self, blocks.current().runner))
 
     @contextmanager
     def fed(self) -> Iterator[None]:
@@ -46,9 +47,10 @@ class Memory:
         Raises:
             ReplayError: it does other operations.
         """
-        runner = _Repeated(self, core.kernel_runner.get())
-        with core.through(runner):
+        runner = _Repeated(self, blocks.current().runner)
+        with blocks.through(runner):
             yield
+        blocks.forget()
         if runner.done != len(self.operations):
             raise differs(self.name, f"{runner.done} operations instead of {len(self.operations)}")
 
@@ -62,25 +64,44 @@ def differs(name: str, what: str) -> ReplayError:
     )
 
 
-def _compute(outer: Any, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """The result of an operation, itself one: what its kernel calls is not seen."""
-    token = core.kernel_runner.set(None)
-    try:
-        return primitive.compute(args, params) if outer is None else outer.run(primitive, args, params)
-    finally:
-        core.kernel_runner.reset(token)
-
-
-class _First:
-    """Computes operations and keeps what the policy says."""
+class _Runner:
+    """Computes operations; what a kernel calls is not seen."""
 
     def __init__(self, memory: Memory, outer: Any) -> None:
         self._memory = memory
         self._outer = outer
-        self._makers: dict[int, tuple[Any, int]] = {}  # by the identity of an array: itself, and who made it
+        self._inside: set[int] = set()  # the threads in which a kernel is running
 
     def run(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        ans = _compute(self._outer, primitive, args, params)
+        """The result of an operation."""
+        here = get_ident()
+        if here in self._inside:
+            return primitive.compute(args, params)
+        self._inside.add(here)
+        try:
+            return self.answer(primitive, args, params)
+        finally:
+            self._inside.discard(here)
+
+    def answer(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """The same of one that is seen."""
+        raise NotImplementedError
+
+    def compute(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """What the runner around this one computes, or the kernel."""
+        outer = self._outer
+        return primitive.compute(args, params) if outer is None else outer.run(primitive, args, params)
+
+
+class _First(_Runner):
+    """Computes operations and keeps what the policy says."""
+
+    def __init__(self, memory: Memory, outer: Any) -> None:
+        super().__init__(memory, outer)
+        self._makers: dict[int, tuple[Any, int]] = {}  # by the identity of an array: itself, and who made it
+
+    def answer(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        ans = self.compute(primitive, args, params)
         memory = self._memory
         number = len(memory.operations)
         memory.operations.append(primitive.name)
@@ -95,15 +116,14 @@ class _First:
         return ans
 
 
-class _Repeated:
+class _Repeated(_Runner):
     """Hands out what is kept, in order, and computes the rest."""
 
     def __init__(self, memory: Memory, outer: Any) -> None:
-        self._memory = memory
-        self._outer = outer
+        super().__init__(memory, outer)
         self.done = 0
 
-    def run(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def answer(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         memory, number = self._memory, self.done
         before = memory.operations[number] if number < len(memory.operations) else "the end"
         if before != primitive.name:
@@ -111,4 +131,4 @@ class _Repeated:
         self.done += 1
         if number in memory.kept:
             return memory.kept[number]
-        return _compute(self._outer, primitive, args, params)
+        return self.compute(primitive, args, params)

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from funcgrad import core, tree
+from funcgrad import blocks, core, tree
 from funcgrad.core import Trace, Tracer
 from funcgrad.memory import Memory, differs
 from funcgrad.reverse import Node, ReverseTrace, ReverseTracer, Splice, operation_of, to_part, tracer_of
@@ -92,6 +92,7 @@ class Chain:
         self._records: dict[ReverseTrace, _Record] = {}
         self._samples: dict[int, list[Any]] = {}
         self._context = copy_context()
+        self._floor = blocks.current().floor
         self._standard = False
         self._born = core.next_level()
         self._lock = threading.RLock()
@@ -213,13 +214,12 @@ class Chain:
         """State ``i + 1`` once more: context variables as they were, the traces from ``trace`` on at work again."""
         mine = () if trace is None else ((trace.level, self._born, tuple(self._records)),)
         repeating = (*core.repeating.get(), *mine)
-        runner = core.kernel_runner.get()
+        now = blocks.current()._replace(floor=self._floor)
 
         def run() -> State:
             core.repeating.set(tuple(dict.fromkeys((*core.repeating.get(), *repeating))))
-            core.kernel_runner.set(runner)
             spoke_standard.set(self._standard)
-            with core.slow_paths() if core.no_grad_floor.get() else nullcontext():
+            with nullcontext() if now == blocks.State() else blocks.Block(lambda _: now):
                 return self._run(i, state)
 
         return self._context.copy().run(run)

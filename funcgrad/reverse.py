@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from funcgrad import backend, collector, core
+from funcgrad import backend, blocks
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, raise_escaped, refuse_closure, repeated
 
 __all__ = [
@@ -120,8 +120,6 @@ class ReverseTrace(Trace):
     def close(self) -> None:
         """Mark the function as finished: recording more raises ``EscapedTracerError``."""
         Trace.close(self)
-        if collector.sparing:
-            collector.release()
         over = _Finished()
         over.level, over.numbers = self.level, self.all_numbers
         self.numbers = over
@@ -144,14 +142,6 @@ class _Finished:
         if repeated(self.level):
             return next(self.numbers)
         raise_escaped(ReverseTrace, self.level)
-
-
-def _recorded() -> int:
-    """How many records the open tapes have."""
-    return -sum([trace.upcoming() for trace in core.running() if type(trace) is ReverseTrace])
-
-
-collector.spare(_recorded, (tuple, slice, dict, Tracer))
 
 
 class Splice(list[tuple[Node, Any]]):
@@ -350,7 +340,7 @@ def _arrive_all(pending: dict[int, Any], heap: list[Node], owned: set[int], pare
 
 def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
     """Visit the nodes in order, until the next one is a leaf: then there are cotangents of leaves only."""
-    watch: Any = core.watchers and core.watching() and core.watching().backward_pass(pending)
+    watch: Any = blocks.watchers and blocks.watching() and blocks.watching().backward_pass(pending)
     node = heappop(heap)
     try:
         while node[1] is not None:

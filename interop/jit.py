@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn, ParamSpec
 
 import numpy as np
 
-from funcgrad import backend, core, tree
+from funcgrad import backend, blocks, tree
 from funcgrad.batching import named_axes
 from funcgrad.core import describe
 from funcgrad.errors import InputError
@@ -119,7 +119,7 @@ class Jitted(Transformed[P, Any]):
         jax = self._jax
         if jax is None:
             jax = self._begin()
-        if self._compiled and not core.kernel_runners and not named_axes.get():
+        if self._compiled and not blocks.runners and not named_axes.get():
             try:
                 leaves, structure = self._take_apart((args, kwargs))
             except Exception:  # JAX cannot sort every dictionary, and containers of others may do what they like

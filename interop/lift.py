@@ -15,7 +15,7 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
-from funcgrad import backend, core, tree
+from funcgrad import backend, blocks, tree
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer
 from funcgrad.interop.conversion import bottom, private, take_apart
 from funcgrad.interop.refusing import staging
@@ -115,7 +115,7 @@ class LiftTrace(Trace):
 
     def wrap(self, value: Any) -> LiftTracer:
         """``value`` as a tracer; a constant for JAX too inside a ``no_grad`` that began after this run did."""
-        if core.no_grad_blocks and self.level < core.no_grad_floor.get():
+        if blocks.entered and self.level < blocks.current().floor:
             value = backend.detached(backend.library_of(value), value)
         return LiftTracer(value, self)
 

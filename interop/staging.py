@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from funcgrad import backend, core, tree
+from funcgrad import backend, blocks, tree
 from funcgrad.batching import BatchTrace, BatchTracer, named_axes
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
@@ -86,15 +86,14 @@ class Staged(Program):
         """A run on values of JAX, which no outer transform looks into."""
         if self.shardings:
             leaves = _distributed(self.jax, leaves, [*self.shardings, *[None] * (len(leaves) - len(self.shardings))])
-        tokens = [(var, var.set(None)) for var in (core.watcher, core.kernel_runner)]
-        trace = LiftTrace(alone=True)
-        try:
-            with staging(self.jax, "jit", self.name):
-                yield trace, [trace.leaf(leaf) for leaf in leaves]
-        finally:
-            trace.close()
-            for var, token in tokens:
-                var.reset(token)
+        unseen = blocks.Block(lambda state: state._replace(watch=None, runner=None))
+        with unseen if blocks.current() != blocks.State() else nullcontext():
+            trace = LiftTrace(alone=True)
+            try:
+                with staging(self.jax, "jit", self.name):
+                    yield trace, [trace.leaf(leaf) for leaf in leaves]
+            finally:
+                trace.close()
 
     def leave(self, trace: LiftTrace, out: Any) -> Any:
         """A result as a value of JAX."""

@@ -18,7 +18,7 @@ os.environ.update(compiling.CACHE, XLA_FLAGS=compiling.flags())  # before JAX st
 
 import jax
 
-from funcgrad import core
+from funcgrad import blocks, core
 
 # JAX makes a great many small objects that live on, and would wait for their collection.
 gc.set_threshold(20_000, 20, 20)
@@ -37,9 +37,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 def state():
     """What a test could leave changed for the tests after it."""
+    blocks.forget()
     return {
-        "open no_grad blocks": core.no_grad_blocks,
-        "no_grad floor": core.no_grad_floor.get(),
+        "open no_grad blocks": len(blocks.entered),
+        "what blocks say": blocks.current(),
         "numpy.errstate": np.geterr(),
         "numpy.errcall": np.geterrcall(),
         "jax x64": jax.config.jax_enable_x64,

@@ -15,6 +15,7 @@ import pytest
 
 import funcgrad.numpy as fnp
 from funcgrad import (
+    blocks,
     compose,
     compose_left,
     core,
@@ -710,7 +711,8 @@ def test_errors_of_the_function_pass_and_leave_nothing_behind():
     _y, pullback = vjp(checkpoint(f, policy=policies.dots_saveable), 1.0)
     with pytest.raises(KeyboardInterrupt):
         pullback(1.0)
-    assert core.kernel_runners == core.no_grad_blocks == 0
+    blocks.forget()
+    assert blocks.runners == blocks.entered == []
     assert core.repeating.get() == ()
     assert not open_traces
 
@@ -986,7 +988,8 @@ def test_chain_interrupted_in_the_backward_pass_can_go_on():
         pullback(np.ones(4))
     expected = vjp(lambda h: functools.reduce(lambda h, _: fnp.sin(h), range(20), h), X)[1](np.ones(4))
     same_bits(pullback(np.ones(4)), expected)
-    assert core.kernel_runners == core.no_grad_blocks == 0
+    blocks.forget()
+    assert blocks.runners == blocks.entered == []
 
 
 def test_chain_notices_randomness():

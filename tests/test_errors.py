@@ -318,10 +318,9 @@ def test_the_users_error_passes_and_leaves_nothing(run):
 
     with pytest.raises(RuntimeError, match="the user's own"):
         run(keeps)
-    from funcgrad import batching, core
+    from funcgrad import batching, blocks, core
 
-    assert core.no_grad_blocks == 0
-    assert core.no_grad_floor.get() == 0
+    assert blocks.current() == blocks.State()
     assert batching.named_axes.get() == {}
     if isinstance(kept[0], core.Tracer):
         with pytest.raises(errors.EscapedTracerError, match=r"finished .* transform"):

@@ -15,6 +15,7 @@ import pytest
 
 import funcgrad.numpy as fnp
 from funcgrad import (
+    blocks,
     core,
     custom_vjp,
     grad,
@@ -463,8 +464,7 @@ def test_exception_leaves_nothing_behind(name):
     kept = []
     with pytest.raises(PlannedError):
         TRANSFORMS[name](failing(kept))
-    assert core.no_grad_blocks == 0
-    assert core.no_grad_floor.get() == 0
+    assert blocks.current() == blocks.State()
     assert grad(lambda x: x * grad(lambda y: x * y * y)(1.0))(1.0) == 4.0
     if isinstance(kept[0], core.Tracer):  # it belongs to a transform that has ended
         with pytest.raises(EscapedTracerError):
@@ -508,7 +508,8 @@ def test_exception_in_a_no_grad_generator():
         return x * y
 
     assert grad(f)(3.0) == 9.0
-    assert core.no_grad_blocks == 0
+    blocks.forget()
+    assert blocks.entered == []
 
 
 # ---- escaped tracers ---------------------------------------------------------------------------------------

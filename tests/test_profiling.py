@@ -18,6 +18,7 @@ import pytest
 
 import funcgrad.numpy as fnp
 from funcgrad import (
+    blocks,
     checkpoint,
     checkpoint_chain,
     compose,
@@ -75,8 +76,9 @@ def clock(monkeypatch):
 def nothing_stays_open():
     yield
     assert not core.open_traces
-    assert (core.no_grad_blocks, core.kernel_runners, core.watchers) == (0, 0, 0)
-    assert (core.watcher.get(), core.kernel_runner.get()) == (None, None)
+    blocks.forget()
+    assert (blocks.entered, blocks.runners, blocks.watchers) == ([], [], [])
+    assert blocks.current() == blocks.State()
     assert (peaks._active, tracemalloc.is_tracing()) == ([], False)
 
 

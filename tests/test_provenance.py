@@ -11,7 +11,7 @@ import pytest
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
-from funcgrad import compose_left, core, custom_vjp, grad, hessian, jvp, linearize, no_grad, pipe, stop_gradient, vjp
+from funcgrad import blocks, compose_left, custom_vjp, grad, hessian, jvp, linearize, no_grad, pipe, stop_gradient, vjp
 from funcgrad import value_and_grad as value_and_gradient
 from funcgrad.errors import NanError, NotDifferentiableError, StructuralZeroError
 from funcgrad.kinds import elementwise
@@ -25,8 +25,9 @@ ZEROS, ONES = np.zeros(2), np.ones(2)
 def quiet_and_clean():
     with np.errstate(all="ignore"):
         yield
-    assert (core.watchers, core.no_grad_blocks, core.kernel_runners) == (0, 0, 0)
-    assert core.watching() is None
+    blocks.forget()
+    assert (blocks.watchers, blocks.entered, blocks.runners) == ([], [], [])
+    assert blocks.watching() is None
 
 
 def norm(x):
@@ -523,7 +524,8 @@ def test_a_function_that_fails_leaves_nothing_behind():
 
     for call in (grad(f, strict=True), strict(grad(f)), debug_nans(grad(f)), lambda x: vjp(f, x, strict=True)):
         fails(KeyError, call, 1.0)
-        assert core.watchers == core.no_grad_blocks == 0
+        blocks.forget()
+        assert blocks.watchers == blocks.entered == []
     gc.collect()
     gc.disable()
     try:

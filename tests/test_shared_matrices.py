@@ -7,7 +7,7 @@ import pytest
 
 import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
-from funcgrad import checkpoint, core, debug_nans, grad, hvp, jacrev, jvp, vjp, vmap
+from funcgrad import blocks, checkpoint, debug_nans, grad, hvp, jacrev, jvp, vjp, vmap
 from funcgrad.errors import EscapedTracerError
 from funcgrad.primitives import matrices
 from funcgrad.reverse import Parts, ReverseTrace
@@ -212,7 +212,7 @@ def test_slices_that_are_the_whole_array_or_not(cuts):
 
 
 def test_products_of_arrays_are_right_while_another_thread_is_profiled(monkeypatch):
-    monkeypatch.setattr(core, "kernel_runners", 1)  # as it is between two statements of that thread
+    monkeypatch.setattr(blocks, "runners", 1)  # as it is between two statements of that thread
     np.testing.assert_array_equal(fnp.matmul(ROWS, W), ROWS @ W)
     np.testing.assert_array_equal(grad(lambda w: fnp.sum(ROWS @ w))(W), grad(lambda w: fnp.sum(fnp.matmul(ROWS, w)))(W))
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import funcgrad.numpy as fnp
-from funcgrad import core, register_pytree_node, trace, vjp, vmap
+from funcgrad import blocks, core, register_pytree_node, trace, vjp, vmap
 from funcgrad.reverse import ReverseTrace
 
 WINDOWS, CALLS = 3, 25
@@ -54,7 +54,8 @@ def test_memory_stays_flat(soak):
     assert {name: unreachable for name, (_, unreachable) in found.items() if unreachable} == {}
     assert {name: windows for name, (windows, _) in found.items() if min(windows) >= LEAK * CALLS} == {}
     assert not core.open_traces
-    assert (core.no_grad_blocks, core.kernel_runners, core.watchers) == (0, 0, 0)
+    blocks.forget()
+    assert (blocks.entered, blocks.runners, blocks.watchers) == ([], [], [])
 
 
 def test_a_leak_would_be_seen():

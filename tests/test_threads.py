@@ -16,6 +16,7 @@ import pytest
 
 import funcgrad.numpy as fnp
 from funcgrad import (
+    blocks,
     checkpoint,
     checkpoint_chain,
     compose_left,
@@ -299,7 +300,8 @@ def nothing_stays_open():
     with np.errstate(all="ignore"):
         yield
     assert not core.open_traces
-    assert (core.no_grad_blocks, core.kernel_runners, core.watchers) == (0, 0, 0)
+    blocks.forget()
+    assert (blocks.entered, blocks.runners, blocks.watchers) == ([], [], [])
 
 
 def test_all_kinds_of_work_at_once():

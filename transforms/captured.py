@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from funcgrad import backend, core, tree
+from funcgrad import backend, blocks, tree
 from funcgrad.batching import named_axes
 from funcgrad.core import Primitive, Trace, Tracer, bind, describe, raise_escaped
 from funcgrad.errors import InputError, NotDifferentiableError
@@ -83,7 +83,7 @@ class Captured:
         # A vmap outside is made JAX's around the whole call: its axis has no name in here.
         token = named_axes.set(MappingProxyType({}))
         try:
-            with core.watched(_Substitution(trace)):
+            with blocks.Block(lambda state: state._replace(watch=_Substitution(trace))):
                 out = fun(*[argument(trace.wrap(leaf)) for leaf in leaves])
                 found, spec = tree.flatten(out)
                 return spec, [trace.leave(leaf) for leaf in found]
@@ -124,7 +124,7 @@ class StagedTrace(Trace):
 
     def wrap(self, value: Any) -> StagedTracer:
         """``value`` as a tracer; a constant for JAX too inside a ``no_grad`` that began after this run did."""
-        if core.no_grad_blocks and self.level < core.no_grad_floor.get():
+        if blocks.entered and self.level < blocks.current().floor:
             value = backend.detached(sys.modules["jax"].numpy, value)
         return StagedTracer(value, self)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from funcgrad import backend, core
+from funcgrad import backend, blocks
 from funcgrad.core import Trace, Tracer
 from funcgrad.errors import StructuralZeroError
 from funcgrad.reverse import Node
@@ -59,7 +59,7 @@ class Cuts:
         Raises:
             StructuralZeroError: a leaf has a structurally zero derivative.
         """
-        watch = core.watching()
+        watch = blocks.watching()
         dropped = [] if watch is None else [(name, origin, (parent,)) for name, origin, parent in watch.dropped]
         for number, ct in enumerate(cts):
             if ct is None:

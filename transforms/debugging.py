@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from threading import get_ident
-from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
-from funcgrad import backend, core
+from funcgrad import backend, blocks, core
 from funcgrad.core import Primitive, Trace, Tracer
 from funcgrad.errors import NanError
 from funcgrad.reverse import Node, Parts, ReverseTracer, Splice, is_part, operation_of, to_part
@@ -281,28 +278,14 @@ def _shapes(x: Any) -> str:
     return core.describe(x)
 
 
-class _Block:
+class _Block(blocks.Block):
     """A block in which a watch looks on. Several threads may be in the same one."""
 
-    __slots__ = ("_call", "_entered", "_looks")
+    __slots__ = ("_call",)
 
     def __init__(self, call: Callable[..., Any] | None, **looks: Any) -> None:
         self._call = call
-        self._looks = looks
-        self._entered: dict[int, list[tuple[AbstractContextManager[None], _Watch]]] = {}  # by thread
-
-    def __enter__(self) -> None:
-        watch = _Watch(core.watching(), **self._looks)
-        block = core.watched(watch)
-        block.__enter__()
-        self._entered.setdefault(get_ident(), []).append((block, watch))
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        block, watch = self._entered[get_ident()].pop()
-        watch.origins.forget()
-        block.__exit__(None, None, None)
+        blocks.Block.__init__(self, lambda state: state._replace(watch=_Watch(state.watch, **looks)))
 
     def __call__(self, fun: Callable[P, R]) -> Callable[P, R]:
         if self._call is None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad import core
+from funcgrad import blocks
 from funcgrad.core import Primitive, Trace, Tracer
 from funcgrad.graph import Source, Stage
 from funcgrad.numpy.concretization import user_frame
@@ -115,7 +115,7 @@ class Meter:
         self.saved = 0
         self._ends, self._waits = ends, waits
         self._thread = get_ident()
-        self._outer: Any = core.kernel_runner.get()
+        self._outer: Any = blocks.current().runner
         self._origins = Origins()
         self._accounts: dict[tuple[str, Source | None, Stage | None], _Account] = {}
         self._stages: dict[Source | None, Stage | None] = {}

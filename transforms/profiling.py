@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, ParamSpec
 
 import numpy as np
 
-from funcgrad import backend, core, tree
+from funcgrad import backend, blocks, tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.reverse import backward, record
@@ -135,7 +135,7 @@ def _measured(call: _Call) -> _Measured:
         times[name], inside[name] = perf_counter() - begun - (meter.own - own), meter.inside
 
     try:
-        with core.through(meter), metered(meter):
+        with blocks.through(meter), metered(meter):
             call.passes(staged(call.fun, meter), phase)
         return _Measured(meter.rows(), times, inside, meter.own, meter.saved)
     finally:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager
-from contextvars import Token
-from threading import get_ident
-from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from funcgrad import backend, core, tree
+from funcgrad import backend, blocks, core, tree
 from funcgrad.core import Tracer
 from funcgrad.kinds import nondifferentiable
 from funcgrad.transforms.transformed import Transformed, check_callable
@@ -47,26 +43,13 @@ def _stopped(leaf: Any) -> Any:
     return _constant(leaf) if foreign else leaf
 
 
-class _NoGrad:
+class _NoGrad(blocks.Block):
     """The block ``with no_grad():``, also usable as a decorator. Several threads may be in the same one."""
 
-    __slots__ = ("_entered",)
+    __slots__ = ()
 
     def __init__(self) -> None:
-        self._entered: dict[int, list[tuple[Token[int], AbstractContextManager[None]]]] = {}  # by thread
-
-    def __enter__(self) -> None:
-        block = core.slow_paths()
-        entered = self._entered.setdefault(get_ident(), [])
-        entered.append((core.no_grad_floor.set(core.next_level()), block))
-        block.__enter__()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        token, block = self._entered[get_ident()].pop()
-        block.__exit__(None, None, None)
-        core.no_grad_floor.reset(token)
+        blocks.Block.__init__(self, lambda state: state._replace(floor=core.next_level()))
 
     def __call__(self, fun: Callable[P, R]) -> Callable[P, R]:
         return no_grad(fun)

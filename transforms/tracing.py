@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec
 
-from funcgrad import backend, core, tree
+from funcgrad import backend, blocks, tree
 from funcgrad.core import Primitive, Tracer, describe
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.graph import GraphTrace, GraphTracer, Node, Note, Operand, Recording, Ref, Stage, remember
@@ -227,7 +227,7 @@ class TracingTrace(GraphTrace):
 
     def _traced(self, args: tuple[Any, ...], refs: tuple[Any, ...]) -> tuple[int, ...]:
         """The positions through which a derivative would pass."""
-        if core.no_grad_blocks and self.level < core.no_grad_floor.get():
+        if blocks.entered and self.level < blocks.current().floor:
             return ()
         moving = [type(r) is Ref and (r.output is None or r.place not in self._cut) for r in refs]
         return tuple([i for i, flag in enumerate(moving) if flag and backend.is_inexact(args[i])])

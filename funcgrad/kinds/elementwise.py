@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import backend, core
+from funcgrad import backend, blocks
 from funcgrad.core import Primitive
 from funcgrad.kinds.linear import batch_rule
 from funcgrad.kinds.partials import Partial, PartialRule, spread
@@ -115,9 +115,9 @@ def _general(primitive: Primitive, rules: list[PartialRule], operator: Callable[
     def call(*args: Any) -> Any:
         for arg in args:
             if type(arg) not in NUMPY:
-                made = None if core.no_grad_blocks else recorded(args)
+                made = None if blocks.entered else recorded(args)
                 return bind(primitive, args, {}) if made is None else made
-        return bind(primitive, args, {}) if core.kernel_runners else kernel(*args)
+        return bind(primitive, args, {}) if blocks.runners else kernel(*args)
 
     return call
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import backend, core
+from funcgrad import backend, blocks
 from funcgrad.core import Primitive
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import Batching, batch_rule, conform
@@ -182,20 +182,14 @@ def _with_rules(
 
     def call(*args: Any, **params: Any) -> Any:
         x = args[0]
-        if type(x) is ndarray and len(args) == 1 and not core.kernel_runners:
+        if type(x) is ndarray and len(args) == 1 and not blocks.runners:
             return kernel(x, **params)
-        if (
-            short
-            and type(x) is ReverseTracer
-            and len(args) == 1
-            and type(x.value) is ndarray
-            and not core.no_grad_blocks
-        ):
+        if short and type(x) is ReverseTracer and len(args) == 1 and type(x.value) is ndarray and not blocks.entered:
             ans, pull, saved = reverse((x.value,), (0,), params)
             if pull is not None:
                 trace = x._trace
                 return tracer_of(ans, trace, (next(trace.numbers), pull, None, (x.node,), *saved))
-        if all(type(arg) is ndarray for arg in args) and not core.kernel_runners:
+        if all(type(arg) is ndarray for arg in args) and not blocks.runners:
             return kernel(*args, **params)
         return bind(made, args, params)
 
@@ -215,7 +209,7 @@ def _first_of(name: str, whole: Operation, pulls: Sequence[Any], hidden: int) ->
 
     def call(*args: Any, **params: Any) -> Any:
         x = args[0]
-        if type(x) is ReverseTracer and type(x.value) is ndarray and not core.no_grad_blocks:
+        if type(x) is ReverseTracer and type(x.value) is ndarray and not blocks.entered:
             known = (x.value, *args[1:])
             if all(type(arg) is ndarray for arg in known):
                 ans, trace = whole(*known, **params), x._trace

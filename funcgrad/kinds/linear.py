@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from funcgrad import backend, core
+from funcgrad import backend, blocks
 from funcgrad.core import Primitive
 from funcgrad.errors import NotDifferentiableError, ShapeError
 from funcgrad.forward import ForwardTracer, dual
@@ -151,7 +151,7 @@ def linear(
         return params, backend.shape_of(x) if keeps_shape else None, backend.dtype_of(x) if keeps_dtype else None, *rest
 
     def call(x: Any, *rest: Any, **params: Any) -> Any:
-        if not rest and type(x) is ReverseTracer and not core.no_grad_blocks:
+        if not rest and type(x) is ReverseTracer and not blocks.entered:
             v, trace = x.value, x._trace
             if type(v) is ndarray:
                 ans, shape, dtype = kernel(v, **params), v.shape, v.dtype
@@ -160,9 +160,9 @@ def linear(
             like, kind = shape if keeps_shape else None, dtype if keeps_dtype else None
             recorded = tracer_of(ans, trace, (next(trace.numbers), pull, x.node, None, params, like, kind))
             return share_view(x, recorded, call, params) if view else recorded
-        if not rest and type(x) is ndarray and not core.kernel_runners:
+        if not rest and type(x) is ndarray and not blocks.runners:
             return kernel(x, **params)
-        if not rest and type(x) is ForwardTracer and x._trace.open and not core.no_grad_blocks:
+        if not rest and type(x) is ForwardTracer and x._trace.open and not blocks.entered:
             made: Any = dual(call(x.value, **params), call(x.tangent, **params), x._trace)
         else:
             made = bind(primitive, (x, *rest), params)
@@ -244,7 +244,7 @@ def nondifferentiable(
         for arg in args:
             if type(arg) not in _PLAIN:
                 return bind(primitive, args, params)
-        return bind(primitive, args, params) if core.kernel_runners else kernel(*args, **params)
+        return bind(primitive, args, params) if blocks.runners else kernel(*args, **params)
 
     primitive = Primitive(name, impl, None, None, batch_rule(batch, call), multiple=multiple, loose=loose)
     kernel = primitive.kernel(np)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from funcgrad import backend, core
+from funcgrad import backend, blocks, core
 from funcgrad.core import Primitive, Tracer
 from funcgrad.errors import InputError
 from funcgrad.writable import Proxy, as_made_by
@@ -49,7 +49,7 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
                 break
             trace = arg._trace
     else:
-        if trace is not None and trace.open and not core.no_grad_blocks:
+        if trace is not None and trace.open and not blocks.entered:
             ans = trace.process(primitive, args, params)
             return ans if isinstance(ans, Tracer) else as_made_by(args, ans)
     return _bind_any(primitive, args, params)

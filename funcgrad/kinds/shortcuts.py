@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from funcgrad import backend, core
+from funcgrad import backend, blocks
 from funcgrad.batching import BatchTrace, BatchTracer
 from funcgrad.core import Primitive, Tracer
 from funcgrad.forward import ForwardTracer, dual
@@ -75,7 +75,7 @@ def unary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Operat
     forward = _pushed_alone(rules[0].contribution, kernel, own, on_value)
 
     def call(x: Any, /) -> Any:
-        if type(x) is ReverseTracer and not core.no_grad_blocks:
+        if type(x) is ReverseTracer and not blocks.entered:
             v, form = x.value, x.form
             if own and (form is not None or type(v) in SCALARS or (type(v) is ndarray and v.dtype in REAL)):
                 ans = kernel(v)
@@ -89,12 +89,12 @@ def unary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Operat
                 made.form = float64 if type(ans) is float64 else form
                 made.node = (next(x._trace.numbers), pull, x.node, None, kept, last)
                 return made
-        elif (type(x) is ndarray or type(x) is float64) and not core.kernel_runners:
+        elif (type(x) is ndarray or type(x) is float64) and not blocks.runners:
             return kernel(x)
-        elif type(x) is ForwardTracer and x._trace.open and not core.no_grad_blocks:
+        elif type(x) is ForwardTracer and x._trace.open and not blocks.entered:
             if (pushed := forward(x)) is not None:
                 return pushed
-        elif type(x) is BatchTracer and x._trace.open and not core.no_grad_blocks:
+        elif type(x) is BatchTracer and x._trace.open and not blocks.entered:
             return BatchTracer(call(x.value), x._trace)
         return bind(primitive, (x,), {})
 
@@ -134,7 +134,7 @@ def binary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Opera
 
     def any_two(x: Any, y: Any, /) -> Any:
         trace: Any
-        if not core.no_grad_blocks:
+        if not blocks.entered:
             if type(x) in _TRACERS:
                 if type(y) not in _TRACERS:
                     if (made := with_right(x, y)) is not None:
@@ -147,7 +147,7 @@ def binary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Opera
             elif (trace := _batch_of(x, y)) is not None:
                 v, w = x.value if type(x) is BatchTracer else x, y.value if type(y) is BatchTracer else y
                 return BatchTracer(call(v, w), trace)
-        if type(x) in NUMPY and type(y) in NUMPY and not core.kernel_runners:
+        if type(x) in NUMPY and type(y) in NUMPY and not blocks.runners:
             return plain(x, y)
         return bind(primitive, (x, y), {})
 
@@ -185,7 +185,7 @@ def _recording(kernel: Kernel, numbers: frozenset[type], one: Any, two: Any, oth
     behind, forward, rest = others
 
     def call(x: Any, y: Any, /) -> Any:
-        if type(x) is not ReverseTracer or core.no_grad_blocks:
+        if type(x) is not ReverseTracer or blocks.entered:
             return behind(x, y) if type(y) is ReverseTracer else forward(x, y)
         v, trace, form = x.value, x._trace, x.form
         if type(y) is ReverseTracer:
@@ -230,7 +230,7 @@ def _behind(rule: PartialRule, kernel: Kernel, numbers: frozenset[type], rest: K
 
     def call(x: Any, y: Any) -> Any:
         w = y.value
-        if type(w) is not ndarray or core.no_grad_blocks or (c := beside(w, x, numbers, convert, y.form)) is None:
+        if type(w) is not ndarray or blocks.entered or (c := beside(w, x, numbers, convert, y.form)) is None:
             return rest(x, y)
         ans, trace = kernel(c, w), y._trace
         first, second, last = c if keep_x else None, w if keep_y else None, ans if keep_ans else None
@@ -247,7 +247,7 @@ def _pushed(rules: Rules, kernel: Kernel, numbers: frozenset[type], rest: Kernel
     convert = kernel in _CONVERTING
 
     def call(x: Any, y: Any) -> Any:
-        if type(x) is not ForwardTracer or core.no_grad_blocks or not x._trace.open:
+        if type(x) is not ForwardTracer or blocks.entered or not x._trace.open:
             return rest(x, y)
         v, t, trace, form = x.value, x.tangent, x._trace, x.form
         if type(y) is ForwardTracer:

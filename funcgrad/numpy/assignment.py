@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from funcgrad import backend, core
+from funcgrad import backend, blocks
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.linear import astype, broadcast_to, conform, imag, real, reshape
@@ -76,7 +76,7 @@ def set_item(x: Tracer, index: Any, y: Any) -> None:
         own(root_of(x))
         x.value[index] = y  # views share the memory
         return
-    if core.no_grad_blocks and core.no_grad_floor.get():
+    if blocks.entered and blocks.current().floor:
         _write_constant(x, index, y)
         return
     _check_dtype(x, y)
@@ -94,11 +94,8 @@ def set_item(x: Tracer, index: Any, y: Any) -> None:
 def _write_constant(x: Tracer, index: Any, y: Any) -> None:
     """``x[index] = y`` in a ``no_grad`` block: ``y`` is a constant, but what is not written to stays what it is."""
     y = constant(y)
-    token = core.no_grad_floor.set(0)
-    try:
+    with blocks.Block(lambda state: state._replace(floor=0)):
         set_item(x, index, y)
-    finally:
-        core.no_grad_floor.reset(token)
 
 
 def _can_write(x: Tracer, alias: Any) -> bool:
@@ -327,7 +324,7 @@ def _write_directly(x: Any, index: Any, y: Any) -> bool:
     Returns:
         False where it has done nothing, because the write is of another kind.
     """
-    if core.no_grad_blocks or type(x.value) is not ndarray or not is_concrete(index):
+    if blocks.entered or type(x.value) is not ndarray or not is_concrete(index):
         return False
     known, given = type(x) is ReverseTracer, type(y) is ReverseTracer
     w = y.value if given else y

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from funcgrad import backend, core
+from funcgrad import backend, blocks
 from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer, describe, raise_escaped, repeated
 from funcgrad.errors import ConcretizationError
@@ -97,8 +97,8 @@ def constant(x: Any) -> Any:
     """``x`` without the tracers that an enclosing ``no_grad`` makes constants of; the array of a buffer."""
     if type(x) is Buffer:
         return x.value
-    if core.no_grad_blocks:
-        floor = core.no_grad_floor.get()
+    if blocks.entered:
+        floor = blocks.current().floor
         while isinstance(x, Tracer) and x._trace.differentiates and x._trace.level < floor:
             x = x.value
     return x

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import backend, core
+from funcgrad import backend, blocks
 from funcgrad.batching import BatchTracer
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.forward import ForwardTracer, dual
@@ -48,7 +48,7 @@ def getitem(x: Array, index: Any) -> Array:
         IndexError: NumPy's own, for what NumPy refuses.
         ConcretizationError: a boolean mask in the index differs between examples of a ``vmap``.
     """
-    if type(x) is ReverseTracer and not core.no_grad_blocks:
+    if type(x) is ReverseTracer and not blocks.entered:
         simple = type(index) is int or type(index) is slice
         if simple or is_concrete(index):
             value, trace = x.value, x._trace
@@ -59,15 +59,15 @@ def getitem(x: Array, index: Any) -> Array:
             kept = index if simple else snapshot(index)
             made = tracer_of(ans, trace, (next(trace.numbers), _to_part, x.node, None, kept, None, shape, dtype))
             return _noted(x, made, index)
-    elif type(x) is ForwardTracer and is_concrete(index) and x._trace.open and not core.no_grad_blocks:
+    elif type(x) is ForwardTracer and is_concrete(index) and x._trace.open and not blocks.entered:
         return _noted(x, dual(getitem(x.value, index), getitem(x.tangent, index), x._trace), index)
-    elif type(x) is BatchTracer and type(index) is slice and x._trace.open and not core.no_grad_blocks and x.shape:
+    elif type(x) is BatchTracer and type(index) is slice and x._trace.open and not blocks.entered and x.shape:
         part = BatchTracer(getitem(x.value, (slice(None), index)), x._trace)
         share(x, part, getitem, {"index": index})
         return part
     elif type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
         return x[index]
-    elif type(x) is Buffer and type(x.value) is ndarray and is_concrete(index) and not core.kernel_runners:
+    elif type(x) is Buffer and type(x.value) is ndarray and is_concrete(index) and not blocks.runners:
         return _part(x, x.value[index], index)
     spec, arrays, to = parse(index, backend.shape_of(x))
     found = read(x if to is None else reshape(x, to=to), *arrays, spec=spec)

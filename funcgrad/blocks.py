@@ -1,0 +1,147 @@
+"""``with`` blocks that say how operations are computed, such as ``no_grad``, and what holds inside of them.
+
+While no block is open in the whole process, operations do not ask what holds: ``entered`` is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import partial
+from threading import Lock, get_ident
+from typing import Any, Final, NamedTuple
+from weakref import ref
+
+__all__ = ["Block", "State", "current", "entered", "forget", "runners", "through", "watchers", "watching"]
+
+#: Weak references to what leaves the blocks of the whole process, until ``forget`` finds that they have been left.
+#: Nothing but lists, which threads and signal handlers change in one step each.
+entered: Final[list[ref[Any]]] = []
+#: Those of them that have something between operations and their kernels.
+runners: Final[list[ref[Any]]] = []
+#: Those that have something that looks on while traces process operations.
+watchers: Final[list[ref[Any]]] = []
+
+
+class State(NamedTuple):
+    """What the ``with`` blocks that are open in a context say of the operations in it.
+
+    Attributes:
+        floor: derivative traces whose level lies below this number do not record (see ``transforms.no_grad``).
+        runner: ``runner.run(primitive, args, params)`` computes operations on plain values; None for their kernels.
+        watch: asked to do what happens to tracers. ``watch.begin(trace)`` gives a new trace its ``cuts``,
+            ``watch.process(trace, primitive, args, params)`` lets it process an operation,
+            ``watch.hidden(trace, args)`` hears of one that ``no_grad`` keeps from it, and
+            ``watch.backward_pass(pending)`` gives what calls the pulls of a backward pass.
+    """
+
+    floor: int = 0
+    runner: Any = None
+    watch: Any = None
+
+
+_NO_BLOCK: Final = State()
+#: The blocks that were entered in this context: a weak reference to the exit of the innermost one, and the rest.
+_blocks: ContextVar[Any] = ContextVar("blocks", default=None)
+
+
+class _Half:
+    """``__enter__`` or ``__exit__`` of a ``Block``: the ``with`` statement asks for both before it calls either."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, block: Block | None, owner: type) -> Any:
+        if block is not None:
+            return block._half(self._name)
+        return Block._enter_by_hand if self._name == "__enter__" else Block._leave_by_hand
+
+
+class Block:
+    """A ``with`` block in which other things are said of operations. One object may be entered many times.
+
+    However a block is left, it is over: an interrupt may come between any two calls of Python, so nothing that has to
+    be done in Python may be needed to leave it. What the ``with`` statement calls at the end is the release of a lock,
+    which no interrupt divides, and what was said is held by that exit alone.
+
+    Args:
+        change: ``change(state)`` is what is said inside, given what is said outside.
+    """
+
+    __slots__ = ("_by_hand", "_change", "_halves")
+
+    __enter__ = _Half()
+    __exit__ = _Half()
+
+    def __init__(self, change: Callable[[State], State]) -> None:
+        self._change = change
+        self._halves: dict[int, tuple[Any, str]] = {}  # by thread: an exit of which one half has been asked for
+        self._by_hand: dict[int, list[Any]] = {}
+
+    def _half(self, name: str) -> Any:
+        leave, first = self._halves.pop(get_ident(), (None, name))
+        if first == name:  # a new pair; an interrupt may have left half of another
+            leave = self._prepared()
+            self._halves[get_ident()] = leave, name
+        return leave.lock.__enter__ if name == "__enter__" else leave
+
+    def _prepared(self) -> Any:
+        """What leaves the block, which is open while its lock is held."""
+        lock = Lock()
+        leave: Any = partial(lock.__exit__)
+        leave.lock, leave.state = lock, self._change(current())
+        _blocks.set((ref(leave), _innermost()))
+        entered.append(ref(leave))
+        if leave.state.runner is not None:
+            runners.append(ref(leave))
+        if leave.state.watch is not None:
+            watchers.append(ref(leave))
+        return leave
+
+    def _enter_by_hand(self) -> None:
+        """Enter it as ``contextlib.ExitStack`` does, which takes the methods of the class."""
+        leave = self._prepared()
+        self._by_hand.setdefault(get_ident(), []).append(leave)
+        leave.lock.acquire()
+
+    def _leave_by_hand(self, *error: object) -> None:
+        self._by_hand[get_ident()].pop()(*error)
+
+
+def _innermost() -> Any:
+    """The entry of the innermost block of this context that is open, None where there is none."""
+    entry = _blocks.get()
+    while entry is not None:
+        leave = entry[0]()
+        if leave is not None and leave.lock.locked():
+            break
+        entry = entry[1]
+    return entry
+
+
+def current() -> State:
+    """What the open blocks of this context say."""
+    entry = _innermost()
+    leave = None if entry is None else entry[0]()
+    state: State = _NO_BLOCK if leave is None else leave.state
+    return state
+
+
+def forget() -> None:
+    """Forget the blocks that have been left."""
+    for known in (entered, runners, watchers):
+        for over in [leave for leave in known if leave() is None]:
+            try:
+                known.remove(over)
+            except ValueError:  # another thread was quicker
+                pass
+
+
+def through(runner: Any) -> Block:
+    """The block in which ``runner`` computes the operations on plain values, all of them; None for the kernels."""
+    return Block(lambda state: state._replace(runner=runner))
+
+
+def watching() -> Any:
+    """The watcher of this context, None where there is none."""
+    return current().watch if watchers else None

@@ -1,0 +1,224 @@
+"""Ctrl-C and other signals arrive, wherever the program is, and leave nothing behind.
+
+The library touches neither the garbage collector nor signals.
+"""
+
+import gc
+import itertools
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+from scripts import ROOT
+
+import funcgrad.numpy as fnp
+from funcgrad import blocks, checkpoint, debug_nans, grad, jvp, no_grad, strict, vjp, vmap
+
+# Lists of lists, so that the collector has work to do, and a signal after every few milliseconds.
+PROGRAM = """
+import gc, signal
+import funcgrad
+
+arrived = sent = 0
+
+
+class AlarmError(Exception):
+    pass
+
+
+def raised(number, frame):
+    global sent
+    sent += 1
+    raise AlarmError
+
+
+signal.signal(signal.SIGALRM, raised)
+kept = []
+for _ in range(200):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0005)
+        while True:
+            kept.append([[] for _ in range(10)])
+            if len(kept) > 5000:
+                kept.clear()
+    except AlarmError:
+        arrived += 1
+print(sent, arrived, gc.callbacks, gc.get_freeze_count())
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows has no interval timer")
+def test_importing_loses_no_signal():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("200 200 [] 0\n", "")
+
+
+def test_the_collector_is_let_alone():
+    before = (list(gc.callbacks), gc.get_freeze_count(), gc.get_threshold(), gc.isenabled())
+
+    def long(x):
+        for _ in range(20_000):
+            x = x * 1.0
+        return x
+
+    grad(long)(1.0)
+    vjp(long, 1.0)[1](1.0)
+    assert (list(gc.callbacks), gc.get_freeze_count(), gc.get_threshold(), gc.isenabled()) == before
+
+
+class Interrupt(BaseException):
+    pass
+
+
+def interrupt(program, place):
+    """Run ``program`` and interrupt it at a step of the interpreter in the library, if it comes so far."""
+    steps = itertools.count()
+
+    def look(frame, event, arg):
+        if not frame.f_globals.get("__name__", "").startswith("funcgrad"):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode" and next(steps) == place:
+            sys.settrace(None)
+            raise Interrupt
+        return look
+
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        program()
+    finally:
+        sys.settrace(before)
+
+
+def interrupted(program, place):
+    """The same; whether it came so far."""
+    try:
+        interrupt(program, place)
+    except Interrupt:
+        return True
+    return False
+
+
+def in_a_block():
+    with no_grad():
+        pass
+
+
+def nested():
+    with no_grad(), debug_nans():
+        pass
+
+
+def around_a_function():
+    no_grad(lambda x: x)(1.0)
+
+
+def strictly():
+    with strict():
+        pass
+
+
+def watched():
+    grad(lambda x: x * x, strict=True)(2.0)
+
+
+def mapped():
+    vmap(lambda x: x * 2.0, axis_name="i")(np.ones(2))
+
+
+def repeated():
+    grad(checkpoint(lambda x: x * x))(2.0)
+
+
+def written():
+    def f(x):
+        out = fnp.zeros(2)
+        with no_grad():
+            out[0] = x
+        return out[1] * x
+
+    grad(f)(2.0)
+
+
+PROGRAMS = [in_a_block, nested, around_a_function, strictly, watched, mapped, repeated, written]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_an_interrupt_anywhere_leaves_no_block_open(program):
+    program()
+    place = 0
+    while interrupted(program, place):
+        assert blocks.current() == blocks.State(), place
+        assert grad(lambda x: x**2)(3.0) == 6.0, place
+        assert jvp(lambda x: x**2, (3.0,), (1.0,))[1] == 6.0, place
+        # every step of a short program, and some of the later ones of a long one
+        place += 1 if place < 400 else 7
+    assert place > 20  # it was interrupted at all
+    blocks.forget()
+    assert (blocks.entered, blocks.runners, blocks.watchers) == ([], [], [])
+
+
+def test_while_the_interrupt_is_being_handled():
+    """The traceback holds the frames of the exit; what the block said is over all the same."""
+    met = 0
+    for place in range(200):
+        try:
+            interrupt(in_a_block, place)
+        except Interrupt:
+            met += 1
+            assert grad(lambda x: x**2)(3.0) == 6.0, place
+    assert met > 20
+
+
+def test_signals_in_blocks():
+    """Real signals, at random places."""
+    lost = []
+
+    class AlarmError(Exception):
+        pass
+
+    def raised(number, frame):
+        raise AlarmError
+
+    before = signal.signal(signal.SIGALRM, raised)
+    try:
+        for delay in np.random.default_rng(0).uniform(1e-5, 4e-4, 300):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, delay)
+                while True:
+                    with no_grad():
+                        pass
+            except AlarmError:
+                lost.append(grad(lambda x: x**2)(3.0) != 6.0 or blocks.current() != blocks.State())
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(lost) == 300
+    assert not any(lost)
+
+
+def test_blocks_of_an_exit_stack():
+    block = no_grad()
+    with ExitStack() as stack:
+        stack.enter_context(block)
+        stack.enter_context(block)
+        assert grad(lambda x: x**2)(3.0) == 6.0
+        assert blocks.current().floor
+    assert blocks.current() == blocks.State()
+
+
+def test_one_block_many_times():
+    block = no_grad()
+
+    def f(x):
+        with block, block:
+            y = x * 2.0
+        with block:
+            z = y * x
+        return z * x
+
+    assert grad(f)(3.0) == 18.0
