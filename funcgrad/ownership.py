@@ -1,4 +1,4 @@
-"""Whether anybody else holds an array: then it must not be overwritten.
+"""Whether anybody else holds an array: then it must not be overwritten, and it is not the caller's own.
 
 Reference counts tell. What a lone array counts depends on the interpreter, so it is measured, by the same
 steps as it is asked later. Without the interpreter's lock the counts of other threads are not seen, and
@@ -8,14 +8,15 @@ nothing counts as alone.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["argument_is_alone", "held_by", "is_alone_in", "kept_apart"]
+__all__ = ["argument_is_alone", "copies_of_shared", "held_by", "is_alone_in", "own"]
 
 _LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()
+ndarray = np.ndarray
 
 
 def held_by(holder: Any, name: str) -> int:
@@ -67,35 +68,47 @@ def _lone_argument() -> int:
     return _as_argument(ct, None)
 
 
-def _references_at(values: list[Any], i: int) -> int:
+def _references_at(values: Sequence[Any], i: int) -> int:
     return sys.getrefcount(values[i])
 
 
-def kept_apart(values: list[Any], given: Sequence[Any] = ()) -> list[Any]:
-    """``values`` with copies of the arrays that somebody else holds, a tape for instance: all can be written to then.
+def _references_of_base(values: Sequence[Any], i: int) -> int:
+    return sys.getrefcount(values[i].base)
 
-    Those that were ``given`` to the function that made the values are handed through.
+
+def own(values: list[Any]) -> list[Any]:
+    """``values``, in which arrays that anybody else holds, another place in the list too, have become copies.
+
+    This is the last step of every transform: what it returns belongs to the caller alone. Nobody else may hold the
+    list, nor the values for the caller's sake: what a local variable holds is copied.
 
     Example:
         >>> held = np.ones(2)
-        >>> mine, other = kept_apart([held, np.zeros(2)])
-        >>> mine is held, other
-        (False, array([0., 0.]))
+        >>> mine, other, same = own([held, np.zeros(2), held])
+        >>> mine is held, same is held, other
+        (False, False, array([0., 0.]))
     """
-    through = set(map(id, given))
-    return [
-        values[i].copy("K") if _is_shared(values, i) and id(values[i]) not in through else values[i]
-        for i in range(len(values))
-    ]
+    for i in range(len(values)):
+        if type(values[i]) is ndarray and not _is_own(values, i):
+            values[i] = values[i].copy("K")
+    return values
 
 
-def _is_shared(values: list[Any], i: int) -> bool:
-    if type(values[i]) is not np.ndarray or not values[i].flags.writeable:
+def _is_own(values: list[Any], i: int) -> bool:
+    """Whether nobody else reaches the memory of an array in a list."""
+    if not values[i].flags.writeable or _references_at(values, i) != _ENTRY:
         return False
-    return values[i].base is not None or _references_at(values, i) != _ENTRY
+    base = values[i].base
+    if base is None:
+        return True
+    # a view that is all of an array which only this view holds, such as a result that was given its shape
+    whole = type(base) is ndarray and base.base is None and base.size == values[i].size and 0 not in values[i].strides
+    del base
+    return whole and _references_of_base(values, i) == _BASE
 
 
 _ENTRY = _references_at([np.empty(1)], 0) if _LOCKED else -1
+_BASE = _references_of_base([np.empty(2).reshape(2, 1)], 0) if _LOCKED else -1
 _ATTRIBUTE = _lone_attribute() if _LOCKED else -1
 _ARGUMENT = _lone_argument() if _LOCKED else -1
 
@@ -103,3 +116,42 @@ _ARGUMENT = _lone_argument() if _LOCKED else -1
 def argument_is_alone(ct: Any) -> bool:
     """Whether only the function that asks, whose argument ``ct`` is, and its caller hold that ndarray."""
     return bool(sys.getrefcount(ct) == _ARGUMENT and ct.base is None and ct.flags.writeable)
+
+
+def copies_of_shared(visit: Callable[[Callable[[ndarray], None]], None]) -> dict[int, ndarray]:
+    """Copies of the arrays in a structure that somebody else holds too, by the identity of the array.
+
+    Args:
+        visit: ``visit(note)`` calls ``note`` with each array for each reference that the structure has to it.
+
+    Example:
+        >>> held, mine = np.ones(2), [np.ones(2)]
+        >>> copies = copies_of_shared(lambda note: [note(held), note(mine[0])])
+        >>> list(copies) == [id(held)]
+        True
+    """
+    arrays: list[Any] = []
+    places: dict[int, int] = {}
+    inside: list[int] = []  # for each of them, how many references the structure has to it
+
+    def note(x: ndarray) -> None:
+        place = places.setdefault(id(x), len(arrays))
+        if place == len(arrays):
+            arrays.append(x)
+            inside.append(0)
+        inside[place] += 1
+
+    visit(note)
+    views: dict[int, int] = {}  # by the identity of an array: how many of the others are views of it
+    for x in arrays:
+        if type(x.base) is ndarray:
+            views[id(x.base)] = views.get(id(x.base), 0) + 1
+    x = None
+
+    shared = [_references_at(arrays, i) != _ENTRY + inside[i] + views.get(id(arrays[i]), 0) for i in range(len(arrays))]
+    for i in range(len(arrays)):
+        base = id(arrays[i].base)
+        if arrays[i].base is not None and not shared[i]:
+            known = base in views and _references_of_base(arrays, i) == _BASE - 1 + views[base]
+            shared[i] = shared[places[base]] if base in places else not known
+    return {id(arrays[i]): arrays[i].copy("K") for i in range(len(arrays)) if shared[i]}

@@ -122,6 +122,10 @@ class Chain:
             state = self._advance(self.done, state)
         return self._result(state)
 
+    def states(self) -> list[list[Any]]:
+        """The leaves of the states that are kept."""
+        return [leaves for _, (leaves, _) in self._kept]
+
     def _plain(self, more: Callable[[], bool]) -> Any:
         """The last state where no tape is open: nothing will be run again."""
         _, spec = self._kept.pop()[1]

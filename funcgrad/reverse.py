@@ -37,9 +37,12 @@ __all__ = [
     "collecting",
     "is_part",
     "operation_of",
+    "parents_of",
+    "reachable",
     "record",
     "to_part",
     "tracer_of",
+    "with_saved",
 ]
 
 Node: TypeAlias = tuple[Any, ...]
@@ -222,6 +225,53 @@ def operation_of(node: Node) -> str:
     """The name of the operation that a record belongs to; "part" for one of several results of its parent."""
     name = getattr(node[1], "operation", node[1].__name__)
     return name if isinstance(name, str) else name(node)
+
+
+def parents_of(node: Node) -> tuple[Node, ...]:
+    """The records that a record depends on."""
+    if node[1] is None:
+        return ()
+    first, second = node[2], node[3]
+    if first is None:
+        return tuple(second)
+    return (first,) if second is None else (first, second)
+
+
+def reachable(ends: Sequence[Node | None]) -> dict[int, Node]:
+    """All records that a backward pass from ``ends`` may visit, by their place in the order of execution."""
+    found = {-node[0]: node for node in ends if node is not None}
+    waiting = list(found.values())
+    while waiting:
+        for parent in parents_of(waiting.pop()):
+            if -parent[0] not in found:
+                found[-parent[0]] = parent
+                waiting.append(parent)
+    return found
+
+
+def with_saved(ends: Sequence[Node | None], change: Callable[[Any], Any]) -> list[Node | None]:
+    """The same records, in which ``change(x)`` stands for each value ``x`` that was saved.
+
+    A record that would be the same, down to what it depends on, is itself.
+    """
+    records = reachable(ends)
+    made: dict[int, Node] = {}
+    for place in sorted(records):
+        node = made[place] = records[place]
+        if node[1] is None:
+            continue
+        first, second = node[2], node[3]
+        if first is not None:
+            first = made[-first[0]]
+        if type(second) is tuple:
+            several = first is None
+            second = tuple([made[-parent[0]] for parent in second]) if several else made[-second[0]]
+        saved = [change(x) for x in node[4:]]
+        old = (*parents_of(node), *node[4:])
+        new = (*parents_of((*node[:2], first, second)), *saved)
+        if any(a is not b for a, b in zip(old, new, strict=True)):
+            made[place] = (*node[:2], first, second, *saved)
+    return [None if node is None else made[-node[0]] for node in ends]
 
 
 #: Sums of so few numbers get new memory, which costs nothing: NumPy keeps such pieces.

@@ -410,7 +410,7 @@ def test_first_run_leaves_nothing_but_arguments():
         held = (tracemalloc.get_traced_memory()[0] - before) / x.nbytes
     finally:
         tracemalloc.stop()
-    assert held < 1.1  # the result
+    assert held < 2.1  # the result, and a copy of the argument, which the pullback begins with
 
 
 def test_tape_is_freed_without_the_collector():

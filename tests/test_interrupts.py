@@ -50,7 +50,6 @@ print(sent, arrived, gc.callbacks, gc.get_freeze_count())
 """
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows has no interval timer")
 def test_importing_loses_no_signal():
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("200 200 [] 0\n", "")

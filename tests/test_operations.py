@@ -5,7 +5,7 @@ most of these take.
 """
 
 import pytest
-from operations import batched, cases, checks
+from operations import batched, cases, checks, ownership
 
 ROWS = cases.rows()
 CASES = [case for row in ROWS for case in row.cases]
@@ -48,7 +48,7 @@ def derivatives(case):
         yield checks.check_jax
     if case.row.op.order >= 2:
         yield checks.check_second_order
-    yield from (checks.check_dtypes, checks.check_ownership)
+    yield from (checks.check_dtypes, ownership.check_ownership)
     if mapped(case):
         yield batched.check_vmap_of_derivatives
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.core import Trace, Tracer, describe
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.ownership import kept_apart
+from funcgrad.ownership import own
 from funcgrad.typing import PyTree
 from funcgrad.writable import handed, inside, released
 
@@ -20,10 +20,11 @@ __all__ = [
     "Argnums",
     "check_argnums",
     "check_leaf",
-    "handed_tree",
+    "completed",
+    "hand_out",
     "leaf_path",
     "match",
-    "owned",
+    "own_tree",
     "positions",
     "split_aux",
     "strip",
@@ -130,60 +131,64 @@ def split_aux(call: str, result: Any) -> tuple[Any, Any]:
     return result[0], result[1]
 
 
-def strip(trace: Trace, result: PyTree, given: PyTree, *, apart: bool = False) -> PyTree:
-    """``result`` with the tracers of ``trace``, which has finished, replaced by what they hold.
+#: The leaves of a result, its structure, and the places of leaves that were tracers.
+Stripped: TypeAlias = tuple[list[Any], tree.PyTreeSpec, list[int]]
+
+
+def strip(trace: Trace | None, result: PyTree) -> Stripped:
+    """The leaves of ``result``, the tracers of ``trace`` replaced by what they hold.
 
     Args:
-        trace: the run of a transform.
-        result: what came out of it besides its result proper; the function's own arrays stay what they are.
-        given: what the transform was given.
-        apart: whether the derivative is still to be used, which a write to the result must not change.
+        trace: the run of a transform, which has finished; None where nothing was traced.
+        result: what came out of it besides its result proper.
     """
-    if type(result) in FLOATS:
-        return result
     leaves, spec = tree.flatten(result)
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer)]
-    left = [released(leaf.value if leaf._trace is trace else leaf) for leaf in map(leaves.__getitem__, places)]
-    if apart:
-        left = kept_apart(left, tree.leaves(given))
-    for i, leaf in zip(places, handed(left, given), strict=True):
-        leaves[i] = leaf
+    for i in places:
+        leaves[i] = released(leaves[i].value if leaves[i]._trace is trace else leaves[i])
+    return leaves, spec, places
+
+
+def hand_out(stripped: Stripped, given: PyTree) -> PyTree:
+    """What ``strip`` has left, for the caller of a transform that was ``given`` this."""
+    leaves, spec, places = stripped
+    own(leaves)
+    if inside() and places:
+        for i, leaf in zip(places, handed([leaves[i] for i in places], given), strict=True):
+            leaves[i] = leaf
     return tree.unflatten(spec, leaves)
 
 
-def handed_tree(results: PyTree, given: PyTree) -> PyTree:
-    """``results`` of a transform that was ``given`` this, for the function around it, see ``writable.handed``."""
-    if not inside():
-        return results
+def own_tree(results: PyTree, given: PyTree = None) -> PyTree:
+    """``results`` of a transform that was ``given`` this, as the caller's own; what nobody has given stays constant.
+
+    The results must come from a call, ``own_tree(fun(), given)``: what a variable holds too is copied.
+    """
     leaves, spec = tree.flatten(results)
-    return tree.unflatten(spec, handed(leaves, given))
+    del results
+    own(leaves)
+    return tree.unflatten(spec, handed(leaves, given) if given is not None and inside() else leaves)
 
 
-def owned(cts: list[Any], leaves: Sequence[Any], foreign: Sequence[Any] = ()) -> list[Any]:
-    """Gradients that are the caller's own arrays: zeros where there is none, copies where memory is shared.
+def completed(cts: list[Any], leaves: Sequence[Any]) -> list[Any]:
+    """Gradients that are the caller's own: zeros where there is none, numbers for numbers. ``cts`` is changed.
 
     Args:
         cts: a cotangent per leaf, None for zero.
         leaves: the primals.
-        foreign: arrays that belong to somebody else, such as a cotangent that was passed in.
     """
     if len(cts) == 1 and type(cts[0]) is np.float64:  # the commonest number, which nobody can write to
         return cts
-    seen = set(map(id, foreign))
-    results = []
-    for ct, leaf in zip(cts, leaves, strict=True):
-        if ct is None:
-            ct = backend.zeros_like(leaf)
-        elif type(ct) is np.ndarray:
-            if not ct.ndim and type(leaf) is not np.ndarray:
-                ct = ct[()]  # a number where a number went in
-            elif ct.base is not None or id(ct) in seen:
-                ct = ct.copy()
-            seen.add(id(ct))
-        elif type(leaf) is float and type(ct) is not np.float64 and isinstance(ct, np.generic):
-            ct = np.float64(ct)  # a Python float takes part in float32 arithmetic, its gradient is its own
-        results.append(ct)
-    return results
+    for i, leaf in enumerate(leaves):
+        kind = type(cts[i])
+        if kind is np.ndarray:
+            if not cts[i].ndim and type(leaf) is not np.ndarray:
+                cts[i] = cts[i][()]  # a number where a number went in
+        elif cts[i] is None:
+            cts[i] = backend.zeros_like(leaf)
+        elif type(leaf) is float and kind is not np.float64 and issubclass(kind, np.generic):
+            cts[i] = np.float64(cts[i])  # a Python float takes part in float32 arithmetic, its gradient is its own
+    return own(cts)
 
 
 def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree.PyTreeSpec) -> list[Any]:

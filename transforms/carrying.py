@@ -11,6 +11,7 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.choice import where
+from funcgrad.ownership import own
 from funcgrad.transforms.staging import Like, like
 from funcgrad.typing import PyTree
 from funcgrad.writable import argument, clone, handed
@@ -88,9 +89,11 @@ class Carry:
 
     def last(self, xs: PyTree = None) -> PyTree:
         """The carry as it is now, for the function around the loop, which gave ``xs`` too; the first is what it was."""
+        leaves, self.leaves, self._shown, self._back = self.leaves, [], [], {}
         first = {id(leaf) for leaf in self._first}
-        pairs = zip(self.leaves, handed(self.leaves, (self._first, xs)), strict=True)
-        return whole(self.spec, [x if id(x) in first else new for x, new in pairs])
+        unchanged = [id(leaf) in first for leaf in leaves]
+        results = list(handed(own(leaves), (self._first, xs)))
+        return whole(self.spec, [x if same else new for x, new, same in zip(leaves, results, unchanged, strict=True)])
 
     def shown(self) -> PyTree:
         """The carry for the user's function."""

@@ -16,6 +16,7 @@ from funcgrad.memory import NAME, Memory
 from funcgrad.primitives.indexing import getitem
 from funcgrad.replay import Chain
 from funcgrad.schedule import states_for
+from funcgrad.transforms.arguments import own_tree
 from funcgrad.transforms.frozen import frozen
 from funcgrad.transforms.policies import Policy, everything_saveable
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
@@ -143,7 +144,7 @@ def run_checkpoint(fun: Callable[..., Any], options: _Options, args: Any, kwargs
                 " Take it out of static_argnums."
             )
     if policy is everything_saveable:
-        return fun(*args, **kwargs)
+        return own_tree(fun(*args, **kwargs))
     name = f"checkpoint({name_of(fun)})"
     fixed = {i % len(args): args[i] for i in static}
     moving = tuple(None if i in fixed else arg for i, arg in enumerate(args))
@@ -156,7 +157,7 @@ def run_checkpoint(fun: Callable[..., Any], options: _Options, args: Any, kwargs
         return function(*[fixed.get(i, arg) for i, arg in enumerate(given)], **named)
 
     memory = None if policy is None else Memory(name, policy)
-    return Chain(name, step, (moving, kwargs), memory=memory).run(1)
+    return own_tree(Chain(name, step, (moving, kwargs), memory=memory).run(1))
 
 
 def checkpoint_chain(
@@ -224,7 +225,7 @@ def checkpoint_chain(
         budget = _ONLINE if known is None else states_for(known, 2) - 1
     chain = Chain("checkpoint_chain" if several else f"checkpoint_chain({name_of(step)})", one_step, init, budget)
     if coming is None:
-        return chain.run(known or 0)
+        return own_tree(chain.run(known or 0))
     rest = coming
 
     def more() -> bool:
@@ -232,7 +233,7 @@ def checkpoint_chain(
         kept_items.extend(map(_twins, given[len(kept_items) :]))
         return len(given) > chain.done
 
-    return chain.run_while(more)
+    return own_tree(chain.run_while(more))
 
 
 def _stepping(functions: list[Any], given: list[Any], kept: list[Any], args: tuple[Any, ...]) -> Callable[..., Any]:

@@ -17,8 +17,9 @@ from funcgrad.transforms.arguments import (
     Argnums,
     check_argnums,
     check_leaf,
+    completed,
+    hand_out,
     leaf_path,
-    owned,
     positions,
     split_aux,
     strip,
@@ -153,19 +154,23 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
         out = fun(*new_args, **kwargs)
     finally:
         trace.close()
-    aux = None
+    aux: Any = None
     if has_aux:
         out, aux = split_aux(call, out)
-        aux = strip(trace, aux, args)
+        aux = strip(trace, aux)
     mine = type(out) is ReverseTracer and out._trace is trace
     value = released(out.value if mine else out)
     _check_output(call, value, options.holomorphic)
+    if type(value) is np.ndarray:  # without axes
+        value = value.copy()
     seeds = [(out.node, backend.ones_like(value))] if mine else []
     del out, new_args  # the pass frees the tape as it goes
     found = backward(seeds, len(live))
     if trace.cuts is not None:
         _check_strict(trace.cuts, found, options, args)
-    cts = owned(found, live)
+    cts = completed(found, live)
+    if has_aux:
+        aux = hand_out(aux, args)
     if inside():
         value, *cts = handed([value, *cts], args)
     return value, rebuild(cts), aux

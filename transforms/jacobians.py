@@ -12,12 +12,12 @@ from funcgrad.transforms.arguments import (
     Argnums,
     check_argnums,
     check_leaf,
-    handed_tree,
     leaf_path,
+    own_tree,
     positions,
     split_aux,
 )
-from funcgrad.transforms.products import jvp, vjp
+from funcgrad.transforms.products import jvp, recorded
 from funcgrad.transforms.sparse_jacobians import Sparsity, check_sparsity, sparse_hessian, sparse_jacobian
 from funcgrad.transforms.transformed import Transformed, check_callable
 from funcgrad.transforms.vectorize import vmap
@@ -185,13 +185,18 @@ def hessian(
 
 def run_jacrev(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
     """What a ``jacrev`` does when it is called."""
+    return own_tree(_by_rows(fun, options, args, kwargs), args)
+
+
+def _by_rows(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+    """The Jacobian from cotangents."""
     call, argnums, has_aux, holomorphic, _ = options
     inputs, rebuilt = _split(options, args)
 
     def of_inputs(*values: Any) -> Any:
         return fun(*rebuilt(values), **kwargs)
 
-    result, pullback, *aux = vjp(of_inputs, *inputs, has_aux=has_aux)
+    result, pullback, *aux = recorded(of_inputs, inputs, has_aux, {}, lasting=False)
     outs, out_spec = tree.flatten(result)
     _check_outputs(call, outs, holomorphic)
     shapes = [backend.shape_of(x) for x in outs]
@@ -203,12 +208,16 @@ def run_jacrev(fun: Callable[..., Any], options: _Options, args: Any, kwargs: An
         rows = [_split_axis(leaf, 0, shapes) for leaf in leaves]
     blocks = [tree.unflatten(in_spec, [rows[i][k] for i in range(len(leaves))]) for k in range(len(outs))]
     jacobian_tree = tree.unflatten(out_spec, [b[0] if isinstance(argnums, int) else b for b in blocks])
-    jacobian_tree = handed_tree(jacobian_tree, args)
     return (jacobian_tree, *aux) if has_aux else jacobian_tree
 
 
 def run_jacfwd(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
     """What a ``jacfwd`` does when it is called."""
+    return own_tree(_by_columns(fun, options, args, kwargs), args)
+
+
+def _by_columns(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+    """The Jacobian from tangents."""
     argnums, has_aux = options.argnums, options.has_aux
     inputs, rebuilt = _split(options, args)
 
@@ -226,14 +235,14 @@ def run_jacfwd(fun: Callable[..., Any], options: _Options, args: Any, kwargs: An
         columns = _split_axis(out, len(backend.shape_of(out)) - 1, shapes)
         block = tree.unflatten(in_spec, columns)
         blocks.append(block[0] if isinstance(argnums, int) else block)
-    jacobian_tree = handed_tree(tree.unflatten(out_spec, blocks), args)
+    jacobian_tree = tree.unflatten(out_spec, blocks)
     return (jacobian_tree, *aux) if has_aux else jacobian_tree
 
 
 def run_hessian(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
     """What a ``hessian`` does when it is called."""
     inner = jacrev(fun, options.argnums, options.has_aux, options.holomorphic)
-    return run_jacfwd(inner, options, args, kwargs)
+    return own_tree(_by_columns(inner, options, args, kwargs), args)
 
 
 def _sparse(

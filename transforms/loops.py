@@ -15,6 +15,7 @@ from funcgrad.batching import BatchTracer
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.primitives.indexing import getitem
+from funcgrad.transforms.arguments import own_tree
 from funcgrad.transforms.captured import Captured
 from funcgrad.transforms.carrying import Carry, check_functions, checked_leaves, given, refuse_structure, settled, whole
 from funcgrad.transforms.staging import Like, batched, bottom, known_later, like, native, staged_call
@@ -81,7 +82,7 @@ def scan(
         if not step and known_later([*carry.leaves, *outs.rows[0]]):  # by what ``f`` closes over
             return _staged_scan(f, Carry("scan", init), items, reverse, unroll)
     if not items.length:
-        return init, _no_rows(f, carry, items)
+        return own_tree(init), _no_rows(f, carry, items)
     return carry.last(xs), outs.stacked(reverse, (init, xs))
 
 
@@ -238,7 +239,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         init_val: the first value, a pytree.
 
     Returns:
-        The value for which ``cond_fun`` is false; without a step it is ``init_val`` itself.
+        The value for which ``cond_fun`` is false; without a step it is equal to ``init_val``.
 
     Raises:
         TypeError: no function, no truth value, a value that changes structure or dtype; reverse mode

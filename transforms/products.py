@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
+
+import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace, ForwardTracer
 from funcgrad.graph import GraphTrace
-from funcgrad.ownership import kept_apart
+from funcgrad.keeping import Unchanged, kept_apart, recording_apart
+from funcgrad.ownership import own
 from funcgrad.reverse import Node, backward, record
-from funcgrad.transforms.arguments import check_leaf, handed_tree, leaf_path, match, owned, split_aux, strip
+from funcgrad.transforms.arguments import check_leaf, completed, hand_out, leaf_path, match, split_aux, strip
 from funcgrad.transforms.cuts import Cuts
 from funcgrad.transforms.debugging import looked_at, strictly
 from funcgrad.transforms.gradients import grad
@@ -20,7 +24,7 @@ from funcgrad.transforms.transformed import check_callable, name_of, raise_own
 from funcgrad.typing import PyTree
 from funcgrad.writable import handed, released
 
-__all__ = ["Linearized", "Pullback", "hvp", "jvp", "linearize", "vjp"]
+__all__ = ["Linearized", "Pullback", "hvp", "jvp", "linearize", "recorded", "vjp"]
 
 
 class Pullback:
@@ -42,12 +46,14 @@ class Pullback:
         results: tuple[list[Any], tree.PyTreeSpec],
         nodes: list[Node | None],
         cuts: Cuts | None = None,
+        unchanged: Unchanged | None = None,
     ) -> None:
         self._name = name
         self._leaves, self._spec, self._live = primals
         self._outs, self._out_spec = results
         self._nodes = nodes
         self._cuts = cuts
+        self._unchanged = unchanged
 
     def __call__(self, ct: PyTree) -> tuple[Any, ...]:
         """Pull ``ct`` back: a tree like the result in, a tuple with a tree per primal out.
@@ -60,7 +66,8 @@ class Pullback:
         pairs = zip(self._nodes, cts, strict=True)
         seeds = [(node, c) for node, c in pairs if node is not None and c is not None]
         live = [leaf for leaf, flag in zip(self._leaves, self._live, strict=True) if flag]
-        found = iter(handed(owned(self._pulled(seeds, len(live)), live, cts), (self._leaves, ct)))
+        del cts, pairs
+        found = iter(handed(completed(self._pulled(seeds, len(live)), live), (self._leaves, ct)))
         pulled = [
             next(found) if flag else backend.zeros_like(leaf)
             for leaf, flag in zip(self._leaves, self._live, strict=True)
@@ -69,6 +76,8 @@ class Pullback:
         return result
 
     def _pulled(self, seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
+        if self._unchanged is not None:
+            self._unchanged.check("pullback")
         if self._cuts is None:
             return backward(seeds, leaves)
         with looked_at():
@@ -95,6 +104,8 @@ def vjp(
 ) -> tuple[Any, ...]:
     """Evaluate ``fun`` and return its value with its pullback (vector-Jacobian product).
 
+    The pullback keeps copies of the arrays of yours that it needs: writing to them afterwards does not change it.
+
     Args:
         fun: a function of arrays or pytrees, returning an array or a pytree.
         primals: the point. Integer leaves are allowed; their cotangent is float0.
@@ -118,9 +129,14 @@ def vjp(
         array([1.  , 0.54])
     """
     check_callable("vjp", fun)
-    if strict:
-        with strictly():
-            return vjp(fun, *primals, has_aux=has_aux, **kwargs)
+    with strictly() if strict else nullcontext():
+        return recorded(fun, primals, has_aux, kwargs, lasting=True)
+
+
+def recorded(
+    fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, kwargs: dict[str, Any], *, lasting: bool
+) -> tuple[Any, ...]:
+    """What ``vjp`` returns. A pullback that is not ``lasting`` is used before the caller can write to anything."""
     leaves, spec = tree.flatten(primals)
     for number, leaf in enumerate(leaves):
         check_leaf("vjp", leaf, lambda number=number: leaf_path(primals, range(len(primals)), number))
@@ -142,19 +158,25 @@ def vjp(
         flat, side["spec"] = tree.flatten(out)
         return flat
 
-    results, nodes = record(of_leaves, [leaf for leaf, flag in zip(leaves, live, strict=True) if flag])
+    moving = [leaf for leaf, flag in zip(leaves, live, strict=True) if flag]
+    results, nodes = record(of_leaves, _copied(moving) if lasting else moving)
+    del moving
     _check_results("vjp", results)
     out_spec = side["spec"]
     trace = side.get("trace")  # None where nothing moves
     cuts: Cuts | None = None if trace is None else trace.cuts
     if cuts is not None:
         cuts.check_outputs("vjp", nodes, _live_path(spec, leaves, live), sum(live))
-    results = kept_apart(results, leaves)
-    pullback = Pullback(name_of(fun), (leaves, spec, live), (results, out_spec), nodes, cuts)
-    value = tree.unflatten(out_spec, handed(results, primals))
-    if not has_aux:
-        return value, pullback
-    return value, pullback, side["aux"] if trace is None else strip(trace, side["aux"], primals, apart=True)
+    aux = [hand_out(strip(trace, side.pop("aux")), primals)] if has_aux else []
+    own(results)
+    nodes, unchanged = kept_apart(nodes) if lasting else (nodes, None)
+    pullback = Pullback(name_of(fun), (leaves, spec, live), (results, out_spec), nodes, cuts, unchanged)
+    return (tree.unflatten(out_spec, handed(results, primals)), pullback, *aux)
+
+
+def _copied(leaves: list[Any]) -> list[Any]:
+    """``leaves``, arrays copied: rules may close over them, where nobody finds them afterwards."""
+    return [leaf.copy("K") if type(leaf) is np.ndarray else leaf for leaf in leaves]
 
 
 def _check_results(call: str, results: list[Any]) -> None:
@@ -192,8 +214,8 @@ def jvp(
     """
     check_callable("jvp", fun)
     leaves, spec, flat = _pairs("jvp", primals, tangents)
-    value, tangent, *aux = _push(fun, leaves, spec, flat, has_aux, kwargs)
-    return (*handed_tree((value, tangent), (primals, tangents)), *aux)
+    value, tangent, *aux = _push(fun, leaves, spec, flat, has_aux, kwargs, (primals, tangents))
+    return (value, tangent, *aux)
 
 
 def _pairs(call: str, primals: Any, tangents: Any) -> tuple[list[Any], tree.PyTreeSpec, list[Any]]:
@@ -217,10 +239,9 @@ def _push(
     tangents: list[Any],
     has_aux: bool,
     kwargs: dict[str, Any],
-    *,
-    apart: bool = False,
+    given: PyTree = None,
 ) -> tuple[Any, ...]:
-    """Value and tangent of ``fun``, from leaves and their tangents, None for zero; for ``apart`` see ``strip``."""
+    """Value and tangent of ``fun``, from leaves and their tangents, None for zero; for a caller who has ``given``."""
     pairs = zip(leaves, tangents, strict=True)
     trace = ForwardTrace()
     try:
@@ -232,24 +253,26 @@ def _push(
     finally:
         trace.close()
     out, aux = split_aux("jvp", out) if has_aux else (out, None)
-    aux = strip(trace, aux, leaves, apart=apart)
+    side = strip(trace, aux)
     results, out_spec = tree.flatten(out)
+    del wrapped, pairs, out, aux  # what they hold is the caller's from now on
     pushed: list[Any] = []
-    for i, leaf in enumerate(results):
-        if type(leaf) is ForwardTracer and leaf._trace is trace:
-            results[i] = released(leaf.value)
-            pushed.append(released(leaf.tangent))
+    for i in range(len(results)):
+        if type(results[i]) is ForwardTracer and results[i]._trace is trace:
+            pushed.append(released(results[i].tangent))
+            results[i] = released(results[i].value)
         else:
-            check_leaf("jvp", leaf, lambda i=i: f"result leaf {i} of the function")
-            results[i] = released(leaf)
+            check_leaf("jvp", results[i], lambda i=i: f"result leaf {i} of the function")
             pushed.append(None)
+            results[i] = released(results[i])
     if trace.cuts is not None:
         trace.cuts.check_tangents("jvp", results, pushed)
-    value, tangent = (
-        tree.unflatten(out_spec, results),
-        tree.unflatten(out_spec, owned(pushed, results, tangents)),
-    )
-    return (value, tangent, aux) if has_aux else (value, tangent)
+    completed(pushed, results)
+    own(results)
+    if given is not None:
+        results, pushed = handed(results, given), handed(pushed, given)
+    value, tangent = tree.unflatten(out_spec, results), tree.unflatten(out_spec, pushed)
+    return (value, tangent, hand_out(side, given)) if has_aux else (value, tangent)
 
 
 class Linearized:
@@ -279,9 +302,8 @@ class Linearized:
         """
         flat = match("linearize", "tangent", tangents, self._leaves, self._spec)
         live = [t for t in flat if t is not None]
-        results = self.graph.evaluate(*live)
-        own = owned(results, results, [*live, *self.graph.outputs])
-        return tree.unflatten(self._out_spec, handed(own, (self._leaves, tangents)))
+        results = own(self.graph.evaluate(*live))
+        return tree.unflatten(self._out_spec, handed(results, (self._leaves, tangents)))
 
     def __repr__(self) -> str:
         return f"<derivative of {self._name}, {len(self.graph)} operations>"
@@ -316,15 +338,18 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, 
     trace = GraphTrace()
     try:
         zeros = [trace.input(backend.zeros_like(leaf)) if backend.is_inexact(leaf) else None for leaf in leaves]
-        pushed = _push(fun, leaves, spec, zeros, has_aux, kwargs, apart=True)
+        value, tangent, *aux = _push(fun, _copied(leaves), spec, zeros, has_aux, kwargs)
     finally:
         trace.close()
-    flat, out_spec = tree.flatten(pushed[1])
-    derivative = Linearized(name_of(fun), leaves, spec, out_spec, trace.recording(flat))
-    aux = [strip(trace, x, primals, apart=True) for x in pushed[2:]]
-    results, out_spec = tree.flatten(pushed[0])
-    del pushed
-    return (handed_tree(tree.unflatten(out_spec, kept_apart(results, leaves)), primals), derivative, *aux)
+    flat, tangent_spec = tree.flatten(tangent)
+    recording = trace.recording(flat)
+    aux = [hand_out(strip(trace, aux.pop()), primals) for _ in aux[:]]
+    results, out_spec = tree.flatten(value)
+    del zeros, trace, value, tangent, flat
+    own(results)
+    recording_apart(recording)
+    derivative = Linearized(name_of(fun), leaves, spec, tangent_spec, recording)
+    return (tree.unflatten(out_spec, handed(results, primals)), derivative, *aux)
 
 
 def hvp(
@@ -358,5 +383,5 @@ def hvp(
     check_callable("hvp", fun)
     leaves, spec, flat = _pairs("hvp", primals, tangents)
     gradient = grad(fun, argnums=tuple(range(len(primals))))
-    pushed: tuple[Any, ...] = handed_tree(_push(gradient, leaves, spec, flat, False, kwargs)[1], (primals, tangents))
+    pushed: tuple[Any, ...] = _push(gradient, leaves, spec, flat, False, kwargs, (primals, tangents))[1]
     return pushed

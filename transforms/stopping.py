@@ -12,6 +12,7 @@ import numpy as np
 from funcgrad import backend, blocks, core, tree
 from funcgrad.core import Tracer
 from funcgrad.kinds import nondifferentiable
+from funcgrad.transforms.arguments import own_tree
 from funcgrad.transforms.transformed import Transformed, check_callable
 from funcgrad.typing import PyTree
 
@@ -95,8 +96,7 @@ def no_grad(fun: Callable[..., Any] | None = None) -> Any:
 def run_no_grad(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
     """What a ``no_grad`` of a function does when it is called."""
     with _NoGrad():
-        out = fun(*args, **kwargs)
-        return stop_gradient(out)  # what is handed through is a constant too
+        return own_tree(stop_gradient(fun(*args, **kwargs)))  # what is handed through is a constant too
 
 
 def _run_generator(generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:

@@ -10,7 +10,7 @@ from funcgrad import backend, tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.graph import Node, Operand
-from funcgrad.reverse import operation_of
+from funcgrad.reverse import operation_of, parents_of, reachable
 from funcgrad.transforms.drawing import Picture
 from funcgrad.transforms.products import Pullback
 from funcgrad.writable import identity
@@ -69,13 +69,13 @@ def tape(pullback: Pullback) -> Tape:
     ]
     made: dict[int, Node] = dict(enumerate(inputs))
     kept: dict[int, int] = {}
-    records = _reachable(pullback._nodes)
+    records = reachable(pullback._nodes)
     for number in sorted(records):
         if number >= len(inputs):
             record = records[number]
             arrays = arrays_in(record[4:])
             kept.update(arrays)
-            args = tuple([Operand(made[-parent[0]], 0) for parent in _parents(record)])
+            args = tuple([Operand(made[-parent[0]], 0) for parent in parents_of(record)])
             made[number] = Node(number, operation_of(record), args=args, saved=sum(arrays.values()))
             made[number].source, made[number].stage = getattr(record[1], "origin", (None, None))
     nodes = [node for number, node in made.items() if number >= len(inputs)]
@@ -84,27 +84,6 @@ def tape(pullback: Pullback) -> Tape:
         for out, record in zip(pullback._outs, pullback._nodes, strict=True)
     ]
     return Tape(pullback._name, inputs, nodes, outputs, saved=sum(kept.values()))
-
-
-def _parents(record: tuple[Any, ...]) -> tuple[Any, ...]:
-    if record[1] is None:
-        return ()
-    first, second = record[2], record[3]
-    if first is None:
-        return tuple(second)
-    return (first,) if second is None else (first, second)
-
-
-def _reachable(ends: list[Any]) -> dict[int, tuple[Any, ...]]:
-    """All records that the backward pass may visit, by their place in the order of execution."""
-    found = {-record[0]: record for record in ends if record is not None}
-    waiting = list(found.values())
-    while waiting:
-        for parent in _parents(waiting.pop()):
-            if -parent[0] not in found:
-                found[-parent[0]] = parent
-                waiting.append(parent)
-    return found
 
 
 def arrays_in(saved: Any) -> dict[Any, int]:

@@ -10,7 +10,9 @@ from funcgrad import backend, blocks, tree
 from funcgrad.core import Primitive, Tracer, describe
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.graph import GraphTrace, GraphTracer, Node, Note, Operand, Recording, Ref, Stage, remember
+from funcgrad.keeping import recording_apart
 from funcgrad.kinds.custom import custom_call
+from funcgrad.ownership import own
 from funcgrad.transforms.drawing import Picture
 from funcgrad.transforms.origins import Origins
 from funcgrad.transforms.tapes import arrays_in
@@ -63,7 +65,7 @@ class Graph(Picture):
             TypeError: another structure or dtype, or another value of what the graph holds as a constant.
             ValueError: another shape; or arguments for which the function would take another branch.
         """
-        results = self._recording.evaluate(*self._arguments.matched(args))
+        results = own(self._recording.evaluate(*self._arguments.matched(args)))
         return tree.unflatten(self._out_spec, results)
 
     __call__ = evaluate
@@ -199,7 +201,10 @@ def run_trace(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) ->
                 "Return arrays, numbers, or containers of them."
             )
     outputs = [watch.place(leaf) for leaf in results]
-    return Graph(name_of(fun), Recording(watch.inputs, watch.operations, outputs, watch.decisions), arguments, out_spec)
+    recording = Recording(watch.inputs, watch.operations, outputs, watch.decisions)
+    del watch, wrapped, out, results, outputs
+    recording_apart(recording)
+    return Graph(name_of(fun), recording, arguments, out_spec)
 
 
 class TracingTrace(GraphTrace):

@@ -10,6 +10,7 @@ from funcgrad.batching import BatchTrace, BatchTracer, named_axes
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, to_batch
+from funcgrad.ownership import own
 from funcgrad.transforms.arguments import check_leaf
 from funcgrad.transforms.transformed import Transformed, check_callable
 from funcgrad.typing import PyTree
@@ -107,7 +108,8 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
     finally:
         named_axes.set(scope)
         trace.close()
-    return tree.unflatten(out_spec, handed(placed, (args, kwargs)))
+    del wrapped, new_args, new_kwargs, out, results  # what they hold is the caller's from now on
+    return tree.unflatten(out_spec, handed(own(placed), (args, kwargs)))
 
 
 def _spread(name: str, axes: Any, whole: PyTree) -> list[Any]:

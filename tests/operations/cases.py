@@ -15,7 +15,7 @@ import numpy as np
 from operations.names import OURS, THEIRS, named
 from operations.spec import Op, Sample
 
-MACHINERY = ("spec", "names", "cases", "checks", "batched", "comparing", "numeric", "jax_reference")
+MACHINERY = ("spec", "names", "cases", "checks", "batched", "comparing", "numeric", "jax_reference", "ownership")
 
 
 def row_modules() -> dict[str, Any]:

@@ -7,7 +7,6 @@ Each demand is a function ``check_...(case)`` that raises ``AssertionError``; th
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -274,27 +273,6 @@ def _check_narrow_batch(case: Case, primals: list[Any], cts: tuple[Any, ...]) ->
 
 
 # ---- ownership ---------------------------------------------------------------------------------------------
-
-
-def check_ownership(case: Case) -> None:
-    """Derivatives are the caller's own arrays. (That inputs stay as they are every test sees: they are read-only.)"""
-    primals = tuple(case.primals)
-    given = [*case.values, *case.cotangents, *case.tangents]
-    outs, pullback = vjp(case.smooth, *primals)
-    results = {
-        "cotangent": pullback(case.cotangents),
-        "tangent": jvp(case.smooth, primals, case.tangents)[1],
-        "linearized tangent": linearize(case.smooth, *primals)[1](*case.tangents),
-    }
-    for name, found in results.items():
-        arrays = [a for a in found if isinstance(a, np.ndarray) and a.size]
-        for a in arrays:
-            assert a.flags.writeable, f"a {name} is read-only"
-            for other in (*given, *outs, *arrays):
-                if other is not a and isinstance(other, np.ndarray):
-                    assert not np.shares_memory(a, other), f"a {name} shares memory with something else"
-        for a, b in itertools.combinations(arrays, 2):
-            assert a is not b, f"two results are one {name}"
 
 
 # ---- operations without a derivative -----------------------------------------------------------------------
