@@ -24,7 +24,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.kinds import primitive
-from funcgrad.kinds.linear import expand_to, imag, real, reduce_sum, reshape
+from funcgrad.kinds.linear import expand_to, imag, real, reduce_sum
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.products import matmul, swapped
