@@ -15,6 +15,7 @@ import numpy as np
 
 from funcgrad import backend, core, tree
 from funcgrad.core import Tracer
+from funcgrad.errors import InputError
 from funcgrad.kinds import nondifferentiable
 from funcgrad.transforms.transformed import Transformed, check_callable
 from funcgrad.typing import PyTree
@@ -104,9 +105,40 @@ def no_grad(fun: Callable[..., Any] | None = None) -> Any:
     if fun is None:
         return _NoGrad()
     check_callable("no_grad", fun)
+    whole = Transformed(run_no_grad, fun, None, "{fun} without recording: its result is a constant.")
     if inspect.isgeneratorfunction(fun):
-        return functools.wraps(fun)(lambda *args, **kwargs: _run_generator(fun(*args, **kwargs)))
-    return Transformed(run_no_grad, fun, None, "{fun} without recording: its result is a constant.")
+        return _documented(whole, lambda *args, **kwargs: _run_generator(fun(*args, **kwargs)))
+    if inspect.iscoroutinefunction(fun):
+        return _documented(whole, functools.partial(_run_coroutine, fun))
+    if inspect.isasyncgenfunction(fun):
+        raise InputError(
+            f"no_grad: an asynchronous generator would take the block out of the function where it yields, got "
+            f"{whole.__name__}. Put `with no_grad():` inside of it, around what has no yield."
+        )
+    return whole
+
+
+def _documented(whole: Transformed[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that runs ``run`` with the names and the documentation of ``whole``."""
+    fun = whole.fun
+    if inspect.iscoroutinefunction(fun):
+
+        async def wrapped(*args: Any, **kwargs: Any) -> Any:
+            return await run(*args, **kwargs)
+    else:
+
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            return run(*args, **kwargs)
+
+    functools.update_wrapper(wrapped, fun)
+    wrapped.__doc__ = whole.__doc__
+    return wrapped
+
+
+async def _run_coroutine(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a ``no_grad`` of a coroutine function does: each task has a context of its own, and the block is in it."""
+    with _NoGrad():
+        return stop_gradient(await fun(*args, **kwargs))
 
 
 def run_no_grad(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
