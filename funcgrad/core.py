@@ -24,7 +24,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from importlib import import_module
 from threading import get_ident
 from typing import Any, Final, NoReturn
 from weakref import ref
@@ -32,7 +31,8 @@ from weakref import ref
 import numpy as np
 
 from funcgrad import backend, heap
-from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError
+from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, shown
+from funcgrad.storing import by_name
 
 __all__ = [
     "READ_ONLY",
@@ -201,12 +201,6 @@ class Tracer:
         return backend.dtype_of(self.value)
 
 
-def _primitive_of(home: str, name: str) -> Primitive:
-    """The primitive of the operation ``name`` of the module ``home``."""
-    found: Primitive = getattr(import_module(home), name).primitive
-    return found
-
-
 class Primitive:
     """An operation, with everything each interpreter needs to know of it.
 
@@ -270,16 +264,7 @@ class Primitive:
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """By the module and the name that the operation has there: a rule is code, and does not pickle."""
-        home = getattr(self.call, "__module__", "")
-        for name, operation in list(vars(sys.modules.get(home, object())).items() if home in sys.modules else ()):
-            if getattr(operation, "primitive", None) is self:
-                return _primitive_of, (home, name)
-        raise InputError(
-            f"pickle: an operation is stored by its name in a module, got {self!r}, which stands in none. Define it at "
-            "the top of a module, or store the function and run it again."
-        )
+    __reduce__ = by_name
 
     def kernel(self, xp: Any) -> Callable[..., Any]:
         """The function of the array namespace ``xp`` that computes this primitive."""
@@ -511,5 +496,4 @@ def describe(x: Any) -> str:
     """
     if isinstance(x, Tracer) or (hasattr(x, "dtype") and hasattr(x, "shape")):
         return f"{x.dtype}{list(x.shape)}"
-    text = repr(x)
-    return f"{type(x).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+    return f"{type(x).__name__} {shown(x)}"
