@@ -397,9 +397,9 @@ def test_pickling_is_refused(run):
 
 @everywhere
 def test_tracers_are_unhashable(run):
-    with pytest.raises(TypeError, match="unhashable type"):
+    with pytest.raises(TypeError, match=r"^hash\(x\)"):
         seen(run, hash)
-    with pytest.raises(TypeError, match="unhashable type"):
+    with pytest.raises(TypeError, match=r"^hash\(x\)"):
         seen(run, lambda x: {x: 1})
 
 

@@ -29,6 +29,8 @@ def raise_own(error: Exception) -> None:
     """
     if isinstance(error, (ValueError, SystemError)) and isinstance(error.__cause__, ConcretizationError):
         raise error.__cause__ from None
+    if "must be hashable" in str(error) and isinstance(error.__context__, ConcretizationError):  # of toolz.memoize
+        raise error.__context__ from None
     explain(error)
 
 

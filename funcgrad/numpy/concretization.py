@@ -144,6 +144,16 @@ def _repr(x: Tracer) -> str:
     return f"{type(x).__name__}(level={x._trace.level}, {describe(x)}, value={value!r})"
 
 
+def _hash(x: Tracer) -> NoReturn:
+    kind = "array" if x.shape else "number"
+    raise ConcretizationError(
+        f"hash(x): a traced {kind} cannot be a key of a dictionary, a member of a set or an argument of a cached "
+        f"function (lru_cache, memoize), got {describe(x)}{user_line()}. A cache would hand values of this run to the next one: "
+        "call the function without its cache (f.__wrapped__), or cache functions of settings only; use strings or "
+        "positions as keys; to look a number up in a table, use funcgrad.numpy's searchsorted, take or where."
+    )
+
+
 def _pickle(x: Tracer, protocol: Any) -> Any:
     if type(x) is Buffer:
         return x.value.__reduce_ex__(protocol)
@@ -257,6 +267,7 @@ CONCRETIZATION: dict[str, Callable[..., Any]] = {
     "__format__": _format,
     "__repr__": _repr,
     "__str__": _repr,
+    "__hash__": _hash,
     "__reduce_ex__": _pickle,
     "__copy__": _copied,
     "__deepcopy__": lambda x, memo: _copied(x),
