@@ -148,7 +148,7 @@ def _hash(x: Tracer) -> NoReturn:
     kind = "array" if x.shape else "number"
     raise ConcretizationError(
         f"hash(x): a traced {kind} cannot be a key of a dictionary, a member of a set or an argument of a cached "
-        f"function (lru_cache, memoize), got {describe(x)}{user_line()}. A cache would hand values of this run to the next one: "
+        f"function (lru_cache, memoize), got {describe(x)}{user_line()}. A cache would keep it for the next run: "
         "call the function without its cache (f.__wrapped__), or cache functions of settings only; use strings or "
         "positions as keys; to look a number up in a table, use funcgrad.numpy's searchsorted, take or where."
     )
