@@ -129,8 +129,24 @@ def _index(x: Tracer) -> int:
 
 
 def _format(x: Tracer, spec: str) -> str:
-    """``spec`` applied to the value, for printing; without a ``spec`` the tracer itself shows."""
-    return format(concrete(x, f"format(x, {spec!r})", steers=False), spec) if spec else repr(x)
+    """``spec`` applied to the value, for printing; without a ``spec`` the tracer itself shows.
+
+    Of a number in a ``vmap`` the numbers of all examples show, as an array does.
+    """
+    if not spec:
+        return repr(x)
+    bottom: Any = x
+    while isinstance(bottom, Tracer):
+        bottom = bottom.value
+    if backend.is_stand_in(bottom):
+        raise ConcretizationError(
+            f"format(x, {spec!r}): a value is not known while jit compiles, got {describe(x)}{user_line()}. Write "
+            "f'{x}' to see shape and dtype, or print the numbers when they are computed, with jax.debug.print."
+        )
+    if x.shape or _batch_below(x) is None:
+        return format(bottom, spec)  # NumPy refuses to format arrays
+    shown = {"all": lambda number: format(number, spec)}
+    return np.array2string(np.asarray(bottom), formatter=shown, threshold=20, edgeitems=2)
 
 
 def _repr(x: Tracer) -> str:
@@ -186,6 +202,11 @@ def _number(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(value, Tracer):
             if not _is_printed(sys._getframe(1)):
                 refuse(value, asked)
+            if _batch_below(value) is not None:
+                raise ConcretizationError(
+                    f"'%' % x: it formats one number, got {describe(x)} of each example of a vmap{user_line()}. Write "
+                    "f'{x:.3f}', which shows the numbers of all examples, or f'{x}' of an array."
+                )
             value = concrete(value, asked, steers=False)
         return convert(value)
 
