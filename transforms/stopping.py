@@ -109,7 +109,7 @@ def no_grad(fun: Callable[..., Any] | None = None) -> Any:
     if inspect.isgeneratorfunction(fun):
         return _documented(whole, lambda *args, **kwargs: _run_generator(fun(*args, **kwargs)))
     if inspect.iscoroutinefunction(fun):
-        return _documented(whole, functools.partial(_run_coroutine, fun))
+        return _documented(whole, _coroutine(fun))
     if inspect.isasyncgenfunction(fun):
         raise InputError(
             f"no_grad: an asynchronous generator would take the block out of the function where it yields, got "
@@ -119,26 +119,20 @@ def no_grad(fun: Callable[..., Any] | None = None) -> Any:
 
 
 def _documented(whole: Transformed[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that runs ``run`` with the names and the documentation of ``whole``."""
-    fun = whole.fun
-    if inspect.iscoroutinefunction(fun):
-
-        async def wrapped(*args: Any, **kwargs: Any) -> Any:
-            return await run(*args, **kwargs)
-    else:
-
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            return run(*args, **kwargs)
-
-    functools.update_wrapper(wrapped, fun)
-    wrapped.__doc__ = whole.__doc__
-    return wrapped
+    """``run`` with the names and the documentation of ``whole``."""
+    functools.update_wrapper(run, whole.fun)
+    run.__doc__ = whole.__doc__
+    return run
 
 
-async def _run_coroutine(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _coroutine(fun: Callable[..., Any]) -> Callable[..., Any]:
     """What a ``no_grad`` of a coroutine function does: each task has a context of its own, and the block is in it."""
-    with _NoGrad():
-        return stop_gradient(await fun(*args, **kwargs))
+
+    async def run(*args: Any, **kwargs: Any) -> Any:
+        with _NoGrad():
+            return stop_gradient(await fun(*args, **kwargs))
+
+    return run
 
 
 def run_no_grad(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:

@@ -145,7 +145,7 @@ def _format(x: Tracer, spec: str) -> str:
         )
     if x.shape or _batch_below(x) is None:
         return format(bottom, spec)  # NumPy refuses to format arrays
-    shown = {"all": lambda number: format(number, spec)}
+    shown: Any = {"all": lambda number: format(number, spec)}
     return np.array2string(np.asarray(bottom), formatter=shown, threshold=20, edgeitems=2)
 
 
