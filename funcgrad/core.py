@@ -29,7 +29,8 @@ from weakref import ref
 import numpy as np
 
 from funcgrad import backend, blocks, heap
-from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError
+from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, shown
+from funcgrad.storing import by_name
 
 __all__ = [
     "READ_ONLY",
@@ -242,6 +243,8 @@ class Primitive:
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
 
+    __reduce__ = by_name
+
     def kernel(self, xp: Any) -> Callable[..., Any]:
         """The function of the array namespace ``xp`` that computes this primitive."""
         found = self._kernels.get(xp)
@@ -400,5 +403,4 @@ def describe(x: Any) -> str:
     """
     if isinstance(x, Tracer) or (hasattr(x, "dtype") and hasattr(x, "shape")):
         return f"{x.dtype}{list(x.shape)}"
-    text = repr(x)
-    return f"{type(x).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+    return f"{type(x).__name__} {shown(x)}"

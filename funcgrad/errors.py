@@ -5,6 +5,8 @@ Messages read ``<public call>: <what is wrong>, got <value>. <what to do>.``
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "AxisNameError",
     "BranchError",
@@ -118,3 +120,17 @@ class StagingError(FuncgradError, TypeError):
 
 class DeviceError(FuncgradError, RuntimeError):
     """There is no such device here (a ``RuntimeError``)."""
+
+
+def shown(x: Any) -> str:
+    """What Python shows of ``x``, not longer than a message can take.
+
+    Example:
+        >>> shown([1.5])
+        '[1.5]'
+    """
+    try:
+        text = repr(x)
+    except RecursionError:
+        return "nested too deep to be shown"
+    return text if len(text) <= 60 else text[:57] + "..."

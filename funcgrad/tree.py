@@ -8,12 +8,15 @@ Own classes join by ``register_pytree_node`` or ``register_dataclass``.
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from types import FrameType
+from typing import Any, NoReturn, TypeVar
 
 import optree
 from optree import PyTreeSpec
 
+from funcgrad.errors import InputError
 from funcgrad.typing import PyTree
 
 __all__ = [
@@ -35,6 +38,29 @@ _NAMESPACE = "funcgrad"
 T = TypeVar("T", bound=type)
 
 
+def _refuse_depth(error: RecursionError) -> NoReturn:
+    """Raise an error of funcgrad's where a tree holds itself, or is nested deeper than optree goes."""
+    if "tree" not in str(error):  # of a function of the user's
+        raise error
+    raise InputError(
+        f"{_public_call(sys._getframe(2))}: a pytree is nested too deep, or holds itself, got one of more than "
+        f"{optree.MAX_RECURSION_DEPTH} levels. Keep what is deep in an array, or in a list with an entry per level."
+    ) from None
+
+
+def _public_call(frame: FrameType | None) -> str:
+    """The function of funcgrad's that the user has called."""
+    name = "tree"
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("funcgrad"):
+        run = getattr(frame.f_locals.get("self"), "run", None)
+        called = run.__name__.removeprefix("run_") if callable(run) else frame.f_code.co_name
+        if called == "__call__":
+            called = type(frame.f_locals.get("self")).__name__.lower()
+        name = name if called.startswith(("_", "<")) else called
+        frame = frame.f_back
+    return name
+
+
 def flatten(tree: PyTree) -> tuple[list[Any], PyTreeSpec]:
     """The leaves of ``tree`` from left to right, and its structure.
 
@@ -42,7 +68,10 @@ def flatten(tree: PyTree) -> tuple[list[Any], PyTreeSpec]:
         >>> flatten({"b": 1, "a": (2, None)})[0]
         [2, 1]
     """
-    return optree.tree_flatten(tree, namespace=_NAMESPACE)
+    try:
+        return optree.tree_flatten(tree, namespace=_NAMESPACE)
+    except RecursionError as error:
+        _refuse_depth(error)
 
 
 def flatten_with_path(tree: PyTree) -> tuple[list[str], list[Any], PyTreeSpec]:
@@ -52,7 +81,10 @@ def flatten_with_path(tree: PyTree) -> tuple[list[str], list[Any], PyTreeSpec]:
         >>> flatten_with_path({"w": [1, 2]})[0]
         ["['w'][0]", "['w'][1]"]
     """
-    paths, found, spec = optree.tree_flatten_with_path(tree, namespace=_NAMESPACE)
+    try:
+        paths, found, spec = optree.tree_flatten_with_path(tree, namespace=_NAMESPACE)
+    except RecursionError as error:
+        _refuse_depth(error)
     accessors = spec.accessors()
     return [a.codify("") for a in accessors] if paths else [], found, spec
 
@@ -75,7 +107,10 @@ def leaves(tree: PyTree) -> list[Any]:
         >>> leaves([1, (2, None), {"k": 3}])
         [1, 2, 3]
     """
-    return optree.tree_leaves(tree, namespace=_NAMESPACE)
+    try:
+        return optree.tree_leaves(tree, namespace=_NAMESPACE)
+    except RecursionError as error:
+        _refuse_depth(error)
 
 
 def structure(tree: PyTree) -> PyTreeSpec:
@@ -85,7 +120,10 @@ def structure(tree: PyTree) -> PyTreeSpec:
         >>> structure((1, 2)) == structure((3, 4))
         True
     """
-    return optree.tree_structure(tree, namespace=_NAMESPACE)
+    try:
+        return optree.tree_structure(tree, namespace=_NAMESPACE)
+    except RecursionError as error:
+        _refuse_depth(error)
 
 
 def map_leaves(fun: Callable[..., Any], tree: PyTree, *rest: PyTree) -> PyTree:
@@ -95,7 +133,10 @@ def map_leaves(fun: Callable[..., Any], tree: PyTree, *rest: PyTree) -> PyTree:
         >>> map_leaves(lambda a, b: a + b, {"w": 1}, {"w": 2})
         {'w': 3}
     """
-    return optree.tree_map(fun, tree, *rest, namespace=_NAMESPACE)
+    try:
+        return optree.tree_map(fun, tree, *rest, namespace=_NAMESPACE)
+    except RecursionError as error:
+        _refuse_depth(error)
 
 
 def broadcast_prefix(prefix: PyTree, whole: PyTree) -> list[Any]:
@@ -123,7 +164,10 @@ def prefix_parts(prefix: PyTree, whole: PyTree) -> list[tuple[Any, PyTree]]:
         >>> prefix_parts((0, None), (1, {"a": 2, "b": 3}))
         [(0, 1), (None, {'a': 2, 'b': 3})]
     """
-    entries, spec = optree.tree_flatten(prefix, none_is_leaf=True, namespace=_NAMESPACE)
+    try:
+        entries, spec = optree.tree_flatten(prefix, none_is_leaf=True, namespace=_NAMESPACE)
+    except RecursionError as error:
+        _refuse_depth(error)
     return list(zip(entries, spec.flatten_up_to(whole), strict=True))
 
 

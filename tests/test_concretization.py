@@ -397,9 +397,9 @@ def test_pickling_is_refused(run):
 
 @everywhere
 def test_tracers_are_unhashable(run):
-    with pytest.raises(TypeError, match="unhashable type"):
+    with pytest.raises(TypeError, match=r"^hash\(x\)"):
         seen(run, hash)
-    with pytest.raises(TypeError, match="unhashable type"):
+    with pytest.raises(TypeError, match=r"^hash\(x\)"):
         seen(run, lambda x: {x: 1})
 
 
@@ -455,8 +455,7 @@ def test_format_of_one_value(run):
 
 @batched
 def test_format_of_a_batch(run):
-    with pytest.raises(ConcretizationError, match=r"format\(x, '.2f'\): .*2 examples of a vmap"):
-        seen(run, lambda x: f"{x:.2f}")
+    assert seen(run, lambda x: f"{x:.2f}").startswith("[")
 
 
 def test_printing_does_not_cut_the_derivative(capsys):

@@ -148,6 +148,69 @@ def test_no_derivative_changes_a_dtype(row):
                 check_case(case, dtype)
 
 
+#: SciPy computes these of half precision in a dtype of its own; its quadrature is of doubles.
+HALF = (
+    r"scipy\.signal\.(fftconvolve|oaconvolve|stft|welch|periodogram|csd)$"
+    r"|scipy\.integrate\.quad$|scipy\.spatial\.distance\.euclidean$"
+)
+
+
+@pytest.mark.usefixtures("_silent")
+@pytest.mark.parametrize("row", ROWS, ids=[f"{row.op.name}-{i}" for i, row in enumerate(ROWS)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_a_transform_changes_no_dtype_of_a_result(row, dtype):
+    """Also where the dtype is not the argument's, as of float_power: tangents are in the result's."""
+    if dtype is np.float16 and re.match(HALF, row.op.name):
+        return
+    to = {"f": dtype, "c": np.complex64}
+    for case in [case for case in row.cases if case.live]:
+        primals, tangents = (
+            tuple(np.asarray(x).astype(to[np.asarray(x).dtype.kind])[()] for x in xs)
+            for xs in (case.primals, case.tangents)
+        )
+        try:
+            plain = case.smooth(*primals)
+        except (TypeError, ValueError, RuntimeError):  # NumPy, LAPACK or SciPy does not take the dtype
+            continue
+        kinds = [np.asarray(out).dtype for out in plain]
+        outs, pushed = jvp(case.smooth, primals, tangents)
+        value, pullback = vjp(case.smooth, *primals)
+        assert [np.asarray(out).dtype for out in outs] == kinds
+        assert [np.asarray(out).dtype for out in value] == kinds
+        assert [np.asarray(t).dtype for t in pushed] == kinds
+        pulled = pullback(tuple(np.ones_like(out) for out in value))
+        assert [np.asarray(ct).dtype for ct in pulled] == [x.dtype for x in primals]
+
+
+WITH_NUMBERS = {
+    "float_power(x, 2.0)": lambda x: np.float_power(x, 2.0),
+    "float_power(2, x)": lambda x: np.float_power(2, x),
+    "float_power(x, x)": lambda x: np.float_power(x, x),
+    "emath.power(x, 2.0)": lambda x: fnp.emath.power(x, 2.0),
+    "emath.power(2, x)": lambda x: fnp.emath.power(2, x),
+    "emath.logn(2, x)": lambda x: fnp.emath.logn(2, x),
+    "power(x, 2.0)": lambda x: np.power(x, 2.0),
+    "ldexp(x, 2)": lambda x: np.ldexp(x, 2) if x.dtype.kind == "f" else x,
+    "x * float64": lambda x: x * np.float64(2.0),
+    "x * 2.0": lambda x: x * 2.0,
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64])
+@pytest.mark.parametrize("name", WITH_NUMBERS)
+def test_numbers_beside_small_dtypes(name, dtype):
+    fun = WITH_NUMBERS[name]
+    for x in (np.array([0.5, 1.5], dtype), dtype(0.5)):
+        kind = fun(x).dtype
+        out, pushed = jvp(fun, (x,), (x,))
+        value, pullback = vjp(fun, x)
+        again = jvp(lambda x, f=fun: jvp(f, (x,), (x,))[1], (x,), (x,))[1]
+        linear = linearize(fun, x)[1](x)
+        assert [v.dtype for v in (out, pushed, value, again, linear)] == [kind] * 5
+        assert pullback(np.ones_like(value))[0].dtype == dtype
+        assert vmap(fun)(np.stack([x, x])).dtype == kind
+
+
 # ---- promotion ---------------------------------------------------------------------------------------------
 
 ELEMENTWISE = [

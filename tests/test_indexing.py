@@ -468,3 +468,16 @@ def test_ranges_are_lists_of_integers(index):
     np.testing.assert_array_equal(grad(written)(x), want)
     with pytest.raises(IndexError):
         grad(lambda x: fnp.sum(x[range(3, 9)]))(x)
+
+
+def test_an_open_mesh_of_numbers_keeps_their_derivative():
+    x, y = np.array([0.5, 1.5, 2.5]), np.array([1.0, 3.0])
+    weights = np.arange(6.0).reshape(3, 2)
+    table = lambda x, y: (lambda a, b: fnp.sum(weights * a * b * b))(*np.ix_(x, y))
+    want = weights @ y**2, 2 * y * (x @ weights)
+    for got, w in zip(grad(table, (0, 1))(x, y), want, strict=True):
+        np.testing.assert_allclose(got, w)
+    tangent = jvp(table, (x, y), (x, y))[1]
+    np.testing.assert_allclose(tangent, want[0] @ x + want[1] @ y)
+    assert [part.shape for part in vmap(fnp.ix_)(np.ones((4, 3)), np.ones((4, 2)))] == [(4, 3, 1), (4, 1, 2)]
+    np.testing.assert_array_equal(grad(lambda x: fnp.sum(x[np.ix_([0, 2])]))(x), [1.0, 0.0, 1.0])

@@ -85,6 +85,18 @@ class Pullback:
             self._cuts.check("pullback", found, _live_path(self._spec, self._leaves, self._live))
         return found
 
+    def __copy__(self) -> Pullback:
+        return self  # nothing in it ever changes
+
+    def __deepcopy__(self, memo: Any) -> Pullback:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise InputError(
+            f"pickle: a pullback holds the tape of a run, which cannot be stored or sent, got {self!r}. Store the "
+            "function and its arguments and call vjp again, or store what linearize returns."
+        )
+
     def __repr__(self) -> str:
         return f"<pullback of {self._name}>"
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from funcgrad import backend, blocks, core, tree
 from funcgrad.core import Tracer
+from funcgrad.errors import InputError
 from funcgrad.kinds import nondifferentiable
 from funcgrad.transforms.arguments import own_tree
 from funcgrad.transforms.transformed import Transformed, check_callable
@@ -88,9 +89,34 @@ def no_grad(fun: Callable[..., Any] | None = None) -> Any:
     if fun is None:
         return _NoGrad()
     check_callable("no_grad", fun)
+    whole = Transformed(run_no_grad, fun, None, "{fun} without recording: its result is a constant.")
     if inspect.isgeneratorfunction(fun):
-        return functools.wraps(fun)(lambda *args, **kwargs: _run_generator(fun(*args, **kwargs)))
-    return Transformed(run_no_grad, fun, None, "{fun} without recording: its result is a constant.")
+        return _documented(whole, lambda *args, **kwargs: _run_generator(fun(*args, **kwargs)))
+    if inspect.iscoroutinefunction(fun):
+        return _documented(whole, _coroutine(fun))
+    if inspect.isasyncgenfunction(fun):
+        raise InputError(
+            f"no_grad: an asynchronous generator would take the block out of the function where it yields, got "
+            f"{whole.__name__}. Put `with no_grad():` inside of it, around what has no yield."
+        )
+    return whole
+
+
+def _documented(whole: Transformed[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
+    """``run`` with the names and the documentation of ``whole``."""
+    functools.update_wrapper(run, whole.fun)
+    run.__doc__ = whole.__doc__
+    return run
+
+
+def _coroutine(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """What a ``no_grad`` of a coroutine function does: each task has a context of its own, and the block is in it."""
+
+    async def run(*args: Any, **kwargs: Any) -> Any:
+        with _NoGrad():
+            return stop_gradient(await fun(*args, **kwargs))
+
+    return run
 
 
 def run_no_grad(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:

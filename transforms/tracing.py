@@ -70,6 +70,10 @@ class Graph(Picture):
 
     __call__ = evaluate
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What the nodes are made of: they refer to each other, as deep as the graph is."""
+        return type(self), (self.__name__, self._recording, self._arguments, self._out_spec)
+
 
 class _Arguments:
     """The arguments of a traced call: which leaves are inputs, what they are called, what others must be like."""

@@ -29,6 +29,8 @@ def raise_own(error: Exception) -> None:
     """
     if isinstance(error, (ValueError, SystemError)) and isinstance(error.__cause__, ConcretizationError):
         raise error.__cause__ from None
+    if "must be hashable" in str(error) and isinstance(error.__context__, ConcretizationError):  # of toolz.memoize
+        raise error.__context__ from None
     explain(error)
 
 
@@ -54,7 +56,8 @@ class Transformed(Generic[P, R]):
         run: the transform's work, a module-level function ``run(fun, options, args, kwargs)``.
         fun: the function that was transformed.
         options: the transform's own arguments.
-        says: the first line of the docstring; ``{fun}`` stands for the function's name.
+        says: what the docstring says of the transform; ``{fun}`` stands for the function's name. A text that begins
+            with it tells of the same function: then the function's own docstring comes first, else this does.
 
     Example:
         >>> from funcgrad import grad
@@ -108,7 +111,10 @@ def _docstring(transformed: Transformed[..., Any]) -> str:
     fun = transformed.fun
     name = name_of(fun)
     own = None if isinstance(fun, functools.partial) else getattr(fun, "__doc__", None)
-    lines = [transformed.says.format(fun=name), "", f"Takes the same arguments as {name}."]
+    note = transformed.says.format(fun=name)
+    if own and transformed.says.startswith("{fun}"):
+        return f"{inspect.cleandoc(own)}\n\n{note}"
+    lines = [note, "", f"Takes the same arguments as {name}."]
     if own:
         lines += ["", f"Original documentation of {name}:", "", inspect.cleandoc(own)]
     return "\n".join(lines)

@@ -6,8 +6,13 @@ written to directly, so that filling an array of n elements one by one costs n w
 
 from __future__ import annotations
 
+import ast
+import operator
+import sys
 from collections.abc import Callable
+from dis import opmap
 from math import prod
+from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -17,6 +22,7 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.linear import astype, broadcast_to, conform, imag, real, reshape
 from funcgrad.kinds.rules import pull_of
+from funcgrad.numpy.callers import expression, looked_up
 from funcgrad.numpy.concretization import constant, user_line
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.layout import as_before
@@ -53,6 +59,8 @@ __all__ = [
 ]
 
 ndarray = np.ndarray
+#: The instructions of ``x[i] = y``; Python 3.12 and later have one of their own for ``x[i:j] = y``.
+_WRITING = frozenset(opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in opmap)
 _NUMPY = frozenset((ndarray, int, float, complex, np.float64, np.float32, np.int64))
 
 
@@ -67,6 +75,8 @@ def set_item(x: Tracer, index: Any, y: Any) -> None:
     alias = getattr(x, "alias", None)
     if not _can_write(x, alias):
         refuse_writing(x)
+    if isinstance(y, Tracer) and type(getattr(y, "alias", None)) is View and root_of(y) is root_of(x) and y.shape:
+        refuse_exchange(x, sys._getframe(1))
     if type(y) is Buffer:
         y = clone(y)
     elif type(y) is list or type(y) is tuple:
@@ -128,6 +138,33 @@ def refuse_writing(x: Any) -> NoReturn:
         f"x[i] = y: an argument of a transformed function, or a view that NumPy makes read-only, cannot be written to, "
         f"got {describe(x)}{user_line()}. A function that changes its arguments is not pure; write to a copy: "
         "x = x.copy()."
+    )
+
+
+def refuse_exchange(x: Tracer, frame: FrameType) -> None:
+    """Refuse what exchanges rows of ``x`` from C, as NumPy's ``shuffle`` does, and knows a view in ndarrays only.
+
+    Of another array it exchanges by ``x[i], x[j] = x[j], x[i]``, which leaves one row there twice where rows are views.
+    In a program's own line that is what NumPy makes of it; of a function of NumPy's it is not.
+
+    Args:
+        x: what is written to, a part of it.
+        frame: what called.
+    """
+    if frame.f_globals.get("__name__", "").startswith("funcgrad."):
+        return
+    if frame.f_code.co_code[frame.f_lasti] in _WRITING:
+        return
+    node = expression(frame)
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "__setitem__":
+            return
+        if looked_up(node.func, frame) is operator.setitem:
+            return
+    raise InputError(
+        "shuffle(x): a function in C exchanges rows of an array by x[i], x[j] = x[j], x[i]; they are views, so some "
+        f"would be lost and others be there twice, got {describe(x)}{user_line()}. Index with an order instead: "
+        "x = x[rng.permutation(len(x))]."
     )
 
 

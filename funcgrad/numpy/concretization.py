@@ -129,8 +129,24 @@ def _index(x: Tracer) -> int:
 
 
 def _format(x: Tracer, spec: str) -> str:
-    """``spec`` applied to the value, for printing; without a ``spec`` the tracer itself shows."""
-    return format(concrete(x, f"format(x, {spec!r})", steers=False), spec) if spec else repr(x)
+    """``spec`` applied to the value, for printing; without a ``spec`` the tracer itself shows.
+
+    Of a number in a ``vmap`` the numbers of all examples show, as an array does.
+    """
+    if not spec:
+        return repr(x)
+    bottom: Any = x
+    while isinstance(bottom, Tracer):
+        bottom = bottom.value
+    if backend.is_stand_in(bottom):
+        raise ConcretizationError(
+            f"format(x, {spec!r}): a value is not known while jit compiles, got {describe(x)}{user_line()}. Write "
+            "f'{x}' to see shape and dtype, or print the numbers when they are computed, with jax.debug.print."
+        )
+    if x.shape or _batch_below(x) is None:
+        return format(bottom, spec)  # NumPy refuses to format arrays
+    shown: Any = {"all": lambda number: format(number, spec)}
+    return np.array2string(np.asarray(bottom), formatter=shown, threshold=20, edgeitems=2)
 
 
 def _repr(x: Tracer) -> str:
@@ -142,6 +158,16 @@ def _repr(x: Tracer) -> str:
         with np.printoptions(threshold=20, edgeitems=2):
             return f"{type(x).__name__}(level={x._trace.level}, {describe(x)}, value={value!r})"
     return f"{type(x).__name__}(level={x._trace.level}, {describe(x)}, value={value!r})"
+
+
+def _hash(x: Tracer) -> NoReturn:
+    kind = "array" if x.shape else "number"
+    raise ConcretizationError(
+        f"hash(x): a traced {kind} cannot be a key of a dictionary, a member of a set or an argument of a cached "
+        f"function (lru_cache, memoize), got {describe(x)}{user_line()}. A cache would keep it for the next run: "
+        "call the function without its cache (f.__wrapped__), or cache functions of settings only; use strings or "
+        "positions as keys; to look a number up in a table, use funcgrad.numpy's searchsorted, take or where."
+    )
 
 
 def _pickle(x: Tracer, protocol: Any) -> Any:
@@ -176,6 +202,11 @@ def _number(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(value, Tracer):
             if not _is_printed(sys._getframe(1)):
                 refuse(value, asked)
+            if _batch_below(value) is not None:
+                raise ConcretizationError(
+                    f"'%' % x: it formats one number, got {describe(x)} of each example of a vmap{user_line()}. Write "
+                    "f'{x:.3f}', which shows the numbers of all examples, or f'{x}' of an array."
+                )
             value = concrete(value, asked, steers=False)
         return convert(value)
 
@@ -257,6 +288,7 @@ CONCRETIZATION: dict[str, Callable[..., Any]] = {
     "__format__": _format,
     "__repr__": _repr,
     "__str__": _repr,
+    "__hash__": _hash,
     "__reduce_ex__": _pickle,
     "__copy__": _copied,
     "__deepcopy__": lambda x, memo: _copied(x),

@@ -51,6 +51,13 @@ _OF_STANDARD = {
     "permuted": "x[rng.permutation(len(x))]",
     "shuffle": "x[rng.permutation(len(x))]",
 }
+#: What to take for arrays of the classes in these modules of NumPy.
+_CLASSES = {
+    "numpy.ma.": " Use an array beside its mask: where(mask, fill, x), and sum(x, where=~mask) for reductions.",
+    "numpy._core.records": " Use a dictionary of arrays, one for each field; transforms take it as it is.",
+    "numpy._core.defchararray": " Texts have no derivative: make them of what the transformed function returns.",
+    "numpy._core.memmap": " Write to the file what the transformed function returns.",
+}
 #: Functions of the module ``math`` that have other names in NumPy, or are SciPy's.
 _OF_MATH = {
     "dist": "numpy.linalg.norm",
@@ -196,6 +203,9 @@ def _of_numpy(frame: FrameType) -> str:
         theirs = getattr(np, name)
         if owner is theirs or (isinstance(theirs, type) and type(owner) is theirs):
             return f" Use funcgrad.numpy.{name} for numpy.{name}."
+    for home, hint in _CLASSES.items():
+        if frame.f_globals.get("__name__", "").startswith(home):
+            return hint
     if frame.f_code.co_name == "as_strided":
         return " Use funcgrad.numpy.lib.stride_tricks.sliding_window_view, or index with an array of places."
     kind = type(owner).__name__

@@ -372,8 +372,10 @@ def ravel_multi_index(
 def ix_(*args: ArrayLike) -> tuple[np.ndarray, ...]:
     """Positions or masks along each axis as an index that reads all their combinations.
 
+    Floating numbers, which are no positions, keep their derivative: they are the axes of an open grid.
+
     Raises:
-        ConcretizationError: a traced argument that differs between the examples of a ``vmap``.
+        ConcretizationError: traced positions or masks that differ between the examples of a ``vmap``.
         ValueError: an argument that has not one axis.
 
     Example:
@@ -383,4 +385,10 @@ def ix_(*args: ArrayLike) -> tuple[np.ndarray, ...]:
         array([[2, 0],
                [5, 3]])
     """
-    return np.ix_(*[concrete(a, "ix_") if isinstance(a, Tracer) else np.asarray(a) for a in args])
+    numbers = [isinstance(a, Tracer) and backend.is_inexact(a) for a in args]
+    made = np.ix_(*[np.empty(backend.shape_of(a)) if n else _constant(a) for a, n in zip(args, numbers, strict=True)])
+    return tuple([reshape(a, m.shape) if n else m for a, m, n in zip(args, made, numbers, strict=True)])
+
+
+def _constant(a: ArrayLike) -> np.ndarray:
+    return np.asarray(concrete(a, "ix_") if isinstance(a, Tracer) else a)

@@ -142,7 +142,6 @@ _OPERATORS: dict[str, Any] = {
     "__ge__": comparison.greater_equal,
     "__eq__": _eq,
     "__ne__": _ne,
-    "__hash__": None,
 }
 
 

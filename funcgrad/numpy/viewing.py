@@ -21,6 +21,25 @@ from funcgrad.writable import layout, locked, share
 __all__ = ["ATTRIBUTES", "view"]
 
 
+#: What to take for a traced value of a class of arrays, by the class of NumPy's that it is or comes from.
+_INSTEAD: tuple[tuple[builtins.type, str], ...] = (
+    (np.matrix, "Use arrays of two axes: A @ B for A * B, numpy.linalg.matrix_power(A, n) for A**n"),
+    (np.ma.MaskedArray, "Use an array beside its mask: where(mask, fill, x), and sum(x, where=~mask) for reductions"),
+    (np.recarray, "Use a dictionary of arrays, one for each field; transforms take it as it is"),
+    (np.memmap, "Compute with the array itself, and write to the file what the transformed function returns"),
+    (np.ndarray, "Write the class as a container instead: register_pytree_node(cls, ...)"),
+)
+
+
+def _refuse_class(x: Tracer, cls: builtins.type) -> NoReturn:
+    """Refuse to make an instance of a class of arrays with rules of its own."""
+    instead = next(text for base, text in _INSTEAD if issubclass(cls, base))
+    raise InputError(
+        f"{cls.__name__}(x): a traced value cannot be of a class of arrays with rules of its own, got {describe(x)}"
+        f"{user_line()}. {instead}."
+    )
+
+
 def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:
     """``x.view()``; complex numbers as pairs of real ones along the last axis, or such pairs as complex numbers.
 
@@ -37,6 +56,8 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:
     """
     if type is None and isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray):
         type, dtype = dtype, None
+    if isinstance(type, builtins.type) and issubclass(type, np.ndarray) and type is not np.ndarray:
+        _refuse_class(x, type)
     to = x.dtype if dtype is None else np.dtype(dtype)
     if type not in (None, np.ndarray) or to not in _showing(x.dtype):
         asked = getattr(type, "__name__", to)

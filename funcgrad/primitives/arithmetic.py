@@ -21,14 +21,16 @@ from funcgrad.primitives.comparison import (
     first_is_less,
     floor_divide,
     greater,
+    isinf,
     logical_and,
     logical_not,
+    logical_or,
     rint,
     share_of_greater,
     slope,
     where,
 )
-from funcgrad.primitives.elementwise import has_no_zero, is_complex, log
+from funcgrad.primitives.elementwise import is_complex, is_regular, log
 from funcgrad.primitives.sparse import product_of_matrices
 
 __all__ = [
@@ -109,30 +111,34 @@ def _power_rule(t: Any, x: Any, y: Any) -> Any:
 
 
 def _power_dx(x: Any, y: Any) -> Any:
-    if type(y) in _NUMBERS:
+    if type(y) in _NUMBERS and not math.isinf(y):
         return y * power(x, y - 1) if y else 0
     have, beside = dtype_of(y), dtype_of(x)
     if have.kind in "biu" or (have.kind == beside.kind and have.itemsize < beside.itemsize):
         y = _floating(y, beside)
-    if has_no_zero(y):
+    if is_regular(y):
         return y * power(x, y - 1)
-    # Only 0 * 0**-1 needs help; elsewhere the formula must stay as it is, to be right in its own derivatives.
+    # Only 0 * 0**-1 and inf * 0 need help; elsewhere the formula must stay as it is, to be right in its derivatives.
     corner = logical_and(equal(x, 0), equal(y, 0))
-    return y * power(x, where(corner, 1, y - 1))
+    lower = power(x, where(corner, 1, y - 1))
+    return where(logical_and(isinf(y), equal(lower, 0)), 0, y) * lower
 
 
 def _power_dy(x: Any, y: Any, ans: Any) -> Any:
     """``log(x) * x**y``; at x = 0 it is 0 for positive y and undefined for others."""
     if is_complex(ans) and not is_complex(x):
         x = astype(x, to=dtype_of(ans))  # then a number below 0 has a logarithm
-    if type(x) in _NUMBERS and x != 0:
+    if type(x) in _NUMBERS and x != 0 and not math.isinf(x):
         return (math.log(x) if x > 0 else math.nan) * ans
-    if has_no_zero(x):
+    if is_regular(x):
         return log(x) * ans
     zero = equal(x, 0)
     undefined = logical_and(zero, logical_not(greater(y, 0)))
     at_zero = ans * astype(where(undefined, math.nan, 1), to=dtype_of(ans))  # a product: there no order is a number
-    return at_zero if type(x) in _NUMBERS else where(zero, at_zero, log(where(zero, 1, x)) * ans)
+    if type(x) in _NUMBERS and x == 0:
+        return at_zero
+    flat = logical_and(isinf(x), equal(ans, 0))  # inf**y of negative y is 0, whatever y is
+    return where(zero, at_zero, log(where(logical_or(zero, flat), 1, x)) * ans)
 
 
 power: Operation = elementwise("power", dx=_power_rule, dy=_power_dy, operator=operator.pow)

@@ -4,12 +4,19 @@ The gradient of the determinant is the matrix of cofactors. It is a polynomial o
 the inverse, which most libraries make it of, knows it only where the matrix has one. Up to three rows the
 polynomial is short and is written out, which makes every order of derivative exact. Of more rows the
 cofactors come from the singular values: with ``x = U S V`` they are ``det(U V) conj(U) cof(S) conj(V)``, where
-``cof(S)`` has products of singular values, and the same holds for their derivative. From the third order on
-the matrix must have an inverse.
+``cof(S)`` has products of singular values, and the same holds for their derivatives of every order. The
+derivative of order k of ``det`` at a diagonal matrix ``S`` along ``Y_1, ..., Y_k`` is the sum over all indices
+``i_1, ..., i_k`` of the product of the elements of ``S`` at the other indices times the determinant of the matrix
+with the elements ``Y_a[i_a, i_b]``: Bhatia and Jain, "Higher order derivatives and perturbation bounds for
+determinants", Linear Algebra and its Applications 431 (2009), pages 2102 to 2108, written for a diagonal matrix. It
+divides by nothing, so it is exact at every rank.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
+import string
 import sys
 from typing import Any
 
@@ -17,12 +24,11 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.kinds import primitive
-from funcgrad.kinds.linear import expand_to, imag, real, reduce_sum, reshape
+from funcgrad.kinds.linear import expand_to, imag, real, reduce_sum
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.products import matmul, swapped
-from funcgrad.primitives.shaping import diagonal, flip
-from funcgrad.primitives.solving import inv
+from funcgrad.primitives.shaping import flip
 from funcgrad.typing import Array, Shape
 
 __all__ = ["cofactors", "cofactors_change", "det", "lenient_inv", "slogdet"]
@@ -61,10 +67,11 @@ def _products_of_others(xp: Any, s: Any) -> Any:
 
 
 def _decomposed(xp: Any, x: Any) -> tuple[Any, ...]:
-    """``det(U V)``, conj(U), conj(V), and the products of singular values."""
-    u, s, v = xp.linalg.svd(x)
-    phase = xp.linalg.det(u) * xp.linalg.det(v)
-    return phase[..., None, None], u.conj(), v.conj(), _products_of_others(xp, s)
+    """``det(U V)``, conj(U), conj(V), and the singular values; the first is NaN of what is not finite."""
+    finite = xp.isfinite(x).all((-2, -1))
+    u, s, v = xp.linalg.svd(xp.where(finite[..., None, None], x, 0))
+    phase = xp.where(finite, xp.linalg.det(u) * xp.linalg.det(v), x.dtype.type(np.nan))
+    return phase[..., None, None], u.conj(), v.conj(), s
 
 
 def _cofactors(xp: Any, x: Any) -> Any:
@@ -79,14 +86,13 @@ def _cofactors(xp: Any, x: Any) -> Any:
                 return ans
         except np.linalg.LinAlgError:
             pass
-        finite = np.isfinite(x).all((-2, -1), keepdims=True)
-        phase, u, v, products = _decomposed(np, np.where(finite, x, 0))
-        ans = phase * ((u * np.diagonal(products, 0, -2, -1)[..., None, :]) @ v)
-    return np.where(finite, ans, x.dtype.type(np.nan))
+        phase, u, v, s = _decomposed(np, x)
+        return phase * ((u * np.diagonal(_products_of_others(np, s), 0, -2, -1)[..., None, :]) @ v)
 
 
 def _cofactors_change(xp: Any, x: Any, y: Any) -> Any:
-    phase, u, v, products = _decomposed(xp, x)
+    phase, u, v, s = _decomposed(xp, x)
+    products = _products_of_others(xp, s)
     turned = u.swapaxes(-1, -2) @ y @ v.swapaxes(-1, -2)
     off = 1 - np.eye(x.shape[-1], dtype=np.int8)
     on = (xp.diagonal(turned, 0, -2, -1)[..., None, :] * products * off).sum(-1)
@@ -94,30 +100,69 @@ def _cofactors_change(xp: Any, x: Any, y: Any) -> Any:
     return phase * (u @ inner @ v)
 
 
-def _trace(x: Array) -> Array:
-    ans = reduce_sum(diagonal(x, offset=0), axis=(len(x.shape) - 2,))
-    return reshape(ans, to=(*x.shape[:-2], 1, 1))
+def _products_outside(xp: Any, s: Any, order: int) -> Any:
+    """At i, j, ... the product of all singular values but those: a tensor with ``order`` axes of their number."""
+    n = s.shape[-1]
+    ans = xp.ones((*s.shape[:-1], *[1] * order), s.dtype)
+    for m in range(n):
+        taken = np.arange(n) == m
+        inside = functools.reduce(np.logical_or, [np.expand_dims(taken, _but(order, i)) for i in range(order)])
+        ans = ans * xp.where(inside, xp.ones((), s.dtype), s[..., m].reshape(*s.shape[:-1], *[1] * order))
+    return ans
 
 
-def _second_change(x: Array, y: Array, t: Array) -> Array:
-    """The derivative of ``cofactors_change(x, y)`` in ``x`` along ``t``; symmetric in ``y`` and ``t``."""
-    inverse = inv(x)
-    a, b = matmul(inverse, y), matmul(inverse, t)
-    ab, ba = matmul(a, b), matmul(b, a)
-    trace_a, trace_b = _trace(a), _trace(b)
-    mixed = matmul(ab + ba - trace_a * b - trace_b * a, inverse)
-    whole = (trace_a * trace_b - _trace(ab)) * inverse + mixed
-    return reshape(det(x), to=(*x.shape[:-2], 1, 1)) * swapped(whole)
+def _but(rank: int, axis: int) -> tuple[int, ...]:
+    return tuple(i for i in range(rank) if i != axis)
 
 
-#: ``cofactors_change(x, y)``: the derivative of ``cofactors`` along ``y``. It is linear and symmetric in ``y``.
-cofactors_change: Operation = primitive(
-    "cofactors_change",
-    _cofactors_change,
-    vjps=[lambda ct, x, y: _second_change(x, y, ct), lambda ct, x: cofactors_change(x, ct)],
-    jvps=[lambda t, x, y: _second_change(x, y, t), lambda t, x: cofactors_change(x, t)],
-    batch="leading",
-)
+@functools.cache
+def _signed_permutations(n: int) -> list[tuple[int, tuple[int, ...]]]:
+    """All permutations of ``range(n)`` beside their signs."""
+
+    def sign(p: tuple[int, ...]) -> int:
+        return -1 if sum(a > b for a, b in itertools.combinations(p, 2)) % 2 else 1
+
+    return [(sign(p), p) for p in itertools.permutations(range(n))]
+
+
+def _higher_change(xp: Any, x: Any, *ys: Any) -> Any:
+    n, order = x.shape[-1], len(ys) + 1
+    if order > n:  # the determinant is a polynomial of degree n
+        return xp.zeros_like(x)
+    phase, u, v, s = _decomposed(xp, x)
+    products = _products_outside(xp, s, order)
+    turned = [u.swapaxes(-1, -2) @ y @ v.swapaxes(-1, -2) for y in ys]
+    letters, diagonal_of = string.ascii_letters[:order], np.eye(n, dtype=np.int8)
+    inner: Any = 0
+    for sign, p in _signed_permutations(order):
+        pairs = [letters[a] + letters[p[a]] for a in range(order)]
+        fixed = p[-1] == order - 1
+        inputs = ",".join(["..." + pair for pair in [letters, *pairs[:-1]]])
+        part = xp.einsum(f"{inputs}->...{letters[-1] if fixed else pairs[-1]}", products, *turned)
+        inner = inner + sign * (part[..., None] * diagonal_of if fixed else part)
+    return phase * (u @ inner @ v)
+
+
+@functools.cache
+def _change(order: int) -> Operation:
+    """The derivative of ``cofactors`` of this order: ``change(x, y_1, ..., y_order)``.
+
+    It is linear in each ``y`` and symmetric in all of them, and its inner product with another matrix is symmetric
+    in that too. So its own derivative in ``x`` is the next order's, in both modes.
+    """
+
+    def along(position: int) -> Any:
+        if position == 0:
+            return lambda t, args: _change(order + 1)(*args, t)
+        return lambda t, args: _change(order)(*args[:position], *args[position + 1 :], t)
+
+    rules = [along(i) for i in range(order + 1)]
+    impl = _cofactors_change if order == 1 else _higher_change
+    return primitive(f"cofactors_change_{order}", impl, vjps=rules, jvps=rules, batch="leading")
+
+
+#: ``cofactors_change(x, y)``: the derivative of ``cofactors`` along ``y``.
+cofactors_change: Operation = _change(1)
 
 #: ``cofactors(x)``: the gradient of the determinant of four rows and more. A gradient's Jacobian is symmetric.
 cofactors: Operation = primitive(

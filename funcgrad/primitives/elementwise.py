@@ -32,7 +32,7 @@ __all__ = [
     "exp",
     "exp2",
     "expm1",
-    "has_no_zero",
+    "is_regular",
     "hypot",
     "log",
     "log10",
@@ -60,9 +60,12 @@ def is_complex(x: Any) -> bool:
     return dtype_of(x).kind == "c"
 
 
-def has_no_zero(x: Any) -> bool:
-    """Whether ``x`` is a NumPy array that is known to have no zero, so that nothing needs guarding."""
-    return (type(x) is np.ndarray and np.count_nonzero(x) == x.size) or (type(x) is np.float64 and x != 0)
+def is_regular(x: Any) -> bool:
+    """Whether ``x`` is a NumPy array that is known to have no zero, no infinity and no NaN."""
+    if type(x) is np.float64:
+        return x != 0 and math.isfinite(x)
+    count = np.count_nonzero
+    return type(x) is np.ndarray and count(x) == x.size and count(np.isfinite(x)) == x.size
 
 
 #: Of a complex 0 the derivative has no direction: not even (infinity, NaN), which t / 0 would be.
@@ -163,21 +166,46 @@ arccosh: Operation = elementwise("arccosh", dx=lambda t, x: t / sqrt(x - 1) / sq
 arctanh: Operation = elementwise("arctanh", dx=lambda t, x: t / ((1 - x) * (x + 1)))
 
 
-def _hypot_partial(x: Any, ans: Any) -> Any:
+def _direction(xp: Any, x: Any, y: Any) -> Any:
+    """``x / hypot(x, y)``, its limit where x or y is infinite, in the directions that ``arctan2`` takes there."""
+    r = xp.hypot(x, y)
+    if xp is np and is_regular(r):
+        return x / r
+    x, y = xp.asarray(x, r.dtype), xp.asarray(y, r.dtype)
+    of_infinite = [xp.where(xp.isinf(z), xp.copysign(xp.ones_like(r), z), xp.zeros_like(r)) for z in (x, y)]
+    infinite = xp.isinf(x) | xp.isinf(y)
+    far = xp.isinf(r)  # by an overflow where neither is infinite
+    x, y = [xp.where(infinite, u, xp.where(far, z * 0.25, z)) for u, z in zip(of_infinite, (x, y), strict=True)]
+    r = xp.hypot(x, y)
+    origin = r == 0
+    return xp.where(origin, xp.nan, x / xp.where(origin, 1, r)).astype(r.dtype)[()]
+
+
+#: ``direction(x, y)``: ``x / hypot(x, y)``, the cosine of ``arctan2(y, x)``; NaN at the origin. Its partials are those
+#: of the cosine, without a difference of what is nearly equal.
+direction: Operation = elementwise(
+    "direction",
+    _direction,
+    dx=lambda t, x, y: t * direction(y, x) * (direction(y, x) / hypot(x, y)),
+    dy=lambda t, x, y: -t * direction(y, x) * (direction(x, y) / hypot(x, y)),
+)
+
+
+def _hypot_partial(x: Any, y: Any, ans: Any) -> Any:
     """``x / ans``, and 1/2 at the origin."""
-    if has_no_zero(ans):
+    if is_regular(ans):
         return x / ans
     origin = equal(ans, 0)
-    return where(origin, 0.5, x / where(origin, 1, ans))
+    return where(origin, 0.5, direction(where(origin, 1, x), y))
 
 
 def _arctan2_partial(t: Any, x: Any, y: Any) -> Any:
     """``t * y / (x**2 + y**2)``; the squares alone would overflow or vanish."""
     r = hypot(x, y)
-    return t * (y / r) / r
+    return t * (y / r) / r if is_regular(r) else t * direction(y, x) / r
 
 
-hypot: Operation = elementwise("hypot", dx=_hypot_partial, dy=lambda y, ans: _hypot_partial(y, ans))
+hypot: Operation = elementwise("hypot", dx=_hypot_partial, dy=lambda x, y, ans: _hypot_partial(y, x, ans))
 arctan2: Operation = elementwise("arctan2", dx=_arctan2_partial, dy=lambda t, x, y: -_arctan2_partial(t, y, x))
 
 

@@ -30,6 +30,8 @@ from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["arccos", "arcsin", "arctanh", "log", "log10", "log2", "logn", "power", "sqrt"]
 
+_NUMBERS = frozenset((bool, int, float, complex))
+
 
 def _mirrors(fun: Callable[..., Array]) -> Callable[..., Array]:
     """``fun``, but plain arguments go to NumPy's function of its name."""
@@ -163,6 +165,7 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
         >>> fnp.emath.power([-4.0, 4.0], 0.5).round(6)
         array([0.+2.j, 2.+0.j])
     """
+    x, p = (np.asarray(v) if type(v) in _NUMBERS else v for v in (x, p))  # as NumPy does here: doubles, which promote
     p = as_value(p)
     if backend.dtype_of(p).kind in "biu" and _anywhere("power", less(p, 0)):
         p = astype(p, float)

@@ -105,9 +105,9 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 def det(a: ArrayLike) -> Array:
     """The determinants of square matrices.
 
-    The gradient is the matrix of cofactors. It and its own derivative are exact at singular matrices too,
-    whatever their rank; derivatives of third order and more need a matrix that has an inverse when it
-    has more than three rows.
+    The gradient is the matrix of cofactors. It and its own derivatives of every order are exact at singular
+    matrices too, whatever their rank. From the third order on, a derivative of order k of matrices with n > 3 rows
+    takes time and memory of the order of ``n ** k``.
 
     Args:
         a: matrices in the last two axes.

@@ -1,0 +1,92 @@
+# ruff: noqa: UP031
+"""Printing a traced value: what is shown under each transform, and what an error says where nothing can be shown."""
+
+import numpy as np
+import pytest
+
+import funcgrad.numpy as fnp
+from funcgrad import grad, jvp, linearize, trace, vjp, vmap
+from funcgrad.errors import ConcretizationError, StagingError
+from funcgrad.interop import jit
+
+X = 0.51234
+ONE = {
+    "grad": lambda f: grad(f)(X),
+    "vjp": lambda f: vjp(f, X),
+    "jvp": lambda f: jvp(f, (X,), (1.0,)),
+    "linearize": lambda f: linearize(f, X),
+    "trace": lambda f: trace(f)(X),
+    "grad of grad": lambda f: grad(grad(f))(X),
+}
+BATCH = {
+    "vmap": lambda f: vmap(f)(np.array([X, 0.7])),
+    "vmap of grad": lambda f: vmap(grad(f))(np.array([X, 0.7])),
+    "grad of vmap": lambda f: grad(lambda x: fnp.sum(vmap(f)(x)))(np.array([X, 0.7])),
+}
+COMPILED = {"jit": lambda f: jit(f)(X), "jit of grad": lambda f: jit(grad(f))(X)}
+WITH_SPEC = {
+    "f-string": lambda x: f"{x:.3f}",
+    "format": lambda x: format(x, ".3f"),
+    "str.format": lambda x: "{:.3f}".format(x),  # noqa: UP032
+}
+WITHOUT = {"str": str, "repr": repr, "f-string": lambda x: f"{x}", "%s": lambda x: "%s" % x, "%r": lambda x: "%r" % x}
+
+
+def said(run, show):
+    texts = []
+
+    def fun(x):
+        texts.append(show(x))
+        return x * 1.0
+
+    run(fun)
+    return texts[0]
+
+
+@pytest.mark.parametrize("run", ONE)
+def test_one_number(run):
+    for show in (*WITH_SPEC.values(), lambda x: "%.3f" % x):
+        assert said(ONE[run], show) == "0.512"
+    assert said(ONE[run], lambda x: f"{x:>8.1e}") == " 5.1e-01"
+    assert said(ONE[run], lambda x: "%d" % (x * 10)) == "5"
+    assert float(said(ONE[run], lambda x: str(float(f"{round(x, 2):.2f}")))) == 0.51
+
+
+@pytest.mark.parametrize("show", WITH_SPEC)
+@pytest.mark.parametrize("run", BATCH)
+def test_the_numbers_of_all_examples(run, show):
+    assert said(BATCH[run], WITH_SPEC[show]) == "[0.512 0.700]"
+
+
+def test_many_examples_and_batches_of_batches():
+    shown = said(lambda f: vmap(f)(np.linspace(0.0, 1.0, 1_000)), lambda x: f"{x:.2f}")
+    assert shown == "[0.00 0.00 ... 1.00 1.00]"
+    assert said(lambda f: vmap(vmap(f))(np.eye(2)), lambda x: f"{x:.0f}") == "[[1 0]\n [0 1]]"
+    assert said(lambda f: vmap(f)(np.array([1, 20])), lambda x: f"{x:3d}") == "[  1  20]"
+
+
+@pytest.mark.parametrize("run", {**ONE, **BATCH, **COMPILED})
+@pytest.mark.parametrize("show", WITHOUT)
+def test_without_a_format_the_tracer_shows(run, show):
+    assert "Tracer(" in said({**ONE, **BATCH, **COMPILED}[run], WITHOUT[show])
+
+
+@pytest.mark.parametrize("run", BATCH)
+def test_a_percent_sign_advises_about_formatting(run):
+    with pytest.raises(ConcretizationError, match=r"^'%' % x: it formats one number, got float64\[\] .* f'\{x:\.3f\}'"):
+        said(BATCH[run], lambda x: "%.3f" % x)
+
+
+@pytest.mark.parametrize("run", COMPILED)
+def test_while_jit_compiles_the_message_is_about_printing(run):
+    for show in WITH_SPEC.values():
+        with pytest.raises(ConcretizationError, match=r"^format\(x, '\.3f'\): .* jit compiles, got float64\[\].*print"):
+            said(COMPILED[run], show)
+    with pytest.raises(StagingError):
+        said(COMPILED[run], lambda x: "%.3f" % x)
+
+
+@pytest.mark.parametrize("run", [grad, vmap])
+def test_arrays_are_not_formatted_as_in_numpy(run):
+    with pytest.raises(TypeError, match=r"unsupported format string passed to numpy\.ndarray"):
+        run(lambda x: fnp.sum(x) if f"{x:.3f}" else x)(np.ones((2, 2)))
