@@ -390,7 +390,8 @@ def _arrive_all(pending: dict[int, Any], heap: list[Node], owned: set[int], pare
 
 def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
     """Visit the nodes in order, until the next one is a leaf: then there are cotangents of leaves only."""
-    watch: Any = blocks.watchers and blocks.watching() and blocks.watching().backward_pass(pending)
+    looking = blocks.watching()
+    watch: Any = None if looking is None else looking.backward_pass(pending)
     node = heappop(heap)
     try:
         while node[1] is not None:
