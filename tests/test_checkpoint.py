@@ -413,6 +413,21 @@ def test_first_run_leaves_nothing_but_arguments():
     assert held < 2.1  # the result, and a copy of the argument, which the pullback begins with
 
 
+@pytest.mark.parametrize("size", [3, 1000])
+def test_a_write_to_what_is_closed_over_is_noticed(size):
+    x, w, v = np.linspace(0.1, 1.0, size), np.ones(size), np.ones(size)
+    _, pullback = vjp(checkpoint(lambda x: fnp.sin(x) * w), x)
+    _, of_argument = vjp(lambda x: checkpoint(lambda x, v: fnp.sin(x) * v)(x, v), x)
+    before = pullback(np.ones(size))[0]
+    x[:] = 7.0  # of what it was given the pullback keeps a copy
+    np.testing.assert_array_equal(pullback(np.ones(size))[0], before)
+    w[size // 2 + 1] *= 1.01
+    v[size // 2 + 1] *= 1.01
+    for pull in (pullback, of_argument):
+        with pytest.raises(ReplayError):
+            pull(np.ones(size))
+
+
 def test_tape_is_freed_without_the_collector():
     gc.disable()
     try:
