@@ -34,11 +34,11 @@ from funcgrad.writable import (
     clone,
     for_any_library,
     is_number,
-    keep_array,
     move,
     own,
     refresh,
     root_of,
+    stand_for,
 )
 
 __all__ = [
@@ -64,6 +64,11 @@ def set_item(x: Tracer, index: Any, y: Any) -> None:
         InputError: traced numbers are written to integers, or complex ones to real ones.
         IndexError, ValueError: NumPy's own, for an index or a shape that does not fit.
     """
+    with core.changing:
+        _set_item(x, index, y)
+
+
+def _set_item(x: Tracer, index: Any, y: Any) -> None:
     alias = getattr(x, "alias", None)
     if not _can_write(x, alias):
         refuse_writing(x)
@@ -96,7 +101,7 @@ def _write_constant(x: Tracer, index: Any, y: Any) -> None:
     y = constant(y)
     token = core.no_grad_floor.set(0)
     try:
-        set_item(x, index, y)
+        _set_item(x, index, y)
     finally:
         core.no_grad_floor.reset(token)
 
@@ -111,13 +116,14 @@ def _can_write(x: Tracer, alias: Any) -> bool:
 
 def set_whole(x: Tracer, y: Any) -> None:
     """``x[...] = y``; a tracer of the shape and dtype of ``x`` that was made for this is taken as it is."""
-    alias = getattr(x, "alias", None)
-    own = alias is not READ_ONLY and type(alias) is not View
-    if own and isinstance(y, Tracer) and type(y) is not Buffer and y.shape == x.shape and y.dtype == x.dtype:
-        move(x, as_before(x, y))
-        refresh(x)
-    else:
-        set_item(x, ..., y)
+    with core.changing:
+        alias = getattr(x, "alias", None)
+        own = alias is not READ_ONLY and type(alias) is not View
+        if own and isinstance(y, Tracer) and type(y) is not Buffer and y.shape == x.shape and y.dtype == x.dtype:
+            move(x, as_before(x, y))
+            refresh(x)
+        else:
+            _set_item(x, ..., y)
 
 
 def refuse_writing(x: Any) -> NoReturn:
@@ -341,6 +347,7 @@ def _write_directly(x: Any, index: Any, y: Any) -> bool:
             return False
         index = snapshot(index)
     like = (index, backend.shape_of(w), backend.dtype_of(w))
+    # no record can be younger than what it is made of: nobody else writes meanwhile
     if known and given:
         node = (next(trace.numbers), _pull_both, x.node, y.node, *like)
     elif known:
@@ -348,14 +355,12 @@ def _write_directly(x: Any, index: Any, y: Any) -> bool:
     else:
         node = (next(trace.numbers), _pull_written, y.node, None, *like)
     if not is_alone_in(x, "value"):
-        copied = x.value.copy("K")
-        copied[index] = w
-        x.value = copied
+        value = x.value.copy("K")
+        value[index] = w
     else:
-        x.value[index] = w
-    if not known:
-        keep_array(x)
-    x.__class__, x._trace, x.link, x.form = ReverseTracer, trace, node, None
+        value = x.value
+        value[index] = w
+    stand_for(x, ReverseTracer, value, trace, node)
     return True
 
 

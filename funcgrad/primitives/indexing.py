@@ -33,7 +33,7 @@ from funcgrad.primitives.index_spec import (
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.reverse import ReverseTracer, collecting, tracer_of
 from funcgrad.typing import Array, Shape
-from funcgrad.writable import Buffer, as_made_by, number, share, shares
+from funcgrad.writable import Buffer, as_made_by, number, refresh, root_of, share, shares
 
 __all__ = ["add_along_axis", "getitem", "pad_zeros", "read", "scatter_sum", "take_along_axis"]
 
@@ -51,24 +51,26 @@ def getitem(x: Array, index: Any) -> Array:
     if type(x) is ReverseTracer and not core.no_grad_blocks:
         simple = type(index) is int or type(index) is slice
         if simple or is_concrete(index):
-            value, trace = x.value, x._trace
+            value, trace, parent = x.value, x._trace, x.node
             if type(value) is ndarray:
                 ans, shape, dtype = value[index], x.form or value.shape, value.dtype
             else:
                 ans, shape, dtype = getitem(value, index), x.shape, x.dtype
             kept = index if simple else snapshot(index)
-            made = tracer_of(ans, trace, (next(trace.numbers), _to_part, x.node, None, kept, None, shape, dtype))
-            return _noted(x, made, index)
+            made = tracer_of(ans, trace, (next(trace.numbers), _to_part, parent, None, kept, None, shape, dtype))
+            return _noted(x, made, index, value)
     elif type(x) is ForwardTracer and is_concrete(index) and x._trace.open and not core.no_grad_blocks:
-        return _noted(x, dual(getitem(x.value, index), getitem(x.tangent, index), x._trace), index)
+        value, t, trace = x.value, x.tangent, x._trace
+        return _noted(x, dual(getitem(value, index), getitem(t, index), trace), index, value)
     elif type(x) is BatchTracer and type(index) is slice and x._trace.open and not core.no_grad_blocks and x.shape:
-        part = BatchTracer(getitem(x.value, (slice(None), index)), x._trace)
+        value, trace = x.value, x._trace
+        part = BatchTracer(getitem(value, (slice(None), index)), trace)
         share(x, part, getitem, {"index": index})
         return part
     elif type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
         return x[index]
-    elif type(x) is Buffer and type(x.value) is ndarray and is_concrete(index) and not core.kernel_runners:
-        return _part(x, x.value[index], index)
+    elif type(x) is Buffer and type(value := x.value) is ndarray and is_concrete(index) and not core.kernel_runners:
+        return _part(x, value, value[index], index)
     spec, arrays, to = parse(index, backend.shape_of(x))
     found = read(x if to is None else reshape(x, to=to), *arrays, spec=spec)
     if not isinstance(x, Tracer) or arrays:
@@ -82,9 +84,9 @@ def getitem(x: Array, index: Any) -> Array:
     return found
 
 
-def _noted(x: Any, made: Any, index: Any) -> Any:
-    """``made``, which is ``x[index]``, noted as a view where NumPy gives one."""
-    value, ans = x.value, made.value
+def _noted(x: Any, made: Any, index: Any, value: Any) -> Any:
+    """``made``, which is ``x[index]``, noted as a view where NumPy gives one; ``value`` is what ``x`` held then."""
+    ans = made.value
     if type(value) is not ndarray:
         view = is_static(index) and _has_memory(made, index)
     else:  # what slices and integers name is a view, or a scalar
@@ -108,13 +110,16 @@ def _has_arrays(index: Any) -> bool:
     return any(type(e) is ndarray for e in (index if type(index) is tuple else (index,)))
 
 
-def _part(x: Buffer, part: Any, index: Any) -> Any:
-    """A part of a buffer; a scalar is a constant for good."""
+def _part(x: Buffer, value: ndarray, part: Any, index: Any) -> Any:
+    """A part of a buffer, which held ``value``; a scalar is a constant for good."""
     if type(part) is not ndarray:
         return number(part)
     made = Buffer(part)
-    if shares(x.value, part):
+    if shares(value, part):
         share(x, made, getitem, {"index": index})
+        if x.value is not value:  # another thread's write came before the view was noted, and has not moved it
+            with core.changing:
+                refresh(root_of(x))
     return made
 
 
