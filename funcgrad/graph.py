@@ -233,14 +233,27 @@ class GraphTrace(Trace):
         results = ans if primitive.multiple else (ans,)
         if primitive.multiple:
             refuse_closure(self, primitive, ans, params)
-        shapes = tuple([backend.shape_of(a) for a in results])
-        step = Step(primitive, refs, params, shapes, tuple([backend.dtype_of(a) for a in results]))
-        with self.order:
-            index = len(self.operations)
-            self.operations.append(step if noted is None else step._replace(note=noted(index)))
+        kinds = [(backend.shape_of(a), backend.dtype_of(a)) for a in results]
+        index = self.note(primitive, refs, params, kinds, noted).place
         if not primitive.multiple:
             return GraphTracer(ans, self, Ref(index, 0))
         return tuple(GraphTracer(a, self, Ref(index, i)) for i, a in enumerate(ans))
+
+    def note(
+        self,
+        primitive: Primitive,
+        refs: tuple[Any, ...],
+        params: dict[str, Any],
+        kinds: Sequence[tuple[Any, Any]],
+        noted: Callable[[int], Note] | None = None,
+    ) -> Ref:
+        """Add an operation whose results have these shapes and dtypes; where its first result stands."""
+        shapes, dtypes = zip(*kinds, strict=True) if kinds else ((), ())
+        step = Step(primitive, refs, params, shapes, dtypes)
+        with self.order:
+            index = len(self.operations)
+            self.operations.append(step if noted is None else step._replace(note=noted(index)))
+        return Ref(index, 0)
 
     def run(
         self, primitive: Primitive, args: tuple[Any, ...], refs: tuple[Any, ...], params: dict[str, Any]

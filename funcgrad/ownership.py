@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["argument_is_alone", "held_by", "is_alone_in", "kept_apart"]
+__all__ = ["argument_is_alone", "entry_is_alone", "held_by", "is_alone", "is_alone_in", "kept_apart"]
 
 _LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()
 
@@ -54,6 +54,13 @@ def is_alone_in(holder: Any, name: str) -> bool:
     return held_by(holder, name) == _ATTRIBUTE
 
 
+def is_alone(holder: Any, name: str) -> bool:
+    """Whether nobody but ``holder`` has its attribute ``name``, a tracer or an ndarray with its own memory."""
+    if type(getattr(holder, name)) is np.ndarray:
+        return is_alone_in(holder, name)
+    return held_by(holder, name) == _ATTRIBUTE
+
+
 def _references(x: Any) -> int:
     return sys.getrefcount(x)
 
@@ -89,6 +96,13 @@ def kept_apart(values: list[Any], given: Sequence[Any] = ()) -> list[Any]:
     ]
 
 
+def entry_is_alone(values: list[Any], i: int) -> bool:
+    """Whether nobody but the list ``values`` holds its entry ``i``, a tracer or an ndarray with its own memory."""
+    if type(values[i]) is np.ndarray and (values[i].base is not None or not values[i].flags.writeable):
+        return False
+    return _references_at(values, i) == _ENTRY
+
+
 def _is_shared(values: list[Any], i: int) -> bool:
     if type(values[i]) is not np.ndarray or not values[i].flags.writeable:
         return False
@@ -101,5 +115,7 @@ _ARGUMENT = _lone_argument() if _LOCKED else -1
 
 
 def argument_is_alone(ct: Any) -> bool:
-    """Whether only the function that asks, whose argument ``ct`` is, and its caller hold that ndarray."""
-    return bool(sys.getrefcount(ct) == _ARGUMENT and ct.base is None and ct.flags.writeable)
+    """Whether only the function that asks, whose argument ``ct`` is, and its caller hold that ndarray or tracer."""
+    if sys.getrefcount(ct) != _ARGUMENT:
+        return False
+    return type(ct) is not np.ndarray or bool(ct.base is None and ct.flags.writeable)

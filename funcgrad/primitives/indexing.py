@@ -18,6 +18,7 @@ from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.forward import ForwardTracer, dual
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish, pull_of
+from funcgrad.ownership import entry_is_alone, is_alone
 from funcgrad.primitives.index_spec import (
     ARRAY,
     Spec,
@@ -176,20 +177,23 @@ def _collect(gathered: list[Any]) -> Any:
     if (found := _assembled(gathered)) is not None:
         return found
     parts, plain, total = [], True, None
+    alone = type(gathered[0]) is not tuple and entry_is_alone(gathered, 0)
     for part in gathered:
         if type(part) is not tuple:
-            total = part if total is None else total + part
+            alone, total = alone and total is None, part if total is None else total + part
         else:
             parts.append(part)
             _, ct, _, arrays, shape, dtype = part
             plain = plain and type(ct) in _NUMPY and (arrays is None or _all_ndarrays(arrays))
     if plain and (total is None or type(total) is ndarray):
-        total = np.zeros(shape, dtype) if total is None else total.copy()
+        total = np.zeros(shape, dtype) if total is None else total if alone else total.copy()
         for _, ct, index, arrays, *_ in parts:
             _accumulate(total, index if arrays is None else rebuild(index, arrays), ct)
         return total if shape else total[()]
     if total is None and (joined := _joined(parts)) is not None:
         return joined
+    if alone and _added(total, parts):
+        return total
     cts: list[Any] = []
     specs: list[Spec] = []
     positions: list[Any] = []
@@ -222,6 +226,45 @@ def _assembled(gathered: list[Any]) -> ndarray | None:
             part = total[index]
             part += ct
     return total
+
+
+def _added(total: Any, parts: list[tuple[Any, ...]]) -> bool:
+    """Whether the parts have been added to ``total``, which nobody else holds, in its memory."""
+    for _, ct, index, arrays, *_ in parts:
+        if arrays is not None or not is_static(index) or not _can_add(total, ct):
+            return False
+    for _, ct, index, *_ in parts:
+        _add(total, index, ct)
+    return True
+
+
+def _can_add(total: Any, ct: Any) -> bool:
+    if type(total) is ndarray:
+        return type(ct) in _NUMPY
+    if type(total) is ForwardTracer:
+        mine = type(ct) is ForwardTracer and ct._trace is total._trace
+        if not (is_alone(total, "link") and (mine or not isinstance(ct, Tracer)) and total._trace.open):
+            return False
+        if mine and not _can_add(total.link, ct.link):
+            return False
+    elif type(total) is not BatchTracer or not total._trace.open:
+        return False
+    else:
+        mine = type(ct) is BatchTracer and ct._trace is total._trace
+    return is_alone(total, "value") and _can_add(total.value, ct.value if mine else ct)
+
+
+def _add(total: Any, index: Any, ct: Any) -> None:
+    """``total[index] += ct``, level by level."""
+    if type(total) is ndarray:
+        total[index] += ct
+        return
+    mine = isinstance(ct, Tracer) and ct._trace is total._trace
+    if type(total) is ForwardTracer and mine:
+        _add(total.link, index, ct.link)
+    if type(total) is BatchTracer:
+        index = (slice(None), *index) if type(index) is tuple else (slice(None), index)
+    _add(total.value, index, ct.value if mine else ct)
 
 
 def _joined(parts: list[tuple[Any, ...]]) -> Any:
