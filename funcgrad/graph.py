@@ -224,11 +224,11 @@ class GraphTrace(Trace):
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Record ``primitive`` and run it one level out."""
-        lowered, refs = list(args), list(args)
+        lowered, places = list(args), list(args)
         for position, arg in enumerate(args):
             if type(arg) is GraphTracer and arg._trace is self:
-                lowered[position], refs[position] = arg.value, arg.ref
-        refs = tuple(refs)
+                lowered[position], places[position] = arg.value, arg.ref
+        refs = tuple(places)
         ans, noted = self.run(primitive, tuple(lowered), refs, params)
         results = ans if primitive.multiple else (ans,)
         if primitive.multiple:

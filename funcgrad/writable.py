@@ -479,6 +479,17 @@ def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]
         with changing:
             n = len(known)
             known[:n] = [r for r in known[:n] if r() is not None]  # other threads append to it
+    if type(view) is Buffer:
+        _settle(view, made)
+
+
+def _settle(view: Buffer, alias: View) -> None:
+    """Take ``view`` anew where another thread gave its root other memory before the view was noted."""
+    with changing:
+        root = alias.root
+        old = type(root) is Buffer and type(root.value) is type(view.value) is ndarray and view.value.size > 0
+        if old and not shares(root.value, view.value) and not np.may_share_memory(root.value, view.value):
+            move(view, alias.take(Buffer(root.value)))
 
 
 def _views_of(x: Tracer) -> Any:

@@ -163,8 +163,8 @@ def linear(
         if not rest and type(x) is ndarray and not core.kernel_runners:
             return kernel(x, **params)
         if not rest and type(x) is ForwardTracer and x._trace.open and not core.no_grad_blocks:
-            v, t, trace = x.value, x.tangent, x._trace
-            made: Any = dual(call(v, **params), call(t, **params), trace)
+            v, t, run = x.value, x.tangent, x._trace
+            made: Any = dual(call(v, **params), call(t, **params), run)
             return share_view(x, made, call, params, v) if view else made
         if not view:
             return bind(primitive, (x, *rest), params)

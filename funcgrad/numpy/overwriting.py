@@ -22,7 +22,7 @@ from funcgrad.kinds.linear import conform, reshape, to_batch
 from funcgrad.kinds.rules import pull_of
 from funcgrad.ownership import argument_is_alone, is_alone
 from funcgrad.primitives.index_spec import is_static, parse
-from funcgrad.primitives.indexing import getitem
+from funcgrad.primitives.indexing import detached, getitem
 from funcgrad.primitives.writing import write
 from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Shape
@@ -160,19 +160,6 @@ _WAYS: dict[type, Callable[..., Any]] = {
 }
 
 
-def detached(part: Any) -> Any:
-    """``part``, which may show another's memory, as a value that does not change when that is written to."""
-    if type(part) is ndarray:
-        return part.copy()
-    if not isinstance(part, Tracer):
-        return part
-    twin = part._twin()
-    twin.value = detached(twin.value)
-    if type(twin) is ForwardTracer:
-        twin.link = detached(twin.link)
-    return twin
-
-
 def _pull_written(ct: Any, node: Any) -> Any:
     """The cotangent of what was written."""
     part, shape = detached(getitem(ct, node[4])), node[5]
@@ -228,7 +215,7 @@ def composed(shape: Shape, indices: list[Any]) -> Any:
         elif entries == (...,):
             continue
         elif type(found) is slice and type(entries[0]) in (int, slice):
-            part = range(shape[0])[found][entries[0]]
+            part: Any = range(shape[0])[found][entries[0]]
             if type(part) is range:
                 part = slice(part.start, part.stop if part.stop >= 0 else None, part.step)
             found = (part, *entries[1:]) if len(entries) > 1 else part

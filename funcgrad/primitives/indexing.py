@@ -34,7 +34,7 @@ from funcgrad.primitives.index_spec import (
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.reverse import ReverseTracer, collecting, tracer_of
 from funcgrad.typing import Array, Shape
-from funcgrad.writable import Buffer, as_made_by, number, refresh, root_of, share, shares
+from funcgrad.writable import Buffer, as_made_by, number, share, shares
 
 __all__ = ["add_along_axis", "getitem", "pad_zeros", "read", "scatter_sum", "take_along_axis"]
 
@@ -61,11 +61,11 @@ def getitem(x: Array, index: Any) -> Array:
             made = tracer_of(ans, trace, (next(trace.numbers), _to_part, parent, None, kept, None, shape, dtype))
             return _noted(x, made, index, value)
     elif type(x) is ForwardTracer and is_concrete(index) and x._trace.open and not core.no_grad_blocks:
-        value, t, trace = x.value, x.tangent, x._trace
-        return _noted(x, dual(getitem(value, index), getitem(t, index), trace), index, value)
+        value, t, run = x.value, x.tangent, x._trace
+        return _noted(x, dual(getitem(value, index), getitem(t, index), run), index, value)
     elif type(x) is BatchTracer and type(index) is slice and x._trace.open and not core.no_grad_blocks and x.shape:
-        value, trace = x.value, x._trace
-        part = BatchTracer(getitem(value, (slice(None), index)), trace)
+        value, batch = x.value, x._trace
+        part = BatchTracer(getitem(value, (slice(None), index)), batch)
         share(x, part, getitem, {"index": index})
         return part
     elif type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
@@ -118,9 +118,6 @@ def _part(x: Buffer, value: ndarray, part: Any, index: Any) -> Any:
     made = Buffer(part)
     if shares(value, part):
         share(x, made, getitem, {"index": index})
-        if x.value is not value:  # another thread's write came before the view was noted, and has not moved it
-            with core.changing:
-                refresh(root_of(x))
     return made
 
 
@@ -178,6 +175,7 @@ def _collect(gathered: list[Any]) -> Any:
         return found
     parts, plain, total = [], True, None
     alone = type(gathered[0]) is not tuple and entry_is_alone(gathered, 0)
+    alone = alone and (type(gathered[0]) is not ndarray or gathered[0].flags.c_contiguous)
     for part in gathered:
         if type(part) is not tuple:
             alone, total = alone and total is None, part if total is None else total + part
@@ -192,8 +190,8 @@ def _collect(gathered: list[Any]) -> Any:
         return total if shape else total[()]
     if total is None and (joined := _joined(parts)) is not None:
         return joined
-    if alone and _added(total, parts):
-        return total
+    if total is not None and (added := _added(total, parts, alone)) is not None:
+        return added
     cts: list[Any] = []
     specs: list[Spec] = []
     positions: list[Any] = []
@@ -228,30 +226,51 @@ def _assembled(gathered: list[Any]) -> ndarray | None:
     return total
 
 
-def _added(total: Any, parts: list[tuple[Any, ...]]) -> bool:
-    """Whether the parts have been added to ``total``, which nobody else holds, in its memory."""
+def _added(total: Any, parts: list[tuple[Any, ...]], alone: bool) -> Any:
+    """``total`` and the parts, in its memory where nobody else holds that: the same bits either way. Else None."""
     for _, ct, index, arrays, *_ in parts:
-        if arrays is not None or not is_static(index) or not _can_add(total, ct):
+        if arrays or not (arrays is not None or is_static(index)) or not _can_add(total, ct):
+            return None
+    if not (alone and _is_alone_within(total)):
+        total = detached(total)
+    for _, ct, index, arrays, *_ in parts:
+        _add(total, index if arrays is None else rebuild(index, ()), ct)
+    return total
+
+
+def detached(x: Any) -> Any:
+    """``x``, which may show another's memory, as a value with memory of its own."""
+    if type(x) is ndarray:
+        return x.copy()
+    if not isinstance(x, Tracer):
+        return x
+    twin = x._twin()
+    twin.value = detached(twin.value)
+    if type(twin) is ForwardTracer:
+        twin.link = detached(twin.link)
+    return twin
+
+
+def _is_alone_within(x: Any) -> bool:
+    """Whether nobody else holds what the tracer ``x`` holds, and it lies in memory as a copy would (sums see that)."""
+    while isinstance(x, Tracer):
+        if type(x) is ForwardTracer and not (is_alone(x, "link") and _is_alone_within(x.link)):
             return False
-    for _, ct, index, *_ in parts:
-        _add(total, index, ct)
-    return True
+        if not is_alone(x, "value"):
+            return False
+        x = x.value
+    return bool(x.flags.c_contiguous)
 
 
 def _can_add(total: Any, ct: Any) -> bool:
     if type(total) is ndarray:
         return type(ct) in _NUMPY
-    if type(total) is ForwardTracer:
-        mine = type(ct) is ForwardTracer and ct._trace is total._trace
-        if not (is_alone(total, "link") and (mine or not isinstance(ct, Tracer)) and total._trace.open):
-            return False
-        if mine and not _can_add(total.link, ct.link):
-            return False
-    elif type(total) is not BatchTracer or not total._trace.open:
+    if type(total) not in (BatchTracer, ForwardTracer) or not total._trace.open:
         return False
-    else:
-        mine = type(ct) is BatchTracer and ct._trace is total._trace
-    return is_alone(total, "value") and _can_add(total.value, ct.value if mine else ct)
+    mine = isinstance(ct, Tracer) and ct._trace is total._trace
+    if type(total) is ForwardTracer and mine and not _can_add(total.link, ct.link):
+        return False
+    return _can_add(total.value, ct.value if mine else ct)
 
 
 def _add(total: Any, index: Any, ct: Any) -> None:
