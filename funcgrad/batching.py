@@ -12,7 +12,6 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
-from funcgrad import backend
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure
 
 __all__ = ["BatchTrace", "BatchTracer", "named_axes"]
@@ -25,16 +24,12 @@ class BatchTracer(Tracer):
     """A value with a hidden leading axis."""
 
     __slots__ = ()
+    hidden = 1
     _trace: BatchTrace
 
     def __init__(self, value: Any, trace: BatchTrace) -> None:
         self.value = value
         self._trace = trace
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of one example."""
-        return backend.shape_of(self.value)[1:]
 
 
 class BatchTrace(Trace):

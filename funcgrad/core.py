@@ -22,7 +22,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import partial
-from threading import get_ident
+from threading import RLock, get_ident
 from typing import Any, Final, NoReturn
 from weakref import ref
 
@@ -38,6 +38,7 @@ __all__ = [
     "Trace",
     "Tracer",
     "bind",
+    "changing",
     "describe",
     "open_traces",
     "refuse_closure",
@@ -53,6 +54,9 @@ open_traces: dict[int, ref[Trace]] = {}
 #: Levels ``(from, below, traces)`` of finished traces that work once more, because a part of their run is
 #: repeated, and those among them that are known.
 repeating: ContextVar[tuple[tuple[int, int, tuple[Any, ...]], ...]] = ContextVar("repeating", default=())
+#: Who lets a tracer stand for another value holds this: a write reads what it changes, and so must be alone. One lock
+#: for all, as a write may look at other arrays. Readers do not take it, see ``Tracer``.
+changing: Final = RLock()
 
 #: Packages that mean the tracer itself when they ask for a class: they take hold of the memory of an array.
 _INSIDERS: Final = frozenset(("funcgrad", "jax", "jaxlib", "numba", "pandas", "scipy", "sklearn", "torch", "xarray"))
@@ -120,6 +124,11 @@ class Tracer:
     of another trace, from now on (see ``writable``). So that it can, all tracers have the same slots, and
     nothing but the program itself holds an object that the program can write to: see ``bind``.
 
+    Other threads may read the object meanwhile. Writes are made one after the other, under ``changing``, and store
+    what changes without a call in between; so who reads ``value``, ``_trace`` and ``link`` without a call in between
+    finds what belongs together. The record of an operation takes its number after it has read those of its parents,
+    which are the older ones then. ``_twin`` is the object as it stands at one moment.
+
     Attributes:
         value: what the trace looks at: an array, a number, or a tracer of an outer trace.
         _trace: the run of a transform that this tracer belongs to (an ndarray has a method ``trace``).
@@ -133,6 +142,8 @@ class Tracer:
 
     #: Whether it stands for an array of NumPy though another library's computes.
     as_numpy = False
+    #: How many axes of ``value`` the function does not see; they stand in front.
+    hidden = 0
     value: Any
     _trace: Trace
     form: Any
@@ -141,10 +152,11 @@ class Tracer:
 
     def _twin(self) -> Any:
         """Another object that stands for the same value: a write to this one is not seen by it."""
-        twin: Tracer = object.__new__(type(self))
-        twin.value, twin._trace, twin.form = self.value, self._trace, None
-        if hasattr(self, "link"):
-            twin.link = self.link
+        with changing:
+            twin: Tracer = object.__new__(type(self))
+            twin.value, twin._trace, twin.form = self.value, self._trace, None
+            if hasattr(self, "link"):
+                twin.link = self.link
         return twin
 
     def _class(self) -> type:
@@ -172,7 +184,9 @@ class Tracer:
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes, as the function being transformed sees them."""
-        return backend.shape_of(self.value)
+        value, hidden = self.value, self.hidden
+        shape = backend.shape_of(value)
+        return shape[hidden:] if hidden else shape
 
     @property
     def dtype(self) -> Any:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import linecache
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -206,11 +207,12 @@ class GraphTracer(Tracer):
 class GraphTrace(Trace):
     """One run of a function whose operations are recorded in order."""
 
-    __slots__ = ("inputs", "operations")
+    __slots__ = ("inputs", "operations", "order")
 
     def __init__(self) -> None:
         super().__init__()
         self.inputs = 0
+        self.order = Lock()  # the function may compute in several threads
         self.operations: list[Step] = []
 
     def input(self, value: Any) -> GraphTracer:
@@ -222,26 +224,41 @@ class GraphTrace(Trace):
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Record ``primitive`` and run it one level out."""
-        mine = [type(a) is GraphTracer and a._trace is self for a in args]
-        lowered = tuple(a.value if m else a for a, m in zip(args, mine, strict=True))
-        refs = tuple(a.ref if m else a for a, m in zip(args, mine, strict=True))
-        ans, note = self.run(primitive, lowered, refs, params)
+        lowered, places = list(args), list(args)
+        for position, arg in enumerate(args):
+            if type(arg) is GraphTracer and arg._trace is self:
+                lowered[position], places[position] = arg.value, arg.ref
+        refs = tuple(places)
+        ans, noted = self.run(primitive, tuple(lowered), refs, params)
         results = ans if primitive.multiple else (ans,)
         if primitive.multiple:
             refuse_closure(self, primitive, ans, params)
-        shapes = tuple([backend.shape_of(a) for a in results])
-        self.operations.append(
-            Step(primitive, refs, params, shapes, tuple([backend.dtype_of(a) for a in results]), note)
-        )
-        index = len(self.operations) - 1
+        kinds = [(backend.shape_of(a), backend.dtype_of(a)) for a in results]
+        index = self.note(primitive, refs, params, kinds, noted).place
         if not primitive.multiple:
             return GraphTracer(ans, self, Ref(index, 0))
         return tuple(GraphTracer(a, self, Ref(index, i)) for i, a in enumerate(ans))
 
+    def note(
+        self,
+        primitive: Primitive,
+        refs: tuple[Any, ...],
+        params: dict[str, Any],
+        kinds: Sequence[tuple[Any, Any]],
+        noted: Callable[[int], Note] | None = None,
+    ) -> Ref:
+        """Add an operation whose results have these shapes and dtypes; where its first result stands."""
+        shapes, dtypes = zip(*kinds, strict=True) if kinds else ((), ())
+        step = Step(primitive, refs, params, shapes, dtypes)
+        with self.order:
+            index = len(self.operations)
+            self.operations.append(step if noted is None else step._replace(note=noted(index)))
+        return Ref(index, 0)
+
     def run(
         self, primitive: Primitive, args: tuple[Any, ...], refs: tuple[Any, ...], params: dict[str, Any]
-    ) -> tuple[Any, Note | None]:
-        """The result of ``primitive`` one level out, and what to note of it."""
+    ) -> tuple[Any, Callable[[int], Note] | None]:
+        """The result of ``primitive`` one level out, and what notes something of it, once its place is known."""
         return primitive.call(*args, **params), None
 
     def decide(self, tracer: GraphTracer, answer: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["argument_is_alone", "copies_of_shared", "held_by", "is_alone_in", "own"]
+__all__ = ["argument_is_alone", "copies_of_shared", "entry_is_alone", "held_by", "is_alone", "is_alone_in", "own"]
 
 _LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()
 ndarray = np.ndarray
@@ -52,6 +52,13 @@ def is_alone_in(holder: Any, name: str) -> bool:
     if value.base is not None or not value.flags.writeable:
         return False
     del value
+    return held_by(holder, name) == _ATTRIBUTE
+
+
+def is_alone(holder: Any, name: str) -> bool:
+    """Whether nobody but ``holder`` has its attribute ``name``, a tracer or an ndarray with its own memory."""
+    if type(getattr(holder, name)) is np.ndarray:
+        return is_alone_in(holder, name)
     return held_by(holder, name) == _ATTRIBUTE
 
 
@@ -94,6 +101,13 @@ def own(values: list[Any]) -> list[Any]:
     return values
 
 
+def entry_is_alone(values: list[Any], i: int) -> bool:
+    """Whether nobody but the list ``values`` holds its entry ``i``, a tracer or an ndarray with its own memory."""
+    if type(values[i]) is ndarray and (values[i].base is not None or not values[i].flags.writeable):
+        return False
+    return _references_at(values, i) == _ENTRY
+
+
 def _is_own(values: list[Any], i: int) -> bool:
     """Whether nobody else reaches the memory of an array in a list."""
     if not values[i].flags.writeable or _references_at(values, i) != _ENTRY:
@@ -114,8 +128,10 @@ _ARGUMENT = _lone_argument() if _LOCKED else -1
 
 
 def argument_is_alone(ct: Any) -> bool:
-    """Whether only the function that asks, whose argument ``ct`` is, and its caller hold that ndarray."""
-    return bool(sys.getrefcount(ct) == _ARGUMENT and ct.base is None and ct.flags.writeable)
+    """Whether only the function that asks, whose argument ``ct`` is, and its caller hold that ndarray or tracer."""
+    if sys.getrefcount(ct) != _ARGUMENT:
+        return False
+    return type(ct) is not np.ndarray or bool(ct.base is None and ct.flags.writeable)
 
 
 def copies_of_shared(visit: Callable[[Callable[[ndarray], None]], None]) -> dict[int, ndarray]:

@@ -101,17 +101,18 @@ class ReverseTrace(Trace):
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run ``primitive`` one level out and record how to pull a cotangent back through it."""
-        mine, lowered = [], list(args)
+        mine, parents, lowered = [], [], list(args)
         for position, arg in enumerate(args):
             if type(arg) is ReverseTracer and arg._trace is self:
                 mine.append(position)
-                lowered[position] = arg.value
+                lowered[position], parent = arg.value, arg.node
+                parents.append(parent)
         if primitive.reverse is None:
             return primitive.call(*lowered, **params)
         ans, pull, saved = primitive.reverse(tuple(lowered), tuple(mine), params)
         if pull is None:
             return ans
-        node = (next(self.numbers), pull, None, tuple([args[i].node for i in mine]), *saved)
+        node = (next(self.numbers), pull, None, tuple(parents), *saved)
         if not primitive.multiple:
             return tracer_of(ans, self, node)
         refuse_closure(self, primitive, ans, params)

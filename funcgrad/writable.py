@@ -8,6 +8,9 @@ What NumPy makes as a view, such as ``x[1:]`` or ``x.T``, shares memory with its
 knows the *root* it was taken from and the steps that lead to it; the root knows its views, weakly. A
 write to a view goes to the root, and the views of a root are taken anew after every write to it.
 
+Several threads may write to one array, to different places of it as in NumPy: a write holds ``core.changing`` from
+the moment it looks at the array until the object and its views stand for what came of it.
+
 An array made of constants inside a transformed function, by ``zeros`` for instance, is a ``Buffer``: it may have
 to take traced values, which an ndarray cannot. Arguments of a transformed function are read-only: a
 function that changes them is not a pure one.
@@ -25,7 +28,7 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTracer
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, open_traces, repeating, running
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, changing, open_traces, repeating, running
 
 __all__ = [
     "READ_ONLY",
@@ -58,6 +61,7 @@ __all__ = [
     "shares",
     "speak_standard",
     "spoke_standard",
+    "stand_for",
     "twin",
 ]
 
@@ -83,10 +87,13 @@ class Buffer(Tracer):
 
     def _twin(self) -> Any:
         """The array itself, which from now on is lent: it is copied before the next write to the buffer."""
-        root = root_of(self)
-        if type(root) is Buffer:
-            root.link = LENT
-        return self.value
+        with changing:
+            if type(self) is not Buffer:  # another thread has written something traced to it
+                return self._twin()
+            root = root_of(self)
+            if type(root) is Buffer:
+                root.link = LENT
+            return self.value
 
 
 class _Constants(Trace):
@@ -101,6 +108,9 @@ class _Constants(Trace):
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         lowered = tuple([a.value if type(a) is Buffer else a for a in args])
+        for a in lowered:
+            if isinstance(a, Tracer):  # another thread has written something traced to an argument
+                return primitive.call(*args, **params)
         ans = primitive.evaluate(lowered, params)
         if primitive.multiple:
             return tuple([_as_buffer(a, lowered) for a in ans])
@@ -141,7 +151,10 @@ def constant(x: Any) -> Buffer:
 
 
 def own(x: Tracer) -> None:
-    """Make sure that nobody else holds the memory of the buffer ``x``, which is no view: it is to be written to."""
+    """Make sure that nobody else holds the memory of the buffer ``x``, which is no view: it is to be written to.
+
+    Who asks holds ``changing``.
+    """
     if getattr(x, "link", None) is LENT:
         x.value = x.value.copy("K")
         del x.link
@@ -216,7 +229,11 @@ class View:
 
 
 def inside() -> bool:
-    """Whether a transformed function is running in this thread, so that a new array may have to take traced values."""
+    """Whether a transformed function is running in this thread, so that a new array may have to take traced values.
+
+    Of a thread that such a function has started nobody knows whom it works for. A context variable would tell some, but
+    where one is set every ufunc of NumPy takes longer, as it looks for one of its own.
+    """
     if open_traces and get_ident() in [trace.thread for trace in running()]:
         return True
     return bool(repeating.get())  # a pullback runs a part of it again
@@ -321,13 +338,16 @@ def move(x: Tracer, new: Any) -> None:
     """Let the object ``x`` stand for ``new`` from now on: a tracer of whatever trace, or an array."""
     if not isinstance(new, Tracer):
         new = Buffer(new)
+    stand_for(x, type(new), new.value, new._trace, getattr(new, "link", None))
+
+
+def stand_for(x: Tracer, kind: type[Tracer], value: Any, trace: Trace, link: Any) -> None:
+    """Let the object ``x`` be a tracer of another kind, value, trace and link. Nothing else changes a tracer.
+
+    Who asks holds ``changing``. Other threads read meanwhile: no call stands between the stores.
+    """
     keep_array(x)
-    x.__class__ = type(new)
-    x.value, x._trace, x.form = new.value, new._trace, None
-    if hasattr(new, "link"):
-        x.link = new.link
-    elif hasattr(x, "link"):
-        del x.link
+    x.__class__, x.value, x._trace, x.link, x.form = kind, value, trace, link, None
 
 
 def keep_array(x: Tracer) -> None:
@@ -371,11 +391,16 @@ def is_view(x: Tracer, made: Any, step: Callable[..., Any], params: dict[str, An
     return shares(like, step(like, **params))
 
 
-def share_view(x: Any, made: Any, step: Callable[..., Any], params: dict[str, Any]) -> Any:
-    """``made``, which is ``step(x, **params)``; noted as a view where it is one."""
+def share_view(x: Any, made: Any, step: Callable[..., Any], params: dict[str, Any], value: Any = None) -> Any:
+    """``made``, which is ``step(x, **params)``; noted as a view where it is one.
+
+    ``value`` is what ``x`` held when it was made. Where it is not given, who asks holds ``changing``.
+    """
     known = isinstance(x, Tracer) and isinstance(made, Tracer) and made is not x and type(x) is not BatchTracer
-    if known and type(x.value) is type(made.value) is ndarray:  # the commonest, seen at once
-        if shares(x.value, made.value):
+    if value is None and known:
+        value = x.value
+    if known and type(value) is type(made.value) is ndarray:  # the commonest, seen at once
+        if shares(value, made.value):
             share(x, made, step, params)
         return made
     if type(x) is Buffer and type(x.value) is not ndarray and not isinstance(made, Tracer):
@@ -415,14 +440,15 @@ def layout(x: Any) -> ndarray:
     if not isinstance(x, Tracer):
         return np.empty(backend.shape_of(x), backend.dtype_of(x))
     alias = getattr(x, "alias", None)
-    if type(x.value) is ndarray and not isinstance(x, BatchTracer):
-        return x.value
+    value, hidden = x.value, x.hidden
+    if type(value) is ndarray and not hidden:
+        return value
     if type(alias) is View:
         found: ndarray = alias.take(layout(alias.root))
         return found
-    if not isinstance(x, BatchTracer):
-        return layout(x.value)
-    whole = layout(x.value)
+    if not hidden:
+        return layout(value)
+    whole = layout(value)
     one = whole[0] if len(whole) else np.empty(whole.shape[1:], whole.dtype)
     if alias is READ_ONLY or one.flags.c_contiguous or one.flags.f_contiguous:
         return one
@@ -444,13 +470,35 @@ def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]
         if alias is None:
             if not x.shape and type(x) is not Buffer:
                 return
-            alias = x.alias = []
+            alias = _views_of(x)
         root, steps, known = x, ((step, params),), alias
     made = view.alias = View()
     made.root, made.steps, made.locked = root, steps, type(alias) is View and alias.locked
     known.append(ref(view))
     if len(known) >= 16 and not len(known) & (len(known) - 1):  # now and then, so that it costs little
-        known[:] = [r for r in known if r() is not None]
+        with changing:
+            n = len(known)
+            known[:n] = [r for r in known[:n] if r() is not None]  # other threads append to it
+    if type(view) is Buffer:
+        _settle(view, made)
+
+
+def _settle(view: Buffer, alias: View) -> None:
+    """Take ``view`` anew where another thread gave its root other memory before the view was noted."""
+    with changing:
+        root = alias.root
+        old = type(root) is Buffer and type(root.value) is type(view.value) is ndarray and view.value.size > 0
+        if old and not shares(root.value, view.value) and not np.may_share_memory(root.value, view.value):
+            move(view, alias.take(Buffer(root.value)))
+
+
+def _views_of(x: Tracer) -> Any:
+    """The list of the views of ``x``, made where there is none: two threads must not make two."""
+    with changing:
+        alias = getattr(x, "alias", None)
+        if alias is None:
+            alias = x.alias = []
+        return alias
 
 
 def refresh(root: Tracer) -> None:

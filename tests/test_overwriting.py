@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import funcgrad.numpy as fnp
-from funcgrad import custom_vjp, grad, jvp, linearize, vjp, vmap
+from funcgrad import checkpoint, custom_vjp, grad, jacfwd, jvp, linearize, vjp, vmap
+from funcgrad.core import Tracer
 from funcgrad.extend import elementwise
+from funcgrad.forward import ForwardTracer
 from funcgrad.kinds import partials
 
 SIZE = 20_000
@@ -139,3 +141,73 @@ def test_a_partial_derivative_of_another_shape_is_not_written_over():
     of_x, of_y = vjp(scaled, x, y)[1](np.ones((3, SIZE)))
     np.testing.assert_allclose(of_x, np.full((3, 1), np.sum(y * y)))
     np.testing.assert_allclose(of_y, 2.0 * y * x.sum())
+
+
+# ---- how much a write costs ----------------------------------------------------------------------------------
+
+
+def memory(x):
+    """Where the arrays lie that a traced value stands for, tangents among them."""
+    found = set()
+    while isinstance(x, Tracer):
+        if type(x) is ForwardTracer:
+            found |= memory(x.tangent)
+        x = x.value
+    return found | {x.ctypes.data}
+
+
+def by_number(y, x, i):
+    y[i] = y[i - 1] * 0.5 + x[i]
+
+
+def by_addition(y, x, i):
+    y[i] += x[i] * x[i]
+
+
+def by_slice(y, x, i):
+    y[i : i + 2] = x[:2] * x[i]
+
+
+def by_place(y, x, i):
+    y[np.array([i, 0])] = x[:2] * x[i]
+
+
+def by_constant(y, x, i):
+    y[i] = 2.0
+
+
+WRITTEN_IN = {
+    "grad": lambda f, x: grad(f)(x),
+    "jvp": lambda f, x: jvp(f, (x,), (x,)),
+    "linearize": lambda f, x: linearize(f, x),
+    "vmap": lambda f, x: vmap(f)(np.stack([x, x])),
+    "vmap(grad)": lambda f, x: vmap(grad(f))(np.stack([x, x])),
+    "vmap(jvp)": lambda f, x: vmap(lambda x: jvp(f, (x,), (x,)))(np.stack([x, x])),
+    "grad(vmap)": lambda f, x: grad(lambda x: fnp.sum(vmap(f)(fnp.stack([x, x]))))(x),
+    "grad(grad)": lambda f, x: grad(lambda x: fnp.sum(grad(f)(x)))(x),
+    "jvp(grad)": lambda f, x: jvp(grad(f), (x,), (x,)),
+    "jacfwd": lambda f, x: jacfwd(lambda t: f(x * t[0] + t[1]))(np.ones(2)),
+    "checkpoint": lambda f, x: grad(checkpoint(f))(x),
+}
+
+
+@pytest.mark.parametrize("mode", WRITTEN_IN)
+@pytest.mark.parametrize("write", [by_number, by_addition, by_slice, by_place, by_constant], ids=lambda f: f.__name__)
+def test_writes_go_to_memory_that_nobody_else_holds(write, mode):
+    """However many they are: the array is copied at the first ones at most, when it becomes a traced one."""
+    moved = []
+
+    def fun(x):
+        y = fnp.zeros(50)
+        y[0] = x[0]
+        write(y, x, 1)
+        write(y, x, 2)
+        for i in range(3, 40):
+            before = memory(y)
+            write(y, x, i)
+            moved.append(memory(y) != before)
+        return fnp.sum(y * y)
+
+    WRITTEN_IN[mode](fun, np.linspace(0.5, 1.5, 50))
+    assert moved
+    assert not any(moved)

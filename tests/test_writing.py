@@ -1082,3 +1082,20 @@ def test_reading_a_view_of_an_argument_writes_nothing():
 
     x = np.array([[np.nan, 1.0], [1.0, 2.0]])
     np.testing.assert_array_equal(grad(f)(x), [[0.0, 0.0], [2.0, 2.0]])
+
+
+@pytest.mark.parametrize("operation", [fnp.multiply, fnp.divide, fnp.power, fnp.arctan2, fnp.maximum, fnp.hypot])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_batched_constant_is_written_to_after_its_use(operation, swapped):
+    """What a tape keeps of it stays as it was."""
+
+    def fun(x, data, change):
+        constant = data * 2.0
+        y = operation(constant, x) if swapped else operation(x, constant)
+        change(constant)
+        return fnp.sum(y * y)
+
+    xs, data = np.abs(X) * np.ones((2, 4)), np.arange(1.0, 9.0).reshape(2, 4) / 5.0
+    wanted = vmap(grad(lambda x, d: fun(x, d, lambda c: None)))(xs, data)
+    found = vmap(grad(lambda x, d: fun(x, d, lambda c: c.__setitem__(..., 0.0))))(xs, data)
+    np.testing.assert_allclose(found, wanted, rtol=1e-14)

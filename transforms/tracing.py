@@ -225,14 +225,19 @@ class TracingTrace(GraphTrace):
 
     def run(
         self, primitive: Primitive, args: tuple[Any, ...], refs: tuple[Any, ...], params: dict[str, Any]
-    ) -> tuple[Any, Note]:
+    ) -> tuple[Any, Callable[[int], Note]]:
         """The result, by the rule of reverse mode where there is one, which says what it would keep."""
         traced = self._traced(args, refs)
         ans, pull, saved = self._reversed(primitive, args, traced, params)
-        if pull is None:
-            self._cut.add(len(self.operations))
         stage = self.stage or self._origins.stage(lambda frame, found: frame.f_code is run_trace.__code__)
-        return ans, Note(self._origins.line(), stage, self._kept(saved, args, refs, ans))
+        line = self._origins.line()
+
+        def noted(index: int) -> Note:
+            if pull is None:
+                self._cut.add(index)
+            return Note(line, stage, _kept(saved, args, refs, ans, index))
+
+        return ans, noted
 
     def _traced(self, args: tuple[Any, ...], refs: tuple[Any, ...]) -> tuple[int, ...]:
         """The positions through which a derivative would pass."""
@@ -264,17 +269,15 @@ class TracingTrace(GraphTrace):
         """Remember by which answer the run was steered."""
         remember(self.decisions, tracer.ref, answer)
 
-    def _kept(self, saved: Any, args: Any, refs: Any, ans: Any) -> tuple[tuple[Any, int], ...]:
-        """The arrays in ``saved`` with an identity that outlives them, and their bytes."""
-        if saved is None:
-            return ()
-        index = len(self.operations)
-        known = {identity(a): r if type(r) is Ref else id(r) for a, r in zip(args, refs, strict=True)}
-        results = ans if type(ans) is tuple else (ans,)
-        known.update({identity(a): Ref(index, i) for i, a in enumerate(results)})
-        return tuple(
-            (known.get(key, ("own", index, n)), size) for n, (key, size) in enumerate(arrays_in(saved).items())
-        )
+
+def _kept(saved: Any, args: Any, refs: Any, ans: Any, index: int) -> tuple[tuple[Any, int], ...]:
+    """The arrays in ``saved`` with an identity that outlives them, and their bytes, of the operation ``index``."""
+    if saved is None:
+        return ()
+    known = {identity(a): r if type(r) is Ref else id(r) for a, r in zip(args, refs, strict=True)}
+    results = ans if type(ans) is tuple else (ans,)
+    known.update({identity(a): Ref(index, i) for i, a in enumerate(results)})
+    return tuple((known.get(key, ("own", index, n)), size) for n, (key, size) in enumerate(arrays_in(saved).items()))
 
 
 CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]

@@ -99,7 +99,7 @@ class _LinearOnly(GraphTrace):
 
     def run(
         self, primitive: Primitive, args: tuple[Any, ...], refs: tuple[Any, ...], params: dict[str, Any]
-    ) -> tuple[Any, Note | None]:
+    ) -> tuple[Any, Callable[[int], Note] | None]:
         """The result; the rule of reverse mode would keep a value of an argument where it is not linear."""
         traced = tuple([i for i, ref in enumerate(refs) if type(ref) is Ref])
         if primitive.calls:  # of own rules nothing is known

@@ -139,10 +139,9 @@ def _recorder(name: str, rules: list[PartialRule], kernel: Callable[..., Any]) -
             if type(arg) is ReverseTracer:
                 if (trace is not None and arg._trace is not trace) or not rules[i].differentiable:
                     return None
-                trace = arg._trace
+                arg, trace, parent = arg.value, arg._trace, arg.node
                 traced.append(i)
-                parents.append(arg.node)
-                arg = arg.value
+                parents.append(parent)
                 if type(arg) is not ndarray or arg.dtype not in _REAL:
                     return None
             elif type(arg) not in NUMPY or (type(arg) is ndarray and arg.dtype.kind not in "fciub"):

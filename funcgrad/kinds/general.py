@@ -185,10 +185,10 @@ def _with_rules(
         if type(x) is ndarray and len(args) == 1 and not blocks.runners:
             return kernel(x, **params)
         if short and type(x) is ReverseTracer and len(args) == 1 and type(x.value) is ndarray and not blocks.entered:
-            ans, pull, saved = reverse((x.value,), (0,), params)
+            v, trace, parent = x.value, x._trace, x.node
+            ans, pull, saved = reverse((v,), (0,), params)
             if pull is not None:
-                trace = x._trace
-                return tracer_of(ans, trace, (next(trace.numbers), pull, None, (x.node,), *saved))
+                return tracer_of(ans, trace, (next(trace.numbers), pull, None, (parent,), *saved))
         if all(type(arg) is ndarray for arg in args) and not blocks.runners:
             return kernel(*args, **params)
         return bind(made, args, params)
@@ -210,12 +210,13 @@ def _first_of(name: str, whole: Operation, pulls: Sequence[Any], hidden: int) ->
     def call(*args: Any, **params: Any) -> Any:
         x = args[0]
         if type(x) is ReverseTracer and type(x.value) is ndarray and not blocks.entered:
-            known = (x.value, *args[1:])
+            v, trace, parent = x.value, x._trace, x.node
+            known = (v, *args[1:])
             if all(type(arg) is ndarray for arg in known):
-                ans, trace = whole(*known, **params), x._trace
+                ans = whole(*known, **params)
                 values = (*known, ans, known)
-                like = x.value.shape, x.value.dtype
-                node = (next(trace.numbers), pull, x.node, None, {n: values[i] for n, i in plan}, like, params)
+                like = v.shape, v.dtype
+                node = (next(trace.numbers), pull, parent, None, {n: values[i] for n, i in plan}, like, params)
                 return tracer_of(ans[0], trace, node)
         return whole(*args, **params)[0]
 

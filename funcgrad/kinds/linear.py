@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from funcgrad import backend, blocks
+from funcgrad import backend, blocks, core
 from funcgrad.core import Primitive
 from funcgrad.errors import NotDifferentiableError, ShapeError
 from funcgrad.forward import ForwardTracer, dual
@@ -152,21 +152,24 @@ def linear(
 
     def call(x: Any, *rest: Any, **params: Any) -> Any:
         if not rest and type(x) is ReverseTracer and not blocks.entered:
-            v, trace = x.value, x._trace
+            v, trace, parent = x.value, x._trace, x.node
             if type(v) is ndarray:
                 ans, shape, dtype = kernel(v, **params), v.shape, v.dtype
             else:
                 ans, shape, dtype = call(v, **params), backend.shape_of(v), backend.dtype_of(v)
             like, kind = shape if keeps_shape else None, dtype if keeps_dtype else None
-            recorded = tracer_of(ans, trace, (next(trace.numbers), pull, x.node, None, params, like, kind))
-            return share_view(x, recorded, call, params) if view else recorded
+            recorded = tracer_of(ans, trace, (next(trace.numbers), pull, parent, None, params, like, kind))
+            return share_view(x, recorded, call, params, v) if view else recorded
         if not rest and type(x) is ndarray and not blocks.runners:
             return kernel(x, **params)
         if not rest and type(x) is ForwardTracer and x._trace.open and not blocks.entered:
-            made: Any = dual(call(x.value, **params), call(x.tangent, **params), x._trace)
-        else:
-            made = bind(primitive, (x, *rest), params)
-        return share_view(x, made, call, params) if view else made
+            v, t, run = x.value, x.tangent, x._trace
+            made: Any = dual(call(v, **params), call(t, **params), run)
+            return share_view(x, made, call, params, v) if view else made
+        if not view:
+            return bind(primitive, (x, *rest), params)
+        with core.changing:  # what it is a view of is still what it was made of
+            return share_view(x, bind(primitive, (x, *rest), params), call, params)
 
     primitive = Primitive(name, impl, *_modes(name, pull, record, call), batch_rule(batch, call))
     kernel = numpy or primitive.kernel(np)

@@ -32,7 +32,7 @@ from funcgrad.kinds.partials import Contribution, PartialRule, pull_both, spread
 from funcgrad.kinds.rows import in_columns
 from funcgrad.kinds.rules import Operation, bind, pull_of
 from funcgrad.reverse import ReverseTracer, tracer_of
-from funcgrad.writable import Buffer, clone
+from funcgrad.writable import clone
 
 __all__ = ["NUMPY", "binary", "unary"]
 
@@ -76,7 +76,8 @@ def unary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Operat
 
     def call(x: Any, /) -> Any:
         if type(x) is ReverseTracer and not blocks.entered:
-            v, form = x.value, x.form
+            v, form, parent = x.value, x.form, x.node
+            trace = x._trace
             if own and (form is not None or type(v) in SCALARS or (type(v) is ndarray and v.dtype in REAL)):
                 ans = kernel(v)
             elif own and type(v) is ReverseTracer and (v.form is not None or is_double(v)):
@@ -85,9 +86,9 @@ def unary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Operat
                 ans, form = on_value(v), None if form is float64 else form
             if ans is not None:
                 kept, last, made = v if keep_x else None, ans if keep_ans else None, ReverseTracer()
-                made.value, made._trace = ans, x._trace
+                made.value, made._trace = ans, trace
                 made.form = float64 if type(ans) is float64 else form
-                made.node = (next(x._trace.numbers), pull, x.node, None, kept, last)
+                made.node = (next(trace.numbers), pull, parent, None, kept, last)
                 return made
         elif (type(x) is ndarray or type(x) is float64) and not blocks.runners:
             return kernel(x)
@@ -105,13 +106,14 @@ def _pushed_alone(push: Contribution, kernel: Kernel, own: bool, on_value: Kerne
     """Forward mode; None where only the general rules know what to do."""
 
     def call(x: Any) -> Any:
-        v, form = x.value, x.form
+        v, t, trace = x.value, x.tangent, x._trace
+        form = x.form
         if own and form is not None:
             ans = kernel(v)
-            return dual(ans, push(x.tangent, (None, None, None, None, v, ans)), x._trace, form)
+            return dual(ans, push(t, (None, None, None, None, v, ans)), trace, form)
         plain = own and (v.dtype is DOUBLE if type(v) is ndarray else type(v) in SCALARS)
         ans = kernel(v) if plain else on_value(v)
-        return None if ans is None else _carried(ans, push(x.tangent, (None, None, None, None, v, ans)), x._trace)
+        return None if ans is None else _carried(ans, push(t, (None, None, None, None, v, ans)), trace)
 
     return call
 
@@ -188,23 +190,24 @@ def _recording(kernel: Kernel, numbers: frozenset[type], one: Any, two: Any, oth
         if type(x) is not ReverseTracer or blocks.entered:
             return behind(x, y) if type(y) is ReverseTracer else forward(x, y)
         v, trace, form = x.value, x._trace, x.form
+        parent = x.node
         if type(y) is ReverseTracer:
-            w = y.value
-            if y._trace is trace and (
+            w, theirs, other = y.value, y._trace, y.node
+            if theirs is trace and (
                 (form is not None and form == y.form)
                 or (type(v) is type(w) is ndarray and v.dtype is w.dtype is DOUBLE and (form := v.shape) == w.shape)
                 or (type(v) in numbers and type(w) in numbers)
             ):
                 ans = kernel(v, w)
-            elif y._trace is trace and type(v) is type(w) in _TRACERS and are_doubles(v, w):
+            elif theirs is trace and type(v) is type(w) in _TRACERS and are_doubles(v, w):
                 ans = call(v, w)
             else:
                 return rest(x, y)
             if keeps:
                 first, second, last = v if both_x else None, w if both_y else None, ans if both_ans else None
-                node: Any = (next(trace.numbers), both, x.node, y.node, first, second, last)
+                node: Any = (next(trace.numbers), both, parent, other, first, second, last)
             else:
-                node = (next(trace.numbers), both, x.node, y.node)
+                node = (next(trace.numbers), both, parent, other)
         else:
             if form is not None and (type(y) is float or type(y) is int):
                 c = beside_doubles(y) if convert and form is not float64 else y
@@ -214,7 +217,7 @@ def _recording(kernel: Kernel, numbers: frozenset[type], one: Any, two: Any, oth
             else:
                 return rest(x, y)
             first, second, last = v if keep_x else None, c if keep_y else None, ans if keep_ans else None
-            node = (next(trace.numbers), pull, x.node, None, first, second, last)
+            node = (next(trace.numbers), pull, parent, None, first, second, last)
         made = ReverseTracer()
         made.value, made._trace = ans, trace
         made.form, made.node = form, node
@@ -229,13 +232,14 @@ def _behind(rule: PartialRule, kernel: Kernel, numbers: frozenset[type], rest: K
     keep_x, keep_y, keep_ans = [slot in rule.needs for slot in (4, 5, 6)]
 
     def call(x: Any, y: Any) -> Any:
-        w = y.value
-        if type(w) is not ndarray or blocks.entered or (c := beside(w, x, numbers, convert, y.form)) is None:
+        w, trace, form = y.value, y._trace, y.form
+        parent = y.node
+        if type(w) is not ndarray or blocks.entered or (c := beside(w, x, numbers, convert, form)) is None:
             return rest(x, y)
-        ans, trace = kernel(c, w), y._trace
+        ans = kernel(c, w)
         first, second, last = c if keep_x else None, w if keep_y else None, ans if keep_ans else None
-        made = tracer_of(ans, trace, (next(trace.numbers), pull, y.node, None, first, second, last))
-        made.form = y.form
+        made = tracer_of(ans, trace, (next(trace.numbers), pull, parent, None, first, second, last))
+        made.form = form
         return made
 
     return call
@@ -251,8 +255,8 @@ def _pushed(rules: Rules, kernel: Kernel, numbers: frozenset[type], rest: Kernel
             return rest(x, y)
         v, t, trace, form = x.value, x.tangent, x._trace, x.form
         if type(y) is ForwardTracer:
-            w, u = y.value, y.tangent
-            if y._trace is not trace or not ((known := form is not None and form == y.form) or meet(v, w, t, u)):
+            w, u, theirs = y.value, y.tangent, y._trace
+            if theirs is not trace or not ((known := form is not None and form == y.form) or meet(v, w, t, u)):
                 return rest(x, y)
             ans = kernel(v, w)
             node = (None, None, None, None, v, w, ans)
@@ -319,7 +323,10 @@ def _together(
     pull_unlike = pull_of(name, _pull_unlike(*rules))
 
     def process(x: Any, y: Any) -> Tracer | None:
-        v, w, trace = x.value, y.value, x._trace
+        v, trace, parent = x.value, x._trace, x.link
+        w, theirs, other = y.value, y._trace, y.link
+        if theirs is not trace:
+            return None
         if (type(v) is ndarray and type(w) in _DOUBLES) or (type(w) is ndarray and type(v) is float64):
             ans, dtype = kernel(v, w), v.dtype
             same = dtype is w.dtype and v.shape == w.shape and (dtype is DOUBLE or dtype.kind != "V")
@@ -335,13 +342,13 @@ def _together(
             if not trace.open:
                 return None
             node = (None, None, None, None, v, w, ans)
-            tangent = push_x(x.tangent, node) + push_y(y.tangent, node)
+            tangent = push_x(parent, node) + push_y(other, node)
             return _carried(ans, tangent, trace)
         kept = v if keep_x else None, w if keep_y else None, ans if keep_ans else None
         if same:
-            return tracer_of(ans, trace, (next(trace.numbers), both, x.node, y.node, *kept))
+            return tracer_of(ans, trace, (next(trace.numbers), both, parent, other, *kept))
         likes = (backend.like(v), backend.like(w))
-        return tracer_of(ans, trace, (next(trace.numbers), pull_unlike, x.node, y.node, *kept, *likes))
+        return tracer_of(ans, trace, (next(trace.numbers), pull_unlike, parent, other, *kept, *likes))
 
     return process
 
@@ -368,9 +375,11 @@ def _beside_constant(
     pull_of(name, pull_unlike)
 
     def process(tracer: Any, constant: Any) -> Tracer | None:
-        if type(constant) is Buffer:
-            constant = clone(constant)
-        v, trace = tracer.value, tracer._trace
+        if type(constant) not in NUMPY:
+            constant = clone(constant)  # the tape keeps it, and the program may write to what it has
+            if type(constant) in _TRACERS:  # another thread has written something traced to it
+                return None
+        v, trace, parent = tracer.value, tracer._trace, tracer.link
         ans, like = evaluate(v, constant)
         if ans is None:
             return None
@@ -378,15 +387,13 @@ def _beside_constant(
             if like or not trace.open:
                 return None
             args = (constant, v) if swapped else (v, constant)
-            return _carried(ans, push(tracer.tangent, (None, None, None, None, *args, ans)), trace)
+            return _carried(ans, push(parent, (None, None, None, None, *args, ans)), trace)
         first, second, last = v if keep_v else None, constant if keep_c else None, ans if keep_ans else None
         if swapped:
             first, second = second, first
         if like:
-            return tracer_of(
-                ans, trace, (next(trace.numbers), pull_unlike, tracer.node, None, first, second, last, *like)
-            )
-        return tracer_of(ans, trace, (next(trace.numbers), pull, tracer.node, None, first, second, last))
+            return tracer_of(ans, trace, (next(trace.numbers), pull_unlike, parent, None, first, second, last, *like))
+        return tracer_of(ans, trace, (next(trace.numbers), pull, parent, None, first, second, last))
 
     return process
 

@@ -100,9 +100,9 @@ def _recorded(
                 if trace is not None:
                     return None
                 trace = a._trace
+            a, form, parent = a.value, a.form, a.node
             traced.append(i)
-            parents.append(a.node)
-            a, form = a.value, a.form
+            parents.append(parent)
         if type(form) is not tuple:  # it is not known for an array of doubles
             if type(a) is ReverseTracer:
                 compute = call

@@ -17,21 +17,20 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from funcgrad import backend, blocks
+from funcgrad import backend, blocks, core
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ReadOnlyError
-from funcgrad.kinds.linear import astype, broadcast_to, conform, imag, real, reshape
-from funcgrad.kinds.rules import pull_of
+from funcgrad.kinds.linear import astype, broadcast_to, imag, real, reshape
 from funcgrad.numpy.callers import expression, looked_up
 from funcgrad.numpy.concretization import constant, user_line
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.layout import as_before
-from funcgrad.ownership import argument_is_alone, is_alone_in
+from funcgrad.numpy.overwriting import can_overwrite, composed, overwritten
+from funcgrad.ownership import is_alone_in
 from funcgrad.primitives.comparison import where
 from funcgrad.primitives.index_spec import Spec, is_concrete, is_static, parse, snapshot
 from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.primitives.writing import region, winners, write
-from funcgrad.reverse import ReverseTracer
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import (
     READ_ONLY,
@@ -40,11 +39,11 @@ from funcgrad.writable import (
     clone,
     for_any_library,
     is_number,
-    keep_array,
     move,
     own,
     refresh,
     root_of,
+    stand_for,
 )
 
 __all__ = [
@@ -72,6 +71,11 @@ def set_item(x: Tracer, index: Any, y: Any) -> None:
         InputError: traced numbers are written to integers, or complex ones to real ones.
         IndexError, ValueError: NumPy's own, for an index or a shape that does not fit.
     """
+    with core.changing:
+        _set_item(x, index, y)
+
+
+def _set_item(x: Tracer, index: Any, y: Any) -> None:
     alias = getattr(x, "alias", None)
     if not _can_write(x, alias):
         refuse_writing(x)
@@ -95,17 +99,22 @@ def set_item(x: Tracer, index: Any, y: Any) -> None:
     if type(alias) is View:
         _write_through(x, alias, index, y)
     else:
-        if not _write_directly(x, index, y):
-            move(x, as_before(x, updated(clone(x), index, y)))
+        _write_root(x, index, y)
         if alias:
             refresh(x)
+
+
+def _write_root(x: Tracer, index: Any, y: Any) -> None:
+    """Write to what is no view."""
+    if not _write_directly(x, index, y):
+        move(x, as_before(x, updated(clone(x), index, y)))
 
 
 def _write_constant(x: Tracer, index: Any, y: Any) -> None:
     """``x[index] = y`` in a ``no_grad`` block: ``y`` is a constant, but what is not written to stays what it is."""
     y = constant(y)
     with blocks.Block(lambda state: state._replace(floor=0)):
-        set_item(x, index, y)
+        _set_item(x, index, y)
 
 
 def _can_write(x: Tracer, alias: Any) -> bool:
@@ -118,13 +127,14 @@ def _can_write(x: Tracer, alias: Any) -> bool:
 
 def set_whole(x: Tracer, y: Any) -> None:
     """``x[...] = y``; a tracer of the shape and dtype of ``x`` that was made for this is taken as it is."""
-    alias = getattr(x, "alias", None)
-    own = alias is not READ_ONLY and type(alias) is not View
-    if own and isinstance(y, Tracer) and type(y) is not Buffer and y.shape == x.shape and y.dtype == x.dtype:
-        move(x, as_before(x, y))
-        refresh(x)
-    else:
-        set_item(x, ..., y)
+    with core.changing:
+        alias = getattr(x, "alias", None)
+        own = alias is not READ_ONLY and type(alias) is not View
+        if own and isinstance(y, Tracer) and type(y) is not Buffer and y.shape == x.shape and y.dtype == x.dtype:
+            move(x, as_before(x, y))
+            refresh(x)
+        else:
+            _set_item(x, ..., y)
 
 
 def refuse_writing(x: Any) -> NoReturn:
@@ -202,6 +212,12 @@ def _is_itself(x: Tracer, alias: Any, index: Any, y: Any) -> bool:
 def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
     """Write to a view: to the places in its root that it stands for."""
     root = alias.root
+    if all(step is getitem for step, _ in alias.steps) and is_static(index):
+        whole = composed(root.shape, [*[params["index"] for _, params in alias.steps], index])
+        if whole is not None:
+            _write_root(root, whole, y)
+            refresh(root)
+            return
     if (chosen := as_condition(index, x.shape, backend.shape_of(y))) is not None:
         index, y = ..., where(chosen, y, clone(x))
     shape: Shape = root.shape
@@ -356,75 +372,26 @@ def _last_wins(x: Array, y: Array, spec: Spec, arrays: tuple[Any, ...], room: Sh
 
 
 def _write_directly(x: Any, index: Any, y: Any) -> bool:
-    """The short way of the commonest writes: one record, no copy where nobody else holds the memory.
+    """The short way of the commonest writes: no copy where nobody else holds the memory.
 
     Returns:
         False where it has done nothing, because the write is of another kind.
     """
-    if blocks.entered or type(x.value) is not ndarray or not is_concrete(index):
-        return False
-    known, given = type(x) is ReverseTracer, type(y) is ReverseTracer
-    w = y.value if given else y
-    if not (known or type(x) is Buffer) or not (known or given) or type(w) not in _NUMPY:
-        return False
-    trace = x._trace if known else y._trace
-    if known and given and y._trace is not trace:
+    buffer = type(x) is Buffer
+    if not is_concrete(index) or not can_overwrite(x.value if buffer else x, index, y):
         return False
     if not is_static(index):
-        if given and not _names_once(index, x.value.shape):
+        if isinstance(y, Tracer) and not _names_once(index, x.shape):
             return False
         index = snapshot(index)
-    like = (index, backend.shape_of(w), backend.dtype_of(w))
-    if known and given:
-        node = (next(trace.numbers), _pull_both, x.node, y.node, *like)
-    elif known:
-        node = (next(trace.numbers), _pull_array, x.node, None, *like)
+    if not buffer:
+        new = overwritten(x, index, y, True)
+    elif isinstance(y, Tracer):
+        new = overwritten(x.value, index, y, is_alone_in(x, "value"))
     else:
-        node = (next(trace.numbers), _pull_written, y.node, None, *like)
-    if not is_alone_in(x, "value"):
-        copied = x.value.copy("K")
-        copied[index] = w
-        x.value = copied
-    else:
-        x.value[index] = w
-    if not known:
-        keep_array(x)
-    x.__class__, x._trace, x.link, x.form = ReverseTracer, trace, node, None
+        return False
+    stand_for(x, type(new), new.value, new._trace, getattr(new, "link", None))
     return True
-
-
-def _pull_written(ct: Any, node: Any) -> Any:
-    """The cotangent of what was written."""
-    part, shape = getitem(ct, node[4]), node[5]
-    extra = len(shape) - len(backend.shape_of(part))
-    if extra > 0:  # leading axes of length 1, which NumPy drops
-        return reshape(conform(part, shape[extra:], node[6]), to=shape)
-    return conform(part.copy() if type(part) is ndarray else part, shape, node[6])
-
-
-def _pull_array(ct: Any, node: Any) -> Any:
-    """The cotangent of the array that was written to; an array that only the backward pass holds is changed."""
-    if type(ct) is not ndarray:
-        return updated(ct, node[4], 0.0)
-    if not argument_is_alone(ct):
-        ct = ct.copy()
-    ct[node[4]] = 0
-    return ct
-
-
-def _pull_both(ct: Any, node: Any) -> Any:
-    part = _pull_written(ct, node)
-    if type(ct) is not ndarray:
-        return updated(ct, node[4], 0.0), part
-    if not argument_is_alone(ct):
-        ct = ct.copy()
-    ct[node[4]] = 0
-    return ct, part
-
-
-pull_of("write", _pull_written)
-pull_of("write", _pull_array)
-pull_of("write", _pull_both)
 
 
 def in_place(operation: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any, Any], Any]:

@@ -25,7 +25,7 @@ from funcgrad.graph import steer
 from funcgrad.numpy.callers import expression, looked_up, user_frame, user_line
 from funcgrad.numpy.hints import counterpart
 from funcgrad.primitives.sparse import left_to_factor
-from funcgrad.writable import Buffer, clone
+from funcgrad.writable import Buffer, clone, inside
 
 __all__ = [
     "CONCRETIZATION",
@@ -33,6 +33,7 @@ __all__ = [
     "constant",
     "constant_array",
     "is_sparse_factor",
+    "other_thread",
     "refuse",
     "user_frame",
     "user_line",
@@ -51,11 +52,22 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
     )
     raise ConcretizationError(
         f"{asked}: a plain value was asked of a traced one, which would lose the {lost}, got {describe(x)} in {kind} "
-        f"mode (level {x._trace.level}){user_line()}.{counterpart()} For `a[i] = x` make a with "
+        f"mode (level {x._trace.level}){user_line()}.{counterpart()}{other_thread()} For `a[i] = x` make a with "
         "funcgrad.numpy.zeros, empty or copy (not numpy's). Use funcgrad.numpy's functions: stack, concatenate, full, "
         "where and array build arrays (not numpy.array([x, y])), take(table, x, axis=0) looks up (not `table[x]`), "
         f"`a @ x` multiplies (not `a.dot(x)`). {constant}; to hand a value out of the function, use "
         "has_aux=True; to print it, f'{x}'; to run the code as it stands, funcgrad.interop.from_numpy(f)."
+    )
+
+
+def other_thread() -> str:
+    """What to say of a traced value in a thread that does not know that it works for a transform."""
+    if inside():
+        return ""
+    return (
+        " This thread is not the one that runs the transform, so arrays that funcgrad.numpy makes here are NumPy's: "
+        "make the array in the thread that runs it and hand it to this one, or join what the threads give with "
+        "funcgrad.numpy.stack."
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.backend import library_of, namespace_of
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, changing
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import astype as convert
 from funcgrad.kinds.linear import broadcast_to, real, reshape
@@ -216,9 +216,10 @@ def copy(a: ArrayLike, order: Any = "K", subok: Any = False) -> Array:
 
 def _copied(x: Tracer) -> Array:
     """Another object that can be written to."""
-    if type(x) is not Buffer:
-        return clone(x)
-    return Buffer(x.value.copy("K") if type(x.value) is np.ndarray else x.value)
+    with changing:  # no other thread makes it traced meanwhile
+        if type(x) is not Buffer:
+            return clone(x)
+        return Buffer(x.value.copy("K") if type(x.value) is np.ndarray else x.value)
 
 
 def _duplicate(a: Array, order: str) -> Array:

@@ -16,7 +16,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad.backend import dtype_of, namespace_of
-from funcgrad.batching import BatchTracer
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, UnsizedError
 from funcgrad.kinds.linear import permute
@@ -64,8 +63,7 @@ def install(cls: type[Tracer]) -> None:
     members = {**_OPERATORS, **_CONTAINER, **_ATTRIBUTES, **_METHODS, **_IN_PLACE, **CONCRETIZATION, **PROTOCOLS}
     for name, member in members.items():
         setattr(cls, name, member)
-    for owner in (cls, BatchTracer):  # a batch hides an axis
-        setattr(owner, "shape", owner.__dict__["shape"].setter(_set_shape))  # noqa: B010  (mypy takes it for a method)
+    setattr(cls, "shape", cls.__dict__["shape"].setter(_set_shape))  # noqa: B010  (mypy takes it for a method)
 
 
 def _swapped(operation: Method) -> Method:

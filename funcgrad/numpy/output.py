@@ -12,11 +12,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import READ_ONLY, Tracer, describe
+from funcgrad.core import READ_ONLY, Tracer, changing, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to
 from funcgrad.numpy.assignment import refuse_writing, set_whole
-from funcgrad.numpy.concretization import user_line
+from funcgrad.numpy.concretization import other_thread, user_line
 from funcgrad.numpy.creation import astype
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.typing import Array, Shape
@@ -149,7 +149,7 @@ def refuse_array(name: str, out: Any) -> NoReturn:
         remedy = "An array without axes is no more than a number:"
     raise InputError(
         f"{name}: a traced value cannot be written into an array of NumPy, got out={describe(out)} or an in-place "
-        f"operator{user_line()}. {remedy} use the result: write a = a + x for a += x."
+        f"operator{user_line()}.{other_thread()} {remedy} use the result: write a = a + x for a += x."
     )
 
 
@@ -184,10 +184,11 @@ def computed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     """
     held: dict[int, tuple[Buffer, np.ndarray]] = {}
     lent: dict[int, tuple[Any, np.ndarray]] = {}
-    ans = _closed(function(*_opened(args, held, lent), **_opened(kwargs, held, lent)), held)
-    for buffer, array in lent.values():
-        if array.tobytes() != buffer.value.tobytes():  # NaN and -0 are seen for what they are
-            buffer[...] = array
+    with changing:  # the function may write, and no other thread must give a buffer other memory meanwhile
+        ans = _closed(function(*_opened(args, held, lent), **_opened(kwargs, held, lent)), held)
+        for buffer, array in lent.values():
+            if array.tobytes() != buffer.value.tobytes():  # NaN and -0 are seen for what they are
+                buffer[...] = array
     return ans
 
 

@@ -288,8 +288,8 @@ def broadcast_to(array: ArrayLike, shape: Any, subok: bool = False) -> Array:
 
 def _spread(x: Array, *, to: Shape) -> Array:
     """``x`` repeated; of a buffer a view, so that it shows what is written to the buffer."""
-    if type(x) is Buffer and type(x.value) is np.ndarray:
-        return Buffer(np.broadcast_to(x.value, to))
+    if type(x) is Buffer and type(value := x.value) is np.ndarray:
+        return Buffer(np.broadcast_to(value, to))
     return stretch(x, to=to)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import READ_ONLY, Tracer, describe
+from funcgrad.core import READ_ONLY, Tracer, changing, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, reshape
 from funcgrad.numpy import reductions, scans
@@ -341,12 +341,13 @@ def at(self: Ufunc, a: Array, indices: Any, b: Any = ..., /) -> None:
         )
     if getattr(a, "alias", None) is READ_ONLY:
         refuse_writing(a)
-    if are_constant(a, indices, *others):
-        computed(self.ufunc.at, (a, indices, *others), {})
-        return
-    if len(others) != self.ufunc.nin - 1 or self.ufunc.nout > 1:
-        raise ValueError(f"{name}: the ufunc takes {self.ufunc.nin} arguments and is of one result. Pass as many.")
-    set_whole(a, _changed(self, name, clone(a), indices, *[as_value(o) for o in others]))
+    with changing:  # other threads may write to other places
+        if are_constant(a, indices, *others):
+            computed(self.ufunc.at, (a, indices, *others), {})
+            return
+        if len(others) != self.ufunc.nin - 1 or self.ufunc.nout > 1:
+            raise ValueError(f"{name}: the ufunc takes {self.ufunc.nin} arguments and is of one result. Pass as many.")
+        set_whole(a, _changed(self, name, clone(a), indices, *[as_value(o) for o in others]))
 
 
 def _changed(self: Ufunc, name: str, a: Array, indices: Any, *others: Array) -> Array:

@@ -98,6 +98,6 @@ def biased_product(x: Any, y: Any, z: Any) -> Any:
         parents = None, (x.node, y.node, z.node)
     else:
         parents = x.node, y.node if b else z.node if d else None
-    pull, (first, second) = _PULLS[a + 2 * b + 4 * d], parents
+    pull, (first, second) = _PULLS[a + 2 * b + 4 * d], parents  # read before the number is taken
     node = (next(trace.numbers), pull, first, second, v if b else None, w if a else None, wide)
     return tracer_of(ans, trace, node)

@@ -18,6 +18,7 @@ from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.forward import ForwardTracer, dual
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish, pull_of
+from funcgrad.ownership import entry_is_alone, is_alone
 from funcgrad.primitives.index_spec import (
     ARRAY,
     Spec,
@@ -51,24 +52,26 @@ def getitem(x: Array, index: Any) -> Array:
     if type(x) is ReverseTracer and not blocks.entered:
         simple = type(index) is int or type(index) is slice
         if simple or is_concrete(index):
-            value, trace = x.value, x._trace
+            value, trace, parent = x.value, x._trace, x.node
             if type(value) is ndarray:
                 ans, shape, dtype = value[index], x.form or value.shape, value.dtype
             else:
                 ans, shape, dtype = getitem(value, index), x.shape, x.dtype
             kept = index if simple else snapshot(index)
-            made = tracer_of(ans, trace, (next(trace.numbers), _to_part, x.node, None, kept, None, shape, dtype))
-            return _noted(x, made, index)
+            made = tracer_of(ans, trace, (next(trace.numbers), _to_part, parent, None, kept, None, shape, dtype))
+            return _noted(x, made, index, value)
     elif type(x) is ForwardTracer and is_concrete(index) and x._trace.open and not blocks.entered:
-        return _noted(x, dual(getitem(x.value, index), getitem(x.tangent, index), x._trace), index)
+        value, t, run = x.value, x.tangent, x._trace
+        return _noted(x, dual(getitem(value, index), getitem(t, index), run), index, value)
     elif type(x) is BatchTracer and type(index) is slice and x._trace.open and not blocks.entered and x.shape:
-        part = BatchTracer(getitem(x.value, (slice(None), index)), x._trace)
+        value, batch = x.value, x._trace
+        part = BatchTracer(getitem(value, (slice(None), index)), batch)
         share(x, part, getitem, {"index": index})
         return part
     elif type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
         return x[index]
-    elif type(x) is Buffer and type(x.value) is ndarray and is_concrete(index) and not blocks.runners:
-        return _part(x, x.value[index], index)
+    elif type(x) is Buffer and type(value := x.value) is ndarray and is_concrete(index) and not blocks.runners:
+        return _part(x, value, value[index], index)
     spec, arrays, to = parse(index, backend.shape_of(x))
     found = read(x if to is None else reshape(x, to=to), *arrays, spec=spec)
     if not isinstance(x, Tracer) or arrays:
@@ -82,9 +85,9 @@ def getitem(x: Array, index: Any) -> Array:
     return found
 
 
-def _noted(x: Any, made: Any, index: Any) -> Any:
-    """``made``, which is ``x[index]``, noted as a view where NumPy gives one."""
-    value, ans = x.value, made.value
+def _noted(x: Any, made: Any, index: Any, value: Any) -> Any:
+    """``made``, which is ``x[index]``, noted as a view where NumPy gives one; ``value`` is what ``x`` held then."""
+    ans = made.value
     if type(value) is not ndarray:
         view = is_static(index) and _has_memory(made, index)
     else:  # what slices and integers name is a view, or a scalar
@@ -108,12 +111,12 @@ def _has_arrays(index: Any) -> bool:
     return any(type(e) is ndarray for e in (index if type(index) is tuple else (index,)))
 
 
-def _part(x: Buffer, part: Any, index: Any) -> Any:
-    """A part of a buffer; a scalar is a constant for good."""
+def _part(x: Buffer, value: ndarray, part: Any, index: Any) -> Any:
+    """A part of a buffer, which held ``value``; a scalar is a constant for good."""
     if type(part) is not ndarray:
         return number(part)
     made = Buffer(part)
-    if shares(x.value, part):
+    if shares(value, part):
         share(x, made, getitem, {"index": index})
     return made
 
@@ -171,20 +174,24 @@ def _collect(gathered: list[Any]) -> Any:
     if (found := _assembled(gathered)) is not None:
         return found
     parts, plain, total = [], True, None
+    alone = type(gathered[0]) is not tuple and entry_is_alone(gathered, 0)
+    alone = alone and (type(gathered[0]) is not ndarray or gathered[0].flags.c_contiguous)
     for part in gathered:
         if type(part) is not tuple:
-            total = part if total is None else total + part
+            alone, total = alone and total is None, part if total is None else total + part
         else:
             parts.append(part)
             _, ct, _, arrays, shape, dtype = part
             plain = plain and type(ct) in _NUMPY and (arrays is None or _all_ndarrays(arrays))
     if plain and (total is None or type(total) is ndarray):
-        total = np.zeros(shape, dtype) if total is None else total.copy()
+        total = np.zeros(shape, dtype) if total is None else total if alone else total.copy()
         for _, ct, index, arrays, *_ in parts:
             _accumulate(total, index if arrays is None else rebuild(index, arrays), ct)
         return total if shape else total[()]
     if total is None and (joined := _joined(parts)) is not None:
         return joined
+    if total is not None and (added := _added(total, parts, alone)) is not None:
+        return added
     cts: list[Any] = []
     specs: list[Spec] = []
     positions: list[Any] = []
@@ -217,6 +224,66 @@ def _assembled(gathered: list[Any]) -> ndarray | None:
             part = total[index]
             part += ct
     return total
+
+
+def _added(total: Any, parts: list[tuple[Any, ...]], alone: bool) -> Any:
+    """``total`` and the parts, in its memory where nobody else holds that: the same bits either way. Else None."""
+    for _, ct, index, arrays, *_ in parts:
+        if arrays or not (arrays is not None or is_static(index)) or not _can_add(total, ct):
+            return None
+    if not (alone and _is_alone_within(total)):
+        total = detached(total)
+    for _, ct, index, arrays, *_ in parts:
+        _add(total, index if arrays is None else rebuild(index, ()), ct)
+    return total
+
+
+def detached(x: Any) -> Any:
+    """``x``, which may show another's memory, as a value with memory of its own."""
+    if type(x) is ndarray:
+        return x.copy()
+    if not isinstance(x, Tracer):
+        return x
+    twin = x._twin()
+    twin.value = detached(twin.value)
+    if type(twin) is ForwardTracer:
+        twin.link = detached(twin.link)
+    return twin
+
+
+def _is_alone_within(x: Any) -> bool:
+    """Whether nobody else holds what the tracer ``x`` holds, and it lies in memory as a copy would (sums see that)."""
+    while isinstance(x, Tracer):
+        if type(x) is ForwardTracer and not (is_alone(x, "link") and _is_alone_within(x.link)):
+            return False
+        if not is_alone(x, "value"):
+            return False
+        x = x.value
+    return bool(x.flags.c_contiguous)
+
+
+def _can_add(total: Any, ct: Any) -> bool:
+    if type(total) is ndarray:
+        return type(ct) in _NUMPY
+    if type(total) not in (BatchTracer, ForwardTracer) or not total._trace.open:
+        return False
+    mine = isinstance(ct, Tracer) and ct._trace is total._trace
+    if type(total) is ForwardTracer and mine and not _can_add(total.link, ct.link):
+        return False
+    return _can_add(total.value, ct.value if mine else ct)
+
+
+def _add(total: Any, index: Any, ct: Any) -> None:
+    """``total[index] += ct``, level by level."""
+    if type(total) is ndarray:
+        total[index] += ct
+        return
+    mine = isinstance(ct, Tracer) and ct._trace is total._trace
+    if type(total) is ForwardTracer and mine:
+        _add(total.link, index, ct.link)
+    if type(total) is BatchTracer:
+        index = (slice(None), *index) if type(index) is tuple else (slice(None), index)
+    _add(total.value, index, ct.value if mine else ct)
 
 
 def _joined(parts: list[tuple[Any, ...]]) -> Any:

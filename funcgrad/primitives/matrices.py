@@ -154,10 +154,12 @@ def recorder(dx: Rule, dy: Rule) -> Callable[[Any, Any], ReverseTracer | None]:
             return None
         pull_left, pull_right, pull_both = found
         if not left:
-            return tracer_of(ans, y._trace, (next(y._trace.numbers), pull_right, y.node, None, v, w.shape))
-        trace = x._trace
+            trace, other = y._trace, y.node
+            return tracer_of(ans, trace, (next(trace.numbers), pull_right, other, None, v, w.shape))
+        trace, parent = x._trace, x.node
         if not right:
-            return tracer_of(ans, trace, (next(trace.numbers), pull_left, x.node, None, v.shape, w))
-        return tracer_of(ans, trace, (next(trace.numbers), pull_both, x.node, y.node, v, w))
+            return tracer_of(ans, trace, (next(trace.numbers), pull_left, parent, None, v.shape, w))
+        other = y.node
+        return tracer_of(ans, trace, (next(trace.numbers), pull_both, parent, other, v, w))
 
     return recorded

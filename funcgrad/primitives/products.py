@@ -257,19 +257,19 @@ def _bilinear(
             if (made := commonest(x, y)) is not None:
                 return made
             if type(x) is ReverseTracer:
-                v, trace = x.value, x._trace
+                v, trace, parent = x.value, x._trace, x.node
                 if type(y) is ReverseTracer and y._trace is trace:
-                    w = y.value
+                    w, other = y.value, y.node
                     if _meet(v, w, most):
                         ans = (quick if type(v) is type(w) is ndarray else call)(v, w, **params)
-                        return tracer_of(ans, trace, (next(trace.numbers), pull_both, x.node, y.node, v, w, params))
+                        return tracer_of(ans, trace, (next(trace.numbers), pull_both, parent, other, v, w, params))
                 elif type(y) is ndarray and _meet(v, y, most):
                     ans = (quick if type(v) is ndarray else call)(v, y, **params)
-                    return tracer_of(ans, trace, (next(trace.numbers), pull_x, x.node, None, v.shape, y, params))
+                    return tracer_of(ans, trace, (next(trace.numbers), pull_x, parent, None, v.shape, y, params))
             elif type(x) is ndarray and type(y) is ReverseTracer and _meet(x, y.value, most):
-                w, trace = y.value, y._trace
+                w, trace, other = y.value, y._trace, y.node
                 ans = (quick if type(w) is ndarray else call)(x, w, **params)
-                return tracer_of(ans, trace, (next(trace.numbers), pull_y, y.node, None, x, w.shape, params))
+                return tracer_of(ans, trace, (next(trace.numbers), pull_y, other, None, x, w.shape, params))
             elif (made := _pushed(call, x, y, params)) is not None:
                 return made
         return general(x, y, **params)

@@ -1,0 +1,224 @@
+"""Writing to memory that nobody else holds: filling an array of n elements one by one costs n writes, not n copies.
+
+What a write makes of an array is found level by level, from the innermost trace down to the ndarray, which is written
+to where nobody else holds it, nor any of the tracers around it. Each level adds what it would add to ``write``: reverse
+mode a record, forward mode the same write to the tangent, a batch an axis. Backward passes write zeros to cotangents
+in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend, blocks
+from funcgrad.batching import BatchTracer
+from funcgrad.core import Tracer, repeated
+from funcgrad.forward import ForwardTracer, dual
+from funcgrad.graph import GraphTrace, GraphTracer
+from funcgrad.kinds.linear import conform, reshape, to_batch
+from funcgrad.kinds.rules import pull_of
+from funcgrad.ownership import argument_is_alone, is_alone
+from funcgrad.primitives.index_spec import is_static, parse
+from funcgrad.primitives.indexing import detached, getitem
+from funcgrad.primitives.writing import write
+from funcgrad.reverse import ReverseTracer, tracer_of
+from funcgrad.typing import Shape
+
+__all__ = ["can_overwrite", "composed", "overwritten"]
+
+ndarray = np.ndarray
+_NUMPY = frozenset((ndarray, int, float, complex, np.float64, np.float32, np.int64))
+_ARRAY = frozenset((ndarray,))
+_TRACERS = frozenset((ReverseTracer, ForwardTracer, BatchTracer, GraphTracer))
+
+
+def can_overwrite(x: Any, index: Any, y: Any) -> bool:
+    """Whether ``overwritten`` knows how to write ``y`` to ``x[index]``; what it does not is for ``write``."""
+    if blocks.entered or blocks.runners:
+        return False
+    batched = _of_numpy(x, _ARRAY) | _of_numpy(y, _NUMPY)
+    if batched & _UNKNOWN:
+        return False
+    return not batched or is_static(index) or (type(index) is ndarray and index.dtype.kind in "iu")
+
+
+#: What ``_of_numpy`` finds: a batch, and what has no short way.
+_BATCH, _UNKNOWN = 1, 2
+
+
+def _of_numpy(x: Any, kinds: frozenset[type]) -> int:
+    """Whether ``x`` is of one of these kinds of NumPy in the end, and whether a batch."""
+    found = 0
+    while type(x) in _TRACERS:
+        if not x._trace.open and not repeated(x._trace.level):
+            return _UNKNOWN
+        if type(x) is BatchTracer:
+            found |= _BATCH
+        elif type(x) is ForwardTracer:
+            found |= _of_numpy(x.link, kinds)
+        elif type(x) is GraphTracer and type(x._trace).run is not GraphTrace.run:
+            return _UNKNOWN
+        x = x.value
+    return found if type(x) in kinds else _UNKNOWN
+
+
+def overwritten(x: Any, index: Any, y: Any, alone: bool) -> Any:
+    """``x`` with ``y`` at ``index``, in the memory of ``x`` where ``alone``: a promise that nobody else holds ``x``."""
+    if type(x) is ndarray and type(y) in _NUMPY:
+        if not alone:
+            x = x.copy("K")
+        x[index] = y
+        return x
+    mine, given = isinstance(x, Tracer), isinstance(y, Tracer)
+    if mine and given and y._trace is not x._trace:
+        mine, given = x._trace.level > y._trace.level, y._trace.level > x._trace.level
+    kind = type(x) if mine else type(y)
+    old = x.value if mine else x
+    if alone and mine:
+        del old
+        alone = is_alone(x, "value")
+        old = x.value
+    return _WAYS[kind](x, index, y, mine, given, old, alone)
+
+
+def _recorded(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> ReverseTracer:
+    """In reverse mode."""
+    trace, w = (x if mine else y)._trace, y.value if given else y
+    first, second = x.node if mine else None, y.node if given else None
+    like = (index, backend.shape_of(w), backend.dtype_of(w))
+    if mine and given:
+        node = (next(trace.numbers), _pull_both, first, second, *like)
+    elif mine:
+        node = (next(trace.numbers), _pull_array, first, None, *like)
+    else:
+        node = (next(trace.numbers), _pull_written, second, None, *like)
+    return tracer_of(overwritten(old, index, w, alone), trace, node)
+
+
+def _pushed(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> ForwardTracer:
+    """In forward mode."""
+    if not mine:
+        tangent, apart = np.zeros(backend.shape_of(x), backend.dtype_of(x)), True
+    else:
+        apart = is_alone(x, "link")
+        tangent = x.link
+    tangent = overwritten(tangent, index, y.link if given else 0.0, apart)
+    return dual(overwritten(old, index, y.value if given else y, alone), tangent, (x if mine else y)._trace)
+
+
+def _batched(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> BatchTracer:
+    """In a batch, whose axis stands first."""
+    trace = (x if mine else y)._trace
+    w = y.value if given else y
+    if given:
+        have = backend.shape_of(w)[1:]
+        missing = _rank(index, len(x.shape)) - len(have)
+        w = reshape(w, to=(trace.size, *(1,) * missing, *have)) if missing > 0 else w
+        w = reshape(w, to=(trace.size, *have[-missing:])) if missing < 0 else w
+    if not mine:
+        old, alone = to_batch(old, trace.size), False
+    whole = (slice(None), *index) if type(index) is tuple else (slice(None), index)
+    return BatchTracer(overwritten(old, whole, w, alone), trace)
+
+
+def _rank(index: Any, rank: int) -> int:
+    """How many axes ``index`` leaves of ``rank``."""
+    for entry in index if type(index) is tuple else (index,):
+        if entry is None:
+            rank += 1
+        elif type(entry) is ndarray:
+            rank += entry.ndim - 1
+        elif type(entry) is not slice and entry is not ...:
+            rank -= 1
+    return rank
+
+
+def _noted(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> GraphTracer:
+    """In a graph, as the primitive ``write``."""
+    trace, shape, dtype = (x if mine else y)._trace, backend.shape_of(x), backend.dtype_of(x)
+    first, second, w = x.ref if mine else _kept(old), y.ref if given else _kept(y), y.value if given else y
+    spec, arrays, _ = parse(index, shape)
+    ref = trace.note(write.primitive, (first, second, *arrays), {"spec": spec}, ((shape, dtype),))  # type: ignore[attr-defined]
+    return GraphTracer(overwritten(old, index, w, alone), trace, ref)
+
+
+def _kept(x: Any) -> Any:
+    """A constant for a graph: the program may write to what it has."""
+    if isinstance(x, Tracer):
+        return x._twin()
+    return x.copy("K") if type(x) is ndarray else x
+
+
+_WAYS: dict[type, Callable[..., Any]] = {
+    ReverseTracer: _recorded,
+    ForwardTracer: _pushed,
+    BatchTracer: _batched,
+    GraphTracer: _noted,
+}
+
+
+def _pull_written(ct: Any, node: Any) -> Any:
+    """The cotangent of what was written."""
+    part, shape = detached(getitem(ct, node[4])), node[5]
+    extra = len(shape) - len(backend.shape_of(part))
+    if extra > 0:  # leading axes of length 1, which NumPy drops
+        return reshape(conform(part, shape[extra:], node[6]), to=shape)
+    return conform(part, shape, node[6])
+
+
+def _pull_array(ct: Any, node: Any) -> Any:
+    """The cotangent of the array that was written to; one that only the backward pass holds is changed."""
+    return _cleared(ct, node[4], argument_is_alone(ct))
+
+
+def _pull_both(ct: Any, node: Any) -> Any:
+    part = _pull_written(ct, node)
+    return _cleared(ct, node[4], argument_is_alone(ct)), part
+
+
+def _cleared(ct: Any, index: Any, alone: bool) -> Any:
+    """A cotangent without what was written over."""
+    if type(ct) is ndarray:
+        if not alone:
+            ct = ct.copy()
+        ct[index] = 0
+        return ct
+    if can_overwrite(ct, index, 0.0):
+        return overwritten(ct, index, 0.0, alone)
+    spec, arrays, to = parse(index, backend.shape_of(ct))
+    ans = write(ct if to is None else reshape(ct, to=to), 0.0, *arrays, spec=spec)
+    return ans if to is None else reshape(ans, to=backend.shape_of(ct))
+
+
+pull_of("write", _pull_written)
+pull_of("write", _pull_array)
+pull_of("write", _pull_both)
+
+
+def composed(shape: Shape, indices: list[Any]) -> Any:
+    """The one index that stands for several, each of what the one before names; None where that is not seen at once.
+
+    Example:
+        >>> composed((9, 2), [slice(1, None), 3]), composed((9, 2), [(4,), 1])
+        (4, (4, 1))
+    """
+    found: Any = indices[0]
+    for index in indices[1:]:
+        entries = index if type(index) is tuple else (index,)
+        if type(found) is int:
+            found = (found,)
+        if type(found) is tuple and all(type(e) is int for e in found):
+            found = (*found, *entries)
+        elif entries == (...,):
+            continue
+        elif type(found) is slice and type(entries[0]) in (int, slice):
+            part: Any = range(shape[0])[found][entries[0]]
+            if type(part) is range:
+                part = slice(part.start, part.stop if part.stop >= 0 else None, part.step)
+            found = (part, *entries[1:]) if len(entries) > 1 else part
+        else:
+            return None
+    return found
