@@ -71,6 +71,9 @@ def set_item(x: Tracer, index: Any, y: Any) -> None:
         InputError: traced numbers are written to integers, or complex ones to real ones.
         IndexError, ValueError: NumPy's own, for an index or a shape that does not fit.
     """
+    own_view = isinstance(y, Tracer) and type(getattr(y, "alias", None)) is View and root_of(y) is root_of(x)
+    if own_view and y.shape and _can_write(x, getattr(x, "alias", None)):
+        refuse_exchange(x, sys._getframe(1))
     with core.changing:
         _set_item(x, index, y)
 
@@ -79,8 +82,6 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
     alias = getattr(x, "alias", None)
     if not _can_write(x, alias):
         refuse_writing(x)
-    if isinstance(y, Tracer) and type(getattr(y, "alias", None)) is View and root_of(y) is root_of(x) and y.shape:
-        refuse_exchange(x, sys._getframe(1))
     if type(y) is Buffer:
         y = clone(y)
     elif type(y) is list or type(y) is tuple:
