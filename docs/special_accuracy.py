@@ -142,6 +142,8 @@ def page() -> str:
         "problem's condition, and marked c: of what the result changes by when arguments change by their own size,",
         "which is what rounding an argument does already; where that is 0, of the value. Values are SciPy's. A column",
         "of derivatives has a number for each argument that is differentiated, of the first derivative in it.",
+        "What holds at 0, of tiny and huge numbers and at infinity is in `tests/test_special_extremes.py`, to 1e-10 and",
+        "twice differentiated, with what is left out and why; `docs/special_extremes.py` writes its table.",
         "",
         "| function | domain | value | derivatives |",
         "| --- | --- | --- | --- |",

@@ -58,11 +58,19 @@ def _slope(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _spherical(fun: Callable[..., Any], factor: Any) -> Callable[..., Any]:
-    return lambda n, x: mp.sqrt(factor / x) * fun(n + half, x)
+    return lambda n, x: mp.sqrt(factor) / mp.sqrt(x) * fun(n + half, x)
 
 
 def _airy(z: Any) -> Any:
-    return mp.airyai(z), mp.airyai(z, derivative=1), mp.airybi(z), mp.airybi(z, derivative=1)
+    """Near 0 by DLMF 9.4 as series, since mpmath gives constants for tiny numbers."""
+    if abs(z) > 1:
+        return mp.airyai(z), mp.airyai(z, derivative=1), mp.airybi(z), mp.airybi(z, derivative=1)
+    third, cube = mp.mpf(1) / 3, z**3 / 9
+    one, other = mp.rgamma(2 * third) / 3 ** (2 * third), mp.rgamma(third) / 3**third
+    even, odd = one * mp.hyp0f1(2 * third, cube), other * z * mp.hyp0f1(4 * third, cube)
+    even_slope, odd_slope = one * z * z / 2 * mp.hyp0f1(5 * third, cube), other * mp.hyp0f1(third, cube)
+    root = mp.sqrt(3)
+    return even - odd, even_slope - odd_slope, root * (even + odd), root * (even_slope + odd_slope)
 
 
 def _airye(z: Any) -> Any:

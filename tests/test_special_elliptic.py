@@ -61,7 +61,7 @@ def test_at_the_end_of_the_domain(name, slope):
 def test_carlson_integrals_at_zero_and_outside():
     assert grad(fsp.elliprf)(0.0, 1.0, 2.0) == -np.inf
     assert np.isfinite(grad(fsp.elliprf, 1)(0.0, 1.0, 2.0))
-    assert np.isnan(grad(fsp.elliprc, 1)(1.0, -2.0))
+    assert np.isnan(grad(fsp.elliprf, 1)(1.0, -2.0, 1.0))
     with pytest.raises(NotDifferentiableError, match="complex"):
         jvp(lambda x: fsp.elliprf(x, 1.0, 2.0), (1.0 + 1j,), (1.0 + 0j,))
 

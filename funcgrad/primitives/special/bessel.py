@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from funcgrad.optional import special
 from funcgrad.primitives.comparison import sign
 from funcgrad.primitives.elementwise import exp, is_complex
 from funcgrad.primitives.signals import bessel_i
+from funcgrad.primitives.special.asymptotic import neighbours, scaled_series, with_series
 from funcgrad.primitives.special.kernels import kernel
 from funcgrad.primitives.special.partials import difference_quotient, in_double, pointwise, refused, shifted, summed
 
@@ -24,15 +26,18 @@ __all__ = [
     "hankel1",
     "hankel1_in_order",
     "hankel1e",
+    "hankel1e_slope",
     "hankel2",
     "hankel2_in_order",
     "hankel2e",
+    "hankel2e_slope",
     "i0",
     "i1",
     "iv",
     "iv_in_order",
     "ive",
     "ive_in_order",
+    "ive_slope",
     "j0",
     "j1",
     "jv",
@@ -47,6 +52,7 @@ __all__ = [
     "kv_in_order",
     "kve",
     "kve_in_order",
+    "kve_slope",
     "order_rate",
     "scaled_bessel_i",
     "y0",
@@ -96,23 +102,30 @@ def _scaled_k_integral(xp: Any, v: Any, x: Any, *, order: int) -> Any:
 
 
 def _folded_sum(v: Any, x: Any, order: int) -> Any:
+    """The sum begins where the integrand does: on the left of its peak it falls by ``width * (s - 1 + exp(-s))``."""
     signs = np.sign(v) if order % 2 else 1
-    v, x = np.broadcast_arrays(np.abs(v), np.where(x > 0, x, np.nan))
+    v, x = np.broadcast_arrays(np.abs(v), x)
+    width, peak = np.hypot(v, x), np.arcsinh(v / np.where(x > 0, x, np.nan))
+    height = v * peak - v * (v / (width + x))
+    beyond = height > 800  # the result overflows
+    inside = (x > 0) & (x < np.inf) & ~beyond & (width < np.inf)
+    v, x, peak, height = (np.where(inside, a, b) for a, b in ((v, 0.0), (x, 1.0), (peak, 0.0), (height, 0.0)))
     width = np.hypot(v, x)
-    peak = np.arcsinh(v / x)
-    height = v * peak - v * v / (width + x)
+    depth = 40 + 6 * order
     h = np.minimum(0.2, 0.55 / np.sqrt(width))
-    reach: Any = (peak + np.arccosh(1 + (40 + 6 * order) / width)) / h
+    first = np.maximum(0, np.floor((peak - depth / width - np.sqrt(2 * depth / width)) / h))
+    reach: Any = (peak + np.arccosh(1 + depth / width)) / h - first
 
     def term(k: Any) -> Any:
-        t = (k + 1) * h
+        t = (k + 1 + first) * h
         size = np.exp(v * t - 2 * x * np.sinh(t / 2) ** 2 - height)
         return t**order * size * (-np.expm1(-2 * v * t) if order % 2 else 1 + np.exp(-2 * v * t)) / 2
 
-    total = summed(term, 1 + int(np.max(reach, initial=0, where=np.isfinite(reach))), x)
+    total = summed(term, 1 + int(np.max(reach, initial=0)), x)
     if not order:
-        total = total + np.exp(-height) / 2
-    return signs * total * h * np.exp(height)
+        total = total + np.where(first > 0, 0, np.exp(-height) / 2)
+    total = np.where(inside, total * h * np.exp(height), np.where(beyond, np.inf, 0.0))
+    return signs * total if order % 2 else total
 
 
 def _k_integral(xp: Any, v: Any, x: Any, *, order: int) -> Any:
@@ -241,13 +254,13 @@ ive: Operation = elementwise(
     "ive",
     kernel("ive"),
     dx=_real_only("ive", lambda x, y, ans: ive_in_order(x, y, order=1)),
-    dy=_real_only("ive", lambda x, y, ans: _pair(ive, 1)(x, y) - sign(y) * ans),
+    dy=_real_only("ive", lambda x, y, ans: ive_slope(shifted(x, 0), y, order=1)),
 )
 kve: Operation = elementwise(
     "kve",
     kernel("kve"),
     dx=lambda x, y: kve_in_order(x, y, order=1),
-    dy=lambda x, y, ans: ans + _pair(kve, 1, -0.5)(x, y),
+    dy=lambda x, y: kve_slope(shifted(x, 0), y, order=1),
 )
 hankel1: Operation = elementwise(
     "hankel1",
@@ -266,13 +279,115 @@ hankel1e: Operation = elementwise(
     "hankel1e",
     kernel("hankel1e"),
     dx=lambda x, y: hankel1_in_order(x, y, order=1) * exp(y * -1j),
-    dy=lambda x, y, ans: _pair(hankel1e, -1)(x, y) - ans * 1j,
+    dy=lambda x, y: hankel1e_slope(shifted(x, 0), y, order=1),
 )
 hankel2e: Operation = elementwise(
     "hankel2e",
     kernel("hankel2e"),
     dx=lambda x, y: hankel2_in_order(x, y, order=1) * exp(y * 1j),
-    dy=lambda x, y, ans: _pair(hankel2e, -1)(x, y) + ans * 1j,
+    dy=lambda x, y: hankel2e_slope(shifted(x, 0), y, order=1),
+)
+
+# ---- slopes of the scaled functions --------------------------------------------------------------------------
+#
+# In ``ive' = I' exp(-x) - ive`` all digits cancel but a share of 1 / (2 x). Where x is large, the derivatives are those
+# of the asymptotic series DLMF 10.40.1 and 10.40.2, term by term.
+
+
+def _kve_near(xp: Any, v: Any, x: Any, order: int, fun: Any = None) -> Any:
+    """Beside 0 its terms overflow, to infinities of both signs, and so does the sum."""
+    total = neighbours(fun or special(xp, "kve"), v, x, order, -1, 1)
+    missing = xp.isnan(total)
+    if total.dtype.kind == "c" or not np.any(missing):  # kve is SciPy's alone
+        return total
+    return xp.where(missing & (x > 0) & (v == v), (-1) ** order * math.inf, total)
+
+
+def _kve_series(xp: Any, v: Any, x: Any, order: int) -> Any:
+    return math.sqrt(math.pi / 2) * scaled_series(xp, v, x, 1, order)
+
+
+def _ive_near(xp: Any, v: Any, x: Any, order: int) -> Any:
+    """At the kink of ``exp(-abs(x))`` its slope counts as 0."""
+    return neighbours(special(xp, "ive"), v, x, order, 1, -xp.sign(x))
+
+
+def _ive_series(xp: Any, v: Any, x: Any, order: int) -> Any:
+    """Of negative x it is real for whole orders only."""
+    whole = v == xp.rint(v)
+    turned = xp.where(whole, xp.where((v + order) % 2 == 1, -1.0, 1.0), math.nan)
+    return xp.where(x < 0, turned, 1.0) * scaled_series(xp, v, xp.abs(x), -1, order) / math.sqrt(2 * math.pi)
+
+
+def _hankel(name: str, sign: int) -> Operation:
+    """``name(v, x, *, order)``: the derivative in x of this order, 1 or more, of a scaled Hankel function."""
+
+    def near(xp: Any, v: Any, x: Any, order: int) -> Any:
+        fun, total = special(xp, name), 0.0
+        for j in range(order + 1):
+            terms = [(-1) ** i * math.comb(j, i) * fun(v - j + 2 * i, x) for i in range(j + 1)]
+            total = total + math.comb(order, j) * (-sign * 1j) ** (order - j) * sum(terms) / 2**j
+        return total
+
+    def series(xp: Any, v: Any, x: Any, order: int) -> Any:
+        """DLMF 10.17.5 and 10.17.6; of negative x the values are those above the cut."""
+        turned = xp.exp(-sign * 0.5j * math.pi * (v + 0.5)) * math.sqrt(2 / math.pi)
+        return xp.where(x > 0, turned * scaled_series(xp, v, xp.abs(x), sign * 1j, order), near(xp, v, x, order))
+
+    def in_order(v: Any, x: Any, *, order: int) -> Any:
+        fun, total = (hankel1_in_order if sign > 0 else hankel2_in_order), 0.0
+        for j in range(order + 1):
+            terms = [(-1) ** i * math.comb(j, i) * fun(shifted(v, 2 * i - j), x, order=1) for i in range(j + 1)]
+            total = total + math.comb(order, j) * (-sign * 1j) ** (order - j) * sum(terms[1:], terms[0]) * 0.5**j
+        return total * exp(x * (-sign * 1j))
+
+    made: Operation = pointwise(
+        f"{name}_slope", with_series(near, series), in_order, lambda v, x, *, order: made(v, x, order=order + 1)
+    )
+    return made
+
+
+hankel1e_slope: Operation = _hankel("hankel1e", 1)
+hankel2e_slope: Operation = _hankel("hankel2e", -1)
+
+
+def _kve_slope_in_order(v: Any, x: Any, *, order: int) -> Any:
+    return neighbours(lambda v, x: kve_in_order(v, x, order=1), v, x, order, -1, 1)
+
+
+def _ive_slope_in_order(v: Any, x: Any, *, order: int) -> Any:
+    return neighbours(lambda v, x: ive_in_order(v, x, order=1), v, x, order, 1, -sign(x))
+
+
+#: ``kve_slope(v, x, *, order)``: the derivative of ``kve`` in x of this order, 1 or more; likewise ``ive_slope``.
+kve_slope: Operation = pointwise(
+    "kve_slope",
+    with_series(_kve_near, _kve_series),
+    _kve_slope_in_order,
+    lambda v, x, *, order: kve_slope(v, x, order=order + 1),
+)
+ive_slope: Operation = pointwise(
+    "ive_slope",
+    with_series(_ive_near, _ive_series),
+    _ive_slope_in_order,
+    lambda v, x, *, order: ive_slope(v, x, order=order + 1),
+)
+
+
+def _scaled_k_of_whole_order(xp: Any, x: Any, *, n: int, order: int) -> Any:
+    def near(xp: Any, v: Any, x: Any, order: int) -> Any:
+        @cache
+        def value(v: int) -> Any:
+            return special(xp, f"k{v}e")(x) if v < 2 else special(xp, "kve")(v, x)
+
+        return _kve_near(xp, n, x, order, lambda v, x: value(abs(v)))
+
+    return with_series(near, _kve_series)(xp, n, x, order=order)
+
+
+#: ``_scaled_k_slope(x, *, n, order)``: ``kve_slope`` of a whole constant order, whose kernels are faster.
+_scaled_k_slope: Operation = pointwise(
+    "scaled_k_slope", _scaled_k_of_whole_order, lambda x, *, n, order: _scaled_k_slope(x, n=n, order=order + 1)
 )
 
 # ---- whole orders ------------------------------------------------------------------------------------------
@@ -286,8 +401,8 @@ y0: Operation = elementwise("y0", kernel("y0"), dx=lambda x: -y1(x))
 y1: Operation = elementwise("y1", kernel("y1"), dx=lambda x: (y0(x) - yv(2, x)) * 0.5)
 k0: Operation = elementwise("k0", kernel("k0"), dx=lambda x: -k1(x))
 k1: Operation = elementwise("k1", kernel("k1"), dx=lambda x: (k0(x) + kv(2, x)) * -0.5)
-k0e: Operation = elementwise("k0e", kernel("k0e"), dx=lambda x, ans: ans - k1e(x))
-k1e: Operation = elementwise("k1e", kernel("k1e"), dx=lambda x, ans: ans - (k0e(x) + kve(2, x)) * 0.5)
+k0e: Operation = elementwise("k0e", kernel("k0e"), dx=lambda x: _scaled_k_slope(x, n=0, order=1))
+k1e: Operation = elementwise("k1e", kernel("k1e"), dx=lambda x: _scaled_k_slope(x, n=1, order=1))
 i0: Operation = elementwise("i0", kernel("i0"), dx=lambda x: i1(x))
 i1: Operation = elementwise("i1", kernel("i1"), dx=lambda x: (i0(x) + bessel_i(x, order=2)) * 0.5)
 
@@ -310,11 +425,28 @@ def _scaled_bessel_i(xp: Any, x: Any, *, order: int) -> Any:
     return xp.where(near, xp.exp(-xp.abs(small)) * (small / 2) ** order / math.factorial(order) * series, ans)
 
 
-def _scaled_bessel_i_rule(t: Any, x: Any, ans: Any, *, order: int) -> Any:
+def _scaled_bessel_i_slope(xp: Any, x: Any, *, n: int, order: int) -> Any:
+    def near(xp: Any, v: Any, x: Any, order: int) -> Any:
+        @cache
+        def value(v: int) -> Any:
+            return _scaled_bessel_i(xp, x, order=v)
+
+        return neighbours(lambda v, x: value(abs(v)), n, x, order, 1, -xp.sign(x))
+
+    return with_series(near, _ive_series)(xp, n, x, order=order)
+
+
+#: ``scaled_bessel_i_slope(x, *, n, order)``: the derivative of ``scaled_bessel_i(x, order=n)`` of this order.
+scaled_bessel_i_slope: Operation = pointwise(
+    "scaled_bessel_i_slope",
+    _scaled_bessel_i_slope,
+    lambda x, *, n, order: scaled_bessel_i_slope(x, n=n, order=order + 1),
+)
+
+
+def _scaled_bessel_i_rule(t: Any, x: Any, *, order: int) -> Any:
     """At the kink of ``exp(-abs(x))`` its slope counts as 0."""
-    above = scaled_bessel_i(x, order=order + 1)
-    mean = (scaled_bessel_i(x, order=order - 1) + above) * 0.5 if order else above
-    return t * (mean - sign(x) * ans)
+    return t * scaled_bessel_i_slope(x, n=order, order=1)
 
 
 #: ``scaled_bessel_i(x, *, order)``: ``exp(-abs(x)) * I_n(x)`` of a whole order, which begins with i0e and i1e.

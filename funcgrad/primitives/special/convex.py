@@ -14,7 +14,7 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
 from funcgrad.primitives.arithmetic import absolute, clip, divide, power
 from funcgrad.primitives.comparison import equal, less_equal, where
-from funcgrad.primitives.elementwise import exp, hypot, log, log1p, sin
+from funcgrad.primitives.elementwise import exp, hypot, log, log1p, sin, tanh
 from funcgrad.primitives.special.kernels import derivatives, kernel
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "pseudo_huber",
     "rel_entr",
     "sindg",
+    "sinh_quotient",
     "tandg",
     "wrightomega",
     "xlog1py",
@@ -89,16 +90,29 @@ def _pseudo_huber_dx(x: Any, y: Any) -> Any:
     return ratio * ratio * y * (y / h)
 
 
+#: ``x * y / hypot(x, y)``, whose derivatives are cubes.
+_harmonic: Operation = elementwise(
+    "harmonic",
+    lambda xp, x, y: y * x / xp.hypot(x, y),
+    dx=lambda x, y: (y / hypot(x, y)) ** 3,
+    dy=lambda x, y: (x / hypot(x, y)) ** 3,
+)
 pseudo_huber: Operation = elementwise(
     "pseudo_huber",
     kernel("pseudo_huber", _pseudo_huber_of_jax),
     dx=_pseudo_huber_dx,
-    dy=lambda x, y: y * x / hypot(x, y),
+    dy=lambda x, y: _harmonic(x, y),
 )
 
 # ---- the logistic function -----------------------------------------------------------------------------------
 
-expit: Operation = elementwise("expit", kernel("expit"), dx=lambda x, ans: ans * expit(-x))
+#: ``expit(x) * expit(-x)``. Its derivative is one product, which is 0 where a difference of two would be of rounding.
+_logistic_density: Operation = elementwise(
+    "logistic_density",
+    lambda xp, x: special(xp, "expit")(x) * special(xp, "expit")(-x),
+    dx=lambda x, ans: -ans * tanh(0.5 * x),
+)
+expit: Operation = elementwise("expit", kernel("expit"), dx=lambda x: _logistic_density(x))
 logit: Operation = elementwise("logit", kernel("logit"), dx=lambda t, x: t / (x * (1 - x)))
 log_expit: Operation = elementwise(
     "log_expit", kernel("log_expit", lambda xp, x: -xp.logaddexp(-x, 0.0)), dx=lambda x: expit(-x)
@@ -110,19 +124,42 @@ log_expit: Operation = elementwise(
 def _exprel(xp: Any, x: Any, order: int) -> Any:
     """The derivative of ``(exp(x) - 1) / x`` of this order: ``sum_k x**k / (k! (k + order + 1))``.
 
-    Far from 0, where the series would be long, ``f_n = (exp(x) - n f_(n-1)) / x``.
+    Far from 0, where the series would be long, ``f_n = (exp(x) - n f_(n-1)) / x``. For positive x all are divided by
+    ``exp(x)``, so that nothing overflows before they do.
     """
     limit = max(1.0, order / 2)
     small = xp.abs(x) < limit
     far, near = xp.where(small, limit, x), xp.where(small, x, 0)
-    recurrent = xp.expm1(far) / far
+    above = xp.where(far > 0, far, 0)
+    fallen = xp.exp(far - above)
+    recurrent = xp.where(far > 0, -xp.expm1(-above), xp.expm1(far - above)) / far
     for n in range(1, order + 1):
-        recurrent = (xp.exp(far) - n * recurrent) / far
+        recurrent = (fallen - n * recurrent) / far
+    root = xp.exp(above / 2)
+    recurrent = recurrent * root * root
     series = 0
     for k in reversed(range(20 + 2 * order)):
         series = series * near + 1 / (math.factorial(k) * (k + order + 1))
     return xp.where(small, series, recurrent)
 
+
+def _sinh_quotient(xp: Any, x: Any, order: int) -> Any:
+    """The derivative of ``sinh(x) / x`` of this order: near 0 by the series, so that odd ones vanish there."""
+    if order == 0:
+        nothing = x == 0
+        return xp.where(nothing, 1, xp.sinh(x) / xp.where(nothing, 1, x))
+    small = xp.abs(x) < 1
+    near, series = xp.where(small, x, 0), 0
+    first = (order + 1) // 2
+    for k in reversed(range(first, first + 12)):
+        series = series * (near * near) + math.perm(2 * k, order) / math.factorial(2 * k + 1)
+    far = xp.where(small, 1, x)
+    apart = 0.5 * (_exprel(xp, far, order) + (-1) ** order * _exprel(xp, -far, order))
+    return xp.where(small, series * near if order % 2 else series, apart)
+
+
+#: ``sinh_quotient(x, *, order)``: the derivative of this order.
+sinh_quotient: Operation = derivatives("sinh_quotient", None, _sinh_quotient)
 
 #: ``exprel(x, *, order)``: the derivative of this order.
 exprel: Operation = derivatives("exprel", kernel("exprel", lambda xp, x: _exprel(xp, x * 1.0, 0)), _exprel)
@@ -250,7 +287,9 @@ def _lambertw_slope(t: Any, ans: Any, *, k: int, tol: float) -> Any:
 lambertw: Operation = primitive(
     "lambertw", _lambertw, vjps=[_lambertw_slope], jvps=[_lambertw_slope], batch="elementwise"
 )
-wrightomega: Operation = elementwise("wrightomega", kernel("wrightomega"), dx=lambda ans: ans / (ans - -1))
+#: ``x / (x + 1)``, whose derivative is no difference.
+_share: Operation = elementwise("share", lambda xp, x: x / (x + 1), dx=lambda x: 1 / ((x - -1) * (x - -1)))
+wrightomega: Operation = elementwise("wrightomega", kernel("wrightomega"), dx=lambda ans: _share(ans))
 exp10: Operation = elementwise("exp10", kernel("exp10", lambda xp, x: xp.power(10.0, x)), dx=lambda ans: ans * LN10)
 
 #: Circular functions of degrees.

@@ -148,8 +148,11 @@ def _ratio(n: Any, d: Any, x: Any) -> Any:
 
 
 def _ratio_density(n: Any, d: Any, x: Any) -> Any:
-    total = d + n * x
-    return beta_density(0.5 * n, 0.5 * d, _ratio(n, d, x)) / (total * total)
+    """The smaller of the ratio and what is left of 1 is what the density is made of, or digits are lost."""
+    above, total = n * x, d + n * x
+    upper = less(d, above)
+    first, second = where(upper, d, n), where(upper, n, d)
+    return beta_density(0.5 * first, 0.5 * second, where(upper, d, above) / total) / total / total
 
 
 FISHER: Partials = (

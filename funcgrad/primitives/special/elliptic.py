@@ -18,7 +18,8 @@ from funcgrad.backend import dtype_of
 from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
-from funcgrad.primitives.elementwise import sin
+from funcgrad.primitives.comparison import equal, greater, less, logical_or, where
+from funcgrad.primitives.elementwise import log, sin, sqrt
 from funcgrad.primitives.special.kernels import kernel
 from funcgrad.primitives.special.partials import in_double, pointwise, refused, summed
 
@@ -46,23 +47,37 @@ _DIGITS = 40.0  # how far down the integrand is followed, as a power of e
 
 
 def _quadrature(rise: int, powers: tuple[float, ...], *args: Any) -> Any:
-    """The integral over t > 0 of ``t**rise * prod((t + x)**-power)``, infinite where it diverges."""
+    """The integral over t > 0 of ``t**rise * prod((t + x)**-power)``, infinite where it diverges.
+
+    It is homogeneous: the arguments are first divided by a number in their middle, so that no power overflows.
+    """
     pairs = [(x, p) for x, p in zip(np.broadcast_arrays(*args), powers, strict=True) if p]
+    infinite = np.logical_or.reduce([x == np.inf for x, _ in pairs])
+    pairs = [(np.where(infinite & (x > 0), 1.0, x), p) for x, p in pairs]
     positive = [np.where(x > 0, x, np.nan) for x, _ in pairs]
     at_zero = rise + 1 - sum(p * (x == 0) for x, p in pairs)
+    low, high = np.log2(np.fmin.reduce(positive)), np.log2(np.fmax.reduce(positive))
+    middle = 2 * np.rint((low + high) / 8)  # even: powers with halves are exact too
+    middle = np.where(np.isfinite(middle), middle, 0)
+    root = np.exp2(middle * (rise + 1 - sum(powers)))  # of what the integral is to be multiplied by
+    unit = np.exp2(-middle)
+    pairs, positive = [(x * unit * unit, p) for x, p in pairs], [x * unit * unit for x in positive]
     low = np.log(np.fmin.reduce(positive)) - _DIGITS / np.where(at_zero > 0, at_zero, np.nan)
     high = np.log(np.fmax.reduce(positive)) + _DIGITS / (sum(powers) - rise - 1)
 
+    part = (rise + 1) / sum(powers)  # of the factors of t each denominator has its own, so that nothing overflows
+
     def term(k: Any) -> Any:
         u = low + k * _STEP
-        product = np.exp((rise + 1) * u)
+        t, share, product = np.exp(u), np.exp(part * u), 1.0
         for x, p in pairs:
-            product = product * (np.exp(u) + x) ** -p
+            product = product * (share / (t + x)) ** p
         return np.where(u <= high, product, 0)
 
-    total = summed(term, _number_of_steps(high - low), low)
+    total = summed(term, _number_of_steps(high - low), low) * root * root
     valid = np.logical_and.reduce([x >= 0 for x, _ in pairs])
-    return np.where(valid, np.where(at_zero > 0, total * _STEP, np.inf), np.nan)
+    total = np.where(infinite, 0, total * _STEP)
+    return np.where(valid, np.where(at_zero > 0, total, np.inf), np.nan)
 
 
 def _number_of_steps(length: Any) -> int:
@@ -97,13 +112,30 @@ def _integral(factor: float, powers: tuple[float, ...], *args: Any, rise: int = 
     return factor * carlson(*args, *(1.0,) * missing, rise=rise, powers=(*powers, *(0.0,) * missing))
 
 
+def _any(condition: Any) -> bool:
+    """Whether any element is, or may be where that is not known."""
+    return bool(np.any(condition)) if isinstance(condition, (np.ndarray, np.generic)) else True
+
+
 #: These are R_C, R_D, R_F and R_G by their integrals, DLMF 19.2.17, 19.16.5, 19.16.1 and (differentiated) 19.23.7.
-elliprc: Operation = elementwise(
-    "elliprc",
-    kernel("elliprc"),
-    dx=lambda x, y: _integral(-0.25, (1.5, 1.0), x, y),
-    dy=lambda x, y: _integral(-0.5, (0.5, 2.0), x, y),
-)
+def _elliprc_dx(x: Any, y: Any, ans: Any) -> Any:
+    """Of negative y it is a principal value, which solves the same differential equations."""
+    negative = less(y, 0)
+    integral = _integral(-0.25, (1.5, 1.0), x, where(negative, 1.0, y))
+    return (
+        where(negative, (ans - x**-0.5) / (2 * where(negative, y - x, 1.0)), integral) if _any(negative) else integral
+    )
+
+
+def _elliprc_dy(x: Any, y: Any, ans: Any) -> Any:
+    negative = less(y, 0)
+    integral = _integral(-0.5, (0.5, 2.0), x, where(negative, 1.0, y))
+    if not _any(negative):
+        return integral
+    return where(negative, (ans - sqrt(x) / where(negative, y, 1.0)) / (2 * where(negative, x - y, 1.0)), integral)
+
+
+elliprc: Operation = elementwise("elliprc", kernel("elliprc"), dx=_elliprc_dx, dy=_elliprc_dy)
 elliprd: Operation = elementwise(
     "elliprd",
     kernel("elliprd"),
@@ -139,7 +171,30 @@ elliprj: Operation = pointwise(
 def _agm_partial(x: Any, y: Any, ans: Any) -> Any:
     """From ``agm(x, y) = pi / (2 * R_F(0, x**2, y**2))``, DLMF 19.8.5, scaled so that no square overflows."""
     ratio = y / x
-    return (ans / x) ** 2 * _integral(1 / math.pi, (0.5, 1.5, 0.5), 0.0, 1.0, ratio * ratio)
+    extreme = logical_or(greater(ratio, _EXTREME), less(ratio, 1 / _EXTREME))
+    if not _any(extreme):
+        return _agm_by_integral(ans / x, ratio)
+    first, second = where(extreme, 1.0, x), where(extreme, 1.0, y)
+    mean = where(extreme, 1.0, ans)
+    return where(extreme, _agm_far_apart(x, y), _agm_by_integral(mean / first, second / first))
+
+
+def _agm_by_integral(share: Any, ratio: Any) -> Any:
+    return share**2 * _integral(1 / math.pi, (0.5, 1.5, 0.5), 0.0, 1.0, ratio * ratio)
+
+
+#: Beyond this ratio ``agm(x, y)`` is ``pi / 2 * big / log(4 * big / small)``, to its square (DLMF 19.8.5, 19.9.1).
+_EXTREME = 1e15
+
+
+def _agm_far_apart(x: Any, y: Any) -> Any:
+    """The derivative in x there."""
+    smaller = less(x, y)
+    small, big = where(smaller, x, y), where(smaller, y, x)
+    length = log(4 * big) - log(small)
+    rate = math.pi / 2 / length
+    in_small = rate * (1 / length) * (big / small)
+    return where(smaller, where(equal(small, 0), math.inf, in_small), rate * (1 - 1 / length))
 
 
 agm: Operation = elementwise(

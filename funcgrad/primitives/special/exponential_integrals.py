@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,18 @@ from funcgrad.core import Tracer
 from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.arithmetic import absolute
-from funcgrad.primitives.comparison import less, where
-from funcgrad.primitives.elementwise import cos, cosh, exp, log, sin, sinc
-from funcgrad.primitives.special.convex import exprel, log1p_quotient
+from funcgrad.primitives.comparison import isinf, less, where
+from funcgrad.primitives.elementwise import cos, exp, log, sin, sinc
+from funcgrad.primitives.special.convex import log1p_quotient, sinh_quotient
 from funcgrad.primitives.special.kernels import kernel
 from funcgrad.primitives.special.partials import refused, shifted
 
 __all__ = ["exp1", "expi", "expn", "shichi", "sici", "spence"]
 
-expi: Operation = elementwise("expi", kernel("expi"), dx=lambda x: exp(x) / x)
-exp1: Operation = elementwise("exp1", kernel("exp1"), dx=lambda x: -exp(-x) / x)
+#: ``exp(x) / x``. Its derivative is one product: a difference of two quotients is ``inf - inf`` where they overflow.
+_exp_quotient: Operation = elementwise("exp_quotient", lambda xp, x: xp.exp(x) / x, dx=lambda x, ans: ans * (1 - 1 / x))
+expi: Operation = elementwise("expi", kernel("expi"), dx=lambda x: _exp_quotient(x))
+exp1: Operation = elementwise("exp1", kernel("exp1"), dx=lambda x: _exp_quotient(-x))
 
 
 def _expn_partial(x: Any, y: Any, ans: Any) -> Any:
@@ -43,32 +46,40 @@ expn: Operation = elementwise(
 )
 
 
+def _oscillating(fun: Callable[..., Any], x: Any) -> Any:
+    """``fun(x) / x`` for a sine or cosine, which has no value at infinity where the quotient is 0."""
+    return fun(where(isinf(x), 0, x)) / x
+
+
 def _sine_quotient(x: Any) -> Any:
     """``sin(x) / x``."""
     small = less(absolute(x), 1)
-    far = where(small, 1, x)
-    return where(small, sinc(where(small, x, 0) * (1 / math.pi), order=0), sin(far) / far)
-
-
-def _sinh_quotient(x: Any) -> Any:
-    """``sinh(x) / x``."""
-    return 0.5 * (exprel(x, order=0) + exprel(-x, order=0))
+    near = sinc(where(small, x, 0) * (1 / math.pi), order=0)
+    return where(small, near, _oscillating(sin, where(small, 1, x)))
 
 
 def _two_integrals(name: str, first: Any, second: Any) -> Operation:
-    """A function with two results, whose derivatives are ``first(x)`` and ``second(x)``."""
+    """A function with two results, whose derivatives are ``first(x)`` and ``second(x)``.
+
+    The cotangent of a result that nothing depends on is None: 0 times the infinite slope of the other at 0 is NaN.
+    """
 
     def pull(ct: Any, x: Any) -> Any:
-        return ct[0] * first(x) + ct[1] * second(x)
+        if ct[1] is None:
+            return ct[0] * first(x)
+        slope = ct[1] * second(x)
+        return slope if ct[0] is None else ct[0] * first(x) + slope
 
     def push(t: Any, x: Any) -> Any:
         return t * first(x), t * second(x)
 
-    return primitive(name, kernel(name), vjps=[pull], jvps=[push], batch="elementwise", multiple=True)
+    return primitive(name, kernel(name), vjps=[pull], jvps=[push], batch="elementwise", multiple=True, sparse=True)
 
 
-sici: Operation = _two_integrals("sici", _sine_quotient, lambda x: cos(x) / x)
-shichi: Operation = _two_integrals("shichi", _sinh_quotient, lambda x: cosh(x) / x)
+sici: Operation = _two_integrals("sici", _sine_quotient, lambda x: _oscillating(cos, x))
+shichi: Operation = _two_integrals(
+    "shichi", lambda x: sinh_quotient(x, order=0), lambda x: 0.5 * (_exp_quotient(x) - _exp_quotient(-x))
+)
 
 
 def _spence_partial(x: Any) -> Any:

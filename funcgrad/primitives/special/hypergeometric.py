@@ -77,12 +77,17 @@ hyp2f1: Operation = analytic("hyp2f1", _hyp2f1, _hyp2f1_rates)
 
 
 def _tricomi(a: Any, b: Any, x: Any, orders: tuple[int, int, int]) -> Any:
-    """With ``t = exp(u)`` a sum of terms that vary slowly and vanish to both sides, see ``elliptic``."""
+    """With ``t = exp(u)`` a sum of terms that vary slowly and vanish to both sides, see ``elliptic``.
+
+    NaN where there are too many: of derivatives in a alone for tiny a, and for huge a or b.
+    """
     a, b, x = np.broadcast_arrays(a, b, x)
-    valid = (a > 0) & (x > 0)
-    a, b, x = (np.where(valid, v, 1.0) for v in (a, b, x))
     i, j, k = orders
-    low = np.minimum(0, -np.log(x)) - (45 + 5 * i) / a
+    rate = a + (j + k > 0)  # of the integrand far to the left: a factor of t or log(1 + t) makes it fall by itself
+    valid = (rate > 1e-3) & (a > 0) & (x > 0) & (a + np.abs(b) < 1e8)
+    a, b, x = (np.where(valid, v, 1.0) for v in (a, b, x))
+    rate = a + (j + k > 0)
+    low = np.minimum(0, -np.log(x)) - (45 + 5 * i) / rate
     high = np.log((60 + 2 * np.abs(a) + 2 * np.abs(b) + 10 * k) / x + 1)
     step = np.minimum(0.2, 0.5 / np.sqrt(a + np.abs(b) + 1))
 

@@ -14,10 +14,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from funcgrad.kinds import elementwise
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
-from funcgrad.primitives.arithmetic import divide
+from funcgrad.primitives.arithmetic import power
+from funcgrad.primitives.comparison import equal, greater, logical_or, where
 from funcgrad.primitives.elementwise import log, log1p
 from funcgrad.primitives.special.gamma_functions import psi
 from funcgrad.primitives.special.kernels import kernel, log_beta, stirling_error
@@ -74,8 +77,28 @@ beta_density: Operation = elementwise(
     _density,
     dx=lambda x, y, z, ans: ans * _slope(x, y, log(z), 1, 0),
     dy=lambda x, y, z, ans: ans * _slope(y, x, log1p(-z), 1, 0),
-    dz=lambda x, y, z, ans: ans * (divide(x - 1, z) - divide(y - 1, 1 - z)),
+    dz=lambda x, y, z, ans: _density_slope(x, y, z, ans),
 )
+
+
+def _density_slope(a: Any, b: Any, x: Any, ans: Any) -> Any:
+    """At 0 and 1 the density itself may be 0, and its slope is a density of smaller parameters."""
+    start, stop = equal(x, 0), equal(x, 1)
+    edge = logical_or(start, stop)
+    if isinstance(edge, (np.ndarray, np.generic)) and not np.any(edge):
+        return ans * ((a - 1) / x - (b - 1) / (1 - x))
+    inner = where(edge, 0.5, x)
+    inside = where(edge, 0, ans) * ((a - 1) / inner - (b - 1) / (1 - inner))
+    low, high = where(start, x, 0), where(stop, x, 1)
+    return where(start, _edge_slope(a, b, low), where(stop, -_edge_slope(b, a, 1 - high), inside))
+
+
+def _edge_slope(a: Any, b: Any, x: Any) -> Any:
+    """The slope of the density at x = 0."""
+    above = greater(a, 1)
+    steeper = (a + b - 1) * beta_density(where(above, a - 1, 1), b, x)
+    level = where(equal(a, 1), -b * (b - 1) * power(1 - x, b - 2), -math.inf)
+    return where(above, steeper, level)
 
 
 def _slope(a: Any, b: Any, logarithm: Any, k: int, m: int) -> Any:
@@ -149,7 +172,8 @@ def _betainc_parameter(xp: Any, a: Any, b: Any, x: Any, *, orders: tuple[int, in
         inside = defined & (x > 0) & (x < 1)
         safe = xp.where(inside, a, 1), xp.where(inside, b, 1), xp.where(inside, x, 0.5)
         found = _parameter(xp, *safe, *orders)
-        return xp.where(inside, found, xp.where(defined & ((x == 0) | (x == 1)), 0, math.nan))
+        one_sided = (a > 0) & (b > 0) & ((a == math.inf) != (b == math.inf)) & (x > 0) & (x < 1)
+        return xp.where(inside, found, xp.where((defined & ((x == 0) | (x == 1))) | one_sided, 0, math.nan))
 
     return in_double(xp, compute, a, b, x)
 

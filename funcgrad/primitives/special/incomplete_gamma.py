@@ -106,7 +106,8 @@ def _gammainc_parameter(xp: Any, a: Any, x: Any, *, order: int) -> Any:
         a, x = xp.broadcast_arrays(a, x)
         inside = (a > 0) & (x > 0) & (x < math.inf) & (a < math.inf)
         found = _parameter(xp, xp.where(inside, a, 1), xp.where(inside, x, 1), order)
-        return xp.where(inside, found, xp.where((a > 0) & ((x == 0) | (x == math.inf)), 0, math.nan))
+        ends = (x == 0) | (x == math.inf) | ((a == math.inf) & (x > 0))
+        return xp.where(inside, found, xp.where((a > 0) & ends, 0, math.nan))
 
     return in_double(xp, compute, a, x)
 

@@ -34,7 +34,7 @@ __all__ = [
 
 #: Of what family with which parameters the derivative is: ``(factor, name, parameters)`` of degree n and parameters.
 _LOWERED: dict[str, Callable[..., tuple[Any, str, tuple[Any, ...]]]] = {
-    "eval_legendre": lambda n: ((n + 1) / 2, "eval_jacobi", (1.0, 1.0)),
+    "eval_legendre": lambda n: (1.0, "eval_gegenbauer", (1.5,)),
     "eval_chebyt": lambda n: (n, "eval_chebyu", ()),
     "eval_chebyu": lambda n: (2.0, "eval_gegenbauer", (2.0,)),
     "eval_hermite": lambda n: (2.0 * n, "eval_hermite", ()),

@@ -13,6 +13,7 @@ from typing import Any
 from funcgrad.kinds import elementwise
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
+from funcgrad.primitives.comparison import isinf, where
 from funcgrad.primitives.elementwise import expm1, log1p
 from funcgrad.primitives.special.kernels import derivatives, kernel
 from funcgrad.primitives.special.partials import in_double, pointwise
@@ -67,12 +68,16 @@ def _density_slope(v: Any, t: Any) -> Any:
     return student_constant(v, order=1) + 0.5 * ((square / v) * ((v + 1) / (v + square)) - log1p(square / v))
 
 
+def _student_slope(v: Any, t: Any) -> Any:
+    return t * ((v + 1) / (v + t * t))
+
+
 #: ``student_density(v, t)``: the density of Student's distribution with v degrees of freedom.
 student_density: Operation = elementwise(
     "student_density",
     _density,
     dx=lambda x, y, ans: ans * _density_slope(x, y),
-    dy=lambda x, y, ans: -ans * y * ((x + 1) / (x + y * y)),
+    dy=lambda x, y, ans: -ans * _student_slope(x, where(isinf(y), 0, y)),
 )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.backend import dtype_of, shape_of
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.numpy.creation import as_value
@@ -151,7 +152,7 @@ def betaln(a: ArrayLike, b: ArrayLike, /) -> Array:
 def poch(z: ArrayLike, m: ArrayLike, /) -> Array:
     """``gamma(z + m) / gamma(z)``, Pochhammer's symbol or rising factorial (DLMF 5.2.5).
 
-    Differentiable in both; NaN at the poles of the two gamma functions.
+    Differentiable in both; NaN at the poles of ``gamma(z + m)``.
 
     Example:
         >>> import funcgrad.scipy.special as fsp
@@ -164,7 +165,7 @@ def poch(z: ArrayLike, m: ArrayLike, /) -> Array:
 def binom(x: ArrayLike, y: ArrayLike, /) -> Array:
     """``gamma(x + 1) / (gamma(y + 1) * gamma(x - y + 1))``, of real numbers; differentiable in both.
 
-    At the poles of the three the derivatives are NaN.
+    At the poles of ``gamma(x + 1)`` the derivatives are NaN.
 
     Example:
         >>> import funcgrad.scipy.special as fsp
@@ -318,7 +319,9 @@ def factorial(n: ArrayLike, exact: bool = False, extend: str = "zero") -> Any:
         return import_scipy("scipy.special.factorial", "scipy.special").factorial(n, exact=exact, extend=extend)
     if exact:
         raise InputError(f"factorial: exact=True is for plain integers, got {describe(n)}. Leave it out.")
-    n = as_value(n) * np.float64(1.0)  # SciPy computes in double precision
+    n = as_value(n)
+    if shape_of(n) or dtype_of(n).kind != "f":
+        n = n * np.float64(1.0)  # of arrays SciPy computes in double precision, of one number in its own
     if extend == "complex":
         return prim.gamma(n + 1)
     return fnp.where(n < 0, 0.0, prim.gamma(fnp.where(n < 0, 0, n) + 1))

@@ -38,7 +38,7 @@ __all__ = [
 def eval_legendre(n: ArrayLike, x: ArrayLike, /) -> Array:
     """The Legendre polynomial of degree n.
 
-    Its derivative in x is half of ``(n + 1) * eval_jacobi(n - 1, 1, 1, x)``, DLMF 18.9.15.
+    Its derivative in x is ``eval_gegenbauer(n - 1, 3 / 2, x)``, DLMF 18.7.9 with 18.9.19.
 
     Raises:
         NotDifferentiableError: a derivative in the degree n.
