@@ -32,6 +32,7 @@ import numpy as np
 
 from funcgrad import backend, heap
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError
+from funcgrad.locking import changing
 
 __all__ = [
     "READ_ONLY",
@@ -39,7 +40,6 @@ __all__ = [
     "Trace",
     "Tracer",
     "bind",
-    "changing",
     "describe",
     "no_grad_blocks",
     "no_grad_floor",
@@ -74,9 +74,6 @@ watcher: ContextVar[Any] = ContextVar("watcher", default=None)
 #: How many such watchers there are in the whole process: while there is none, nobody asks for it.
 watchers = 0
 _blocks_lock = threading.Lock()
-#: Who lets a tracer stand for another value holds this: a write reads what it changes, and so must be alone. One lock
-#: for all, as a write may look at other arrays. Readers do not take it, see ``Tracer``.
-changing: Final = threading.RLock()
 
 #: Packages that mean the tracer itself when they ask for a class: they take hold of the memory of an array.
 _INSIDERS: Final = frozenset(("funcgrad", "jax", "jaxlib", "numba", "pandas", "scipy", "sklearn", "torch", "xarray"))
@@ -142,12 +139,7 @@ class Tracer:
 
     Programs may write to what they made, ``x[0] = y``. Then this object stands for another value, perhaps
     of another trace, from now on (see ``writable``). So that it can, all tracers have the same slots, and
-    nothing but the program itself holds an object that the program can write to: see ``bind``.
-
-    Other threads may read the object meanwhile. Writes are made one after the other, under ``changing``, and store
-    what changes without a call in between; so who reads ``value``, ``_trace`` and ``link`` without a call in between
-    finds what belongs together. The record of an operation takes its number after it has read those of its parents,
-    which are the older ones then. ``_twin`` is the object as it stands at one moment.
+    nothing but the program itself holds an object that the program can write to: see ``bind``, for threads ``locking``.
 
     Attributes:
         value: what the trace looks at: an array, a number, or a tracer of an outer trace.
@@ -160,10 +152,8 @@ class Tracer:
 
     __slots__ = ("__weakref__", "_trace", "alias", "form", "link", "value")
 
-    #: Whether it stands for an array of NumPy though another library's computes.
-    as_numpy = False
-    #: How many axes of ``value`` the function does not see; they stand in front.
-    hidden = 0
+    as_numpy = False  # whether it stands for an array of NumPy though another library's computes
+    hidden = 0  # so many axes of ``value``, the first, the function does not see
     value: Any
     _trace: Trace
     form: Any
@@ -205,8 +195,7 @@ class Tracer:
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes, as the function being transformed sees them."""
         value, hidden = self.value, self.hidden
-        shape = backend.shape_of(value)
-        return shape[hidden:] if hidden else shape
+        return backend.shape_of(value)[hidden:]
 
     @property
     def dtype(self) -> Any:

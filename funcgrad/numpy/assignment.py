@@ -16,6 +16,7 @@ from funcgrad import backend, core
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.linear import astype, broadcast_to, imag, real, reshape
+from funcgrad.locking import changing
 from funcgrad.numpy.concretization import constant, user_line
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.layout import as_before
@@ -63,7 +64,7 @@ def set_item(x: Tracer, index: Any, y: Any) -> None:
         InputError: traced numbers are written to integers, or complex ones to real ones.
         IndexError, ValueError: NumPy's own, for an index or a shape that does not fit.
     """
-    with core.changing:
+    with changing:
         _set_item(x, index, y)
 
 
@@ -120,7 +121,7 @@ def _can_write(x: Tracer, alias: Any) -> bool:
 
 def set_whole(x: Tracer, y: Any) -> None:
     """``x[...] = y``; a tracer of the shape and dtype of ``x`` that was made for this is taken as it is."""
-    with core.changing:
+    with changing:
         alias = getattr(x, "alias", None)
         own = alias is not READ_ONLY and type(alias) is not View
         if own and isinstance(y, Tracer) and type(y) is not Buffer and y.shape == x.shape and y.dtype == x.dtype:
