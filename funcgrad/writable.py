@@ -383,7 +383,7 @@ def is_view(x: Tracer, made: Any, step: Callable[..., Any], params: dict[str, An
 
 
 def share_view(x: Any, made: Any, step: Callable[..., Any], params: dict[str, Any], value: Any = None) -> Any:
-    """``made``, ``step(x, **params)``, noted as a view if it is one; ``value`` is what ``x`` held, None under the lock."""
+    """``made``, ``step(x, **params)``, noted as a view if it is one; ``x`` held ``value``: None under the lock."""
     known = isinstance(x, Tracer) and isinstance(made, Tracer) and made is not x and type(x) is not BatchTracer
     if value is None and known:
         value = x.value
