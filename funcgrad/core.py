@@ -22,7 +22,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import partial
-from threading import RLock, get_ident
+from threading import get_ident
 from typing import Any, Final, NoReturn
 from weakref import ref
 
@@ -30,6 +30,7 @@ import numpy as np
 
 from funcgrad import backend, blocks, heap
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, shown
+from funcgrad.locking import changing
 from funcgrad.storing import by_name
 
 __all__ = [
@@ -38,7 +39,6 @@ __all__ = [
     "Trace",
     "Tracer",
     "bind",
-    "changing",
     "describe",
     "open_traces",
     "refuse_closure",
@@ -54,9 +54,6 @@ open_traces: dict[int, ref[Trace]] = {}
 #: Levels ``(from, below, traces)`` of finished traces that work once more, because a part of their run is
 #: repeated, and those among them that are known.
 repeating: ContextVar[tuple[tuple[int, int, tuple[Any, ...]], ...]] = ContextVar("repeating", default=())
-#: Who lets a tracer stand for another value holds this: a write reads what it changes, and so must be alone. One lock
-#: for all, as a write may look at other arrays. Readers do not take it, see ``Tracer``.
-changing: Final = RLock()
 
 #: Packages that mean the tracer itself when they ask for a class: they take hold of the memory of an array.
 _INSIDERS: Final = frozenset(("funcgrad", "jax", "jaxlib", "numba", "pandas", "scipy", "sklearn", "torch", "xarray"))
@@ -122,12 +119,7 @@ class Tracer:
 
     Programs may write to what they made, ``x[0] = y``. Then this object stands for another value, perhaps
     of another trace, from now on (see ``writable``). So that it can, all tracers have the same slots, and
-    nothing but the program itself holds an object that the program can write to: see ``bind``.
-
-    Other threads may read the object meanwhile. Writes are made one after the other, under ``changing``, and store
-    what changes without a call in between; so who reads ``value``, ``_trace`` and ``link`` without a call in between
-    finds what belongs together. The record of an operation takes its number after it has read those of its parents,
-    which are the older ones then. ``_twin`` is the object as it stands at one moment.
+    nothing but the program itself holds an object that the program can write to: see ``bind``, for threads ``locking``.
 
     Attributes:
         value: what the trace looks at: an array, a number, or a tracer of an outer trace.
@@ -140,10 +132,8 @@ class Tracer:
 
     __slots__ = ("__weakref__", "_trace", "alias", "form", "link", "value")
 
-    #: Whether it stands for an array of NumPy though another library's computes.
-    as_numpy = False
-    #: How many axes of ``value`` the function does not see; they stand in front.
-    hidden = 0
+    as_numpy = False  # whether it stands for an array of NumPy though another library's computes
+    hidden = 0  # so many axes of ``value``, the first, the function does not see
     value: Any
     _trace: Trace
     form: Any
@@ -185,8 +175,7 @@ class Tracer:
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes, as the function being transformed sees them."""
         value, hidden = self.value, self.hidden
-        shape = backend.shape_of(value)
-        return shape[hidden:] if hidden else shape
+        return backend.shape_of(value)[hidden:]
 
     @property
     def dtype(self) -> Any:

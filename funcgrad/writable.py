@@ -8,9 +8,6 @@ What NumPy makes as a view, such as ``x[1:]`` or ``x.T``, shares memory with its
 knows the *root* it was taken from and the steps that lead to it; the root knows its views, weakly. A
 write to a view goes to the root, and the views of a root are taken anew after every write to it.
 
-Several threads may write to one array, to different places of it as in NumPy: a write holds ``core.changing`` from
-the moment it looks at the array until the object and its views stand for what came of it.
-
 An array made of constants inside a transformed function, by ``zeros`` for instance, is a ``Buffer``: it may have
 to take traced values, which an ndarray cannot. Arguments of a transformed function are read-only: a
 function that changes them is not a pure one.
@@ -28,7 +25,8 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTracer
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, changing, open_traces, repeating, running
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, open_traces, repeating, running
+from funcgrad.locking import changing
 
 __all__ = [
     "READ_ONLY",
@@ -151,10 +149,7 @@ def constant(x: Any) -> Buffer:
 
 
 def own(x: Tracer) -> None:
-    """Make sure that nobody else holds the memory of the buffer ``x``, which is no view: it is to be written to.
-
-    Who asks holds ``changing``.
-    """
+    """Make sure that nobody else holds the memory of the buffer ``x``, which is no view: it is to be written to."""
     if getattr(x, "link", None) is LENT:
         x.value = x.value.copy("K")
         del x.link
@@ -231,8 +226,7 @@ class View:
 def inside() -> bool:
     """Whether a transformed function is running in this thread, so that a new array may have to take traced values.
 
-    Of a thread that such a function has started nobody knows whom it works for. A context variable would tell some, but
-    where one is set every ufunc of NumPy takes longer, as it looks for one of its own.
+    Whom a thread works for that it started nobody knows. Where a context variable is set every ufunc takes longer.
     """
     if open_traces and get_ident() in [trace.thread for trace in running()]:
         return True
@@ -342,10 +336,7 @@ def move(x: Tracer, new: Any) -> None:
 
 
 def stand_for(x: Tracer, kind: type[Tracer], value: Any, trace: Trace, link: Any) -> None:
-    """Let the object ``x`` be a tracer of another kind, value, trace and link. Nothing else changes a tracer.
-
-    Who asks holds ``changing``. Other threads read meanwhile: no call stands between the stores.
-    """
+    """Let ``x`` be a tracer of another kind, value, trace and link. Who asks holds ``changing``, see ``locking``."""
     keep_array(x)
     x.__class__, x.value, x._trace, x.link, x.form = kind, value, trace, link, None
 
@@ -392,10 +383,7 @@ def is_view(x: Tracer, made: Any, step: Callable[..., Any], params: dict[str, An
 
 
 def share_view(x: Any, made: Any, step: Callable[..., Any], params: dict[str, Any], value: Any = None) -> Any:
-    """``made``, which is ``step(x, **params)``; noted as a view where it is one.
-
-    ``value`` is what ``x`` held when it was made. Where it is not given, who asks holds ``changing``.
-    """
+    """``made``, ``step(x, **params)``, noted as a view if it is one; ``x`` held ``value``: None under the lock."""
     known = isinstance(x, Tracer) and isinstance(made, Tracer) and made is not x and type(x) is not BatchTracer
     if value is None and known:
         value = x.value

@@ -15,12 +15,13 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from funcgrad import backend, blocks, core
+from funcgrad import backend, blocks
 from funcgrad.core import Primitive
 from funcgrad.errors import NotDifferentiableError, ShapeError
 from funcgrad.forward import ForwardTracer, dual
 from funcgrad.kinds.rows import repeated, row_sums
 from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, positional_names, pull_of
+from funcgrad.locking import changing
 from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Shape
 from funcgrad.writable import share_view
@@ -168,7 +169,7 @@ def linear(
             return share_view(x, made, call, params, v) if view else made
         if not view:
             return bind(primitive, (x, *rest), params)
-        with core.changing:  # what it is a view of is still what it was made of
+        with changing:  # what it is a view of is still what it was made of
             return share_view(x, bind(primitive, (x, *rest), params), call, params)
 
     primitive = Primitive(name, impl, *_modes(name, pull, record, call), batch_rule(batch, call))

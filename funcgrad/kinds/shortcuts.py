@@ -182,9 +182,8 @@ def _recording(kernel: Kernel, numbers: frozenset[type], one: Any, two: Any, oth
     ``one`` and ``two`` are the pull, and whether the record keeps the first argument, the second, the result. Before
     these stands whether a number becomes an array, and whether the record keeps anything.
     """
-    pull, convert, keep_x, keep_y, keep_ans = one
+    (pull, convert, keep_x, keep_y, keep_ans), (behind, forward, rest) = one, others
     both, keeps, both_x, both_y, both_ans = two
-    behind, forward, rest = others
 
     def call(x: Any, y: Any, /) -> Any:
         if type(x) is not ReverseTracer or blocks.entered:

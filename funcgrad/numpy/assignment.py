@@ -17,10 +17,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from funcgrad import backend, blocks, core
+from funcgrad import backend, blocks
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.linear import astype, broadcast_to, imag, real, reshape
+from funcgrad.locking import changing
 from funcgrad.numpy.callers import expression, looked_up
 from funcgrad.numpy.concretization import constant, user_line
 from funcgrad.numpy.creation import as_value
@@ -74,7 +75,7 @@ def set_item(x: Tracer, index: Any, y: Any) -> None:
     own_view = isinstance(y, Tracer) and type(getattr(y, "alias", None)) is View and root_of(y) is root_of(x)
     if own_view and y.shape and _can_write(x, getattr(x, "alias", None)):
         refuse_exchange(x, sys._getframe(1))
-    with core.changing:
+    with changing:
         _set_item(x, index, y)
 
 
@@ -128,7 +129,7 @@ def _can_write(x: Tracer, alias: Any) -> bool:
 
 def set_whole(x: Tracer, y: Any) -> None:
     """``x[...] = y``; a tracer of the shape and dtype of ``x`` that was made for this is taken as it is."""
-    with core.changing:
+    with changing:
         alias = getattr(x, "alias", None)
         own = alias is not READ_ONLY and type(alias) is not View
         if own and isinstance(y, Tracer) and type(y) is not Buffer and y.shape == x.shape and y.dtype == x.dtype:

@@ -8,10 +8,11 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.backend import library_of, namespace_of
-from funcgrad.core import Tracer, changing
+from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import astype as convert
 from funcgrad.kinds.linear import broadcast_to, real, reshape
+from funcgrad.locking import changing
 from funcgrad.numpy.layout import as_before, in_order
 from funcgrad.numpy.shapes import as_shape
 from funcgrad.primitives import shaping as prim

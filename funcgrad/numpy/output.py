@@ -12,9 +12,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import READ_ONLY, Tracer, changing, describe
+from funcgrad.core import READ_ONLY, Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to
+from funcgrad.locking import changing
 from funcgrad.numpy.assignment import refuse_writing, set_whole
 from funcgrad.numpy.concretization import other_thread, user_line
 from funcgrad.numpy.creation import astype

@@ -21,8 +21,9 @@ from funcgrad.graph import GraphTrace, GraphTracer
 from funcgrad.kinds.linear import conform, reshape, to_batch
 from funcgrad.kinds.rules import pull_of
 from funcgrad.ownership import argument_is_alone, is_alone
+from funcgrad.primitives.accumulating import detached
 from funcgrad.primitives.index_spec import is_static, parse
-from funcgrad.primitives.indexing import detached, getitem
+from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.writing import write
 from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Shape

@@ -14,9 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import READ_ONLY, Tracer, changing, describe
+from funcgrad.core import READ_ONLY, Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, reshape
+from funcgrad.locking import changing
 from funcgrad.numpy import reductions, scans
 from funcgrad.numpy.assignment import refuse_writing, set_whole, updated
 from funcgrad.numpy.axes import one_axis

@@ -11,10 +11,11 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from funcgrad import backend, core
+from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.kinds.linear import broadcast_to
+from funcgrad.locking import changing
 from funcgrad.numpy.assignment import fitted, set_item, set_whole
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.concretization import refuse, user_line
@@ -108,7 +109,7 @@ def write_where(x: Tracer, mask: Array, y: Any) -> None:
     if backend.dtype_of(mask).kind != "b":
         mask = not_equal(mask, 0)
     y = x.dtype.type(y) if type(y) in _NUMBERS else astype(y, x.dtype, copy=False)
-    with core.changing:  # other threads may write to where the mask is false
+    with changing:  # other threads may write to where the mask is false
         chosen = choose(mask, y, x)
         set_whole(x, chosen if backend.shape_of(chosen) == x.shape else broadcast_to(chosen, to=x.shape))
 

@@ -18,7 +18,8 @@ from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.forward import ForwardTracer, dual
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish, pull_of
-from funcgrad.ownership import entry_is_alone, is_alone
+from funcgrad.ownership import entry_is_alone
+from funcgrad.primitives.accumulating import added
 from funcgrad.primitives.index_spec import (
     ARRAY,
     Spec,
@@ -190,8 +191,8 @@ def _collect(gathered: list[Any]) -> Any:
         return total if shape else total[()]
     if total is None and (joined := _joined(parts)) is not None:
         return joined
-    if total is not None and (added := _added(total, parts, alone)) is not None:
-        return added
+    if total is not None and (found := added(total, parts, alone)) is not None:
+        return found
     cts: list[Any] = []
     specs: list[Spec] = []
     positions: list[Any] = []
@@ -224,66 +225,6 @@ def _assembled(gathered: list[Any]) -> ndarray | None:
             part = total[index]
             part += ct
     return total
-
-
-def _added(total: Any, parts: list[tuple[Any, ...]], alone: bool) -> Any:
-    """``total`` and the parts, in its memory where nobody else holds that: the same bits either way. Else None."""
-    for _, ct, index, arrays, *_ in parts:
-        if arrays or not (arrays is not None or is_static(index)) or not _can_add(total, ct):
-            return None
-    if not (alone and _is_alone_within(total)):
-        total = detached(total)
-    for _, ct, index, arrays, *_ in parts:
-        _add(total, index if arrays is None else rebuild(index, ()), ct)
-    return total
-
-
-def detached(x: Any) -> Any:
-    """``x``, which may show another's memory, as a value with memory of its own."""
-    if type(x) is ndarray:
-        return x.copy()
-    if not isinstance(x, Tracer):
-        return x
-    twin = x._twin()
-    twin.value = detached(twin.value)
-    if type(twin) is ForwardTracer:
-        twin.link = detached(twin.link)
-    return twin
-
-
-def _is_alone_within(x: Any) -> bool:
-    """Whether nobody else holds what the tracer ``x`` holds, and it lies in memory as a copy would (sums see that)."""
-    while isinstance(x, Tracer):
-        if type(x) is ForwardTracer and not (is_alone(x, "link") and _is_alone_within(x.link)):
-            return False
-        if not is_alone(x, "value"):
-            return False
-        x = x.value
-    return bool(x.flags.c_contiguous)
-
-
-def _can_add(total: Any, ct: Any) -> bool:
-    if type(total) is ndarray:
-        return type(ct) in _NUMPY
-    if type(total) not in (BatchTracer, ForwardTracer) or not total._trace.open:
-        return False
-    mine = isinstance(ct, Tracer) and ct._trace is total._trace
-    if type(total) is ForwardTracer and mine and not _can_add(total.link, ct.link):
-        return False
-    return _can_add(total.value, ct.value if mine else ct)
-
-
-def _add(total: Any, index: Any, ct: Any) -> None:
-    """``total[index] += ct``, level by level."""
-    if type(total) is ndarray:
-        total[index] += ct
-        return
-    mine = isinstance(ct, Tracer) and ct._trace is total._trace
-    if type(total) is ForwardTracer and mine:
-        _add(total.link, index, ct.link)
-    if type(total) is BatchTracer:
-        index = (slice(None), *index) if type(index) is tuple else (slice(None), index)
-    _add(total.value, index, ct.value if mine else ct)
 
 
 def _joined(parts: list[tuple[Any, ...]]) -> Any:

@@ -1,0 +1,78 @@
+"""Adding what was read from an array to the cotangent that waits for it, in the memory that this has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.batching import BatchTracer
+from funcgrad.core import Tracer
+from funcgrad.forward import ForwardTracer
+from funcgrad.ownership import is_alone
+from funcgrad.primitives.index_spec import is_static, rebuild
+
+__all__ = ["added", "detached"]
+
+ndarray = np.ndarray
+_NUMPY = frozenset((ndarray, float, complex, np.float64, np.float32, np.float16, np.complex128, np.complex64))
+
+
+def added(total: Any, parts: list[tuple[Any, ...]], alone: bool) -> Any:
+    """``total`` and the parts, in its memory where nobody else holds that: the same bits either way. Else None."""
+    for _, ct, index, arrays, *_ in parts:
+        if arrays or not (arrays is not None or is_static(index)) or not _can_add(total, ct):
+            return None
+    if not (alone and _is_alone_within(total)):
+        total = detached(total)
+    for _, ct, index, arrays, *_ in parts:
+        _add(total, index if arrays is None else rebuild(index, ()), ct)
+    return total
+
+
+def detached(x: Any) -> Any:
+    """``x``, which may show another's memory, as a value with memory of its own."""
+    if type(x) is ndarray:
+        return x.copy()
+    if not isinstance(x, Tracer):
+        return x
+    twin = x._twin()
+    twin.value = detached(twin.value)
+    if type(twin) is ForwardTracer:
+        twin.link = detached(twin.link)
+    return twin
+
+
+def _is_alone_within(x: Any) -> bool:
+    """Whether nobody else holds what the tracer ``x`` holds, and it lies in memory as a copy would (sums see that)."""
+    while isinstance(x, Tracer):
+        if type(x) is ForwardTracer and not (is_alone(x, "link") and _is_alone_within(x.link)):
+            return False
+        if not is_alone(x, "value"):
+            return False
+        x = x.value
+    return bool(x.flags.c_contiguous)
+
+
+def _can_add(total: Any, ct: Any) -> bool:
+    if type(total) is ndarray:
+        return type(ct) in _NUMPY
+    if type(total) not in (BatchTracer, ForwardTracer) or not total._trace.open:
+        return False
+    mine = isinstance(ct, Tracer) and ct._trace is total._trace
+    if type(total) is ForwardTracer and mine and not _can_add(total.link, ct.link):
+        return False
+    return _can_add(total.value, ct.value if mine else ct)
+
+
+def _add(total: Any, index: Any, ct: Any) -> None:
+    """``total[index] += ct``, level by level."""
+    if type(total) is ndarray:
+        total[index] += ct
+        return
+    mine = isinstance(ct, Tracer) and ct._trace is total._trace
+    if type(total) is ForwardTracer and mine:
+        _add(total.link, index, ct.link)
+    if type(total) is BatchTracer:
+        index = (slice(None), *index) if type(index) is tuple else (slice(None), index)
+    _add(total.value, index, ct.value if mine else ct)
