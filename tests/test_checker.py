@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from operations import batched, checks, numeric
+from operations import batched, checks, numeric, ownership
 from operations.cases import Row, random_like
 from operations.comparing import FLOAT0, assert_close
 from operations.spec import Sample, array, op, positive
@@ -13,7 +13,7 @@ from funcgrad import stop_gradient
 from funcgrad.kinds import elementwise, linear, nondifferentiable, primitive
 from funcgrad.kinds.linear import broadcast_to, conj, reduce_sum, reshape
 
-CHECKS = {**vars(checks), **vars(batched)}
+CHECKS = {**vars(checks), **vars(batched), "check_ownership": ownership.check_ownership}
 ALL = {name.removeprefix("check_"): check for name, check in CHECKS.items() if name.startswith("check_")}
 sin = elementwise("sin", dx=lambda x: cos(x))
 cos = elementwise("cos", dx=lambda x: -sin(x))
@@ -162,16 +162,30 @@ def test_input_that_is_changed():
     assert "value" in found_wrong(sine(changing))
 
 
-def test_shared_memory(monkeypatch):
+def shared_cotangent(fun, *primals, **options):
+    value, _, *aux = ownership_vjp(fun, *primals, **options)
+    return value, lambda cts: cts, *aux
+
+
+def shared_aux(fun, *primals, **options):
+    value, pullback, *_ = ownership_vjp(fun, *primals, **options)
+    return value, pullback, primals
+
+
+def forgetful(fun, *primals, **options):
+    """A pullback that answers for what the arguments are when it is called."""
+    value, _, *aux = ownership_vjp(fun, *primals, **options)
+    return value, lambda cts: ownership_vjp(fun, *primals, **options)[1](cts), *aux
+
+
+ownership_vjp = ownership.vjp
+
+
+@pytest.mark.parametrize("wrong", [shared_cotangent, shared_aux, forgetful])
+def test_shared_memory(monkeypatch, wrong):
     (case,) = Row(sine(sin)).cases
     assert verdict("ownership", case)
-
-    def sharing(fun, *primals):
-        value, _ = real_vjp(fun, *primals)
-        return value, lambda cts: cts
-
-    real_vjp = checks.vjp
-    monkeypatch.setattr(checks, "vjp", sharing)
+    monkeypatch.setattr(ownership, "vjp", wrong)
     assert not verdict("ownership", case)
 
 

@@ -211,3 +211,28 @@ def test_writes_go_to_memory_that_nobody_else_holds(write, mode):
     WRITTEN_IN[mode](fun, np.linspace(0.5, 1.5, 50))
     assert moved
     assert not any(moved)
+
+
+def test_a_tangent_that_a_record_holds_too_is_left_alone():
+    """The array that is written to was used before, so an outer tape keeps value and tangent."""
+
+    def f(x):
+        y = x * 1.0
+        total = fnp.sum(y**3)
+        y[0] = x[1] * y[0]
+        return total + fnp.sum(y**3)
+
+    def by_hand(x):
+        y = x * 1.0
+        z = fnp.concatenate([(x[1] * y[0])[None], y[1:]])
+        return fnp.sum(y**3) + fnp.sum(z**3)
+
+    x, t = X[:3], Y[:3]
+    transforms = [
+        lambda f: jvp(grad(f), (x,), (t,))[1],
+        lambda f: grad(lambda x: fnp.sum(grad(f)(x) * t))(x),
+        lambda f: vmap(grad(f))(np.stack([x, t])),
+        lambda f: grad(f)(x),
+    ]
+    for transform in transforms:
+        np.testing.assert_allclose(transform(f), transform(by_hand), rtol=1e-12)

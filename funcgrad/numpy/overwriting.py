@@ -77,12 +77,11 @@ def overwritten(x: Any, index: Any, y: Any, alone: bool) -> Any:
     if mine and given and y._trace is not x._trace:
         mine, given = x._trace.level > y._trace.level, y._trace.level > x._trace.level
     kind = type(x) if mine else type(y)
-    old = x.value if mine else x
-    if alone and mine:
-        del old
-        alone = is_alone(x, "value")
-        old = x.value
-    return _WAYS[kind](x, index, y, mine, given, old, alone)
+    if kind is ForwardTracer:
+        return _pushed(x, index, y, mine, given, alone)
+    if mine:
+        alone = alone and is_alone(x, "value")
+    return _WAYS[kind](x, index, y, mine, given, x.value if mine else x, alone)
 
 
 def _recorded(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> ReverseTracer:
@@ -99,15 +98,16 @@ def _recorded(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alo
     return tracer_of(overwritten(old, index, w, alone), trace, node)
 
 
-def _pushed(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> ForwardTracer:
-    """In forward mode."""
-    if not mine:
-        tangent, apart = np.zeros(backend.shape_of(x), backend.dtype_of(x)), True
+def _pushed(x: Any, index: Any, y: Any, mine: bool, given: bool, alone: bool) -> ForwardTracer:
+    """In forward mode: value and tangent are each written to where only ``x`` has them, and nobody else has ``x``."""
+    if mine:
+        own_tangent, own_value = alone and is_alone(x, "link"), alone and is_alone(x, "value")
+        tangent = overwritten(x.link, index, y.link if given else 0.0, own_tangent)
+        value = overwritten(x.value, index, y.value if given else y, own_value)
     else:
-        apart = is_alone(x, "link")
-        tangent = x.link
-    tangent = overwritten(tangent, index, y.link if given else 0.0, apart)
-    return dual(overwritten(old, index, y.value if given else y, alone), tangent, (x if mine else y)._trace)
+        zeros = np.zeros(backend.shape_of(x), backend.dtype_of(x))
+        tangent, value = overwritten(zeros, index, y.link, True), overwritten(x, index, y.value, alone)
+    return dual(value, tangent, (x if mine else y)._trace)
 
 
 def _batched(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> BatchTracer:
@@ -155,7 +155,6 @@ def _kept(x: Any) -> Any:
 
 _WAYS: dict[type, Callable[..., Any]] = {
     ReverseTracer: _recorded,
-    ForwardTracer: _pushed,
     BatchTracer: _batched,
     GraphTracer: _noted,
 }
