@@ -110,15 +110,16 @@ def entry_is_alone(values: list[Any], i: int) -> bool:
 
 def _is_own(values: list[Any], i: int) -> bool:
     """Whether nobody else reaches the memory of an array in a list."""
-    if not values[i].flags.writeable or _references_at(values, i) != _ENTRY:
+    if _references_at(values, i) != _ENTRY:
         return False
     base = values[i].base
     if base is None:
-        return True
+        return bool(values[i].flags.writeable)
     # a view that is all of an array which only this view holds, such as a result that was given its shape
     whole = type(base) is ndarray and base.base is None and base.size == values[i].size and 0 not in values[i].strides
     del base
-    return whole and _references_of_base(values, i) == _BASE
+    # NumPy warns of who asks whether its broadcast arrays can be written to: these are none
+    return whole and _references_of_base(values, i) == _BASE and bool(values[i].flags.writeable)
 
 
 _ENTRY = _references_at([np.empty(1)], 0) if _LOCKED else -1
