@@ -858,3 +858,27 @@ def test_only_loops_between_plain_integers_are_unrolled():
     with pytest.raises(ShapeError, match=r"^fori_loop: only a loop between plain integers can be unrolled, got "):
         jax.jit(lambda n, x: control.fori_loop(0, n, lambda i, v: v * x, x, unroll=2))(3, 2.0)
     assert_close(jax.jit(lambda x: control.fori_loop(0, 3, lambda i, v: v * x, x, unroll=2))(2.0), 16.0)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda x: control.associative_scan(lambda a, b: a + b, x),
+        lambda x: control.scan(lambda c, _: (c, None), x, length=2)[0],
+        lambda x: control.fori_loop(0, 2, lambda i, c: c, x),
+        lambda x: control.while_loop(lambda c: False, lambda c: c, x),
+    ],
+)
+def test_what_is_handed_through_is_an_array_of_its_own(run):
+    """Under transforms as on plain arrays: a write to what went in is not seen in what came out."""
+
+    def f(x):
+        y = x * 1.0
+        z = run(y)
+        y[0] += 5.0 * x[0]
+        return fnp.sum(z**2)
+
+    x = np.array([2.0])
+    assert_close(f(x), 4.0)
+    assert_close(grad(f)(x), np.array([4.0]))
+    assert_close(vmap(grad(f))(x[None]), np.array([[4.0]]))

@@ -221,7 +221,7 @@ ASKED = {
 def test_answers_are_numpys(name):
     answers = []
     x = X.copy() if "memory" not in name else X
-    vjp(lambda x: (answers.append(ASKED[name](fnp, x)), fnp.sum(x))[1], x)
+    grad(lambda x: (answers.append(ASKED[name](fnp, x)), fnp.sum(x))[1])(x)  # vjp would take a copy
     assert answers == [ASKED[name](np, x)]
     assert ASKED[name](fnp, x) == ASKED[name](np, x)
 

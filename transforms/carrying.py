@@ -14,7 +14,7 @@ from funcgrad.numpy.choice import where
 from funcgrad.ownership import own
 from funcgrad.transforms.staging import Like, like
 from funcgrad.typing import PyTree
-from funcgrad.writable import argument, clone, handed
+from funcgrad.writable import argument, clone, handed, released
 
 __all__ = ["Carry", "agreed", "check_functions", "checked_leaves", "given", "refuse_structure", "settled", "whole"]
 
@@ -91,9 +91,9 @@ class Carry:
         """The carry as it is now, for the function around the loop, which gave ``xs`` too; the first is what it was."""
         leaves, self.leaves, self._shown, self._back = self.leaves, [], [], {}
         first = {id(leaf) for leaf in self._first}
-        unchanged = [id(leaf) in first for leaf in leaves]
-        results = list(handed(own(leaves), (self._first, xs)))
-        return whole(self.spec, [x if same else new for x, new, same in zip(leaves, results, unchanged, strict=True)])
+        numbers = [id(leaf) in first and not isinstance(leaf, (Tracer, np.ndarray)) for leaf in leaves]
+        results = handed(own([released(leaf) for leaf in leaves]), (self._first, xs))
+        return whole(self.spec, [x if same else new for x, new, same in zip(leaves, results, numbers, strict=True)])
 
     def shown(self) -> PyTree:
         """The carry for the user's function."""

@@ -37,6 +37,8 @@ def detached(x: Any) -> Any:
     if not isinstance(x, Tracer):
         return x
     twin = x._twin()
+    if not isinstance(twin, Tracer):  # what a buffer of constants holds
+        return detached(twin)
     twin.value = detached(twin.value)
     if type(twin) is ForwardTracer:
         twin.link = detached(twin.link)
