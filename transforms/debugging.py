@@ -55,11 +55,11 @@ class _Watch:
         outside = _within.get()
         if self.nans:
             origin = self.origins.find() if outside is None else outside[0]
-            token = _within.set((origin,))
-            try:
+            try:  # an interrupt may come behind any call, so what was set is set back by the first one
+                _within.set((origin,))
                 ans = self._run(trace, primitive, args, params)
             finally:
-                _within.reset(token)
+                _within.set(outside)
             if outside is None:
                 _check_forward(_name(primitive, params), origin, args, ans)
             if origin is not None:
@@ -166,11 +166,12 @@ class _Pass:
                 f"{operation_of(node)} are added up: each is finite, {_asked(origin)}. {_ADVICE}",
                 operation_of(node),
             )
-        token = _within.set((origin,))
+        outside = _within.get()
         try:
+            _within.set((origin,))
             pulled = self._call(ct, node)
         finally:
-            _within.reset(token)
+            _within.set(outside)
         self._watch.dropped = self.dropped  # a pass inside the pull had its own
         parents: Sequence[Any] = (node[2],) if node[3] is None else node[3] if node[2] is None else (node[2], node[3])
         if type(pulled) is Splice:
