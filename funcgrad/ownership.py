@@ -142,8 +142,9 @@ def copies_of_shared(visit: Callable[[Callable[[ndarray], None]], None]) -> dict
         visit: ``visit(note)`` calls ``note`` with each array for each reference that the structure has to it.
 
     Example:
-        >>> held, mine = np.ones(2), [np.ones(2)]
-        >>> copies = copies_of_shared(lambda note: [note(held), note(mine[0])])
+        >>> held = np.ones(2)
+        >>> structure = [held, np.ones(2)]
+        >>> copies = copies_of_shared(lambda note: [note(structure[0]), note(structure[1])])
         >>> list(copies) == [id(held)]
         True
     """
