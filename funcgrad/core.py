@@ -202,6 +202,8 @@ class Primitive:
             holds good only as long as they stay the same.
         calls: whether it runs functions of the user's. They may hold values of the ``vmap`` they are in, so
             ``batch`` is given its trace in place of ``size``.
+        reuse: ``reuse(x, *args, **params)`` computes the same in the memory of ``x``, which nobody else holds;
+            None where nothing is won by that.
     """
 
     __slots__ = (
@@ -215,6 +217,7 @@ class Primitive:
         "loose",
         "multiple",
         "name",
+        "reuse",
         "reverse",
     )
 
@@ -229,6 +232,7 @@ class Primitive:
         multiple: bool = False,
         loose: bool = False,
         calls: bool = False,
+        reuse: Callable[..., Any] | None = None,
     ) -> None:
         self.name = name
         self.impl = impl
@@ -241,6 +245,7 @@ class Primitive:
         self.call: Callable[..., Any] = lambda *args, **params: bind(self, args, params)
         #: What computes with arguments that are no values, a sparse matrix say; None where it cannot either.
         self.foreign: Callable[..., Any] | None = None
+        self.reuse = reuse
         self._kernels: dict[Any, Callable[..., Any]] = {}
 
     def __repr__(self) -> str:

@@ -12,14 +12,16 @@ import linecache
 import math
 import operator
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from threading import Lock
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from funcgrad import backend
+from funcgrad import backend, blocks
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure
 from funcgrad.errors import BranchError
+from funcgrad.ownership import entry_is_alone
 
 __all__ = [
     "GraphTrace",
@@ -94,6 +96,14 @@ class Step(NamedTuple):
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[Any, ...]
     note: Note | None = None
+
+    def again(self, args: list[Any]) -> tuple[Any, ...]:
+        """The results for other arguments. Of these the first is overwritten if nobody but the list holds it."""
+        primitive = self.primitive
+        if primitive.reuse is not None and not blocks.entered and entry_is_alone(args, 0):
+            return (primitive.reuse(*args, **self.params),)
+        ans = primitive.call(*args, **self.params)
+        return ans if primitive.multiple else (ans,)
 
 
 class Operand(NamedTuple):
@@ -230,26 +240,16 @@ class GraphTrace(Trace):
                 lowered[position], places[position] = arg.value, arg.ref
         refs = tuple(places)
         ans, noted = self.run(primitive, tuple(lowered), refs, params)
-        results = ans if primitive.multiple else (ans,)
-        if primitive.multiple:
-            refuse_closure(self, primitive, ans, params)
-        kinds = [(backend.shape_of(a), backend.dtype_of(a)) for a in results]
-        index = self.note(primitive, refs, params, kinds, noted).place
         if not primitive.multiple:
-            return GraphTracer(ans, self, Ref(index, 0))
-        return tuple(GraphTracer(a, self, Ref(index, i)) for i, a in enumerate(ans))
+            step = Step(primitive, refs, params, (backend.shape_of(ans),), (backend.dtype_of(ans),))
+            return GraphTracer(ans, self, self.note(step, noted))
+        refuse_closure(self, primitive, ans, params)
+        shapes, dtypes = tuple([backend.shape_of(a) for a in ans]), tuple([backend.dtype_of(a) for a in ans])
+        place = self.note(Step(primitive, refs, params, shapes, dtypes), noted).place
+        return tuple(GraphTracer(a, self, Ref(place, i)) for i, a in enumerate(ans))
 
-    def note(
-        self,
-        primitive: Primitive,
-        refs: tuple[Any, ...],
-        params: dict[str, Any],
-        kinds: Sequence[tuple[Any, Any]],
-        noted: Callable[[int], Note] | None = None,
-    ) -> Ref:
-        """Add an operation whose results have these shapes and dtypes; where its first result stands."""
-        shapes, dtypes = zip(*kinds, strict=True) if kinds else ((), ())
-        step = Step(primitive, refs, params, shapes, dtypes)
+    def note(self, step: Step, noted: Callable[[int], Note] | None = None) -> Ref:
+        """Add an operation; where its first result stands."""
         with self.order:
             index = len(self.operations)
             self.operations.append(step if noted is None else step._replace(note=noted(index)))
@@ -333,14 +333,30 @@ class Recording:
                 return ref
             return inputs[ref.place] if ref.output is None else results[ref.place][ref.output]
 
+        over = self._over
         for number, step in enumerate(self.operations):
-            ans = step.primitive.call(*[value(a) for a in step.args], **step.params)
-            results.append(ans if step.primitive.multiple else (ans,))
+            args = [value(a) for a in step.args]
+            for place in over.get(number, ()):
+                results[place] = ()
+            results.append(step.again(args))
             if step.primitive.loose:
                 self._check_kind(step, results[-1])
             for ref in deciding.get(number, ()):
                 self._check(ref, value(ref))
         return [value(out) for out in self.outputs]
+
+    @cached_property
+    def _over(self) -> dict[int, list[int]]:
+        """By the number of an operation: whose results are not needed any more once it has them."""
+        kept = {out.place for out in self.outputs if type(out) is Ref and out.output is not None}
+        last: dict[int, int] = {}
+        for number, step in enumerate(self.operations):
+            last.update({a.place: number for a in step.args if type(a) is Ref and a.output is not None})
+        found: dict[int, list[int]] = {}
+        for place, number in last.items():
+            if place not in kept:
+                found.setdefault(number, []).append(place)
+        return found
 
     def _check(self, ref: Ref, value: Any) -> None:
         """Refuse to go on where the captured run would have gone another way."""

@@ -49,8 +49,13 @@ def recording_apart(recording: Recording) -> None:
     def visit(note: Callable[[ndarray], None]) -> None:
         seen: set[int] = set()
         for place in range(len(steps)):
-            _visit(steps[place].args, note, seen)
-            _visit(steps[place].params, note, seen)
+            for x in steps[place].args:
+                if type(x) not in _ATOMS:
+                    _visit(x, note, seen)
+            for x in steps[place].params.values():
+                if not _is_atomic(x):
+                    _visit(x, note, seen)
+            x = None
         _visit(recording.outputs, note, seen)
 
     copies = copies_of_shared(visit)
@@ -118,6 +123,11 @@ def _visit(x: Any, note: Callable[[ndarray], None], seen: set[int]) -> None:
             if inner is not None:
                 seen.add(id(x))
                 waiting.extend(inner)
+
+
+def _is_atomic(x: Any) -> bool:
+    """Whether nothing in ``x`` can be an array, as far as that is seen at once."""
+    return type(x) in _ATOMS or (type(x) is tuple and _ATOMS.issuperset(map(type, x)))
 
 
 _ATOMS = frozenset((int, float, complex, bool, str, type(None), slice, np.float64, type(Ellipsis), Ref))

@@ -24,8 +24,8 @@ from weakref import ref
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.batching import BatchTracer
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, open_traces, repeating, running
+from funcgrad.forward import ForwardTracer
 from funcgrad.locking import changing
 
 __all__ = [
@@ -34,38 +34,36 @@ __all__ = [
     "Proxy",
     "Step",
     "View",
+    "Views",
     "argument",
     "as_made_by",
-    "axes_in_memory",
     "clone",
     "constant",
+    "copy_small",
     "for_any_library",
     "handed",
     "identity",
     "inside",
     "is_number",
-    "is_view",
     "keep_array",
-    "layout",
-    "locked",
     "move",
-    "own",
     "number",
+    "own",
     "refresh",
     "released",
     "root_of",
-    "share",
-    "share_view",
-    "shares",
     "speak_standard",
     "spoke_standard",
     "stand_for",
     "twin",
+    "views_of",
 ]
 
 ndarray = np.ndarray
 #: The ``link`` of a buffer whose array others hold too.
 LENT: Final = object()
+#: A part is small where the whole has so many times its elements.
+_FEW = 4
 #: What takes a view: a function of the base, and its parameters.
 Step = tuple[Callable[..., Any], dict[str, Any]]
 
@@ -208,19 +206,35 @@ class View:
         root: the tracer that it was taken from in the end.
         steps: how it was taken.
         locked: whether it can only be read, as what NumPy's ``diagonal`` gives.
+        apart: whether its value may lie in memory of its own, and not as NumPy's view does, see ``set_apart``.
     """
 
-    __slots__ = ("locked", "root", "steps")
+    __slots__ = ("apart", "locked", "root", "steps")
 
-    root: Tracer
-    steps: tuple[Step, ...]
-    locked: bool
+    def __init__(self, root: Tracer, steps: tuple[Step, ...], locked: bool = False, apart: bool = False) -> None:
+        self.root = root
+        self.steps = steps
+        self.locked = locked
+        self.apart = apart
 
     def take(self, x: Any) -> Any:
         """The same view of another array."""
         for step, params in self.steps:
             x = step(x, **params)
         return x
+
+
+class Views(list[ref[Any]]):
+    """Weak references to the views of an array.
+
+    Attributes:
+        written: whether something traced has been written to the array.
+    """
+
+    __slots__ = ("written",)
+
+    def __init__(self) -> None:
+        self.written = False
 
 
 def inside() -> bool:
@@ -273,9 +287,9 @@ def twin(x: Any) -> Any:
     if alias is READ_ONLY:
         made.alias = READ_ONLY
     elif type(alias) is View:
-        root, view = twin(alias.root), View()
-        view.root, view.steps, view.locked = root, alias.steps, alias.locked
-        root.alias, made.alias = [ref(made)], view
+        root = twin(alias.root)
+        root.alias, made.alias = Views(), View(root, alias.steps, alias.locked, alias.apart)
+        root.alias.append(ref(made))
     return made
 
 
@@ -344,7 +358,7 @@ def stand_for(x: Tracer, kind: type[Tracer], value: Any, trace: Trace, link: Any
 def keep_array(x: Tracer) -> None:
     """See that ``x``, which is to stand for something traced, stays an array: without axes it would be a number."""
     if type(x) is Buffer and not x.value.shape and getattr(x, "alias", None) is None:
-        x.alias = []
+        x.alias = Views()
 
 
 def root_of(x: Tracer) -> Tracer:
@@ -353,140 +367,30 @@ def root_of(x: Tracer) -> Tracer:
     return alias.root if type(alias) is View else x
 
 
-def shares(value: ndarray, part: Any) -> bool:
-    """Whether ``part``, made from ``value``, is a view of the same memory.
-
-    Example:
-        >>> x = np.ones((2, 3))
-        >>> shares(x, x[1:]), shares(x, x[[1]]), shares(x.T, x.T.reshape(6))
-        (True, False, False)
-    """
-    if type(part) is not ndarray:
-        return False
-    base = part.base
-    return base is not None and (base is value or base is value.base)
-
-
 def is_number(x: Tracer) -> bool:
     """Whether ``x`` stands for a number, as NumPy's scalars do: it has no memory that others could share."""
-    return not x.shape and type(x) is not Buffer and type(getattr(x, "alias", None)) not in (View, list)
+    return not x.shape and type(x) is not Buffer and type(getattr(x, "alias", None)) not in (View, Views)
 
 
-def is_view(x: Tracer, made: Any, step: Callable[..., Any], params: dict[str, Any]) -> bool:
-    """Whether ``made``, which is ``step(x, **params)``, is a view of ``x`` as NumPy makes it."""
-    if not isinstance(made, Tracer) or made is x:
-        return False
-    if type(x) is Buffer and type(x.value) is ndarray:
-        return shares(x.value, made.value)
-    like = layout(x)
-    return shares(like, step(like, **params))
-
-
-def share_view(x: Any, made: Any, step: Callable[..., Any], params: dict[str, Any], value: Any = None) -> Any:
-    """``made``, ``step(x, **params)``, noted as a view if it is one; ``x`` held ``value``: None under the lock."""
-    known = isinstance(x, Tracer) and isinstance(made, Tracer) and made is not x and type(x) is not BatchTracer
-    if value is None and known:
-        value = x.value
-    if known and type(value) is type(made.value) is ndarray:  # the commonest, seen at once
-        if shares(value, made.value):
-            share(x, made, step, params)
-        return made
-    if type(x) is Buffer and type(x.value) is not ndarray and not isinstance(made, Tracer):
-        like = layout(x)  # of other libraries' arrays a view without axes looks like a number
-        if shares(like, step(like, **params)):
-            made = Buffer(made)
-    if isinstance(x, Tracer) and is_view(x, made, step, params):
-        share(x, made, step, params)
-    return made
-
-
-def locked(made: Any) -> Any:
-    """``made``, a view, as one that can only be read; so is what shares its memory with nothing."""
-    if isinstance(made, Tracer):
-        alias = getattr(made, "alias", None)
-        if type(alias) is View:
-            alias.locked = True
-        else:
-            made.alias = READ_ONLY
-    return made
-
-
-def axes_in_memory(x: ndarray) -> tuple[int, ...]:
-    """The axes of ``x`` in the order in which they lie in memory, the slowest first.
-
-    Example:
-        >>> axes_in_memory(np.ones((2, 3)).T)
-        (1, 0)
-    """
-    return tuple(sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis])))
-
-
-def layout(x: Any) -> ndarray:
-    """An array of the shape of ``x`` that lies in memory as ``x`` does in a program for one example; values are any."""
-    if type(x) is ndarray:
-        return x
-    if not isinstance(x, Tracer):
-        return np.empty(backend.shape_of(x), backend.dtype_of(x))
-    alias = getattr(x, "alias", None)
-    value, hidden = x.value, x.hidden
-    if type(value) is ndarray and not hidden:
-        return value
-    if type(alias) is View:
-        found: ndarray = alias.take(layout(alias.root))
-        return found
-    if not hidden:
-        return layout(value)
-    whole = layout(value)
-    one = whole[0] if len(whole) else np.empty(whole.shape[1:], whole.dtype)
-    if alias is READ_ONLY or one.flags.c_contiguous or one.flags.f_contiguous:
-        return one
-    axes = axes_in_memory(one)  # the examples of a batch may lie between each other; one alone leaves no gaps
-    packed = np.empty([one.shape[axis] for axis in axes], one.dtype)
-    return packed.transpose(sorted(range(len(axes)), key=axes.__getitem__))
-
-
-def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]) -> None:
-    """Note that ``view``, which is ``step(x, **params)``, shares the memory of ``x``; a number has none."""
-    alias = getattr(x, "alias", None)
-    if alias is READ_ONLY:
-        view.alias = READ_ONLY
-        return
-    if type(alias) is View:
-        root, steps = alias.root, (*alias.steps, (step, params))
-        known = root.alias
-    else:
-        if alias is None:
-            if not x.shape and type(x) is not Buffer:
-                return
-            alias = _views_of(x)
-        root, steps, known = x, ((step, params),), alias
-    made = view.alias = View()
-    made.root, made.steps, made.locked = root, steps, type(alias) is View and alias.locked
-    known.append(ref(view))
-    if len(known) >= 16 and not len(known) & (len(known) - 1):  # now and then, so that it costs little
-        with changing:
-            n = len(known)
-            known[:n] = [r for r in known[:n] if r() is not None]  # other threads append to it
-    if type(view) is Buffer:
-        _settle(view, made)
-
-
-def _settle(view: Buffer, alias: View) -> None:
-    """Take ``view`` anew where another thread gave its root other memory before the view was noted."""
-    with changing:
-        root = alias.root
-        old = type(root) is Buffer and type(root.value) is type(view.value) is ndarray and view.value.size > 0
-        if old and not shares(root.value, view.value) and not np.may_share_memory(root.value, view.value):
-            move(view, alias.take(Buffer(root.value)))
-
-
-def _views_of(x: Tracer) -> Any:
+def views_of(x: Tracer) -> Any:
     """The list of the views of ``x``, made where there is none: two threads must not make two."""
     with changing:
         alias = getattr(x, "alias", None)
         if alias is None:
-            alias = x.alias = []
+            alias = x.alias = Views()
         return alias
+
+
+def copy_small(part: Tracer) -> None:
+    """Give ``part``, which shows a part of an array, memory of its own if it is small."""
+    for name in ("value", "link") if type(part) is ForwardTracer else ("value",):
+        found = getattr(part, name)
+        if isinstance(found, Tracer):
+            if type(getattr(found, "alias", None)) is View:  # the program never sees it, and it would hold the whole
+                del found.alias
+            copy_small(found)
+        elif type(found) is ndarray and found.base is not None and _FEW * found.size <= getattr(found.base, "size", 0):
+            setattr(part, name, found.copy())
 
 
 def refresh(root: Tracer) -> None:
@@ -496,3 +400,5 @@ def refresh(root: Tracer) -> None:
         source = Buffer(root.value) if type(root) is Buffer else root._twin()
         for view in views:
             move(view, view.alias.take(source))
+            if view.alias.apart:
+                copy_small(view)

@@ -176,6 +176,30 @@ def by_constant(y, x, i):
     y[i] = 2.0
 
 
+def by_product(y, x, i):
+    y[i] = y[i - 1] * y[i - 2] * x[i]
+
+
+def by_row(y, x, i):
+    y[i] = fnp.sin(y[i - 1]) * x[i]
+
+
+def by_column(y, x, i):
+    y[:, i] = fnp.sin(y[:, i - 1]) * x[i]
+
+
+def by_block(y, x, i):
+    y[1:3, i] = fnp.sin(y[1:3, i - 1]) * y[1:3, i - 2] * x[i]
+
+
+#: How to write, and the shape of what is written to.
+WRITES = [
+    *[(write, (50,)) for write in (by_number, by_addition, by_slice, by_place, by_constant, by_product)],
+    (by_row, (50, 5)),
+    (by_column, (5, 50)),
+    (by_block, (5, 50)),
+]
+
 WRITTEN_IN = {
     "grad": lambda f, x: grad(f)(x),
     "jvp": lambda f, x: jvp(f, (x,), (x,)),
@@ -192,17 +216,17 @@ WRITTEN_IN = {
 
 
 @pytest.mark.parametrize("mode", WRITTEN_IN)
-@pytest.mark.parametrize("write", [by_number, by_addition, by_slice, by_place, by_constant], ids=lambda f: f.__name__)
-def test_writes_go_to_memory_that_nobody_else_holds(write, mode):
+@pytest.mark.parametrize(("write", "shape"), WRITES, ids=lambda w: getattr(w, "__name__", ""))
+def test_writes_go_to_memory_that_nobody_else_holds(write, shape, mode):
     """However many they are: the array is copied at the first ones at most, when it becomes a traced one."""
     moved = []
 
     def fun(x):
-        y = fnp.zeros(50)
-        y[0] = x[0]
-        write(y, x, 1)
+        y = fnp.zeros(shape)
+        y[(0,) * y.ndim] = x[0]
         write(y, x, 2)
-        for i in range(3, 40):
+        write(y, x, 3)
+        for i in range(4, 40):
             before = memory(y)
             write(y, x, i)
             moved.append(memory(y) != before)
@@ -236,3 +260,76 @@ def test_a_tangent_that_a_record_holds_too_is_left_alone():
     ]
     for transform in transforms:
         np.testing.assert_allclose(transform(f), transform(by_hand), rtol=1e-12)
+
+
+def row(y):
+    return y[2]
+
+
+def column(y):
+    return y[:, 1]
+
+
+def block(y):
+    return y[1:3, 2]
+
+
+VIEWS_OF_PARTS = {
+    "ravel": lambda v: v.ravel(),
+    "reshape": lambda v: v.reshape(2, -1),
+    "T": lambda v: v.reshape(-1, 2).T,
+    "slice": lambda v: v[::-1],
+    "flatten": lambda v: v.flatten(),
+    "fancy": lambda v: v[[0, 1]],
+    "none": lambda v: v,
+}
+
+
+@pytest.mark.parametrize("view", VIEWS_OF_PARTS)
+@pytest.mark.parametrize("part", [row, column, block])
+@pytest.mark.parametrize("kept", [False, True])
+def test_parts_are_views_where_those_of_numpy_are(part, view, kept):
+    """What is read of an array that is written to has memory of its own; to the program it is NumPy's view or copy."""
+
+    def fun(x, fnp):
+        y = fnp.zeros((12, 12))
+        for i in range(12):
+            y[i] = x[:12] * x[i]
+        v = part(y)
+        w = VIEWS_OF_PARTS[view](v)
+        w[(0,) * w.ndim] = x[1] * 7.0
+        y[2, 2] = x[3] * 5.0
+        w[(-1,) * w.ndim] = w[(0,) * w.ndim] * x[4]
+        if kept:
+            y[2] = y[2] + w[(0,) * w.ndim]
+        return y, v, w
+
+    x = np.linspace(0.5, 2.5, 12)
+    expected = fun(x, np)
+    run = lambda x: fun(x, fnp)
+    for found in (vjp(run, x)[0], jvp(run, (x,), (x,))[0], linearize(run, x)[0]):
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-14)
+    for a, b in zip(vmap(run)(np.stack([x, x + 1.0])), zip(expected, fun(x + 1.0, np), strict=True), strict=True):
+        np.testing.assert_allclose(a, np.stack(b), rtol=1e-14)
+
+
+def test_a_linear_function_writes_to_what_is_its_own():
+    """What ``linearize`` returns writes in place where a result is not needed any more, and leaves its input alone."""
+
+    def fun(x):
+        y = x * 2.0
+        kept = fnp.sum(y**2)
+        for i in range(1, 5):
+            y[i] = y[i - 1] * x[i]
+        return y, kept
+
+    x, t = X[:5], Y[:5]
+    push = linearize(fun, x)[1]
+    given = t.copy()
+    for found in (push(t), push(t)):
+        for a, b in zip(found, jvp(fun, (x,), (t,))[1], strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-14)
+    np.testing.assert_array_equal(t, given)
+    each = vmap(push)(np.stack([t, x]))
+    np.testing.assert_allclose(each[0][1], jvp(fun, (x,), (x,))[1][0], rtol=1e-14)

@@ -24,7 +24,7 @@ from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, pos
 from funcgrad.locking import changing
 from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Shape
-from funcgrad.writable import share_view
+from funcgrad.views import share_view
 
 __all__ = [
     "Batching",

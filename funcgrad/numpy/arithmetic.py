@@ -21,7 +21,8 @@ from funcgrad.numpy.ufunc import ufunc
 from funcgrad.primitives import arithmetic as prim
 from funcgrad.primitives import comparison, elementwise
 from funcgrad.typing import Array, ArrayLike
-from funcgrad.writable import is_number, locked
+from funcgrad.views import locked
+from funcgrad.writable import is_number
 
 __all__ = [
     "add",

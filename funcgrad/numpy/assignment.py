@@ -33,6 +33,7 @@ from funcgrad.primitives.index_spec import Spec, is_concrete, is_static, parse, 
 from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.primitives.writing import region, winners, write
 from funcgrad.typing import Array, Shape
+from funcgrad.views import note_write
 from funcgrad.writable import (
     READ_ONLY,
     Buffer,
@@ -110,6 +111,7 @@ def _write_root(x: Tracer, index: Any, y: Any) -> None:
     """Write to what is no view."""
     if not _write_directly(x, index, y):
         move(x, as_before(x, updated(clone(x), index, y)))
+    note_write(x)
 
 
 def _write_constant(x: Tracer, index: Any, y: Any) -> None:

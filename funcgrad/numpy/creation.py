@@ -17,7 +17,8 @@ from funcgrad.numpy.layout import as_before, in_order
 from funcgrad.numpy.shapes import as_shape
 from funcgrad.primitives import shaping as prim
 from funcgrad.typing import Array, ArrayLike, Scalar, Shape
-from funcgrad.writable import Buffer, Proxy, clone, for_any_library, inside, layout
+from funcgrad.views import layout
+from funcgrad.writable import Buffer, Proxy, Views, clone, for_any_library, inside
 
 __all__ = [
     "array",
@@ -230,7 +231,7 @@ def _duplicate(a: Array, order: str) -> Array:
     made = in_order(a, order)
     made = _copied(a) if made is a else made
     if isinstance(made, Tracer) and not made.shape and getattr(made, "alias", None) is None:
-        made.alias = []  # an array without axes, which can be written to; others are numbers
+        made.alias = Views()  # an array without axes, which can be written to; others are numbers
     return made
 
 

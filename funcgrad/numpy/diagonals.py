@@ -16,7 +16,7 @@ from funcgrad.numpy.shaping import ravel
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.arithmetic import power
 from funcgrad.typing import Array, ArrayLike
-from funcgrad.writable import locked
+from funcgrad.views import locked
 
 __all__ = [
     "diag",

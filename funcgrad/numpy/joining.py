@@ -23,7 +23,7 @@ from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.indexing import getitem
 from funcgrad.reverse import ReverseTracer
 from funcgrad.typing import Array, ArrayLike, Axis
-from funcgrad.writable import share
+from funcgrad.views import share
 
 __all__ = [
     "append",

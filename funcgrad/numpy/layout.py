@@ -10,7 +10,7 @@ from typing import Any
 
 from funcgrad.core import Tracer
 from funcgrad.primitives.writing import arranged
-from funcgrad.writable import axes_in_memory, layout
+from funcgrad.views import axes_in_memory, layout
 
 __all__ = ["as_before", "in_order"]
 

@@ -21,7 +21,7 @@ from funcgrad.numpy.concretization import other_thread, user_line
 from funcgrad.numpy.creation import astype
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.typing import Array, Shape
-from funcgrad.writable import Buffer, number, own, root_of
+from funcgrad.writable import Buffer, Views, number, own, root_of
 
 __all__ = ["accumulating", "are_constant", "check_arrays", "computed", "into", "refuse_array", "write_out"]
 
@@ -127,7 +127,7 @@ def _written_shape(name: str, out: Any) -> Shape:
         if alias is READ_ONLY or (alias is None and type(out) is not Buffer and not out.shape):
             refuse_writing(out)
         if alias is None and not out.shape:
-            out.alias = []  # an array without axes, which is no number: it stays one
+            out.alias = Views()  # an array without axes, which is no number: it stays one
     elif not isinstance(out, np.ndarray):
         raise InputError(
             f"{name}: out must be an array that can be written to, got {describe(out)}. Make it with "

@@ -17,7 +17,7 @@ from funcgrad import backend, blocks
 from funcgrad.batching import BatchTracer
 from funcgrad.core import Tracer, repeated
 from funcgrad.forward import ForwardTracer, dual
-from funcgrad.graph import GraphTrace, GraphTracer
+from funcgrad.graph import GraphTrace, GraphTracer, Step
 from funcgrad.kinds.linear import conform, reshape, to_batch
 from funcgrad.kinds.rules import pull_of
 from funcgrad.ownership import argument_is_alone, is_alone
@@ -142,7 +142,8 @@ def _noted(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone:
     trace, shape, dtype = (x if mine else y)._trace, backend.shape_of(x), backend.dtype_of(x)
     first, second, w = x.ref if mine else _kept(old), y.ref if given else _kept(y), y.value if given else y
     spec, arrays, _ = parse(index, shape)
-    ref = trace.note(write.primitive, (first, second, *arrays), {"spec": spec}, ((shape, dtype),))  # type: ignore[attr-defined]
+    made = Step(write.primitive, (first, second, *arrays), {"spec": spec}, (shape,), (dtype,))  # type: ignore[attr-defined]
+    ref = trace.note(made)
     return GraphTracer(overwritten(old, index, w, alone), trace, ref)
 
 

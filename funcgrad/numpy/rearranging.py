@@ -21,7 +21,8 @@ from funcgrad.numpy.shaping import ravel, swapaxes
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.indexing import getitem
 from funcgrad.typing import Array, ArrayLike, Axes, Axis
-from funcgrad.writable import Buffer, layout
+from funcgrad.views import layout
+from funcgrad.writable import Buffer
 
 __all__ = ["delete", "flip", "fliplr", "flipud", "insert", "pad", "repeat", "resize", "roll", "rot90", "tile"]
 

@@ -19,7 +19,8 @@ from funcgrad.numpy.creation import as_value, new
 from funcgrad.numpy.creation import copy as duplicate
 from funcgrad.numpy.shapes import as_shape, completed
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
-from funcgrad.writable import READ_ONLY, Buffer, is_number, layout, locked, share, shares
+from funcgrad.views import layout, locked, share, shares
+from funcgrad.writable import READ_ONLY, Buffer, is_number
 
 __all__ = [
     "atleast_1d",

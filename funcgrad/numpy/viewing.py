@@ -16,7 +16,7 @@ from funcgrad.numpy.creation import astype
 from funcgrad.numpy.hints import counterpart
 from funcgrad.numpy.joining import stack
 from funcgrad.typing import Array
-from funcgrad.writable import layout, locked, share
+from funcgrad.views import layout, locked, share
 
 __all__ = ["ATTRIBUTES", "view"]
 

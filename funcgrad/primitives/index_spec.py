@@ -130,6 +130,8 @@ def parse(index: Any, shape: Shape) -> tuple[Spec, tuple[Any, ...], Shape | None
         IndexError: NumPy's own, for what NumPy refuses.
         ConcretizationError: a boolean mask differs between examples of a ``vmap``.
     """
+    if type(index) is int and shape and -shape[0] <= index < shape[0]:  # the commonest
+        return (index % shape[0], *[(0, n, 1) if n else (0, 0, 1) for n in shape[1:]]), (), None
     entries = [_entry(e, index, shape) for e in (index if type(index) is tuple else (index,))]
     used = sum([_axes_used(e) for e in entries])
     if used > len(shape) or sum([e is ... for e in entries]) > 1:

@@ -16,6 +16,7 @@ from funcgrad import backend, blocks
 from funcgrad.batching import BatchTracer
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.forward import ForwardTracer, dual
+from funcgrad.graph import GraphTrace, GraphTracer, Step
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish, pull_of
 from funcgrad.ownership import entry_is_alone
@@ -35,7 +36,8 @@ from funcgrad.primitives.index_spec import (
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.reverse import ReverseTracer, collecting, tracer_of
 from funcgrad.typing import Array, Shape
-from funcgrad.writable import Buffer, as_made_by, number, share, shares
+from funcgrad.views import set_apart, share, shares
+from funcgrad.writable import Buffer, as_made_by, number
 
 __all__ = ["add_along_axis", "getitem", "pad_zeros", "read", "scatter_sum", "take_along_axis"]
 
@@ -64,11 +66,12 @@ def getitem(x: Array, index: Any) -> Array:
     elif type(x) is ForwardTracer and is_concrete(index) and x._trace.open and not blocks.entered:
         value, t, run = x.value, x.tangent, x._trace
         return _noted(x, dual(getitem(value, index), getitem(t, index), run), index, value)
-    elif type(x) is BatchTracer and type(index) is slice and x._trace.open and not blocks.entered and x.shape:
-        value, batch = x.value, x._trace
-        part = BatchTracer(getitem(value, (slice(None), index)), batch)
-        share(x, part, getitem, {"index": index})
-        return part
+    elif type(x) is BatchTracer and is_static(index) and x._trace.open and not blocks.entered:
+        if (part := _of_each(x, index)) is not None:
+            return part
+    elif type(x) is GraphTracer and is_static(index) and x._trace.open and not blocks.entered:
+        if (found := _captured(x, index)) is not None:
+            return found
     elif type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
         return x[index]
     elif type(x) is Buffer and type(value := x.value) is ndarray and is_concrete(index) and not blocks.runners:
@@ -86,6 +89,32 @@ def getitem(x: Array, index: Any) -> Array:
     return found
 
 
+def _of_each(x: BatchTracer, index: Any) -> BatchTracer | None:
+    """``x[index]``, for a static index, of each example; None for what NumPy refuses."""
+    try:
+        made = getitem(x.value, (slice(None), *index) if type(index) is tuple else (slice(None), index))
+    except IndexError:  # it would name another axis
+        return None
+    part = BatchTracer(made, x._trace)
+    if _has_memory(part, index):
+        share(x, part, getitem, {"index": index})
+    set_apart(x, part)
+    return part
+
+
+def _captured(x: GraphTracer, index: Any) -> Any:
+    """``x[index]``, for a static index, in a graph; None where there is more to see."""
+    shape = x.shape
+    spec, _, to = parse(index, shape)
+    trace: GraphTrace = x._trace
+    if to is not None or type(trace).run is not GraphTrace.run:
+        return None
+    value = x.value
+    ans = getitem(value, index)
+    step = Step(_read, (x.ref,), {"spec": spec}, (backend.shape_of(ans),), (backend.dtype_of(ans),))
+    return _noted(x, GraphTracer(ans, trace, trace.note(step)), index, value)
+
+
 def _noted(x: Any, made: Any, index: Any, value: Any) -> Any:
     """``made``, which is ``x[index]``, noted as a view where NumPy gives one; ``value`` is what ``x`` held then."""
     ans = made.value
@@ -95,6 +124,7 @@ def _noted(x: Any, made: Any, index: Any, value: Any) -> Any:
         view = type(ans) is ndarray and (type(index) is slice or type(index) is int or shares(value, ans))
     if view:
         share(x, made, getitem, {"index": index})
+    set_apart(x, made)
     return made
 
 

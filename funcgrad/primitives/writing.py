@@ -20,6 +20,8 @@ from funcgrad.typing import Shape
 
 __all__ = ["arranged", "region", "winners", "write"]
 
+_NUMPY = frozenset((np.ndarray, int, float, complex, np.float64, np.float32))
+
 
 def region(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> Shape:
     """The shape of what ``spec`` names in an array of ``shape``."""
@@ -38,6 +40,13 @@ def _write(xp: Any, x: Any, y: Any, *arrays: Any, spec: Spec) -> Any:
     if names_all(spec, x.shape):
         return xp.reshape(xp.broadcast_to(y, region(spec, (), x.shape)), x.shape)
     return x.at[rebuild(spec, arrays)].set(y)
+
+
+def _write_over(x: Any, y: Any, *arrays: Any, spec: Spec) -> Any:
+    if type(x) is not np.ndarray or not all(type(a) in _NUMPY for a in (y, *arrays)):
+        return write(x, y, *arrays, spec=spec)
+    x[rebuild(spec, arrays)] = y
+    return x
 
 
 def _pull(ct: Any, node: Any) -> list[Any]:
@@ -85,7 +94,7 @@ def _batch(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: 
     return write(x, y, *arrays, spec=spec), True
 
 
-_write_primitive = Primitive("write", _write, reverse=_reverse, forward=_forward, batch=_batch)
+_write_primitive = Primitive("write", _write, reverse=_reverse, forward=_forward, batch=_batch, reuse=_write_over)
 
 #: ``write(x, y, *arrays, spec)``: a copy of ``x`` with ``y`` at what ``spec`` and its ``arrays`` name (see
 #: ``index_spec``). ``y`` broadcasts to that and has no more axes. Unless ``y`` is constant, nothing is named twice.

@@ -15,7 +15,7 @@ from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value
 from funcgrad.primitives.windows import windows
 from funcgrad.typing import Array, ArrayLike
-from funcgrad.writable import locked, share
+from funcgrad.views import locked, share
 
 __all__ = ["sliding_window_view"]
 

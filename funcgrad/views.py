@@ -1,0 +1,176 @@
+"""Views: what NumPy makes without a copy shares memory with what it was made of, see ``writable``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.batching import BatchTracer
+from funcgrad.core import READ_ONLY, Tracer
+from funcgrad.locking import changing
+from funcgrad.writable import Buffer, View, Views, copy_small, move, views_of
+
+__all__ = [
+    "axes_in_memory",
+    "is_view",
+    "layout",
+    "locked",
+    "note_write",
+    "set_apart",
+    "share",
+    "share_view",
+    "shares",
+]
+
+ndarray = np.ndarray
+
+
+def shares(value: ndarray, part: Any) -> bool:
+    """Whether ``part``, made from ``value``, is a view of the same memory.
+
+    Example:
+        >>> x = np.ones((2, 3))
+        >>> shares(x, x[1:]), shares(x, x[[1]]), shares(x.T, x.T.reshape(6))
+        (True, False, False)
+    """
+    if type(part) is not ndarray:
+        return False
+    base = part.base
+    return base is not None and (base is value or base is value.base)
+
+
+def axes_in_memory(x: ndarray) -> tuple[int, ...]:
+    """The axes of ``x`` in the order in which they lie in memory, the slowest first.
+
+    Example:
+        >>> axes_in_memory(np.ones((2, 3)).T)
+        (1, 0)
+    """
+    return tuple(sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis])))
+
+
+def layout(x: Any) -> ndarray:
+    """An array of the shape of ``x`` that lies in memory as ``x`` does in a program for one example; values are any."""
+    if type(x) is ndarray:
+        return x
+    if not isinstance(x, Tracer):
+        return np.empty(backend.shape_of(x), backend.dtype_of(x))
+    alias = getattr(x, "alias", None)
+    value, hidden = x.value, x.hidden
+    if type(value) is ndarray and not hidden and not _is_apart(x):
+        return value
+    if type(alias) is View:
+        found: ndarray = alias.take(layout(alias.root))
+        return found
+    if not hidden:
+        return layout(value)
+    whole = layout(value)
+    one = whole[0] if len(whole) else np.empty(whole.shape[1:], whole.dtype)
+    if alias is READ_ONLY or one.flags.c_contiguous or one.flags.f_contiguous:
+        return one
+    axes = axes_in_memory(one)  # the examples of a batch may lie between each other; one alone leaves no gaps
+    packed = np.empty([one.shape[axis] for axis in axes], one.dtype)
+    return packed.transpose(sorted(range(len(axes)), key=axes.__getitem__))
+
+
+def _is_apart(x: Tracer) -> bool:
+    alias = getattr(x, "alias", None)
+    return type(alias) is View and alias.apart
+
+
+def is_view(x: Tracer, made: Any, step: Callable[..., Any], params: dict[str, Any]) -> bool:
+    """Whether ``made``, which is ``step(x, **params)``, is a view of ``x`` as NumPy makes it."""
+    if not isinstance(made, Tracer) or made is x:
+        return False
+    if type(x) is Buffer and type(x.value) is ndarray:
+        return shares(x.value, made.value)
+    like = layout(x)
+    return shares(like, step(like, **params))
+
+
+def share_view(x: Any, made: Any, step: Callable[..., Any], params: dict[str, Any], value: Any = None) -> Any:
+    """``made``, ``step(x, **params)``, noted as a view if it is one; ``x`` held ``value``: None under the lock."""
+    known = isinstance(x, Tracer) and isinstance(made, Tracer) and made is not x and type(x) is not BatchTracer
+    known = known and not _is_apart(x)
+    if value is None and known:
+        value = x.value
+    if known and type(value) is type(made.value) is ndarray:  # the commonest, seen at once
+        if shares(value, made.value):
+            share(x, made, step, params)
+        return made
+    if type(x) is Buffer and type(x.value) is not ndarray and not isinstance(made, Tracer):
+        like = layout(x)  # of other libraries' arrays a view without axes looks like a number
+        if shares(like, step(like, **params)):
+            made = Buffer(made)
+    if isinstance(x, Tracer) and is_view(x, made, step, params):
+        share(x, made, step, params)
+    return made
+
+
+def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]) -> None:
+    """Note that ``view``, which is ``step(x, **params)``, shares the memory of ``x``; a number has none."""
+    alias = getattr(x, "alias", None)
+    if alias is READ_ONLY:
+        view.alias = READ_ONLY
+        return
+    if type(alias) is View:
+        root, steps = alias.root, (*alias.steps, (step, params))
+        known = root.alias
+    else:
+        if alias is None:
+            if not x.shape and type(x) is not Buffer:
+                return
+            alias = views_of(x)
+        root, steps, known = x, ((step, params),), alias
+    whole = type(alias) is not View
+    made = view.alias = View(root, steps, not whole and alias.locked, not whole and alias.apart)
+    known.append(ref(view))
+    if len(known) >= 16 and not len(known) & (len(known) - 1):  # now and then, so that it costs little
+        with changing:
+            n = len(known)
+            known[:n] = [r for r in known[:n] if r() is not None]  # other threads append to it
+    if type(view) is Buffer:
+        _settle(view, made)
+
+
+def _settle(view: Buffer, alias: View) -> None:
+    """Take ``view`` anew where another thread gave its root other memory before the view was noted."""
+    with changing:
+        root = alias.root
+        old = type(root) is Buffer and type(root.value) is type(view.value) is ndarray and view.value.size > 0
+        if old and not shares(root.value, view.value) and not np.may_share_memory(root.value, view.value):
+            move(view, alias.take(Buffer(root.value)))
+
+
+def locked(made: Any) -> Any:
+    """``made``, a view, as one that can only be read; so is what shares its memory with nothing."""
+    if isinstance(made, Tracer):
+        alias = getattr(made, "alias", None)
+        if type(alias) is View:
+            alias.locked = True
+        else:
+            made.alias = READ_ONLY
+    return made
+
+
+def note_write(root: Tracer) -> None:
+    """Note that something traced has been written to an array."""
+    if type(root) is not Buffer:
+        views_of(root).written = True
+
+
+def set_apart(x: Tracer, part: Tracer) -> None:
+    """Give a small ``part`` that was read of ``x`` memory of its own, where the program writes to ``x``.
+
+    A tape may keep the part; were it a view, the next write would find the memory of ``x`` in use and copy all of it.
+    """
+    alias = getattr(x, "alias", None)
+    if type(alias) is Views and alias.written:
+        kind = getattr(part, "alias", None)
+        if type(kind) is View:
+            kind.apart = True
+        copy_small(part)
