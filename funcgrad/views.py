@@ -117,17 +117,20 @@ def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]
     if alias is READ_ONLY:
         view.alias = READ_ONLY
         return
+    made = View()
     if type(alias) is View:
-        root, steps = alias.root, (*alias.steps, (step, params))
-        known = root.alias
+        made.root, made.steps = alias.root, (*alias.steps, (step, params))
+        made.locked, made.apart = alias.locked, alias.apart
+        known = alias.root.alias
     else:
         if alias is None:
             if not x.shape and type(x) is not Buffer:
                 return
             alias = views_of(x)
-        root, steps, known = x, ((step, params),), alias
-    whole = type(alias) is not View
-    made = view.alias = View(root, steps, not whole and alias.locked, not whole and alias.apart)
+        made.root, made.steps = x, ((step, params),)
+        made.locked = made.apart = False
+        known = alias
+    view.alias = made
     known.append(ref(view))
     if len(known) >= 16 and not len(known) & (len(known) - 1):  # now and then, so that it costs little
         with changing:
@@ -135,6 +138,9 @@ def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]
             known[:n] = [r for r in known[:n] if r() is not None]  # other threads append to it
     if type(view) is Buffer:
         _settle(view, made)
+    elif known.written and known is alias:
+        made.apart = True
+        copy_small(view)
 
 
 def _settle(view: Buffer, alias: View) -> None:
@@ -164,13 +170,11 @@ def note_write(root: Tracer) -> None:
 
 
 def set_apart(x: Tracer, part: Tracer) -> None:
-    """Give a small ``part`` that was read of ``x`` memory of its own, where the program writes to ``x``.
+    """Give a small ``part`` of ``x`` that is no view memory of its own, where the program writes to ``x``.
 
-    A tape may keep the part; were it a view, the next write would find the memory of ``x`` in use and copy all of it.
+    A tape may keep the part: then the next write would find the memory of ``x`` in use, and copy all of it. For views
+    ``share`` sees to that.
     """
     alias = getattr(x, "alias", None)
     if type(alias) is Views and alias.written:
-        kind = getattr(part, "alias", None)
-        if type(kind) is View:
-            kind.apart = True
         copy_small(part)

@@ -200,7 +200,7 @@ class Proxy:
 
 
 class View:
-    """Where a view stands in its root.
+    """Where a view stands in its root. It is made empty and filled, as tracers are.
 
     Attributes:
         root: the tracer that it was taken from in the end.
@@ -211,11 +211,10 @@ class View:
 
     __slots__ = ("apart", "locked", "root", "steps")
 
-    def __init__(self, root: Tracer, steps: tuple[Step, ...], locked: bool = False, apart: bool = False) -> None:
-        self.root = root
-        self.steps = steps
-        self.locked = locked
-        self.apart = apart
+    root: Tracer
+    steps: tuple[Step, ...]
+    locked: bool
+    apart: bool
 
     def take(self, x: Any) -> Any:
         """The same view of another array."""
@@ -231,10 +230,7 @@ class Views(list[ref[Any]]):
         written: whether something traced has been written to the array.
     """
 
-    __slots__ = ("written",)
-
-    def __init__(self) -> None:
-        self.written = False
+    written = False
 
 
 def inside() -> bool:
@@ -287,9 +283,9 @@ def twin(x: Any) -> Any:
     if alias is READ_ONLY:
         made.alias = READ_ONLY
     elif type(alias) is View:
-        root = twin(alias.root)
-        root.alias, made.alias = Views(), View(root, alias.steps, alias.locked, alias.apart)
-        root.alias.append(ref(made))
+        root, view = twin(alias.root), View()
+        view.root, view.steps, view.locked, view.apart = root, alias.steps, alias.locked, alias.apart
+        root.alias, made.alias = Views([ref(made)]), view
     return made
 
 

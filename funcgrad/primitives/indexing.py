@@ -98,7 +98,8 @@ def _of_each(x: BatchTracer, index: Any) -> BatchTracer | None:
     part = BatchTracer(made, x._trace)
     if _has_memory(part, index):
         share(x, part, getitem, {"index": index})
-    set_apart(x, part)
+    else:
+        set_apart(x, part)
     return part
 
 
@@ -124,7 +125,8 @@ def _noted(x: Any, made: Any, index: Any, value: Any) -> Any:
         view = type(ans) is ndarray and (type(index) is slice or type(index) is int or shares(value, ans))
     if view:
         share(x, made, getitem, {"index": index})
-    set_apart(x, made)
+    elif type(value) is not ndarray:
+        set_apart(x, made)
     return made
 
 
