@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import funcgrad.numpy as fnp
-from funcgrad import checkpoint, custom_vjp, grad, jacfwd, jvp, linearize, vjp, vmap
+from funcgrad import checkpoint, custom_vjp, grad, jacfwd, jvp, linearize, tree, vjp, vmap
 from funcgrad.core import Tracer
 from funcgrad.extend import elementwise
 from funcgrad.forward import ForwardTracer
 from funcgrad.kinds import partials
+from funcgrad.numpy.overwriting import composed
 
 SIZE = 20_000
 RNG = np.random.default_rng(0)
@@ -333,3 +334,40 @@ def test_a_linear_function_writes_to_what_is_its_own():
     np.testing.assert_array_equal(t, given)
     each = vmap(push)(np.stack([t, x]))
     np.testing.assert_allclose(each[0][1], jvp(fun, (x,), (x,))[1][0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("n", range(5))
+def test_the_index_that_stands_for_two_names_the_same(n):
+    """All slices and integers of a slice, empty ones among them."""
+    whole, ends = np.arange(n), [None, *range(-n - 2, n + 3)]
+    slices = [slice(a, b, step) for a in ends for b in ends for step in (None, 2, -1, -2)]
+    for first in slices:
+        part = whole[first]
+        for second in [*slices[:: max(1, 2 * n - 3)], *range(-len(part), len(part))]:
+            index = composed((n,), [first, second])
+            np.testing.assert_array_equal(whole[index], part[second])
+
+
+@pytest.mark.parametrize("mode", WRITTEN_IN)
+@pytest.mark.parametrize(
+    ("shape", "index"), [((3, 2), slice(None, None, 2)), ((3, 2), 1), ((3, 2), np.array([0, 2])), ((4,), slice(1, 1))]
+)
+def test_leading_axes_of_length_one_are_dropped(shape, index, mode):
+    def fun(x, fnp=fnp):
+        y = fnp.outer(x[:3], x[1:3]) if len(shape) == 2 else x * 2.0
+        y[index] = y[None, None][..., index, :] * x[0] if len(shape) == 2 else y[None, index]
+        return fnp.sum(y * y)
+
+    def by_hand(x):
+        y = fnp.outer(x[:3], x[1:3]) if len(shape) == 2 else x * 2.0
+        scale = np.ones(shape)
+        moved = np.zeros(shape)
+        moved[index] = 1.0
+        return fnp.sum((y * (scale - moved) + y * moved * x[0]) ** 2) if len(shape) == 2 else fnp.sum(y * y)
+
+    x = np.linspace(0.5, 1.5, 4)
+    np.testing.assert_allclose(fun(x), fun(x, np))
+    for found, wanted in zip(
+        tree.leaves(WRITTEN_IN[mode](fun, x))[:1], tree.leaves(WRITTEN_IN[mode](by_hand, x))[:1], strict=True
+    ):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)

@@ -26,7 +26,7 @@ from funcgrad.numpy.callers import expression, looked_up
 from funcgrad.numpy.concretization import constant, user_line
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.layout import as_before
-from funcgrad.numpy.overwriting import can_overwrite, composed, overwritten
+from funcgrad.numpy.overwriting import can_overwrite, composed, overwritten, rank_left
 from funcgrad.ownership import is_alone_in
 from funcgrad.primitives.comparison import where
 from funcgrad.primitives.index_spec import Spec, is_concrete, is_static, parse, snapshot
@@ -388,6 +388,8 @@ def _write_directly(x: Any, index: Any, y: Any) -> bool:
         if isinstance(y, Tracer) and not _names_once(index, x.shape):
             return False
         index = snapshot(index)
+    if (have := backend.shape_of(y)) and not (is_static(index) and len(have) <= rank_left(index, len(x.shape))):
+        y = fitted(y, np.broadcast_to(np.False_, x.shape)[index].shape)
     if not buffer:
         new = overwritten(x, index, y, True)
     elif isinstance(y, Tracer):

@@ -28,7 +28,7 @@ from funcgrad.primitives.writing import write
 from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Shape
 
-__all__ = ["can_overwrite", "composed", "overwritten"]
+__all__ = ["can_overwrite", "composed", "overwritten", "rank_left"]
 
 ndarray = np.ndarray
 _NUMPY = frozenset((ndarray, int, float, complex, np.float64, np.float32, np.int64))
@@ -116,7 +116,7 @@ def _batched(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alon
     w = y.value if given else y
     if given:
         have = backend.shape_of(w)[1:]
-        missing = _rank(index, len(x.shape)) - len(have)
+        missing = rank_left(index, len(x.shape)) - len(have)
         w = reshape(w, to=(trace.size, *(1,) * missing, *have)) if missing > 0 else w
         w = reshape(w, to=(trace.size, *have[-missing:])) if missing < 0 else w
     if not mine:
@@ -125,7 +125,7 @@ def _batched(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alon
     return BatchTracer(overwritten(old, whole, w, alone), trace)
 
 
-def _rank(index: Any, rank: int) -> int:
+def rank_left(index: Any, rank: int) -> int:
     """How many axes ``index`` leaves of ``rank``."""
     for entry in index if type(index) is tuple else (index,):
         if entry is None:
@@ -205,6 +205,8 @@ def composed(shape: Shape, indices: list[Any]) -> Any:
     Example:
         >>> composed((9, 2), [slice(1, None), 3]), composed((9, 2), [(4,), 1])
         (4, (4, 1))
+        >>> composed((3,), [slice(None, None, -1), slice(3, None)])
+        slice(0, 0, None)
     """
     found: Any = indices[0]
     for index in indices[1:]:
@@ -218,7 +220,8 @@ def composed(shape: Shape, indices: list[Any]) -> Any:
         elif type(found) is slice and type(entries[0]) in (int, slice):
             part: Any = range(shape[0])[found][entries[0]]
             if type(part) is range:
-                part = slice(part.start, part.stop if part.stop >= 0 else None, part.step)
+                # None, since -1 would count from the end; nothing at all may begin there too
+                part = slice(part.start, part.stop if part.stop >= 0 else None, part.step) if part else slice(0, 0)
             found = (part, *entries[1:]) if len(entries) > 1 else part
         else:
             return None
