@@ -1,6 +1,7 @@
 """``with`` blocks that say how operations are computed, such as ``no_grad``, and what holds inside of them.
 
-While no block is open in the whole process, operations do not ask what holds: ``entered`` is empty.
+While no block is open in the whole process, operations do not ask what holds: ``entered`` is empty. Nor do they where
+blocks are open in other contexts only: ``entered and here()``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from threading import Lock, get_ident
 from typing import Any, Final, NamedTuple
 from weakref import ref
 
-__all__ = ["Block", "State", "current", "entered", "forget", "runners", "through", "watchers", "watching"]
+__all__ = ["Block", "State", "current", "entered", "forget", "here", "runners", "through", "watchers", "watching"]
 
 #: Weak references to what leaves the blocks of the whole process, until ``forget`` finds that they have been left.
 #: Nothing but lists, which threads and signal handlers change in one step each.
@@ -43,6 +44,8 @@ class State(NamedTuple):
 _NO_BLOCK: Final = State()
 #: The blocks that were entered in this context: a weak reference to the exit of the innermost one, and the rest.
 _blocks: ContextVar[Any] = ContextVar("blocks", default=None)
+#: Whether a block was entered in this context, not None then: operations ask that where ``entered`` is not empty.
+here: Final = _blocks.get
 
 
 class _Half:
@@ -128,7 +131,11 @@ def current() -> State:
 
 
 def forget() -> None:
-    """Forget the blocks that have been left."""
+    """Forget the blocks that have been left: those of the whole process, and of this context."""
+    if _blocks.get() is not None and _innermost() is None:
+        _blocks.set(None)
+    if not any(leave() is None for leave in entered):
+        return
     for known in (entered, runners, watchers):
         for over in [leave for leave in known if leave() is None]:
             try:
@@ -144,4 +151,4 @@ def through(runner: Any) -> Block:
 
 def watching() -> Any:
     """The watcher of this context, None where there is none."""
-    return current().watch if watchers else None
+    return current().watch if watchers and here() else None

@@ -29,6 +29,7 @@ from weakref import ref
 import numpy as np
 
 from funcgrad import backend, blocks, heap
+from funcgrad.blocks import here
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, shown
 from funcgrad.locking import changing
 from funcgrad.storing import by_name
@@ -306,7 +307,7 @@ class Primitive:
                     f"{self.name}: argument {position} is not an array or a number, got {describe(arg)}. "
                     "Pass arrays, numbers, or nested lists of them through funcgrad.numpy.asarray."
                 )
-        if blocks.runners and (runner := blocks.current().runner) is not None:
+        if blocks.runners and here() and (runner := blocks.current().runner) is not None:
             return runner.run(self, args, params)
         return self.compute(args, params)
 
@@ -320,7 +321,7 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
 
     Array values are positional; static parameters are keyword-only.
     """
-    if blocks.entered and any(leave() is None for leave in blocks.entered):
+    if blocks.entered:
         blocks.forget()
     top: Trace | None = None
     several = False
@@ -339,7 +340,7 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
         return primitive.evaluate(args, params)
     if several:  # the innermost trace may keep what it sees, and the program may write to what it has
         args = tuple([a if not isinstance(a, Tracer) or a._trace is top else a._twin() for a in args])
-    if blocks.entered and top.differentiates and top.level < blocks.current().floor:
+    if blocks.entered and here() and top.differentiates and top.level < blocks.current().floor:
         # Inside no_grad an older derivative trace sees its tracers as constants.
         lowered = tuple(a.value if isinstance(a, Tracer) and a._trace is top else a for a in args)
         if (watch := blocks.watching()) is not None:

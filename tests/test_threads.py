@@ -388,3 +388,73 @@ def test_two_threads_in_one_block(block):
         found.append(value_and_grad(chain)(np.ones(3)))
     thread.join()
     assert bits(found) == bits([value_and_grad(chain)(np.ones(3))] * 2)
+
+
+# ---- blocks that are open in other threads -------------------------------------------------------------------
+
+
+def calls_of(run):
+    """The names of all functions that a call of ``run`` calls, in order."""
+    found = []
+    sys.setprofile(lambda frame, event, _: found.append(frame.f_code.co_qualname) if event == "call" else None)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def layers(x):
+    for k in range(1, 4):
+        x = fnp.tanh(np.outer(x, x) @ x * 0.1 + k / (1.0 + x**2))
+        x = fnp.concatenate([x[1:], x[:1]])
+    return fnp.sum(x)
+
+
+@pytest.mark.parametrize("block", [no_grad, debug_nans, lambda: blocks.through(None)], ids=["no_grad", "nans", "plain"])
+@pytest.mark.parametrize(
+    "derive", [lambda f: grad(f), lambda f: vmap(grad(f)), lambda f: lambda x: jvp(f, (x,), (x,)), lambda f: f]
+)
+def test_an_open_block_in_another_thread_changes_no_step(derive, block):
+    """Operations here go the same way, whatever is open in other contexts; so they do after a block of this one."""
+    run = derive(layers)
+    x = np.linspace(0.1, 1.0, 3) if "vmap" not in run.__repr__() else np.linspace(0.1, 1.0, 6).reshape(2, 3)
+    opened, over = threading.Event(), threading.Event()
+
+    def idle():
+        with block():
+            opened.set()
+            over.wait(60)
+
+    run(x)
+    before = calls_of(lambda: run(x))
+    thread = threading.Thread(target=idle)
+    thread.start()
+    opened.wait(60)
+    try:
+        run(x)
+        beside = calls_of(lambda: run(x))
+        with block():
+            run(x)
+        run(x)
+        after = calls_of(lambda: run(x))
+    finally:
+        over.set()
+        thread.join()
+    assert len(before) > 20 or derive is layers
+    assert beside == before
+    assert after == before
+
+
+def test_a_worker_in_whose_thread_a_block_is_open_obeys_it():
+    """Also with a tracer of another thread."""
+    with ThreadPoolExecutor(1) as pool:
+
+        def f(x):
+            def work():
+                with no_grad():
+                    return x * 2.0
+
+            return fnp.sum(pool.submit(work).result() * x)
+
+        np.testing.assert_array_equal(grad(f)(np.ones(2)), np.full(2, 2.0))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, blocks
+from funcgrad.blocks import here
 from funcgrad.core import Primitive
 from funcgrad.kinds.linear import batch_rule
 from funcgrad.kinds.partials import Partial, PartialRule, spread
@@ -115,9 +116,9 @@ def _general(primitive: Primitive, rules: list[PartialRule], operator: Callable[
     def call(*args: Any) -> Any:
         for arg in args:
             if type(arg) not in NUMPY:
-                made = None if blocks.entered else recorded(args)
+                made = None if (blocks.entered and here()) else recorded(args)
                 return bind(primitive, args, {}) if made is None else made
-        return bind(primitive, args, {}) if blocks.runners else kernel(*args)
+        return bind(primitive, args, {}) if (blocks.runners and here()) else kernel(*args)
 
     return call
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, blocks
+from funcgrad.blocks import here
 from funcgrad.core import Primitive
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import Batching, batch_rule, conform
@@ -182,14 +183,20 @@ def _with_rules(
 
     def call(*args: Any, **params: Any) -> Any:
         x = args[0]
-        if type(x) is ndarray and len(args) == 1 and not blocks.runners:
+        if type(x) is ndarray and len(args) == 1 and not (blocks.runners and here()):
             return kernel(x, **params)
-        if short and type(x) is ReverseTracer and len(args) == 1 and type(x.value) is ndarray and not blocks.entered:
+        if (
+            short
+            and type(x) is ReverseTracer
+            and len(args) == 1
+            and type(x.value) is ndarray
+            and not (blocks.entered and here())
+        ):
             v, trace, parent = x.value, x._trace, x.node
             ans, pull, saved = reverse((v,), (0,), params)
             if pull is not None:
                 return tracer_of(ans, trace, (next(trace.numbers), pull, None, (parent,), *saved))
-        if all(type(arg) is ndarray for arg in args) and not blocks.runners:
+        if all(type(arg) is ndarray for arg in args) and not (blocks.runners and here()):
             return kernel(*args, **params)
         return bind(made, args, params)
 
@@ -209,7 +216,7 @@ def _first_of(name: str, whole: Operation, pulls: Sequence[Any], hidden: int) ->
 
     def call(*args: Any, **params: Any) -> Any:
         x = args[0]
-        if type(x) is ReverseTracer and type(x.value) is ndarray and not blocks.entered:
+        if type(x) is ReverseTracer and type(x.value) is ndarray and not (blocks.entered and here()):
             v, trace, parent = x.value, x._trace, x.node
             known = (v, *args[1:])
             if all(type(arg) is ndarray for arg in known):

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from funcgrad import backend, blocks
+from funcgrad.blocks import here
 from funcgrad.core import Primitive
 from funcgrad.errors import NotDifferentiableError, ShapeError
 from funcgrad.forward import ForwardTracer, dual
@@ -152,7 +153,7 @@ def linear(
         return params, backend.shape_of(x) if keeps_shape else None, backend.dtype_of(x) if keeps_dtype else None, *rest
 
     def call(x: Any, *rest: Any, **params: Any) -> Any:
-        if not rest and type(x) is ReverseTracer and not blocks.entered:
+        if not rest and type(x) is ReverseTracer and not (blocks.entered and here()):
             v, trace, parent = x.value, x._trace, x.node
             if type(v) is ndarray:
                 ans, shape, dtype = kernel(v, **params), v.shape, v.dtype
@@ -161,9 +162,9 @@ def linear(
             like, kind = shape if keeps_shape else None, dtype if keeps_dtype else None
             recorded = tracer_of(ans, trace, (next(trace.numbers), pull, parent, None, params, like, kind))
             return share_view(x, recorded, call, params, v) if view else recorded
-        if not rest and type(x) is ndarray and not blocks.runners:
+        if not rest and type(x) is ndarray and not (blocks.runners and here()):
             return kernel(x, **params)
-        if not rest and type(x) is ForwardTracer and x._trace.open and not blocks.entered:
+        if not rest and type(x) is ForwardTracer and x._trace.open and not (blocks.entered and here()):
             v, t, run = x.value, x.tangent, x._trace
             made: Any = dual(call(v, **params), call(t, **params), run)
             return share_view(x, made, call, params, v) if view else made
@@ -248,7 +249,7 @@ def nondifferentiable(
         for arg in args:
             if type(arg) not in _PLAIN:
                 return bind(primitive, args, params)
-        return bind(primitive, args, params) if blocks.runners else kernel(*args, **params)
+        return bind(primitive, args, params) if (blocks.runners and here()) else kernel(*args, **params)
 
     primitive = Primitive(name, impl, None, None, batch_rule(batch, call), multiple=multiple, loose=loose)
     kernel = primitive.kernel(np)

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad import backend, blocks
+from funcgrad.blocks import here
 from funcgrad.kinds.linear import astype, broadcast_to, conform
 from funcgrad.kinds.rules import NAMES, check_names, positional_names, pull_of
 from funcgrad.reverse import backward
@@ -138,7 +139,7 @@ def _product(partial: Callable[[Any], Any], slot: int) -> Contribution:
 
     def product(ct: Any, node: Any) -> Any:
         v = node[slot]
-        plain = theirs is not None and type(v) is type(ct) and not blocks.runners
+        plain = theirs is not None and type(v) is type(ct) and not (blocks.runners and here())
         if type(ct) is ndarray and ct.size < _LARGE:
             return (theirs if plain else partial)(v) * ct
         if plain and type(ct) is float64:

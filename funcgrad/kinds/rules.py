@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad import backend, blocks, core
+from funcgrad.blocks import here
 from funcgrad.core import Primitive, Tracer
 from funcgrad.errors import InputError
 from funcgrad.writable import Proxy, as_made_by
@@ -49,7 +50,7 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
                 break
             trace = arg._trace
     else:
-        if trace is not None and trace.open and not blocks.entered:
+        if trace is not None and trace.open and not (blocks.entered and here()):
             ans = trace.process(primitive, args, params)
             return ans if isinstance(ans, Tracer) else as_made_by(args, ans)
     return _bind_any(primitive, args, params)

@@ -13,6 +13,7 @@ import numpy as np
 
 from funcgrad import backend, blocks
 from funcgrad.batching import BatchTrace, BatchTracer
+from funcgrad.blocks import here
 from funcgrad.core import Primitive, Tracer
 from funcgrad.forward import ForwardTracer, dual
 from funcgrad.kinds.forms import (
@@ -75,7 +76,7 @@ def unary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Operat
     forward = _pushed_alone(rules[0].contribution, kernel, own, on_value)
 
     def call(x: Any, /) -> Any:
-        if type(x) is ReverseTracer and not blocks.entered:
+        if type(x) is ReverseTracer and not (blocks.entered and here()):
             v, form, parent = x.value, x.form, x.node
             trace = x._trace
             if own and (form is not None or type(v) in SCALARS or (type(v) is ndarray and v.dtype in REAL)):
@@ -90,12 +91,12 @@ def unary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Operat
                 made.form = float64 if type(ans) is float64 else form
                 made.node = (next(trace.numbers), pull, parent, None, kept, last)
                 return made
-        elif (type(x) is ndarray or type(x) is float64) and not blocks.runners:
+        elif (type(x) is ndarray or type(x) is float64) and not (blocks.runners and here()):
             return kernel(x)
-        elif type(x) is ForwardTracer and x._trace.open and not blocks.entered:
+        elif type(x) is ForwardTracer and x._trace.open and not (blocks.entered and here()):
             if (pushed := forward(x)) is not None:
                 return pushed
-        elif type(x) is BatchTracer and x._trace.open and not blocks.entered:
+        elif type(x) is BatchTracer and x._trace.open and not (blocks.entered and here()):
             return BatchTracer(call(x.value), x._trace)
         return bind(primitive, (x,), {})
 
@@ -136,7 +137,7 @@ def binary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Opera
 
     def any_two(x: Any, y: Any, /) -> Any:
         trace: Any
-        if not blocks.entered:
+        if not (blocks.entered and here()):
             if type(x) in _TRACERS:
                 if type(y) not in _TRACERS:
                     if (made := with_right(x, y)) is not None:
@@ -149,7 +150,7 @@ def binary(primitive: Primitive, rules: Rules, operator: Kernel | None) -> Opera
             elif (trace := _batch_of(x, y)) is not None:
                 v, w = x.value if type(x) is BatchTracer else x, y.value if type(y) is BatchTracer else y
                 return BatchTracer(call(v, w), trace)
-        if type(x) in NUMPY and type(y) in NUMPY and not blocks.runners:
+        if type(x) in NUMPY and type(y) in NUMPY and not (blocks.runners and here()):
             return plain(x, y)
         return bind(primitive, (x, y), {})
 
@@ -186,7 +187,7 @@ def _recording(kernel: Kernel, numbers: frozenset[type], one: Any, two: Any, oth
     both, keeps, both_x, both_y, both_ans = two
 
     def call(x: Any, y: Any, /) -> Any:
-        if type(x) is not ReverseTracer or blocks.entered:
+        if type(x) is not ReverseTracer or (blocks.entered and here()):
             return behind(x, y) if type(y) is ReverseTracer else forward(x, y)
         v, trace, form = x.value, x._trace, x.form
         parent = x.node
@@ -233,7 +234,7 @@ def _behind(rule: PartialRule, kernel: Kernel, numbers: frozenset[type], rest: K
     def call(x: Any, y: Any) -> Any:
         w, trace, form = y.value, y._trace, y.form
         parent = y.node
-        if type(w) is not ndarray or blocks.entered or (c := beside(w, x, numbers, convert, form)) is None:
+        if type(w) is not ndarray or (blocks.entered and here()) or (c := beside(w, x, numbers, convert, form)) is None:
             return rest(x, y)
         ans = kernel(c, w)
         first, second, last = c if keep_x else None, w if keep_y else None, ans if keep_ans else None
@@ -250,7 +251,7 @@ def _pushed(rules: Rules, kernel: Kernel, numbers: frozenset[type], rest: Kernel
     convert = kernel in _CONVERTING
 
     def call(x: Any, y: Any) -> Any:
-        if type(x) is not ForwardTracer or blocks.entered or not x._trace.open:
+        if type(x) is not ForwardTracer or (blocks.entered and here()) or not x._trace.open:
             return rest(x, y)
         v, t, trace, form = x.value, x.tangent, x._trace, x.form
         if type(y) is ForwardTracer:

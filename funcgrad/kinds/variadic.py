@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, blocks
+from funcgrad.blocks import here
 from funcgrad.core import Primitive
 from funcgrad.kinds.linear import Batching, batch_rule, conform
 from funcgrad.kinds.rules import Operation, Rule, bind, finish, pull_of
@@ -75,9 +76,9 @@ def jointly_linear(
         return ans, conform(call(*whole, **params), None, backend.dtype_of(ans))
 
     def call(*args: Any, **params: Any) -> Any:
-        if not blocks.entered and (made := _recorded(args, params, kernel, call, pull)) is not None:
+        if not (blocks.entered and here()) and (made := _recorded(args, params, kernel, call, pull)) is not None:
             return made
-        if not blocks.runners and all(type(a) is ndarray and a.dtype.kind in "fciub" for a in args):
+        if not (blocks.runners and here()) and all(type(a) is ndarray and a.dtype.kind in "fciub" for a in args):
             return kernel(*args, **params)
         return bind(primitive, args, params)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from funcgrad import backend, blocks
 from funcgrad.batching import BatchTracer
+from funcgrad.blocks import here
 from funcgrad.core import Tracer, repeated
 from funcgrad.forward import ForwardTracer, dual
 from funcgrad.graph import GraphTrace, GraphTracer, Step
@@ -38,7 +39,7 @@ _TRACERS = frozenset((ReverseTracer, ForwardTracer, BatchTracer, GraphTracer))
 
 def can_overwrite(x: Any, index: Any, y: Any) -> bool:
     """Whether ``overwritten`` knows how to write ``y`` to ``x[index]``; what it does not is for ``write``."""
-    if blocks.entered or blocks.runners:
+    if (blocks.entered and here()) or (blocks.runners and here()):
         return False
     batched = _of_numpy(x, _ARRAY) | _of_numpy(y, _NUMPY)
     if batched & _UNKNOWN:

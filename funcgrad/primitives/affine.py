@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import blocks
+from funcgrad.blocks import here
 from funcgrad.kinds.linear import summed, unbroadcast
 from funcgrad.kinds.rules import pull_of
 from funcgrad.primitives.matrices import can_wait, gathered, gathered_rows
@@ -44,7 +45,7 @@ def _pull(traced: tuple[bool, ...]) -> Pull:
     general, plain, waiting = [_joined(rules, traced) for rules in (_GENERAL, _PLAIN, _WAITING)]
 
     def pull(ct: Any, node: Any) -> Any:
-        if type(ct) is not ndarray or blocks.runners:
+        if type(ct) is not ndarray or (blocks.runners and here()):
             return general(ct, node)
         return (waiting if node[4] is not None and can_wait(ct, node[4]) else plain)(ct, node)
 
@@ -70,7 +71,7 @@ def biased_product(x: Any, y: Any, z: Any) -> Any:
 
     All else is for who asks to compute as a product and a sum: forward mode, batches, runs in runs, other shapes.
     """
-    if blocks.entered or blocks.runners:
+    if (blocks.entered and here()) or (blocks.runners and here()):
         return None
     a, b, d = type(x) is ReverseTracer, type(y) is ReverseTracer, type(z) is ReverseTracer
     v, w, c = x.value if a else x, y.value if b else y, z.value if d else z

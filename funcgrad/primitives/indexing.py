@@ -14,6 +14,7 @@ import numpy as np
 
 from funcgrad import backend, blocks
 from funcgrad.batching import BatchTracer
+from funcgrad.blocks import here
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.forward import ForwardTracer, dual
 from funcgrad.graph import GraphTrace, GraphTracer, Step
@@ -52,7 +53,7 @@ def getitem(x: Array, index: Any) -> Array:
         IndexError: NumPy's own, for what NumPy refuses.
         ConcretizationError: a boolean mask in the index differs between examples of a ``vmap``.
     """
-    if type(x) is ReverseTracer and not blocks.entered:
+    if type(x) is ReverseTracer and not (blocks.entered and here()):
         simple = type(index) is int or type(index) is slice
         if simple or is_concrete(index):
             value, trace, parent = x.value, x._trace, x.node
@@ -63,18 +64,23 @@ def getitem(x: Array, index: Any) -> Array:
             kept = index if simple else snapshot(index)
             made = tracer_of(ans, trace, (next(trace.numbers), _to_part, parent, None, kept, None, shape, dtype))
             return _noted(x, made, index, value)
-    elif type(x) is ForwardTracer and is_concrete(index) and x._trace.open and not blocks.entered:
+    elif type(x) is ForwardTracer and is_concrete(index) and x._trace.open and not (blocks.entered and here()):
         value, t, run = x.value, x.tangent, x._trace
         return _noted(x, dual(getitem(value, index), getitem(t, index), run), index, value)
-    elif type(x) is BatchTracer and is_static(index) and x._trace.open and not blocks.entered:
+    elif type(x) is BatchTracer and is_static(index) and x._trace.open and not (blocks.entered and here()):
         if (part := _of_each(x, index)) is not None:
             return part
-    elif type(x) is GraphTracer and is_static(index) and x._trace.open and not blocks.entered:
+    elif type(x) is GraphTracer and is_static(index) and x._trace.open and not (blocks.entered and here()):
         if (found := _captured(x, index)) is not None:
             return found
     elif type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
         return x[index]
-    elif type(x) is Buffer and type(value := x.value) is ndarray and is_concrete(index) and not blocks.runners:
+    elif (
+        type(x) is Buffer
+        and type(value := x.value) is ndarray
+        and is_concrete(index)
+        and not (blocks.runners and here())
+    ):
         return _part(x, value, value[index], index)
     spec, arrays, to = parse(index, backend.shape_of(x))
     found = read(x if to is None else reshape(x, to=to), *arrays, spec=spec)

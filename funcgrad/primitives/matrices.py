@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad import blocks
+from funcgrad.blocks import here
 from funcgrad.kinds.linear import summed
 from funcgrad.kinds.rules import Rule, pull_of
 from funcgrad.reverse import ReverseTracer, collecting, tracer_of
@@ -92,16 +93,16 @@ def _pulls(dx: Rule, dy: Rule, to_left: Way, to_right: Way) -> tuple[Rule, Rule,
     """The pulls of a product of which the left factor is differentiated, the right one, both."""
 
     def pull_left(ct: Any, node: Any) -> Any:
-        plain = type(ct) is ndarray and not blocks.runners
+        plain = type(ct) is ndarray and not (blocks.runners and here())
         return to_left(ct, node[5]) if plain else dx(ct, node[5], node[4])
 
     def pull_right(ct: Any, node: Any) -> Any:
-        plain = type(ct) is ndarray and not blocks.runners
+        plain = type(ct) is ndarray and not (blocks.runners and here())
         return to_right(ct, node[4]) if plain else dy(ct, node[4], node[5])
 
     def pull_both(ct: Any, node: Any) -> Any:
         x, y = node[4], node[5]
-        if type(ct) is ndarray and not blocks.runners:
+        if type(ct) is ndarray and not (blocks.runners and here()):
             return to_left(ct, y), to_right(ct, x)
         return dx(ct, y, x.shape), dy(ct, x, y.shape)
 
@@ -126,7 +127,9 @@ def in_time(dx: Rule, dy: Rule) -> tuple[Rule, Rule]:
 
 
 def _ways(ct: Any, other: Any, ranks: tuple[int, int]) -> tuple[Way, Way] | None:
-    plain = type(ct) is type(other) is ndarray and ct.dtype is other.dtype is _DOUBLE and not blocks.runners
+    plain = (
+        type(ct) is type(other) is ndarray and ct.dtype is other.dtype is _DOUBLE and not (blocks.runners and here())
+    )
     return _WAYS.get(ranks) if plain else None
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad import backend, blocks
+from funcgrad.blocks import here
 from funcgrad.forward import ForwardTracer, dual
 from funcgrad.kinds import multilinear
 from funcgrad.kinds.linear import Batching, permute, reshape
@@ -58,7 +59,7 @@ def _product(x: ndarray, y: ndarray) -> Any:
 
 def times(x: Array, y: Array) -> Array:
     """``matmul`` as the rules call it."""
-    plain = type(x) is ndarray and type(y) is ndarray and not blocks.runners
+    plain = type(x) is ndarray and type(y) is ndarray and not (blocks.runners and here())
     return _product(x, y) if plain else matmul(x, y)
 
 
@@ -251,9 +252,9 @@ def _bilinear(
     pull_x, pull_y, pull_both = [pull_of(name, pull) for pull in _pulls(dx, dy)]
 
     def call(x: Any, y: Any, **params: Any) -> Any:
-        if type(x) is ndarray and type(y) is ndarray and not blocks.runners:
+        if type(x) is ndarray and type(y) is ndarray and not (blocks.runners and here()):
             return kernel(x, y, **params)
-        if not blocks.entered:
+        if not (blocks.entered and here()):
             if (made := commonest(x, y)) is not None:
                 return made
             if type(x) is ReverseTracer:
