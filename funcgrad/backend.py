@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.optional import loaded_jax
 from funcgrad.typing import Shape
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "dtype_of",
     "foreign_order",
     "is_inexact",
+    "is_masked",
     "is_stand_in",
     "is_value",
     "library_of",
@@ -36,7 +38,6 @@ FLOAT0 = np.dtype([("float0", "V")])  # the dtype JAX gives to the gradient of a
 
 _NAMESPACES: dict[type, Any] = {np.ndarray: np, bool: np, int: np, float: np, complex: np}
 _REFUSED = (
-    np.ma.MaskedArray,
     np.matrix,
     np.str_,
     np.bytes_,
@@ -69,19 +70,30 @@ def namespace_of(x: Any) -> Any:
         pass
     found: Any = None
     if issubclass(kind, (np.ndarray, np.generic)):
-        if not issubclass(kind, _REFUSED) and not _calculates(kind):
+        if not issubclass(kind, _REFUSED) and not is_masked(kind) and not _calculates(kind):
             found = np
     elif issubclass(kind, (int, float, complex)):  # an IntEnum, say
         found = np
         _PYTHON_DTYPES[kind] = next(_PYTHON_DTYPES[base] for base in kind.__mro__ if base in _PYTHON_DTYPES)
     else:
-        jax = sys.modules.get("jax")
+        jax = loaded_jax()
         if jax is None or not hasattr(jax, "Array"):
             return None  # not remembered: JAX may be imported later
         if isinstance(x, jax.Array):  # of JAX's own tracers only the instance knows
-            found = sys.modules["jax.numpy"]
+            found = jax.numpy
     _NAMESPACES[kind] = found
     return found
+
+
+def is_masked(kind: type) -> bool:
+    """Whether a class is that of NumPy's masked arrays; their module, a fifth of all imports, is not imported for that.
+
+    Example:
+        >>> is_masked(np.ndarray), is_masked(np.ma.MaskedArray)
+        (False, True)
+    """
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and issubclass(kind, masked.MaskedArray)
 
 
 def _calculates(kind: type) -> bool:
@@ -146,7 +158,7 @@ def refusal(x: Any) -> tuple[str, str]:
         )
     got = f"got {dtype}{list(x.shape)}" if kind is np.ndarray else f"got {kind.__name__} of {dtype}{list(x.shape)}"
     what, remedy = "is an ndarray of a class with rules of its own", "Convert it: numpy.asarray(x)."
-    if isinstance(x, np.ma.MaskedArray):
+    if is_masked(kind):
         what = "is a masked array"
         remedy = "Pass data and mask as two arrays, and choose with where(mask, 0, data)."
     elif not _is_number(dtype):
@@ -228,7 +240,7 @@ def is_stand_in(x: Any) -> bool:
     kind = type(x)
     if kind in _NAMESPACES and _NAMESPACES[kind] is np:
         return False
-    jax = sys.modules.get("jax")
+    jax = loaded_jax()
     return jax is not None and hasattr(jax, "core") and isinstance(x, jax.core.Tracer)
 
 
@@ -277,7 +289,7 @@ def native_dtype(xp: Any, dtype: Any) -> np.dtype[Any]:
     if not found.isnative:
         found = found.newbyteorder("=")
     if xp is not np:
-        found = sys.modules["jax"].dtypes.canonicalize_dtype(found)
+        found = loaded_jax().dtypes.canonicalize_dtype(found)
     return found
 
 
@@ -288,7 +300,7 @@ def detached(xp: Any, x: Any) -> Any:
         >>> detached(np, 2.0)
         2.0
     """
-    return x if xp is np else xp.asarray(sys.modules["jax"].lax.stop_gradient(x))  # of 1.0 it is no array
+    return x if xp is np else xp.asarray(loaded_jax().lax.stop_gradient(x))  # of 1.0 it is no array
 
 
 _DOUBLES = (np.float64(0), np.float64(1))

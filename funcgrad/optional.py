@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
 from funcgrad.errors import InputError, MissingExtraError
 
-__all__ = ["double_precision", "import_jax", "import_scipy", "precision_switch", "special"]
+__all__ = ["double_precision", "import_jax", "import_scipy", "loaded_jax", "precision_switch", "special"]
 
 
 def import_jax(call: str) -> Any:
@@ -33,6 +34,17 @@ def import_jax(call: str) -> Any:
             f"{call}: JAX cannot be imported, got {type(error).__name__}: {error}. "
             "Install it with the extra: pip install 'funcgrad[jax]'."
         ) from error
+
+
+def loaded_jax() -> Any:
+    """The module ``jax`` where somebody has imported it, as all have who hold an array of its; else None.
+
+    Example:
+        >>> _ = import_jax("jit")
+        >>> loaded_jax().__name__
+        'jax'
+    """
+    return sys.modules.get("jax")
 
 
 def import_scipy(call: str, module: str = "scipy.optimize") -> Any:

@@ -8,7 +8,6 @@ own rules, knowing none of funcgrad's.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ParamSpec
@@ -21,7 +20,7 @@ from funcgrad.interop.conversion import bottom, private, take_apart
 from funcgrad.interop.refusing import staging
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import is_sparse_factor
-from funcgrad.optional import import_jax
+from funcgrad.optional import import_jax, loaded_jax
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import released
 
@@ -130,7 +129,7 @@ def _as_numpy_would(primitive: Primitive, args: list[Any]) -> list[Any]:
     JAX would make float32 of int32, and of int64 together with float32.
     """
     ufunc = getattr(np, primitive.name, None)
-    jax = sys.modules["jax"]
+    jax = loaded_jax()
     if not isinstance(ufunc, np.ufunc) or ufunc.nin != len(args) or not jax.config.jax_enable_x64:
         return args
     if not any(isinstance(a, jax.Array) and a.dtype.kind in "biu" for a in args):
@@ -217,7 +216,7 @@ def _run(jax: Any, trace: LiftTrace, fun: Callable[..., Any], args: tuple[Any, .
 
 def _lifting(rules: CustomRules) -> CustomRules:
     """A function of the user's with its rules, for values of JAX: they may be written with NumPy too."""
-    jax = sys.modules["jax"]
+    jax = loaded_jax()
 
     def lifting(fun: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any) -> Any:

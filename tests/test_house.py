@@ -137,6 +137,13 @@ def test_imports_are_seen(statement):
     assert set(imports(statement)) & OPTIONAL == {"jax"}
 
 
+def test_one_module_asks_whether_jax_is_there():
+    asking = {
+        path for path, text in sources(PACKAGE).items() if 'sys.modules["jax' in text or 'modules.get("jax' in text
+    }
+    assert asking == {LOADER}
+
+
 def test_imports_of_own_modules_are_not_taken_for_others():
     assert not set(imports("from funcgrad.interop.jax import bridge\nsys.modules.get('jax')")) & OPTIONAL
 

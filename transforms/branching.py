@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
+from funcgrad.optional import loaded_jax
 from funcgrad.transforms.captured import Captured
 from funcgrad.transforms.carrying import agreed, check_functions, checked_leaves
 from funcgrad.transforms.staging import batched, known_later, like, native, staged_call
@@ -156,11 +156,11 @@ def _staged(
 
 
 def _cond(index: Any, runs: Sequence[Callable[..., Any]], leaves: Sequence[Any]) -> Any:
-    return sys.modules["jax"].lax.cond(index, runs[1], runs[0], *leaves)
+    return loaded_jax().lax.cond(index, runs[1], runs[0], *leaves)
 
 
 def _switch(index: Any, runs: Sequence[Callable[..., Any]], leaves: Sequence[Any]) -> Any:
-    return sys.modules["jax"].lax.switch(index, runs, *leaves)
+    return loaded_jax().lax.switch(index, runs, *leaves)
 
 
 def _branch(captured: Captured, function: Callable[..., Any], held: Any, likes: Any, *xs: Any) -> Any:

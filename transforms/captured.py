@@ -9,7 +9,6 @@ Nothing is dropped in silence: what the first run has not met is refused in the 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +17,7 @@ from funcgrad import backend, blocks, tree
 from funcgrad.batching import named_axes
 from funcgrad.core import Primitive, Trace, Tracer, bind, describe, raise_escaped
 from funcgrad.errors import InputError, NotDifferentiableError
+from funcgrad.optional import loaded_jax
 from funcgrad.transforms.staging import Like, example, like, native, rehearsing
 from funcgrad.writable import argument, released
 
@@ -41,7 +41,7 @@ class Captured:
 
     def rehearse(self, fun: Callable[..., Any], likes: Sequence[Like]) -> tuple[tree.PyTreeSpec, list[Like]]:
         """What ``fun``, a function of leaves, returns: structure and leaves. What it closes over joins ``held``."""
-        jax = sys.modules["jax"]
+        jax = loaded_jax()
         found: list[Any] = []
 
         def run(*leaves: Any) -> tuple[()]:
@@ -59,7 +59,7 @@ class Captured:
 
     def run(self, fun: Callable[..., Any], leaves: Sequence[Any], held: Sequence[Any], likes: Sequence[Like]) -> Any:
         """The leaves of the result, as arrays of the dtypes of ``likes``, with ``held`` in place of the tracers."""
-        jnp = sys.modules["jax"].numpy
+        jnp = loaded_jax().numpy
         _, results = self._run(fun, leaves, held)
         return tuple([jnp.asarray(x, one.dtype) for x, one in zip(results, likes, strict=True)])
 
@@ -125,7 +125,7 @@ class StagedTrace(Trace):
     def wrap(self, value: Any) -> StagedTracer:
         """``value`` as a tracer; a constant for JAX too inside a ``no_grad`` that began after this run did."""
         if blocks.entered and self.level < blocks.current().floor:
-            value = backend.detached(sys.modules["jax"].numpy, value)
+            value = backend.detached(loaded_jax().numpy, value)
         return StagedTracer(value, self)
 
     def is_outer(self, x: Any) -> bool:
@@ -151,7 +151,7 @@ class StagedTrace(Trace):
                 f"{self.captured.call}: a function returned something that is not an array or a number, got "
                 f"{describe(leaf)}. Return pytrees of arrays."
             )
-        return sys.modules["jax"].numpy.asarray(leaf)
+        return loaded_jax().numpy.asarray(leaf)
 
 
 class _Substitution:
@@ -192,5 +192,5 @@ def _call(ct: Any, node: Any) -> Any:
 def _zeros(one: Like) -> Any:
     """Zeros of JAX like ``one``."""
     given = example(one)
-    jnp = sys.modules["jax"].numpy
+    jnp = loaded_jax().numpy
     return jnp.asarray(given) if one.weak else jnp.zeros(given.shape, given.dtype)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from funcgrad import backend, tree
 from funcgrad.batching import BatchTracer
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
+from funcgrad.optional import loaded_jax
 from funcgrad.primitives.indexing import getitem
 from funcgrad.transforms.arguments import own_tree
 from funcgrad.transforms.captured import Captured
@@ -189,7 +189,7 @@ def _staged_scan(
             found = captured.run(body, (*now, *x), held, [*likes, *outs])
             return found[:count], found[count:]
 
-        lax = sys.modules["jax"].lax
+        lax = loaded_jax().lax
         rows = args[count : len(args) - len(held)]
         last, ys = lax.scan(step, _cast(first, likes), rows, items.length, reverse, unroll)
         return (*last, *ys)
@@ -221,7 +221,7 @@ def _settle(
 
 
 def _cast(leaves: Sequence[Any], likes: Sequence[Like]) -> tuple[Any, ...]:
-    asarray = sys.modules["jax"].numpy.asarray
+    asarray = loaded_jax().numpy.asarray
     return tuple([asarray(leaf, one.dtype) for leaf, one in zip(leaves, likes, strict=True)])
 
 
@@ -312,7 +312,7 @@ def _staged_while(call: str, cond_fun: Callable[[Any], Any], body_fun: Callable[
 
     def run(*args: Any) -> tuple[Any, ...]:
         first, held = _cast(args[:count], likes), args[count:]
-        found: tuple[Any, ...] = sys.modules["jax"].lax.while_loop(
+        found: tuple[Any, ...] = loaded_jax().lax.while_loop(
             lambda now: captured.run(going, now, held, answer)[0],
             lambda now: captured.run(body, now, held, likes),
             first,
@@ -398,7 +398,7 @@ def _staged_fori(bounds: tuple[Any, Any], body_fun: Callable[[Any, Any], Any], c
     moving = () if static else bounds
 
     def run(*args: Any) -> tuple[Any, ...]:
-        jax = sys.modules["jax"]
+        jax = loaded_jax()
         ends = bounds if static else [jax.numpy.asarray(end, native(counter).dtype) for end in args[:2]]
         first, held = args[len(moving) : len(moving) + count], args[len(moving) + count :]
 

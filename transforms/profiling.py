@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import perf_counter
@@ -14,6 +13,7 @@ import numpy as np
 from funcgrad import backend, blocks, tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError
+from funcgrad.optional import loaded_jax
 from funcgrad.reverse import backward, record
 from funcgrad.transforms.arguments import Argnums, check_argnums, check_leaf, leaf_path, positions, split_aux
 from funcgrad.transforms.debugging import metered, values_in
@@ -221,7 +221,7 @@ class _Call:
 
 def _wait(x: Any) -> None:
     """Wait for the arrays in ``x``: JAX computes them after it has returned them."""
-    jax = sys.modules.get("jax")
+    jax = loaded_jax()
     for value in values_in(x):
         if jax is not None and isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer):
             value.block_until_ready()

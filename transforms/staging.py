@@ -10,7 +10,6 @@ by ``jax.vmap``. So levels nest as always, and there is no rule here for any kin
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, NamedTuple, TypeAlias
@@ -22,6 +21,7 @@ from funcgrad.batching import BatchTracer
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.kinds.rules import Operation, finish, pull_of
+from funcgrad.optional import loaded_jax
 
 __all__ = [
     "Like",
@@ -89,13 +89,13 @@ def like(x: Any) -> Like:
 
 def native(one: Like) -> Like:
     """``one`` with the dtype that JAX has for it."""
-    return one._replace(dtype=backend.native_dtype(sys.modules["jax"].numpy, one.dtype))
+    return one._replace(dtype=backend.native_dtype(loaded_jax().numpy, one.dtype))
 
 
 def example(one: Like) -> Any:
     """What stands for a value like ``one`` where JAX looks at shapes."""
     shape, dtype, weak = native(one)
-    return _ZEROS[dtype.kind] if weak else sys.modules["jax"].ShapeDtypeStruct(shape, dtype)
+    return _ZEROS[dtype.kind] if weak else loaded_jax().ShapeDtypeStruct(shape, dtype)
 
 
 class Stage:
@@ -128,7 +128,7 @@ class Stage:
 
 
 def _impl(xp: Any, *leaves: Any, stage: Stage) -> tuple[Any, ...]:
-    jnp = sys.modules["jax"].numpy  # it is there, or nothing would be known later
+    jnp = loaded_jax().numpy  # it is there, or nothing would be known later
     if stage.likes is not None and rehearsing.get():
         return tuple([jnp.zeros(shape, dtype) for shape, dtype, _ in stage.likes])
     return tuple(stage.fun(*[jnp.asarray(leaf) for leaf in leaves]))
@@ -145,7 +145,7 @@ class _Reversed:
 
     def there(self, *leaves: Any) -> tuple[Any, ...]:
         """The results, and then what the way back needs."""
-        jax = sys.modules["jax"]
+        jax = loaded_jax()
         with _Refusal(self.stage.name):
             outs, pullback = jax.vjp(self.stage.along(leaves, self.traced), *[leaves[i] for i in self.traced])
         self.likes = [(out.shape, out.dtype, backend.is_inexact(out)) for out in outs]
@@ -155,7 +155,7 @@ class _Reversed:
 
     def back(self, given: Sequence[bool], *leaves: Any) -> tuple[Any, ...]:
         """The cotangents, from what ``there`` kept and the cotangents that are ``given``."""
-        jax = sys.modules["jax"]
+        jax = loaded_jax()
         rest = iter(leaves)
         residuals = [next(rest) if still is None else still[0] for still in self._still]
         cts = [self._ct(rest, place, flag) for place, flag in enumerate(given)]
@@ -166,7 +166,7 @@ class _Reversed:
         shape, dtype, inexact = self.likes[place]
         if not inexact:
             return np.zeros(shape, backend.FLOAT0)
-        jnp = sys.modules["jax"].numpy
+        jnp = loaded_jax().numpy
         return jnp.asarray(next(rest), dtype) if given else jnp.zeros(shape, dtype)
 
 
@@ -225,7 +225,7 @@ def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
     inexact: list[bool] = []
 
     def pushed(*leaves: Any) -> tuple[Any, ...]:
-        jax = sys.modules["jax"]
+        jax = loaded_jax()
         primals, ways = leaves[: len(args)], leaves[len(args) :]
         xs = [primals[i] for i in moving]
         ts = [jax.numpy.asarray(t, x.dtype) for t, x in zip(ways, xs, strict=True)]
@@ -245,7 +245,7 @@ def _batch(size: int, args: Leaves, flags: tuple[bool, ...], params: dict[str, A
     axes = tuple([0 if flag else None for flag in flags])
 
     def mapped(*leaves: Any) -> tuple[Any, ...]:
-        vmap = sys.modules["jax"].vmap
+        vmap = loaded_jax().vmap
         return tuple(vmap(stage.fun, in_axes=axes, out_axes=0, axis_size=size)(*leaves))
 
     return staged(*args, stage=Stage(stage.name, mapped)), True
@@ -267,7 +267,7 @@ def staged_call(
     """
     if rehearsing.get():
         return tuple(staged(*leaves, stage=Stage(name, run, likes)))
-    jax = sys.modules["jax"]
+    jax = loaded_jax()
     takes = [native(like(leaf)) for leaf in leaves]
     program = jax.make_jaxpr(run)(*[example(one) for one in takes])
 

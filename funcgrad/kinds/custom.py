@@ -7,7 +7,6 @@ missing, the pullback is linear in the cotangents and is transposed in the same 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,6 +19,7 @@ from funcgrad.core import Primitive, Tracer, bind, raise_closure, repeated
 from funcgrad.errors import EscapedTracerError
 from funcgrad.kinds.linear import reduce_sum, to_batch
 from funcgrad.kinds.rules import Operation, finish, pull_of
+from funcgrad.optional import loaded_jax
 from funcgrad.reverse import backward, record
 from funcgrad.writable import Buffer, constant, released
 
@@ -49,7 +49,7 @@ class CustomRules:
 
 def _impl(xp: Any, *leaves: Any, rules: CustomRules) -> tuple[Any, ...]:
     if xp is not np and any(map(backend.is_stand_in, leaves)):
-        outs = _in_jax(sys.modules["jax"], rules, leaves)
+        outs = _in_jax(loaded_jax(), rules, leaves)
     else:
         outs = rules.fun(*leaves)
     # No argument is being transformed here, so a derivative that comes out entered behind their backs.

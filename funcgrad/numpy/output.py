@@ -47,7 +47,7 @@ def into(own: Callable[..., Any], out: Any, *args: Any, **kwargs: Any) -> Any:
         (out,) = out
     theirs = getattr(_home(own), own.__name__, None)
     if theirs is not None and is_plain(out, *args, *kwargs.values()):
-        check_arrays(own.__name__, [a for a in args if isinstance(a, np.ma.MaskedArray)])
+        check_arrays(own.__name__, [a for a in args if backend.is_masked(type(a))])
         ans = theirs(*args, out=out, **{name: value for name, value in kwargs.items() if value is not None})
         return out if ans is out else write_out(own.__name__, out, ans)  # some of numpy.fft forget it
     if "dtype" in kwargs and kwargs["dtype"] is None:

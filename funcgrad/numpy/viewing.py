@@ -21,19 +21,19 @@ from funcgrad.views import layout, locked, share
 __all__ = ["ATTRIBUTES", "view"]
 
 
-#: What to take for a traced value of a class of arrays, by the class of NumPy's that it is or comes from.
-_INSTEAD: tuple[tuple[builtins.type, str], ...] = (
-    (np.matrix, "Use arrays of two axes: A @ B for A * B, numpy.linalg.matrix_power(A, n) for A**n"),
-    (np.ma.MaskedArray, "Use an array beside its mask: where(mask, fill, x), and sum(x, where=~mask) for reductions"),
-    (np.recarray, "Use a dictionary of arrays, one for each field; transforms take it as it is"),
-    (np.memmap, "Compute with the array itself, and write to the file what the transformed function returns"),
-    (np.ndarray, "Write the class as a container instead: register_pytree_node(cls, ...)"),
-)
-
-
 def _refuse_class(x: Tracer, cls: builtins.type) -> NoReturn:
     """Refuse to make an instance of a class of arrays with rules of its own."""
-    instead = next(text for base, text in _INSTEAD if issubclass(cls, base))
+    remedies: tuple[tuple[builtins.type, str], ...] = (  # by the class of NumPy's that it is or comes from
+        (np.matrix, "Use arrays of two axes: A @ B for A * B, numpy.linalg.matrix_power(A, n) for A**n"),
+        (
+            np.ma.MaskedArray,
+            "Use an array beside its mask: where(mask, fill, x), and sum(x, where=~mask) for reductions",
+        ),
+        (np.recarray, "Use a dictionary of arrays, one for each field; transforms take it as it is"),
+        (np.memmap, "Compute with the array itself, and write to the file what the transformed function returns"),
+        (np.ndarray, "Write the class as a container instead: register_pytree_node(cls, ...)"),
+    )
+    instead = next(text for base, text in remedies if issubclass(cls, base))
     raise InputError(
         f"{cls.__name__}(x): a traced value cannot be of a class of arrays with rules of its own, got {describe(x)}"
         f"{user_line()}. {instead}."

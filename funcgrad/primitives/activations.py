@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import Any
 
 import numpy as np
 
 from funcgrad.kinds import elementwise
 from funcgrad.kinds.rules import Operation
+from funcgrad.optional import loaded_jax
 from funcgrad.primitives.comparison import greater, less, logical_and, where
 from funcgrad.primitives.elementwise import exp, expm1, log, logistic, tanh
 
@@ -18,7 +18,7 @@ __all__ = ["binary_cross_entropy", "log1mexp", "log_cosh", "relu", "relu6", "sof
 
 def _of_jax(name: str, x: Any) -> Any:
     """The function of ``jax.nn``, so that the conventions hold inside of JAX's own derivatives too."""
-    return getattr(sys.modules["jax"].nn, name)(x)
+    return getattr(loaded_jax().nn, name)(x)
 
 
 #: Elements that stay near the processor while they are compared.
@@ -102,7 +102,7 @@ def _binary_of_array(x: Any, y: Any) -> Any:
 def _binary_slope(xp: Any, x: Any, y: Any) -> Any:
     """``((step - y) + (1 - step - y) * exp(-abs(x))) / (1 + exp(-abs(x)))`` takes one exponential instead of two."""
     if xp is not np:
-        sigmoid = sys.modules["jax"].nn.sigmoid
+        sigmoid = loaded_jax().nn.sigmoid
         return (1 - y) * sigmoid(x) - y * sigmoid(-x)
     if not np.ndim(x):
         of_one = _binary_slope(np, np.reshape(x, 1), y)
@@ -151,7 +151,7 @@ log_cosh: Operation = elementwise("log_cosh", _log_cosh, dx=lambda x: tanh(x))
 
 def _x_log_x(xp: Any, x: Any) -> Any:
     if xp is not np:
-        return -sys.modules["jax"].scipy.special.entr(x)
+        return -loaded_jax().scipy.special.entr(x)
     return np.where(x == 0, x, x * np.log(np.where(x == 0, 1, x)))
 
 

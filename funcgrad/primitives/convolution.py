@@ -8,7 +8,6 @@ places. How NumPy computes it is in ``patches``.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from funcgrad.backend import shape_of
 from funcgrad.kinds import multilinear
 from funcgrad.kinds.linear import permute, reshape
 from funcgrad.kinds.rules import Operation
+from funcgrad.optional import loaded_jax
 from funcgrad.primitives.patches import Geometry, convolved
 from funcgrad.primitives.shaping import flip
 from funcgrad.typing import Array, Shape
@@ -90,7 +90,7 @@ def _convolution(xp: Any, x: Any, y: Any, *, geometry: Geometry) -> Any:
     stride, before, stretch, dilation, out = geometry
     spans = [s * (q - 1) + r * (k - 1) for s, q, r, k in zip(stride, out, dilation, y.shape[3:], strict=True)]
     after = [n - e * (p - 1) - o for n, e, p, o in zip(spans, stretch, x.shape[3:], before, strict=True)]
-    ans = sys.modules["jax"].lax.conv_general_dilated(
+    ans = loaded_jax().lax.conv_general_dilated(
         left,
         right,
         stride,

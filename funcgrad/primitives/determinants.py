@@ -17,7 +17,6 @@ from __future__ import annotations
 import functools
 import itertools
 import string
-import sys
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from funcgrad import backend
 from funcgrad.kinds import primitive
 from funcgrad.kinds.linear import expand_to, imag, real, reduce_sum
 from funcgrad.kinds.rules import Operation
+from funcgrad.optional import loaded_jax
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.products import matmul, swapped
 from funcgrad.primitives.shaping import flip
@@ -76,7 +76,7 @@ def _decomposed(xp: Any, x: Any) -> tuple[Any, ...]:
 
 def _cofactors(xp: Any, x: Any) -> Any:
     if xp is not np:  # JAX differentiates its determinant exactly, and can do so again
-        values, pull = sys.modules["jax"].vjp(xp.linalg.det, x)
+        values, pull = loaded_jax().vjp(xp.linalg.det, x)
         return pull(xp.ones_like(values))[0]
     with np.errstate(all="ignore"):  # of what overflows, too, it is the value that counts
         try:

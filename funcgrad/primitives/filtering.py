@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from funcgrad.backend import shape_of
 from funcgrad.kinds import multilinear, primitive
 from funcgrad.kinds.rules import Operation
-from funcgrad.optional import import_scipy
+from funcgrad.optional import import_scipy, loaded_jax
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import concatenate, flip
 from funcgrad.primitives.signals import convolve
@@ -84,7 +83,7 @@ def _all_pole_in_jax(xp: Any, x: Any, y: Any) -> Any:
         return xp.concatenate([out[..., None], state[..., :-1]], -1), out
 
     rows = xp.moveaxis(xp.broadcast_to(y, (*outer, y.shape[-1])), -1, 0)
-    return xp.moveaxis(sys.modules["jax"].lax.scan(step, xp.zeros_like(x), rows)[1], 0, -1)
+    return xp.moveaxis(loaded_jax().lax.scan(step, xp.zeros_like(x), rows)[1], 0, -1)
 
 
 def _back_in_time(ct: Array, x: Array) -> Array:

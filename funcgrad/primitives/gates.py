@@ -7,7 +7,6 @@ digit, and powers of the number would only overflow: there they are those of a n
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.partials import scaled
 from funcgrad.kinds.rules import Operation
-from funcgrad.optional import special
+from funcgrad.optional import loaded_jax, special
 from funcgrad.primitives.arithmetic import absolute
 from funcgrad.primitives.comparison import greater, where
 from funcgrad.primitives.elementwise import exp
@@ -38,7 +37,7 @@ def _share_by_tanh(xp: Any, x: Any) -> Any:
     power -= _LINEAR
     power *= x
     if xp is not np:
-        return sys.modules["jax"].nn.sigmoid(-power)
+        return loaded_jax().nn.sigmoid(-power)
     np.exp(power, out=power)
     power += 1
     return np.reciprocal(power, out=power)

@@ -6,7 +6,6 @@ Matrices stand in the last two axes, the others are batches.
 from __future__ import annotations
 
 import math
-import sys
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from funcgrad import backend
 from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.linear import imag, real, reduce_sum
 from funcgrad.kinds.rules import Operation
+from funcgrad.optional import loaded_jax
 from funcgrad.primitives.comparison import where
 from funcgrad.primitives.decompositions import (
     SPLIT,
@@ -149,7 +149,7 @@ def _stein(xp: Any, x: Any, y: Any, z: Any) -> Any:
 
     state = (x, y, z, xp.ones((*y.shape[:-2], 1, 1), y.real.dtype))
     if xp is not np:  # a loop whose length depends on values has no reverse mode there
-        return sys.modules["jax"].lax.fori_loop(0, 12, lambda _, state: doubled(state), state)[1]
+        return loaded_jax().lax.fori_loop(0, 12, lambda _, state: doubled(state), state)[1]
     for _ in range(40):
         before = state[1]
         state = doubled(state)

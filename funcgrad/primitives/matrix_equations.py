@@ -5,7 +5,6 @@ Matrices stand in the last two axes, the others are batches. SciPy computes on N
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -16,7 +15,7 @@ from funcgrad import backend
 from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.linear import reduce_sum
 from funcgrad.kinds.rules import Operation
-from funcgrad.optional import import_scipy
+from funcgrad.optional import import_scipy, loaded_jax
 from funcgrad.primitives.indexing import pad_zeros
 from funcgrad.primitives.products import matmul, swapped
 from funcgrad.primitives.shaping import concatenate, stack, tril, triu
@@ -55,7 +54,7 @@ def _scipy_linalg(call: str) -> Any:
 
 def _lu(xp: Any, x: Any) -> tuple[Any, Any]:
     if xp is not np:
-        return tuple(sys.modules["jax"].lax.linalg.lu(x)[:2])
+        return tuple(loaded_jax().lax.linalg.lu(x)[:2])
     if 0 in x.shape[-2:]:
         dtype = np.result_type(x.dtype, np.float32)
         return np.zeros(x.shape, dtype), np.zeros((*x.shape[:-2], min(x.shape[-2:])), np.int32)
@@ -65,7 +64,7 @@ def _lu(xp: Any, x: Any) -> tuple[Any, Any]:
 
 def _permutation(xp: Any, x: Any, *, rows: int) -> Any:
     if xp is not np:
-        return sys.modules["jax"].lax.linalg.lu_pivots_to_permutation(xp.asarray(x, "int32"), rows)
+        return loaded_jax().lax.linalg.lu_pivots_to_permutation(xp.asarray(x, "int32"), rows)
     order = np.broadcast_to(np.arange(rows, dtype=x.dtype), (*x.shape[:-1], rows)).copy()
     places: tuple[Any, ...] = np.ix_(*[np.arange(n) for n in x.shape[:-1]])
     for i in range(x.shape[-1]):

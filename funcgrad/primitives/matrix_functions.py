@@ -14,8 +14,8 @@ array library.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.rules import Operation
+from funcgrad.optional import loaded_jax
 from funcgrad.primitives.decompositions import SPLIT
 from funcgrad.primitives.determinants import lenient_inv
 from funcgrad.primitives.products import swapped
@@ -103,7 +104,7 @@ def _repeat(xp: Any, times: int, step: Callable[[Any], Any], x: Any) -> Any:
         for _ in range(times):
             x = step(x)
         return x
-    return sys.modules["jax"].lax.fori_loop(0, times, lambda _, value: step(value), x)
+    return loaded_jax().lax.fori_loop(0, times, lambda _, value: step(value), x)
 
 
 # ---- the exponential ---------------------------------------------------------------------------------------
@@ -282,15 +283,20 @@ def _sqrtm(xp: Any, x: Any, *, base: int) -> Any:
 #: that ``x`` has; only they are asked for the side of the branch cut.
 sqrtm: Operation = _matrix_function("sqrtm", _sqrtm, loose=True)
 
-_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+
+@cache
+def _gauss() -> tuple[Any, Any]:
+    """Points and weights of the quadrature by Gauss and Legendre with 8 points."""
+    return np.polynomial.legendre.leggauss(8)
 
 
 def _log_near_one(xp: Any, y: Any) -> Any:
     """``log(1 + y)``, the Pade approximant of degree 8 in partial fractions."""
     eye = _eye(xp, y)
+    points, weights = _gauss()
     parts = [
         float(weight) / 2 * xp.linalg.solve(eye + (float(point) + 1) / 2 * y, y)
-        for point, weight in zip(_POINTS, _WEIGHTS, strict=True)
+        for point, weight in zip(points, weights, strict=True)
     ]
     return sum(parts[1:], parts[0])
 

@@ -14,7 +14,6 @@ for functions that treat those that coincide alike.
 from __future__ import annotations
 
 import math
-import sys
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ import numpy as np
 from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.linear import conj, imag, real, reduce_sum
 from funcgrad.kinds.rules import Operation
+from funcgrad.optional import loaded_jax
 from funcgrad.primitives.comparison import logical_and, where
 from funcgrad.primitives.decompositions import (
     NOISE,
@@ -142,7 +142,7 @@ def _eig(xp: Any, x: Any) -> tuple[Any, Any]:
     floating = x if x.dtype.kind in "fc" else x * 1.0
     options = {"compute_left_eigenvectors": False, "enable_eigvec_derivs": True}
     try:
-        return tuple(sys.modules["jax"].lax.linalg.eig(floating, **options))
+        return tuple(loaded_jax().lax.linalg.eig(floating, **options))
     except TypeError:  # of older versions JAX's own derivatives know eigenvalues only
         return tuple(xp.linalg.eig(x))
 

@@ -7,7 +7,6 @@ the window, on views of whole arrays.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from math import prod
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 
 from funcgrad.kinds import linear, nondifferentiable, primitive
 from funcgrad.kinds.rules import Operation
+from funcgrad.optional import loaded_jax
 from funcgrad.typing import Shape
 
 __all__ = ["first_place", "pick_places", "pool_max", "spread_places", "window_spread", "window_sum"]
@@ -111,7 +111,7 @@ def _spread_places(xp: Any, ct: Any, y: Any, *, window: Ints, strides: Ints, pad
             total[view] += share
         elif share.size:  # with zeros between and around them, which XLA compiles faster than a scatter
             gaps = [(v.start, n - v.stop, v.step - 1) for v, n in zip(view[1:], whole, strict=True)]
-            total = total + sys.modules["jax"].lax.pad(share, xp.zeros((), ct.dtype), [(0, 0, 0)] * front + gaps)
+            total = total + loaded_jax().lax.pad(share, xp.zeros((), ct.dtype), [(0, 0, 0)] * front + gaps)
     return _padded(xp, total, tuple([(-low, -high) for low, high in pads]), 0)
 
 

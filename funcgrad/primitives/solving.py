@@ -7,7 +7,6 @@ derivative results for forward and reverse mode algorithmic differentiation" (20
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +18,7 @@ from funcgrad.core import Primitive, bind
 from funcgrad.kinds import primitive
 from funcgrad.kinds.linear import batch_rule, conform, conj, permute, reshape
 from funcgrad.kinds.rules import Operation, finish, pull_of
+from funcgrad.optional import loaded_jax
 from funcgrad.primitives.products import matmul, swapped
 from funcgrad.primitives.shaping import tril, triu
 from funcgrad.typing import Array
@@ -132,7 +132,7 @@ def _solve_triangular(xp: Any, x: Any, y: Any, *, lower: bool, transposed: bool,
         shape, dtype = np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), xp.result_type(x, y)
         x, y = (xp.broadcast_to(a, (*shape, *a.shape[-2:])).astype(dtype) for a in (x, y))
         options = {"lower": lower, "transpose_a": transposed, "unit_diagonal": unit_diagonal}
-        return sys.modules["jax"].lax.linalg.triangular_solve(x, y, left_side=True, **options)
+        return loaded_jax().lax.linalg.triangular_solve(x, y, left_side=True, **options)
     x = np.tril(x) if lower else np.triu(x)
     if unit_diagonal:
         x[..., range(x.shape[-1]), range(x.shape[-1])] = 1
