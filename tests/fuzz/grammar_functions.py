@@ -223,8 +223,7 @@ NESTED = [
     "fg.stop_gradient({0}) * {0}",
     "fg.no_grad(lambda z: np.sin(z) * np.mean({1}))({0}) + {0}",
     "fg.no_grad(fg.grad(lambda z: np.sum(z ** 3)))({0}) * {0}",
-    # what a vmap makes of ordinary arrays and constants is an ordinary array, to which nothing traced can be written
-    "fg.vmap(lambda a: np.sum({0} * a) * np.mean({1}))(np.array([0.5, 2.0])) * np.mean({1})",
+    "fg.vmap(lambda a: np.sum({0} * a) * np.mean({1}))(np.array([0.5, 2.0]))",
     "fg.vmap(lambda a, c: a * c, in_axes=(0, None))(np.ravel({0})[:2], np.mean({1}))",
     "fg.vmap(lambda a: a - fg.pmean(a, 'i') * np.mean({1}), axis_name='i')(np.ravel({0}))",
     "fg.vmap(lambda a: fg.psum(np.sin(a), 'i') * a, axis_name='i')(np.ravel({0}))",
@@ -274,7 +273,7 @@ def fresh(b: Builder) -> Line | None:
 
 def view(b: Builder) -> Line | None:
     """A view of one."""
-    i = b.any(writable)
+    i = b.any(writable, written=True)
     if i is None:
         return fresh(b)
     texts = ("[1:]", "[::-1]", ".T", ".reshape(-1)", "[None]", ".ravel()", "[..., 0]", "[0]", "[:, 1]", "[:1]", "[...]")
@@ -320,7 +319,7 @@ WRITTEN = [
 
 def write(b: Builder) -> Line | None:
     """A write to an array that the program made."""
-    i = b.any(writable)
+    i = b.any(writable, written=True)
     if i is None:
         return fresh(b)
     j = b.inexact()

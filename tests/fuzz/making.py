@@ -16,6 +16,7 @@ __all__ = ["Builder", "LARGEST", "Maker"]
 
 LARGEST = 12  # elements of a value
 TOO_LARGE = 4.0  # absolute values
+_CONSTANT = ("np.zeros_like", "np.ones_like", "np.full_like", "np.empty_like")
 Maker = Callable[["Builder"], "Line | None"]
 
 
@@ -55,13 +56,39 @@ class Builder:
         """All values, the newest last."""
         return [*range(len(self.program.inputs)), *[line.out for line in self.program.lines if line.out is not None]]
 
-    def any(self, fits: Callable[[Any], bool] = lambda v: True) -> int | None:
-        """A value that fits, likely a new one."""
-        found = [i for i in self.numbers() if fits(self.value(i))]
+    def any(self, fits: Callable[[Any], bool] = lambda v: True, written: bool = False) -> int | None:
+        """A value that fits, likely a new one; one that can be ``written`` to."""
+        found = [i for i in self.numbers() if fits(self.value(i)) and not (written and self._is_ordinary(i))]
         if not found:
             return None
         back = min(int(self.rng.geometric(0.45)) - 1, len(found) - 1)
         return found[len(found) - 1 - back]
+
+    def _is_ordinary(self, i: int) -> bool:
+        """Whether a value may be an ordinary array of NumPy: nothing traced can be written to it.
+
+        That is what NumPy, and a transform, make of numbers and ordinary arrays alone. An array of constants that the
+        program makes itself is none, but its numbers are.
+        """
+        return self._is_constant(i) and any(self.value(k).ndim == 0 or "fg." in t for k, t in self._behind(i))
+
+    def _is_constant(self, i: int) -> bool:
+        return all(t.startswith(_CONSTANT) or "{0}" not in t for k, t in self._behind(i) if not self._uses(k))
+
+    def _uses(self, i: int) -> tuple[int, ...]:
+        """What the value was made of; nothing where that does not reach it."""
+        line = next((line for line in self.program.lines if line.out == i), None)
+        return () if line is None or line.text.startswith(_CONSTANT) else line.uses
+
+    def _behind(self, i: int) -> list[tuple[int, str]]:
+        """The value and all that it was made of, each with the text that made it; an input has none but ``{0}``."""
+        found, waiting = [], [i]
+        texts = {line.out: line.text for line in self.program.lines}
+        while waiting:
+            k = waiting.pop()
+            found.append((k, texts.get(k, "{0}")))
+            waiting += self._uses(k)
+        return found
 
     def inexact(self, ndim: int = 0, kinds: str = "fc", fits: Callable[[Any], bool] = lambda v: True) -> int | None:
         """A floating or complex value of at least so many axes."""
