@@ -388,7 +388,7 @@ def _write_directly(x: Any, index: Any, y: Any) -> bool:
         if isinstance(y, Tracer) and not _names_once(index, x.shape):
             return False
         index = snapshot(index)
-    if (have := backend.shape_of(y)) and not (is_static(index) and len(have) <= rank_left(index, len(x.shape))):
+    if (have := backend.shape_of(y)) and len(have) > rank_left(index, len(x.shape)):
         y = fitted(y, np.broadcast_to(np.False_, x.shape)[index].shape)
     if not buffer:
         new = overwritten(x, index, y, True)

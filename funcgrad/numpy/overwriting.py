@@ -127,15 +127,25 @@ def _batched(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alon
 
 
 def rank_left(index: Any, rank: int) -> int:
-    """How many axes ``index`` leaves of ``rank``."""
+    """How many axes a concrete ``index`` leaves of ``rank``.
+
+    Example:
+        >>> rank_left((slice(None), 2), 3), rank_left((np.array([[0, 1]]), np.array([1])), 2)
+        (2, 2)
+        >>> rank_left(np.array([[True, False]]), 3), rank_left((None, ..., 0), 1)
+        (2, 1)
+    """
+    made = 0  # axes that the arrays in it make together
     for entry in index if type(index) is tuple else (index,):
         if entry is None:
             rank += 1
         elif type(entry) is ndarray:
-            rank += entry.ndim - 1
+            mask = entry.dtype.kind == "b"
+            rank -= entry.ndim if mask else 1
+            made = max(made, 1 if mask else entry.ndim)
         elif type(entry) is not slice and entry is not ...:
             rank -= 1
-    return rank
+    return rank + made
 
 
 def _noted(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> GraphTracer:

@@ -277,7 +277,10 @@ def view(b: Builder) -> Line | None:
     if i is None:
         return fresh(b)
     texts = ("[1:]", "[::-1]", ".T", ".reshape(-1)", "[None]", ".ravel()", "[..., 0]", "[0]", "[:, 1]", "[:1]", "[...]")
-    return b.line("{0}" + b.pick(*texts), i)
+    text = b.pick(*texts)
+    if text in (".ravel()", ".reshape(-1)") and not b.value(i).flags.c_contiguous:
+        return None  # a view or a copy as it lies in memory; what is on JAX arrays counts as in C order
+    return b.line("{0}" + text, i)
 
 
 #: Statements that write to ``{0}``; ``{1}`` is another value, ``{i}`` an index.
