@@ -36,7 +36,9 @@ __all__ = [
     "View",
     "Views",
     "argument",
+    "as_array",
     "as_made_by",
+    "as_number",
     "clone",
     "constant",
     "copy_small",
@@ -355,6 +357,20 @@ def keep_array(x: Tracer) -> None:
     """See that ``x``, which is to stand for something traced, stays an array: without axes it would be a number."""
     if type(x) is Buffer and not x.value.shape and getattr(x, "alias", None) is None:
         x.alias = Views()
+
+
+def as_array(x: Any) -> Any:
+    """``x``, a new result that NumPy gives as an array even where it has no axes: as one that has memory."""
+    if isinstance(x, Tracer) and type(x) is not Buffer and not x.shape and getattr(x, "alias", None) is None:
+        x.alias = Views()
+    return x
+
+
+def as_number(x: Any) -> Any:
+    """``x``, a new result that NumPy gives as a scalar where it has no axes: it has no memory, whatever was read."""
+    if isinstance(x, Tracer) and type(x) is not Buffer and not x.shape and getattr(x, "alias", None) is not None:
+        return x._twin()
+    return x
 
 
 def root_of(x: Tracer) -> Tracer:

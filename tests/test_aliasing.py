@@ -13,7 +13,7 @@ from operations import cases
 from operations.cases import flatten, kind_of
 
 import funcgrad.numpy as fnp
-from funcgrad import jvp, vjp, vmap
+from funcgrad import grad, jvp, value_and_grad, vjp, vmap
 from funcgrad.core import Tracer
 
 ROWS = cases.rows()
@@ -199,3 +199,53 @@ def test_methods(name, kind):
     values = [A if kind == "real" else C]
     bad = list(differences(lambda arrays: method(*arrays), lambda arrays: method(*arrays), values, [True]))
     assert not bad, "\n".join(bad)
+
+
+# ---- what has no axes ----------------------------------------------------------------------------------------
+
+
+NUMBERS = {
+    "take": lambda x: np.take(x, 1),
+    "take of a place": lambda x: np.take(x, np.argmax(x)),
+    "take of an axis": lambda x: np.take(np.ravel(x), 0, axis=0),
+    "median": np.median,
+    "nanmedian": np.nanmedian,
+    "quantile": lambda x: np.quantile(x, 0.3),
+    "percentile": lambda x: np.percentile(x, 30.0),
+    "nanquantile": lambda x: np.nanquantile(x, 0.3),
+    "sum": np.sum,
+    "max": np.max,
+    "item": lambda x: x[1],
+    "product": lambda x: np.dot(x, x),
+    "trace": lambda x: np.trace(np.outer(x, x)),
+    "norm": np.linalg.norm,
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_have_no_memory(name):
+    """What NumPy gives as a scalar nobody can write to by way of another name or a view."""
+
+    def f(x):
+        number = NUMBERS[name](x)
+        row = np.ravel(number)
+        np.sin(row, out=row)
+        other = number
+        other += 2.0
+        return np.sum(number) + 0.0 * np.sum(row)
+
+    x = np.array([0.3, 0.7, 0.5])
+    value, gradient = value_and_grad(f)(x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-14)
+    np.testing.assert_allclose(gradient, grad(lambda x: NUMBERS[name](x))(x), rtol=1e-14)
+
+
+def test_a_tensor_product_without_axes_is_an_array():
+    def f(x):
+        made = np.tensordot(x, x, 1)
+        other = made
+        other += 1.0
+        return made * 1.0
+
+    x = np.array([0.3, 0.7])
+    np.testing.assert_allclose(value_and_grad(f)(x)[0], f(x))

@@ -18,7 +18,7 @@ from funcgrad.numpy.shapes import as_shape
 from funcgrad.primitives import shaping as prim
 from funcgrad.typing import Array, ArrayLike, Scalar, Shape
 from funcgrad.views import layout
-from funcgrad.writable import Buffer, Proxy, Views, clone, for_any_library, inside
+from funcgrad.writable import Buffer, Proxy, as_array, clone, for_any_library, inside
 
 __all__ = [
     "array",
@@ -230,9 +230,7 @@ def _duplicate(a: Array, order: str) -> Array:
         return new(a)
     made = in_order(a, order)
     made = _copied(a) if made is a else made
-    if isinstance(made, Tracer) and not made.shape and getattr(made, "alias", None) is None:
-        made.alias = Views()  # an array without axes, which can be written to; others are numbers
-    return made
+    return as_array(made)
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:

@@ -26,6 +26,7 @@ from funcgrad.primitives.comparison import nonzero as places
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import stack
 from funcgrad.typing import Array, ArrayLike, Axis, Shape
+from funcgrad.writable import as_number
 
 __all__ = [
     "argwhere",
@@ -124,7 +125,9 @@ def take(a: ArrayLike, indices: ArrayLike, axis: Axis = None, out: Any = None, m
     if 0 in a.shape[:axis]:  # nothing is read, wherever it is: NumPy looks at no index
         return copy(reshape(a, (*a.shape[:axis], *backend.shape_of(indices), *a.shape[axis + 1 :])))
     found = getitem(a, (*(slice(None),) * axis, indices))
-    return copy(found) if isinstance(found, Tracer) and not backend.shape_of(indices) else found
+    if not isinstance(found, Tracer) or backend.shape_of(indices):
+        return found
+    return copy(found) if backend.shape_of(found) else as_number(found)
 
 
 def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: Axis = -1) -> Array:

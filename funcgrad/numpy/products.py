@@ -31,6 +31,7 @@ from funcgrad.primitives.indexing import getitem, pad_zeros
 from funcgrad.primitives.products import LETTERS
 from funcgrad.primitives.shaping import roll
 from funcgrad.typing import Array, ArrayLike, Shape
+from funcgrad.writable import as_array
 
 __all__ = [
     "cross",
@@ -274,7 +275,7 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Array:
     if _is_numpy(a, b):
         return np.tensordot(a, b, axes)
     left, right = _paired(axes, len(shape_of(a)), len(shape_of(b)))
-    return _contracted("tensordot", a, b, left, right)
+    return as_array(_contracted("tensordot", a, b, left, right))
 
 
 def _paired(axes: Any, rank_a: int, rank_b: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

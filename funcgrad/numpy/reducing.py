@@ -16,7 +16,7 @@ from funcgrad.primitives.arithmetic import multiply
 from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.reductions import count_nonzero, reduce_max, reduce_min
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
-from funcgrad.writable import Buffer
+from funcgrad.writable import Buffer, as_number
 
 __all__ = [
     "aligned_weights",
@@ -46,13 +46,13 @@ def as_floating(a: Array) -> Array:
 
 
 def as_scalar(a: Array) -> Array:
-    """A NumPy array without axes as the scalar that NumPy's reductions return; everything else as it is.
+    """What has no axes as the scalar that NumPy's reductions return; everything else as it is.
 
     Example:
         >>> as_scalar(np.array(2.0))
         np.float64(2.0)
     """
-    return a[()] if type(a) is np.ndarray and not a.shape else a
+    return a[()] if type(a) is np.ndarray and not a.shape else as_number(a)
 
 
 def can_be_nan(a: Array) -> bool:
