@@ -194,8 +194,8 @@ class Primitive:
         impl: ``impl(xp, *args, **params)`` computes it with the array namespace ``xp``; None means
             that ``getattr(xp, name)(*args, **params)`` does.
         reverse: ``reverse(args, traced, params) -> (ans, pull, saved)``, or None where no derivative
-            passes. ``traced`` are the positions to differentiate; ``pull(ct, node)`` gives a cotangent
-            for each of them, ``node[4:]`` being ``saved``.
+            passes. ``traced`` are the positions to differentiate; ``pull(ct, record)`` gives a cotangent
+            for each of them; ``saved`` is what the record keeps for it, see ``records``.
         forward: ``forward(args, tangents, params) -> (ans, tangent)``, a tangent of None meaning zero.
         batch: ``batch(size, args, batched, params) -> (ans, batched)``; batch axes stand first.
         multiple: whether the result is a tuple of arrays.

@@ -15,8 +15,8 @@ from funcgrad import tree
 from funcgrad.errors import ReplayError
 from funcgrad.graph import Recording, Ref
 from funcgrad.ownership import copies_of_shared
+from funcgrad.records import Node, reachable, saved_by, with_saved
 from funcgrad.replay import Chain
-from funcgrad.reverse import Node, reachable, with_saved
 
 __all__ = ["Unchanged", "kept_apart", "recording_apart"]
 
@@ -33,7 +33,7 @@ def kept_apart(nodes: list[Node | None]) -> tuple[list[Node | None], Unchanged |
         The records, and what knows whether those arrays are still what they were, None where nobody needs to ask.
     """
     records = list(reachable(nodes).values())
-    chains = {id(x): x for node in records for x in node[4:] if type(x) is Chain}
+    chains = {id(x): x for node in records for x in saved_by(node) if type(x) is Chain}
     copies = copies_of_shared(_visitor(records, list(chains.values())))
     if not copies:
         return nodes, None
@@ -101,8 +101,9 @@ def _visitor(records: Sequence[Node], chains: Sequence[Chain]) -> Callable[[Call
     def visit(note: Callable[[ndarray], None]) -> None:
         seen: set[int] = set()
         for node in records:
-            for place in range(4, len(node)):
-                _visit(node[place], note, seen)
+            for x in saved_by(node):
+                _visit(x, note, seen)
+            x = None
         for chain in chains:
             _visit(chain.states(), note, seen)
 

@@ -66,13 +66,17 @@ def _references(x: Any) -> int:
     return sys.getrefcount(x)
 
 
-def _as_argument(ct: Any, node: Any) -> int:
+def _as_rule(ct: Any) -> int:
     return _references(ct)
+
+
+def _as_pull(ct: Any, node: Any) -> int:
+    return _as_rule(ct)
 
 
 def _lone_argument() -> int:
     ct = np.empty(1)
-    return _as_argument(ct, None)
+    return _as_pull(ct, None)
 
 
 def _references_at(values: Sequence[Any], i: int) -> int:
@@ -129,7 +133,10 @@ _ARGUMENT = _lone_argument() if _LOCKED else -1
 
 
 def argument_is_alone(ct: Any) -> bool:
-    """Whether only the function that asks, whose argument ``ct`` is, and its caller hold that ndarray or tracer."""
+    """Whether a backward pass alone holds the cotangent ``ct``, an ndarray or tracer.
+
+    A rule asks that was made a pull by ``records.reading``, of its first argument.
+    """
     if sys.getrefcount(ct) != _ARGUMENT:
         return False
     return type(ct) is not np.ndarray or bool(ct.base is None and ct.flags.writeable)

@@ -27,7 +27,8 @@ import numpy as np
 from funcgrad import blocks, core, tree
 from funcgrad.core import Trace, Tracer
 from funcgrad.memory import Memory, differs
-from funcgrad.reverse import Node, ReverseTrace, ReverseTracer, Splice, operation_of, to_part, tracer_of
+from funcgrad.records import Node, number_of, operation_of, parents_of, pull_in, reading, saved_by
+from funcgrad.reverse import ReverseTrace, ReverseTracer, Splice, to_part, tracer_of
 from funcgrad.schedule import Placement, split
 from funcgrad.writable import for_any_library, spoke_standard, twin
 
@@ -180,8 +181,9 @@ class Chain:
         def parted(x: ReverseTracer) -> Node:
             node: Node = x.node
             if self._is_part(node):  # a result of an earlier step that was handed through
-                return (node[0], None, node[2][6], node[4])
-            return places.get((x._trace, node[0]), node)
+                (step,), (position, _) = parents_of(node), saved_by(node)
+                return (number_of(node), None, saved_by(step)[2], position)
+            return places.get((x._trace, number_of(node)), node)
 
         return [_with_nodes(leaf, parted) for leaf in leaves], spec
 
@@ -234,7 +236,10 @@ class Chain:
         return tree.unflatten(spec, [_with_nodes(leaf, joined) for leaf in leaves])
 
     def _is_part(self, node: Node) -> bool:
-        return node[1] is to_part and node[2][1] is _pull and node[2][4] is self
+        if pull_in(node) is not to_part:
+            return False
+        (step,) = parents_of(node)
+        return pull_in(step) is _pull and saved_by(step)[0] is self
 
     def _joined(self, whole: bool) -> Callable[[ReverseTracer], Node]:
         """What gives the tracers of a state their records; ``whole`` ones know what they depend on."""
@@ -242,7 +247,7 @@ class Chain:
 
         def joined(x: ReverseTracer) -> Node:
             node: Node = x.node
-            if len(node) != 4 or node[1] is not None:
+            if len(node) != 4 or pull_in(node) is not None:
                 return node
             number, _, place, k = node
             record = self._records[x._trace]
@@ -279,14 +284,13 @@ class Chain:
         waiting = [tracer.node for tracer in own.values()]
         while waiting:
             node = waiting.pop()
-            number = node[0]
+            number = number_of(node)
             if number > begun:
                 if not self._is_part(node):
                     parents[number] = node
             elif number not in found:
                 found[number] = operation_of(node)
-                first, second = node[2], node[3]
-                waiting.extend(second if first is None else (first,) if second is None else (first, second))
+                waiting.extend(parents_of(node))
         results = tuple([(x.shape, x.dtype) for x in own.values()])
         return parents, hash((results, *[found[number] for number in sorted(found)]))
 
@@ -302,13 +306,13 @@ class Chain:
             raise differs(self.name, "other numbers")
 
 
-def _pull(cts: Any, node: Node) -> Splice:
-    chain, trace, number = node[4:]
+def _through_chain(cts: Any, chain: Chain, trace: ReverseTrace, number: int) -> Splice:
     pulled: Splice = chain.pull(trace, number, cts)
     return pulled
 
 
-_pull.operation = lambda node: node[4].name  # type: ignore[attr-defined]
+_pull: Any = reading(_through_chain)
+_pull.operation = lambda chain, *_: chain.name
 
 
 def _recording() -> bool:
@@ -352,8 +356,8 @@ def _own(leaves: list[Any], begun: dict[Trace, int]) -> dict[ReverseTrace, Own]:
     while waiting:
         x = waiting.pop()
         if isinstance(x, Tracer):
-            if type(x) is ReverseTracer and x._trace in begun and x.node[0] <= begun[x._trace]:
-                found.setdefault(x._trace, {}).setdefault(x.node[0], x)
+            if type(x) is ReverseTracer and x._trace in begun and number_of(x.node) <= begun[x._trace]:
+                found.setdefault(x._trace, {}).setdefault(number_of(x.node), x)
             waiting.extend([value for _, value in _inner(x)])
     return found
 

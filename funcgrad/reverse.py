@@ -1,17 +1,10 @@
 """Reverse mode: a tape of linked records, and the backward pass over them.
 
-A record (a *node*) is a flat tuple of data and a static rule, never a closure::
-
-    (number, pull, first parent, second parent, *saved values)
-
-Three layouts say how ``pull(ct, node)`` answers: with one parent (second is None) it returns one
-cotangent; with two, a pair; where the first is None the second is a tuple of any number of parents
-and ``pull`` returns as many cotangents, None for zero. A leaf is ``(number, None)``.
-
-Numbers fall from 0, so that a heap of nodes gives the youngest first. That is a topological order, in which
-the backward pass visits them. It keeps only the frontier: a node and what it saved are dropped as soon as it
-has been passed, unless somebody else still holds the tape. Nodes point to their parents only, so what nothing
-refers to any more is freed at once, by reference counting. Nothing recurses.
+What a record holds is said in ``records``. Numbers fall from 0, so that a heap of nodes gives the youngest
+first. That is a topological order, in which the backward pass visits them. It keeps only the frontier: a node
+and what it saved are dropped as soon as it has been passed, unless somebody else still holds the tape. Nodes
+point to their parents only, so what nothing refers to any more is freed at once, by reference counting.
+Nothing recurses.
 """
 
 from __future__ import annotations
@@ -26,9 +19,9 @@ import numpy as np
 
 from funcgrad import backend, blocks
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, raise_escaped, refuse_closure, repeated
+from funcgrad.records import Node, operation_of, reading
 
 __all__ = [
-    "Node",
     "Parts",
     "ReverseTrace",
     "ReverseTracer",
@@ -36,16 +29,11 @@ __all__ = [
     "backward",
     "collecting",
     "is_part",
-    "operation_of",
-    "parents_of",
-    "reachable",
     "record",
     "to_part",
     "tracer_of",
-    "with_saved",
 ]
 
-Node: TypeAlias = tuple[Any, ...]
 Collect: TypeAlias = Callable[[list[Any]], Any]
 ndarray = np.ndarray
 float64 = np.float64
@@ -214,65 +202,13 @@ def _collect_results(parts: list[Any]) -> list[Any]:
     return whole
 
 
-def to_part(ct: Any, node: Node) -> tuple[Any, ...]:
-    """The pull of a record's part: one of several results."""
-    return _collect_results, node[4], node[5], ct
+def _of_result(ct: Any, position: int, results: int) -> tuple[Any, ...]:
+    return _collect_results, position, results, ct
 
 
-to_part.operation = "part"  # type: ignore[attr-defined]
-
-
-def operation_of(node: Node) -> str:
-    """The name of the operation that a record belongs to; "part" for one of several results of its parent."""
-    name = getattr(node[1], "operation", node[1].__name__)
-    return name if isinstance(name, str) else name(node)
-
-
-def parents_of(node: Node) -> tuple[Node, ...]:
-    """The records that a record depends on."""
-    if node[1] is None:
-        return ()
-    first, second = node[2], node[3]
-    if first is None:
-        return tuple(second)
-    return (first,) if second is None else (first, second)
-
-
-def reachable(ends: Sequence[Node | None]) -> dict[int, Node]:
-    """All records that a backward pass from ``ends`` may visit, by their place in the order of execution."""
-    found = {-node[0]: node for node in ends if node is not None}
-    waiting = list(found.values())
-    while waiting:
-        for parent in parents_of(waiting.pop()):
-            if -parent[0] not in found:
-                found[-parent[0]] = parent
-                waiting.append(parent)
-    return found
-
-
-def with_saved(ends: Sequence[Node | None], change: Callable[[Any], Any]) -> list[Node | None]:
-    """The same records, in which ``change(x)`` stands for each value ``x`` that was saved.
-
-    A record that would be the same, down to what it depends on, is itself.
-    """
-    records = reachable(ends)
-    made: dict[int, Node] = {}
-    for place in sorted(records):
-        node = made[place] = records[place]
-        if node[1] is None:
-            continue
-        first, second = node[2], node[3]
-        if first is not None:
-            first = made[-first[0]]
-        if type(second) is tuple:
-            several = first is None
-            second = tuple([made[-parent[0]] for parent in second]) if several else made[-second[0]]
-        saved = [change(x) for x in node[4:]]
-        old = (*parents_of(node), *node[4:])
-        new = (*parents_of((*node[:2], first, second)), *saved)
-        if any(a is not b for a, b in zip(old, new, strict=True)):
-            made[place] = (*node[:2], first, second, *saved)
-    return [None if node is None else made[-node[0]] for node in ends]
+#: The pull of a record's part: one of several results.
+to_part: Any = reading(_of_result)
+to_part.operation = "part"
 
 
 #: Sums of so few numbers get new memory, which costs nothing: NumPy keeps such pieces.

@@ -20,7 +20,9 @@ from funcgrad import backend
 from funcgrad.batching import BatchTrace, BatchTracer, named_axes
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.interop.conversion import filled, private, to_numpy, viewed
+from funcgrad.kinds.rules import pull_of
 from funcgrad.optional import double_precision
+from funcgrad.records import reading
 
 __all__ = ["Batched", "Call", "Like", "Program", "Pullback", "Pushed", "Residuals", "call_program", "nothing", "run"]
 
@@ -316,25 +318,22 @@ def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> A
     return outs[: told.count], _pull, (told.pull, outs[told.count :], len(traced), call.host)
 
 
-def _pull(ct: Any, node: Any) -> Any:
-    program, residuals, count, host = node[4:]
+def _backwards(ct: Any, program: Any, residuals: Any, count: int, host: Any) -> Any:
     live = tuple([i for i in program.floating if ct[i] is not None])
     if not live:
         return [None] * count
     return Call(program.derived("only", live), host)(*residuals, *[ct[i] for i in live])
 
 
-def _pull_again(ct: Any, node: Any) -> Any:
+def _backwards_again(ct: Any, program: Program, args: Leaves, traced: tuple[int, ...], host: Any) -> Any:
     """The pullback of a call that is itself differentiated: it runs the function again."""
-    program, args, traced, host = node[4:]
     live = tuple([i for i, c in enumerate(ct) if c is not None and backend.is_inexact(c)])
     if not live:
         return [None] * len(traced)
     return Call(program.derived("pulled", traced, live), host)(*args, *[ct[i] for i in live])
 
 
-for _rule in (_pull, _pull_again):
-    _rule.operation = "jax_call"  # type: ignore[attr-defined]
+_pull, _pull_again = [pull_of("jax_call", reading(rule)) for rule in (_backwards, _backwards_again)]
 
 
 def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:

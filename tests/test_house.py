@@ -3,6 +3,7 @@
 import ast
 import io
 import os
+import re
 import tokenize
 from pathlib import Path
 
@@ -142,6 +143,13 @@ def test_one_module_asks_whether_jax_is_there():
         path for path, text in sources(PACKAGE).items() if 'sys.modules["jax' in text or 'modules.get("jax' in text
     }
     assert asking == {LOADER}
+
+
+def test_records_are_read_by_name():
+    """What defines them reads them by position, and the recorders of elementwise operations."""
+    reading = {path for path, text in sources(PACKAGE).items() if re.search(r"\b(node|record)\[", text)}
+    recorders = {f"funcgrad/kinds/{name}.py" for name in ("elementwise", "partials", "shortcuts")}
+    assert reading == {"funcgrad/records.py", "funcgrad/reverse.py", *recorders}
 
 
 def test_imports_of_own_modules_are_not_taken_for_others():

@@ -18,6 +18,7 @@ from funcgrad.batching import named_axes
 from funcgrad.core import Primitive, Trace, Tracer, bind, describe, raise_escaped
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.optional import loaded_jax
+from funcgrad.records import called
 from funcgrad.transforms.staging import Like, example, like, native, rehearsing
 from funcgrad.writable import argument, released
 
@@ -165,7 +166,7 @@ class _Substitution:
 
     def begin_pass(self) -> Callable[..., Any]:
         """Pulls are called as always."""
-        return _call
+        return called
 
     def begin(self, trace: Trace) -> None:
         """Nothing is kept for new traces."""
@@ -182,11 +183,6 @@ class _Substitution:
         if any(mine.is_outer(a) for a in args):
             return bind(primitive, tuple([mine.stand_in(a) if mine.is_outer(a) else a for a in args]), params)
         return trace.process(primitive, args, params)
-
-
-def _call(ct: Any, node: Any) -> Any:
-    """The pull of a record, called."""
-    return node[1](ct, node)
 
 
 def _zeros(one: Like) -> Any:

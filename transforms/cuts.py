@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from funcgrad import backend, blocks
 from funcgrad.core import Trace, Tracer
 from funcgrad.errors import StructuralZeroError
-from funcgrad.reverse import Node
+from funcgrad.records import Node, number_of, pull_in, reachable
 from funcgrad.transforms.origins import Origin
 
 __all__ = ["Cuts"]
@@ -31,11 +31,11 @@ class Cuts:
         outs = ans if type(ans) is tuple else (ans,)
         if not any(isinstance(out, Tracer) and out._trace is trace for out in outs):
             self._cuts.append((name, find(), nodes))
-        elif any(node and node[1] is None and node[0] not in self._uses for node in nodes):
+        elif any(node and pull_in(node) is None and number_of(node) not in self._uses for node in nodes):
             origin = find()
             for node in nodes:
-                if node[1] is None:
-                    self._uses.setdefault(node[0], (name, origin))
+                if pull_in(node) is None:
+                    self._uses.setdefault(number_of(node), (name, origin))
 
     def check_outputs(self, call: str, nodes: Sequence[Node | None], names: Callable[[int], str], leaves: int) -> None:
         """Refuse a leaf of a tape from which no way leads to the results.
@@ -105,13 +105,4 @@ def _listed(cuts: Sequence[Any]) -> str:
 
 def _behind(nodes: Sequence[Node]) -> set[int]:
     """The numbers of the records that these depend on, their own among them."""
-    found: set[int] = set()
-    waiting = [node for node in nodes if node]
-    while waiting:
-        node = waiting.pop()
-        if node[0] not in found:
-            found.add(node[0])
-            if node[1] is not None:
-                first, second = node[2], node[3]
-                waiting.extend(second if first is None else (first,) if second is None else (first, second))
-    return found
+    return {-place for place in reachable([node for node in nodes if node])}

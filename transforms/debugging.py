@@ -9,7 +9,19 @@ from typing import Any, ParamSpec, TypeVar, overload
 from funcgrad import backend, blocks, core
 from funcgrad.core import Primitive, Trace, Tracer
 from funcgrad.errors import NanError
-from funcgrad.reverse import Node, Parts, ReverseTracer, Splice, is_part, operation_of, to_part
+from funcgrad.records import (
+    Node,
+    called,
+    gives_one,
+    number_of,
+    operation_of,
+    parents_of,
+    pull_in,
+    saved_by,
+    with_parent,
+    with_pull,
+)
+from funcgrad.reverse import Parts, ReverseTracer, Splice, is_part, to_part
 from funcgrad.transforms.cuts import Cuts
 from funcgrad.transforms.origins import Origin, Origins
 from funcgrad.transforms.transformed import Transformed, check_callable
@@ -64,7 +76,7 @@ class _Watch:
                 _check_forward(_name(primitive, params), origin, args, ans)
             if origin is not None:
                 known = origin
-                ans = located(trace, ans, lambda node: Located(node[1], known))
+                ans = located(trace, ans, lambda node: Located(pull_in(node), known))
         else:
             ans = self._run(trace, primitive, args, params)
         if trace.cuts is not None:
@@ -121,24 +133,21 @@ def located(trace: Trace, ans: Any, pull: Callable[[Node], Located]) -> Any:
     made: dict[int, Node] = {}
 
     def replaced(node: Node) -> Node:
-        if isinstance(node[1], Located):
+        if isinstance(pull_in(node), Located):
             return node
-        if node[0] not in made:
-            made[node[0]] = (node[0], pull(node), *node[2:])
-        return made[node[0]]
+        number = number_of(node)
+        if number not in made:
+            made[number] = with_pull(node, pull(node))
+        return made[number]
 
     for out in ans if type(ans) is tuple else (ans,):
         if type(out) is ReverseTracer and out._trace is trace:
             node = out.node
-            if node[1] is to_part:
-                out.node = (*node[:2], replaced(node[2]), *node[3:])
-            elif node[1] is not None:
+            if pull_in(node) is to_part:
+                out.node = with_parent(node, replaced(*parents_of(node)))
+            elif pull_in(node) is not None:
                 out.node = replaced(node)
     return ans
-
-
-def _call(ct: Any, node: Node) -> Any:
-    return node[1](ct, node)
 
 
 class _Pass:
@@ -152,15 +161,15 @@ class _Pass:
         self._nans = watch.nans
         self._excused = {number for number, ct in pending.items() if watch.nans and any(_state(ct))}
         self._watch = watch
-        self._call = _call if watch.meter is None else watch.meter.begin_pass()
+        self._call = called if watch.meter is None else watch.meter.begin_pass()
         self.dropped: list[tuple[str, Origin | None, Node]] = []
         watch.dropped = self.dropped
 
     def pull(self, ct: Any, node: Node) -> Any:
         """What the pull of ``node`` gives for ``ct``."""
-        origin = getattr(node[1], "origin", None)
+        origin = getattr(pull_in(node), "origin", None)
         before = _state(ct) if self._nans else (False, False)
-        if any(before) and node[0] not in self._excused:
+        if any(before) and number_of(node) not in self._excused:
             raise NanError(
                 f"debug_nans: {_first(before, (False, False))} first appeared where the cotangents of the result of "
                 f"{operation_of(node)} are added up: each is finite, {_asked(origin)}. {_ADVICE}",
@@ -173,11 +182,11 @@ class _Pass:
         finally:
             _within.set(outside)
         self._watch.dropped = self.dropped  # a pass inside the pull had its own
-        parents: Sequence[Any] = (node[2],) if node[3] is None else node[3] if node[2] is None else (node[2], node[3])
+        parents: Sequence[Any] = parents_of(node)
         if type(pulled) is Splice:
             parents, parts = [n for n, _ in pulled], [c for _, c in pulled]
         else:
-            parts = [pulled] if node[3] is None else list(pulled)
+            parts = [pulled] if gives_one(node) else list(pulled)
         for parent, part in zip(parents, parts, strict=False):
             if part is None:
                 self.dropped.append((operation_of(node), origin, parent))
@@ -189,15 +198,15 @@ class _Pass:
         after = _state(part)
         if not any(after):
             return
-        self._excused.add(parent[0])
-        saved = before if before[0] else _either(before, _state(node[4:]))
+        self._excused.add(number_of(parent))
+        saved = before if before[0] else _either(before, _state(saved_by(node)))
         bad = _first(after, saved)
         if bad:
             name = operation_of(node)
             raise NanError(
                 f"debug_nans: {bad} first appeared in the cotangent of an argument of {name}, got {_shapes(part)}; the "
                 f"cotangent that came in ({_shapes(ct)}) and the values of the forward pass have none, "
-                f"{_asked(getattr(node[1], 'origin', None))}. {_ADVICE}",
+                f"{_asked(getattr(pull_in(node), 'origin', None))}. {_ADVICE}",
                 name,
             )
 

@@ -19,7 +19,8 @@ from funcgrad import blocks
 from funcgrad.core import Primitive, Trace, Tracer
 from funcgrad.graph import Source, Stage
 from funcgrad.numpy.concretization import user_frame
-from funcgrad.reverse import Node, operation_of, to_part
+from funcgrad.records import Node, called, operation_of, parents_of, pull_in, saved_by
+from funcgrad.reverse import to_part
 from funcgrad.transforms.debugging import Located, located, values_in
 from funcgrad.transforms.origins import Origin, Origins
 
@@ -183,11 +184,13 @@ class Meter:
 
         def call(ct: Any, node: Node) -> Any:
             if get_ident() != self._thread:
-                return node[1](ct, node)
+                return called(ct, node)
             entered = perf_counter()
-            event = self._pushed(self._account_of(node[2] if node[1] is to_part else node), frame, None, entered)
+            event = self._pushed(
+                self._account_of(parents_of(node)[0] if pull_in(node) is to_part else node), frame, None, entered
+            )
             try:
-                pulled = node[1](ct, node)
+                pulled = called(ct, node)
                 if self._waits is not None:
                     self._waits(pulled)
                 return pulled
@@ -212,7 +215,7 @@ class Meter:
 
     def _account_of(self, node: Node) -> _Account:
         """To whom the pull of a record is charged; it may have been made where nobody measured."""
-        pull = node[1]
+        pull = pull_in(node)
         if type(pull) is _Metered:
             return pull.account
         return self._account(operation_of(node), getattr(pull, "origin", None) or Origin(None, None))
@@ -270,13 +273,13 @@ class Meter:
 
     def _metered(self, node: Node, account: _Account) -> _Metered:
         """The pull of a new record, and its bytes counted."""
-        for key, (array, size) in _arrays_in(node[4:]).items():
+        for key, (array, size) in _arrays_in(saved_by(node)).items():
             account.saved += size
             known = self._kept.get(key)
             if known is None or known() is not array:
                 self._kept[key] = _reference(array)
                 self.saved += size
-        return _Metered(node[1], account)
+        return _Metered(pull_in(node), account)
 
 
 def _runs_users(event: _Event) -> bool:

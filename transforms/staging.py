@@ -22,6 +22,7 @@ from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.kinds.rules import Operation, finish, pull_of
 from funcgrad.optional import loaded_jax
+from funcgrad.records import reading
 
 __all__ = [
     "Like",
@@ -209,14 +210,13 @@ def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> A
     return results[:count], _pull, (way, results[count:])
 
 
-def _pull(ct: Any, node: Any) -> list[Any]:
-    way, residuals = node[4:]
+def _backwards(ct: Any, way: _Reversed, residuals: Any) -> list[Any]:
     given = tuple([c is not None for c in ct])
     stage = Stage(way.stage.name, functools.partial(way.back, given))
     return list(staged(*residuals, *[c for c in ct if c is not None], stage=stage))
 
 
-pull_of(lambda node: node[4].stage.name, _pull)
+_pull = pull_of(lambda way, *_: way.stage.name, reading(_backwards))
 
 
 def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:

@@ -10,7 +10,7 @@ from funcgrad import backend, tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.graph import Node, Operand
-from funcgrad.reverse import operation_of, parents_of, reachable
+from funcgrad.records import number_of, operation_of, parents_of, pull_in, reachable, saved_by
 from funcgrad.transforms.drawing import Picture
 from funcgrad.transforms.products import Pullback
 from funcgrad.writable import identity
@@ -73,14 +73,14 @@ def tape(pullback: Pullback) -> Tape:
     for number in sorted(records):
         if number >= len(inputs):
             record = records[number]
-            arrays = arrays_in(record[4:])
+            arrays = arrays_in(saved_by(record))
             kept.update(arrays)
-            args = tuple([Operand(made[-parent[0]], 0) for parent in parents_of(record)])
+            args = tuple([Operand(made[-number_of(parent)], 0) for parent in parents_of(record)])
             made[number] = Node(number, operation_of(record), args=args, saved=sum(arrays.values()))
-            made[number].source, made[number].stage = getattr(record[1], "origin", (None, None))
+            made[number].source, made[number].stage = getattr(pull_in(record), "origin", (None, None))
     nodes = [node for number, node in made.items() if number >= len(inputs)]
     outputs = [
-        out if record is None else Operand(made[-record[0]], 0)
+        out if record is None else Operand(made[-number_of(record)], 0)
         for out, record in zip(pullback._outs, pullback._nodes, strict=True)
     ]
     return Tape(pullback._name, inputs, nodes, outputs, saved=sum(kept.values()))

@@ -20,6 +20,7 @@ from funcgrad.errors import EscapedTracerError
 from funcgrad.kinds.linear import reduce_sum, to_batch
 from funcgrad.kinds.rules import Operation, finish, pull_of
 from funcgrad.optional import loaded_jax
+from funcgrad.records import reading
 from funcgrad.reverse import backward, record
 from funcgrad.writable import Buffer, constant, released
 
@@ -108,23 +109,21 @@ def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> A
     return tuple(outs), _pull, (rules, residuals, traced, likes)
 
 
-def _pull(ct: Any, node: Any) -> list[Any]:
-    rules, residuals, traced, likes = node[4:]
+def _backwards(ct: Any, rules: CustomRules, residuals: Any, traced: Any, likes: Any) -> list[Any]:
     whole = ct if likes is None else [_zeros(*like) if c is None else c for c, like in zip(ct, likes, strict=True)]
-    cts = rules.bwd(residuals, whole)
+    cts = rules.bwd(residuals, whole)  # type: ignore[misc]
     return [cts[i] for i in traced]
 
 
-def _pull_recorded(ct: Any, node: Any) -> list[Any]:
-    rules, nodes, leaves = node[4:]
+def _through_record(ct: Any, rules: CustomRules, nodes: Any, leaves: int) -> list[Any]:
     try:
         return backward([(n, c) for n, c in zip(nodes, ct, strict=True) if n is not None and c is not None], leaves)
     except EscapedTracerError:  # what the tangent rule closes over was recorded as a constant
         raise_closure(rules.name)
 
 
-for _rule in (_pull, _pull_recorded):
-    pull_of(lambda node: node[4].name, _rule)
+_pull = pull_of(lambda rules, *_: rules.name, reading(_backwards))
+_pull_recorded = pull_of(lambda rules, *_: rules.name, reading(_through_record))
 
 
 def _zeros(shape: tuple[int, ...], dtype: Any) -> Any:

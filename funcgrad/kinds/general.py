@@ -17,6 +17,7 @@ from funcgrad.core import Primitive
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import Batching, batch_rule, conform
 from funcgrad.kinds.rules import NAMES, Operation, Rule, bind, check_names, finish, positional_names, pull_of
+from funcgrad.records import reading
 from funcgrad.reverse import ReverseTracer, backward, record, tracer_of
 
 __all__ = ["multilinear", "primitive"]
@@ -210,8 +211,7 @@ def _with_rules(
 def _first_of(name: str, whole: Operation, pulls: Sequence[Any], hidden: int) -> Operation:
     """The first result of ``whole``; one array that is differentiated beside constants takes one plain record."""
 
-    def pull(ct: Any, node: Any) -> Any:
-        saved, like, params = node[4:]
+    def of_first(ct: Any, saved: Any, like: Any, params: Any) -> Any:
         return conform(rule((ct, *unused), saved, like, params), *like)
 
     def call(*args: Any, **params: Any) -> Any:
@@ -229,7 +229,7 @@ def _first_of(name: str, whole: Operation, pulls: Sequence[Any], hidden: int) ->
 
     rule, unused = pulls[0], (None,) * hidden
     plan = _plan([rule], len(pulls))
-    pull_of(name, pull)
+    pull = pull_of(name, reading(of_first))
     call.primitive = whole.primitive  # type: ignore[attr-defined]
     call.__name__, call.__qualname__, call.__module__ = whole.__name__, whole.__qualname__, whole.__module__
     return call
@@ -238,8 +238,7 @@ def _first_of(name: str, whole: Operation, pulls: Sequence[Any], hidden: int) ->
 def _reverse(name: str, call: Operation, pulls: Sequence[_Pull | None], filled: bool) -> Rule:
     """What to record, and how to pull a cotangent back; ``filled`` with zeros for results nothing depends on."""
 
-    def pull(ct: Any, node: Any) -> Any:
-        traced, saved, primals, params = node[4:]
+    def pull_each(ct: Any, traced: Any, saved: Any, primals: Any, params: Any) -> Any:
         if filled:
             ct = [np.zeros(*like) if c is None else c for c, like in zip(ct, saved["results"], strict=True)]
         cts = []
@@ -248,7 +247,7 @@ def _reverse(name: str, call: Operation, pulls: Sequence[_Pull | None], filled: 
             cts.append(conform(rule(ct, saved, primals[i], params), *primals[i]) if rule else None)
         return cts
 
-    pull_of(name, pull)
+    pull = pull_of(name, reading(pull_each))
 
     def reverse(args: Any, traced: Any, params: Any) -> Any:
         if len(args) != len(pulls):

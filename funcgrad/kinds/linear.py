@@ -23,6 +23,7 @@ from funcgrad.forward import ForwardTracer, dual
 from funcgrad.kinds.rows import repeated, row_sums
 from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, positional_names, pull_of
 from funcgrad.locking import changing
+from funcgrad.records import reading
 from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Shape
 from funcgrad.views import share_view
@@ -145,8 +146,8 @@ def linear(
     """
     slots = _slots(name, transpose)
 
-    pull = pull_of(name, _pull(transpose, slots))
-    keeps_shape, keeps_dtype = 5 in slots, 6 in slots
+    pull = pull_of(name, reading(transpose, slots, params=True))
+    keeps_shape, keeps_dtype = 1 in slots, 2 in slots
 
     def record(x: Any, rest: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, ...]:
         """What the tape keeps, as ``_slots`` numbers it."""
@@ -180,16 +181,6 @@ def linear(
     return finish(call, primitive)
 
 
-def _pull(transpose: Rule, slots: tuple[int, ...]) -> Rule:
-    """``transpose`` given what it names of a record."""
-    if not slots:
-        return lambda ct, node: transpose(ct, **node[4])
-    if len(slots) == 1:
-        (slot,) = slots
-        return lambda ct, node: transpose(ct, node[slot], **node[4])
-    return lambda ct, node: transpose(ct, *[node[slot] for slot in slots], **node[4])
-
-
 def _modes(
     name: str, pull: Callable[..., Any], record: Callable[..., tuple[Any, ...]], call: Callable[..., Any]
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -213,8 +204,8 @@ def _modes(
 
 
 def _slots(name: str, transpose: Rule) -> tuple[int, ...]:
-    """Where in a record stands what ``transpose`` names."""
-    places = {"shape": 5, "dtype": 6, "y": 7, "z": 8}
+    """Which of the saved values ``transpose`` names; the first are its parameters."""
+    places = {"shape": 1, "dtype": 2, "y": 3, "z": 4}
     return tuple([places[n] for n in check_names(name, positional_names(transpose)[1:], places)])
 
 

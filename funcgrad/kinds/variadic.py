@@ -16,6 +16,7 @@ from funcgrad.blocks import here
 from funcgrad.core import Primitive
 from funcgrad.kinds.linear import Batching, batch_rule, conform
 from funcgrad.kinds.rules import Operation, Rule, bind, finish, pull_of
+from funcgrad.records import reading
 from funcgrad.reverse import ReverseTracer, tracer_of
 
 __all__ = ["jointly_linear"]
@@ -56,15 +57,14 @@ def jointly_linear(
         array([3., 3.])
     """
 
-    def pull(ct: Any, node: Any) -> Any:
-        traced, shapes, dtypes, params = node[4:]
+    def pull_each(ct: Any, traced: Any, shapes: Any, dtypes: Any, params: Any) -> Any:
         cts = transpose(ct, shapes, traced, **params)
         if dtypes is None and fits:
             return cts
         likes = dtypes or [backend.dtype_of(ct)] * len(shapes)
         return [conform(c, shapes[i], likes[i]) for i, c in zip(traced, cts, strict=True)]
 
-    pull_of(name, pull)
+    pull = pull_of(name, reading(pull_each))
 
     def reverse(args: Any, traced: Any, params: Any) -> Any:
         shapes, dtypes = [backend.shape_of(a) for a in args], [backend.dtype_of(a) for a in args]

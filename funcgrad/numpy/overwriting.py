@@ -26,6 +26,7 @@ from funcgrad.primitives.accumulating import detached
 from funcgrad.primitives.index_spec import is_static, parse
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.writing import write
+from funcgrad.records import reading
 from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Shape
 
@@ -172,23 +173,23 @@ _WAYS: dict[type, Callable[..., Any]] = {
 }
 
 
-def _pull_written(ct: Any, node: Any) -> Any:
+def _of_written(ct: Any, index: Any, shape: Shape, dtype: Any) -> Any:
     """The cotangent of what was written."""
-    part, shape = detached(getitem(ct, node[4])), node[5]
+    part = detached(getitem(ct, index))
     extra = len(shape) - len(backend.shape_of(part))
     if extra > 0:  # leading axes of length 1, which NumPy drops
-        return reshape(conform(part, shape[extra:], node[6]), to=shape)
-    return conform(part, shape, node[6])
+        return reshape(conform(part, shape[extra:], dtype), to=shape)
+    return conform(part, shape, dtype)
 
 
-def _pull_array(ct: Any, node: Any) -> Any:
+def _of_array(ct: Any, index: Any, shape: Shape, dtype: Any) -> Any:
     """The cotangent of the array that was written to; one that only the backward pass holds is changed."""
-    return _cleared(ct, node[4], argument_is_alone(ct))
+    return _cleared(ct, index, argument_is_alone(ct))
 
 
-def _pull_both(ct: Any, node: Any) -> Any:
-    part = _pull_written(ct, node)
-    return _cleared(ct, node[4], argument_is_alone(ct)), part
+def _of_both(ct: Any, index: Any, shape: Shape, dtype: Any) -> Any:
+    part = _of_written(ct, index, shape, dtype)
+    return _cleared(ct, index, argument_is_alone(ct)), part
 
 
 def _cleared(ct: Any, index: Any, alone: bool) -> Any:
@@ -205,9 +206,9 @@ def _cleared(ct: Any, index: Any, alone: bool) -> Any:
     return ans if to is None else reshape(ans, to=backend.shape_of(ct))
 
 
-pull_of("write", _pull_written)
-pull_of("write", _pull_array)
-pull_of("write", _pull_both)
+_pull_written, _pull_array, _pull_both = [
+    pull_of("write", reading(rule)) for rule in (_of_written, _of_array, _of_both)
+]
 
 
 def composed(shape: Shape, indices: list[Any]) -> Any:

@@ -13,53 +13,54 @@ from funcgrad.kinds.linear import summed, unbroadcast
 from funcgrad.kinds.rules import pull_of
 from funcgrad.primitives.matrices import can_wait, gathered, gathered_rows
 from funcgrad.primitives.products import swapped, times
+from funcgrad.records import reading
 from funcgrad.reverse import ReverseTracer, tracer_of
 
 __all__ = ["biased_product"]
 
 ndarray = np.ndarray
 _DOUBLE, _SINGLE = np.dtype(np.float64), np.dtype(np.float32)
-Pull = Callable[[Any, Any], Any]
+Rule = Callable[..., Any]
 
-#: The cotangents of ``x``, ``y`` and ``z`` in ``x @ y + z``; ``node[4:]`` are ``x``, ``y`` and the shape of ``z``.
-_GENERAL: tuple[Pull, ...] = (
-    lambda ct, node: times(ct, swapped(node[5])),
-    lambda ct, node: times(swapped(node[4]), ct),
-    lambda ct, node: unbroadcast(ct, node[6]),
+#: The cotangents of ``x``, ``y`` and ``z`` in ``x @ y + z``, of which ``x``, ``y`` and the shape of ``z`` are saved.
+_GENERAL: tuple[Rule, ...] = (
+    lambda ct, x, y, shape: times(ct, swapped(y)),
+    lambda ct, x, y, shape: times(swapped(x), ct),
+    lambda ct, x, y, shape: unbroadcast(ct, shape),
 )
 #: The same of ndarrays, and of such as can wait.
-_PLAIN: tuple[Pull, ...] = (
-    lambda ct, node: ct.dot(node[5].T),
-    lambda ct, node: node[4].T.dot(ct),
-    lambda ct, node: summed(ct, (0,)),
+_PLAIN: tuple[Rule, ...] = (
+    lambda ct, x, y, shape: ct.dot(y.T),
+    lambda ct, x, y, shape: x.T.dot(ct),
+    lambda ct, x, y, shape: summed(ct, (0,)),
 )
-_WAITING: tuple[Pull, ...] = (
+_WAITING: tuple[Rule, ...] = (
     _PLAIN[0],
-    lambda ct, node: gathered(node[4], ct),
-    lambda ct, node: gathered_rows(ct),
+    lambda ct, x, y, shape: gathered(x, ct),
+    lambda ct, x, y, shape: gathered_rows(ct),
 )
 
 
-def _pull(traced: tuple[bool, ...]) -> Pull:
+def _pull(traced: tuple[bool, ...]) -> Rule:
     """The pull of a record whose parents are these of the three arguments."""
     general, plain, waiting = [_joined(rules, traced) for rules in (_GENERAL, _PLAIN, _WAITING)]
 
-    def pull(ct: Any, node: Any) -> Any:
+    def rule(ct: Any, x: Any, y: Any, shape: Any) -> Any:
         if type(ct) is not ndarray or (blocks.runners and here()):
-            return general(ct, node)
-        return (waiting if node[4] is not None and can_wait(ct, node[4]) else plain)(ct, node)
+            return general(ct, x, y, shape)
+        return (waiting if x is not None and can_wait(ct, x) else plain)(ct, x, y, shape)
 
-    return pull_of("linear", pull)
+    return pull_of("linear", reading(rule))
 
 
-def _joined(rules: tuple[Pull, ...], traced: tuple[bool, ...]) -> Pull:
+def _joined(rules: tuple[Rule, ...], traced: tuple[bool, ...]) -> Rule:
     wanted = [rule for rule, needed in zip(rules, traced, strict=True) if needed]
     first, last = wanted[0], wanted[-1]
     if len(wanted) == 1:
         return first
     if len(wanted) == 2:
-        return lambda ct, node: (first(ct, node), last(ct, node))
-    return lambda ct, node: [rule(ct, node) for rule in wanted]
+        return lambda ct, x, y, shape: (first(ct, x, y, shape), last(ct, x, y, shape))
+    return lambda ct, x, y, shape: [rule(ct, x, y, shape) for rule in wanted]
 
 
 #: By which of the three are differentiated: 1 for the first, 2 for the second, 4 for the third, added.

@@ -35,6 +35,7 @@ from funcgrad.primitives.index_spec import (
     snapshot,
 )
 from funcgrad.primitives.shaping import concatenate
+from funcgrad.records import reading
 from funcgrad.reverse import ReverseTracer, collecting, tracer_of
 from funcgrad.typing import Array, Shape
 from funcgrad.views import set_apart, share, shares
@@ -160,17 +161,17 @@ def _part(x: Buffer, value: ndarray, part: Any, index: Any) -> Any:
     return made
 
 
-def _to_part(ct: Any, node: Any) -> tuple[Any, ...]:
-    return _collect, ct, node[4], node[5], node[6], node[7]
+def _part_of(ct: Any, index: Any, arrays: Any, shape: Shape, dtype: Any) -> tuple[Any, ...]:
+    return _collect, ct, index, arrays, shape, dtype
 
 
-def _to_parts(ct: Any, node: Any) -> tuple[Any, ...]:
+def _parts_of(ct: Any, spec: Spec, arrays: Any, shape: Shape, dtype: Any, others: int) -> tuple[Any, ...]:
     """The index arrays may be on the tape too: integers that were differentiated. They get no cotangent."""
-    return _to_part(ct, node), *[None] * node[8]
+    return (_collect, ct, spec, arrays, shape, dtype), *[None] * others
 
 
-pull_of("getitem", _to_part)
-pull_of("getitem", _to_parts)
+_to_part = pull_of("getitem", reading(_part_of))
+_to_parts = pull_of("getitem", reading(_parts_of))
 
 
 def _reverse(args: Any, traced: Any, params: Any) -> Any:
@@ -345,13 +346,12 @@ def _split(args: tuple[Any, ...], specs: tuple[Spec, ...]) -> list[tuple[Any, ..
     return [tuple([next(rest) for e in spec if e == ARRAY]) for spec in specs]
 
 
-def _pull_scatter(ct: Any, node: Any) -> list[Any]:
-    traced, split, specs = node[4:]
+def _read_back(ct: Any, traced: Any, split: Any, specs: Any) -> list[Any]:
     n = len(specs)
     return [_read_again(ct, specs[i], split[i]) if i < n else None for i in traced]
 
 
-pull_of("scatter_sum", _pull_scatter)
+_pull_scatter = pull_of("scatter_sum", reading(_read_back))
 
 
 def _read_again(ct: Any, spec: Spec, arrays: tuple[Any, ...]) -> Any:

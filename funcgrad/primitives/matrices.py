@@ -18,6 +18,7 @@ from funcgrad import blocks
 from funcgrad.blocks import here
 from funcgrad.kinds.linear import summed
 from funcgrad.kinds.rules import Rule, pull_of
+from funcgrad.records import reading
 from funcgrad.reverse import ReverseTracer, collecting, tracer_of
 from funcgrad.typing import Shape
 
@@ -92,21 +93,21 @@ _WAYS: dict[tuple[int, int], tuple[Way, Way]] = {
 def _pulls(dx: Rule, dy: Rule, to_left: Way, to_right: Way) -> tuple[Rule, Rule, Rule]:
     """The pulls of a product of which the left factor is differentiated, the right one, both."""
 
-    def pull_left(ct: Any, node: Any) -> Any:
+    def of_left(ct: Any, shape: Any, y: Any) -> Any:
         plain = type(ct) is ndarray and not (blocks.runners and here())
-        return to_left(ct, node[5]) if plain else dx(ct, node[5], node[4])
+        return to_left(ct, y) if plain else dx(ct, y, shape)
 
-    def pull_right(ct: Any, node: Any) -> Any:
+    def of_right(ct: Any, x: Any, shape: Any) -> Any:
         plain = type(ct) is ndarray and not (blocks.runners and here())
-        return to_right(ct, node[4]) if plain else dy(ct, node[4], node[5])
+        return to_right(ct, x) if plain else dy(ct, x, shape)
 
-    def pull_both(ct: Any, node: Any) -> Any:
-        x, y = node[4], node[5]
+    def of_both(ct: Any, x: Any, y: Any) -> Any:
         if type(ct) is ndarray and not (blocks.runners and here()):
             return to_left(ct, y), to_right(ct, x)
         return dx(ct, y, x.shape), dy(ct, x, y.shape)
 
-    return pull_of("matmul", pull_left), pull_of("matmul", pull_right), pull_of("matmul", pull_both)
+    left, right, both = [pull_of("matmul", reading(rule)) for rule in (of_left, of_right, of_both)]
+    return left, right, both
 
 
 def in_time(dx: Rule, dy: Rule) -> tuple[Rule, Rule]:

@@ -23,6 +23,7 @@ from funcgrad.kinds.rules import Operation, Rule, finish, pull_of
 from funcgrad.primitives.arithmetic import multiply
 from funcgrad.primitives.matrices import in_time, recorder
 from funcgrad.primitives.sparse import sparse_product
+from funcgrad.records import reading
 from funcgrad.reverse import ReverseTracer, tracer_of
 from funcgrad.typing import Array, Shape
 
@@ -206,17 +207,16 @@ def _pushed(call: Operation, x: Any, y: Any, params: dict[str, Any]) -> Any:
 def _pulls(dx: Rule, dy: Rule) -> tuple[Rule, Rule, Rule]:
     """The pulls of a product of which the left factor is differentiated, the right one, both."""
 
-    def pull_x(ct: Any, node: Any) -> Any:
-        return dx(ct, node[5], node[4], **node[6])
+    def of_left(ct: Any, shape: Any, y: Any, params: Any) -> Any:
+        return dx(ct, y, shape, **params)
 
-    def pull_y(ct: Any, node: Any) -> Any:
-        return dy(ct, node[4], node[5], **node[6])
+    def of_right(ct: Any, x: Any, shape: Any, params: Any) -> Any:
+        return dy(ct, x, shape, **params)
 
-    def pull_each(ct: Any, node: Any) -> Any:
-        _, _, _, _, x, y, params = node
+    def of_both(ct: Any, x: Any, y: Any, params: Any) -> Any:
         return dx(ct, y, x.shape, **params), dy(ct, x, y.shape, **params)
 
-    return pull_x, pull_y, pull_each
+    return reading(of_left), reading(of_right), reading(of_both)
 
 
 def _bilinear(

@@ -21,6 +21,7 @@ from funcgrad.kinds.rules import Operation, finish, pull_of
 from funcgrad.optional import loaded_jax
 from funcgrad.primitives.products import matmul, swapped
 from funcgrad.primitives.shaping import tril, triu
+from funcgrad.records import reading
 from funcgrad.typing import Array
 
 __all__ = ["adjoint", "cholesky", "inv", "solve", "solve_triangular"]
@@ -64,13 +65,12 @@ def _system(
         matrix: ``matrix(ct, **params)``, its transpose: what a cotangent of M makes of ``x``.
     """
 
-    def pull(ct: Any, node: Any) -> list[Any]:
-        traced, x, ans, likes, params = node[4:]
+    def pull_each(ct: Any, traced: Any, x: Any, ans: Any, likes: Any, params: Any) -> list[Any]:
         right = back(x, ct, **params)
         cts = [right if i else matrix(-matmul(right, swapped(ans)), **params) for i in traced]
         return [conform(c, *like) for c, like in zip(cts, likes, strict=True)]
 
-    pull_of(name, pull)
+    pull = pull_of(name, reading(pull_each))
 
     def reverse(args: Any, traced: Any, params: Any) -> Any:
         ans = call(*args, **params)

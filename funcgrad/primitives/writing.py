@@ -16,6 +16,7 @@ from funcgrad.kinds.linear import broadcast_to, conform, linear, nondifferentiab
 from funcgrad.kinds.rules import Operation, finish, pull_of
 from funcgrad.primitives.index_spec import Spec, lift, names_all, rebuild
 from funcgrad.primitives.indexing import read
+from funcgrad.records import reading
 from funcgrad.typing import Shape
 
 __all__ = ["arranged", "region", "winners", "write"]
@@ -49,8 +50,7 @@ def _write_over(x: Any, y: Any, *arrays: Any, spec: Spec) -> Any:
     return x
 
 
-def _pull(ct: Any, node: Any) -> list[Any]:
-    traced, arrays, spec, like = node[4:]
+def _pull_each(ct: Any, traced: Any, arrays: Any, spec: Spec, like: Any) -> list[Any]:
     cts: dict[int, Any] = {}
     if 0 in traced:
         cts[0] = write(ct, 0.0, *arrays, spec=spec)
@@ -59,7 +59,7 @@ def _pull(ct: Any, node: Any) -> list[Any]:
     return [cts.get(i) for i in traced]
 
 
-pull_of("write", _pull)
+_pull = pull_of("write", reading(_pull_each))
 
 
 def _reverse(args: Any, traced: Any, params: Any) -> Any:
