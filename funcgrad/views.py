@@ -69,7 +69,7 @@ def layout(x: Any) -> ndarray:
     if not hidden:
         return layout(value)
     whole = layout(value)
-    one = whole[0] if len(whole) else np.empty(whole.shape[1:], whole.dtype)
+    one = whole[0, ...] if len(whole) else np.empty(whole.shape[1:], whole.dtype)
     if alias is READ_ONLY or one.flags.c_contiguous or one.flags.f_contiguous:
         return one
     axes = axes_in_memory(one)  # the examples of a batch may lie between each other; one alone leaves no gaps
@@ -157,7 +157,7 @@ def locked(made: Any) -> Any:
     if isinstance(made, Tracer):
         alias = getattr(made, "alias", None)
         if type(alias) is View:
-            alias.locked = True
+            alias.locked = alias.apart = True  # ours may be an array of its own
         else:
             made.alias = READ_ONLY
     return made

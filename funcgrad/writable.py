@@ -368,9 +368,11 @@ def as_array(x: Any) -> Any:
 
 def as_number(x: Any) -> Any:
     """``x``, a new result that NumPy gives as a scalar where it has no axes: it has no memory, whatever was read."""
-    if isinstance(x, Tracer) and type(x) is not Buffer and not x.shape and getattr(x, "alias", None) is not None:
-        return x._twin()
-    return x
+    if not isinstance(x, Tracer) or x.shape:
+        return x
+    if type(x) is Buffer:
+        return number(x.value[()]) if type(x.value) is ndarray else x
+    return x if getattr(x, "alias", None) is None else x._twin()
 
 
 def root_of(x: Tracer) -> Tracer:

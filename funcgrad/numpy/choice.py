@@ -20,6 +20,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import imag, real
 from funcgrad.numpy.arithmetic import positive
+from funcgrad.numpy.assignment import set_whole
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import weak
@@ -27,6 +28,7 @@ from funcgrad.numpy.ufunc import ufunc
 from funcgrad.primitives import arithmetic as prim
 from funcgrad.primitives import comparison
 from funcgrad.typing import Array, ArrayLike
+from funcgrad.writable import is_number
 
 __all__ = ["maximum", "minimum", "fmax", "fmin", "clip", "where", "select", "nan_to_num"]
 
@@ -197,8 +199,7 @@ def nan_to_num(
 ) -> Array:
     """``x`` with NaN and the infinities replaced; without ``posinf``, ``neginf`` by the largest finite numbers.
 
-    The derivative is 1 where ``x`` is finite and 0 elsewhere. ``copy=False`` changes a NumPy array in
-    place, and is without effect on traced values.
+    The derivative is 1 where ``x`` is finite and 0 elsewhere. ``copy=False`` changes ``x`` in place.
 
     Example:
         >>> import funcgrad.numpy as fnp
@@ -207,9 +208,16 @@ def nan_to_num(
     """
     if not isinstance(x, Tracer):
         return comparison.nan_replaced(x, copy=copy, nan=nan, posinf=posinf, neginf=neginf)
+    if copy or is_number(x):
+        return _finite(x, nan, posinf, neginf)
+    set_whole(x, _finite(x, nan, posinf, neginf))
+    return x
+
+
+def _finite(x: Tracer, nan: ArrayLike, posinf: ArrayLike | None, neginf: ArrayLike | None) -> Array:
     kind = x.dtype.kind
     if kind == "c":
-        parts = [nan_to_num(part(x), copy, nan, posinf, neginf) for part in (real, imag)]
+        parts = [nan_to_num(part(x), True, nan, posinf, neginf) for part in (real, imag)]
         return prim.add(parts[0], prim.multiply(parts[1], 1j))
     if kind in "biu":
         return x

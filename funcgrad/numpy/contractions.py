@@ -21,6 +21,7 @@ from funcgrad.primitives.products import LETTERS
 from funcgrad.primitives.products import einsum as product
 from funcgrad.primitives.shaping import diagonal
 from funcgrad.typing import Array, ArrayLike, Shape
+from funcgrad.writable import as_number
 
 __all__ = ["einsum", "einsum_path"]
 
@@ -77,7 +78,7 @@ def einsum(
     if dtype is not None:
         values = [converted(v, dtype) for v in values]
     formula = _parsed(text, tuple([len(backend.shape_of(v)) for v in values]))
-    made = contracted(formula.terms, formula.out, values, optimize)
+    made = as_number(contracted(formula.terms, formula.out, values, optimize))
     if backend.is_inexact(made) or backend.namespace_of(made) is not None:
         return made
     return converted(made, np.result_type(*map(backend.dtype_of, values)))  # NumPy adds up in the dtype of the elements

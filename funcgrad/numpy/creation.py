@@ -228,9 +228,12 @@ def _duplicate(a: Array, order: str) -> Array:
     """A copy of a tracer, with the axes in this order in memory; an array of another library as it is."""
     if not isinstance(a, Tracer):
         return new(a)
+    return as_array(_arranged_copy(a, order))
+
+
+def _arranged_copy(a: Tracer, order: str) -> Array:
     made = in_order(a, order)
-    made = _copied(a) if made is a else made
-    return as_array(made)
+    return _copied(a) if made is a else made
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
@@ -254,7 +257,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         return x.astype(dtype)
     x, to = as_value(x), np.dtype(dtype)
     if backend.dtype_of(x) == to:
-        return _copied(x) if copy and isinstance(x, Tracer) else x
+        return _arranged_copy(x, "K") if copy and isinstance(x, Tracer) else x
     if to.kind in "biu":
         return prim.cast(x, to=to)
     if to.kind not in "fcV":

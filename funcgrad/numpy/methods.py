@@ -46,6 +46,7 @@ from funcgrad.primitives import arithmetic, comparison
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.products import matmul
 from funcgrad.typing import Array, Axis
+from funcgrad.writable import clone, is_number
 
 __all__ = ["install"]
 
@@ -270,7 +271,8 @@ def _round(x: Array, decimals: int = 0, out: Any = None) -> Array:
 
 
 def _copy(x: Array, order: Any = "C") -> Array:
-    return creation.copy(x, order)
+    """A copy; of a number, as of NumPy's scalars, a number."""
+    return clone(x) if is_number(x) else creation.copy(x, order)
 
 
 def _flatten(x: Array, order: Any = "C") -> Array:

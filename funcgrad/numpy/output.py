@@ -14,7 +14,6 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import READ_ONLY, Tracer, describe
 from funcgrad.errors import InputError
-from funcgrad.kinds.linear import broadcast_to
 from funcgrad.locking import changing
 from funcgrad.numpy.assignment import refuse_writing, set_whole
 from funcgrad.numpy.concretization import other_thread, user_line
@@ -116,7 +115,7 @@ def write_out(name: str, out: Any, result: Array, casting: Any = "same_kind", *,
         return out
     if new != out.dtype:
         result = astype(result, out.dtype)
-    set_whole(out, result if have == shape else broadcast_to(result, to=shape))
+    set_whole(out, result)
     return out
 
 

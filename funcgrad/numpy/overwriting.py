@@ -227,7 +227,7 @@ def composed(shape: Shape, indices: list[Any]) -> Any:
             found = (found,)
         if type(found) is tuple and all(type(e) is int for e in found):
             found = (*found, *entries)
-        elif entries == (...,):
+        elif entries == (...,) or not entries:
             continue
         elif type(found) is slice and type(entries[0]) in (int, slice):
             part: Any = range(shape[0])[found][entries[0]]

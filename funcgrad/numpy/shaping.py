@@ -288,7 +288,9 @@ def broadcast_to(array: ArrayLike, shape: Any, subok: bool = False) -> Array:
 
 
 def _spread(x: Array, *, to: Shape) -> Array:
-    """``x`` repeated; of a buffer a view, so that it shows what is written to the buffer."""
+    """``x`` repeated; of a buffer, and of its value, a view: it shows what is written to the buffer."""
+    if type(x) is np.ndarray:
+        return np.broadcast_to(x, to)
     if type(x) is Buffer and type(value := x.value) is np.ndarray:
         return Buffer(np.broadcast_to(value, to))
     return stretch(x, to=to)
