@@ -52,6 +52,8 @@ def repeated(x: Any, *, to: Shape) -> Any:
     size = prod(to)
     if size > 100_000:
         return np.broadcast_to(x, to)
+    if x.ndim > 1 and not x.flags.c_contiguous:
+        return np.broadcast_to(x, to).copy("K")  # as it lies in memory
     filled = np.empty(to, x.dtype)
     if size >= _MANY and to[-1] in _SHORT and x.ndim:
         for i in range(to[-1]):

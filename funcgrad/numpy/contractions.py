@@ -15,6 +15,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, reduce_sum, reshape
 from funcgrad.kinds.rules import Operation
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.layout import in_order
 from funcgrad.numpy.output import into
 from funcgrad.numpy.reducing import converted
 from funcgrad.primitives.products import LETTERS
@@ -78,7 +79,9 @@ def einsum(
     if dtype is not None:
         values = [converted(v, dtype) for v in values]
     formula = _parsed(text, tuple([len(backend.shape_of(v)) for v in values]))
-    made = as_number(contracted(formula.terms, formula.out, values, optimize))
+    made = contracted(formula.terms, formula.out, values, optimize)
+    if isinstance(made, Tracer):
+        made = in_order(made, "C") if len(values) > 1 and made.shape else as_number(made)
     if backend.is_inexact(made) or backend.namespace_of(made) is not None:
         return made
     return converted(made, np.result_type(*map(backend.dtype_of, values)))  # NumPy adds up in the dtype of the elements

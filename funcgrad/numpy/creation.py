@@ -18,7 +18,7 @@ from funcgrad.numpy.shapes import as_shape
 from funcgrad.primitives import shaping as prim
 from funcgrad.typing import Array, ArrayLike, Scalar, Shape
 from funcgrad.views import layout
-from funcgrad.writable import Buffer, Proxy, as_array, clone, for_any_library, inside
+from funcgrad.writable import Buffer, Proxy, as_array, clone, for_any_library, inside, is_number
 
 __all__ = [
     "array",
@@ -117,7 +117,7 @@ def asarray(
         elif isinstance(a, Proxy):
             a = a.whole()
         made = _converted(a, dtype, copy)
-        return in_order(made, order) if order in ("C", "F") and isinstance(made, Tracer) else made
+        return _with_memory(made, order) if isinstance(made, Tracer) else made
     made = np.asarray(a, dtype, order, device=device, copy=copy)
     if made is not a:
         return new(made)
@@ -317,7 +317,14 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C",
     if not _is_foreign(fill_value):
         return new(np.full(shape, fill_value, dtype, order, device=device))
     made = broadcast_to(asarray(fill_value, dtype), to=as_shape(shape))
-    return in_order(made, order) if isinstance(made, Tracer) else made
+    return _with_memory(made, order) if isinstance(made, Tracer) else made
+
+
+def _with_memory(made: Tracer, order: Any) -> Any:
+    """``made`` in this order, and an array where it is a number."""
+    if is_number(made):
+        return as_array(clone(made))
+    return in_order(made, order) if order in ("C", "F") else made
 
 
 def _like(a: Array, dtype: Any, shape: Any) -> tuple[Shape, Any]:

@@ -16,6 +16,7 @@ from funcgrad.kinds.linear import permute
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value, astype, copy
+from funcgrad.numpy.layout import in_order
 from funcgrad.numpy.output import into
 from funcgrad.numpy.shapes import as_shape
 from funcgrad.numpy.shaping import atleast_1d, broadcast_arrays, ravel, reshape, result_type
@@ -125,8 +126,10 @@ def take(a: ArrayLike, indices: ArrayLike, axis: Axis = None, out: Any = None, m
     if 0 in a.shape[:axis]:  # nothing is read, wherever it is: NumPy looks at no index
         return copy(reshape(a, (*a.shape[:axis], *backend.shape_of(indices), *a.shape[axis + 1 :])))
     found = getitem(a, (*(slice(None),) * axis, indices))
-    if not isinstance(found, Tracer) or backend.shape_of(indices):
+    if not isinstance(found, Tracer):
         return found
+    if backend.shape_of(indices):
+        return in_order(found, "C")  # an index would leave the axes in another order in memory
     return copy(found) if backend.shape_of(found) else as_number(found)
 
 

@@ -21,6 +21,7 @@ from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.contractions import contracted
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.diagonals import diagonal
+from funcgrad.numpy.layout import in_order
 from funcgrad.numpy.output import into
 from funcgrad.numpy.reducing import converted
 from funcgrad.numpy.shaping import moveaxis, ravel
@@ -309,7 +310,8 @@ def _contracted(name: str, a: Array, b: Array, left: tuple[int, ...], right: tup
     rest = iter(LETTERS[len(shape_a) :])
     tb = "".join([ta[left[right.index(i)]] if i in right else next(rest) for i in range(len(shape_b))])
     out = "".join([i for i in ta if i not in tb]) + "".join([i for i in tb if i not in ta])
-    return _narrow(prim.einsum(a, b, subscripts=f"{ta},{tb}->{out}"), a, b)
+    made = _narrow(prim.einsum(a, b, subscripts=f"{ta},{tb}->{out}"), a, b)
+    return in_order(made, "C") if isinstance(made, Tracer) and len(out) > 1 else made
 
 
 def kron(a: ArrayLike, b: ArrayLike) -> Array:

@@ -19,6 +19,7 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.axes import kept
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.layout import in_order
 from funcgrad.numpy.output import into
 from funcgrad.numpy.reducing import (
     aligned_weights,
@@ -67,6 +68,8 @@ def _finished(ans: Array, a: Array, axis: Axes, keepdims: bool, before: Shape = 
         ans = permute(ans, axes=(rank, *range(rank)))
     rest = kept(shape, axes) if keepdims else tuple([shape[i] for i in stay])
     ans = reshape(ans, to=(*before, *rest))
+    if isinstance(ans, Tracer):
+        ans = in_order(ans, "C")
     return ans if keepdims else as_scalar(ans)
 
 

@@ -243,7 +243,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
         for x, n, p in zip(values, sizes, places, strict=True)
     ]
     whole = tuple(open_grid) if sparse else broadcast_arrays(*open_grid)
-    return tuple(map(copied, whole)) if copy else whole
+    return tuple([copied(x, "C") for x in whole]) if copy else whole
 
 
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:

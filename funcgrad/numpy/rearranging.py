@@ -15,13 +15,13 @@ from funcgrad.kinds.linear import broadcast_to, reshape
 from funcgrad.numpy.axes import one_axis, some_axes
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value, astype, copy, new
+from funcgrad.numpy.layout import in_order
 from funcgrad.numpy.padding import OPTIONS, bordered, by_function
 from funcgrad.numpy.shapes import as_shape
 from funcgrad.numpy.shaping import ravel, swapaxes
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.indexing import getitem
 from funcgrad.typing import Array, ArrayLike, Axes, Axis
-from funcgrad.views import layout
 from funcgrad.writable import Buffer
 
 __all__ = ["delete", "flip", "fliplr", "flipud", "insert", "pad", "repeat", "resize", "roll", "rot90", "tile"]
@@ -34,9 +34,8 @@ def _static(name: str, what: str, value: Any) -> Any:
 
 def _gather(x: Array, places: np.ndarray, axis: int) -> Array:
     found = getitem(x, (*(slice(None),) * axis, places))
-    if not isinstance(found, Tracer) or layout(found).flags.c_contiguous:
-        return found
-    return reshape(ravel(found), to=found.shape)  # as NumPy's: an index would leave the axes in another order in memory
+    # an index would leave the axes in another order in memory
+    return in_order(found, "C") if isinstance(found, Tracer) else found
 
 
 def flip(m: ArrayLike, axis: Any = None) -> Array:
@@ -277,7 +276,10 @@ def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any)
     given = next(iter(kwargs.values()), None)
     if mode == "constant" and _is_plain(given) and not np.any(given):
         given = None
-    return bordered(x, widths, mode, given)
+    if not widths:
+        return copy(x)
+    made = bordered(x, widths, mode, given)
+    return in_order(made, "C") if isinstance(made, Tracer) else made
 
 
 def _is_plain(values: Any) -> bool:
@@ -328,7 +330,10 @@ def delete(arr: ArrayLike, obj: Any, axis: Axis = None) -> Array:
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = one_axis(axis, len(arr.shape))
-    return _gather(arr, np.delete(np.arange(arr.shape[axis]), obj), axis)
+    places = np.delete(np.arange(arr.shape[axis]), obj)
+    if np.ndim(obj) and np.size(obj) != 1:  # NumPy reads by an index
+        return getitem(arr, (*(slice(None),) * axis, places))
+    return _gather(arr, places, axis)
 
 
 def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: Axis = None) -> Array:
