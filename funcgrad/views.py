@@ -12,7 +12,7 @@ from funcgrad import backend
 from funcgrad.batching import BatchTracer
 from funcgrad.core import READ_ONLY, Tracer
 from funcgrad.locking import changing
-from funcgrad.writable import Buffer, View, Views, as_array, copy_small, move, views_of
+from funcgrad.writable import Buffer, View, Views, copy_small, move, views_of
 
 __all__ = [
     "axes_in_memory",
@@ -124,8 +124,7 @@ def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]
         known = alias.root.alias
     else:
         if alias is None:
-            if not x.shape and type(x) is not Buffer:  # a number has no memory: what is made of it is new
-                as_array(view)
+            if not x.shape and type(x) is not Buffer:
                 return
             alias = views_of(x)
         made.root, made.steps = x, ((step, params),)

@@ -414,5 +414,5 @@ def refresh(root: Tracer) -> None:
         source = Buffer(root.value) if type(root) is Buffer else root._twin()
         for view in views:
             move(view, view.alias.take(source))
-            if view.alias.apart:
+            if view.alias.apart and type(view) is not Buffer:  # buffers share the memory that is written to
                 copy_small(view)

@@ -39,7 +39,7 @@ from funcgrad.records import reading
 from funcgrad.reverse import ReverseTracer, collecting, tracer_of
 from funcgrad.typing import Array, Shape
 from funcgrad.views import set_apart, share, shares
-from funcgrad.writable import Buffer, as_made_by, number
+from funcgrad.writable import Buffer, as_array, as_made_by, number
 
 __all__ = ["add_along_axis", "getitem", "pad_zeros", "read", "scatter_sum", "take_along_axis"]
 
@@ -90,7 +90,7 @@ def getitem(x: Array, index: Any) -> Array:
     if _is_view(found, index):
         if not isinstance(found, Tracer):  # without axes, of another library or in a no_grad: here a view too
             found = Buffer(np.asarray(found) if isinstance(found, np.generic) else found)
-        share(x, found, getitem, {"index": index})
+        _share(x, found, index)
     elif type(found) is Buffer and type(found.value) is ndarray:
         found = Buffer(found.value.copy())
     return found
@@ -104,7 +104,7 @@ def _of_each(x: BatchTracer, index: Any) -> BatchTracer | None:
         return None
     part = BatchTracer(made, x._trace)
     if _has_memory(part, index):
-        share(x, part, getitem, {"index": index})
+        _share(x, part, index)
     else:
         set_apart(x, part)
     return part
@@ -131,7 +131,7 @@ def _noted(x: Any, made: Any, index: Any, value: Any) -> Any:
     else:  # what slices and integers name is a view, or a scalar
         view = type(ans) is ndarray and (type(index) is slice or type(index) is int or shares(value, ans))
     if view:
-        share(x, made, getitem, {"index": index})
+        _share(x, made, index)
     elif type(value) is not ndarray:
         set_apart(x, made)
     return made
@@ -144,6 +144,12 @@ def _has_memory(made: Any, index: Any) -> bool:
 
 def _is_view(made: Any, index: Any) -> bool:
     return _has_memory(made, index) and not _has_arrays(index)
+
+
+def _share(x: Tracer, made: Any, index: Any) -> None:
+    share(x, made, getitem, {"index": index})
+    if not made.shape:
+        as_array(made)  # what an ellipsis reads of a number is no number
 
 
 def _has_arrays(index: Any) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from funcgrad.backend import native_dtype
 from funcgrad.kinds import jointly_linear, linear, nondifferentiable, primitive
+from funcgrad.kinds.linear import to_batch
 from funcgrad.kinds.rules import Operation
 
 __all__ = [
@@ -72,6 +73,15 @@ def _stack_transpose(ct: Any, shapes: Any, wanted: tuple[int, ...], *, axis: int
     return [parts[i] for i in wanted]
 
 
+def _joined(call: Operation, args: tuple[Any, ...], batched: tuple[bool, ...], size: int, axis: int) -> tuple[Any, bool]:
+    """Examples that lie in C order give such: NumPy looks at the batch, whose axis may be the last in memory."""
+    ans = call(*[a if b else to_batch(a, size) for a, b in zip(args, batched, strict=True)], axis=axis + 1)
+    if type(ans) is not ndarray or ans.flags.c_contiguous or not all(type(a) is ndarray for a in args):
+        return ans, True
+    examples = [a[0] for a, b in zip(args, batched, strict=True) if b]
+    return (ans.copy() if all(e.ndim < 2 or e.flags.c_contiguous for e in examples) else ans), True
+
+
 #: ``concatenate(*arrays, axis)``, of arrays of at least one axis.
 concatenate: Operation = jointly_linear(
     "concatenate",
@@ -79,7 +89,7 @@ concatenate: Operation = jointly_linear(
     numpy=lambda *arrays, axis: np.concatenate(arrays, axis),
     transpose=_concatenate_transpose,
     fits=True,
-    batch="axis",
+    batch=lambda size, args, batched, params: _joined(concatenate, args, batched, size, **params),
 )
 
 #: ``stack(*arrays, axis)``, of arrays of one shape, along a new axis.
@@ -89,7 +99,7 @@ stack: Operation = jointly_linear(
     numpy=lambda *arrays, axis: _stack(np, *arrays, axis=axis),
     transpose=_stack_transpose,
     fits=True,
-    batch="axis",
+    batch=lambda size, args, batched, params: _joined(stack, args, batched, size, **params),
 )
 
 #: ``split(x, *, at, axis)``: the pieces that begin at the rising positions ``at``, of which the first is 0.
