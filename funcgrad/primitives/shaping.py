@@ -73,7 +73,9 @@ def _stack_transpose(ct: Any, shapes: Any, wanted: tuple[int, ...], *, axis: int
     return [parts[i] for i in wanted]
 
 
-def _joined(call: Operation, args: tuple[Any, ...], batched: tuple[bool, ...], size: int, axis: int) -> tuple[Any, bool]:
+def _joined(
+    call: Operation, args: tuple[Any, ...], batched: tuple[bool, ...], size: int, axis: int
+) -> tuple[Any, bool]:
     """Examples that lie in C order give such: NumPy looks at the batch, whose axis may be the last in memory."""
     ans = call(*[a if b else to_batch(a, size) for a, b in zip(args, batched, strict=True)], axis=axis + 1)
     if type(ans) is not ndarray or ans.flags.c_contiguous or not all(type(a) is ndarray for a in args):
