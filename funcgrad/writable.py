@@ -24,9 +24,10 @@ from weakref import ref
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, open_traces, repeating, running
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer
 from funcgrad.forward import ForwardTracer
 from funcgrad.locking import changing
+from funcgrad.running import open_traces, repeating, running
 
 __all__ = [
     "READ_ONLY",
@@ -101,7 +102,7 @@ class _Constants(Trace):
 
     def __init__(self) -> None:  # it is no run of a transform, and older than all of them
         self.level = 0
-        self.open = True
+        self.open = self.awake = self.live = True
         self.cuts = None
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:

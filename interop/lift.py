@@ -114,7 +114,7 @@ class LiftTrace(Trace):
 
     def wrap(self, value: Any) -> LiftTracer:
         """``value`` as a tracer; a constant for JAX too inside a ``no_grad`` that began after this run did."""
-        if blocks.entered and self.level < blocks.current().floor:
+        if self.level < blocks.current().floor:
             value = backend.detached(backend.library_of(value), value)
         return LiftTracer(value, self)
 

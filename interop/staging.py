@@ -22,7 +22,8 @@ from funcgrad.interop.programs import Batched, Like, Program, Pullback, Pushed, 
 from funcgrad.interop.refusing import staging
 from funcgrad.interop.splitting import halves, mark
 from funcgrad.kinds.linear import to_batch
-from funcgrad.reverse import backward, record
+from funcgrad.reverse import record
+from funcgrad.tape import backward
 
 __all__ = ["Staged"]
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import funcgrad.numpy as fnp
-from funcgrad import core, grad, hvp, jvp, linearize, trace, tree, value_and_grad, vmap
+from funcgrad import grad, hvp, jvp, linearize, running, trace, tree, value_and_grad, vmap
 from funcgrad.errors import ConcretizationError, InputError
 
 THREADS, N = 8, 4
@@ -308,7 +308,7 @@ def test_no_write_is_lost(name):
             for each in found:
                 for one, want in zip(tree.leaves(each), tree.leaves(wanted), strict=True):
                     np.testing.assert_allclose(one, want, rtol=1e-10, atol=1e-12, err_msg=mode)
-    assert not core.open_traces
+    assert not running.open_traces
 
 
 # ---- arrays that a thread makes ------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from funcgrad.batching import named_axes
 from funcgrad.core import Primitive, Trace, Tracer, bind, describe, raise_escaped
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.optional import loaded_jax
-from funcgrad.records import called
+from funcgrad.tape import called
 from funcgrad.transforms.staging import Like, example, like, native, rehearsing
 from funcgrad.writable import argument, released
 
@@ -125,7 +125,7 @@ class StagedTrace(Trace):
 
     def wrap(self, value: Any) -> StagedTracer:
         """``value`` as a tracer; a constant for JAX too inside a ``no_grad`` that began after this run did."""
-        if blocks.entered and self.level < blocks.current().floor:
+        if self.level < blocks.current().floor:
             value = backend.detached(loaded_jax().numpy, value)
         return StagedTracer(value, self)
 

@@ -241,7 +241,7 @@ class TracingTrace(GraphTrace):
 
     def _traced(self, args: tuple[Any, ...], refs: tuple[Any, ...]) -> tuple[int, ...]:
         """The positions through which a derivative would pass."""
-        if blocks.entered and self.level < blocks.current().floor:
+        if self.level < blocks.current().floor:
             return ()
         moving = [type(r) is Ref and (r.output is None or r.place not in self._cut) for r in refs]
         return tuple([i for i, flag in enumerate(moving) if flag and backend.is_inexact(args[i])])

@@ -93,7 +93,7 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         own(root_of(x))
         x.value[index] = y  # views share the memory
         return
-    if blocks.entered and blocks.current().floor:
+    if blocks.here() is not None and blocks.current().floor:
         _write_constant(x, index, y)
         return
     _check_dtype(x, y)

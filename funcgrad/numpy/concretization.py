@@ -19,7 +19,6 @@ import numpy as np
 
 from funcgrad import backend, blocks
 from funcgrad.batching import BatchTrace
-from funcgrad.blocks import here
 from funcgrad.core import Tracer, describe, raise_escaped, repeated
 from funcgrad.errors import ConcretizationError
 from funcgrad.graph import steer
@@ -110,7 +109,7 @@ def constant(x: Any) -> Any:
     """``x`` without the tracers that an enclosing ``no_grad`` makes constants of; the array of a buffer."""
     if type(x) is Buffer:
         return x.value
-    if blocks.entered and here():
+    if blocks.here() is not None:
         floor = blocks.current().floor
         while isinstance(x, Tracer) and x._trace.differentiates and x._trace.level < floor:
             x = x.value

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Primitive, bind
+from funcgrad.core import Primitive, bind, computed
 from funcgrad.kinds.linear import broadcast_to, conform, linear, nondifferentiable, permute, reshape, to_batch
-from funcgrad.kinds.rules import Operation, finish, pull_of
+from funcgrad.kinds.rules import Operation, finish
 from funcgrad.primitives.index_spec import Spec, lift, names_all, rebuild
 from funcgrad.primitives.indexing import read
-from funcgrad.records import reading
+from funcgrad.tape import pull_for_all
 from funcgrad.typing import Shape
 
 __all__ = ["arranged", "region", "winners", "write"]
@@ -59,19 +59,16 @@ def _pull_each(ct: Any, traced: Any, arrays: Any, spec: Spec, like: Any) -> list
     return [cts.get(i) for i in traced]
 
 
-_pull = pull_of("write", reading(_pull_each))
-
-
 def _reverse(args: Any, traced: Any, params: Any) -> Any:
-    ans = write(*args, **params)
+    ans = computed(write, args, params)
     if traced[0] > 1:
-        return ans, None, None
+        return ans, None, ()
     like = (backend.shape_of(args[1]), backend.dtype_of(args[1]))
-    return ans, _pull, (traced, args[2:], params["spec"], like)
+    return ans, pull_for_all("write", _pull_each, len(traced)), (traced, args[2:], params["spec"], like)
 
 
 def _forward(args: Any, tangents: Any, params: Any) -> Any:
-    ans = write(*args, **params)
+    ans = computed(write, args, params)
     if tangents[0] is None and tangents[1] is None:
         return ans, None
     t = backend.zeros_like(ans) if tangents[0] is None else tangents[0]
