@@ -18,7 +18,6 @@ Nothing here knows what a derivative is.
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import partial
@@ -55,9 +54,6 @@ open_traces: dict[int, ref[Trace]] = {}
 #: Levels ``(from, below, traces)`` of finished traces that work once more, because a part of their run is
 #: repeated, and those among them that are known.
 repeating: ContextVar[tuple[tuple[int, int, tuple[Any, ...]], ...]] = ContextVar("repeating", default=())
-
-#: Packages that mean the tracer itself when they ask for a class: they take hold of the memory of an array.
-_INSIDERS: Final = frozenset(("funcgrad", "jax", "jaxlib", "numba", "pandas", "scipy", "sklearn", "torch", "xarray"))
 
 #: The ``alias`` of what nobody may write to.
 READ_ONLY: Final = object()
@@ -151,12 +147,10 @@ class Tracer:
         return twin
 
     def _class(self) -> type:
-        """The class that ``isinstance`` finds: for the user's program that of the array or number it stands for.
+        """The class that ``isinstance`` finds, whoever asks: that of the array or number it stands for.
 
-        So a function takes the same branch whether it is being transformed or not.
+        So a function takes the same branch whether it is being transformed or not. That it is a tracer ``type`` tells.
         """
-        if sys._getframe(1).f_globals.get("__name__", "").partition(".")[0] in _INSIDERS:
-            return type(self)
         value, as_numpy = self.value, self.as_numpy
         while issubclass(type(value), Tracer):
             value, as_numpy = value.value, as_numpy or value.as_numpy

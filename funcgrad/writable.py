@@ -230,9 +230,12 @@ class Views(list[ref[Any]]):
 
     Attributes:
         written: whether something traced has been written to the array.
+        begun: after a write of one view to the place of another, which may be the first half of an exchange: the
+            views that stood for that place, and the steps that lead to what was written. A write ends it.
     """
 
     written = False
+    begun: tuple[list[ref[Any]], tuple[Step, ...]] | None = None
 
 
 def inside() -> bool:

@@ -19,7 +19,6 @@ from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer
 from funcgrad.interop.conversion import bottom, private, take_apart
 from funcgrad.interop.refusing import staging
 from funcgrad.kinds.custom import CustomRules, custom_call
-from funcgrad.numpy.concretization import is_sparse_factor
 from funcgrad.optional import import_jax, loaded_jax
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import released
@@ -54,7 +53,7 @@ class LiftTracer(Tracer):
         return complex(self.value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(None) if is_sparse_factor(self) else np.array(self.value, dtype, copy=copy)
+        return np.array(self.value, dtype, copy=copy)
 
     def item(self, *args: Any) -> Any:
         """The number itself."""

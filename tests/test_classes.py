@@ -1,13 +1,18 @@
 """Of which class a traced value is: of that of the array or number which it stands for."""
 
 import numbers
+import threading
 from collections.abc import Iterable
 from functools import singledispatch
 
 import jax
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.signal
 import scipy.sparse
+from sklearn.linear_model import LinearRegression
+from sklearn.preprocessing import StandardScaler
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jvp, trace, vjp, vmap
@@ -136,11 +141,41 @@ def test_called_it_makes_what_the_class_makes():
     assert type(made[0]) is np.float64
 
 
-def test_libraries_that_take_memory_are_told_the_truth():
-    """SciPy goes by ``x.__class__ is np.ndarray`` to routines that need it, JAX by ``isinstance``."""
+def test_whoever_asks_is_told_the_same():
+    """Modules of the libraries that take hold of memory, a notebook, code without a source, other threads."""
+    ask = "found.append((isinstance(x, np.ndarray), x.__class__, isinstance(x[0], float)))"
+    names = ("funcgrad", "jax._src", "scipy.sparse", "pandas", "sklearn.base", "numba", "torch", "__main__", "mine")
+
+    def f(x):
+        found = []
+        spaces = [{"__name__": name, "x": x, "np": np, "found": found} for name in names]
+        for space in (*spaces, {"x": x, "np": np, "found": found}):
+            exec(ask, space)
+            worker = threading.Thread(target=exec, args=(ask, space))
+            worker.start()
+            worker.join()
+        assert found == [(True, np.ndarray, True)] * 2 * (len(names) + 1)
+        return x
+
+    for mode in MODES.values():
+        mode(f, np.ones(2))
+
+
+def test_libraries_that_take_memory_are_right_or_refused():
     A = scipy.sparse.csr_array(np.eye(2))
-    assert grad(lambda x: np.sum(A @ x))(np.ones(2)).tolist() == [1.0, 1.0]
+    assert grad(lambda x: np.sum(fnp.matmul(A, x)))(np.ones(2)).tolist() == [1.0, 1.0]
     assert grad(lambda x: fnp.sum(jax.numpy.ones(2) * x))(np.ones(2)).tolist() == [1.0, 1.0]
+    refused = (
+        lambda x: A @ x,
+        lambda x: scipy.linalg.inv(np.diag(x)),
+        lambda x: scipy.signal.lfilter([1.0], [1.0, 0.5], x),
+        lambda x: LinearRegression().fit(np.ones((2, 1)), x),
+        lambda x: StandardScaler().fit_transform(x[:, None]),
+    )
+    for program in refused:
+        for mode in ("grad", "jvp", "vmap"):
+            with pytest.raises((TypeError, ValueError)):
+                MODES[mode](lambda x, program=program: (program(x), x)[1], np.array([1.0, 2.0]))
 
 
 def test_on_jax():

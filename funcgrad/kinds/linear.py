@@ -331,7 +331,7 @@ def _broadcast_batch(size: int, x: Any, to: Shape) -> Any:
 
 def expand_to(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
     """``x``, the result of reducing an array of ``shape`` over ``axis``, repeated back to that shape."""
-    return repeated(x, to=shape) if isinstance(x, np.generic) else broadcast_to(align(x, shape, axis), to=shape)
+    return repeated(x, to=shape) if issubclass(type(x), np.generic) else broadcast_to(align(x, shape, axis), to=shape)
 
 
 def align(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:

@@ -251,9 +251,9 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         >>> fnp.astype(np.array([1.5, -2.5]), int)
         array([ 1, -2])
     """
-    if isinstance(x, np.ndarray):
+    if issubclass(type(x), np.ndarray):
         return x.astype(dtype, copy=copy)
-    if isinstance(x, np.generic):
+    if issubclass(type(x), np.generic):
         return x.astype(dtype)
     x, to = as_value(x), np.dtype(dtype)
     if backend.dtype_of(x) == to:

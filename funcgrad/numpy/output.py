@@ -67,7 +67,7 @@ def check_arrays(name: str, values: Iterable[Any]) -> None:
         InputError: masked arrays, matrices, texts, objects, records.
     """
     for value in values:
-        if isinstance(value, (np.ndarray, np.generic)) and not backend.is_value(value):
+        if issubclass(type(value), (np.ndarray, np.generic)) and not backend.is_value(value):
             problem, remedy = backend.refusal(value)
             raise InputError(f"{name}: an argument {problem}. {remedy}")
 
@@ -222,6 +222,6 @@ def _closed(values: Any, held: dict[int, tuple[Buffer, np.ndarray]]) -> Any:
             made.alias = READ_ONLY  # a view that nobody knows how to take anew
         return made
     if not isinstance(values, (tuple, list)):
-        return number(values) if isinstance(values, np.generic) else values
+        return number(values) if issubclass(type(values), np.generic) else values
     parts = [_closed(v, held) for v in values]
     return type(values)(*parts) if hasattr(values, "_fields") else type(values)(parts)
