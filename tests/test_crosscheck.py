@@ -730,7 +730,7 @@ def test_a_lifted_value_does_not_outlive_its_function():
         return x * 2.0
 
     assert to_jax(fun)(3.0) == 6.0
-    with pytest.raises(errors.EscapedTracerError, match="finished lift transform"):
+    with pytest.raises(errors.EscapedTracerError, match="finished lifted transform"):
         kept[0] * 2.0
 
 
