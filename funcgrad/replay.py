@@ -30,7 +30,7 @@ from funcgrad.memory import Memory, differs
 from funcgrad.records import Node, number_of, operation_of, parents_of, pull_in, reading, saved_by
 from funcgrad.reverse import ReverseTrace, ReverseTracer, Splice, to_part, tracer_of
 from funcgrad.schedule import Placement, split
-from funcgrad.writable import for_any_library, spoke_standard, twin
+from funcgrad.writable import twin
 
 __all__ = ["Chain"]
 
@@ -94,7 +94,6 @@ class Chain:
         self._samples: dict[int, list[Any]] = {}
         self._context = copy_context()
         self._floor = blocks.current().floor
-        self._standard = False
         self._born = core.next_level()
         self._lock = threading.RLock()
 
@@ -213,7 +212,6 @@ class Chain:
             given = [twin(_with_nodes(x, joined)) for x in leaves] if self._given is None else self._given
             self._given = None
             ended = tree.flatten(self._step(i, tree.unflatten(spec, given), again))
-        self._standard = self._standard or for_any_library()
         return ended
 
     def _again(self, i: int, state: State, trace: ReverseTrace | None) -> State:
@@ -224,7 +222,6 @@ class Chain:
 
         def run() -> State:
             core.repeating.set(tuple(dict.fromkeys((*core.repeating.get(), *repeating))))
-            spoke_standard.set(self._standard)
             with nullcontext() if now == blocks.State() else blocks.Block(lambda _: now):
                 return self._run(i, state)
 

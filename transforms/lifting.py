@@ -14,6 +14,7 @@ import numpy as np
 from funcgrad import backend, blocks
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer
 from funcgrad.numpy.concretization import CONCRETIZATION
+from funcgrad.numpy.protocols import array_namespace
 from funcgrad.writable import released
 
 __all__ = ["LiftedTrace", "LiftedTracer", "Prepare", "Watch"]
@@ -59,6 +60,11 @@ class LiftedTracer(Tracer):
     __int__ = _answer("__int__", int)
     __complex__ = _answer("__complex__", complex)
     __array__ = _answer("__array__", lambda value, dtype=None, copy=None: np.array(value, dtype, copy=copy))
+
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
+        xp = array_namespace(self, api_version=api_version)
+        return xp if self._trace.namespace is None else self._trace.namespace
+
     item = _answer("item", lambda value, *args: np.asarray(value).item(*args))
     tolist = _answer("tolist", lambda value: np.asarray(value).tolist())
 
@@ -77,6 +83,8 @@ class LiftedTrace(Trace):
 
     #: What is inside its tracers are values of JAX, not of a derivative.
     runs_jax = True
+    #: What they answer to code for any array library, in place of ``funcgrad.numpy``.
+    namespace: Any = None
 
     def __init__(
         self,

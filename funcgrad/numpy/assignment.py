@@ -35,7 +35,6 @@ from funcgrad.writable import (
     View,
     Views,
     clone,
-    for_any_library,
     is_number,
     move,
     own,
@@ -121,7 +120,7 @@ def _can_write(x: Tracer, alias: Any) -> bool:
         return not alias.locked
     if alias is READ_ONLY:
         return False
-    return alias is not None or type(x) is Buffer or bool(x.shape) or for_any_library()
+    return alias is not None or type(x) is Buffer or bool(x.shape)
 
 
 def set_whole(x: Tracer, y: Any) -> None:

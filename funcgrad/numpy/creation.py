@@ -18,7 +18,7 @@ from funcgrad.numpy.shapes import as_shape
 from funcgrad.primitives import shaping as prim
 from funcgrad.typing import Array, ArrayLike, Scalar, Shape
 from funcgrad.views import layout
-from funcgrad.writable import Buffer, Proxy, as_array, clone, for_any_library, inside, is_number
+from funcgrad.writable import Buffer, Proxy, as_array, clone, inside, is_number
 
 __all__ = [
     "array",
@@ -119,9 +119,7 @@ def asarray(
         made = _converted(a, dtype, copy)
         return _with_memory(made, order) if isinstance(made, Tracer) else made
     made = np.asarray(a, dtype, order, device=device, copy=copy)
-    if made is not a:
-        return new(made)
-    return Buffer(made) if for_any_library() else made
+    return made if made is a else new(made)
 
 
 def array(

@@ -34,6 +34,8 @@ _ALIASES = {
     },
     "scipy.sparse.linalg": {"minres": "cg", "spilu": "splu"},
 }
+#: What array-api-compat says of a traced array beside its truth values.
+_MIXED = "Multiple namespaces for array inputs"
 #: Methods of SciPy's sparse matrices that multiply by an array on the right; ``*`` is one of older classes.
 _PRODUCTS = ("__matmul__", "__mul__", "dot")
 #: Of random numbers what makes them a function of their parameters.
@@ -87,7 +89,8 @@ def explain(error: Exception) -> None:
     Args:
         error: what a function raised that was being transformed.
     """
-    if isinstance(error, FuncgradError) or any("funcgrad" in text for text in (str(error), *_notes(error))):
+    said = (*_notes(error), "" if _MIXED in str(error) else str(error))
+    if isinstance(error, FuncgradError) or any("funcgrad" in text for text in said):
         return
     with suppress(Exception):  # whatever the frames hold, the error itself must reach the user
         if hint := _of_error(error):
@@ -111,6 +114,11 @@ def _of_error(error: Exception) -> str:
             frames.append(trace.tb_frame)
             every.append(trace.tb_frame)
         trace = trace.tb_next
+    if _MIXED in str(error):
+        return (
+            " Truth values, positions and constants are NumPy's beside a traced array. Run what is written for any "
+            "array library with funcgrad.interop.from_array_api(f), with all its arrays as arguments."
+        )
     if "__jax_array__" in str(error):  # what JAX says of an object that makes itself an array of JAX's
         return (
             " JAX takes no traced values, and no arrays that a transformed function has made. Use funcgrad.numpy's "

@@ -20,9 +20,8 @@ from funcgrad.numpy import choice, sets
 from funcgrad.numpy.concretization import concrete, constant_array, refuse, user_line
 from funcgrad.numpy.output import are_constant, computed
 from funcgrad.numpy.ufuncs import UFUNCS
-from funcgrad.writable import speak_standard
 
-__all__ = ["PROTOCOLS"]
+__all__ = ["PROTOCOLS", "array_namespace"]
 
 
 def array_ufunc(x: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -202,7 +201,6 @@ def array_namespace(x: Tracer, /, *, api_version: str | None = None) -> Any:
             f"x.__array_namespace__: an unknown version of the array API standard, got {api_version!r}. Ask for "
             f"{_API_VERSIONS[-1]!r}, or for none."
         )
-    speak_standard()
     return sys.modules["funcgrad.numpy"]
 
 

@@ -27,7 +27,6 @@ from funcgrad.primitives.comparison import logical_and, not_equal
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.sorting import sort
 from funcgrad.typing import Array, ArrayLike, Axes, Axis
-from funcgrad.writable import for_any_library
 
 __all__ = [
     "intersect1d",
@@ -150,14 +149,14 @@ def unique_inverse(x: ArrayLike) -> Any:
 def unique_values(x: ArrayLike) -> Array:
     """The different elements, in an order that NumPy chooses; see ``unique_all``.
 
-    Code that is written for any array library gets those of traced values in rising order: some of it relies on that.
+    Those of traced values come in rising order.
 
     Example:
         >>> import funcgrad.numpy as fnp
         >>> fnp.sort(fnp.unique_values([3, 1, 3]))
         array([1, 3])
     """
-    return np.unique_values(x) if is_plain(x) else unique(x, equal_nan=False, sorted=for_any_library())
+    return np.unique_values(x) if is_plain(x) else unique(x, equal_nan=False)
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Array:

@@ -39,7 +39,7 @@ from funcgrad.records import reading
 from funcgrad.reverse import ReverseTracer, collecting, tracer_of
 from funcgrad.typing import Array, Shape
 from funcgrad.views import set_apart, share, shares
-from funcgrad.writable import Buffer, as_array, as_made_by, number
+from funcgrad.writable import Buffer, as_array, as_made_by
 
 __all__ = ["add_along_axis", "getitem", "pad_zeros", "read", "scatter_sum", "take_along_axis"]
 
@@ -160,7 +160,7 @@ def _has_arrays(index: Any) -> bool:
 def _part(x: Buffer, value: ndarray, part: Any, index: Any) -> Any:
     """A part of a buffer, which held ``value``; a scalar is a constant for good."""
     if type(part) is not ndarray:
-        return number(part)
+        return part
     made = Buffer(part)
     if shares(value, part):
         share(x, made, getitem, {"index": index})
