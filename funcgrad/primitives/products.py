@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from math import prod
-from string import ascii_letters
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -31,7 +30,7 @@ __all__ = ["LETTERS", "einsum", "matmul", "swapped", "times"]
 
 ndarray = np.ndarray
 Impl: TypeAlias = Callable[..., Any] | None
-LETTERS = ascii_letters
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DOUBLE = np.dtype(np.float64)
 _BLAS = "fdFD"  # the dtypes for whose products there are routines
 _SMALL = 4096  # the number of products up to which NumPy's own loop is the fastest
