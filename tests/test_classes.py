@@ -19,6 +19,7 @@ from funcgrad import grad, hessian, jvp, trace, vjp, vmap
 from funcgrad.core import Tracer
 from funcgrad.errors import UnsizedError
 from funcgrad.interop import jit, to_jax
+from funcgrad.writable import Buffer
 
 KINDS = (float, complex, int, np.ndarray, np.floating, np.float64, np.float32, np.generic, numbers.Real, Iterable)
 MODES = {
@@ -141,24 +142,68 @@ def test_called_it_makes_what_the_class_makes():
     assert type(made[0]) is np.float64
 
 
-def test_whoever_asks_is_told_the_same():
+NAMES = (
+    "funcgrad",
+    "jax._src",
+    "numpy.testing",
+    "scipy.sparse",
+    "pandas",
+    "sklearn",
+    "numba",
+    "torch",
+    "__main__",
+    "a",
+)
+QUESTIONS = """
+def answer(ask):
+    try:
+        return ask()
+    except TypeError as error:
+        return type(error).__name__
+
+found.append(
+    [
+        isinstance(x, np.ndarray),
+        x.__class__,
+        isinstance(x[0], float),
+        answer(lambda: float(x[0])),
+        answer(lambda: int(x[0])),
+        answer(lambda: "%.1f" % x[0]),
+        answer(lambda: f"{x[0]:.1f}"),
+        answer(lambda: np.asarray(x)),
+        answer(lambda: np.testing.assert_allclose(x, x)),
+        type(x > 0),
+        type(x * x),
+    ]
+)
+made.append(answer(lambda: type(fnp.zeros(2))))
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_whoever_asks_is_told_the_same(mode):
     """Modules of the libraries that take hold of memory, a notebook, code without a source, other threads."""
-    ask = "found.append((isinstance(x, np.ndarray), x.__class__, isinstance(x[0], float)))"
-    names = ("funcgrad", "jax._src", "scipy.sparse", "pandas", "sklearn.base", "numba", "torch", "__main__", "mine")
 
     def f(x):
-        found = []
-        spaces = [{"__name__": name, "x": x, "np": np, "found": found} for name in names]
-        for space in (*spaces, {"x": x, "np": np, "found": found}):
-            exec(ask, space)
-            worker = threading.Thread(target=exec, args=(ask, space))
+        for name in (*NAMES, None):
+            space = {"x": x, "np": np, "fnp": fnp, "found": (found := []), "made": (made := [])}
+            space |= {} if name is None else {"__name__": name}
+            exec(QUESTIONS, space)
+            exec(compile(QUESTIONS, "<a cell>", "exec"), space)
+            worker = threading.Thread(target=exec, args=(QUESTIONS, space))
             worker.start()
             worker.join()
-        assert found == [(True, np.ndarray, True)] * 2 * (len(names) + 1)
+            answers.extend(found)
+            types.update(made[:2])
+            assert len(found) == 3
         return x
 
-    for mode in MODES.values():
-        mode(f, np.ones(2))
+    answers, types = [], set()
+    MODES[mode](f, np.ones(2))
+    assert all(answer == answers[0] for answer in answers)
+    assert answers[0][:3] == [True, np.ndarray, True]
+    assert answers[0][3] == answers[0][5] == answers[0][7] == answers[0][8] == "ConcretizationError"
+    assert types == {Buffer}
 
 
 def test_libraries_that_take_memory_are_right_or_refused():
