@@ -151,7 +151,10 @@ def refusal(x: Any) -> tuple[str, str]:
         text = repr(x)
         text = text if len(text) <= 60 else text[:57] + "..."
         if callable(getattr(x, "tocsr", None)):
-            return f"is a sparse matrix, got {kind.__name__}", "Multiply with A @ x, or make it dense: A.toarray()."
+            return (
+                f"is a sparse matrix, got {kind.__name__}",
+                "Multiply with funcgrad.numpy.matmul(A, x), or make it dense: A.toarray().",
+            )
         return (
             f"is not an array or a number, got {kind.__name__} {text}",
             "Pass arrays, numbers, or nested lists of them through funcgrad.numpy.asarray.",
