@@ -18,7 +18,6 @@ Nothing here knows what a derivative is.
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from threading import get_ident
@@ -47,8 +46,6 @@ __all__ = [
 
 next_level = itertools.count(1).__next__
 
-#: Packages that mean the tracer itself when they ask for a class: they take hold of the memory of an array.
-_INSIDERS: Final = frozenset(("funcgrad", "jax", "jaxlib", "numba", "pandas", "scipy", "sklearn", "torch", "xarray"))
 
 #: The ``alias`` of what nobody may write to.
 READ_ONLY: Final = object()
@@ -65,10 +62,9 @@ class Trace:
         awake: what ``live`` is otherwise; of reverse mode what gives the numbers of records.
         cuts: where its derivative was cut, when a watcher looks for that; else None.
         thread: the thread it runs in.
-        standard: whether its function is written for any array library, see ``writable.for_any_library``.
     """
 
-    __slots__ = ("__weakref__", "awake", "cuts", "level", "live", "open", "standard", "thread")
+    __slots__ = ("__weakref__", "awake", "cuts", "level", "live", "open", "thread")
 
     #: Whether ``no_grad`` stops this kind of trace (it stops derivatives, not ``vmap``).
     differentiates = False
@@ -79,7 +75,6 @@ class Trace:
         self.level = next_level()
         self.open = True
         self.thread = get_ident()
-        self.standard = False
         self.awake = self.live = awake
         self.cuts: Any = None
         if blocks.here() is not None:
@@ -149,12 +144,10 @@ class Tracer:
         return twin
 
     def _class(self) -> type:
-        """The class that ``isinstance`` finds: for the user's program that of the array or number it stands for.
+        """The class that ``isinstance`` finds, whoever asks: that of the array or number it stands for.
 
-        So a function takes the same branch whether it is being transformed or not.
+        So a function takes the same branch whether it is being transformed or not. That it is a tracer ``type`` tells.
         """
-        if sys._getframe(1).f_globals.get("__name__", "").partition(".")[0] in _INSIDERS:
-            return type(self)
         value, as_numpy = self.value, self.as_numpy
         while issubclass(type(value), Tracer):
             value, as_numpy = value.value, as_numpy or value.as_numpy
@@ -193,7 +186,7 @@ class Primitive:
             that ``getattr(xp, name)(*args, **params)`` does.
         reverse: ``reverse(args, traced, params) -> (ans, pull, saved)``, or None where no derivative
             passes. ``traced`` are the positions to differentiate; ``pull(ct, record)`` gives a cotangent
-            for each of them; ``saved`` is what the record keeps for it, see ``tape``.
+            for each of them; ``saved`` is what the record keeps for it, see ``records``.
         forward: ``forward(args, tangents, params) -> (ans, tangent)``, a tangent of None meaning zero.
         batch: ``batch(size, args, batched, params) -> (ans, batched)``; batch axes stand first.
         multiple: whether the result is a tuple of arrays.

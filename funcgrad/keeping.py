@@ -15,8 +15,8 @@ from funcgrad import tree
 from funcgrad.errors import ReplayError
 from funcgrad.graph import Recording, Ref
 from funcgrad.ownership import copies_of_shared
+from funcgrad.records import Node, reachable, saved_by, with_saved
 from funcgrad.replay import Chain
-from funcgrad.tape import Node, reachable, saved_by, with_saved
 
 __all__ = ["Unchanged", "kept_apart", "recording_apart"]
 

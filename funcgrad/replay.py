@@ -28,11 +28,11 @@ import numpy as np
 from funcgrad import blocks, core, tree
 from funcgrad.core import Trace, Tracer
 from funcgrad.memory import Memory, differs
+from funcgrad.records import Node, number_of, operation_of, parents_of, pull_in, recorded, saved_by, to_part
 from funcgrad.reverse import ReverseTrace, ReverseTracer, tracer_of
 from funcgrad.running import at_work, repeating, running
 from funcgrad.schedule import Placement, split
-from funcgrad.tape import Node, number_of, operation_of, parents_of, pull_in, recorded, saved_by, to_part
-from funcgrad.writable import for_any_library, spoke_standard, twin
+from funcgrad.writable import twin
 
 __all__ = ["Chain"]
 
@@ -112,7 +112,6 @@ class Chain:
         self._samples: dict[int, list[Any]] = {}
         self._context = copy_context()
         self._floor = blocks.current().floor
-        self._standard = False
         self._born = core.next_level()
         self._lock = threading.RLock()
 
@@ -234,7 +233,6 @@ class Chain:
             given = [twin(_with_nodes(x, joined)) for x in leaves] if self._given is None else self._given
             self._given = None
             ended = tree.flatten(self._step(i, tree.unflatten(spec, given), again))
-        self._standard = self._standard or for_any_library()
         return ended
 
     def _again(self, i: int, state: State, trace: ReverseTrace | None) -> State:
@@ -245,7 +243,6 @@ class Chain:
 
         def run() -> State:
             repeating.set(tuple(dict.fromkeys((*repeating.get(), *levels))))
-            spoke_standard.set(self._standard)
             if now != blocks.NO_BLOCK or self._memory is not None:
                 with blocks.Block(lambda _: now):
                     return self._run(i, state)

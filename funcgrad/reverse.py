@@ -11,7 +11,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure
 from funcgrad.generated import function
-from funcgrad.tape import RECORD, Node, Pull, leaf, recorded, to_part
+from funcgrad.records import RECORD, Node, Pull, leaf, recorded, to_part
 
 __all__ = ["ReverseTrace", "ReverseTracer", "record", "recorder", "tracer_of"]
 

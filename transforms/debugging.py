@@ -10,8 +10,7 @@ from funcgrad import backend, blocks, core
 from funcgrad.core import Primitive, Trace, Tracer
 from funcgrad.cotangents import CotangentAccumulator, SparseCotangent
 from funcgrad.errors import NanError
-from funcgrad.reverse import ReverseTracer
-from funcgrad.tape import (
+from funcgrad.records import (
     Node,
     called,
     number_of,
@@ -23,6 +22,7 @@ from funcgrad.tape import (
     with_parents,
     with_pull,
 )
+from funcgrad.reverse import ReverseTracer
 from funcgrad.transforms.cuts import Cuts
 from funcgrad.transforms.origins import Origin, Origins
 from funcgrad.transforms.transformed import Transformed, check_callable

@@ -27,8 +27,8 @@ from funcgrad.kinds.rules import (
     positional_names,
     traced_at_once,
 )
+from funcgrad.records import RECORD, Pull, backward, pull_of_each
 from funcgrad.reverse import ReverseTracer, record
-from funcgrad.tape import RECORD, Pull, backward, pull_of_each
 
 __all__ = ["multilinear", "primitive"]
 

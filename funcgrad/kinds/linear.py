@@ -24,8 +24,8 @@ from funcgrad.generated import function
 from funcgrad.kinds.rows import repeated, row_sums
 from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, positional_names
 from funcgrad.locking import changing
+from funcgrad.records import RECORD, pull_of_each
 from funcgrad.reverse import ReverseTracer
-from funcgrad.tape import RECORD, pull_of_each
 from funcgrad.typing import Shape
 from funcgrad.views import share_view
 
@@ -353,7 +353,7 @@ def _broadcast_batch(size: int, x: Any, to: Shape) -> Any:
 
 def expand_to(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
     """``x``, the result of reducing an array of ``shape`` over ``axis``, repeated back to that shape."""
-    return repeated(x, to=shape) if isinstance(x, np.generic) else broadcast_to(align(x, shape, axis), to=shape)
+    return repeated(x, to=shape) if issubclass(type(x), np.generic) else broadcast_to(align(x, shape, axis), to=shape)
 
 
 def align(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:

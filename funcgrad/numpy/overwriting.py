@@ -24,8 +24,8 @@ from funcgrad.primitives.accumulating import detached
 from funcgrad.primitives.index_spec import is_static, parse
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.writing import write
+from funcgrad.records import pull_of_each
 from funcgrad.reverse import ReverseTracer, recorder
-from funcgrad.tape import pull_of_each
 from funcgrad.typing import Shape
 
 __all__ = ["can_overwrite", "composed", "overwritten", "rank_left"]

@@ -36,11 +36,11 @@ from funcgrad.primitives.index_spec import (
     snapshot,
 )
 from funcgrad.primitives.shaping import concatenate
+from funcgrad.records import pull_for_all, pull_of_each
 from funcgrad.reverse import ReverseTracer, recorder
-from funcgrad.tape import pull_for_all, pull_of_each
 from funcgrad.typing import Array, Shape
 from funcgrad.views import set_apart, share, shares
-from funcgrad.writable import Buffer, as_array, as_made_by, number
+from funcgrad.writable import Buffer, as_array, as_made_by
 
 __all__ = ["add_along_axis", "getitem", "pad_zeros", "read", "scatter_sum", "take_along_axis"]
 
@@ -157,7 +157,7 @@ def _has_arrays(index: Any) -> bool:
 def _part(x: Buffer, value: ndarray, part: Any, index: Any) -> Any:
     """A part of a buffer, which held ``value``; a scalar is a constant for good."""
     if type(part) is not ndarray:
-        return number(part)
+        return part
     made = Buffer(part)
     if shares(value, part):
         share(x, made, getitem, {"index": index})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from string import ascii_letters
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from funcgrad.typing import Array, Shape
 __all__ = ["LETTERS", "einsum", "matmul", "swapped", "times"]
 
 ndarray = np.ndarray
-LETTERS = ascii_letters
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DOUBLE = np.dtype(np.float64)
 _BLAS = "fdFD"  # the dtypes for whose products there are routines
 _SMALL = 4096  # the number of products up to which NumPy's own loop is the fastest

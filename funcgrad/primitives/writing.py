@@ -16,7 +16,7 @@ from funcgrad.kinds.linear import broadcast_to, conform, linear, nondifferentiab
 from funcgrad.kinds.rules import Operation, finish
 from funcgrad.primitives.index_spec import Spec, lift, names_all, rebuild
 from funcgrad.primitives.indexing import read
-from funcgrad.tape import pull_for_all
+from funcgrad.records import pull_for_all
 from funcgrad.typing import Shape
 
 __all__ = ["arranged", "region", "winners", "write"]

@@ -164,7 +164,7 @@ betaln: Operation = elementwise(
 
 def _any(condition: Any) -> bool:
     """Whether any element is, or may be where that is not known."""
-    return bool(np.any(condition)) if isinstance(condition, (np.ndarray, np.generic)) else True
+    return bool(np.any(condition)) if issubclass(type(condition), (np.ndarray, np.generic)) else True
 
 
 def _poch_partial(x: Any, y: Any, ans: Any) -> Any:
