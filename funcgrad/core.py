@@ -55,6 +55,8 @@ open_traces: dict[int, ref[Trace]] = {}
 #: Levels ``(from, below, traces)`` of finished traces that work once more, because a part of their run is
 #: repeated, and those among them that are known.
 repeating: ContextVar[tuple[tuple[int, int, tuple[Any, ...]], ...]] = ContextVar("repeating", default=())
+#: Such levels ``(from, below)`` of all threads: a thread that a repeated function starts has a context of its own.
+repeating_anywhere: dict[object, tuple[int, int]] = {}
 
 #: Packages that mean the tracer itself when they ask for a class: they take hold of the memory of an array.
 _INSIDERS: Final = frozenset(("funcgrad", "jax", "jaxlib", "numba", "pandas", "scipy", "sklearn", "torch", "xarray"))
@@ -355,7 +357,8 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
 
 def repeated(level: int) -> bool:
     """Whether a part of the run of this level, which has finished, is being repeated."""
-    return any(start <= level < below for start, below, _ in repeating.get())
+    mine = any(start <= level < below for start, below, _ in repeating.get())
+    return mine or any(start <= level < below for start, below in tuple(repeating_anywhere.values()))
 
 
 def raise_escaped(kind: type[Trace], level: int) -> NoReturn:

@@ -26,6 +26,7 @@ __all__ = [
     "number_of",
     "operation_of",
     "parents_of",
+    "parting",
     "pull_in",
     "reachable",
     "reading",
@@ -70,9 +71,31 @@ def reading(
 def _reader(places: tuple[int, ...], params: bool) -> Callable[[Callable[..., Any]], Callable[[Any, Node], Any]]:
     """What makes a pull of a rule of these saved values: as text, for a slice and a star take longer than the rest."""
     given = [*[f"record[{4 + place}]" for place in places], *["**record[4]"] * params]
-    names = "".join(f", {text}" for text in given)
-    text = f"def make(rule):\n    def pull(ct, record):\n        return rule(ct{names})\n    return pull\n"
-    file = f"<funcgrad: pull of rule(ct{names})>"
+    return _made(f"rule({', '.join(['ct', *given])})")
+
+
+def parting(collect: Callable[..., Any], saved: int) -> Callable[[Any, Node], Any]:
+    """The pull that gives the part ``(collect, ct, *saved)`` of a cotangent, see ``reverse.Parts``.
+
+    Args:
+        collect: what makes the whole of parts.
+        saved: how many values were saved.
+
+    Example:
+        >>> pull = parting(sum, 2)
+        >>> pull(2.0, (-1, pull, (0, None), None, 3.0, (4, 5)))[1:]
+        (2.0, 3.0, (4, 5))
+    """
+    made: Callable[[Any, Node], Any] = _made(", ".join(["rule, ct", *[f"record[{4 + i}]" for i in range(saved)]]))(
+        collect
+    )
+    return made
+
+
+def _made(answer: str) -> Callable[[Callable[..., Any]], Callable[[Any, Node], Any]]:
+    """What makes a pull of a rule, from the text of what it returns."""
+    text = f"def make(rule):\n    def pull(ct, record):\n        return {answer}\n    return pull\n"
+    file = f"<funcgrad: pull of {answer}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # so that tracebacks show it
     scope: dict[str, Any] = {"__name__": __name__}  # the library's, for who looks for the user's lines
     exec(compile(text, file, "exec"), scope)

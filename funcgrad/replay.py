@@ -17,6 +17,7 @@ before them. Where states are kept is chosen so that this costs the fewest steps
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
@@ -222,13 +223,20 @@ class Chain:
         repeating = (*core.repeating.get(), *mine)
         now = blocks.current()._replace(floor=self._floor)
 
+        key = object()
+
         def run() -> State:
             core.repeating.set(tuple(dict.fromkeys((*core.repeating.get(), *repeating))))
             spoke_standard.set(self._standard)
             with nullcontext() if now == blocks.State() else blocks.Block(lambda _: now):
                 return self._run(i, state)
 
-        return self._context.copy().run(run)
+        try:
+            if trace is not None:
+                core.repeating_anywhere[key] = (trace.level, self._born)
+            return self._context.copy().run(run)
+        finally:
+            core.repeating_anywhere.pop(key, None)
 
     def _result(self, state: State) -> Any:
         leaves, spec = state
@@ -292,7 +300,8 @@ class Chain:
                 found[number] = operation_of(node)
                 waiting.extend(parents_of(node))
         results = tuple([(x.shape, x.dtype) for x in own.values()])
-        return parents, hash((results, *[found[number] for number in sorted(found)]))
+        operations = frozenset(Counter(found.values()).items())  # threads of the step record in any order
+        return parents, hash((results, operations))
 
     def _compare(self, i: int, leaves: list[Any]) -> None:
         """Look at a few numbers of state ``i + 1``, and at sums of all: they must be those of the first run.

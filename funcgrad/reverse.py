@@ -19,7 +19,7 @@ import numpy as np
 
 from funcgrad import backend, blocks
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, raise_escaped, refuse_closure, repeated
-from funcgrad.records import Node, operation_of, reading
+from funcgrad.records import Node, operation_of, parting
 
 __all__ = [
     "Parts",
@@ -196,18 +196,14 @@ def _total(ct: Any) -> Any:
 @collecting()
 def _collect_results(parts: list[Any]) -> list[Any]:
     """The cotangents of all results of one operation, None for zero."""
-    whole: list[Any] = [None] * parts[0][2]
-    for _, position, _, ct in parts:
+    whole: list[Any] = [None] * parts[0][3]
+    for _, ct, position, _ in parts:
         whole[position] = ct if whole[position] is None else whole[position] + ct
     return whole
 
 
-def _of_result(ct: Any, position: int, results: int) -> tuple[Any, ...]:
-    return _collect_results, position, results, ct
-
-
-#: The pull of a record's part: one of several results.
-to_part: Any = reading(_of_result)
+#: The pull of a record's part, which has saved its place and how many results there are.
+to_part: Any = parting(_collect_results, 2)
 to_part.operation = "part"
 
 

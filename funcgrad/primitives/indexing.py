@@ -35,7 +35,7 @@ from funcgrad.primitives.index_spec import (
     snapshot,
 )
 from funcgrad.primitives.shaping import concatenate
-from funcgrad.records import reading
+from funcgrad.records import parting, reading
 from funcgrad.reverse import ReverseTracer, collecting, tracer_of
 from funcgrad.typing import Array, Shape
 from funcgrad.views import set_apart, share, shares
@@ -61,9 +61,12 @@ def getitem(x: Array, index: Any) -> Array:
             if type(value) is ndarray:
                 ans, shape, dtype = value[index], x.form or value.shape, value.dtype
             else:
-                ans, shape, dtype = getitem(value, index), x.shape, x.dtype
+                ans, shape, dtype = getitem(value, index), backend.shape_of(value), backend.dtype_of(value)
             kept = index if simple else snapshot(index)
             made = tracer_of(ans, trace, (next(trace.numbers), _to_part, parent, None, kept, None, shape, dtype))
+            if simple and type(ans) is ndarray:  # the commonest
+                share(x, made, getitem, {"index": index})
+                return made
             return _noted(x, made, index, value)
     elif type(x) is ForwardTracer and is_concrete(index) and x._trace.open and not (blocks.entered and here()):
         value, t, run = x.value, x.tangent, x._trace
@@ -98,12 +101,14 @@ def getitem(x: Array, index: Any) -> Array:
 
 def _of_each(x: BatchTracer, index: Any) -> BatchTracer | None:
     """``x[index]``, for a static index, of each example; None for what NumPy refuses."""
+    value, whole = x.value, (slice(None), *index) if type(index) is tuple else (slice(None), index)
     try:
-        made = getitem(x.value, (slice(None), *index) if type(index) is tuple else (slice(None), index))
+        made = value[whole] if type(value) is ndarray else getitem(value, whole)
     except IndexError:  # it would name another axis
         return None
     part = BatchTracer(made, x._trace)
-    if _has_memory(part, index):
+    one = type(index) is int and type(made) is ndarray  # the commonest
+    if made.ndim > 1 if one else _has_memory(part, index):
         _share(x, part, index)
     else:
         set_apart(x, part)
@@ -130,10 +135,13 @@ def _noted(x: Any, made: Any, index: Any, value: Any) -> Any:
         view = is_static(index) and _has_memory(made, index)
     else:  # what slices and integers name is a view, or a scalar
         view = type(ans) is ndarray and (type(index) is slice or type(index) is int or shares(value, ans))
-    if view:
+    if not view:
+        if type(value) is not ndarray:
+            set_apart(x, made)
+    elif type(ans) is ndarray and ans.ndim:
+        share(x, made, getitem, {"index": index})
+    else:
         _share(x, made, index)
-    elif type(value) is not ndarray:
-        set_apart(x, made)
     return made
 
 
@@ -167,16 +175,11 @@ def _part(x: Buffer, value: ndarray, part: Any, index: Any) -> Any:
     return made
 
 
-def _part_of(ct: Any, index: Any, arrays: Any, shape: Shape, dtype: Any) -> tuple[Any, ...]:
-    return _collect, ct, index, arrays, shape, dtype
-
-
 def _parts_of(ct: Any, spec: Spec, arrays: Any, shape: Shape, dtype: Any, others: int) -> tuple[Any, ...]:
     """The index arrays may be on the tape too: integers that were differentiated. They get no cotangent."""
     return (_collect, ct, spec, arrays, shape, dtype), *[None] * others
 
 
-_to_part = pull_of("getitem", reading(_part_of))
 _to_parts = pull_of("getitem", reading(_parts_of))
 
 
@@ -252,6 +255,9 @@ def _collect(gathered: list[Any]) -> Any:
         positions.extend(arrays)
     scattered = scatter_sum(*cts, *positions, specs=tuple(specs), shape=shape, dtype=dtype)
     return scattered if total is None else scattered + total
+
+
+_to_part = pull_of("getitem", parting(_collect, 4))
 
 
 def _assembled(gathered: list[Any]) -> ndarray | None:
