@@ -37,6 +37,7 @@ from funcgrad.storing import by_name
 __all__ = [
     "READ_ONLY",
     "Primitive",
+    "Repetition",
     "Trace",
     "Tracer",
     "bind",
@@ -52,11 +53,29 @@ next_level = itertools.count(1).__next__
 #: The runs of transforms that have not finished, by level: see ``running``.
 open_traces: dict[int, ref[Trace]] = {}
 
-#: Levels ``(from, below, traces)`` of finished traces that work once more, because a part of their run is
-#: repeated, and those among them that are known.
-repeating: ContextVar[tuple[tuple[int, int, tuple[Any, ...]], ...]] = ContextVar("repeating", default=())
-#: Such levels ``(from, below)`` of all threads: a thread that a repeated function starts has a context of its own.
-repeating_anywhere: dict[object, tuple[int, int]] = {}
+
+class Repetition:
+    """A part of a run that is repeated: finished traces work once more.
+
+    Attributes:
+        start: the level of the first of them.
+        below: the level from which on traces have nothing to do with it.
+        traces: those among them that are known.
+        thread: the thread that repeats it.
+        joined: whether threads that it started have worked on it.
+    """
+
+    __slots__ = ("below", "joined", "start", "thread", "traces")
+
+    def __init__(self, start: int, below: int, traces: tuple[Any, ...]) -> None:
+        self.start, self.below, self.traces = start, below, traces
+        self.thread, self.joined = get_ident(), False
+
+
+#: What is repeated in this context.
+repeating: ContextVar[tuple[Repetition, ...]] = ContextVar("repeating", default=())
+#: What is repeated in all threads. One that a repeated function starts may have a context that knows of nothing.
+repeating_anywhere: dict[Repetition, None] = {}
 
 #: Packages that mean the tracer itself when they ask for a class: they take hold of the memory of an array.
 _INSIDERS: Final = frozenset(("funcgrad", "jax", "jaxlib", "numba", "pandas", "scipy", "sklearn", "torch", "xarray"))
@@ -357,8 +376,13 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
 
 def repeated(level: int) -> bool:
     """Whether a part of the run of this level, which has finished, is being repeated."""
-    mine = any(start <= level < below for start, below, _ in repeating.get())
-    return mine or any(start <= level < below for start, below in tuple(repeating_anywhere.values()))
+    for run in repeating.get():
+        if run.start <= level < run.below and run.thread == get_ident():
+            return True
+    found = [run for run in tuple(repeating_anywhere) if run.start <= level < run.below]
+    for run in found:
+        run.joined = True
+    return bool(found)
 
 
 def raise_escaped(kind: type[Trace], level: int) -> NoReturn:

@@ -17,7 +17,6 @@ before them. Where states are kept is chosen so that this costs the fewest steps
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
@@ -26,7 +25,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad import blocks, core, tree
-from funcgrad.core import Trace, Tracer
+from funcgrad.core import Repetition, Trace, Tracer
 from funcgrad.memory import Memory, differs
 from funcgrad.records import Node, number_of, operation_of, parents_of, pull_in, reading, saved_by
 from funcgrad.reverse import ReverseTrace, ReverseTracer, Splice, to_part, tracer_of
@@ -96,6 +95,7 @@ class Chain:
         self._context = copy_context()
         self._floor = blocks.current().floor
         self._standard = False
+        self._in_threads = False
         self._born = core.next_level()
         self._lock = threading.RLock()
 
@@ -195,7 +195,7 @@ class Chain:
         has nothing to do with are left as they are.
         """
         begun: dict[Trace, int] = {}
-        again = [trace for _, _, traces in core.repeating.get() for trace in traces]
+        again = [trace for run in core.repeating.get() for trace in run.traces]
         for trace in (*_tapes(), *again, *self._records):
             if trace.level < self._born and trace not in begun:
                 begun[trace] = trace.upcoming()
@@ -219,11 +219,18 @@ class Chain:
 
     def _again(self, i: int, state: State, trace: ReverseTrace | None) -> State:
         """State ``i + 1`` once more: context variables as they were, the traces from ``trace`` on at work again."""
-        mine = () if trace is None else ((trace.level, self._born, tuple(self._records)),)
-        repeating = (*core.repeating.get(), *mine)
-        now = blocks.current()._replace(floor=self._floor)
+        if trace is None:
+            return self._repeated(i, state, core.repeating.get())
+        mine = Repetition(trace.level, self._born, tuple(self._records))
+        try:
+            core.repeating_anywhere[mine] = None
+            return self._repeated(i, state, (*core.repeating.get(), mine))
+        finally:
+            core.repeating_anywhere.pop(mine, None)
+            self._in_threads = self._in_threads or mine.joined
 
-        key = object()
+    def _repeated(self, i: int, state: State, repeating: tuple[Repetition, ...]) -> State:
+        now = blocks.current()._replace(floor=self._floor)
 
         def run() -> State:
             core.repeating.set(tuple(dict.fromkeys((*core.repeating.get(), *repeating))))
@@ -231,12 +238,7 @@ class Chain:
             with nullcontext() if now == blocks.State() else blocks.Block(lambda _: now):
                 return self._run(i, state)
 
-        try:
-            if trace is not None:
-                core.repeating_anywhere[key] = (trace.level, self._born)
-            return self._context.copy().run(run)
-        finally:
-            core.repeating_anywhere.pop(key, None)
+        return self._context.copy().run(run)
 
     def _result(self, state: State) -> Any:
         leaves, spec = state
@@ -271,6 +273,8 @@ class Chain:
     def _numbers(self, trace: ReverseTrace, i: int, own: Own, begun: dict[Trace, int]) -> tuple[int, ...]:
         """The numbers of the record of step ``i`` and its parts. The first run makes them, others must do the same.
 
+        What threads of the step record, in which order and after which views, differs from run to run.
+
         Raises:
             ReplayError: another run recorded something else.
         """
@@ -281,7 +285,7 @@ class Chain:
             numbers = record.numbers[i] = tuple([next(trace.numbers) for _ in range(len(own) + 1)])
             record.marks[i] = mark
             record.parents.update(parents)
-        elif record.marks[i] != mark:
+        elif record.marks[i] != mark and not self._in_threads:
             raise differs(self.name, "other operations or shapes")
         return numbers
 
@@ -300,8 +304,7 @@ class Chain:
                 found[number] = operation_of(node)
                 waiting.extend(parents_of(node))
         results = tuple([(x.shape, x.dtype) for x in own.values()])
-        operations = frozenset(Counter(found.values()).items())  # threads of the step record in any order
-        return parents, hash((results, operations))
+        return parents, hash((results, *[found[number] for number in sorted(found)]))
 
     def _compare(self, i: int, leaves: list[Any]) -> None:
         """Look at a few numbers of state ``i + 1``, and at sums of all: they must be those of the first run.
