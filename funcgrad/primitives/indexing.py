@@ -86,6 +86,11 @@ def getitem(x: Array, index: Any) -> Array:
         and not (blocks.runners and here())
     ):
         return _part(x, value, value[index], index)
+    return _found(x, index)
+
+
+def _found(x: Any, index: Any) -> Any:
+    """``x[index]`` for whatever they are."""
     spec, arrays, to = parse(index, backend.shape_of(x))
     found = read(x if to is None else reshape(x, to=to), *arrays, spec=spec)
     if not isinstance(x, Tracer) or arrays:
