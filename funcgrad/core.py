@@ -29,7 +29,7 @@ import numpy as np
 from funcgrad import backend, blocks, heap
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, shown
 from funcgrad.locking import changing
-from funcgrad.running import open_traces, repeating
+from funcgrad.running import open_traces, repeating, repeating_anywhere
 from funcgrad.storing import by_name
 
 __all__ = [
@@ -358,7 +358,13 @@ def computed(call: Callable[..., Any], args: Sequence[Any], params: dict[str, An
 
 def repeated(level: int) -> bool:
     """Whether a part of the run of this level, which has finished, is being repeated."""
-    return any(start <= level < below for start, below, _ in repeating.get())
+    for run in repeating.get():
+        if run.start <= level < run.below and run.thread == get_ident():
+            return True
+    found = [run for run in tuple(repeating_anywhere) if run.start <= level < run.below]
+    for run in found:
+        run.joined = True
+    return bool(found)
 
 
 def raise_escaped(kind: type[Trace], level: int) -> NoReturn:

@@ -17,7 +17,7 @@ before them. Where states are kept is chosen so that this costs the fewest steps
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from functools import cache
@@ -30,7 +30,7 @@ from funcgrad.core import Trace, Tracer
 from funcgrad.memory import Memory, differs
 from funcgrad.records import Node, number_of, operation_of, parents_of, pull_in, recorded, saved_by, to_part
 from funcgrad.reverse import ReverseTrace, ReverseTracer, tracer_of
-from funcgrad.running import at_work, repeating, running
+from funcgrad.running import Repetition, at_work, repeating, repeating_anywhere, running
 from funcgrad.schedule import Placement, split
 from funcgrad.writable import twin
 
@@ -58,6 +58,24 @@ class _Place(NamedTuple):
     pull: None
     step: int
     position: int
+
+
+class _Numbers:
+    """What gives the numbers of records while parts of a run are repeated; it notes where other threads record too."""
+
+    __slots__ = ("numbers", "runs", "thread")
+
+    def __init__(self, numbers: Iterator[int], runs: tuple[Repetition, ...]) -> None:
+        self.numbers, self.runs, self.thread = numbers, runs, threading.get_ident()
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        if threading.get_ident() != self.thread:
+            for run in self.runs:
+                run.joined = True
+        return next(self.numbers)
 
 
 class _Record:
@@ -112,6 +130,7 @@ class Chain:
         self._samples: dict[int, list[Any]] = {}
         self._context = copy_context()
         self._floor = blocks.current().floor
+        self._in_threads = False
         self._born = core.next_level()
         self._lock = threading.RLock()
 
@@ -237,21 +256,30 @@ class Chain:
 
     def _again(self, i: int, state: State, trace: ReverseTrace | None) -> State:
         """State ``i + 1`` once more: context variables as they were, the traces from ``trace`` on at work again."""
-        mine = () if trace is None else ((trace.level, self._born, tuple(self._records)),)
-        levels = (*repeating.get(), *mine)
+        if trace is None:
+            return self._repeated(i, state, repeating.get())
+        mine = Repetition(trace.level, self._born, tuple(self._records))
+        try:
+            repeating_anywhere[mine] = None
+            return self._repeated(i, state, (*repeating.get(), mine))
+        finally:
+            repeating_anywhere.pop(mine, None)
+            self._in_threads = self._in_threads or mine.joined
+
+    def _repeated(self, i: int, state: State, runs: tuple[Repetition, ...]) -> State:
         now = blocks.current()._replace(floor=self._floor)
 
         def run() -> State:
-            repeating.set(tuple(dict.fromkeys((*repeating.get(), *levels))))
+            repeating.set(tuple(dict.fromkeys((*repeating.get(), *runs))))
             if now != blocks.NO_BLOCK or self._memory is not None:
                 with blocks.Block(lambda _: now):
                     return self._run(i, state)
             tapes = [
-                tape for low, high, known in levels for tape in known if low <= tape.level < high and not tape.open
+                tape for run in runs for tape in run.traces if run.start <= tape.level < run.below and not tape.open
             ]
             try:
                 for tape in tapes:
-                    tape.live = tape.awake
+                    tape.live = _Numbers(tape.awake, runs)
                 return self._run(i, state)
             finally:
                 for tape in tapes:
@@ -293,6 +321,8 @@ class Chain:
     def _numbers(self, trace: ReverseTrace, i: int, own: Own, begun: dict[Trace, int]) -> tuple[int, ...]:
         """The numbers of the record of step ``i`` and its parts. The first run makes them, others must do the same.
 
+        What threads of the step record, in which order and after which views, differs from run to run.
+
         Raises:
             ReplayError: another run recorded something else.
         """
@@ -303,7 +333,7 @@ class Chain:
             numbers = record.numbers[i] = tuple([next(trace.numbers) for _ in range(len(own) + 1)])
             record.marks[i] = mark
             record.parents.update(parents)
-        elif record.marks[i] != mark:
+        elif record.marks[i] != mark and not self._in_threads:
             raise differs(self.name, "other operations or shapes")
         return numbers
 

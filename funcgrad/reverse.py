@@ -104,7 +104,7 @@ def recorder(pull: Pull, parents: Sequence[str], saved: Sequence[str]) -> Callab
 
 _RECORDER = """
 def operation(trace, ans, {parents}{saved}):
-    made, numbers = ReverseTracer(), trace.numbers
+    made, numbers = ReverseTracer(), trace.live or trace.awake
     made.value, made._trace, made.form = ans, trace, None
     made.node = {record}
     return made

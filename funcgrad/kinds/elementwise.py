@@ -356,15 +356,15 @@ def operation(x, y):
     made.value, made.form = ans, None
     if left and right:
         made._trace, parent, second = x._trace, x.node, y.node
-        numbers = made._trace.awake
+        numbers = made._trace.live or made._trace.awake
         made.node = {record_both}
     elif left:
         made._trace, parent = x._trace, x.node
-        numbers = made._trace.awake
+        numbers = made._trace.live or made._trace.awake
         made.node = {record_left_alike} if v.shape == ans.shape else {record_left}
     else:
         made._trace, parent = y._trace, y.node
-        numbers = made._trace.awake
+        numbers = made._trace.live or made._trace.awake
         made.node = {record_right_alike} if w.shape == ans.shape else {record_right}
     return made
 """

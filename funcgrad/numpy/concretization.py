@@ -45,10 +45,11 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
         if batch is None
         else f"There is one value for each of the {batch.size} examples of a vmap: leave them together"
     )
+    to_write = " For `a[i] = x` make a with funcgrad.numpy.zeros, empty or copy (not numpy's)."
     raise ConcretizationError(
         f"{asked}: a plain value was asked of a traced one, which would lose the {lost}, got {describe(x)} in {kind} "
-        f"mode (level {x._trace.level}){user_line()}.{counterpart()}{other_thread()} For `a[i] = x` make a with "
-        "funcgrad.numpy.zeros, empty or copy (not numpy's). Use funcgrad.numpy's functions: stack, concatenate, full, "
+        f"mode (level {x._trace.level}){user_line()}.{counterpart()}{other_thread() or to_write} "
+        "Use funcgrad.numpy's functions: stack, concatenate, full, "
         "where and array build arrays (not numpy.array([x, y])), take(table, x, axis=0) looks up (not `table[x]`), "
         f"`a @ x` multiplies (not `a.dot(x)`). {constant}; to hand a value out of the function, use "
         "has_aux=True; to print it, f'{x:.3f}' (not '%.3f' % x); to run the code as it stands, "

@@ -145,11 +145,14 @@ def refuse_array(name: str, out: Any) -> NoReturn:
     remedy = (
         "Make the array with funcgrad.numpy.zeros, empty or copy (not numpy's), inside the transformed function; or"
     )
+    elsewhere = other_thread()
+    if elsewhere:
+        remedy = "Or"
     if not out.shape:
         remedy = "An array without axes is no more than a number:"
     raise InputError(
         f"{name}: a traced value cannot be written into an array of NumPy, got out={describe(out)} or an in-place "
-        f"operator{user_line()}.{other_thread()} {remedy} use the result: write a = a + x for a += x."
+        f"operator{user_line()}.{elsewhere} {remedy} use the result: write a = a + x for a += x."
     )
 
 

@@ -62,9 +62,12 @@ def getitem(x: Array, index: Any) -> Array:
             if type(value) is ndarray:
                 ans, shape, dtype = value[index], x.form or value.shape, value.dtype
             else:
-                ans, shape, dtype = getitem(value, index), x.shape, x.dtype
+                ans, shape, dtype = getitem(value, index), backend.shape_of(value), backend.dtype_of(value)
             kept = index if simple else snapshot(index)
             made = _record_read(trace, ans, parent, kept, None, shape, dtype)
+            if simple and type(ans) is ndarray:  # the commonest
+                share(x, made, getitem, {"index": index})
+                return made
             return _noted(x, made, index, value)
     elif type(x) is ForwardTracer and is_concrete(index) and x._trace.live:
         value, t, run = x.value, x.tangent, x._trace
@@ -79,6 +82,11 @@ def getitem(x: Array, index: Any) -> Array:
         return x[index]
     elif type(x) is Buffer and type(value := x.value) is ndarray and is_concrete(index):
         return _part(x, value, value[index], index)
+    return _found(x, index)
+
+
+def _found(x: Any, index: Any) -> Any:
+    """``x[index]`` for whatever they are."""
     spec, arrays, to = parse(index, backend.shape_of(x))
     found = read(x if to is None else reshape(x, to=to), *arrays, spec=spec)
     if not isinstance(x, Tracer) or arrays:
@@ -94,12 +102,14 @@ def getitem(x: Array, index: Any) -> Array:
 
 def _of_each(x: BatchTracer, index: Any) -> BatchTracer | None:
     """``x[index]``, for a static index, of each example; None for what NumPy refuses."""
+    value, whole = x.value, (slice(None), *index) if type(index) is tuple else (slice(None), index)
     try:
-        made = getitem(x.value, (slice(None), *index) if type(index) is tuple else (slice(None), index))
+        made = value[whole] if type(value) is ndarray else getitem(value, whole)
     except IndexError:  # it would name another axis
         return None
     part = BatchTracer(made, x._trace)
-    if _has_memory(part, index):
+    one = type(index) is int and type(made) is ndarray  # the commonest
+    if made.ndim > 1 if one else _has_memory(part, index):
         _share(x, part, index)
     else:
         set_apart(x, part)
@@ -126,10 +136,13 @@ def _noted(x: Any, made: Any, index: Any, value: Any) -> Any:
         view = is_static(index) and _has_memory(made, index)
     else:  # what slices and integers name is a view, or a scalar
         view = type(ans) is ndarray and (type(index) is slice or type(index) is int or shares(value, ans))
-    if view:
+    if not view:
+        if type(value) is not ndarray:
+            set_apart(x, made)
+    elif type(ans) is ndarray and ans.ndim:
+        share(x, made, getitem, {"index": index})
+    else:
         _share(x, made, index)
-    elif type(value) is not ndarray:
-        set_apart(x, made)
     return made
 
 
