@@ -1,6 +1,6 @@
 """Abstract values: what the short cases of operations need to know of a value, without looking at its numbers.
 
-The *aval* of an array of doubles is its shape, that of a double number is ``float64``; all else has None, which the
+The *aval* of an array of doubles is its shape, that of a number of doubles is its type; all else has None, which the
 general rules are for. A tracer's ``form`` remembers the aval of what it stands for.
 """
 
@@ -29,22 +29,25 @@ def aval_of(v: Any) -> Any:
 
     Example:
         >>> aval_of(np.ones((2, 3))), aval_of(np.ones(2, np.float32)), aval_of(2.0)
-        ((2, 3), None, None)
+        ((2, 3), None, <class 'float'>)
     """
     while type(v) is ReverseTracer or type(v) is ForwardTracer:
         v = v.value
     if type(v) is ndarray:
         return v.shape if v.dtype is DOUBLE else None
-    if type(v) is float64:
-        return float64
+    if type(v) is float64 or type(v) is float:
+        return type(v)
     if type(v) is BatchTracer:
         whole = aval_of(v.value)
         return whole[1:] if type(whole) is tuple else None
     return None
 
 
-def common_aval(v: Any, w: Any) -> Any:
-    """The aval of two values if it is the same, else None: they meet without broadcasting or promotion then."""
+def common_aval(v: Any, w: Any, closed: frozenset[type]) -> Any:
+    """The aval of what two values give if they meet without broadcasting or promotion, else None.
+
+    ``closed`` are types of numbers with which the operation is Python's own.
+    """
     while type(v) is ReverseTracer or type(v) is ForwardTracer:  # no call of aval_of, which takes as long
         v = v.value
     while type(w) is ReverseTracer or type(w) is ForwardTracer:
@@ -52,7 +55,9 @@ def common_aval(v: Any, w: Any) -> Any:
     if type(v) is ndarray:
         return v.shape if type(w) is ndarray and v.dtype is w.dtype is DOUBLE and v.shape == w.shape else None
     if type(v) is float64:
-        return float64 if type(w) is float64 else None
+        return float64 if type(w) is float64 or type(w) is float else None
+    if type(v) is float:
+        return float64 if type(w) is float64 else float if type(w) is float in closed else None
     found = aval_of(v)
     return found if found is not None and found == aval_of(w) else None
 
@@ -80,14 +85,16 @@ def constant_beside(v: Any, constant: Any, aval: Any, closed: frozenset[type], c
         converts: whether the operation takes an array without axes for a number.
     """
     kind = type(constant)
-    if aval is None and type(v) not in closed:
+    if aval is None:
         aval = aval_of(v)
+    if aval is float:
+        return constant if (kind is float or kind is int) and float in closed else None
     if kind is float or kind is int:
         if aval is not None:
             return beside_doubles(constant) if converts and type(v) is ndarray else constant
         if type(v) is ndarray and v.dtype is _SINGLE and converts:
             return as_array(constant, _SINGLE)
-        return constant if type(v) in closed else None
+        return None
     if kind is float64:
         return None if aval is None else constant
     if kind is ndarray and constant.dtype is DOUBLE and type(aval) is tuple:

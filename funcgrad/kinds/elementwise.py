@@ -239,7 +239,7 @@ def operation(x, /):
                 ans = kernel(v)
             elif type(v) is ReverseTracer and v.form is not None:
                 ans = operation(v)
-            elif (aval := aval_of(v)) is None:
+            elif (aval := aval_of(v)) is None{foreign}:
                 return bind(primitive, (x,), {{}})
             elif type(v) is ndarray or type(v) is float64:
                 ans = kernel(v)
@@ -255,7 +255,7 @@ def operation(x, /):
     elif type(x) is ndarray or type(x) is float64:
         return kernel(x)
     elif type(x) is ForwardTracer:
-        if x._trace.live and aval_of(x) is not None:
+        if x._trace.live and (aval := aval_of(x)) is not None{foreign}:
             ct, trace, given, x = x.tangent, x._trace, x, x.value
             ans = kernel(x) if type(x) is ndarray or type(x) is float64 else operation(x)
             {check_given}
@@ -273,6 +273,7 @@ def _unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | N
     saved = "".join([", v" if n == "x" else ", ans" for n in names])
     text = _UNARY.format(
         known=" or type(v) is float or (type(v) is ndarray and v.dtype in REAL)" if own else "",
+        foreign="" if own else " or aval is float",
         check="" if own else "if ans.dtype is not DOUBLE:\n                return bind(primitive, (x,), {})",
         check_given="" if own else "if ans.dtype is not DOUBLE:\n                return bind(primitive, (given,), {})",
         form="float64 if type(ans) is float64 else aval" if own else _FORM,
@@ -300,7 +301,7 @@ def operation(x, y, /):
                 return bind(primitive, (x, y), {{}})
             if (aval is not None and aval == other) or (type(v) in closed and type(w) in closed):
                 ans = kernel(v, w)
-            elif (aval := common_aval(v, w)) is None:
+            elif (aval := common_aval(v, w, closed)) is None:
                 return unlike(x, y)
             elif type(v) in PLAIN and type(w) in PLAIN:
                 ans = kernel(v, w)
@@ -376,7 +377,7 @@ def operation(x, y):
         return None
     if type(y) is ForwardTracer:
         w, second, other = y.value, y.tangent, y.form
-        if y._trace is not trace or not ((aval is not None and aval == other) or common_aval(v, w) is not None):
+        if y._trace is not trace or not ((aval is not None and aval == other) or common_aval(v, w, closed) is not None):
             return None
         x, y = v, w
         ans = kernel(x, y) if type(x) in PLAIN and type(y) in PLAIN else call(x, y)
