@@ -32,6 +32,7 @@ from funcgrad.core import Tracer as _Tracer
 from funcgrad.numpy.methods import install as _install
 from funcgrad.transforms import (
     all_gather,
+    as_written,
     associative_scan,
     axis_index,
     check_grads,
@@ -121,6 +122,8 @@ __all__ = [
     "strict",
     "tape",
     "trace",
+    # NumPy's code as it stands
+    "as_written",
     # collectives inside vmap
     "all_gather",
     "axis_index",

@@ -12,6 +12,7 @@ __all__ = [
     "BranchError",
     "ConcretizationError",
     "ConvergenceError",
+    "ConversionError",
     "CrossCheckError",
     "DeviceError",
     "EscapedTracerError",
@@ -80,6 +81,13 @@ class NanError(FuncgradError, FloatingPointError):
 
 class ConcretizationError(FuncgradError, TypeError):
     """A plain Python or NumPy value was asked of a tracer, which would cut the derivative (a ``TypeError``)."""
+
+
+class ConversionError(ConcretizationError, InputError):
+    """A plain value was asked of a tracer by code that would lose its derivative (a ``TypeError``).
+
+    A transform that meets it runs the function once more, with funcgrad's functions in place of NumPy's.
+    """
 
 
 class EscapedTracerError(FuncgradError, RuntimeError):

@@ -8,6 +8,7 @@ Example:
     np.float64(6.0)
 """
 
+from funcgrad.numpy_code import as_written
 from funcgrad.transforms import control
 from funcgrad.transforms import policies as checkpoint_policies
 from funcgrad.transforms.checking import check_grads
@@ -58,6 +59,7 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "newton",
+    "as_written",
     "no_grad",
     "picard",
     "pmax",

@@ -1,11 +1,10 @@
-"""What stands in funcgrad for a name of NumPy, SciPy or Python's ``math``, for ``from_numpy``."""
+"""What stands in funcgrad for a name of NumPy, SciPy or Python's ``math``."""
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -13,25 +12,22 @@ from typing import Any
 
 import numpy as np
 
-import funcgrad.numpy as fnp
-from funcgrad.core import Tracer
-from funcgrad.numpy.hints import of_math
+from funcgrad.numpy_code.calls import written
+from funcgrad.numpy_code.conversions import CONVERSIONS, scalar
+from funcgrad.numpy_code.mathematics import MODULES, of_python
 
-__all__ = ["Names", "counterpart", "is_mirrored"]
-
-#: Names of ``math`` that mean something else in NumPy, or that are about integers.
-_OTHERS = frozenset(("dist", "gcd", "isclose", "lcm"))
+__all__ = ["Names", "counterpart", "is_mirrored", "when_called"]
 
 
 def is_mirrored(module: str) -> bool:
     """Whether names of ``module`` have counterparts: it is of NumPy or SciPy, or ``math``."""
-    return module.partition(".")[0] in ("numpy", "scipy") or module == "math"
+    return module.partition(".")[0] in ("numpy", "scipy") or module in MODULES
 
 
 @cache
 def _own(module: str) -> ModuleType | None:
     """The module of funcgrad that mirrors ``module``."""
-    if not is_mirrored(module) or module == "math" or find_spec(f"funcgrad.{module.partition('.')[0]}") is None:
+    if not is_mirrored(module) or module in MODULES or find_spec(f"funcgrad.{module.partition('.')[0]}") is None:
         return None
     try:
         return import_module(f"funcgrad.{module}")
@@ -43,6 +39,7 @@ def counterpart(value: Any) -> Any:
     """The function or class of funcgrad that has the public name of ``value`` of NumPy or SciPy, else ``value``.
 
     Example:
+        >>> import funcgrad.numpy as fnp
         >>> counterpart(np.concatenate) is fnp.concatenate, counterpart(np.float64) is np.float64
         (True, True)
     """
@@ -53,8 +50,13 @@ def counterpart(value: Any) -> Any:
         return value
     for home in _homes(value):
         if getattr(sys.modules.get(home), name, None) is value:
-            return _of_math(name) if home == "math" else getattr(_own(home), name, value)
+            return of_python(home, name) if home in MODULES else _of_own(home, name, value)
     return value
+
+
+def _of_own(home: str, name: str, value: Any) -> Any:
+    own = _own(home)
+    return getattr(own, name) if own is not None and name in getattr(own, "__all__", ()) else value
 
 
 def _homes(value: Any) -> list[str]:
@@ -64,31 +66,23 @@ def _homes(value: Any) -> list[str]:
     module = getattr(value, "__module__", None) or type(value).__module__
     if not isinstance(module, str) or not is_mirrored(module):
         return []
-    return [".".join(module.split(".")[:2]), module, "numpy"]
+    parts = [part for part in module.split(".") if not part.startswith("_")]
+    return list(dict.fromkeys([".".join(parts[:2]), ".".join(parts[:3]), module, "numpy"]))
 
 
-@cache
-def _of_math(name: str) -> Any:
-    """The function ``name`` of ``math``, which of traced values is NumPy's."""
-    plain = getattr(math, name)
-    path = of_math(name) if callable(plain) and name not in _OTHERS else ""
-    if not path:
-        return plain
+def when_called(value: Any) -> Any:
+    """What stands for ``value`` where it is called: a class may be a function there.
 
-    @wraps(plain)
-    def either(*args: Any) -> Any:
-        if not any(isinstance(x, Tracer) or (type(x) in (list, tuple) and _holds(x)) for x in args):
-            return plain(*args)
-        if name == "log" and len(args) == 2:
-            return fnp.log(args[0]) / fnp.log(args[1])
-        home, _, found = path.rpartition(".")
-        return getattr(_own(home), found)(*[fnp.stack(x) if type(x) in (list, tuple) else x for x in args])
-
-    return either
-
-
-def _holds(values: Any) -> bool:
-    return any(isinstance(x, Tracer) for x in values)
+    Example:
+        >>> when_called(float)("1.5"), when_called(np.float32)(2), when_called(len) is len
+        (1.5, np.float32(2.0), True)
+    """
+    if isinstance(value, type) and issubclass(value, np.inexact):
+        return scalar(value)
+    try:
+        return CONVERSIONS.get(value, value)
+    except TypeError:  # it cannot be looked up
+        return value
 
 
 class Names(ModuleType):
@@ -107,15 +101,22 @@ class Names(ModuleType):
         vars(self).update(module=module, find=find)
 
     def __getattr__(self, name: str) -> Any:
+        plain = written(name)
+        if plain:
+            return when_called(getattr(self, plain))
         value = getattr(self.module, name)
-        if not is_mirrored(self.__name__):
+        home = self.module.__name__
+        if not is_mirrored(home):
             return self.find(value)
-        own = None if isinstance(value, ModuleType) or not _may_differ(value) else _own(self.__name__)
-        if own is not None and name in getattr(own, "__all__", ()):
-            value = getattr(own, name)
+        if isinstance(value, ModuleType) or not _may_differ(value):
+            value = self.find(value) if isinstance(value, ModuleType) else value
+        elif home in MODULES:
+            value = of_python(home, name) if callable(value) and not isinstance(value, type) else self.find(value)
         else:
-            value = _of_math(name) if self.__name__ == "math" else self.find(value)
-        vars(self)[name] = value  # found at once the next time
+            ours = _of_own(home, name, value)
+            value = self.find(value) if ours is value else ours
+        if type(value) is not np.ndarray:
+            vars(self)[name] = value  # found at once the next time
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
