@@ -19,7 +19,7 @@ from funcgrad.numpy_code.runs import enter, leave
 from funcgrad.numpy_code.scope import Globals
 from funcgrad.numpy_code.translation import argument, translated
 
-__all__ = ["Rebuilt", "again", "as_written", "attempt", "is_conversion", "ready"]
+__all__ = ["Rebuilt", "Standing", "again", "as_written", "attempt", "is_conversion", "ready"]
 
 _LOG = logging.getLogger("funcgrad.numpy_code")
 #: How far a function is built anew: not at all, its functions, its constant arrays as well.
@@ -138,6 +138,28 @@ def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
         return work(given)
     except Exception as error:
         return again(fun, given, work, error)
+
+
+class Standing:
+    """``fun`` as a function that runs itself once more where it would lose a derivative, whoever calls it.
+
+    For functions that are called inside of others of funcgrad's, which are not built anew.
+    """
+
+    __slots__ = ("fun",)
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        self.fun = fun
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function."""
+        return attempt(self.fun, lambda fun: fun(*args, **kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.fun, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.fun,)
 
 
 def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) -> Any:
