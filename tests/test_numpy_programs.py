@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
-from numpy_programs import algorithms, language
+from numpy_programs import algorithms, language, scipy_calls
 
 from funcgrad import grad, jvp, vmap
 
-PROGRAMS = [*algorithms.PROGRAMS, *language.PROGRAMS]
+PROGRAMS = [*algorithms.PROGRAMS, *language.PROGRAMS, *scipy_calls.PROGRAMS]
+
+#: Programs whose values are those of solvers, to the tolerances that these have by default: ours takes other steps.
+SOLVERS = {"initial_value_problem": 1e-9, "old_integrator": 1e-9, "minima": 1e-7, "curve_fitting": 1e-4}
 
 
 def differences(f, x):
@@ -30,10 +33,11 @@ def differences(f, x):
 def test_programs(f, x):
     plain = f(x if isinstance(x, float) else x.copy())
     slope = grad(f)(x)
-    assert slope == pytest.approx(differences(f, x), rel=2e-6, abs=2e-7)
+    off = SOLVERS.get(f.__name__, 0.0)
+    assert slope == pytest.approx(differences(f, x), rel=max(2e-6, off), abs=2e-7)
     direction = 1.0 if isinstance(x, float) else np.cos(np.arange(x.size, dtype=float)).reshape(x.shape)
     value, pushed = jvp(f, (x,), (direction,))
-    assert value == pytest.approx(plain, rel=1e-12)
+    assert value == pytest.approx(plain, rel=max(1e-12, off))
     assert pushed == pytest.approx(np.sum(slope * direction), rel=1e-9, abs=1e-12)
 
 

@@ -155,6 +155,7 @@ def array(
     if not _is_foreign(object):
         made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
         return made if made is object else new(made)
+    copy = {"IF_NEEDED": None, "NEVER": False}.get(getattr(copy, "name", ""), copy)  # also as array libraries say it
     made = asarray(object, dtype, copy=None if copy else copy)
     missing = ndmin - len(made.shape)
     made = reshape(made, to=(*(1,) * missing, *made.shape)) if missing > 0 else made

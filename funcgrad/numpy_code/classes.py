@@ -75,7 +75,7 @@ def _kind(kind: Any) -> Any:
                 else kind.__instancecheck__(cls, x)
             ),
             "__subclasscheck__": lambda cls, x: (
-                issubclass(x, cls.__dict__["__original__"])
+                cls.__dict__["__original__"] in type.mro(x)  # an abstract class asks the classes that derive from it
                 if "__original__" in cls.__dict__
                 else kind.__subclasscheck__(cls, x)
             ),

@@ -11,6 +11,7 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.callers import user_line
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
+from funcgrad.numpy_code.kernels import kernel
 from funcgrad.writable import Buffer, own, root_of
 
 __all__ = ["compiled", "is_compiled"]
@@ -28,10 +29,13 @@ def is_compiled(value: Any, is_known: Callable[[Any], bool]) -> bool:
 
 def compiled(fun: Any) -> Any:
     """``fun``, which is called with plain values: constants are handed over as such, traced values refused."""
+    ours = kernel(fun)
 
     @functools.wraps(fun, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         if holds_traced(args) or holds_traced(kwargs.values()):
+            if ours is not None:
+                return ours(*args, **kwargs)
             refuse(fun, [*args, *kwargs.values()])
         return fun(*[_plain(x) for x in args], **{name: _plain(x) for name, x in kwargs.items()})
 

@@ -113,7 +113,7 @@ class Names(ModuleType):
         elif home in MODULES:
             value = of_python(home, name) if callable(value) and not isinstance(value, type) else self.find(value)
         else:
-            ours = _of_own(home, name, value)
+            ours = value if home == "scipy.sparse" and isinstance(value, type) else _of_own(home, name, value)
             value = self.find(value) if ours is value else ours
         if type(value) is not np.ndarray:
             vars(self)[name] = value  # found at once the next time

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from funcgrad.numpy_code.sparse import Constant
+
 __all__ = ["MAKERS"]
 
 Translate = Callable[[Any], tuple[Any, bool]]
@@ -20,9 +22,26 @@ def _frozen(value: Any, translate: Translate) -> Any:
     return translate(value.dist)[0](*value.args, **value.kwds)
 
 
-def _pieces(name: str) -> Callable[[Any, Translate], Any]:
-    """Polynomials in pieces: their coefficients and breakpoints."""
-    return lambda value, translate: _own("scipy.interpolate", name)(value.c, value.x, value.extrapolate)
+def _table(value: Any, translate: Translate) -> Any:
+    """A table on a grid. Of methods other than these SciPy's own code is built anew."""
+    if value.method not in ("linear", "nearest"):
+        return value
+    make = _own("scipy.interpolate", "RegularGridInterpolator")
+    return make(value.grid, value.values, value.method, value.bounds_error, value.fill_value)
+
+
+def _line(value: Any, translate: Translate) -> Any:
+    """A line through points, or steps, or a cubic spline."""
+    kind = value._kind if isinstance(value._kind, str) else ""
+    if kind not in ("linear", "cubic", "previous", "next", "nearest", "zero"):
+        return value
+    fill = "extrapolate" if value._extrapolate else value.fill_value
+    make = _own("scipy.interpolate", "interp1d")
+    return make(value.x, value.y, kind, value.axis, bounds_error=value.bounds_error, fill_value=fill)
+
+
+def _density(value: Any, translate: Translate) -> Any:
+    return _own("scipy.stats", "gaussian_kde")(value.dataset, value.factor, value.weights)
 
 
 def _series(name: str) -> Callable[[Any, Translate], Any]:
@@ -33,6 +52,17 @@ def _series(name: str) -> Callable[[Any, Translate], Any]:
 MAKERS: dict[Any, Callable[[Any, Translate], Any]] = {
     "scipy.stats._distn_infrastructure.rv_continuous_frozen": _frozen,
     "scipy.stats._distn_infrastructure.rv_discrete_frozen": _frozen,
+    "scipy.interpolate._rgi.RegularGridInterpolator": _table,
+    "scipy.interpolate._interpolate.interp1d": _line,
+    "scipy.stats._kde.gaussian_kde": _density,
+    "scipy.spatial.transform._rotation.Rotation": lambda value, translate: _own(
+        "scipy.spatial.transform", "Rotation"
+    ).from_quat(value.as_quat()),
+    **{
+        f"scipy.sparse._{home}.{home}_{kind}": lambda value, translate: Constant(value)
+        for home in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
+        for kind in ("array", "matrix")
+    },
     "numpy.poly1d": lambda value, translate: _own("numpy", "poly1d")(value.coeffs),
     **{
         f"numpy.polynomial.{home}.{name}": _series(name)

@@ -21,9 +21,11 @@ from funcgrad.numpy_code import objects
 from funcgrad.numpy_code.classes import class_of, is_seen, seen
 from funcgrad.numpy_code.compiled import compiled, is_compiled
 from funcgrad.numpy_code.functions import cached, function
+from funcgrad.numpy_code.kernels import kernel
 from funcgrad.numpy_code.mathematics import MODULES
 from funcgrad.numpy_code.names import Names, counterpart, is_mirrored
 from funcgrad.numpy_code.runs import PLAIN, current
+from funcgrad.numpy_code.sparse import is_sparse_class, made_of
 from funcgrad.writable import LENT, Buffer, inside
 
 __all__ = ["argument", "translated"]
@@ -75,6 +77,9 @@ def translated(value: Any) -> tuple[Any, bool]:
     if kind in PLAIN or issubclass(kind, Tracer):
         return value, True
     if kind is FunctionType:
+        ours = kernel(value) if value.__module__ == "scipy.integrate._quadpack_py" else None
+        if ours is not None:
+            return ours, True
         return function(value, translated) if _is_rebuilt(value) else (counterpart(value), True)
     if isinstance(value, ModuleType):
         return _module(value), True
@@ -114,7 +119,13 @@ def _module(module: ModuleType) -> ModuleType:
 
 
 def _class(cls: type) -> type:
+    if is_sparse_class(cls):
+        made: type = made_of(cls)
+        return made
     if is_mirrored(cls.__module__):
+        known: Any = kernel(cls) if cls.__name__ == "at" else None
+        if known is not None:
+            return known  # type: ignore[no-any-return]
         ours: type = counterpart(cls)
         if ours is not cls or not cls.__module__.startswith(("scipy.", "statistics")):
             return ours
