@@ -293,9 +293,9 @@ _converted = _plain("numpy.asarray(x)", _as_ndarray)
 
 
 class _Keeping(threading.local):
-    """Whether code runs in this thread that was built anew: numbers that it takes out of arrays stay traced."""
+    """The run, if there is one in this thread, of code that was built anew: numbers that it takes out stay traced."""
 
-    on = False
+    run: Any = None
 
 
 keeping = _Keeping()
@@ -303,7 +303,7 @@ keeping = _Keeping()
 
 def _item(x: Any, *args: Any) -> Any:
     """One element as a number: of a traced array a traced one, for code that was built anew."""
-    if not keeping.on or not isinstance(constant(x), Tracer):
+    if keeping.run is None or not isinstance(constant(x), Tracer):
         return _of_ndarray("item")(x, *args)
     place = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
     return (
@@ -313,7 +313,7 @@ def _item(x: Any, *args: Any) -> Any:
 
 def _list(x: Any) -> Any:
     """Nested lists of the elements, as ``_item`` has them."""
-    if not keeping.on or not isinstance(constant(x), Tracer):
+    if keeping.run is None or not isinstance(constant(x), Tracer):
         return _of_ndarray("tolist")(x)
     return [_list(row) for row in x] if x.ndim else x
 

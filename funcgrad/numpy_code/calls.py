@@ -14,7 +14,7 @@ from types import CodeType
 from typing import Any
 from weakref import ref
 
-__all__ = ["CALLED", "called", "with_calls", "written"]
+__all__ = ["CALLED", "ByCode", "called", "with_calls", "written"]
 
 #: Names that mean something else where they are called.
 CALLED = frozenset(("complex", "eval", "exec", "float", "int", "map", "type"))
@@ -24,8 +24,29 @@ _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _IS_FLAGGED = "LOAD_METHOD" not in dis.opmap  # whether the loading of attributes has a flag, too
 #: Where the instruction stands that tells of a name in code made of a text that it is called.
 _FLAG_BESIDE = -1 if sys.version_info < (3, 13) else 1
-#: Codes by the number of the object, which is faster than by all that is in it: the original and what was made of it.
-_KNOWN: dict[int, tuple[Any, CodeType]] = {}
+
+
+class ByCode:
+    """What is known of code objects, as long as they live, told apart as objects and not by all that they hold."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, tuple[ref[CodeType], Any]] = {}
+
+    def get(self, code: CodeType) -> Any:
+        """What was put for ``code``, or None."""
+        known = self.known.get(id(code))
+        if known is None or known[0]() is not code:
+            return None
+        return code if known[1] is _ITSELF else known[1]
+
+    def put(self, code: CodeType, value: Any) -> None:
+        """Know ``value`` of ``code``, which may be the code itself."""
+        number, known = id(code), self.known
+        known[number] = ref(code, lambda _: known.pop(number, None)), _ITSELF if value is code else value
+
+
+_ITSELF: Any = object()
+_KNOWN = ByCode()
 
 
 def called(name: str) -> str:
@@ -46,12 +67,10 @@ def with_calls(code: CodeType, is_called: Callable[[str, str], bool]) -> CodeTyp
         is_called: ``is_called(owner, name)``: whether the call of a global name is meant, ``owner`` being empty,
             or that of an attribute of the global name ``owner``.
     """
-    known = _KNOWN.get(id(code))
-    if known is not None and known[0]() is code:
-        return known[1]
-    made = _changed(code, is_called)
-    number = id(code)
-    _KNOWN[number] = ref(code, lambda _: _KNOWN.pop(number, None)), made
+    made: CodeType | None = _KNOWN.get(code)
+    if made is None:
+        made = _changed(code, is_called)
+        _KNOWN.put(code, made)
     return made
 
 

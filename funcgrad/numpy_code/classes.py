@@ -8,34 +8,30 @@ from enum import EnumMeta
 from functools import cached_property, partialmethod, singledispatchmethod
 from types import FunctionType, MemberDescriptorType
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from funcgrad import tree
 
 __all__ = ["class_of", "is_seen", "original", "seen"]
 
-Translate = Callable[[Any], tuple[Any, bool]]
-#: What has been built, by what it was built from.
-_CLASSES: WeakKeyDictionary[type, type] = WeakKeyDictionary()
 #: Where an object says what it is looked at instead of.
 _SOURCE = "⟨source⟩"
 _HEAP_TYPE = 1 << 9  # Python's flag of a class that Python code made
 
 
-def class_of(cls: type, translate: Translate, is_known: Callable[[type], bool]) -> type:
+def class_of(cls: type, translate: Any, is_known: Callable[[type], bool]) -> type:
     """A class derived from ``cls`` whose methods are built anew; ``cls`` itself where it cannot be.
 
     Args:
         cls: a class of the user's.
-        translate: see ``scope.Globals``.
+        translate: see ``translation.Translator``.
         is_known: whether a class stays as it is.
     """
-    found = _CLASSES.get(cls)
+    found: type | None = translate.classes.get(cls)
     if found is not None:
         return found
     if "__original__" in vars(cls) or not _may_differ(cls):
         return cls
-    _CLASSES[cls] = cls  # its methods may refer to it; they will find what is noted here when they are called
+    translate.classes[cls] = cls  # its methods may refer to it; they will find what is noted here when they are called
     bases = [b if is_known(b) else class_of(b, translate, is_known) for b in cls.__bases__]
     members = {name: _member(member, translate) for name, member in vars(cls).items()}
     members = {name: member for name, member in members.items() if member is not vars(cls)[name]}
@@ -50,8 +46,9 @@ def class_of(cls: type, translate: Translate, is_known: Callable[[type], bool]) 
         )
     except Exception:  # the class lets nobody derive from it
         return cls
-    _CLASSES[cls] = made
-    return _CLASSES[cls]
+    translate.classes[cls] = made
+    derived: type = made
+    return derived
 
 
 def _may_differ(cls: type) -> bool:
@@ -84,7 +81,7 @@ def _kind(kind: Any) -> Any:
     return found
 
 
-def _member(member: Any, translate: Translate) -> Any:
+def _member(member: Any, translate: Any) -> Any:
     """A member of a class, built anew if it is a method in any form."""
     if type(member) is FunctionType:
         return translate(member)[0]
@@ -103,7 +100,7 @@ def _member(member: Any, translate: Translate) -> Any:
     return member
 
 
-def _cached_property(member: cached_property[Any], translate: Translate) -> Any:
+def _cached_property(member: cached_property[Any], translate: Any) -> Any:
     built = cached_property(translate(member.func)[0])
     built.attrname = member.attrname
     return built
@@ -132,7 +129,7 @@ def _raw(source: Any, name: str) -> tuple[bool, Any]:
     return False, None
 
 
-def _hooks(cls: type, members: dict[str, Any], translate: Translate) -> dict[str, Any]:
+def _hooks(cls: type, members: dict[str, Any], translate: Any) -> dict[str, Any]:
     """What lets objects be looked at through a class: attributes are fetched when they are asked for."""
     theirs = getattr(cls, "__getattr__", None)
     delattr_of: Any = cls.__delattr__
@@ -171,7 +168,7 @@ def _put(obj: Any, name: str, value: Any) -> None:
         _dict(obj)[name] = value
 
 
-def _fetch_all(obj: Any, translate: Translate) -> None:
+def _fetch_all(obj: Any, translate: Any) -> None:
     """Let ``obj`` have everything that it is looked at instead of has, and forget about that."""
     own = _dict(obj)
     source = None if own is None else own.pop(_SOURCE, None)
@@ -190,7 +187,7 @@ def _slots(cls: type) -> list[str]:
     return [name for base in cls.__mro__ for name, member in vars(base).items() if type(member) is MemberDescriptorType]
 
 
-def seen(obj: Any, cls: type, translate: Translate) -> Any:
+def seen(obj: Any, cls: type, translate: Any) -> Any:
     """``obj`` looked at through ``cls``, which is built anew from its class.
 
     What is written to it ``obj`` does not have.

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import dis
 import functools
-from collections.abc import Callable
 from types import CellType, CodeType, FunctionType
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from funcgrad.core import Tracer
-from funcgrad.numpy_code.calls import with_calls
+from funcgrad.numpy_code.calls import ByCode, with_calls
 from funcgrad.numpy_code.conversions import holds_traced
-from funcgrad.numpy_code.runs import PLAIN, current
+from funcgrad.numpy_code.runs import PLAIN
 from funcgrad.numpy_code.scope import Globals, globals_of, is_called
 
 __all__ = ["cached", "function", "variables_set"]
 
-Translate = Callable[[Any], tuple[Any, bool]]
-#: What has been built in every run alike, by what it was built from.
-_FUNCTIONS: WeakKeyDictionary[FunctionType, _Built] = WeakKeyDictionary()
 _EMPTY: Any = object()
 
 
-@functools.lru_cache(maxsize=4096)
+_VARIABLES = {"DEREF": ByCode(), "GLOBAL": ByCode()}
+
+
 def variables_set(code: CodeType, *, scope: str = "DEREF") -> frozenset[str]:
     """The variables outside of a function that it sets itself, or a function inside it does.
 
@@ -31,6 +28,14 @@ def variables_set(code: CodeType, *, scope: str = "DEREF") -> frozenset[str]:
         code: the function's code.
         scope: "DEREF" for those that it closes over, declared ``nonlocal``; "GLOBAL" for those declared ``global``.
     """
+    known: frozenset[str] | None = _VARIABLES[scope].get(code)
+    if known is None:
+        known = _set_in(code, scope)
+        _VARIABLES[scope].put(code, known)
+    return known
+
+
+def _set_in(code: CodeType, scope: str) -> frozenset[str]:
     own = {i.argval for i in dis.get_instructions(code) if i.opname in (f"STORE_{scope}", f"DELETE_{scope}")}
     inner = [variables_set(const, scope=scope) for const in code.co_consts if type(const) is CodeType]
     every = frozenset(own.union(*inner))
@@ -58,30 +63,30 @@ def _content(cell: CellType) -> Any:
         return _EMPTY
 
 
-def function(fun: FunctionType, translate: Translate) -> tuple[FunctionType, bool]:
+def function(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     """``fun`` built anew from its code, and whether the same serves every run without being asked for again.
 
     What ``fun`` closes over is looked at whenever it is asked for: another value may be there.
     """
     if isinstance(fun.__globals__, Globals):
         return fun, True  # built anew already
-    known = _FUNCTIONS.get(fun)
+    known: _Built | None = translate.functions.get(fun)
     if known is not None and known.still_fits():
         return known.fun, not known.contents
-    run = current()
-    if id(fun) in run.memo:
-        found: FunctionType = run.memo[id(fun)][1]
+    memo = translate.memo()
+    if id(fun) in memo:
+        found: FunctionType = memo[id(fun)][1]
         return found, False
     built, replaced = _with_cells(fun, _names_of(fun, translate))
-    run.note(fun, built)  # before what it refers to, which may be itself
+    memo[id(fun)] = fun, built  # before what it refers to, which may be itself
     lasting = _fill(built, replaced, fun, translate)
     if lasting:
-        _FUNCTIONS[fun] = _Built(built, replaced)
-        del run.memo[id(fun)]
+        translate.functions[fun] = _Built(built, replaced)
+        del memo[id(fun)]
     return built, lasting and not replaced
 
 
-def _names_of(fun: FunctionType, translate: Translate) -> Globals:
+def _names_of(fun: FunctionType, translate: Any) -> Globals:
     names = globals_of(fun.__globals__, translate)
     assigned = variables_set(fun.__code__, scope="GLOBAL")
     if assigned:
@@ -105,7 +110,7 @@ def _with_cells(fun: FunctionType, names: Globals) -> tuple[FunctionType, list[t
     return FunctionType(code, names, fun.__name__, None, tuple(cells)), replaced
 
 
-def _fill(built: FunctionType, replaced: list[tuple[CellType, Any]], fun: FunctionType, translate: Translate) -> bool:
+def _fill(built: FunctionType, replaced: list[tuple[CellType, Any]], fun: FunctionType, translate: Any) -> bool:
     """Give ``built`` what ``fun`` has, translated. Whether that is so in every run."""
     lasting = True
 
@@ -128,7 +133,7 @@ def _fill(built: FunctionType, replaced: list[tuple[CellType, Any]], fun: Functi
     return lasting
 
 
-def cached(fun: Any, translate: Translate) -> tuple[Any, bool]:
+def cached(fun: Any, translate: Any) -> tuple[Any, bool]:
     """What stands for a function with a cache, of ``functools.lru_cache``: one with a cache for each run.
 
     Traced values are told apart by what they are, not by their numbers.
@@ -149,7 +154,7 @@ def cached(fun: Any, translate: Translate) -> tuple[Any, bool]:
             results[key] = inner(*args, **kwargs)
         return results[key]
 
-    return current().note(fun, of_run), False
+    return of_run, False
 
 
 def _key(x: Any) -> Any:

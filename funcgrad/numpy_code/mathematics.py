@@ -63,17 +63,20 @@ def _whole(rounding: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda x: whole(rounding(x))
 
 
-def _same(name: str) -> Callable[..., Any]:
-    return lambda *args: getattr(fnp, name)(*args)
-
-
 #: Functions of ``math`` that NumPy has under the same name.
 _SHARED = (
     "acos acosh asin asinh atan atan2 atanh cbrt copysign cos cosh degrees exp exp2 expm1 fabs fmod isfinite isinf "
     "isnan log10 log1p log2 nextafter pow radians sin sinh sqrt tan tanh"
 )
+#: Functions of one number, which is looked at faster.
+_UNARY = frozenset(_SHARED.split()) - {"atan2", "copysign", "fmod", "nextafter", "pow"} | {
+    "erf",
+    "erfc",
+    "gamma",
+    "lgamma",
+}
 _MATH: dict[str, Callable[..., Any]] = {
-    **{name: _same(name) for name in _SHARED.split()},
+    **{name: getattr(fnp, name) for name in _SHARED.split()},
     "ceil": _whole(fnp.ceil),
     "dist": lambda p, q: fnp.linalg.norm(_joined(p) - _joined(q)),
     "erf": _special("erf"),
@@ -223,6 +226,9 @@ def of_python(module: str, name: str) -> Any:
     plain, ours = getattr(home, name), known.get(name)
     if ours is None:
         return plain
+
+    if name in _UNARY:
+        return wraps(plain)(lambda x, /: ours(x) if is_traced(x) else plain(x))
 
     @wraps(plain)
     def either(*args: Any, **kwargs: Any) -> Any:

@@ -8,16 +8,18 @@ from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
 from types import FunctionType, MethodType
 from typing import Any
-from weakref import ref
+
+import numpy as np
 
 from funcgrad import tree
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError, FuncgradError
 from funcgrad.numpy.concretization import keeping
+from funcgrad.numpy_code.calls import ByCode
 from funcgrad.numpy_code.classes import is_seen, original
-from funcgrad.numpy_code.runs import enter, leave
+from funcgrad.numpy_code.runs import PLAIN, enter, leave
 from funcgrad.numpy_code.scope import Globals
-from funcgrad.numpy_code.translation import argument, translated
+from funcgrad.numpy_code.translation import Translator
 
 __all__ = ["Rebuilt", "Standing", "again", "as_written", "attempt", "is_conversion", "ready"]
 
@@ -25,6 +27,10 @@ _LOG = logging.getLogger("funcgrad.numpy_code")
 #: How far a function is built anew: not at all, its functions, its constant arrays as well.
 _AS_WRITTEN, _FUNCTIONS, _CONSTANTS = range(3)
 _LEVELS = {_FUNCTIONS: "with funcgrad's functions", _CONSTANTS: "with funcgrad's functions and arrays"}
+
+
+#: What stands for whom: where constant arrays stay what they are, and where they can take traced values.
+_TRANSLATORS = (Translator(False), Translator(True))
 
 
 class Rebuilt:
@@ -43,17 +49,16 @@ class Rebuilt:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
-        run, begins = enter(self.lifts)
-        kept, keeping.on = keeping.on, True
+        translate = _TRANSLATORS[self.lifts]
+        run = enter() if keeping.run is None else None
         try:
-            fun = translated(self.fun)[0]
-            given = [argument(x) for x in args]
-            named = {name: argument(x) for name, x in kwargs.items()} if kwargs else kwargs
-            out = fun(*given, **named)
-            return _handed_back(out) if begins and not issubclass(type(out), Tracer) else out
+            fun, argument = translate(self.fun)[0], translate.argument
+            if kwargs:
+                kwargs = {name: argument(x) for name, x in kwargs.items()}
+            out = fun(*[argument(x) for x in args], **kwargs)
+            return out if run is None or issubclass(type(out), Tracer) else _handed_back(out)
         finally:
-            keeping.on = kept
-            if begins:
+            if run is not None:
                 leave(run)
 
     def __getattr__(self, name: str) -> Any:
@@ -65,6 +70,8 @@ class Rebuilt:
 
 def _handed_back(out: Any) -> Any:
     """A result as the original would give it: objects are of their original classes."""
+    if type(out) in PLAIN or type(out) is np.ndarray:
+        return out
     leaves, spec = tree.flatten(out)
     if not any(map(is_seen, leaves)):
         return out
@@ -101,7 +108,7 @@ class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
 
 _OFF: ContextVar[bool] = ContextVar("as_written", default=False)
 #: How far the functions are built anew that converted something, by the number of their code.
-_KNOWN: dict[int, tuple[Any, int]] = {}
+_KNOWN = ByCode()
 
 
 def _code(fun: Any) -> Any:
@@ -118,12 +125,10 @@ def _code(fun: Any) -> Any:
 
 def ready(fun: Any) -> Any:
     """``fun``, as it is run: built anew if it has converted a traced value before."""
-    if not _KNOWN or type(fun) is Rebuilt:
+    if not _KNOWN.known or type(fun) is Rebuilt:
         return fun
-    known = _KNOWN.get(id(_code(fun)))
-    if known is None or known[0]() is None or _OFF.get():
-        return fun
-    return Rebuilt(fun, known[1] == _CONSTANTS)
+    level = _KNOWN.get(fun.__code__ if type(fun) is FunctionType else _code(fun))
+    return fun if level is None or _OFF.get() else Rebuilt(fun, level == _CONSTANTS)
 
 
 def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
@@ -192,8 +197,7 @@ def _can_be_rebuilt(fun: Any) -> bool:
 def _remember(fun: Any, level: int) -> None:
     code = _code(fun)
     if code is not None:
-        number = id(code)
-        _KNOWN[number] = ref(code, lambda _: _KNOWN.pop(number, None)), level
+        _KNOWN.put(code, level)
 
 
 def is_conversion(error: BaseException, before: BaseException | None = None) -> bool:

@@ -7,11 +7,12 @@ functions write to them is seen by all of them, and by nobody afterwards.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from funcgrad.numpy.concretization import keeping
 
 __all__ = ["PLAIN", "Run", "current", "enter", "leave"]
 
@@ -23,57 +24,41 @@ PLAIN = frozenset((*_PYTHONS, np.dtype, *[np.dtype(code).type for code in "?bBhH
 class Run:
     """What stands for whom in one run.
 
-    Args:
-        lifts: whether buffers stand for constant arrays, so that traced values can be written to them and
-            NumPy's methods of them take traced values.
+    Attributes:
+        memos: by the ``id`` of a value the value and what stands for it: where constant arrays stay what they are, and
+            where buffers stand for them, to which traced values can be written.
+        endings: what is to be done when the run ends.
     """
 
-    __slots__ = ("endings", "lifts", "memo")
+    __slots__ = ("endings", "memos")
 
-    def __init__(self, lifts: bool = False) -> None:
-        self.lifts = lifts
-        self.memo: dict[int, tuple[Any, Any]] = {}
+    def __init__(self) -> None:
+        self.memos: tuple[dict[int, tuple[Any, Any]], dict[int, tuple[Any, Any]]] = ({}, {})
         self.endings: list[Callable[[], None]] = []
 
-    def note(self, value: Any, found: Any) -> Any:
-        """Let ``found`` stand for ``value`` until the run ends. The value is held, so that its ``id`` stays its own."""
-        self.memo[id(value)] = value, found
-        return found
 
-
-class _Thread(threading.local):
-    run: Run | None = None
-
-
-_THREAD = _Thread()
 #: The runs of all threads: a thread that a function starts works for the run of that function, if there is but one.
 _ACTIVE: list[Run] = []
 
 
 def current() -> Run:
     """The run that asks; a new one where none is known, as in a generator that is used after its run."""
-    run = _THREAD.run
+    run: Run | None = keeping.run
     if run is not None:
         return run
     return _ACTIVE[0] if len(_ACTIVE) == 1 else Run()
 
 
-def enter(lifts: bool) -> tuple[Run, bool]:
-    """The run of this thread, and whether it begins here. A run that lifts begins where one is that does not."""
-    run = _THREAD.run
-    if run is not None and (run.lifts or not lifts):
-        return run, False
-    if run is not None:
-        run.lifts = True  # from now on: what has been found before is not lifted
-        return run, False
-    run = _THREAD.run = Run(lifts)
+def enter() -> Run:
+    """A run that begins in this thread."""
+    run = keeping.run = Run()
     _ACTIVE.append(run)
-    return run, True
+    return run
 
 
 def leave(run: Run) -> None:
     """The end of a run that began here."""
-    _THREAD.run = None
+    keeping.run = None
     _ACTIVE.remove(run)
     for ending in run.endings:
         ending()

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Mapping
 from types import CodeType, ModuleType
 from typing import Any
-from weakref import WeakValueDictionary
 
 from funcgrad.numpy_code.calls import with_calls, written
 from funcgrad.numpy_code.names import when_called
@@ -16,7 +15,6 @@ from funcgrad.numpy_code.runs import current
 __all__ = ["Globals", "globals_of", "is_called"]
 
 _MISSING: Any = object()
-_KNOWN: WeakValueDictionary[int, Globals] = WeakValueDictionary()
 
 
 class Globals(dict[str, Any]):
@@ -26,10 +24,10 @@ class Globals(dict[str, Any]):
 
     Args:
         real: the names themselves.
-        translate: ``translate(value)`` gives what stands for a value, and whether it does so in every run.
+        translate: see ``translation.Translator``.
     """
 
-    def __init__(self, real: dict[str, Any], translate: Callable[[Any], tuple[Any, bool]]) -> None:
+    def __init__(self, real: dict[str, Any], translate: Any) -> None:
         given = real.get("__builtins__", builtins)
         names = vars(given) if isinstance(given, ModuleType) else given
         self.builtins: dict[str, Any] = dict(names)
@@ -42,11 +40,10 @@ class Globals(dict[str, Any]):
         self.assigned: set[str] = set()  # names that functions assign to; what they assign Python stores in here
 
     def __getitem__(self, name: str) -> Any:
-        value = self.real.get(name, _MISSING)
         known = self.known.get(name)
-        if known is not None and known[0] is value and not self.assigned:
+        if known is not None and known[0] is self.real.get(name, _MISSING):
             return known[1]
-        return self._found(name, value)
+        return self._found(name, self.real.get(name, _MISSING))
 
     def __setitem__(self, name: str, value: Any) -> None:
         self.real[name] = value
@@ -71,7 +68,7 @@ class Globals(dict[str, Any]):
             found, stable = self.builtins[name], True
         else:
             found, stable = self.translate(value)
-        if stable:
+        if stable and name not in self.assigned:
             self.known[name] = value, found
         return found
 
@@ -79,6 +76,7 @@ class Globals(dict[str, Any]):
         """Note that a function assigns to ``names``. At the end of the run the module has what was assigned."""
         for name in names - self.assigned:
             dict.pop(self, name, None)
+            self.known.pop(name, None)
         self.assigned |= names
 
     def hand_over(self) -> None:
@@ -89,13 +87,13 @@ class Globals(dict[str, Any]):
                 self.real[name] = value
 
 
-def globals_of(real: dict[str, Any], translate: Callable[[Any], tuple[Any, bool]]) -> Globals:
+def globals_of(real: dict[str, Any], translate: Any) -> Globals:
     """The one ``Globals`` of these names."""
     if isinstance(real, Globals):
         return real
-    known = _KNOWN.get(id(real))
+    known: Globals | None = translate.globals.get(id(real))
     if known is None or known.real is not real:
-        known = _KNOWN[id(real)] = Globals(real, translate)
+        known = translate.globals[id(real)] = Globals(real, translate)
     if known.assigned:
         run = current()
         if known.hand_over not in run.endings:
@@ -103,9 +101,7 @@ def globals_of(real: dict[str, Any], translate: Callable[[Any], tuple[Any, bool]
     return known
 
 
-def _importing(
-    plain: Callable[..., ModuleType], translate: Callable[[Any], tuple[Any, bool]]
-) -> Callable[..., ModuleType]:
+def _importing(plain: Callable[..., ModuleType], translate: Any) -> Callable[..., ModuleType]:
     def found(*args: Any, **kwargs: Any) -> ModuleType:
         module: ModuleType = translate(plain(*args, **kwargs))[0]
         return module

@@ -9,6 +9,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 import toolz
@@ -16,7 +17,9 @@ from toolz.functoolz import Compose
 
 import funcgrad.numpy as fnp
 from funcgrad import tree
-from funcgrad.core import READ_ONLY, Tracer
+from funcgrad.core import READ_ONLY, Tracer, describe
+from funcgrad.errors import ConversionError
+from funcgrad.numpy.callers import user_line
 from funcgrad.numpy_code import objects
 from funcgrad.numpy_code.classes import class_of, is_seen, seen
 from funcgrad.numpy_code.compiled import compiled, is_compiled
@@ -28,7 +31,7 @@ from funcgrad.numpy_code.runs import PLAIN, current
 from funcgrad.numpy_code.sparse import is_sparse_class, made_of
 from funcgrad.writable import LENT, Buffer, inside
 
-__all__ = ["argument", "translated"]
+__all__ = ["Translator"]
 
 #: Packages whose functions and classes stay as they are: they do not compute with NumPy, or mean what they do.
 _KEPT = (sys.stdlib_module_names - set(MODULES) - {"__main__"}) | {
@@ -67,29 +70,165 @@ _KEPT = (sys.stdlib_module_names - set(MODULES) - {"__main__"}) | {
     "tqdm",
     "xarray",
 }
-_MODULES: dict[str, Names] = {}
 _CONTAINERS = frozenset((dict, list, tuple, set, frozenset, OrderedDict, defaultdict, deque, MappingProxyType))
 
 
-def translated(value: Any) -> tuple[Any, bool]:
-    """What stands for ``value``, mostly itself, and whether it does so in every run."""
-    kind = type(value)
-    if kind in PLAIN or issubclass(kind, Tracer):
-        return value, True
-    if kind is FunctionType:
+class Translator:
+    """What stands for a value in functions that are built anew: called with a value it says.
+
+    Args:
+        lifts: whether buffers stand for constant arrays, so that traced values can be written to them, and NumPy's
+            methods of them take traced values.
+
+    Attributes:
+        functions: functions that were built anew, by what they were built from.
+        classes: classes.
+        globals: the global names of modules, by the number of the dictionary.
+        modules: modules, by name.
+    """
+
+    def __init__(self, lifts: bool) -> None:
+        self.lifts = lifts
+        self.functions: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self.classes: WeakKeyDictionary[type, type] = WeakKeyDictionary()
+        self.globals: WeakValueDictionary[int, Any] = WeakValueDictionary()
+        self.modules: dict[str, Names] = {}
+
+    def __call__(self, value: Any) -> tuple[Any, bool]:
+        """What stands for ``value``, mostly itself, and whether it does so in every run."""
+        kind = type(value)
+        if kind in PLAIN or issubclass(kind, Tracer):
+            return value, True
+        if kind is FunctionType:
+            known = self.functions.get(value)
+            return (known.fun, True) if known is not None and not known.contents else self._function(value)
+        if kind is np.ndarray:
+            return self._constant(value) if self.lifts else (value, value.dtype != object)
+        if isinstance(value, ModuleType):
+            return self._module(value), True
+        if isinstance(value, type):
+            return self._class(value), True
+        return self._container(value) if kind in _CONTAINERS else self._other(value, kind)
+
+    def memo(self) -> dict[int, tuple[Any, Any]]:
+        """What stands for whom in the run that asks."""
+        return current().memos[self.lifts]
+
+    def argument(self, value: Any) -> Any:
+        """What stands for an argument of a function that is run anew: of arrays what can only be read."""
+        kind = type(value)
+        if kind in PLAIN or issubclass(kind, Tracer):
+            return value
+        found = self(value)[0]
+        if kind is np.ndarray and type(found) is Buffer and getattr(found, "alias", None) is None:
+            found.alias = READ_ONLY
+        return found
+
+    def _noted(self, value: Any, found: Any) -> tuple[Any, bool]:
+        """Let ``found`` stand for ``value`` until the run ends. The value is held, so that its ``id`` stays its own."""
+        self.memo()[id(value)] = value, found
+        return found, False
+
+    def _function(self, value: FunctionType) -> tuple[Any, bool]:
         ours = kernel(value) if value.__module__ == "scipy.integrate._quadpack_py" else None
         if ours is not None:
             return ours, True
-        return function(value, translated) if _is_rebuilt(value) else (counterpart(value), True)
-    if isinstance(value, ModuleType):
-        return _module(value), True
-    if isinstance(value, type):
-        return _class(value), True
-    if kind is np.ndarray:
-        return _constant(value)
-    if kind in _CONTAINERS:
-        return _container(value)
-    return _other(value, kind)
+        return function(value, self) if _is_rebuilt(value) else (counterpart(value), True)
+
+    def _module(self, module: ModuleType) -> ModuleType:
+        name = module.__name__
+        if name.partition(".")[0] in _KEPT or isinstance(module, Names):
+            return module
+        known = self.modules.get(name)
+        if known is None or known.module is not module:
+            known = self.modules[name] = Names(module, lambda value: self(value)[0])
+        return known
+
+    def _class(self, cls: Any) -> Any:
+        if is_sparse_class(cls):
+            return made_of(cls)
+        if is_mirrored(cls.__module__):
+            ours = (kernel(cls) if cls.__name__ == "at" else None) or counterpart(cls)
+            if ours is not cls or not cls.__module__.startswith(("scipy.", "statistics")):
+                return ours
+        return cls if _is_kept(cls) else class_of(cls, self, _is_kept)
+
+    def _constant(self, value: Any) -> tuple[Any, bool]:
+        """A buffer for a constant array, if it has numbers."""
+        if value.dtype.kind not in "iufc" or not inside():
+            return value, False
+        memo = self.memo()
+        known = memo.get(id(value))
+        if known is not None:
+            return known[1], False
+        made = Buffer(value)
+        made.link = LENT
+        base = value if value.base is None else value.base
+        if base is not value or -id(value) in memo:  # others share its memory, who would not see what is written to it
+            made.alias = READ_ONLY
+            memo[-id(base)] = base, None
+            if id(base) in memo:
+                _close(memo[id(base)][1], value)
+        return self._noted(value, made)
+
+    def _container(self, value: Any) -> tuple[Any, bool]:
+        """A container whose members are translated; the very one where nothing in it is."""
+        known = self.memo().get(id(value))
+        if known is not None:
+            return known[1], False
+        members = value.values() if isinstance(value, (dict, MappingProxyType)) else value
+        if all(type(member) in PLAIN for member in members):
+            return value, False
+        self._noted(value, value)  # it may hold itself
+        found = [self(member)[0] for member in members]
+        if all(map(operator.is_, found, members)):
+            return value, False
+        return self._noted(value, self._refilled(type(value), value, found))
+
+    def _refilled(self, kind: type, value: Any, found: list[Any]) -> Any:
+        if kind is defaultdict:
+            return defaultdict(self(value.default_factory)[0], zip(value, found, strict=True))
+        if kind is MappingProxyType:
+            return MappingProxyType(dict(zip(value, found, strict=True)))
+        if kind in (dict, OrderedDict):
+            return kind(zip(value, found, strict=True))
+        return deque(found, value.maxlen) if kind is deque else kind(found)
+
+    def _other(self, value: Any, kind: type) -> tuple[Any, bool]:
+        """An object that is no function, class, module, array or container."""
+        known = self.memo().get(id(value))
+        if known is not None:
+            return known[1], False
+        for makers in (_CALLABLES, objects.MAKERS):
+            maker: Any = makers.get(kind) or makers.get(f"{kind.__module__}.{kind.__name__}")
+            if maker is not None:
+                return self._noted(value, maker(value, self))
+        rebuild = getattr(kind, "_with_functions", None)
+        if rebuild is not None:
+            return self._noted(value, rebuild(value, lambda part: self(part)[0]))
+        ours = counterpart(value)
+        if ours is not value:
+            return ours, True
+        if is_compiled(value, _is_kept_function):
+            return compiled(value), True
+        if is_seen(value) or tree.is_container(kind) or _is_kept(kind):
+            return value, False
+        cls = class_of(kind, self, _is_kept)
+        return (value, False) if cls is kind else self._noted(value, seen(value, cls, self))
+
+
+def _close(owner: Any, part: Any) -> None:
+    """See that nothing is written to ``owner``, a part of whose memory the program has under another name.
+
+    Raises:
+        ConversionError: something has been.
+    """
+    if type(owner) is not Buffer or getattr(owner, "link", None) is not LENT:
+        raise ConversionError(
+            "a constant array: traced values were written to it, and a part of its memory is read under another name, "
+            f"got {describe(part)}{user_line()}. Make the array inside of the function, and take its parts there."
+        )
+    owner.alias = READ_ONLY
 
 
 def _is_kept(value: Any) -> bool:
@@ -106,110 +245,6 @@ def _is_rebuilt(value: Any) -> bool:
     if module.partition(".")[0] in _KEPT:
         return False
     return not is_mirrored(module) or (module.startswith(("scipy.", "statistics")) and counterpart(value) is value)
-
-
-def _module(module: ModuleType) -> ModuleType:
-    name = module.__name__
-    if name.partition(".")[0] in _KEPT or isinstance(module, Names):
-        return module
-    known = _MODULES.get(name)
-    if known is None or known.module is not module:
-        known = _MODULES[name] = Names(module, lambda value: translated(value)[0])
-    return known
-
-
-def _class(cls: type) -> type:
-    if is_sparse_class(cls):
-        made: type = made_of(cls)
-        return made
-    if is_mirrored(cls.__module__):
-        known: Any = kernel(cls) if cls.__name__ == "at" else None
-        if known is not None:
-            return known  # type: ignore[no-any-return]
-        ours: type = counterpart(cls)
-        if ours is not cls or not cls.__module__.startswith(("scipy.", "statistics")):
-            return ours
-    return cls if _is_kept(cls) else class_of(cls, translated, _is_kept)
-
-
-def _constant(value: Any) -> tuple[Any, bool]:
-    """A constant array: a buffer where traced values may have to be written to it."""
-    run = current()
-    if not run.lifts or value.dtype.kind not in "iufc" or not inside():
-        return value, False
-    known = run.memo.get(id(value))
-    if known is not None:
-        return known[1], False
-    base = value if value.base is None else value.base
-    made = Buffer(value)
-    made.link = LENT
-    if base is not value or id(base) in run.memo:  # others share its memory: what is written to it they would not see
-        made.alias = READ_ONLY
-        if id(base) in run.memo and type(run.memo[id(base)][1]) is Buffer:
-            run.memo[id(base)][1].alias = READ_ONLY
-    return run.note(value, made), False
-
-
-def argument(value: Any) -> Any:
-    """What stands for an argument of a function that is run anew: of arrays what can only be read."""
-    kind = type(value)
-    if kind in PLAIN or issubclass(kind, Tracer):
-        return value
-    found = translated(value)[0]
-    if kind is np.ndarray and type(found) is Buffer and getattr(found, "alias", None) is None:
-        found.alias = READ_ONLY
-    return found
-
-
-def _container(value: Any) -> tuple[Any, bool]:
-    """A container whose members are translated; the very one where nothing in it is."""
-    run = current()
-    known = run.memo.get(id(value))
-    if known is not None:
-        return known[1], False
-    kind = type(value)
-    members = value.values() if isinstance(value, (dict, MappingProxyType)) else value
-    if all(type(member) in PLAIN for member in members):
-        return value, False
-    run.note(value, value)  # it may hold itself
-    found = [translated(member)[0] for member in members]
-    if all(map(operator.is_, found, members)):
-        return value, False
-    return run.note(value, _refilled(kind, value, found)), False
-
-
-def _refilled(kind: type, value: Any, found: list[Any]) -> Any:
-    if kind is defaultdict:
-        return defaultdict(translated(value.default_factory)[0], zip(value, found, strict=True))
-    if kind is MappingProxyType:
-        return MappingProxyType(dict(zip(value, found, strict=True)))
-    if kind in (dict, OrderedDict):
-        return kind(zip(value, found, strict=True))
-    return deque(found, value.maxlen) if kind is deque else kind(found)
-
-
-def _other(value: Any, kind: type) -> tuple[Any, bool]:
-    """An object that is no function, class, module, array or container."""
-    run = current()
-    known = run.memo.get(id(value))
-    if known is not None:
-        return known[1], False
-    for makers in (_CALLABLES, objects.MAKERS):
-        maker: Callable[[Any, Any], Any] | None = makers.get(kind) or makers.get(f"{kind.__module__}.{kind.__name__}")
-        if maker is not None:
-            return run.note(value, maker(value, translated)), False
-    rebuild = getattr(kind, "_with_functions", None)
-    if rebuild is not None:
-        return run.note(value, rebuild(value, lambda part: translated(part)[0])), False
-    ours = counterpart(value)
-    if ours is not value:
-        return ours, True
-    if is_compiled(value, _is_kept_function):
-        return compiled(value), True
-    if is_seen(value) or tree.is_container(kind) or _is_kept(kind):
-        return value, False
-    cls = class_of(kind, translated, _is_kept)
-    return (value, False) if cls is kind else (run.note(value, seen(value, cls, translated)), False)
 
 
 def _is_kept_function(value: Any) -> bool:
