@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+import funcgrad.numpy as fnp
 from funcgrad.numpy_code.calls import written
 from funcgrad.numpy_code.conversions import CONVERSIONS, scalar
 from funcgrad.numpy_code.mathematics import MODULES, of_python
+from funcgrad.numpy_code.random import Random
 
 __all__ = ["Names", "counterpart", "is_mirrored", "when_called"]
 
@@ -55,8 +57,46 @@ def counterpart(value: Any) -> Any:
 
 
 def _of_own(home: str, name: str, value: Any) -> Any:
+    other = _OTHERS.get(value) if callable(value) else None
+    if other is not None:
+        return other
     own = _own(home)
     return getattr(own, name) if own is not None and name in getattr(own, "__all__", ()) else value
+
+
+def _elementwise(fun: Callable[..., Any], nin: int, nout: int, **options: Any) -> Any:
+    """``numpy.frompyfunc``: a function of numbers that is called with each element."""
+    return fnp.vectorize(fun)
+
+
+def _source(*args: Any) -> Any:
+    """``numpy.random.default_rng``."""
+    return Random(np.random.default_rng(*args))
+
+
+class _Sources(type):
+    """The class of what stands for a class of sources of random numbers."""
+
+    theirs: Any
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, cls.theirs)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return Random(cls.theirs(*args, **kwargs))
+
+
+def _sources(theirs: Any) -> Any:
+    return _Sources(theirs.__name__, (), {"theirs": theirs, "__doc__": theirs.__doc__})
+
+
+#: What stands for functions of NumPy that funcgrad does not have.
+_OTHERS: dict[Any, Any] = {
+    np.frompyfunc: _elementwise,
+    np.random.default_rng: _source,
+    np.random.RandomState: _sources(np.random.RandomState),
+    np.random.Generator: _sources(np.random.Generator),
+}
 
 
 def _homes(value: Any) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.sparse import Constant
 
 __all__ = ["MAKERS"]
@@ -63,6 +64,8 @@ MAKERS: dict[Any, Callable[[Any, Translate], Any]] = {
         for home in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
         for kind in ("array", "matrix")
     },
+    "numpy.random._generator.Generator": lambda value, translate: Random(value),
+    "numpy.random.mtrand.RandomState": lambda value, translate: Random(value),
     "numpy.poly1d": lambda value, translate: _own("numpy", "poly1d")(value.coeffs),
     **{
         f"numpy.polynomial.{home}.{name}": _series(name)

@@ -257,7 +257,10 @@ def _is_kept_function(value: Any) -> bool:
 
 
 def _method(value: Any, translate: Any) -> Any:
-    return MethodType(translate(value.__func__)[0], translate(value.__self__)[0])
+    owner = translate(value.__self__)[0]
+    if type(value.__func__) is not FunctionType:
+        return compiled(value) if owner is value.__self__ else getattr(owner, value.__name__)
+    return MethodType(translate(value.__func__)[0], owner)
 
 
 def _builtin(value: Any, translate: Any) -> Any:

@@ -519,6 +519,30 @@ def formatted(x):
     return math.exp(x[0]) * x[1]
 
 
+RNG_STATE = np.random.RandomState(3)
+
+
+def random_numbers(x):
+    rng = np.random.default_rng(0)
+    noise = rng.normal(x[0], x[1], size=4) + rng.uniform(x[0], 3.0) + rng.exponential(x[1])
+    RNG_STATE.seed(1)
+    np.random.seed(2)
+    picked = rng.choice(np.array([x[0], x[1], 1.0]), 3) * RNG_STATE.laplace(x[0]) + np.random.randn()
+    return noise.sum() + picked.sum() + rng.permutation(np.asarray(x))[0] + rng.lognormal(x[0], 0.1)
+
+
+def functions_of_elements(x):
+    by_element = np.frompyfunc(lambda v: math.sin(v) * v, 1, 1)
+    return by_element(x).sum() + np.vectorize(math.exp)(x).sum() + np.apply_along_axis(lambda v: math.cos(v[0]), 0, x)
+
+
+def iterators(x):
+    values = np.fromiter((math.sin(v) for v in x), dtype=float)
+    grid = np.fromfunction(lambda i, j: i * x[0] + j * x[1], (2, 2))
+    a, b = np.broadcast_arrays(x[0], [1.0, 2.0])
+    return values.sum() + grid.sum() + (a * b).sum() + sum(v * i for i, v in np.ndenumerate(x) for i in i)
+
+
 X = np.array([0.6, 1.4])
 PROGRAMS = [
     (f, X)
@@ -569,5 +593,8 @@ PROGRAMS = [
         while_loops,
         imports_inside,
         formatted,
+        random_numbers,
+        functions_of_elements,
+        iterators,
     )
 ]
