@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.errors import ConversionError
 
-__all__ = ["kernel"]
+__all__ = ["PYTHONS", "kernel"]
 
 
 def _piece(x: Any, knots: Any, extrapolate: bool) -> tuple[Any, Any]:
@@ -193,9 +194,81 @@ def _nquad(
     return found
 
 
+def _interpn(
+    points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan
+) -> Any:
+    """``scipy.interpolate.interpn``."""
+    table = import_module("funcgrad.scipy.interpolate").RegularGridInterpolator
+    return table(points, values, method, bounds_error, fill_value)(xi)
+
+
+def _upfirdn(
+    h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: float = 0
+) -> Any:
+    """``scipy.signal.upfirdn``: zeros between the samples, a filter, and every so many samples of what it gives."""
+    if mode not in ("constant", None) or cval != 0:
+        raise ConversionError(
+            f"signal.upfirdn: traced values can only be extended by zeros, got mode={mode!r} and cval={cval}. Pad them "
+            "before."
+        )
+    h, x = fnp.asarray(h), fnp.moveaxis(fnp.asarray(x), axis, -1)
+    n = x.shape[-1]
+    wide = fnp.zeros((*x.shape[:-1], (n - 1) * up + 1), fnp.result_type(x, h))
+    wide[..., ::up] = x
+    size = wide.shape[-1] + len(h) - 1
+    padded = fnp.pad(wide, [(0, 0)] * (x.ndim - 1) + [(len(h) - 1, len(h) - 1)])
+    windows = fnp.lib.stride_tricks.sliding_window_view(padded, len(h), axis=-1)
+    return fnp.moveaxis((windows @ h[::-1])[..., :size:down], -1, axis)
+
+
+def _dense(ab: Any, below: int, above: int, n: int) -> Any:
+    """The matrix whose diagonals are the rows of ``ab``, as LAPACK stores them."""
+    full = fnp.zeros((n, n), fnp.result_type(ab, 1.0))
+    for j in range(-below, above + 1):
+        length = n - abs(j)
+        rows = np.arange(length) + max(-j, 0)
+        full[rows, rows + j] = ab[above - j, max(j, 0) : max(j, 0) + length]
+    return full
+
+
+def _gbsv(kl: int, ku: int, ab: Any, b: Any, **options: Any) -> tuple[Any, Any, Any, int]:
+    """LAPACK's ``gbsv``: a system with a banded matrix. The factors, which SciPy does not use, are not given."""
+    return None, None, fnp.linalg.solve(_dense(ab[kl:], kl, ku, ab.shape[1]), b), 0
+
+
+def _symmetric(ab: Any, lower: int) -> Any:
+    k, n = ab.shape[0] - 1, ab.shape[1]
+    half = _dense(ab, k, 0, n) if lower else _dense(ab, 0, k, n)
+    return half + half.T - fnp.diag(fnp.diag(half))
+
+
+def _pbtrf(ab: Any, lower: int = 0, **options: Any) -> tuple[Any, int]:
+    """LAPACK's ``pbtrf``: the Cholesky factor of a banded matrix, its diagonals as rows."""
+    k, n = ab.shape[0] - 1, ab.shape[1]
+    factor = fnp.linalg.cholesky(_symmetric(ab, lower))
+    out = fnp.zeros(ab.shape)
+    for j in range(k + 1):
+        if lower:
+            out[j, : n - j] = fnp.diagonal(factor, -j)
+        else:
+            out[k - j, j:] = fnp.diagonal(factor, -j)
+    return out, 0
+
+
+def _sbevd(ab: Any, compute_v: int = 1, lower: int = 0, **options: Any) -> tuple[Any, Any, int]:
+    """LAPACK's ``sbevd``: the eigenvalues of a symmetric banded matrix."""
+    values, vectors = fnp.linalg.eigh(_symmetric(ab, lower))
+    return values, vectors, 0
+
+
 _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
     ("scipy.integrate._quadpack_py", "nquad"): _nquad,
+    ("scipy.interpolate._rgi", "interpn"): _interpn,
+    ("scipy.linalg._flapack", "dgbsv"): _gbsv,
+    ("scipy.linalg._flapack", "dpbtrf"): _pbtrf,
+    ("scipy.linalg._flapack", "dsbevd"): _sbevd,
+    ("scipy.signal._upfirdn", "upfirdn"): _upfirdn,
     ("scipy.interpolate._ppoly", "evaluate"): _evaluate,
     ("scipy.interpolate._ppoly", "integrate"): _integrate,
     ("scipy.interpolate._ppoly", "fix_continuity"): _fix_continuity,
@@ -205,6 +278,10 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._dfitpack", "splint"): _splint,
     ("scipy.interpolate._interpnd", "_ndim_coords_from_arrays"): _coordinates,
 }
+
+
+#: Modules of SciPy some of whose Python functions are here, too.
+PYTHONS = frozenset(("scipy.integrate._quadpack_py", "scipy.interpolate._rgi", "scipy.signal._upfirdn"))
 
 
 def kernel(fun: Any) -> Callable[..., Any] | None:

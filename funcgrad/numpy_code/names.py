@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.core import Tracer
 from funcgrad.numpy_code.calls import written
 from funcgrad.numpy_code.conversions import CONVERSIONS, scalar
 from funcgrad.numpy_code.mathematics import MODULES, of_python
@@ -57,11 +59,37 @@ def counterpart(value: Any) -> Any:
 
 
 def _of_own(home: str, name: str, value: Any) -> Any:
-    other = _OTHERS.get(value) if callable(value) else None
+    try:
+        other = _OTHERS.get(value)
+    except TypeError:  # it cannot be looked up
+        other = None
     if other is not None:
         return other
     own = _own(home)
-    return getattr(own, name) if own is not None and name in getattr(own, "__all__", ()) else value
+    if own is None or name not in getattr(own, "__all__", ()):
+        return value
+    ours = getattr(own, name)
+    return _with_output(ours) if home == "scipy.ndimage" and callable(ours) else ours
+
+
+@cache
+def _with_output(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of ``scipy.ndimage`` that writes to an array ``output``, as SciPy's own code asks it to."""
+    parameters = inspect.signature(fun)
+    if "output" not in parameters.parameters:
+        return fun
+
+    @wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = parameters.bind(*args, **kwargs)
+        output = given.arguments.get("output")
+        if not isinstance(output, (np.ndarray, Tracer)):
+            return fun(*args, **kwargs)
+        given.arguments["output"] = None
+        output[...] = fun(*given.args, **given.kwargs)
+        return output
+
+    return call
 
 
 def _elementwise(fun: Callable[..., Any], nin: int, nout: int, **options: Any) -> Any:
@@ -72,6 +100,11 @@ def _elementwise(fun: Callable[..., Any], nin: int, nout: int, **options: Any) -
 def _source(*args: Any) -> Any:
     """``numpy.random.default_rng``."""
     return Random(np.random.default_rng(*args))
+
+
+def _windows(x: Any, window_shape: Any, axis: Any = None, **kwargs: Any) -> Any:
+    """``numpy.lib.stride_tricks.sliding_window_view``, whose windows can only be read."""
+    return fnp.lib.stride_tricks.sliding_window_view(x, window_shape, axis)
 
 
 class _Sources(type):
@@ -93,6 +126,7 @@ def _sources(theirs: Any) -> Any:
 #: What stands for functions of NumPy that funcgrad does not have.
 _OTHERS: dict[Any, Any] = {
     np.frompyfunc: _elementwise,
+    np.lib.stride_tricks.sliding_window_view: _windows,
     np.random.default_rng: _source,
     np.random.RandomState: _sources(np.random.RandomState),
     np.random.Generator: _sources(np.random.Generator),
@@ -130,13 +164,13 @@ class Names(ModuleType):
 
     Args:
         module: the module itself.
-        find: ``find(value)`` gives what stands for a value that funcgrad has no name for.
+        find: ``find(value)`` gives what stands for a value that funcgrad has no name for, and whether it always does.
     """
 
     module: ModuleType
-    find: Callable[[Any], Any]
+    find: Callable[[Any], tuple[Any, bool]]
 
-    def __init__(self, module: ModuleType, find: Callable[[Any], Any]) -> None:
+    def __init__(self, module: ModuleType, find: Callable[[Any], tuple[Any, bool]]) -> None:
         super().__init__(module.__name__, module.__doc__)
         vars(self).update(module=module, find=find)
 
@@ -145,19 +179,23 @@ class Names(ModuleType):
         if plain:
             return when_called(getattr(self, plain))
         value = getattr(self.module, name)
+        found, always = self._found(name, value)
+        if always and is_mirrored(self.module.__name__):
+            vars(self)[name] = found  # found at once the next time
+        return found
+
+    def _found(self, name: str, value: Any) -> tuple[Any, bool]:
         home = self.module.__name__
-        if not is_mirrored(home):
+        if not is_mirrored(home) or isinstance(value, ModuleType):
             return self.find(value)
-        if isinstance(value, ModuleType) or not _may_differ(value):
-            value = self.find(value) if isinstance(value, ModuleType) else value
-        elif home in MODULES:
-            value = of_python(home, name) if callable(value) and not isinstance(value, type) else self.find(value)
-        else:
-            ours = value if home == "scipy.sparse" and isinstance(value, type) else _of_own(home, name, value)
-            value = self.find(value) if ours is value else ours
-        if type(value) is not np.ndarray:
-            vars(self)[name] = value  # found at once the next time
-        return value
+        if not _may_differ(value):
+            return value, True
+        if home in MODULES:
+            is_function = callable(value) and not isinstance(value, type)
+            return (of_python(home, name), True) if is_function else self.find(value)
+        whole = isinstance(value, type) and home == "scipy.sparse"
+        ours = value if whole or hasattr(value, "_random_state") else _of_own(home, name, value)
+        return self.find(value) if ours is value else (ours, True)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.module, name, value)

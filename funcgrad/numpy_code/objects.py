@@ -6,10 +6,11 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+import funcgrad.numpy as fnp
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.sparse import Constant
 
-__all__ = ["MAKERS"]
+__all__ = ["MAKERS", "Distribution"]
 
 Translate = Callable[[Any], tuple[Any, bool]]
 
@@ -21,6 +22,43 @@ def _own(module: str, name: str) -> Any:
 def _frozen(value: Any, translate: Translate) -> Any:
     """A distribution of SciPy with its parameters."""
     return translate(value.dist)[0](*value.args, **value.kwds)
+
+
+class Distribution:
+    """A distribution of SciPy: funcgrad's functions of it, and for those that it does not have SciPy's own code.
+
+    Args:
+        ours: funcgrad's distribution.
+        theirs: SciPy's, looked at through its class built anew.
+    """
+
+    def __init__(self, ours: Any, theirs: Any) -> None:
+        self.ours, self.theirs = ours, theirs
+
+    __class__: Any = property(lambda self: type(self.theirs))
+
+    def __getattr__(self, name: str) -> Any:
+        source = self.theirs if name.startswith("_") or not hasattr(self.ours, name) else self.ours
+        return getattr(source, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The distribution with these parameters."""
+        return _Frozen(self.ours(*args, **kwargs), self.theirs, args, kwargs)
+
+
+class _Frozen:
+    """A distribution with its parameters."""
+
+    def __init__(self, ours: Any, theirs: Any, args: Any, kwargs: Any) -> None:
+        self.ours, self.theirs, self.args, self.kwds = ours, theirs, args, kwargs
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(self.ours, name):
+            return getattr(self.ours, name)
+        function = getattr(self.theirs, name)
+        if not callable(function):
+            return function
+        return lambda *args, **kwargs: function(*args, *self.args, **self.kwds, **kwargs)
 
 
 def _table(value: Any, translate: Translate) -> Any:
@@ -66,6 +104,8 @@ MAKERS: dict[Any, Callable[[Any, Translate], Any]] = {
     },
     "numpy.random._generator.Generator": lambda value, translate: Random(value),
     "numpy.random.mtrand.RandomState": lambda value, translate: Random(value),
+    "numpy.lib._index_tricks_impl.RClass": lambda value, translate: fnp.r_,
+    "numpy.lib._index_tricks_impl.CClass": lambda value, translate: fnp.c_,
     "numpy.poly1d": lambda value, translate: _own("numpy", "poly1d")(value.coeffs),
     **{
         f"numpy.polynomial.{home}.{name}": _series(name)

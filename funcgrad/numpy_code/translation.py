@@ -24,7 +24,7 @@ from funcgrad.numpy_code import objects
 from funcgrad.numpy_code.classes import class_of, is_seen, seen
 from funcgrad.numpy_code.compiled import compiled, is_compiled
 from funcgrad.numpy_code.functions import cached, function
-from funcgrad.numpy_code.kernels import kernel
+from funcgrad.numpy_code.kernels import PYTHONS, kernel
 from funcgrad.numpy_code.mathematics import MODULES
 from funcgrad.numpy_code.names import Names, counterpart, is_mirrored
 from funcgrad.numpy_code.runs import PLAIN, current
@@ -130,7 +130,7 @@ class Translator:
         return found, False
 
     def _function(self, value: FunctionType) -> tuple[Any, bool]:
-        ours = kernel(value) if value.__module__ == "scipy.integrate._quadpack_py" else None
+        ours = kernel(value) if value.__module__ in PYTHONS else None
         if ours is not None:
             return ours, True
         return function(value, self) if _is_rebuilt(value) else (counterpart(value), True)
@@ -141,7 +141,7 @@ class Translator:
             return module
         known = self.modules.get(name)
         if known is None or known.module is not module:
-            known = self.modules[name] = Names(module, lambda value: self(value)[0])
+            known = self.modules[name] = Names(module, self)
         return known
 
     def _class(self, cls: Any) -> Any:
@@ -208,7 +208,10 @@ class Translator:
             return self._noted(value, rebuild(value, lambda part: self(part)[0]))
         ours = counterpart(value)
         if ours is not value:
-            return ours, True
+            if not hasattr(kind, "_logpdf") and not hasattr(kind, "_logpmf"):
+                return ours, True
+            cls = class_of(kind, self, _is_kept)  # a distribution
+            return self._noted(value, objects.Distribution(ours, seen(value, cls, self)))
         if is_compiled(value, _is_kept_function):
             return compiled(value), True
         if is_seen(value) or tree.is_container(kind) or _is_kept(kind):
