@@ -203,7 +203,7 @@ def page() -> str:
         "when its value, its reverse and forward mode, its second derivative and its `vmap` are tested, against each",
         "other, NumPy and, where it says so, JAX.",
         "",
-        "Functions of SciPy as they stand, see [code written for NumPy](from_numpy.md), follow: each is called in a test",
+        "Functions of SciPy as they stand follow, see [code for NumPy](from_numpy.md): each is called in a test",
         "that compares its derivatives in both modes with differences, or sees that it is refused.",
         "",
         "```python",

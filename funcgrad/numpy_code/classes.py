@@ -77,7 +77,8 @@ def _kind(kind: Any) -> Any:
                 else kind.__subclasscheck__(cls, x)
             ),
         }
-        found = _KINDS[kind] = type(kind)(kind.__name__, (kind,), namespace)
+        above = [_kind(base) for base in kind.__bases__ if base is not object]  # as bases of the class may have
+        found = _KINDS[kind] = type(kind)(kind.__name__, (kind, *above), namespace)
     return found
 
 
