@@ -119,7 +119,8 @@ def flash(x: Any) -> Any:
 def viscosity(x: Any) -> Any:
     from chemicals.viscosity import Letsou_Stiel, Lucas
 
-    return Letsou_Stiel(x[0], 46.07, 516.25, 6.383e6, 0.6371) * 1e4 + Lucas(x[0], x[1], 572.2, 34.7e5, 0.236, 0, 0.00068)
+    first = Letsou_Stiel(x[0], 46.07, 516.25, 6.383e6, 0.6371) * 1e4
+    return first + Lucas(x[0], x[1], 572.2, 34.7e5, 0.236, 0, 0.00068)
 
 
 @program("chemicals", 300.0)

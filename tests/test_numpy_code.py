@@ -4,6 +4,8 @@ import concurrent.futures
 import copy
 import functools
 import gc
+import importlib
+import linecache
 import logging
 import math
 import pickle
@@ -363,6 +365,21 @@ def test_compiled_code_is_refused_with_the_place():
     assert f"at {__file__}:" in message
     assert "return scipy.interpolate.UnivariateSpline(" in message
     assert "custom_vjp" in message
+
+
+def test_a_file_that_has_changed_is_not_compiled_again(tmp_path, monkeypatch):
+    path = tmp_path / "their_module.py"
+    text = "import numpy as np\n\ndef f(x, kind=np.float64):\n    return kind(np.asarray(x)) * 2\n"
+    path.write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("their_module")
+    path.write_text(text.replace("* 2", "* 3"))
+    with pytest.raises(ConversionError):
+        grad(module.f)(1.0)
+    path.write_text(text)
+    linecache.checkcache()
+    again = importlib.reload(module)
+    assert grad(again.f)(1.0) == 2.0
 
 
 def test_an_error_of_the_program_is_its_own():

@@ -10,6 +10,7 @@ from typing import Any
 from funcgrad.core import Tracer
 from funcgrad.numpy_code.calls import ByCode, with_calls
 from funcgrad.numpy_code.conversions import holds_traced
+from funcgrad.numpy_code.local_calls import with_local_calls
 from funcgrad.numpy_code.runs import PLAIN
 from funcgrad.numpy_code.scope import Globals, globals_of, is_called
 
@@ -106,7 +107,8 @@ def _with_cells(fun: FunctionType, names: Globals) -> tuple[FunctionType, list[t
         else:  # of plain numbers too: functions may come to stand there
             cells.append(cell if name == "__class__" or type(value) in PLAIN else CellType())
             replaced.append((cell, value))
-    code = with_calls(fun.__code__, is_called(fun.__globals__))
+    source = with_local_calls(fun.__code__) if names.translate.lifts else fun.__code__
+    code = with_calls(source, is_called(fun.__globals__))
     return FunctionType(code, names, fun.__name__, None, tuple(cells)), replaced
 
 

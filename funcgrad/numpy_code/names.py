@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache, wraps
 from importlib import import_module
 from importlib.util import find_spec
-from types import ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.numpy_code.calls import written
-from funcgrad.numpy_code.conversions import CONVERSIONS, scalar
+from funcgrad.numpy_code.conversions import CONVERSIONS, holds_traced, scalar
 from funcgrad.numpy_code.mathematics import MODULES, of_python
 from funcgrad.numpy_code.random import Random
 
@@ -86,8 +86,9 @@ def _with_output(fun: Callable[..., Any]) -> Callable[..., Any]:
         if not isinstance(output, (np.ndarray, Tracer)):
             return fun(*args, **kwargs)
         given.arguments["output"] = None
-        output[...] = fun(*given.args, **given.kwargs)
-        return output
+        target: Any = output
+        target[...] = fun(*given.args, **given.kwargs)
+        return target
 
     return call
 
@@ -105,6 +106,20 @@ def _source(*args: Any) -> Any:
 def _windows(x: Any, window_shape: Any, axis: Any = None, **kwargs: Any) -> Any:
     """``numpy.lib.stride_tricks.sliding_window_view``, whose windows can only be read."""
     return fnp.lib.stride_tricks.sliding_window_view(x, window_shape, axis)
+
+
+def _without_mask(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of ``numpy.ma``: of traced values NumPy's, and what is nowhere masked is an ordinary array."""
+    ours = getattr(fnp, name, None)
+
+    @wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if ours is not None and holds_traced(args):
+            return ours(*args, **kwargs)
+        found = fun(*args, **kwargs)
+        return found.data if isinstance(found, np.ma.MaskedArray) and not np.ma.is_masked(found) else found
+
+    return call
 
 
 class _Sources(type):
@@ -193,6 +208,8 @@ class Names(ModuleType):
         if home in MODULES:
             is_function = callable(value) and not isinstance(value, type)
             return (of_python(home, name), True) if is_function else self.find(value)
+        if home == "numpy.ma" and isinstance(value, FunctionType | MethodType):
+            return _without_mask(name, value), True
         whole = isinstance(value, type) and home == "scipy.sparse"
         ours = value if whole or hasattr(value, "_random_state") else _of_own(home, name, value)
         return self.find(value) if ours is value else (ours, True)

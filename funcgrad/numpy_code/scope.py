@@ -60,6 +60,8 @@ class Globals(dict[str, Any]):
             value = dict.get(self, name, value)
         if value is _MISSING:
             plain = written(name) if name else ""
+            if plain == "called":
+                return when_called
             if plain:
                 found = _EVALUATING.get(plain) or when_called(self[plain])
                 return found(self[plain]) if plain in _EVALUATING else found

@@ -519,6 +519,17 @@ def formatted(x):
     return math.exp(x[0]) * x[1]
 
 
+def as_type(values, dtype=np.float64):
+    def inner(v):
+        return dtype(v) * 2
+
+    return dtype(np.sum(values)) + inner(values[0])
+
+
+def local_classes(x):
+    return as_type(np.array([x[0], math.sin(x[1])])) + (lambda d: as_type(x, d))(np.float64)
+
+
 RNG_STATE = np.random.RandomState(3)
 
 
@@ -593,6 +604,7 @@ PROGRAMS = [
         while_loops,
         imports_inside,
         formatted,
+        local_classes,
         random_numbers,
         functions_of_elements,
         iterators,
