@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError
 
 __all__ = ["PYTHONS", "kernel"]
@@ -194,6 +196,18 @@ def _nquad(
     return found
 
 
+def _namespace(*arrays: Any, **options: Any) -> Any:
+    """``array_namespace``, by which SciPy asks arrays for their functions: traced ones and NumPy's are of one kind."""
+    theirs = [x for x in arrays if backend.namespace_of(_bottom(x)) not in (None, np)]
+    return backend.namespace(tuple(theirs)) if theirs else fnp
+
+
+def _bottom(x: Any) -> Any:
+    while isinstance(x, Tracer):
+        x = x.value
+    return x
+
+
 def _interpn(
     points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan
 ) -> Any:
@@ -262,6 +276,7 @@ def _sbevd(ab: Any, compute_v: int = 1, lower: int = 0, **options: Any) -> tuple
 
 
 _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
+    ("scipy._lib._array_api", "array_namespace"): _namespace,
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
     ("scipy.integrate._quadpack_py", "nquad"): _nquad,
     ("scipy.interpolate._rgi", "interpn"): _interpn,
@@ -281,7 +296,14 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
 
 
 #: Modules of SciPy some of whose Python functions are here, too.
-PYTHONS = frozenset(("scipy.integrate._quadpack_py", "scipy.interpolate._rgi", "scipy.signal._upfirdn"))
+PYTHONS = frozenset(
+    (
+        "scipy._lib._array_api",
+        "scipy.integrate._quadpack_py",
+        "scipy.interpolate._rgi",
+        "scipy.signal._upfirdn",
+    )
+)
 
 
 def kernel(fun: Any) -> Callable[..., Any] | None:

@@ -53,7 +53,8 @@ def counterpart(value: Any) -> Any:
     if not isinstance(name, str):
         return value
     for home in _homes(value):
-        if getattr(sys.modules.get(home), name, None) is value:
+        public = getattr(sys.modules.get(home), name, None)
+        if public is value or (public is not None and getattr(public, "__wrapped__", None) is value):
             return of_python(home, name) if home in MODULES else _of_own(home, name, value)
     return value
 
@@ -69,6 +70,8 @@ def _of_own(home: str, name: str, value: Any) -> Any:
     if own is None or name not in getattr(own, "__all__", ()):
         return value
     ours = getattr(own, name)
+    if isinstance(value, type) and not isinstance(ours, type):
+        return _class_like(value, ours)
     return _with_output(ours) if home == "scipy.ndimage" and callable(ours) else ours
 
 
@@ -122,20 +125,26 @@ def _without_mask(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-class _Sources(type):
-    """The class of what stands for a class of sources of random numbers."""
+class _ClassLike(type):
+    """The class of what stands for a class of NumPy's where a function makes the objects."""
 
     theirs: Any
+    make: Any
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, cls.theirs)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return Random(cls.theirs(*args, **kwargs))
+        return cls.make(*args, **kwargs)
+
+
+@cache
+def _class_like(theirs: Any, make: Callable[..., Any]) -> Any:
+    return _ClassLike(theirs.__name__, (), {"theirs": theirs, "make": staticmethod(make), "__doc__": theirs.__doc__})
 
 
 def _sources(theirs: Any) -> Any:
-    return _Sources(theirs.__name__, (), {"theirs": theirs, "__doc__": theirs.__doc__})
+    return _class_like(theirs, lambda *args, **kwargs: Random(theirs(*args, **kwargs)))
 
 
 #: What stands for functions of NumPy that funcgrad does not have.

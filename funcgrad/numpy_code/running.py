@@ -214,4 +214,9 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
         if isinstance(seen, ConversionError):
             return True
         seen = seen.__cause__ or seen.__context__
-    return isinstance(error, (TypeError, ValueError, AttributeError, SystemError)) and "Tracer" in str(error)
+    text = str(error)
+    if not isinstance(error, (TypeError, ValueError, AttributeError, SystemError)):
+        return False
+    asks_for_memory = "a traced value has no memory of its own" in text
+    of_two_kinds = "Multiple namespaces" in text and "funcgrad" in text  # SciPy says so
+    return "Tracer" in text or asks_for_memory or of_two_kinds
