@@ -94,6 +94,8 @@ class Transformed(Generic[P, R]):
         except Exception as other:
             raise_own(other)
             raise
+        finally:
+            del error  # it holds this frame
 
     def _with_functions(self, translate: Callable[[Any], Any]) -> Transformed[..., Any]:
         """The same transform of what stands for its function."""

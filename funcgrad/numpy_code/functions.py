@@ -71,7 +71,8 @@ def function(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     """
     if isinstance(fun.__globals__, Globals):
         return fun, True  # built anew already
-    known: _Built | None = translate.functions.get(fun)
+    kept = translate.closures if fun.__closure__ else translate.functions
+    known: _Built | None = kept.get(fun)
     if known is not None and known.still_fits():
         return known.fun, not known.contents
     memo = translate.memo()
@@ -82,7 +83,7 @@ def function(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     memo[id(fun)] = fun, built  # before what it refers to, which may be itself
     lasting = _fill(built, replaced, fun, translate)
     if lasting:
-        translate.functions[fun] = _Built(built, replaced)
+        kept[fun] = _Built(built, replaced)
         del memo[id(fun)]
     return built, lasting and not replaced
 

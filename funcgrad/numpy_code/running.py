@@ -142,6 +142,8 @@ def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
     try:
         return work(given)
     except Exception as error:
+        if not is_conversion(error):
+            raise
         return again(fun, given, work, error)
 
 
@@ -171,21 +173,24 @@ def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) ->
     """What ``work`` does with ``fun`` built anew, after it raised ``error`` of ``given``."""
     level = _AS_WRITTEN if type(given) is not Rebuilt else _CONSTANTS if given.lifts else _FUNCTIONS
     first, before = error, None
-    while level < _CONSTANTS and is_conversion(error, before) and _can_be_rebuilt(fun):
-        level += 1
-        _LOG.info("%r is run %s: %s", fun, _LEVELS[level], error)
-        try:
-            found = work(Rebuilt(fun, level == _CONSTANTS))
-        except Exception as other:
-            before, error = error, other
-        else:
-            _remember(fun, level)
-            return found
-    if error is not first:
-        error.__suppress_context__ = error.__cause__ is None or error.__suppress_context__
-        if not isinstance(error, FuncgradError):
-            error.add_note(f"It ran {_LEVELS[level]} in place of NumPy's, because as it is written it raised: {first}")
-    raise error
+    try:
+        while level < _CONSTANTS and is_conversion(error, before) and _can_be_rebuilt(fun):
+            level += 1
+            _LOG.info("%r is run %s: %s", fun, _LEVELS[level], error)
+            try:
+                found = work(Rebuilt(fun, level == _CONSTANTS))
+            except Exception as other:
+                before, error = error, other
+            else:
+                _remember(fun, level)
+                return found
+        if error is not first:
+            error.__suppress_context__ = error.__cause__ is None or error.__suppress_context__
+            if not isinstance(error, FuncgradError):
+                error.add_note(f"It ran {_LEVELS[level]} in place of NumPy's, as it raised as it is written: {first}")
+        raise error
+    finally:
+        del error, first, before  # they hold this frame
 
 
 def _can_be_rebuilt(fun: Any) -> bool:

@@ -14,11 +14,22 @@ import numpy as np
 
 from funcgrad.numpy.concretization import keeping
 
-__all__ = ["PLAIN", "Run", "current", "enter", "leave"]
+__all__ = ["PLAIN", "Latest", "Run", "current", "enter", "leave"]
 
 _PYTHONS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range)
 #: Types of values that stand for themselves wherever they are.
 PLAIN = frozenset((*_PYTHONS, np.dtype, *[np.dtype(code).type for code in "?bBhHiIlLqQefdgFDG"]))
+
+
+class Latest(dict[Any, Any]):
+    """What was made of so many objects lately. It may hold the object itself, so that no weak reference would do."""
+
+    size = 1024
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        while len(self) > self.size:
+            self.pop(next(iter(self)), None)
 
 
 class Run:

@@ -27,7 +27,7 @@ from funcgrad.numpy_code.functions import cached, function
 from funcgrad.numpy_code.kernels import PYTHONS, kernel
 from funcgrad.numpy_code.mathematics import MODULES
 from funcgrad.numpy_code.names import Names, counterpart, is_mirrored
-from funcgrad.numpy_code.runs import PLAIN, current
+from funcgrad.numpy_code.runs import PLAIN, Latest, current
 from funcgrad.numpy_code.sparse import is_sparse_class, made_of
 from funcgrad.writable import LENT, Buffer, inside
 
@@ -82,6 +82,7 @@ class Translator:
 
     Attributes:
         functions: functions that were built anew, by what they were built from.
+        closures: those that close over something.
         classes: classes.
         globals: the global names of modules, by the number of the dictionary.
         modules: modules, by name.
@@ -90,7 +91,7 @@ class Translator:
     def __init__(self, lifts: bool) -> None:
         self.lifts = lifts
         self.functions: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-        self.classes: WeakKeyDictionary[type, type] = WeakKeyDictionary()
+        self.closures, self.classes = Latest(), Latest()
         self.globals: WeakValueDictionary[int, Any] = WeakValueDictionary()
         self.modules: dict[str, Names] = {}
 
