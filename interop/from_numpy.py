@@ -16,15 +16,12 @@ P = ParamSpec("P")
 def from_numpy(fun: Callable[P, Any]) -> Callable[P, Any]:
     """A function written with NumPy, SciPy and ``math``, with funcgrad's functions in their place.
 
-    Much NumPy code needs no change at all: NumPy's functions lead to funcgrad's where they are given a traced value.
-    Some do not ask, as ``np.array([x, y])`` and ``np.zeros(3)`` that is written to; nor do most of SciPy's, nor
-    ``math.sin``. This is for code that uses these and that cannot be changed. In code of your own, write
-    ``import funcgrad.numpy as np``.
+    Transforms do that by themselves where a function would lose a derivative, after a first run that they stop. This
+    is the explicit way, without that run. In code of your own, write ``import funcgrad.numpy as np``.
 
-    The functions that ``fun`` calls are reached too, in whichever module they stand, the classes that it makes objects
-    of, imports inside of functions, defaults, and what functions close over. Not reached are methods of objects that
-    were made outside, of named tuples and of registered containers, functions kept in containers, and functions that
-    assign to global names: they stay as they are.
+    Everything that is Python is reached: the functions that ``fun`` calls, in whichever module they stand, classes,
+    methods of objects that were made outside, functions kept in containers, what functions close over, caches. Not
+    reached are compiled code, which is refused, and methods of named tuples and of registered containers.
 
     Args:
         fun: a function, a method, an object that can be called, a partial, a pipeline, a transform of one of these.
