@@ -125,9 +125,13 @@ def _code(fun: Any) -> Any:
 
 def ready(fun: Any) -> Any:
     """``fun``, as it is run: built anew if it has converted a traced value before."""
-    if not _KNOWN.known or type(fun) is Rebuilt:
+    known = _KNOWN.known
+    if not known:
         return fun
-    level = _KNOWN.get(fun.__code__ if type(fun) is FunctionType else _code(fun))
+    code = fun.__code__ if type(fun) is FunctionType else _code(fun)
+    if id(code) not in known or type(fun) is Rebuilt:
+        return fun
+    level = _KNOWN.get(code)
     return fun if level is None or _OFF.get() else Rebuilt(fun, level == _CONSTANTS)
 
 
