@@ -14,6 +14,8 @@ from types import CodeType
 from typing import Any
 from weakref import ref
 
+from funcgrad.numpy_code.conversions import Text
+
 __all__ = ["CALLED", "ByCode", "called", "with_calls", "written"]
 
 #: Names that mean something else where they are called.
@@ -81,10 +83,18 @@ def _changed(code: CodeType, is_called: Callable[[str, str], bool]) -> CodeType:
         if _is_call(steps, at, is_called):
             shift = 1 if step.opname == "LOAD_GLOBAL" or (step.opname == "LOAD_ATTR" and _IS_FLAGGED) else 0
             _rename(raw, names, step.offset, called(step.argval), shift)
-    consts = tuple([_changed(c, is_called) if isinstance(c, CodeType) else c for c in code.co_consts])
+    fills = any(step.opname == "BINARY_OP" and step.argrepr in ("%", "%=") for step in steps)
+    consts = tuple([_constant(c, is_called, fills) for c in code.co_consts])
     if len(names) == len(code.co_names) and all(a is b for a, b in zip(consts, code.co_consts, strict=True)):
         return code
     return code.replace(co_code=bytes(raw), co_names=tuple(names), co_consts=consts)
+
+
+def _constant(value: Any, is_called: Callable[[str, str], bool], fills: bool) -> Any:
+    """A constant of a code: the code of a function inside, or a text, which may be filled by ``%``."""
+    if isinstance(value, CodeType):
+        return _changed(value, is_called)
+    return Text(value) if fills and type(value) is str and "%" in value else value
 
 
 def _is_call(steps: list[dis.Instruction], at: int, is_called: Callable[[str, str], bool]) -> bool:

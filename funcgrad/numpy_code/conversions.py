@@ -13,7 +13,7 @@ from funcgrad.graph import steer
 from funcgrad.numpy.concretization import concrete
 from funcgrad.writable import Buffer
 
-__all__ = ["CONVERSIONS", "holds_traced", "is_traced", "whole"]
+__all__ = ["CONVERSIONS", "Text", "holds_traced", "is_traced", "whole"]
 
 
 def is_traced(x: Any) -> bool:
@@ -77,6 +77,23 @@ def type_of(*args: Any) -> Any:
     if not issubclass(kind, (np.ndarray, np.generic, float, complex, int)):
         return kind
     return np.ndarray if shape else x.dtype.type if kind is np.ndarray else kind
+
+
+class Text(str):
+    """A text of a program that may be filled with traced numbers, ``"%.3f" % x``: it shows their values."""
+
+    __slots__ = ()
+
+    def __mod__(self, values: Any) -> str:
+        return str.__mod__(self, _shown(values))
+
+
+def _shown(x: Any) -> Any:
+    if type(x) is tuple:
+        return tuple([_shown(part) for part in x])
+    if type(x) is dict:
+        return {name: _shown(part) for name, part in x.items()}
+    return concrete(x, "'%' % x", steers=False) if is_traced(x) else x
 
 
 def scalar(kind: type) -> Any:

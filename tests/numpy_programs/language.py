@@ -514,9 +514,9 @@ def imports_inside(x):
 
 
 def formatted(x):
-    text = f"{x[0]:.3f} and %.2f" % 1.0
-    print(end="" if text else text)
-    return math.exp(x[0]) * x[1]
+    text = f"{x[0]:.3f}" + " and %.2f, %s" % (x[1], "done") + " of %d" % 3
+    print(end="" if text == "0.600 and 1.40, done of 3" else text)
+    return math.exp(x[0]) * x[1] * (text.count("done") == 1)
 
 
 def as_type(values, dtype=np.float64):
