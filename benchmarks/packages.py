@@ -3,12 +3,15 @@
 python benchmarks/packages.py
 
 The packages are fetched by pip into an environment of its own, ``build/packages``, which can be thrown away. Each
-program is a function of an array; its gradient is compared with differences.
+program is a function of an array; its gradient is compared with differences. Packages that use HIPS autograd follow,
+with the real one and with funcgrad in its place: what they fit must be the same.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import subprocess
 import sys
 import venv
@@ -24,13 +27,18 @@ PINNED = {
     "numpy": "2.4.6",
     "scipy": "1.17.1",
     "arch": "8.0.0",
+    "autograd": "1.9.1",
+    "autograd-gamma": "0.5.0",
     "chemicals": "1.5.2",
     "colour-science": "0.4.7",
     "control": "0.10.2",
     "filterpy": "2.0.0",
     "fluids": "1.3.1",
+    "lifelines": "0.30.3",
     "pvlib": "0.16.1",
     "pykalman": "0.11.2",
+    "pymanopt": "2.2.1",
+    "surpyval": "0.25",
     "thermo": "0.6.1",
 }
 PROGRAMS: list[tuple[str, Callable[[Any], Any], list[float]]] = []
@@ -323,6 +331,18 @@ def report() -> None:
     print(f"{good} of {len(PROGRAMS)} programs, {math.floor(100 * good / len(PROGRAMS))} %")
 
 
+def compared(theirs: Any, ours: Any) -> str:
+    """Whether a package gives the same with funcgrad in autograd's place."""
+    if isinstance(theirs, str):
+        return f"the package itself: {theirs}"
+    if isinstance(ours, str):
+        return ours
+    near = len(theirs) == len(ours) and all(
+        math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-6) for a, b in zip(theirs, ours, strict=True)
+    )
+    return "ok" if near else f"other values: {ours} for {theirs}"
+
+
 def main() -> None:
     """Make the environment, and the table in it."""
     python = HOME / "bin" / "python"
@@ -330,8 +350,17 @@ def main() -> None:
         venv.create(HOME, with_pip=True, clear=True)
         packages = [f"{name}=={version}" for name, version in PINNED.items()]
         subprocess.run([python, "-m", "pip", "install", "-q", *packages, "toolz", "optree", "opt_einsum"], check=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     code = "import sys; sys.path[:0] = sys.argv[1:]; import packages; packages.report()"
     subprocess.run([python, "-c", code, str(ROOT), str(ROOT / "benchmarks")], check=True)
+    found = []
+    for which in ("autograd", "funcgrad"):
+        command = [str(python), str(ROOT / "benchmarks" / "autograd_packages.py"), which]
+        done = subprocess.run(command, check=True, env=environment, capture_output=True, text=True)
+        found.append(json.loads(done.stdout.splitlines()[-1]))
+    for name, (theirs, their_time) in found[0].items():
+        ours, our_time = found[1][name]
+        print(f"{name:42}{compared(theirs, ours):40}{their_time:6.2f} s {our_time:6.2f} s")
 
 
 if __name__ == "__main__":
