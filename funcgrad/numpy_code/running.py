@@ -109,11 +109,12 @@ class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
 _OFF: ContextVar[bool] = ContextVar("as_written", default=False)
 #: How far the functions are built anew that converted something, by the number of their code.
 _KNOWN = ByCode()
+_DEPTH = 32  # of partials of partials; objects may have all attributes that they are asked for
 
 
 def _code(fun: Any) -> Any:
     """What tells a function from others though it is made anew in every round of a loop: its code."""
-    while True:
+    for _ in range(_DEPTH):
         if type(fun) is FunctionType:
             return fun.__code__
         inner = fun.__func__ if type(fun) is MethodType else getattr(fun, "func", None) or getattr(fun, "fun", None)
@@ -121,6 +122,7 @@ def _code(fun: Any) -> Any:
             call = getattr(type(fun), "__call__", None)  # noqa: B004  (the function itself is wanted)
             return call.__code__ if type(call) is FunctionType and type(fun) is not type else None
         fun = inner
+    return None
 
 
 def ready(fun: Any) -> Any:
