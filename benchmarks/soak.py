@@ -7,6 +7,7 @@ calls and at the end. Garbage collection is switched off between: reference coun
 from __future__ import annotations
 
 import gc
+import math
 import random
 import resource
 import sys
@@ -174,6 +175,23 @@ def without_pullback(x: Any) -> Any:
 without_pullback.defvjp(lambda x: (fnp.sin(x), x), refuse)
 
 
+class Model:
+    """An object that code of NumPy looks at."""
+
+    def __init__(self) -> None:
+        self.data = np.ones(8)
+
+    def energy(self, x: Any) -> Any:
+        return math.exp(x[0]) * self.data.dot(np.asarray(x))
+
+
+@kind
+def numpy_code() -> Any:
+    """Functions of NumPy as they stand, made anew every time."""
+    constant, model = np.ones(8), Model()
+    return grad(lambda x: math.sin(x[0]) * constant.dot(np.asarray(x)) + model.energy(x))(X), grad(model.energy)(X)
+
+
 @kind
 def errors() -> Any:
     """In the function, in the pullback, in an argument, and of the library's own."""
@@ -184,7 +202,7 @@ def errors() -> Any:
         lambda: grad(lambda x: fnp.sum(without_pullback(x)))(X),
         lambda: grad(loss)("text"),
         lambda: grad(lambda x: x)(X),
-        lambda: grad(lambda x: float(x[0]))(X),
+        lambda: grad(lambda x: x.tobytes()[0])(X),
         lambda: strict(grad(lambda x: fnp.sum(fnp.floor(x))))(X),
         lambda: hessian(lambda x: fnp.sum(x @ MATRIX))(X),
     )

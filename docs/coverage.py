@@ -5,6 +5,7 @@ python docs/coverage.py
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import sys
 from pathlib import Path
@@ -12,10 +13,12 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from scipy.stats._distr_params import distcont
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "tests")]
 
+import scipy_samples  # noqa: E402
 from operations import cases  # noqa: E402
 from operations.names import OURS, look_up, named  # noqa: E402
 
@@ -146,6 +149,26 @@ def table(title: str, prefix: str, names: list[str], tested: dict[str, list[Any]
     return [*lines, ""]
 
 
+def of_scipy() -> list[str]:
+    """The sections of SciPy: of the table of calls that the tests run as they stand."""
+    lines = []
+    for module, samples in scipy_samples.TABLE.items():
+        home, own = importlib.import_module(module), importlib.import_module(f"funcgrad.{module}")
+        refused = scipy_samples.REFUSED.get(module, ())
+        lines += [f"## {module}", "", "| name | derivative | how |", "| --- | --- | --- |"]
+        for name in sorted(n for n, sample in samples.items() if sample is not None and hasattr(home, n)):
+            how = "funcgrad's function" if name in own.__all__ else "SciPy's own code"
+            lines.append(f"| `{name}` | no: compiled | |" if name in refused else f"| `{name}` | yes | {how} |")
+        lines.append("")
+    own = importlib.import_module("funcgrad.scipy.stats")
+    lines += ["## scipy.stats: densities", "", "| name | derivative | how |", "| --- | --- | --- |"]
+    for name in sorted({name for name, _ in distcont if isinstance(name, str)}):
+        how = "funcgrad's function" if name in own.__all__ else "SciPy's own code"
+        closed = name in scipy_samples.REFUSED_DENSITIES
+        lines.append(f"| `{name}` | no: compiled | |" if closed else f"| `{name}` | yes | {how} |")
+    return [*lines, ""]
+
+
 def methods() -> list[str]:
     """The section of ndarray's methods and attributes."""
     lines = [
@@ -173,12 +196,15 @@ def page() -> str:
         counts[status] = counts.get(status, 0) + 1
     extra = sorted(set(fnp.linalg.__all__) - set(public(np.linalg)))
     text = [
-        "# Coverage of NumPy",
+        "# Coverage of NumPy and SciPy",
         "",
         "What `funcgrad.numpy` has of each public name of NumPy, `numpy.linalg` and `numpy.fft`. It is written by",
         "`docs/coverage.py` from the table of operations that the tests run: a function stands here as differentiable",
         "when its value, its reverse and forward mode, its second derivative and its `vmap` are tested, against each",
         "other, NumPy and, where it says so, JAX.",
+        "",
+        "Functions of SciPy as they stand follow, see [code for NumPy](from_numpy.md): each is called in a test",
+        "that compares its derivatives in both modes with differences, or sees that it is refused.",
         "",
         "```python",
         "import numpy as np",
@@ -196,7 +222,7 @@ def page() -> str:
     for title, prefix, module in sections:
         text += table(title, prefix, public(module), tested)
     text += table("numpy.linalg has not, funcgrad has", "linalg.", extra, tested)
-    return "\n".join([*text, *methods()])
+    return "\n".join([*text, *methods(), *of_scipy()]).rstrip() + "\n"
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ from funcgrad.core import Tracer as _Tracer
 from funcgrad.numpy.methods import install as _install
 from funcgrad.optional import later as _later
 from funcgrad.transforms import (
+    as_written,
     debug_nans,
     grad,
     hessian,
@@ -128,6 +129,8 @@ __all__ = [
     "strict",
     "tape",
     "trace",
+    # NumPy's code as it stands
+    "as_written",
     # collectives inside vmap
     "all_gather",
     "axis_index",

@@ -12,6 +12,7 @@ __all__ = [
     "BranchError",
     "ConcretizationError",
     "ConvergenceError",
+    "ConversionError",
     "CrossCheckError",
     "DeviceError",
     "EscapedTracerError",
@@ -20,6 +21,7 @@ __all__ = [
     "InputError",
     "MissingExtraError",
     "NanError",
+    "NoRuleError",
     "NotDifferentiableError",
     "ReadOnlyError",
     "ReplayError",
@@ -62,6 +64,21 @@ class NotDifferentiableError(FuncgradError, TypeError):
     """A derivative was asked for through an operation that has none (a ``TypeError``)."""
 
 
+class ConcretizationError(FuncgradError, TypeError):
+    """A plain Python or NumPy value was asked of a tracer, which would cut the derivative (a ``TypeError``)."""
+
+
+class ConversionError(ConcretizationError, InputError):
+    """A plain value was asked of a tracer by code that would lose its derivative (a ``TypeError``).
+
+    A transform that meets it runs the function once more, with funcgrad's functions in place of NumPy's.
+    """
+
+
+class NoRuleError(NotDifferentiableError, ConversionError):
+    """A traced value came to a function of another library for which there is no rule (a ``TypeError``)."""
+
+
 class StructuralZeroError(NotDifferentiableError):
     """A derivative that ``strict`` watches over is zero whatever the values are (a ``TypeError``)."""
 
@@ -76,10 +93,6 @@ class NanError(FuncgradError, FloatingPointError):
     def __init__(self, message: str, operation: str | None = None) -> None:
         super().__init__(message)
         self.operation = operation
-
-
-class ConcretizationError(FuncgradError, TypeError):
-    """A plain Python or NumPy value was asked of a tracer, which would cut the derivative (a ``TypeError``)."""
 
 
 class EscapedTracerError(FuncgradError, RuntimeError):

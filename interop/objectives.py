@@ -12,6 +12,7 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.interop.flattening import Layout, plain
+from funcgrad.numpy_code import Standing
 from funcgrad.optional import import_scipy
 from funcgrad.transforms.arguments import split_aux
 from funcgrad.transforms.gradients import grad, value_and_grad
@@ -37,7 +38,7 @@ class Objective:
     def __init__(
         self, call: str, fun: Callable[..., Any], layout: Layout, args: tuple[Any, ...], *, has_aux: bool = False
     ) -> None:
-        self.call, self.fun, self.layout, self.args, self.has_aux = call, fun, layout, args, has_aux
+        self.call, self.fun, self.layout, self.args, self.has_aux = call, Standing(fun), layout, args, has_aux
         self._at: Any = None
         self._push: Callable[..., Any] | None = None
 
@@ -100,7 +101,7 @@ class Residuals:
         params: PyTree,
         mode: str = "auto",
     ) -> None:
-        self.call, self.fun, self.layout, self.args = call, fun, layout, args
+        self.call, self.fun, self.layout, self.args = call, Standing(fun), layout, args
         self._at = layout.vector(params)
         first = _plain(self, fun(layout.tree(self._at), *args))
         self.out = Layout(call, f"the result of {name_of(fun)}", first)

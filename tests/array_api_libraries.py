@@ -1,7 +1,8 @@
 """SciPy and scikit-learn, where they are written against the array API standard, on traced values.
 
 ``test_array_api.py`` runs this file in a process of its own: SciPy looks at SCIPY_ARRAY_API when it is imported. These
-libraries want arrays of one namespace, so data that are not traced are made by the namespace of those that are.
+libraries want arrays of one namespace, so data that are not traced are made by the namespace of those that are; where
+they are NumPy's, the function is run as code of NumPy is.
 """
 
 import os
@@ -159,6 +160,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_leaves_the_standard_is_refused(name):
     """SciPy's compiled code, and Python's float(): both would lose the derivative."""
@@ -166,6 +168,7 @@ def test_what_leaves_the_standard_is_refused(name):
         grad(lambda x: fnp.sum(standard(REFUSED[name])(x)))(X)
 
 
+@pytest.mark.usefixtures("written")
 def test_two_namespaces_are_refused():
     with pytest.raises(TypeError, match="Multiple namespaces"):
         grad(lambda x: fnp.sum(pairwise.rbf_kernel(x, OTHERS)))(POINTS)
@@ -247,3 +250,30 @@ def test_fitting_through_scikit_learn():
     for _ in range(20):
         w = w - 0.05 * grad(loss)(w)
     assert loss(w) < 0.9 * start
+
+
+BESIDE = {
+    "pearsonr": lambda x: stats.pearsonr(x, Y).statistic,
+    "ttest_ind": lambda x: stats.ttest_ind(x, Y).statistic,
+    "zmap": lambda x: stats.zmap(x, Y),
+    "entropy": lambda x: stats.entropy(x, Y),
+    "gmean": lambda x: stats.gmean(x, weights=Y),
+    "xlogy": lambda x: special.xlogy(x, Y),
+    "rel_entr": lambda x: special.rel_entr(x, Y),
+    "logsumexp": lambda x: special.logsumexp(x, b=Y),
+    "convolve": lambda x: signal.convolve(x, Y),
+    "lfilter": lambda x: signal.lfilter(x, [1.0, 0.2], Y),
+    "freqz": lambda x: np.abs(signal.freqz(x, Y, worN=4)[1]),
+    "sosfiltfilt": lambda x: signal.sosfiltfilt(np.array([[0.3, 0.1, 0.1, 1.0, 0.2, 0.1]]), np.concatenate([x, Y, x])),
+    "trapezoid": lambda x: integrate.trapezoid(x, np.sort(Y)),
+    "dct": lambda x: scipy.fft.dct(x) * Y,
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_arrays_of_numpy_beside_traced_values(name):
+    f = BESIDE[name]
+    slope = jacrev(f)(X)
+    steps = [(f(X + h) - f(X - h)) / 2e-6 for h in 1e-6 * np.eye(X.size)]
+    np.testing.assert_allclose(slope, np.stack(steps, axis=-1), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(jvp(f, (X,), (Y,))[1], slope @ Y, rtol=1e-9, atol=1e-12)

@@ -20,7 +20,7 @@ os.environ.update(compiling.CACHE, XLA_FLAGS=compiling.flags())  # before JAX st
 
 import jax
 
-from funcgrad import blocks
+from funcgrad import as_written, blocks
 
 # JAX makes a great many small objects that live on, and would wait for their collection.
 gc.set_threshold(20_000, 20, 20)
@@ -56,6 +56,13 @@ def only_what_is_new_is_collected():
     """What earlier modules have left is looked at no more: with what JAX remembers that took half of the time."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def written():
+    """Functions are run as they are written: what would lose a derivative is refused."""
+    with as_written():
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -20,6 +20,8 @@ from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, EscapedTracerError, InputError, ReadOnlyError
 from funcgrad.graph import GraphTrace
 
+pytestmark = pytest.mark.usefixtures("written")
+
 X = np.array([1.0, 2.0, 3.0])
 
 

@@ -223,6 +223,7 @@ def test_exchanges_are_numpys(change, made):
     check_grads(fun, (X,), order=1)
 
 
+@pytest.mark.usefixtures("written")
 @pytest.mark.filterwarnings("ignore:you are shuffling:UserWarning")
 @pytest.mark.parametrize("made", MADE)
 @pytest.mark.parametrize("name", REFUSED)

@@ -17,6 +17,7 @@ from operations.spec import array
 
 import funcgrad.numpy as fnp
 from funcgrad import (
+    as_written,
     compose,
     compose_left,
     curry,
@@ -447,7 +448,7 @@ def test_what_cannot_be_traced():
         trace(3)
     with pytest.raises(InputError, match=r"trace: result leaf 0 of the function is not an array or a number, got str"):
         trace(lambda x: "text")(1.0)
-    with pytest.raises(ConcretizationError, match=r"float\(x\): .* in tracing mode"):
+    with as_written(), pytest.raises(ConcretizationError, match=r"float\(x\): .* in tracing mode"):
         trace(lambda x: float(x))(1.0)
     with pytest.raises(InputError, match=r"graph.output: there must be one output, got 2"):
         _ = trace(lambda x: (x, x))(1.0).output

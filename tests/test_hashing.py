@@ -12,6 +12,8 @@ import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, linearize, trace, vjp, vmap
 from funcgrad.errors import ConcretizationError
 
+pytestmark = pytest.mark.usefixtures("written")
+
 cached = functools.lru_cache(lambda x: x * x)
 memoized = toolz.memoize(lambda x: x * x)
 KEYS = {

@@ -15,6 +15,8 @@ import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, jvp, stop_gradient, vjp, vmap
 from funcgrad.errors import ConcretizationError, InputError, ReadOnlyError
 
+pytestmark = pytest.mark.usefixtures("written")
+
 X = np.array([1.0, 2.0, 4.0])
 K = scipy.sparse.eye(3, format="csc")
 rng = np.random.default_rng(0)

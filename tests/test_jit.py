@@ -16,6 +16,7 @@ from toolz import compose_left, curry
 
 import funcgrad.numpy as fnp
 from funcgrad import (
+    as_written,
     axis_index,
     check_grads,
     checkpoint,
@@ -477,7 +478,7 @@ def test_what_cannot_be_compiled_inside_and_outside_of_other_transforms():
     for f in (jit(grad(lambda x: fnp.sum(_branch(x)))), grad(jit(lambda x: fnp.sum(_branch(x)))), vmap(jit(_branch))):
         with pytest.raises(StagingError, match=r"at .*test_jit.py:\d+ `if x\[0\] > 0:`"):
             f(PAIR if f.__name__ == "_branch" else X)
-    with pytest.raises(ConcretizationError, match="reverse mode"):
+    with as_written(), pytest.raises(ConcretizationError, match="reverse mode"):
         jit(grad(lambda x: fnp.sum(_number(x))))(X)
     close(jit(grad(lambda x: fnp.sum(_number(x)) if x.shape == () else fnp.sum(x)))(X), np.ones(3))
 

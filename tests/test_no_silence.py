@@ -14,6 +14,8 @@ import pytest
 import funcgrad.numpy as fnp
 from funcgrad import jvp, vjp
 
+pytestmark = pytest.mark.usefixtures("written")
+
 #: Values with no ties and no integer ratios, inside the domain of most functions; functions that read a triangle of a
 #: matrix take it for a symmetric one.
 POINTS = [

@@ -324,6 +324,7 @@ PLAIN_OUT = {
 }
 
 
+@pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("name", PLAIN_OUT)
 def test_an_ndarray_takes_no_traced_value(name):
     fun = PLAIN_OUT[name]
@@ -341,6 +342,7 @@ def test_an_ndarray_takes_no_traced_value(name):
             assert part in message
 
 
+@pytest.mark.usefixtures("written")
 def test_arrays_without_axes():
     """They can be written to where they are arrays; numbers cannot."""
 

@@ -22,6 +22,8 @@ from funcgrad.errors import ConcretizationError, NotDifferentiableError
 from funcgrad.numpy import protocols
 from funcgrad.numpy.ufuncs import UFUNCS
 
+pytestmark = pytest.mark.usefixtures("written")
+
 X = np.array([0.5, 1.5, 2.5])
 MATRIX = np.array([[0.5, 1.5, -2.5], [1.0, -3.0, 0.25]])
 

@@ -15,6 +15,8 @@ from funcgrad import grad
 from funcgrad.errors import ConcretizationError
 from funcgrad.scipy import integrate
 
+pytestmark = pytest.mark.usefixtures("written")
+
 POINTS = np.arange(3.0)
 HINTS = {
     "a function": (lambda x: scipy.signal.lfilter([1.0], [1.0, 0.5], x), "Use funcgrad.scipy.signal.lfilter for"),

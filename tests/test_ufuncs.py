@@ -733,6 +733,7 @@ def test_at_on_constants_stays_constant():
     assert grad(fun)(np.ones(3)).tolist() == [2.0, 5.0, 1.0]
 
 
+@pytest.mark.usefixtures("written")
 def test_at_refuses():
     outside = np.zeros(3)
     for face in (fnp.add, np.add):

@@ -714,6 +714,7 @@ def test_what_cannot_be_written_to():
     raises(ReadOnlyError, lambda x: assign((x * 1)[0], ..., 1.0), number)
 
 
+@pytest.mark.usefixtures("written")
 def test_what_cannot_be_written():
     raises(
         InputError,

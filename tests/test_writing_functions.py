@@ -156,6 +156,7 @@ def test_refused_as_in_numpy(name):
             run(lambda x: (change(x * 1), fnp.sum(x))[1])(M)
 
 
+@pytest.mark.usefixtures("written")
 @pytest.mark.parametrize(
     "change",
     [
@@ -466,6 +467,7 @@ def test_derivatives_of_flat():
     np.testing.assert_allclose(jax.jit(grad(f))(M), want)
 
 
+@pytest.mark.usefixtures("written")
 def test_flat_is_a_copy_to_read_and_a_view_to_write():
     def f(x):
         y = x * 1.0

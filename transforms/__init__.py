@@ -10,6 +10,7 @@ Example:
 
 from typing import TYPE_CHECKING
 
+from funcgrad.numpy_code import as_written
 from funcgrad.optional import later
 from funcgrad.transforms.debugging import debug_nans, strict
 from funcgrad.transforms.gradients import grad, value_and_grad
@@ -80,6 +81,7 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "newton",
+    "as_written",
     "no_grad",
     "picard",
     "pmax",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dis
 import functools
 from collections.abc import Sequence
-from types import CellType, CodeType, MethodType
+from types import CellType, MethodType
 from typing import Any
 
 import toolz
@@ -13,7 +12,7 @@ from toolz.functoolz import Compose
 
 from funcgrad.transforms.transformed import Transformed
 
-__all__ = ["is_filled", "made_of", "parts_of", "variables_set"]
+__all__ = ["is_filled", "made_of", "parts_of"]
 
 
 def parts_of(x: Any) -> tuple[Any, ...]:
@@ -50,17 +49,3 @@ def is_filled(cell: CellType) -> bool:
     except ValueError:
         return False
     return True
-
-
-@functools.lru_cache(maxsize=1024)
-def variables_set(code: CodeType, *, scope: str = "DEREF") -> frozenset[str]:
-    """The variables outside of a function that it sets itself, or a function inside it does.
-
-    Args:
-        code: the function's code.
-        scope: "DEREF" for those that it closes over, declared ``nonlocal``; "GLOBAL" for those declared ``global``.
-    """
-    own = {i.argval for i in dis.get_instructions(code) if i.opname in (f"STORE_{scope}", f"DELETE_{scope}")}
-    inner = [variables_set(const, scope=scope) for const in code.co_consts if type(const) is CodeType]
-    every = frozenset(own.union(*inner))
-    return every & frozenset(code.co_freevars) if scope == "DEREF" else every

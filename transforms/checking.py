@@ -9,6 +9,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.errors import GradientCheckError, InputError
+from funcgrad.numpy_code import Standing
 from funcgrad.transforms.problem import Leaves, Problem, random_like
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.referee import Measured, Referee
@@ -86,7 +87,7 @@ def check_grads(
     unknown = [mode for mode in modes if mode not in ("fwd", "rev")] if not isinstance(modes, str) else [modes]
     if unknown or not modes:
         raise InputError(f"check_grads: modes must be some of 'fwd' and 'rev', got {modes!r}. Pass a tuple of them.")
-    problem = Problem(fun, tuple(args), {}, call="check_grads")
+    problem = Problem(Standing(fun), tuple(args), {}, call="check_grads")
     tolerance = _TOLERANCES[max(2, min(8, _precision([*problem.leaves, *problem.value])))] if rtol is None else rtol
     _check_repeatable(problem)
     rng = np.random.default_rng(seed)

@@ -12,7 +12,8 @@ from types import CellType, FunctionType
 from typing import Any
 
 from funcgrad.core import Tracer
-from funcgrad.transforms.callables import is_filled, made_of, parts_of, variables_set
+from funcgrad.numpy_code.functions import variables_set
+from funcgrad.transforms.callables import is_filled, made_of, parts_of
 from funcgrad.writable import twin
 
 __all__ = ["frozen"]

@@ -14,6 +14,7 @@ from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace, ForwardTracer
 from funcgrad.graph import GraphTrace
 from funcgrad.keeping import Unchanged, kept_apart, recording_apart
+from funcgrad.numpy_code import attempt
 from funcgrad.ownership import own
 from funcgrad.records import Node, backward
 from funcgrad.reverse import record
@@ -143,7 +144,8 @@ def vjp(
     """
     check_callable("vjp", fun)
     with strictly() if strict else nullcontext():
-        return recorded(fun, primals, has_aux, kwargs, lasting=True)
+        found: tuple[Any, ...] = attempt(fun, lambda fun: recorded(fun, primals, has_aux, kwargs, lasting=True))
+        return found
 
 
 def recorded(
@@ -227,7 +229,8 @@ def jvp(
     """
     check_callable("jvp", fun)
     leaves, spec, flat = _pairs("jvp", primals, tangents)
-    value, tangent, *aux = _push(fun, leaves, spec, flat, has_aux, kwargs, (primals, tangents))
+    given = primals, tangents
+    value, tangent, *aux = attempt(fun, lambda fun: _push(fun, leaves, spec, flat, has_aux, kwargs, given))
     return (value, tangent, *aux)
 
 
@@ -345,6 +348,11 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, 
         (np.float64(4.0), np.float64(3.0))
     """
     check_callable("linearize", fun)
+    found: tuple[Any, ...] = attempt(fun, lambda fun: _linearized(fun, primals, has_aux, kwargs))
+    return found
+
+
+def _linearized(fun: Callable[..., Any], primals: Any, has_aux: bool, kwargs: dict[str, Any]) -> tuple[Any, ...]:
     leaves, spec = tree.flatten(primals)
     for number, leaf in enumerate(leaves):
         check_leaf("linearize", leaf, lambda number=number: leaf_path(primals, range(len(primals)), number))

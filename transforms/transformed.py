@@ -15,6 +15,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from funcgrad.core import describe
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.numpy.hints import explain
+from funcgrad.numpy_code import again, is_conversion, ready
 
 __all__ = ["Transformed", "check_callable", "name_of", "raise_own"]
 
@@ -75,11 +76,31 @@ class Transformed(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the transformed function."""
+        run, options, given = self.run, self.options, ready(self.fun)
         try:
-            return self.run(self.fun, self.options, args, kwargs)
+            return run(given, options, args, kwargs)
         except Exception as error:
+            if is_conversion(error):
+                return self._again(given, error, args, kwargs)
             raise_own(error)
             raise
+
+    def _again(self, given: Any, error: Exception, args: Any, kwargs: Any) -> R:
+        """The same once more with the function built anew: as it is written it would lose the derivative."""
+        run, options = self.run, self.options
+        try:
+            found: R = again(self.fun, given, lambda fun: run(fun, options, args, kwargs), error)
+            return found
+        except Exception as other:
+            raise_own(other)
+            raise
+        finally:
+            del error  # it holds this frame
+
+    def _with_functions(self, translate: Callable[[Any], Any]) -> Transformed[..., Any]:
+        """The same transform of what stands for its function."""
+        fun = translate(self.fun)
+        return self if fun is self.fun else Transformed(self.run, fun, self.options, self.says)
 
     def __get__(self, obj: Any, cls: type | None = None) -> Any:
         """Be a method where a class holds it."""

@@ -11,6 +11,7 @@ from funcgrad import backend, tree
 from funcgrad.core import Primitive, Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace, GraphTracer, Note, Ref
+from funcgrad.numpy_code import attempt
 from funcgrad.transforms.products import Pullback, vjp
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree
@@ -45,7 +46,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: PyTree) -> Pullback:
     """
     check_callable("linear_transpose", fun)
     zeros = tree.map_leaves(_zeros, primals)
-    _check_linear(fun, zeros)
+    attempt(fun, lambda fun: _check_linear(fun, zeros))
     pullback: Pullback = vjp(fun, *zeros)[1]
     return pullback
 

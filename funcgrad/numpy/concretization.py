@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+import threading
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -17,7 +18,7 @@ import numpy as np
 from funcgrad import backend, blocks
 from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer, describe, raise_escaped, repeated
-from funcgrad.errors import ConcretizationError
+from funcgrad.errors import ConcretizationError, ConversionError
 from funcgrad.graph import steer
 from funcgrad.numpy.callers import user_frame, user_line
 from funcgrad.numpy.hints import counterpart
@@ -28,6 +29,7 @@ __all__ = [
     "concrete",
     "constant",
     "constant_array",
+    "keeping",
     "other_thread",
     "refuse",
     "user_frame",
@@ -46,7 +48,7 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
         else f"There is one value for each of the {batch.size} examples of a vmap: leave them together"
     )
     to_write = " For `a[i] = x` make a with funcgrad.numpy.zeros, empty or copy (not numpy's)."
-    raise ConcretizationError(
+    raise ConversionError(
         f"{asked}: a plain value was asked of a traced one, which would lose the {lost}, got {describe(x)} in {kind} "
         f"mode (level {x._trace.level}){user_line()}.{counterpart()}{other_thread() or to_write} "
         "Use funcgrad.numpy's functions: stack, concatenate, full, "
@@ -171,7 +173,7 @@ def _repr(x: Tracer) -> str:
 
 def _hash(x: Tracer) -> NoReturn:
     kind = "array" if x.shape else "number"
-    raise ConcretizationError(
+    raise ConversionError(
         f"hash(x): a traced {kind} cannot be a key of a dictionary, a member of a set or an argument of a cached "
         f"function (lru_cache, memoize), got {describe(x)}{user_line()}. A cache would keep it for the next run: "
         "call the function without its cache (f.__wrapped__), or cache functions of settings only; use strings or "
@@ -224,6 +226,32 @@ def _as_ndarray(value: Any, dtype: Any = None, copy: bool | None = None) -> np.n
     return made
 
 
+class _Keeping(threading.local):
+    """The run, if there is one in this thread, of code that was built anew: numbers that it takes out stay traced."""
+
+    run: Any = None
+
+
+keeping = _Keeping()
+
+
+def _item(x: Any, *args: Any) -> Any:
+    """One element as a number: of a traced array a traced one, for code that was built anew."""
+    if keeping.run is None or not isinstance(constant(x), Tracer):
+        return _of_ndarray("item")(x, *args)
+    place = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+    return (
+        x[place] if len(place) > 1 or (place and x.ndim == 1) else x.reshape(-1)[place[0]] if place else x.reshape(())
+    )
+
+
+def _list(x: Any) -> Any:
+    """Nested lists of the elements, as ``_item`` has them."""
+    if keeping.run is None or not isinstance(constant(x), Tracer):
+        return _of_ndarray("tolist")(x)
+    return [_list(row) for row in x] if x.ndim else x
+
+
 def _of_ndarray(name: str) -> Callable[..., Any]:
     return _plain(f"x.{name}()", lambda value, *args, **kwargs: getattr(np.asarray(value), name)(*args, **kwargs))
 
@@ -246,5 +274,7 @@ CONCRETIZATION: dict[str, Callable[..., Any]] = {
     "__floor__": _plain("math.floor(x)", math.floor),
     "__ceil__": _plain("math.ceil(x)", math.ceil),
     "__array__": _plain("numpy.asarray(x)", _as_ndarray),
-    **{name: _of_ndarray(name) for name in ("item", "tolist", "tobytes", "tofile", "dump", "dumps")},
+    "item": _item,
+    "tolist": _list,
+    **{name: _of_ndarray(name) for name in ("tobytes", "tofile", "dump", "dumps")},
 }

@@ -43,6 +43,8 @@ _NUMBERS = frozenset((bool, int, float, complex))
 
 def new(made: Array) -> Array:
     """An array that was made just now: inside a transformed function it must take traced values when written to."""
+    if type(made) is np.ndarray and made.dtype == object:
+        return made  # Python's objects can be traced values, which are no numbers to an array
     writable = type(made) is np.ndarray or (not isinstance(made, Tracer) and namespace_of(made) is not np)
     return Buffer(made) if writable and inside() else made
 
@@ -153,6 +155,7 @@ def array(
     if not _is_foreign(object):
         made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
         return made if made is object else new(made)
+    copy = {"IF_NEEDED": None, "NEVER": False}.get(getattr(copy, "name", ""), copy)  # also as array libraries say it
     made = asarray(object, dtype, copy=None if copy else copy)
     missing = ndmin - len(made.shape)
     made = reshape(made, to=(*(1,) * missing, *made.shape)) if missing > 0 else made

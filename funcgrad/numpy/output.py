@@ -13,7 +13,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.core import READ_ONLY, Tracer, describe
-from funcgrad.errors import InputError
+from funcgrad.errors import ConversionError, InputError
 from funcgrad.locking import changing
 from funcgrad.numpy.assignment import refuse_writing, set_whole
 from funcgrad.numpy.concretization import other_thread, user_line
@@ -150,7 +150,7 @@ def refuse_array(name: str, out: Any) -> NoReturn:
         remedy = "Or"
     if not out.shape:
         remedy = "An array without axes is no more than a number:"
-    raise InputError(
+    raise ConversionError(
         f"{name}: a traced value cannot be written into an array of NumPy, got out={describe(out)} or an in-place "
         f"operator{user_line()}.{elsewhere} {remedy} use the result: write a = a + x for a += x."
     )

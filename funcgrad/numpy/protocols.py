@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad.core import Tracer, describe
-from funcgrad.errors import NotDifferentiableError
+from funcgrad.errors import NoRuleError, NotDifferentiableError
 from funcgrad.numpy import choice, sets
 from funcgrad.numpy.concretization import concrete, constant_array, refuse, user_line
 from funcgrad.numpy.output import are_constant, computed
@@ -71,7 +71,7 @@ def _of_scipy(ufunc: np.ufunc) -> Callable[..., Any] | None:
 
 def _refuse_unknown(name: str, args: Any) -> NoReturn:
     traced = next((describe(a) for a in _tracers(args)), "traced values")
-    raise NotDifferentiableError(
+    raise NoRuleError(
         f"{name}: funcgrad has no rule for it, got {traced}{user_line()}. Write it with functions of "
         "funcgrad.numpy, give it a rule with custom_vjp or custom_jvp, or, where a constant is meant, pass "
         "stop_gradient(x)."

@@ -323,7 +323,12 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Array, ...]
     if all(namespace_of(a) is np for a in values):
         return np.broadcast_arrays(*values, subok=subok)
     to = broadcast_shapes(*[backend.shape_of(a) for a in values])
-    return tuple([a if backend.shape_of(a) == to else _repeated(a, to) for a in values])
+    return tuple([_array_of(a) if backend.shape_of(a) == to else _repeated(a, to) for a in values])
+
+
+def _array_of(a: Any) -> Any:
+    """A number as an array without axes, as NumPy gives it."""
+    return np.asarray(a) if type(a) in (bool, int, float, complex) or isinstance(a, np.generic) else a
 
 
 def broadcast_shapes(*args: Shape | int) -> Shape:

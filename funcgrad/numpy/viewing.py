@@ -12,6 +12,7 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.arithmetic import imag, real
 from funcgrad.numpy.callers import user_line
+from funcgrad.numpy.concretization import keeping
 from funcgrad.numpy.creation import astype
 from funcgrad.numpy.hints import counterpart
 from funcgrad.numpy.joining import stack
@@ -91,7 +92,12 @@ def _as_dtype(x: Array, *, to: np.dtype[Any]) -> Array:
 
 
 def _of_memory(name: str, doc: str) -> property:
-    def get(x: Tracer) -> NoReturn:
+    def get(x: Tracer) -> Any:
+        if keeping.run is not None and name in (
+            "flags",
+            "strides",
+        ):  # built anew: it may go by them
+            return getattr(layout(x), name)
         raise AttributeError(
             f"x.{name}: a traced value has no memory of its own, got {describe(x)}{user_line()}.{counterpart()} Use "
             "its shape, dtype, size, itemsize and nbytes, and funcgrad.numpy.lib.stride_tricks for windows that slide.",

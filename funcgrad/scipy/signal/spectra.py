@@ -25,8 +25,8 @@ def _scipy(name: str) -> Any:
     return getattr(import_scipy(f"signal.{name}", "scipy.signal"), name)
 
 
-def get_window(window: Any, Nx: int, fftbins: bool = True) -> np.ndarray:
-    """SciPy's window of ``Nx`` points: a constant.
+def get_window(window: Any, Nx: int, fftbins: bool = True, *, xp: Any = None, device: Any = None) -> np.ndarray:
+    """SciPy's window of ``Nx`` points: a constant. ``xp`` and ``device`` are there because SciPy has them.
 
     Example:
         >>> get_window("hann", 4)

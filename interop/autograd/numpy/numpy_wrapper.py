@@ -10,9 +10,29 @@ import funcgrad.numpy as fnp
 from funcgrad.backend import dtype_of, shape_of
 from funcgrad.numpy.creation import as_value
 
-__all__ = ["array_from_args", "concatenate_args", "make_diagonal", "metadata", "row_stack"]
+__all__ = ["array_from_args", "concatenate", "concatenate_args", "make_diagonal", "metadata", "row_stack", "stack"]
 
 row_stack = fnp.vstack
+
+
+def concatenate(arr_list: Any, axis: int | None = 0) -> Any:
+    """The arrays of any iterable, a ``map`` or the values of a dictionary, joined along ``axis``.
+
+    Example:
+        >>> concatenate(map(np.ones, (1, 2)))
+        array([1., 1., 1.])
+    """
+    return fnp.concatenate(list(arr_list), axis)
+
+
+def stack(arrays: Any, axis: int = 0) -> Any:
+    """The arrays of any iterable along a new axis.
+
+    Example:
+        >>> stack({"a": 1.0, "b": 2.0}.values())
+        array([1., 2.])
+    """
+    return fnp.stack(list(arrays), axis)
 
 
 def concatenate_args(axis: int | None, *args: Any) -> Any:

@@ -1,0 +1,367 @@
+"""Packages that never heard of funcgrad, their functions under ``grad`` as they stand: a table of what works.
+
+python benchmarks/packages.py
+
+The packages are fetched by pip into an environment of its own, ``build/packages``, which can be thrown away. Each
+program is a function of an array; its gradient is compared with differences. Packages that use HIPS autograd follow,
+with the real one and with funcgrad in its place: what they fit must be the same.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import venv
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+HOME = ROOT / "build" / "packages"
+#: The versions that the table was made with.
+PINNED = {
+    "numpy": "2.4.6",
+    "scipy": "1.17.1",
+    "arch": "8.0.0",
+    "autograd": "1.9.1",
+    "autograd-gamma": "0.5.0",
+    "chemicals": "1.5.2",
+    "colour-science": "0.4.7",
+    "control": "0.10.2",
+    "filterpy": "2.0.0",
+    "fluids": "1.3.1",
+    "lifelines": "0.30.3",
+    "pvlib": "0.16.1",
+    "pykalman": "0.11.2",
+    "pymanopt": "2.2.1",
+    "surpyval": "0.25",
+    "thermo": "0.6.1",
+}
+PROGRAMS: list[tuple[str, Callable[[Any], Any], list[float]]] = []
+
+
+def program(package: str, *at: float) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """Add a function to the table, with the point at which to differentiate it."""
+
+    def add(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        PROGRAMS.append((package, fun, list(at)))
+        return fun
+
+    return add
+
+
+@program("filterpy", 0.1, 0.5)
+def kalman_filter(x: Any) -> Any:
+    import numpy as np
+    from filterpy.kalman import KalmanFilter
+
+    f = KalmanFilter(dim_x=2, dim_z=1)
+    f.x = np.array([[0.0], [1.0]])
+    f.F = np.array([[1.0, 1.0], [0.0, 1.0]])
+    f.H = np.array([[1.0, 0.0]])
+    f.P = np.eye(2) * 10.0
+    f.R = np.array([[x[1]]])
+    f.Q = np.eye(2) * x[0]
+    total = 0.0
+    for z in (1.1, 1.9, 3.2, 3.9):
+        f.predict()
+        f.update(z)
+        total = total + f.log_likelihood
+    return total
+
+
+@program("filterpy", 0.1, 0.5)
+def unscented_kalman_filter(x: Any) -> Any:
+    import numpy as np
+    from filterpy.kalman import MerweScaledSigmaPoints, UnscentedKalmanFilter
+
+    points = MerweScaledSigmaPoints(2, alpha=0.5, beta=2.0, kappa=1.0)
+    f = UnscentedKalmanFilter(
+        2, 1, 1.0, hx=lambda s: np.array([s[0]]), fx=lambda s, dt: np.array([s[0] + dt * s[1], s[1]]), points=points
+    )
+    f.x = np.array([0.0, 1.0])
+    f.P = np.eye(2)
+    f.R = np.eye(1) * x[1]
+    f.Q = np.eye(2) * x[0]
+    for z in (1.1, 1.9, 3.2):
+        f.predict()
+        f.update(np.array([z]))
+    return f.x.sum()
+
+
+@program("filterpy", 0.4, 0.2)
+def g_h_filter(x: Any) -> Any:
+    from filterpy.gh import GHFilter
+
+    f = GHFilter(x=0.0, dx=1.0, dt=1.0, g=x[0], h=x[1])
+    return sum(f.update(z)[0] for z in (1.1, 1.9, 3.2))
+
+
+@program("filterpy", 0.3, 1.2)
+def gaussian_density(x: Any) -> Any:
+    import numpy as np
+    from filterpy.stats import gaussian, multivariate_gaussian
+
+    return gaussian(0.5, x[0], x[1]) + multivariate_gaussian([0.1, 0.2], x, np.eye(2))
+
+
+@program("chemicals", 350.0)
+def antoine(x: Any) -> Any:
+    from chemicals.vapor_pressure import Antoine, Wagner
+
+    return Antoine(x[0], 8.95894, 510.595, -15.95) + Wagner(x[0], 190.53, 4596420.0, -6.00435, 1.1885, -0.834, -1.228)
+
+
+@program("chemicals", 0.3, 0.4)
+def flash(x: Any) -> Any:
+    from chemicals.rachford_rice import flash_inner_loop
+
+    return flash_inner_loop([x[0], x[1], 1.0 - x[0] - x[1]], [2.4, 1.1, 0.3])[0]
+
+
+@program("chemicals", 330.0, 1e5)
+def viscosity(x: Any) -> Any:
+    from chemicals.viscosity import Letsou_Stiel, Lucas
+
+    first = Letsou_Stiel(x[0], 46.07, 516.25, 6.383e6, 0.6371) * 1e4
+    return first + Lucas(x[0], x[1], 572.2, 34.7e5, 0.236, 0, 0.00068)
+
+
+@program("chemicals", 300.0)
+def heat_capacity(x: Any) -> Any:
+    from chemicals.heat_capacity import TRCCp, Zabransky_cubic
+
+    first = TRCCp(x[0], 4.0, 7.65e5, 720.0, 3.565, -0.052, -1.55e-6, 52.0, 201.0)
+    return first + Zabransky_cubic(x[0], 20.9634, -10.1344, 2.8253, -0.256738)
+
+
+@program("fluids", 1e5, 1e-4)
+def friction_factor(x: Any) -> Any:
+    from fluids.friction import Churchill_1977, Colebrook, friction_factor
+
+    return Colebrook(x[0], x[1]) + Churchill_1977(x[0], x[1]) + friction_factor(Re=x[0], eD=x[1])
+
+
+@program("fluids", 300.0, 50.0)
+def air(x: Any) -> Any:
+    from fluids.atmosphere import ATMOSPHERE_1976
+    from fluids.core import Reynolds
+
+    a = ATMOSPHERE_1976(x[0])
+    return a.T + a.rho + Reynolds(V=x[1], D=0.1, nu=1e-4) * 1e-5
+
+
+@program("fluids", 0.02, 0.05)
+def orifice(x: Any) -> Any:
+    from fluids.flow_meter import C_Reader_Harris_Gallagher
+
+    return C_Reader_Harris_Gallagher(D=x[1], Do=x[0], rho=1.17, mu=1.86e-5, m=0.12, taps="flange")
+
+
+@program("thermo", 300.0, 1e6)
+def equation_of_state(x: Any) -> Any:
+    from thermo.eos import PR
+
+    return PR(Tc=507.6, Pc=3025000.0, omega=0.2975, T=x[0], P=x[1]).V_l * 1e5
+
+
+@program("thermo", 0.3, 0.4)
+def activity(x: Any) -> Any:
+    from thermo.nrtl import NRTL_gammas
+
+    gammas = NRTL_gammas(xs=[x[0], 1 - x[0]], taus=[[0, x[1]], [0.6, 0]], alphas=[[0, 0.3], [0.3, 0]])
+    return sum(gammas)
+
+
+@program("pvlib", 1.0, 1e-9)
+def single_diode(x: Any) -> Any:
+    from pvlib.pvsystem import i_from_v
+
+    return i_from_v(0.5, 6.0, x[1], 0.01, 100.0, 0.03 * x[0], method="newton")
+
+
+@program("pvlib", 800.0, 25.0)
+def cell_temperature(x: Any) -> Any:
+    from pvlib.temperature import faiman, pvsyst_cell, sapm_cell
+
+    return sapm_cell(x[0], x[1], 2.0, -3.5, -0.06, 3.0) + pvsyst_cell(x[0], x[1]) + faiman(x[0], x[1])
+
+
+@program("pvlib", 40.0, 0.2)
+def irradiance(x: Any) -> Any:
+    from pvlib.atmosphere import get_relative_airmass
+    from pvlib.irradiance import aoi_projection, isotropic
+
+    return get_relative_airmass(x[0]) + aoi_projection(30.0, 180.0, x[0], 170.0) + isotropic(x[0], 100.0 * x[1])
+
+
+@program("pvlib", 40.0, 3.0)
+def clear_sky(x: Any) -> Any:
+    from pvlib.clearsky import simplified_solis
+
+    return simplified_solis(x[0], aod700=0.1, precipitable_water=x[1])["dni"]
+
+
+@program("pykalman", 0.3, 0.7)
+def kalman_likelihood(x: Any) -> Any:
+    import numpy as np
+    from pykalman import KalmanFilter
+
+    f = KalmanFilter(
+        transition_matrices=np.array([[1.0, 1.0], [0.0, 1.0]]),
+        observation_matrices=np.array([[1.0, 0.0]]),
+        transition_covariance=np.eye(2) * x[0],
+        observation_covariance=np.eye(1) * x[1],
+        initial_state_mean=np.zeros(2),
+        initial_state_covariance=np.eye(2),
+    )
+    return f.loglikelihood(np.array([[1.1], [1.9], [3.2]]))
+
+
+@program("arch", 0.1, 0.2, 0.6)
+def garch_likelihood(x: Any) -> Any:
+    import numpy as np
+    from arch.univariate import GARCH, Normal
+
+    y = np.array([0.5, -0.3, 0.8, -1.2, 0.4])
+    sigma2 = np.zeros(5)
+    bounds = np.tile([1e-6, 100.0], (5, 1))
+    GARCH(p=1, q=1).compute_variance(x, y, sigma2, 0.5, bounds)
+    return Normal().loglikelihood([], y, sigma2)
+
+
+@program("arch", 6.0)
+def student_likelihood(x: Any) -> Any:
+    import numpy as np
+    from arch.univariate import StudentsT
+
+    return StudentsT().loglikelihood(x, np.array([0.5, -0.3, 0.8]), np.ones(3))
+
+
+@program("control", 1.0, 0.5)
+def step_response(x: Any) -> Any:
+    import control
+    import numpy as np
+
+    return control.step_response(control.tf([1.0], [1.0, x[1], x[0]]), np.linspace(0, 3, 7)).outputs.sum()
+
+
+@program("control", 1.0, 0.5)
+def frequency_response(x: Any) -> Any:
+    import control
+
+    return abs(control.tf([x[0]], [1.0, x[1], 1.0])(0.7j))
+
+
+@program("control", 1.0, 0.5)
+def state_feedback(x: Any) -> Any:
+    import control
+    import numpy as np
+
+    gain = control.lqr(np.array([[0.0, 1.0], [-x[0], -x[1]]]), np.array([[0.0], [1.0]]), np.eye(2), np.eye(1))[0]
+    return gain.sum()
+
+
+@program("colour-science", 0.3, 0.4, 0.2)
+def lightness(x: Any) -> Any:
+    from colour import XYZ_to_Lab, XYZ_to_xyY
+
+    return XYZ_to_Lab(x).sum() + XYZ_to_xyY(x).sum()
+
+
+@program("colour-science", 0.3, 0.4, 0.2)
+def display(x: Any) -> Any:
+    from colour import XYZ_to_sRGB, sRGB_to_XYZ
+
+    return XYZ_to_sRGB(x).sum() + sRGB_to_XYZ(x).sum()
+
+
+@program("colour-science", 50.0, 20.0, 10.0)
+def difference(x: Any) -> Any:
+    import numpy as np
+    from colour.difference import delta_E_CIE1976, delta_E_CIE2000
+
+    return delta_E_CIE2000(x, np.array([48.0, 12.0, 30.0])) + delta_E_CIE1976(x, np.array([48.0, 12.0, 30.0]))
+
+
+def differences(f: Callable[[Any], Any], x: Any) -> Any:
+    """The gradient by central differences of fourth order."""
+    import numpy as np
+
+    found = np.zeros(x.size)
+    for i in range(x.size):
+        step = np.zeros(x.size)
+        step[i] = 1e-4 * abs(x[i])
+        values = [float(np.ravel(f(x + k * step))[0]) for k in (0.5, -0.5, 1, -1)]
+        found[i] = (8 * (values[0] - values[1]) - (values[2] - values[3])) / (6 * step[i])
+    return found
+
+
+def verdict(f: Callable[[Any], Any], at: list[float]) -> str:
+    """What ``grad`` says of a function, in a word or two."""
+    import numpy as np
+
+    from funcgrad import grad
+
+    x = np.array(at)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            measured = differences(f, x)
+        except Exception as error:
+            return f"the package itself: {type(error).__name__}: {str(error)[:90]}"
+        try:
+            slope = grad(f)(x)
+        except Exception as error:
+            return f"{type(error).__name__}: {' '.join(str(error).split())[:150]}"
+    return "ok" if np.allclose(slope, measured, rtol=1e-5, atol=1e-9) else f"wrong: {slope}, measured {measured}"
+
+
+def report() -> None:
+    """Print the table; in the environment of the packages."""
+    good = 0
+    for package, f, at in PROGRAMS:
+        found = verdict(f, at)
+        good += found == "ok"
+        print(f"{package:16}{f.__name__:26}{found}", flush=True)
+    print(f"{good} of {len(PROGRAMS)} programs, {math.floor(100 * good / len(PROGRAMS))} %")
+
+
+def compared(theirs: Any, ours: Any) -> str:
+    """Whether a package gives the same with funcgrad in autograd's place."""
+    if isinstance(theirs, str):
+        return f"the package itself: {theirs}"
+    if isinstance(ours, str):
+        return ours
+    near = len(theirs) == len(ours) and all(
+        math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-6) for a, b in zip(theirs, ours, strict=True)
+    )
+    return "ok" if near else f"other values: {ours} for {theirs}"
+
+
+def main() -> None:
+    """Make the environment, and the table in it."""
+    python = HOME / "bin" / "python"
+    if not python.exists():
+        venv.create(HOME, with_pip=True, clear=True)
+        packages = [f"{name}=={version}" for name, version in PINNED.items()]
+        subprocess.run([python, "-m", "pip", "install", "-q", *packages, "toolz", "optree", "opt_einsum"], check=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    code = "import sys; sys.path[:0] = sys.argv[1:]; import packages; packages.report()"
+    subprocess.run([python, "-c", code, str(ROOT), str(ROOT / "benchmarks")], check=True)
+    found = []
+    for which in ("autograd", "funcgrad"):
+        command = [str(python), str(ROOT / "benchmarks" / "autograd_packages.py"), which]
+        done = subprocess.run(command, check=True, env=environment, capture_output=True, text=True)
+        found.append(json.loads(done.stdout.splitlines()[-1]))
+    for name, (theirs, their_time) in found[0].items():
+        ours, our_time = found[1][name]
+        print(f"{name:42}{compared(theirs, ours):40}{their_time:6.2f} s {our_time:6.2f} s")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

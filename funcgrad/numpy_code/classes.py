@@ -1,0 +1,229 @@
+"""Classes built anew: derived from the user's, with methods that were built anew, and objects seen through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from enum import EnumMeta
+from functools import cached_property, partialmethod, singledispatchmethod
+from types import FunctionType, MemberDescriptorType
+from typing import Any
+
+from funcgrad import tree
+
+__all__ = ["class_of", "is_seen", "original", "seen"]
+
+#: Where an object says what it is looked at instead of.
+_SOURCE = "⟨source⟩"
+_HEAP_TYPE = 1 << 9  # Python's flag of a class that Python code made
+
+
+def class_of(cls: type, translate: Any, is_known: Callable[[type], bool]) -> type:
+    """A class derived from ``cls`` whose methods are built anew; ``cls`` itself where it cannot be.
+
+    Args:
+        cls: a class of the user's.
+        translate: see ``translation.Translator``.
+        is_known: whether a class stays as it is.
+    """
+    found: type | None = translate.classes.get(cls)
+    if found is not None:
+        return found
+    if "__original__" in vars(cls) or not _may_differ(cls):
+        return cls
+    translate.classes[cls] = cls  # its methods may refer to it; they will find what is noted here when they are called
+    bases = [b if is_known(b) else class_of(b, translate, is_known) for b in cls.__bases__]
+    members = {name: _member(member, translate) for name, member in vars(cls).items()}
+    members = {name: member for name, member in members.items() if member is not vars(cls)[name]}
+    names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    try:
+        kind = _kind(type(cls))
+        first = cls if cls.__dictoffset__ else kind(cls.__name__, (cls,), {"__module__": cls.__module__})
+        made = kind(
+            cls.__name__,
+            (first, *[b for b in bases if b not in cls.__mro__]),
+            {**names, **members, **_hooks(cls, members, translate), "__original__": cls},
+        )
+    except Exception:  # the class lets nobody derive from it
+        return cls
+    translate.classes[cls] = made
+    derived: type = made
+    return derived
+
+
+def _may_differ(cls: type) -> bool:
+    """Whether a class may have another in its place: others know these by their very class, or they hold C's data."""
+    if isinstance(cls, EnumMeta) or issubclass(cls, BaseException) or tree.is_container(cls):
+        return False
+    return all(base is object or base.__flags__ & _HEAP_TYPE for base in cls.__mro__)
+
+
+_KINDS: dict[type, type] = {}
+
+
+def _kind(kind: Any) -> Any:
+    """The class of the class: one for which objects of the original are objects of the class built anew, too."""
+    found = _KINDS.get(kind)
+    if found is None:
+        namespace = {
+            "__instancecheck__": lambda cls, x: (
+                isinstance(x, cls.__dict__.get("__original__", cls))
+                if "__original__" in cls.__dict__
+                else kind.__instancecheck__(cls, x)
+            ),
+            "__subclasscheck__": lambda cls, x: (
+                cls.__dict__["__original__"] in type.mro(x)  # an abstract class asks the classes that derive from it
+                if "__original__" in cls.__dict__
+                else kind.__subclasscheck__(cls, x)
+            ),
+        }
+        above = [_kind(base) for base in kind.__bases__ if base is not object]  # as bases of the class may have
+        found = _KINDS[kind] = type(kind)(kind.__name__, (kind, *above), namespace)
+    return found
+
+
+def _member(member: Any, translate: Any) -> Any:
+    """A member of a class, built anew if it is a method in any form."""
+    if type(member) is FunctionType:
+        return translate(member)[0]
+    if type(member) in (staticmethod, classmethod):
+        built = translate(member.__func__)[0]
+        return member if built is member.__func__ else type(member)(built)
+    if type(member) is property:
+        get, put, delete = [translate(f)[0] for f in (member.fget, member.fset, member.fdel)]
+        return property(get, put, delete, member.__doc__)
+    if type(member) is cached_property:
+        return _cached_property(member, translate)
+    if type(member) is partialmethod:
+        return partialmethod(translate(member.func)[0], *member.args, **member.keywords)
+    if type(member) is singledispatchmethod:
+        return member
+    return member
+
+
+def _cached_property(member: cached_property[Any], translate: Any) -> Any:
+    built = cached_property(translate(member.func)[0])
+    built.attrname = member.attrname
+    return built
+
+
+def _dict(obj: Any) -> Any:
+    """The attributes that ``obj`` has itself, whatever its class makes of ``__dict__``; None where it has no place."""
+    for cls in type(obj).__mro__:
+        found = vars(cls).get("__dict__")
+        if found is not None and type(found) is not property:
+            return found.__get__(obj)
+    return None
+
+
+def _raw(source: Any, name: str) -> tuple[bool, Any]:
+    """Whether ``source`` has an attribute of its own of this name, and what it is."""
+    own = _dict(source)
+    if own is not None and name in own:
+        return True, own[name]
+    slot = getattr(type(source), name, None)
+    if type(slot) is MemberDescriptorType:
+        try:
+            return True, slot.__get__(source)
+        except AttributeError:
+            pass
+    return False, None
+
+
+def _hooks(cls: type, members: dict[str, Any], translate: Any) -> dict[str, Any]:
+    """What lets objects be looked at through a class: attributes are fetched when they are asked for."""
+    theirs = getattr(cls, "__getattr__", None)
+    delattr_of: Any = cls.__delattr__
+    if theirs is not None:
+        theirs = translate(theirs)[0]
+
+    def fetched(self: Any, name: str) -> Any:
+        own = _dict(self)
+        source = own.get(_SOURCE) if own is not None else None
+        if source is not None:
+            has, value = _raw(source, name)
+            if has:
+                value = translate(value)[0]
+                _put(self, name, value)
+                return value
+        if theirs is not None:
+            return theirs(self, name)
+        raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    def everything(self: Any) -> Any:
+        _fetch_all(self, translate)
+        return _dict(self)
+
+    def delete(self: Any, name: str) -> None:
+        _fetch_all(self, translate)
+        delattr_of(self, name)
+
+    return {"__getattr__": fetched, "__delattr__": delete, "__dict__": property(everything)}
+
+
+def _put(obj: Any, name: str, value: Any) -> None:
+    slot = getattr(type(obj), name, None)
+    if type(slot) is MemberDescriptorType:
+        slot.__set__(obj, value)
+    else:
+        _dict(obj)[name] = value
+
+
+def _fetch_all(obj: Any, translate: Any) -> None:
+    """Let ``obj`` have everything that it is looked at instead of has, and forget about that."""
+    own = _dict(obj)
+    source = None if own is None else own.pop(_SOURCE, None)
+    if source is None:
+        return
+    for name, value in list((_dict(source) or {}).items()):
+        if name not in own:
+            own[name] = translate(value)[0]
+    for name in _slots(type(source)):
+        has, value = _raw(source, name)
+        if has and not _raw(obj, name)[0]:
+            _put(obj, name, translate(value)[0])
+
+
+def _slots(cls: type) -> list[str]:
+    return [name for base in cls.__mro__ for name, member in vars(base).items() if type(member) is MemberDescriptorType]
+
+
+def seen(obj: Any, cls: type, translate: Any) -> Any:
+    """``obj`` looked at through ``cls``, which is built anew from its class.
+
+    What is written to it ``obj`` does not have.
+    """
+    view: Any = object.__new__(cls)
+    own = _dict(view)
+    own[_SOURCE] = obj
+    hidden = [name for name in _dict(obj) or () if hasattr(cls, name)]  # where the class has something of that name
+    for name in hidden:
+        own[name] = translate(_dict(obj)[name])[0]
+    return view
+
+
+def is_seen(obj: Any) -> bool:
+    """Whether ``obj`` is of a class that was built anew."""
+    return "__original__" in vars(type(obj)) and isinstance(vars(type(obj))["__original__"], type)
+
+
+def original(obj: Any) -> Any:
+    """``obj`` as one of its original class: what it is looked at instead of, where nothing was written to it."""
+    own = _dict(obj)
+    source = own.get(_SOURCE)
+    if source is not None and all(name == _SOURCE or _is_same(own[name], _raw(source, name)[1]) for name in own):
+        return source
+    _fetch_all(obj, lambda value: (value, True))
+    for name, value in own.items():
+        if is_seen(value):
+            own[name] = original(value)
+    with suppress(TypeError):  # of classes with slots only, which have no place for what this one has
+        obj.__class__ = vars(type(obj))["__original__"]
+    return obj
+
+
+def _is_same(value: Any, given: Any) -> bool:
+    """Whether ``value`` is what was ``given``, or stands for it."""
+    if value is given:
+        return True
+    return callable(given) or (is_seen(value) and _dict(value).get(_SOURCE) is given)

@@ -1,0 +1,63 @@
+"""Compiled functions, which take plain values only: of constants they are called, of traced values refused."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import BuiltinFunctionType
+from typing import Any, NoReturn
+
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import ConversionError
+from funcgrad.numpy.callers import user_line
+from funcgrad.numpy_code.conversions import holds_traced, is_traced
+from funcgrad.numpy_code.kernels import kernel
+from funcgrad.writable import READ_ONLY, Buffer, own, root_of
+
+__all__ = ["compiled", "is_compiled"]
+
+#: The types of functions that Cython, f2py, Numba and others make.
+_TYPES = frozenset(("cython_function_or_method", "fortran", "fused_cython_function", "CPUDispatcher"))
+
+
+def is_compiled(value: Any, is_known: Callable[[Any], bool]) -> bool:
+    """Whether ``value`` is a function that no Python code of a library that is not known stands for."""
+    if type(value) is BuiltinFunctionType:
+        return not isinstance(value.__self__, Tracer) and not is_known(value)
+    return type(value).__name__ in _TYPES
+
+
+def compiled(fun: Any) -> Any:
+    """``fun``, which is called with plain values: constants are handed over as such, traced values refused."""
+    ours = kernel(fun)
+
+    @functools.wraps(fun, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if holds_traced(args) or holds_traced(kwargs.values()):
+            if ours is not None:
+                return ours(*args, **kwargs)
+            refuse(fun, [*args, *kwargs.values()])
+        return fun(*[_plain(x) for x in args], **{name: _plain(x) for name, x in kwargs.items()})
+
+    return call
+
+
+def _plain(x: Any) -> Any:
+    """The array of a buffer, which may be written to; and so in lists and tuples."""
+    if type(x) is Buffer:
+        if getattr(x, "alias", None) is not READ_ONLY:
+            own(root_of(x))
+        return x.value
+    return type(x)(map(_plain, x)) if type(x) in (list, tuple) else x
+
+
+def refuse(fun: Any, args: list[Any]) -> NoReturn:
+    """Say that compiled code lets no derivative through, and where."""
+    name = f"{getattr(fun, '__module__', None) or type(fun).__module__}.{getattr(fun, '__name__', type(fun).__name__)}"
+    found = next((x for x in args if is_traced(x)), args)
+    shown = describe(found) if is_traced(found) else "a list with one"
+    raise ConversionError(
+        f"{name}: it is compiled code, which takes plain values only, so the derivative ends there, got a traced "
+        f"{shown}{user_line()}. Give the function a derivative of its own with funcgrad.custom_vjp or custom_jvp, or "
+        "use funcgrad's functions instead."
+    )

@@ -1,0 +1,116 @@
+"""``float``, ``int``, ``complex`` and ``type`` as functions that take traced values, for code that was built anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.core import Tracer
+from funcgrad.errors import ConcretizationError
+from funcgrad.graph import steer
+from funcgrad.numpy.concretization import concrete
+from funcgrad.writable import Buffer
+
+__all__ = ["CONVERSIONS", "Text", "holds_traced", "is_traced", "whole"]
+
+
+def is_traced(x: Any) -> bool:
+    """Whether ``x`` is a traced value: no buffer, which holds constants."""
+    return issubclass(type(x), Tracer) and type(x) is not Buffer
+
+
+def holds_traced(values: Any) -> bool:
+    """Whether a traced value is among ``values``, or in a list, tuple or dictionary among them."""
+    return any(
+        is_traced(x)
+        or (type(x) in (list, tuple) and holds_traced(x))
+        or (type(x) is dict and holds_traced(x.values()))
+        or (type(x) is np.ndarray and x.dtype == object and holds_traced(x.ravel().tolist()))
+        for x in values
+    )
+
+
+def as_float(*args: Any) -> Any:
+    """``float(x)``: of a traced number the number, in double precision."""
+    if len(args) != 1 or not is_traced(args[0]):
+        return float(*args)
+    x = args[0]
+    if x.dtype.kind == "c":
+        raise TypeError("float() argument must be a string or a real number, not 'complex'")
+    return x.reshape(()).astype(np.float64) if x.shape or x.dtype != np.float64 else x
+
+
+def as_complex(*args: Any) -> Any:
+    """``complex(x)`` and ``complex(re, im)``."""
+    if not any(map(is_traced, args)):
+        return complex(*args)
+    return fnp.astype(args[0], np.complex128) if len(args) == 1 else args[0] + 1j * args[1]
+
+
+def whole(x: Any) -> Any:
+    """A traced number without a fraction as an integer of Python's; that of many examples stays traced.
+
+    It is a constant wherever it has a derivative, and Python may go on by it: as an index, or a number of steps.
+    """
+    try:
+        return steer(x, int(concrete(x, "int(x)", steers=False)))
+    except ConcretizationError:
+        return fnp.astype(x, np.int64)
+
+
+def as_int(*args: Any) -> Any:
+    """``int(x)``."""
+    return whole(args[0]) if len(args) == 1 and is_traced(args[0]) else int(*args)
+
+
+def type_of(*args: Any) -> Any:
+    """``type(x)``: of a traced value the type of what it stands for."""
+    if len(args) != 1 or not issubclass(type(args[0]), Tracer):
+        return type(*args)
+    x = args[0]
+    shape = x.shape
+    while isinstance(x, Tracer):
+        x = x.value
+    kind = type(x)
+    if not issubclass(kind, (np.ndarray, np.generic, float, complex, int)):
+        return kind
+    return np.ndarray if shape else x.dtype.type if kind is np.ndarray else kind
+
+
+class Text(str):
+    """A text of a program that may be filled with traced numbers, ``"%.3f" % x``: it shows their values."""
+
+    __slots__ = ()
+
+    def __mod__(self, values: Any) -> str:
+        return str.__mod__(self, _shown(values))
+
+
+def _shown(x: Any) -> Any:
+    if type(x) is tuple:
+        return tuple([_shown(part) for part in x])
+    if type(x) is dict:
+        return {name: _shown(part) for name, part in x.items()}
+    return concrete(x, "'%' % x", steers=False) if is_traced(x) else x
+
+
+def scalar(kind: type) -> Any:
+    """``np.float64(x)`` and the like as functions."""
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        if len(args) != 1 or kwargs or not (is_traced(args[0]) or holds_traced(args)):
+            return kind(*args, **kwargs)
+        return fnp.asarray(args[0]).astype(kind)
+
+    return made
+
+
+def mapped(fun: Any, *rest: Any) -> Any:
+    """``map(fun, ...)``, whose function may be one of these."""
+    return map(CONVERSIONS.get(fun, fun) if fun in (float, int, complex) else fun, *rest)
+
+
+#: What stands for a class or function where it is called.
+CONVERSIONS: dict[Any, Any] = {float: as_float, int: as_int, complex: as_complex, type: type_of, map: mapped}

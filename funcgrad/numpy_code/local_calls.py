@@ -1,0 +1,110 @@
+"""Code in which calls of local variables ask what the variable holds: ``dtype(x)`` of a class of NumPy.
+
+Which names are called can be seen in the code; that a local variable holds a class cannot. So the function is compiled
+once more from its source, with ``⟨called⟩(dtype)(x)`` for ``dtype(x)``. Where there is no source, or another one by
+now, the code stays as it is.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import copy
+import dis
+import inspect
+import textwrap
+from types import CodeType
+from typing import Any
+
+from funcgrad.numpy_code.calls import ByCode, called
+
+__all__ = ["with_local_calls"]
+
+_KNOWN = ByCode()
+_FUTURE = 0
+for _feature in __future__.all_feature_names:
+    _FUTURE |= getattr(__future__, _feature).compiler_flag
+
+
+def with_local_calls(code: CodeType) -> CodeType:
+    """``code`` compiled from its source, with other calls of local variables; itself where that cannot be done."""
+    made: CodeType | None = _KNOWN.get(code)
+    if made is None:
+        try:
+            made = _compiled(code) or code
+        except (OSError, SyntaxError, TypeError, ValueError, IndexError):  # no source, or not that of this code
+            made = code
+        _KNOWN.put(code, made)
+    return made
+
+
+class _Calls(ast.NodeTransformer):
+    """Puts a function around the variables that are called.
+
+    Args:
+        names: local variables.
+    """
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = names
+        self.changed = False
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        """A call, and those inside it."""
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id in self.names:
+            asked = ast.Call(ast.Name(called("called"), ast.Load()), [node.func], [])
+            node.func = ast.copy_location(asked, node.func)
+            self.changed = True
+        return node
+
+
+def _variables(code: CodeType) -> frozenset[str]:
+    own = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
+    return frozenset(own.union(*[_variables(c) for c in code.co_consts if isinstance(c, CodeType)]))
+
+
+def _compiled(code: CodeType) -> CodeType | None:
+    parsed = ast.parse(textwrap.dedent(inspect.getsource(code)))
+    function = parsed.body[0]
+    if not isinstance(function, ast.FunctionDef) or function.name != code.co_name:
+        return None
+    if any(name.startswith("_") and "__" in name[1:] and not name.endswith("__") for name in code.co_names):
+        return None  # names that belong to a class
+    if _steps(_function(copy.deepcopy(function), code)) != _steps(code):
+        return None  # the file has changed since it was read
+    calls = _Calls(_variables(code))
+    function = calls.visit(function)
+    return _function(function, code) if calls.changed else None
+
+
+def _steps(code: CodeType) -> list[Any]:
+    """What the code does, step by step, whether or not the compiler knows that a name is a module's."""
+    jumps = {*dis.hasjrel, *dis.hasjabs}
+    found: list[Any] = []
+    for step in dis.get_instructions(code):
+        if isinstance(step.argval, CodeType):
+            found.append(_steps(step.argval))
+        elif step.opname not in ("PUSH_NULL", "EXTENDED_ARG"):
+            name = "LOAD_ATTR" if step.opname == "LOAD_METHOD" else step.opname
+            said = step.argrepr if name == "BINARY_OP" else step.argval
+            qualified = name == "LOAD_CONST" and isinstance(said, str) and "<locals>" in said
+            found.append((name, None if step.opcode in jumps or qualified else said))
+    return found
+
+
+def _function(function: ast.FunctionDef, code: CodeType) -> CodeType:
+    """The code of ``function``, which closes over what ``code`` closes over, at the lines of ``code``."""
+    first = min([function.lineno, *[d.lineno for d in function.decorator_list]])
+    function.decorator_list, function.returns = [], None
+    free = [ast.arg(name) for name in code.co_freevars]
+    outer = ast.FunctionDef("outer", ast.arguments([], free, None, [], [], None, []), [function], [])
+    module = ast.fix_missing_locations(ast.Module([ast.copy_location(outer, function)], []))
+    ast.increment_lineno(module, code.co_firstlineno - first)
+    found = compile(module, code.co_filename, "exec", code.co_flags & _FUTURE, dont_inherit=True)
+    for name in ("outer", code.co_name):
+        found = next(c for c in found.co_consts if isinstance(c, CodeType) and c.co_name == name)
+    made: CodeType = found
+    if made.co_freevars != code.co_freevars:
+        raise ValueError("the function closes over other variables")
+    return made.replace(co_qualname=code.co_qualname, co_firstlineno=code.co_firstlineno)

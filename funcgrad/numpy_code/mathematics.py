@@ -1,0 +1,245 @@
+"""The functions of ``math``, ``cmath`` and ``statistics`` for traced numbers. Of plain ones they are Python's own."""
+
+from __future__ import annotations
+
+import cmath
+import math
+import statistics
+from collections.abc import Callable
+from functools import cache, wraps
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.numpy_code.conversions import holds_traced, is_traced, whole
+
+__all__ = ["MODULES", "of_python"]
+
+
+def _special(name: str) -> Callable[..., Any]:
+    """A function of ``scipy.special``, for which SciPy is needed."""
+    return lambda x: getattr(import_module("funcgrad.scipy.special"), name)(x)
+
+
+def _joined(values: Any) -> Any:
+    return fnp.stack(list(values))
+
+
+def _log(x: Any, base: Any = None) -> Any:
+    return fnp.log(x) if base is None else fnp.log(x) / fnp.log(base)
+
+
+def _hypot(*coordinates: Any) -> Any:
+    return fnp.hypot(*coordinates) if len(coordinates) == 2 else fnp.linalg.norm(_joined(coordinates))
+
+
+def _is_close(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> Any:
+    a, b = np.float64(1.0) * a, np.float64(1.0) * b
+    return bool(abs(a - b) <= fnp.maximum(rel_tol * fnp.maximum(abs(a), abs(b)), abs_tol)) or bool(a == b)
+
+
+def _modf(x: Any) -> tuple[Any, Any]:
+    return x - fnp.trunc(x), fnp.trunc(x)
+
+
+def _frexp(x: Any) -> tuple[Any, int]:
+    power = whole(fnp.where(x == 0, 0.0, fnp.floor(fnp.log2(fnp.abs(fnp.where(x == 0, 1.0, x)))) + 1))
+    return x / 2.0**power, power
+
+
+def _prod(values: Any, *, start: Any = 1) -> Any:
+    for x in values:
+        start = start * x
+    return start
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    return x - fnp.rint(x / y) * y
+
+
+def _whole(rounding: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: whole(rounding(x))
+
+
+#: Functions of ``math`` that NumPy has under the same name.
+_SHARED = (
+    "acos acosh asin asinh atan atan2 atanh cbrt copysign cos cosh degrees exp exp2 expm1 fabs fmod isfinite isinf "
+    "isnan log10 log1p log2 nextafter pow radians sin sinh sqrt tan tanh"
+)
+#: Functions of one number, which is looked at faster.
+_UNARY = frozenset(_SHARED.split()) - {"atan2", "copysign", "fmod", "nextafter", "pow"} | {
+    "erf",
+    "erfc",
+    "gamma",
+    "lgamma",
+}
+_MATH: dict[str, Callable[..., Any]] = {
+    **{name: getattr(fnp, name) for name in _SHARED.split()},
+    "ceil": _whole(fnp.ceil),
+    "dist": lambda p, q: fnp.linalg.norm(_joined(p) - _joined(q)),
+    "erf": _special("erf"),
+    "erfc": _special("erfc"),
+    "floor": _whole(fnp.floor),
+    "fma": lambda x, y, z: x * y + z,
+    "frexp": _frexp,
+    "fsum": lambda values: fnp.sum(_joined(values)),
+    "gamma": _special("gamma"),
+    "hypot": _hypot,
+    "isclose": _is_close,
+    "ldexp": lambda x, i: x * 2.0**i,
+    "lgamma": _special("gammaln"),
+    "log": _log,
+    "modf": _modf,
+    "prod": _prod,
+    "remainder": _remainder,
+    "sumprod": lambda p, q: fnp.sum(_joined(p) * _joined(q)),
+    "trunc": _whole(fnp.trunc),
+    "ulp": lambda x: fnp.abs(fnp.spacing(x)),
+}
+
+
+def _complex(name: str) -> Callable[..., Any]:
+    return lambda z: getattr(fnp, name)(fnp.asarray(z) + 0j)
+
+
+_CMATH: dict[str, Callable[..., Any]] = {
+    **{
+        name: _complex(name)
+        for name in [
+            "acos",
+            "acosh",
+            "asin",
+            "asinh",
+            "atan",
+            "atanh",
+            "cos",
+            "cosh",
+            "exp",
+            "log10",
+            "sin",
+            "sinh",
+            "sqrt",
+            "tan",
+            "tanh",
+        ]
+    },
+    "isclose": _is_close,
+    "isfinite": fnp.isfinite,
+    "isinf": fnp.isinf,
+    "isnan": fnp.isnan,
+    "log": lambda z, base=None: _log(z + 0j, base),
+    "phase": fnp.angle,
+    "polar": lambda z: (fnp.abs(z), fnp.angle(z)),
+    "rect": lambda r, phi: r * fnp.cos(phi) + 1j * (r * fnp.sin(phi)),
+}
+
+
+def _mean(data: Any, weights: Any = None) -> Any:
+    return fnp.average(_joined(data), weights=None if weights is None else _joined(weights))
+
+
+def _spread(data: Any, center: Any, ddof: int) -> Any:
+    x = _joined(data)
+    if len(x) <= ddof:
+        raise statistics.StatisticsError(f"variance requires at least {ddof + 1} data points")
+    return fnp.sum((x - (fnp.mean(x) if center is None else center)) ** 2) / (len(x) - ddof)
+
+
+def _harmonic_mean(data: Any, weights: Any = None) -> Any:
+    x = _joined(data)
+    w = np.ones(len(x)) if weights is None else _joined(weights)
+    return fnp.sum(w) / fnp.sum(w / x)
+
+
+def _middle(data: Any, low: bool, high: bool) -> Any:
+    x = fnp.sort(_joined(data))
+    n = len(x)
+    below, above = x[(n - 1) // 2], x[n // 2]
+    return below if low else above if high else (below + above) / 2
+
+
+def _covariance(x: Any, y: Any, /) -> Any:
+    x, y = _joined(x), _joined(y)
+    return fnp.sum((x - fnp.mean(x)) * (y - fnp.mean(y))) / (len(x) - 1)
+
+
+def _correlation(x: Any, y: Any, /, *, method: str = "linear") -> Any:
+    if method != "linear":
+        raise TypeError(f"statistics.correlation: ranks are steps, which have no derivative, got method={method!r}.")
+    return _covariance(x, y) / fnp.sqrt(_covariance(x, x) * _covariance(y, y))
+
+
+def _regression(x: Any, y: Any, /, *, proportional: bool = False) -> Any:
+    x, y = _joined(x), _joined(y)
+    if proportional:
+        return statistics.LinearRegression(fnp.sum(x * y) / fnp.sum(x * x), 0.0)
+    slope = _covariance(x, y) / _covariance(x, x)
+    return statistics.LinearRegression(slope, fnp.mean(y) - slope * fnp.mean(x))
+
+
+def _quantiles(data: Any, *, n: int = 4, method: str = "exclusive") -> list[Any]:
+    x = fnp.sort(_joined(data))
+    found, m = [], len(x) + (1 if method == "exclusive" else -1)
+    for i in range(1, n):
+        j = i * m // n
+        if method == "exclusive":
+            j = min(max(j, 1), len(x) - 1)
+            delta, j = i * m - j * n, j - 1
+        else:
+            delta = i * m - j * n
+        found.append((x[j] * (n - delta) + x[j + 1] * delta) / n)
+    return found
+
+
+_STATISTICS: dict[str, Callable[..., Any]] = {
+    "correlation": _correlation,
+    "covariance": _covariance,
+    "fmean": _mean,
+    "geometric_mean": lambda data: fnp.exp(fnp.mean(fnp.log(_joined(data)))),
+    "harmonic_mean": _harmonic_mean,
+    "linear_regression": _regression,
+    "mean": _mean,
+    "median": lambda data: _middle(data, False, False),
+    "median_high": lambda data: _middle(data, False, True),
+    "median_low": lambda data: _middle(data, True, False),
+    "pstdev": lambda data, mu=None: fnp.sqrt(_spread(data, mu, 0)),
+    "pvariance": lambda data, mu=None: _spread(data, mu, 0),
+    "quantiles": _quantiles,
+    "stdev": lambda data, xbar=None: fnp.sqrt(_spread(data, xbar, 1)),
+    "variance": lambda data, xbar=None: _spread(data, xbar, 1),
+}
+#: What these modules have of traced numbers.
+MODULES = {"math": (math, _MATH), "cmath": (cmath, _CMATH), "statistics": (statistics, _STATISTICS)}
+
+
+@cache
+def of_python(module: str, name: str) -> Any:
+    """The function ``name`` of ``math``, ``cmath`` or ``statistics``: of traced numbers too, if there is one.
+
+    Example:
+        >>> of_python("math", "hypot")(3.0, 4.0), of_python("math", "comb") is math.comb
+        (5.0, True)
+    """
+    home, known = MODULES[module]
+    plain, ours = getattr(home, name), known.get(name)
+    if ours is None:
+        return plain
+
+    if name in _UNARY:
+        return wraps(plain)(lambda x, /: ours(x) if is_traced(x) else plain(x))
+
+    @wraps(plain)
+    def either(*args: Any, **kwargs: Any) -> Any:
+        if any(is_traced(x) for x in args):
+            return ours(*args, **kwargs)
+        args = tuple([_kept(x) for x in args])
+        return (ours if holds_traced(args) or holds_traced(kwargs.values()) else plain)(*args, **kwargs)
+
+    return either
+
+
+def _kept(x: Any) -> Any:
+    """``x``, where it can be gone through but once as a list, so that it can be looked at first."""
+    return list(x) if hasattr(x, "__next__") else x

@@ -1,0 +1,235 @@
+"""What stands in funcgrad for a name of NumPy, SciPy or Python's ``math``."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from functools import cache, wraps
+from importlib import import_module
+from importlib.util import find_spec
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.core import Tracer
+from funcgrad.numpy_code.calls import written
+from funcgrad.numpy_code.conversions import CONVERSIONS, holds_traced, scalar
+from funcgrad.numpy_code.mathematics import MODULES, of_python
+from funcgrad.numpy_code.random import Random
+
+__all__ = ["Names", "counterpart", "is_mirrored", "when_called"]
+
+
+def is_mirrored(module: str) -> bool:
+    """Whether names of ``module`` have counterparts: it is of NumPy or SciPy, or ``math``."""
+    return module.partition(".")[0] in ("numpy", "scipy") or module in MODULES
+
+
+@cache
+def _own(module: str) -> ModuleType | None:
+    """The module of funcgrad that mirrors ``module``."""
+    if not is_mirrored(module) or module in MODULES or find_spec(f"funcgrad.{module.partition('.')[0]}") is None:
+        return None
+    try:
+        return import_module(f"funcgrad.{module}")
+    except ModuleNotFoundError:
+        return None
+
+
+def counterpart(value: Any) -> Any:
+    """The function or class of funcgrad that has the public name of ``value`` of NumPy or SciPy, else ``value``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> counterpart(np.concatenate) is fnp.concatenate, counterpart(np.float64) is np.float64
+        (True, True)
+    """
+    if not _may_differ(value):
+        return value
+    name = getattr(value, "__name__", None) or getattr(value, "name", None)  # a distribution of SciPy
+    if not isinstance(name, str):
+        return value
+    for home in _homes(value):
+        public = getattr(sys.modules.get(home), name, None)
+        if public is value or (public is not None and getattr(public, "__wrapped__", None) is value):
+            return of_python(home, name) if home in MODULES else _of_own(home, name, value)
+    return value
+
+
+def _of_own(home: str, name: str, value: Any) -> Any:
+    try:
+        other = _OTHERS.get(value)
+    except TypeError:  # it cannot be looked up
+        other = None
+    if other is not None:
+        return other
+    own = _own(home)
+    if own is None or name not in getattr(own, "__all__", ()):
+        return value
+    ours = getattr(own, name)
+    if isinstance(value, type) and not isinstance(ours, type):
+        return _class_like(value, ours)
+    return _with_output(ours) if home == "scipy.ndimage" and callable(ours) else ours
+
+
+@cache
+def _with_output(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of ``scipy.ndimage`` that writes to an array ``output``, as SciPy's own code asks it to."""
+    parameters = inspect.signature(fun)
+    if "output" not in parameters.parameters:
+        return fun
+
+    @wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = parameters.bind(*args, **kwargs)
+        output = given.arguments.get("output")
+        if not isinstance(output, (np.ndarray, Tracer)):
+            return fun(*args, **kwargs)
+        given.arguments["output"] = None
+        target: Any = output
+        target[...] = fun(*given.args, **given.kwargs)
+        return target
+
+    return call
+
+
+def _elementwise(fun: Callable[..., Any], nin: int, nout: int, **options: Any) -> Any:
+    """``numpy.frompyfunc``: a function of numbers that is called with each element."""
+    return fnp.vectorize(fun)
+
+
+def _source(*args: Any) -> Any:
+    """``numpy.random.default_rng``."""
+    return Random(np.random.default_rng(*args))
+
+
+def _windows(x: Any, window_shape: Any, axis: Any = None, **kwargs: Any) -> Any:
+    """``numpy.lib.stride_tricks.sliding_window_view``, whose windows can only be read."""
+    return fnp.lib.stride_tricks.sliding_window_view(x, window_shape, axis)
+
+
+def _without_mask(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of ``numpy.ma``: of traced values NumPy's, and what is nowhere masked is an ordinary array."""
+    ours = getattr(fnp, name, None)
+
+    @wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if ours is not None and holds_traced(args):
+            return ours(*args, **kwargs)
+        found = fun(*args, **kwargs)
+        return found.data if isinstance(found, np.ma.MaskedArray) and not np.ma.is_masked(found) else found
+
+    return call
+
+
+class _ClassLike(type):
+    """The class of what stands for a class of NumPy's where a function makes the objects."""
+
+    theirs: Any
+    make: Any
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, cls.theirs)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return cls.make(*args, **kwargs)
+
+
+@cache
+def _class_like(theirs: Any, make: Callable[..., Any]) -> Any:
+    return _ClassLike(theirs.__name__, (), {"theirs": theirs, "make": staticmethod(make), "__doc__": theirs.__doc__})
+
+
+def _sources(theirs: Any) -> Any:
+    return _class_like(theirs, lambda *args, **kwargs: Random(theirs(*args, **kwargs)))
+
+
+#: What stands for functions of NumPy that funcgrad does not have.
+_OTHERS: dict[Any, Any] = {
+    np.frompyfunc: _elementwise,
+    np.lib.stride_tricks.sliding_window_view: _windows,
+    np.random.default_rng: _source,
+    np.random.RandomState: _sources(np.random.RandomState),
+    np.random.Generator: _sources(np.random.Generator),
+}
+
+
+def _homes(value: Any) -> list[str]:
+    """The public modules that may hold ``value``."""
+    if isinstance(value, np.ufunc):
+        return ["numpy", "scipy.special"]
+    module = getattr(value, "__module__", None) or type(value).__module__
+    if not isinstance(module, str) or not is_mirrored(module):
+        return []
+    parts = [part for part in module.split(".") if not part.startswith("_")]
+    return list(dict.fromkeys([".".join(parts[:2]), ".".join(parts[:3]), module, "numpy"]))
+
+
+def when_called(value: Any) -> Any:
+    """What stands for ``value`` where it is called: a class may be a function there.
+
+    Example:
+        >>> when_called(float)("1.5"), when_called(np.float32)(2), when_called(len) is len
+        (1.5, np.float32(2.0), True)
+    """
+    if isinstance(value, type) and issubclass(value, np.inexact):
+        return scalar(value)
+    try:
+        return CONVERSIONS.get(value, value)
+    except TypeError:  # it cannot be looked up
+        return value
+
+
+class Names(ModuleType):
+    """A module whose names are funcgrad's, or what ``find`` makes of them.
+
+    Args:
+        module: the module itself.
+        find: ``find(value)`` gives what stands for a value that funcgrad has no name for, and whether it always does.
+    """
+
+    module: ModuleType
+    find: Callable[[Any], tuple[Any, bool]]
+
+    def __init__(self, module: ModuleType, find: Callable[[Any], tuple[Any, bool]]) -> None:
+        super().__init__(module.__name__, module.__doc__)
+        vars(self).update(module=module, find=find)
+
+    def __getattr__(self, name: str) -> Any:
+        plain = written(name)
+        if plain:
+            return when_called(getattr(self, plain))
+        value = getattr(self.module, name)
+        found, always = self._found(name, value)
+        if always and is_mirrored(self.module.__name__):
+            vars(self)[name] = found  # found at once the next time
+        return found
+
+    def _found(self, name: str, value: Any) -> tuple[Any, bool]:
+        home = self.module.__name__
+        if not is_mirrored(home) or isinstance(value, ModuleType):
+            return self.find(value)
+        if not _may_differ(value):
+            return value, True
+        if home in MODULES:
+            is_function = callable(value) and not isinstance(value, type)
+            return (of_python(home, name), True) if is_function else self.find(value)
+        if home == "numpy.ma" and isinstance(value, FunctionType | MethodType):
+            return _without_mask(name, value), True
+        whole = isinstance(value, type) and home == "scipy.sparse"
+        ours = value if whole or hasattr(value, "_random_state") else _of_own(home, name, value)
+        return self.find(value) if ours is value else (ours, True)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.module, name, value)
+
+    def __dir__(self) -> list[str]:
+        return dir(self.module)
+
+
+def _may_differ(value: Any) -> bool:
+    """Whether another object may stand for ``value``: a function or class, but none of arrays and numbers."""
+    return not (isinstance(value, type) and issubclass(value, (np.generic, np.ndarray)))

@@ -1,0 +1,121 @@
+"""Objects of NumPy and SciPy that a program made outside, as funcgrad's objects with the same constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import funcgrad.numpy as fnp
+from funcgrad.numpy_code.random import Random
+from funcgrad.numpy_code.sparse import Constant
+
+__all__ = ["MAKERS", "Distribution"]
+
+Translate = Callable[[Any], tuple[Any, bool]]
+
+
+def _own(module: str, name: str) -> Any:
+    return getattr(import_module(f"funcgrad.{module}"), name)
+
+
+def _frozen(value: Any, translate: Translate) -> Any:
+    """A distribution of SciPy with its parameters."""
+    return translate(value.dist)[0](*value.args, **value.kwds)
+
+
+class Distribution:
+    """A distribution of SciPy: funcgrad's functions of it, and for those that it does not have SciPy's own code.
+
+    Args:
+        ours: funcgrad's distribution.
+        theirs: SciPy's, looked at through its class built anew.
+    """
+
+    def __init__(self, ours: Any, theirs: Any) -> None:
+        self.ours, self.theirs = ours, theirs
+
+    __class__: Any = property(lambda self: type(self.theirs))
+
+    def __getattr__(self, name: str) -> Any:
+        source = self.theirs if name.startswith("_") or not hasattr(self.ours, name) else self.ours
+        return getattr(source, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The distribution with these parameters."""
+        return _Frozen(self.ours(*args, **kwargs), self.theirs, args, kwargs)
+
+
+class _Frozen:
+    """A distribution with its parameters."""
+
+    def __init__(self, ours: Any, theirs: Any, args: Any, kwargs: Any) -> None:
+        self.ours, self.theirs, self.args, self.kwds = ours, theirs, args, kwargs
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(self.ours, name):
+            return getattr(self.ours, name)
+        function = getattr(self.theirs, name)
+        if not callable(function):
+            return function
+        return lambda *args, **kwargs: function(*args, *self.args, **self.kwds, **kwargs)
+
+
+def _table(value: Any, translate: Translate) -> Any:
+    """A table on a grid. Of methods other than these SciPy's own code is built anew."""
+    if value.method not in ("linear", "nearest"):
+        return value
+    make = _own("scipy.interpolate", "RegularGridInterpolator")
+    return make(value.grid, value.values, value.method, value.bounds_error, value.fill_value)
+
+
+def _line(value: Any, translate: Translate) -> Any:
+    """A line through points, or steps, or a cubic spline."""
+    kind = value._kind if isinstance(value._kind, str) else ""
+    if kind not in ("linear", "cubic", "previous", "next", "nearest", "zero"):
+        return value
+    fill = "extrapolate" if value._extrapolate else value.fill_value
+    make = _own("scipy.interpolate", "interp1d")
+    return make(value.x, value.y, kind, value.axis, bounds_error=value.bounds_error, fill_value=fill)
+
+
+def _density(value: Any, translate: Translate) -> Any:
+    return _own("scipy.stats", "gaussian_kde")(value.dataset, value.factor, value.weights)
+
+
+def _series(name: str) -> Callable[[Any, Translate], Any]:
+    return lambda value, translate: _own("numpy.polynomial", name)(value.coef, value.domain, value.window)
+
+
+#: By the full name of the class.
+MAKERS: dict[Any, Callable[[Any, Translate], Any]] = {
+    "scipy.stats._distn_infrastructure.rv_continuous_frozen": _frozen,
+    "scipy.stats._distn_infrastructure.rv_discrete_frozen": _frozen,
+    "scipy.interpolate._rgi.RegularGridInterpolator": _table,
+    "scipy.interpolate._interpolate.interp1d": _line,
+    "scipy.stats._kde.gaussian_kde": _density,
+    "scipy.spatial.transform._rotation.Rotation": lambda value, translate: _own(
+        "scipy.spatial.transform", "Rotation"
+    ).from_quat(value.as_quat()),
+    **{
+        f"scipy.sparse._{home}.{home}_{kind}": lambda value, translate: Constant(value)
+        for home in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
+        for kind in ("array", "matrix")
+    },
+    "numpy.random._generator.Generator": lambda value, translate: Random(value),
+    "numpy.random.mtrand.RandomState": lambda value, translate: Random(value),
+    "numpy.lib._index_tricks_impl.RClass": lambda value, translate: fnp.r_,
+    "numpy.lib._index_tricks_impl.CClass": lambda value, translate: fnp.c_,
+    "numpy.poly1d": lambda value, translate: _own("numpy", "poly1d")(value.coeffs),
+    **{
+        f"numpy.polynomial.{home}.{name}": _series(name)
+        for home, name in (
+            ("polynomial", "Polynomial"),
+            ("chebyshev", "Chebyshev"),
+            ("legendre", "Legendre"),
+            ("hermite", "Hermite"),
+            ("hermite_e", "HermiteE"),
+            ("laguerre", "Laguerre"),
+        )
+    },
+}

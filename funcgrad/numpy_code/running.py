@@ -1,0 +1,233 @@
+"""Functions as they stand, run with funcgrad's functions in place of NumPy's, SciPy's and ``math``'s."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import ContextDecorator
+from contextvars import ContextVar, Token
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from funcgrad import tree
+from funcgrad.core import Tracer
+from funcgrad.errors import ConversionError, FuncgradError
+from funcgrad.numpy.concretization import keeping
+from funcgrad.numpy_code.calls import ByCode
+from funcgrad.numpy_code.classes import is_seen, original
+from funcgrad.numpy_code.runs import PLAIN, enter, leave
+from funcgrad.numpy_code.scope import Globals
+from funcgrad.numpy_code.translation import Translator
+
+__all__ = ["Rebuilt", "Standing", "again", "as_written", "attempt", "is_conversion", "ready"]
+
+_LOG = logging.getLogger("funcgrad.numpy_code")
+#: How far a function is built anew: not at all, its functions, its constant arrays as well.
+_AS_WRITTEN, _FUNCTIONS, _CONSTANTS = range(3)
+_LEVELS = {_FUNCTIONS: "with funcgrad's functions", _CONSTANTS: "with funcgrad's functions and arrays"}
+
+
+#: What stands for whom: where constant arrays stay what they are, and where they can take traced values.
+_TRANSLATORS = (Translator(False), Translator(True))
+
+
+class Rebuilt:
+    """``fun``, built anew from its code, to be called like ``fun``.
+
+    Args:
+        fun: a function of the user's.
+        lifts: whether constant arrays can take traced values, too.
+    """
+
+    __slots__ = ("fun", "lifts")
+
+    def __init__(self, fun: Callable[..., Any], lifts: bool) -> None:
+        self.fun = fun
+        self.lifts = lifts
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function."""
+        translate = _TRANSLATORS[self.lifts]
+        run = enter() if keeping.run is None else None
+        try:
+            fun, argument = translate(self.fun)[0], translate.argument
+            if kwargs:
+                kwargs = {name: argument(x) for name, x in kwargs.items()}
+            out = fun(*[argument(x) for x in args], **kwargs)
+            return out if run is None or issubclass(type(out), Tracer) else _handed_back(out)
+        finally:
+            if run is not None:
+                leave(run)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.fun, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.fun, self.lifts)
+
+
+def _handed_back(out: Any) -> Any:
+    """A result as the original would give it: objects are of their original classes."""
+    if type(out) in PLAIN or type(out) is np.ndarray:
+        return out
+    leaves, spec = tree.flatten(out)
+    if not any(map(is_seen, leaves)):
+        return out
+    return tree.unflatten(spec, [original(leaf) if is_seen(leaf) else leaf for leaf in leaves])
+
+
+class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
+    """The block ``with as_written():``, also a decorator: functions are run as they are written, once.
+
+    Where a transform meets NumPy's, SciPy's or ``math``'s code that would lose a derivative, it runs the function once
+    more with funcgrad's functions in place of these. In this block it raises instead, and says what to change.
+
+    Example:
+        >>> import math
+        >>> from funcgrad import as_written, grad
+        >>> grad(math.sin)(0.0)
+        np.float64(1.0)
+        >>> with as_written():
+        ...     grad(math.sin)(0.0)
+        Traceback (most recent call last):
+        ...
+        funcgrad.errors.ConversionError: float(x): a plain value was asked of a traced one, ...
+    """
+
+    def __init__(self) -> None:
+        self._tokens: list[Token[bool]] = []
+
+    def __enter__(self) -> None:
+        self._tokens.append(_OFF.set(True))
+
+    def __exit__(self, *exc: object) -> None:
+        _OFF.reset(self._tokens.pop())
+
+
+_OFF: ContextVar[bool] = ContextVar("as_written", default=False)
+#: How far the functions are built anew that converted something, by the number of their code.
+_KNOWN = ByCode()
+_DEPTH = 32  # of partials of partials; objects may have all attributes that they are asked for
+
+
+def _code(fun: Any) -> Any:
+    """What tells a function from others though it is made anew in every round of a loop: its code."""
+    for _ in range(_DEPTH):
+        if type(fun) is FunctionType:
+            return fun.__code__
+        inner = fun.__func__ if type(fun) is MethodType else getattr(fun, "func", None) or getattr(fun, "fun", None)
+        if inner is None or not callable(inner):
+            call = getattr(type(fun), "__call__", None)  # noqa: B004  (the function itself is wanted)
+            return call.__code__ if type(call) is FunctionType and type(fun) is not type else None
+        fun = inner
+    return None
+
+
+def ready(fun: Any) -> Any:
+    """``fun``, as it is run: built anew if it has converted a traced value before."""
+    known = _KNOWN.known
+    if not known:
+        return fun
+    code = fun.__code__ if type(fun) is FunctionType else _code(fun)
+    if id(code) not in known or type(fun) is Rebuilt:
+        return fun
+    level = _KNOWN.get(code)
+    return fun if level is None or _OFF.get() else Rebuilt(fun, level == _CONSTANTS)
+
+
+def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
+    """``work(fun)``; where code in it would lose a derivative ``work`` once more with ``fun`` built anew.
+
+    Args:
+        fun: a function of the user's.
+        work: what a transform does with it. It can be done twice: functions are pure.
+    """
+    given = ready(fun)
+    try:
+        return work(given)
+    except Exception as error:
+        if not is_conversion(error):
+            raise
+        return again(fun, given, work, error)
+
+
+class Standing:
+    """``fun`` as a function that runs itself once more where it would lose a derivative, whoever calls it.
+
+    For functions that are called inside of others of funcgrad's, which are not built anew.
+    """
+
+    __slots__ = ("fun",)
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        self.fun = fun
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function."""
+        return attempt(self.fun, lambda fun: fun(*args, **kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.fun, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.fun,)
+
+
+def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) -> Any:
+    """What ``work`` does with ``fun`` built anew, after it raised ``error`` of ``given``."""
+    level = _AS_WRITTEN if type(given) is not Rebuilt else _CONSTANTS if given.lifts else _FUNCTIONS
+    first, before = error, None
+    try:
+        while level < _CONSTANTS and is_conversion(error, before) and _can_be_rebuilt(fun):
+            level += 1
+            _LOG.info("%r is run %s: %s", fun, _LEVELS[level], error)
+            try:
+                found = work(Rebuilt(fun, level == _CONSTANTS))
+            except Exception as other:
+                before, error = error, other
+            else:
+                _remember(fun, level)
+                return found
+        if error is not first:
+            error.__suppress_context__ = error.__cause__ is None or error.__suppress_context__
+            if not isinstance(error, FuncgradError):
+                error.add_note(f"It ran {_LEVELS[level]} in place of NumPy's, as it raised as it is written: {first}")
+        raise error
+    finally:
+        del error, first, before  # they hold this frame
+
+
+def _can_be_rebuilt(fun: Any) -> bool:
+    if _OFF.get():
+        return False
+    return not (type(fun) is Rebuilt or isinstance(getattr(fun, "__globals__", None), Globals))
+
+
+def _remember(fun: Any, level: int) -> None:
+    code = _code(fun)
+    if code is not None:
+        _KNOWN.put(code, level)
+
+
+def is_conversion(error: BaseException, before: BaseException | None = None) -> bool:
+    """Whether ``error`` came of a traced value where code takes plain values only.
+
+    C code that asks for a number raises another error where it gets none, with ours behind it.
+
+    Args:
+        error: what was raised.
+        before: an error that was handled already when it was raised.
+    """
+    seen: BaseException | None = error
+    while seen is not None and seen is not before:
+        if isinstance(seen, ConversionError):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    text = str(error)
+    if not isinstance(error, (TypeError, ValueError, AttributeError, SystemError)):
+        return False
+    asks_for_memory = "a traced value has no memory of its own" in text
+    of_two_kinds = "Multiple namespaces" in text and "funcgrad" in text  # SciPy says so
+    return "Tracer" in text or asks_for_memory or of_two_kinds

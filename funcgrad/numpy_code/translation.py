@@ -1,0 +1,305 @@
+"""What stands for a value in functions that are built anew: functions, classes, modules, objects and containers."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import sys
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
+from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+import numpy as np
+import toolz
+from toolz.functoolz import Compose
+
+import funcgrad.numpy as fnp
+from funcgrad import tree
+from funcgrad.core import READ_ONLY, Tracer, describe
+from funcgrad.errors import ConversionError
+from funcgrad.numpy.callers import user_line
+from funcgrad.numpy_code import objects
+from funcgrad.numpy_code.classes import class_of, is_seen, seen
+from funcgrad.numpy_code.compiled import compiled, is_compiled
+from funcgrad.numpy_code.functions import cached, function
+from funcgrad.numpy_code.kernels import PYTHONS, kernel
+from funcgrad.numpy_code.mathematics import MODULES
+from funcgrad.numpy_code.names import Names, counterpart, is_mirrored
+from funcgrad.numpy_code.runs import PLAIN, Latest, current
+from funcgrad.numpy_code.sparse import is_sparse_class, made_of
+from funcgrad.writable import LENT, Buffer, inside
+
+__all__ = ["Translator"]
+
+#: Packages whose functions and classes stay as they are: they do not compute with NumPy, or mean what they do.
+_KEPT = (sys.stdlib_module_names - set(MODULES) - {"__main__"}) | {
+    "IPython",
+    "PIL",
+    "_pytest",
+    "attr",
+    "attrs",
+    "autograd",
+    "cupy",
+    "cytoolz",
+    "dask",
+    "funcgrad",
+    "h5py",
+    "hypothesis",
+    "jax",
+    "jaxlib",
+    "joblib",
+    "matplotlib",
+    "mypy",
+    "numba",
+    "opt_einsum",
+    "optree",
+    "pandas",
+    "plotly",
+    "polars",
+    "pydantic",
+    "pytest",
+    "rich",
+    "sklearn",
+    "skimage",
+    "sympy",
+    "tensorflow",
+    "toolz",
+    "torch",
+    "tqdm",
+    "xarray",
+}
+_CONTAINERS = frozenset((dict, list, tuple, set, frozenset, OrderedDict, defaultdict, deque, MappingProxyType))
+
+
+class Translator:
+    """What stands for a value in functions that are built anew: called with a value it says.
+
+    Args:
+        lifts: whether buffers stand for constant arrays, so that traced values can be written to them, and NumPy's
+            methods of them take traced values.
+
+    Attributes:
+        functions: functions that were built anew, by what they were built from.
+        closures: those that close over something.
+        classes: classes.
+        globals: the global names of modules, by the number of the dictionary.
+        modules: modules, by name.
+    """
+
+    def __init__(self, lifts: bool) -> None:
+        self.lifts = lifts
+        self.functions: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self.closures, self.classes = Latest(), Latest()
+        self.globals: WeakValueDictionary[int, Any] = WeakValueDictionary()
+        self.modules: dict[str, Names] = {}
+
+    def __call__(self, value: Any) -> tuple[Any, bool]:
+        """What stands for ``value``, mostly itself, and whether it does so in every run."""
+        kind = type(value)
+        if kind in PLAIN or issubclass(kind, Tracer):
+            return value, True
+        if kind is FunctionType:
+            known = self.functions.get(value)
+            return (known.fun, True) if known is not None and not known.contents else self._function(value)
+        if kind is np.ndarray:
+            return self._constant(value) if self.lifts else (value, value.dtype != object)
+        if isinstance(value, ModuleType):
+            return self._module(value), True
+        if isinstance(value, type):
+            return self._class(value), True
+        return self._container(value) if kind in _CONTAINERS else self._other(value, kind)
+
+    def memo(self) -> dict[int, tuple[Any, Any]]:
+        """What stands for whom in the run that asks."""
+        return current().memos[self.lifts]
+
+    def argument(self, value: Any) -> Any:
+        """What stands for an argument of a function that is run anew: of arrays what can only be read."""
+        kind = type(value)
+        if kind in PLAIN or issubclass(kind, Tracer):
+            return value
+        found = self(value)[0]
+        if kind is np.ndarray and type(found) is Buffer and getattr(found, "alias", None) is None:
+            found.alias = READ_ONLY
+        return found
+
+    def _noted(self, value: Any, found: Any) -> tuple[Any, bool]:
+        """Let ``found`` stand for ``value`` until the run ends. The value is held, so that its ``id`` stays its own."""
+        self.memo()[id(value)] = value, found
+        return found, False
+
+    def _function(self, value: FunctionType) -> tuple[Any, bool]:
+        ours = kernel(value) if value.__module__ in PYTHONS else None
+        if ours is not None:
+            return ours, True
+        return function(value, self) if _is_rebuilt(value) else (counterpart(value), True)
+
+    def _module(self, module: ModuleType) -> ModuleType:
+        name = module.__name__
+        if name.partition(".")[0] in _KEPT or isinstance(module, Names):
+            return module
+        known = self.modules.get(name)
+        if known is None or known.module is not module:
+            known = self.modules[name] = Names(module, self)
+        return known
+
+    def _class(self, cls: Any) -> Any:
+        if is_sparse_class(cls):
+            return made_of(cls)
+        if is_mirrored(cls.__module__):
+            ours = (kernel(cls) if cls.__name__ == "at" else None) or counterpart(cls)
+            if ours is not cls or not cls.__module__.startswith(("scipy.", "statistics")):
+                return ours
+        return cls if _is_kept(cls) else class_of(cls, self, _is_kept)
+
+    def _constant(self, value: Any) -> tuple[Any, bool]:
+        """A buffer for a constant array, if it has numbers."""
+        if value.dtype.kind not in "iufc" or not inside():
+            return value, False
+        memo = self.memo()
+        known = memo.get(id(value))
+        if known is not None:
+            return known[1], False
+        made = Buffer(value)
+        made.link = LENT
+        base = value if value.base is None else value.base
+        if base is not value or -id(value) in memo:  # others share its memory, who would not see what is written to it
+            made.alias = READ_ONLY
+            memo[-id(base)] = base, None
+            if id(base) in memo:
+                _close(memo[id(base)][1], value)
+        return self._noted(value, made)
+
+    def _container(self, value: Any) -> tuple[Any, bool]:
+        """A container whose members are translated; the very one where nothing in it is."""
+        known = self.memo().get(id(value))
+        if known is not None:
+            return known[1], False
+        members = value.values() if isinstance(value, (dict, MappingProxyType)) else value
+        if all(type(member) in PLAIN for member in members):
+            return value, False
+        self._noted(value, value)  # it may hold itself
+        found = [self(member)[0] for member in members]
+        if all(map(operator.is_, found, members)):
+            return value, False
+        return self._noted(value, self._refilled(type(value), value, found))
+
+    def _refilled(self, kind: type, value: Any, found: list[Any]) -> Any:
+        if kind is defaultdict:
+            return defaultdict(self(value.default_factory)[0], zip(value, found, strict=True))
+        if kind is MappingProxyType:
+            return MappingProxyType(dict(zip(value, found, strict=True)))
+        if kind in (dict, OrderedDict):
+            return kind(zip(value, found, strict=True))
+        return deque(found, value.maxlen) if kind is deque else kind(found)
+
+    def _other(self, value: Any, kind: type) -> tuple[Any, bool]:
+        """An object that is no function, class, module, array or container."""
+        known = self.memo().get(id(value))
+        if known is not None:
+            return known[1], False
+        for makers in (_CALLABLES, objects.MAKERS):
+            maker: Any = makers.get(kind) or makers.get(f"{kind.__module__}.{kind.__name__}")
+            if maker is not None:
+                return self._noted(value, maker(value, self))
+        rebuild = getattr(kind, "_with_functions", None)
+        if rebuild is not None:
+            return self._noted(value, rebuild(value, lambda part: self(part)[0]))
+        ours = counterpart(value)
+        if ours is not value:
+            if not hasattr(kind, "_logpdf") and not hasattr(kind, "_logpmf"):
+                return ours, True
+            cls = class_of(kind, self, _is_kept)  # a distribution
+            return self._noted(value, objects.Distribution(ours, seen(value, cls, self)))
+        if is_compiled(value, _is_kept_function):
+            return compiled(value), True
+        if is_seen(value) or tree.is_container(kind) or _is_kept(kind):
+            return value, False
+        cls = class_of(kind, self, _is_kept)
+        return (value, False) if cls is kind else self._noted(value, seen(value, cls, self))
+
+
+def _close(owner: Any, part: Any) -> None:
+    """See that nothing is written to ``owner``, a part of whose memory the program has under another name.
+
+    Raises:
+        ConversionError: something has been.
+    """
+    if type(owner) is not Buffer or getattr(owner, "link", None) is not LENT:
+        raise ConversionError(
+            "a constant array: traced values were written to it, and a part of its memory is read under another name, "
+            f"got {describe(part)}{user_line()}. Make the array inside of the function, and take its parts there."
+        )
+    owner.alias = READ_ONLY
+
+
+def _is_kept(value: Any) -> bool:
+    """Whether a function or class belongs to a package that stays as it is."""
+    module = getattr(value, "__module__", None)
+    return isinstance(module, str) and (module.partition(".")[0] in _KEPT or module.partition(".")[0] == "numpy")
+
+
+def _is_rebuilt(value: Any) -> bool:
+    """Whether a function is built anew: it is no library's that is known, nor one that funcgrad has."""
+    module = getattr(value, "__module__", None)
+    if not isinstance(module, str):
+        return True  # made of a text
+    if module.partition(".")[0] in _KEPT:
+        return False
+    return not is_mirrored(module) or (module.startswith(("scipy.", "statistics")) and counterpart(value) is value)
+
+
+def _is_kept_function(value: Any) -> bool:
+    """Whether a function written in C is Python's or NumPy's own, which know traced values."""
+    owner = getattr(value, "__self__", None)
+    home = owner.__name__ if isinstance(owner, ModuleType) else getattr(value, "__module__", None)
+    if not isinstance(home, str):
+        return True
+    return home.partition(".")[0] in _KEPT or home.partition(".")[0] in ("numpy", "_operator", *MODULES)
+
+
+def _method(value: Any, translate: Any) -> Any:
+    owner = translate(value.__self__)[0]
+    if type(value.__func__) is not FunctionType:
+        return compiled(value) if owner is value.__self__ else getattr(owner, value.__name__)
+    return MethodType(translate(value.__func__)[0], owner)
+
+
+def _builtin(value: Any, translate: Any) -> Any:
+    """A function written in C, or a method of an object: that of what stands for the object."""
+    owner = value.__self__
+    if owner is None or isinstance(owner, (ModuleType, type)):
+        ours = counterpart(value)
+        return compiled(value) if ours is value and is_compiled(value, _is_kept_function) else ours
+    ours = translate(owner)[0]
+    return value if ours is owner else getattr(ours, value.__name__)
+
+
+def _partial(value: Any, translate: Any) -> Any:
+    kwargs = {name: translate(x)[0] for name, x in value.keywords.items()}
+    return type(value)(translate(value.func)[0], *[translate(x)[0] for x in value.args], **kwargs)
+
+
+def _composed(value: Any, translate: Any) -> Any:
+    return Compose(tuple(reversed([translate(part)[0] for part in (value.first, *value.funcs)])))
+
+
+def _vectorized(value: Any, translate: Any) -> Any:
+    fun = translate(value.pyfunc)[0]
+    return fnp.vectorize(fun, value.otypes, value.__doc__, value.excluded, value.cache, value.signature)
+
+
+#: How callables are built anew that are made of others.
+_CALLABLES: dict[Any, Callable[[Any, Any], Any]] = {
+    MethodType: _method,
+    BuiltinFunctionType: _builtin,
+    functools.partial: _partial,
+    toolz.curry: _partial,
+    Compose: _composed,
+    SimpleNamespace: lambda value, translate: SimpleNamespace(**translate(vars(value))[0]),
+    np.vectorize: _vectorized,
+    functools._lru_cache_wrapper: lambda value, translate: cached(value, translate)[0],
+    "numba.core.registry.CPUDispatcher": lambda value, translate: translate(value.py_func)[0],
+}

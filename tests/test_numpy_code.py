@@ -1,0 +1,411 @@
+"""Functions as they stand under every transform: run once more where they would lose a derivative, and remembered."""
+
+import concurrent.futures
+import copy
+import functools
+import gc
+import importlib
+import linecache
+import logging
+import math
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+import scipy.interpolate
+import scipy.optimize
+
+import funcgrad.numpy as fnp
+from funcgrad import (
+    as_written,
+    check_grads,
+    checkpoint,
+    cond,
+    control,
+    curry,
+    custom_vjp,
+    fori_loop,
+    grad,
+    hessian,
+    hvp,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jvp,
+    linear_transpose,
+    linearize,
+    no_grad,
+    pipe,
+    profile,
+    scan,
+    tape,
+    trace,
+    value_and_grad,
+    vjp,
+    vmap,
+)
+from funcgrad.errors import ConversionError, FuncgradError
+from funcgrad.interop import crosscheck, from_numpy, jit
+from funcgrad.interop.scipy import hessian_operator, jacobian_operator, least_squares, minimize, root, root_scalar
+from funcgrad.numpy_code import is_conversion, running
+
+X = np.array([0.5, 1.5])
+SLOPE = np.array([math.cos(0.5), 3.0])
+
+
+def filled(x):
+    out = np.zeros(2)
+    out[0] = math.sin(x[0])
+    out[1] = float(x[1]) ** 2
+    return out
+
+
+def summed(x):
+    return filled(x).sum()
+
+
+def new(f):
+    """The same function with a code of its own, which no transform has seen."""
+    return type(f)(f.__code__.replace(), f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+
+
+MODES = {
+    "grad": lambda f: grad(f)(X),
+    "value_and_grad": lambda f: value_and_grad(f)(X)[1],
+    "strict": lambda f: grad(f, strict=True)(X),
+    "jacfwd": lambda f: jacfwd(f)(X),
+    "jacrev": lambda f: jacrev(f)(X),
+    "vjp": lambda f: vjp(f, X)[1](1.0)[0],
+    "jvp": lambda f: np.array([jvp(f, (X,), (e,))[1] for e in np.eye(2)]),
+    "linearize": lambda f: np.array([linearize(f, X)[1](e) for e in np.eye(2)]),
+    "vmap": lambda f: vmap(grad(f))(X[None])[0],
+    "grad of vmap": lambda f: grad(lambda xs: vmap(f)(xs).sum())(X[None])[0],
+    "vmap alone": lambda f: SLOPE + vmap(f)(X[None])[0] - f(X),
+    "checkpoint": lambda f: grad(checkpoint(f))(X),
+    "jit": lambda f: jit(grad(f))(X),
+    "grad of jit": lambda f: grad(jit(f))(X),
+    "from_numpy": lambda f: grad(from_numpy(f))(X),
+    "cond": lambda f: grad(lambda x: cond(x[0] > 0, f, f, x))(X),
+    "scan": lambda f: grad(lambda x: scan(lambda c, a: (c + f(x * a), None), 0.0, np.ones(1))[0])(X),
+    "fori_loop": lambda f: grad(lambda x: fori_loop(0, 1, lambda i, c: c + f(x), 0.0))(X),
+    "control.map": lambda f: grad(lambda xs: control.map(f, xs).sum())(X[None])[0],
+    "partial": lambda f: grad(functools.partial(lambda a, x: a * f(x), 1.0))(X),
+    "curry": lambda f: grad(curry(lambda a, x: a * f(x))(1.0))(X),
+    "pipe": lambda f: pipe(X, grad(f)),
+    "pickle": lambda f: pickle.loads(pickle.dumps(grad(summed)))(X),
+    "copy": lambda f: copy.deepcopy(grad(f))(X),
+    "has_aux": lambda f: grad(lambda x: (f(x), {"a": x}), has_aux=True)(X)[0],
+    "a tree": lambda f: grad(lambda p: f(p["x"]))({"x": X})["x"],
+    "by keyword": lambda f: grad(lambda x, *, g: g(x))(X, g=f),
+    "hessian": lambda f: SLOPE + np.diag(hessian(f)(X)) - [-math.sin(0.5), 2.0],
+    "hvp": lambda f: SLOPE + hvp(f, (X,), (np.ones(2),))[0] - [-math.sin(0.5), 2.0],
+    "sparse jacobian": lambda f: np.asarray(jacobian(new(filled), sparsity=np.eye(2))(X).sum(0)).ravel(),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_transform(mode):
+    f = new(summed)
+    for _ in range(2):  # the second time it is known
+        assert MODES[mode](f) == pytest.approx(SLOPE, rel=1e-12)
+
+
+def test_what_looks_at_functions():
+    assert crosscheck(new(summed))(X)
+    check_grads(new(summed), (X,))
+    assert "sin" in str(trace(new(summed))(X))
+    assert "sin" in str(tape(vjp(new(summed), X)[1]))
+    assert "summed" in str(profile(grad(new(summed)))(X))
+    assert grad(no_grad(new(summed)))(X).tolist() == [0.0, 0.0]
+    assert linear_transpose(lambda v: np.array([v[1], 2 * v[0]]), X)(X)[0].tolist() == [3.0, 0.5]
+
+
+def test_optimisers():
+    def bowl(p):
+        return np.array([math.exp(p[0]) - 2 * p[0], float(p[1]) ** 2]).sum()
+
+    def equations(p):
+        out = np.zeros(2)
+        out[0] = math.exp(p[0]) - 2
+        out[1] = p[1] ** 3 - 1
+        return out
+
+    assert minimize(bowl, X).x == pytest.approx([math.log(2), 0.0], abs=1e-5)
+    assert least_squares(equations, X).x == pytest.approx([math.log(2), 1.0])
+    assert root(equations, X).x == pytest.approx([math.log(2), 1.0])
+    assert root_scalar(lambda t: math.exp(t) - 2, x0=0.5).root == pytest.approx(math.log(2))
+    assert hessian_operator(bowl, X).matvec(np.ones(2)) == pytest.approx([math.exp(0.5), 2.0])
+    assert jacobian_operator(equations, X).matvec(np.ones(2)) == pytest.approx([math.exp(0.5), 3 * 1.5**2])
+
+
+def test_it_is_remembered_and_can_be_seen():
+    count = 0
+
+    def counted(x):
+        nonlocal count
+        count += 1
+        return math.sin(x)
+
+    with log() as lines:
+        assert [grad(counted)(0.0) for _ in range(3)] == [1.0, 1.0, 1.0]
+    assert count == 4  # the first was run twice
+    assert len(lines) == 1
+    assert "counted" in lines[0]
+    assert "with funcgrad's functions" in lines[0]
+    assert "float(x)" in lines[0]
+    for _ in range(2):
+        assert grad(lambda x: math.sin(x) * counted(x))(0.5) == pytest.approx(2 * math.sin(0.5) * math.cos(0.5))
+    assert count == 4 + 2
+
+
+class log:  # noqa: N801
+    """What the logger says in a block."""
+
+    def __enter__(self):
+        self.lines = []
+        self.handler = logging.Handler()
+        self.handler.emit = lambda record: self.lines.append(record.getMessage())
+        logger = logging.getLogger("funcgrad.numpy_code")
+        self.level = logger.level
+        logger.setLevel(logging.INFO)
+        logger.addHandler(self.handler)
+        return self.lines
+
+    def __exit__(self, *exc):
+        logger = logging.getLogger("funcgrad.numpy_code")
+        logger.removeHandler(self.handler)
+        logger.setLevel(self.level)
+
+
+def test_what_runs_straight_runs_straight():
+    def straight(x):
+        assert straight_globals is globals_of_caller()
+        return np.sin(x)
+
+    straight_globals = globals()
+    known = len(running._KNOWN.known)
+    assert grad(straight)(0.0) == 1.0
+    assert len(running._KNOWN.known) == known
+
+
+def globals_of_caller():
+    import sys
+
+    return sys._getframe(1).f_globals
+
+
+def test_it_can_be_turned_off():
+    f = new(summed)
+    with as_written(), pytest.raises(ConversionError, match=r"For `a\[i\] = x`|float\(x\)"):
+        grad(f)(X)
+    assert grad(f)(X) == pytest.approx(SLOPE)
+    with as_written(), pytest.raises(ConversionError):
+        grad(f)(X)
+
+    @as_written()
+    def refused(x):
+        return grad(f)(x)
+
+    for _ in range(2):
+        with pytest.raises(ConversionError):
+            refused(X)
+
+
+def test_code_is_not_kept_alive():
+    def made():
+        constant = np.ones(3)
+        f = eval("lambda x: math.sin(x) + c[0]", {"math": math, "c": constant})
+        grad(f)(0.5)
+        return weakref.ref(f.__code__), weakref.ref(f)
+
+    code, f = made()
+    gc.collect()
+    assert code() is None
+    assert f() is None
+
+
+def test_threads():
+    f = new(summed)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(grad(f), [X * i for i in range(1, 17)]))
+    assert found == [pytest.approx([math.cos(0.5 * i), 3.0 * i]) for i in range(1, 17)]
+
+
+def test_threads_inside():
+    def parallel(x):
+        out = np.zeros(4)
+
+        def work(i):
+            out[i] = math.sin(x[0]) * i
+
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            list(pool.map(work, range(4)))
+        return out.sum()
+
+    assert grad(parallel)(X) == pytest.approx([6 * math.cos(0.5), 0.0])
+
+
+def test_nesting():
+    def outer(x):
+        inner = grad(lambda y: math.exp(y[0]) * float(x[0]) * y[1])(x)
+        return np.array([inner.sum(), 1.0]).sum()
+
+    def by_hand(x):
+        return fnp.exp(x[0]) * x[0] * (x[1] + 1)
+
+    assert grad(outer)(X) == pytest.approx(grad(by_hand)(X))
+    assert hessian(outer)(X) == pytest.approx(hessian(by_hand)(X))
+    assert jacfwd(lambda x: grad(new(summed))(x))(X) == pytest.approx(np.diag([-math.sin(0.5), 2.0]))
+
+
+class Counter:
+    def __init__(self):
+        self.count = 0
+        self.table = np.zeros(2)
+        self.log = []
+
+    def __call__(self, x):
+        self.count += 1
+        self.table[0] = x[0]
+        self.table[1] = math.sin(x[1])
+        self.log.append(self.table.sum())
+        return self.table.prod() + self.count
+
+    def made(self):
+        return Pair(self, self.count)
+
+
+class Pair:
+    def __init__(self, one, two):
+        self.one, self.two = one, two
+
+
+def test_objects_are_looked_at_and_never_changed():
+    counter = Counter()
+    assert grad(counter)(X) == pytest.approx([math.sin(1.5), 0.5 * math.cos(1.5)])
+    assert grad(counter.__call__)(X) == pytest.approx([math.sin(1.5), 0.5 * math.cos(1.5)])
+    assert (counter.table.tolist(), type(counter.table)) == ([0.0, 0.0], np.ndarray)
+    assert type(counter) is Counter
+    assert set(vars(counter)) == {"count", "table", "log"}
+    # a run that was begun and given up has counted
+    assert all(isinstance(x, int) for x in [counter.count])
+
+
+def test_results_are_of_the_original_classes():
+    counter = Counter()
+
+    def f(x):
+        return math.sin(x), (counter, Pair(counter, 1.0), [Counter()])
+
+    slope, (same, pair, others) = grad(f, has_aux=True)(0.0)
+    assert slope == 1.0
+    assert same is counter
+    assert [type(v) for v in (pair, others[0])] == [Pair, Counter]
+    assert type(pair.one) is Counter
+    pickle.loads(pickle.dumps(pair))
+
+
+def test_arguments_are_translated():
+    class Model:
+        def __init__(self, scale):
+            self.scale = scale
+
+        def energy(self, x):
+            return np.array([x, self.scale]).prod()
+
+    def f(x, model, functions, data):
+        return model.energy(x) * functions["sin"](x) + data.dot(np.array([x, 1.0]))
+
+    slope = grad(f)(0.5, Model(3.0), {"sin": math.sin}, np.array([2.0, 1.0]))
+    assert slope == pytest.approx(3 * (math.sin(0.5) + 0.5 * math.cos(0.5)) + 2)
+
+
+def test_constants_are_looked_at_in_every_run():
+    scale = np.ones(1)
+
+    def f(x):
+        return math.sin(x) * np.asarray(scale).dot(np.array([x]))
+
+    assert grad(f)(0.5) == pytest.approx(math.sin(0.5) + 0.5 * math.cos(0.5))
+    scale[0] = 2.0
+    assert grad(f)(0.5) == pytest.approx(2 * (math.sin(0.5) + 0.5 * math.cos(0.5)))
+    scale = np.full(1, 3.0)
+    assert grad(f)(0.5) == pytest.approx(3 * (math.sin(0.5) + 0.5 * math.cos(0.5)))
+
+
+WORK = np.zeros(4)
+TOP = WORK[:2]
+
+
+def test_memory_that_two_names_share_is_not_written_to():
+    def shared(x):
+        WORK[0] = math.sin(x)
+        return TOP[0] + WORK[0]
+
+    def shared_other_way(x):
+        before = TOP[0]
+        WORK[0] = math.sin(x)
+        return TOP[0] + before
+
+    for f in (shared, shared_other_way):
+        with pytest.raises((FuncgradError, ValueError)):
+            grad(f)(0.5)
+    assert WORK.tolist() == [0.0] * 4
+
+
+def test_compiled_code_is_refused_with_the_place():
+    def smoothed(x):
+        return scipy.interpolate.UnivariateSpline(np.arange(5.0), np.arange(5.0) * x)(1.5)
+
+    with pytest.raises(ConversionError) as caught:
+        grad(smoothed)(0.5)
+    message = str(caught.value)
+    assert "fpcurf0: it is compiled code, which takes plain values only, so the derivative ends there" in message
+    assert f"at {__file__}:" in message
+    assert "return scipy.interpolate.UnivariateSpline(" in message
+    assert "custom_vjp" in message
+
+
+def test_a_file_that_has_changed_is_not_compiled_again(tmp_path, monkeypatch):
+    path = tmp_path / "their_module.py"
+    text = "import numpy as np\n\ndef f(x, kind=np.float64):\n    return kind(np.asarray(x)) * 2\n"
+    path.write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("their_module")
+    path.write_text(text.replace("* 2", "* 3"))
+    with pytest.raises(ConversionError):
+        grad(module.f)(1.0)
+    path.write_text(text)
+    linecache.checkcache()
+    again = importlib.reload(module)
+    assert grad(again.f)(1.0) == 2.0
+
+
+def test_an_error_of_the_program_is_its_own():
+    def wrong(x):
+        out = np.array([x, 1.0])
+        raise KeyError("missing")
+        return out
+
+    with pytest.raises(KeyError, match="missing") as caught:
+        grad(wrong)(0.5)
+    assert "with funcgrad's functions" in caught.value.__notes__[0]
+    assert not is_conversion(caught.value, caught.value.__context__)
+
+
+def test_rules_of_ones_own():
+    @custom_vjp
+    def rule(x):
+        return x * 2.0
+
+    rule.defvjp(lambda x: (x * 2.0, None), lambda _, ct: (5.0 * ct,))
+    assert grad(lambda x: math.sin(x) * 0 + rule(np.asarray(x)))(0.5) == 5.0
+
+
+def test_solvers_of_scipy():
+    def f(a):
+        return scipy.optimize.brentq(lambda t: math.exp(t) - a, 0.0, 3.0)
+
+    assert grad(f)(2.0) == pytest.approx(0.5)
+    assert grad(grad(f))(2.0) == pytest.approx(-0.25)

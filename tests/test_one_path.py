@@ -1,0 +1,145 @@
+"""What a reader reads is what runs: records of plain runs and of watched ones, and the text of operations."""
+
+import inspect
+import traceback
+
+import numpy as np
+import pytest
+from operations.cases import rows
+
+import funcgrad.numpy as fnp
+from funcgrad import blocks, grad
+from funcgrad.core import Tracer
+from funcgrad.errors import InputError
+from funcgrad.extend import elementwise, linear, primitive, source
+from funcgrad.primitives import arithmetic, comparison, products, reductions
+from funcgrad.primitives import elementwise as functions
+from funcgrad.records import called, operation_of, parents_of, reachable, saved_by
+from funcgrad.reverse import record
+
+CASES = {f"{row.op.name}-{i}": case for row in rows() for i, case in enumerate(row.cases) if case.live}
+
+
+class Watch:
+    """Looks on and changes nothing; ``seen`` are the operations that traces processed."""
+
+    nans = all = False
+
+    def __init__(self):
+        self.seen, self.meter = [], self
+
+    def begin(self, trace):
+        return None
+
+    def hidden(self, trace, args):
+        pass
+
+    def backward_pass(self, pending):
+        return None
+
+    def begin_pass(self):
+        return called
+
+    def process(self, trace, primitive, args, params):
+        self.seen.append(primitive.name)
+        return trace.process(primitive, args, params)
+
+
+def recorded(case):
+    """The records of a run, in order: operation, places of parents, what is saved."""
+    values = [x.copy() if isinstance(x, np.ndarray) else x for x in case.values]
+
+    def fun(*leaves):
+        for i, x in zip(case.live, leaves, strict=True):
+            values[i] = x
+        outs = case.fun(*values)
+        return list(outs) if isinstance(outs, (tuple, list)) else [outs]
+
+    _, nodes = record(fun, [values[i] for i in case.live])
+    found = reachable(nodes)
+    places = {number: place for place, number in enumerate(sorted(found))}
+    return [
+        (operation_of(node), [places[-parent[0]] for parent in parents_of(node)], saved_by(node))
+        for _, node in sorted(found.items())
+        if parents_of(node)
+    ]
+
+
+def same(a, b):
+    """Whether two saved values are equal, down to types and bits."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, (np.ndarray, np.generic)):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    return True if callable(a) or hasattr(a, "__dict__") or hasattr(type(a), "__slots__") else a == b
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_watched_run_makes_the_same_records(name):
+    """Short cases against general rules: a watcher sees the records of the plain run, in their order."""
+    plain = recorded(CASES[name])
+    watch = Watch()
+    with blocks.Block(lambda state: state._replace(watch=watch)):
+        watched = recorded(CASES[name])
+    assert [r[:2] for r in watched] == [r[:2] for r in plain]
+    for (operation, _, saved), (_, _, again) in zip(plain, watched, strict=True):
+        assert same(saved, again), (operation, saved, again)
+
+
+ALL = [
+    getattr(module, name)
+    for module in (arithmetic, comparison, functions, products, reductions)
+    for name in module.__all__
+    if hasattr(getattr(module, name), "primitive")
+]
+
+
+@pytest.mark.parametrize("operation", ALL, ids=lambda op: op.primitive.name)
+def test_the_text_of_an_operation_is_a_screen(operation):
+    try:
+        text = source(operation)
+    except InputError:
+        assert inspect.getsource(operation)  # it has a file of its own
+        return
+    assert operation.primitive.name in text
+    for section in text.split("\n\n# ---- "):
+        assert len(section.splitlines()) <= 75
+
+
+def test_text_of_functions_of_numpy():
+    assert "np" not in source(fnp.sin).splitlines()[0]
+    assert "kernel: numpy.sin" in source(fnp.sin)
+    assert "def multiply(x, y, /):" in source(fnp.multiply)
+    with pytest.raises(InputError, match="source: an operation is needed"):
+        source(fnp.mean)
+
+
+def test_own_operations_have_text_too():
+    cube = elementwise("cube", lambda xp, x: x**3, dx=lambda x: 3 * x * x)
+    assert "def cube(x, /):" in source(cube)
+    twice = linear("twice", lambda xp, x: 2 * x, transpose=lambda ct: 2 * ct, batch="leading")
+    assert "def twice(" in source(twice)
+    last = primitive("last", lambda xp, x: x[..., -1], vjps=[lambda ct, x: ct], batch="leading")
+    assert "def last(" in source(last)
+
+
+def test_tracebacks_show_the_text():
+    def fails(ct, x):
+        raise ZeroDivisionError
+
+    broken = primitive("broken", lambda xp, x: x + 1, vjps=[fails], batch="elementwise")
+    try:
+        grad(lambda x: fnp.sum(broken(x)))(np.ones(2))
+    except ZeroDivisionError as error:
+        shown = "".join(traceback.format_exception(error))
+    assert "in broken" in shown
+    assert "rule_0(ct, x)" in shown
+
+
+def test_no_tracer_is_left_in_records_of_plain_runs():
+    for saved in [saved for case in list(CASES.values())[:200] for _, _, saved in recorded(case)]:
+        assert not any(isinstance(x, Tracer) for x in saved)
