@@ -30,6 +30,7 @@ from typing import Any
 
 from funcgrad.core import describe
 from funcgrad.errors import InputError
+from funcgrad.generated import source_of
 from funcgrad.kinds import elementwise, jointly_linear, linear, multilinear, nondifferentiable, primitive
 from funcgrad.kinds.linear import Batching
 from funcgrad.kinds.rules import Operation
@@ -45,6 +46,7 @@ __all__ = [
     "nondifferentiable",
     "numpy_only",
     "primitive",
+    "source",
 ]
 
 
@@ -127,3 +129,38 @@ def defvjp(
 
 def _rule(maker: Callable[..., Callable[[Any], Any]]) -> Callable[..., Any]:
     return lambda ct, ans, args, **params: maker(ans, *args, **params)(ct)
+
+
+def source(operation: Callable[..., Any]) -> str:
+    """The code that runs for an operation: its function, and the rules of its records that it refers to.
+
+    The functions of an operation are made of a template. This is their text, as tracebacks and debuggers show it; the
+    comments in front of each say what its own names stand for.
+
+    Args:
+        operation: a function of ``funcgrad.numpy`` that is one operation, or what a definer of this module gave.
+
+    Raises:
+        InputError: it is none: a function that is made of operations has ordinary source code.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> print(source(fnp.negative).partition("# ---- ")[2])
+        pull
+        def negative(ct, record):
+            _, _, parent_0 = record
+            return (parent_0, -ct),
+    """
+    made = getattr(operation, "compute", operation)
+    text = source_of(made)
+    if text is None:
+        raise InputError(
+            f"source: an operation is needed, got {describe(operation)}. Pass a function that is one operation, "
+            "funcgrad.numpy.sin say; of others inspect.getsource gives the code."
+        )
+    sections = [text]
+    for name, cell in zip(made.__code__.co_freevars, made.__closure__ or (), strict=True):
+        part = source_of(cell.cell_contents) if name != "operation" else None
+        if part is not None:
+            sections.append(f"# ---- {name}\n{part}")
+    return "\n\n".join(sections)

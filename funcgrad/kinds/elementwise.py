@@ -228,6 +228,8 @@ _SHARED = {
 
 #: The aval of a plain result of what is not NumPy's own, an array without axes where a number went in, say.
 _FORM = "None if aval is None else aval_of(ans)"
+#: That of NumPy's own functions: of arrays without axes they give numbers.
+_OWN_FORM = "aval or (float64 if type(ans) is float64 else aval)"
 
 _UNARY = """
 def operation(x, /):
@@ -358,7 +360,10 @@ def operation(x, y):
     if left and right:
         made._trace, parent, second = x._trace, x.node, y.node
         numbers = made._trace.live or made._trace.awake
-        made.node = {record_both}
+        if v.shape == ans.shape == w.shape:
+            made.node = {record_both_alike}
+        else:
+            made.node = {record_both}
     elif left:
         made._trace, parent = x._trace, x.node
         numbers = made._trace.live or made._trace.awake
@@ -403,13 +408,13 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
     def made(template: str, texts: dict[str, str], foreign: str, **values: Any) -> Any:
         """NumPy's own functions keep shape and dtype; of others that is seen."""
         own = primitive.impl is None
-        text = template.format(check="" if own else foreign, form="aval" if own else _FORM, **texts)
+        text = template.format(check="" if own else foreign, form=_OWN_FORM if own else _FORM, **texts)
         return function(primitive.name, text, _SHARED, **values)
 
     pulls, records = _records(rules, unlike=False)
     pulls_unlike, records_unlike = _records(rules, unlike=True)
     beside = {"closed": frozenset((float, float64) if operator in _CLOSED else (float64,)), "converts": rules.converts}
-    alike = {n + "_alike": records[n] for n in ("record_left", "record_right")}
+    alike = {n + "_alike": text for n, text in records.items()}
     unlike = made(
         _UNLIKE, {**records_unlike, **alike}, "", primitive=primitive, kernel=in_any_shape, **pulls, **pulls_unlike
     )

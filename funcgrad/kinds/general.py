@@ -129,7 +129,7 @@ def primitive(
     if jvps is None:
         pushes = [None if pull is None else _Push(name, pull.rule, i, transposed=True) for i, pull in enumerate(pulls)]
     whole = _with_rules(name, impl, pulls, pushes, batch, multiple=multiple, sparse=sparse, loose=loose, meets=meets)
-    return _first_of(name, whole, pulls, hidden) if hidden else whole
+    return _first_of(whole, pulls, hidden) if hidden else whole
 
 
 def _parts(x: Any) -> list[Any]:
@@ -244,6 +244,10 @@ class _Rules:
         pull, names = self.plan(traced, meets, params)
         return pull, None if pull is None else _keeper(self.name, names)
 
+    def cotangent(self, answer: str) -> str:
+        """An answer that is given zeros for results that nothing depends on."""
+        return answer.replace("(ct", "(filled(ct, results)", 1) if self.filled else answer
+
     def plan(self, traced: Sequence[int], meets: bool, params: bool) -> tuple[Pull | None, list[str]]:
         """How a cotangent goes back to the arguments that are traced, and the names of what is saved for it."""
         rules = [self.pulls[i] for i in traced]
@@ -255,9 +259,8 @@ class _Rules:
         answers = [rule.answer(i, meets, params, named) if rule else "None" for i, rule in pairs]
         names += [n for i in traced for n in (f"shape_{i}", f"like_{i}") if any(n in answer for answer in answers)]
         names += ["params"] * any("params" in answer for answer in answers)
-        if self.filled:
-            names.append("results")
-            answers = [answer.replace("(ct", "(filled(ct, results)", 1) for answer in answers]
+        names += ["results"] * self.filled
+        answers = list(map(self.cotangent, answers))
         functions = {f"rule_{i}": rule.rule for i, rule in zip(traced, rules, strict=True) if rule is not None}
         return pull_of_each(self.name, answers, names, _SHARED, **functions), names
 
@@ -424,29 +427,61 @@ _SHARED = {
 }
 
 
-def _first_of(name: str, whole: Operation, pulls: Sequence[Any], hidden: int) -> Operation:
-    """The first result of ``whole``; one array that is differentiated beside constants takes one plain record."""
-    rule = pulls[0]
-    names = list(rule.names)
-    values = ["like_0[0]" if n == "shape" else n for n in names]
-    unused = ", None" * hidden
-    answer = f"conform(rule_0((ct{unused}), {', '.join([*values, '**params'])}), *like_0)"
-    kept = [n for n in dict.fromkeys([*names, "like_0", "params"]) if n != "shape"]
-    pull, keep = pull_of_each(name, [answer], kept, _SHARED, rule_0=rule.rule), _keeper(name, kept)
+class _FirstRules(_Rules):
+    """The same of an operation that keeps the results after the first for its rules: their cotangents are None.
 
-    def call(*args: Any, **params: Any) -> Any:
-        x = args[0]
-        if type(x) is ReverseTracer and type(x.value) is ndarray and x._trace.live is not None:
-            v, trace, parent = x.value, x._trace, x.node
-            known = (v, *args[1:])
-            if all(type(arg) is ndarray for arg in known):
-                ans = whole(*known, **params)
-                return trace.recorded(ans[0], pull, (parent,), keep(known, ans, params))
-        return whole(*args, **params)[0]
+    Args:
+        whole: the operation with all of its results.
+        hidden: how many follow the first.
+    """
 
-    call.primitive = whole.primitive  # type: ignore[attr-defined]
-    call.__name__, call.__qualname__, call.__module__ = whole.__name__, whole.__qualname__, whole.__module__
-    return call
+    def __init__(self, whole: Operation, pulls: Sequence[_Pull | None], hidden: int) -> None:
+        super().__init__(whole.__name__, pulls, filled=False, meets=None)
+        self.call, self.hidden = whole, hidden
+
+    def cotangent(self, answer: str) -> str:
+        """An answer that is given None for the results that nobody sees."""
+        return answer.replace("(ct", f"((ct{', None' * self.hidden})", 1)
+
+    def reverse_first(self, args: Any, traced: Any, params: Any) -> Any:
+        """The first result, the pull, and what is saved for it."""
+        ans, pull, saved = self.reverse(args, traced, params)
+        return ans[0], pull, saved
+
+
+def _first_of(whole: Operation, pulls: Sequence[_Pull | None], hidden: int) -> Operation:
+    """The operation that gives the first result of ``whole``."""
+    name, multiple = whole.__name__, whole.primitive  # type: ignore[attr-defined]
+    rules = _FirstRules(whole, pulls, hidden)
+
+    def forward(args: Any, tangents: Any, params: Any) -> Any:
+        ans, ts = multiple.forward(args, tangents, params)
+        return ans[0], None if ts is None else ts[0]
+
+    def batch(size: int, args: Any, batched: Any, params: Any) -> Any:
+        ans, flags = multiple.batch(size, args, batched, params)
+        return ans[0], flags
+
+    def impl(xp: Any, *args: Any, **params: Any) -> Any:
+        return multiple.impl(xp, *args, **params)[0]
+
+    made = Primitive(name, impl, rules.reverse_first, forward, batch, loose=multiple.loose)
+    call: Operation = function(name, _FIRST, _SHARED, primitive=made, whole=whole, planned=rules.planned)
+    return finish(call, made)
+
+
+#: The first of several results, those that follow being for the rules only.
+_FIRST = """
+def operation(*args, **params):
+    if (found := traced_at_once(args)) is not None:
+        trace, values, traced, parents, _ = found
+        ans, pull, saved = planned(values, traced, params, whole(*values, **params))
+        return ans[0] if pull is None else trace.recorded(ans[0], pull, parents, saved)
+    for arg in args:
+        if type(arg) is not ndarray:
+            return bind(primitive, args, params)
+    return whole(*args, **params)[0]
+"""
 
 
 def _forward(rules: _Rules, pushes: Sequence[Any], multiple: bool) -> Rule:

@@ -80,7 +80,7 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
     return ans if not traced or isinstance(ans, Tracer) else as_made_by(args, ans)
 
 
-def traced_at_once(args: tuple[Any, ...]) -> tuple[Any, list[Any], tuple[int, ...], list[Any], bool] | None:
+def traced_at_once(args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tuple[int, ...], list[Any], bool] | None:
     """What tracers of one run of reverse mode, ndarrays and numbers beside them are, None of all other arguments.
 
     Returns:
@@ -104,7 +104,7 @@ def traced_at_once(args: tuple[Any, ...]) -> tuple[Any, list[Any], tuple[int, ..
             values.append(arg)
         else:
             return None
-    return None if trace is None else (trace, values, tuple(traced), parents, plain)
+    return None if trace is None else (trace, tuple(values), tuple(traced), parents, plain)
 
 
 def positional_names(rule: Rule) -> tuple[str, ...]:
