@@ -167,12 +167,13 @@ class Tracer:
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes, as the function being transformed sees them."""
         value, hidden = self.value, self.hidden
-        return backend.shape_of(value)[hidden:]
+        return value.shape[hidden:] if type(value) is np.ndarray else backend.shape_of(value)[hidden:]
 
     @property
     def dtype(self) -> Any:
         """The NumPy dtype."""
-        return backend.dtype_of(self.value)
+        value = self.value
+        return value.dtype if type(value) is np.ndarray else backend.dtype_of(value)
 
 
 class Primitive:

@@ -130,7 +130,7 @@ def entry_is_alone(values: list[Any], i: int) -> bool:
 
 def _is_own(values: list[Any], i: int) -> bool:
     """Whether nobody else reaches the memory of an array in a list."""
-    if _references_at(values, i) != _ENTRY:
+    if sys.getrefcount(values[i]) != _ENTRY:
         return False
     base = values[i].base
     if base is None:

@@ -229,7 +229,11 @@ def backward(seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
     owned: set[int] = set()  # numbers whose cotangent is a buffer made here
     pending: dict[int, Any] = {}  # by number: the cotangent gathered so far
     heap = [_END]
-    _arrive(pending, heap, owned, seeds)
+    if len(seeds) == 1 and seeds[0][1] is not None:  # the commonest; no variable may hold the record
+        heap.insert(0, seeds[0][0])
+        pending[seeds[0][0][0]] = seeds[0][1]
+    else:
+        _arrive(pending, heap, owned, seeds)
     seeds.clear()
     _visit(pending, heap, owned)
     results: list[Any] = list(map(pending.get, range(0, -leaves, -1)))
@@ -247,7 +251,7 @@ _SMALL = 128
 
 def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
     """Visit the records in order, until the next one is a leaf: then there are cotangents of leaves only."""
-    looking = blocks.watching()
+    looking = None if blocks.here() is None else blocks.watching()
     watch: Any = None if looking is None else looking.backward_pass(pending)
     node = heappop(heap)
     try:

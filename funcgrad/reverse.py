@@ -60,12 +60,14 @@ class ReverseTrace(Trace):
 
     def leaf(self, value: Any) -> ReverseTracer:
         """An input of the function, which must not write to it."""
-        made = tracer_of(value._twin() if isinstance(value, Tracer) else value, self, leaf(next(self.numbers)))
-        made.alias = READ_ONLY
-        if type(value) is float64:
-            made.form = float64
-        elif type(value) is ndarray and value.dtype is _DOUBLE:
-            made.form = value.shape
+        made = ReverseTracer()
+        made._trace, made.node, made.alias = self, leaf(next(self.numbers)), READ_ONLY
+        if type(value) is ndarray:
+            made.value, made.form = value, value.shape if value.dtype is _DOUBLE else None
+        elif type(value) is float64:
+            made.value, made.form = value, float64
+        else:
+            made.value, made.form = value._twin() if isinstance(value, Tracer) else value, None
         return made
 
     def recorded(self, ans: Any, pull: Pull, parents: Sequence[Node], saved: Sequence[Any]) -> ReverseTracer:

@@ -42,6 +42,8 @@ def check_argnums(call: str, argnums: Any) -> Argnums:
         InputError: not an int or a sequence of ints; empty.
         ShapeError: a position named twice.
     """
+    if type(argnums) is int:
+        return argnums
     try:
         return operator.index(argnums)
     except TypeError:

@@ -44,6 +44,7 @@ class _Options(NamedTuple):
     strict: bool
 
 
+_ONE = np.float64(1.0)
 _REAL_SCALARS = frozenset((float, np.float64, np.float32))
 
 
@@ -84,8 +85,7 @@ def grad(
     """
     check_callable("grad", fun)
     options = _Options("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int, strict)
-    says = f"Gradient of {{fun}} with respect to positional argument(s) {_listed(options.argnums)}."
-    return Transformed(run_grad, fun, options, says)
+    return Transformed(run_grad, fun, options, "Gradient of {fun} with respect to positional argument(s) {argnums}.")
 
 
 def value_and_grad(
@@ -112,12 +112,8 @@ def value_and_grad(
     check_callable("value_and_grad", fun)
     chosen = check_argnums("value_and_grad", argnums)
     options = _Options("value_and_grad", chosen, has_aux, holomorphic, allow_int, strict)
-    says = f"Value and gradient of {{fun}} with respect to positional argument(s) {_listed(options.argnums)}."
+    says = "Value and gradient of {fun} with respect to positional argument(s) {argnums}."
     return Transformed(run_value_and_grad, fun, options, says)
-
-
-def _listed(argnums: Argnums) -> str:
-    return str(argnums) if isinstance(argnums, int) else ", ".join(map(str, argnums))
 
 
 def run_grad(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
@@ -160,11 +156,14 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
         out, aux = split_aux(call, out)
         aux = strip(trace, aux)
     mine = type(out) is ReverseTracer and out._trace is trace
-    value = released(out.value if mine else out)
-    _check_output(call, value, options.holomorphic)
+    value = out.value if mine else out
+    if type(value) is not np.float64 or options.holomorphic:
+        value = released(value)
+        _check_output(call, value, options.holomorphic)
     if type(value) is np.ndarray:  # without axes
         value = value.copy()
-    seeds = [(out.node, backend.ones_like(value))] if mine else []
+    one = _ONE if type(value) is np.float64 else backend.ones_like(value)
+    seeds = [(out.node, one)] if mine else []
     del out, new_args  # the pass frees the tape as it goes
     found = backward(seeds, len(live))
     if trace.cuts is not None:
@@ -182,7 +181,7 @@ def _enter(trace: ReverseTrace, options: _Options, args: Any) -> tuple[list[Any]
     new_args, argnums = list(args), options.argnums
     if type(argnums) is int and -len(args) <= argnums < len(args) and not options.holomorphic and trace.cuts is None:
         x = args[argnums]
-        if _plain(x):
+        if _plain(x) or (issubclass(type(x), Tracer) and x.dtype.kind == "f"):
             new_args[argnums] = trace.leaf(x)
             return new_args, [x], _FIRST
         shallow = _shallow(x)

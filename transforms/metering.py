@@ -287,8 +287,12 @@ def _runs_users(event: _Event) -> bool:
 
 
 def _arrays_in(x: Any) -> dict[int, tuple[Any, int]]:
-    """The arrays anywhere in ``x``, in tracers too: by identity, themselves and their bytes."""
-    return {id(v): (v, int(v.nbytes)) for v in values_in(x) if hasattr(v, "nbytes")}
+    """The arrays anywhere in ``x``, in tracers too: by identity, themselves and their bytes.
+
+    An ndarray without axes is a constant number's.
+    """
+    found = [v for v in values_in(x) if hasattr(v, "nbytes") and not (type(v) is np.ndarray and not v.ndim)]
+    return {id(v): (v, int(v.nbytes)) for v in found}
 
 
 def _bytes_in(x: Any) -> dict[int, int]:

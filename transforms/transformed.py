@@ -57,7 +57,8 @@ class Transformed(Generic[P, R]):
         run: the transform's work, a module-level function ``run(fun, options, args, kwargs)``.
         fun: the function that was transformed.
         options: the transform's own arguments.
-        says: what the docstring says of the transform; ``{fun}`` stands for the function's name. A text that begins
+        says: what the docstring says of the transform; ``{fun}`` stands for the function's name, ``{argnums}`` for
+            the positions among the options. A text that begins
             with it tells of the same function: then the function's own docstring comes first, else this does.
 
     Example:
@@ -132,7 +133,7 @@ def _docstring(transformed: Transformed[..., Any]) -> str:
     fun = transformed.fun
     name = name_of(fun)
     own = None if isinstance(fun, functools.partial) else getattr(fun, "__doc__", None)
-    note = transformed.says.format(fun=name)
+    note = transformed.says.format(fun=name, argnums=_listed(getattr(transformed.options, "argnums", ())))
     if own and transformed.says.startswith("{fun}"):
         return f"{inspect.cleandoc(own)}\n\n{note}"
     lines = [note, "", f"Takes the same arguments as {name}."]
@@ -160,6 +161,10 @@ def name_of(fun: Any) -> str:
     if type(fun).__name__ == "juxt":  # toolz has two, neither of which has a name
         return "_and_".join(map(name_of, fun.funcs))
     return type(fun).__name__
+
+
+def _listed(argnums: Any) -> str:
+    return ", ".join(map(str, argnums)) if isinstance(argnums, tuple) else str(argnums)
 
 
 def check_callable(call: str, fun: Any) -> None:

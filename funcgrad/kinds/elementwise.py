@@ -257,7 +257,7 @@ def operation(x, /):
     elif type(x) is ndarray or type(x) is float64:
         return kernel(x)
     elif type(x) is ForwardTracer:
-        if x._trace.live and (aval := aval_of(x)) is not None{foreign}:
+        if x._trace.live and (aval := aval_of(x)) is not None{known_pushed}:
             ct, trace, given, x = x.tangent, x._trace, x, x.value
             ans = kernel(x) if type(x) is ndarray or type(x) is float64 else operation(x)
             {check_given}
@@ -276,8 +276,13 @@ def _unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | N
     text = _UNARY.format(
         known=" or type(v) is float or (type(v) is ndarray and v.dtype in REAL)" if own else "",
         foreign="" if own else " or aval is float",
-        check="" if own else "if ans.dtype is not DOUBLE:\n                return bind(primitive, (x,), {})",
-        check_given="" if own else "if ans.dtype is not DOUBLE:\n                return bind(primitive, (given,), {})",
+        known_pushed="" if own else " and aval is not float",
+        check=""
+        if own
+        else "if type(ans) is float or ans.dtype is not DOUBLE:\n                return bind(primitive, (x,), {})",
+        check_given=""
+        if own
+        else "if type(ans) is float or ans.dtype is not DOUBLE:\n                return bind(primitive, (given,), {})",
         form="float64 if type(ans) is float64 else aval" if own else _FORM,
         record=RECORD.format(pull="pull", parents="parent", saved=saved),
         forward=rules.of[0].forward,
@@ -421,7 +426,7 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
     push = made(
         _PUSH,
         {"dx": rules.of[0].forward, "dy": rules.of[1].forward},
-        "if ans.dtype is not DOUBLE:\n            return None",
+        "if type(ans) is float or ans.dtype is not DOUBLE:\n            return None",
         call=lambda x, y: call(x, y),
         kernel=kernel,
         **beside,
@@ -430,7 +435,7 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
     call: Operation = made(
         _BINARY,
         records,
-        "if ans.dtype is not DOUBLE:\n                return bind(primitive, (x, y), {})",
+        "if type(ans) is float or ans.dtype is not DOUBLE:\n                return bind(primitive, (x, y), {})",
         primitive=primitive,
         kernel=kernel,
         plain=plain,

@@ -179,7 +179,7 @@ def linear(
 
 
 #: How the templates say what is saved.
-_SAVED = {"params": "params", "shape": "shape_of(v)", "dtype": "dtype_of(v)"}
+_SAVED = {"params": "params", "shape": "v.shape if type(v) is ndarray else shape_of(v)", "dtype": "dtype_of(v)"}
 
 _LINEAR = """
 def operation(x, *rest, **params):
@@ -292,11 +292,17 @@ permute: Operation = linear(
 )
 
 
+def _expanded(ct: Any, shape: Shape, *, axis: tuple[int, ...], keepdims: bool = False) -> Any:
+    if issubclass(type(ct), np.generic):
+        return repeated(ct, to=shape)
+    return broadcast_to(align(ct, shape, axis), to=shape)
+
+
 reduce_sum: Operation = linear(
     "reduce_sum",
     lambda xp, x, *, axis, keepdims=False: xp.sum(x, axis, keepdims=keepdims),
     numpy=row_sums,
-    transpose=lambda ct, shape, *, axis, keepdims=False: expand_to(ct, shape, axis),
+    transpose=_expanded,
     batch="axis",
 )
 
@@ -305,7 +311,7 @@ sum_over: Operation = linear(
     "sum_over",
     lambda xp, x, *, axis: xp.sum(x, axis),
     numpy=lambda x, *, axis: summed(x, axis),
-    transpose=lambda ct, shape, *, axis: expand_to(ct, shape, axis),
+    transpose=_expanded,
     batch="axis",
 )
 
@@ -353,7 +359,7 @@ def _broadcast_batch(size: int, x: Any, to: Shape) -> Any:
 
 def expand_to(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
     """``x``, the result of reducing an array of ``shape`` over ``axis``, repeated back to that shape."""
-    return repeated(x, to=shape) if issubclass(type(x), np.generic) else broadcast_to(align(x, shape, axis), to=shape)
+    return _expanded(x, shape, axis=axis)
 
 
 def align(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:

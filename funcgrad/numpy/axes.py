@@ -40,7 +40,7 @@ def some_axes(axis: Axes, rank: int) -> tuple[int, ...]:
         ((0, 1), (1,), (1, 0))
     """
     if axis is None:
-        return all_axes(rank)
+        return (0,) if rank == 1 else tuple(range(rank))
     if type(axis) is int and -rank <= axis < rank:
         return (axis % rank,)
     found = tuple(one_axis(a, rank) for a in (axis if isinstance(axis, (tuple, list)) else (axis,)))
