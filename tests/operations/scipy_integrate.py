@@ -70,6 +70,15 @@ OPS = [
         reason=NO_JAX,
     ),
     op(
+        "scipy.integrate.nsum",
+        (array(2),),
+        fun=lambda k: integrate.nsum(integrand, 1.0, 4.0, args=(k,)).sum,
+        numpy=lambda k: scipy.integrate.nsum(lambda x, k: np.exp(-k * x) * x, 1.0, 4.0, args=(k,)).sum,
+        jax=None,
+        jit=False,
+        reason=NO_JAX,
+    ),
+    op(
         "scipy.integrate.odeint",
         (array(2), TIMES, 0.7),
         fun=lambda y, t, k: integrate.odeint(flow, y, t, (k,), steps=1),

@@ -11,15 +11,21 @@ Example:
 from typing import Any
 
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.integrate import adaptive, lsoda, ode, sampled
+from funcgrad.scipy.integrate import adaptive, cubes, elementwise, lsoda, nested, ode, sampled
 from funcgrad.scipy.integrate.adaptive import *
+from funcgrad.scipy.integrate.cubes import *
+from funcgrad.scipy.integrate.elementwise import *
 from funcgrad.scipy.integrate.lsoda import *
+from funcgrad.scipy.integrate.nested import *
 from funcgrad.scipy.integrate.ode import *
 from funcgrad.scipy.integrate.sampled import *
 
 __all__: list[str] = []
 __all__ += adaptive.__all__
+__all__ += cubes.__all__
+__all__ += elementwise.__all__
 __all__ += lsoda.__all__
+__all__ += nested.__all__
 __all__ += ode.__all__
 __all__ += sampled.__all__
 
