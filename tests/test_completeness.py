@@ -84,6 +84,7 @@ NO_ROW: dict[str, str] = {
         [f"scipy.integrate.{name}" for name in ("cubature", "dblquad", "nquad", "quad_vec", "tanhsinh", "tplquad")],
         "adaptive, of doubles, and slow where every rule is tried: test_quadrature.py has it",
     ),
+    "scipy.integrate.solve_bvp": "functions are all that it takes: test_solve_bvp.py has it",
     "setbufsize": "NumPy's own, for its settings",
     "seterr": "NumPy's own, for its settings",
     "seterrcall": "NumPy's own, for its settings",

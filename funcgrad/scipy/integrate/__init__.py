@@ -11,8 +11,9 @@ Example:
 from typing import Any
 
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.integrate import adaptive, cubes, elementwise, lsoda, nested, ode, sampled
+from funcgrad.scipy.integrate import adaptive, boundary, cubes, elementwise, lsoda, nested, ode, sampled
 from funcgrad.scipy.integrate.adaptive import *
+from funcgrad.scipy.integrate.boundary import *
 from funcgrad.scipy.integrate.cubes import *
 from funcgrad.scipy.integrate.elementwise import *
 from funcgrad.scipy.integrate.lsoda import *
@@ -22,6 +23,7 @@ from funcgrad.scipy.integrate.sampled import *
 
 __all__: list[str] = []
 __all__ += adaptive.__all__
+__all__ += boundary.__all__
 __all__ += cubes.__all__
 __all__ += elementwise.__all__
 __all__ += lsoda.__all__
