@@ -172,4 +172,4 @@ class Derivatives:
 def _stages(S: Any, X: Any, mesh: Sequence[Any]) -> Any:
     """The arguments of the stages, ``U S + V X``."""
     _, U, V, _, _ = mesh
-    return fnp.einsum("nir,nrj->nij", U, S[:-1]) + fnp.einsum("nik,nkj->nij", V, X)
+    return fnp.matmul(U, S[:-1]) + fnp.matmul(V, X)

@@ -18,7 +18,7 @@ from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.vectorize import vmap
 from funcgrad.writable import inside, released
 
-__all__ = ["Flow", "Packing", "Parameters", "is_foreign", "numbers"]
+__all__ = ["Flow", "Opened", "Packing", "Parameters", "is_foreign", "numbers"]
 
 #: How many numbers of a batch of states are computed at once.
 _AT_ONCE = 1 << 20
@@ -155,14 +155,10 @@ class Parameters:
             leaves[i] = value
         return tree.unflatten(self.spec, leaves)
 
-    def opened(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+    def opened(self, fun: Callable[..., Any]) -> Opened:
         """``fun(t, y, *args)`` as a function of ``t``, ``y`` and the ``values``: what it closes over is among them."""
-
-        def alone(t: Any, y: Any, *values: Any) -> Any:
-            return fun(t, y, *self.full(values))
-
         if not inside():
-            return alone
+            return Opened(self, fun)
         t, y = self._trial
         own = self._own
         try:
@@ -170,13 +166,41 @@ class Parameters:
                 self.call, lambda x: _arrays(fun(x[0], x[1], *self.full(x[2]))), (t, y, self.values[:own]), steered=True
             )
         except (ConcretizationError, NotDifferentiableError, InputError):
-            return alone  # SciPy's own conversion to numbers refuses what would be lost
+            return Opened(self, fun)  # SciPy's own conversion to numbers refuses what would be lost
         if not hoisted.held:
-            return alone
+            return Opened(self, fun)
         first = len(self.values)
         self.values += hoisted.held
-        last = len(self.values)
-        return lambda t, y, *values: hoisted((t, y, list(values[:own])), values[first:last])
+        return Opened(self, hoisted, (own, first, len(self.values)))
+
+
+class Opened:
+    """A function of time, state and all that it depends on besides.
+
+    Args:
+        parameters: what it depends on.
+        fun: the caller's function of ``t``, ``y`` and the arguments, or one that takes what it closes over apart.
+        places: of a function of the second kind, how many of the values are arguments, and which are its own.
+    """
+
+    def __init__(
+        self, parameters: Parameters, fun: Callable[..., Any], places: tuple[int, int, int] | None = None
+    ) -> None:
+        self.parameters, self.fun, self.places = parameters, fun, places
+
+    def __call__(self, t: Any, y: Any, *values: Any) -> Any:
+        """The function."""
+        return self.bound(values)(t, y)
+
+    def bound(self, values: Sequence[Any]) -> Callable[[Any, Any], Any]:
+        """The same with fixed values, which is called often."""
+        fun = self.fun
+        if self.places is None:
+            args = self.parameters.full(values)
+            return lambda t, y: fun(t, y, *args)
+        own, first, last = self.places
+        given, held = list(values[:own]), values[first:last]
+        return lambda t, y: fun((t, y, given), held)
 
 
 def _arrays(y: Any) -> Any:
@@ -193,11 +217,11 @@ class Flow:
 
     Args:
         packing: how states become vectors.
-        fun: ``fun(t, y, *values)`` of what the caller takes for a state.
+        fun: a function of what the caller takes for a state.
         vectorized: whether it wants columns.
     """
 
-    def __init__(self, packing: Packing, fun: Callable[..., Any], vectorized: bool) -> None:
+    def __init__(self, packing: Packing, fun: Opened, vectorized: bool) -> None:
         self.packing, self.fun, self.vectorized = packing, fun, vectorized
         self.size = packing.size * (1 + packing.is_complex)
         self.one_by_one = False  # True where a batch at once has failed: the function looks at values

@@ -222,7 +222,7 @@ def _collocation(notes: list[Any], packing: Any, dense: bool, slopes: Callable[.
     one = np.ones((len(h), 1, 1))
     return {
         "S": np.concatenate([packing.real(y_old), packing.real(y[-1:])])[:, None],
-        "X": np.einsum("ij,njk->nik", inverse, packing.real(Z)) / h[:, None, None],
+        "X": np.matmul(inverse, packing.real(Z)) / h[:, None, None],
         "T": t_old[:, None] + _RADAU_NODES * h[:, None],
         "U": np.ones((len(h), 3, 1)),
         "V": h[:, None, None] * _RADAU,

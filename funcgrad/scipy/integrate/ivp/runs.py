@@ -74,7 +74,7 @@ class Runs:
         values = tuple([numbers(_CALL, value)[()] for value in values])
         notes: list[Any] = []
         result = import_scipy(_CALL, "scipy.integrate").solve_ivp(
-            lambda t, y: self._slope(t, y, values),
+            self._slope(values),
             (float(t0), float(tf)),
             y0,
             method=_noting(asked, self.scheme, notes),
@@ -91,10 +91,11 @@ class Runs:
         self.records.append(self._record(notes, result, float(t0), y0, dense, values))
         return [np.int64(len(self.records) - 1)]
 
-    def _slope(self, t: Any, y: Any, values: tuple[Any, ...]) -> Any:
-        if not self.asked.vectorized:
-            return self.flow.vector(t, y, *values)
-        return self.flow.fun(t, y, *values)
+    def _slope(self, values: tuple[Any, ...]) -> Callable[[Any, Any], Any]:
+        """The right-hand side as SciPy takes it."""
+        if self.packing.is_tree:
+            return lambda t, y: self.flow.vector(t, y, *values)
+        return self.flow.fun.bound(values)
 
     def _options(self, values: tuple[Any, ...]) -> dict[str, Any]:
         options = dict(self.asked.options)

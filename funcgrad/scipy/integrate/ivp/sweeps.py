@@ -10,6 +10,7 @@ are the matrices that lead from one step to the next; then a step is one product
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,10 +135,10 @@ class _Products:
         else:
             self.G = np.empty_like(J)
             for i in range(s):
-                inner = np.einsum("nk,nkij->nij", steps.V[:, i, :i], self.G[:, :i])
+                inner = _combined(steps.V[:, i, :i], self.G[:, :i])
                 inner += np.eye(n)
                 np.matmul(J[:, i], inner, out=self.G[:, i])
-        self.M = np.eye(n) + np.einsum("nk,nkij->nij", steps.Q[:, 0], self.G)
+        self.M = np.eye(n) + _combined(steps.Q[:, 0], self.G)
 
     def _local(self, b: Any) -> Any:
         """Slopes where the state before the step is zero."""
@@ -145,8 +146,8 @@ class _Products:
             return (self.W @ b.reshape(*self.W.shape[:2], 1)).reshape(b.shape)
         found = np.empty_like(b)
         for i in range(b.shape[1]):
-            inner = np.einsum("nk,nkj->nj", self.steps.V[:, i, :i], found[:, :i])
-            found[:, i] = b[:, i] + np.einsum("nij,nj->ni", self.J[:, i], inner)
+            inner = _combined(self.steps.V[:, i, :i], found[:, :i])
+            found[:, i] = b[:, i] + _times(self.J[:, i], inner)
         return found
 
     def _local_transposed(self, b: Any) -> Any:
@@ -154,23 +155,24 @@ class _Products:
             return (self.W.swapaxes(1, 2) @ b.reshape(*self.W.shape[:2], 1)).reshape(b.shape)
         found, pulled = np.empty_like(b), np.empty_like(b)
         for i in reversed(range(b.shape[1])):
-            found[:, i] = b[:, i] + np.einsum("nk,nkj->nj", self.steps.V[:, i + 1 :, i], pulled[:, i + 1 :])
-            pulled[:, i] = np.einsum("nij,ni->nj", self.J[:, i], found[:, i])
+            found[:, i] = b[:, i] + _combined(self.steps.V[:, i + 1 :, i], pulled[:, i + 1 :])
+            pulled[:, i] = _times(self.J[:, i].swapaxes(1, 2), found[:, i])
         return found
 
     def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
         """See the function."""
         local = self._local(b)
-        enters = c[:, 0] + np.einsum("nk,nkj->nj", self.steps.Q[:, 0], local)
+        enters = c[:, 0] + _combined(self.steps.Q[:, 0], local)
         state = z[0, 0]
         for n, (M, more) in enumerate(zip(self.M, enters, strict=True)):
             state = M @ state + more
             z[n + 1, 0] = state
-        x[:] = local + np.einsum("nkij,nj->nki", self.G, z[:-1, 0])
+        x[:] = local + _times(self.G, z[:-1])
 
     def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
         """See the function."""
-        enters = c[:, 0] + np.einsum("nkij,nki->nj", self.G, b)
+        rows = self.G.reshape(len(b), b.shape[1] * b.shape[2], b.shape[2])
+        enters = c[:, 0] + np.matmul(b.reshape(len(b), 1, b.shape[1] * b.shape[2]), rows)[:, 0]
         state = z[-1, 0]
         for n in reversed(range(len(b))):
             state = state @ self.M[n] + enters[n]
@@ -181,7 +183,17 @@ class _Products:
 def _blocks(J: Any, V: Any) -> Any:
     """The matrix with the blocks ``J_i V_ij``."""
     N, s, n, _ = J.shape
-    return np.einsum("nkij,nkl->nkilj", J, V).reshape(N, s * n, s * n)
+    return (J[:, :, :, None, :] * V[:, :, None, :, None]).reshape(N, s * n, s * n)
+
+
+def _combined(weights: Any, parts: Any) -> Any:
+    """For each step the sum of its parts, ``(N, k, ...)``, with weights ``(N, k)``."""
+    flat = parts.reshape(*parts.shape[:2], math.prod(parts.shape[2:]))
+    return np.matmul(weights[:, None], flat).reshape(len(parts), *parts.shape[2:])
+
+
+def _times(matrices: Any, vectors: Any) -> Any:
+    return np.matmul(matrices, vectors[..., None])[..., 0]
 
 
 class _Inverses:
@@ -196,7 +208,7 @@ class _Inverses:
     def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
         """See the function."""
         U, P, Q = self.steps.U, self.steps.P, self.steps.Q
-        local = np.einsum("nij,nj->ni", self.W, b[:, 0])
+        local = _times(self.W, b[:, 0])
         for n in range(len(b)):
             x[n, 0] = slope = local[n] + self.WJ[n] @ (U[n, 0] @ z[n])
             z[n + 1] = P[n] @ z[n] + Q[n] * slope + c[n]
