@@ -13,7 +13,7 @@ limit is the same solution.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,16 +25,8 @@ __all__ = ["ARRAYS", "Record", "Scheme", "padded", "scheme_of"]
 #: The arrays of a record, in the order in which operations take them.
 ARRAYS = ("S", "X", "T", "U", "V", "P", "Q", "TS", "TX", "origin", "scale")
 
-# Radau IIA of three stages: Hairer and Wanner, Solving Ordinary Differential Equations II, IV.5, table 5.6
-_ROOT = 6**0.5
-_RADAU_NODES = np.array([(4 - _ROOT) / 10, (4 + _ROOT) / 10, 1.0])
-_RADAU = np.array(
-    [
-        [(88 - 7 * _ROOT) / 360, (296 - 169 * _ROOT) / 1800, (-2 + 3 * _ROOT) / 225],
-        [(296 + 169 * _ROOT) / 1800, (88 + 7 * _ROOT) / 360, (-2 - 3 * _ROOT) / 225],
-        [(16 - _ROOT) / 36, (16 + _ROOT) / 36, 1 / 9],
-    ]
-)
+#: How many stages a step has where the formula is not known: SciPy's LSODA takes longer steps than its Radau.
+_STAGES = 4
 
 
 class Record(NamedTuple):
@@ -99,10 +91,10 @@ def scheme_of(method: type) -> Scheme:
     if method in (integrate.RK23, integrate.RK45, integrate.DOP853):
         return Scheme(False, False, 0, _nothing, _note_explicit, _Explicit(method))
     if method is integrate.Radau:
-        return Scheme(True, True, 0, _nothing, _note_radau, _collocation)
+        return Scheme(True, True, 0, _nothing, _note_radau, partial(_collocation, 3))
     if method is integrate.BDF:
         return Scheme(True, True, 1, lambda solver: (solver.h_abs, solver.order, solver.y), _note_bdf, _bdf)
-    return Scheme(True, False, 0, lambda solver: solver.y, _note_dense, _collocation)
+    return Scheme(True, False, 0, lambda solver: solver.y, _note_dense, partial(_collocation, _STAGES))
 
 
 def _nothing(solver: Any) -> None:
@@ -202,33 +194,44 @@ def _note_radau(solver: Any, _: Any) -> Any:
 
 def _note_dense(solver: Any, before: Any) -> Any:
     """A step of which only the interpolant is known."""
-    inside = solver.dense_output()(solver.t_old + (solver.t - solver.t_old) * _RADAU_NODES).T - before
+    nodes = _radau(_STAGES)[0]
+    inside = solver.dense_output()(solver.t_old + (solver.t - solver.t_old) * nodes).T - before
     inside[-1] = solver.y - before
     return solver.t_old, solver.t, before, solver.y, inside
 
 
 @lru_cache
-def _radau_tables() -> tuple[Any, Any]:
-    """The inverse of the table, and the cubic through the stages in terms of their slopes."""
-    powers = _RADAU_NODES[:, None] ** np.arange(1, 4)
-    inside = np.linalg.inv(powers)  # of what is added at the nodes: one row for each power
-    return np.linalg.inv(_RADAU), inside @ _RADAU
+def _radau(stages: int) -> tuple[Any, Any, Any, Any]:
+    """Radau IIA: nodes, table, its inverse, and the polynomial through the stages in terms of their slopes.
+
+    Hairer and Wanner, Solving Ordinary Differential Equations II, IV.5: nodes are the zeros of the difference of two
+    Legendre polynomials, and the table integrates the polynomials that are 1 at one node and 0 at the others.
+    """
+    difference = np.zeros(stages + 1)
+    difference[-2:] = -1.0, 1.0
+    nodes = (np.sort(np.polynomial.legendre.legroots(difference).real) + 1) / 2
+    nodes[-1] = 1.0
+    degrees = np.arange(1, stages + 1)
+    powers = np.linalg.inv(nodes[:, None] ** (degrees - 1)) / degrees[:, None]
+    table = nodes[:, None] ** degrees @ powers
+    return nodes, table, np.linalg.inv(table), powers
 
 
-def _collocation(notes: list[Any], packing: Any, dense: bool, slopes: Callable[..., Any]) -> dict[str, Any]:
+def _collocation(
+    stages: int, notes: list[Any], packing: Any, dense: bool, slopes: Callable[..., Any]
+) -> dict[str, Any]:
     t_old, t, y_old, y, Z = _columns(notes)
     h = t - t_old
-    inverse, powers = _radau_tables()
-    one = np.ones((len(h), 1, 1))
+    nodes, table, inverse, powers = _radau(stages)
     return {
         "S": np.concatenate([packing.real(y_old), packing.real(y[-1:])])[:, None],
         "X": np.matmul(inverse, packing.real(Z)) / h[:, None, None],
-        "T": t_old[:, None] + _RADAU_NODES * h[:, None],
-        "U": np.ones((len(h), 3, 1)),
-        "V": h[:, None, None] * _RADAU,
-        "P": one,
-        "Q": h[:, None, None] * _RADAU[-1:],
-        **_polynomial(h, powers, 3),
+        "T": t_old[:, None] + nodes * h[:, None],
+        "U": np.ones((len(h), stages, 1)),
+        "V": h[:, None, None] * table,
+        "P": np.ones((len(h), 1, 1)),
+        "Q": h[:, None, None] * table[-1:],
+        **_polynomial(h, powers, stages),
         "origin": t_old,
         "scale": h,
     }
