@@ -8,9 +8,21 @@ import scipy.integrate
 import scipy.sparse
 
 import funcgrad.numpy as fnp
-from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vmap
+from funcgrad import (
+    check_grads,
+    checkpoint_chain,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    stop_gradient,
+    value_and_grad,
+    vmap,
+)
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
 from funcgrad.scipy import integrate, optimize
+from funcgrad.transforms.closures import Hoisted
 
 METHODS = ["RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA"]
 START = np.array([10.0, 5.0])
@@ -440,3 +452,47 @@ def test_what_is_refused():
         grad(lambda k: integrate.solve_ivp(lambda t, y: [float(k) * y[0]], (0.0, 1.0), [1.0]).y[0, -1])(0.5)
     with pytest.raises(ValueError, match="not within"):
         grad(lambda k: integrate.solve_ivp(decay, (0.0, 1.0), [1.0], t_eval=[2.0], args=(k,)).y[0, -1])(0.5)
+
+
+def test_shooting_and_integrals_of_solutions():
+    """The initial slope of y'' = -k y with y(0) = 0 and y(1) = 1 is sqrt(k) / sin(sqrt(k))."""
+
+    def slope(k):
+        flow = lambda t, y: [y[1], -k * y[0]]
+        start = lambda s: fnp.concatenate([np.zeros(1), s])
+        miss = lambda s: integrate.solve_ivp(flow, (0, 1.0), start(s), rtol=1e-10, atol=1e-10).y[0, -1:] - 1
+        return optimize.fsolve(miss, np.ones(1), xtol=1e-12)[0]
+
+    exact = lambda k: fnp.sqrt(k) / fnp.sin(fnp.sqrt(k))
+    for got, want in ((slope, exact), (grad(slope), grad(exact)), (grad(grad(slope)), grad(grad(exact)))):
+        np.testing.assert_allclose(got(2.0), want(2.0), rtol=1e-8)
+    decayed = lambda x, k: integrate.solve_ivp(lambda t, y: -k * y, (0, 1.0), [x], t_eval=[1.0], **TIGHT).y[0, -1]
+    mean = lambda k: integrate.quad(decayed, 0.0, 1.0, (k,))[0]
+    np.testing.assert_allclose([mean(1.0), grad(mean)(1.0)], [np.exp(-1) / 2, -np.exp(-1) / 2], rtol=1e-7)
+
+
+@pytest.mark.parametrize("options", [{}, {"t_eval": [1.0]}, {"dense_output": True}])
+def test_recorded_steps_are_not_run_with_other_values(options):
+    def elsewhere(k):
+        solve = lambda x: integrate.solve_ivp(lambda t, y: -k * y, (0, 1.0), fnp.stack([x]), **options)
+        last = lambda x: solve(x).sol(1.0)[0] if "dense_output" in options else solve(x).y[0, -1]
+        recorded = Hoisted("test", last, 0.5, steered=True)
+        same = stop_gradient(recorded(0.5, recorded.held))
+        np.testing.assert_allclose(same, 0.5 * np.exp(-stop_gradient(k)), rtol=1e-2)
+        return recorded(0.7, recorded.held)
+
+    with pytest.raises(ConcretizationError, match="run again with others"):
+        grad(elsewhere)(1.0)
+
+
+def test_long_runs_go_in_parts(tmp_path):
+    flow = lambda t, y, k: [y[1], -k * y[0]]
+
+    def part(y, t, k):
+        return integrate.solve_ivp(flow, (t, t + 1.0), y, "DOP853", args=(k,), **TIGHT).y[:, -1]
+
+    whole = lambda k: integrate.solve_ivp(flow, (0.0, 12.0), [1.0, 0.0], "DOP853", args=(k,), **TIGHT).y[0, -1]
+    start = np.array([1.0, 0.0])
+    parts = lambda k: checkpoint_chain(part, start, range(12), args=(k,), budget=3, store=tmp_path)[0]
+    np.testing.assert_allclose(grad(parts)(2.0), grad(whole)(2.0), rtol=1e-6)
+    assert list(tmp_path.iterdir()) == []

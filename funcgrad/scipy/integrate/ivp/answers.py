@@ -10,6 +10,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
+from funcgrad.core import Tracer
 from funcgrad.errors import ShapeError
 from funcgrad.scipy.integrate.ivp.derivatives import Derivatives
 from funcgrad.scipy.integrate.ivp.events import event_times
@@ -53,7 +54,8 @@ class Answer:
         self.asked, self.runs, self.packing, self.flow = runs.asked, runs, runs.packing, runs.flow
         self.number, self.start, self.t0, self.tf = number, start, t0, tf
         self.t_eval, self.values, self.derivatives = t_eval, list(values), derivatives
-        self.alone = len(runs.records) == 1
+        # a number that is traced must be asked, also where there is one run: it may be asked for others later
+        self.alone = not isinstance(number, Tracer)
         recorded: list[Any] = [self.held(name) for name in ("S", "X", "T", "U", "V", "P", "Q")]
         S, X = derivatives(self._first(), recorded[0], recorded[1], recorded[2:], self.values)
         TS, TX, origin, scale = (self.held(name) for name in ("TS", "TX", "origin", "scale"))
@@ -62,7 +64,9 @@ class Answer:
     def held(self, name: str) -> Any:
         """An array of the records; of a batch that of each example."""
         whole = padded(self.runs.records, name)
-        return whole if self.alone else self.of_each(whole)
+        if self.alone:
+            return whole
+        return self.of_each(whole if len(self.runs.records) > 1 else whole[None])
 
     def of_each(self, whole: Any) -> Any:
         """The entry of each example."""
@@ -230,7 +234,7 @@ class Answer:
 
 def gathered(number: Any, what: str, arrays: list[Any]) -> Any:
     """One array for each run, as one for the run of the number; they must be alike."""
-    if len(arrays) == 1:
+    if not isinstance(number, Tracer):
         return arrays[0]
     if len({array.shape for array in arrays}) > 1:
         raise ShapeError(

@@ -62,6 +62,7 @@ def traced_solution(asked: Question) -> Answer:
     t_eval = np.zeros(0) if asked.t_eval is None else fnp.astype(as_value(asked.t_eval), float)
     given = [packing.vector, t0, tf, t_eval, *parameters.values]
     found = as_one_operation(_CALL, runs.run, stop_gradient(given))
+    runs.complete = True
     if not runs.records:
         raise InputError(f"{_CALL}: there is nothing to solve, got a batch without an example.")
     pattern = asked.options.get("jac_sparsity")
