@@ -471,17 +471,32 @@ def test_shooting_and_integrals_of_solutions():
     np.testing.assert_allclose([mean(1.0), grad(mean)(1.0)], [np.exp(-1) / 2, -np.exp(-1) / 2], rtol=1e-7)
 
 
-@pytest.mark.parametrize("options", [{}, {"t_eval": [1.0]}, {"dense_output": True}])
-def test_recorded_steps_are_not_run_with_other_values(options):
+def test_functions_that_are_recorded_step_again_for_other_values():
+    flow, times = (lambda t, y, k: -k * y), np.array([0.0, 1.0])
+    last = {"t_eval": [1.0], **TIGHT}
+    by_ivp = lambda x, k: integrate.solve_ivp(flow, (0, 1.0), fnp.stack([x * x]), args=(k,), **last).y[0, -1]
+    by_odeint = lambda x, k: integrate.odeint(flow, fnp.stack([x * x]), times, (k,), tfirst=True)[1, 0]
+    for solve in (by_ivp, by_odeint):
+        mean = lambda k, solve=solve: integrate.quad(lambda x: solve(x, k), 0.0, 1.0)[0]
+        found = [mean(0.5), grad(mean)(0.5), grad(grad(mean))(0.5), jacfwd(mean)(0.5)]
+        np.testing.assert_allclose(found, np.exp(-0.5) / 3 * np.array([1, -1, 1, -1]), rtol=1e-6)
+        reaching = lambda k, solve=solve: optimize.brentq(lambda x: solve(x, k) - 0.3, 0.0, 2.0, xtol=1e-12)
+        rates = np.array([0.5, 1.0])
+        np.testing.assert_allclose(vmap(reaching)(rates), np.sqrt(0.3 * np.exp(rates)), rtol=1e-6)
+        np.testing.assert_allclose(vmap(grad(reaching))(rates), np.sqrt(0.3 * np.exp(rates)) / 2, rtol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{}, {"dense_output": True}])
+def test_recorded_steps_are_not_used_for_other_values(options):
     def elsewhere(k):
-        solve = lambda x: integrate.solve_ivp(lambda t, y: -k * y, (0, 1.0), fnp.stack([x]), **options)
-        last = lambda x: solve(x).sol(1.0)[0] if "dense_output" in options else solve(x).y[0, -1]
+        solve = lambda x: integrate.solve_ivp(lambda t, y: -k * y * y, (0, 1.0), fnp.stack([x]), **options)
+        last = lambda x: solve(x).sol(1.0)[0] if options else solve(x).y[0, -1]
         recorded = Hoisted("test", last, 0.5, steered=True)
         same = stop_gradient(recorded(0.5, recorded.held))
-        np.testing.assert_allclose(same, 0.5 * np.exp(-stop_gradient(k)), rtol=1e-2)
-        return recorded(0.7, recorded.held)
+        np.testing.assert_allclose(same, 0.5 / (1 + 0.5 * stop_gradient(k)), rtol=1e-2)
+        return recorded(50.0, recorded.held)
 
-    with pytest.raises(ConcretizationError, match="run again with others"):
+    with pytest.raises(ConcretizationError, match="run again with other"):
         grad(elsewhere)(1.0)
 
 

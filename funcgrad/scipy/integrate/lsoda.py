@@ -23,9 +23,10 @@ from funcgrad.scipy.integrate.ivp.portable import (
     start_of,
     through_steps,
 )
+from funcgrad.scipy.integrate.ivp.recorded import is_recorded
 from funcgrad.scipy.integrate.ivp.runs import Question
 from funcgrad.scipy.integrate.ivp.solutions import valued
-from funcgrad.scipy.integrate.ivp.solving import adjoint_states, method_class, traced_solution
+from funcgrad.scipy.integrate.ivp.solving import adjoint_states, method_class, recorded_columns, traced_solution
 from funcgrad.scipy.optimize.implicit import as_args, as_one_operation
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
@@ -202,6 +203,8 @@ class _Solution:
             found = fnp.moveaxis(adjoint_states(answer), 0, -1)
         else:
             found = answer.at(self.t, answer.steps_of(stop_gradient(self.t), "left"))
+        if is_recorded(answer.number):
+            found = fnp.moveaxis(recorded_columns(self._answer(True))[1], 0, -1)
         given = stop_gradient([fnp.ravel(self.y0), self.t, *answer.values])
         value = as_one_operation(_CALL, lambda *some: self._scipys(answer, *some), given)[0]
         return fnp.reshape(valued(value, found), (*backend.shape_of(self.t), *self.shape))

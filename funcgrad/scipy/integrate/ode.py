@@ -16,7 +16,13 @@ from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import is_foreign
 from funcgrad.scipy.integrate.ivp.portable import TABLES, Control, Run, inexact, start_of
 from funcgrad.scipy.integrate.ivp.runs import Question
-from funcgrad.scipy.integrate.ivp.solving import adjoint_states, method_class, plain_solution, traced_solution
+from funcgrad.scipy.integrate.ivp.solving import (
+    adjoint_states,
+    method_class,
+    plain_solution,
+    result_of,
+    traced_solution,
+)
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
 from funcgrad.writable import inside
@@ -101,7 +107,7 @@ def _answered(asked: Question, adjoint: bool) -> Any:
     if not inside() and is_plain(asked.t_span, asked.t_eval, *tree.leaves((asked.y0, asked.args))):
         return plain_solution(asked)
     if not adjoint:
-        return traced_solution(asked).result()
+        return result_of(traced_solution(asked))
     if asked.events is not None or asked.dense_output:
         raise InputError(
             f"integrate.solve_ivp: adjoint=True goes without events and dense_output, got events={asked.events}, "

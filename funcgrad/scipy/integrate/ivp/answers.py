@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -38,7 +38,12 @@ class Answer:
         tf: the last one.
         t_eval: the times that are wanted, empty where none are.
         values: what the functions depend on.
+
+    Attributes:
+        anew: makes an answer from another start, other times and values.
     """
+
+    anew: Callable[..., Answer]
 
     def __init__(
         self,
@@ -85,8 +90,8 @@ class Answer:
         slope = self.flow(fixed, start, *self.values)
         return fnp.concatenate([start[None], (first * slope)[None], np.zeros((rows - 2, self.flow.size))])
 
-    def result(self, states: Any = None) -> Any:
-        """SciPy's result, with other ``states`` where they are given."""
+    def result(self, states: Any = None, times: Any = None) -> Any:
+        """SciPy's result, with other ``states`` and ``times`` where they are given."""
         records = [record.result for record in self.runs.records]
         made = type(records[0])()
         for name in ("nfev", "njev", "nlu", "status", "success"):
@@ -95,7 +100,8 @@ class Answer:
         messages = [result.message for result in records]
         made.message = messages[0] if len(set(messages)) == 1 else messages
         made.t_events, made.y_events = self._events() if self.asked.events is not None else (None, None)
-        made.t, made.y = self.times(), self.states() if states is None else states
+        made.t = self.times() if times is None else times
+        made.y = self.states() if states is None else states
         made.sol = self._sol() if self.asked.dense_output else None
         made.y = self._tree(made.y)
         if made.y_events is not None:

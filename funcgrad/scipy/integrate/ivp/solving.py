@@ -16,11 +16,20 @@ from funcgrad.scipy.integrate.ivp.derivatives import Derivatives
 from funcgrad.scipy.integrate.ivp.events import Event
 from funcgrad.scipy.integrate.ivp.flows import Flow, Packing, Parameters
 from funcgrad.scipy.integrate.ivp.patterns import Pattern
+from funcgrad.scipy.integrate.ivp.recorded import is_recorded, run_anew
 from funcgrad.scipy.integrate.ivp.runs import Question, Runs
 from funcgrad.scipy.optimize.implicit import as_one_operation
 from funcgrad.transforms.stopping import stop_gradient
 
-__all__ = ["METHODS", "Question", "adjoint_states", "method_class", "plain_solution", "traced_solution"]
+__all__ = [
+    "METHODS",
+    "adjoint_states",
+    "method_class",
+    "plain_solution",
+    "recorded_columns",
+    "result_of",
+    "traced_solution",
+]
 
 _CALL = "integrate.solve_ivp"
 METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
@@ -47,7 +56,7 @@ def plain_solution(asked: Question) -> Any:
     is_tree = type(asked.y0) is not np.ndarray and Packing.needed(asked.y0)
     if not is_tree and not isinstance(asked.options.get("jac"), str):
         return solve(asked.fun, *given, asked.events, asked.vectorized, asked.args, **asked.options)
-    return traced_solution(asked).result()
+    return result_of(traced_solution(asked))
 
 
 def traced_solution(asked: Question) -> Answer:
@@ -58,17 +67,37 @@ def traced_solution(asked: Question) -> Answer:
     fun = parameters.opened(asked.fun)
     events = [Event(event, parameters.opened(event), packing) for event in asked.events or ()]
     flow = Flow(packing, fun, asked.vectorized)
-    runs = Runs(asked, packing, flow, events, parameters)
     t_eval = np.zeros(0) if asked.t_eval is None else fnp.astype(as_value(asked.t_eval), float)
-    given = [packing.vector, t0, tf, t_eval, *parameters.values]
-    found = as_one_operation(_CALL, runs.run, stop_gradient(given))
-    runs.complete = True
-    if not runs.records:
-        raise InputError(f"{_CALL}: there is nothing to solve, got a batch without an example.")
     pattern = asked.options.get("jac_sparsity")
     sparse = None if pattern is None or packing.is_complex else Pattern(pattern, packing.size)
-    derivatives = Derivatives(flow, sparse, runs.scheme.implicit)
-    return Answer(runs, derivatives, found[0], packing.vector, t0, tf, t_eval, parameters.values)
+
+    def answer(start: Any, t0: Any, tf: Any, t_eval: Any, *values: Any) -> Answer:
+        runs = Runs(asked, packing, flow, events, parameters)
+        found = as_one_operation(_CALL, runs.run, stop_gradient([start, t0, tf, t_eval, *values]))
+        runs.complete = True
+        if not runs.records:
+            raise InputError(f"{_CALL}: there is nothing to solve, got a batch without an example.")
+        derivatives = Derivatives(flow, sparse, runs.scheme.implicit)
+        made = Answer(runs, derivatives, found[0], start, t0, tf, t_eval, values)
+        made.anew = answer
+        return made
+
+    return answer(packing.vector, t0, tf, t_eval, *parameters.values)
+
+
+def result_of(answer: Answer) -> Any:
+    """SciPy's result, with derivatives; in a function that is recorded it is one operation."""
+    asked = answer.asked
+    if not is_recorded(answer.number) or asked.events is not None or asked.dense_output:
+        return answer.result()
+    t, y = recorded_columns(answer)
+    return answer.result(y, t)
+
+
+def recorded_columns(answer: Answer) -> tuple[Any, Any]:
+    """Times and states of an answer, as one operation that may be run again with other values."""
+    leaves = (answer.start, answer.t0, answer.tf, answer.t_eval, *answer.values)
+    return run_anew(answer.anew, leaves, len(answer.runs.records[0].result.t))
 
 
 def adjoint_states(answer: Answer) -> Any:
