@@ -38,7 +38,7 @@ def flow(c, t, emissions, growth, uptake):
 def concentrations(params, years):
     """The solution of the equation at ``years``, the first of which is where it begins."""
     args = params["emissions"], params["growth"], params.get("uptake", UPTAKE)
-    return odeint(flow, params["first"], years, args, rtol=1e-9, atol=1e-9)[:, 0]
+    return odeint(flow, params["first"], years, args, rtol=1e-11, atol=1e-11)[:, 0]
 
 
 def by_hand(params, years):

@@ -105,6 +105,7 @@ class Chain:
         start: state 0, a tree.
         budget: how many states after the first may be kept at a time.
         memory: what is kept of the operations inside the only step.
+        keep: what gives a leaf of a state that is to be kept, in a file for instance.
 
     Attributes:
         done: how many steps have been run so far, each counted once.
@@ -117,8 +118,10 @@ class Chain:
         start: Any,
         budget: int = 0,
         memory: Memory | None = None,
+        keep: Callable[[Any], Any] | None = None,
     ) -> None:
         self.name = name
+        self._keep = keep
         self.done = 0
         self._step = step
         self._budget = budget
@@ -141,7 +144,7 @@ class Chain:
             return self._plain(lambda: next(steps, None) is not None)
         state = self._state(length - 1)
         if length > 1 and len(self._kept) <= self._budget:
-            self._kept.append((length - 1, state))  # the backward pass begins with it
+            self._kept.append((length - 1, self._snapshot(state)))  # the backward pass begins with it
         return self._result(self._advance(length - 1, state))
 
     def run_while(self, more: Callable[[], bool]) -> Any:
@@ -155,7 +158,7 @@ class Chain:
                 given_up = placement.next()
                 if given_up is not None:
                     del self._kept[given_up]
-                self._kept.append((self.done, state))
+                self._kept.append((self.done, self._snapshot(state)))
             state = self._advance(self.done, state)
         return self._result(state)
 
@@ -204,8 +207,11 @@ class Chain:
                     state = self._advance(place, state, trace)
                     place += 1
                 if place < wanted:
-                    kept.append((place, state))
+                    kept.append((place, self._snapshot(state)))
             return state
+
+    def _snapshot(self, state: State) -> State:
+        return state if self._keep is None else ([self._keep(leaf) for leaf in state[0]], state[1])
 
     def _advance(self, i: int, state: State, trace: ReverseTrace | None = None) -> State:
         """State ``i + 1`` from state ``i``, with one record for the step on every tape."""

@@ -15,7 +15,8 @@ function that changes them is not a pure one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from threading import get_ident
 from typing import Any, Final
 from weakref import ref
@@ -48,6 +49,7 @@ __all__ = [
     "is_number",
     "keep_array",
     "move",
+    "outside",
     "own",
     "refresh",
     "released",
@@ -228,6 +230,23 @@ def inside() -> bool:
     if open_traces and get_ident() in [trace.thread for trace in running()]:
         return True
     return bool(repeating.get())  # a pullback runs a part of it again
+
+
+@contextmanager
+def outside() -> Generator[None]:
+    """A block in which functions of plain values run as they do outside of all transforms: new arrays are NumPy's.
+
+    For functions that are known to meet nothing traced, such as those that a solver calls often.
+    """
+    here = get_ident()
+    mine = [trace for trace in running() if trace.thread == here]
+    try:
+        for trace in mine:
+            trace.thread = 0
+        yield
+    finally:
+        for trace in mine:
+            trace.thread = here
 
 
 def clone(x: Any) -> Any:

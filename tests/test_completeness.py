@@ -80,6 +80,11 @@ NO_ROW: dict[str, str] = {
     "iinfo": "NumPy's own, of arrays too: test_array_api.py has it",
     "printoptions": "NumPy's own, for its settings",
     "set_printoptions": "NumPy's own, for its settings",
+    **dict.fromkeys(
+        [f"scipy.integrate.{name}" for name in ("cubature", "dblquad", "nquad", "quad_vec", "tanhsinh", "tplquad")],
+        "adaptive, of doubles, and slow where every rule is tried: test_quadrature.py has it",
+    ),
+    "scipy.integrate.solve_bvp": "functions are all that it takes: test_solve_bvp.py has it",
     "setbufsize": "NumPy's own, for its settings",
     "seterr": "NumPy's own, for its settings",
     "seterrcall": "NumPy's own, for its settings",

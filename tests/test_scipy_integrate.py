@@ -9,7 +9,7 @@ import scipy.integrate
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vmap
-from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError, ShapeError
+from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, ShapeError
 from funcgrad.scipy import integrate
 
 TIMES = np.linspace(0.0, 2.0, 5)
@@ -32,8 +32,9 @@ def energy(y0, t, a, b, **options):
 
 def test_odeint_gives_scipys_values():
     got = integrate.odeint(hunters, START, TIMES, ARGS)
-    want = scipy.integrate.odeint(hunters, START, TIMES, ARGS, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(got, want, rtol=1e-7)
+    assert (got == scipy.integrate.odeint(hunters, START, TIMES, ARGS)).all()
+    traced = vmap(lambda a: integrate.odeint(hunters, START, TIMES, (a, ARGS[1])))(np.array([1.1, 0.8]))
+    assert (traced[0] == got).all()
     assert integrate.odeint(lambda y, t: -y, 1.0, [0, 1]).shape == (2, 1)
     backwards = integrate.odeint(lambda t, y: -y, 1.0, TIMES[::-1], tfirst=True)
     np.testing.assert_allclose(backwards[:, 0], np.exp(2 - TIMES[::-1]), rtol=1e-7)
@@ -100,25 +101,25 @@ def test_odeint_in_vmap_and_with_closures():
         return integrate.odeint(lambda y, t: -k * y, 1.0, times)[1, 0]
 
     np.testing.assert_allclose(grad(closed)(0.5), -np.exp(-0.5), rtol=1e-6)
+    closed_adjoint = lambda k: integrate.odeint(lambda y, t: -k * y, 1.0, times, adjoint=True)[1, 0]
+    np.testing.assert_allclose(grad(closed_adjoint)(0.5), -np.exp(-0.5), rtol=1e-6)
 
 
 def test_odeint_dtypes_and_refusals():
     single = integrate.odeint(lambda y, t: -y, np.ones(2, np.float32), [0.0, 1.0], rtol=1e-4, atol=1e-4)
-    assert single.dtype == np.float32
+    assert single.dtype == np.float64  # as SciPy's
     turning = integrate.odeint(lambda y, t: 1j * y, 1.0 + 0j, TIMES)
     np.testing.assert_allclose(turning[:, 0], np.exp(1j * TIMES), rtol=1e-6)
     with pytest.raises(ShapeError, match="func must return an array like y"):
-        integrate.odeint(lambda y, t: fnp.sum(y), START, TIMES)
-    with pytest.raises(ConvergenceError, match="too many or too small"):
-        integrate.odeint(lambda y, t: y * y, 1.0, [0.0, 2.0])
+        grad(lambda y: fnp.sum(integrate.odeint(lambda y, t: fnp.sum(y), y, TIMES)))(START)
+    with pytest.raises(ConvergenceError, match="too many or too small"), np.errstate(all="ignore"):
+        grad(lambda y: integrate.odeint(lambda y, t: y * y, y, [0.0, 2.0])[1, 0])(1.0)
     with pytest.raises(InputError, match="full_output"):
-        integrate.odeint(lambda y, t: y, 1.0, [0.0, 1.0], full_output=1)
+        grad(lambda y: integrate.odeint(lambda y, t: y, y, [0.0, 1.0], full_output=1)[1, 0])(1.0)
     with pytest.raises(InputError, match="known only later"):
         jax.jit(lambda y: integrate.odeint(lambda y, t: -y, y, jnp.arange(2.0)))(jnp.ones(2))
     with pytest.raises(InputError, match="adjoint=True is for real values"):
         integrate.odeint(lambda y, t: y, 1j, [0.0, 1.0], adjoint=True)
-    with pytest.raises(NotDifferentiableError, match="closes over"):
-        grad(lambda k: integrate.odeint(lambda y, t: k * y, 1.0, [0.0, 1.0], adjoint=True)[1, 0])(1.0)
     with pytest.raises(ShapeError, match="vector of times"):
         integrate.odeint(lambda y, t: y, 1.0, 1.0)
 
@@ -138,9 +139,6 @@ def test_solve_ivp():
         ]
 
     np.testing.assert_allclose([grad(last)(0.5), jacfwd(jacrev(last))(0.5)], [-np.exp(-0.5), np.exp(-0.5)], rtol=1e-7)
-    for options in ({"method": "BDF"}, {"dense_output": True}, {"events": decay}):
-        with pytest.raises(InputError, match="only RK45"):
-            integrate.solve_ivp(decay, (0.0, 1.0), [1.0], **options)
 
 
 def test_quad_of_parameters_and_limits():

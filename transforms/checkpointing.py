@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
@@ -19,6 +20,7 @@ from funcgrad.schedule import states_for
 from funcgrad.transforms.arguments import own_tree
 from funcgrad.transforms.frozen import frozen
 from funcgrad.transforms.policies import Policy, everything_saveable
+from funcgrad.transforms.snapshots import snapshots_in
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import twin
@@ -168,6 +170,7 @@ def checkpoint_chain(
     budget: int | None = None,
     length: int | None = None,
     args: tuple[Any, ...] = (),
+    store: str | os.PathLike[str] | None = None,
 ) -> PyTree:
     """Run ``carry = step(carry, x)`` over ``xs``, keeping few carries: reverse mode computes the others again.
 
@@ -185,6 +188,8 @@ def checkpoint_chain(
             step be repeated more than twice; 32 where the length is unknown.
         length: the number of steps, where neither ``xs`` nor ``step`` tells it.
         args: more arguments of every step.
+        store: a folder for the carries that are kept, in place of memory. Its files have no names, so that nothing is
+            left there, also where the process is killed.
 
     Returns:
         The last carry.
@@ -192,6 +197,7 @@ def checkpoint_chain(
     Raises:
         TypeError: ``step`` not callable, a length that nothing tells.
         ValueError: lengths that disagree, a negative ``budget``.
+        OSError: a carry cannot be written to ``store``.
         RuntimeError: ``ReplayError`` in the backward pass, when a step does something else than before.
 
     Example:
@@ -223,7 +229,9 @@ def checkpoint_chain(
     one_step = _stepping(functions, given, kept_items, args)
     if budget is None:
         budget = _ONLINE if known is None else states_for(known, 2) - 1
-    chain = Chain("checkpoint_chain" if several else f"checkpoint_chain({name_of(step)})", one_step, init, budget)
+    keep = None if store is None else snapshots_in("checkpoint_chain", store)
+    name = "checkpoint_chain" if several else f"checkpoint_chain({name_of(step)})"
+    chain = Chain(name, one_step, init, budget, keep=keep)
     if coming is None:
         return own_tree(chain.run(known or 0))
     rest = coming

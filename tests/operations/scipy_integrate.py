@@ -70,6 +70,15 @@ OPS = [
         reason=NO_JAX,
     ),
     op(
+        "scipy.integrate.nsum",
+        (array(2),),
+        fun=lambda k: integrate.nsum(integrand, 1.0, 4.0, args=(k,)).sum,
+        numpy=lambda k: scipy.integrate.nsum(lambda x, k: np.exp(-k * x) * x, 1.0, 4.0, args=(k,)).sum,
+        jax=None,
+        jit=False,
+        reason=NO_JAX,
+    ),
+    op(
         "scipy.integrate.odeint",
         (array(2), TIMES, 0.7),
         fun=lambda y, t, k: integrate.odeint(flow, y, t, (k,), steps=1),
@@ -82,13 +91,11 @@ OPS = [
     op(
         "scipy.integrate.solve_ivp",
         (array(2), 0.7),
-        fun=lambda y, k: (
-            integrate.solve_ivp(lambda t, y: flow(y, t, k), (0.0, 0.3), y, t_eval=TIMES / 2, rtol=1e9, max_step=0.1).y
-        ),
+        fun=lambda y, k: integrate.solve_ivp(lambda t, y: flow(y, t, k), (0.0, 0.3), y, t_eval=TIMES / 2, steps=1).y,
         numpy=None,
         jax=None,
         jit=False,
         portable=False,
-        reason="steps are chosen by values",
+        reason="JAX takes long to compile steps, and has no such function",
     ),
 ]

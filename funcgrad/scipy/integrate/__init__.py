@@ -8,12 +8,41 @@ Example:
     np.float64(-0.606531)
 """
 
-from funcgrad.scipy.integrate import adaptive, ode, sampled
+from typing import Any
+
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.integrate import adaptive, boundary, cubes, elementwise, lsoda, nested, ode, sampled
 from funcgrad.scipy.integrate.adaptive import *
+from funcgrad.scipy.integrate.boundary import *
+from funcgrad.scipy.integrate.cubes import *
+from funcgrad.scipy.integrate.elementwise import *
+from funcgrad.scipy.integrate.lsoda import *
+from funcgrad.scipy.integrate.nested import *
 from funcgrad.scipy.integrate.ode import *
 from funcgrad.scipy.integrate.sampled import *
 
 __all__: list[str] = []
 __all__ += adaptive.__all__
+__all__ += boundary.__all__
+__all__ += cubes.__all__
+__all__ += elementwise.__all__
+__all__ += lsoda.__all__
+__all__ += nested.__all__
 __all__ += ode.__all__
 __all__ += sampled.__all__
+
+#: Classes of SciPy's as they are: solvers that one steps by hand, on plain values, and what results are made of.
+_CLASSES = ("BDF", "DOP853", "LSODA", "RK23", "RK45", "DenseOutput", "OdeSolution", "OdeSolver", "Radau")
+
+
+def __getattr__(name: str) -> Any:
+    """The classes of SciPy's, which is imported when one is asked for."""
+    if name == "OdeResult":
+        return import_scipy("integrate.OdeResult", "scipy.integrate._ivp.ivp").OdeResult
+    if name in _CLASSES:
+        return getattr(import_scipy(f"integrate.{name}", "scipy.integrate"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_CLASSES, "OdeResult"])

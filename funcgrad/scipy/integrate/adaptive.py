@@ -29,7 +29,7 @@ from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
 from funcgrad.writable import inside, released
 
-__all__ = ["fixed_quad", "quad"]
+__all__ = ["fixed_quad", "quad", "quad_vec"]
 
 
 def fixed_quad(func: Callable[..., Any], a: ArrayLike, b: ArrayLike, args: tuple[Any, ...] = (), n: int = 5) -> Any:
@@ -111,19 +111,10 @@ def quad(
     """
     check_callable("integrate.quad", func)
     args = args if isinstance(args, tuple) else (args,)
-    leaves, spec = tree.flatten(args)
     tolerances = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit}
-    live = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer) or backend.is_value(leaf)]
-    live = [i for i in live if backend.is_inexact(leaves[i])]
-
-    def flat(x: Any, *values: Any) -> Any:
-        full = list(leaves)
-        for i, value in zip(live, values, strict=True):
-            full[i] = value
-        return func(x, *tree.unflatten(spec, full))
-
-    whole, values = _opened(flat, a, b, [leaves[i] for i in live])
-    if is_plain(a, b, *leaves, *values):
+    flat, values = leaves_apart(func, args)
+    whole, values = _opened(flat, a, b, values)
+    if is_plain(a, b, *tree.leaves(args), *values):
         routine = import_scipy("integrate.quad", "scipy.integrate").quad
         plain = routine(func, a, b, args, full_output, points=points, weight=weight, **tolerances, **options)
         return (np.float64(plain[0]), *plain[1:]) if isinstance(plain[0], float) else plain
@@ -134,6 +125,84 @@ def quad(
     integral = _Integral(whole, tuple(sorted(tolerances.items())), None if points is None else tuple(points))
     value, error = integral(*[fnp.astype(as_value(end), float) for end in (a, b)], *values)
     return value, error
+
+
+def quad_vec(
+    f: Callable[..., Any],
+    a: ArrayLike,
+    b: ArrayLike,
+    epsabs: float = 1e-200,
+    epsrel: float = 1e-8,
+    norm: str = "2",
+    cache_size: float = 100e6,
+    limit: int = 10_000,
+    workers: Any = 1,
+    points: Sequence[float] | None = None,
+    quadrature: str | None = None,
+    full_output: bool = False,
+    *,
+    args: Any = (),
+) -> tuple[Any, ...]:
+    """The integral of an array ``f(x, *args)`` of a number from ``a`` to ``b``, and an estimate of its error.
+
+    Differentiable as ``quad`` is: in finite limits, in ``args`` and in what ``f`` closes over, to any order.
+
+    Args:
+        f: an array for a number.
+        a: the lower limit; ``-numpy.inf`` is one.
+        b: the upper limit.
+        epsabs: the absolute error that is allowed.
+        epsrel: the relative error.
+        norm: by which errors of arrays are measured: "2" or "max".
+        cache_size: the memory for what has been computed, in bytes.
+        limit: the number of intervals at most.
+        workers: for several processes, of plain values; see ``scipy.integrate.quad_vec``.
+        points: where to break the interval.
+        quadrature: the rule: "gk21", "gk15" or "trapezoid".
+        full_output: whether to return information too, of plain values.
+        args: further arguments, arrays or trees of arrays.
+
+    Raises:
+        TypeError: ``full_output`` or ``workers`` with traced values.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import jacobian
+        >>> powers = lambda k: quad_vec(lambda x: x ** (k * np.arange(1.0, 3.0)), 0.0, 1.0)[0]
+        >>> powers(1.0).round(6), jacobian(powers)(1.0).round(6)
+        (array([0.5     , 0.333333]), array([-0.25    , -0.222222]))
+    """
+    check_callable("integrate.quad_vec", f)
+    tolerances = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit}
+    rule = {"norm": norm, "cache_size": cache_size, "quadrature": quadrature}
+    flat, values = leaves_apart(f, args if isinstance(args, tuple) else (args,))
+    whole, values = _opened(flat, a, b, values)
+    if is_plain(a, b, *tree.leaves(args), *values):
+        found: tuple[Any, ...] = import_scipy("integrate.quad_vec", "scipy.integrate").quad_vec(
+            f, a, b, **tolerances, **rule, workers=workers, points=points, full_output=full_output, args=args
+        )
+        return found
+    if full_output or workers != 1:
+        raise InputError("integrate.quad_vec: full_output and workers are for plain values, got traced ones.")
+    how = tuple(sorted({**tolerances, **rule}.items()))
+    integral = _Integral(whole, how, None if points is None else tuple(points))
+    value, error = integral(*[fnp.astype(as_value(end), float) for end in (a, b)], *values)
+    return value, error
+
+
+def leaves_apart(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable[..., Any], list[Any]]:
+    """``func(x, *args)`` as a function of ``x`` and of the arrays among its arguments that move, and these."""
+    leaves, spec = tree.flatten(args)
+    live = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer) or backend.is_value(leaf)]
+    live = [i for i in live if backend.is_inexact(leaves[i])]
+
+    def flat(x: Any, *values: Any) -> Any:
+        full = list(leaves)
+        for i, value in zip(live, values, strict=True):
+            full[i] = value
+        return func(x, *tree.unflatten(spec, full))
+
+    return flat, [leaves[i] for i in live]
 
 
 def _opened(func: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
@@ -199,6 +268,9 @@ class _Integral:
                 )
             return np.asarray(y)
 
+        if "norm" in options:  # quad_vec's
+            value, error = integrate.quad_vec(plain, float(a), float(b), points=self.points, **options)[:2]
+            return [value, np.float64(error)]
         if not backend.shape_of(plain(0.5 * (a + b) if math.isfinite(a) and math.isfinite(b) else 0.5)):
             value, error = integrate.quad(lambda x: float(plain(x)), a, b, points=self.points, **options)[:2]
             return [np.float64(value), np.float64(error)]

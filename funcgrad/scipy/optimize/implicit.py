@@ -31,7 +31,19 @@ from funcgrad.writable import released
 #: A step, relative to the solution, that is none: the default tolerances leave no less.
 _NEAR = 1e-5
 
-__all__ = ["Found", "Problem", "answer", "as_args", "depends", "number", "plain", "search", "vector", "with_fields"]
+__all__ = [
+    "Found",
+    "Problem",
+    "answer",
+    "as_args",
+    "as_one_operation",
+    "depends",
+    "number",
+    "plain",
+    "search",
+    "vector",
+    "with_fields",
+]
 
 
 class Problem(NamedTuple):
@@ -152,18 +164,18 @@ def search(
 
     with no_grad():
         try:
-            outs = _as_one_operation(call, one, values)
+            outs = as_one_operation(call, one, values)
         except (ConcretizationError, NotDifferentiableError):
             hoisted = Hoisted(call, lambda x: fun(x, *args), guess, steered=True)
             if not hoisted.held:
                 raise
             values = [*values, *hoisted.held]
             aside.results.clear()
-            outs = _as_one_operation(call, one, values)
+            outs = as_one_operation(call, one, values)
     return aside.joined(outs) if outs else _of_none(values, guess)
 
 
-def _as_one_operation(call: str, one: Callable[..., list[Any]], values: list[Any]) -> list[Any]:
+def as_one_operation(call: str, one: Callable[..., list[Any]], values: list[Any]) -> list[Any]:
     """``one(*values)``, a constant, which traces see as one operation."""
     if not any(isinstance(value, Tracer) for value in values):
         return one(*values)

@@ -1,0 +1,228 @@
+"""Integrals and sums of functions of numbers, for each element of arrays of limits and arguments by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError
+from funcgrad.kinds.custom import CustomRules, custom_call
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.integrate.ivp.flows import numbers
+from funcgrad.transforms.closures import Hoisted, example_by_example
+from funcgrad.transforms.products import jvp
+from funcgrad.transforms.stopping import stop_gradient
+from funcgrad.transforms.transformed import check_callable
+from funcgrad.typing import ArrayLike
+from funcgrad.writable import inside, outside
+
+__all__ = ["nsum", "tanhsinh"]
+
+
+def tanhsinh(
+    f: Callable[..., Any],
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    args: tuple[Any, ...] = (),
+    log: bool = False,
+    maxlevel: int | None = None,
+    minlevel: int = 2,
+    atol: float | None = None,
+    rtol: float | None = None,
+    preserve_shape: bool = False,
+    callback: Callable[..., Any] | None = None,
+) -> Any:
+    """The integral of ``f(x, *args)`` from ``a`` to ``b`` by tanh-sinh quadrature, for each element by itself.
+
+    Differentiable in ``args``, in numbers that ``f`` closes over and in finite limits, to any order: in a limit it is
+    ``f`` there, in an argument the integral of the derivative. Singular ends are allowed.
+
+    Args:
+        f: element by element, of arrays.
+        a: the lower limits.
+        b: the upper ones.
+        args: further arguments, arrays that broadcast with the limits.
+        log: whether ``f`` gives logarithms, of plain values.
+        maxlevel: how often the number of points is doubled at most.
+        minlevel: how often at least.
+        atol: the absolute error that is allowed.
+        rtol: the relative one.
+        preserve_shape: whether ``f`` gives arrays of a shape of its own, of plain values.
+        callback: called after each iteration, of plain values.
+
+    Returns:
+        SciPy's result with ``integral``, ``error``, ``success``, ``status``, ``nfev``, ``maxlevel``.
+
+    Raises:
+        TypeError: ``log``, ``preserve_shape`` or ``callback`` with traced values; arrays that ``f`` closes over.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import grad
+        >>> of = lambda k: tanhsinh(lambda x, k: np.exp(-k * x) / np.sqrt(x), 0.0, np.inf, args=(k,)).integral
+        >>> np.round([of(2.0), grad(of)(2.0)], 6)
+        array([ 1.253314, -0.313329])
+    """
+    plain = {"log": log, "preserve_shape": preserve_shape, "callback": callback}
+    options = {"maxlevel": maxlevel, "minlevel": minlevel, "atol": atol, "rtol": rtol}
+    return _Elementwise("tanhsinh", "integral", True, options).result(f, a, b, args, plain)
+
+
+def nsum(
+    f: Callable[..., Any],
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    step: ArrayLike = 1,
+    args: tuple[Any, ...] = (),
+    log: bool = False,
+    maxterms: int = 2**20,
+    tolerances: dict[str, float] | None = None,
+) -> Any:
+    """The sum of ``f(x, *args)`` over ``x = a, a + step, ...`` up to ``b``, for each element by itself.
+
+    Differentiable in ``args`` and in numbers that ``f`` closes over, to any order: by the sum of the derivative, for
+    which the same tolerances hold. Limits and steps are constants.
+
+    Args:
+        f: element by element, of arrays; smooth, of one sign and without bumps where there are many terms.
+        a: where the sums begin.
+        b: where they end; ``numpy.inf`` is one.
+        step: the distance of terms.
+        args: further arguments, arrays that broadcast with the limits.
+        log: whether ``f`` gives logarithms, of plain values.
+        maxterms: how many terms are added one by one.
+        tolerances: ``rtol`` and ``atol``.
+
+    Returns:
+        SciPy's result with ``sum``, ``error``, ``success``, ``status``, ``nfev``.
+
+    Raises:
+        TypeError: ``log`` with traced values; traced limits; arrays that ``f`` closes over.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import grad
+        >>> zeta = lambda s: nsum(lambda k, s: k**-s, 1.0, np.inf, args=(s,)).sum
+        >>> np.round([zeta(2.0), grad(zeta)(2.0)], 6)
+        array([ 1.644934, -0.937548])
+    """
+    options = {"step": step, "maxterms": maxterms, "tolerances": tolerances}
+    if not is_plain(a, b, step):
+        raise InputError(
+            f"integrate.nsum: limits and steps are constants, got {describe(a)}, {describe(b)}, {describe(step)}. Take "
+            "stop_gradient of them."
+        )
+    return _Elementwise("nsum", "sum", False, options).result(f, a, b, args, {"log": log})
+
+
+class _Elementwise:
+    """A routine of SciPy's that takes arrays element by element.
+
+    Args:
+        name: its name.
+        field: which field of its result is differentiated.
+        moves: whether limits are.
+        options: what it takes besides.
+    """
+
+    def __init__(self, name: str, field: str, moves: bool, options: dict[str, Any]) -> None:
+        self.call, self.name, self.field, self.moves, self.options = f"integrate.{name}", name, field, moves, options
+
+    def result(self, f: Callable[..., Any], a: Any, b: Any, args: Any, plain: dict[str, Any]) -> Any:
+        """SciPy's result, with derivatives."""
+        check_callable(self.call, f)
+        args = args if isinstance(args, tuple) else (args,)
+        routine = getattr(import_scipy(self.call, "scipy.integrate"), self.name)
+        given = [as_value(x) for x in (a, b, *args)]
+        fun, held = self._opened(f, given)
+        if is_plain(*given, *held):
+            return routine(f, a, b, args=args, **self.options, **plain)
+        if any(plain.values()):
+            raise InputError(f"{self.call}: {', '.join(plain)} are for plain values, got traced ones. Leave them out.")
+        given = [x if backend.is_inexact(x) else fnp.astype(x, float) for x in (*given, *held)]
+        found: list[Any] = []
+        value = self._value(fun, found, *given)
+        made = type(found[-1])()
+        made.update({key: fact if len(found) == 1 else [one[key] for one in found] for key, fact in found[-1].items()})
+        made[self.field] = value
+        return made
+
+    def _opened(self, f: Callable[..., Any], given: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
+        """``f`` as a function that takes the numbers it closes over as further arguments, and these."""
+        if not inside():
+            return f, []
+        point, *args = stop_gradient([0.5 + 0.0 * fnp.sum(given[0] * 0.0), *given[2:]])
+        point = fnp.where(fnp.isfinite(point), point, 0.5)
+        hoisted = Hoisted(self.call, lambda x: f(x[0], *x[1]), (point, list(args)), steered=True)
+        if not hoisted.held:
+            return f, []
+        shaped = [x for x in hoisted.held if backend.shape_of(x)]
+        if shaped:
+            raise InputError(
+                f"{self.call}: f takes arrays element by element and may close over traced numbers only, got "
+                f"{describe(shaped[0])}. Pass arrays in args."
+            )
+        count = len(args)
+        return lambda x, *every: hoisted((x, list(every[:count])), every[count:]), hoisted.held
+
+    def _value(self, fun: Callable[..., Any], found: list[Any], *given: Any) -> Any:
+        """The field; results of SciPy's are added to ``found``."""
+        # a limit that is constant may be a singular point
+        moves = [self.moves and isinstance(end, Tracer) for end in given[:2]]
+
+        def compute(*some: Any) -> list[Any]:
+            a, b, *args = [numbers(self.call, x)[()] if not isinstance(x, Tracer) else np.asarray(x) for x in some]
+            routine = getattr(import_scipy(self.call, "scipy.integrate"), self.name)
+            with outside():
+                found.append(routine(fun, a, b, args=tuple(args), **self.options))
+            value = np.asarray(found[-1][self.field])
+            return [value.astype(np.result_type(a, b, *args), copy=False)[()]]
+
+        def push(leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+            outs = list(custom_call(*leaves, rules=rules))
+            (a, b, *args), (da, db, *moving) = leaves, tangents
+            total: Any = 0.0 * outs[0]
+            if moves[1]:
+                total = total + self._at(fun, b, args) * db
+            if moves[0]:
+                total = total - self._at(fun, a, args) * da
+            for i, tangent in enumerate(moving):
+                total = total + tangent * self._value(_partial(fun, i), [], a, b, *args)
+            return outs, [total]
+
+        def run(*leaves: Any) -> list[Any]:
+            outs = example_by_example(compute, leaves)
+            if not outs:  # of no example at all
+                compute(*[np.ones(backend.shape_of(leaf)) for leaf in leaves])
+                outs = [0.0 * reduce(add, leaves)]
+            return outs
+
+        rules = CustomRules(self.call, run, jvp=push)
+        return custom_call(*given, rules=rules)[0]
+
+    def _at(self, fun: Callable[..., Any], end: Any, args: list[Any]) -> Any:
+        """The function at a limit; at an infinite one it has vanished."""
+        finite = fnp.isfinite(end)
+        return fnp.where(finite, fun(fnp.where(finite, end, 0.5), *args), 0.0)
+
+
+def _partial(fun: Callable[..., Any], i: int) -> Callable[..., Any]:
+    """The derivative of ``fun(x, *args)`` in an argument, element by element."""
+
+    def slope(x: Any, *args: Any) -> Any:
+        whole = fnp.broadcast_to(args[i], np.broadcast_shapes(*map(backend.shape_of, (x, *args))))
+        along = lambda value: fun(x, *args[:i], value, *args[i + 1 :])
+        return jvp(along, (whole,), (backend.ones_like(whole),))[1]
+
+    return slope

@@ -1,0 +1,1 @@
+"""Initial value problems by SciPy's solvers, differentiated."""

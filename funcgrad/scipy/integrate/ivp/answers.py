@@ -1,0 +1,258 @@
+"""The result of a run, put together from its steps so that it has derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend, tree
+from funcgrad.core import Tracer
+from funcgrad.errors import ShapeError
+from funcgrad.scipy.integrate.ivp.derivatives import Derivatives
+from funcgrad.scipy.integrate.ivp.events import event_times
+from funcgrad.scipy.integrate.ivp.flows import numbers
+from funcgrad.scipy.integrate.ivp.records import padded
+from funcgrad.scipy.integrate.ivp.runs import Runs
+from funcgrad.scipy.integrate.ivp.solutions import Path, moved, segments, solution_class, valued
+from funcgrad.scipy.optimize.implicit import as_one_operation
+from funcgrad.transforms.stopping import stop_gradient
+
+__all__ = ["Answer", "plain_states"]
+
+_CALL = "integrate.solve_ivp"
+
+
+class Answer:
+    """The result, put together from the steps.
+
+    Args:
+        runs: SciPy's.
+        derivatives: the operations of the method.
+        number: the number of the run; of a batch one for each example.
+        start: the first state as a vector.
+        t0: the first time.
+        tf: the last one.
+        t_eval: the times that are wanted, empty where none are.
+        values: what the functions depend on.
+
+    Attributes:
+        anew: makes an answer from another start, other times and values.
+    """
+
+    anew: Callable[..., Answer]
+
+    def __init__(
+        self,
+        runs: Runs,
+        derivatives: Derivatives,
+        number: Any,
+        start: Any,
+        t0: Any,
+        tf: Any,
+        t_eval: Any,
+        values: Sequence[Any],
+    ) -> None:
+        self.asked, self.runs, self.packing, self.flow = runs.asked, runs, runs.packing, runs.flow
+        self.number, self.start, self.t0, self.tf = number, start, t0, tf
+        self.t_eval, self.values, self.derivatives = t_eval, list(values), derivatives
+        # a number that is traced must be asked, also where there is one run: it may be asked for others later
+        self.alone = not isinstance(number, Tracer)
+        recorded: list[Any] = [self.held(name) for name in ("S", "X", "T", "U", "V", "P", "Q")]
+        S, X = derivatives(self._first(), recorded[0], recorded[1], recorded[2:], self.values)
+        TS, TX, origin, scale = (self.held(name) for name in ("TS", "TX", "origin", "scale"))
+        self.path = Path(S, X, TS, TX, origin, scale, runs.scheme.ahead)
+
+    def held(self, name: str) -> Any:
+        """An array of the records; of a batch that of each example."""
+        whole = padded(self.runs.records, name)
+        if self.alone:
+            return whole
+        return self.of_each(whole if len(self.runs.records) > 1 else whole[None])
+
+    def of_each(self, whole: Any) -> Any:
+        """The entry of each example."""
+        return fnp.take(np.asarray(whole), self.number, axis=0)
+
+    def _first(self) -> Any:
+        """The first state in rows, moved to the first time as it is."""
+        start = self.packing.real(self.start)
+        fixed = stop_gradient(self.t0)
+        if self.t0 is not fixed:
+            start = moved(self.flow, fixed, start, fixed - self.t0, self.values)
+        rows = self.runs.records[0].S.shape[1]
+        if rows == 1:
+            return start[None]
+        first = self.held("first") if self.alone else self.of_each([record.first for record in self.runs.records])
+        slope = self.flow(fixed, start, *self.values)
+        return fnp.concatenate([start[None], (first * slope)[None], np.zeros((rows - 2, self.flow.size))])
+
+    def result(self, states: Any = None, times: Any = None) -> Any:
+        """SciPy's result, with other ``states`` and ``times`` where they are given."""
+        records = [record.result for record in self.runs.records]
+        made = type(records[0])()
+        for name in ("nfev", "njev", "nlu", "status", "success"):
+            found = [result[name] for result in records]
+            made[name] = found[0] if len(found) == 1 else self.of_each(found)
+        messages = [result.message for result in records]
+        made.message = messages[0] if len(set(messages)) == 1 else messages
+        made.t_events, made.y_events = self._events() if self.asked.events is not None else (None, None)
+        made.t = self.times() if times is None else times
+        made.y = self.states() if states is None else states
+        made.sol = self._sol() if self.asked.dense_output else None
+        made.y = self._tree(made.y)
+        if made.y_events is not None:
+            made.y_events = [self._rows(y) for y in made.y_events]
+        return made
+
+    def _tree(self, y: Any) -> Any:
+        """Columns of states as the caller has them."""
+        return self.packing.unpacked(y)
+
+    def _rows(self, y: Any) -> Any:
+        """States at events, one in a row."""
+        if not self.packing.is_tree:
+            return y
+        return tree.map_leaves(lambda leaf: fnp.moveaxis(leaf, -1, 0), self.packing.unpacked(fnp.moveaxis(y, 0, -1)))
+
+    def at(self, t: Any, steps: Any) -> Any:
+        """The states at ``t`` in rows, in the caller's dtype."""
+        return self.packing.from_real(self.real_at(t, steps))
+
+    def real_at(self, t: Any, steps: Any) -> Any:
+        """The real states at ``t`` in rows.
+
+        In time, explicit methods have the derivative of their interpolant; of others it is less exact than the slope.
+        """
+        fixed = stop_gradient(t)
+        if t is fixed or not self.runs.scheme.implicit:
+            return self.path.at(t, steps)
+        return moved(self.flow.many, fixed, self.path.at(fixed, steps), t - fixed, self.values)
+
+    def steps_of(self, times: Any, side: Literal["left", "right"]) -> Any:
+        """In which steps constant times are."""
+
+        def one(t: Any, number: Any) -> list[Any]:
+            return [segments(self.runs.records[int(number)].times, numbers(_CALL, t), side)]
+
+        return as_one_operation(_CALL, one, [times, self.number])[0]
+
+    def times(self) -> Any:
+        """``t`` of the result."""
+        t = plain_states(self.runs, self.number)[0]
+        count = backend.shape_of(t)[0]
+        if self.asked.t_eval is not None:
+            return valued(t, self.t_eval[:count]) if count else t
+        ended = self._ended()
+        end = self.terminal[0] if ended == 1 else self.tf if ended == 0 else t[-1]
+        parts = [fnp.reshape(self.t0, (1,)), t[1:-1], fnp.reshape(end, (1,))]
+        return valued(t, fnp.concatenate(parts[:count] if count > 1 else parts[:1]))
+
+    def states(self) -> Any:
+        """``y`` of the result, one column for each time."""
+        y = plain_states(self.runs, self.number)[1]
+        count = backend.shape_of(y)[-1] if len(backend.shape_of(y)) > 1 else 0
+        if self.asked.t_eval is not None:
+            if not count:
+                return y
+            wanted = self.t_eval[:count]
+            found = self.at(wanted, self.steps_of(stop_gradient(wanted), "left"))
+            return valued(y, fnp.moveaxis(found, 0, -1))
+        rows = [self.start[None], self.packing.from_real(self.path.S[1 : count - 1, 0])]
+        if count > 1:
+            rows.append(self._last(count - 1)[None])
+        return valued(y, fnp.moveaxis(fnp.concatenate(rows), 0, -1))
+
+    def _ended(self) -> int:
+        """How the runs have ended."""
+        ended = [int(record.result.status) for record in self.runs.records]
+        if len(set(ended)) > 1:
+            raise ShapeError(f"{_CALL}: under vmap all examples must end alike, got status {ended}. Pass t_eval.")
+        return ended[0]
+
+    def _last(self, step: int) -> Any:
+        """The last state: at the event that ended the run, or at the last time."""
+        ended, real = self._ended(), self.path.S[step, 0]
+        if ended == 1:
+            return self.terminal[1]
+        fixed = stop_gradient(self.tf)
+        if ended == 0 and self.tf is not fixed:
+            real = moved(self.flow, fixed, real, self.tf - fixed, self.values)
+        return self.packing.from_real(real)
+
+    def _events(self) -> tuple[list[Any], list[Any]]:
+        """Times of events, and states."""
+        results = [record.result for record in self.runs.records]
+        times: list[Any] = []
+        states: list[Any] = []
+        for i, event in enumerate(self.runs.events):
+            t = gathered(self.number, "the times of events", [result.t_events[i] for result in results])
+            y = gathered(self.number, "the times of events", [np.asarray(result.y_events[i]) for result in results])
+            if backend.shape_of(t)[0]:
+                steps = self.steps_of(t, "left")
+                t = event_times(event, t, partial(self.real_at, steps=steps), self.values)
+                y = valued(y, self.at(t, steps))
+            times.append(t)
+            states.append(y)
+        self._keep_terminal(results, times, states)
+        return times, states
+
+    def _keep_terminal(self, results: list[Any], times: list[Any], states: list[Any]) -> None:
+        """Remember time and state of the event that ended the run."""
+        if any(result.status != 1 for result in results):
+            return
+        which = {self._last_event(result) for result in results}
+        if len(which) > 1:
+            raise ShapeError(
+                f"{_CALL}: under vmap one event must end all examples, got those of numbers {sorted(which)}. Pass "
+                "t_eval."
+            )
+        i = which.pop()
+        self.terminal = (times[i][-1], states[i][-1])
+
+    def _last_event(self, result: Any) -> int:
+        """The number of the event that is the last in time."""
+        backwards = len(result.t) > 1 and result.t[-1] < result.t[0]
+        last = [(-1 if backwards else 1) * t[-1] if len(t) else -np.inf for t in result.t_events]
+        terminal = [getattr(event, "terminal", None) for event in self.asked.events or ()]
+        return max(range(len(last)), key=lambda i: (last[i], bool(terminal[i])))
+
+    def _sol(self) -> Any:
+        """The solution between steps."""
+        plain = self.runs.records[0].result.sol
+        side: Literal["left", "right"] = "left" if (plain.side == "left") == plain.ascending else "right"
+
+        def at(times: Any) -> Any:
+            fixed = stop_gradient(times)
+
+            def one(t: Any, number: Any) -> list[Any]:
+                return [self.runs.records[int(number)].result.sol(numbers(_CALL, t))]
+
+            value = as_one_operation(_CALL, one, [fixed, self.number])[0]
+            found = fnp.moveaxis(self.at(times, self.steps_of(fixed, side)), 0, -1)
+            return self._tree(valued(value, found))
+
+        return solution_class()(plain, at)
+
+
+def gathered(number: Any, what: str, arrays: list[Any]) -> Any:
+    """One array for each run, as one for the run of the number; they must be alike."""
+    if not isinstance(number, Tracer):
+        return arrays[0]
+    if len({array.shape for array in arrays}) > 1:
+        raise ShapeError(
+            f"{_CALL}: under vmap {what} must be as many for every example, got "
+            f"{sorted({array.shape[-1] if array.ndim else 0 for array in arrays})}. Pass t_eval, or solve one example "
+            "after the other."
+        )
+    return fnp.take(np.stack(arrays), number, axis=0)
+
+
+def plain_states(runs: Runs, number: Any) -> tuple[Any, Any]:
+    """``t`` and ``y`` as SciPy has them."""
+    results = [record.result for record in runs.records]
+    t = gathered(number, "the times", [np.asarray(result.t) for result in results])
+    return t, gathered(number, "the times", [np.asarray(result.y) for result in results])

@@ -1,0 +1,175 @@
+"""States and slopes of all steps as one operation, with the derivatives of the equations that they solve.
+
+A run of SciPy's gives states ``S`` and slopes ``X`` with ``X = f(T, U S + V X)`` and ``S' = P S + Q X``. Three
+operations are differentiable to any order, each by the others: the steps themselves, the linear system that tangents
+solve, and its transpose for cotangents. None records a step, and all are of all steps together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.core import Tracer
+from funcgrad.kinds.custom import CustomRules, custom_call
+from funcgrad.scipy.integrate.ivp.flows import Flow
+from funcgrad.scipy.integrate.ivp.patterns import Pattern, found_pattern
+from funcgrad.scipy.integrate.ivp.sweeps import SHORT, Steps, backward, forward
+from funcgrad.transforms.closures import example_by_example
+from funcgrad.transforms.products import jvp, vjp
+from funcgrad.writable import outside
+
+__all__ = ["Derivatives"]
+
+#: How many numbers are computed at once.
+_AT_ONCE = 1 << 21
+
+
+class Derivatives:
+    """The operations of one method and one right-hand side.
+
+    Args:
+        flow: the right-hand side.
+        pattern: where its Jacobian may have entries; None where nobody knows.
+        implicit: whether the stages of the method depend on later ones or on themselves.
+    """
+
+    def __init__(self, flow: Flow, pattern: Pattern | None, implicit: bool) -> None:
+        self.flow, self.pattern, self.implicit = flow, pattern, implicit
+        self._looked = False  # for a pattern
+        self._steps = CustomRules(
+            "integrate.solve_ivp", lambda *leaves: list(leaves[1:3]), self._fwd, self._bwd, self._push
+        )
+        self._systems = [self._rules(False), self._rules(True)]
+
+    def _rules(self, transposed: bool) -> CustomRules:
+        """A linear system as an operation."""
+        return CustomRules(
+            "integrate.solve_ivp",
+            lambda *leaves: example_by_example(partial(self._solve, transposed), leaves),
+            partial(self._solve_fwd, transposed),
+            partial(self._solve_bwd, transposed),
+            partial(self._solve_push, transposed),
+        )
+
+    def __call__(self, first: Any, S: Any, X: Any, mesh: Sequence[Any], values: Sequence[Any]) -> tuple[Any, Any]:
+        """``S`` and ``X`` as functions of the first state and of ``values``.
+
+        Args:
+            first: the first state, ``(r, n)``.
+            S: the states, constants.
+            X: the slopes, constants.
+            mesh: ``T, U, V, P, Q``.
+            values: what the right-hand side depends on.
+        """
+        S, X = custom_call(first, S, X, *mesh, *values, rules=self._steps)
+        return S, X
+
+    def _fwd(self, *leaves: Any) -> tuple[list[Any], Any]:
+        outs = list(custom_call(*leaves, rules=self._steps))
+        return outs, (outs, leaves[3:])
+
+    def _bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
+        (S, X), rest = residuals
+        mesh, values = rest[:5], rest[5:]
+        Y = _stages(S, X, mesh)
+        slopes, states = self._solved(True, cts[1], cts[0], Y, rest)
+        return [states[0], *[None] * 7, *self._pulled(mesh[0], Y, values, slopes)]
+
+    def _push(self, leaves: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+        outs = list(custom_call(*leaves, rules=self._steps))
+        (S, X), rest = outs, leaves[3:]
+        mesh, values = rest[:5], rest[5:]
+        Y = _stages(S, X, mesh)
+        moved: Any = fnp.zeros_like(X)
+        if values:
+            moved = jvp(lambda *some: self.flow.many(mesh[0], Y, *some), tuple(values), tuple(tangents[8:]))[1]
+        first = fnp.concatenate([tangents[0][None], fnp.zeros_like(S[1:])])
+        slopes, states = self._solved(False, moved, first, Y, rest)
+        return outs, [states, slopes]
+
+    def _pulled(self, T: Any, Y: Any, values: Sequence[Any], ct: Any) -> list[Any]:
+        """The cotangents of what the right-hand side depends on, piece by piece where that is possible."""
+        if not values:
+            return []
+
+        def pull(t: Any, y: Any, c: Any) -> list[Any]:
+            return list(vjp(lambda *some: self.flow.many(t, y, *some), *values)[1](c))
+
+        if not len(Y) or any(isinstance(x, Tracer) for x in (T, Y, ct, *values)):
+            return pull(T, Y, ct)
+        size = max(1, _AT_ONCE // max(1, Y[0].size))
+        with outside():
+            total = pull(T[:size], Y[:size], ct[:size])
+            for a in range(size, len(Y), size):
+                more = pull(T[a : a + size], Y[a : a + size], ct[a : a + size])
+                total = [x + y for x, y in zip(total, more, strict=True)]
+        return total
+
+    # The linear systems: leaves are two right-hand sides, the arguments of stages, T, U, V, P, Q, and the values.
+
+    def _solved(self, transposed: bool, b: Any, c: Any, Y: Any, rest: Sequence[Any]) -> tuple[Any, Any]:
+        x, z = custom_call(b, c, Y, *rest, rules=self._systems[transposed])
+        return x, z
+
+    def _solve(self, transposed: bool, b: Any, c: Any, Y: Any, *rest: Any) -> list[Any]:
+        T, U, V, P, Q, *values = rest
+        for x in (b, c, Y, *rest):
+            if isinstance(x, Tracer):
+                np.asarray(x)  # refuses: of a batch one example after the other
+        with outside():
+            steps = Steps(self.flow, self._pattern(T, Y, values), self.implicit, Y, T, U, V, P, Q, tuple(values))
+            return list((backward if transposed else forward)(steps, b, c))
+
+    def _pattern(self, T: Any, Y: Any, values: Sequence[Any]) -> Pattern | None:
+        """Where the Jacobian of long states may have entries, looked for once."""
+        if self.pattern is None and not self._looked and Y.shape[-1] > SHORT and Y.size:
+            self._looked = True
+            self.pattern = found_pattern(lambda y: self.flow(float(T[0, 0]), y, *values), Y[0, 0])
+        return self.pattern
+
+    def _solve_fwd(self, transposed: bool, *leaves: Any) -> tuple[list[Any], Any]:
+        outs = list(custom_call(*leaves, rules=self._systems[transposed]))
+        return outs, (outs, leaves[2:])
+
+    def _along(self, transposed: bool, x: Any, z: Any, rest: Sequence[Any]) -> Any:
+        """The product with the Jacobians in the system, as a function of ``Y`` and the values, and what it meets."""
+        T = rest[0]
+        if transposed:
+            return lambda Y, *some: vjp(lambda Y: self.flow.many(T, Y, *some), Y)[1](x)[0]
+        along = _stages(z, x, rest[:5])
+        return lambda Y, *some: jvp(lambda Y: self.flow.many(T, Y, *some), (Y,), (along,))[1]
+
+    def _solve_bwd(self, transposed: bool, residuals: Any, cts: list[Any]) -> list[Any]:
+        (x, z), (Y, *rest) = residuals
+        values = rest[5:]
+        found = self._solved(not transposed, cts[0], cts[1], Y, rest)
+        ct = _stages(found[1], found[0], rest[:5]) if transposed else found[0]
+        pulled = vjp(self._along(transposed, x, z, rest), Y, *values)[1](ct)
+        return [*found, pulled[0], *[None] * 5, *pulled[1:]]
+
+    def _solve_push(self, transposed: bool, leaves: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+        outs = list(custom_call(*leaves, rules=self._systems[transposed]))
+        Y, *rest = leaves[2:]
+        values = rest[5:]
+        moving = (tangents[2], *tangents[8:])
+        moved = jvp(self._along(transposed, outs[0], outs[1], rest), (Y, *values), moving)[1]
+        b, c = tangents[:2]
+        if transposed:
+            _, U, V, _, _ = rest[:5]
+            b = b + fnp.einsum("nij,nik->njk", V, moved)
+            more = fnp.einsum("nir,nik->nrk", U, moved)
+            c = c + fnp.concatenate([more, fnp.zeros_like(c[:1])])
+        else:
+            b = b + moved
+        return outs, list(self._solved(transposed, b, c, Y, rest))
+
+
+def _stages(S: Any, X: Any, mesh: Sequence[Any]) -> Any:
+    """The arguments of the stages, ``U S + V X``."""
+    _, U, V, _, _ = mesh
+    return fnp.matmul(U, S[:-1]) + fnp.matmul(V, X)

@@ -1,0 +1,261 @@
+"""The right-hand side of a differential equation as a function of real vectors and of what it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend, tree
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError, ShapeError
+from funcgrad.numpy.concretization import constant
+from funcgrad.numpy.creation import as_value
+from funcgrad.transforms.closures import Hoisted
+from funcgrad.transforms.stopping import stop_gradient
+from funcgrad.transforms.vectorize import vmap
+from funcgrad.writable import inside, released
+
+__all__ = ["Flow", "Opened", "Packing", "Parameters", "is_foreign", "numbers"]
+
+#: How many numbers of a batch of states are computed at once.
+_AT_ONCE = 1 << 20
+
+
+def numbers(call: str, x: Any) -> np.ndarray:
+    """``x`` as an array of NumPy's, a constant.
+
+    Raises:
+        InputError: JAX knows the values only later (a ``TypeError``).
+    """
+    y = constant(released(x))
+    bottom = y
+    while isinstance(bottom, Tracer):
+        bottom = bottom.value
+    if backend.is_stand_in(bottom):
+        raise InputError(
+            f"{call}: SciPy chooses steps by values, which JAX knows only later, got {describe(bottom)}. Call it "
+            "outside of jax.jit, or pass steps=n for n equal steps."
+        )
+    return np.asarray(y)
+
+
+def is_foreign(*values: Any) -> bool:
+    """Whether an array of another library than NumPy is in the trees ``values``, perhaps behind tracers."""
+    for leaf in tree.leaves(values):
+        while isinstance(leaf, Tracer):
+            leaf = leaf.value
+        if backend.namespace_of(leaf) not in (None, np):
+            return True
+    return False
+
+
+class Packing:
+    """How a state, an array or a tree of arrays, becomes a vector and comes back.
+
+    Args:
+        call: the public call, for messages.
+        y0: the first state. Numbers in a list are a vector, as in SciPy; other containers are trees.
+
+    Attributes:
+        vector: the first state as a vector of doubles.
+        is_complex: whether it is complex.
+        size: its length.
+    """
+
+    def __init__(self, call: str, y0: Any) -> None:
+        self.call = call
+        leaves, self.spec = tree.flatten(y0)
+        self.is_tree = self.needed(y0)
+        if self.is_tree:
+            parts = [as_value(leaf) for leaf in leaves]
+            self.shapes = [backend.shape_of(part) for part in parts]
+            self.vector = _joined(parts)
+        else:
+            self.vector = as_value(y0)
+            self.shapes = [backend.shape_of(self.vector)]
+            if len(self.shapes[0]) != 1:
+                raise ShapeError(f"{call}: y0 must be a vector or a tree of arrays, got {describe(self.vector)}.")
+        self.is_complex = backend.dtype_of(self.vector).kind == "c"
+        self.vector = fnp.astype(self.vector, complex if self.is_complex else float)
+        self.bounds = np.cumsum([0, *[int(np.prod(shape)) for shape in self.shapes]]).tolist()
+        self.size = self.bounds[-1]
+
+    @staticmethod
+    def needed(y0: Any) -> bool:
+        """Whether ``y0`` is a tree and no vector."""
+        leaves = tree.leaves(y0)
+        return not (leaves and leaves[0] is y0) and not _is_vector(y0)
+
+    def unpacked(self, y: Any) -> Any:
+        """A vector, or columns of them, as what the caller's functions take."""
+        if not self.is_tree:
+            return y
+        more = backend.shape_of(y)[1:]
+        pieces = zip(self.bounds[:-1], self.bounds[1:], self.shapes, strict=True)
+        return tree.unflatten(self.spec, [fnp.reshape(y[a:b], (*shape, *more)) for a, b, shape in pieces])
+
+    def packed(self, y: Any) -> Any:
+        """What the caller's function gives as a vector."""
+        if self.is_tree:
+            leaves, spec = tree.flatten(y)
+            if spec != self.spec:
+                raise InputError(f"{self.call}: fun must return a tree like y0, got {spec}, expected {self.spec}.")
+            return _joined([as_value(leaf) for leaf in leaves])
+        if isinstance(y, (list, tuple)):
+            y = fnp.array(y)
+        y = as_value(y)
+        return y if len(backend.shape_of(y)) == 1 else fnp.ravel(y)
+
+    def real(self, y: Any) -> Any:
+        """A complex vector as one of its real and imaginary parts; along the last axis."""
+        return fnp.concatenate([fnp.real(y), fnp.imag(y)], axis=-1) if self.is_complex else y
+
+    def from_real(self, y: Any) -> Any:
+        """Back again."""
+        return y[..., : self.size] + 1j * y[..., self.size :] if self.is_complex else y
+
+
+def _is_vector(y: Any) -> bool:
+    """Whether a list or tuple is made of numbers."""
+    return type(y) in (list, tuple) and not any(backend.shape_of(leaf) for leaf in y if not isinstance(leaf, str))
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    return fnp.concatenate([fnp.ravel(part) for part in parts]) if parts else np.zeros(0)
+
+
+class Parameters:
+    """What functions of the caller's depend on besides time and state: their arguments, and what they close over.
+
+    Args:
+        call: the public call, for messages.
+        args: further arguments, a tree.
+        t: a time for a trial.
+        y: a state for a trial, a tree.
+
+    Attributes:
+        values: the arrays among the arguments that may be differentiated, then what functions close over.
+    """
+
+    def __init__(self, call: str, args: Any, t: Any, y: Any) -> None:
+        self.call, self.args = call, args
+        self.leaves, self.spec = tree.flatten(args)
+        self.live = [i for i, leaf in enumerate(self.leaves) if _moves(leaf)]
+        self.values = [self.leaves[i] for i in self.live]
+        self._own = len(self.values)
+        self._trial = stop_gradient((t, y))
+
+    def full(self, values: Sequence[Any]) -> Any:
+        """The arguments with other values."""
+        leaves = list(self.leaves)
+        for i, value in zip(self.live, values, strict=False):
+            leaves[i] = value
+        return tree.unflatten(self.spec, leaves)
+
+    def opened(self, fun: Callable[..., Any]) -> Opened:
+        """``fun(t, y, *args)`` as a function of ``t``, ``y`` and the ``values``: what it closes over is among them."""
+        if not inside():
+            return Opened(self, fun)
+        t, y = self._trial
+        own = self._own
+        try:
+            hoisted = Hoisted(
+                self.call, lambda x: _arrays(fun(x[0], x[1], *self.full(x[2]))), (t, y, self.values[:own]), steered=True
+            )
+        except (ConcretizationError, NotDifferentiableError, InputError):
+            return Opened(self, fun)  # SciPy's own conversion to numbers refuses what would be lost
+        if not hoisted.held:
+            return Opened(self, fun)
+        first = len(self.values)
+        self.values += hoisted.held
+        return Opened(self, hoisted, (own, first, len(self.values)))
+
+
+class Opened:
+    """A function of time, state and all that it depends on besides.
+
+    Args:
+        parameters: what it depends on.
+        fun: the caller's function of ``t``, ``y`` and the arguments, or one that takes what it closes over apart.
+        places: of a function of the second kind, how many of the values are arguments, and which are its own.
+    """
+
+    def __init__(
+        self, parameters: Parameters, fun: Callable[..., Any], places: tuple[int, int, int] | None = None
+    ) -> None:
+        self.parameters, self.fun, self.places = parameters, fun, places
+
+    def __call__(self, t: Any, y: Any, *values: Any) -> Any:
+        """The function."""
+        return self.bound(values)(t, y)
+
+    def bound(self, values: Sequence[Any]) -> Callable[[Any, Any], Any]:
+        """The same with fixed values, which is called often."""
+        fun = self.fun
+        if self.places is None:
+            args = self.parameters.full(values)
+            return lambda t, y: fun(t, y, *args)
+        own, first, last = self.places
+        given, held = list(values[:own]), values[first:last]
+        return lambda t, y: fun((t, y, given), held)
+
+
+def _arrays(y: Any) -> Any:
+    """Numbers in a list as one array; a tree otherwise."""
+    return fnp.array(y) if _is_vector(y) else y
+
+
+def _moves(leaf: Any) -> bool:
+    return (isinstance(leaf, Tracer) or backend.is_value(leaf)) and backend.is_inexact(leaf)
+
+
+class Flow:
+    """The right-hand side as a function of real vectors, of one or of many at once.
+
+    Args:
+        packing: how states become vectors.
+        fun: a function of what the caller takes for a state.
+        vectorized: whether it wants columns.
+    """
+
+    def __init__(self, packing: Packing, fun: Opened, vectorized: bool) -> None:
+        self.packing, self.fun, self.vectorized = packing, fun, vectorized
+        self.size = packing.size * (1 + packing.is_complex)
+        self.one_by_one = False  # True where a batch at once has failed: the function looks at values
+
+    def vector(self, t: Any, y: Any, *values: Any) -> Any:
+        """The slope of a vector of the caller's dtype."""
+        state = self.packing.unpacked(y[:, None] if self.vectorized else y)
+        return self.packing.packed(self.fun(t, state, *values))
+
+    def __call__(self, t: Any, y: Any, *values: Any) -> Any:
+        """The slope of a real vector."""
+        slope = self.vector(t, self.packing.from_real(y), *values)
+        if backend.shape_of(slope) != (self.packing.size,):
+            raise ShapeError(
+                f"{self.packing.call}: fun must return an array like y, got {describe(slope)}, expected "
+                f"[{self.packing.size}]."
+            )
+        if self.packing.is_complex:
+            return self.packing.real(fnp.astype(slope, complex))
+        return slope if backend.dtype_of(slope) == np.float64 else fnp.astype(slope, float)
+
+    def many(self, t: Any, y: Any, *values: Any) -> Any:
+        """The slopes of states along all axes but the last, at times of the same axes."""
+        shape = backend.shape_of(y)
+        count = int(np.prod(shape[:-1]))
+        if not count:
+            return fnp.zeros(shape)
+        times, states = fnp.reshape(t, (count,)), fnp.reshape(y, (count, shape[-1]))
+        if not self.one_by_one:
+            try:
+                found = vmap(self, in_axes=(0, 0, *[None] * len(values)))(times, states, *values)
+                return fnp.reshape(found, shape)
+            except (ConcretizationError, NotDifferentiableError, TypeError, IndexError):
+                self.one_by_one = True
+        plain = not isinstance(times, Tracer)
+        slopes = [self(float(times[i]) if plain else times[i], states[i], *values) for i in range(count)]
+        return fnp.reshape(fnp.stack(slopes), shape)

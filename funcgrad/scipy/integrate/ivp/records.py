@@ -1,0 +1,376 @@
+"""The steps that SciPy's solvers take, written down as linear relations between states and slopes.
+
+Every method here is a general linear method (Butcher, Numerical Methods for Ordinary Differential Equations, chapter
+5): with the state ``S`` in ``r`` rows and the slopes ``X`` of ``s`` stages, one step is
+
+    X = f(T, U S + V X),    S' = P S + Q X.
+
+A Runge-Kutta method has one row, the value. BDF has eight: the value and its backward differences. Of LSODA and of
+a solver of the caller's own the formula is not known: there a step is that of collocation at Radau's points, whose
+limit is the same solution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.optional import import_scipy
+
+__all__ = ["ARRAYS", "Record", "Scheme", "padded", "scheme_of"]
+
+#: The arrays of a record, in the order in which operations take them.
+ARRAYS = ("S", "X", "T", "U", "V", "P", "Q", "TS", "TX", "origin", "scale")
+
+#: How many stages a step has where the formula is not known: SciPy's LSODA takes longer steps than its Radau.
+_STAGES = 4
+
+
+class Record(NamedTuple):
+    """The steps of one solution.
+
+    Attributes:
+        S: states at the ends of steps, ``(N + 1, r, n)``, real.
+        X: slopes of stages, ``(N, s, n)``.
+        T: times of stages, ``(N, s)``.
+        U: ``(N, s, r)``.
+        V: ``(N, s, s)``.
+        P: ``(N, r, r)``.
+        Q: ``(N, r, s)``.
+        TS: how the interpolant's coefficients follow from a state, ``(N, d, r)``.
+        TX: how they follow from slopes, ``(N, d, s)``.
+        origin: the time from which the interpolant counts, ``(N,)``.
+        scale: its unit of time, ``(N,)``.
+        first: the factor by which the first slope enters the first state, 0 where it does not.
+        times: the ends of steps, ``(N + 1,)``.
+        result: SciPy's result.
+    """
+
+    S: Any
+    X: Any
+    T: Any
+    U: Any
+    V: Any
+    P: Any
+    Q: Any
+    TS: Any
+    TX: Any
+    origin: Any
+    scale: Any
+    first: float
+    times: Any
+    result: Any
+
+
+class Scheme(NamedTuple):
+    """A method: how it is recorded.
+
+    Attributes:
+        implicit: whether stages depend on later ones or on themselves.
+        sparse: whether the solver takes sparse Jacobians.
+        ahead: 1 where the interpolant begins with the state behind a step, 0 for that before it.
+        watch: ``watch(solver)`` before a step, what must be remembered of it.
+        note: ``note(solver, remembered)`` behind a step.
+        written: ``written(notes, packing, dense, slopes)`` makes the arrays of a record.
+    """
+
+    implicit: bool
+    sparse: bool
+    ahead: int
+    watch: Callable[[Any], Any]
+    note: Callable[[Any, Any], Any]
+    written: Callable[..., dict[str, Any]]
+
+
+def scheme_of(method: type) -> Scheme:
+    """How steps of a class of SciPy's are recorded."""
+    integrate = import_scipy("integrate.solve_ivp", "scipy.integrate")
+    if method in (integrate.RK23, integrate.RK45, integrate.DOP853):
+        return Scheme(False, False, 0, _nothing, _note_explicit, _Explicit(method))
+    if method is integrate.Radau:
+        return Scheme(True, True, 0, _nothing, _note_radau, partial(_collocation, 3))
+    if method is integrate.BDF:
+        return Scheme(True, True, 1, lambda solver: (solver.h_abs, solver.order, solver.y), _note_bdf, _bdf)
+    return Scheme(True, False, 0, lambda solver: solver.y, _note_dense, partial(_collocation, _STAGES))
+
+
+def _nothing(solver: Any) -> None:
+    return None
+
+
+def _note_explicit(solver: Any, _: Any) -> Any:
+    return solver.t_old, solver.t, solver.y_old, solver.y, solver.K.copy()
+
+
+class _Explicit:
+    """An explicit Runge-Kutta method by its table."""
+
+    def __init__(self, method: Any) -> None:
+        self.count = method.n_stages
+        A, B, C = method.A, method.B, method.C
+        table = np.zeros((self.count + 1, self.count + 1))
+        table[:-1, : A.shape[1]] = A
+        table[-1, :-1] = B
+        nodes, weights = np.append(C, 1.0), np.append(B, 0.0)
+        extra = getattr(method, "A_EXTRA", None)
+        if extra is not None:  # stages for the interpolant of DOP853
+            more = len(extra)
+            whole = np.zeros((len(table) + more, len(table) + more))
+            whole[: len(table), : len(table)] = table
+            whole[len(table) :, : extra.shape[1]] = extra
+            table, nodes = whole, np.append(nodes, method.C_EXTRA)
+            weights = np.append(weights, np.zeros(more))
+            self.inside = _dop853_powers(method)
+        else:
+            self.inside = method.P
+        self.table, self.nodes, self.weights = table, nodes, weights
+
+    def __call__(self, notes: list[Any], packing: Any, dense: bool, slopes: Callable[..., Any]) -> dict[str, Any]:
+        """The arrays; stages that only the interpolant needs are there if it is ``dense``."""
+        t_old, t, y_old, y, K = _columns(notes)
+        h = t - t_old
+        count = len(self.table) if dense else self.count
+        known = min(count, K.shape[1])
+        X = np.empty((len(h), count, packing.real(y[:1]).shape[-1]))
+        X[:, :known] = packing.real(K[:, :known])
+        before = packing.real(y_old)
+        T = t_old[:, None] + self.nodes[:count] * h[:, None]
+        T[:, 0] = t_old
+        for i in range(known, count):
+            stage = before + h[:, None] * np.einsum("k,nkj->nj", self.table[i, :i], X[:, :i])
+            X[:, i] = slopes(T[:, i], stage)
+        one = np.ones((len(h), 1, 1))
+        powers = self.inside.T if dense else np.zeros((0, count))  # (degree, stage)
+        return {
+            "S": np.concatenate([before, packing.real(y[-1:])])[:, None],
+            "X": X,
+            "T": T,
+            "U": np.ones((len(h), count, 1)),
+            "V": h[:, None, None] * self.table[:count, :count],
+            "P": one,
+            "Q": h[:, None, None] * self.weights[None, None, :count],
+            **_polynomial(h, powers, count),
+            "origin": t_old,
+            "scale": h,
+        }
+
+
+def _polynomial(h: Any, powers: Any, count: int) -> dict[str, Any]:
+    """The coefficients of the value and of ``h`` times slopes, for rising powers from 0 on."""
+    TX = np.zeros((len(powers) + 1, count))
+    TX[1:] = powers
+    TS = np.zeros((len(powers) + 1, 1))
+    TS[0] = 1.0
+    return {"TS": np.broadcast_to(TS, (len(h), *TS.shape)), "TX": h[:, None, None] * TX}
+
+
+def _dop853_powers(method: Any) -> Any:
+    """The interpolant of DOP853 in powers of the part of the step: Hairer, Norsett and Wanner, I, II.6.
+
+    It is a sum of ``F_0 x + F_1 x (1 - x) + F_2 x x (1 - x) + ...``, whose ``F`` are sums of slopes.
+    """
+    stages = method.n_stages + 1 + len(method.A_EXTRA)
+    B = np.append(method.B, np.zeros(stages - len(method.B)))
+    first, last = np.zeros(stages), np.zeros(stages)
+    first[0], last[method.n_stages] = 1.0, 1.0
+    F = np.concatenate([[B, first - B, 2 * B - first - last], method.D])
+    found, factor = np.zeros((stages, len(F))), np.polynomial.Polynomial([1.0])
+    for k, row in enumerate(F):
+        factor = factor * np.polynomial.Polynomial([1.0, -1.0] if k % 2 else [0.0, 1.0])
+        found[:, : k + 1] += np.outer(row, np.append(factor.coef, np.zeros(k + 2))[1 : k + 2])
+    return found
+
+
+def _columns(notes: list[Any]) -> tuple[Any, ...]:
+    return tuple(np.array(column) for column in zip(*notes, strict=True))
+
+
+def _note_radau(solver: Any, _: Any) -> Any:
+    return solver.t_old, solver.t, solver.y_old, solver.y, solver.Z
+
+
+def _note_dense(solver: Any, before: Any) -> Any:
+    """A step of which only the interpolant is known."""
+    nodes = _radau(_STAGES)[0]
+    inside = solver.dense_output()(solver.t_old + (solver.t - solver.t_old) * nodes).T - before
+    inside[-1] = solver.y - before
+    return solver.t_old, solver.t, before, solver.y, inside
+
+
+@lru_cache
+def _radau(stages: int) -> tuple[Any, Any, Any, Any]:
+    """Radau IIA: nodes, table, its inverse, and the polynomial through the stages in terms of their slopes.
+
+    Hairer and Wanner, Solving Ordinary Differential Equations II, IV.5: nodes are the zeros of the difference of two
+    Legendre polynomials, and the table integrates the polynomials that are 1 at one node and 0 at the others.
+    """
+    difference = np.zeros(stages + 1)
+    difference[-2:] = -1.0, 1.0
+    nodes = (np.sort(np.polynomial.legendre.legroots(difference).real) + 1) / 2
+    nodes[-1] = 1.0
+    degrees = np.arange(1, stages + 1)
+    powers = np.linalg.inv(nodes[:, None] ** (degrees - 1)) / degrees[:, None]
+    table = nodes[:, None] ** degrees @ powers
+    return nodes, table, np.linalg.inv(table), powers
+
+
+def _collocation(
+    stages: int, notes: list[Any], packing: Any, dense: bool, slopes: Callable[..., Any]
+) -> dict[str, Any]:
+    t_old, t, y_old, y, Z = _columns(notes)
+    h = t - t_old
+    nodes, table, inverse, powers = _radau(stages)
+    return {
+        "S": np.concatenate([packing.real(y_old), packing.real(y[-1:])])[:, None],
+        "X": np.matmul(inverse, packing.real(Z)) / h[:, None, None],
+        "T": t_old[:, None] + nodes * h[:, None],
+        "U": np.ones((len(h), stages, 1)),
+        "V": h[:, None, None] * table,
+        "P": np.ones((len(h), 1, 1)),
+        "Q": h[:, None, None] * table[-1:],
+        **_polynomial(h, powers, stages),
+        "origin": t_old,
+        "scale": h,
+    }
+
+
+class _BdfNote(NamedTuple):
+    """What is known of one step of BDF."""
+
+    t_old: float
+    t: float
+    y_old: Any
+    y: Any
+    order: int
+    first: float  # the length of the step that was meant
+    shorter: float  # the length of the step by what it was meant to be
+    later: int  # the order of the next step
+    longer: float  # its length by that of this step
+    scale: float  # its length
+
+
+def _note_bdf(solver: Any, before: Any) -> _BdfNote:
+    h_abs, order, y_old = before
+    taken = abs(solver.t - solver.t_old)
+    shorter = taken / h_abs
+    return _BdfNote(
+        solver.t_old,
+        solver.t,
+        y_old,
+        solver.y,
+        order,
+        h_abs * solver.direction,
+        1.0 if abs(shorter - 1) < 1e-10 else shorter,
+        solver.order,
+        solver.h_abs / taken,
+        solver.h_abs * solver.direction,
+    )
+
+
+def _rescaled(order: int, factor: float) -> Any:
+    """What a change of the step by ``factor`` does to the differences: Shampine and Reichelt, The MATLAB ODE suite."""
+
+    def differences(factor: float) -> Any:
+        rows, columns = np.arange(1, order + 1)[:, None], np.arange(1, order + 1)
+        found = np.zeros((order + 1, order + 1))
+        found[0] = 1.0
+        found[1:, 1:] = (rows - 1 - factor * columns) / rows
+        return np.cumprod(found, axis=0)
+
+    whole = np.eye(8)
+    if factor != 1.0:
+        whole[: order + 1, : order + 1] = (differences(factor) @ differences(1.0)).T
+    return whole
+
+
+@lru_cache(maxsize=64)
+def _bdf_step(order: int) -> tuple[Any, Any, Any, Any]:
+    """A step with differences that fit its length: what it predicts, what it takes off, and its update.
+
+    With ``d`` the correction, the new differences are ``update @ D + enters * d``.
+    """
+    kappa = np.array([0, -0.1850, -1 / 9, -0.0823, -0.0415, 0])
+    gamma = np.append(0.0, np.cumsum(1 / np.arange(1, 6)))
+    alpha = (1 - kappa) * gamma
+    predicts, psi = np.zeros(8), np.zeros(8)
+    predicts[: order + 1] = 1.0
+    psi[1 : order + 1] = gamma[1 : order + 1] / alpha[order]
+    update, enters = np.eye(8), np.zeros(8)
+    enters[: order + 3] = 1.0
+    update[order + 2] = 0.0
+    update[order + 2, order + 1] = -1.0
+    update[order + 1] = 0.0
+    for i in range(order + 1):
+        update[i, i : order + 1] = 1.0
+    return predicts, psi, update, np.append(enters, alpha[order])
+
+
+def _bdf(notes: list[_BdfNote], packing: Any, dense: bool, slopes: Callable[..., Any]) -> dict[str, Any]:
+    count, start = len(notes), packing.real(notes[0].y_old)
+    U, V = np.empty((count, 1, 8)), np.empty((count, 1, 1))
+    P, Q = np.empty((count, 8, 8)), np.empty((count, 8, 1))
+    TS = np.zeros((count, 6, 8))
+    S, X = np.zeros((count + 1, 8, len(start))), np.empty((count, 1, len(start)))
+    S[0, 0] = start
+    S[0, 1] = notes[0].first * slopes(np.array([notes[0].t_old]), start[None])[0]
+    ends = packing.real(np.array([note.y for note in notes]))
+    for n, note in enumerate(notes):
+        predicts, psi, update, (*enters, alpha) = _bdf_step(note.order)
+        before, behind = _rescaled(note.order, note.shorter), _rescaled(note.later, note.longer)
+        c, enters = (note.t - note.t_old) / alpha, behind @ np.array(enters)
+        U[n, 0], V[n] = (predicts - psi) @ before, c
+        P[n] = (behind @ update - np.outer(enters, psi)) @ before
+        Q[n, :, 0] = c * enters
+        TS[n] = _bdf_inside(note.later)
+        X[n, 0] = (ends[n] - U[n, 0] @ S[n]) / c
+        S[n + 1] = P[n] @ S[n] + Q[n] * X[n]
+    S[1:, 0] = ends
+    t = np.array([note.t for note in notes])
+    return {
+        "S": S,
+        "X": X,
+        "T": t[:, None],
+        "U": U,
+        "V": V,
+        "P": P,
+        "Q": Q,
+        "TS": TS,
+        "TX": np.zeros((count, 6, 1)),
+        "origin": t,
+        "scale": np.array([note.scale for note in notes]),
+        "first": notes[0].first,
+    }
+
+
+@lru_cache(maxsize=64)
+def _bdf_inside(order: int) -> Any:
+    """The polynomial through the last values, in powers of time in steps: one row for each power."""
+    found = np.zeros((6, 8))
+    factor = np.polynomial.Polynomial([1.0])
+    for i in range(order + 1):
+        found[: i + 1, i] = factor.coef
+        factor = factor * np.polynomial.Polynomial([i, 1.0]) / (i + 1.0)
+    return found
+
+
+def padded(records: list[Record], name: str) -> Any:
+    """An array of all records as one, shorter ones with steps that change nothing."""
+    arrays = [getattr(record, name) for record in records]
+    if len(arrays) == 1:
+        return arrays[0]
+    steps = max(len(record.T) for record in records)
+    wanted = steps + (name in ("S", "times"))
+    return np.stack([_longer(array, wanted, name) for array in arrays])
+
+
+def _longer(array: Any, wanted: int, name: str) -> Any:
+    missing = wanted - len(array)
+    if not missing:
+        return array
+    last = np.zeros_like(array[-1]) if name in ("V", "Q", "X", "TX") else array[-1]
+    if name == "P":
+        last = np.eye(array.shape[-1])
+    return np.concatenate([array, np.broadcast_to(last, (missing, *last.shape))])

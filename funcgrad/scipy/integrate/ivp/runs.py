@@ -1,0 +1,166 @@
+"""Runs of SciPy's solvers on plain values, whose steps are written down."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.errors import ConcretizationError, InputError
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.integrate.ivp.events import Event
+from funcgrad.scipy.integrate.ivp.flows import Flow, Packing, Parameters, numbers
+from funcgrad.scipy.integrate.ivp.patterns import exact_jacobian
+from funcgrad.scipy.integrate.ivp.records import Record, Scheme, scheme_of
+from funcgrad.writable import outside
+
+__all__ = ["Question", "Runs"]
+
+_CALL = "integrate.solve_ivp"
+
+
+class Question(NamedTuple):
+    """What ``solve_ivp`` is asked.
+
+    Attributes:
+        fun: the right-hand side of states as the caller has them.
+        t_span: the ends.
+        y0: the first state.
+        method: the solver's class.
+        t_eval: the times that are wanted, or None.
+        dense_output: whether the solution between steps is wanted.
+        events: functions whose zeros are wanted.
+        vectorized: whether ``fun`` wants columns.
+        args: further arguments, or None.
+        options: the solver's.
+        most: how many steps are allowed, None for any number.
+    """
+
+    fun: Callable[..., Any]
+    t_span: tuple[Any, Any]
+    y0: Any
+    method: Any
+    t_eval: Any
+    dense_output: bool
+    events: tuple[Callable[..., Any], ...] | None
+    vectorized: bool
+    args: tuple[Any, ...] | None
+    options: dict[str, Any]
+    most: int | None = None
+
+
+class Runs:
+    """SciPy's runs: one, or one for each example of a ``vmap``. Operations carry their numbers."""
+
+    def __init__(
+        self, asked: Question, packing: Packing, flow: Flow, events: list[Event], parameters: Parameters
+    ) -> None:
+        self.asked, self.packing, self.flow, self.events = asked, packing, flow, events
+        self.parameters = parameters
+        self.scheme: Scheme = scheme_of(asked.method)
+        self.records: list[Record] = []
+        self.complete = False  # whether there will be no more of them
+        self._known: dict[Any, int] = {}
+
+    def run(self, y0: Any, t0: Any, tf: Any, t_eval: Any, *values: Any) -> list[Any]:
+        """The number of a new record, or of that which such values have already."""
+        plain = [numbers(_CALL, x) for x in (y0, t0, tf, t_eval, *values)]
+        key = tuple([(x.shape, x.dtype.str, x.tobytes()) for x in plain])
+        if key not in self._known:
+            if self.complete:
+                raise ConcretizationError(
+                    f"{_CALL}: steps follow from values, and a function that was recorded with those for some values "
+                    "was run again with others. Pass what the function around the call closes over in its args."
+                )
+            with outside():
+                self._run(*plain)
+            self._known[key] = len(self.records) - 1
+        return [np.int64(self._known[key])]
+
+    def _run(self, y0: Any, t0: Any, tf: Any, t_eval: Any, *given: Any) -> None:
+        asked = self.asked
+        t_eval = None if asked.t_eval is None else t_eval
+        values = tuple([value[()] for value in given])
+        notes: list[Any] = []
+        result = import_scipy(_CALL, "scipy.integrate").solve_ivp(
+            self._slope(values),
+            (float(t0), float(tf)),
+            y0,
+            method=_noting(asked, self.scheme, notes),
+            t_eval=t_eval,
+            dense_output=asked.dense_output,
+            events=[event.plain(values) for event in self.events] or None,
+            vectorized=asked.vectorized,
+            **self._options(values),
+        )
+        dense = asked.dense_output or t_eval is not None or bool(self.events)
+        if asked.dense_output and asked.method.__name__ in ("BDF", "LSODA"):
+            ends = result.sol.ts
+            result.sol = type(result.sol)(ends, result.sol.interpolants, alt_segment=True)
+        self.records.append(self._record(notes, result, float(t0), y0, dense, values))
+
+    def _slope(self, values: tuple[Any, ...]) -> Callable[[Any, Any], Any]:
+        """The right-hand side as SciPy takes it."""
+        if self.packing.is_tree:
+            return lambda t, y: self.flow.vector(t, y, *values)
+        return self.flow.fun.bound(values)
+
+    def _options(self, values: tuple[Any, ...]) -> dict[str, Any]:
+        options = dict(self.asked.options)
+        given = options.get("jac")
+        if callable(given):
+            args = self.parameters.full(values)
+            options["jac"] = lambda t, y: given(t, self.packing.unpacked(y), *args)
+        elif isinstance(given, str):
+            if given != "exact" or self.packing.is_complex:
+                raise InputError(
+                    f'{_CALL}: jac must be a function, a matrix, None, or "exact" for real states, got {given!r}.'
+                )
+            sparsity = options.pop("jac_sparsity", None)
+            options["jac"] = exact_jacobian(self.flow, sparsity if self.scheme.sparse else None, values)
+        return options
+
+    def _record(self, notes: list[Any], result: Any, t0: float, y0: Any, dense: bool, values: Any) -> Record:
+        slopes = lambda t, y: self.flow.many(t, y, *values)
+        if not notes:  # nothing was integrated: one step that changes nothing
+            n = self.packing.real(np.atleast_1d(y0)).shape[-1]
+            rows = np.zeros((2, 1, n)) + self.packing.real(y0)
+            empty = {name: np.zeros(shape) for name, shape in _SHAPES.items()}
+            return Record(
+                rows, np.zeros((1, 1, n)), **empty, origin=np.array([t0]), scale=np.ones(1), first=0.0,
+                times=np.array([t0, t0]), result=result,
+            )  # fmt: skip
+        made = self.scheme.written(notes, self.packing, dense, slopes)
+        times = np.array([notes[0][0], *[note[1] for note in notes]])
+        return Record(**{"first": 0.0, **made}, times=times, result=result)
+
+
+#: The relations of a step that changes nothing.
+_SHAPES = {
+    "T": (1, 1),
+    "U": (1, 1, 1),
+    "V": (1, 1, 1),
+    "P": (1, 1, 1),
+    "Q": (1, 1, 1),
+    "TS": (1, 1, 1),
+    "TX": (1, 1, 1),
+}
+
+
+def _noting(asked: Question, scheme: Scheme, notes: list[Any]) -> Any:
+    """The solver's class, which writes down its steps."""
+    method: Any = asked.method
+    count = itertools.count(1)
+
+    def step(self: Any) -> Any:
+        before = scheme.watch(self)
+        message = method.step(self)
+        if self.status != "failed" and self.t != self.t_old and self.n:
+            notes.append(scheme.note(self, before))
+        if next(count) == asked.most:  # some of them may not move at all
+            self.status, message = "failed", "Excess work done on this call."
+        return message
+
+    return type(method.__name__, (method,), {"step": step})

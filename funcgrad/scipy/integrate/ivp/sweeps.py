@@ -1,0 +1,313 @@
+"""The linear systems of all steps together, solved with plain numbers: from the first step on, or from the last.
+
+With ``J`` the Jacobians of the right-hand side at the stages, the derivatives of slopes ``x`` and states ``z`` obey
+
+    x_n - J_n (U_n z_n + V_n x_n) = b_n,    z_{n+1} - P_n z_n - Q_n x_n = c_{n+1},    z_0 = c_0,
+
+and cotangents the transposed system. Where states are short the Jacobians of all stages are computed at once, and so
+are the matrices that lead from one step to the next; then a step is one product. Long states go step by step.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.integrate.ivp.flows import Flow
+from funcgrad.scipy.integrate.ivp.patterns import Pattern
+from funcgrad.transforms.products import jvp, vjp
+
+__all__ = ["SHORT", "Steps", "backward", "forward"]
+
+#: States up to this length have dense Jacobians.
+SHORT = 24
+#: How many numbers are computed at once.
+_AT_ONCE = 1 << 21
+
+
+class Steps(NamedTuple):
+    """The steps of one solution, in plain numbers.
+
+    Attributes:
+        flow: the right-hand side.
+        pattern: where its Jacobian may have entries; None where nobody knows.
+        implicit: whether stages depend on later ones or on themselves.
+        Y: the arguments of the stages, ``(N, s, n)``.
+        T: their times.
+        U: see ``records``, as the following.
+        V: see there.
+        P: see there.
+        Q: see there.
+        values: what the right-hand side depends on besides.
+    """
+
+    flow: Flow
+    pattern: Pattern | None
+    implicit: bool
+    Y: Any
+    T: Any
+    U: Any
+    V: Any
+    P: Any
+    Q: Any
+    values: tuple[Any, ...]
+
+    def part(self, a: int, b: int) -> Steps:
+        """The steps from ``a`` to ``b``."""
+        cut = {name: getattr(self, name)[a:b] for name in "YTUVPQ"}
+        return self._replace(**cut)
+
+    def pieces(self, numbers: int) -> list[tuple[int, int]]:
+        """Where to cut so that a piece has few enough numbers, a step having so many."""
+        size = max(1, _AT_ONCE // max(numbers, 1))
+        return [(a, min(a + size, len(self.T))) for a in range(0, len(self.T), size)]
+
+    def jacobians(self) -> Any:
+        """The Jacobian at each stage, ``(N, s, n, n)``."""
+        found = np.empty((*self.Y.shape, self.Y.shape[-1]))
+        seed = np.zeros(self.Y.shape)
+        for j in range(self.Y.shape[-1]):
+            seed[..., j] = 1.0
+            found[..., j] = self.pushed(seed)
+            seed[..., j] = 0.0
+        return found
+
+    def pushed(self, tangent: Any) -> Any:
+        """The Jacobians times a vector for each stage."""
+        return jvp(lambda Y: self.flow.many(self.T, Y, *self.values), (self.Y,), (tangent,))[1]
+
+
+def forward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
+    """The slopes ``x`` and states ``z`` of right-hand sides ``b``, ``(N, s, n)``, and ``c``, ``(N + 1, r, n)``."""
+    x, z = np.empty_like(b), np.empty_like(c)
+    z[0] = c[0]
+    for a, e in steps.pieces(_weight(steps)):
+        part = _solver(steps.part(a, e))
+        part.forward(b[a:e], c[a + 1 : e + 1], x[a:e], z[a : e + 1])
+    return x, z
+
+
+def backward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
+    """The same of the transposed system."""
+    x, z = np.empty_like(b), np.empty_like(c)
+    z[-1] = c[-1]
+    for a, e in reversed(steps.pieces(_weight(steps))):
+        part = _solver(steps.part(a, e))
+        part.backward(b[a:e], c[a:e], x[a:e], z[a : e + 1])
+    return x, z
+
+
+def _weight(steps: Steps) -> int:
+    """About how many numbers one step needs."""
+    s, n, r = int(steps.Y.shape[1]), int(steps.Y.shape[2]), int(steps.P.shape[1])
+    if n <= SHORT:
+        return n * n * (s * s * steps.implicit + 2 * s + r)
+    if steps.pattern is not None:
+        return 4 * s * int(steps.pattern.count)
+    return s * n * n if steps.implicit else s * n
+
+
+def _solver(steps: Steps) -> Any:
+    short, rows = steps.Y.shape[-1] <= SHORT, steps.P.shape[1]
+    if short:
+        return (_Products if rows == 1 else _Inverses)(steps)
+    entries = None if steps.pattern is None else steps.pattern.entries(steps)
+    if entries is None:
+        steps = steps._replace(pattern=None)
+    return (_Factors if steps.implicit else _Explicit)(steps, entries)
+
+
+class _Products:
+    """Short states of one row: ``z`` goes from step to step by one matrix."""
+
+    def __init__(self, steps: Steps) -> None:
+        self.steps = steps
+        self.J = J = steps.jacobians()
+        self.W: Any = None
+        N, s, n, _ = J.shape
+        if steps.implicit:
+            whole = np.eye(s * n) - _blocks(J, steps.V)
+            self.W = np.linalg.inv(whole)
+            self.G = (self.W @ J.reshape(N, s * n, n)).reshape(N, s, n, n)
+        else:
+            self.G = np.empty_like(J)
+            for i in range(s):
+                inner = _combined(steps.V[:, i, :i], self.G[:, :i])
+                inner += np.eye(n)
+                np.matmul(J[:, i], inner, out=self.G[:, i])
+        self.M = np.eye(n) + _combined(steps.Q[:, 0], self.G)
+
+    def _local(self, b: Any) -> Any:
+        """Slopes where the state before the step is zero."""
+        if self.W is not None:
+            return (self.W @ b.reshape(*self.W.shape[:2], 1)).reshape(b.shape)
+        found = np.empty_like(b)
+        for i in range(b.shape[1]):
+            inner = _combined(self.steps.V[:, i, :i], found[:, :i])
+            found[:, i] = b[:, i] + _times(self.J[:, i], inner)
+        return found
+
+    def _local_transposed(self, b: Any) -> Any:
+        if self.W is not None:
+            return (self.W.swapaxes(1, 2) @ b.reshape(*self.W.shape[:2], 1)).reshape(b.shape)
+        found, pulled = np.empty_like(b), np.empty_like(b)
+        for i in reversed(range(b.shape[1])):
+            found[:, i] = b[:, i] + _combined(self.steps.V[:, i + 1 :, i], pulled[:, i + 1 :])
+            pulled[:, i] = _times(self.J[:, i].swapaxes(1, 2), found[:, i])
+        return found
+
+    def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
+        """See the function."""
+        local = self._local(b)
+        enters = c[:, 0] + _combined(self.steps.Q[:, 0], local)
+        state = z[0, 0]
+        for n, (M, more) in enumerate(zip(self.M, enters, strict=True)):
+            state = M @ state + more
+            z[n + 1, 0] = state
+        x[:] = local + _times(self.G, z[:-1])
+
+    def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
+        """See the function."""
+        rows = self.G.reshape(len(b), b.shape[1] * b.shape[2], b.shape[2])
+        enters = c[:, 0] + np.matmul(b.reshape(len(b), 1, b.shape[1] * b.shape[2]), rows)[:, 0]
+        state = z[-1, 0]
+        for n in reversed(range(len(b))):
+            state = state @ self.M[n] + enters[n]
+            z[n, 0] = state
+        x[:] = self._local_transposed(b + self.steps.Q[:, 0, :, None] * z[1:])
+
+
+def _blocks(J: Any, V: Any) -> Any:
+    """The matrix with the blocks ``J_i V_ij``."""
+    N, s, n, _ = J.shape
+    return (J[:, :, :, None, :] * V[:, :, None, :, None]).reshape(N, s * n, s * n)
+
+
+def _combined(weights: Any, parts: Any) -> Any:
+    """For each step the sum of its parts, ``(N, k, ...)``, with weights ``(N, k)``."""
+    flat = parts.reshape(*parts.shape[:2], math.prod(parts.shape[2:]))
+    return np.matmul(weights[:, None], flat).reshape(len(parts), *parts.shape[2:])
+
+
+def _times(matrices: Any, vectors: Any) -> Any:
+    return np.matmul(matrices, vectors[..., None])[..., 0]
+
+
+class _Inverses:
+    """Short states of several rows and one implicit stage: BDF."""
+
+    def __init__(self, steps: Steps) -> None:
+        self.steps = steps
+        J = steps.jacobians()[:, 0]
+        self.W = np.linalg.inv(np.eye(J.shape[-1]) - steps.V * J)
+        self.WJ = self.W @ J
+
+    def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
+        """See the function."""
+        U, P, Q = self.steps.U, self.steps.P, self.steps.Q
+        local = _times(self.W, b[:, 0])
+        for n in range(len(b)):
+            x[n, 0] = slope = local[n] + self.WJ[n] @ (U[n, 0] @ z[n])
+            z[n + 1] = P[n] @ z[n] + Q[n] * slope + c[n]
+
+    def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
+        """See the function."""
+        U, P, Q = self.steps.U, self.steps.P, self.steps.Q
+        for n in reversed(range(len(b))):
+            after = z[n + 1]
+            rest = b[n, 0] + Q[n, :, 0] @ after
+            x[n, 0] = rest @ self.W[n]
+            z[n] = P[n].T @ after + np.multiply.outer(U[n, 0], rest @ self.WJ[n]) + c[n]
+
+
+class _Explicit:
+    """Long states, explicit stages: products with the Jacobian of one stage after the other."""
+
+    def __init__(self, steps: Steps, entries: Any) -> None:
+        self.steps, self.entries = steps, entries
+
+    def _pushed(self, n: int, i: int, v: Any) -> Any:
+        steps = self.steps
+        if self.entries is not None:
+            return steps.pattern.times(self.entries[n, i], v)  # type: ignore[union-attr]
+        t, y = float(steps.T[n, i]), steps.Y[n, i]
+        return jvp(lambda y: steps.flow(t, y, *steps.values), (y,), (v,))[1]
+
+    def _pulled(self, n: int, i: int, v: Any) -> Any:
+        steps = self.steps
+        if self.entries is not None:
+            return steps.pattern.times_transposed(self.entries[n, i], v)  # type: ignore[union-attr]
+        t, y = float(steps.T[n, i]), steps.Y[n, i]
+        return vjp(lambda y: steps.flow(t, y, *steps.values), y)[1](v)[0]
+
+    def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
+        """See the function."""
+        V, Q = self.steps.V, self.steps.Q[:, 0]
+        for n in range(len(b)):
+            before = z[n, 0]
+            for i in range(b.shape[1]):
+                x[n, i] = b[n, i] + self._pushed(n, i, before + V[n, i, :i] @ x[n, :i])
+            z[n + 1, 0] = before + Q[n] @ x[n] + c[n, 0]
+
+    def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
+        """See the function."""
+        V, Q = self.steps.V, self.steps.Q[:, 0]
+        stages = b.shape[1]
+        pulled = np.empty(b.shape[1:])
+        for n in reversed(range(len(b))):
+            after = z[n + 1, 0]
+            for i in reversed(range(stages)):
+                x[n, i] = b[n, i] + Q[n, i] * after + V[n, i + 1 :, i] @ pulled[i + 1 :]
+                pulled[i] = self._pulled(n, i, x[n, i])
+            z[n, 0] = after + pulled.sum(0) + c[n, 0]
+
+
+class _Factors:
+    """Long states, implicit stages: one factorisation for each step, sparse where the pattern is known."""
+
+    def __init__(self, steps: Steps, entries: Any) -> None:
+        self.steps = steps
+        self.linear = import_scipy("integrate.solve_ivp", "scipy.linalg")
+        self.J = steps.jacobians() if entries is None else entries
+
+    def _jacobian_times(self, n: int, v: Any) -> Any:
+        """Of all stages of step ``n``."""
+        pattern = self.steps.pattern
+        if pattern is None:
+            return np.einsum("kij,kj->ki", self.J[n], v)
+        return np.stack([pattern.times(entries, part) for entries, part in zip(self.J[n], v, strict=True)])
+
+    def _transposed_times(self, n: int, v: Any) -> Any:
+        pattern = self.steps.pattern
+        if pattern is None:
+            return np.einsum("kij,ki->kj", self.J[n], v)
+        return np.stack([pattern.times_transposed(entries, part) for entries, part in zip(self.J[n], v, strict=True)])
+
+    def _factor(self, n: int) -> Any:
+        """What solves with the matrix of step ``n``, or with its transpose."""
+        V, pattern = self.steps.V[n], self.steps.pattern
+        if pattern is not None:
+            return pattern.factor(self.J[n], V)
+        size = V.shape[0] * self.J.shape[-1]
+        factors = self.linear.lu_factor(np.eye(size) - _blocks(self.J[n : n + 1], V[None])[0], check_finite=False)
+        return lambda rhs, transposed: self.linear.lu_solve(
+            factors, rhs.ravel(), trans=int(transposed), check_finite=False
+        ).reshape(rhs.shape)
+
+    def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
+        """See the function."""
+        U, P, Q = self.steps.U, self.steps.P, self.steps.Q
+        for n in range(len(b)):
+            x[n] = self._factor(n)(b[n] + self._jacobian_times(n, U[n] @ z[n]), False)
+            z[n + 1] = P[n] @ z[n] + Q[n] @ x[n] + c[n]
+
+    def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
+        """See the function."""
+        U, P, Q = self.steps.U, self.steps.P, self.steps.Q
+        for n in reversed(range(len(b))):
+            after = z[n + 1]
+            x[n] = self._factor(n)(b[n] + Q[n].T @ after, True)
+            z[n] = P[n].T @ after + U[n].T @ self._transposed_times(n, x[n]) + c[n]

@@ -1,0 +1,240 @@
+"""``odeint``: SciPy's values, with derivatives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import funcgrad.numpy as fnp
+from funcgrad import backend, tree
+from funcgrad.core import describe
+from funcgrad.errors import ConvergenceError, InputError, ShapeError
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.integrate.ivp.answers import Answer
+from funcgrad.scipy.integrate.ivp.flows import is_foreign, numbers
+from funcgrad.scipy.integrate.ivp.portable import (
+    Control,
+    adjoint_solution,
+    flow_of,
+    inexact,
+    start_of,
+    through_steps,
+)
+from funcgrad.scipy.integrate.ivp.recorded import is_recorded
+from funcgrad.scipy.integrate.ivp.runs import Question
+from funcgrad.scipy.integrate.ivp.solutions import valued
+from funcgrad.scipy.integrate.ivp.solving import adjoint_states, method_class, recorded_columns, traced_solution
+from funcgrad.scipy.optimize.implicit import as_args, as_one_operation
+from funcgrad.transforms.stopping import stop_gradient
+from funcgrad.transforms.transformed import check_callable
+from funcgrad.typing import Array, ArrayLike
+from funcgrad.writable import inside, outside
+
+__all__ = ["odeint"]
+
+_CALL = "integrate.odeint"
+
+
+def odeint(
+    func: Callable[..., Any],
+    y0: ArrayLike,
+    t: ArrayLike,
+    args: Any = (),
+    Dfun: Any = None,
+    col_deriv: Any = 0,
+    full_output: Any = 0,
+    ml: int | None = None,
+    mu: int | None = None,
+    rtol: Any = None,
+    atol: Any = None,
+    tcrit: Any = None,
+    h0: float = 0.0,
+    hmax: float = 0.0,
+    hmin: float = 0.0,
+    ixpr: Any = 0,
+    mxstep: int = 0,
+    mxhnil: int = 0,
+    mxordn: int = 12,
+    mxords: int = 5,
+    printmessg: Any = 0,
+    tfirst: bool = False,
+    *,
+    steps: int | None = None,
+    adjoint: bool = False,
+) -> Array:
+    """The solution of ``dy/dt = func(y, t, *args)`` with ``y(t[0]) = y0`` at the times ``t``.
+
+    Values are SciPy's. Differentiable in ``y0``, ``t``, ``args`` and what ``func`` closes over, to any order: by
+    collocation on the steps that its method, LSODA, takes with the same tolerances; or by the adjoint equation. On
+    JAX's arrays, of complex values and with ``steps`` the method is the explicit one of Dormand and Prince, and hints
+    for SciPy's (``Dfun`` to ``mu``, ``tcrit``, ``h0``, ``hmin`` to ``printmessg``) have no effect.
+
+    Args:
+        func: the right-hand side, an array like ``y0``; it is called with traced values.
+        y0: the first value, of any shape; a number counts as an array of one.
+        t: times, in order.
+        args: further arguments, arrays or trees of arrays.
+        Dfun: the Jacobian of ``func``.
+        col_deriv: whether ``Dfun`` gives the transposed one.
+        full_output: whether to return information on the steps too, of plain values.
+        ml: the number of diagonals of the Jacobian below the main one.
+        mu: the number above.
+        rtol: the relative error of a step, 1.49e-8 by default.
+        atol: the absolute error of a step, the same.
+        tcrit: times that no step may pass.
+        h0: the first step, 0 for any.
+        hmax: the largest step, 0 for any.
+        hmin: the smallest one.
+        ixpr: whether to print when the method changes.
+        mxstep: steps between two times at most; 0 for SciPy's number.
+        mxhnil: the most messages.
+        mxordn: the highest order of the method for equations that are not stiff.
+        mxords: that for stiff ones.
+        printmessg: whether to print a message.
+        tfirst: whether ``func`` takes ``t`` before ``y``.
+        steps: a number of equal steps between each two times in place of chosen ones. Then it runs under ``jax.jit``.
+        adjoint: whether reverse mode solves the adjoint equation backwards along the solution; else derivatives are
+            those of the steps.
+
+    Returns:
+        The values, of shape ``(len(t), *y0.shape)``.
+
+    Raises:
+        TypeError: ``full_output`` of traced values; values known only later, without ``steps``.
+        ValueError: a right-hand side of another shape.
+        ConvergenceError: too many steps, or values that are not finite, and a derivative is asked for.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import grad
+        >>> grow = lambda y, t, k: k * y
+        >>> odeint(grow, 1.0, np.array([0.0, 1.0]), (0.5,)).round(6)
+        array([[1.      ],
+               [1.648721]])
+        >>> grad(lambda k: odeint(grow, 1.0, np.array([0.0, 1.0]), (k,), adjoint=True)[1, 0])(0.5).round(6)
+        np.float64(1.648721)
+    """
+    hints = {
+        "Dfun": Dfun, "col_deriv": col_deriv, "ml": ml, "mu": mu, "rtol": rtol, "atol": atol, "tcrit": tcrit,
+        "h0": h0, "hmax": hmax, "hmin": hmin, "ixpr": ixpr, "mxstep": mxstep, "mxhnil": mxhnil, "mxordn": mxordn,
+        "mxords": mxords, "printmessg": printmessg,
+    }  # fmt: skip
+    return _chosen(func, as_value(y0), as_value(t), as_args(args), full_output, tfirst, steps, adjoint, hints)
+
+
+def _chosen(
+    func: Callable[..., Any],
+    y0: Any,
+    t: Any,
+    args: tuple[Any, ...],
+    full_output: Any,
+    tfirst: bool,
+    steps: int | None,
+    adjoint: bool,
+    hints: dict[str, Any],
+) -> Any:
+    """The solution by SciPy alone, with derivatives, or by equal steps."""
+    check_callable(_CALL, func)
+    if len(backend.shape_of(t)) != 1:
+        raise ShapeError(f"{_CALL}: t must be a vector of times, got {describe(t)}.")
+    if not inside() and steps is None and is_plain(y0, t, *tree.leaves(args)) and _is_scipys(y0):
+        found = import_scipy(_CALL, "scipy.integrate")
+        return found.odeint(func, y0, t, args, full_output=full_output, tfirst=tfirst, **hints)
+    if full_output:
+        raise InputError(f"{_CALL}: full_output is for plain values and chosen steps, got others. Leave it out.")
+    if steps is not None or is_foreign(y0, t, args) or backend.dtype_of(y0).kind == "c":
+        return _portable(func, start_of(y0), inexact(t), args, tfirst, steps, adjoint, hints)
+    return _Solution(func, y0, inexact(t), args, tfirst, hints).values(adjoint)
+
+
+def _is_scipys(y0: Any) -> bool:
+    return len(backend.shape_of(y0)) < 2 and backend.dtype_of(y0).kind != "c"
+
+
+def _portable(
+    func: Callable[..., Any],
+    y0: Any,
+    t: Any,
+    args: tuple[Any, ...],
+    tfirst: bool,
+    steps: int | None,
+    adjoint: bool,
+    hints: dict[str, Any],
+) -> Any:
+    """The solution by steps that run on JAX's arrays too."""
+    rtol, atol = (1.49012e-8 if hints[name] is None else hints[name] for name in ("rtol", "atol"))
+    control = Control(_CALL, rtol, atol, steps, hints["mxstep"] or 10_000, hints["hmax"] or math.inf)
+    flow, moving = flow_of(func, args, tfirst)
+    return (adjoint_solution if adjoint else through_steps)(flow, control, y0, t, *moving)
+
+
+class _Solution:
+    """SciPy's values; derivatives by the steps that its solver takes with the same tolerances."""
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        y0: Any,
+        t: Any,
+        args: tuple[Any, ...],
+        tfirst: bool,
+        hints: dict[str, Any],
+    ) -> None:
+        self.func, self.y0, self.t, self.args, self.tfirst, self.hints = func, y0, t, args, tfirst, hints
+        self.shape = backend.shape_of(y0) or (1,)
+
+    def slope(self, t: Any, y: Any, *args: Any) -> Any:
+        """The right-hand side of a vector."""
+        y = fnp.reshape(y, self.shape) if len(self.shape) > 1 else y
+        found = as_value(self.func(t, y, *args) if self.tfirst else self.func(y, t, *args))
+        if backend.shape_of(found) not in (self.shape, () if self.shape == (1,) else self.shape):
+            raise ShapeError(
+                f"{_CALL}: func must return an array like y, got {describe(found)}, expected {list(self.shape)}."
+            )
+        return fnp.ravel(found)
+
+    def values(self, adjoint: bool) -> Any:
+        """The solution at all times."""
+        answer = self._answer(adjoint)
+        if adjoint:
+            found = fnp.moveaxis(adjoint_states(answer), 0, -1)
+        else:
+            found = answer.at(self.t, answer.steps_of(stop_gradient(self.t), "left"))
+        if is_recorded(answer.number):
+            found = fnp.moveaxis(recorded_columns(self._answer(True))[1], 0, -1)
+        given = stop_gradient([fnp.ravel(self.y0), self.t, *answer.values])
+        value = as_one_operation(_CALL, lambda *some: self._scipys(answer, *some), given)[0]
+        return fnp.reshape(valued(value, found), (*backend.shape_of(self.t), *self.shape))
+
+    def _answer(self, adjoint: bool) -> Answer:
+        hints = self.hints
+        options = {name: 1.49012e-8 if hints[name] is None else hints[name] for name in ("rtol", "atol")}
+        options |= {"max_step": hints["hmax"] or math.inf, "first_step": hints["h0"] or None}
+        most = (hints["mxstep"] or 500) * backend.shape_of(self.t)[0]
+        asked = Question(
+            self.slope, (self.t[0], self.t[-1]), fnp.ravel(self.y0), method_class("LSODA"),
+            self.t if adjoint else None, adjoint, None, False, self.args, options, most,
+        )  # fmt: skip
+        answer = traced_solution(asked)
+        failed = [record.result.message for record in answer.runs.records if record.result.status < 0]
+        if failed:
+            raise ConvergenceError(
+                f"{_CALL}: the steps became too many or too small, got {failed[0]!r}. The solution may not be finite: "
+                "ask for a shorter time, allow more steps (mxstep), or larger errors (rtol, atol)."
+            )
+        return answer
+
+    def _scipys(self, answer: Answer, y0: Any, t: Any, *values: Any) -> list[Any]:
+        """What SciPy finds, in plain numbers."""
+        hints = dict(self.hints)
+        fixed = tuple([numbers(_CALL, value)[()] for value in values])
+        if hints["Dfun"] is not None:
+            jacobian, args = hints["Dfun"], answer.runs.parameters.full(fixed)
+            hints["Dfun"] = lambda t, y: jacobian(t, y, *args) if self.tfirst else jacobian(y, t, *args)
+        plain = import_scipy(_CALL, "scipy.integrate").odeint
+        slope = lambda t, y: answer.flow.vector(t, y, *fixed)
+        with outside():
+            return [plain(slope, numbers(_CALL, y0), numbers(_CALL, t), tfirst=True, **hints)]

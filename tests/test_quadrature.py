@@ -1,0 +1,142 @@
+"""Quadrature: SciPy's values of plain numbers, derivatives in limits, arguments and closures, what is refused."""
+
+import numpy as np
+import pytest
+import scipy.integrate
+
+import funcgrad.numpy as fnp
+from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vmap
+from funcgrad.errors import InputError
+from funcgrad.scipy import integrate
+
+
+def test_plain_values_are_scipys():
+    f = lambda x, k: np.exp(-k * x)
+    two = lambda y, x: x * y * y
+    assert integrate.dblquad(two, 0, 2, 0, lambda x: x) == scipy.integrate.dblquad(two, 0, 2, 0, lambda x: x)
+    three = lambda z, y, x: x * y * z
+    ends = (0, 1, 0, lambda x: x, lambda x, y: y, 2.0)
+    assert integrate.tplquad(three, *ends) == scipy.integrate.tplquad(three, *ends)
+    assert integrate.nquad(two, [(0, 1), (0, 2)], full_output=True) == scipy.integrate.nquad(
+        two, [(0, 1), (0, 2)], full_output=True
+    )
+    assert integrate.quad_vec(f, 0, 1, args=(2.0,)) == scipy.integrate.quad_vec(f, 0, 1, args=(2.0,))
+    rates = np.array([1.0, 2.0])
+    got, want = (m.tanhsinh(f, 0, np.inf, args=(rates,)) for m in (integrate, scipy.integrate))
+    assert (got.integral == want.integral).all()
+    assert integrate.nsum(lambda k: 1 / k**2, 1, np.inf).sum == scipy.integrate.nsum(lambda k: 1 / k**2, 1, np.inf).sum
+    box = lambda x: x[:, 0] * x[:, 1]
+    assert (
+        integrate.cubature(box, [0, 0], [1, 2]).estimate
+        == scipy.integrate.cubature(box, [0, 0], [1, 2]).estimate
+        == 1.0
+    )
+
+
+def test_integrals_over_several_variables():
+    def area(a, b, c, k):
+        return integrate.dblquad(lambda y, x, k: k * fnp.sin(x * y), a, b, lambda x: c * x, 2.0, (k,))[0]
+
+    args = (0.1, 1.2, 0.3, 1.7)
+    np.testing.assert_allclose(
+        area(*args), scipy.integrate.dblquad(lambda y, x: 1.7 * np.sin(x * y), 0.1, 1.2, lambda x: 0.3 * x, 2.0)[0]
+    )
+    check_grads(area, args, order=1)
+    bend = grad(grad(area, 1), 1)(*args)
+    step = 1e-4
+    slopes = [grad(area, 1)(0.1, 1.2 + s * step, 0.3, 1.7) for s in (1, -1)]
+    np.testing.assert_allclose(bend, (slopes[0] - slopes[1]) / (2 * step), rtol=1e-6)
+
+    volume = lambda r, c: integrate.tplquad(
+        lambda z, y, x: c * z, 0.0, r, 0.0, lambda x: x, lambda x, y: 0.0, lambda x, y: c * y
+    )[0]
+    exact = lambda r, c: c**3 * r**4 / 24
+    np.testing.assert_allclose(volume(2.0, 0.5), exact(2.0, 0.5), rtol=1e-9)
+    np.testing.assert_allclose(grad(volume, (0, 1))(2.0, 0.5), grad(exact, (0, 1))(2.0, 0.5), rtol=1e-9)
+    whole = lambda k: integrate.nquad(
+        lambda x, y, k: fnp.exp(-k * x - y), [(0.0, np.inf), (0.0, np.inf)], (k,), opts=[{"epsabs": 1e-10}, {}]
+    )[0]
+    np.testing.assert_allclose([whole(2.0), grad(whole)(2.0)], [0.5, -0.25], rtol=1e-7)
+    with pytest.raises(InputError, match="full_output"):
+        grad(lambda k: integrate.nquad(lambda x: k * x, [(0.0, 1.0)], full_output=True)[0])(1.0)
+
+
+def test_arrays_as_integrands():
+    k = np.array([0.5, 1.5])
+
+    def arrays(a, b, k):
+        return integrate.quad_vec(lambda x, k: fnp.exp(-k * x) * fnp.sin(x), a, b, args=(k,))[0]
+
+    np.testing.assert_allclose(
+        arrays(0.2, 2.0, k), scipy.integrate.quad_vec(lambda x: np.exp(-k * x) * np.sin(x), 0.2, 2.0)[0]
+    )
+    check_grads(arrays, (0.2, 2.0, k), order=2)
+    closed = lambda k: integrate.quad_vec(lambda x: fnp.stack([fnp.exp(-k * x), x * k]), 0.0, 1.0, norm="max")[0]
+    np.testing.assert_allclose(jacrev(closed)(2.0), [(3 * np.exp(-2) - 1) / 4, 0.5], rtol=1e-9)
+    np.testing.assert_allclose(vmap(closed)(np.array([1.0, 2.0]))[1], closed(2.0))
+    with pytest.raises(InputError, match="full_output and workers"):
+        grad(lambda k: integrate.quad_vec(lambda x: k * x, 0.0, 1.0, full_output=True)[0])(1.0)
+
+
+def test_tanh_sinh_of_each_element():
+    rates, ends = np.array([[1.0], [2.5]]), np.array([0.5, 2.0, 3.0])
+
+    def singular(a, b, k):
+        return integrate.tanhsinh(lambda x, k: fnp.exp(-k * x) / fnp.sqrt(x), a, b, args=(k,)).integral
+
+    want = scipy.integrate.tanhsinh(lambda x, k: np.exp(-k * x) / np.sqrt(x), 0.0, ends, args=(rates,)).integral
+    np.testing.assert_allclose(singular(0.0, ends, rates), want, rtol=1e-12)
+    check_grads(lambda b, k: singular(0.0, b, k), (ends, rates), order=2)
+    check_grads(lambda a: singular(a, np.inf, rates), (np.array(0.3),), order=2)
+    gamma = lambda k: integrate.tanhsinh(lambda x: x ** (k - 1.0) * np.exp(-x), 0.0, np.inf)
+    np.testing.assert_allclose(
+        grad(lambda k: gamma(k).integral)(2.5), 1.3293403881791372 * 0.7031566406452432, rtol=1e-9
+    )
+    assert jvp(lambda k: gamma(k).success, (2.5,), (1.0,))[0]
+    np.testing.assert_allclose(vmap(lambda k: gamma(k).integral)(np.array([2.0, 3.0])), [1.0, 2.0], rtol=1e-9)
+    with pytest.raises(InputError, match="traced numbers only"):
+        jacfwd(lambda k: integrate.tanhsinh(lambda x: k * x, 0.0, np.ones(2)).integral)(np.ones(2))
+    with pytest.raises(InputError, match="for plain values"):
+        grad(lambda k: integrate.tanhsinh(lambda x: k * x, 0.0, 1.0, log=True).integral)(1.0)
+
+
+def test_sums_of_series():
+    zeta = lambda s: integrate.nsum(lambda k, s: k**-s, 1.0, np.inf, args=(s,)).sum
+    np.testing.assert_allclose(zeta(np.array([2.0, 4.0])), [np.pi**2 / 6, np.pi**4 / 90], rtol=1e-8)
+    np.testing.assert_allclose(grad(zeta)(2.0), -0.9375482543158437, rtol=1e-7)
+    np.testing.assert_allclose(hessian(zeta)(2.0), 1.9892802342989010, rtol=1e-6)
+    few = lambda c: integrate.nsum(lambda k: fnp.exp(-c * k), 0.0, 10.0, step=2.0).sum
+    np.testing.assert_allclose(grad(few)(0.3), -np.sum(np.arange(0, 11, 2) * np.exp(-0.3 * np.arange(0, 11, 2))))
+    with pytest.raises(InputError, match="constants"):
+        grad(lambda b: integrate.nsum(lambda k: 1.0 / k**2, 1.0, b).sum)(5.0)
+
+
+def test_boxes():
+    k = np.array([0.7, 1.3])
+
+    def inside(a, b, k):
+        f = lambda x, k: fnp.exp(-x[:, 0] * k[0]) * fnp.cos(x[:, 1] * k[1])
+        return integrate.cubature(f, a, b, args=(k,)).estimate
+
+    a, b = np.array([0.1, 0.2]), np.array([1.0, 1.5])
+    exact = lambda a, b, k: (
+        (fnp.exp(-a[0] * k[0]) - fnp.exp(-b[0] * k[0])) / k[0] * (fnp.sin(b[1] * k[1]) - fnp.sin(a[1] * k[1])) / k[1]
+    )
+    np.testing.assert_allclose(inside(a, b, k), exact(a, b, k), rtol=1e-9)
+    for got, want in zip(grad(inside, (0, 1, 2))(a, b, k), grad(exact, (0, 1, 2))(a, b, k), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-7)
+    np.testing.assert_allclose(hessian(inside, 2)(a, b, k), hessian(exact, 2)(a, b, k), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(hessian(inside, 1)(a, b, k), hessian(exact, 1)(a, b, k), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(jvp(inside, (a, b, k), (a, b, k))[1], jvp(exact, (a, b, k), (a, b, k))[1], rtol=1e-7)
+    bell = lambda c: integrate.cubature(
+        lambda x: fnp.exp(-c * (x[:, 0] ** 2 + x[:, 1] ** 2)), [-np.inf] * 2, [np.inf] * 2
+    )
+    np.testing.assert_allclose(grad(lambda c: bell(c).estimate)(2.0), -np.pi / 4, rtol=1e-7)
+    odd = lambda c: integrate.cubature(lambda x: fnp.sin(c * x[:, 0]), [-1.0], [1.0], atol=1e-12).estimate
+    np.testing.assert_allclose(grad(odd)(2.0), 0.0, atol=1e-9)
+    several = vmap(lambda k: inside(a, b, k))(np.stack([k, 2 * k]))
+    np.testing.assert_allclose(several[1], exact(a, b, 2 * k), rtol=1e-9)
+    with pytest.raises(InputError, match="must be finite"):
+        grad(lambda a: integrate.cubature(lambda x: x[:, 0], fnp.stack([a]), [np.inf]).estimate)(1.0)
+    with pytest.raises(InputError, match="workers"):
+        grad(lambda c: integrate.cubature(lambda x: c * x[:, 0], [0.0], [1.0], workers=2).estimate)(1.0)

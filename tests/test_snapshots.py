@@ -1,0 +1,128 @@
+"""Chains whose carries lie in files: the same bits, nothing left behind, little memory, a clear error."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import funcgrad.numpy as fnp
+from funcgrad import checkpoint_chain, grad, hessian, jacfwd, vmap
+from funcgrad.errors import InputError
+from funcgrad.transforms import snapshots
+
+X = np.random.default_rng(0).normal(size=1024)
+
+
+def last(w, folder=None, budget=5, length=60):
+    step = lambda h, w: h + 0.01 * fnp.sin(w * h)
+    return fnp.sum(checkpoint_chain(step, X, length=length, args=(w,), budget=budget, store=folder) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("transform", "w"),
+    [
+        (grad, 1.3),
+        (hessian, 1.3),
+        (lambda f: jacfwd(grad(f)), 1.3),
+        (lambda f: vmap(grad(f)), np.array([1.3, 0.7])),
+    ],
+)
+def test_derivatives_are_the_same_bits_and_nothing_is_left(tmp_path, transform, w):
+    assert np.array_equal(transform(lambda w: last(w, tmp_path))(w), transform(last)(w))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_carries_lie_in_files(tmp_path, monkeypatch):
+    written = []
+    mapped = snapshots._mapped
+    monkeypatch.setattr(snapshots, "_mapped", lambda *args: written.append(args[1].nbytes) or mapped(*args))
+    grad(lambda w: last(w, str(tmp_path)))(1.3)
+    assert set(written) == {X.nbytes}
+    assert len(written) >= 5
+    keep = snapshots.snapshots_in("checkpoint_chain", tmp_path)
+    for array in (np.arange(6000.0).reshape(2, 3, 1000), np.asfortranarray(np.ones((50, 60))), np.ones(2000, ">i4")):
+        there = keep(array)
+        assert (there == array).all()
+        assert (there.dtype, there.strides, type(there)) == (array.dtype, array.strides, np.ndarray)
+    small = np.ones(3)
+    assert keep(small) is small
+
+
+def test_an_error_on_the_way_leaves_nothing(tmp_path, monkeypatch):
+    def failing(h, i):
+        if i == 40:
+            raise ZeroDivisionError
+        return h + 0.01 * fnp.sin(h)
+
+    with pytest.raises(ZeroDivisionError):
+        grad(lambda w: fnp.sum(checkpoint_chain(failing, w * X, range(60), budget=5, store=tmp_path)))(1.0)
+    assert list(tmp_path.iterdir()) == []
+
+    class Full:
+        def __init__(self, handle, mode):
+            os.close(handle)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return False
+
+        def write(self, data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(snapshots.os, "fdopen", Full)
+    with pytest.raises(OSError, match=r"snapshot of 8192 bytes cannot be written to .*No space left") as caught:
+        grad(lambda w: last(w, tmp_path))(1.3)
+    assert caught.value.errno == errno.ENOSPC
+    assert list(tmp_path.iterdir()) == []
+    for folder in (tmp_path / "none", 3):
+        with pytest.raises(InputError, match="store must be a folder"):
+            grad(lambda w, folder=folder: last(w, folder))(1.3)
+
+
+def test_a_killed_process_leaves_nothing(tmp_path):
+    program = f"""
+        import os, signal
+        import numpy as np
+        import funcgrad.numpy as fnp
+        from funcgrad import checkpoint_chain, grad
+
+        def step(h, i):
+            if i == 40:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return h + 0.01 * fnp.sin(h)
+
+        run = lambda w: checkpoint_chain(step, w * np.ones(2000), range(60), budget=9, store={str(tmp_path)!r})
+        grad(lambda w: fnp.sum(run(w)))(1.0)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False, capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_snapshots_take_no_memory(tmp_path):
+    program = f"""
+        import resource
+        import numpy as np
+        import funcgrad.numpy as fnp
+        from funcgrad import checkpoint_chain, grad
+
+        def peak():
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+        x = np.ones(131072)
+        step = lambda h, w: h + 0.01 * fnp.sin(w * h)
+        grad(lambda w: fnp.sum(checkpoint_chain(step, x, length=3, args=(w,), budget=3)))(1.0)
+        before = peak()
+        loss = lambda w: fnp.sum(checkpoint_chain(step, x, length=120, args=(w,), budget=100, store={str(tmp_path)!r}))
+        grad(loss)(1.0)
+        print(peak() - before)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, capture_output=True, text=True)
+    assert float(done.stdout) < 20  # MB, where 100 snapshots have 100
