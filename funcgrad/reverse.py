@@ -100,6 +100,8 @@ class ReverseTrace(Trace):
         ans, pull, saved = primitive.reverse(tuple(lowered), tuple(mine), params)
         if pull is None:
             return ans
+        if len(parents) == 2 and getattr(pull, "pairs", False):  # cotangents then meet in the order of the short ways
+            return tracer_of(ans, self, (next(self.numbers), pull, parents[0], parents[1], *saved))
         node = (next(self.numbers), pull, None, tuple(parents), *saved)
         if not primitive.multiple:
             return tracer_of(ans, self, node)

@@ -82,7 +82,7 @@ def _derive(name: str, rules: list[PartialRule], apply: Callable[..., Any]) -> t
         traced, primals = node[-2], node[-1]
         return [rules[i].conformed(ct, node, *primals[i]) for i in traced]
 
-    pull_of(name, pull)
+    pull_of(name, pull).pairs = len(rules) == 2  # type: ignore[attr-defined]
 
     def reverse(args: Any, traced: Any, params: Any) -> Any:
         ans = apply(*args)

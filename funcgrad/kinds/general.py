@@ -248,6 +248,7 @@ def _reverse(name: str, call: Operation, pulls: Sequence[_Pull | None], filled: 
         return cts
 
     pull = pull_of(name, reading(pull_each))
+    pull.pairs = len(pulls) == 2 and name in ("matmul", "einsum")  # type: ignore[attr-defined]
 
     def reverse(args: Any, traced: Any, params: Any) -> Any:
         if len(args) != len(pulls):

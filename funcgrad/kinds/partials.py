@@ -11,6 +11,7 @@ import numpy as np
 
 from funcgrad import backend, blocks
 from funcgrad.blocks import here
+from funcgrad.graph import GraphTracer, stands_for_array
 from funcgrad.kinds.linear import astype, broadcast_to, conform
 from funcgrad.kinds.rules import NAMES, check_names, positional_names, pull_of
 from funcgrad.reverse import backward
@@ -203,6 +204,8 @@ def scaled(ct: Any, partial: Any) -> Any:
         ):
             return np.multiply(partial, ct, out=partial)
         return partial * ct
+    if type(ct) is GraphTracer and stands_for_array(ct) and ct.dtype.kind == "c":
+        return partial * ct  # products of complex numbers round otherwise the other way round
     # a float64 left of a tracer, or of a Python complex number, which would take it for a float
     return partial * ct if type(ct) is float64 and type(partial) is not complex else ct * partial
 

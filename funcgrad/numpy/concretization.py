@@ -22,7 +22,7 @@ from funcgrad.batching import BatchTrace
 from funcgrad.blocks import here
 from funcgrad.core import Tracer, describe, raise_escaped, repeated
 from funcgrad.errors import ConcretizationError
-from funcgrad.graph import steer
+from funcgrad.graph import GraphTracer, steer
 from funcgrad.numpy.callers import expression, looked_up, user_frame, user_line
 from funcgrad.numpy.hints import counterpart
 from funcgrad.primitives.sparse import left_to_factor
@@ -110,6 +110,8 @@ def constant(x: Any) -> Any:
     """``x`` without the tracers that an enclosing ``no_grad`` makes constants of; the array of a buffer."""
     if type(x) is Buffer:
         return x.value
+    if type(x) is GraphTracer and x._trace.repeats:  # the recording remembers the answer, and asks again
+        return steer(x, x.value)
     if blocks.entered and here():
         floor = blocks.current().floor
         while isinstance(x, Tracer) and x._trace.differentiates and x._trace.level < floor:

@@ -9,6 +9,7 @@ import numpy as np
 
 from funcgrad import blocks
 from funcgrad.blocks import here
+from funcgrad.graph import stands_for_array
 from funcgrad.kinds.linear import summed, unbroadcast
 from funcgrad.kinds.rules import pull_of
 from funcgrad.primitives.matrices import can_wait, gathered, gathered_rows
@@ -47,7 +48,8 @@ def _pull(traced: tuple[bool, ...]) -> Rule:
 
     def rule(ct: Any, x: Any, y: Any, shape: Any) -> Any:
         if type(ct) is not ndarray or (blocks.runners and here()):
-            return general(ct, x, y, shape)
+            waits = x is not None and stands_for_array(ct) and can_wait(ct, x)
+            return (waiting if waits else general)(ct, x, y, shape)
         return (waiting if x is not None and can_wait(ct, x) else plain)(ct, x, y, shape)
 
     return pull_of("linear", reading(rule))
@@ -77,7 +79,9 @@ def biased_product(x: Any, y: Any, z: Any) -> Any:
     a, b, d = type(x) is ReverseTracer, type(y) is ReverseTracer, type(z) is ReverseTracer
     v, w, c = x.value if a else x, y.value if b else y, z.value if d else z
     if not (type(v) is ndarray and type(w) is ndarray and type(c) is ndarray and v.ndim == w.ndim == 2):
-        return None
+        standing = stands_for_array(v) and stands_for_array(w) and stands_for_array(c)
+        if not standing or not (a or b or d) or not v.ndim == w.ndim == 2:
+            return None
     dtype, wide = v.dtype, c.shape
     if not (dtype is w.dtype is c.dtype and (dtype is _DOUBLE or dtype is _SINGLE)) or len(wide) != 1:
         return None
@@ -85,12 +89,12 @@ def biased_product(x: Any, y: Any, z: Any) -> Any:
     if (b and y._trace is not trace) or (d and z._trace is not trace):
         return None
     try:
-        ans = v.dot(w)
+        ans = v.dot(w) if type(v) is type(w) is ndarray else v @ w
     except ValueError:  # shapes that do not fit: matmul says it in its own words
         return None
     if ans.shape[1] != wide[0]:
         return None
-    ans += c
+    ans = ans + c if type(ans) is not ndarray or type(c) is not ndarray else ans.__iadd__(c)
     if trace is None:
         return ans
     parents: Any

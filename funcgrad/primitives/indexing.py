@@ -17,7 +17,7 @@ from funcgrad.batching import BatchTracer
 from funcgrad.blocks import here
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.forward import ForwardTracer, dual
-from funcgrad.graph import GraphTrace, GraphTracer, Step
+from funcgrad.graph import GraphTrace, GraphTracer, Step, stands_for_array
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish, pull_of
 from funcgrad.ownership import entry_is_alone
@@ -241,6 +241,8 @@ def _collect(gathered: list[Any]) -> Any:
     cts: list[Any] = []
     specs: list[Spec] = []
     positions: list[Any] = []
+    if total is not None and _is_captured(total, parts):  # the parts are added one after the other, as above
+        cts, specs, total = [total], [tuple([(0, n, 1) for n in shape])], None
     whole = [(0, n, 1) for n in shape[1:]]
     for _, ct, index, arrays, *_ in parts:
         if type(index) is int:  # the commonest by far where there are many
@@ -252,6 +254,25 @@ def _collect(gathered: list[Any]) -> Any:
         positions.extend(arrays)
     scattered = scatter_sum(*cts, *positions, specs=tuple(specs), shape=shape, dtype=dtype)
     return scattered if total is None else scattered + total
+
+
+def _is_captured(total: Any, parts: list[tuple[Any, ...]]) -> bool:
+    """Whether ``total``, or a part, stands for an array to which parts would be added in its memory, see ``added``."""
+    below = [_below(x) for x in (total, *[part[1] for part in parts])]
+    if not (type(below[0]) is ndarray or stands_for_array(below[0])):
+        return False
+    if not any(type(x) is GraphTracer and x._trace.repeats for x in below):
+        return False
+    if below[0] is total:
+        return all(type(ct) is GraphTracer or type(ct) in _NUMPY for _, ct, *_ in parts)
+    return all(not arrays and (arrays is not None or is_static(index)) for _, _, index, arrays, *_ in parts)
+
+
+def _below(x: Any) -> Any:
+    """What a value of a batch, or one with a tangent, holds in the end."""
+    while type(x) is BatchTracer or type(x) is ForwardTracer:
+        x = x.value
+    return x
 
 
 def _assembled(gathered: list[Any]) -> ndarray | None:

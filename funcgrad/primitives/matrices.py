@@ -16,7 +16,8 @@ import numpy as np
 
 from funcgrad import blocks
 from funcgrad.blocks import here
-from funcgrad.kinds.linear import summed
+from funcgrad.graph import stands_for_array
+from funcgrad.kinds.linear import sum_over, summed
 from funcgrad.kinds.rules import Rule, pull_of
 from funcgrad.records import reading
 from funcgrad.reverse import ReverseTracer, collecting, tracer_of
@@ -55,10 +56,10 @@ def gathered_rows(ct: ndarray) -> tuple[Any, ...]:
 @collecting(most=64)
 def _products(parts: list[Any]) -> Any:
     if len(parts) < _MANY:
-        return reduce(add, [part[1].T.dot(part[2]) if type(part) is tuple else part for part in parts])
+        return reduce(add, [_dot(part[1].T, part[2]) if type(part) is tuple else part for part in parts])
     waiting = [part for part in parts if type(part) is tuple]
     left, right = np.concatenate([part[1] for part in waiting]), np.concatenate([part[2] for part in waiting])
-    return reduce(add, [left.T.dot(right), *[part for part in parts if type(part) is not tuple]])
+    return reduce(add, [_dot(left.T, right), *[part for part in parts if type(part) is not tuple]])
 
 
 @collecting(most=64)
@@ -70,7 +71,13 @@ def _sums(parts: list[Any]) -> Any:
 
 
 def _row(ct: ndarray) -> Any:
-    return ct[0] if len(ct) == 1 else summed(ct, (0,))
+    if len(ct) == 1:
+        return ct[0]
+    return summed(ct, (0,)) if type(ct) is ndarray else sum_over(ct, axis=(0,))
+
+
+def _dot(left: Any, right: Any) -> Any:
+    return left.dot(right) if type(left) is type(right) is ndarray else left @ right
 
 
 def _left_of_matrices(ct: ndarray, y: ndarray) -> Any:
@@ -87,6 +94,12 @@ _WAYS: dict[tuple[int, int], tuple[Way, Way]] = {
     (2, 2): (_left_of_matrices, _right_of_matrices),
     (1, 2): (lambda ct, y: y.dot(ct), lambda ct, x: (_products, x[None], ct[None])),
     (2, 1): (lambda ct, y: (_products, ct[None], y[None]), lambda ct, x: x.T.dot(ct)),
+}
+#: The same of values on a graph that must give the same bits, see ``graph.stands_for_array``.
+_CAPTURED: dict[tuple[int, int], tuple[Way, Way]] = {
+    (2, 2): (lambda ct, y: ct @ y.T, lambda ct, x: (_products, x, ct) if can_wait(ct, x) else x.T @ ct),
+    (1, 2): (lambda ct, y: y @ ct, lambda ct, x: (_products, x[None], ct[None])),
+    (2, 1): (lambda ct, y: (_products, ct[None], y[None]), lambda ct, x: x.T @ ct),
 }
 
 
@@ -128,10 +141,11 @@ def in_time(dx: Rule, dy: Rule) -> tuple[Rule, Rule]:
 
 
 def _ways(ct: Any, other: Any, ranks: tuple[int, int]) -> tuple[Way, Way] | None:
-    plain = (
-        type(ct) is type(other) is ndarray and ct.dtype is other.dtype is _DOUBLE and not (blocks.runners and here())
-    )
-    return _WAYS.get(ranks) if plain else None
+    if ct.dtype is not _DOUBLE or other.dtype is not _DOUBLE or (blocks.runners and here()):
+        return None
+    if type(ct) is type(other) is ndarray:
+        return _WAYS.get(ranks)
+    return _CAPTURED.get(ranks) if stands_for_array(ct) and stands_for_array(other) else None
 
 
 def recorder(dx: Rule, dy: Rule) -> Callable[[Any, Any], ReverseTracer | None]:

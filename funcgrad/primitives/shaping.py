@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad.backend import native_dtype
+from funcgrad.graph import GraphTracer, stands_for_array
 from funcgrad.kinds import jointly_linear, linear, nondifferentiable, primitive
-from funcgrad.kinds.linear import to_batch
+from funcgrad.kinds.linear import reshape, to_batch
 from funcgrad.kinds.rules import Operation
 
 __all__ = [
@@ -78,6 +79,11 @@ def _joined(
 ) -> tuple[Any, bool]:
     """Examples that lie in C order give such: NumPy looks at the batch, whose axis may be the last in memory."""
     ans = call(*[a if b else to_batch(a, size) for a, b in zip(args, batched, strict=True)], axis=axis + 1)
+    if type(ans) is GraphTracer and stands_for_array(ans) and not ans.value.flags.c_contiguous:
+        values = [a.value[0] if type(a) is GraphTracer else a[0] for a, b in zip(args, batched, strict=True) if b]
+        if all(type(v) is not ndarray or v.ndim < 2 or v.flags.c_contiguous for v in values):
+            return reshape(reshape(ans, to=(ans.value.size,)), to=ans.shape), True  # in C order, as below
+        return ans, True
     if type(ans) is not ndarray or ans.flags.c_contiguous or not all(type(a) is ndarray for a in args):
         return ans, True
     examples = [a[0] for a, b in zip(args, batched, strict=True) if b]
