@@ -11,6 +11,9 @@ Example:
     array([0., 1.])
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from toolz import (
     complement,
     compose,
@@ -77,9 +80,22 @@ from funcgrad.transforms import (
 )
 from funcgrad.tree import register_dataclass, register_pytree_node
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    jit: Callable[..., Any]  # see below
+
 _install(_Tracer)  # tracers get an ndarray's operators and methods here and nowhere else
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """``jit`` when it is asked for: the bridges take as long to import as all the rest."""
+    if name == "jit":
+        return import_module("funcgrad.interop").jit
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     # transforms
@@ -114,6 +130,8 @@ __all__ = [
     "checkpoint_chain",
     "checkpoint_name",
     "checkpoint_policies",
+    # the same graph again and again
+    "jit",
     # looking inside
     "check_grads",
     "debug_nans",
