@@ -11,8 +11,7 @@ Example:
     array([0., 1.])
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolz import (
     complement,
@@ -33,24 +32,9 @@ from toolz import (
 from funcgrad import numpy, tree
 from funcgrad.core import Tracer as _Tracer
 from funcgrad.numpy.methods import install as _install
+from funcgrad.optional import later as _later
 from funcgrad.transforms import (
-    all_gather,
-    associative_scan,
-    axis_index,
-    check_grads,
-    checkpoint,
-    checkpoint_chain,
-    checkpoint_name,
-    checkpoint_policies,
-    cond,
-    control,
-    custom_jvp,
-    custom_linear_solve,
-    custom_root,
-    custom_vjp,
     debug_nans,
-    fixed_point,
-    fori_loop,
     grad,
     hessian,
     hvp,
@@ -58,44 +42,56 @@ from funcgrad.transforms import (
     jacobian,
     jacrev,
     jvp,
-    linear_transpose,
     linearize,
     no_grad,
-    pmax,
-    pmean,
-    pmin,
-    ppermute,
-    profile,
-    psum,
-    scan,
     stop_gradient,
     strict,
-    switch,
-    tape,
-    trace,
     value_and_grad,
     vjp,
     vmap,
-    while_loop,
 )
 from funcgrad.tree import register_dataclass, register_pytree_node
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    jit: Callable[..., Any]  # see below
 
 _install(_Tracer)  # tracers get an ndarray's operators and methods here and nowhere else
 
 __version__ = "0.1.0"
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
-def __getattr__(name: str) -> Any:
-    """``jit`` when it is asked for: the bridges take as long to import as all the rest."""
-    if name == "jit":
-        return import_module("funcgrad.interop").jit
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from funcgrad.transforms import (
+        all_gather,
+        associative_scan,
+        axis_index,
+        check_grads,
+        checkpoint,
+        checkpoint_chain,
+        checkpoint_name,
+        checkpoint_policies,
+        cond,
+        control,
+        custom_jvp,
+        custom_linear_solve,
+        custom_root,
+        custom_vjp,
+        fixed_point,
+        fori_loop,
+        linear_transpose,
+        pmax,
+        pmean,
+        pmin,
+        ppermute,
+        profile,
+        psum,
+        scan,
+        switch,
+        tape,
+        trace,
+        while_loop,
+    )
 
+    jit: Callable[..., Any]  # of funcgrad.interop
 
 __all__ = [
     # transforms
@@ -169,3 +165,7 @@ __all__ = [
     "numpy",
     "tree",
 ]
+
+if not TYPE_CHECKING:  # those that funcgrad.transforms imports when they are first asked for
+    _homes = {name: f"funcgrad.transforms:{name}" for name in __all__ if name not in globals()}
+    __getattr__, __dir__ = _later(__name__, globals(), {**_homes, "jit": "funcgrad.interop:jit"})

@@ -147,11 +147,14 @@ def refusal(x: Any) -> tuple[str, str]:
         ('is not an array or a number: it holds Python objects, got object[2]', 'Convert it: x.astype(float).')
     """
     kind, dtype = type(x), getattr(x, "dtype", None)
-    if not isinstance(x, (np.ndarray, np.generic)) or not isinstance(dtype, np.dtype):
+    if not issubclass(kind, (np.ndarray, np.generic)) or not isinstance(dtype, np.dtype):
         text = repr(x)
         text = text if len(text) <= 60 else text[:57] + "..."
         if callable(getattr(x, "tocsr", None)):
-            return f"is a sparse matrix, got {kind.__name__}", "Multiply with A @ x, or make it dense: A.toarray()."
+            return (
+                f"is a sparse matrix, got {kind.__name__}",
+                "Multiply with funcgrad.numpy.matmul(A, x), or make it dense: A.toarray().",
+            )
         return (
             f"is not an array or a number, got {kind.__name__} {text}",
             "Pass arrays, numbers, or nested lists of them through funcgrad.numpy.asarray.",
@@ -182,7 +185,7 @@ def foreign_order(x: Any) -> bool:
         >>> foreign_order(np.ones(2)), foreign_order(np.ones(2, np.dtype(float).newbyteorder()))
         (False, True)
     """
-    return isinstance(x, np.ndarray) and not x.dtype.isnative
+    return issubclass(type(x), np.ndarray) and not x.dtype.isnative
 
 
 def shape_of(x: Any) -> Shape:

@@ -1,7 +1,8 @@
 """``with`` blocks that say how operations are computed, such as ``no_grad``, and what holds inside of them.
 
-While no block is open in the whole process, operations do not ask what holds: ``entered`` is empty. Nor do they where
-blocks are open in other contexts only: ``entered and here()``.
+Operations do not ask whether there is a block. Who enters one lets all open runs know, ``trace.live`` is None then; so
+it is of a run that begins inside. Operations on these go the general way, ``core.bind``, which asks what holds here.
+When no block is left, the next of them sees to it that they need not ask any more.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from threading import Lock, get_ident
 from typing import Any, Final, NamedTuple
 from weakref import ref
 
-__all__ = ["Block", "State", "current", "entered", "forget", "here", "runners", "through", "watchers", "watching"]
+from funcgrad.running import at_work
 
-#: Weak references to what leaves the blocks of the whole process, until ``forget`` finds that they have been left.
-#: Nothing but lists, which threads and signal handlers change in one step each.
+__all__ = ["NO_BLOCK", "Block", "State", "current", "entered", "here", "none_open", "through", "watching"]
+
+#: Weak references to what leaves the blocks of the whole process, until ``none_open`` finds that they have been left.
+#: Nothing but a list, which threads and signal handlers change in one step each.
 entered: Final[list[ref[Any]]] = []
-#: Those of them that have something between operations and their kernels.
-runners: Final[list[ref[Any]]] = []
-#: Those that have something that looks on while traces process operations.
-watchers: Final[list[ref[Any]]] = []
+#: So many of them, and it pays to see which have been left.
+_MANY = 16
 
 
 class State(NamedTuple):
@@ -41,10 +42,10 @@ class State(NamedTuple):
     watch: Any = None
 
 
-_NO_BLOCK: Final = State()
+NO_BLOCK: Final = State()
 #: The blocks that were entered in this context: a weak reference to the exit of the innermost one, and the rest.
 _blocks: ContextVar[Any] = ContextVar("blocks", default=None)
-#: Whether a block was entered in this context, not None then: operations ask that where ``entered`` is not empty.
+#: Whether a block was entered in this context, not None then.
 here: Final = _blocks.get
 
 
@@ -90,15 +91,15 @@ class Block:
 
     def _prepared(self) -> Any:
         """What leaves the block, which is open while its lock is held."""
+        if len(entered) >= _MANY:
+            none_open()
         lock = Lock()
         leave: Any = partial(lock.__exit__)
         leave.lock, leave.state = lock, self._change(current())
         _blocks.set((ref(leave), _innermost()))
         entered.append(ref(leave))
-        if leave.state.runner is not None:
-            runners.append(ref(leave))
-        if leave.state.watch is not None:
-            watchers.append(ref(leave))
+        for trace in at_work():
+            trace.live = None
         return leave
 
     def _enter_by_hand(self) -> None:
@@ -126,22 +127,31 @@ def current() -> State:
     """What the open blocks of this context say."""
     entry = _innermost()
     leave = None if entry is None else entry[0]()
-    state: State = _NO_BLOCK if leave is None else leave.state
-    return state
+    if leave is not None:
+        state: State = leave.state
+        return state
+    _forget_here()
+    return NO_BLOCK
 
 
-def forget() -> None:
-    """Forget the blocks that have been left: those of the whole process, and of this context."""
-    if _blocks.get() is not None and _innermost() is None:
+def _forget_here() -> None:
+    """Forget the blocks of this context if all have been left; one that is just being entered is still held."""
+    entry = first = _blocks.get()
+    while entry is not None and entry[0]() is None:
+        entry = entry[1]
+    if first is not None and entry is None:
         _blocks.set(None)
-    if not any(leave() is None for leave in entered):
-        return
-    for known in (entered, runners, watchers):
-        for over in [leave for leave in known if leave() is None]:
-            try:
-                known.remove(over)
-            except ValueError:  # another thread was quicker
-                pass
+
+
+def none_open() -> bool:
+    """Whether no block is open in the whole process; those that have been left are forgotten, in this context too."""
+    _forget_here()
+    for over in [leave for leave in entered if leave() is None]:
+        try:
+            entered.remove(over)
+        except ValueError:  # another thread was quicker
+            pass
+    return not entered
 
 
 def through(runner: Any) -> Block:
@@ -151,4 +161,4 @@ def through(runner: Any) -> Block:
 
 def watching() -> Any:
     """The watcher of this context, None where there is none."""
-    return current().watch if watchers and here() else None
+    return current().watch if here() is not None else None

@@ -18,9 +18,7 @@ Nothing here knows what a derivative is.
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextvars import ContextVar
 from functools import partial
 from threading import get_ident
 from typing import Any, Final, NoReturn
@@ -29,9 +27,9 @@ from weakref import ref
 import numpy as np
 
 from funcgrad import backend, blocks, heap
-from funcgrad.blocks import here
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, shown
 from funcgrad.locking import changing
+from funcgrad.running import open_traces, repeating, repeating_anywhere
 from funcgrad.storing import by_name
 
 __all__ = [
@@ -40,24 +38,14 @@ __all__ = [
     "Trace",
     "Tracer",
     "bind",
+    "computed",
     "describe",
-    "open_traces",
     "refuse_closure",
     "repeated",
-    "running",
 ]
 
 next_level = itertools.count(1).__next__
 
-#: The runs of transforms that have not finished, by level: see ``running``.
-open_traces: dict[int, ref[Trace]] = {}
-
-#: Levels ``(from, below, traces)`` of finished traces that work once more, because a part of their run is
-#: repeated, and those among them that are known.
-repeating: ContextVar[tuple[tuple[int, int, tuple[Any, ...]], ...]] = ContextVar("repeating", default=())
-
-#: Packages that mean the tracer itself when they ask for a class: they take hold of the memory of an array.
-_INSIDERS: Final = frozenset(("funcgrad", "jax", "jaxlib", "numba", "pandas", "scipy", "sklearn", "torch", "xarray"))
 
 #: The ``alias`` of what nobody may write to.
 READ_ONLY: Final = object()
@@ -69,25 +57,32 @@ class Trace:
     Attributes:
         level: the birth number; among the arguments of an operation the highest is the innermost.
         open: whether the transform still runs; a tracer met later has escaped.
+        live: what ``awake`` is while operations go on without asking anybody. None where the run is over, or where
+            a block such as ``no_grad`` may have a say: then ``bind`` asks, see ``_ask``.
+        awake: what ``live`` is otherwise; of reverse mode what gives the numbers of records.
         cuts: where its derivative was cut, when a watcher looks for that; else None.
         thread: the thread it runs in.
-        standard: whether its function is written for any array library, see ``writable.for_any_library``.
     """
 
-    __slots__ = ("__weakref__", "cuts", "level", "open", "standard", "thread")
+    __slots__ = ("__weakref__", "awake", "cuts", "level", "live", "open", "thread")
 
     #: Whether ``no_grad`` stops this kind of trace (it stops derivatives, not ``vmap``).
     differentiates = False
 
-    def __init__(self) -> None:
+    def __init__(self, awake: Any = True) -> None:
         if heap.unasked:
             heap.keep()
         self.level = next_level()
         self.open = True
         self.thread = get_ident()
-        self.standard = False
-        watch = blocks.watching()
-        self.cuts: Any = None if watch is None else watch.begin(self)
+        self.awake = self.live = awake
+        self.cuts: Any = None
+        if blocks.here() is not None:
+            state = blocks.current()
+            if state.watch is not None:
+                self.cuts = state.watch.begin(self)
+            if state.watch is not None or state.runner is not None:
+                self.live = None
         open_traces[self.level] = ref(self)  # last of all: an interrupt before this leaves nothing behind
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -97,22 +92,20 @@ class Trace:
     def close(self) -> None:
         """Mark the transform as finished."""
         open_traces.pop(self.level, None)
-        self.open = False
+        self.open, self.live = False, None
 
+    def records_at_once(self) -> bool:
+        """Whether nobody needs to be asked, the run of a pullback that repeats a part of this one among them."""
+        if self.live is not None:
+            return True
+        return not self.open and repeated(self.level) and blocks.current() == blocks.NO_BLOCK
 
-def running() -> list[Trace]:
-    """The runs that have not finished, in all threads, the oldest first.
-
-    One that an interrupt kept from being closed is gone with the last that refers to it.
-    """
-    found = []
-    for level, known in list(open_traces.items()):
-        trace = known()
-        if trace is None:
-            open_traces.pop(level, None)
-        else:
-            found.append(trace)
-    return found
+    def wake(self) -> None:
+        """Let operations ask nobody any more, unless a block is open that may have a say."""
+        if self.open and blocks.none_open():
+            self.live = self.awake
+            if blocks.entered:  # meanwhile, in another thread
+                self.live = None
 
 
 class Tracer:
@@ -151,12 +144,10 @@ class Tracer:
         return twin
 
     def _class(self) -> type:
-        """The class that ``isinstance`` finds: for the user's program that of the array or number it stands for.
+        """The class that ``isinstance`` finds, whoever asks: that of the array or number it stands for.
 
-        So a function takes the same branch whether it is being transformed or not.
+        So a function takes the same branch whether it is being transformed or not. That it is a tracer ``type`` tells.
         """
-        if sys._getframe(1).f_globals.get("__name__", "").partition(".")[0] in _INSIDERS:
-            return type(self)
         value, as_numpy = self.value, self.as_numpy
         while issubclass(type(value), Tracer):
             value, as_numpy = value.value, as_numpy or value.as_numpy
@@ -307,7 +298,7 @@ class Primitive:
                     f"{self.name}: argument {position} is not an array or a number, got {describe(arg)}. "
                     "Pass arrays, numbers, or nested lists of them through funcgrad.numpy.asarray."
                 )
-        if blocks.runners and here() and (runner := blocks.current().runner) is not None:
+        if blocks.here() is not None and (runner := blocks.current().runner) is not None:
             return runner.run(self, args, params)
         return self.compute(args, params)
 
@@ -321,8 +312,6 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
 
     Array values are positional; static parameters are keyword-only.
     """
-    if blocks.entered:
-        blocks.forget()
     top: Trace | None = None
     several = False
     for position, arg in enumerate(args):
@@ -340,22 +329,42 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
         return primitive.evaluate(args, params)
     if several:  # the innermost trace may keep what it sees, and the program may write to what it has
         args = tuple([a if not isinstance(a, Tracer) or a._trace is top else a._twin() for a in args])
-    if blocks.entered and here() and top.differentiates and top.level < blocks.current().floor:
-        # Inside no_grad an older derivative trace sees its tracers as constants.
-        lowered = tuple(a.value if isinstance(a, Tracer) and a._trace is top else a for a in args)
-        if (watch := blocks.watching()) is not None:
-            watch.hidden(top, args)
-        return bind(primitive, lowered, params)
+    return _ask(top, primitive, args, params) if top.live is None else top.process(primitive, args, params)
+
+
+def _ask(top: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Apply ``primitive`` in ``top``, which is over, or where a block may have a say."""
     if not top.open and not repeated(top.level):
         raise_escaped(type(top), top.level)
-    if (watch := blocks.watching()) is not None:
-        return watch.process(top, primitive, args, params)
+    state = blocks.current()
+    if top.differentiates and top.level < state.floor:
+        # Inside no_grad an older derivative trace sees its tracers as constants.
+        lowered = tuple(a.value if isinstance(a, Tracer) and a._trace is top else a for a in args)
+        if state.watch is not None:
+            state.watch.hidden(top, args)
+        return bind(primitive, lowered, params)
+    if state.watch is not None:
+        return state.watch.process(top, primitive, args, params)
+    top.wake()
     return top.process(primitive, args, params)
+
+
+def computed(call: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """What the operation ``call`` gives one level out, seen by who looks at kernels. Rules of primitives ask for it."""
+    if blocks.here() is None:
+        return call(*args, **params)
+    return bind(call.primitive, tuple(args), params)  # type: ignore[attr-defined]
 
 
 def repeated(level: int) -> bool:
     """Whether a part of the run of this level, which has finished, is being repeated."""
-    return any(start <= level < below for start, below, _ in repeating.get())
+    for run in repeating.get():
+        if run.start <= level < run.below and run.thread == get_ident():
+            return True
+    found = [run for run in tuple(repeating_anywhere) if run.start <= level < run.below]
+    for run in found:
+        run.joined = True
+    return bool(found)
 
 
 def raise_escaped(kind: type[Trace], level: int) -> NoReturn:

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from funcgrad import backend, blocks
-from funcgrad.blocks import here
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure
 from funcgrad.errors import BranchError
 from funcgrad.ownership import entry_is_alone
@@ -102,7 +101,7 @@ class Step(NamedTuple):
     def again(self, args: list[Any]) -> tuple[Any, ...]:
         """The results for other arguments. Of these the first is overwritten if nobody but the list holds it."""
         primitive = self.primitive
-        if primitive.reuse is not None and not (blocks.entered and here()) and entry_is_alone(args, 0):
+        if primitive.reuse is not None and blocks.here() is None and entry_is_alone(args, 0):
             return (primitive.reuse(*args, **self.params),)
         ans = primitive.call(*args, **self.params)
         return ans if primitive.multiple else (ans,)

@@ -50,7 +50,6 @@ class Memory:
         runner = _Repeated(self, blocks.current().runner)
         with blocks.through(runner):
             yield
-        blocks.forget()
         if runner.done != len(self.operations):
             raise differs(self.name, f"{runner.done} operations instead of {len(self.operations)}")
 

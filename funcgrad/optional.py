@@ -1,4 +1,4 @@
-"""Libraries that only some calls need: imported when they are asked for, and missed with one clear message."""
+"""What only some calls need: imported when it is asked for; libraries are missed with one clear message."""
 
 from __future__ import annotations
 
@@ -10,7 +10,34 @@ from typing import Any
 
 from funcgrad.errors import InputError, MissingExtraError
 
-__all__ = ["double_precision", "import_jax", "import_scipy", "loaded_jax", "precision_switch", "special"]
+__all__ = ["double_precision", "import_jax", "import_scipy", "later", "loaded_jax", "precision_switch", "special"]
+
+
+def later(
+    package: str, names: dict[str, Any], homes: dict[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package that imports some of its names when they are first asked for.
+
+    Args:
+        package: the package.
+        names: its ``globals()``.
+        homes: by name, a module; or the module that has it, as ``module:name``.
+
+    Example:
+        >>> found, listed = later("json", names := {}, {"tool": "json.tool", "Decoder": "json:JSONDecoder"})
+        >>> found("Decoder").__name__, found("tool").__name__, listed()
+        ('JSONDecoder', 'json.tool', ['Decoder', 'tool'])
+    """
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home, _, own = homes[name].partition(":")
+        module = importlib.import_module(home)
+        found = names[name] = getattr(module, own) if own else module
+        return found
+
+    return get, lambda: sorted({*names, *homes})
 
 
 def import_jax(call: str) -> Any:

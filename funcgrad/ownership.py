@@ -13,8 +13,20 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["argument_is_alone", "copies_of_shared", "entry_is_alone", "held_by", "is_alone", "is_alone_in", "own"]
+__all__ = [
+    "LARGE",
+    "argument_is_alone",
+    "copies_of_shared",
+    "entry_is_alone",
+    "held_by",
+    "is_alone",
+    "is_alone_in",
+    "is_temporary",
+    "own",
+]
 
+#: Of arrays with so many elements it pays to look whether they can be overwritten.
+LARGE = 10_000
 _LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()
 ndarray = np.ndarray
 
@@ -74,6 +86,10 @@ def _as_pull(ct: Any, node: Any) -> int:
     return _as_rule(ct)
 
 
+def _as_helper(ct: Any, partial: Any) -> int:
+    return _references(partial)
+
+
 def _lone_argument() -> int:
     ct = np.empty(1)
     return _as_pull(ct, None)
@@ -130,12 +146,18 @@ _ENTRY = _references_at([np.empty(1)], 0) if _LOCKED else -1
 _BASE = _references_of_base([np.empty(2).reshape(2, 1)], 0) if _LOCKED else -1
 _ATTRIBUTE = _lone_attribute() if _LOCKED else -1
 _ARGUMENT = _lone_argument() if _LOCKED else -1
+_TEMPORARY = _as_helper(None, np.empty(1)) if _LOCKED else -1
+
+
+def is_temporary(x: Any) -> bool:
+    """Whether the argument ``x`` of the function that asks was made for this call only."""
+    return sys.getrefcount(x) == _TEMPORARY
 
 
 def argument_is_alone(ct: Any) -> bool:
     """Whether a backward pass alone holds the cotangent ``ct``, an ndarray or tracer.
 
-    A rule asks that was made a pull by ``records.reading``, of its first argument.
+    A function that a pull calls asks that, of its first argument, see ``records.pull_of_each``.
     """
     if sys.getrefcount(ct) != _ARGUMENT:
         return False

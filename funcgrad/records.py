@@ -1,83 +1,142 @@
-"""Records of a tape: what they hold, and how rules and readers get at it by name.
+"""The tape: its records, how rules and readers get at them by name, and the backward pass over them.
 
-A record (a *node*) is a flat tuple of data and a static rule, never a closure::
+A record is a flat tuple of data and a static rule, never a closure::
 
-    (number, pull, first parent, second parent, *saved values)
+    (number, pull, *parents, *saved)
 
-Three layouts say how ``pull(ct, record)`` answers: with one parent (second is None) it returns one
-cotangent; with two, a pair; where the first is None the second is a tuple of any number of parents
-and ``pull`` returns as many cotangents, None for zero. A leaf is ``(number, None)``.
+Numbers fall from 0 in the order of execution. ``pull(ct, record)`` answers with a pair ``(parent, cotangent)`` for each
+parent, the cotangent None for zero; it knows how many parents there are, and what is saved behind them. A leaf is
+``(number, None)``.
 
-A rule takes what was saved as arguments, one for each: ``reading`` makes a pull of it.
+Nobody else takes a record apart by places: rules are given what they name, and readers ask the functions below.
+
+A heap of records gives the youngest first. That is a topological order, in which the backward pass visits them. It
+keeps only the frontier: a record and what it saved are dropped as soon as it has been passed, unless somebody else
+still holds the tape. Records point to their parents only, so what nothing refers to any more is freed at once, by
+reference counting. Nothing recurses.
 """
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
+from heapq import heappop, heappush, heappushpop
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from funcgrad import blocks, generated
+from funcgrad.cotangents import CotangentAccumulator, SparseCotangent, Unfinished, is_sparse
 
 __all__ = [
     "Node",
+    "Pull",
+    "backward",
     "called",
-    "gives_one",
+    "leaf",
     "number_of",
     "operation_of",
     "parents_of",
+    "pull_for_all",
     "pull_in",
+    "pull_of_each",
     "reachable",
-    "reading",
+    "recorded",
     "saved_by",
-    "with_parent",
+    "to_part",
+    "with_parents",
     "with_pull",
     "with_saved",
 ]
 
+ndarray = np.ndarray
+float64 = np.float64
 Node: TypeAlias = tuple[Any, ...]
+
+#: The text that makes a record in a template: of the parents and the saved values, with a comma behind each.
+RECORD = "(next(numbers), {pull}, {parents}{saved})"
+
+
+class Pull(Protocol):
+    """How a cotangent goes back through a record, the same for all records of an operation that have these parents.
+
+    Attributes:
+        operation: the name of the operation; a function of what is saved where the rule serves several.
+        parents: how many there are.
+    """
+
+    operation: Any
+    parents: int
+
+    def __call__(self, ct: Any, record: Node, /) -> Any:
+        """A pair for each parent: the parent, and its cotangent or None."""
+
 
 #: The place of a record in the order of execution, counted downwards.
 number_of: Callable[[Node], int] = itemgetter(0)
 #: What pulls a cotangent through a record; None for a leaf.
 pull_in: Callable[[Node], Any] = itemgetter(1)
-#: What a record has saved, in order.
-saved_by: Callable[[Node], tuple[Any, ...]] = itemgetter(slice(4, None))
 
 
-def reading(
-    rule: Callable[..., Any], places: tuple[int, ...] | None = None, *, params: bool = False
-) -> Callable[[Any, Node], Any]:
-    """The pull that calls ``rule(ct, *saved)``.
+def leaf(number: int) -> Node:
+    """The record of an input."""
+    return (number, None)
+
+
+def recorded(number: int, pull: Pull, parents: Sequence[Node], saved: Sequence[Any]) -> Node:
+    """The record of an operation."""
+    return (number, pull, *parents, *saved)
+
+
+def pull_of_each(
+    operation: str, answers: Sequence[str], saved: Sequence[str], shared: dict[str, Any], **rules: Any
+) -> Pull:
+    """The pull of a record with a parent for each of ``answers``.
 
     Args:
-        rule: what gives the cotangents.
-        places: which of the saved values it takes behind the cotangent; by default all that it names.
-        params: whether the first saved value is a dictionary that the rule takes as keywords.
+        operation: the name of the operation.
+        answers: for each parent the expression that gives its cotangent: of ``ct``, of what is saved, of rules.
+        saved: the names of what is saved, in order.
+        shared: the names that the expressions share with those of other operations, see ``generated``.
+        rules: what its other names stand for.
 
     Example:
-        >>> pull = reading(lambda ct, x, shape: (ct * x, shape))
-        >>> pull(2.0, (-1, pull, (0, None), None, 3.0, (4, 5)))
-        (6.0, (4, 5))
+        >>> pull = pull_of_each("multiply", ["ct * y", "ct * x"], ["x", "y"], globals())
+        >>> pull(2.0, (-2, pull, (0, None), (-1, None), 3.0, 4.0))
+        (((0, None), 8.0), ((-1, None), 6.0))
     """
-    if places is None:
-        places = tuple(range(rule.__code__.co_argcount - 1))
-    made: Callable[[Any, Node], Any] = _reader(places, params)(rule)
+    parents = [f"parent_{i}" for i in range(len(answers))]
+    pairs = ", ".join(f"({parent}, {answer})" for parent, answer in zip(parents, answers, strict=True))
+    text = (
+        "def operation(ct, record):\n"
+        f"    _, _, {', '.join([*parents, *saved])} = record\n"
+        f"    return {pairs}{',' * (len(parents) == 1)}\n"
+    )
+    made: Pull = _marked(generated.function(operation, text, shared, **rules), operation, len(parents))
     return made
 
 
-@lru_cache(maxsize=64)
-def _reader(places: tuple[int, ...], params: bool) -> Callable[[Callable[..., Any]], Callable[[Any, Node], Any]]:
-    """What makes a pull of a rule of these saved values: as text, for a slice and a star take longer than the rest."""
-    given = [*[f"record[{4 + place}]" for place in places], *["**record[4]"] * params]
-    names = "".join(f", {text}" for text in given)
-    text = f"def make(rule):\n    def pull(ct, record):\n        return rule(ct{names})\n    return pull\n"
-    file = f"<funcgrad: pull of rule(ct{names})>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # so that tracebacks show it
-    scope: dict[str, Any] = {"__name__": __name__}  # the library's, for who looks for the user's lines
-    exec(compile(text, file, "exec"), scope)
-    make: Callable[[Callable[..., Any]], Callable[[Any, Node], Any]] = scope["make"]
-    return make
+@cache
+def pull_for_all(operation: Any, rule: Callable[..., Sequence[Any]], parents: int) -> Any:
+    """The pull of a record whose ``rule(ct, *saved)`` gives the cotangents of all parents at once.
+
+    Example:
+        >>> pull = pull_for_all("swap", lambda ct, x: (ct[1], ct[0]), 2)
+        >>> pull((1.0, 2.0), (-2, pull, (0, None), (-1, None), 3.0))
+        (((0, None), 2.0), ((-1, None), 1.0))
+    """
+    end = 2 + parents
+
+    def pull(ct: Any, record: Node) -> Any:
+        return tuple(zip(record[2:end], rule(ct, *record[end:]), strict=False))
+
+    return _marked(pull, operation, parents)
+
+
+def _marked(pull: Any, operation: Any, parents: int) -> Any:
+    pull.operation, pull.parents = operation, parents
+    return pull
 
 
 def called(ct: Any, node: Node) -> Any:
@@ -87,23 +146,18 @@ def called(ct: Any, node: Node) -> Any:
 
 def operation_of(node: Node) -> str:
     """The name of the operation that a record belongs to; "part" for one of several results of its parent."""
-    name = getattr(node[1], "operation", node[1].__name__)
-    return name if isinstance(name, str) else name(*node[4:])
+    name = node[1].operation
+    return name if isinstance(name, str) else name(*saved_by(node))
 
 
 def parents_of(node: Node) -> tuple[Node, ...]:
     """The records that a record depends on."""
-    if node[1] is None:
-        return ()
-    first, second = node[2], node[3]
-    if first is None:
-        return tuple(second)
-    return (first,) if second is None else (first, second)
+    return () if node[1] is None else node[2 : 2 + node[1].parents]
 
 
-def gives_one(node: Node) -> bool:
-    """Whether the pull of a record answers with one cotangent, and not with one for each of several parents."""
-    return node[3] is None
+def saved_by(node: Node) -> tuple[Any, ...]:
+    """What a record has saved, in order."""
+    return () if node[1] is None else node[2 + node[1].parents :]
 
 
 def with_pull(node: Node, pull: Any) -> Node:
@@ -111,9 +165,9 @@ def with_pull(node: Node, pull: Any) -> Node:
     return (node[0], pull, *node[2:])
 
 
-def with_parent(node: Node, parent: Node) -> Node:
-    """The same record, of one parent, with another one."""
-    return (*node[:2], parent, *node[3:])
+def with_parents(node: Node, parents: Sequence[Node]) -> Node:
+    """The same record with other parents, as many."""
+    return (*node[:2], *parents, *saved_by(node))
 
 
 def reachable(ends: Sequence[Node | None]) -> dict[int, Node]:
@@ -137,17 +191,135 @@ def with_saved(ends: Sequence[Node | None], change: Callable[[Any], Any]) -> lis
     made: dict[int, Node] = {}
     for place in sorted(records):
         node = made[place] = records[place]
-        if node[1] is None:
-            continue
-        first, second = node[2], node[3]
-        if first is not None:
-            first = made[-first[0]]
-        if type(second) is tuple:
-            several = first is None
-            second = tuple([made[-parent[0]] for parent in second]) if several else made[-second[0]]
-        saved = [change(x) for x in node[4:]]
-        old = (*parents_of(node), *node[4:])
-        new = (*parents_of((*node[:2], first, second)), *saved)
-        if any(a is not b for a, b in zip(old, new, strict=True)):
-            made[place] = (*node[:2], first, second, *saved)
+        new = (*node[:2], *[made[-parent[0]] for parent in parents_of(node)], *[change(x) for x in saved_by(node)])
+        if any(a is not b for a, b in zip(node, new, strict=True)):
+            made[place] = new
     return [None if node is None else made[-node[0]] for node in ends]
+
+
+class ResultCotangent(SparseCotangent):
+    """The cotangent of one of several results of an operation: its place, the number of results, the cotangent."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def put_together(entries: list[Any]) -> list[Any]:
+        """The cotangents of all results, None for zero."""
+        whole: list[Any] = [None] * entries[0][1]
+        for position, _, ct in entries:
+            whole[position] = ct if whole[position] is None else whole[position] + ct
+        return whole
+
+
+#: The pull of the record of one of several results.
+to_part: Any = pull_of_each("part", ["ResultCotangent((position, results, ct))"], ["position", "results"], globals())
+
+
+def backward(seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
+    """Pull cotangents back from ``seeds`` to the leaves.
+
+    Args:
+        seeds: ``(record, cotangent)`` for each output that lies on the tape. The list is emptied, so that
+            the pass holds no more of the tape than it has still to visit.
+        leaves: how many leaves the tape has: its first records.
+
+    Returns:
+        The cotangent of each leaf, None where it is zero.
+    """
+    owned: set[int] = set()  # numbers whose cotangent is a buffer made here
+    pending: dict[int, Any] = {}  # by number: the cotangent gathered so far
+    heap = [_END]
+    _arrive(pending, heap, owned, seeds)
+    seeds.clear()
+    _visit(pending, heap, owned)
+    results: list[Any] = list(map(pending.get, range(0, -leaves, -1)))
+    for place, ct in enumerate(results):
+        if issubclass(type(ct), Unfinished):
+            results[place] = ct.materialize()
+    return results
+
+
+#: Older than every leaf: what is left of a heap when all has been visited.
+_END: Node = (1, None)
+#: Sums of so few numbers get new memory, which costs nothing: NumPy keeps such pieces.
+_SMALL = 128
+
+
+def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
+    """Visit the records in order, until the next one is a leaf: then there are cotangents of leaves only."""
+    looking = blocks.watching()
+    watch: Any = None if looking is None else looking.backward_pass(pending)
+    node = heappop(heap)
+    try:
+        while (pull := node[1]) is not None:
+            ct = pending.pop(node[0])
+            if (kind := type(ct)) is not ndarray and kind is not float64 and issubclass(kind, Unfinished):
+                ct = ct.materialize()
+            pairs = watch.pull(ct, node) if watch else pull(ct, node)
+            if len(pairs) == 1:
+                ((parent, ct),) = pairs
+                if (number := parent[0]) not in pending:
+                    if ct is None:
+                        node = heappop(heap)
+                    else:
+                        pending[number] = ct
+                        node = heappushpop(heap, parent)  # itself, where it comes next
+                    parent = pairs = None  # what a pull is given nobody else holds
+                    continue
+            for parent, ct in pairs:
+                if (number := parent[0]) in pending:
+                    old = pending[number]
+                    joined = type(old) is type(ct) is ndarray and ct.size < _SMALL
+                    pending[number] = old + ct if joined else _combined(number, old, ct, owned)
+                elif ct is not None:
+                    pending[number] = ct
+                    heappush(heap, parent)
+            parent = pairs = ct = old = None
+            node = heappop(heap)
+    except Exception as error:
+        _name_operation(error, node)
+        raise
+
+
+def _arrive(pending: dict[int, Any], heap: list[Node], owned: set[int], seeds: list[tuple[Node, Any]]) -> None:
+    """The cotangents that a pass begins with."""
+    for node, ct in seeds:
+        number = number_of(node)
+        if number in pending:
+            pending[number] = _combined(number, pending[number], ct, owned)
+        elif ct is not None:
+            pending[number] = ct
+            heappush(heap, node)
+
+
+def _combined(number: int, old: Any, new: Any, owned: set[int]) -> Any:
+    """The sum with the cotangent that waits, in place once the buffer is this pass's own."""
+    if type(old) is ndarray and type(new) is ndarray:
+        if number in owned:
+            old += new
+            return old
+        owned.add(number)
+        return old + new
+    if type(old) is type(new) is float64:
+        return old + new
+    if new is None:
+        return old
+    if type(old) is CotangentAccumulator:
+        if not old.add(new):
+            old.entries[0] = _combined(number, old.entries[0], new, owned)
+        return old
+    if is_sparse(old) or is_sparse(new):
+        return CotangentAccumulator(old, new)
+    return old + new
+
+
+def _name_operation(error: Exception, node: Node) -> None:
+    """Tell with an error of the backward pass which operation was being pulled back through."""
+    if node and getattr(error, "operation", None) != operation_of(node):
+        origin = getattr(pull_in(node), "origin", None)
+        where = (
+            ". To know the line that asked for it, put `with debug_nans():` around the call"
+            if origin is None
+            else f", asked for {origin}"
+        )
+        error.add_note(f"In the pullback of {operation_of(node)}{where}.")

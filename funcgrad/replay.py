@@ -3,12 +3,12 @@
 A *chain* is a run in steps, each from one state to the next; a state is a tree of arrays. On every tape
 that passes through it a step leaves one record, whatever it did: the records that it made itself are
 dropped. When the backward pass reaches that record, the step is run again from its state and recorded,
-and the pass goes on through the new records (``reverse.Splice``). They have the parents that the first
+and the pass goes on through the new records. They have the parents that the first
 ones had, and stand in the same order, so cotangents are added up in the same order too: gradients are
 the same to the last bit.
 
 What a step closes over needs no care. While it is repeated, the finished traces that stood around its
-first run work once more (``core.repeating``): their tracers have kept their values and their records.
+first run work once more (``running.repeating``): their tracers have kept their values and their records.
 
 States between steps are kept as far as the budget goes; the others are computed again from the last one
 before them. Where states are kept is chosen so that this costs the fewest steps: see ``schedule``.
@@ -17,20 +17,22 @@ before them. Where states are kept is chosen so that this costs the fewest steps
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
-from typing import Any, TypeAlias
+from functools import cache
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from funcgrad import blocks, core, tree
 from funcgrad.core import Trace, Tracer
 from funcgrad.memory import Memory, differs
-from funcgrad.records import Node, number_of, operation_of, parents_of, pull_in, reading, saved_by
-from funcgrad.reverse import ReverseTrace, ReverseTracer, Splice, to_part, tracer_of
+from funcgrad.records import Node, number_of, operation_of, parents_of, pull_in, recorded, saved_by, to_part
+from funcgrad.reverse import ReverseTrace, ReverseTracer, tracer_of
+from funcgrad.running import Repetition, at_work, repeating, repeating_anywhere, running
 from funcgrad.schedule import Placement, split
-from funcgrad.writable import for_any_library, spoke_standard, twin
+from funcgrad.writable import twin
 
 __all__ = ["Chain"]
 
@@ -40,6 +42,40 @@ State: TypeAlias = tuple[list[Any], tree.PyTreeSpec]
 #: The results of a step that it recorded on one tape, by the number of their record.
 Own: TypeAlias = dict[int, ReverseTracer]
 _SAMPLE = 16
+
+
+class _Place(NamedTuple):
+    """What stands for the record of a result of a step while only its number is known.
+
+    Attributes:
+        number: the number of that record.
+        pull: None, as of a leaf.
+        step: the number of the state that the result is in.
+        position: its place among the results that the step recorded.
+    """
+
+    number: int
+    pull: None
+    step: int
+    position: int
+
+
+class _Numbers:
+    """What gives the numbers of records while parts of a run are repeated; it notes where other threads record too."""
+
+    __slots__ = ("numbers", "runs", "thread")
+
+    def __init__(self, numbers: Iterator[int], runs: tuple[Repetition, ...]) -> None:
+        self.numbers, self.runs, self.thread = numbers, runs, threading.get_ident()
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        if threading.get_ident() != self.thread:
+            for run in self.runs:
+                run.joined = True
+        return next(self.numbers)
 
 
 class _Record:
@@ -94,7 +130,7 @@ class Chain:
         self._samples: dict[int, list[Any]] = {}
         self._context = copy_context()
         self._floor = blocks.current().floor
-        self._standard = False
+        self._in_threads = False
         self._born = core.next_level()
         self._lock = threading.RLock()
 
@@ -136,8 +172,12 @@ class Chain:
             self.done += 1
         return carry
 
-    def pull(self, trace: ReverseTrace, number: int, cts: list[Any]) -> Splice:
-        """Run the step to state ``number`` again, and give what it recorded the cotangents of that state."""
+    def pull(self, trace: ReverseTrace, number: int, cts: list[Any]) -> list[tuple[Node, Any]]:
+        """Run the step to state ``number`` again, and pair what it recorded with the cotangents of that state.
+
+        The new records are younger than all that the pass has still to visit, so cotangents meet in the same order as
+        without the detour.
+        """
         i = number - 1
         state = self._state(i, trace)
         begun = self._begin()
@@ -145,7 +185,7 @@ class Chain:
         self._compare(i, leaves)
         own = _own(leaves, begun).get(trace, {})
         self._numbers(trace, i, own, begun)
-        return Splice((tracer.node, ct) for tracer, ct in zip(own.values(), cts, strict=True) if ct is not None)
+        return [(tracer.node, ct) for tracer, ct in zip(own.values(), cts, strict=True) if ct is not None]
 
     def _state(self, wanted: int, trace: ReverseTrace | None = None) -> State:
         """State number ``wanted``, and on the way to it others kept as the schedule wants them.
@@ -175,14 +215,14 @@ class Chain:
         places: dict[tuple[Trace, int], Node] = {}
         for tape, own in _own(leaves, begun).items():
             numbers = self._numbers(tape, i, own, begun)
-            places.update({(tape, n): (numbers[k + 1], None, i + 1, k) for k, n in enumerate(own)})
+            places.update({(tape, n): _Place(numbers[k + 1], None, i + 1, k) for k, n in enumerate(own)})
         self.done = max(self.done, i + 1)
 
         def parted(x: ReverseTracer) -> Node:
             node: Node = x.node
             if self._is_part(node):  # a result of an earlier step that was handed through
                 (step,), (position, _) = parents_of(node), saved_by(node)
-                return (number_of(node), None, saved_by(step)[2], position)
+                return _Place(number_of(node), None, saved_by(step)[2], position)
             return places.get((x._trace, number_of(node)), node)
 
         return [_with_nodes(leaf, parted) for leaf in leaves], spec
@@ -194,9 +234,8 @@ class Chain:
         has nothing to do with are left as they are.
         """
         begun: dict[Trace, int] = {}
-        again = [trace for _, _, traces in core.repeating.get() for trace in traces]
-        for trace in (*_tapes(), *again, *self._records):
-            if trace.level < self._born and trace not in begun:
+        for trace in (*at_work(), *self._records):
+            if isinstance(trace, ReverseTrace) and trace.level < self._born and trace not in begun:
                 begun[trace] = trace.upcoming()
         return begun
 
@@ -213,20 +252,38 @@ class Chain:
             given = [twin(_with_nodes(x, joined)) for x in leaves] if self._given is None else self._given
             self._given = None
             ended = tree.flatten(self._step(i, tree.unflatten(spec, given), again))
-        self._standard = self._standard or for_any_library()
         return ended
 
     def _again(self, i: int, state: State, trace: ReverseTrace | None) -> State:
         """State ``i + 1`` once more: context variables as they were, the traces from ``trace`` on at work again."""
-        mine = () if trace is None else ((trace.level, self._born, tuple(self._records)),)
-        repeating = (*core.repeating.get(), *mine)
+        if trace is None:
+            return self._repeated(i, state, repeating.get())
+        mine = Repetition(trace.level, self._born, tuple(self._records))
+        try:
+            repeating_anywhere[mine] = None
+            return self._repeated(i, state, (*repeating.get(), mine))
+        finally:
+            repeating_anywhere.pop(mine, None)
+            self._in_threads = self._in_threads or mine.joined
+
+    def _repeated(self, i: int, state: State, runs: tuple[Repetition, ...]) -> State:
         now = blocks.current()._replace(floor=self._floor)
 
         def run() -> State:
-            core.repeating.set(tuple(dict.fromkeys((*core.repeating.get(), *repeating))))
-            spoke_standard.set(self._standard)
-            with nullcontext() if now == blocks.State() else blocks.Block(lambda _: now):
+            repeating.set(tuple(dict.fromkeys((*repeating.get(), *runs))))
+            if now != blocks.NO_BLOCK or self._memory is not None:
+                with blocks.Block(lambda _: now):
+                    return self._run(i, state)
+            tapes = [
+                tape for run in runs for tape in run.traces if run.start <= tape.level < run.below and not tape.open
+            ]
+            try:
+                for tape in tapes:
+                    tape.live = _Numbers(tape.awake, runs)
                 return self._run(i, state)
+            finally:
+                for tape in tapes:
+                    tape.live = None
 
         return self._context.copy().run(run)
 
@@ -239,7 +296,7 @@ class Chain:
         if pull_in(node) is not to_part:
             return False
         (step,) = parents_of(node)
-        return pull_in(step) is _pull and saved_by(step)[0] is self
+        return pull_in(step).operation is _name and saved_by(step)[0] is self
 
     def _joined(self, whole: bool) -> Callable[[ReverseTracer], Node]:
         """What gives the tracers of a state their records; ``whole`` ones know what they depend on."""
@@ -247,7 +304,7 @@ class Chain:
 
         def joined(x: ReverseTracer) -> Node:
             node: Node = x.node
-            if len(node) != 4 or pull_in(node) is not None:
+            if type(node) is not _Place:
                 return node
             number, _, place, k = node
             record = self._records[x._trace]
@@ -255,13 +312,16 @@ class Chain:
             step = made.get((x._trace, place))
             if step is None:
                 parents = tuple(record.parents.values()) if whole else ()
-                step = made[x._trace, place] = (numbers[0], _pull, None, parents, self, x._trace, place)
-            return (number, to_part, step, None, k, len(numbers) - 1)
+                pull = _pull_through(len(parents))
+                step = made[x._trace, place] = recorded(numbers[0], pull, parents, (self, x._trace, place))
+            return recorded(number, to_part, (step,), (k, len(numbers) - 1))
 
         return joined
 
     def _numbers(self, trace: ReverseTrace, i: int, own: Own, begun: dict[Trace, int]) -> tuple[int, ...]:
         """The numbers of the record of step ``i`` and its parts. The first run makes them, others must do the same.
+
+        What threads of the step record, in which order and after which views, differs from run to run.
 
         Raises:
             ReplayError: another run recorded something else.
@@ -273,7 +333,7 @@ class Chain:
             numbers = record.numbers[i] = tuple([next(trace.numbers) for _ in range(len(own) + 1)])
             record.marks[i] = mark
             record.parents.update(parents)
-        elif record.marks[i] != mark:
+        elif record.marks[i] != mark and not self._in_threads:
             raise differs(self.name, "other operations or shapes")
         return numbers
 
@@ -306,23 +366,33 @@ class Chain:
             raise differs(self.name, "other numbers")
 
 
-def _through_chain(cts: Any, chain: Chain, trace: ReverseTrace, number: int) -> Splice:
-    pulled: Splice = chain.pull(trace, number, cts)
-    return pulled
+def _name(chain: Chain, *_: Any) -> str:
+    """What a record is called that saved these."""
+    return chain.name
 
 
-_pull: Any = reading(_through_chain)
-_pull.operation = lambda chain, *_: chain.name
+@cache
+def _pull_through(parents: int) -> Any:
+    """The pull of the record of a step: its pairs are of new records, which have these parents in the end."""
+
+    def pull(cts: Any, record: Node) -> list[tuple[Node, Any]]:
+        chain, trace, number = saved_by(record)
+        pairs: list[tuple[Node, Any]] = chain.pull(trace, number, cts)
+        return pairs
+
+    made: Any = pull
+    made.operation, made.parents = _name, parents
+    return made
 
 
 def _recording() -> bool:
     """Whether there is a tape that records, or one that did and is being repeated."""
-    return bool(_tapes() or core.repeating.get())
+    return bool(_tapes() or repeating.get())
 
 
 def _tapes() -> list[ReverseTrace]:
     """The tapes that record."""
-    return [trace for trace in core.running() if isinstance(trace, ReverseTrace)]
+    return [trace for trace in running() if isinstance(trace, ReverseTrace)]
 
 
 def _inner(x: Tracer) -> list[tuple[str, Tracer]]:

@@ -140,7 +140,8 @@ def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]
         _settle(view, made)
     elif known.written and known is alias:
         made.apart = True
-        copy_small(view)
+        with changing:
+            copy_small(view)
 
 
 def _settle(view: Buffer, alias: View) -> None:
@@ -177,4 +178,5 @@ def set_apart(x: Tracer, part: Tracer) -> None:
     """
     alias = getattr(x, "alias", None)
     if type(alias) is Views and alias.written:
-        copy_small(part)
+        with changing:
+            copy_small(part)

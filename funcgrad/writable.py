@@ -16,7 +16,6 @@ function that changes them is not a pure one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from threading import get_ident
 from typing import Any, Final
 from weakref import ref
@@ -24,9 +23,10 @@ from weakref import ref
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, open_traces, repeating, running
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer
 from funcgrad.forward import ForwardTracer
 from funcgrad.locking import changing
+from funcgrad.running import open_traces, repeating, running
 
 __all__ = [
     "READ_ONLY",
@@ -42,20 +42,16 @@ __all__ = [
     "clone",
     "constant",
     "copy_small",
-    "for_any_library",
     "handed",
     "identity",
     "inside",
     "is_number",
     "keep_array",
     "move",
-    "number",
     "own",
     "refresh",
     "released",
     "root_of",
-    "speak_standard",
-    "spoke_standard",
     "stand_for",
     "twin",
     "views_of",
@@ -101,7 +97,7 @@ class _Constants(Trace):
 
     def __init__(self) -> None:  # it is no run of a transform, and older than all of them
         self.level = 0
-        self.open = True
+        self.open = self.awake = self.live = True
         self.cuts = None
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -116,10 +112,6 @@ class _Constants(Trace):
 
 
 CONSTANTS: Final = _Constants()
-#: Whether anybody has ever called ``speak_standard``: until then nobody looks for it.
-_standard_spoken = False
-#: Whether what a pullback runs again was written for any array library when it ran first.
-spoke_standard: Final = ContextVar("spoke_standard", default=False)
 
 
 def _as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
@@ -127,18 +119,13 @@ def _as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
     if isinstance(ans, Tracer):  # of an operation that runs a function of the user's
         return ans
     if type(ans) is not ndarray:
-        return Buffer(ans) if backend.shape_of(ans) else _as_number(ans)
+        if backend.shape_of(ans):
+            return Buffer(ans)
+        return constant(ans) if backend.is_stand_in(ans) else ans  # NumPy does not know what JAX computes later
     made = Buffer(ans.copy() if any(ans is a for a in args) else ans)
     if not ans.flags.writeable:
         made.link = LENT
     return made
-
-
-def _as_number(ans: Any) -> Any:
-    """A result without axes that is no ndarray. NumPy's functions do not know what JAX computes only later."""
-    if not backend.is_stand_in(ans) or for_any_library():
-        return number(ans)
-    return constant(ans)  # read-only, as numbers are
 
 
 def constant(x: Any) -> Buffer:
@@ -156,11 +143,6 @@ def own(x: Tracer) -> None:
         refresh(x)
 
 
-def number(x: Any) -> Any:
-    """``x``, a constant number, as what the function that is running expects of it."""
-    return Buffer(backend.namespace((x,)).asarray(x)) if for_any_library() else x
-
-
 def as_made_by(args: tuple[Any, ...], ans: Any) -> Any:
     """``ans``, made of ``args``, as something that can be written to where it is a constant and they are not.
 
@@ -174,7 +156,7 @@ def as_made_by(args: tuple[Any, ...], ans: Any) -> Any:
     sources = [_bottom(a) for a in args if isinstance(a, Tracer)]
     part = type(ans) is ndarray and any(type(a) is ndarray and np.may_share_memory(a, ans) for a in sources)
     if not (part or backend.shape_of(ans)) or not backend.is_inexact(ans):
-        return _as_buffer(ans, args) if for_any_library() and sources else ans
+        return ans
     if not sources:
         return ans
     made = Buffer(ans)
@@ -230,9 +212,12 @@ class Views(list[ref[Any]]):
 
     Attributes:
         written: whether something traced has been written to the array.
+        begun: after a write of one view to the place of another, which may be the first half of an exchange: the
+            views that stood for that place, and the steps that lead to what was written. A write ends it.
     """
 
     written = False
+    begun: tuple[list[ref[Any]], tuple[Step, ...]] | None = None
 
 
 def inside() -> bool:
@@ -243,27 +228,6 @@ def inside() -> bool:
     if open_traces and get_ident() in [trace.thread for trace in running()]:
         return True
     return bool(repeating.get())  # a pullback runs a part of it again
-
-
-def speak_standard() -> None:
-    """Note that the function that is running is written for any array library, see ``for_any_library``."""
-    global _standard_spoken
-    here = get_ident()
-    mine = [trace for trace in running() if trace.thread == here]
-    if mine:
-        mine[-1].standard = _standard_spoken = True
-
-
-def for_any_library() -> bool:
-    """Whether a function is running that is written for any array library.
-
-    It has asked a traced value for its namespace, and it will ask what it computes from it. Then truth values,
-    positions and numbers, which are NumPy's otherwise, must have the same namespace: they are buffers.
-    """
-    if not _standard_spoken:
-        return False
-    here = get_ident()
-    return any(trace.standard and trace.thread == here for trace in running()) or spoke_standard.get()
 
 
 def clone(x: Any) -> Any:
@@ -371,7 +335,7 @@ def as_number(x: Any) -> Any:
     if not isinstance(x, Tracer) or x.shape:
         return x
     if type(x) is Buffer:
-        return number(x.value[()]) if type(x.value) is ndarray else x
+        return x.value[()] if type(x.value) is ndarray else x
     return x if getattr(x, "alias", None) is None else x._twin()
 
 

@@ -12,6 +12,7 @@ Example:
 from funcgrad.interop.checking import crosscheck
 from funcgrad.interop.containers import adopt
 from funcgrad.interop.devices import default_device, device_put
+from funcgrad.interop.from_array_api import from_array_api
 from funcgrad.interop.from_jax import from_jax
 from funcgrad.interop.from_numpy import from_numpy
 from funcgrad.interop.jit import jit
@@ -25,6 +26,7 @@ __all__ = [
     "crosscheck",
     "default_device",
     "device_put",
+    "from_array_api",
     "from_jax",
     "from_numpy",
     "jit",

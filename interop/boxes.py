@@ -52,7 +52,7 @@ def _is_pair(x: Any) -> bool:
 
 
 def _is_number(x: Any) -> bool:
-    return x is None or isinstance(x, (int, float, np.integer, np.floating))
+    return x is None or issubclass(type(x), (int, float, np.integer, np.floating))
 
 
 def _open(side: Any, which: int) -> Any:

@@ -54,7 +54,7 @@ def to_numpy(jax: Any, arrays: Sequence[Any]) -> list[Any]:
 
 def viewed(leaves: Sequence[Any]) -> list[Any]:
     """``leaves`` for a compiled function."""
-    return [_native(leaf.view(ndarray)) if isinstance(leaf, ndarray) else _short(leaf) for leaf in leaves]
+    return [_native(leaf.view(ndarray)) if issubclass(type(leaf), ndarray) else _short(leaf) for leaf in leaves]
 
 
 def _native(array: ndarray) -> ndarray:

@@ -148,7 +148,7 @@ class Jitted(Transformed[P, Any]):
         jax = self._jax
         if jax is None:
             jax = self._begin()
-        if self._compiled and not (blocks.runners and blocks.here()) and not named_axes.get():
+        if self._compiled and blocks.current().runner is None and not named_axes.get():
             try:
                 leaves, structure = self._take_apart((args, kwargs))
             except Exception:  # JAX cannot sort every dictionary, and containers of others may do what they like

@@ -8,61 +8,26 @@ own rules, knowing none of funcgrad's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ParamSpec
+from typing import Any, NoReturn, ParamSpec
 
 import numpy as np
 
-from funcgrad import backend, blocks, tree
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer
+from funcgrad import backend, tree
+from funcgrad.core import Primitive, Tracer
 from funcgrad.interop.conversion import bottom, private, take_apart
 from funcgrad.interop.refusing import staging
 from funcgrad.kinds.custom import CustomRules, custom_call
-from funcgrad.numpy.concretization import is_sparse_factor
 from funcgrad.optional import import_jax, loaded_jax
+from funcgrad.transforms.lifting import LiftedTrace, LiftedTracer, Watch
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
-from funcgrad.writable import released
 
-__all__ = ["Closure", "LiftTrace", "LiftTracer", "lifted", "to_jax"]
+__all__ = ["Closure", "lift", "lifted", "to_jax"]
 
 P = ParamSpec("P")
 
 CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
-
-
-class LiftTracer(Tracer):
-    """A value of JAX in a function that was not written for JAX.
-
-    Where Python or NumPy ask it for a plain value, the value of JAX answers, if it knows.
-    """
-
-    __slots__ = ()
-    as_numpy = True
-
-    def __init__(self, value: Any, trace: LiftTrace) -> None:
-        self.value = value
-        self._trace = trace
-
-    def __float__(self) -> float:
-        return float(self.value)
-
-    def __int__(self) -> int:
-        return int(self.value)
-
-    def __complex__(self) -> complex:
-        return complex(self.value)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(None) if is_sparse_factor(self) else np.array(self.value, dtype, copy=copy)
-
-    def item(self, *args: Any) -> Any:
-        """The number itself."""
-        return np.asarray(self.value).item(*args)
-
-    def tolist(self) -> Any:
-        """The numbers in nested lists."""
-        return np.asarray(self.value).tolist()
 
 
 class Closure(BaseException):
@@ -72,58 +37,35 @@ class Closure(BaseException):
     """
 
 
-class LiftTrace(Trace):
-    """One run of a function on values of JAX.
+def lift(*, alone: bool = False, watch: Watch | None = None) -> LiftedTrace:
+    """A run of a function that takes values of JAX for NumPy's.
 
     Args:
-        watch: called with each primitive, the values it is applied to and its parameters.
         alone: whether the values of outer transforms may not come in, but raise ``Closure``.
+        watch: called with each primitive, the values it is applied to and its parameters.
     """
-
-    __slots__ = ("alone", "watch")
-
-    #: What is inside its tracers are values of JAX, not of a derivative.
-    runs_jax = True
-
-    def __init__(self, watch: Callable[..., None] | None = None, *, alone: bool = False) -> None:
-        super().__init__()
-        self.watch = watch
-        self.alone = alone
-
-    def leaf(self, value: Any) -> LiftTracer:
-        """An input of the function, which must not write to it."""
-        made = LiftTracer(value, self)
-        made.alias = READ_ONLY
-        return made
-
-    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Run ``primitive`` on what the tracers hold."""
-        lowered = [a.value if type(a) is LiftTracer and a._trace is self else a for a in args]
-        if self.alone:
-            if any(isinstance(a, Tracer) for a in lowered):
-                raise Closure
-            lowered = _as_numpy_would(primitive, lowered)
-        if primitive is CUSTOM:
-            params = {**params, "rules": _lifting(params["rules"])}
-        ans = primitive.call(*lowered, **params)
-        if self.watch is not None:
-            self.watch(primitive, lowered, params)
-        if not primitive.multiple:
-            return self.wrap(ans)
-        return tuple([self.wrap(a) for a in ans])
-
-    def wrap(self, value: Any) -> LiftTracer:
-        """``value`` as a tracer; a constant for JAX too inside a ``no_grad`` that began after this run did."""
-        if blocks.entered and self.level < blocks.current().floor:
-            value = backend.detached(backend.library_of(value), value)
-        return LiftTracer(value, self)
-
-    def leave(self, leaf: Any) -> Any:
-        """``leaf`` as it leaves the function: the value of JAX, where it is a tracer of this run."""
-        return released(leaf.value if isinstance(leaf, LiftTracer) and leaf._trace is self else leaf)
+    return LiftedTrace(
+        _refuse if alone else None, prepare=_alone if alone else _with_rules, watch=watch, for_numpy=True
+    )
 
 
-def _as_numpy_would(primitive: Primitive, args: list[Any]) -> list[Any]:
+def _refuse(x: Tracer) -> NoReturn:
+    raise Closure
+
+
+def _with_rules(
+    primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The same, with rules of the user's for values of JAX."""
+    return args, {**params, "rules": _lifting(params["rules"])} if primitive is CUSTOM else params
+
+
+def _alone(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The same, in NumPy's dtypes."""
+    return _with_rules(primitive, _as_numpy_would(primitive, args), params)
+
+
+def _as_numpy_would(primitive: Primitive, args: Sequence[Any]) -> Sequence[Any]:
     """``args`` in the dtypes that NumPy's ufunc computes in, where integers become floating numbers.
 
     JAX would make float32 of int32, and of int64 together with float32.
@@ -192,18 +134,18 @@ def run_lifted(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -
 
 
 def lifted(
-    jax: Any, fun: Callable[..., Any], watch: Callable[..., None] | None = None, *, name: str = "the function"
+    jax: Any, fun: Callable[..., Any], watch: Watch | None = None, *, name: str = "the function"
 ) -> Callable[..., Any]:
     """``fun``, a function of leaves, as a function of JAX values; results are trees of JAX values."""
 
     def call(*leaves: Any) -> Any:
         with staging(jax, "to_jax", name):
-            return _run(jax, LiftTrace(watch), fun, leaves)
+            return _run(jax, lift(watch=watch), fun, leaves)
 
     return call
 
 
-def _run(jax: Any, trace: LiftTrace, fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+def _run(jax: Any, trace: LiftedTrace, fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """``fun`` of trees of JAX values, in ``trace``, which ends with it."""
     try:
         leaves, frame = take_apart(jax, args)
@@ -220,8 +162,8 @@ def _lifting(rules: CustomRules) -> CustomRules:
 
     def lifting(fun: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any) -> Any:
-            out = _run(jax, LiftTrace(), fun, args)
-            return tree.map_leaves(lambda x: bottom(x) if type(x) is LiftTracer else x, out)  # it may hold one
+            out = _run(jax, lift(), fun, args)
+            return tree.map_leaves(lambda x: bottom(x) if type(x) is LiftedTracer else x, out)  # it may hold one
 
         return call
 
@@ -234,7 +176,7 @@ def _lifting(rules: CustomRules) -> CustomRules:
     )
 
 
-def _enter(jax: Any, trace: LiftTrace, leaf: Any) -> Any:
+def _enter(jax: Any, trace: LiftedTrace, leaf: Any) -> Any:
     if isinstance(leaf, jax.Array):
         return trace.leaf(leaf)
     if not isinstance(leaf, Tracer) and backend.is_value(leaf) and backend.is_inexact(leaf):

@@ -20,9 +20,8 @@ from funcgrad import backend
 from funcgrad.batching import BatchTrace, BatchTracer, named_axes
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.interop.conversion import filled, private, to_numpy, viewed
-from funcgrad.kinds.rules import pull_of
 from funcgrad.optional import double_precision
-from funcgrad.records import reading
+from funcgrad.records import pull_for_all
 
 __all__ = ["Batched", "Call", "Like", "Program", "Pullback", "Pushed", "Residuals", "call_program", "nothing", "run"]
 
@@ -310,12 +309,13 @@ def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> A
         again = Call(call.program, call.host)
         outs = again(*args)
         call.told = again.told
-        return outs, _pull_again, (call.program, args, traced, call.host)
+        return outs, pull_for_all("jax_call", _backwards_again, len(traced)), (call.program, args, traced, call.host)
     first = Call(call.program.derived("recorded", traced), call.host)
     outs = first(*args)
     told: Residuals = first.told
     call.told = told.inner
-    return outs[: told.count], _pull, (told.pull, outs[told.count :], len(traced), call.host)
+    pull = pull_for_all("jax_call", _backwards, len(traced))
+    return outs[: told.count], pull, (told.pull, outs[told.count :], len(traced), call.host)
 
 
 def _backwards(ct: Any, program: Any, residuals: Any, count: int, host: Any) -> Any:
@@ -331,9 +331,6 @@ def _backwards_again(ct: Any, program: Program, args: Leaves, traced: tuple[int,
     if not live:
         return [None] * len(traced)
     return Call(program.derived("pulled", traced, live), host)(*args, *[ct[i] for i in live])
-
-
-_pull, _pull_again = [pull_of("jax_call", reading(rule)) for rule in (_backwards, _backwards_again)]
 
 
 def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:

@@ -17,12 +17,14 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace, ForwardTracer
 from funcgrad.interop.conversion import filled, filling, is_array
-from funcgrad.interop.lift import Closure, LiftTrace
+from funcgrad.interop.lift import Closure, lift
 from funcgrad.interop.programs import Batched, Like, Program, Pullback, Pushed, Residuals, nothing
 from funcgrad.interop.refusing import staging
 from funcgrad.interop.splitting import halves, mark
 from funcgrad.kinds.linear import to_batch
-from funcgrad.reverse import backward, record
+from funcgrad.records import backward
+from funcgrad.reverse import record
+from funcgrad.transforms.lifting import LiftedTrace
 
 __all__ = ["Staged"]
 
@@ -82,20 +84,20 @@ class Staged(Program):
         return self.jax.tree_util.Partial(told, *results)
 
     @contextmanager
-    def lifting(self, leaves: Sequence[Any]) -> Iterator[tuple[LiftTrace, list[Any]]]:
+    def lifting(self, leaves: Sequence[Any]) -> Iterator[tuple[LiftedTrace, list[Any]]]:
         """A run on values of JAX, which no outer transform looks into."""
         if self.shardings:
             leaves = _distributed(self.jax, leaves, [*self.shardings, *[None] * (len(leaves) - len(self.shardings))])
         unseen = blocks.Block(lambda state: state._replace(watch=None, runner=None))
         with unseen if blocks.current() != blocks.State() else nullcontext():
-            trace = LiftTrace(alone=True)
+            trace = lift(alone=True)
             try:
                 with staging(self.jax, "jit", self.name):
                     yield trace, [trace.leaf(leaf) for leaf in leaves]
             finally:
                 trace.close()
 
-    def leave(self, trace: LiftTrace, out: Any) -> Any:
+    def leave(self, trace: LiftedTrace, out: Any) -> Any:
         """A result as a value of JAX."""
         value = trace.leave(out)
         if isinstance(value, Tracer):

@@ -1,7 +1,7 @@
 """SciPy and scikit-learn, where they are written against the array API standard, on traced values.
 
-``test_array_api.py`` runs this file in a process of its own: SciPy looks at SCIPY_ARRAY_API when it is imported. Data
-that are not traced are made with ``fnp.array`` inside the function: these libraries want arrays of one namespace.
+``test_array_api.py`` runs this file in a process of its own: SciPy looks at SCIPY_ARRAY_API when it is imported. These
+libraries want arrays of one namespace, so data that are not traced are made by the namespace of those that are.
 """
 
 import os
@@ -22,6 +22,7 @@ from sklearn.metrics import pairwise
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacrev, jvp, vmap
 from funcgrad.errors import ConcretizationError
+from funcgrad.interop import from_array_api
 
 assert os.environ["SCIPY_ARRAY_API"] == "1"
 
@@ -30,7 +31,29 @@ RNG = np.random.default_rng(0)
 X, Y = RNG.uniform(0.2, 0.9, 6), RNG.uniform(0.2, 0.9, 6)
 POINTS, OTHERS = RNG.uniform(0.2, 0.9, (5, 2)), RNG.uniform(0.2, 0.9, (3, 2))
 LABELS = np.array([0, 1, 0, 1, 1])
-data = fnp.array
+XP = fnp
+
+
+def data(values):
+    return XP.asarray(values, copy=True)
+
+
+def standard(fun):
+    """``fun`` as one for any array library, with ``data`` in the namespace of its argument."""
+
+    def inside(x):
+        global XP
+        before, XP = XP, x.__array_namespace__()
+        try:
+            return fun(x)
+        finally:
+            XP = before
+
+    return from_array_api(inside)
+
+
+#: What mixes a traced array with truth values, counts and constants, which are NumPy's outside of ``from_array_api``.
+MIXED = ("stats.tmean", "stats.lmoment", "stats.variation", "Ridge")
 
 
 @pytest.fixture(autouse=True)
@@ -100,7 +123,7 @@ SCIPY = {
 
 @pytest.mark.parametrize("name", SCIPY)
 def test_scipy_is_differentiated(name):
-    fun = SCIPY[name]
+    fun = standard(SCIPY[name])
     tolerance = 1e-5 if name in ("differentiate.derivative", "integrate.tanhsinh") else None
     check_grads(
         lambda x: total(fun(x)), (X,), order=1, **({} if tolerance is None else {"rtol": tolerance, "atol": 1e-7})
@@ -120,7 +143,7 @@ def test_closed_forms_of_scipy():
 def test_scipy_at_higher_orders_and_in_batches():
     assert np.allclose(hessian(special.logsumexp)(X), jacrev(special.softmax)(X))
     xs = np.stack([X, 2 * X, Y])
-    for fun in (stats.skew, stats.variation, special.logsumexp, stats.gmean):
+    for fun in map(standard, (stats.skew, stats.variation, special.logsumexp, stats.gmean)):
         assert np.allclose(vmap(grad(fun))(xs), np.stack([grad(fun)(x) for x in xs]))
         assert np.allclose(jvp(fun, (X,), (Y,))[1], grad(fun)(X) @ Y)
 
@@ -140,12 +163,15 @@ REFUSED = {
 def test_what_leaves_the_standard_is_refused(name):
     """SciPy's compiled code, and Python's float(): both would lose the derivative."""
     with pytest.raises(ConcretizationError, match="a plain value was asked of a traced one"):
-        grad(lambda x: fnp.sum(REFUSED[name](x)))(X)
+        grad(lambda x: fnp.sum(standard(REFUSED[name])(x)))(X)
 
 
 def test_two_namespaces_are_refused():
     with pytest.raises(TypeError, match="Multiple namespaces"):
         grad(lambda x: fnp.sum(pairwise.rbf_kernel(x, OTHERS)))(POINTS)
+    together = from_array_api(pairwise.rbf_kernel)
+    want = grad(lambda x: fnp.sum(pairwise.rbf_kernel(x, fnp.array(OTHERS))))(POINTS)
+    assert np.allclose(grad(lambda x: fnp.sum(together(x, OTHERS)))(POINTS), want)
 
 
 LEARNING = {
@@ -178,7 +204,20 @@ LEARNING = {
 
 @pytest.mark.parametrize("name", LEARNING)
 def test_scikit_learn_is_differentiated(name):
-    check_grads(lambda x: total(LEARNING[name](x)), (POINTS,), order=1)
+    fun = standard(LEARNING[name])
+    check_grads(lambda x: total(fun(x)), (POINTS,), order=1)
+
+
+@pytest.mark.parametrize("name", [*SCIPY, *LEARNING])
+def test_without_a_namespace_for_all_it_is_right_or_refused(name):
+    fun, x = (SCIPY[name], X) if name in SCIPY else (LEARNING[name], POINTS)
+    plain = lambda x: total(fun(x))
+    if name in MIXED:
+        with pytest.raises(TypeError, match="Multiple namespaces") as caught:
+            grad(plain)(x)
+        assert "from_array_api(f)" in caught.value.__notes__[-1]
+    else:
+        assert np.allclose(grad(plain)(x), grad(lambda x: total(standard(fun)(x)))(x), rtol=1e-10)
 
 
 def test_closed_forms_of_scikit_learn():
@@ -192,7 +231,7 @@ def test_closed_forms_of_scikit_learn():
     slope = grad(lambda x: fnp.sum(pairwise.rbf_kernel(x, data(OTHERS), gamma=0.7)))(POINTS)
     assert np.allclose(slope, (-1.4 * kernel[..., None] * (POINTS[:, None] - OTHERS)).sum(1))
     weights = np.linalg.solve(np.eye(2) + (c := POINTS - POINTS.mean(0)).T @ c, c.T)
-    ridge = jacrev(lambda y: linear_model.Ridge(solver="svd").fit(data(POINTS), y).coef_)(Y[:5])
+    ridge = jacrev(standard(lambda y: linear_model.Ridge(solver="svd").fit(data(POINTS), y).coef_))(Y[:5])
     assert np.allclose(ridge, weights - weights.mean(1, keepdims=True))
 
 

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from funcgrad import running
+
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.update(compiling.CACHE, XLA_FLAGS=compiling.flags())  # before JAX starts
 
 import jax
 
-from funcgrad import blocks, core
+from funcgrad import blocks
 
 # JAX makes a great many small objects that live on, and would wait for their collection.
 gc.set_threshold(20_000, 20, 20)
@@ -37,7 +39,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 def state():
     """What a test could leave changed for the tests after it."""
-    blocks.forget()
+    blocks.none_open()
     return {
         "open no_grad blocks": len(blocks.entered),
         "what blocks say": blocks.current(),
@@ -61,7 +63,7 @@ def nothing_left_behind():
     """Also no transform: runs that a test began by hand and never finished are no business of the next one."""
     before = state()
     yield
-    for trace in core.running():
+    for trace in running.running():
         trace.close()
     after = state()
     assert after == before, {name: (before[name], after[name]) for name in before if before[name] != after[name]}

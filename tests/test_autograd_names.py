@@ -17,6 +17,7 @@ import pytest
 import funcgrad as fg
 import funcgrad.interop.autograd as ag
 import funcgrad.interop.autograd.numpy as np
+from funcgrad import running
 from funcgrad.errors import GradientCheckError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.interop.autograd import (
     elementwise_grad,
@@ -759,7 +760,7 @@ def test_fixed_point_keeps_nothing_alive():
     solve = lambda p: fixed_point(layer, p, numpy.zeros(3), lambda x, y: np.max(np.abs(x - y)), 1e-13)
     fg.check_grads(solve, ({"w": weights, "b": X},), order=1)
     gc.collect()
-    assert not [t for t in fg.core.running() if t.open]
+    assert not [t for t in running.running() if t.open]
 
 
 def test_signal_convolve_against_numpy():

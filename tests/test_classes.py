@@ -1,19 +1,25 @@
 """Of which class a traced value is: of that of the array or number which it stands for."""
 
 import numbers
+import threading
 from collections.abc import Iterable
 from functools import singledispatch
 
 import jax
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.signal
 import scipy.sparse
+from sklearn.linear_model import LinearRegression
+from sklearn.preprocessing import StandardScaler
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jvp, trace, vjp, vmap
 from funcgrad.core import Tracer
 from funcgrad.errors import UnsizedError
 from funcgrad.interop import jit, to_jax
+from funcgrad.writable import Buffer
 
 KINDS = (float, complex, int, np.ndarray, np.floating, np.float64, np.float32, np.generic, numbers.Real, Iterable)
 MODES = {
@@ -136,11 +142,85 @@ def test_called_it_makes_what_the_class_makes():
     assert type(made[0]) is np.float64
 
 
-def test_libraries_that_take_memory_are_told_the_truth():
-    """SciPy goes by ``x.__class__ is np.ndarray`` to routines that need it, JAX by ``isinstance``."""
+NAMES = (
+    "funcgrad",
+    "jax._src",
+    "numpy.testing",
+    "scipy.sparse",
+    "pandas",
+    "sklearn",
+    "numba",
+    "torch",
+    "__main__",
+    "a",
+)
+QUESTIONS = """
+def answer(ask):
+    try:
+        return ask()
+    except TypeError as error:
+        return type(error).__name__
+
+found.append(
+    [
+        isinstance(x, np.ndarray),
+        x.__class__,
+        isinstance(x[0], float),
+        answer(lambda: float(x[0])),
+        answer(lambda: int(x[0])),
+        answer(lambda: "%.1f" % x[0]),
+        answer(lambda: f"{x[0]:.1f}"),
+        answer(lambda: np.asarray(x)),
+        answer(lambda: np.testing.assert_allclose(x, x)),
+        type(x > 0),
+        type(x * x),
+    ]
+)
+made.append(answer(lambda: type(fnp.zeros(2))))
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_whoever_asks_is_told_the_same(mode):
+    """Modules of the libraries that take hold of memory, a notebook, code without a source, other threads."""
+
+    def f(x):
+        for name in (*NAMES, None):
+            space = {"x": x, "np": np, "fnp": fnp, "found": (found := []), "made": (made := [])}
+            space |= {} if name is None else {"__name__": name}
+            exec(QUESTIONS, space)
+            exec(compile(QUESTIONS, "<a cell>", "exec"), space)
+            worker = threading.Thread(target=exec, args=(QUESTIONS, space))
+            worker.start()
+            worker.join()
+            answers.extend(found)
+            types.update(made[:2])
+            assert len(found) == 3
+        return x
+
+    answers, types = [], set()
+    MODES[mode](f, np.ones(2))
+    assert all(answer == answers[0] for answer in answers)
+    assert answers[0][:3] == [True, np.ndarray, True]
+    assert answers[0][3] == answers[0][5] == answers[0][7] == answers[0][8] == "ConcretizationError"
+    assert types == {Buffer}
+
+
+def test_libraries_that_take_memory_are_right_or_refused():
     A = scipy.sparse.csr_array(np.eye(2))
-    assert grad(lambda x: np.sum(A @ x))(np.ones(2)).tolist() == [1.0, 1.0]
+    assert grad(lambda x: np.sum(fnp.matmul(A, x)))(np.ones(2)).tolist() == [1.0, 1.0]
     assert grad(lambda x: fnp.sum(jax.numpy.ones(2) * x))(np.ones(2)).tolist() == [1.0, 1.0]
+    refused = (
+        lambda x: A @ x,
+        lambda x: scipy.linalg.inv(np.diag(x)),
+        lambda x: scipy.signal.lfilter([1.0], [1.0, 0.5], x),
+        lambda x: LinearRegression().fit(np.ones((2, 1)), x),
+        lambda x: StandardScaler().fit_transform(x[:, None]),
+    )
+    for program in refused:
+        for mode in ("grad", "jvp", "vmap"):
+            with pytest.raises((TypeError, ValueError)):
+                MODES[mode](lambda x, program=program: (program(x), x)[1], np.array([1.0, 2.0]))
 
 
 def test_on_jax():

@@ -366,3 +366,23 @@ def test_the_imaginary_part_of_a_real_number_has_no_memory_that_is_read_only(par
 def test_the_imaginary_part_of_a_real_number_inside_no_grad():
     assert grad(lambda x: x * no_grad(lambda x: np.imag(x) + 2.0)(x))(3.0) == 2.0
     assert grad(lambda x: np.sum(x * no_grad(lambda x: x.imag + x.T.real)(x)))(np.ones(2)).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("join", [lambda x: fnp.stack([x, x]), lambda x: fnp.concatenate([x[None], x[None]])])
+def test_rows_joined_in_a_batch_along_the_last_axis_are_one_piece_of_memory(join):
+    def f(x):
+        m = join(x)
+        m.ravel()[:] *= 10.0
+        return m
+
+    xs = np.arange(6.0).reshape(2, 3)
+    mapped = vmap(f, in_axes=-1)
+    wanted = 10.0 * np.stack([xs.T, xs.T], 1)
+    for found in (
+        mapped(xs),
+        vjp(mapped, xs)[0],
+        jvp(mapped, (xs,), (xs,))[1],
+        linearize(mapped, xs)[1](xs),
+        vmap(mapped)(xs[None])[0],
+    ):
+        np.testing.assert_array_equal(found, wanted)

@@ -34,6 +34,7 @@ from funcgrad import (
 )
 from funcgrad.errors import BranchError, ConcretizationError, InputError, MissingExtraError, ShapeError
 from funcgrad.primitives import arithmetic
+from funcgrad.records import saved_by
 from funcgrad.transforms.drawing import describe_bytes
 from funcgrad.transforms.tapes import tape
 from funcgrad.transforms.tracing import trace
@@ -793,7 +794,7 @@ def test_tape_does_not_hold_the_values():
 
     y, pullback = vjp(f, X)
     del y
-    kept = weakref.ref(next(a for a in pullback._nodes[0][4:] if isinstance(a, np.ndarray)))
+    kept = weakref.ref(next(a for a in saved_by(pullback._nodes[0]) if isinstance(a, np.ndarray)))
     records = tape(pullback)
     del pullback
     gc.collect()

@@ -145,11 +145,33 @@ def test_one_module_asks_whether_jax_is_there():
     assert asking == {LOADER}
 
 
+#: Where frames of callers are looked at, and what for: never for a value or a branch.
+FRAMES = {
+    "funcgrad/kinds/rules.py": "the module in which an operation is defined, for pickling",
+    "funcgrad/numpy/callers.py": "the user's line, for messages",
+    "funcgrad/numpy/hints.py": "what to call instead, for messages",
+    "funcgrad/tree.py": "the public call, for messages",
+    "transforms/origins.py": "the line and the pipeline stage of an operation, to be shown",
+}
+#: What makes texts of frames, by the names that other modules may import for their messages.
+TEXTS = {"funcgrad.numpy.callers": {"user_line"}, "funcgrad.numpy.hints": {"counterpart", "explain", "of_math"}}
+
+
+def test_no_value_and_no_branch_depends_on_the_caller():
+    frames = re.compile(r"_getframe|currentframe|f_back|f_globals|inspect\.stack|extract_stack")
+    assert {path for path, text in sources(PACKAGE).items() if frames.search(text)} == set(FRAMES)
+    for path, text in sources(PACKAGE).items():
+        for module, names in TEXTS.items():
+            found = re.findall(rf"^from {re.escape(module)} import (.+)$", text, re.MULTILINE)
+            taken = {name.strip() for line in found for name in line.split(",")}
+            if path not in FRAMES:
+                assert taken <= names | {"user_frame"}, path
+
+
 def test_records_are_read_by_name():
-    """What defines them reads them by position, and the recorders of elementwise operations."""
-    reading = {path for path, text in sources(PACKAGE).items() if re.search(r"\b(node|record)\[", text)}
-    recorders = {f"funcgrad/kinds/{name}.py" for name in ("elementwise", "partials", "shortcuts")}
-    assert reading == {"funcgrad/records.py", "funcgrad/reverse.py", *recorders}
+    """Only what defines them reads them by position."""
+    reading = {path for path, text in sources(PACKAGE).items() if re.search(r"\b(node|record|parent)\[", text)}
+    assert reading == {"funcgrad/records.py"}
 
 
 def test_imports_of_own_modules_are_not_taken_for_others():

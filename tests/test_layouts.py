@@ -60,10 +60,10 @@ def shares(a, b):
 
 
 def results(case, fun, library, live):
-    """What ``fun`` gives of copies of the arrays, and its description."""
+    """What ``fun`` gives of the arrays, of copies where there is a library, and its description."""
     full = [x.copy() if isinstance(x, np.ndarray) else x for x in case.values]
     for i, x in zip(case.live, live, strict=True):
-        full[i] = library.array(x) if isinstance(case.values[i], np.ndarray) else x
+        full[i] = library.array(x) if isinstance(case.values[i], np.ndarray) and library else x
     outs = case.call(fun, full)
     return outs, [described(out, full) for out in outs]
 
@@ -71,20 +71,29 @@ def results(case, fun, library, live):
 MODES = {
     "jvp": lambda f, live: jvp(f, live, live),
     "vmap": lambda f, live: vmap(f)(*[np.stack([x, x]) for x in live]),
+    "jvp of vmap": lambda f, live: jvp(vmap(f), *[tuple([np.stack([x, x]) for x in live])] * 2),
+    "vmap, last axis": lambda f, live: vmap(f, in_axes=-1)(*[np.stack([x, x], -1) for x in live]),
+    "jvp of vmap, last axis": lambda f, live: jvp(
+        vmap(f, in_axes=-1), *[tuple([np.stack([x, x], -1) for x in live])] * 2
+    ),
+    "vmap of vmap, last axis": lambda f, live: vmap(vmap(f, in_axes=-1), in_axes=-1)(
+        *[np.stack([np.stack([x, x], -1)] * 3, -1) for x in live]
+    ),
 }
 
 
-def told(case, mode):
-    """What ``case`` gives in NumPy and in the mode; None where it does not run like that."""
+def told(case, mode, *, gaps=False):
+    """What ``case`` gives in NumPy and in the mode, of examples with ``gaps`` in memory; None where it does not run."""
     live, found = tuple(case.primals), []
+    each = [np.stack([x, x], -1)[..., 0] if isinstance(x, np.ndarray) else x for x in live]
 
     def noted(*args):
-        outs, told = results(case, case.fun, fnp, args)
+        outs, told = results(case, case.fun, None if gaps else fnp, args)
         found.append(told)
         return [out for out in outs if cases.kind_of(out) in "fc"]
 
     try:
-        _, expected = results(case, case.numpy, np, live)
+        _, expected = results(case, case.numpy, None if gaps else np, each if gaps else live)
         MODES[mode](noted, live)
     except Exception:  # of what is read-only, say, or has no vmap
         if not found:
@@ -96,10 +105,20 @@ def told(case, mode):
 def test_a_result_lies_in_memory_as_numpys_does(row):
     ran = 0
     for mode in MODES:
-        if mode == "vmap" and row.op.name in BROADCAST:
+        if "vmap" in mode and row.op.name in BROADCAST:
             continue
         for case in filter(tried, row.cases):
             if (pair := told(case, mode)) is not None:
                 ran += 1
                 assert pair[1] == pair[0], f"{case.id}, {mode}"
     assert ran
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.op.name for row in ROWS])
+def test_so_it_does_where_the_axis_of_a_batch_is_the_last_in_memory(row):
+    for mode in MODES:
+        if "last" in mode and row.op.name not in BROADCAST:
+            for case in filter(tried, row.cases):
+                if (pair := told(case, mode, gaps=True)) is not None:  # views of arguments cannot be written to
+                    new = [i for i, text in enumerate(pair[0]) if "view" not in text]
+                    assert [pair[1][i] for i in new] == [pair[0][i] for i in new], f"{case.id}, {mode}"

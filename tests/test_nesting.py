@@ -508,8 +508,7 @@ def test_exception_in_a_no_grad_generator():
         return x * y
 
     assert grad(f)(3.0) == 9.0
-    blocks.forget()
-    assert blocks.entered == []
+    assert blocks.none_open()
 
 
 # ---- escaped tracers ---------------------------------------------------------------------------------------

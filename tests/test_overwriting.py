@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import funcgrad.numpy as fnp
-from funcgrad import checkpoint, custom_vjp, grad, jacfwd, jvp, linearize, tree, vjp, vmap
+from funcgrad import checkpoint, custom_vjp, grad, jacfwd, jvp, linearize, ownership, tree, vjp, vmap
 from funcgrad.core import Tracer
 from funcgrad.extend import elementwise
 from funcgrad.forward import ForwardTracer
-from funcgrad.kinds import partials
 from funcgrad.numpy.overwriting import composed
 
 SIZE = 20_000
@@ -39,8 +38,8 @@ def pushed(x, y, t):
 
 
 def test_these_arrays_are_large():
-    assert partials._LARGE <= SIZE
-    assert partials._LARGE > 1000  # the parts are not
+    assert ownership.LARGE <= SIZE
+    assert ownership.LARGE > 1000  # the parts are not
 
 
 @pytest.mark.parametrize("fun", [pulled, pushed])

@@ -126,3 +126,56 @@ def test_every_module_has_a_docstring():
     ]
     assert source_modules()
     assert silent == []
+
+
+#: What ``import funcgrad`` leaves for later: it is imported when it is first asked for.
+LATER = {
+    "": "html jax numpy.polynomial scipy string tracemalloc",
+    "funcgrad.": "extend interop nn scipy",
+    "funcgrad.numpy.": "fft lib linalg polynomial",
+    "funcgrad.primitives.": "decompositions determinants fourier special",
+    "funcgrad.transforms.": (
+        "checking checkpointing collectives control custom drawing implicit profiling solvers sparse_jacobians tapes "
+        "tracing transposing"
+    ),
+}
+PROGRAM = """
+vmap(hessian(lambda x: fnp.sum(fnp.sin(x) * x)))(np.ones((2, 3)))
+"""
+
+
+def left_for_later(loaded, packages=tuple(LATER)):
+    names = [package + name for package in packages for name in LATER[package].split()]
+    return [name for name in names if any(m == name or m.startswith(f"{name}.") for m in loaded)]
+
+
+def test_an_import_loads_what_most_programs_need():
+    loaded = run_python(
+        "-c", "import sys, numpy; before = {*sys.modules}; import funcgrad; print(*{*sys.modules} - before)"
+    ).split()
+    assert "funcgrad.transforms.gradients" in loaded
+    assert left_for_later(loaded) == []
+
+
+def test_a_program_loads_no_more_of_the_package_than_it_asks_for():
+    names = "import sys, numpy as np, funcgrad.numpy as fnp; from funcgrad import hessian, vmap"
+    loaded = run_python("-c", f"{names}\n{PROGRAM}\nprint(*sys.modules)").split()
+    assert left_for_later(loaded, [package for package in LATER if package]) == []
+
+
+@pytest.mark.parametrize("module", ["funcgrad", "funcgrad.numpy", "funcgrad.transforms"])
+def test_what_is_left_for_later_is_there(module):
+    run_python(
+        "-c",
+        f"import {module} as m\n"
+        "assert set(m.__all__) <= set(dir(m))\n"
+        "for name in m.__all__:\n"
+        f"    exec(f'from {module} import {{name}}')\n"
+        "    assert getattr(m, name) is vars(m)[name]\n"
+        f"from {module} import *\n"
+        "assert {*m.__all__} <= {*globals()}",
+    )
+    said = run_python(
+        "-c", f"import {module} as m\ntry:\n    m.nothing\nexcept AttributeError as error:\n    print(error)"
+    )
+    assert said.strip() == f"module '{module}' has no attribute 'nothing'"

@@ -354,7 +354,7 @@ def test_numpys_class_cuts_no_derivative(fun):
     close(jacrev(fun)(c), [(fun(c + h) - fun(c - h)) / 2e-6 for h in step], 1e-8)
     for c in (np.array([0.0, 2.0, 1.0]), np.zeros(3)):
         for derive in (jacrev, jacfwd):
-            with pytest.raises(NotDifferentiableError, match=r"poly1d: it cuts leading coefficients that are 0"):
+            with pytest.raises(NotDifferentiableError, match=r"poly1d cuts leading coefficients that are 0"):
                 derive(fun)(c)
     close(jacrev(np.trim_zeros)(np.array([0.0, 2.0])), [[0.0, 1.0]])
 

@@ -23,7 +23,6 @@ from funcgrad import (
     checkpoint_chain,
     compose,
     compose_left,
-    core,
     custom_vjp,
     debug_nans,
     grad,
@@ -32,6 +31,7 @@ from funcgrad import (
     no_grad,
     pipe,
     profile,
+    running,
     scan,
     strict,
     tape,
@@ -75,9 +75,8 @@ def clock(monkeypatch):
 @pytest.fixture(autouse=True)
 def nothing_stays_open():
     yield
-    assert not core.open_traces
-    blocks.forget()
-    assert (blocks.entered, blocks.runners, blocks.watchers) == ([], [], [])
+    assert not running.open_traces
+    assert blocks.none_open()
     assert blocks.current() == blocks.State()
     assert (peaks._active, tracemalloc.is_tracing()) == ([], False)
 
@@ -195,19 +194,21 @@ def test_without_differentiating(slow):
 
 
 def test_operations_on_constants(slow):
+    """In a ``no_grad`` block they are seen; those on ordinary arrays are the rest of a pass, as NumPy's are."""
+
     def f(x):
         with no_grad():
             hidden = slow(x)
         return fnp.sum(x * slow(np.ones(5)) + hidden)
 
     found = profile(f)(X)
-    first, second = [row for row in found.operations if row.operation == "slow"]
-    assert (first[3:], second[3:]) == ((1, 1.0, 0.0, 1.0, 0, 40), (1, 1.0, 0.0, 1.0, 0, 40))
-    assert second.source.line == first.source.line + 1
+    (row,) = [row for row in found.operations if row.operation == "slow"]
+    assert row[3:] == (1, 1.0, 0.0, 1.0, 0, 40)
+    assert found.passes[0].elsewhere == 1.0
 
 
 def test_functions_inside_of_rules(slow):
-    """What a rule of the user's runs is measured by itself, on its own line."""
+    """What a rule of the user's runs on ordinary arrays belongs to its operation."""
 
     @custom_vjp
     def f(x):
@@ -216,11 +217,9 @@ def test_functions_inside_of_rules(slow):
     f.defvjp(lambda x: (slow(x), x), lambda x, ct: (ct * slow(x),))
     found = profile(lambda x: fnp.sum(f(x)))(X)
     assert [(row.operation, row.calls, row.forward, row.backward) for row in found.operations] == [
-        ("f", 1, 0.0, 0.0),
-        ("slow", 2, 2.0, 0.0),
+        ("f", 1, 1.0, 1.0),
         ("reduce_sum", 1, 0.0, 0.0),
     ]
-    assert by_name(found, "slow").source.line == f.fun.__code__.co_firstlineno + 4
 
 
 def test_what_a_checkpoint_runs_again(slow):
@@ -255,7 +254,7 @@ def example(params, x):
     with no_grad():
         scale = fnp.max(hidden)
     picked = hidden[1:] * hidden[:-1]
-    return fnp.sum(fnp.exp(-picked) / fnp.add(scale, 1.0) + fnp.stack([picked[0]] * len(picked)) ** 2)
+    return fnp.sum(fnp.exp(-picked) / scale + fnp.stack([picked[0]] * len(picked)) ** 2)
 
 
 PARAMS = {"w": np.ones((3, 2)) / 3, "b": np.zeros(2)}
@@ -359,7 +358,7 @@ def test_arguments():
     assert by_name(found, "sin").backward > 0
     assert by_name(found, "cos").calls == 1
     assert by_name(found, "cos").backward == 0
-    assert profile(f, -1, has_aux=True)({"x": X}, X, scale=2.0).operations[0].saved == 0
+    assert [row.operation for row in profile(f, -1, has_aux=True)({"x": X}, X, scale=2.0).operations] == ["cos"]
 
 
 def test_the_function_is_run_as_often_as_said():

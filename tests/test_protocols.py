@@ -533,17 +533,33 @@ def test_jax_arrays_defer_inside_jit():
         lambda x: jnp.multiply(jnp.ones(3), x),
         lambda x: jnp.stack([x, x]),
         lambda x: jnp.where(True, x, 0.0),
+        lambda x: jnp.full(3, x[0]),
+        lambda x: jnp.ones(3).at[0].set(x[0]),
+        jnp.ones(3).dot,
+        jax.lax.sin,
+        jax.jit(lambda x: x),
+        jax.vmap(jnp.sin),
+        jax.grad(jnp.sum),
+        jax.device_put,
     ],
 )
 def test_jax_functions_refuse_tracers(use):
     """They take no argument apart, so they cannot be asked; nothing may come out of them silently."""
     for x in (X, jnp.asarray(X)):
-        with pytest.raises(TypeError):
-            vjp(use, x)
+        for run in (lambda x: vjp(use, x), lambda x: jvp(use, (x,), (x,)), lambda x: vmap(use)(x[None])):
+            with pytest.raises((TypeError, ValueError)) as caught:
+                run(x)
+            said = [str(caught.value), *getattr(caught.value, "__notes__", ())]
+            assert "__jax_array__" not in said[0] or any("interop.from_jax(f)" in text for text in said)
 
 
-def test_tracers_do_not_look_like_jax_arrays():
-    assert not hasattr(Tracer, "__jax_array__")
+def test_jax_takes_constants():
+    def f(x):
+        made = fnp.array([2.0, 3.0, 4.0])
+        assert isinstance(jnp.ones(3) * made, Tracer)
+        return x * np.asarray(jnp.array(np.asarray(made)))
+
+    assert vjp(f, X)[1](np.ones(3))[0].tolist() == [2.0, 3.0, 4.0]
 
 
 # ---- NumPy programs ----------------------------------------------------------------------------------------

@@ -25,8 +25,7 @@ ZEROS, ONES = np.zeros(2), np.ones(2)
 def quiet_and_clean():
     with np.errstate(all="ignore"):
         yield
-    blocks.forget()
-    assert (blocks.watchers, blocks.entered, blocks.runners) == ([], [], [])
+    assert blocks.none_open()
     assert blocks.watching() is None
 
 
@@ -524,8 +523,7 @@ def test_a_function_that_fails_leaves_nothing_behind():
 
     for call in (grad(f, strict=True), strict(grad(f)), debug_nans(grad(f)), lambda x: vjp(f, x, strict=True)):
         fails(KeyError, call, 1.0)
-        blocks.forget()
-        assert blocks.watchers == blocks.entered == []
+        assert blocks.none_open()
     gc.collect()
     gc.disable()
     try:

@@ -50,6 +50,12 @@ MODES = {
     "jvp": lambda f: jvp(f, (X,), (X,))[0],
     "linearize": lambda f: linearize(f, X)[0],
     "vmap": lambda f: [made[0] for made in vmap(f)(np.stack([X, X * 0.9]))],
+    "vmap, last axis": lambda f: [made[0] for made in vmap(f, in_axes=-1)(np.stack([X, X * 0.9], -1))],
+    "vjp of vmap, last axis": lambda f: [made[0] for made in vjp(vmap(f, in_axes=-1), np.stack([X, X * 0.9], -1))[0]],
+    "vmap of jvp": lambda f: [made[0] for made in vmap(lambda x: jvp(f, (x,), (X,))[0])(np.stack([X, X * 0.9]))],
+    "vmap of vmap, last axis": lambda f: [
+        made[0, 0] for made in vmap(vmap(f, in_axes=-1), in_axes=-1)(np.stack([np.stack([X, X * 0.9], -1)] * 3, -1))
+    ],
 }
 
 

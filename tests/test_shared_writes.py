@@ -13,7 +13,25 @@ import numpy as np
 import pytest
 
 import funcgrad.numpy as fnp
-from funcgrad import core, grad, hvp, jvp, linearize, trace, tree, value_and_grad, vmap
+from funcgrad import (
+    checkpoint,
+    grad,
+    hessian,
+    hvp,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    locking,
+    running,
+    trace,
+    tree,
+    value_and_grad,
+    views,
+    vjp,
+    vmap,
+    writable,
+)
 from funcgrad.errors import ConcretizationError, InputError
 
 THREADS, N = 8, 4
@@ -293,6 +311,14 @@ MODES = {
     "grad(grad)": lambda f: grad(lambda x: fnp.sum(grad(f)(x) * T))(X),
     "hvp": lambda f: hvp(f, (X,), (T,)),
     "trace": lambda f: trace(f)(X)(X * 1.1),
+    "vjp": lambda f: (lambda y, pull: (y, pull(2.0), pull(1.0)))(*vjp(f, X)),
+    "jacrev": lambda f: jacrev(lambda x: f(x) * x)(X),
+    "jacfwd": lambda f: jacfwd(f)(X),
+    "hessian": lambda f: hessian(f)(X),
+    "checkpoint": lambda f: value_and_grad(checkpoint(f))(X),
+    "vjp of checkpoint": lambda f: (lambda y, pull: (y, pull(2.0), pull(1.0)))(*vjp(checkpoint(f), X)),
+    "vmap(grad) of checkpoint": lambda f: vmap(value_and_grad(checkpoint(f)))(XS),
+    "hvp of checkpoint": lambda f: hvp(checkpoint(f), (X,), (T,)),
 }
 
 
@@ -308,7 +334,24 @@ def test_no_write_is_lost(name):
             for each in found:
                 for one, want in zip(tree.leaves(each), tree.leaves(wanted), strict=True):
                     np.testing.assert_allclose(one, want, rtol=1e-10, atol=1e-12, err_msg=mode)
-    assert not core.open_traces
+    assert not running.open_traces
+
+
+def test_parts_get_memory_of_their_own_under_the_lock(monkeypatch):
+    """A write of another thread, which takes views anew, does the same to them."""
+    original, calls = writable.copy_small, []
+
+    def guarded(part):
+        calls.append(part)
+        assert locking.changing._is_owned()
+        original(part)
+
+    for module in (writable, views):
+        monkeypatch.setattr(module, "copy_small", guarded)
+    for program in programs.values():
+        for derive in MODES.values():
+            derive(lambda x, program=program: program(x, alone))
+    assert calls
 
 
 # ---- arrays that a thread makes ------------------------------------------------------------------------------
@@ -375,8 +418,9 @@ def test_an_array_that_another_thread_made_says_why_it_takes_no_traced_value(wri
             pool.submit(lambda: write(fnp.zeros(N), x)).result()
         return fnp.sum(x)
 
-    with pytest.raises(error, match=r"not the one that runs the transform.*hand it to this one.*stack"):
+    with pytest.raises(error, match=r"not the one that runs the transform.*hand it to this one.*stack") as found:
         grad(f)(X)
+    assert "numpy.zeros" not in str(found.value)  # that makes an ordinary array here too
     with pytest.raises(error) as found:  # in the thread that runs the transform there is another reason
         grad(lambda x: write(np.zeros(N), x))(X)
     assert "not the one that runs" not in str(found.value)

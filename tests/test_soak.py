@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import funcgrad.numpy as fnp
-from funcgrad import blocks, core, register_pytree_node, trace, vjp, vmap
+from funcgrad import blocks, register_pytree_node, running, trace, vjp, vmap
 from funcgrad.reverse import ReverseTrace
 
 WINDOWS, CALLS = 3, 25
@@ -53,9 +53,8 @@ def test_memory_stays_flat(soak):
     assert len(found) == len(soak.KINDS) > 10
     assert {name: unreachable for name, (_, unreachable) in found.items() if unreachable} == {}
     assert {name: windows for name, (windows, _) in found.items() if min(windows) >= LEAK * CALLS} == {}
-    assert not core.open_traces
-    blocks.forget()
-    assert (blocks.entered, blocks.runners, blocks.watchers) == ([], [], [])
+    assert not running.open_traces
+    assert blocks.none_open()
 
 
 def test_a_leak_would_be_seen():
@@ -84,10 +83,10 @@ register_pytree_node(Unwilling, refuse, lambda _, parts: Unwilling())
 def test_what_was_kept_from_closing_is_forgotten():
     """An interrupt can come between the beginning of a run and the ``try`` that would close it."""
     begun = ReverseTrace()
-    assert core.running() == [begun]
+    assert running.running() == [begun]
     del begun
-    assert core.running() == []
-    assert not core.open_traces
+    assert running.running() == []
+    assert not running.open_traces
     assert type(fnp.zeros(3)) is np.ndarray
 
 
@@ -104,5 +103,5 @@ def test_what_was_kept_from_closing_is_forgotten():
 def test_what_fails_before_the_function_runs_leaves_nothing_open(call):
     with pytest.raises((RuntimeError, TypeError)):
         call()
-    assert not core.open_traces
+    assert not running.open_traces
     assert type(fnp.zeros(3)) is np.ndarray

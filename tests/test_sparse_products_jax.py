@@ -12,9 +12,9 @@ from funcgrad.interop import jit, to_jax
 DENSE = np.where(np.random.default_rng(0).random((4, 4)) < 0.6, np.arange(1.0, 17.0).reshape(4, 4), 0.0)
 X = np.linspace(0.1, 1.0, 4)
 PROGRAMS = {
-    "left": lambda A, x: fnp.sin(A @ x),
+    "left": lambda A, x: fnp.sin(fnp.matmul(A, x)),
     "right": lambda A, x: fnp.sin(x @ A),
-    "both": lambda A, x: x @ (A @ x) + fnp.sum(A.T @ x),
+    "both": lambda A, x: x @ fnp.matmul(A, x) + fnp.sum(fnp.matmul(A.T, x)),
 }
 
 

@@ -449,3 +449,19 @@ def test_zeta_near_zero(order):
         with mp.workdps(30):
             want = float(mp.zeta(mp.mpf(x), 1, order))
         np.testing.assert_allclose(f(x), want, rtol=1e-13)
+
+
+@pytest.mark.parametrize("ratio", [1e-14, 1e-10, 1e-6, 1e-3, 0.019, 0.021, 0.5])
+def test_differences_of_digamma_keep_their_digits(ratio):
+    """Beta functions and Pochhammer's symbol of a small second argument: digamma(a + b) - digamma(a) cancels."""
+    for a in (1e-6, 0.02, 0.5, 7.3, 100.5, 1e4):
+        b = a * ratio
+        with mp.workdps(50):
+            step = mp.digamma(mp.mpf(a) + mp.mpf(b)) - mp.digamma(a)
+            curved = mp.psi(1, a) - mp.psi(1, mp.mpf(a) + mp.mpf(b))
+            wanted = [-step, -step * mp.beta(a, b), step * mp.rf(a, b)]
+        found = [grad(fun)(a, b) for fun in (fsp.betaln, fsp.beta, fsp.poch)]
+        np.testing.assert_allclose(found, [float(x) for x in wanted], rtol=1e-8)
+        np.testing.assert_allclose(found[0], float(wanted[0]), rtol=1e-11)
+        np.testing.assert_allclose(grad(grad(fsp.betaln))(a, b), float(curved), rtol=1e-9)
+        np.testing.assert_allclose(jvp(lambda a, b=b: fsp.betaln(a, b), (a,), (1.0,))[1], float(wanted[0]), rtol=1e-11)

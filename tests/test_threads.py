@@ -21,7 +21,6 @@ from funcgrad import (
     checkpoint_chain,
     compose_left,
     cond,
-    core,
     custom_jvp,
     custom_vjp,
     debug_nans,
@@ -36,6 +35,7 @@ from funcgrad import (
     no_grad,
     profile,
     register_pytree_node,
+    running,
     scan,
     stop_gradient,
     strict,
@@ -299,9 +299,8 @@ def nothing_stays_open():
     """NumPy is quiet, and after the threads nothing is open that any of them opened."""
     with np.errstate(all="ignore"):
         yield
-    assert not core.open_traces
-    blocks.forget()
-    assert (blocks.entered, blocks.runners, blocks.watchers) == ([], [], [])
+    assert not running.open_traces
+    assert blocks.none_open()
 
 
 def test_all_kinds_of_work_at_once():

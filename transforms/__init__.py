@@ -8,25 +8,47 @@ Example:
     np.float64(6.0)
 """
 
-from funcgrad.transforms import control
-from funcgrad.transforms import policies as checkpoint_policies
-from funcgrad.transforms.checking import check_grads
-from funcgrad.transforms.checkpointing import checkpoint, checkpoint_chain, checkpoint_name
-from funcgrad.transforms.collectives import all_gather, axis_index, pmax, pmean, pmin, ppermute, psum
-from funcgrad.transforms.control import associative_scan, cond, fori_loop, scan, switch, while_loop
-from funcgrad.transforms.custom import custom_jvp, custom_vjp
+from typing import TYPE_CHECKING
+
+from funcgrad.optional import later
 from funcgrad.transforms.debugging import debug_nans, strict
 from funcgrad.transforms.gradients import grad, value_and_grad
-from funcgrad.transforms.implicit import custom_linear_solve, custom_root, fixed_point
 from funcgrad.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
 from funcgrad.transforms.products import hvp, jvp, linearize, vjp
-from funcgrad.transforms.profiling import profile
-from funcgrad.transforms.solvers import anderson, dense_solve, newton, picard
 from funcgrad.transforms.stopping import no_grad, stop_gradient
-from funcgrad.transforms.tapes import tape
-from funcgrad.transforms.tracing import trace
-from funcgrad.transforms.transposing import linear_transpose
 from funcgrad.transforms.vectorize import vmap
+
+if TYPE_CHECKING:
+    from funcgrad.transforms import control
+    from funcgrad.transforms import policies as checkpoint_policies
+    from funcgrad.transforms.checking import check_grads
+    from funcgrad.transforms.checkpointing import checkpoint, checkpoint_chain, checkpoint_name
+    from funcgrad.transforms.collectives import all_gather, axis_index, pmax, pmean, pmin, ppermute, psum
+    from funcgrad.transforms.control import associative_scan, cond, fori_loop, scan, switch, while_loop
+    from funcgrad.transforms.custom import custom_jvp, custom_vjp
+    from funcgrad.transforms.implicit import custom_linear_solve, custom_root, fixed_point
+    from funcgrad.transforms.profiling import profile
+    from funcgrad.transforms.solvers import anderson, dense_solve, newton, picard
+    from funcgrad.transforms.tapes import tape
+    from funcgrad.transforms.tracing import trace
+    from funcgrad.transforms.transposing import linear_transpose
+else:  # what fewer programs need is imported when it is first asked for
+    _LATER = {
+        "checking": "check_grads",
+        "checkpointing": "checkpoint checkpoint_chain checkpoint_name",
+        "collectives": "all_gather axis_index pmax pmean pmin ppermute psum",
+        "control": "associative_scan cond fori_loop scan switch while_loop",
+        "custom": "custom_jvp custom_vjp",
+        "implicit": "custom_linear_solve custom_root fixed_point",
+        "profiling": "profile",
+        "solvers": "anderson dense_solve newton picard",
+        "tapes": "tape",
+        "tracing": "trace",
+        "transposing": "linear_transpose",
+    }
+    _HOMES = {name: f"{__name__}.{module}:{name}" for module, names in _LATER.items() for name in names.split()}
+    _MODULES = {"control": f"{__name__}.control", "checkpoint_policies": f"{__name__}.policies"}
+    __getattr__, __dir__ = later(__name__, globals(), _HOMES | _MODULES)
 
 __all__ = [
     "all_gather",

@@ -19,6 +19,7 @@ from funcgrad.core import Primitive, Trace, Tracer, bind, describe, raise_escape
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.optional import loaded_jax
 from funcgrad.records import called
+from funcgrad.transforms.lifting import LiftedTrace, LiftedTracer
 from funcgrad.transforms.staging import Like, example, like, native, rehearsing
 from funcgrad.writable import argument, released
 
@@ -80,71 +81,41 @@ class Captured:
     def _run(
         self, fun: Callable[..., Any], leaves: Sequence[Any], held: Sequence[Any] | None
     ) -> tuple[tree.PyTreeSpec, list[Any]]:
-        trace = StagedTrace(self, held)
+        stand_ins = _StandIns(self, held)
+        trace = stand_ins.trace
         # A vmap outside is made JAX's around the whole call: its axis has no name in here.
         token = named_axes.set(MappingProxyType({}))
         try:
-            with blocks.Block(lambda state: state._replace(watch=_Substitution(trace))):
+            with blocks.Block(lambda state: state._replace(watch=_Substitution(stand_ins))):
                 out = fun(*[argument(trace.wrap(leaf)) for leaf in leaves])
                 found, spec = tree.flatten(out)
-                return spec, [trace.leave(leaf) for leaf in found]
+                return spec, [stand_ins.leave(leaf) for leaf in found]
         finally:
             named_axes.reset(token)
             trace.close()
 
 
-class StagedTracer(Tracer):
-    """A value of JAX in the body of a compiled loop or branch."""
-
-    __slots__ = ()
-
-    def __init__(self, value: Any, trace: StagedTrace) -> None:
-        self.value = value
-        self._trace = trace
-
-
-class StagedTrace(Trace):
-    """One run of a function on values of JAX, ``held`` standing in for outer tracers, if they are known yet."""
-
-    __slots__ = ("captured", "held", "stands")
+class _StandIns:
+    """What stands in for outer tracers in one run: zeros like them, or the values of ``held`` once these are known."""
 
     def __init__(self, captured: Captured, held: Sequence[Any] | None) -> None:
-        super().__init__()
         self.captured, self.held = captured, held
-        self.stands: dict[int, StagedTracer] = {}
+        self.stands: dict[int, LiftedTracer] = {}
+        self.trace = LiftedTrace(lambda x: self.of(x).value)
 
-    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Run ``primitive`` on what the tracers hold."""
-        lowered = [self.stand_in(a) if self.is_outer(a) else a for a in args]
-        ans = primitive.call(*[self.value(a) for a in lowered], **params)
-        return tuple([self.wrap(a) for a in ans]) if primitive.multiple else self.wrap(ans)
-
-    def value(self, x: Any) -> Any:
-        """What ``x`` holds, if it is of this trace."""
-        return x.value if type(x) is StagedTracer and x._trace is self else x
-
-    def wrap(self, value: Any) -> StagedTracer:
-        """``value`` as a tracer; a constant for JAX too inside a ``no_grad`` that began after this run did."""
-        if blocks.entered and self.level < blocks.current().floor:
-            value = backend.detached(loaded_jax().numpy, value)
-        return StagedTracer(value, self)
-
-    def is_outer(self, x: Any) -> bool:
-        """Whether ``x`` is a tracer of a transform around the call."""
-        return isinstance(x, Tracer) and 0 < x._trace.level < self.level
-
-    def stand_in(self, x: Tracer) -> StagedTracer:
-        """What stands for the outer tracer ``x`` in this run."""
+    def of(self, x: Tracer) -> LiftedTracer:
+        """What stands for the outer tracer ``x``."""
         place = self.captured.place(x, known=self.held is not None)
         if place not in self.stands:
             value = _zeros(like(x)) if self.held is None else self.held[place]
-            self.stands[place] = StagedTracer(value, self)  # no constant, though it may be met first in a no_grad
+            # no constant, though it may be met first in a no_grad
+            self.stands[place] = LiftedTracer(value, self.trace)
         return self.stands[place]
 
     def leave(self, leaf: Any) -> Any:
         """A result as a value of JAX."""
         leaf = released(leaf)
-        leaf = self.value(self.stand_in(leaf) if self.is_outer(leaf) else leaf)
+        leaf = self.trace.leave(self.of(leaf) if self.trace.is_outer(leaf) else leaf)
         if isinstance(leaf, Tracer):
             raise_escaped(type(leaf._trace), leaf._trace.level)
         if not backend.is_value(leaf):
@@ -160,8 +131,8 @@ class _Substitution:
 
     nans = all = False  # a debug_nans inside asks
 
-    def __init__(self, trace: StagedTrace) -> None:
-        self.trace = trace
+    def __init__(self, stand_ins: _StandIns) -> None:
+        self.stand_ins = stand_ins
         self.meter = self  # a debug_nans inside lets this process what it looks at
 
     def begin_pass(self) -> Callable[..., Any]:
@@ -179,9 +150,10 @@ class _Substitution:
 
     def process(self, trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Let the operation see what stands in for outer tracers."""
-        mine = self.trace
-        if any(mine.is_outer(a) for a in args):
-            return bind(primitive, tuple([mine.stand_in(a) if mine.is_outer(a) else a for a in args]), params)
+        mine = self.stand_ins
+        outer = mine.trace.is_outer
+        if any(outer(a) for a in args):
+            return bind(primitive, tuple([mine.of(a) if outer(a) else a for a in args]), params)
         return trace.process(primitive, args, params)
 
 

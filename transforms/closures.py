@@ -13,6 +13,7 @@ from funcgrad.batching import BatchTrace, BatchTracer
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, NotDifferentiableError
 from funcgrad.graph import GraphTrace, GraphTracer, Recording, Ref, remember
+from funcgrad.keeping import recording_apart
 from funcgrad.transforms.arguments import check_leaf
 from funcgrad.typing import PyTree
 from funcgrad.writable import identity
@@ -23,7 +24,8 @@ __all__ = ["Hoisted", "example_by_example", "in_a_loop"]
 class Hoisted:
     """A run of ``fun`` at ``x`` as a function of the leaves of ``x`` and of ``held``.
 
-    Evaluated near ``x`` it takes the way through Python that the run took.
+    Evaluated near ``x`` it takes the way through Python that the run took, with the numbers that arrays had then: it is
+    evaluated again by pullbacks, and the program may write to its arrays in the meantime.
 
     Args:
         call: the public call, for messages.
@@ -65,6 +67,8 @@ class Hoisted:
         steps = [step._replace(args=tuple([place(a) for a in step.args])) for step in recording.operations]
         outputs = [place(out) for out in recording.outputs]
         self._recording = Recording(len(leaves) + len(self.held), steps, outputs, recording.decisions)
+        del recording, trace, steps  # they hold the same arrays
+        recording_apart(self._recording)
 
     def __call__(self, x: PyTree, held: Sequence[Any]) -> PyTree:
         """The function at ``x``, a tree like the first, with other values in place of those that it held."""

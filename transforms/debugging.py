@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar, overload
 
 from funcgrad import backend, blocks, core
 from funcgrad.core import Primitive, Trace, Tracer
+from funcgrad.cotangents import CotangentAccumulator, SparseCotangent
 from funcgrad.errors import NanError
 from funcgrad.records import (
     Node,
     called,
-    gives_one,
     number_of,
     operation_of,
     parents_of,
     pull_in,
     saved_by,
-    with_parent,
+    to_part,
+    with_parents,
     with_pull,
 )
-from funcgrad.reverse import Parts, ReverseTracer, Splice, is_part, to_part
+from funcgrad.reverse import ReverseTracer
 from funcgrad.transforms.cuts import Cuts
 from funcgrad.transforms.origins import Origin, Origins
 from funcgrad.transforms.transformed import Transformed, check_callable
@@ -106,19 +107,12 @@ def _name(primitive: Primitive, params: dict[str, Any]) -> str:
 class Located:
     """A pull that knows where its operation comes from."""
 
-    __slots__ = ("operation", "origin", "pull")
+    __slots__ = ("operation", "origin", "parents", "pull")
 
-    def __init__(self, pull: Callable[[Any, Node], Any], origin: Origin) -> None:
+    def __init__(self, pull: Any, origin: Origin) -> None:
         self.pull, self.origin = pull, origin
-        self.operation: Any = getattr(pull, "operation", getattr(pull, "__name__", "an operation"))
-
-    @property
-    def __name__(self) -> str:
-        return str(self.pull.__name__)
-
-    @property
-    def __code__(self) -> Any:
-        return self.pull.__code__
+        self.operation: Any = pull.operation
+        self.parents: int = pull.parents
 
     def __call__(self, ct: Any, node: Node) -> Any:
         """What the pull gives."""
@@ -144,7 +138,7 @@ def located(trace: Trace, ans: Any, pull: Callable[[Node], Located]) -> Any:
         if type(out) is ReverseTracer and out._trace is trace:
             node = out.node
             if pull_in(node) is to_part:
-                out.node = with_parent(node, replaced(*parents_of(node)))
+                out.node = with_parents(node, [replaced(*parents_of(node))])
             elif pull_in(node) is not None:
                 out.node = replaced(node)
     return ans
@@ -182,12 +176,7 @@ class _Pass:
         finally:
             _within.set(outside)
         self._watch.dropped = self.dropped  # a pass inside the pull had its own
-        parents: Sequence[Any] = parents_of(node)
-        if type(pulled) is Splice:
-            parents, parts = [n for n, _ in pulled], [c for _, c in pulled]
-        else:
-            parts = [pulled] if gives_one(node) else list(pulled)
-        for parent, part in zip(parents, parts, strict=False):
+        for parent, part in pulled:
             if part is None:
                 self.dropped.append((operation_of(node), origin, parent))
             elif self._nans:
@@ -268,8 +257,10 @@ def values_in(x: Any, tangents: bool = True) -> Iterator[Any]:
     waiting = [x]
     while waiting:
         x = waiting.pop()
-        if type(x) is tuple or type(x) is list or type(x) is Parts:
+        if type(x) is tuple or type(x) is list or isinstance(x, SparseCotangent):
             waiting.extend(x)
+        elif type(x) is CotangentAccumulator:
+            waiting.extend(x.entries)
         elif type(x) is dict:
             waiting.extend(x.values())
         elif isinstance(x, Tracer):
@@ -281,7 +272,7 @@ def values_in(x: Any, tangents: bool = True) -> Iterator[Any]:
 
 
 def _shapes(x: Any) -> str:
-    if is_part(x):
+    if isinstance(x, SparseCotangent):
         return "a part of an array"
     if type(x) is tuple or type(x) is list:
         return ", ".join(_shapes(v) for v in x if v is not None) or "nothing"

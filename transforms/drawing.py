@@ -202,7 +202,7 @@ def _argument(arg: Any) -> str:
     if type(arg) is Operand:
         several = len(arg.node.shapes) > 1
         return f"{_label(arg.node)}.{arg.output}" if several else _label(arg.node)
-    if backend.shape_of(arg) == () and isinstance(arg, (int, float, complex, np.generic, np.ndarray)):
+    if backend.shape_of(arg) == () and issubclass(type(arg), (int, float, complex, np.generic, np.ndarray)):
         return repr(arg.item() if isinstance(arg, (np.generic, np.ndarray)) else arg)
     return describe(arg)
 

@@ -11,7 +11,8 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
-from funcgrad.reverse import ReverseTrace, ReverseTracer, backward
+from funcgrad.records import backward
+from funcgrad.reverse import ReverseTrace, ReverseTracer
 from funcgrad.transforms.arguments import (
     FLOATS,
     Argnums,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, ParamSpec
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 from funcgrad import backend, tree
 from funcgrad.errors import InputError
@@ -18,9 +18,11 @@ from funcgrad.transforms.arguments import (
     split_aux,
 )
 from funcgrad.transforms.products import jvp, recorded
-from funcgrad.transforms.sparse_jacobians import Sparsity, check_sparsity, sparse_hessian, sparse_jacobian
 from funcgrad.transforms.transformed import Transformed, check_callable
 from funcgrad.transforms.vectorize import vmap
+
+if TYPE_CHECKING:
+    from funcgrad.transforms.sparse_jacobians import Sparsity
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 
@@ -259,12 +261,16 @@ def _sparse(
     options = _Options(call, check_argnums(call, argnums), has_aux, holomorphic, False)
     if holomorphic:
         raise InputError(f"{call}: a sparse derivative is that of real numbers, got holomorphic=True. Leave one out.")
+    from funcgrad.transforms.sparse_jacobians import check_sparsity  # only here: few programs need it
+
     says = f"Sparse {call} of {{fun}} with respect to its positional arguments."
     return Transformed(run, fun, (options, check_sparsity(call, sparsity, check)), says)
 
 
 def run_sparse_jacobian(fun: Callable[..., Any], options: tuple[_Options, Sparsity], args: Any, kwargs: Any) -> Any:
     """What a ``jacobian`` with ``sparsity`` does when it is called."""
+    from funcgrad.transforms.sparse_jacobians import sparse_jacobian
+
     one, leaves, result, aux = _of_leaves(fun, options[0], args, kwargs)
     outs = tree.leaves(result)
     _check_outputs("jacobian", outs, False)
@@ -274,6 +280,8 @@ def run_sparse_jacobian(fun: Callable[..., Any], options: tuple[_Options, Sparsi
 
 def run_sparse_hessian(fun: Callable[..., Any], options: tuple[_Options, Sparsity], args: Any, kwargs: Any) -> Any:
     """What a ``hessian`` with ``sparsity`` does when it is called."""
+    from funcgrad.transforms.sparse_jacobians import sparse_hessian
+
     one, leaves, _, aux = _of_leaves(fun, options[0], args, kwargs)
     found = sparse_hessian("hessian", one, leaves, options[1])
     return (found, *aux) if aux else found

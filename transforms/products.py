@@ -15,8 +15,8 @@ from funcgrad.forward import ForwardTrace, ForwardTracer
 from funcgrad.graph import GraphTrace
 from funcgrad.keeping import Unchanged, kept_apart, recording_apart
 from funcgrad.ownership import own
-from funcgrad.records import Node
-from funcgrad.reverse import backward, record
+from funcgrad.records import Node, backward
+from funcgrad.reverse import record
 from funcgrad.transforms.arguments import check_leaf, completed, hand_out, leaf_path, match, split_aux, strip
 from funcgrad.transforms.cuts import Cuts
 from funcgrad.transforms.debugging import looked_at, strictly

@@ -14,7 +14,8 @@ from funcgrad import backend, blocks, tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.optional import loaded_jax
-from funcgrad.reverse import backward, record
+from funcgrad.records import backward
+from funcgrad.reverse import record
 from funcgrad.transforms.arguments import Argnums, check_argnums, check_leaf, leaf_path, positions, split_aux
 from funcgrad.transforms.debugging import metered, values_in
 from funcgrad.transforms.metering import Meter, Row
@@ -52,8 +53,8 @@ def profile(
 
     ``fun`` is run once to warm up and, under ``tracemalloc``, for the peak; then as it is, for the time that it takes
     without a profiler; then measured operation by operation, the last two ``runs`` times. What is seen are operations
-    on values that are differentiated or mapped, at all levels, and funcgrad's own on constants; NumPy's on constants
-    and Python are the rest of a pass, ``Profile.elsewhere``. Other threads are not measured.
+    on values that are differentiated or mapped, at all levels; what is done with ordinary arrays, and Python, are the
+    rest of a pass, ``Profile.elsewhere``. Other threads are not measured.
 
     Args:
         fun: a function of arrays or pytrees, returning an array or a pytree.

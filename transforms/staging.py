@@ -20,9 +20,9 @@ from funcgrad import backend
 from funcgrad.batching import BatchTracer
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.errors import NotDifferentiableError
-from funcgrad.kinds.rules import Operation, finish, pull_of
+from funcgrad.kinds.rules import Operation, finish
 from funcgrad.optional import loaded_jax
-from funcgrad.records import reading
+from funcgrad.records import pull_for_all
 
 __all__ = [
     "Like",
@@ -207,7 +207,7 @@ def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> A
     count = len(way.likes)
     if not any(inexact for _, _, inexact in way.likes):
         return results[:count], None, ()
-    return results[:count], _pull, (way, results[count:])
+    return results[:count], pull_for_all(_name, _backwards, len(traced)), (way, results[count:])
 
 
 def _backwards(ct: Any, way: _Reversed, residuals: Any) -> list[Any]:
@@ -216,7 +216,9 @@ def _backwards(ct: Any, way: _Reversed, residuals: Any) -> list[Any]:
     return list(staged(*residuals, *[c for c in ct if c is not None], stage=stage))
 
 
-_pull = pull_of(lambda way, *_: way.stage.name, reading(_backwards))
+def _name(way: _Reversed, *_: Any) -> str:
+    """What a record is called that saved these."""
+    return way.stage.name
 
 
 def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:

@@ -18,7 +18,7 @@ from funcgrad.transforms.origins import Origins
 from funcgrad.transforms.tapes import arrays_in
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.typing import PyTree
-from funcgrad.writable import identity
+from funcgrad.writable import handed, identity, released
 
 __all__ = ["Graph", "staged", "trace"]
 
@@ -65,8 +65,8 @@ class Graph(Picture):
             TypeError: another structure or dtype, or another value of what the graph holds as a constant.
             ValueError: another shape; or arguments for which the function would take another branch.
         """
-        results = own(self._recording.evaluate(*self._arguments.matched(args)))
-        return tree.unflatten(self._out_spec, results)
+        results = own([released(x) for x in self._recording.evaluate(*self._arguments.matched(args))])
+        return tree.unflatten(self._out_spec, handed(results, args))
 
     __call__ = evaluate
 
@@ -241,7 +241,7 @@ class TracingTrace(GraphTrace):
 
     def _traced(self, args: tuple[Any, ...], refs: tuple[Any, ...]) -> tuple[int, ...]:
         """The positions through which a derivative would pass."""
-        if blocks.entered and self.level < blocks.current().floor:
+        if self.level < blocks.current().floor:
             return ()
         moving = [type(r) is Ref and (r.output is None or r.place not in self._cut) for r in refs]
         return tuple([i for i, flag in enumerate(moving) if flag and backend.is_inexact(args[i])])

@@ -18,10 +18,10 @@ from funcgrad.batching import BatchTrace, BatchTracer
 from funcgrad.core import Primitive, Tracer, bind, raise_closure, repeated
 from funcgrad.errors import EscapedTracerError
 from funcgrad.kinds.linear import reduce_sum, to_batch
-from funcgrad.kinds.rules import Operation, finish, pull_of
+from funcgrad.kinds.rules import Operation, finish
 from funcgrad.optional import loaded_jax
-from funcgrad.records import reading
-from funcgrad.reverse import backward, record
+from funcgrad.records import backward, pull_for_all
+from funcgrad.reverse import record
 from funcgrad.writable import Buffer, constant, released
 
 __all__ = ["CustomRules", "custom_call"]
@@ -103,10 +103,10 @@ def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> A
     traced = tuple(traced)
     if rules.fwd is None:
         outs, nodes = _recorded_jvp(rules, args, traced)
-        return tuple(outs), _pull_recorded, (rules, nodes, len(traced))
+        return tuple(outs), pull_for_all(_name, _through_record, len(traced)), (rules, nodes, len(traced))
     outs, residuals = rules.fwd(*args)
     likes = None if len(outs) == 1 else [(backend.shape_of(a), backend.dtype_of(a)) for a in outs]
-    return tuple(outs), _pull, (rules, residuals, traced, likes)
+    return tuple(outs), pull_for_all(_name, _backwards, len(traced)), (rules, residuals, traced, likes)
 
 
 def _backwards(ct: Any, rules: CustomRules, residuals: Any, traced: Any, likes: Any) -> list[Any]:
@@ -122,8 +122,9 @@ def _through_record(ct: Any, rules: CustomRules, nodes: Any, leaves: int) -> lis
         raise_closure(rules.name)
 
 
-_pull = pull_of(lambda rules, *_: rules.name, reading(_backwards))
-_pull_recorded = pull_of(lambda rules, *_: rules.name, reading(_through_record))
+def _name(rules: CustomRules, *_: Any) -> str:
+    """What a record is called that saved these."""
+    return rules.name
 
 
 def _zeros(shape: tuple[int, ...], dtype: Any) -> Any:

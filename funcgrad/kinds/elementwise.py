@@ -1,30 +1,57 @@
 """Elementwise operations: one partial derivative per argument, and every mode follows.
 
-The Jacobian is diagonal, so the same product ``ct * partial`` serves both modes. A record on the tape
-carries in its slots 4 onwards the arguments and then the result, each only if a rule names it.
+The Jacobian is diagonal, so the same product ``ct * partial`` serves both modes. ``_Rules`` holds what traces ask for,
+of whatever arguments. The function that programs call is made of a template: what meets without broadcasting or
+promotion in one run, doubles of one shape above all, it records at once, and hands all else on to ``bind``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from operator import add, mul, sub, truediv
 from typing import Any
 
 import numpy as np
 
-from funcgrad import backend, blocks
-from funcgrad.blocks import here
-from funcgrad.core import Primitive
-from funcgrad.kinds.linear import batch_rule
-from funcgrad.kinds.partials import Partial, PartialRule, spread
-from funcgrad.kinds.rules import Operation, bind, finish, pull_of
-from funcgrad.kinds.shortcuts import NUMPY, binary, unary
-from funcgrad.reverse import ReverseTracer, tracer_of
+from funcgrad import backend
+from funcgrad.batching import BatchTrace, BatchTracer
+from funcgrad.core import Primitive, computed
+from funcgrad.forward import ForwardTracer, dual
+from funcgrad.generated import function
+from funcgrad.kinds.avals import aval_of, beside_doubles, common_aval, constant_beside
+from funcgrad.kinds.linear import batch_rule, conform
+from funcgrad.kinds.partials import Partial, PartialRule, met, product, product_over, scaled, spread
+from funcgrad.kinds.rows import in_columns
+from funcgrad.kinds.rules import NAMES, Operation, bind, finish, traced_at_once
+from funcgrad.ownership import LARGE
+from funcgrad.records import RECORD, Pull, pull_of_each
+from funcgrad.reverse import ReverseTracer
 
 __all__ = ["elementwise"]
 
 ndarray = np.ndarray
+float64 = np.float64
 _PYTHON = frozenset((bool, int, float, complex))
 _REAL = frozenset((np.dtype(np.float64), np.dtype(np.float32)))
+#: Types of what a tracer may hold that an operation's kernel takes as it is.
+_PLAIN = frozenset((ndarray, float, float64))
+_NUMPY = _PLAIN | {np.float32, int}
+#: What Python computes of floats as NumPy does. Its quotients and powers raise errors, or are complex.
+_CLOSED = (add, sub, mul)
+#: What takes a number as an array without axes for what it is; powers look at Python's numbers.
+_CONVERTING = (add, sub, mul, truediv)
+
+#: What stands for names in the expressions of partial derivatives, besides rules and values.
+_EXPRESSIONS = {
+    "LARGE": LARGE,
+    "__name__": __name__,
+    "conform": conform,
+    "float64": float64,
+    "ndarray": ndarray,
+    "product": product,
+    "product_over": product_over,
+    "scaled": scaled,
+}
 
 
 def elementwise(
@@ -59,109 +86,402 @@ def elementwise(
     """
     partials = (dx, dy, dz)
     arity = arity or max(i + 1 for i, p in enumerate(partials) if p is not None)
-    rules = [PartialRule(name, p, arity) for p in partials[:arity]]
-
-    def arithmetic(*args: Any) -> Any:
-        """On what tracers hold: arithmetic of Python numbers alone gives a Python number."""
-        ans = call(*args)
-        return ans.item() if all(type(a) in _PYTHON for a in args) else ans
-
-    reverse, forward = _derive(name, rules, (lambda *args: call(*args)) if operator is None else arithmetic)
-    primitive = Primitive(name, impl, reverse, forward, batch_rule("elementwise", lambda *args: call(*args)))
+    rules = _Rules(name, partials[:arity], operator)
+    primitive = Primitive(
+        name, impl, rules.reverse, rules.forward, batch_rule("elementwise", lambda *args: rules.call(*args))
+    )
     primitive.foreign = foreign
-    fast = (unary, binary, _general)[arity - 1] if None not in partials[:arity] else _general
-    call = fast(primitive, rules, operator)
-    return finish(call, primitive)
+    short = None not in partials[:arity] and arity < 3
+    template = (_unary if arity == 1 else _binary) if short else _any
+    rules.primitive = primitive
+    rules.call = template(primitive, rules, operator)
+    return finish(rules.call, primitive)
 
 
-def _derive(name: str, rules: list[PartialRule], apply: Callable[..., Any]) -> tuple[Any, Any]:
-    """The rules for any arguments: they may broadcast, mix dtypes, be tracers of outer traces."""
-    wanted: dict[tuple[int, ...], tuple[bool, ...]] = {}  # traced positions -> which of arguments and result to save
+class _Rules:
+    """What reverse and forward mode do for any arguments: they may broadcast, mix dtypes, be tracers of outer traces.
 
-    def pull(ct: Any, node: Any) -> Any:
-        traced, primals = node[-2], node[-1]
-        return [rules[i].conformed(ct, node, *primals[i]) for i in traced]
+    Attributes:
+        of: the rule of each argument.
+        converts: whether the operation takes an array without axes for a number.
+    """
 
-    pull_of(name, pull).pairs = len(rules) == 2  # type: ignore[attr-defined]
+    primitive: Primitive
+    call: Operation
 
-    def reverse(args: Any, traced: Any, params: Any) -> Any:
-        ans = apply(*args)
-        if not any(rules[i].differentiable for i in traced):
-            return ans, None, None
-        keep = wanted.get(traced)
-        if keep is None:
-            needs = frozenset().union(*[rules[i].needs for i in traced])
-            keep = wanted[traced] = tuple([4 + i in needs for i in range(len(args) + 1)])
-        saved = [v if k else None for v, k in zip((*args, ans), keep, strict=True)]
-        primals = {i: backend.like(args[i]) for i in traced}
-        return ans, pull, (*saved, traced, primals)
+    def __init__(self, name: str, partials: Sequence[Partial], operator: Callable[..., Any] | None) -> None:
+        self.name = name
+        self.names = (*NAMES[: len(partials)], "ans")
+        self.of = [PartialRule(name, n, p, len(partials)) for n, p in zip(NAMES, partials, strict=False)]
+        self.functions = {n: f for rule in self.of for n, f in rule.functions.items()}
+        self.arithmetic = operator is not None
+        self.converts = operator in _CONVERTING
+        self._plans: dict[Any, tuple[Pull | None, list[int], list[bool]]] = {}
+        self._pushes: dict[int, Callable[..., Any]] = {}
 
-    def forward(args: Any, tangents: Any, params: Any) -> Any:
-        ans = apply(*args)
-        node = (None, None, None, None, *args, ans)
+    def pull(self, traced: Sequence[int], unlike: bool = False) -> tuple[Pull, tuple[str, ...]]:
+        """How a cotangent goes back to the arguments that are traced, and the names of what is saved for it.
+
+        Where one of them is ``unlike`` the result, of another shape or dtype, each cotangent is made like its argument.
+        """
+        rules = [self.of[i] for i in traced]
+        names = tuple([n for n in self.names if any(n in rule.names for rule in rules)])
+        likes = [f"like_{i}" for i in traced] if unlike else []
+        last = len(rules) - 1
+        answers = [rule.back if k == last else rule.forward for k, rule in enumerate(rules)]
+        if unlike:
+            answers = [
+                rule.conformed(i) if rule.differentiable else "None" for i, rule in zip(traced, rules, strict=True)
+            ]
+        functions = {n: f for rule in rules for n, f in rule.functions.items()}
+        return pull_of_each(self.name, answers, [*names, *likes], _EXPRESSIONS, **functions), names
+
+    def compute(self, args: tuple[Any, ...]) -> Any:
+        """On what tracers hold: arithmetic of Python numbers alone gives a Python number."""
+        ans = computed(self.call, args, {})
+        return ans.item() if self.arithmetic and all(type(a) in _PYTHON for a in args) else ans
+
+    def reverse(self, args: Any, traced: Any, params: Any) -> Any:
+        """The result, the pull, and what is saved for it, see ``Primitive``."""
+        return self.planned(args, traced, self.compute(args))
+
+    def planned(self, args: Any, traced: Any, ans: Any) -> Any:
+        """The same where the result is known."""
+        like, likes = backend.like(ans), [backend.like(args[i]) for i in traced]
+        # of kind "V", bfloat16 say, products with numbers are wider; so they are of Python's complex numbers
+        weak = like[1].kind == "V" or complex in map(type, args)
+        unlike = weak or any(one != like for one in likes)
+        plan = self._plans.get((traced, unlike))
+        if plan is None:
+            plan = self._plans[traced, unlike] = self._planned(traced, unlike)
+        pull, places, as_met = plan
+        if pull is None:
+            return ans, None, ()
+        if self.converts and len(traced) == 1 and type(args[traced[0]]) is ndarray and like[1] is _DOUBLE:
+            args = [beside_doubles(a) if type(a) is float or type(a) is int else a for a in args]
+        saved = self._saved((*args, ans), places, as_met, like[1])
+        return ans, pull, [*saved, *likes] if unlike else saved
+
+    def forward(self, args: Any, tangents: Any, params: Any) -> Any:
+        """The result and its tangent, see ``Primitive``."""
+        ans = self.compute(args)
         total = None
-        for rule, t in zip(rules, tangents, strict=True):
-            part = None if t is None else rule.contribution(t, node)
-            if part is not None:
-                total = part if total is None else total + part
+        for i, (rule, t) in enumerate(zip(self.of, tangents, strict=True)):
+            if t is None or not rule.differentiable:
+                continue
+            push = self._pushes.get(i)
+            if push is None:
+                push = self._pushes[i] = self._push(i)
+            places = [self.names.index(n) for n in rule.names]
+            as_met = [rule.as_met] * len(places)
+            part = push(t, *self._saved((*args, ans), places, as_met, backend.dtype_of(ans)))
+            total = part if total is None else total + part
         return ans, None if total is None else spread(total, ans)
 
-    return reverse, forward
+    def _planned(self, traced: tuple[int, ...], unlike: bool) -> tuple[Pull | None, list[int], list[bool]]:
+        """The pull, where its values stand among arguments and result, and which are saved as they met."""
+        rules = [self.of[i] for i in traced]
+        if not any(rule.differentiable for rule in rules):
+            return None, [], []
+        pull, names = self.pull(traced, unlike)
+        as_met = [any(rule.as_met and n in rule.names for rule in rules) for n in names]
+        return pull, [self.names.index(n) for n in names], as_met
+
+    def _saved(self, known: Sequence[Any], places: Sequence[int], as_met: Sequence[bool], dtype: Any) -> list[Any]:
+        values = [known[i] for i in places]
+        if True in as_met:
+            for k, v in enumerate(values):
+                if as_met[k] and not (type(v) is ndarray and v.dtype is dtype):
+                    values[k] = met(v, dtype)
+        return values
+
+    def _push(self, position: int) -> Callable[..., Any]:
+        """What makes a tangent of the result of that of one argument."""
+        rule = self.of[position]
+        text = f"def operation({', '.join(['ct', *rule.names])}):\n    return {rule.forward}"
+        push: Callable[..., Any] = function(self.name, text, _EXPRESSIONS, **rule.functions)
+        return push
 
 
-def _general(primitive: Primitive, rules: list[PartialRule], operator: Callable[..., Any] | None) -> Operation:
+_DOUBLE = np.dtype(float64)
+
+
+_SHARED = {
+    **_EXPRESSIONS,
+    "ARRAYS": frozenset((ndarray, float64)),
+    "BatchTracer": BatchTracer,
+    "ForwardTracer": ForwardTracer,
+    "NUMPY": _NUMPY,
+    "PLAIN": _PLAIN,
+    "REAL": _REAL,
+    "ReverseTracer": ReverseTracer,
+    "DOUBLE": _DOUBLE,
+    "aval_of": aval_of,
+    "batch_of": lambda x, y: _batch_of(x, y),
+    "beside_doubles": beside_doubles,
+    "bind": bind,
+    "common_aval": common_aval,
+    "constant_beside": constant_beside,
+    "dual": dual,
+    "traced_at_once": traced_at_once,
+}
+
+#: The aval of a plain result of what is not NumPy's own, an array without axes where a number went in, say.
+_FORM = "None if aval is None else aval_of(ans)"
+
+_UNARY = """
+def operation(x, /):
+    if type(x) is ReverseTracer:
+        v, aval, trace = x.value, x.form, x._trace
+        parent = x.node
+        if (numbers := trace.live) is not None:
+            if aval is not None{known}:
+                ans = kernel(v)
+            elif type(v) is ReverseTracer and v.form is not None:
+                ans = operation(v)
+            elif (aval := aval_of(v)) is None{foreign}:
+                return bind(primitive, (x,), {{}})
+            elif type(v) is ndarray or type(v) is float64:
+                ans = kernel(v)
+            else:
+                ans = operation(v)
+                aval = None
+            {check}
+            made = ReverseTracer()
+            made.value, made._trace = ans, trace
+            made.form = {form}
+            made.node = {record}
+            return made
+    elif type(x) is ndarray or type(x) is float64:
+        return kernel(x)
+    elif type(x) is ForwardTracer:
+        if x._trace.live and (aval := aval_of(x)) is not None{foreign}:
+            ct, trace, given, x = x.tangent, x._trace, x, x.value
+            ans = kernel(x) if type(x) is ndarray or type(x) is float64 else operation(x)
+            {check_given}
+            return dual(ans, {forward}, trace, given.form)
+    elif type(x) is BatchTracer and x._trace.live:
+        return BatchTracer(operation(x.value), x._trace)
+    return bind(primitive, (x,), {{}})
+"""
+
+
+def _unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | None) -> Operation:
+    """The function of one argument. NumPy's own function keeps the dtype; of others that is seen."""
+    pull, names = rules.pull((0,))
+    own = primitive.impl is None
+    saved = "".join([", v" if n == "x" else ", ans" for n in names])
+    text = _UNARY.format(
+        known=" or type(v) is float or (type(v) is ndarray and v.dtype in REAL)" if own else "",
+        foreign="" if own else " or aval is float",
+        check="" if own else "if ans.dtype is not DOUBLE:\n                return bind(primitive, (x,), {})",
+        check_given="" if own else "if ans.dtype is not DOUBLE:\n                return bind(primitive, (given,), {})",
+        form="float64 if type(ans) is float64 else aval" if own else _FORM,
+        record=RECORD.format(pull="pull", parents="parent", saved=saved),
+        forward=rules.of[0].forward,
+    )
     kernel = operator or primitive.kernel(np)
-    recorded = _recorder(primitive.name, rules, kernel)
+    made: Operation = function(
+        primitive.name, text, _SHARED, primitive=primitive, kernel=kernel, pull=pull, **rules.functions
+    )
+    return made
 
-    def call(*args: Any) -> Any:
-        for arg in args:
-            if type(arg) not in NUMPY:
-                made = None if (blocks.entered and here()) else recorded(args)
-                return bind(primitive, args, {}) if made is None else made
-        return bind(primitive, args, {}) if (blocks.runners and here()) else kernel(*args)
 
+_BINARY = """
+def operation(x, y, /):
+    if type(x) is ReverseTracer:
+        v, aval, trace = x.value, x.form, x._trace
+        parent = x.node
+        if (numbers := trace.live) is None:
+            return bind(primitive, (x, y), {{}})
+        made = ReverseTracer()
+        if type(y) is ReverseTracer:
+            w, other, second = y.value, y.form, y.node
+            if y._trace is not trace:
+                return bind(primitive, (x, y), {{}})
+            if (aval is not None and aval == other) or (type(v) in closed and type(w) in closed):
+                ans = kernel(v, w)
+            elif (aval := common_aval(v, w, closed)) is None:
+                return unlike(x, y)
+            elif type(v) in PLAIN and type(w) in PLAIN:
+                ans = kernel(v, w)
+            else:
+                ans = operation(v, w)
+                aval = None
+            {check}
+            made.node = {record_both}
+        else:
+            if aval is not None and (type(y) is float or type(y) is int):
+                w = beside_doubles(y) if converts and aval is not float64 else y
+            elif (w := constant_beside(v, y, aval, closed, converts)) is None:
+                return unlike(x, y)
+            ans = kernel(v, w) if type(v) in PLAIN else operation(v, w)
+            {check}
+            made.node = {record_left}
+        made.value, made._trace, made.form = ans, trace, {form}
+        return made
+    if type(y) is ReverseTracer:
+        w, aval, trace = y.value, y.form, y._trace
+        parent = y.node
+        if (numbers := trace.live) is None:
+            return bind(primitive, (x, y), {{}})
+        if (v := constant_beside(w, x, aval, closed, converts)) is None:
+            return unlike(x, y)
+        ans = kernel(v, w) if type(w) in PLAIN else operation(v, w)
+        {check}
+        made = ReverseTracer()
+        made.value, made._trace, made.form = ans, trace, {form}
+        made.node = {record_right}
+        return made
+    if type(x) in NUMPY and type(y) in NUMPY:
+        return plain(x, y)
+    if type(x) is ForwardTracer:
+        if (made := push(x, y)) is not None:
+            return made
+    elif (trace := batch_of(x, y)) is not None:
+        v, w = x.value if type(x) is BatchTracer else x, y.value if type(y) is BatchTracer else y
+        return BatchTracer(operation(v, w), trace)
+    return bind(primitive, (x, y), {{}})
+"""
+
+_UNLIKE = """
+def operation(x, y):
+    left, right = type(x) is ReverseTracer, type(y) is ReverseTracer
+    v, w = x.value if left else x, y.value if right else y
+    if not (type(v) in ARRAYS and type(w) in ARRAYS and v.dtype is w.dtype and v.dtype in REAL):
+        return bind(primitive, (x, y), {{}})
+    ans = kernel(v, w)
+    if ans.dtype is not v.dtype:
+        return bind(primitive, (x, y), {{}})
+    made = ReverseTracer()
+    made.value, made.form = ans, None
+    if left and right:
+        made._trace, parent, second = x._trace, x.node, y.node
+        numbers = made._trace.live or made._trace.awake
+        made.node = {record_both}
+    elif left:
+        made._trace, parent = x._trace, x.node
+        numbers = made._trace.live or made._trace.awake
+        made.node = {record_left_alike} if v.shape == ans.shape else {record_left}
+    else:
+        made._trace, parent = y._trace, y.node
+        numbers = made._trace.live or made._trace.awake
+        made.node = {record_right_alike} if w.shape == ans.shape else {record_right}
+    return made
+"""
+
+_PUSH = """
+def operation(x, y):
+    v, ct, aval, trace = x.value, x.tangent, x.form, x._trace
+    if not trace.live:
+        return None
+    if type(y) is ForwardTracer:
+        w, second, other = y.value, y.tangent, y.form
+        if y._trace is not trace or not ((aval is not None and aval == other) or common_aval(v, w, closed) is not None):
+            return None
+        x, y = v, w
+        ans = kernel(x, y) if type(x) in PLAIN and type(y) in PLAIN else call(x, y)
+        {check}
+        first, ct = {dx}, second
+        return dual(ans, first + ({dy}), trace, aval)
+    if (c := constant_beside(v, y, aval or aval_of(v), closed, converts)) is None:
+        return None
+    x, y = v, c
+    ans = kernel(x, y) if type(x) in PLAIN else call(x, y)
+    {check}
+    return dual(ans, {dx}, trace, aval)
+"""
+
+
+def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | None) -> Operation:
+    """The function of two arguments, and what it hands on to in forward mode and where arguments broadcast."""
+    plain = primitive.kernel(np)
+    kernel = operator or plain
+    in_any_shape = in_columns(plain, kernel) if isinstance(plain, np.ufunc) else kernel
+    primitive.prefer(in_any_shape, 2)
+
+    def made(template: str, texts: dict[str, str], foreign: str, **values: Any) -> Any:
+        """NumPy's own functions keep shape and dtype; of others that is seen."""
+        own = primitive.impl is None
+        text = template.format(check="" if own else foreign, form="aval" if own else _FORM, **texts)
+        return function(primitive.name, text, _SHARED, **values)
+
+    pulls, records = _records(rules, unlike=False)
+    pulls_unlike, records_unlike = _records(rules, unlike=True)
+    beside = {"closed": frozenset((float, float64) if operator in _CLOSED else (float64,)), "converts": rules.converts}
+    alike = {n + "_alike": records[n] for n in ("record_left", "record_right")}
+    unlike = made(
+        _UNLIKE, {**records_unlike, **alike}, "", primitive=primitive, kernel=in_any_shape, **pulls, **pulls_unlike
+    )
+    push = made(
+        _PUSH,
+        {"dx": rules.of[0].forward, "dy": rules.of[1].forward},
+        "if ans.dtype is not DOUBLE:\n            return None",
+        call=lambda x, y: call(x, y),
+        kernel=kernel,
+        **beside,
+        **rules.functions,
+    )
+    call: Operation = made(
+        _BINARY,
+        records,
+        "if ans.dtype is not DOUBLE:\n                return bind(primitive, (x, y), {})",
+        primitive=primitive,
+        kernel=kernel,
+        plain=plain,
+        push=push,
+        unlike=unlike,
+        **beside,
+        **pulls,
+    )
     return call
 
 
-def _recorder(name: str, rules: list[PartialRule], kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """The quick way of reverse mode: arrays of one dtype, of the result's shape, beside ordinary constants."""
-    wanted: dict[tuple[int, ...], list[bool]] = {}  # traced positions -> which of arguments and result to save
+def _records(rules: _Rules, unlike: bool) -> tuple[dict[str, Pull], dict[str, str]]:
+    """The pulls by which of two arguments are traced, and the texts of their records, by the names in templates."""
+    pulls, texts = {}, {}
+    likes = {0: ", (v.shape, v.dtype)", 1: ", (w.shape, w.dtype)"}
+    for way, traced in (("both", (0, 1)), ("left", (0,)), ("right", (1,))):
+        pull, names = rules.pull(traced, unlike)
+        name = f"pull_{way}_unlike" if unlike else f"pull_{way}"
+        saved = "".join([{"x": ", v", "y": ", w", "ans": ", ans"}[n] for n in names])
+        saved += "".join([likes[i] for i in traced]) if unlike else ""
+        pulls[name] = pull
+        texts[f"record_{way}"] = RECORD.format(
+            pull=name, parents="parent, second" if way == "both" else "parent", saved=saved
+        )
+    return pulls, texts
 
-    def pull(ct: Any, node: Any) -> Any:
-        return [rules[i].contribution(ct, node) for i in node[-1]]
 
-    pull_of(name, pull)
+def _batch_of(x: Any, y: Any) -> BatchTrace | None:
+    """The batch of two arguments whose examples meet as they lie in memory, or of one of them beside a constant."""
+    batched, other = (x, y) if type(x) is BatchTracer else (y, x)
+    if type(batched) is not BatchTracer or not batched._trace.live:
+        return None
+    trace: BatchTrace = batched._trace
+    rank = len(backend.shape_of(batched.value))
+    if type(other) is BatchTracer:
+        return trace if other._trace is trace and len(backend.shape_of(other.value)) == rank else None
+    if type(other) is ndarray:
+        return trace if other.ndim < rank and other.dtype.kind in "fciub" else None
+    return trace if type(other) in (float, float64, int) else None
 
-    def recorded(args: tuple[Any, ...]) -> ReverseTracer | None:
-        """The result; None where there is more to see."""
-        trace: Any = None
-        values, traced, parents = [], [], []
-        for i, arg in enumerate(args):
-            if type(arg) is ReverseTracer:
-                if (trace is not None and arg._trace is not trace) or not rules[i].differentiable:
-                    return None
-                arg, trace, parent = arg.value, arg._trace, arg.node
-                traced.append(i)
-                parents.append(parent)
-                if type(arg) is not ndarray or arg.dtype not in _REAL:
-                    return None
-            elif type(arg) not in NUMPY or (type(arg) is ndarray and arg.dtype.kind not in "fciub"):
-                return None
-            values.append(arg)
-        if trace is None:
-            return None
-        ans, where = kernel(*values), tuple(traced)
-        if type(ans) is not ndarray or any(
-            values[i].shape != ans.shape or values[i].dtype is not ans.dtype for i in where
-        ):
-            return None
-        keep = wanted.get(where)
-        if keep is None:
-            needs = frozenset().union(*[rules[i].needs for i in where])
-            keep = wanted[where] = [4 + i in needs for i in range(len(args) + 1)]
-        saved = [v if k else None for v, k in zip((*values, ans), keep, strict=True)]
-        if len(where) == 1:
-            return tracer_of(ans, trace, (next(trace.numbers), rules[where[0]].pull, parents[0], None, *saved))
-        return tracer_of(ans, trace, (next(trace.numbers), pull, None, tuple(parents), *saved, where))
 
-    return recorded
+_ANY = """
+def operation(*args):
+    if (found := traced_at_once(args)) is not None:
+        trace, values, traced, parents, plain = found
+        ans, pull, saved = planned(values, traced, kernel(*values) if plain else operation(*values))
+        return ans if pull is None else trace.recorded(ans, pull, parents, saved)
+    for arg in args:
+        if type(arg) not in NUMPY:
+            return bind(primitive, args, {})
+    return kernel(*args)
+"""
+
+
+def _any(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | None) -> Operation:
+    """The function of three arguments, or of some that have no partial derivative."""
+    kernel = operator or primitive.kernel(np)
+    made: Operation = function(primitive.name, _ANY, _SHARED, primitive=primitive, kernel=kernel, planned=rules.planned)
+    return made

@@ -11,14 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import backend, blocks
-from funcgrad.blocks import here
-from funcgrad.core import Primitive
+from funcgrad import backend
+from funcgrad.core import Primitive, computed
 from funcgrad.errors import InputError
+from funcgrad.forward import ForwardTracer, dual
+from funcgrad.generated import function
 from funcgrad.kinds.linear import Batching, batch_rule, conform
-from funcgrad.kinds.rules import NAMES, Operation, Rule, bind, check_names, finish, positional_names, pull_of
-from funcgrad.records import reading
-from funcgrad.reverse import ReverseTracer, backward, record, tracer_of
+from funcgrad.kinds.rules import (
+    NAMES,
+    Operation,
+    Rule,
+    bind,
+    check_names,
+    finish,
+    positional_names,
+    traced_at_once,
+)
+from funcgrad.records import RECORD, Pull, backward, pull_of_each
+from funcgrad.reverse import ReverseTracer, record
 
 __all__ = ["multilinear", "primitive"]
 
@@ -33,6 +43,8 @@ def multilinear(
     transposes: Sequence[Rule],
     batch: Batching,
     foreign: Callable[..., Any] | None = None,
+    numpy: Callable[..., Any] | None = None,
+    meets: Callable[[Any, Any], bool] | None = None,
 ) -> Operation:
     """Define an operation that is linear in each of its arguments when the others are held fixed.
 
@@ -43,6 +55,9 @@ def multilinear(
             may name the other arguments and ``shape``, its own argument's shape.
         batch: how a batch axis passes, see ``funcgrad.kinds.linear.Batching``.
         foreign: ``foreign(*args)`` where an argument is no value, a sparse matrix say; None where it cannot either.
+        numpy: a faster way to compute it of two ndarrays that ``meets`` finds.
+        meets: of two factors, whether nothing broadcasts or promotes, so that the transposes give cotangents of the
+            shape and dtype of their arguments as they are. It is what makes a product quick; left out, it never is.
     """
 
     def push(position: int) -> Rule:
@@ -52,7 +67,8 @@ def multilinear(
         return pushed
 
     pulls = [_Pull(name, rule) for rule in transposes]
-    call = _with_rules(name, impl, pulls, [push(i) for i in range(len(pulls))], batch, multiple=False)
+    pushes = [push(i) for i in range(len(pulls))]
+    call = _with_rules(name, impl, pulls, pushes, batch, multiple=False, numpy=numpy, meets=meets)
     call.primitive.foreign = foreign  # type: ignore[attr-defined]
     return call
 
@@ -68,6 +84,7 @@ def primitive(
     sparse: bool = False,
     loose: bool = False,
     hidden: int = 0,
+    meets: Callable[..., bool] | None = None,
 ) -> Operation:
     """Define an operation that brings its own rules, for one direction or for both.
 
@@ -87,6 +104,7 @@ def primitive(
         loose: whether shape or dtype of a result depend on the values of the arguments.
         hidden: how many results after the first are there for the rules only; then the operation returns the first,
             and ``sparse`` must be true.
+        meets: of the arguments, whether ``vjps`` give cotangents of their shape and dtype as they are.
 
     Raises:
         InputError: no rule, or a rule that names what there is not.
@@ -110,7 +128,7 @@ def primitive(
     pushes: list[Any] = given
     if jvps is None:
         pushes = [None if pull is None else _Push(name, pull.rule, i, transposed=True) for i, pull in enumerate(pulls)]
-    whole = _with_rules(name, impl, pulls, pushes, batch, multiple=multiple, sparse=sparse, loose=loose)
+    whole = _with_rules(name, impl, pulls, pushes, batch, multiple=multiple, sparse=sparse, loose=loose, meets=meets)
     return _first_of(name, whole, pulls, hidden) if hidden else whole
 
 
@@ -123,19 +141,36 @@ class _Pull:
     """How a cotangent goes back to one argument."""
 
     def __init__(self, name: str, rule: Rule, *, transposed: bool = False) -> None:
-        self.rule = rule
         self.names = tuple(check_names(name, positional_names(rule)[1:], _KNOWN))
+        self.rule = rule
         self.transposed = transposed
 
-    def __call__(self, ct: Any, saved: dict[str, Any], like: tuple[Any, Any], params: dict[str, Any]) -> Any:
-        """The cotangent; ``like`` is the argument's shape and dtype."""
-        values = [like[0] if n == "shape" else saved[n] for n in self.names]
-        if not self.transposed:
-            return self.rule(ct, *values, **params)
-        cts = _parts(ct)
-        zero = backend.library_of(cts[0]).zeros(*like)
-        _, nodes = record(lambda t: _parts(self.rule(t, *values, **params)), [zero])
-        return backward([(n, c) for n, c in zip(nodes, cts, strict=True) if n is not None], 1)[0]
+    def answer(self, position: int, meets: bool, params: bool, saved: set[str]) -> str:
+        """The expression of the cotangent of the argument at ``position``.
+
+        ``meets`` where it is like that as it is; with ``params`` where there are any; ``saved`` are the values known.
+        """
+        like = f"like_{position}"
+        own = NAMES[position] if position < len(NAMES) else ""
+        shape = f"{like}[0]" if not meets else f"{own}.shape" if own in saved else f"shape_{position}"
+        values = [shape if n == "shape" else n for n in self.names]
+        if self.transposed:
+            return f"conform(transposed(ct, rule_{position}, {like}, params, {', '.join(values)}), *{like})"
+        found = f"rule_{position}({', '.join(('ct', *values, *['**params'] * params))})"
+        return found if meets else f"conform({found}, *{like})"
+
+
+def _transposed(ct: Any, rule: Rule, like: tuple[Any, Any], params: dict[str, Any], *values: Any) -> Any:
+    """The transpose of a tangent rule: it is linear, so recording it and pulling back through that gives it."""
+    cts = _parts(ct)
+    zero = backend.library_of(cts[0]).zeros(*like)
+    _, nodes = record(lambda t: _parts(rule(t, *values, **params)), [zero])
+    return backward([(n, c) for n, c in zip(nodes, cts, strict=True) if n is not None], 1)[0]
+
+
+def _filled(ct: Any, results: Any) -> list[Any]:
+    """Cotangents of several results, zeros where nothing depends on one."""
+    return [np.zeros(*like) if c is None else c for c, like in zip(ct, results, strict=True)]
 
 
 class _Push:
@@ -169,6 +204,82 @@ class _Push:
         return pushed if isinstance(ans, tuple) else pushed[0]
 
 
+class _Rules:
+    """What reverse mode does for any arguments of an operation with rules of its own.
+
+    Args:
+        name: what it is called.
+        pulls: the cotangent rule of each argument, None where there is no derivative.
+        filled: whether zeros stand for the cotangents of results that nothing depends on.
+        meets: see ``multilinear``.
+    """
+
+    primitive: Primitive
+    call: Operation
+
+    def __init__(
+        self, name: str, pulls: Sequence[_Pull | None], filled: bool, meets: Callable[[Any, Any], bool] | None
+    ) -> None:
+        self.name, self.pulls, self.filled, self.meets = name, pulls, filled, meets
+        self._plans: dict[Any, Any] = {}
+
+    def reverse(self, args: Any, traced: Any, params: Any) -> Any:
+        """The result, the pull, and what is saved for it, see ``Primitive``."""
+        if len(args) != len(self.pulls):
+            raise _wrong_number(self.name, len(self.pulls), args)
+        return self.planned(args, traced, params, computed(self.call, args, params))
+
+    def planned(self, args: Any, traced: Any, params: Any, ans: Any) -> Any:
+        """The same where the result is known."""
+        meets = self.meets is not None and self.meets(*args)
+        key = (traced, meets, bool(params))
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = self._planned(*key)
+        pull, keep = plan
+        return (ans, None, ()) if pull is None else (ans, pull, keep(args, ans, params))
+
+    def _planned(self, traced: Sequence[int], meets: bool, params: bool) -> tuple[Pull | None, Any]:
+        """How a cotangent goes back to the arguments that are traced, and what gives the values that are saved."""
+        pull, names = self.plan(traced, meets, params)
+        return pull, None if pull is None else _keeper(self.name, names)
+
+    def plan(self, traced: Sequence[int], meets: bool, params: bool) -> tuple[Pull | None, list[str]]:
+        """How a cotangent goes back to the arguments that are traced, and the names of what is saved for it."""
+        rules = [self.pulls[i] for i in traced]
+        if not any(rules):
+            return None, []
+        named = {n for rule in rules if rule is not None for n in rule.names}
+        names = [n for n in (*NAMES, "ans", "args") if n in named]
+        pairs = zip(traced, rules, strict=True)
+        answers = [rule.answer(i, meets, params, named) if rule else "None" for i, rule in pairs]
+        names += [n for i in traced for n in (f"shape_{i}", f"like_{i}") if any(n in answer for answer in answers)]
+        names += ["params"] * any("params" in answer for answer in answers)
+        if self.filled:
+            names.append("results")
+            answers = [answer.replace("(ct", "(filled(ct, results)", 1) for answer in answers]
+        functions = {f"rule_{i}": rule.rule for i, rule in zip(traced, rules, strict=True) if rule is not None}
+        return pull_of_each(self.name, answers, names, _SHARED, **functions), names
+
+
+def _keeper(name: str, names: Sequence[str]) -> Any:
+    """``keep(args, ans, params)``: the values that a pull knows by these names."""
+    values = [_value(n) for n in names]
+    return function(name, f"def operation(args, ans, params):\n    return ({', '.join(values)},)", _SHARED)
+
+
+def _value(name: str) -> str:
+    """The expression of what a pull calls ``name``."""
+    if name in NAMES:
+        return f"args[{NAMES.index(name)}]"
+    kind, _, position = name.partition("_")
+    if kind == "like":
+        return f"like(args[{position}])"
+    if kind == "shape":
+        return f"args[{position}].shape"
+    return "list(map(like, ans))" if name == "results" else name
+
+
 def _with_rules(
     name: str,
     impl: Callable[..., Any] | None,
@@ -179,112 +290,172 @@ def _with_rules(
     multiple: bool,
     sparse: bool = False,
     loose: bool = False,
+    numpy: Callable[..., Any] | None = None,
+    meets: Callable[[Any, Any], bool] | None = None,
 ) -> Operation:
     """A primitive from a cotangent rule and a tangent rule per argument."""
+    rules = _Rules(name, pulls, multiple and not sparse, meets)
+    forward = _forward(rules, pushes, multiple)
 
-    def call(*args: Any, **params: Any) -> Any:
-        x = args[0]
-        if type(x) is ndarray and len(args) == 1 and not (blocks.runners and here()):
-            return kernel(x, **params)
-        if (
-            short
-            and type(x) is ReverseTracer
-            and len(args) == 1
-            and type(x.value) is ndarray
-            and not (blocks.entered and here())
-        ):
-            v, trace, parent = x.value, x._trace, x.node
-            ans, pull, saved = reverse((v,), (0,), params)
-            if pull is not None:
-                return tracer_of(ans, trace, (next(trace.numbers), pull, None, (parent,), *saved))
-        if all(type(arg) is ndarray for arg in args) and not (blocks.runners and here()):
-            return kernel(*args, **params)
-        return bind(made, args, params)
+    def again(*args: Any, **params: Any) -> Any:
+        return rules.call(*args, **params)
 
-    short = not multiple  # what gives one result is recorded without the detour over ``bind``
-    reverse, forward = _reverse(name, call, pulls, multiple and not sparse), _forward(call, pushes, multiple)
-    made = Primitive(name, impl, reverse, forward, batch_rule(batch, call), multiple=multiple, loose=loose)
+    again.__name__ = name
+    made = Primitive(name, impl, rules.reverse, forward, batch_rule(batch, again), multiple=multiple, loose=loose)
     kernel = made.kernel(np)
-    return finish(call, made)
+    values = {"primitive": made, "kernel": kernel}
+    if meets is not None and len(pulls) == 2:
+        text = _bilinear_text(rules, impl is None)
+        values.update(meets=meets, quick=numpy or kernel)
+        values.update({"pull_" + way: rules.plan(traced, True, impl is not None)[0] for way, traced in _WAYS.items()})
+    else:
+        text = _ANY if multiple else _ONE if len(pulls) == 1 else _SEVERAL
+        if text is not _ANY:
+            values["planned"] = rules.planned
+        if text is _SEVERAL:
+            values["arity"] = len(pulls)
+    rules.primitive = made
+    rules.call = function(name, text, _SHARED, **values)
+    return finish(rules.call, made)
+
+
+#: How traced arguments of a product are called, and their positions.
+_WAYS = {"both": (0, 1), "left": (0,), "right": (1,)}
+
+
+def _bilinear_text(rules: _Rules, simple: bool) -> str:
+    """The text of a product; without parameters where it is ``simple``."""
+    records = {}
+    for way, traced in _WAYS.items():
+        _, names = rules.plan(traced, True, not simple)
+        places = {"x": "v", "y": "w", "params": "params", "shape_0": "v.shape", "shape_1": "w.shape"}
+        saved = "".join([f", {places[n]}" for n in names])
+        parents = "parent, second" if way == "both" else "parent"
+        records["record_" + way] = RECORD.format(pull="pull_" + way, parents=parents, saved=saved)
+    text = _BILINEAR.format(**records)
+    return text.replace(", **params)", ")").replace("(x, y), params)", "(x, y), EMPTY)") if simple else text
+
+
+_ANY = """
+def operation(*args, **params):
+    for arg in args:
+        if type(arg) is not ndarray:
+            return bind(primitive, args, params)
+    return kernel(*args, **params)
+"""
+
+#: Of several arguments that give one result.
+_SEVERAL = """
+def operation(*args, **params):
+    if len(args) == arity and (found := traced_at_once(args)) is not None:
+        trace, values, traced, parents, plain = found
+        ans = kernel(*values, **params) if plain else operation(*values, **params)
+        ans, pull, saved = planned(values, traced, params, ans)
+        return ans if pull is None else trace.recorded(ans, pull, parents, saved)
+    for arg in args:
+        if type(arg) is not ndarray:
+            return bind(primitive, args, params)
+    return kernel(*args, **params)
+"""
+
+#: Of one argument.
+_ONE = """
+def operation(x, *others, **params):
+    if others:
+        return bind(primitive, (x, *others), params)
+    if type(x) is ndarray:
+        return kernel(x, **params)
+    if type(x) is ReverseTracer and type(x.value) is ndarray and x._trace.live is not None:
+        v, trace, parent = x.value, x._trace, x.node
+        ans, pull, saved = planned((v,), (0,), params, kernel(v, **params))
+        return ans if pull is None else trace.recorded(ans, pull, (parent,), saved)
+    return bind(primitive, (x,), params)
+"""
+
+#: Of two factors that meet as they are.
+_BILINEAR = """
+def operation(x, y, **params):
+    if type(x) is ReverseTracer:
+        v, trace, parent = x.value, x._trace, x.node
+        if (numbers := trace.live) is not None:
+            if type(y) is ReverseTracer:
+                w, second = y.value, y.node
+                if y._trace is trace and meets(v, w):
+                    made = ReverseTracer()
+                    made.value = (quick if type(v) is type(w) is ndarray else operation)(v, w, **params)
+                    made._trace, made.form = trace, None
+                    made.node = {record_both}
+                    return made
+            elif type(y) is ndarray and meets(v, y):
+                made, w = ReverseTracer(), y
+                made.value = (quick if type(v) is ndarray else operation)(v, w, **params)
+                made._trace, made.form = trace, None
+                made.node = {record_left}
+                return made
+    elif type(x) is ndarray:
+        if type(y) is ndarray:
+            return kernel(x, y, **params)
+        if type(y) is ReverseTracer and (numbers := y._trace.live) is not None and meets(x, y.value):
+            v, w, trace, parent = x, y.value, y._trace, y.node
+            made = ReverseTracer()
+            made.value = (quick if type(w) is ndarray else operation)(v, w, **params)
+            made._trace, made.form = trace, None
+            made.node = {record_right}
+            return made
+    elif type(x) is ForwardTracer and x._trace.live and type(y) is ndarray and meets(x.value, y):
+        v, t, trace = x.value, x.tangent, x._trace
+        return dual(operation(v, y, **params), operation(t, y, **params), trace)
+    return bind(primitive, (x, y), params)
+"""
+
+_SHARED = {
+    "EMPTY": {},
+    "ForwardTracer": ForwardTracer,
+    "ReverseTracer": ReverseTracer,
+    "__name__": __name__,
+    "bind": bind,
+    "conform": conform,
+    "dual": dual,
+    "filled": _filled,
+    "like": backend.like,
+    "ndarray": ndarray,
+    "traced_at_once": traced_at_once,
+    "transposed": _transposed,
+}
 
 
 def _first_of(name: str, whole: Operation, pulls: Sequence[Any], hidden: int) -> Operation:
     """The first result of ``whole``; one array that is differentiated beside constants takes one plain record."""
-
-    def of_first(ct: Any, saved: Any, like: Any, params: Any) -> Any:
-        return conform(rule((ct, *unused), saved, like, params), *like)
+    rule = pulls[0]
+    names = list(rule.names)
+    values = ["like_0[0]" if n == "shape" else n for n in names]
+    unused = ", None" * hidden
+    answer = f"conform(rule_0((ct{unused}), {', '.join([*values, '**params'])}), *like_0)"
+    kept = [n for n in dict.fromkeys([*names, "like_0", "params"]) if n != "shape"]
+    pull, keep = pull_of_each(name, [answer], kept, _SHARED, rule_0=rule.rule), _keeper(name, kept)
 
     def call(*args: Any, **params: Any) -> Any:
         x = args[0]
-        if type(x) is ReverseTracer and type(x.value) is ndarray and not (blocks.entered and here()):
+        if type(x) is ReverseTracer and type(x.value) is ndarray and x._trace.live is not None:
             v, trace, parent = x.value, x._trace, x.node
             known = (v, *args[1:])
             if all(type(arg) is ndarray for arg in known):
                 ans = whole(*known, **params)
-                values = (*known, ans, known)
-                like = v.shape, v.dtype
-                node = (next(trace.numbers), pull, parent, None, {n: values[i] for n, i in plan}, like, params)
-                return tracer_of(ans[0], trace, node)
+                return trace.recorded(ans[0], pull, (parent,), keep(known, ans, params))
         return whole(*args, **params)[0]
 
-    rule, unused = pulls[0], (None,) * hidden
-    plan = _plan([rule], len(pulls))
-    pull = pull_of(name, reading(of_first))
     call.primitive = whole.primitive  # type: ignore[attr-defined]
     call.__name__, call.__qualname__, call.__module__ = whole.__name__, whole.__qualname__, whole.__module__
     return call
 
 
-def _reverse(name: str, call: Operation, pulls: Sequence[_Pull | None], filled: bool) -> Rule:
-    """What to record, and how to pull a cotangent back; ``filled`` with zeros for results nothing depends on."""
-
-    def pull_each(ct: Any, traced: Any, saved: Any, primals: Any, params: Any) -> Any:
-        if filled:
-            ct = [np.zeros(*like) if c is None else c for c, like in zip(ct, saved["results"], strict=True)]
-        cts = []
-        for i in traced:
-            rule = pulls[i]
-            cts.append(conform(rule(ct, saved, primals[i], params), *primals[i]) if rule else None)
-        return cts
-
-    pull = pull_of(name, reading(pull_each))
-    pull.pairs = len(pulls) == 2 and name in ("matmul", "einsum")  # type: ignore[attr-defined]
-
-    def reverse(args: Any, traced: Any, params: Any) -> Any:
-        if len(args) != len(pulls):
-            raise _wrong_number(name, len(pulls), args)
-        ans = call(*args, **params)
-        plan = wanted.get(traced, NotImplemented)
-        if plan is NotImplemented:
-            rules = [rule for i in traced if (rule := pulls[i]) is not None]
-            wanted[traced] = plan = _plan(rules, len(pulls)) if rules else None
-        if plan is None:
-            return ans, None, None
-        known = (*args, ans, args)
-        saved = {n: known[i] for n, i in plan}
-        if filled:
-            saved["results"] = list(map(backend.like, ans))
-        primals = {i: backend.like(args[i]) for i in traced}
-        return ans, pull, (traced, saved, primals, params)
-
-    wanted: dict[tuple[int, ...], list[tuple[str, int]] | None] = {}  # traced positions -> what is kept for them
-    return reverse
-
-
-def _plan(rules: Sequence[_Pull], arity: int) -> list[tuple[str, int]]:
-    """What the rules name of a call, and where that stands among its arguments, its result and the tuple of all."""
-    places = {**dict(zip(NAMES, range(arity), strict=False)), "ans": arity, "args": arity + 1}
-    named = {n for rule in rules for n in rule.names}
-    return [(n, i) for n, i in places.items() if n in named]
-
-
-def _forward(call: Operation, pushes: Sequence[Any], multiple: bool) -> Rule:
+def _forward(rules: _Rules, pushes: Sequence[Any], multiple: bool) -> Rule:
     """How to push tangents: the sum of what each makes alone."""
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
         if len(args) != len(pushes):
-            raise _wrong_number(call.__name__, len(pushes), args)
-        ans = call(*args, **params)
+            raise _wrong_number(rules.name, len(pushes), args)
+        ans = computed(rules.call, args, params)
         total: Any = None
         for push, t in zip(pushes, tangents, strict=True):
             if push is None or t is None:

@@ -15,17 +15,18 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from funcgrad import backend, blocks
-from funcgrad.blocks import here
-from funcgrad.core import Primitive
+from funcgrad import backend
+from funcgrad.core import Primitive, computed
+from funcgrad.cotangents import is_sparse
 from funcgrad.errors import NotDifferentiableError, ShapeError
 from funcgrad.forward import ForwardTracer, dual
+from funcgrad.generated import function
 from funcgrad.graph import GraphTracer, stands_for_array
 from funcgrad.kinds.rows import repeated, row_sums
-from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, positional_names, pull_of
+from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, positional_names
 from funcgrad.locking import changing
-from funcgrad.records import reading
-from funcgrad.reverse import ReverseTracer, tracer_of
+from funcgrad.records import RECORD, pull_of_each
+from funcgrad.reverse import ReverseTracer
 from funcgrad.typing import Shape
 from funcgrad.views import share_view
 
@@ -145,69 +146,90 @@ def linear(
         view: whether NumPy's result shares the memory of ``x`` where it can, so that a write to one is seen
             in the other.
     """
-    slots = _slots(name, transpose)
-
-    pull = pull_of(name, reading(transpose, slots, params=True))
-    keeps_shape, keeps_dtype = 1 in slots, 2 in slots
-
-    def record(x: Any, rest: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, ...]:
-        """What the tape keeps, as ``_slots`` numbers it."""
-        return params, backend.shape_of(x) if keeps_shape else None, backend.dtype_of(x) if keeps_dtype else None, *rest
-
-    def call(x: Any, *rest: Any, **params: Any) -> Any:
-        if not rest and type(x) is ReverseTracer and not (blocks.entered and here()):
-            v, trace, parent = x.value, x._trace, x.node
-            if type(v) is ndarray:
-                ans, shape, dtype = kernel(v, **params), v.shape, v.dtype
-            else:
-                ans, shape, dtype = call(v, **params), backend.shape_of(v), backend.dtype_of(v)
-            like, kind = shape if keeps_shape else None, dtype if keeps_dtype else None
-            recorded = tracer_of(ans, trace, (next(trace.numbers), pull, parent, None, params, like, kind))
-            return share_view(x, recorded, call, params, v) if view else recorded
-        if not rest and type(x) is ndarray and not (blocks.runners and here()):
-            return kernel(x, **params)
-        if not rest and type(x) is ForwardTracer and x._trace.open and not (blocks.entered and here()):
-            v, t, run = x.value, x.tangent, x._trace
-            made: Any = dual(call(v, **params), call(t, **params), run)
-            return share_view(x, made, call, params, v) if view else made
-        if not view:
-            return bind(primitive, (x, *rest), params)
-        with changing:  # what it is a view of is still what it was made of
-            return share_view(x, bind(primitive, (x, *rest), params), call, params)
-
-    primitive = Primitive(name, impl, *_modes(name, pull, record, call), batch_rule(batch, call))
-    kernel = numpy or primitive.kernel(np)
-    if numpy is not None:
-        primitive.prefer(numpy, 1)
-    return finish(call, primitive)
-
-
-def _modes(
-    name: str, pull: Callable[..., Any], record: Callable[..., tuple[Any, ...]], call: Callable[..., Any]
-) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """How reverse and forward mode run ``call``."""
-
-    def pull_all(ct: Any, node: Any) -> Any:
-        return (pull(ct, node),)
+    names = tuple(check_names(name, positional_names(transpose)[1:], ("shape", "dtype", "y", "z")))
+    answer = f"transpose({', '.join(('ct', *names))}, **params)"
+    pull = pull_of_each(name, [answer], ["params", *names], _SHARED, transpose=transpose)
 
     def reverse(args: Any, traced: Any, params: Any) -> Any:
         _refuse_others(name, args, traced)
-        ans = call(*args, **params)
-        return (ans, pull_all, record(args[0], args[1:], params)) if traced[0] == 0 else (ans, None, None)
+        ans = computed(call, args, params)
+        if traced[0]:
+            return ans, None, ()
+        known = {"shape": backend.shape_of(args[0]), "dtype": backend.dtype_of(args[0])}
+        known.update(zip(("y", "z"), args[1:], strict=False))
+        return ans, pull, [params, *[known[n] for n in names]]
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
         _refuse_others(name, args, [i for i, t in enumerate(tangents) if t is not None])
-        ans = call(*args, **params)
+        ans = computed(call, args, params)
         return ans, None if tangents[0] is None else call(tangents[0], *args[1:], **params)
 
-    pull_of(name, pull_all)
-    return reverse, forward
+    primitive = Primitive(
+        name, impl, reverse, forward, batch_rule(batch, lambda *args, **params: call(*args, **params))
+    )
+    kernel = numpy or primitive.kernel(np)
+    if numpy is not None:
+        primitive.prefer(numpy, 1)
+    template = _LINEAR_VIEW if view else _LINEAR
+    saved = "".join([", " + _SAVED[n] for n in ("params", *names) if n in _SAVED])
+    record = RECORD.format(pull="pull", parents="parent", saved=saved)
+    call: Operation = function(
+        name, template.format(record=record), _SHARED, primitive=primitive, kernel=kernel, pull=pull
+    )
+    return finish(call, primitive)
 
 
-def _slots(name: str, transpose: Rule) -> tuple[int, ...]:
-    """Which of the saved values ``transpose`` names; the first are its parameters."""
-    places = {"shape": 1, "dtype": 2, "y": 3, "z": 4}
-    return tuple([places[n] for n in check_names(name, positional_names(transpose)[1:], places)])
+#: How the templates say what is saved.
+_SAVED = {"params": "params", "shape": "shape_of(v)", "dtype": "dtype_of(v)"}
+
+_LINEAR = """
+def operation(x, *rest, **params):
+    if type(x) is ndarray and not rest:
+        return kernel(x, **params)
+    if type(x) is ReverseTracer and not rest and (numbers := x._trace.live) is not None:
+        v, trace, parent = x.value, x._trace, x.node
+        made = ReverseTracer()
+        made.value = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
+        made._trace, made.form = trace, None
+        made.node = {record}
+        return made
+    if type(x) is ForwardTracer and not rest and x._trace.live:
+        v, t, trace = x.value, x.tangent, x._trace
+        return dual(operation(v, **params), operation(t, **params), trace)
+    return bind(primitive, (x, *rest), params)
+"""
+
+#: The same where the result may share the memory of ``x``.
+_LINEAR_VIEW = """
+def operation(x, *rest, **params):
+    if type(x) is ndarray and not rest:
+        return kernel(x, **params)
+    if type(x) is ReverseTracer and not rest and (numbers := x._trace.live) is not None:
+        v, trace, parent = x.value, x._trace, x.node
+        made = ReverseTracer()
+        made.value = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
+        made._trace, made.form = trace, None
+        made.node = {record}
+        return share_view(x, made, operation, params, v)
+    if type(x) is ForwardTracer and not rest and x._trace.live:
+        v, t, trace = x.value, x.tangent, x._trace
+        return share_view(x, dual(operation(v, **params), operation(t, **params), trace), operation, params, v)
+    with changing:  # what it is a view of is still what it was made of
+        return share_view(x, bind(primitive, (x, *rest), params), operation, params)
+"""
+
+_SHARED = {
+    "ForwardTracer": ForwardTracer,
+    "ReverseTracer": ReverseTracer,
+    "__name__": __name__,
+    "bind": bind,
+    "changing": changing,
+    "dtype_of": backend.dtype_of,
+    "dual": dual,
+    "ndarray": ndarray,
+    "shape_of": backend.shape_of,
+    "share_view": share_view,
+}
 
 
 def _refuse_others(name: str, args: tuple[Any, ...], traced: Sequence[int]) -> None:
@@ -241,7 +263,7 @@ def nondifferentiable(
         for arg in args:
             if type(arg) not in _PLAIN:
                 return bind(primitive, args, params)
-        return bind(primitive, args, params) if (blocks.runners and here()) else kernel(*args, **params)
+        return kernel(*args, **params)
 
     primitive = Primitive(name, impl, None, None, batch_rule(batch, call), multiple=multiple, loose=loose)
     kernel = primitive.kernel(np)
@@ -332,7 +354,7 @@ def _broadcast_batch(size: int, x: Any, to: Shape) -> Any:
 
 def expand_to(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
     """``x``, the result of reducing an array of ``shape`` over ``axis``, repeated back to that shape."""
-    return repeated(x, to=shape) if isinstance(x, np.generic) else broadcast_to(align(x, shape, axis), to=shape)
+    return repeated(x, to=shape) if issubclass(type(x), np.generic) else broadcast_to(align(x, shape, axis), to=shape)
 
 
 def align(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
@@ -416,10 +438,10 @@ def conform(ct: Any, shape: Shape | None, dtype: Any) -> Any:
         return ct
     if (type(ct) is ndarray or type(ct) is np.float64) and ct.dtype is dtype:
         return ct if shape is None or ct.shape == shape else unbroadcast(ct, shape)
-    if type(ct) is tuple:  # a part of one of the right shape, see ``reverse.Parts``
+    if is_sparse(ct):  # of the right shape
         if dtype is _DOUBLE:
             return ct
-        ct = ct[0]([ct])
+        ct = ct.materialize()
     have = backend.dtype_of(ct)
     if have != dtype:
         if have.kind == "c" and dtype.kind != "c":

@@ -15,13 +15,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from funcgrad import backend, blocks, core
-from funcgrad.blocks import here
+from funcgrad import backend, core
 from funcgrad.core import Primitive, Tracer
 from funcgrad.errors import InputError
+from funcgrad.reverse import ReverseTracer
 from funcgrad.writable import Proxy, as_made_by
 
-__all__ = ["NAMES", "Operation", "Rule", "bind", "check_names", "finish", "positional_names", "pull_of"]
+__all__ = ["NAMES", "Operation", "Rule", "bind", "check_names", "finish", "positional_names", "traced_at_once"]
 
 NAMES = ("x", "y", "z")
 _NUMBERS = frozenset((bool, int, float, complex, np.float64, np.float32))
@@ -50,7 +50,7 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
                 break
             trace = arg._trace
     else:
-        if trace is not None and trace.open and not (blocks.entered and here()):
+        if trace is not None and trace.live is not None:
             ans = trace.process(primitive, args, params)
             return ans if isinstance(ans, Tracer) else as_made_by(args, ans)
     return _bind_any(primitive, args, params)
@@ -80,6 +80,33 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
     return ans if not traced or isinstance(ans, Tracer) else as_made_by(args, ans)
 
 
+def traced_at_once(args: tuple[Any, ...]) -> tuple[Any, list[Any], tuple[int, ...], list[Any], bool] | None:
+    """What tracers of one run of reverse mode, ndarrays and numbers beside them are, None of all other arguments.
+
+    Returns:
+        The run, values, traced positions, records of these, and whether what the tracers hold are ndarrays.
+    """
+    trace: Any = None
+    plain = True
+    values, traced, parents = [], [], []
+    for position, arg in enumerate(args):
+        if type(arg) is ReverseTracer:
+            if arg._trace is not trace:
+                if trace is not None or arg._trace.live is None:
+                    return None
+                trace = arg._trace
+            value = arg.value
+            plain = plain and type(value) is np.ndarray
+            values.append(value)
+            traced.append(position)
+            parents.append(arg.node)
+        elif (type(arg) is np.ndarray and arg.dtype.kind in "fciub") or type(arg) is float or type(arg) is int:
+            values.append(arg)
+        else:
+            return None
+    return None if trace is None else (trace, values, tuple(traced), parents, plain)
+
+
 def positional_names(rule: Rule) -> tuple[str, ...]:
     """The names of the positional arguments of ``rule``.
 
@@ -101,17 +128,6 @@ def check_names(operation: str, names: Sequence[str], known: Iterable[str]) -> S
             f"{operation}: a rule names what it needs, got {', '.join(unknown)}. It may name {', '.join(known)}."
         )
     return names
-
-
-def pull_of(operation: str | Callable[[Any], str], pull: Rule) -> Rule:
-    """``pull``, marked once and for all with the operation it belongs to, so that a record on the tape has a name.
-
-    Args:
-        operation: the name; a function of the record where the rule serves several operations.
-        pull: ``pull(ct, node)``, of this operation alone.
-    """
-    pull.operation = operation  # type: ignore[attr-defined]
-    return pull
 
 
 def finish(call: Operation, primitive: Primitive) -> Operation:

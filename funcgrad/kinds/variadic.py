@@ -11,18 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import backend, blocks
-from funcgrad.blocks import here
-from funcgrad.core import Primitive
+from funcgrad import backend
+from funcgrad.core import Primitive, computed
 from funcgrad.kinds.linear import Batching, batch_rule, conform
-from funcgrad.kinds.rules import Operation, Rule, bind, finish, pull_of
-from funcgrad.records import reading
-from funcgrad.reverse import ReverseTracer, tracer_of
+from funcgrad.kinds.rules import Operation, Rule, bind, finish, traced_at_once
+from funcgrad.records import pull_for_all
 
 __all__ = ["jointly_linear"]
 
 ndarray = np.ndarray
-_DOUBLE = np.dtype(np.float64)
+_NUMBERS = frozenset((float, int))
 
 
 def jointly_linear(
@@ -64,60 +62,30 @@ def jointly_linear(
         likes = dtypes or [backend.dtype_of(ct)] * len(shapes)
         return [conform(c, shapes[i], likes[i]) for i, c in zip(traced, cts, strict=True)]
 
-    pull = pull_of(name, reading(pull_each))
-
     def reverse(args: Any, traced: Any, params: Any) -> Any:
+        ans = computed(call, args, params)
         shapes, dtypes = [backend.shape_of(a) for a in args], [backend.dtype_of(a) for a in args]
-        return call(*args, **params), pull, (traced, shapes, dtypes, params)
+        alike = dtypes.count(backend.dtype_of(ans)) == len(dtypes)
+        pull = pull_for_all(name, pull_each, len(traced))
+        return ans, pull, (traced, shapes, None if alike else dtypes, params)
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
-        ans = call(*args, **params)
+        ans = computed(call, args, params)
         whole = [_zeros(a) if t is None else t for a, t in zip(args, tangents, strict=True)]
         return ans, conform(call(*whole, **params), None, backend.dtype_of(ans))
 
     def call(*args: Any, **params: Any) -> Any:
-        if not (blocks.entered and here()) and (made := _recorded(args, params, kernel, call, pull)) is not None:
-            return made
-        if not (blocks.runners and here()) and all(type(a) is ndarray and a.dtype.kind in "fciub" for a in args):
+        if (found := traced_at_once(args)) is not None and not any(type(a) in _NUMBERS for a in args):
+            trace, values, traced, parents, _ = found
+            ans, pull, saved = reverse(values, traced, params)
+            return trace.recorded(ans, pull, parents, saved)
+        if all(type(a) is ndarray and a.dtype.kind in "fciub" for a in args):
             return kernel(*args, **params)
         return bind(primitive, args, params)
 
     primitive = Primitive(name, impl, reverse, forward, batch_rule(batch, call))
     kernel = numpy or primitive.kernel(np)
     return finish(call, primitive)
-
-
-def _recorded(
-    args: tuple[Any, ...], params: dict[str, Any], kernel: Operation, call: Operation, pull: Rule
-) -> ReverseTracer | None:
-    """The quick way of tracers of one run beside ndarrays; None where there is more to see."""
-    trace: Any = None
-    compute = kernel
-    values, traced, parents, shapes, doubles = [], [], [], [], True
-    for i, a in enumerate(args):
-        form = None
-        if type(a) is ReverseTracer:
-            if a._trace is not trace:
-                if trace is not None:
-                    return None
-                trace = a._trace
-            a, form, parent = a.value, a.form, a.node
-            traced.append(i)
-            parents.append(parent)
-        if type(form) is not tuple:  # it is not known for an array of doubles
-            if type(a) is ReverseTracer:
-                compute = call
-            elif type(a) is not ndarray or a.dtype.kind not in "fciub":
-                return None
-            form, doubles = a.shape, doubles and a.dtype is _DOUBLE
-        values.append(a)
-        shapes.append(form)
-    if trace is None:
-        return None
-    ans = compute(*values, **params)
-    dtypes = None if doubles else [v.dtype for v in values]
-    kept = shapes, None if dtypes is None or dtypes.count(ans.dtype) == len(dtypes) else dtypes, params
-    return tracer_of(ans, trace, (next(trace.numbers), pull, None, tuple(parents), tuple(traced), *kept))
 
 
 def _zeros(like: Any) -> Any:

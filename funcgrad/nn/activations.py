@@ -78,7 +78,7 @@ def identity(x: ArrayLike) -> Array:
         array([ 1., -1.])
     """
     x = as_value(x)
-    return np.asarray(x)[()] if isinstance(x, (bool, int, float, complex)) else x
+    return np.asarray(x)[()] if issubclass(type(x), (bool, int, float, complex)) else x
 
 
 def relu(x: ArrayLike) -> Array:
@@ -365,7 +365,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
         array([1.e+00, 1.e-09])
     """
     # a number stays one of Python's, which leaves the dtype of x alone
-    root = hypot(x, math.sqrt(b) if isinstance(b, (int, float)) else sqrt(floating(b)))
+    root = hypot(x, math.sqrt(b) if issubclass(type(b), (int, float)) else sqrt(floating(b)))
     negative = less(x, 0)
     return where(negative, 0.5 * b / where(negative, root - x, 1.0), 0.5 * (x + root))
 
@@ -393,7 +393,7 @@ def logmeanexp(x: ArrayLike, axis: Axes = None, where: ArrayLike | None = None, 
     x = floating(x)
     count = counted(x, axis, True if where is None else where, keepdims)
     total = logsumexp(x, axis, where=where, keepdims=keepdims)
-    if isinstance(count, int):
+    if issubclass(type(count), int):
         return total - (math.log(count) if count else -math.inf)
     return total - log(astype(count, to=backend.dtype_of(total)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from funcgrad.numpy.arithmetic import add
 from funcgrad.numpy.products import matmul
-from funcgrad.primitives.affine import biased_product
+from funcgrad.primitives.affine import biased_product, is_biased_product
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["linear"]
@@ -31,5 +31,7 @@ def linear(x: ArrayLike, kernel: ArrayLike, bias: ArrayLike | None = None) -> Ar
     """
     if bias is None:
         return matmul(x, kernel)
-    found: Array | None = biased_product(x, kernel, bias)
-    return add(matmul(x, kernel), bias) if found is None else found
+    if is_biased_product(x, kernel, bias):
+        ans: Array = biased_product(x, kernel, bias)
+        return ans
+    return add(matmul(x, kernel), bias)

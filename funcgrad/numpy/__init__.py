@@ -13,6 +13,8 @@ Example:
     array([0., 1.])
 """
 
+from typing import TYPE_CHECKING
+
 from numpy import (
     False_,
     True_,
@@ -81,16 +83,12 @@ from funcgrad.numpy import (
     creation,
     diagonals,
     differences,
-    fft,
     functional,
     grids,
     indexing,
     inspection,
     joining,
-    lib,
-    linalg,
     nan_reductions,
-    polynomial,
     polynomial_class,
     polynomials,
     products,
@@ -121,7 +119,6 @@ from funcgrad.numpy.grids import *
 from funcgrad.numpy.indexing import *
 from funcgrad.numpy.inspection import *
 from funcgrad.numpy.joining import *
-from funcgrad.numpy.lib import scimath as emath
 from funcgrad.numpy.namespace_info import __array_api_version__, __array_namespace_info__, finfo, iinfo
 from funcgrad.numpy.nan_reductions import *
 from funcgrad.numpy.polynomial_class import *
@@ -141,6 +138,14 @@ from funcgrad.numpy.special import *
 from funcgrad.numpy.statistics import *
 from funcgrad.numpy.transcendental import *
 from funcgrad.numpy.writing import *
+from funcgrad.optional import later
+
+if TYPE_CHECKING:
+    from funcgrad.numpy import fft, lib, linalg, polynomial
+    from funcgrad.numpy.lib import scimath as emath
+else:  # when they are first asked for: they are a fifth of an import
+    _HOMES = {name: f"funcgrad.numpy.{name}" for name in ("fft", "lib", "linalg", "polynomial")}
+    __getattr__, __dir__ = later(__name__, globals(), {**_HOMES, "emath": "funcgrad.numpy.lib.scimath"})
 
 __all__ = [
     "__array_api_version__",

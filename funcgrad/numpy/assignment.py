@@ -6,13 +6,8 @@ written to directly, so that filling an array of n elements one by one costs n w
 
 from __future__ import annotations
 
-import ast
-import operator
-import sys
 from collections.abc import Callable
-from dis import opmap
 from math import prod
-from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -22,7 +17,6 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.linear import astype, broadcast_to, imag, real, reshape
 from funcgrad.locking import changing
-from funcgrad.numpy.callers import expression, looked_up
 from funcgrad.numpy.concretization import constant, user_line
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.layout import as_before
@@ -37,9 +31,10 @@ from funcgrad.views import note_write
 from funcgrad.writable import (
     READ_ONLY,
     Buffer,
+    Step,
     View,
+    Views,
     clone,
-    for_any_library,
     is_number,
     move,
     own,
@@ -60,8 +55,6 @@ __all__ = [
 ]
 
 ndarray = np.ndarray
-#: The instructions of ``x[i] = y``; Python 3.12 and later have one of their own for ``x[i:j] = y``.
-_WRITING = frozenset(opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in opmap)
 _NUMPY = frozenset((ndarray, int, float, complex, np.float64, np.float32, np.int64))
 
 
@@ -70,13 +63,14 @@ def set_item(x: Tracer, index: Any, y: Any) -> None:
 
     Raises:
         ReadOnlyError: ``x`` is an argument of a transformed function, or read-only in NumPy too.
-        InputError: traced numbers are written to integers, or complex ones to real ones.
+        InputError: traced numbers are written to integers, or complex ones to real ones; it would exchange rows, see
+            ``_watch_exchange``.
         IndexError, ValueError: NumPy's own, for an index or a shape that does not fit.
     """
-    own_view = isinstance(y, Tracer) and type(getattr(y, "alias", None)) is View and root_of(y) is root_of(x)
-    if own_view and y.shape and _can_write(x, getattr(x, "alias", None)):
-        refuse_exchange(x, sys._getframe(1))
     with changing:
+        views = getattr(root_of(x), "alias", None)
+        if type(views) is Views:
+            _watch_exchange(x, index, y, views)
         _set_item(x, index, y)
 
 
@@ -93,11 +87,11 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         own(root_of(x))
         x.value[index] = y  # views share the memory
         return
-    if blocks.entered and blocks.current().floor:
+    if blocks.here() is not None and blocks.current().floor:
         _write_constant(x, index, y)
         return
     _check_dtype(x, y)
-    if _is_itself(x, alias, index, y):
+    if _is_itself(x, index, y):
         return
     if type(alias) is View:
         _write_through(x, alias, index, y)
@@ -126,7 +120,7 @@ def _can_write(x: Tracer, alias: Any) -> bool:
         return not alias.locked
     if alias is READ_ONLY:
         return False
-    return alias is not None or type(x) is Buffer or bool(x.shape) or for_any_library()
+    return alias is not None or type(x) is Buffer or bool(x.shape)
 
 
 def set_whole(x: Tracer, y: Any) -> None:
@@ -155,31 +149,36 @@ def refuse_writing(x: Any) -> NoReturn:
     )
 
 
-def refuse_exchange(x: Tracer, frame: FrameType) -> None:
-    """Refuse what exchanges rows of ``x`` from C, as NumPy's ``shuffle`` does, and knows a view in ndarrays only.
+def _watch_exchange(x: Tracer, index: Any, y: Any, views: Views) -> None:
+    """Refuse the second half of ``x[i], x[j] = x[j], x[i]``, which NumPy's ``shuffle`` does to what is no ndarray.
 
-    Of another array it exchanges by ``x[i], x[j] = x[j], x[i]``, which leaves one row there twice where rows are views.
-    In a program's own line that is what NumPy makes of it; of a function of NumPy's it is not.
+    Both sides are views, so after ``x[i] = x[j]`` the view ``x[i]`` that was taken before shows what ``x[j]`` is: the
+    second write changes nothing, one row is lost and the other is there twice. NumPy does the same to an ndarray where
+    a program exchanges rows so, and nobody means it.
 
     Args:
-        x: what is written to, a part of it.
-        frame: what called.
+        x: what is written to.
+        index: where.
+        y: what is written.
+        views: the views of the root of ``x``, which know whether the last write was a first half.
     """
-    if frame.f_globals.get("__name__", "").startswith("funcgrad."):
+    begun, views.begun = views.begun, None
+    mine = getattr(y, "alias", None) if isinstance(y, Tracer) else None
+    if type(mine) is not View or mine.root is not root_of(x) or not mine.steps or not y.shape:
         return
-    if frame.f_code.co_code[frame.f_lasti] in _WRITING:
-        return
-    node = expression(frame)
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "__setitem__":
-            return
-        if looked_up(node.func, frame) is operator.setitem:
-            return
-    raise InputError(
-        "shuffle(x): a function in C exchanges rows of an array by x[i], x[j] = x[j], x[i]; they are views, so some "
-        f"would be lost and others be there twice, got {describe(x)}{user_line()}. Index with an order instead: "
-        "x = x[rng.permutation(len(x))]."
-    )
+    if begun is not None and any(r() is y for r in begun[0]) and _leads_to(x, index, begun[1]):
+        raise InputError(
+            "shuffle(x), or x[i], x[j] = x[j], x[i]: rows are views, so that one would be lost and the other be there "
+            f"twice, got {describe(x)}{user_line()}. Index with an order instead: x = x[rng.permutation(len(x))], or "
+            "x[[i, j]] = x[[j, i]]."
+        )
+    there = [r for r in views if (v := r()) is not None and v is not y and _leads_to(x, index, _steps(v))]
+    views.begun = (there, mine.steps) if there else None
+
+
+def _steps(view: Tracer) -> tuple[Step, ...]:
+    alias = getattr(view, "alias", None)
+    return alias.steps if type(alias) is View else ()
 
 
 def _check_dtype(x: Tracer, y: Any) -> None:
@@ -200,16 +199,19 @@ def _check_dtype(x: Tracer, y: Any) -> None:
         )
 
 
-def _is_itself(x: Tracer, alias: Any, index: Any, y: Any) -> bool:
+def _is_itself(x: Tracer, index: Any, y: Any) -> bool:
     """Whether ``y`` is ``x[index]``, as at the end of ``x[index] += ...``: that was written already."""
     mine = getattr(y, "alias", None) if isinstance(y, Tracer) else None
-    if type(mine) is not View or not is_static(index):
+    return type(mine) is View and mine.root is root_of(x) and _leads_to(x, index, mine.steps)
+
+
+def _leads_to(x: Tracer, index: Any, steps: tuple[Step, ...]) -> bool:
+    """Whether ``steps`` lead from the root of ``x`` to ``x[index]``."""
+    before = _steps(x)
+    if len(steps) != len(before) + 1 or not is_static(index):
         return False
-    root, steps = (alias.root, alias.steps) if type(alias) is View else (x, ())
-    if mine.root is not root or len(mine.steps) != len(steps) + 1:
-        return False
-    step, params = mine.steps[-1]
-    same_way = all(a is b for a, b in zip(steps, mine.steps, strict=False))
+    step, params = steps[-1]
+    same_way = all(a is b for a, b in zip(before, steps, strict=False))
     return same_way and step is getitem and is_static(params["index"]) and bool(params["index"] == index)
 
 

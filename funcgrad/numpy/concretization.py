@@ -7,25 +7,20 @@ Inside ``no_grad`` an older tracer is a constant, and answers.
 
 from __future__ import annotations
 
-import ast
 import math
 import operator
-import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
 
 from funcgrad import backend, blocks
 from funcgrad.batching import BatchTrace
-from funcgrad.blocks import here
 from funcgrad.core import Tracer, describe, raise_escaped, repeated
 from funcgrad.errors import ConcretizationError
 from funcgrad.graph import GraphTracer, steer
-from funcgrad.numpy.callers import expression, looked_up, user_frame, user_line
+from funcgrad.numpy.callers import user_frame, user_line
 from funcgrad.numpy.hints import counterpart
-from funcgrad.primitives.sparse import left_to_factor
 from funcgrad.writable import Buffer, clone, inside
 
 __all__ = [
@@ -33,7 +28,6 @@ __all__ = [
     "concrete",
     "constant",
     "constant_array",
-    "is_sparse_factor",
     "other_thread",
     "refuse",
     "user_frame",
@@ -51,13 +45,15 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
         if batch is None
         else f"There is one value for each of the {batch.size} examples of a vmap: leave them together"
     )
+    to_write = " For `a[i] = x` make a with funcgrad.numpy.zeros, empty or copy (not numpy's)."
     raise ConcretizationError(
         f"{asked}: a plain value was asked of a traced one, which would lose the {lost}, got {describe(x)} in {kind} "
-        f"mode (level {x._trace.level}){user_line()}.{counterpart()}{other_thread()} For `a[i] = x` make a with "
-        "funcgrad.numpy.zeros, empty or copy (not numpy's). Use funcgrad.numpy's functions: stack, concatenate, full, "
+        f"mode (level {x._trace.level}){user_line()}.{counterpart()}{other_thread() or to_write} "
+        "Use funcgrad.numpy's functions: stack, concatenate, full, "
         "where and array build arrays (not numpy.array([x, y])), take(table, x, axis=0) looks up (not `table[x]`), "
         f"`a @ x` multiplies (not `a.dot(x)`). {constant}; to hand a value out of the function, use "
-        "has_aux=True; to print it, f'{x}'; to run the code as it stands, funcgrad.interop.from_numpy(f)."
+        "has_aux=True; to print it, f'{x:.3f}' (not '%.3f' % x); to run the code as it stands, "
+        "funcgrad.interop.from_numpy(f)."
     )
 
 
@@ -112,7 +108,7 @@ def constant(x: Any) -> Any:
         return x.value
     if type(x) is GraphTracer and x._trace.repeats:  # the recording remembers the answer, and asks again
         return steer(x, x.value)
-    if blocks.entered and here():
+    if blocks.here() is not None:
         floor = blocks.current().floor
         while isinstance(x, Tracer) and x._trace.differentiates and x._trace.level < floor:
             x = x.value
@@ -208,34 +204,6 @@ def _plain(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-def _number(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that makes a number of a constant, and of what ``"%.3f" % x`` prints; it refuses everything else."""
-
-    def method(x: Tracer) -> Any:
-        _check_open(x)
-        value = constant(x)
-        if isinstance(value, Tracer):
-            if not _is_printed(sys._getframe(1)):
-                refuse(value, asked)
-            if _batch_below(value) is not None:
-                raise ConcretizationError(
-                    f"'%' % x: it formats one number, got {describe(x)} of each example of a vmap{user_line()}. Write "
-                    "f'{x:.3f}', which shows the numbers of all examples, or f'{x}' of an array."
-                )
-            value = concrete(value, asked, steers=False)
-        return convert(value)
-
-    return method
-
-
-def _is_printed(asker: FrameType) -> bool:
-    """Whether ``asker`` is formatting a text with ``%``, as can be told where its source can be read."""
-    node = expression(asker)
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mod):
-        return False
-    return isinstance(node.left, ast.JoinedStr) or isinstance(looked_up(node.left, asker), (str, bytes))
-
-
 def constant_array(x: Tracer, asked: str) -> Any:
     """The array that ``x``, a constant, stands for; refused where it is traced.
 
@@ -258,40 +226,6 @@ def _as_ndarray(value: Any, dtype: Any = None, copy: bool | None = None) -> np.n
     return made
 
 
-#: Modules of assertions.
-_TESTS = ("numpy.testing._private.utils", "_pytest.approx", "_pytest.python_api")
-
-
-def is_sparse_factor(x: Tracer) -> bool:
-    """Whether SciPy asks for the array of ``x``, by ``x.__array__``, to multiply a sparse matrix by it.
-
-    It makes an array of the right factor before it asks that factor's class. An object, ``numpy.array(None)``, tells it
-    that there is no array: then it leaves the product to the operator of the class.
-    """
-    asker = sys._getframe(2)
-    if asker.f_code.co_name != "_matmul_dispatch" or asker.f_locals.get("other") is not x:
-        return False
-    if asker.f_back is not None and asker.f_back.f_code.co_name == "__mul__":
-        left_to_factor(asker.f_locals["self"], x)
-    return True
-
-
-def _array(x: Tracer, *args: Any, **kwargs: Any) -> np.ndarray:
-    """The array of a constant. A traced value leaves a product with a sparse matrix of SciPy to its own operator."""
-    if is_sparse_factor(x):
-        _check_open(x)
-        if backend.namespace_of(constant(x)) is not np:
-            return np.array(None)
-    if sys._getframe(1).f_globals.get("__name__") in _TESTS:  # they only compare
-        _check_open(x)
-        return _as_ndarray(concrete(x, "assert", steers=False), *args, **kwargs)
-    converted: np.ndarray = _converted(x, *args, **kwargs)
-    return converted
-
-
-_converted = _plain("numpy.asarray(x)", _as_ndarray)
-
-
 def _of_ndarray(name: str) -> Callable[..., Any]:
     return _plain(f"x.{name}()", lambda value, *args, **kwargs: getattr(np.asarray(value), name)(*args, **kwargs))
 
@@ -307,12 +241,12 @@ CONCRETIZATION: dict[str, Callable[..., Any]] = {
     "__reduce_ex__": _pickle,
     "__copy__": _copied,
     "__deepcopy__": lambda x, memo: _copied(x),
-    "__float__": _number("float(x)", float),
-    "__int__": _number("int(x)", int),
+    "__float__": _plain("float(x)", float),
+    "__int__": _plain("int(x)", int),
     "__complex__": _plain("complex(x)", complex),
     "__trunc__": _plain("math.trunc(x)", math.trunc),
     "__floor__": _plain("math.floor(x)", math.floor),
     "__ceil__": _plain("math.ceil(x)", math.ceil),
-    "__array__": _array,
+    "__array__": _plain("numpy.asarray(x)", _as_ndarray),
     **{name: _of_ndarray(name) for name in ("item", "tolist", "tobytes", "tofile", "dump", "dumps")},
 }

@@ -18,7 +18,7 @@ from funcgrad.numpy.shapes import as_shape
 from funcgrad.primitives import shaping as prim
 from funcgrad.typing import Array, ArrayLike, Scalar, Shape
 from funcgrad.views import layout
-from funcgrad.writable import Buffer, Proxy, as_array, clone, for_any_library, inside, is_number
+from funcgrad.writable import Buffer, Proxy, as_array, clone, inside, is_number
 
 __all__ = [
     "array",
@@ -119,9 +119,7 @@ def asarray(
         made = _converted(a, dtype, copy)
         return _with_memory(made, order) if isinstance(made, Tracer) else made
     made = np.asarray(a, dtype, order, device=device, copy=copy)
-    if made is not a:
-        return new(made)
-    return Buffer(made) if for_any_library() else made
+    return made if made is a else new(made)
 
 
 def array(
@@ -251,9 +249,9 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         >>> fnp.astype(np.array([1.5, -2.5]), int)
         array([ 1, -2])
     """
-    if isinstance(x, np.ndarray):
+    if issubclass(type(x), np.ndarray):
         return x.astype(dtype, copy=copy)
-    if isinstance(x, np.generic):
+    if issubclass(type(x), np.generic):
         return x.astype(dtype)
     x, to = as_value(x), np.dtype(dtype)
     if backend.dtype_of(x) == to:

@@ -88,7 +88,7 @@ class Flat(Proxy):
                     f"too many indices for flat iterator: flat iterator is 1-dimensional, but {len(key)} were indexed"
                 )
             key = key[0] if key else ...
-        if not isinstance(key, (int, np.integer)) or isinstance(key, bool):
+        if not issubclass(type(key), (int, np.integer)) or type(key) is bool:
             return None
         n = len(self)
         if not -n <= key < n:

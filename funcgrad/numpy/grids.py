@@ -38,7 +38,7 @@ numpy: Any = np  # its annotations have no room for values of any kind
 
 def _count(step: Any) -> int | None:
     """How many numbers a step such as ``5j`` asks for; None for another step."""
-    return int(np.abs(step)) if isinstance(step, (complex, np.complexfloating)) else None
+    return int(np.abs(step)) if issubclass(type(step), (complex, np.complexfloating)) else None
 
 
 def _ends(part: slice) -> tuple[Any, Any, Any]:

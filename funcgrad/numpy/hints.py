@@ -34,6 +34,10 @@ _ALIASES = {
     },
     "scipy.sparse.linalg": {"minres": "cg", "spilu": "splu"},
 }
+#: What array-api-compat says of a traced array beside its truth values.
+_MIXED = "Multiple namespaces for array inputs"
+#: Methods of SciPy's sparse matrices that multiply by an array on the right; ``*`` is one of older classes.
+_PRODUCTS = ("__matmul__", "__mul__", "dot")
 #: Of random numbers what makes them a function of their parameters.
 _OF_STANDARD = {
     "normal": "mu + sigma * rng.normal(size=...)",
@@ -85,7 +89,8 @@ def explain(error: Exception) -> None:
     Args:
         error: what a function raised that was being transformed.
     """
-    if isinstance(error, FuncgradError) or any("funcgrad" in text for text in (str(error), *_notes(error))):
+    said = (*_notes(error), "" if _MIXED in str(error) else str(error))
+    if isinstance(error, FuncgradError) or any("funcgrad" in text for text in said):
         return
     with suppress(Exception):  # whatever the frames hold, the error itself must reach the user
         if hint := _of_error(error):
@@ -109,6 +114,17 @@ def _of_error(error: Exception) -> str:
             frames.append(trace.tb_frame)
             every.append(trace.tb_frame)
         trace = trace.tb_next
+    if _MIXED in str(error):
+        return (
+            " Truth values, positions and constants are NumPy's beside a traced array. Run what is written for any "
+            "array library with funcgrad.interop.from_array_api(f), with all its arrays as arguments."
+        )
+    if "__jax_array__" in str(error):  # what JAX says of an object that makes itself an array of JAX's
+        return (
+            " JAX takes no traced values, and no arrays that a transformed function has made. Use funcgrad.numpy's "
+            "functions; make one of NumPy's of a function of JAX's: funcgrad.interop.from_jax(f); pass constants as "
+            "numpy.asarray(c)."
+        )
     if isinstance(error, SystemError) or (isinstance(error, AttributeError) and str(error).startswith("__")):
         # A routine in C has gone on after a refusal, so the next thing that Python did in it has failed.
         return _of_frames(every)
@@ -166,6 +182,8 @@ def _of_scipy(called: FrameType, module: str) -> str:
     if called.f_code.co_name == "rvs":
         return _of_random(f"scipy.stats.{getattr(called.f_locals.get('self'), 'name', 'norm')}")
     home, known = _home(module)
+    if home == "scipy.sparse" and called.f_code.co_name in _PRODUCTS:
+        return " Make the matrix one of funcgrad.scipy.sparse's: csr_array(A) @ x; or use funcgrad.numpy.matmul(A, x)."
     aliases = _ALIASES.get(home, {})
     owner = called.f_locals.get("self")  # a distribution, a spline
     for name in (

@@ -74,7 +74,7 @@ def bincount(x: ArrayLike, /, weights: ArrayLike | None = None, minlength: int =
         raise ValueError("The weights and list don't have the same length.")
     if not shape[0]:
         weights = None  # of nothing NumPy gives counts
-    places = astype(numbers if isinstance(x, np.ndarray) else x, int)  # of its own: the tape keeps it
+    places = astype(numbers if issubclass(type(x), np.ndarray) else x, int)  # of its own: the tape keeps it
     return _summed(places, _as_double(weights), _length(x, numbers, operator.index(minlength)))
 
 

@@ -163,7 +163,7 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: Axis = -1) -> Arra
         arr, axis = ravel(arr), 0
     if len(shape) != len(backend.shape_of(arr)):
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
-    if isinstance(indices, np.ndarray):
+    if type(indices) is np.ndarray:
         indices = indices.copy()  # the tape keeps it, and the program may change it before the pullback
     return prim.take_along_axis(arr, indices, axis=one_axis(axis, len(shape)))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad.core import Tracer
-from funcgrad.primitives.writing import arranged
+from funcgrad.primitives.shaping import arranged
 from funcgrad.views import axes_in_memory, layout
 
 __all__ = ["as_before", "in_order"]

@@ -20,7 +20,7 @@ from funcgrad.numpy.concretization import other_thread, user_line
 from funcgrad.numpy.creation import astype
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.typing import Array, Shape
-from funcgrad.writable import Buffer, Views, number, own, root_of
+from funcgrad.writable import Buffer, Views, own, root_of
 
 __all__ = ["accumulating", "are_constant", "check_arrays", "computed", "into", "refuse_array", "write_out"]
 
@@ -67,7 +67,7 @@ def check_arrays(name: str, values: Iterable[Any]) -> None:
         InputError: masked arrays, matrices, texts, objects, records.
     """
     for value in values:
-        if isinstance(value, (np.ndarray, np.generic)) and not backend.is_value(value):
+        if issubclass(type(value), (np.ndarray, np.generic)) and not backend.is_value(value):
             problem, remedy = backend.refusal(value)
             raise InputError(f"{name}: an argument {problem}. {remedy}")
 
@@ -145,11 +145,14 @@ def refuse_array(name: str, out: Any) -> NoReturn:
     remedy = (
         "Make the array with funcgrad.numpy.zeros, empty or copy (not numpy's), inside the transformed function; or"
     )
+    elsewhere = other_thread()
+    if elsewhere:
+        remedy = "Or"
     if not out.shape:
         remedy = "An array without axes is no more than a number:"
     raise InputError(
         f"{name}: a traced value cannot be written into an array of NumPy, got out={describe(out)} or an in-place "
-        f"operator{user_line()}.{other_thread()} {remedy} use the result: write a = a + x for a += x."
+        f"operator{user_line()}.{elsewhere} {remedy} use the result: write a = a + x for a += x."
     )
 
 
@@ -222,6 +225,6 @@ def _closed(values: Any, held: dict[int, tuple[Buffer, np.ndarray]]) -> Any:
             made.alias = READ_ONLY  # a view that nobody knows how to take anew
         return made
     if not isinstance(values, (tuple, list)):
-        return number(values) if isinstance(values, np.generic) else values
+        return values
     parts = [_closed(v, held) for v in values]
     return type(values)(*parts) if hasattr(values, "_fields") else type(values)(parts)

@@ -13,21 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import backend, blocks
+from funcgrad import backend
 from funcgrad.batching import BatchTracer
-from funcgrad.blocks import here
-from funcgrad.core import Tracer, repeated
+from funcgrad.core import Tracer
 from funcgrad.forward import ForwardTracer, dual
 from funcgrad.graph import GraphTrace, GraphTracer, Step
 from funcgrad.kinds.linear import conform, reshape, to_batch
-from funcgrad.kinds.rules import pull_of
 from funcgrad.ownership import argument_is_alone, is_alone
 from funcgrad.primitives.accumulating import detached
 from funcgrad.primitives.index_spec import is_static, parse
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.writing import write
-from funcgrad.records import reading
-from funcgrad.reverse import ReverseTracer, tracer_of
+from funcgrad.records import pull_of_each
+from funcgrad.reverse import ReverseTracer, recorder
 from funcgrad.typing import Shape
 
 __all__ = ["can_overwrite", "composed", "overwritten", "rank_left"]
@@ -40,8 +38,6 @@ _TRACERS = frozenset((ReverseTracer, ForwardTracer, BatchTracer, GraphTracer))
 
 def can_overwrite(x: Any, index: Any, y: Any) -> bool:
     """Whether ``overwritten`` knows how to write ``y`` to ``x[index]``; what it does not is for ``write``."""
-    if (blocks.entered and here()) or (blocks.runners and here()):
-        return False
     batched = _of_numpy(x, _ARRAY) | _of_numpy(y, _NUMPY)
     if batched & _UNKNOWN:
         return False
@@ -56,7 +52,7 @@ def _of_numpy(x: Any, kinds: frozenset[type]) -> int:
     """Whether ``x`` is of one of these kinds of NumPy in the end, and whether a batch."""
     found = 0
     while type(x) in _TRACERS:
-        if not x._trace.open and not repeated(x._trace.level):
+        if x._trace.live is None and not x._trace.records_at_once():
             return _UNKNOWN
         if type(x) is BatchTracer:
             found |= _BATCH
@@ -89,15 +85,12 @@ def overwritten(x: Any, index: Any, y: Any, alone: bool) -> Any:
 def _recorded(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> ReverseTracer:
     """In reverse mode."""
     trace, w = (x if mine else y)._trace, y.value if given else y
-    first, second = x.node if mine else None, y.node if given else None
-    like = (index, backend.shape_of(w), backend.dtype_of(w))
+    shape, dtype = backend.shape_of(w), backend.dtype_of(w)
+    first, second = y.node if given else None, x.node if mine else None
+    ans = overwritten(old, index, w, alone)
     if mine and given:
-        node = (next(trace.numbers), _pull_both, first, second, *like)
-    elif mine:
-        node = (next(trace.numbers), _pull_array, first, None, *like)
-    else:
-        node = (next(trace.numbers), _pull_written, second, None, *like)
-    return tracer_of(overwritten(old, index, w, alone), trace, node)
+        return _record_both(trace, ans, first, second, index, shape, dtype)
+    return _record_array(trace, ans, second, index) if mine else _record_written(trace, ans, first, index, shape, dtype)
 
 
 def _pushed(x: Any, index: Any, y: Any, mine: bool, given: bool, alone: bool) -> ForwardTracer:
@@ -182,14 +175,9 @@ def _of_written(ct: Any, index: Any, shape: Shape, dtype: Any) -> Any:
     return conform(part, shape, dtype)
 
 
-def _of_array(ct: Any, index: Any, shape: Shape, dtype: Any) -> Any:
+def _of_array(ct: Any, index: Any) -> Any:
     """The cotangent of the array that was written to; one that only the backward pass holds is changed."""
     return _cleared(ct, index, argument_is_alone(ct))
-
-
-def _of_both(ct: Any, index: Any, shape: Shape, dtype: Any) -> Any:
-    part = _of_written(ct, index, shape, dtype)
-    return _cleared(ct, index, argument_is_alone(ct)), part
 
 
 def _cleared(ct: Any, index: Any, alone: bool) -> Any:
@@ -206,9 +194,18 @@ def _cleared(ct: Any, index: Any, alone: bool) -> Any:
     return ans if to is None else reshape(ans, to=backend.shape_of(ct))
 
 
-_pull_written, _pull_array, _pull_both = [
-    pull_of("write", reading(rule)) for rule in (_of_written, _of_array, _of_both)
-]
+_SHARED = {"__name__": __name__, "cleared": _of_array, "written": _of_written}
+_TO_ARRAY, _TO_WRITTEN = "cleared(ct, index)", "written(ct, index, shape, dtype)"
+
+
+def _recorder(answers: list[str], saved: list[str]) -> Callable[..., ReverseTracer]:
+    """What records a write; of the parents the one that was written stands first: its rule only reads."""
+    return recorder(pull_of_each("write", answers, saved, _SHARED), ["first", "second"][: len(answers)], saved)
+
+
+_record_array = _recorder([_TO_ARRAY], ["index"])
+_record_written = _recorder([_TO_WRITTEN], ["index", "shape", "dtype"])
+_record_both = _recorder([_TO_WRITTEN, _TO_ARRAY], ["index", "shape", "dtype"])
 
 
 def composed(shape: Shape, indices: list[Any]) -> Any:

@@ -16,7 +16,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import conj, imag, permute, real, reshape
-from funcgrad.numpy import linalg, signals
+from funcgrad.numpy import signals
 from funcgrad.numpy.creation import as_value, copy, new, zeros_like
 from funcgrad.numpy.diagonals import vander
 from funcgrad.numpy.indexing import getitem
@@ -86,6 +86,8 @@ def design_norms(lhs: Array) -> Array:
 
 def solved(lhs: Array, rhs: Array, scale: Array, rcond: Any) -> tuple[Any, Any, Any, Any]:
     """``lstsq`` with the columns of ``lhs`` divided by ``scale``, which improves its condition."""
+    from funcgrad.numpy import linalg  # not above: few programs need it
+
     c, residuals, rank, singular = linalg.lstsq(lhs / scale, rhs, rcond)
     return (
         c / (scale if len(backend.shape_of(rhs)) == 1 else getitem(scale, (slice(None), None))),
@@ -454,6 +456,8 @@ def polyfit(
     warn_of_rank(rank, order, "Polyfit may be poorly conditioned")
     if not cov:
         return c
+    from funcgrad.numpy import linalg
+
     lhs = lhs / scale
     base = linalg.inv(matmul(permute(lhs, axes=(1, 0)), lhs)) / outer(scale, scale)
     n = backend.shape_of(x)[0]

@@ -16,13 +16,12 @@ import numpy as np
 
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import NotDifferentiableError
-from funcgrad.numpy import choice
+from funcgrad.numpy import choice, sets
 from funcgrad.numpy.concretization import concrete, constant_array, refuse, user_line
 from funcgrad.numpy.output import are_constant, computed
 from funcgrad.numpy.ufuncs import UFUNCS
-from funcgrad.writable import speak_standard
 
-__all__ = ["PROTOCOLS"]
+__all__ = ["PROTOCOLS", "array_namespace"]
 
 
 def array_ufunc(x: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -135,6 +134,22 @@ def _array2string(a: Tracer, *args: Any, **kwargs: Any) -> str:
     return np.array2string(np.asarray(concrete(a, "numpy.array2string", steers=False)), *args, **kwargs)
 
 
+def _trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    """``numpy.trim_zeros``; in front alone it is how ``numpy.poly1d`` cuts coefficients, which it takes for 0 for ever.
+
+    Raises:
+        NotDifferentiableError: it was to cut zeros in front alone, and there are some.
+    """
+    left = sets.trim_zeros(filt, trim, axis)
+    if trim.lower() == "f" and left.shape != filt.shape:
+        raise NotDifferentiableError(
+            "numpy.trim_zeros(x, 'f'): numpy.poly1d cuts leading coefficients that are 0 so, and their derivatives "
+            f"with them, got {describe(filt)}{user_line()}. Use funcgrad.numpy.poly1d, which leaves them; to cut zeros "
+            "use funcgrad.numpy.trim_zeros."
+        )
+    return left
+
+
 #: The modules of NumPy whose functions ask tracers and have counterparts, by what functions say of where they are.
 _HOMES = {
     **{home: home for home in ("numpy", "numpy.linalg", "numpy.fft", "numpy.lib.scimath", "numpy.lib.stride_tricks")},
@@ -171,6 +186,7 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.array2string: _array2string,
     np.array_repr: lambda arr, *args, **kwargs: repr(arr),
     np.array_str: lambda a, *args, **kwargs: str(a),
+    np.trim_zeros: _trim_zeros,
 }
 
 
@@ -185,8 +201,21 @@ def array_namespace(x: Tracer, /, *, api_version: str | None = None) -> Any:
             f"x.__array_namespace__: an unknown version of the array API standard, got {api_version!r}. Ask for "
             f"{_API_VERSIONS[-1]!r}, or for none."
         )
-    speak_standard()
     return sys.modules["funcgrad.numpy"]
+
+
+class TracerForJax:
+    """What JAX gets where it asks a tracer for an array of its own.
+
+    A tracer says that it is an ndarray. JAX's operators would take it for one, but they leave this to the other
+    operand, the tracer; JAX's functions refuse it, or ask it for an ndarray, as which it is what the tracer is.
+    """
+
+    __slots__ = ("__array__", "tracer")
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.tracer = tracer
+        self.__array__ = tracer.__array__  # type: ignore[attr-defined]
 
 
 def dlpack(
@@ -232,6 +261,7 @@ PROTOCOLS: dict[str, Any] = {
     "__array_ufunc__": array_ufunc,
     "__array_function__": array_function,
     "__array_namespace__": array_namespace,
+    "__jax_array__": lambda x: TracerForJax(x),
     "__dlpack__": dlpack,
     "__dlpack_device__": dlpack_device,
     "to_device": to_device,

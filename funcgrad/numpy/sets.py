@@ -8,18 +8,13 @@ there. How many there are depends on the values, so inside ``vmap`` all but ``is
 from __future__ import annotations
 
 import operator
-import sys
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import describe
-from funcgrad.errors import NotDifferentiableError
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import one_axis, some_axes
-from funcgrad.numpy.concretization import user_line
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.indexing import nonzero
 from funcgrad.numpy.joining import concatenate
@@ -32,7 +27,6 @@ from funcgrad.primitives.comparison import logical_and, not_equal
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.sorting import sort
 from funcgrad.typing import Array, ArrayLike, Axes, Axis
-from funcgrad.writable import for_any_library
 
 __all__ = [
     "intersect1d",
@@ -155,14 +149,14 @@ def unique_inverse(x: ArrayLike) -> Any:
 def unique_values(x: ArrayLike) -> Array:
     """The different elements, in an order that NumPy chooses; see ``unique_all``.
 
-    Code that is written for any array library gets those of traced values in rising order: some of it relies on that.
+    Those of traced values come in rising order.
 
     Example:
         >>> import funcgrad.numpy as fnp
         >>> fnp.sort(fnp.unique_values([3, 1, 3]))
         array([1, 3])
     """
-    return np.unique_values(x) if is_plain(x) else unique(x, equal_nan=False, sorted=for_any_library())
+    return np.unique_values(x) if is_plain(x) else unique(x, equal_nan=False)
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Array:
@@ -318,7 +312,6 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axes = None) -> Any:
     Raises:
         ValueError: another ``trim``.
         ConcretizationError: inside a ``vmap`` over ``filt``.
-        NotDifferentiableError: ``numpy.poly1d`` asks, and a leading coefficient is cut that it takes for 0 for ever.
 
     Example:
         >>> import numpy as np
@@ -342,20 +335,4 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axes = None) -> Any:
             start = operator.index(smallest(places[i])) if "f" in ends else None
             stop = operator.index(largest(places[i])) + 1 if "b" in ends else None
             cut[i] = slice(start, stop)
-    left = getitem(filt, tuple(cut))
-    if ends == "f" and left.shape != filt.shape and _is_for_poly1d():
-        raise NotDifferentiableError(
-            "numpy.poly1d: it cuts leading coefficients that are 0, and their derivatives with them, got "
-            f"{describe(filt)}{user_line()}. Use funcgrad.numpy.poly1d, which leaves them."
-        )
-    return left
-
-
-def _is_for_poly1d() -> bool:
-    """Whether NumPy's class asks: nothing else tells, as it takes whatever its own functions take."""
-    frame: FrameType | None = sys._getframe(2)
-    for _ in range(5):  # between them is how NumPy comes here
-        if frame is None or frame.f_code is np.poly1d.__init__.__code__:
-            break
-        frame = frame.f_back
-    return frame is not None and frame.f_code is np.poly1d.__init__.__code__
+    return getitem(filt, tuple(cut))

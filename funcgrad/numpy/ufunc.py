@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from inspect import Parameter
 from types import MethodType
 from typing import Any, Protocol, TypeVar, overload
@@ -160,10 +160,14 @@ def _signature(stub: Callable[..., Any], results: int, options: dict[str, Any]) 
     """That of ``stub``, with ``out`` and options behind its arguments."""
     plain = inspect.signature(stub)
     given = [p for p in plain.parameters.values() if p.kind is Parameter.POSITIONAL_ONLY]
-    default = None if results == 1 else (None,) * results
-    out = Parameter("out", Parameter.POSITIONAL_OR_KEYWORD, default=default)
-    rest = [Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in options.items()]
-    return plain.replace(parameters=[*given, out, *rest])
+    return plain.replace(parameters=[*given, *_behind(results, tuple(options.items()))])
+
+
+@cache
+def _behind(results: int, options: tuple[tuple[str, Any], ...]) -> tuple[Parameter, ...]:
+    """The same ones stand in a hundred signatures."""
+    out = Parameter("out", Parameter.POSITIONAL_OR_KEYWORD, default=None if results == 1 else (None,) * results)
+    return (out, *[Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in options])
 
 
 # ---- functions of vectors and matrices -----------------------------------------------------------------------

@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import blocks
 from funcgrad.backend import dtype_of, is_inexact
-from funcgrad.blocks import here
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.numpy.concretization import user_line
@@ -69,7 +67,7 @@ def applied(
     outs = outputs(name, theirs.nout, out)
     check_options(name, options, OPTIONS)
     where = options.get("where", True)
-    if not (blocks.runners and here()) and are_constant(*inputs, outs, where):
+    if are_constant(*inputs, outs, where):
         keywords = {**options, "out": outs} if outs else options
         if is_plain(*inputs, outs, where):
             check_arrays(name, inputs)
@@ -217,7 +215,7 @@ def applied_to_axes(
         options: those of ``applied`` without ``where``, and ``axes``, ``axis`` and ``keepdims``.
     """
     outs = outputs(name, 1, out)
-    if theirs is not None and not (blocks.runners and here()) and are_constant(*inputs, outs):
+    if theirs is not None and are_constant(*inputs, outs):
         keywords = {**options, "out": outs} if outs else options
         return theirs(*inputs, **keywords) if is_plain(*inputs, outs) else computed(theirs, inputs, keywords)
     casting, signature = options.get("casting", "same_kind"), options.get("signature", options.get("sig"))

@@ -329,7 +329,7 @@ def at(self: Ufunc, a: Array, indices: Any, b: Any = ..., /) -> None:
         array([9., 6.])
     """
     name, others = f"{self.__name__}.at", () if b is ... else (b,)
-    if isinstance(a, np.ndarray) and is_plain(indices, *others):
+    if issubclass(type(a), np.ndarray) and is_plain(indices, *others):
         check_arrays(name, (a, *others))
         self.ufunc.at(a, indices, *others)
         return
@@ -387,7 +387,7 @@ def _rounds(places: Array, n: int) -> list[Any]:
 
     Places that are not known, or differ between examples, come one by one.
     """
-    if not isinstance(places, np.ndarray):
+    if not issubclass(type(places), np.ndarray):
         return [slice(i, i + 1) for i in range(n)]
     order = np.argsort(places, kind="stable")
     ordered = places[order]

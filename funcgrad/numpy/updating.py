@@ -341,7 +341,7 @@ def _with_lengths(index: Any, shape: Shape) -> list[tuple[Any, Any]]:
         if backend.dtype_of(entry).kind == "b" and backend.shape_of(entry):
             entries.extend(concrete_mask(entry, "x.at[i]").nonzero())
         else:
-            entries.append(entry.astype(int) if isinstance(entry, ndarray) and not entry.size else entry)
+            entries.append(entry.astype(int) if issubclass(type(entry), ndarray) and not entry.size else entry)
     used = sum([entry is not None and entry is not ... for entry in entries])
     if not any(entry is ... for entry in entries):
         entries.append(...)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,14 @@ ndarray = np.ndarray
 _NUMPY = frozenset((ndarray, float, complex, np.float64, np.float32, np.float16, np.complex128, np.complex64))
 
 
-def added(total: Any, parts: list[tuple[Any, ...]], alone: bool) -> Any:
+def added(total: Any, parts: Sequence[tuple[Any, ...]], alone: bool) -> Any:
     """``total`` and the parts, in its memory where nobody else holds that: the same bits either way. Else None."""
-    for _, ct, index, arrays, *_ in parts:
+    for ct, index, arrays, *_ in parts:
         if arrays or not (arrays is not None or is_static(index)) or not _can_add(total, ct):
             return None
     if not (alone and _is_alone_within(total)):
         total = detached(total)
-    for _, ct, index, arrays, *_ in parts:
+    for ct, index, arrays, *_ in parts:
         _add(total, index if arrays is None else rebuild(index, ()), ct)
     return total
 
@@ -59,7 +60,7 @@ def _is_alone_within(x: Any) -> bool:
 def _can_add(total: Any, ct: Any) -> bool:
     if type(total) is ndarray:
         return type(ct) in _NUMPY
-    if type(total) not in (BatchTracer, ForwardTracer) or not total._trace.open:
+    if type(total) not in (BatchTracer, ForwardTracer) or not total._trace.live:
         return False
     mine = isinstance(ct, Tracer) and ct._trace is total._trace
     if type(total) is ForwardTracer and mine and not _can_add(total.link, ct.link):

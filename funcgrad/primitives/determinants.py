@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import string
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from funcgrad.kinds.linear import expand_to, imag, real, reduce_sum
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import loaded_jax
 from funcgrad.primitives.indexing import getitem
-from funcgrad.primitives.products import matmul, swapped
+from funcgrad.primitives.products import LETTERS, matmul, swapped
 from funcgrad.primitives.shaping import flip
 from funcgrad.typing import Array, Shape
 
@@ -132,7 +131,7 @@ def _higher_change(xp: Any, x: Any, *ys: Any) -> Any:
     phase, u, v, s = _decomposed(xp, x)
     products = _products_outside(xp, s, order)
     turned = [u.swapaxes(-1, -2) @ y @ v.swapaxes(-1, -2) for y in ys]
-    letters, diagonal_of = string.ascii_letters[:order], np.eye(n, dtype=np.int8)
+    letters, diagonal_of = LETTERS[:order], np.eye(n, dtype=np.int8)
     inner: Any = 0
     for sign, p in _signed_permutations(order):
         pairs = [letters[a] + letters[p[a]] for a in range(order)]

@@ -186,7 +186,7 @@ def _entry(entry: Any, index: Any, shape: Shape) -> Any:
     """One entry as an int, a slice, None, an ellipsis, a ``_Mask``, or an array of integers."""
     if type(entry) in _STATIC:
         return int(entry) if type(entry) is np.int64 else entry
-    if isinstance(entry, (bool, np.bool_)):
+    if issubclass(type(entry), (bool, np.bool_)):
         return _Mask(np.asarray(entry))
     if isinstance(entry, (list, tuple, range)):
         entry = np.asarray(entry)
@@ -202,12 +202,12 @@ def _entry(entry: Any, index: Any, shape: Shape) -> Any:
         return _Mask(concrete_mask(entry, "indexing"))
     if kind not in "iu":
         _refuse(index, shape)
-    return int(entry) if isinstance(entry, (ndarray, np.generic)) and not entry.ndim else entry
+    return int(entry) if issubclass(type(entry), (ndarray, np.generic)) and not entry.ndim else entry
 
 
 def _placed(entry: Any, n: int, index: Any, shape: Shape, arrays: list[Any]) -> Any:
     """The spec's entry for an index into an axis of length ``n``; an array is appended to ``arrays``."""
-    if isinstance(entry, int):
+    if issubclass(type(entry), int):
         if not -n <= entry < n:
             _refuse(index, shape)
         return entry % n
@@ -215,7 +215,7 @@ def _placed(entry: Any, n: int, index: Any, shape: Shape, arrays: list[Any]) -> 
         start, stop, step = entry.indices(n)
         # None, since -1 would count from the end
         return (start, stop if stop >= 0 else None, step) if range(start, stop, step) else (0, 0, 1)
-    if isinstance(entry, ndarray) and entry.size and not (-n <= entry.min() and entry.max() < n):
+    if issubclass(type(entry), ndarray) and entry.size and not (-n <= entry.min() and entry.max() < n):
         _refuse(index, shape)
     arrays.append(entry.copy() if type(entry) is ndarray else entry)  # see ``snapshot``
     return ARRAY

@@ -7,19 +7,20 @@ transpose of that pass is n reads again, the same holds for every higher order.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from funcgrad import backend, blocks
+from funcgrad import backend
 from funcgrad.batching import BatchTracer
-from funcgrad.blocks import here
-from funcgrad.core import Primitive, Tracer, bind
+from funcgrad.core import Primitive, Tracer, bind, computed
+from funcgrad.cotangents import SparseCotangent
 from funcgrad.forward import ForwardTracer, dual
 from funcgrad.graph import GraphTrace, GraphTracer, Step, stands_for_array
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
-from funcgrad.kinds.rules import Operation, finish, pull_of
+from funcgrad.kinds.rules import Operation, finish
 from funcgrad.ownership import entry_is_alone
 from funcgrad.primitives.accumulating import added
 from funcgrad.primitives.index_spec import (
@@ -35,11 +36,11 @@ from funcgrad.primitives.index_spec import (
     snapshot,
 )
 from funcgrad.primitives.shaping import concatenate
-from funcgrad.records import reading
-from funcgrad.reverse import ReverseTracer, collecting, tracer_of
+from funcgrad.records import pull_for_all, pull_of_each
+from funcgrad.reverse import ReverseTracer, recorder
 from funcgrad.typing import Array, Shape
 from funcgrad.views import set_apart, share, shares
-from funcgrad.writable import Buffer, as_array, as_made_by, number
+from funcgrad.writable import Buffer, as_array, as_made_by
 
 __all__ = ["add_along_axis", "getitem", "pad_zeros", "read", "scatter_sum", "take_along_axis"]
 
@@ -54,35 +55,38 @@ def getitem(x: Array, index: Any) -> Array:
         IndexError: NumPy's own, for what NumPy refuses.
         ConcretizationError: a boolean mask in the index differs between examples of a ``vmap``.
     """
-    if type(x) is ReverseTracer and not (blocks.entered and here()):
+    if type(x) is ReverseTracer and x._trace.live is not None:
         simple = type(index) is int or type(index) is slice
         if simple or is_concrete(index):
             value, trace, parent = x.value, x._trace, x.node
             if type(value) is ndarray:
                 ans, shape, dtype = value[index], x.form or value.shape, value.dtype
             else:
-                ans, shape, dtype = getitem(value, index), x.shape, x.dtype
+                ans, shape, dtype = getitem(value, index), backend.shape_of(value), backend.dtype_of(value)
             kept = index if simple else snapshot(index)
-            made = tracer_of(ans, trace, (next(trace.numbers), _to_part, parent, None, kept, None, shape, dtype))
+            made = _record_read(trace, ans, parent, kept, None, shape, dtype)
+            if simple and type(ans) is ndarray:  # the commonest
+                share(x, made, getitem, {"index": index})
+                return made
             return _noted(x, made, index, value)
-    elif type(x) is ForwardTracer and is_concrete(index) and x._trace.open and not (blocks.entered and here()):
+    elif type(x) is ForwardTracer and is_concrete(index) and x._trace.live:
         value, t, run = x.value, x.tangent, x._trace
         return _noted(x, dual(getitem(value, index), getitem(t, index), run), index, value)
-    elif type(x) is BatchTracer and is_static(index) and x._trace.open and not (blocks.entered and here()):
+    elif type(x) is BatchTracer and is_static(index) and x._trace.live:
         if (part := _of_each(x, index)) is not None:
             return part
-    elif type(x) is GraphTracer and is_static(index) and x._trace.open and not (blocks.entered and here()):
+    elif type(x) is GraphTracer and is_static(index) and x._trace.live:
         if (found := _captured(x, index)) is not None:
             return found
     elif type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
         return x[index]
-    elif (
-        type(x) is Buffer
-        and type(value := x.value) is ndarray
-        and is_concrete(index)
-        and not (blocks.runners and here())
-    ):
+    elif type(x) is Buffer and type(value := x.value) is ndarray and is_concrete(index):
         return _part(x, value, value[index], index)
+    return _found(x, index)
+
+
+def _found(x: Any, index: Any) -> Any:
+    """``x[index]`` for whatever they are."""
     spec, arrays, to = parse(index, backend.shape_of(x))
     found = read(x if to is None else reshape(x, to=to), *arrays, spec=spec)
     if not isinstance(x, Tracer) or arrays:
@@ -98,12 +102,14 @@ def getitem(x: Array, index: Any) -> Array:
 
 def _of_each(x: BatchTracer, index: Any) -> BatchTracer | None:
     """``x[index]``, for a static index, of each example; None for what NumPy refuses."""
+    value, whole = x.value, (slice(None), *index) if type(index) is tuple else (slice(None), index)
     try:
-        made = getitem(x.value, (slice(None), *index) if type(index) is tuple else (slice(None), index))
+        made = value[whole] if type(value) is ndarray else getitem(value, whole)
     except IndexError:  # it would name another axis
         return None
     part = BatchTracer(made, x._trace)
-    if _has_memory(part, index):
+    one = type(index) is int and type(made) is ndarray  # the commonest
+    if made.ndim > 1 if one else _has_memory(part, index):
         _share(x, part, index)
     else:
         set_apart(x, part)
@@ -130,10 +136,13 @@ def _noted(x: Any, made: Any, index: Any, value: Any) -> Any:
         view = is_static(index) and _has_memory(made, index)
     else:  # what slices and integers name is a view, or a scalar
         view = type(ans) is ndarray and (type(index) is slice or type(index) is int or shares(value, ans))
-    if view:
+    if not view:
+        if type(value) is not ndarray:
+            set_apart(x, made)
+    elif type(ans) is ndarray and ans.ndim:
+        share(x, made, getitem, {"index": index})
+    else:
         _share(x, made, index)
-    elif type(value) is not ndarray:
-        set_apart(x, made)
     return made
 
 
@@ -148,7 +157,8 @@ def _is_view(made: Any, index: Any) -> bool:
 
 def _share(x: Tracer, made: Any, index: Any) -> None:
     share(x, made, getitem, {"index": index})
-    if not made.shape:
+    value = made.value
+    if not (value if type(value) is ndarray and not made.hidden else made).shape:
         as_array(made)  # what an ellipsis reads of a number is no number
 
 
@@ -160,37 +170,55 @@ def _has_arrays(index: Any) -> bool:
 def _part(x: Buffer, value: ndarray, part: Any, index: Any) -> Any:
     """A part of a buffer, which held ``value``; a scalar is a constant for good."""
     if type(part) is not ndarray:
-        return number(part)
+        return part
     made = Buffer(part)
     if shares(value, part):
         share(x, made, getitem, {"index": index})
     return made
 
 
-def _part_of(ct: Any, index: Any, arrays: Any, shape: Shape, dtype: Any) -> tuple[Any, ...]:
-    return _collect, ct, index, arrays, shape, dtype
+class IndexedCotangent(SparseCotangent):
+    """The cotangent of a part of an array: itself, the index, the arrays in that, the array's shape and dtype.
+
+    Where the arrays are None it is an index as the program wrote it, else one that ``index_spec`` describes.
+    """
+
+    __slots__ = ()
+
+    @staticmethod
+    def put_together(entries: list[Any]) -> Any:
+        """One cotangent from all parts, and a whole one that may stand first."""
+        return _put_together(entries)
 
 
-def _parts_of(ct: Any, spec: Spec, arrays: Any, shape: Shape, dtype: Any, others: int) -> tuple[Any, ...]:
+def _parts_of(ct: Any, *saved: Any) -> tuple[Any]:
     """The index arrays may be on the tape too: integers that were differentiated. They get no cotangent."""
-    return (_collect, ct, spec, arrays, shape, dtype), *[None] * others
+    return (IndexedCotangent((ct, *saved)),)
 
 
-_to_part = pull_of("getitem", reading(_part_of))
-_to_parts = pull_of("getitem", reading(_parts_of))
+_SHARED = {"IndexedCotangent": IndexedCotangent, "__name__": __name__}
+_to_part = pull_of_each(
+    "getitem",
+    ["IndexedCotangent((ct, index, arrays, shape, dtype))"],
+    ["index", "arrays", "shape", "dtype"],
+    _SHARED,
+)
+
+
+_record_read = recorder(_to_part, ["parent"], ["index", "arrays", "shape", "dtype"])
 
 
 def _reverse(args: Any, traced: Any, params: Any) -> Any:
-    ans = read(*args, **params)
+    ans = computed(read, args, params)
     if traced[0] != 0:
-        return ans, None, None
+        return ans, None, ()
     x = args[0]
-    part = (params["spec"], args[1:], backend.shape_of(x), backend.dtype_of(x))
-    return ans, _to_parts, (*part, len(traced) - 1)
+    pull = _to_part if len(traced) == 1 else pull_for_all("getitem", _parts_of, len(traced))
+    return ans, pull, (params["spec"], args[1:], backend.shape_of(x), backend.dtype_of(x))
 
 
 def _forward(args: Any, tangents: Any, params: Any) -> Any:
-    ans = read(*args, **params)
+    ans = computed(read, args, params)
     return ans, None if tangents[0] is None else read(tangents[0], *args[1:], **params)
 
 
@@ -214,24 +242,22 @@ _read = Primitive(
 read: Operation = finish(lambda *args, **params: as_made_by(args, bind(_read, args, params)), _read)
 
 
-@collecting()
-def _collect(gathered: list[Any]) -> Any:
-    """One cotangent from all that reaches an array: parts ``(_, ct, index, arrays, shape, dtype)`` and whole ones."""
+def _put_together(gathered: list[Any]) -> Any:
     if (found := _assembled(gathered)) is not None:
         return found
     parts, plain, total = [], True, None
-    alone = type(gathered[0]) is not tuple and entry_is_alone(gathered, 0)
+    alone = type(gathered[0]) is not IndexedCotangent and entry_is_alone(gathered, 0)
     alone = alone and (type(gathered[0]) is not ndarray or gathered[0].flags.c_contiguous)
     for part in gathered:
-        if type(part) is not tuple:
+        if type(part) is not IndexedCotangent:
             alone, total = alone and total is None, part if total is None else total + part
         else:
             parts.append(part)
-            _, ct, _, arrays, shape, dtype = part
+            ct, _, arrays, shape, dtype = part
             plain = plain and type(ct) in _NUMPY and (arrays is None or _all_ndarrays(arrays))
     if plain and (total is None or type(total) is ndarray):
         total = np.zeros(shape, dtype) if total is None else total if alone else total.copy()
-        for _, ct, index, arrays, *_ in parts:
+        for ct, index, arrays, *_ in parts:
             _accumulate(total, index if arrays is None else rebuild(index, arrays), ct)
         return total if shape else total[()]
     if total is None and (joined := _joined(parts)) is not None:
@@ -244,7 +270,7 @@ def _collect(gathered: list[Any]) -> Any:
     if total is not None and _is_captured(total, parts):  # the parts are added one after the other, as above
         cts, specs, total = [total], [tuple([(0, n, 1) for n in shape])], None
     whole = [(0, n, 1) for n in shape[1:]]
-    for _, ct, index, arrays, *_ in parts:
+    for ct, index, arrays, *_ in parts:
         if type(index) is int:  # the commonest by far where there are many
             spec, arrays = (index % shape[0], *whole), ()
         else:
@@ -256,16 +282,16 @@ def _collect(gathered: list[Any]) -> Any:
     return scattered if total is None else scattered + total
 
 
-def _is_captured(total: Any, parts: list[tuple[Any, ...]]) -> bool:
+def _is_captured(total: Any, parts: list[Any]) -> bool:
     """Whether ``total``, or a part, stands for an array to which parts would be added in its memory, see ``added``."""
-    below = [_below(x) for x in (total, *[part[1] for part in parts])]
+    below = [_below(x) for x in (total, *[part[0] for part in parts])]
     if not (type(below[0]) is ndarray or stands_for_array(below[0])):
         return False
     if not any(type(x) is GraphTracer and x._trace.repeats for x in below):
         return False
     if below[0] is total:
-        return all(type(ct) is GraphTracer or type(ct) in _NUMPY for _, ct, *_ in parts)
-    return all(not arrays and (arrays is not None or is_static(index)) for _, _, index, arrays, *_ in parts)
+        return all(type(ct) is GraphTracer or type(ct) in _NUMPY for ct, *_ in parts)
+    return all(not arrays and (arrays is not None or is_static(index)) for _, index, arrays, *_ in parts)
 
 
 def _below(x: Any) -> Any:
@@ -279,9 +305,9 @@ def _assembled(gathered: list[Any]) -> ndarray | None:
     """The same of arrays that were slices, the commonest; else None."""
     total = None
     for found in gathered:
-        if type(found) is not tuple:
+        if type(found) is not IndexedCotangent:
             return None
-        _, ct, index, _, shape, dtype = found
+        ct, index, _, shape, dtype = found
         if type(index) is not slice or type(ct) is not ndarray:
             return None
         if total is None:
@@ -293,12 +319,12 @@ def _assembled(gathered: list[Any]) -> ndarray | None:
     return total
 
 
-def _joined(parts: list[tuple[Any, ...]]) -> Any:
+def _joined(parts: Sequence[tuple[Any, ...]]) -> Any:
     """The same of slices that are the whole array, one behind the other, as of all parameters in one array."""
-    if any(type(index) is not slice for _, _, index, *_ in parts):
+    if any(type(index) is not slice for _, index, *_ in parts):
         return None
-    (length, *_), end, cts = parts[0][4], 0, []
-    pieces = sorted([(part[2].indices(length), part[1]) for part in parts], key=itemgetter(0))
+    (length, *_), end, cts = parts[0][3], 0, []
+    pieces = sorted([(index.indices(length), ct) for ct, index, *_ in parts], key=itemgetter(0))
     for (start, stop, step), ct in pieces:
         if start != end or stop < start or step != 1:
             return None
@@ -378,24 +404,21 @@ def _read_back(ct: Any, traced: Any, split: Any, specs: Any) -> list[Any]:
     return [_read_again(ct, specs[i], split[i]) if i < n else None for i in traced]
 
 
-_pull_scatter = pull_of("scatter_sum", reading(_read_back))
-
-
 def _read_again(ct: Any, spec: Spec, arrays: tuple[Any, ...]) -> Any:
     """``read``, the short way where the index is static."""
     return read(ct, *arrays, spec=spec) if arrays else getitem(ct, rebuild(spec, ()))
 
 
 def _reverse_scatter(args: Any, traced: Any, params: Any) -> Any:
-    ans = scatter_sum(*args, **params)
+    ans = computed(scatter_sum, args, params)
     specs = params["specs"]
     if traced[0] >= len(specs):
-        return ans, None, None
-    return ans, _pull_scatter, (traced, _split(args, specs), specs)
+        return ans, None, ()
+    return ans, pull_for_all("scatter_sum", _read_back, len(traced)), (traced, _split(args, specs), specs)
 
 
 def _forward_scatter(args: Any, tangents: Any, params: Any) -> Any:
-    ans = scatter_sum(*args, **params)
+    ans = computed(scatter_sum, args, params)
     specs, split = params["specs"], _split(args, params["specs"])
     moving = [i for i in range(len(specs)) if tangents[i] is not None]
     if not moving:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from importlib import import_module
 from math import prod
 from types import ModuleType
 from typing import Any
@@ -49,19 +50,24 @@ class Basis:
 
     Args:
         prefix: what the names of NumPy's functions for this family begin with.
-        library: NumPy's module of these functions.
+        module: the name, in ``numpy.polynomial``, of NumPy's module of these functions.
         step: ``step(i)`` gives ``a``, ``b`` and ``c``.
     """
 
-    __slots__ = ("library", "prefix", "step")
+    __slots__ = ("module", "prefix", "step")
 
-    def __init__(self, prefix: str, library: ModuleType, step: Callable[[int], tuple[float, float, float]]) -> None:
+    def __init__(self, prefix: str, module: str, step: Callable[[int], tuple[float, float, float]]) -> None:
         self.prefix = prefix
-        self.library = library
+        self.module = module
         self.step = step
 
     def __repr__(self) -> str:
         return f"<basis {self.prefix}>"
+
+    @property
+    def library(self) -> ModuleType:
+        """NumPy's module, which is imported when it is first asked for."""
+        return import_module(f"numpy.polynomial.{self.module}")
 
     def numpy(self, name: str) -> Callable[..., Any]:
         """NumPy's function ``name`` (without the prefix) of this family."""
@@ -69,18 +75,17 @@ class Basis:
         return found
 
 
-_library = np.polynomial
-MONOMIALS = Basis("poly", _library.polynomial, lambda i: (1.0, 0.0, 0.0))
+MONOMIALS = Basis("poly", "polynomial", lambda i: (1.0, 0.0, 0.0))
 #: Every family, by its prefix. Recurrences: Abramowitz and Stegun, Handbook of Mathematical Functions, table 22.7.
 BASES: dict[str, Basis] = {
     basis.prefix: basis
     for basis in (
         MONOMIALS,
-        Basis("cheb", _library.chebyshev, lambda i: (2.0 if i else 1.0, 0.0, 1.0)),
-        Basis("leg", _library.legendre, lambda i: ((2 * i + 1) / (i + 1), 0.0, i / (i + 1))),
-        Basis("herm", _library.hermite, lambda i: (2.0, 0.0, 2.0 * i)),
-        Basis("herme", _library.hermite_e, lambda i: (1.0, 0.0, float(i))),
-        Basis("lag", _library.laguerre, lambda i: (-1 / (i + 1), (2 * i + 1) / (i + 1), i / (i + 1))),
+        Basis("cheb", "chebyshev", lambda i: (2.0 if i else 1.0, 0.0, 1.0)),
+        Basis("leg", "legendre", lambda i: ((2 * i + 1) / (i + 1), 0.0, i / (i + 1))),
+        Basis("herm", "hermite", lambda i: (2.0, 0.0, 2.0 * i)),
+        Basis("herme", "hermite_e", lambda i: (1.0, 0.0, float(i))),
+        Basis("lag", "laguerre", lambda i: (-1 / (i + 1), (2 * i + 1) / (i + 1), i / (i + 1))),
     )
 }
 

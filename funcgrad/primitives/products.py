@@ -6,32 +6,28 @@ letters and sums over the letters that its result lacks; its transposes are of t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from math import prod
-from string import ascii_letters
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad import backend, blocks
-from funcgrad.blocks import here
-from funcgrad.forward import ForwardTracer, dual
+from funcgrad import backend
+from funcgrad.forward import ForwardTracer
+from funcgrad.graph import stands_for_array
 from funcgrad.kinds import multilinear
-from funcgrad.kinds.linear import Batching, permute, reshape
-from funcgrad.kinds.rules import Operation, Rule, finish, pull_of
+from funcgrad.kinds.linear import permute, reshape
+from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.arithmetic import multiply
-from funcgrad.primitives.matrices import in_time, recorder
+from funcgrad.primitives.matrices import ProductCotangent, can_wait
 from funcgrad.primitives.sparse import sparse_product
-from funcgrad.records import reading
-from funcgrad.reverse import ReverseTracer, tracer_of
+from funcgrad.reverse import ReverseTracer
 from funcgrad.typing import Array, Shape
 
 __all__ = ["LETTERS", "einsum", "matmul", "swapped", "times"]
 
 ndarray = np.ndarray
-Impl: TypeAlias = Callable[..., Any] | None
-LETTERS = ascii_letters
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DOUBLE = np.dtype(np.float64)
 _BLAS = "fdFD"  # the dtypes for whose products there are routines
 _SMALL = 4096  # the number of products up to which NumPy's own loop is the fastest
@@ -60,8 +56,7 @@ def _product(x: ndarray, y: ndarray) -> Any:
 
 def times(x: Array, y: Array) -> Array:
     """``matmul`` as the rules call it."""
-    plain = type(x) is ndarray and type(y) is ndarray and not (blocks.runners and here())
-    return _product(x, y) if plain else matmul(x, y)
+    return _product(x, y) if type(x) is ndarray and type(y) is ndarray else matmul(x, y)
 
 
 def _by_rows(x: Array) -> Array:
@@ -91,9 +86,20 @@ def _outer(ct: Array, y: Array) -> Array:
     return multiply(column, y)
 
 
+def _is_captured(ct: Any, other: Any) -> bool:
+    """Whether a product is on a graph that must give the same bits as one of ndarrays of doubles."""
+    return stands_for_array(ct) and stands_for_array(other) and ct.dtype is other.dtype is _DOUBLE
+
+
 def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
     """The cotangent of the left factor; the batch axes that were broadcast are summed where that is cheap."""
     here, there = len(shape), len(y.shape)
+    if type(ct) is type(y) is ndarray and ct.dtype is y.dtype is _DOUBLE and here <= 2 and there <= 2 < here + there:
+        if there == 1:
+            return ProductCotangent((ct[None], y[None]))
+        return y.dot(ct) if here == 1 else ct.dot(y.T)
+    if here == 2 and there == 1 and _is_captured(ct, y):
+        return ProductCotangent((ct[None], y[None]))
     if here == there == 2:
         return times(ct, y.T if type(y) is ndarray else permute(y, axes=(1, 0)))
     if there == 1:
@@ -110,6 +116,12 @@ def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
 def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
     """The cotangent of the right factor."""
     here, there = len(shape), len(x.shape)
+    if type(ct) is type(x) is ndarray and ct.dtype is x.dtype is _DOUBLE and here <= 2 and there <= 2 < here + there:
+        if there == 1:
+            return ProductCotangent((x[None], ct[None]))
+        return ProductCotangent((x, ct)) if here == 2 and can_wait(ct, x) else x.T.dot(ct)
+    if here == 2 and there <= 2 and _is_captured(ct, x) and (there == 1 or can_wait(ct, x)):
+        return ProductCotangent((x[None], ct[None]) if there == 1 else (x, ct))
     if here == there == 2:
         if type(x) is ndarray:
             return times(x.T, ct)
@@ -172,124 +184,32 @@ def _batch_matrices(size: int, args: tuple[Any, ...], batched: tuple[bool, ...],
     return _refilled(ans, tuple(to))
 
 
-def _meet(v: Any, w: Any, most: int | None) -> bool:
-    """Whether no cotangent of two factors needs to be conformed, see ``_bilinear``."""
+def _meets(v: Any, w: Any) -> bool:
+    """Whether two factors are arrays of one dtype, so that no cotangent has another one."""
     while type(v) is ReverseTracer or type(v) is ForwardTracer:
         v = v.value
     while type(w) is ReverseTracer or type(w) is ForwardTracer:
         w = w.value
-    if type(v) is not ndarray or type(w) is not ndarray or v.dtype is not w.dtype or v.dtype.kind == "V":
-        return False  # of two bfloat16 NumPy's product is float32
-    if most is None:
-        return True
-    here, there = v.shape, w.shape
-    return (0 < len(here) <= most and 0 < len(there) <= most) or (len(here) > 2 and here[:-2] == there[:-2])
+    # of two bfloat16 NumPy's product is float32
+    return type(v) is ndarray and type(w) is ndarray and v.dtype is w.dtype and v.dtype.kind != "V"
 
 
-def _pushed(call: Operation, x: Any, y: Any, params: dict[str, Any]) -> Any:
-    """The product of arrays of one dtype in one run of forward mode; None where there is more to see."""
-    left, right = type(x) is ForwardTracer, type(y) is ForwardTracer
-    if not (left or right):
-        return None
-    trace = (x if left else y)._trace
-    if not trace.open or (left and right and y._trace is not trace):
-        return None
-    v, w = x.value if left else x, y.value if right else y
-    if type(v) is not ndarray or type(w) is not ndarray or v.dtype is not w.dtype or v.dtype.char not in _BLAS:
-        return None
-    tangent = call(x.tangent, w, **params) if left else None
-    if right:
-        part = call(v, y.tangent, **params)
-        tangent = part if tangent is None else tangent + part
-    return dual(call(v, w, **params), tangent, trace)
+def _fits(v: Any, w: Any) -> bool:
+    """The same of matrices and vectors, or of stacks of matrices of which none is repeated."""
+    if not (type(v) is type(w) is ndarray and v.dtype is w.dtype is _DOUBLE) and not _meets(v, w):
+        return False
+    here, there = v.ndim, w.ndim
+    return bool(0 < here <= 2 >= there > 0 or (here > 2 and v.shape[:-2] == w.shape[:-2]))
 
 
-def _pulls(dx: Rule, dy: Rule) -> tuple[Rule, Rule, Rule]:
-    """The pulls of a product of which the left factor is differentiated, the right one, both."""
-
-    def of_left(ct: Any, shape: Any, y: Any, params: Any) -> Any:
-        return dx(ct, y, shape, **params)
-
-    def of_right(ct: Any, x: Any, shape: Any, params: Any) -> Any:
-        return dy(ct, x, shape, **params)
-
-    def of_both(ct: Any, x: Any, y: Any, params: Any) -> Any:
-        return dx(ct, y, x.shape, **params), dy(ct, x, y.shape, **params)
-
-    return reading(of_left), reading(of_right), reading(of_both)
-
-
-def _bilinear(
-    name: str,
-    impl: Impl,
-    *,
-    dx: Rule,
-    dy: Rule,
-    batch: Batching,
-    most: int | None = None,
-    numpy: Impl = None,
-    commonest: Callable[[Any, Any], Any] = lambda x, y: None,
-    foreign: Callable[[Any, Any], Any] | None = None,
-) -> Operation:
-    """A product as ``multilinear`` defines it, with a short way for factors of one dtype.
-
-    Args:
-        name: see ``multilinear``.
-        impl: see there.
-        dx: the transpose ``dx(ct, y, shape, *, params)`` for the left factor.
-        dy: the same for the right factor, ``dy(ct, x, shape, *, params)``.
-        batch: see ``multilinear``.
-        most: the number of axes up to which nothing broadcasts, so that ``dx`` and ``dy`` give the shape of
-            their factor as they are; None when nothing ever does.
-        numpy: a faster way to compute it of ndarrays of one dtype.
-        commonest: what records the commonest products, and gives None of others.
-        foreign: see ``multilinear``.
-    """
-    general = multilinear(name, impl, transposes=(dx, dy), batch=batch, foreign=foreign)
-    kernel = general.primitive.kernel(np)  # type: ignore[attr-defined]
-    quick = numpy or kernel
-
-    pull_x, pull_y, pull_both = [pull_of(name, pull) for pull in _pulls(dx, dy)]
-
-    def call(x: Any, y: Any, **params: Any) -> Any:
-        if type(x) is ndarray and type(y) is ndarray and not (blocks.runners and here()):
-            return kernel(x, y, **params)
-        if not (blocks.entered and here()):
-            if (made := commonest(x, y)) is not None:
-                return made
-            if type(x) is ReverseTracer:
-                v, trace, parent = x.value, x._trace, x.node
-                if type(y) is ReverseTracer and y._trace is trace:
-                    w, other = y.value, y.node
-                    if _meet(v, w, most):
-                        ans = (quick if type(v) is type(w) is ndarray else call)(v, w, **params)
-                        return tracer_of(ans, trace, (next(trace.numbers), pull_both, parent, other, v, w, params))
-                elif type(y) is ndarray and _meet(v, y, most):
-                    ans = (quick if type(v) is ndarray else call)(v, y, **params)
-                    return tracer_of(ans, trace, (next(trace.numbers), pull_x, parent, None, v.shape, y, params))
-            elif type(x) is ndarray and type(y) is ReverseTracer and _meet(x, y.value, most):
-                w, trace, other = y.value, y._trace, y.node
-                ans = (quick if type(w) is ndarray else call)(x, w, **params)
-                return tracer_of(ans, trace, (next(trace.numbers), pull_y, other, None, x, w.shape, params))
-            elif (made := _pushed(call, x, y, params)) is not None:
-                return made
-        return general(x, y, **params)
-
-    return finish(call, general.primitive)  # type: ignore[attr-defined]
-
-
-_in_time = in_time(_matmul_dx, _matmul_dy)
 #: ``matmul(x, y)`` as NumPy's, with vectors and broadcasting of the axes before the last two; one may be sparse.
-matmul: Operation = _bilinear(
+matmul: Operation = multilinear(
     "matmul",
-    None,
-    dx=_in_time[0],
-    dy=_in_time[1],
+    transposes=(_matmul_dx, _matmul_dy),
     batch=_batch_matmul,
-    most=2,
-    numpy=_product,
-    commonest=recorder(_matmul_dx, _matmul_dy),
     foreign=sparse_product,
+    numpy=_product,
+    meets=_fits,
 )
 
 
@@ -372,4 +292,6 @@ def _batch_einsum(
 
 #: ``einsum(x, y, *, subscripts)``, as in "ij,jk->ik": no letter twice in one term, and every letter of a
 #: factor also in the other factor or in the result. Lengths agree, nothing broadcasts.
-einsum: Operation = _bilinear("einsum", _einsum, dx=_einsum_dx, dy=_einsum_dy, batch=_batch_einsum)
+einsum: Operation = multilinear(
+    "einsum", _einsum, transposes=(_einsum_dx, _einsum_dy), batch=_batch_einsum, meets=_meets
+)

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from funcgrad.backend import native_dtype
-from funcgrad.graph import GraphTracer, stands_for_array
 from funcgrad.kinds import jointly_linear, linear, nondifferentiable, primitive
-from funcgrad.kinds.linear import reshape, to_batch
+from funcgrad.kinds.linear import to_batch
 from funcgrad.kinds.rules import Operation
+from funcgrad.views import layout
 
 __all__ = [
+    "arranged",
     "cast",
     "concatenate",
     "diagonal",
@@ -74,20 +75,43 @@ def _stack_transpose(ct: Any, shapes: Any, wanted: tuple[int, ...], *, axis: int
     return [parts[i] for i in wanted]
 
 
+def _arranged(xp: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
+    if xp is not np:
+        return x
+    like = np.empty([x.shape[axis] for axis in axes], x.dtype)
+    made = np.empty_like(like.transpose(sorted(range(len(axes)), key=axes.__getitem__)))  # it owns its memory
+    made[...] = x
+    return made
+
+
+#: ``arranged(x, *, axes)``: a copy of ``x`` that has its axes in this order in memory, the slowest first.
+arranged: Operation = linear(
+    "arranged",
+    _arranged,
+    transpose=lambda ct, *, axes: ct,
+    batch=lambda size, args, batched, params: (
+        arranged(args[0], axes=(0, *[axis + 1 for axis in params["axes"]])),
+        True,
+    ),
+)
+
+
 def _joined(
     call: Operation, args: tuple[Any, ...], batched: tuple[bool, ...], size: int, axis: int
 ) -> tuple[Any, bool]:
-    """Examples that lie in C order give such: NumPy looks at the batch, whose axis may be the last in memory."""
+    """Examples whose axes lie in C order give such: NumPy looks at the batch, whose axis may be the last in memory."""
     ans = call(*[a if b else to_batch(a, size) for a, b in zip(args, batched, strict=True)], axis=axis + 1)
-    if type(ans) is GraphTracer and stands_for_array(ans) and not ans.value.flags.c_contiguous:
-        values = [a.value[0] if type(a) is GraphTracer else a[0] for a, b in zip(args, batched, strict=True) if b]
-        if all(type(v) is not ndarray or v.ndim < 2 or v.flags.c_contiguous for v in values):
-            return reshape(reshape(ans, to=(ans.value.size,)), to=ans.shape), True  # in C order, as below
+    like = layout(ans)
+    if like.flags.c_contiguous or not like.size:
         return ans, True
-    if type(ans) is not ndarray or ans.flags.c_contiguous or not all(type(a) is ndarray for a in args):
-        return ans, True
-    examples = [a[0] for a, b in zip(args, batched, strict=True) if b]
-    return (ans.copy() if all(e.ndim < 2 or e.flags.c_contiguous for e in examples) else ans), True
+    examples = [layout(a)[0] for a, b in zip(args, batched, strict=True) if b]
+    return (arranged(ans, axes=tuple(range(like.ndim))) if all(map(_slowest_first, examples)) else ans), True
+
+
+def _slowest_first(x: ndarray) -> bool:
+    """Whether the axes lie in C order in memory, gaps or not."""
+    strides = [abs(stride) for stride, length in zip(x.strides, x.shape, strict=True) if length != 1]
+    return strides == sorted(strides, reverse=True)
 
 
 #: ``concatenate(*arrays, axis)``, of arrays of at least one axis.

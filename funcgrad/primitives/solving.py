@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import backend, blocks
-from funcgrad.blocks import here
-from funcgrad.core import Primitive, bind
+from funcgrad import backend
+from funcgrad.core import Primitive, bind, computed
 from funcgrad.kinds import primitive
 from funcgrad.kinds.linear import batch_rule, conform, conj, permute, reshape
-from funcgrad.kinds.rules import Operation, finish, pull_of
+from funcgrad.kinds.rules import Operation, finish
 from funcgrad.optional import loaded_jax
 from funcgrad.primitives.products import matmul, swapped
 from funcgrad.primitives.shaping import tril, triu
-from funcgrad.records import reading
+from funcgrad.records import pull_for_all
 from funcgrad.typing import Array
 
 __all__ = ["adjoint", "cholesky", "inv", "solve", "solve_triangular"]
@@ -70,15 +69,14 @@ def _system(
         cts = [right if i else matrix(-matmul(right, swapped(ans)), **params) for i in traced]
         return [conform(c, *like) for c, like in zip(cts, likes, strict=True)]
 
-    pull = pull_of(name, reading(pull_each))
-
     def reverse(args: Any, traced: Any, params: Any) -> Any:
-        ans = call(*args, **params)
+        ans = computed(call, args, params)
         likes = [(backend.shape_of(args[i]), backend.dtype_of(args[i])) for i in traced]
+        pull = pull_for_all(name, pull_each, len(traced))
         return ans, pull, (traced, args[0], ans if 0 in traced else None, likes, params)
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
-        ans = call(*args, **params)
+        ans = computed(call, args, params)
         of_x, right = tangents
         if of_x is not None:
             moved = matmul(part(of_x, **params), ans)
@@ -86,7 +84,7 @@ def _system(
         return ans, call(args[0], right, **params)
 
     def call(x: Any, y: Any, **params: Any) -> Any:
-        if type(x) is ndarray and type(y) is ndarray and not (blocks.runners and here()):
+        if type(x) is ndarray and type(y) is ndarray:
             return kernel(x, y, **params)
         return bind(made, (x, y), params)
 

@@ -6,7 +6,6 @@ Vectors stand along the last axis; axes before it broadcast and hold many exampl
 from __future__ import annotations
 
 import importlib
-import threading
 from math import prod
 from typing import Any
 
@@ -25,7 +24,6 @@ __all__ = [
     "Structure",
     "compressed",
     "is_matrix",
-    "left_to_factor",
     "product_of_matrices",
     "sparse_matvec",
     "sparse_product",
@@ -164,29 +162,12 @@ def is_matrix(x: Any) -> bool:
     return not isinstance(x, (Tracer, np.ndarray)) and any(base.__name__ == "spmatrix" for base in type(x).__mro__)
 
 
-class _Reflected(threading.local):
-    """The matrix and the factor of a product that SciPy has just left to the factor's reflected operator."""
-
-    pair: tuple[Any, Any] | None = None
-
-
-_reflected = _Reflected()
-
-
-def left_to_factor(matrix: Any, factor: Any) -> None:
-    """Remember that ``matrix * factor`` comes next: one function serves both orders, and here the order matters."""
-    _reflected.pair = (matrix, factor)
-
-
 def product_of_matrices(x: Any, y: Any) -> Any:
     """``x * y`` of such a matrix and an array, which is ``x @ y``; None of others.
 
     Raises:
         ShapeError: shapes that do not fit.
     """
-    pair, _reflected.pair = _reflected.pair, None
-    if pair is not None and pair[0] is y and pair[1] is x:
-        x, y = y, x
     array = y if is_matrix(x) else x if is_matrix(y) else None
     return (
         None

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Primitive, bind
-from funcgrad.kinds.linear import broadcast_to, conform, linear, nondifferentiable, permute, reshape, to_batch
-from funcgrad.kinds.rules import Operation, finish, pull_of
+from funcgrad.core import Primitive, bind, computed
+from funcgrad.kinds.linear import broadcast_to, conform, nondifferentiable, permute, reshape, to_batch
+from funcgrad.kinds.rules import Operation, finish
 from funcgrad.primitives.index_spec import Spec, lift, names_all, rebuild
 from funcgrad.primitives.indexing import read
-from funcgrad.records import reading
+from funcgrad.records import pull_for_all
 from funcgrad.typing import Shape
 
-__all__ = ["arranged", "region", "winners", "write"]
+__all__ = ["region", "winners", "write"]
 
 _NUMPY = frozenset((np.ndarray, int, float, complex, np.float64, np.float32))
 
@@ -59,19 +59,16 @@ def _pull_each(ct: Any, traced: Any, arrays: Any, spec: Spec, like: Any) -> list
     return [cts.get(i) for i in traced]
 
 
-_pull = pull_of("write", reading(_pull_each))
-
-
 def _reverse(args: Any, traced: Any, params: Any) -> Any:
-    ans = write(*args, **params)
+    ans = computed(write, args, params)
     if traced[0] > 1:
-        return ans, None, None
+        return ans, None, ()
     like = (backend.shape_of(args[1]), backend.dtype_of(args[1]))
-    return ans, _pull, (traced, args[2:], params["spec"], like)
+    return ans, pull_for_all("write", _pull_each, len(traced)), (traced, args[2:], params["spec"], like)
 
 
 def _forward(args: Any, tangents: Any, params: Any) -> Any:
-    ans = write(*args, **params)
+    ans = computed(write, args, params)
     if tangents[0] is None and tangents[1] is None:
         return ans, None
     t = backend.zeros_like(ans) if tangents[0] is None else tangents[0]
@@ -123,24 +120,3 @@ def _batch_winners(
 #: ``winners(places, *, size)``: of several writes to the same place the last counts; whether each is the last.
 #: ``places`` are numbers below ``size``.
 winners: Operation = nondifferentiable("winners", _winners, batch=_batch_winners)
-
-
-def _arranged(xp: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
-    if xp is not np:
-        return x
-    like = np.empty([x.shape[axis] for axis in axes], x.dtype)
-    made = np.empty_like(like.transpose(sorted(range(len(axes)), key=axes.__getitem__)))  # it owns its memory
-    made[...] = x
-    return made
-
-
-#: ``arranged(x, *, axes)``: a copy of ``x`` that has its axes in this order in memory, the slowest first.
-arranged: Operation = linear(
-    "arranged",
-    _arranged,
-    transpose=lambda ct, *, axes: ct,
-    batch=lambda size, args, batched, params: (
-        arranged(args[0], axes=(0, *[axis + 1 for axis in params["axes"]])),
-        True,
-    ),
-)

@@ -15,6 +15,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import checkpoint, grad, hvp, jacfwd, jacrev, jvp, linearize, no_grad, trace, value_and_grad, vjp, vmap
+from funcgrad.core import Tracer
 from operations.cases import Case, kind_of
 
 __all__ = ["check_ownership"]
@@ -72,6 +73,7 @@ def _arrays(results: Any) -> list[np.ndarray]:
         results = list(results.values())
     if isinstance(results, (tuple, list)):
         return [x for part in results for x in _arrays(part)]
+    assert not issubclass(type(results), Tracer), "a transform gave away what stands for an array"
     return [results] if type(results) is np.ndarray and results.size else []
 
 

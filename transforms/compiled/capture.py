@@ -16,7 +16,7 @@ from funcgrad import backend, tree
 from funcgrad.core import Primitive, Tracer, describe, refuse_closure
 from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace, GraphTracer, Ref, Step
-from funcgrad.reverse import backward
+from funcgrad.records import backward
 from funcgrad.writable import released
 
 __all__ = ["AROUND", "Asked", "Captured", "Fact", "Line", "capture", "fact_of"]

@@ -89,6 +89,17 @@ def _matmul(w: Writer, n: int, op: Op) -> bool:
     return True
 
 
+def _linear(w: Writer, n: int, op: Op) -> bool:
+    """``x @ y + z`` of two matrices and a vector, the sum in place."""
+    if not all(type(a) is int and w.graph.facts[a].kind is ndarray for a in op.args):
+        return False
+    x, y, z = [w.arg(a) for a in op.args]
+    w.put(n, op, [*x, ".dot(", *y, ")"], over=False)
+    made = w.arg(op.outs[0])
+    w.say(w.call(np.add, made, z, made))
+    return True
+
+
 def _reduce_sum(w: Writer, n: int, op: Op) -> bool:
     (x,) = op.args
     shape, axis = w.graph.shape(x), op.params["axis"]
@@ -297,6 +308,7 @@ HANDLERS: dict[str, Callable[[Writer, int, Op], bool]] = {
     "one_minus_square": _one_minus_square,
     "logistic": _logistic,
     "matmul": _matmul,
+    "linear": _linear,
     "reduce_sum": _reduce_sum,
     "sum_over": _sum_over,
     "scatter_sum": _scatter_sum,

@@ -22,9 +22,9 @@ VIEWS = frozenset(("reshape", "permute", "getitem", "split", "unstack", "flip", 
 #: Operations whose result never does.
 FRESH = frozenset(
     (
-        "matmul", "reduce_sum", "sum_over", "concatenate", "stack", "scatter_sum", "one_minus_square", "logistic",
-        "where", "einsum", "logsumexp", "cumsum", "arranged", "pad_zeros", "take_along_axis", "add_along_axis", "write",
-        "astype", "cast",
+        "matmul", "linear", "reduce_sum", "sum_over", "concatenate", "stack", "scatter_sum", "one_minus_square",
+        "logistic", "where", "einsum", "logsumexp", "cumsum", "arranged", "pad_zeros", "take_along_axis",
+        "add_along_axis", "write", "astype", "cast",
     )
 )  # fmt: skip
 #: Bytes from which on memory is not kept between calls.

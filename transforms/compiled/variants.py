@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, ParamSpec
 import numpy as np
 
 from funcgrad import backend, blocks, tree
-from funcgrad.core import open_traces
 from funcgrad.errors import EagerWarning
+from funcgrad.running import open_traces
 from funcgrad.transforms.compiled.arguments import Form, form_of, names_of
 from funcgrad.transforms.compiled.binding import bound
 from funcgrad.transforms.compiled.capture import capture
@@ -107,7 +107,7 @@ class Compiled(Transformed[P, Any]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Run the program that was recorded for such arguments; record one where there is none."""
         quick = self._quick
-        if quick is not None and not open_traces and not blocks.entered:
+        if quick is not None and not open_traces and blocks.here() is None:
             try:
                 return quick(args, kwargs)
             except Exception:  # arguments of another form, another way, or an error that the function raises itself
@@ -115,7 +115,7 @@ class Compiled(Transformed[P, Any]):
         return self._general(args, kwargs)
 
     def _general(self, args: Any, kwargs: Any) -> Any:
-        if (blocks.entered and blocks.here()) or (open_traces and inside()):
+        if (blocks.here() is not None and blocks.current() is not blocks.NO_BLOCK) or (open_traces and inside()):
             return self.fun(*args, **kwargs)
         if self._places.static:
             return self._with_static(args, kwargs)

@@ -144,7 +144,7 @@ def _airye_slopes(x: Any, ans: Any) -> tuple[Any, ...]:
     if is_complex(x):
         refused("airye", "a complex z", "The scaling is not analytic: take airy")()
     far = greater(x, _AIRY_FROM)
-    none = isinstance(far, (np.ndarray, np.generic)) and not np.any(far)
+    none = issubclass(type(far), (np.ndarray, np.generic)) and not np.any(far)
     near = where(less_equal(x, 0), 0, x) if none else where(logical_or(less_equal(x, 0), far), 0, x)
     root = sqrt(where(near == 0, 1, near)) * (near != 0)
     ai, aip, bi, bip = ans

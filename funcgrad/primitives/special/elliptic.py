@@ -114,7 +114,7 @@ def _integral(factor: float, powers: tuple[float, ...], *args: Any, rise: int = 
 
 def _any(condition: Any) -> bool:
     """Whether any element is, or may be where that is not known."""
-    return bool(np.any(condition)) if isinstance(condition, (np.ndarray, np.generic)) else True
+    return bool(np.any(condition)) if issubclass(type(condition), (np.ndarray, np.generic)) else True
 
 
 #: These are R_C, R_D, R_F and R_G by their integrals, DLMF 19.2.17, 19.16.5, 19.16.1 and (differentiated) 19.23.7.

@@ -18,7 +18,7 @@ from funcgrad.kinds import elementwise, nondifferentiable
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
 from funcgrad.primitives.arithmetic import clip
-from funcgrad.primitives.comparison import equal, greater, logical_and, where
+from funcgrad.primitives.comparison import equal, greater, logical_and, logical_not, where
 from funcgrad.primitives.elementwise import cos, log1p, sin
 from funcgrad.primitives.special.kernels import derivatives, kernel, log_beta
 from funcgrad.primitives.special.partials import in_double, pointwise, refused
@@ -132,8 +132,27 @@ _DIGAMMA_TERMS = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132)
 _DIGAMMA_FROM = 1000.0
 
 
+#: The part of a positive number that a step is small against.
+_SMALL_STEP = 0.02
+
+
+def _small_step(x: Any, y: Any) -> Any:
+    return logical_and(x > 0, logical_and(y < _SMALL_STEP * x, y > -_SMALL_STEP * x))
+
+
 def _digamma_step(x: Any, y: Any) -> Any:
-    """``digamma(x + y) - digamma(x)``; of large numbers, where it cancels, by DLMF 5.11.2."""
+    """``digamma(x + y) - digamma(x)``; where that cancels, by Taylor's series around the middle, ``x + y / 2``."""
+    small = _small_step(x, y)
+    if not _any(small):
+        return _long_digamma_step(x, y)
+    step = where(small, y, 0.0)
+    middle, square = where(small, x, 1.0) + step / 2, step * step
+    near = psi(middle, order=1) + square * (psi(middle, order=3) / 24 + square * (psi(middle, order=5) / 1920))
+    return where(small, step * near, _long_digamma_step(where(small, 1.0, x), where(small, 1.0, y)))
+
+
+def _long_digamma_step(x: Any, y: Any) -> Any:
+    """The same of steps that are not small; of large numbers by DLMF 5.11.2."""
     large = logical_and(greater(x, _DIGAMMA_FROM), greater(x + y, _DIGAMMA_FROM))
     if not _any(large):
         return digamma(x + y) - digamma(x)
@@ -164,12 +183,12 @@ betaln: Operation = elementwise(
 
 def _any(condition: Any) -> bool:
     """Whether any element is, or may be where that is not known."""
-    return bool(np.any(condition)) if isinstance(condition, (np.ndarray, np.generic)) else True
+    return bool(np.any(condition)) if issubclass(type(condition), (np.ndarray, np.generic)) else True
 
 
 def _poch_partial(x: Any, y: Any, ans: Any) -> Any:
     """``ans * (digamma(x + y) - digamma(x))``, around the poles of ``gamma(x)`` from ``gamma(x + y) / gamma(x)``."""
-    near = logical_and(x < 0.5, x > -_POLES)
+    near = logical_and(logical_and(x < 0.5, x > -_POLES), logical_not(_small_step(x, y)))
     if not _any(near):
         return ans * _digamma_step(x, y)
     start, stop = where(near, x, 1.0), where(near, x + y, 1.0)

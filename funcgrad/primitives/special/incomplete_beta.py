@@ -85,7 +85,7 @@ def _density_slope(a: Any, b: Any, x: Any, ans: Any) -> Any:
     """At 0 and 1 the density itself may be 0, and its slope is a density of smaller parameters."""
     start, stop = equal(x, 0), equal(x, 1)
     edge = logical_or(start, stop)
-    if isinstance(edge, (np.ndarray, np.generic)) and not np.any(edge):
+    if issubclass(type(edge), (np.ndarray, np.generic)) and not np.any(edge):
         return ans * ((a - 1) / x - (b - 1) / (1 - x))
     inner = where(edge, 0.5, x)
     inside = where(edge, 0, ans) * ((a - 1) / inner - (b - 1) / (1 - inner))

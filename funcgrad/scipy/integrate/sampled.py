@@ -134,7 +134,7 @@ def _doubled(x: Array) -> Array:
 def _simpson(y: Array, steps: Any) -> Array:
     """The integral along the last axis."""
     n = backend.shape_of(y)[-1]
-    steps = np.ones(1, backend.dtype_of(y)) if isinstance(steps, float) else steps
+    steps = np.ones(1, backend.dtype_of(y)) if issubclass(type(steps), float) else steps
     if n == 1:
         return fnp.sum(y, axis=-1) * 0.0
     whole = fnp.broadcast_to(steps, (*backend.shape_of(steps)[:-1], n - 1))

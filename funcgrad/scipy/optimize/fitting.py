@@ -272,7 +272,7 @@ def lsq_linear(
         return found.result
 
     def residuals(x: Any) -> Any:
-        return whole @ x - fnp.ravel(b)
+        return fnp.matmul(whole, x) - fnp.ravel(b)
 
     x = answer(call, held(lambda x: residuals(x) @ whole, found.x, within), found, found.facts["success"])
     fields = {"x": x, "cost": 0.5 * fnp.sum(residuals(x) ** 2), "fun": residuals(x)}

@@ -206,9 +206,9 @@ def _of_none(leaves: list[Any], guess: Any) -> Found:
 
 def _is_count(value: Any) -> bool:
     """Whether it is made of integers or truth values, which have no derivative."""
-    if isinstance(value, np.ndarray):
+    if issubclass(type(value), np.ndarray):
         return value.dtype.kind in "biu"
-    return isinstance(value, (bool, int, np.bool_, np.integer))
+    return issubclass(type(value), (bool, int, np.bool_, np.integer))
 
 
 def depends(value: Any) -> bool:

@@ -123,7 +123,7 @@ class SparseArray:
 
     def __getitem__(self, key: Any) -> Any:
         """Rows and columns by slices and arrays, as a matrix; an element by two numbers."""
-        if isinstance(key, tuple) and len(key) == 2 and all(isinstance(k, (int, np.integer)) for k in key):
+        if isinstance(key, tuple) and len(key) == 2 and all(issubclass(type(k), (int, np.integer)) for k in key):
             i, j = (int(k) % n for k, n in zip(key, self.shape, strict=True))
             rows, columns = self.places()
             return fnp.sum(getitem(self.data, np.flatnonzero((rows == i) & (columns == j))))

@@ -204,7 +204,7 @@ def _orthogonal(m: Array) -> Array:
                 "spatial.transform.Rotation.from_matrix. Pass right-handed axes."
             )
         if np.allclose(values @ np.swapaxes(values, -1, -2), np.eye(3), rtol=0, atol=1e-12):
-            if isinstance(m, np.ndarray):
+            if issubclass(type(m), np.ndarray):
                 return m
             steps = 3  # one for each order of derivatives, and one
     m = m / fnp.cbrt(fnp.linalg.det(m))[..., None, None]

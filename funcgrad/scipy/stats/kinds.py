@@ -194,7 +194,7 @@ class Continuous(_Cumulative):
 
 def _between(low: Any, high: Any) -> Any:
     """A point between the ends of a support."""
-    if isinstance(low, float) and isinstance(high, float):
+    if issubclass(type(low), float) and issubclass(type(high), float):
         low = low if math.isfinite(low) else high - 2 if math.isfinite(high) else -1.0
         return (low + (high if math.isfinite(high) else low + 2)) / 2
     below = fnp.where(fnp.isfinite(low), low, fnp.where(fnp.isfinite(high), high - 2, -1.0))

@@ -1,0 +1,83 @@
+"""Functions made of text: one template for all operations of a kind, compiled once for each form that it takes.
+
+The functions of one operation differ from those of another in the values that they refer to: a kernel, rules. So a
+template is the body of ``make(values)``, which returns the function for these values. Python keeps the text, so
+tracebacks and debuggers show the lines that run; ``source_of`` gives it with what its names stand for.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import re
+from collections.abc import Callable
+from textwrap import dedent, indent
+from types import FunctionType
+from typing import Any
+
+__all__ = ["function", "source_of"]
+
+#: What makes the function of a text, by the text and the identity of the names that it shares with others.
+_makers: dict[tuple[str, int], Callable[..., Any]] = {}
+#: The lines of the files that Python believes the texts to stand in: one for each module that has templates.
+_files: dict[str, list[str]] = {}
+
+
+def function(name: str, text: str, shared: dict[str, Any], **values: Any) -> Any:
+    r"""The function that ``text`` defines under the name ``operation``.
+
+    Args:
+        name: what tracebacks call the function.
+        text: its definition.
+        shared: the names of a module, which mean the same in all functions of this text.
+        values: what its other names stand for.
+
+    Example:
+        >>> double = function("double", "def operation(x):\n    return x * factor", globals(), factor=2)
+        >>> double(4)
+        8
+    """
+    maker = _makers.get((text, id(shared)))
+    if maker is None:
+        maker = _makers[text, id(shared)] = _compiled(text, tuple(values), shared)
+    made: Any = maker(**values)
+    made.__code__ = made.__code__.replace(co_name=name, co_qualname=name)
+    made.__name__ = made.__qualname__ = name
+    return made
+
+
+def _compiled(text: str, names: tuple[str, ...], shared: dict[str, Any]) -> Callable[..., Any]:
+    file = f"<generated for {shared['__name__']}>"
+    lines = _files.setdefault(file, [])
+    whole = f"def make({', '.join(names)}):\n{indent(text.strip(), '    ')}\n    return operation\n"
+    code = compile("\n" * len(lines) + whole, file, "exec")
+    lines += whole.splitlines(keepends=True)
+    linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
+    local: dict[str, Any] = {}
+    exec(code, shared, local)
+    make: Callable[..., Any] = local["make"]
+    return make
+
+
+def source_of(made: Callable[..., Any]) -> str | None:
+    r"""The text of a function that was made here, and what its own names stand for; None of others.
+
+    Example:
+        >>> double = function("double", "def operation(x):\n    return x * factor", globals(), factor=2)
+        >>> print(source_of(double))
+        # factor: 2
+        def double(x):
+            return x * factor
+    """
+    if type(made) is not FunctionType or made.__code__.co_filename not in _files:
+        return None
+    code = made.__code__
+    cells = zip(code.co_freevars, made.__closure__ or (), strict=True)
+    known = [f"# {name}: {_shown(cell.cell_contents)}" for name, cell in cells if name != "operation"]
+    lines = inspect.getblock(_files[code.co_filename][code.co_firstlineno - 1 :])
+    return "\n".join([*known, re.sub(r"\boperation\b", code.co_name, dedent("".join(lines)).strip())])
+
+
+def _shown(value: Any) -> str:
+    name, module = getattr(value, "__qualname__", None), getattr(value, "__module__", None)
+    return f"{module}.{name}" if name and module else repr(value)

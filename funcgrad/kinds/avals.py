@@ -1,0 +1,102 @@
+"""Abstract values: what the short cases of operations need to know of a value, without looking at its numbers.
+
+The *aval* of an array of doubles is its shape, that of a number of doubles is its type; all else has None, which the
+general rules are for. A tracer's ``form`` remembers the aval of what it stands for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.batching import BatchTracer
+from funcgrad.forward import ForwardTracer
+from funcgrad.reverse import ReverseTracer
+
+__all__ = ["DOUBLE", "aval_of", "beside_doubles", "common_aval", "constant_beside"]
+
+ndarray = np.ndarray
+as_array = np.array
+float64 = np.float64
+DOUBLE, _SINGLE = np.dtype(float64), np.dtype(np.float32)
+#: What ``beside_doubles`` has made.
+_constants: dict[float, ndarray] = {}
+
+
+def aval_of(v: Any) -> Any:
+    """The aval of a value, or of what a tracer stands for in the end, as the function that is running sees it.
+
+    Example:
+        >>> aval_of(np.ones((2, 3))), aval_of(np.ones(2, np.float32)), aval_of(2.0)
+        ((2, 3), None, <class 'float'>)
+    """
+    while type(v) is ReverseTracer or type(v) is ForwardTracer:
+        v = v.value
+    if type(v) is ndarray:
+        return v.shape if v.dtype is DOUBLE else None
+    if type(v) is float64 or type(v) is float:
+        return type(v)
+    if type(v) is BatchTracer:
+        whole = aval_of(v.value)
+        return whole[1:] if type(whole) is tuple else None
+    return None
+
+
+def common_aval(v: Any, w: Any, closed: frozenset[type]) -> Any:
+    """The aval of what two values give if they meet without broadcasting or promotion, else None.
+
+    ``closed`` are types of numbers with which the operation is Python's own.
+    """
+    while type(v) is ReverseTracer or type(v) is ForwardTracer:  # no call of aval_of, which takes as long
+        v = v.value
+    while type(w) is ReverseTracer or type(w) is ForwardTracer:
+        w = w.value
+    if type(v) is ndarray:
+        return v.shape if type(w) is ndarray and v.dtype is w.dtype is DOUBLE and v.shape == w.shape else None
+    if type(v) is float64:
+        return float64 if type(w) is float64 or type(w) is float else None
+    if type(v) is float:
+        return float64 if type(w) is float64 else float if type(w) is float in closed else None
+    found = aval_of(v)
+    return found if found is not None and found == aval_of(w) else None
+
+
+def beside_doubles(number: float) -> ndarray:
+    """A number as an array without axes: NumPy takes it in half the time, forwards and back."""
+    made = _constants.get(number)
+    if made is None:
+        made = as_array(number, DOUBLE)
+        if number:  # 0 and -0 are one key
+            if len(_constants) >= 1_000:
+                _constants.clear()
+            _constants[number] = made
+    return made
+
+
+def constant_beside(v: Any, constant: Any, aval: Any, closed: frozenset[type], converts: bool) -> Any:
+    """What stands for ``constant`` beside the value ``v``, None where they promote or broadcast.
+
+    Args:
+        v: the value.
+        constant: what it meets.
+        aval: that of ``v``, None where nobody has looked.
+        closed: types of numbers with which the operation is Python's own.
+        converts: whether the operation takes an array without axes for a number.
+    """
+    kind = type(constant)
+    if aval is None:
+        aval = aval_of(v)
+    if aval is float:
+        return constant if (kind is float or kind is int) and float in closed else None
+    if kind is float or kind is int:
+        if aval is not None:
+            return beside_doubles(constant) if converts and type(v) is ndarray else constant
+        if type(v) is ndarray and v.dtype is _SINGLE and converts:
+            return as_array(constant, _SINGLE)
+        return None
+    if kind is float64:
+        return None if aval is None else constant
+    if kind is ndarray and constant.dtype is DOUBLE and type(aval) is tuple:
+        return constant if constant.shape == aval or not constant.shape else None
+    return None

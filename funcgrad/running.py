@@ -1,0 +1,57 @@
+"""Which runs of transforms have not finished."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from threading import get_ident
+from typing import Any
+from weakref import ref
+
+__all__ = ["Repetition", "at_work", "open_traces", "repeating", "repeating_anywhere", "running"]
+
+#: The runs (``core.Trace``) that have not finished, by level.
+open_traces: dict[int, ref[Any]] = {}
+
+
+class Repetition:
+    """A part of a run that is repeated: finished runs work once more.
+
+    Attributes:
+        start: the level of the first of them.
+        below: the level from which on runs have nothing to do with it.
+        traces: those among them that are known.
+        thread: the thread that repeats it.
+        joined: whether threads that it started have worked on it.
+    """
+
+    __slots__ = ("below", "joined", "start", "thread", "traces")
+
+    def __init__(self, start: int, below: int, traces: tuple[Any, ...]) -> None:
+        self.start, self.below, self.traces = start, below, traces
+        self.thread, self.joined = get_ident(), False
+
+
+#: What is repeated in this context.
+repeating: ContextVar[tuple[Repetition, ...]] = ContextVar("repeating", default=())
+#: What is repeated in all threads. One that a repeated function starts may have a context that knows of nothing.
+repeating_anywhere: dict[Repetition, None] = {}
+
+
+def at_work() -> list[Any]:
+    """The runs that have not finished, and those that are repeated in this context."""
+    return [*running(), *[trace for run in repeating.get() for trace in run.traces]]
+
+
+def running() -> list[Any]:
+    """The runs that have not finished, in all threads, the oldest first.
+
+    One that an interrupt kept from being closed is gone with the last that refers to it.
+    """
+    found = []
+    for level, known in list(open_traces.items()):
+        trace = known()
+        if trace is None:
+            open_traces.pop(level, None)
+        else:
+            found.append(trace)
+    return found

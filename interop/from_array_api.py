@@ -1,0 +1,125 @@
+"""``from_array_api``: functions written for any array library, on NumPy's values and traced ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, ParamSpec
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend, tree
+from funcgrad.core import Tracer
+from funcgrad.transforms.lifting import LiftedTrace, LiftedTracer
+from funcgrad.transforms.transformed import Transformed, check_callable
+from funcgrad.writable import as_array, released
+
+__all__ = ["from_array_api"]
+
+P = ParamSpec("P")
+
+
+class StandardTrace(LiftedTrace):
+    """One run of a function written for any array library: whatever it computes is an array of one namespace."""
+
+    __slots__ = ("namespace",)
+
+    runs_jax = False
+
+    def __init__(self) -> None:
+        super().__init__(for_numpy=True)
+        self.namespace = Namespace(self, fnp)
+
+    def wrap(self, value: Any) -> LiftedTracer:
+        """``value`` as a tracer that can be written to, without axes too."""
+        made: LiftedTracer = as_array(super().wrap(value))
+        return made
+
+    def array(self, x: Any) -> Any:
+        """``x`` as an array of the namespace, if it is an array or a number, or made of them."""
+        if isinstance(x, (tuple, list)):
+            parts = [self.array(part) for part in x]
+            return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+        if isinstance(x, Tracer):
+            return x if x._trace is self else self.wrap(released(x))
+        return self.wrap(x) if isinstance(x, (np.ndarray, np.generic)) and backend.is_value(x) else x
+
+
+class Namespace:
+    """``funcgrad.numpy``, or a module in it, with functions whose results are arrays of one run.
+
+    Args:
+        trace: the run.
+        module: the module.
+    """
+
+    def __init__(self, trace: StandardTrace, module: ModuleType) -> None:
+        self._trace = trace
+        self._module = module
+
+    def __repr__(self) -> str:
+        return f"<namespace of {self._module.__name__}>"
+
+    def __dir__(self) -> list[str]:
+        return dir(self._module)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._module, name)
+        if isinstance(found, ModuleType):
+            found = Namespace(self._trace, found)
+        elif callable(found) and not isinstance(found, type):
+            found = self._giving_arrays(found)
+        setattr(self, name, found)
+        return found
+
+    def _giving_arrays(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        array = self._trace.array
+        return lambda *args, **kwargs: array(fun(*args, **kwargs))
+
+
+def from_array_api(fun: Callable[P, Any]) -> Callable[P, Any]:
+    """``fun``, written against the Python array API standard, as a function that funcgrad can transform.
+
+    Such a function asks an array for its namespace, ``xp = x.__array_namespace__()``, and what it computes from it,
+    truth values, positions and numbers too, must have the same one. Of a traced array these are NumPy's own
+    otherwise, for they have no derivative. Inside of ``fun`` all of them are arrays of one namespace, arguments and
+    what the functions of ``xp`` make included, and arrays without axes can be written to.
+
+    Args:
+        fun: a function of arrays or pytrees. Python's numbers reach it as they are, as the standard wants.
+
+    Returns:
+        A function of the same arguments; what it returns is NumPy's, or traced as the arguments are.
+
+    Raises:
+        TypeError: ``fun`` is no function.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import grad
+        >>> from funcgrad.interop import from_array_api
+        >>> def positive(x):
+        ...     xp, mask = x.__array_namespace__(), x > 0
+        ...     assert mask.__array_namespace__() is xp
+        ...     return xp.sum(xp.where(mask, x**3, 0.0))
+        >>> grad(from_array_api(positive))(np.array([-1.0, 2.0]))
+        array([ 0., 12.])
+    """
+    check_callable("from_array_api", fun)
+    return Transformed(run_standard, fun, None, "{fun}, written for any array library.")
+
+
+def run_standard(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
+    """What a ``from_array_api`` does when it is called."""
+    trace = StandardTrace()
+    try:
+        given, named = tree.map_leaves(lambda x: _enter(trace, x), (args, kwargs))
+        return tree.map_leaves(trace.leave, fun(*given, **named))
+    finally:
+        trace.close()
+
+
+def _enter(trace: StandardTrace, x: Any) -> Any:
+    array = isinstance(x, Tracer) or (backend.is_value(x) and type(x) not in (bool, int, float, complex))
+    return trace.leaf(x) if array else x
