@@ -18,11 +18,11 @@ from funcgrad.batching import BatchTracer
 from funcgrad.core import Primitive, Tracer, bind, computed
 from funcgrad.cotangents import SparseCotangent
 from funcgrad.forward import ForwardTracer, dual
-from funcgrad.graph import GraphTrace, GraphTracer, Step, stands_for_array
+from funcgrad.graph import GraphTrace, GraphTracer, Step
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish
 from funcgrad.ownership import entry_is_alone
-from funcgrad.primitives.accumulating import added
+from funcgrad.primitives.accumulating import added, is_captured
 from funcgrad.primitives.index_spec import (
     ARRAY,
     Spec,
@@ -267,7 +267,7 @@ def _put_together(gathered: list[Any]) -> Any:
     cts: list[Any] = []
     specs: list[Spec] = []
     positions: list[Any] = []
-    if total is not None and _is_captured(total, parts):  # the parts are added one after the other, as above
+    if total is not None and is_captured(total, parts):  # the parts are added one after the other, as above
         cts, specs, total = [total], [tuple([(0, n, 1) for n in shape])], None
     whole = [(0, n, 1) for n in shape[1:]]
     for ct, index, arrays, *_ in parts:
@@ -280,25 +280,6 @@ def _put_together(gathered: list[Any]) -> Any:
         positions.extend(arrays)
     scattered = scatter_sum(*cts, *positions, specs=tuple(specs), shape=shape, dtype=dtype)
     return scattered if total is None else scattered + total
-
-
-def _is_captured(total: Any, parts: list[Any]) -> bool:
-    """Whether ``total``, or a part, stands for an array to which parts would be added in its memory, see ``added``."""
-    below = [_below(x) for x in (total, *[part[0] for part in parts])]
-    if not (type(below[0]) is ndarray or stands_for_array(below[0])):
-        return False
-    if not any(type(x) is GraphTracer and x._trace.repeats for x in below):
-        return False
-    if below[0] is total:
-        return all(type(ct) is GraphTracer or type(ct) in _NUMPY for ct, *_ in parts)
-    return all(not arrays and (arrays is not None or is_static(index)) for _, index, arrays, *_ in parts)
-
-
-def _below(x: Any) -> Any:
-    """What a value of a batch, or one with a tangent, holds in the end."""
-    while type(x) is BatchTracer or type(x) is ForwardTracer:
-        x = x.value
-    return x
 
 
 def _assembled(gathered: list[Any]) -> ndarray | None:

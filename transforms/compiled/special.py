@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from funcgrad.primitives.index_spec import ARRAY
-from funcgrad.transforms.compiled.capture import AROUND
 from funcgrad.transforms.compiled.graphs import Const, Op
 from funcgrad.transforms.compiled.statements import Parts, Writer
 from funcgrad.transforms.compiled.storage import FILLED
@@ -27,8 +26,6 @@ _PARTS = 10_000
 def _power(w: Writer, n: int, op: Op) -> bool:
     """A power with a number of Python's, of which NumPy's operator makes squares and roots."""
     base, exponent = op.args
-    if op.line is AROUND and w.graph.dtypes[op.outs[0]].kind == "c":
-        return False  # rules call NumPy's function, which rounds powers of complex numbers otherwise
     if type(exponent) is not Const or type(exponent.value) not in (int, float) or type(base) is not int:
         return False
     if w.graph.facts[base].kind is ndarray and exponent.value == 2 and w.graph.dtypes[base].kind == "f":
