@@ -50,6 +50,11 @@ GROUPS = (
     "compiled.recurrent",
     "compiled.mixture",
     "compiled.hessian_product",
+    "recorded.chains",
+    "recorded.derivatives",
+    "recorded.networks",
+    "recorded.solvers",
+    "recorded.first_calls",
 )
 ONE_THREAD = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"),

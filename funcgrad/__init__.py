@@ -58,6 +58,9 @@ _install(_Tracer)  # tracers get an ndarray's operators and methods here and now
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from funcgrad.transforms import (
         all_gather,
         associative_scan,
@@ -88,6 +91,8 @@ if TYPE_CHECKING:
         trace,
         while_loop,
     )
+
+    jit: Callable[..., Any]  # of funcgrad.interop
 
 __all__ = [
     # transforms
@@ -122,6 +127,8 @@ __all__ = [
     "checkpoint_chain",
     "checkpoint_name",
     "checkpoint_policies",
+    # the same graph again and again
+    "jit",
     # looking inside
     "check_grads",
     "debug_nans",
@@ -163,6 +170,5 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # those that funcgrad.transforms imports when they are first asked for
-    __getattr__, __dir__ = _later(
-        __name__, globals(), {name: f"funcgrad.transforms:{name}" for name in __all__ if name not in globals()}
-    )
+    _homes = {name: f"funcgrad.transforms:{name}" for name in __all__ if name not in globals()}
+    __getattr__, __dir__ = _later(__name__, globals(), {**_homes, "jit": "funcgrad.interop:jit"})

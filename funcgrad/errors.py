@@ -15,6 +15,7 @@ __all__ = [
     "ConversionError",
     "CrossCheckError",
     "DeviceError",
+    "EagerWarning",
     "EscapedTracerError",
     "FuncgradError",
     "GradientCheckError",
@@ -117,6 +118,10 @@ class ReplayError(FuncgradError, RuntimeError):
 
 class ConvergenceError(FuncgradError, ArithmeticError):
     """A solver did not find a solution (an ``ArithmeticError``)."""
+
+
+class EagerWarning(FuncgradError, UserWarning):  # noqa: N818
+    """A function that was to be recorded is run as it stands, since it cannot be recorded (a ``UserWarning``)."""
 
 
 class MissingExtraError(FuncgradError, ImportError):

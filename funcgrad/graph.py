@@ -36,6 +36,7 @@ __all__ = [
     "Step",
     "remember",
     "steer",
+    "stands_for_array",
 ]
 
 
@@ -219,6 +220,9 @@ class GraphTrace(Trace):
 
     __slots__ = ("inputs", "operations", "order")
 
+    #: Whether what is recorded must give the same bits as a run without tracers.
+    repeats = False
+
     def __init__(self) -> None:
         super().__init__()
         self.inputs = 0
@@ -271,6 +275,11 @@ class GraphTrace(Trace):
     def place(self, leaf: Any) -> Any:
         """The ``Ref`` of a leaf that is on this graph, else the leaf."""
         return leaf.ref if type(leaf) is GraphTracer and leaf._trace is self else leaf
+
+
+def stands_for_array(x: Any) -> bool:
+    """Whether ``x`` is an ndarray, or one on a graph on which the same must be done as with an ndarray."""
+    return type(x) is np.ndarray or (type(x) is GraphTracer and x._trace.repeats and type(x.value) is np.ndarray)
 
 
 def remember(decisions: dict[Ref, Any], ref: Ref, answer: Any) -> None:

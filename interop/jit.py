@@ -1,17 +1,16 @@
-"""``jit``: a function of NumPy arrays, compiled by XLA."""
+"""``jit``: a function of NumPy arrays, compiled by XLA, or recorded once and written down as NumPy code."""
 
 from __future__ import annotations
 
-import inspect
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn, ParamSpec
 
 import numpy as np
 
-from funcgrad import backend, blocks, tree
+from funcgrad import blocks, tree
+from funcgrad.backend import refusal
 from funcgrad.batching import named_axes
-from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.interop.conversion import HOST, Frame, is_array, on_host, private, take_apart, to_numpy, viewed
 from funcgrad.interop.devices import find_device, moved
@@ -20,6 +19,8 @@ from funcgrad.interop.programs import Call
 from funcgrad.interop.staging import Staged
 from funcgrad.optional import double_precision, import_jax, precision_switch
 from funcgrad.transforms.closures import Hoisted
+from funcgrad.transforms.compiled import jit_numpy
+from funcgrad.transforms.static_arguments import Places
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 
 __all__ = ["jit"]
@@ -44,8 +45,19 @@ def jit(
     device: Any = None,
     in_shardings: Any = None,
     out_shardings: Any = None,
+    *,
+    backend: str = "xla",
+    exact: bool = True,
 ) -> Callable[P, Any]:
-    """``fun`` compiled by XLA: NumPy arrays in, NumPy arrays out.
+    """``fun`` compiled by XLA, or as straight NumPy code: NumPy arrays in, NumPy arrays out.
+
+    With ``backend="numpy"`` nothing but NumPy is needed. The function is run and its operations are listed, once for
+    each combination of containers, shapes and dtypes, and written down as a program of NumPy calls, which later calls
+    run. Where Python looked at a value (a branch, an index, a loop that stops on a tolerance) the program asks the same
+    question, and another answer records that way too. Results are those of the function to the last bit. The function
+    that comes back has ``source``, ``report()`` and ``save(path)``; see the page on graph mode.
+
+    What follows is about XLA, the default.
 
     The function is run once for each new combination of containers, shapes and dtypes, on stand-ins that know
     shape and dtype alone; what it does to them is compiled, and later calls run that. So Python must not
@@ -68,6 +80,9 @@ def jit(
         in_shardings: how the arguments are distributed over devices: one ``jax.sharding.Sharding``, or a tuple
             with an entry per argument, each a sharding, None or a tree of them that is a prefix of it.
         out_shardings: the same of the result.
+        backend: "xla" or "numpy". What is about devices and memory is for the first only.
+        exact: for NumPy: whether results must be those of the function to the last bit. If not, numbers are computed by
+            Python's own ``math``, several times as fast, which rounds some of them otherwise.
 
     Returns:
         A function of the same arguments. float64 stays float64. NumPy results are read-only: they show the
@@ -77,7 +92,7 @@ def jit(
         MissingExtraError: JAX is not installed (an ``ImportError``).
         StagingError: the function asked for a value while it was being compiled (a ``TypeError``).
         InputError: an argument that is neither array nor number and not static, or a static or donated one that the
-            function has not (a ``TypeError``).
+            function has not; a backend that there is not (a ``TypeError``).
 
     Example:
         >>> import numpy as np
@@ -86,8 +101,22 @@ def jit(
         >>> slope = jit(grad(lambda x: np.sum(np.sin(x) ** 2)))
         >>> slope(np.array([0.0, np.pi / 4])).round(12)
         array([0., 1.])
+        >>> slope = jit(grad(lambda x: np.sum(np.sin(x) ** 2)), backend="numpy")
+        >>> slope(np.array([0.0, np.pi / 4])).round(12)
+        array([0., 1.])
     """
     check_callable("jit", fun)
+    if backend not in ("xla", "numpy"):
+        raise InputError(f'jit: there is no such backend, got {backend!r}. Name "xla" or "numpy".')
+    if backend == "numpy":
+        given = {"device": device, "in_shardings": in_shardings, "out_shardings": out_shardings}
+        strange = [name for name, value in given.items() if value is not None]
+        if strange or not isinstance(donate_argnums, Sequence) or donate_argnums:
+            raise InputError(
+                f'jit: with backend="numpy" there are no devices and nothing to donate, got '
+                f"{strange[0] if strange else 'donate_argnums'}. Leave it out."
+            )
+        return jit_numpy(fun, static_argnums, static_argnames, exact=exact)
     options = _Options(static_argnums, static_argnames, donate_argnums, device, in_shardings, out_shardings)
     return Jitted(run_jit, fun, options, "{fun} compiled by XLA.")
 
@@ -102,7 +131,7 @@ class Jitted(Transformed[P, Any]):
 
     def __init__(self, run: Callable[..., Any], fun: Callable[P, Any], options: _Options, says: str) -> None:
         super().__init__(run, fun, options, says)
-        self._places = _Places(fun, options)
+        self._places = Places(fun, options.static_argnums, options.static_argnames, options.donate_argnums)
         self._programs: dict[Any, Staged] = {}
         #: What was compiled, by JAX's idea of the arguments' structure: it is faster to find than funcgrad's. Only
         #: where both see the same leaves, and nothing is to be done to them.
@@ -185,7 +214,7 @@ class Jitted(Transformed[P, Any]):
 
     def _made(self, static: Any, frame: Frame, args: tuple[Any, ...], count: int) -> Staged:
         """The program for arguments in these containers."""
-        fun = self._with_static(static)
+        fun = self._places.given(self.fun, static)
 
         def flat(*leaves: Any) -> tuple[list[Any], Any]:
             new_args, new_kwargs = frame(*leaves)
@@ -198,20 +227,6 @@ class Jitted(Transformed[P, Any]):
             shardings = [*_spread("in_shardings", self.options.in_shardings, args), *[None] * count][:count]
             options["in_shardings"] = tuple(shardings)
         return Staged(self._jax, name_of(self.fun), flat, options, shardings, self.options.out_shardings)
-
-    def _with_static(self, static: Any) -> Callable[..., Any]:
-        """The function of its other arguments."""
-        if not static:
-            return self.fun
-        by_place, by_name = static
-
-        def fun(*args: Any, **kwargs: Any) -> Any:
-            whole = list(args)
-            for place, (_, value) in by_place:
-                whole.insert(place, value)
-            return self.fun(*whole, **kwargs, **{name: value for name, (_, value) in by_name})
-
-        return fun
 
     def _prepared(self, leaves: list[Any], args: tuple[Any, ...]) -> list[Any]:
         """The leaves where they are to be, and in memory that may be donated or read later."""
@@ -234,7 +249,7 @@ class Jitted(Transformed[P, Any]):
 
         They are found by a run on the values themselves, and as they may be others the next time, nothing is kept.
         """
-        fun = self._with_static(static)
+        fun = self._places.given(self.fun, static)
 
         def of_tree(found: Any) -> Any:
             args, kwargs = frame(*found)
@@ -254,85 +269,10 @@ class Jitted(Transformed[P, Any]):
         paths, leaves, _ = tree.flatten_with_path((args, kwargs))
         path = next((p for p, x in zip(paths, leaves, strict=True) if x is leaf), "")
         where = f"argument {path[4:].replace(']', '', 1)}" if path.startswith("[0]") else f"argument {path[3:]}"
-        problem, remedy = backend.refusal(leaf)
+        problem, remedy = refusal(leaf)
         if not isinstance(leaf, (np.ndarray, np.generic)):
             remedy = "Name it in static_argnums or static_argnames if it is a constant, or close over it."
         raise InputError(f"jit: {where} of {name_of(self.fun)} {problem}. {remedy}")
-
-
-class _Places:
-    """Which arguments are static and which are donated, by position and by name."""
-
-    def __init__(self, fun: Callable[..., Any], options: _Options) -> None:
-        try:
-            parameters = list(inspect.signature(fun).parameters.values())
-        except (TypeError, ValueError):  # some functions written in C do not tell
-            parameters = []
-        self.fun = name_of(fun)
-        self.names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        by_name = {p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
-        numbers = self._numbers("static_argnums", options.static_argnums)
-        wanted = options.static_argnames
-        names = set([wanted] if isinstance(wanted, str) else wanted)
-        self.static = numbers | {self.names.index(n) for n in names if n in self.names}
-        self.static_names = names | {self.names[i] for i in numbers if i < len(self.names)} & by_name
-        self.donated = self._numbers("donate_argnums", options.donate_argnums)
-        if parameters:
-            self._check({p.name: p.kind for p in parameters}, numbers | self.donated, names)
-        if names and not self.static:
-            self.static = {-1}  # keyword-only: there is something static, at no position
-
-    def _numbers(self, what: str, given: Any) -> set[int]:
-        try:
-            found = [operator.index(i) for i in (given if isinstance(given, Iterable) else (given,))]
-        except TypeError:
-            raise InputError(f"jit: {what} must be an int or ints, got {given!r}. Name positions.") from None
-        count = len(self.names)
-        return {i + count if i < 0 else i for i in found}
-
-    def _check(self, kinds: dict[str, Any], numbers: set[int], names: set[str]) -> None:
-        """Refuse a place that the function has not: a slip of the pen would go unnoticed, and what it meant be traced.
-
-        Raises:
-            InputError: a ``TypeError``.
-        """
-        several = kinds.values()
-        strange = [] if inspect.Parameter.VAR_KEYWORD in several else sorted(names - set(kinds))
-        end = float("inf") if inspect.Parameter.VAR_POSITIONAL in several else len(self.names)
-        beyond = [i for i in sorted(numbers) if not 0 <= i < end]
-        if strange or beyond:
-            what = "static_argnames" if strange else "static_argnums or donate_argnums"
-            raise InputError(
-                f"jit: {self.fun} has no such argument, got {(strange or beyond)[0]!r} in {what}. It has "
-                f"{', '.join(kinds)}."
-            )
-
-    def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-        """The static arguments, in a form that can be compared, and the others."""
-        if not self.static:
-            return (), args, kwargs
-        by_place = tuple([(i, self._known(args[i])) for i in sorted(self.static) if 0 <= i < len(args)])
-        by_name = tuple([(n, self._known(kwargs[n])) for n in sorted(self.static_names) if n in kwargs])
-        rest = tuple([a for i, a in enumerate(args) if i not in self.static])
-        return (by_place, by_name), rest, {n: v for n, v in kwargs.items() if n not in self.static_names}
-
-    def _known(self, value: Any) -> tuple[type, Any]:
-        """A static value; with its type, or 1 and True would be the same."""
-        try:
-            hash(value)
-        except TypeError:
-            raise InputError(
-                f"jit: a static argument of {self.fun} must be hashable, got {describe(value)}. Pass a tuple for a "
-                "list, or an array as an argument that is not static."
-            ) from None
-        return type(value), value
-
-    def per_leaf(self, args: tuple[Any, ...], places: set[int]) -> list[bool]:
-        """For each leaf of the positional arguments that are not static, whether its argument is one of ``places``."""
-        if not places:
-            return []
-        kept = [i for i in range(len(args) + len(self.static)) if i not in self.static][: len(args)]
-        return [i in places for i, arg in zip(kept, args, strict=True) for _ in tree.leaves(arg)]
 
 
 def _is_simple(value: Any) -> bool:

@@ -151,6 +151,7 @@ FRAMES = {
     "funcgrad/numpy/callers.py": "the user's line, for messages",
     "funcgrad/numpy/hints.py": "what to call instead, for messages",
     "funcgrad/tree.py": "the public call, for messages",
+    "transforms/compiled/capture.py": "the line of an operation, for comments and names in what is written",
     "transforms/origins.py": "the line and the pipeline stage of an operation, to be shown",
 }
 #: What makes texts of frames, by the names that other modules may import for their messages.

@@ -432,6 +432,7 @@ def test_equal_steps_run_in_jax():
         jax.jit(lambda y: integrate.solve_ivp(decay, (0.0, 1.0), y, args=(0.5,)).y)(jnp.ones(1))
 
 
+@pytest.mark.usefixtures("written")
 def test_what_is_refused():
     decay = lambda t, y, k: -k * y
     with pytest.raises(ValueError, match="method"):

@@ -21,6 +21,7 @@ from funcgrad.cotangents import is_sparse
 from funcgrad.errors import NotDifferentiableError, ShapeError
 from funcgrad.forward import ForwardTracer, dual
 from funcgrad.generated import function
+from funcgrad.graph import GraphTracer, stands_for_array
 from funcgrad.kinds.rows import repeated, row_sums
 from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, positional_names
 from funcgrad.locking import changing
@@ -380,6 +381,8 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
         return _ONES[: len(ct)].dot(ct) if few else np.add.reduce(ct, None)
     if type(ct) is ndarray and ct.size == prod(shape):  # of what was added or stretched every length is 1
         return ct.reshape(shape)
+    if type(ct) is GraphTracer and prod(have) == prod(shape) and stands_for_array(ct):
+        return reshape(ct, to=shape)
     axis = _stretched(have, shape)
     if type(ct) is ndarray:
         total = summed(ct, axis)
@@ -402,7 +405,7 @@ def summed(x: np.ndarray, axis: tuple[int, ...]) -> Any:
     if x.dtype.itemsize == 2:  # in half precision 2048 + 1 is 2048, in bfloat16 256 + 1 is 256
         return np.add.reduce(x, axis, _SINGLE).astype(x.dtype)
     if x.size < 1024:
-        if x.dtype is _DOUBLE and x.ndim == 2 and axis == (0,) and len(x) <= 64:
+        if x.dtype is _DOUBLE and x.ndim <= 2 and axis == (0,) and len(x) <= 64:
             return _ONES[: len(x)].dot(x)  # in half the time
         return np.add.reduce(x, axis)
     joined = axis[-1] - axis[0] == len(axis) - 1

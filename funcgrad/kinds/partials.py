@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad import backend
+from funcgrad.graph import GraphTracer, stands_for_array
 from funcgrad.kinds.linear import astype, broadcast_to, conform
 from funcgrad.kinds.rules import NAMES, check_names, positional_names
 from funcgrad.ownership import LARGE, argument_is_alone, is_temporary
@@ -154,6 +155,8 @@ def scaled(ct: Any, partial: Any) -> Any:
         ):
             return np.multiply(partial, ct, out=partial)
         return partial * ct
+    if type(ct) is GraphTracer and stands_for_array(ct) and ct.dtype.kind == "c":
+        return partial * ct  # products of complex numbers round otherwise the other way round
     # a float64 left of a tracer, or of a Python complex number, which would take it for a float
     return partial * ct if type(ct) is float64 and type(partial) is not complex else ct * partial
 

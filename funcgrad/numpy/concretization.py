@@ -19,7 +19,7 @@ from funcgrad import backend, blocks
 from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer, describe, raise_escaped, repeated
 from funcgrad.errors import ConcretizationError, ConversionError
-from funcgrad.graph import steer
+from funcgrad.graph import GraphTracer, steer
 from funcgrad.numpy.callers import user_frame, user_line
 from funcgrad.numpy.hints import counterpart
 from funcgrad.writable import Buffer, clone, inside
@@ -108,6 +108,8 @@ def constant(x: Any) -> Any:
     """``x`` without the tracers that an enclosing ``no_grad`` makes constants of; the array of a buffer."""
     if type(x) is Buffer:
         return x.value
+    if type(x) is GraphTracer and x._trace.repeats:  # the recording remembers the answer, and asks again
+        return steer(x, x.value)
     if blocks.here() is not None:
         floor = blocks.current().floor
         while isinstance(x, Tracer) and x._trace.differentiates and x._trace.level < floor:

@@ -10,10 +10,11 @@ import numpy as np
 from funcgrad.batching import BatchTracer
 from funcgrad.core import Tracer
 from funcgrad.forward import ForwardTracer
+from funcgrad.graph import GraphTracer, stands_for_array
 from funcgrad.ownership import is_alone
 from funcgrad.primitives.index_spec import is_static, rebuild
 
-__all__ = ["added", "detached"]
+__all__ = ["added", "detached", "is_captured"]
 
 ndarray = np.ndarray
 _NUMPY = frozenset((ndarray, float, complex, np.float64, np.float32, np.float16, np.complex128, np.complex64))
@@ -79,3 +80,22 @@ def _add(total: Any, index: Any, ct: Any) -> None:
     if type(total) is BatchTracer:
         index = (slice(None), *index) if type(index) is tuple else (slice(None), index)
     _add(total.value, index, ct.value if mine else ct)
+
+
+def is_captured(total: Any, parts: list[Any]) -> bool:
+    """Whether ``total``, or a part, stands for an array to which parts would be added in its memory, see ``added``."""
+    below = [_below(x) for x in (total, *[part[0] for part in parts])]
+    if not (type(below[0]) is ndarray or stands_for_array(below[0])):
+        return False
+    if not any(type(x) is GraphTracer and x._trace.repeats for x in below):
+        return False
+    if below[0] is total:
+        return all(type(ct) is GraphTracer or type(ct) in _NUMPY for ct, *_ in parts)
+    return all(not arrays and (arrays is not None or is_static(index)) for _, index, arrays, *_ in parts)
+
+
+def _below(x: Any) -> Any:
+    """What a value of a batch, or one with a tangent, holds in the end."""
+    while type(x) is BatchTracer or type(x) is ForwardTracer:
+        x = x.value
+    return x

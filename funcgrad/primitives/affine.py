@@ -8,6 +8,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.core import Tracer
+from funcgrad.graph import stands_for_array
 from funcgrad.kinds import primitive
 from funcgrad.kinds.linear import broadcast_to, summed, unbroadcast
 from funcgrad.kinds.rules import Operation
@@ -37,12 +38,16 @@ def _dx(ct: Array, y: Array) -> Array:
 def _dy(ct: Array, x: Array) -> Any:
     if type(ct) is type(x) is ndarray:
         return ProductCotangent((x, ct)) if can_wait(ct, x) else x.T.dot(ct)
+    if stands_for_array(ct) and stands_for_array(x) and can_wait(ct, x):
+        return ProductCotangent((x, ct))
     return times(swapped(x), ct)
 
 
 def _dz(ct: Array, x: Array, shape: Shape) -> Any:
     if type(ct) is type(x) is ndarray:
         return RowsCotangent((ct,)) if can_wait(ct, x) else summed(ct, (0,))
+    if stands_for_array(ct) and stands_for_array(x) and can_wait(ct, x):
+        return RowsCotangent((ct,))
     return unbroadcast(ct, shape)
 
 

@@ -22,7 +22,7 @@ from funcgrad.graph import GraphTrace, GraphTracer, Step
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish
 from funcgrad.ownership import entry_is_alone
-from funcgrad.primitives.accumulating import added
+from funcgrad.primitives.accumulating import added, is_captured
 from funcgrad.primitives.index_spec import (
     ARRAY,
     Spec,
@@ -267,6 +267,8 @@ def _put_together(gathered: list[Any]) -> Any:
     cts: list[Any] = []
     specs: list[Spec] = []
     positions: list[Any] = []
+    if total is not None and is_captured(total, parts):  # the parts are added one after the other, as above
+        cts, specs, total = [total], [tuple([(0, n, 1) for n in shape])], None
     whole = [(0, n, 1) for n in shape[1:]]
     for ct, index, arrays, *_ in parts:
         if type(index) is int:  # the commonest by far where there are many

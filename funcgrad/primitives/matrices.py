@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.cotangents import SparseCotangent
-from funcgrad.kinds.linear import summed
+from funcgrad.kinds.linear import sum_over, summed
 
 __all__ = ["ProductCotangent", "RowsCotangent", "can_wait"]
 
@@ -45,9 +45,9 @@ class ProductCotangent(SparseCotangent):
         """The sum of all products; of many at once."""
         waiting = [entry for entry in entries if type(entry) is ProductCotangent]
         if len(entries) < _MANY:
-            return reduce(add, [e[0].T.dot(e[1]) if type(e) is ProductCotangent else e for e in entries])
+            return reduce(add, [_dot(e[0].T, e[1]) if type(e) is ProductCotangent else e for e in entries])
         left, right = np.concatenate([e[0] for e in waiting]), np.concatenate([e[1] for e in waiting])
-        return reduce(add, [left.T.dot(right), *[e for e in entries if type(e) is not ProductCotangent]])
+        return reduce(add, [_dot(left.T, right), *[e for e in entries if type(e) is not ProductCotangent]])
 
 
 class RowsCotangent(SparseCotangent):
@@ -66,4 +66,10 @@ class RowsCotangent(SparseCotangent):
 
 
 def _row(ct: ndarray) -> Any:
-    return ct[0] if len(ct) == 1 else summed(ct, (0,))
+    if len(ct) == 1:
+        return ct[0]
+    return summed(ct, (0,)) if type(ct) is ndarray else sum_over(ct, axis=(0,))
+
+
+def _dot(left: Any, right: Any) -> Any:
+    return left.dot(right) if type(left) is type(right) is ndarray else left @ right

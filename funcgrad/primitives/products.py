@@ -14,6 +14,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.forward import ForwardTracer
+from funcgrad.graph import stands_for_array
 from funcgrad.kinds import multilinear
 from funcgrad.kinds.linear import permute, reshape
 from funcgrad.kinds.rules import Operation
@@ -85,6 +86,11 @@ def _outer(ct: Array, y: Array) -> Array:
     return multiply(column, y)
 
 
+def _is_captured(ct: Any, other: Any) -> bool:
+    """Whether a product is on a graph that must give the same bits as one of ndarrays of doubles."""
+    return stands_for_array(ct) and stands_for_array(other) and ct.dtype is other.dtype is _DOUBLE
+
+
 def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
     """The cotangent of the left factor; the batch axes that were broadcast are summed where that is cheap."""
     here, there = len(shape), len(y.shape)
@@ -92,6 +98,8 @@ def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
         if there == 1:
             return ProductCotangent((ct[None], y[None]))
         return y.dot(ct) if here == 1 else ct.dot(y.T)
+    if here == 2 and there == 1 and _is_captured(ct, y):
+        return ProductCotangent((ct[None], y[None]))
     if here == there == 2:
         return times(ct, y.T if type(y) is ndarray else permute(y, axes=(1, 0)))
     if there == 1:
@@ -112,6 +120,8 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
         if there == 1:
             return ProductCotangent((x[None], ct[None]))
         return ProductCotangent((x, ct)) if here == 2 and can_wait(ct, x) else x.T.dot(ct)
+    if here == 2 and there <= 2 and _is_captured(ct, x) and (there == 1 or can_wait(ct, x)):
+        return ProductCotangent((x[None], ct[None]) if there == 1 else (x, ct))
     if here == there == 2:
         if type(x) is ndarray:
             return times(x.T, ct)

@@ -102,6 +102,5 @@ def jax_library():
 def funcgrad_library():
     """Those of funcgrad, with ``jit``."""
     import funcgrad
-    from funcgrad import interop
 
-    return SimpleNamespace(**{name: getattr(funcgrad, name) for name in funcgrad.__all__}, jit=interop.jit)
+    return SimpleNamespace(**{name: getattr(funcgrad, name) for name in funcgrad.__all__})

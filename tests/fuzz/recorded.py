@@ -1,0 +1,159 @@
+"""Random programs as they stand and recorded: the same bits, on inputs that take other ways too.
+
+``python -m fuzz.recorded -n 1000 --seed 0`` goes through many.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+import warnings
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import jit, tree
+from funcgrad.errors import EagerWarning
+from fuzz.generating import generate, library
+from fuzz.helpers import each
+from fuzz.programs import Program
+
+__all__ = ["difference", "examine", "same"]
+
+#: What is made of a program's input, so that branches, masks and loops go other ways.
+CHANGES = (
+    lambda x: x,
+    lambda x: x * 0.96875,
+    lambda x: -x,
+    lambda x: x[::-1] if np.ndim(x) else x * 2.0,
+    lambda x: x * 3.0 + 0.25,
+)
+
+
+def same(x: Any, y: Any) -> bool:
+    """Whether two leaves have one type, shape, dtype, and the same bits; any NaN is a NaN."""
+    if type(x) is not type(y):
+        return False
+    x, y = np.asarray(x), np.asarray(y)
+    if x.shape != y.shape or x.dtype != y.dtype:
+        return False
+    if x.tobytes() == y.tobytes():
+        return True
+    if x.dtype.kind not in "fc":
+        return False
+    x, y = [np.ascontiguousarray(z).reshape(-1).view(z.real.dtype) for z in (x, y)]
+    nan = np.isnan(x)
+    return bool((nan == np.isnan(y)).all()) and bool(x[~nan].tobytes() == y[~nan].tobytes())
+
+
+def difference(found: Any, expected: Any) -> str:
+    """Where two results differ, nothing if they do not."""
+    ours, spec = tree.flatten(found)
+    theirs, like = tree.flatten(expected)
+    if spec != like:
+        return f"structure {spec}, expected {like}"
+    for n, (x, y) in enumerate(zip(ours, theirs, strict=True)):
+        if not same(x, y):
+            return f"leaf {n}: {x!r}, expected {y!r}"
+    return ""
+
+
+def near(found: Any, expected: Any) -> bool:
+    """Whether two results are the same up to the last bits: sums were added up in another order."""
+    pairs = zip(tree.leaves(found), tree.leaves(expected), strict=True)
+    return all(
+        type(x) is type(y) and np.shape(x) == np.shape(y) and _near(np.asarray(x), np.asarray(y)) for x, y in pairs
+    )
+
+
+def _near(x: np.ndarray, y: np.ndarray) -> bool:
+    if x.dtype != y.dtype or x.dtype.kind not in "fc":
+        return same(x, y)
+    largest = float(np.max(np.abs(y[np.isfinite(y)]), initial=0.0))
+    return bool(np.allclose(x, y, rtol=0.0, atol=1e4 * float(np.finfo(y.dtype).eps) * largest, equal_nan=True))
+
+
+def outcome(fun: Any, x: Any) -> Any:
+    """What a call gives: its result, or the class of what it raises."""
+    try:
+        return fun(x)
+    except Exception as error:
+        return type(error).__name__
+
+
+def copied(found: Any) -> Any:
+    """A copy of a result."""
+    return tree.map_leaves(lambda x: x.copy() if isinstance(x, np.ndarray) else x, found)
+
+
+def examine(program: Program) -> tuple[str, str]:
+    """What is found: "agree", "as it stands" (with the reason), "rounds otherwise" or "differs"."""
+    np_ = np if program.dispatch else fnp
+    f = program.function()
+    fun = program.stacked()(np_, library(), lambda x: f(np_, library(), x))
+    points = [each(change, program.point) for change in CHANGES]
+    with warnings.catch_warnings(record=True) as heard, np.errstate(all="ignore"):
+        warnings.simplefilter("always")
+        expected = [outcome(fun, x) for x in points]
+        fast = jit(fun, backend="numpy")
+        kept = []
+        for _ in range(2):
+            for x, want in zip(points, expected, strict=True):
+                got = outcome(fast, x)
+                if off := difference(got, want):
+                    if difference(outcome(fun, x), want):
+                        return "not repeatable", ""
+                    alike = not isinstance(got, str) and not isinstance(want, str) and near(got, want)
+                    return "rounds otherwise" if alike else "differs", off
+                kept.append((got, copied(got)))
+        if any(difference(got, copy) for got, copy in kept):
+            return "differs", "an earlier result has changed"
+        if off := in_threads(fast, points, expected):
+            return "differs" if "other" not in off else "rounds otherwise", off
+        said = [str(w.message) for w in heard if w.category is EagerWarning]
+    return ("as it stands", said[0].partition("since ")[2][:70]) if said else ("agree", "")
+
+
+def in_threads(fast: Any, points: list[Any], expected: list[Any]) -> str:
+    """The same in two threads at once."""
+    found: list[str] = []
+
+    def work(order: int) -> None:
+        with np.errstate(all="ignore"):
+            for x, want in list(zip(points, expected, strict=True))[::order]:
+                got = outcome(fast, x)
+                if off := difference(got, want):
+                    rounded = not isinstance(got, str) and not isinstance(want, str) and near(got, want)
+                    found.append(f"in a thread, {'other bits ' if rounded else ''}{off}")
+
+    threads = [threading.Thread(target=work, args=(order,)) for order in (1, -1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found[0] if found else ""
+
+
+def main() -> int:
+    """Go through many; 1 if something differs."""
+    parser = argparse.ArgumentParser(prog="fuzz.recorded")
+    parser.add_argument("-n", "--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--start", type=int, default=0)
+    options = parser.parse_args()
+    kinds: Counter[str] = Counter()
+    for number in range(options.start, options.start + options.count):
+        kind, details = examine(generate(options.seed, number))
+        kinds[kind if kind != "as it stands" else f"{kind}: {details}"] += 1
+        if kind in ("differs", "rounds otherwise"):
+            print(f"{kind}, program {number} of seed {options.seed}: {details[:300]}", flush=True)
+    for kind, count in kinds.most_common():
+        print(f"{count:7d}  {kind}")
+    return 1 if kinds["differs"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,250 @@
+"""What a function closes over: arrays and numbers in closures, globals, containers and objects that it can reach.
+
+A recorded program holds good as long as they are what they were. They are looked for in Python's own places; what a
+function reads from a file, say, nobody sees.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad import tree
+
+__all__ = ["Closed"]
+
+ndarray = np.ndarray
+#: What is compared by its value.
+_PLAIN = (bool, int, float, complex, str, bytes, np.generic, type(None), np.dtype)
+#: Packages whose modules and objects are taken for constants.
+_FIXED = frozenset(
+    ("funcgrad", "numpy", "scipy", "toolz", "cytoolz", "jax", "jaxlib", "optree", *sys.stdlib_module_names)
+)
+_MOST = 5_000  # so many places are looked at
+_SMALL = 1 << 16  # bytes of an array that are compared as bytes
+
+
+class _Place(NamedTuple):
+    """Where something stands: ``way`` is a piece of Python, in which ``h`` is the holder and ``k`` the key."""
+
+    way: str
+    holder: Any
+    key: Any = None
+    lasting: bool = False  # what stands there cannot change
+
+    def read(self) -> Any:
+        return _READ[self.way](self.holder, self.key)
+
+
+_READ: dict[str, Callable[[Any, Any], Any]] = {
+    "h.cell_contents": lambda h, k: h.cell_contents,
+    "h[k]": lambda h, k: h[k],
+    "len(h)": lambda h, k: len(h),
+    "getattr(h, k)": getattr,
+    "h": lambda h, k: h,
+}
+
+
+class Closed:
+    """The places that a function can reach, and what stood there.
+
+    Attributes:
+        arrays: the arrays that were found, by identity.
+        whole: whether all could be looked at.
+    """
+
+    def __init__(self, fun: Any) -> None:
+        self.arrays: dict[int, ndarray] = {}
+        self.whole = True
+        self._own = frozenset(_package(x) for x in _inner(fun))
+        self._found: list[tuple[_Place, Any]] = []
+        self._names: set[str] = set()
+        self._walk(fun)
+        self._copies = [(x, _copy(x)) for x in self.arrays.values()]
+        self.same = self._written() if self._found or self._copies else _always
+
+    def holds_good(self) -> bool:
+        """``same``, where a name may have been deleted."""
+        try:
+            return self.same()
+        except Exception:
+            return False
+
+    def holds(self, x: ndarray) -> bool:
+        """Whether ``x`` is one of the arrays, or lies in the memory of one."""
+        base: Any = x
+        while type(base) is ndarray:
+            if id(base) in self.arrays:
+                return True
+            base = base.base
+        return False
+
+    def _walk(self, fun: Any) -> None:
+        waiting, seen = [fun], set()
+        while waiting:
+            x = waiting.pop()
+            if id(x) in seen:
+                continue
+            seen.add(id(x))
+            if isinstance(x, FunctionType):
+                self._names |= _names(x.__code__)
+            for place in _places(x, self._names, self._own):
+                if len(self._found) >= _MOST:
+                    self.whole = False
+                    return
+                try:
+                    found = place.read()
+                except Exception:  # an empty cell, say
+                    continue
+                if type(found) is ndarray:
+                    self.arrays[id(found)] = found
+                elif not isinstance(found, _PLAIN) and not _is_fixed(found, self._own):
+                    waiting.append(found)
+                if not place.lasting:
+                    self._found.append((place, found))
+
+    def _written(self) -> Callable[[], bool]:
+        """What says whether all is what it was, as one function: it is asked at every call."""
+        space: dict[str, Any] = {"equal": _equal, "alike": _alike}
+        lines = ["def same():"]
+        for n, (place, found) in enumerate(self._found):
+            space[f"h{n}"], space[f"k{n}"], space[f"f{n}"] = place.holder, place.key, found
+            now = place.way.replace("h", f"h{n}", 1) if place.way[0] == "h" else place.way.replace("(h", f"(h{n}")
+            now = now.replace("[k]", f"[k{n}]").replace(", k)", f", k{n})")
+            also = f" and not alike({now}, f{n})" if isinstance(found, _PLAIN) else ""
+            lines.append(f"    if {now} is not f{n}{also}: return False")
+        for n, (x, copy) in enumerate(self._copies):
+            space[f"a{n}"], space[f"s{n}"] = x, copy
+            test = f"a{n}.tobytes() != s{n}" if type(copy) is bytes else f"not equal(a{n}, s{n})"
+            lines.append(f"    if {test}: return False")
+        exec("\n".join([*lines, "    return True"]), space)
+        same: Callable[[], bool] = space["same"]
+        return same
+
+
+def _always() -> bool:
+    return True
+
+
+def _alike(now: Any, found: Any) -> bool:
+    """Whether a number is what it was; NaN is what it was."""
+    return type(now) is type(found) and bool(now == found or (now != now and found != found))
+
+
+def _copy(x: ndarray) -> Any:
+    return x.tobytes() if x.nbytes <= _SMALL else x.copy()
+
+
+def _equal(x: ndarray, copy: ndarray) -> bool:
+    if x.shape != copy.shape or x.dtype != copy.dtype:
+        return False
+    if x.flags.c_contiguous and copy.flags.c_contiguous:
+        return bool((x.reshape(-1).view(np.uint8) == copy.reshape(-1).view(np.uint8)).all())
+    return x.tobytes() == copy.tobytes()
+
+
+def _inner(fun: Any) -> Iterator[Any]:
+    """The function, and what it is made of by transforms and partials."""
+    while fun is not None:
+        yield fun
+        fun = getattr(fun, "fun", None) or getattr(fun, "func", None)
+
+
+def _package(x: Any) -> str:
+    return (getattr(x, "__module__", None) or "").partition(".")[0]
+
+
+def _of_library(name: str | None, own: frozenset[str]) -> bool:
+    """Whether a module is one of a library: of those known here, or installed, and not the function's own package."""
+    package = (name or "").partition(".")[0]
+    return package in _FIXED or (package not in own and _is_installed(package))
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_installed(package: str) -> bool:
+    file = getattr(sys.modules.get(package), "__file__", None) or ""
+    return "site-packages" in file or "dist-packages" in file
+
+
+def _is_fixed(x: Any, own: frozenset[str]) -> bool:
+    """Whether ``x`` is of a library, and so is not looked into."""
+    if isinstance(x, ModuleType):
+        return _of_library(x.__name__, own)
+    if isinstance(x, FunctionType):
+        return _of_library(x.__module__, own) and not _holds_others(x.__module__)
+    if _of_library(type(x).__module__, own) and not isinstance(x, (dict, list, tuple, functools.partial, MethodType)):
+        return not _holds_others(type(x).__module__)
+    return isinstance(x, (BuiltinFunctionType, np.ufunc, type))
+
+
+def _holds_others(name: str | None) -> bool:
+    """Whether functions and objects of a library's module are made of the user's."""
+    return (name or "").startswith(("funcgrad.transforms", "funcgrad.interop", "toolz", "cytoolz", "functools"))
+
+
+def _places(x: Any, names: set[str], own: frozenset[str]) -> Iterator[_Place]:
+    """The places inside ``x``; of a module and of a class those whose names are used."""
+    if isinstance(x, FunctionType):
+        yield from _of_function(x, own)
+    elif isinstance(x, MethodType):
+        yield from (_Place("h", y, lasting=True) for y in (x.__func__, x.__self__))
+    elif isinstance(x, functools.partial):
+        yield from (_Place("h", y, lasting=True) for y in (x.func, *x.args, *x.keywords.values()))
+    elif type(x) is dict:
+        yield _Place("len(h)", x)
+        yield from (_Place("h[k]", x, key) for key in x)
+    elif type(x) is list:
+        yield _Place("len(h)", x)
+        yield from (_Place("h[k]", x, i) for i in range(len(x)))
+    elif isinstance(x, tuple):
+        yield from (_Place("h", y, lasting=True) for y in x)
+    elif isinstance(x, ModuleType):
+        yield from (_Place("h[k]", x.__dict__, name) for name in names & x.__dict__.keys())
+    else:
+        yield from _of_object(x, names, own)
+
+
+def _of_function(x: FunctionType, own: frozenset[str]) -> Iterator[_Place]:
+    library = _of_library(x.__module__, own)
+    for cell in x.__closure__ or ():
+        yield _Place("h.cell_contents", cell, lasting=library)
+    for value in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()):
+        yield _Place("h", value, lasting=True)
+    if not library:
+        yield from (_Place("h[k]", x.__globals__, name) for name in _names(x.__code__) if name in x.__globals__)
+
+
+def _of_object(x: Any, names: set[str], own: frozenset[str]) -> Iterator[_Place]:
+    library = _of_library(type(x).__module__, own)
+    held = getattr(x, "__dict__", None)
+    if isinstance(held, dict):
+        yield from (_Place("h[k]", held, name, library) for name in held)
+    for kind in type(x).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__weakref__", "__dict__"):
+                yield _Place("getattr(h, k)", x, name, library)
+        if not _of_library(kind.__module__, own):
+            for name, value in kind.__dict__.items():
+                if isinstance(value, FunctionType) and (name in names or name == "__call__"):
+                    yield _Place("h", value, lasting=True)
+    func = getattr(x, "func", None)  # toolz.curry
+    if library and func is not None and not isinstance(held, dict):
+        yield _Place("h", func, lasting=True)
+    if tree.is_container(type(x)) and held is None:
+        yield from (_Place("h", leaf, lasting=True) for leaf in tree.leaves(x))
+
+
+@functools.lru_cache(maxsize=1024)
+def _names(code: CodeType) -> frozenset[str]:
+    """The names that a function's code uses, that of inner functions included."""
+    found = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found |= _names(constant)
+    return frozenset(found)

@@ -1,0 +1,348 @@
+"""Equal pieces of a program as a loop, so that its text does not grow with the number of steps that were recorded.
+
+A piece is the same as the one before it if its statements are, and if the numbers of the names in them go up or down by
+the same from piece to piece: ``v7``, ``v19``, ``v31`` and so on. Slots are read from ``B`` by slices then, and values
+that other statements need from a list ``V``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+__all__ = ["Loop", "roll", "rolled_text"]
+
+_LONG = 400  # statements from which on it is worth looking
+_TIMES = 6  # so many equal pieces at the least
+_PIECE = 4_000  # statements of a piece at most
+_TRIES = 6
+_KINDS = {kind: number for number, kind in enumerate("ibtv")}
+Line = tuple[list[Any], Any]
+
+
+class _Name(NamedTuple):
+    """A name in a piece: its number in the first piece, and by how much it grows."""
+
+    kind: str
+    first: int
+    step: int
+
+
+class Loop:
+    """Pieces of a program that are equal.
+
+    Attributes:
+        body: the statements of the first piece.
+        names: for each of them its names, in order.
+        times: how many pieces there are.
+    """
+
+    def __init__(self, body: list[Line], names: list[list[_Name]], times: int) -> None:
+        self.body, self.names, self.times = body, names, times
+        self.made = {
+            name: place
+            for place, (line, used) in enumerate(zip(body, names, strict=True))
+            for name in used[: _targets(line[0])]
+        }
+
+    def numbers(self, name: _Name) -> range | list[int]:
+        """The numbers of a name in all pieces."""
+        if name.step:
+            return range(name.first, name.first + name.step * self.times, name.step)
+        return [name.first]
+
+    def way(self, name: _Name) -> str:
+        """Where a value comes from: "here", the piece "before", or "outside"."""
+        if name in self.made:
+            return "here"
+        if name._replace(first=name.first + name.step) in self.made and name.step:
+            return "before"
+        return "outside"
+
+    def holds_together(self) -> bool:
+        """Whether no piece needs what another one than the one before it makes."""
+        made = {n for name in self.made for n in self.numbers(name)}
+        for place, used in enumerate(self.names):
+            for name in used:
+                if name.kind != "v":
+                    continue
+                way = self.way(name)
+                if way == "here" and self.made[name] > place:
+                    return False
+                if way == "outside" and any(n in made for n in self.numbers(name)):
+                    return False
+        return True
+
+
+def _targets(parts: list[Any]) -> int:
+    """How many names a statement makes: those of values before its `` = ``."""
+    count = 0
+    for part in parts:
+        if type(part) is tuple:
+            if part[0] != "v":
+                return 0
+            count += 1
+        elif part.startswith(" = ") or part.startswith(", = "):
+            return count
+        elif part != ", ":
+            return 0
+    return 0
+
+
+def roll(lines: Sequence[Line]) -> list[Any]:
+    """The statements, with loops where there are equal pieces."""
+    if len(lines) < _LONG:
+        return list(lines)
+    ids, names, following = _templates(lines)
+    found: list[Any] = []
+    at = 0
+    while at < len(lines):
+        loop = _loop_at(at, lines, ids, names, following)
+        if loop is None:
+            found.append(lines[at])
+            at += 1
+        else:
+            found.append(loop)
+            at += loop.times * len(loop.body)
+    return found
+
+
+def _templates(lines: Sequence[Line]) -> tuple[list[int], list[list[Any]], list[int]]:
+    """For each statement a number of its text, its names, and where the same text comes next."""
+    known: dict[Any, int] = {}
+    ids, names = [], []
+    for parts, _ in lines:
+        key = tuple([p if type(p) is str else _KINDS[p[0]] for p in parts])
+        ids.append(known.setdefault(key, len(known)))
+        names.append([p for p in parts if type(p) is tuple])
+    following, last = [-1] * len(lines), dict[int, int]()
+    for i in range(len(lines) - 1, -1, -1):
+        following[i] = last.get(ids[i], -1)
+        last[ids[i]] = i
+    return ids, names, following
+
+
+def _loop_at(at: int, lines: Any, ids: Any, names: Any, following: Any) -> Loop | None:
+    """The loop that begins at a statement, if one does."""
+    other = following[at]
+    for _ in range(_TRIES):
+        size = other - at
+        if other < 0 or size > _PIECE:
+            return None
+        if ids[at : at + size] == ids[other : other + size] and ids[at] == ids[at + size]:
+            loop = _measured(at, size, lines, ids, names)
+            if loop is not None:
+                return loop
+        other = following[other]
+    return None
+
+
+def _measured(at: int, size: int, lines: Any, ids: Any, names: Any) -> Loop | None:
+    """The loop with pieces of this size, None if there are too few."""
+    steps: list[list[_Name]] = []
+    for i in range(at, at + size):
+        if i + size >= len(lines):
+            return None
+        pairs = zip(names[i], names[i + size], strict=True)
+        steps.append([_Name(kind, first, second - first) for (kind, first), (_, second) in pairs])
+    if any(name.kind in "it" and name.step for used in steps for name in used):
+        return None
+    piece, times = ids[at : at + size], 1
+    while ids[at + times * size : at + (times + 1) * size] == piece and _fits(at, size, times, steps, names):
+        times += 1
+    if times < _TIMES:
+        return None
+    loop = Loop(list(lines[at : at + size]), steps, times)
+    return loop if loop.holds_together() else None
+
+
+def _fits(at: int, size: int, times: int, steps: list[list[_Name]], names: Any) -> bool:
+    start = at + times * size
+    for place, used in enumerate(steps):
+        for name, (_, number) in zip(used, names[start + place], strict=True):
+            if number != name.first + name.step * times:
+                return False
+    return True
+
+
+# ---- text --------------------------------------------------------------------------------------------------------
+
+
+class _Values:
+    """Which values loops make, and which of all must be in ``V``."""
+
+    def __init__(self, items: Sequence[Any]) -> None:
+        self.maker: dict[int, _Name] = {}
+        self.last: dict[int, str] = {}  # of each name in a loop the last value, which keeps its name after it
+        self.stored: set[Any] = set()  # numbers of values, and names in loops
+        for item in items:
+            if type(item) is Loop:
+                for name in item.made:
+                    numbers = item.numbers(name)
+                    self.maker.update((n, name) for n in numbers)
+                    self.last[numbers[-1]] = f"v{name.first}"
+        for item in items:
+            if type(item) is Loop:
+                self._of_loop(item)
+            else:
+                for part in item[0]:
+                    if type(part) is tuple and part[0] == "v":
+                        self.needs(part[1], plain=True)
+
+    def _of_loop(self, loop: Loop) -> None:
+        for used in loop.names:
+            for name in used:
+                if name.kind != "v":
+                    continue
+                way = loop.way(name)
+                if way == "outside":
+                    for n in loop.numbers(name):
+                        self.needs(n, plain=not name.step)
+                elif way == "before":
+                    self.needs(name.first, plain=True)
+
+    def needs(self, number: int, plain: bool) -> None:
+        """Note that a value is read: from ``V`` if a loop made it before its last turn, or if a loop reads several."""
+        made = self.maker.get(number)
+        if plain and number in self.last:
+            return
+        if made is not None:
+            self.stored.add(made)
+        elif not plain:
+            self.stored.add(number)
+
+    def word(self, number: int, name: str) -> str:
+        """The value in the text outside of the loop that makes it."""
+        return self.last.get(number) or (f"V[{number}]" if number in self.maker else name)
+
+
+def rolled_text(items: Sequence[Any], called: dict[Any, str], said: Any) -> tuple[list[str], set[int], int]:
+    """The lines of a program.
+
+    Args:
+        items: statements and loops.
+        called: what names are called that are not called by kind and number.
+        said: ``said(line)`` is the comment for a line of the user's, None for none.
+
+    Returns:
+        The text, the slots that it names, and how long ``V`` must be.
+    """
+    values, slots, before = _Values(items), set[int](), None
+    text: list[str] = []
+
+    def name(part: Any) -> str:
+        kind, number = part
+        if kind == "b":
+            slots.add(number)
+        word = called.get(part) or f"{kind}{number}"
+        return values.word(number, word) if kind == "v" else word
+
+    for item in items:
+        if type(item) is Loop:
+            text += _loop_text(item, values, slots, called, said)
+            before = None
+            continue
+        parts, line = item
+        parts = _shortened(parts)
+        if said is not None and line is not None and line != before:
+            before = line
+            text.append(f"# {said(line)}")
+        text.append("".join([p if type(p) is str else name(p) for p in parts]))
+        for part in parts[: 2 * _targets(parts)]:
+            if type(part) is tuple and part[1] in values.stored:
+                text.append(f"V[{part[1]}] = {name(part)}")
+    numbers = [n for n in values.stored if type(n) is int]
+    numbers += [n for n, made in values.maker.items() if made in values.stored]
+    return text, slots, max(numbers, default=-1) + 1
+
+
+def _shortened(parts: list[Any]) -> list[Any]:
+    """A statement in which many slots in a row are a slice of ``B``."""
+    if len(parts) < 2 * _TIMES:
+        return parts
+    found: list[Any] = []
+    at = 0
+    while at < len(parts):
+        count = _row(parts, at)
+        if count >= _TIMES:
+            first, second = parts[at][1], parts[at + 2][1]
+            found += ["*", _slice("B", _Name("b", first, second - first), count), ", "]
+            at += 2 * count
+        else:
+            found.append(parts[at])
+            at += 1
+    return found
+
+
+def _row(parts: list[Any], at: int) -> int:
+    """How many slots stand in a row, a comma behind each, whose numbers go up or down by the same."""
+    count, step = 0, 0
+    while at + 2 * count + 1 < len(parts):
+        part, comma = parts[at + 2 * count], parts[at + 2 * count + 1]
+        if type(part) is not tuple or part[0] != "b" or comma != ", ":
+            break
+        if count:
+            grown = part[1] - parts[at + 2 * count - 2][1]
+            if grown == 0 or (count > 1 and grown != step):
+                break
+            step = grown
+        count += 1
+    return count
+
+
+def _loop_text(loop: Loop, values: _Values, slots: set[int], called: dict[Any, str], said: Any) -> list[str]:
+    words, read, carried = {}, {}, {}
+    for place, used in enumerate(loop.names):
+        for name in used:
+            if name in words:
+                continue
+            kind, first, step = name
+            if kind == "b":
+                words[name] = f"b{first}" if not step else f"s{first}_{abs(step)}"
+                if step:
+                    read[words[name]] = _slice("B", name, loop.times)
+                else:
+                    slots.add(first)
+            elif kind == "v" and (way := loop.way(name)) != "here":
+                plain = values.word(first, called.get((kind, first)) or f"v{first}")
+                words[name] = plain if way == "outside" and not step else f"u{first}_{place}"
+                if way == "before":
+                    carried[words[name]] = (plain, f"v{first + step}")
+                elif step:
+                    read[words[name]] = _slice("V", name, loop.times)
+            else:
+                words[name] = called.get((kind, first)) or f"{kind}{first}"
+    kept = [name for name in loop.made if name in values.stored]
+    return list(_written(loop, words, read, carried, kept, said))
+
+
+def _written(loop: Loop, words: Any, read: Any, carried: Any, kept: list[_Name], said: Any) -> Iterator[str]:
+    """The lines of a loop."""
+    for word, (start, _) in carried.items():
+        yield f"{word} = {start}"
+    for name in kept:
+        yield f"L{name.first} = []"
+    if len(read) > 1:
+        yield f"for {', '.join(read)} in zip({', '.join(read.values())}):"
+    elif read:
+        yield f"for {next(iter(read))} in {next(iter(read.values()))}:"
+    else:
+        yield f"for _ in range({loop.times}):"
+    before = None
+    for (parts, line), used in zip(loop.body, loop.names, strict=True):
+        if said is not None and line is not None and line != before:
+            before = line
+            yield f"    # {said(line)}"
+        names = iter(used)
+        yield "    " + "".join([p if type(p) is str else words[next(names)] for p in parts])
+    for name in kept:
+        yield f"    L{name.first}.append({words[name]})"
+    for word, (_, after) in carried.items():
+        yield f"    {word} = {after}"
+    for name in kept:
+        yield f"{_slice('V', name, loop.times)} = L{name.first}"
+
+
+def _slice(of: str, name: _Name, times: int) -> str:
+    stop = name.first + name.step * times
+    return f"{of}[{name.first}:{'' if stop < 0 else stop}:{name.step}]"

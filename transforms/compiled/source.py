@@ -1,0 +1,233 @@
+"""The text of a program: names for its values, the user's lines as comments, one function of the inputs."""
+
+from __future__ import annotations
+
+import itertools
+import keyword
+import linecache
+import operator
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.transforms.compiled.capture import AROUND
+from funcgrad.transforms.compiled.graphs import Graph
+from funcgrad.transforms.compiled.rolling import roll, rolled_text
+from funcgrad.transforms.compiled.special import HANDLERS
+from funcgrad.transforms.compiled.statements import Parts, Writer
+from funcgrad.transforms.compiled.storage import LARGE, Storage
+
+__all__ = ["Otherwise", "Program", "differs", "generate", "unlike"]
+
+ndarray = np.ndarray
+_FEW = 3_000  # statements of which each gets a comment, and values names of the program
+_UNPACKED = 64  # slots that get names whether or not each is used
+_numbers = itertools.count(1)
+
+
+class Otherwise(Exception):  # noqa: N818  (it is no error: the function goes another way)
+    """A question got another answer than when the program was recorded."""
+
+
+def differs(x: Any, answer: Any) -> bool:
+    """Whether a value is another than ``answer``, to the last bit."""
+    now, then = np.asarray(x), np.asarray(answer)
+    return now.shape != then.shape or now.dtype != then.dtype or now.tobytes() != then.tobytes()
+
+
+def unlike(x: Any, like: Any) -> bool:
+    """Whether a result has another shape or dtype than it had."""
+    return bool(np.shape(x) != like[0] or np.asarray(x).dtype != like[1])
+
+
+class Program:
+    """A written program.
+
+    Attributes:
+        text: its source.
+        run: ``run(*inputs, B)``, where ``B`` are slots.
+        space: what the text refers to.
+        slots: what ``B`` are, see ``Storage``.
+        statements: how many there are.
+    """
+
+    def __init__(self, text: str, space: dict[str, Any], slots: list[tuple[Any, Any]], statements: int) -> None:
+        self.text, self.space, self.slots, self.statements = text, space, slots, statements
+        self.file = f"<funcgrad jit {next(_numbers)}>"
+        linecache.cache[self.file] = (len(text), None, text.splitlines(keepends=True), self.file)
+        exec(compile(text, self.file, "exec"), space)
+        self.run: Callable[..., tuple[Any, ...]] = space["run"]
+        self.views = [None if isinstance(shape, tuple) else _taker(what) for shape, what in slots]
+
+    def allocate(self) -> tuple[ndarray, ...]:
+        """New slots."""
+        found: list[Any] = []
+        for (shape, what), take in zip(self.slots, self.views, strict=True):
+            found.append(np.empty(shape, what) if take is None else take(found[shape]))
+        return tuple(found)
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of the slots."""
+        return sum(int(np.prod(s)) * d.itemsize for s, d in self.slots if isinstance(s, tuple))
+
+
+_takers: dict[str, Callable[[Any], Any]] = {}
+
+
+def _taker(expression: str) -> Callable[[Any], Any]:
+    found = _takers.get(expression)
+    if found is None:
+        found = _takers[expression] = eval(f"lambda x: {expression}")
+    return found
+
+
+def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact: bool = True) -> Program:
+    """Write a graph down.
+
+    Args:
+        graph: the simplified run.
+        names: what the program calls the inputs.
+        expected: for each leaf of the result what the function gives, for its type.
+        exact: whether the results must have the same bits.
+    """
+    storage = Storage(graph)
+    writer = Writer(graph, storage, HANDLERS, exact)
+    writer.write()
+    ending = _ending(writer, expected)
+    lines = [*writer.lines, (ending, None)]
+    _free_large(writer, lines)
+    space = writer.space
+    space |= {"Otherwise": Otherwise, "differs": differs, "unlike": unlike, "index": operator.index}
+    text = _text(writer, lines, names)
+    return Program(text, space, storage.slots, len(lines))
+
+
+def _ending(writer: Writer, expected: Sequence[Any]) -> Parts:
+    """The statement that returns the results: each with memory of its own, and of the type that the function gives."""
+    storage, graph = writer.storage, writer.graph
+    parts: Parts = ["return ("]
+    seen: set[int] = set()
+    for v, like in zip(graph.outputs, expected, strict=True):
+        word = writer.arg(v)
+        kind = graph.facts[v].kind if type(v) is int else type(v.value)
+        if type(like) is ndarray:
+            own = type(v) is int and kind is ndarray and storage.is_own(v) and v not in seen
+            if not like.shape:
+                word = writer.call(np.array, word)
+            elif not own:
+                word = [*word, ".copy()"]
+        elif kind is ndarray:
+            word = [*word, "[()]"]
+        if type(like) is float:
+            word = word if type(v) is int and v in writer.python and kind is float else ["float(", *word, ")"]
+        elif isinstance(like, (np.generic, int, complex)) and (
+            type(like) is not kind or kind is np.bool_ or v in writer.python
+        ):
+            word = [writer.refer(f"as_{type(like).__name__}", type(like)), "(", *word, ")"]
+        if type(v) is int:
+            seen.add(v)
+        parts += [*word, ", "]
+    return [*(parts[:-1] if len(graph.outputs) > 1 else parts), ")"]
+
+
+def _free_large(writer: Writer, lines: list[tuple[Parts, Any]]) -> None:
+    """Let go of large arrays after the last statement that names them, as the tape does."""
+    graph = writer.graph
+    last: dict[Any, int] = {}
+    for n, (parts, _) in enumerate(lines):
+        for part in parts:
+            if type(part) is tuple:
+                kind, v = part
+                if kind == "t" or (kind == "v" and _bytes(graph, v) >= LARGE):
+                    last[part] = n
+    over: dict[int, list[Any]] = {}
+    for part, n in last.items():
+        if n < len(lines) - 1:
+            over.setdefault(n, []).append(part)
+    for n in sorted(over, reverse=True):
+        gone: Parts = ["del "]
+        for part in over[n]:
+            gone += [part, ", "]
+        lines.insert(n + 1, (gone[:-1], lines[n][1]))
+
+
+def _bytes(graph: Graph, v: int) -> int:
+    if graph.facts[v].kind is not ndarray:
+        return 0
+    size: int = graph.dtypes[v].itemsize
+    for n in graph.shapes[v]:
+        size *= n
+    return size
+
+
+# ---- text --------------------------------------------------------------------------------------------------------
+
+
+def _text(writer: Writer, lines: list[tuple[Parts, Any]], names: Sequence[str]) -> str:
+    inputs = _unique(names)
+    called = {("i", i): name for i, name in enumerate(inputs)}
+    few = len(lines) <= _FEW
+    items = roll(lines)
+    rolled = len(items) < len(lines)
+    if few and not rolled:
+        _name_values(lines, called)
+    body, used, length = rolled_text(items, called, _said if few or rolled else None)
+    head = [f"def run({', '.join([*inputs, 'B'])}):"]
+    slots = len(writer.storage.slots)
+    if 0 < slots <= _UNPACKED or len(used) == slots > 0:
+        head.append("    " + ", ".join([f"b{i}" for i in range(slots)]) + ", = B")
+    else:
+        head += [f"    b{i} = B[{i}]" for i in sorted(used)]
+    if length:
+        head.append(f"    V = [None] * {length}")
+    return "\n".join([*head, *["    " + line for line in body]]) + "\n"
+
+
+def _said(line: Any) -> str:
+    if line is AROUND:
+        return "what the transforms do around the function, such as the way back"
+    said = linecache.getline(line.path, line.number).strip()
+    return f"{line.path.replace(chr(92), '/').rpartition('/')[2]}:{line.number}  {said}".rstrip()
+
+
+_TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::[^=]+)?[-+*/@%]?=(?!=)")
+_OWN = re.compile(
+    r"[bvtcihusL]\d+(_\d+)?|B|V|_|run|index|differs|unlike|Otherwise|np|np_.*|k_.*|as_.*|float|slice|range|zip"
+)
+
+
+def _name_values(lines: list[tuple[Parts, Any]], called: dict[Any, str]) -> None:
+    """Call the last value of each group of statements of one line what the line calls it."""
+    used = set(called.values())
+    counts: dict[str, int] = {}
+    for n, (parts, line) in enumerate(lines):
+        ends = n + 1 == len(lines) or lines[n + 1][1] != line
+        made = parts[0] if parts and type(parts[0]) is tuple and parts[0][0] == "v" else None
+        if line is None or made is None or not ends:
+            continue
+        found = _TARGET.match(linecache.getline(line.path, line.number))
+        if found is None:
+            continue
+        name = found[1]
+        counts[name] = counts.get(name, 0) + 1
+        if counts[name] > 1:
+            name = f"{name}_{counts[name]}"
+        if name not in used and not _OWN.fullmatch(name) and not keyword.iskeyword(name):
+            used.add(name)
+            called[made] = name
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """The names of the inputs as names of variables, all different."""
+    found: list[str] = []
+    for i, name in enumerate(names):
+        word = re.sub(r"\W+", "_", name).strip("_")
+        if not word or word[0].isdigit() or _OWN.fullmatch(word) or keyword.iskeyword(word):
+            word = f"i{i}"
+        while word in found:
+            word += "_"
+        found.append(word)
+    return found

@@ -1,0 +1,292 @@
+"""A statement of NumPy for each operation.
+
+A statement is a list of *parts*: pieces of text, and names ``(kind, number)``: ``i`` inputs, ``v`` values, ``b`` slots,
+``t`` memory of the call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from funcgrad.transforms.compiled.graphs import Ask, Const, Graph, Op
+from funcgrad.transforms.compiled.storage import Storage, is_ufunc
+
+__all__ = ["Parts", "Writer"]
+
+ndarray = np.ndarray
+Parts: TypeAlias = list[Any]
+_DOUBLE = np.dtype(np.float64)
+_NUMBERS = (float, int, np.float64)
+_OTHERS = frozenset((np.complex128, np.complex64, np.float32))
+_SCALARS = _OTHERS | frozenset((np.float64, int, float))
+#: What Python's operators compute of numbers as NumPy's functions do.
+_INFIX = {
+    "multiply": "*", "add": "+", "subtract": "-", "divide": "/", "greater": ">", "less": "<", "greater_equal": ">=",
+    "less_equal": "<=", "equal": "==", "not_equal": "!=",
+}  # fmt: skip
+#: Functions that take a number as an array without axes for what it is.
+_MEETING = frozenset((*_INFIX, "maximum", "minimum"))
+#: Functions of Python's own, in place of NumPy's where the last bits do not matter.
+_MATH = {
+    "sin": math.sin, "cos": math.cos, "tan": math.tan, "tanh": math.tanh, "exp": math.exp, "log": math.log,
+    "sqrt": math.sqrt, "sinh": math.sinh, "cosh": math.cosh, "arctan": math.atan, "log1p": math.log1p,
+    "expm1": math.expm1, "arcsin": math.asin, "arccos": math.acos, "arctan2": math.atan2, "hypot": math.hypot,
+}  # fmt: skip
+_LONGEST = 11  # parts of an expression that is written into another
+
+
+class Writer:
+    """Writes the operations of a graph.
+
+    Attributes:
+        lines: statements, each with the user's line.
+        python: the values that are numbers of Python's when the text is run.
+        space: what the text refers to by name, besides its own variables.
+    """
+
+    def __init__(self, graph: Graph, storage: Storage, handlers: Mapping[str, Any], exact: bool = True) -> None:
+        self.graph, self.storage, self.handlers, self.exact = graph, storage, handlers, exact
+        self.lines: list[tuple[Parts, Any]] = []
+        self.space: dict[str, Any] = {}
+        self.names: dict[int, Parts] = {i: [("i", i)] for i in range(graph.inputs)}
+        self.consts: dict[Any, str] = {}
+        self.line: Any = None
+        self.python = {i for i in range(graph.inputs) if graph.facts[i].kind in (float, complex)}
+
+    def write(self) -> None:
+        """Write all."""
+        if not self.exact:
+            for i in [i for i in range(self.graph.inputs) if self.graph.facts[i].kind is np.float64]:
+                self.say([("i", i), " = float(", ("i", i), ")"])
+                self.python.add(i)
+        for i in sorted(self.storage.copied):
+            slot = self.storage.slot(self.graph.shapes[i], self.graph.dtypes[i])
+            self.say(self.call(np.copyto, [("b", slot)], [("i", i)]))
+            self.names[i] = [("b", slot)]
+        for n, item in enumerate(self.graph.items):
+            if type(item) is Ask:
+                self.ask(item)
+            else:
+                self.line = item.line
+                self.operation(n, item)
+            self.storage.over(n)
+
+    # ---- names ---------------------------------------------------------------------------------------------------
+
+    def say(self, parts: Parts) -> None:
+        """Add a statement."""
+        self.lines.append((parts, self.line))
+
+    def bind(self, v: int, expression: Parts) -> None:
+        """Add a statement that gives the value ``v`` its name."""
+        kind = self.graph.facts[v].kind
+        if kind in (float, complex) and v not in self.python:
+            expression = [f"{kind.__name__}(", *expression, ")"]
+            self.python.add(v)
+        self.names[v] = [("v", v)]
+        self.say([("v", v), " = ", *expression])
+
+    def refer(self, name: str, value: Any) -> str:
+        """``name``, which stands for ``value`` in the text."""
+        held = self.space.setdefault(name, value)
+        if held is not value:  # two operations of one name
+            return self.refer(name + "_", value)
+        return name
+
+    def held(self, value: Any, key: Any) -> str:
+        """The name of a constant."""
+        name = self.consts.get(key)
+        if name is None:
+            name = self.consts[key] = f"c{len(self.consts)}"
+            self.space[name] = value
+        return name
+
+    def const(self, c: Const, beside: Any = None) -> str:
+        """A constant in the text: ``beside`` arrays of doubles as an array, beside numbers as a number.
+
+        NumPy takes an array without axes sooner than a number of Python's, which it has to look at first.
+        """
+        value = c.value
+        if beside == "number" and type(value) is ndarray and not c.live:
+            value = float(value)
+        if type(value) in _NUMBERS and beside is _DOUBLE:
+            return self.held(np.array(float(value)), ("array", repr(float(value))))
+        if beside == "number" and type(value) is np.float64:
+            value = float(value)
+        if type(value) is bool or type(value) is int or (type(value) is float and math.isfinite(value)):
+            return f"({value!r})" if value < 0 or math.copysign(1.0, value) < 0 else repr(value)
+        return self.held(value, c.key)
+
+    def arg(self, a: Any, beside: Any = None) -> Parts:
+        """An argument in the text."""
+        return list(self.names[a]) if type(a) is int else [self.const(a, beside)]
+
+    def call(self, fun: Any, *words: Parts, name: str = "") -> Parts:
+        """A call of a function of NumPy's, or of another under a ``name``."""
+        text = name or "np_" + fun.__name__
+        parts: Parts = [self.refer(text, fun), "("]
+        for n, word in enumerate(words):
+            parts += [", ", *word] if n else word
+        return [*parts, ")"]
+
+    def literal(self, value: Any) -> str:
+        """A static parameter in the text."""
+        if _is_literal(value):
+            return repr(value)
+        try:
+            key: Any = ("param", type(value), value)
+            hash(key)
+        except TypeError:
+            key = ("param", id(value))
+        return self.held(value, key)
+
+    # ---- statements ----------------------------------------------------------------------------------------------
+
+    def ask(self, item: Ask) -> None:
+        """Raise where the function would go another way."""
+        word, answer = self.names[item.value], item.answer
+        if type(answer) is bool:
+            test = ["not ", *word] if answer else word
+        elif type(answer) is int:
+            test = ["index(", *word, f") != {answer!r}"]
+        elif type(answer) is float or type(answer) is complex:
+            test = ["differs(", *word, f", {self.held(answer, ('answer', repr(answer)))})"]
+        else:
+            test = ["differs(", *word, f", {self.held(answer, ('answer', id(answer)))})"]
+        self.say(["if ", *test, ": raise Otherwise"])
+
+    def operation(self, n: int, op: Op) -> None:
+        """Write an operation."""
+        if self._number(op):
+            return
+        handler = self.handlers.get(op.name)
+        if handler is not None and handler(self, n, op):
+            return
+        if is_ufunc(op):
+            double = self.beside(op)
+            self.into(n, op, getattr(np, op.name), *[self.arg(a, double) for a in op.args], over=True)
+        else:
+            self._kernel(op)
+        if op.primitive.loose:
+            for v in op.outs:
+                expected = (self.graph.shapes[v], self.graph.dtypes[v])
+                held = self.held(expected, ("like", expected[0], expected[1].str))
+                self.say(["if unlike(", *self.names[v], f", {held}): raise Otherwise"])
+
+    def beside(self, op: Op) -> Any:
+        """The dtype of doubles where an argument with axes has it, and all others that have a dtype have it too."""
+        if op.name not in _MEETING:
+            return None
+        dtypes = [self.graph.dtypes[a] for a in op.args if type(a) is int and self.graph.shapes[a]]
+        return _DOUBLE if dtypes and all(d is _DOUBLE for d in dtypes) else None
+
+    def _number(self, op: Op) -> bool:
+        """Write an operation of numbers with Python's operators; into the statement that needs it, if only one does."""
+        graph, v = self.graph, op.outs[0]
+        if not op.args or not all(self._is_number(a) for a in op.args):
+            return self._other_number(op)
+        fact = graph.facts[v]
+        python = all(self._is_python(a) for a in op.args)
+        operator = op.name in _INFIX or op.name in ("negative", "one_minus_square")
+        if python and self.exact and fact.kind is np.float64 and operator:
+            return False
+        if op.name in _INFIX:
+            mixed = not self.exact or any(type(a) is int and a not in self.python for a in op.args)
+            beside = "number" if mixed else None
+            left, right = [self.arg(a, beside) for a in op.args]
+            found = [*left, f" {_INFIX[op.name]} ", *right]
+        elif op.name == "negative":
+            found = ["-", *self.arg(op.args[0], "number")]
+        elif op.name == "one_minus_square":
+            word = self.arg(op.args[0], "number")
+            if len(word) > 1:
+                return False
+            found = ["1.0 - ", *word, " * ", *word]
+        elif not self.exact and op.name in _MATH and fact.kind is np.float64:
+            python = True
+            found = self.call(_MATH[op.name], *[self.arg(a, "number") for a in op.args], name="math_" + op.name)
+        elif is_ufunc(op) and op.name != "power" and fact.kind is np.float64:
+            python = False
+            found = self.call(getattr(np, op.name), *[self.arg(a, "number") for a in op.args])
+        else:
+            return False
+        plain = fact.kind is float or fact.kind is np.float64
+        if python and plain and (fact.kind is float or not self.exact):
+            self.python.add(v)
+        if plain and self.storage.uses[v] == 1 and len(found) <= _LONGEST and v not in self.storage.outputs:
+            self.names[v] = ["(", *found, ")"]
+        else:
+            self.bind(v, found)
+        return True
+
+    def _is_python(self, a: Any) -> bool:
+        """Whether a number is one of Python's when the text is run."""
+        if type(a) is int:
+            return a in self.python
+        return not self.exact or type(a.value) is not np.float64
+
+    def _other_number(self, op: Op) -> bool:
+        """The same of complex numbers and of single precision: NumPy's operators round products otherwise."""
+        kinds = [self.graph.facts[a].kind if type(a) is int else type(a.value) for a in op.args]
+        if op.name not in _INFIX or not _SCALARS.issuperset(kinds) or not _OTHERS.intersection(kinds):
+            return False
+        left, right = [self.arg(a) for a in op.args]
+        self.bind(op.outs[0], [*left, f" {_INFIX[op.name]} ", *right])
+        return True
+
+    def _is_number(self, a: Any) -> bool:
+        if self.graph.is_number(a):
+            return True
+        if type(a) is int:
+            return False
+        value = a.value
+        return type(value) is int or (type(value) is ndarray and not value.shape and value.dtype is _DOUBLE)
+
+    def into(self, n: int, op: Op, fun: Any, *words: Parts, over: bool, name: str = "") -> None:
+        """Write a call that puts its result where it belongs: ``fun(*words, out)``."""
+        self.put(n, op, self.call(fun, *words, name=name), over)
+
+    def put(self, n: int, op: Op, found: Parts, over: bool) -> None:
+        """Write the call ``found``, whose last argument may be the memory for its result."""
+        v, place = op.outs[0], self.storage.place(n, op, over)
+        if place is None:
+            self.bind(v, found)
+            return
+        where, there = place
+        self.names[v] = [where]
+        keyword = "out=" if found[0] in ("np_maximum", "np_minimum") else ""  # more positions are deprecated there
+        self.say([*found[:-1], ", " + keyword, where, ")"] if there else [where, " = ", *found])
+
+    def _kernel(self, op: Op) -> None:
+        """Write a call of the function that computes the primitive."""
+        words = [self.arg(a) for a in op.args]
+        words += [[f"{name}={self.literal(value)}"] for name, value in op.params.items()]
+        name = "np_" + op.name if op.primitive.impl is None else "k_" + op.name
+        found = self.call(op.primitive.kernel(np), *words, name=name)
+        if not op.primitive.multiple:
+            self.bind(op.outs[0], found)
+            return
+        targets: Parts = []
+        for v in op.outs:
+            self.names[v] = [("v", v)]
+            targets += [("v", v), ", "]
+        self.say([*targets[:-1], ", = " if len(op.outs) == 1 else " = ", *found])
+
+    def view(self, op: Op, expression: Callable[[str], str]) -> None:
+        """Write a view; of a slot it is made once. ``expression("x")`` is the text of what is taken of ``x``."""
+        v, base = op.outs[0], self.arg(op.args[0])
+        if len(base) == 1 and base[0][0] == "b" and self.graph.facts[v].kind is ndarray:
+            self.names[v] = [("b", self.storage.view(base[0][1], expression("x")))]
+            return
+        before, _, after = expression("\0").partition("\0")
+        self.bind(v, [before, *base, after] if before else [*base, after])
+
+
+def _is_literal(value: Any) -> bool:
+    if type(value) is tuple:
+        return all(map(_is_literal, value))
+    return value is None or value is ... or type(value) in (bool, int, str, slice)

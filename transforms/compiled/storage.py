@@ -1,0 +1,207 @@
+"""Where results lie: which arrays show the memory of others, when each is needed last, and what may be used again.
+
+Small arrays get *slots*: memory that is kept from one call to the next, into which operations write. Large ones get
+memory of the call, where an operation may write over what is not needed any more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from funcgrad.transforms.compiled.graphs import Ask, Graph, Op
+
+__all__ = ["FILLED", "FRESH", "LARGE", "VIEWS", "Storage", "is_ufunc"]
+
+ndarray = np.ndarray
+#: Operations whose result shows the memory of their first argument, or of a copy.
+VIEWS = frozenset(("reshape", "permute", "getitem", "split", "unstack", "flip", "broadcast_to", "diagonal", "real"))
+#: Operations whose result never does.
+FRESH = frozenset(
+    (
+        "matmul", "linear", "reduce_sum", "sum_over", "concatenate", "stack", "scatter_sum", "one_minus_square",
+        "logistic", "where", "einsum", "logsumexp", "cumsum", "arranged", "pad_zeros", "take_along_axis",
+        "add_along_axis", "write", "astype", "cast",
+    )
+)  # fmt: skip
+#: Bytes from which on memory is not kept between calls.
+LARGE = 1 << 16
+#: So many elements at most are filled in where an array is broadcast, see ``kinds.rows.repeated``.
+FILLED = 100_000
+#: So many views of an input are worth copying it, where it has no more bytes than this.
+_LOOKS, _COPIED = 3, 1 << 20
+_NEVER = 1 << 62
+
+
+def is_ufunc(op: Op) -> bool:
+    """Whether one function of NumPy's with ``out`` computes it."""
+    return op.primitive.impl is None and isinstance(getattr(np, op.name, None), np.ufunc)
+
+
+class Storage:
+    """What is known of the memory of a graph's values, and which slots there are.
+
+    Attributes:
+        slots: for each slot ``(shape, dtype)``, or ``(slot, expression)`` of a view of another one, ``x``.
+        uses: how often a value is used.
+        copied: inputs that are copied into slots, since many parts of them are read.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.slots: list[tuple[Any, Any]] = []
+        self.uses: Counter[int] = Counter()
+        self.last: dict[int, int] = {}
+        self.copied: set[int] = set()
+        self._looks: Counter[int] = Counter()
+        self._roots: list[frozenset[int]] = [frozenset((i,)) for i in range(len(graph.shapes))]
+        self._free: dict[Any, list[Any]] = {}
+        self._owner: dict[int, Any] = {}
+        self._temporaries = 0
+        self._views: dict[Any, int] = {}
+        self._survey()
+        self.ends: dict[int, list[int]] = {}
+        for v, n in self.last.items():
+            self.ends.setdefault(n, []).append(v)
+
+    def _survey(self) -> None:
+        graph = self.graph
+        for n, item in enumerate(graph.items):
+            if type(item) is Ask:
+                self.uses[item.value] += 1
+                self._use(item.value, n)
+                continue
+            values = [a for a in item.args if type(a) is int]
+            for a in values:
+                self.uses[a] += 1
+                self._use(a, n)
+            if item.name in VIEWS and values:
+                self._looks[values[0]] += 1
+            for v in item.outs:
+                self._roots[v] = self._roots_of(item, v, values)
+        self.outputs = [v for v in graph.outputs if type(v) is int]
+        self.escaping: set[int] = set()
+        for v in self.outputs:
+            self.uses[v] += 1
+            self.escaping |= self._roots[v]
+            self.last.update(dict.fromkeys((v, *self._roots[v]), _NEVER))
+        for i in range(graph.inputs):
+            small = graph.facts[i].contiguous and prod(graph.shapes[i]) * graph.dtypes[i].itemsize <= _COPIED
+            if small and self._looks[i] >= _LOOKS and i not in self.escaping and graph.dtypes[i].kind in "fc":
+                self.copied.add(i)
+
+    def _roots_of(self, op: Op, v: int, values: list[int]) -> frozenset[int]:
+        """The values in whose memory the result ``v`` may lie."""
+        fact, mine = self.graph.facts[v], frozenset((v,))
+        if fact.kind is not ndarray:
+            return frozenset()
+        filled = op.name == "broadcast_to" and prod(self.graph.shapes[v]) <= FILLED
+        if is_ufunc(op) or op.name in FRESH or filled:
+            return mine
+        theirs: frozenset[int] = frozenset().union(*[self._roots[a] for a in values])
+        if op.name in VIEWS:
+            return theirs or mine
+        return theirs | mine
+
+    def _use(self, v: int, n: int) -> None:
+        self.last[v] = n
+        for root in self._roots[v]:
+            self.last[root] = n
+
+    def is_own(self, v: int) -> bool:
+        """Whether a result has memory of its own, and no other's."""
+        return self._roots[v] == frozenset((v,)) and v >= self.graph.inputs
+
+    def ends_at(self, v: int, n: int) -> bool:
+        """Whether nothing after item ``n`` needs the memory of ``v``."""
+        return self.last.get(v, -1) <= n
+
+    def own_slot(self, v: int) -> Any:
+        """The slot that ``v`` lies in, None where that is not known."""
+        return self._owner.get(v)
+
+    def place(self, n: int, op: Op, over: bool) -> tuple[Any, bool] | None:
+        """Where the first result of item ``n`` is to be written.
+
+        Args:
+            n: the number of the item.
+            op: it.
+            over: whether it may be written over one of its arguments.
+
+        Returns:
+            The name of the memory and whether it is there already; None where the operation makes an array itself.
+        """
+        v = op.outs[0]
+        graph = self.graph
+        fact, kind = graph.facts[v], (graph.shapes[v], graph.dtypes[v])
+        if fact.kind is not ndarray or not fact.contiguous or kind[1].kind not in "fciub":
+            return None
+        size = prod(kind[0]) * kind[1].itemsize
+        if not kind[0] or not size or (size < LARGE and v in self.escaping):
+            return None
+        if over and not all(self._is_plain(a) for a in op.args):
+            return None  # NumPy goes through it in the order in which it lies, which a result that is given may change
+        name = self._over(n, op, v, kind) if over else None
+        if name is None and (stock := self._free.get(kind)):
+            name = stock.pop()
+        if name is not None:
+            self._owner[v] = name
+            return name, True
+        name = self._new(kind, size)
+        self._owner[v] = name
+        return name, name[0] == "b"
+
+    def _is_plain(self, a: Any) -> bool:
+        """Whether an argument of an elementwise operation lies in memory row by row."""
+        if type(a) is int:
+            return self.graph.facts[a].kind is not ndarray or self.graph.facts[a].contiguous
+        return type(a.value) is not ndarray or bool(a.value.flags.c_contiguous)
+
+    def _over(self, n: int, op: Op, v: int, kind: Any) -> Any:
+        """The memory of an argument that is not needed any more. In place NumPy rounds complex products otherwise."""
+        graph = self.graph
+        if kind[1].kind == "c":
+            return None
+        for a in op.args:
+            if type(a) is int and a in self._owner and self.ends_at(a, n):
+                alone = all(b == a or type(b) is not int or a not in self._roots[b] for b in op.args)
+                if alone and (graph.shapes[a], graph.dtypes[a]) == kind:
+                    return self._owner.pop(a)
+        return None
+
+    def _new(self, kind: Any, size: int) -> tuple[str, int]:
+        if size >= LARGE:
+            self._temporaries += 1
+            return "t", self._temporaries - 1
+        return "b", self.slot(*kind)
+
+    def slot(self, shape: Any, dtype: Any) -> int:
+        """A new slot."""
+        self.slots.append((shape, dtype))
+        return len(self.slots) - 1
+
+    def take_over(self, v: int, of: int) -> None:
+        """Note that ``v`` has been made in the memory of ``of``."""
+        if of in self._owner:
+            self._owner[v] = self._owner.pop(of)
+
+    def give(self, v: int, name: Any) -> None:
+        """Note that ``v`` lies in memory of the call with this name."""
+        self._owner[v] = name
+
+    def view(self, slot: int, expression: str) -> int:
+        """A slot that is a view of another, made once."""
+        key = (slot, expression)
+        if key not in self._views:
+            self._views[key] = self.slot(slot, expression)
+        return self._views[key]
+
+    def over(self, n: int) -> None:
+        """Item ``n`` is written: what is not needed any more may be used again."""
+        for v in self.ends.get(n, ()):
+            name = self._owner.pop(v, None)
+            if name is not None:
+                self._free.setdefault((self.graph.shapes[v], self.graph.dtypes[v]), []).append(name)

@@ -1,0 +1,345 @@
+"""``jit(f, backend="numpy")``: programs by the form of the arguments, and their variants by the answers of values.
+
+Whatever cannot be recorded, or whose program does not give what the function gives, is run as it stands.
+"""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, ParamSpec
+
+import numpy as np
+
+from funcgrad import backend, blocks, tree
+from funcgrad.errors import EagerWarning
+from funcgrad.running import open_traces
+from funcgrad.transforms.compiled.arguments import Form, form_of, names_of
+from funcgrad.transforms.compiled.binding import bound
+from funcgrad.transforms.compiled.capture import capture
+from funcgrad.transforms.compiled.closed import Closed
+from funcgrad.transforms.compiled.graphs import Graph, simplify
+from funcgrad.transforms.compiled.reporting import Report, reported
+from funcgrad.transforms.compiled.saving import module_text
+from funcgrad.transforms.compiled.source import Otherwise, Program, generate
+from funcgrad.transforms.static_arguments import Places
+from funcgrad.transforms.transformed import Transformed, check_callable, name_of
+from funcgrad.writable import inside
+
+__all__ = ["Compiled", "Variant", "jit_numpy", "run_compiled"]
+
+P = ParamSpec("P")
+ndarray = np.ndarray
+MOST = 16  # variants of one form of the arguments
+FORMS = 64
+
+
+class Options(NamedTuple):
+    """What ``jit`` was told, see there."""
+
+    static_argnums: Any
+    static_argnames: Any
+    exact: bool
+
+
+class Variant:
+    """One recorded way through the function, for one form of its arguments.
+
+    Attributes:
+        recorded: how many operations there were, and how many were ``kept``.
+        program: what was written.
+    """
+
+    def __init__(
+        self, fun: Any, form: Form, eager: Any, graph: Graph, spec: tree.PyTreeSpec, closed: Closed, exact: bool
+    ) -> None:
+        self.recorded, self.kept = graph.recorded, len(graph.operations)
+        self.spec, self.closed, self.form = spec, closed, form.without_values()
+        self.program: Program = generate(graph, names_of(fun, form), tree.leaves(eager), exact)
+        self.quick = bound(self.program, form, spec, closed.same)
+        self._pool: list[Any] = []
+
+    def run(self, inputs: list[Any]) -> Any:
+        """The result for inputs of the form.
+
+        Raises:
+            Otherwise: the function goes another way for them.
+        """
+        try:
+            slots = self._pool.pop()
+        except IndexError:
+            slots = self.program.allocate()
+        try:
+            found = self.program.run(*inputs, slots)
+        finally:
+            self._pool.append(slots)
+        return tree.unflatten(self.spec, list(found))
+
+
+class _Entry:
+    """The variants for one form of the arguments.
+
+    Attributes:
+        eager: why the function is run as it stands, None where it is not.
+    """
+
+    def __init__(self) -> None:
+        self.variants: list[Variant] = []
+        self.recorded = 0
+        self.eager: str | None = None
+
+
+class Compiled(Transformed[P, Any]):
+    """A function as straight NumPy code: what ``jit`` with ``backend="numpy"`` returns."""
+
+    __doc__ = Transformed.__dict__["__doc__"]
+
+    def __init__(self, run: Callable[..., Any], fun: Callable[P, Any], options: Options, says: str) -> None:
+        super().__init__(run, fun, options, says)
+        self._places = Places(fun, options.static_argnums, options.static_argnames)
+        self._parts: dict[Any, Compiled[...]] = {}  # by static arguments
+        self._entries: dict[Any, _Entry] = {}
+        self._quick: Callable[..., Any] | None = None
+        self._full = False
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Run the program that was recorded for such arguments; record one where there is none."""
+        quick = self._quick
+        if quick is not None and not open_traces and blocks.here() is None:
+            try:
+                return quick(args, kwargs)
+            except Exception:  # arguments of another form, another way, or an error that the function raises itself
+                pass
+        return self._general(args, kwargs)
+
+    def _general(self, args: Any, kwargs: Any) -> Any:
+        if (blocks.here() is not None and blocks.current() is not blocks.NO_BLOCK) or (open_traces and inside()):
+            return self.fun(*args, **kwargs)
+        if self._places.static:
+            return self._with_static(args, kwargs)
+        form = form_of(args, kwargs)
+        entry = None if form is None else self._entry(form)
+        if form is None or entry is None:
+            return self.fun(*args, **kwargs)
+        inputs = form.inputs
+        for variant in [] if entry.eager else entry.variants:
+            if not variant.closed.holds_good():
+                self._forget(entry, variant)
+                continue
+            try:
+                result = variant.run(inputs)
+            except Otherwise:
+                continue
+            except Exception:  # the function raises it itself, in its own words, or does not
+                return self.fun(*args, **kwargs)
+            self._prefer(entry, variant)
+            return result
+        if entry.eager is None and entry.recorded >= MOST:
+            self._give_up(entry, f"it went {MOST} different ways, or what it closes over changed as often")
+        if entry.eager is not None:
+            return self.fun(*args, **kwargs)
+        return self._record(entry, form, args, kwargs)
+
+    def _with_static(self, args: Any, kwargs: Any) -> Any:
+        static, args, kwargs = self._places.split(args, kwargs)
+        part = self._parts.get(static)
+        if part is None:
+            if len(self._parts) >= FORMS:
+                return self._places.given(self.fun, static)(*args, **kwargs)
+            fun = self._places.given(self.fun, static)
+            part = self._parts.setdefault(
+                static, Compiled(self.run, fun, Options((), (), self.options.exact), self.says)
+            )
+        return part(*args, **kwargs)
+
+    def _entry(self, form: Form) -> _Entry | None:
+        """What is known of arguments of this form; None where there are too many forms."""
+        entry = self._entries.get(form.key)
+        if entry is None:
+            if len(self._entries) >= FORMS:
+                if not self._full:
+                    self._full = True
+                    self._say(
+                        f"it was called with {FORMS} forms of arguments: pass numbers that change as floats or arrays"
+                    )
+                return None
+            entry = self._entries.setdefault(form.key, _Entry())
+        return entry
+
+    def _prefer(self, entry: _Entry, variant: Variant) -> None:
+        """Let the next call try ``variant`` first."""
+        if entry.variants and entry.variants[0] is not variant:
+            entry.variants = [variant, *[v for v in entry.variants if v is not variant]]
+        self._quick = variant.quick
+
+    def _forget(self, entry: _Entry, variant: Variant) -> None:
+        entry.variants = [v for v in entry.variants if v is not variant]
+        if self._quick is variant.quick:
+            self._quick = None
+
+    def _give_up(self, entry: _Entry, reason: str) -> None:
+        """Run the function as it stands from now on, and say so once."""
+        entry.eager = reason
+        entry.variants = []
+        self._say(reason)
+
+    def _say(self, reason: str) -> None:
+        warnings.warn(
+            f"jit: {name_of(self.fun)} is run without a recorded program for arguments of this form, since {reason}. "
+            "Results are right, only slower. See the page on graph mode for what can be recorded.",
+            EagerWarning,
+            stacklevel=6,
+        )
+
+    def _record(self, entry: _Entry, form: Form, args: Any, kwargs: Any) -> Any:
+        """Run the function as it stands, for the result, and recorded, for the program, which must give the same."""
+        closed = Closed(self.fun)
+        eager = self.fun(*args, **kwargs)
+        entry.recorded += 1
+        if not closed.whole:
+            self._give_up(entry, "it closes over thousands of values, more than can be looked at in every call")
+            return eager
+        variant: Variant | None = None
+        try:
+            with _Uncollected():
+                variant = self._written(form, eager, closed)
+            with np.errstate(all="ignore"):
+                reason = _disagreement(variant.run(form.inputs), eager, self.options.exact)
+        except Exception as error:
+            reason = f"that raises {type(error).__name__}: {str(error)[:200]}"
+        if not reason and not closed.holds_good():
+            reason = "it writes to what it closes over"
+        elif reason and variant is not None and _disagreement(self.fun(*args, **kwargs), eager):
+            reason = "it gives other results when it is run again: it draws random numbers, or depends on a state"
+        if reason or variant is None:
+            self._give_up(entry, reason or "it was not written")
+        else:
+            entry.variants = [variant, *entry.variants]
+            self._quick = variant.quick
+        return eager
+
+    def _written(self, form: Form, eager: Any, closed: Closed) -> Variant:
+        copies: dict[int, Any] = {}
+
+        def held(x: ndarray) -> ndarray:
+            """What stands for an array: itself if the program can reach it, else a copy of what it is now."""
+            if closed.holds(x):
+                return x
+            known = copies.get(id(x))
+            if known is None or known[1].tobytes() != x.tobytes():
+                known = copies[id(x)] = (x, x.copy("K"))
+            return known[1]
+
+        with np.errstate(all="ignore"):  # the function itself has given its warnings
+            found = capture(self.fun, lambda inputs: form.filled(inputs), form.inputs, held)
+        if found.spec != tree.structure(eager):
+            raise TypeError("the result has another structure")
+        graph = simplify(found, form.inputs, closed.holds)
+        return Variant(self.fun, form, eager, graph, found.spec, closed, self.options.exact)
+
+    @property
+    def source(self) -> str:
+        """The source of all programs."""
+        return "\n\n".join([variant.program.text for variant in self._variants()])
+
+    def save(self, path: Any, name: str | None = None) -> None:
+        """Write what has been recorded as a module with one function, which needs NumPy (and SciPy where it is used).
+
+        The module knows the forms of arguments and the ways that were recorded, and refuses others. Arrays that the
+        function closes over are in it as they are now. Containers of arguments and results must be Python's own.
+
+        Args:
+            path: the file.
+            name: what the function is to be called; its own name by default.
+
+        Raises:
+            InputError: nothing was recorded, or something in it cannot be written down (a ``TypeError``).
+        """
+        text = module_text(name or name_of(self.fun), [(v.form, v) for v in self._variants()])
+        Path(path).write_text(text, encoding="utf-8")
+
+    def report(self, *args: P.args, **kwargs: P.kwargs) -> Report:
+        """What was recorded: operations before and after, statements, memory, variants.
+
+        Args:
+            *args: with arguments, the time of a call is measured, by line of the user's, beside that of the function.
+            **kwargs: likewise.
+        """
+        return reported(name_of(self.fun), self.fun, self._entries.values(), self, args, kwargs)
+
+    def variant_of(self, args: Any, kwargs: Any) -> tuple[Form, Variant] | None:
+        """The form of a call's arguments and the variant that was used for them last; None where there is none."""
+        form = form_of(args, kwargs)
+        entry = None if form is None else self._entries.get(form.key)
+        return None if form is None or entry is None or not entry.variants else (form, entry.variants[0])
+
+    def _variants(self) -> list[Variant]:
+        parts = [v for part in self._parts.values() for v in part._variants()]
+        return [*parts, *[v for entry in self._entries.values() for v in entry.variants]]
+
+
+class _Uncollected:
+    """While a program is written the collector would go through many small things that stay."""
+
+    def __enter__(self) -> None:
+        self.was = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *error: object) -> None:
+        if self.was:
+            gc.enable()
+
+
+def _disagreement(found: Any, expected: Any, exact: bool = True) -> str:
+    """What is the matter with a result, nothing if it is the same: to the last bit, or nearly."""
+    ours, spec = tree.flatten(found)
+    theirs, like = tree.flatten(expected)
+    if spec != like:
+        return "its result has another structure when it is recorded"
+    for number, (x, y) in enumerate(zip(ours, theirs, strict=True)):
+        if type(x) is not type(y):
+            return f"result {number} is {type(y).__name__} and {type(x).__name__} when it is recorded"
+        if not _same(x, y) and (exact or not _near(x, y)):
+            return f"result {number} has other bits when it is recorded"
+    return ""
+
+
+def _same(x: Any, y: Any) -> bool:
+    """Whether two leaves are the same to the last bit; any NaN is a NaN."""
+    if not backend.is_value(y):
+        return bool(x is y or x == y)
+    x, y = np.asarray(x), np.asarray(y)
+    if x.shape != y.shape or x.dtype != y.dtype:
+        return False
+    if x.tobytes() == y.tobytes():
+        return True
+    if x.dtype.kind not in "fc":
+        return False
+    x, y = [np.ascontiguousarray(z).reshape(-1).view(z.real.dtype) for z in (x, y)]
+    nan = np.isnan(x)
+    return bool((nan == np.isnan(y)).all()) and bool(x[~nan].tobytes() == y[~nan].tobytes())
+
+
+def _near(x: Any, y: Any) -> bool:
+    """Whether two leaves are the same up to rounding."""
+    x, y = np.asarray(x), np.asarray(y)
+    if x.shape != y.shape or x.dtype != y.dtype or x.dtype.kind not in "fc":
+        return False
+    with np.errstate(all="ignore"):
+        largest = float(np.max(np.abs(y[np.isfinite(y)]), initial=0.0))
+    return bool(np.allclose(x, y, rtol=0.0, atol=float(np.sqrt(np.finfo(y.dtype).eps)) * largest, equal_nan=True))
+
+
+def jit_numpy(
+    fun: Callable[P, Any], static_argnums: Any = (), static_argnames: Any = (), *, exact: bool = True
+) -> Compiled[P]:
+    """``fun`` as straight NumPy code, see ``funcgrad.jit``."""
+    check_callable("jit", fun)
+    return Compiled(run_compiled, fun, Options(static_argnums, static_argnames, exact), "{fun} as straight NumPy code.")
+
+
+def run_compiled(fun: Callable[..., Any], options: Options, args: Any, kwargs: Any) -> Any:
+    """What such a function does when it is called, except that it remembers nothing."""
+    return fun(*args, **kwargs)

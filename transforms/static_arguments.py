@@ -1,0 +1,113 @@
+"""Arguments that Python needs as they are: which they are, and a function of the others."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from funcgrad import tree
+from funcgrad.core import describe
+from funcgrad.errors import InputError
+from funcgrad.transforms.transformed import name_of
+
+__all__ = ["Places"]
+
+
+class Places:
+    """Which arguments are static and which are donated, by position and by name.
+
+    Args:
+        fun: the function whose arguments they are.
+        static_argnums: see ``jit``.
+        static_argnames: see ``jit``.
+        donate_argnums: see ``jit``.
+    """
+
+    def __init__(
+        self, fun: Callable[..., Any], static_argnums: Any, static_argnames: Any, donate_argnums: Any = ()
+    ) -> None:
+        try:
+            parameters = list(inspect.signature(fun).parameters.values())
+        except (TypeError, ValueError):  # some functions written in C do not tell
+            parameters = []
+        self.fun = name_of(fun)
+        self.names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        by_name = {p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
+        numbers = self._numbers("static_argnums", static_argnums)
+        wanted = static_argnames
+        names = set([wanted] if isinstance(wanted, str) else wanted)
+        self.static = numbers | {self.names.index(n) for n in names if n in self.names}
+        self.static_names = names | {self.names[i] for i in numbers if i < len(self.names)} & by_name
+        self.donated = self._numbers("donate_argnums", donate_argnums)
+        if parameters:
+            self._check({p.name: p.kind for p in parameters}, numbers | self.donated, names)
+        if names and not self.static:
+            self.static = {-1}  # keyword-only: there is something static, at no position
+
+    def _numbers(self, what: str, given: Any) -> set[int]:
+        try:
+            found = [operator.index(i) for i in (given if isinstance(given, Iterable) else (given,))]
+        except TypeError:
+            raise InputError(f"jit: {what} must be an int or ints, got {given!r}. Name positions.") from None
+        count = len(self.names)
+        return {i + count if i < 0 else i for i in found}
+
+    def _check(self, kinds: dict[str, Any], numbers: set[int], names: set[str]) -> None:
+        """Refuse a place that the function has not: a slip of the pen would go unnoticed, and what it meant be traced.
+
+        Raises:
+            InputError: a ``TypeError``.
+        """
+        several = kinds.values()
+        strange = [] if inspect.Parameter.VAR_KEYWORD in several else sorted(names - set(kinds))
+        end = float("inf") if inspect.Parameter.VAR_POSITIONAL in several else len(self.names)
+        beyond = [i for i in sorted(numbers) if not 0 <= i < end]
+        if strange or beyond:
+            what = "static_argnames" if strange else "static_argnums or donate_argnums"
+            raise InputError(
+                f"jit: {self.fun} has no such argument, got {(strange or beyond)[0]!r} in {what}. It has "
+                f"{', '.join(kinds)}."
+            )
+
+    def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        """The static arguments, in a form that can be compared, and the others."""
+        if not self.static:
+            return (), args, kwargs
+        by_place = tuple([(i, self._known(args[i])) for i in sorted(self.static) if 0 <= i < len(args)])
+        by_name = tuple([(n, self._known(kwargs[n])) for n in sorted(self.static_names) if n in kwargs])
+        rest = tuple([a for i, a in enumerate(args) if i not in self.static])
+        return (by_place, by_name), rest, {n: v for n, v in kwargs.items() if n not in self.static_names}
+
+    def given(self, function: Callable[..., Any], static: Any) -> Callable[..., Any]:
+        """``function`` with these static arguments: a function of the others."""
+        if not static:
+            return function
+        by_place, by_name = static
+
+        def fun(*args: Any, **kwargs: Any) -> Any:
+            whole = list(args)
+            for place, (_, value) in by_place:
+                whole.insert(place, value)
+            return function(*whole, **kwargs, **{name: value for name, (_, value) in by_name})
+
+        return fun
+
+    def _known(self, value: Any) -> tuple[type, Any]:
+        """A static value; with its type, or 1 and True would be the same."""
+        try:
+            hash(value)
+        except TypeError:
+            raise InputError(
+                f"jit: a static argument of {self.fun} must be hashable, got {describe(value)}. Pass a tuple for a "
+                "list, or an array as an argument that is not static."
+            ) from None
+        return type(value), value
+
+    def per_leaf(self, args: tuple[Any, ...], places: set[int]) -> list[bool]:
+        """For each leaf of the positional arguments that are not static, whether its argument is one of ``places``."""
+        if not places:
+            return []
+        kept = [i for i in range(len(args) + len(self.static)) if i not in self.static][: len(args)]
+        return [i in places for i, arg in zip(kept, args, strict=True) for _ in tree.leaves(arg)]
