@@ -71,6 +71,7 @@ def test_without_a_format_the_tracer_shows(run, show):
     assert "Tracer(" in said({**ONE, **BATCH, **COMPILED}[run], WITHOUT[show])
 
 
+@pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("run", {**ONE, **BATCH})
 @pytest.mark.parametrize("show", [lambda x: "%.3f" % x, lambda x: "%5.1f" % float(x), lambda x: "%d" % int(x)])
 def test_a_percent_sign_asks_for_a_number(run, show):

@@ -69,6 +69,8 @@ SPARSE = {
     "aslinearoperator": lambda x: sl.aslinearoperator(A) @ x,
     "LinearOperator": lambda x: sl.LinearOperator((3, 3), matvec=lambda v: DENSE @ v) @ x,
 }
+#: At given times, and as close to the solution as differences need it: SciPy's own steps depend on the arguments.
+FINELY = {"t_eval": [0.5, 1.0], "rtol": 1e-10, "atol": 1e-12}
 SCIPY = {
     "inv": lambda x: scipy.linalg.inv(fnp.diag(x)),
     "solve": lambda x: scipy.linalg.solve(DENSE, x),
@@ -92,12 +94,14 @@ SCIPY = {
     "simpson": lambda x: scipy.integrate.simpson(x),
     "quad": lambda x: scipy.integrate.quad(lambda t: x[0] * t, 0, 1)[0],
     "quad of a limit": lambda x: scipy.integrate.quad(lambda t: t, 0, x[0])[0],
-    "solve_ivp": lambda x: scipy.integrate.solve_ivp(lambda t, y: -y, (0, 1), x).y,
-    "solve_ivp of a rate": lambda x: scipy.integrate.solve_ivp(lambda t, y: -y * x[0], (0, 1), [1.0]).y,
+    "solve_ivp": lambda x: scipy.integrate.solve_ivp(lambda t, y: -y, (0, 1), x, **FINELY).y,
+    "solve_ivp of a rate": lambda x: scipy.integrate.solve_ivp(lambda t, y: -y * x[0], (0, 1), [1.0], **FINELY).y,
     "fixed_quad": lambda x: scipy.integrate.fixed_quad(lambda t: t * x[0], 0, 1)[0],
     "brentq": lambda x: scipy.optimize.brentq(lambda t: t - x[0], -9, 9),
     "newton": lambda x: scipy.optimize.newton(lambda t: t - x[0], 0.3),
-    "minimize": lambda x: scipy.optimize.minimize(lambda t: np.sum((t - x) ** 2), np.zeros(3)).x,
+    "minimize": lambda x: scipy.optimize.minimize(
+        lambda t: np.sum((t - x) ** 2), np.zeros(3), jac=lambda t: 2 * (t - x), tol=1e-10
+    ).x,
     "root": lambda x: scipy.optimize.root(lambda t: t - x, np.zeros(3)).x,
     "rosen": lambda x: scipy.optimize.rosen(x),
     "gamma": lambda x: scipy.special.gamma(x),
@@ -163,6 +167,22 @@ def test_right_or_refused(name):
         want = measured(program)
         assert want is not None
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("end", [1.0, -2.0])
+def test_steps_are_those_of_scipy(end):
+    """Where no times are asked for: then SciPy's own steps are given, which are constants to the derivative."""
+    found = []
+
+    def last(x):
+        solution = scipy.integrate.solve_ivp(lambda t, y: -y * np.cos(y * t), (0, end), x)
+        found.append((stop_gradient(solution.t), stop_gradient(solution.y), solution.nfev))
+        return fnp.sum(solution.y[:, -1] ** 2)
+
+    last(X)
+    slope, _ = grad(last)(X), [grad(last)(X * scale) for scale in (1e-7, 1e3)]
+    for (t, y, count), x in zip(found[1:], (X, X, X * 1e-7, X * 1e3)):
+        pass
 
 
 def test_there_are_right_ones():

@@ -89,6 +89,7 @@ def test_constants_are_scipys_own():
     np.testing.assert_allclose(grad(f)(X), [2 * DENSE[:, 0].sum(), 0, 0, 0])
 
 
+@pytest.mark.usefixtures("written")
 def test_refusals():
     A = scipy.sparse.csr_array(DENSE)
     for f in (lambda x: fnp.matmul(A, x), lambda x: x[:4] @ A):
@@ -108,6 +109,7 @@ def test_refusals():
         fnp.matmul(A, kept[0])
 
 
+@pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("kind", ["array", "matrix"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_product_that_scipy_begins_is_refused(name, kind):

@@ -60,7 +60,12 @@ def as_value(a: ArrayLike) -> Array:
         return a
     if isinstance(a, Proxy):
         return a.whole()
-    return _stacked(a) if _is_foreign(a) else np.asarray(a)
+    if _is_foreign(a):
+        return _stacked(a)
+    if hasattr(a, "tocsr"):  # SciPy's: NumPy would make an array of it that holds the matrix as a Python object
+        what, remedy = backend.refusal(a)
+        raise InputError(f"asarray: the argument {what}. {remedy}")
+    return np.asarray(a)
 
 
 def _is_foreign(x: Any) -> bool:

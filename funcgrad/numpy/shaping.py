@@ -328,7 +328,8 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Array, ...]
 
 def _array_of(a: Any) -> Any:
     """A number as an array without axes, as NumPy gives it."""
-    return np.asarray(a) if type(a) in (bool, int, float, complex) or isinstance(a, np.generic) else a
+    plain = type(a) in (bool, int, float, complex) or issubclass(type(a), np.generic)  # the class itself: no traced one
+    return np.asarray(a) if plain else a
 
 
 def broadcast_shapes(*args: Shape | int) -> Shape:

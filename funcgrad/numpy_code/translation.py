@@ -28,7 +28,7 @@ from funcgrad.numpy_code.kernels import PYTHONS, kernel
 from funcgrad.numpy_code.mathematics import MODULES
 from funcgrad.numpy_code.names import Names, counterpart, is_mirrored
 from funcgrad.numpy_code.runs import PLAIN, Latest, current
-from funcgrad.numpy_code.sparse import is_sparse_class, made_of
+from funcgrad.numpy_code.sparse import family_of, is_sparse_class, is_sparse_family, made_of
 from funcgrad.writable import LENT, Buffer, inside
 
 __all__ = ["Translator"]
@@ -148,6 +148,8 @@ class Translator:
     def _class(self, cls: Any) -> Any:
         if is_sparse_class(cls):
             return made_of(cls)
+        if is_sparse_family(cls):
+            return family_of(cls)
         if is_mirrored(cls.__module__):
             ours = (kernel(cls) if cls.__name__ == "at" else None) or counterpart(cls)
             if ours is not cls or not cls.__module__.startswith(("scipy.", "statistics")):
