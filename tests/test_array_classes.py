@@ -42,6 +42,7 @@ RUNS = {
 }
 
 
+@pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("name", MADE)
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")

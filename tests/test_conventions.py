@@ -260,6 +260,7 @@ def test_where_jax_is_given_our_primitives_it_agrees(name):
         (lambda x: fnp.take(x, 5), IndexError, "index 5 is out of bounds"),
     ],
 )
+@pytest.mark.usefixtures("written")
 def test_what_jax_drops_without_a_word_the_cross_check_refuses_too(fun, error, message):
     with pytest.raises(error, match=message):
         crosscheck(fun)(WEIGHTS)

@@ -260,6 +260,7 @@ def test_lists_and_numbers():
         grad(lambda x: fnp.fft.fft(x).real)(1.0)
 
 
+@pytest.mark.usefixtures("written")
 def test_out_of_plain_arrays():
     with pytest.raises(InputError, match="out"):
         vjp(lambda x: fnp.fft.fft(x, out=np.empty(3, complex)), array(3))

@@ -150,6 +150,7 @@ FRAMES = {
     "funcgrad/kinds/rules.py": "the module in which an operation is defined, for pickling",
     "funcgrad/numpy/callers.py": "the user's line, for messages",
     "funcgrad/numpy/hints.py": "what to call instead, for messages",
+    "funcgrad/numpy_code/scope.py": "what eval and exec in rebuilt code evaluate in, as Python's own",
     "funcgrad/tree.py": "the public call, for messages",
     "transforms/compiled/capture.py": "the line of an operation, for comments and names in what is written",
     "transforms/origins.py": "the line and the pipeline stage of an operation, to be shown",

@@ -158,6 +158,7 @@ def test_inputs_are_never_overwritten_by_derivatives():
     np.testing.assert_array_equal(x, before)
 
 
+@pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("name", ["fft", "rfft", "irfftn", "hfft2", "dct", "idstn"])
 def test_scipys_own_functions_name_ours(name):
     with pytest.raises(ConcretizationError, match=f"Use funcgrad.scipy.fft.{name} for"):

@@ -412,6 +412,7 @@ def add_in_place(y, x):
     ],
     ids=["setitem", "iadd", "out", "at"],
 )
+@pytest.mark.usefixtures("written")
 def test_an_array_that_another_thread_made_says_why_it_takes_no_traced_value(write, error):
     def f(x):
         with ThreadPoolExecutor(1) as pool:

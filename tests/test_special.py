@@ -377,6 +377,7 @@ def test_scipys_own_functions_take_tracers():
     assert jvp(scipy.special.lambertw, (1.5,), (1.0,)) == jvp(fsp.lambertw, (1.5,), (1.0,))
 
 
+@pytest.mark.usefixtures("written")
 def test_a_function_of_scipy_is_refused_with_its_counterpart():
     for call, instead in (
         (lambda x: scipy.special.softmax(x), " Use funcgrad.scipy.special.softmax for scipy.special.softmax."),

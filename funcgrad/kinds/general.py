@@ -146,10 +146,7 @@ class _Pull:
         self.transposed = transposed
 
     def answer(self, position: int, meets: bool, params: bool, saved: set[str]) -> str:
-        """The expression of the cotangent of the argument at ``position``.
-
-        ``meets`` where it is like that as it is; with ``params`` where there are any; ``saved`` are the values known.
-        """
+        """The expression of the cotangent of an argument; ``meets`` where it is like that as it is."""
         like = f"like_{position}"
         own = NAMES[position] if position < len(NAMES) else ""
         shape = f"{like}[0]" if not meets else f"{own}.shape" if own in saved else f"shape_{position}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
@@ -23,7 +22,6 @@ from funcgrad.numpy_code.translation import Translator
 
 __all__ = ["Rebuilt", "Standing", "again", "as_written", "attempt", "is_conversion", "ready"]
 
-_LOG = logging.getLogger("funcgrad.numpy_code")
 #: How far a function is built anew: not at all, its functions, its constant arrays as well.
 _AS_WRITTEN, _FUNCTIONS, _CONSTANTS = range(3)
 _LEVELS = {_FUNCTIONS: "with funcgrad's functions", _CONSTANTS: "with funcgrad's functions and arrays"}
@@ -182,7 +180,7 @@ def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) ->
     try:
         while level < _CONSTANTS and is_conversion(error, before) and _can_be_rebuilt(fun):
             level += 1
-            _LOG.info("%r is run %s: %s", fun, _LEVELS[level], error)
+            _log("%r is run %s: %s", fun, _LEVELS[level], error)
             try:
                 found = work(Rebuilt(fun, level == _CONSTANTS))
             except Exception as other:
@@ -231,3 +229,10 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     asks_for_memory = "a traced value has no memory of its own" in text
     of_two_kinds = "Multiple namespaces" in text and "funcgrad" in text  # SciPy says so
     return "Tracer" in text or asks_for_memory or of_two_kinds
+
+
+def _log(*message: Any) -> None:
+    """Say something to who listens to the logger ``funcgrad.numpy_code``; few programs have imported logging."""
+    import logging
+
+    logging.getLogger("funcgrad.numpy_code").info(*message)

@@ -145,10 +145,9 @@ def made_of(theirs: type) -> Any:
         plain = getattr(base, name)
         return lambda self, *args: of(plain(self, *args))
 
-    names = "add radd sub rsub neg mul rmul truediv getitem matmul rmatmul".split()
+    names = ["add", "radd", "sub", "rsub", "neg", "mul", "rmul", "truediv", "getitem", "matmul", "rmatmul"]
     others = ("dot", "multiply", "transpose", "with_data")
     methods: dict[str, Any] = {name: kept(name) for name in (*[f"__{name}__" for name in names], *others)}
-    methods["theirs"] = theirs
     for name in ("tocsr", "tocsc", "tocoo", "copy"):
         methods[name] = lambda self, copy=False: self
     methods["T"] = property(lambda self: of(base.T.fget(self)))
@@ -158,7 +157,7 @@ def made_of(theirs: type) -> Any:
         turned = methods["__rmatmul__"]
         methods["__mul__"] = lambda self, x: multiply(self, x) if _is_number(x) else product(self, x)
         methods["__rmul__"] = lambda self, x: multiply(self, x) if _is_number(x) else turned(self, x)
-    Matrix: Any = Kind(theirs.__name__, (base,), methods)
+    Matrix: Any = Kind(theirs.__name__, (base,), {**methods, "theirs": theirs})
     tree.register_pytree_node(Matrix, lambda a: ((a.data,), (a.structure, a.transposed)), refilled)
     return Matrix
 
