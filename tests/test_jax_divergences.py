@@ -21,7 +21,7 @@ import pytest
 
 import funcgrad
 import funcgrad.numpy as fnp
-from funcgrad.errors import ConcretizationError, FuncgradError, InputError, ShapeError
+from funcgrad.errors import FuncgradError, InputError, ShapeError
 
 OBSERVED = (0, 10)  # the version of JAX that these observations are of
 WEIGHTS = np.array([1.0, 10.0, 100.0])
@@ -58,7 +58,7 @@ TABLE = [
     Divergence(
         "item",
         lambda lib, xp: lib.grad(lambda x: x.item() * x)(xp.asarray(2.0)),
-        ConcretizationError,
+        4.0,
         2.0,
         "the true gradient is 4: item() drops the derivative without a word, where float(x) raises",
     ),
