@@ -163,14 +163,6 @@ class SparseArray:
         """The transpose, without a copy."""
         return self.T
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        """Refused: NumPy would make an array of it that holds a Python object, and its values have no derivative then.
-
-        Raises:
-            InputError: always.
-        """
-        raise InputError(f"numpy.asarray(A): a sparse matrix was given, got {self!r}. Make it dense: A.toarray().")
-
     def __repr__(self) -> str:
         return f"<SparseArray {self.shape[0]} x {self.shape[1]}, {self.nnz} values of {self.dtype}>"
 
