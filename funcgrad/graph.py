@@ -337,22 +337,21 @@ class Recording:
             else:
                 deciding.setdefault(ref.place, []).append(ref)
 
-        def value(ref: Any) -> Any:
-            if type(ref) is not Ref:
-                return ref
-            return inputs[ref.place] if ref.output is None else results[ref.place][ref.output]
-
         over = self._over
         for number, step in enumerate(self.operations):
-            args = [value(a) for a in step.args]
+            args = [
+                a if type(a) is not Ref else inputs[a[0]] if a[1] is None else results[a[0]][a[1]] for a in step.args
+            ]
             for place in over.get(number, ()):
                 results[place] = ()
             results.append(step.again(args))
             if step.primitive.loose:
                 self._check_kind(step, results[-1])
             for ref in deciding.get(number, ()):
-                self._check(ref, value(ref))
-        return [value(out) for out in self.outputs]
+                self._check(ref, results[number][ref[1]])  # type: ignore[index]
+        return [
+            a if type(a) is not Ref else inputs[a[0]] if a[1] is None else results[a[0]][a[1]] for a in self.outputs
+        ]
 
     @cached_property
     def _over(self) -> dict[int, list[int]]:

@@ -111,19 +111,8 @@ def _visitor(records: Sequence[Node], chains: Sequence[Chain]) -> Callable[[Call
 
 
 def _visit(x: Any, note: Callable[[ndarray], None], seen: set[int]) -> None:
-    """Show ``note`` the arrays in ``x``: in containers, each of them looked into once."""
-    waiting = [x]
-    del x
-    while waiting:
-        x = waiting.pop()
-        kind = type(x)
-        if kind is ndarray:
-            note(x)
-        elif kind not in _ATOMS and id(x) not in seen and not isinstance(x, Chain):
-            inner = _parts(x)
-            if inner is not None:
-                seen.add(id(x))
-                waiting.extend(inner)
+    """Show ``note`` the arrays in ``x``, but none that a chain keeps."""
+    tree.visit_arrays(x, note, seen, Chain)
 
 
 def _is_atomic(x: Any) -> bool:
@@ -131,16 +120,7 @@ def _is_atomic(x: Any) -> bool:
     return type(x) in _ATOMS or (type(x) is tuple and _ATOMS.issuperset(map(type, x)))
 
 
-_ATOMS = frozenset((int, float, complex, bool, str, type(None), slice, np.float64, type(Ellipsis), Ref))
-
-
-def _parts(x: Any) -> Any:
-    """What stands in a container; None where ``x`` is none."""
-    if isinstance(x, (tuple, list)):
-        return x
-    if type(x) is dict:
-        return x.values()
-    return tree.leaves(x) if tree.is_container(type(x)) else None
+_ATOMS = tree.ATOMS | {Ref}
 
 
 def _replaced(x: Any, copies: dict[int, ndarray]) -> Any:

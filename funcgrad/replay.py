@@ -84,14 +84,16 @@ class _Record:
     Attributes:
         numbers: for each step the number of its record, and of its parts: one for each result of its own.
         marks: for each step a mark of what it recorded.
+        residuals: for each step a few numbers of what the user's own rules saved in it.
         parents: what the steps depend on besides each other, by number.
     """
 
-    __slots__ = ("marks", "numbers", "parents")
+    __slots__ = ("marks", "numbers", "parents", "residuals")
 
     def __init__(self) -> None:
         self.numbers: dict[int, tuple[int, ...]] = {}
         self.marks: dict[int, int] = {}
+        self.residuals: dict[int, list[Any]] = {}
         self.parents: dict[int, Node] = {}
 
 
@@ -332,21 +334,28 @@ class Chain:
         Raises:
             ReplayError: another run recorded something else.
         """
-        parents, mark = self._walked(own, begun[trace])
+        parents, mark, residuals = self._walked(own, begun[trace])
         record = self._records.setdefault(trace, _Record())
         numbers = record.numbers.get(i)
         if numbers is None:
             numbers = record.numbers[i] = tuple([next(trace.numbers) for _ in range(len(own) + 1)])
             record.marks[i] = mark
             record.parents.update(parents)
-        elif record.marks[i] != mark and not self._in_threads:
-            raise differs(self.name, "other operations or shapes")
+            if residuals:
+                record.residuals[i] = residuals
+        elif not self._in_threads:
+            if record.marks[i] != mark:
+                raise differs(self.name, "other operations or shapes")
+            before = record.residuals.get(i, [])
+            if len(before) != len(residuals) or not all(map(_alike, before, residuals)):
+                raise differs(self.name, "other numbers saved by a function with own derivative rules")
         return numbers
 
-    def _walked(self, own: Own, begun: int) -> tuple[dict[int, Node], int]:
-        """What the records behind ``own`` depend on, and a mark of what they are."""
+    def _walked(self, own: Own, begun: int) -> tuple[dict[int, Node], int, list[Any]]:
+        """What the records behind ``own`` depend on, a mark of what they are, and samples of what own rules saved."""
         parents: dict[int, Node] = {}
         found: dict[int, Any] = {}
+        own_rules: dict[int, Node] = {}
         waiting = [tracer.node for tracer in own.values()]
         while waiting:
             node = waiting.pop()
@@ -357,8 +366,14 @@ class Chain:
             elif number not in found:
                 found[number] = operation_of(node)
                 waiting.extend(parents_of(node))
+                if callable(getattr(pull_in(node), "operation", None)):
+                    own_rules[number] = node
         results = tuple([(x.shape, x.dtype) for x in own.values()])
-        return parents, hash((results, *[found[number] for number in sorted(found)]))
+        samples: list[Any] = []
+        seen: set[int] = set()
+        for number in sorted(own_rules):
+            tree.visit_arrays(saved_by(own_rules[number]), lambda x: samples.append(_some(x)), seen, Chain)
+        return parents, hash((results, *[found[number] for number in sorted(found)])), samples
 
     def _compare(self, i: int, leaves: list[Any]) -> None:
         """Look at a few numbers of state ``i + 1``, and at sums of all: they must be those of the first run.

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
+import numpy as np
 import optree
 from optree import PyTreeSpec
 
@@ -20,6 +21,7 @@ from funcgrad.errors import InputError
 from funcgrad.typing import PyTree
 
 __all__ = [
+    "ATOMS",
     "PyTreeSpec",
     "broadcast_prefix",
     "flatten",
@@ -32,8 +34,11 @@ __all__ = [
     "register_pytree_node",
     "structure",
     "unflatten",
+    "visit_arrays",
 ]
 
+#: Types of what holds no array.
+ATOMS = frozenset((int, float, complex, bool, str, type(None), slice, np.float64, type(Ellipsis)))
 _NAMESPACE = "funcgrad"
 T = TypeVar("T", bound=type)
 
@@ -179,6 +184,43 @@ def is_container(cls: type) -> bool:
         (True, False)
     """
     return optree.register_pytree_node.get(cls, namespace=_NAMESPACE) is not None
+
+
+def visit_arrays(x: Any, visit: Callable[[np.ndarray], None], seen: set[int], skipped: type | tuple[()] = ()) -> None:
+    """Call ``visit`` with each ndarray in ``x``, once for each place; containers are looked into once.
+
+    Args:
+        x: an array or a container, of whatever depth: records of a tape, for instance, hold each other.
+        visit: it may count references: nothing here holds the array besides.
+        seen: the identities of the containers that need no look; they grow.
+        skipped: the class of what is not looked into.
+
+    Example:
+        >>> inner = [np.ones(2)]
+        >>> visit_arrays((inner, inner, 3.0), print, set())
+        [1. 1.]
+    """
+    waiting = [x]
+    del x
+    while waiting:
+        x = waiting.pop()
+        kind = type(x)
+        if kind is np.ndarray:
+            visit(x)
+        elif kind not in ATOMS and id(x) not in seen and not isinstance(x, skipped):
+            inner = _parts(x)
+            if inner is not None:
+                seen.add(id(x))
+                waiting.extend(inner)
+
+
+def _parts(x: Any) -> Any:
+    """What stands in a container; None where ``x`` is none."""
+    if isinstance(x, (tuple, list)):
+        return x
+    if type(x) is dict:
+        return x.values()
+    return leaves(x) if is_container(type(x)) else None
 
 
 def register_pytree_node(

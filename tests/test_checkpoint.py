@@ -19,6 +19,8 @@ from funcgrad import (
     compose,
     compose_left,
     curry,
+    custom_jvp,
+    custom_vjp,
     grad,
     hessian,
     hvp,
@@ -1033,3 +1035,19 @@ def test_chain_wrong_arguments():
         checkpoint_chain(fnp.add, 1.0, [1.0, 2.0])
     with pytest.raises(ShapeError, match=r"must have one length, got \[23, 24\]"):
         checkpoint_chain(fnp.add, X, (XS, np.zeros(24)))
+
+
+@pytest.mark.parametrize("rule", ["vjp", "jvp"])
+def test_what_own_rules_save_of_a_closed_over_array_is_compared(rule):
+    held = np.array([2.0, 3.0, 4.0])
+    if rule == "vjp":
+        sine = custom_vjp(fnp.sin)
+        sine.defvjp(lambda x: (fnp.sin(x), held), lambda saved, ct: (ct * saved,))
+    else:
+        sine = custom_jvp(fnp.sin)
+        sine.defjvp(lambda primals, tangents: (fnp.sin(*primals), tangents[0] * held))
+    _, pullback = vjp(checkpoint(lambda x: 2.0 * sine(x)), np.ones(3))
+    same_bits(pullback(np.ones(3)), (np.array([4.0, 6.0, 8.0]),))
+    held[:] = 100.0
+    with pytest.raises(ReplayError, match="other numbers saved by a function with own derivative rules"):
+        pullback(np.ones(3))

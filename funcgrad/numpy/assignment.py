@@ -20,6 +20,7 @@ from funcgrad.locking import changing
 from funcgrad.numpy.concretization import constant, user_line
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.layout import as_before
+from funcgrad.numpy.overlapping import written_by_mask
 from funcgrad.numpy.overwriting import can_overwrite, composed, overwritten, rank_left
 from funcgrad.ownership import is_alone_in
 from funcgrad.primitives.comparison import where
@@ -92,6 +93,8 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         return
     _check_dtype(x, y)
     if _is_itself(x, index, y):
+        return
+    if type(index) is not int and written_by_mask(x, index, y):
         return
     if type(alias) is View:
         _write_through(x, alias, index, y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -10,8 +11,10 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.core import Tracer
+from funcgrad.locking import changing
 from funcgrad.numpy.assignment import set_item
 from funcgrad.numpy.creation import as_value, copy
+from funcgrad.numpy.overlapping import written_in_order
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.shaping import ravel
 from funcgrad.numpy.writing import place, positions, write_places
@@ -114,6 +117,9 @@ class Flat(Proxy):
             write_places(self._base, np.array([number]), value)
             return
         key = _as_key(key)
+        with changing:
+            if not isinstance(key, Tracer) and written_in_order(self._base, value, partial(_set_flat, key)):
+                return
         if not is_plain(key):
             key = as_value(key)
             if backend.dtype_of(key).kind == "b":
@@ -138,6 +144,10 @@ class Flat(Proxy):
     __le__ = _operator(comparison.less_equal)
     __gt__ = _operator(comparison.greater)
     __ge__ = _operator(comparison.greater_equal)
+
+
+def _set_flat(key: Any, target: np.ndarray, source: np.ndarray) -> None:
+    target.flat[key] = source
 
 
 def _as_key(key: Any) -> Any:

@@ -238,8 +238,15 @@ _read = Primitive(
     batch=_batch_read,
 )
 
-#: ``read(x, *arrays, spec)``: the primitive behind ``getitem``, see ``index_spec`` for the static ``spec``.
-read: Operation = finish(lambda *args, **params: as_made_by(args, bind(_read, args, params)), _read)
+
+def _read_now(*args: Any, spec: Spec) -> Any:
+    """``read(x, *arrays, spec)``: the primitive behind ``getitem``, see ``index_spec`` for the static ``spec``."""
+    if len(args) == 1 and type(args[0]) is ndarray:
+        return args[0][rebuild(spec, ())]
+    return as_made_by(args, bind(_read, args, {"spec": spec}))
+
+
+read: Operation = finish(_read_now, _read)
 
 
 def _put_together(gathered: list[Any]) -> Any:
