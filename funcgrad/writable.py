@@ -47,7 +47,6 @@ __all__ = [
     "identity",
     "inside",
     "is_number",
-    "keep_array",
     "move",
     "outside",
     "own",
@@ -227,8 +226,11 @@ def inside() -> bool:
 
     Whom a thread works for that it started nobody knows. Where a context variable is set every ufunc takes longer.
     """
-    if open_traces and get_ident() in [trace.thread for trace in running()]:
-        return True
+    if open_traces:
+        here = get_ident()
+        for trace in running():
+            if trace.thread == here:
+                return True
     return bool(repeating.get())  # a pullback runs a part of it again
 
 
@@ -292,7 +294,7 @@ def handed(values: Sequence[Any], given: Any) -> list[Any]:
     So they can be written to, unless the transform was ``given`` (a tree) ordinary arrays only. Others may hold the
     memory too, a tape for instance. Where no function is being transformed arrays stay arrays.
     """
-    if not inside():
+    if not inside() or not [x for x in values if not isinstance(x, Tracer)]:
         return list(values)
     leaves = tree.leaves(given)
     ordinary = any(type(x) is ndarray and x.ndim for x in leaves) and not any(isinstance(x, Tracer) for x in leaves)
@@ -332,13 +334,14 @@ def move(x: Tracer, new: Any) -> None:
 
 def stand_for(x: Tracer, kind: type[Tracer], value: Any, trace: Trace, link: Any) -> None:
     """Let ``x`` be a tracer of another kind, value, trace and link. Who asks holds ``changing``, see ``locking``."""
-    keep_array(x)
+    if type(x) is Buffer:
+        _keep_array(x)
     x.__class__, x.value, x._trace, x.link, x.form = kind, value, trace, link, None
 
 
-def keep_array(x: Tracer) -> None:
-    """See that ``x``, which is to stand for something traced, stays an array: without axes it would be a number."""
-    if type(x) is Buffer and not x.value.shape and getattr(x, "alias", None) is None:
+def _keep_array(x: Buffer) -> None:
+    """See that a buffer without axes, which is to stand for something traced, stays an array and becomes no number."""
+    if not x.value.shape and getattr(x, "alias", None) is None:
         x.alias = Views()
 
 
