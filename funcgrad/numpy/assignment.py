@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad import backend, blocks
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ReadOnlyError
-from funcgrad.kinds.avals import DOUBLE, aval_of
+from funcgrad.kinds.avals import aval_of
 from funcgrad.kinds.linear import astype, broadcast_to, imag, real, reshape
 from funcgrad.locking import changing
 from funcgrad.numpy.concretization import constant, user_line
@@ -57,7 +57,6 @@ __all__ = [
 ]
 
 ndarray = np.ndarray
-float64 = np.float64
 _NUMPY = frozenset((ndarray, int, float, complex, np.float64, np.float32, np.int64))
 
 
@@ -94,7 +93,7 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
     if blocks.here() is not None and blocks.current().floor:
         _write_constant(x, index, y)
         return
-    if aval_of(y) is None or type(x.value) is not ndarray or x.value.dtype is not DOUBLE:
+    if aval_of(y) is None or aval_of(x.value) is None:
         _check_dtype(x, y)
     if type(getattr(y, "alias", None)) is View and _is_itself(x, index, y):
         return
@@ -400,7 +399,9 @@ def _write_directly(x: Any, index: Any, y: Any) -> bool:
         if isinstance(y, Tracer) and not _names_once(index, x.shape):
             return False
         index = snapshot(index)
-    if aval_of(y) is not float64 and (have := backend.shape_of(y)) and len(have) > rank_left(index, len(x.shape)):
+    aval = aval_of(y)
+    have = aval if type(aval) is tuple else () if aval is not None else backend.shape_of(y)
+    if have and len(have) > rank_left(index, len(x.shape)):
         y = fitted(y, np.broadcast_to(np.False_, x.shape)[index].shape)
     if not buffer:
         new = overwritten(x, index, y, True)
