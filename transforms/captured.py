@@ -133,6 +133,7 @@ class _Substitution:
 
     def __init__(self, stand_ins: _StandIns) -> None:
         self.stand_ins = stand_ins
+        self.dropped: list[Any] = []
         self.meter = self  # a debug_nans inside lets this process what it looks at
 
     def begin_pass(self) -> Callable[..., Any]:
