@@ -46,6 +46,7 @@ __all__ = [
     "describe",
     "refuse_closure",
     "repeated",
+    "twin",
 ]
 
 next_level = itertools.count(1).__next__
@@ -178,6 +179,16 @@ class Tracer:
         """The NumPy dtype."""
         value = self.value
         return value.dtype if type(value) is np.ndarray else backend.dtype_of(value)
+
+
+def twin(x: Any) -> Any:
+    """Another object that stands for the same value; what is no tracer stays itself.
+
+    The rule of sharing: a program can write to the objects that it has, so a transform, a tape or a graph keeps twins
+    of them, and hands out twins of what it keeps. What enters a trace passes through its ``leaf``, what meets it on the
+    way through ``bind``, and what leaves a transform through here.
+    """
+    return x._twin() if isinstance(x, Tracer) else x
 
 
 class ReverseRule(Protocol):

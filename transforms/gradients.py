@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeAlias
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError
 from funcgrad.kinds.avals import aval_of
 from funcgrad.records import backward
@@ -28,7 +28,7 @@ from funcgrad.transforms.arguments import (
 )
 from funcgrad.transforms.debugging import strictly
 from funcgrad.transforms.transformed import Transformed, check_callable
-from funcgrad.writable import handed, inside, released
+from funcgrad.writable import handed, inside
 
 __all__ = ["grad", "value_and_grad"]
 
@@ -165,7 +165,7 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
         if options.holomorphic or aval_of(value) not in _NUMBER:
             _check_output(call, value, options.holomorphic)
             one = backend.ones_like(value)
-        value = value.copy() if type(value) is np.ndarray else released(value)
+        value = value.copy() if type(value) is np.ndarray else twin(value)
     seeds = [(out.node, one)] if mine else []
     del out, new_args  # the pass frees the tape as it goes
     found = backward(seeds, len(live))

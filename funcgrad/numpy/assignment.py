@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import backend, blocks
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.avals import aval_of
 from funcgrad.kinds.linear import astype, broadcast_to, imag, real, reshape
@@ -36,7 +36,6 @@ from funcgrad.writable import (
     Step,
     View,
     Views,
-    clone,
     is_number,
     move,
     own,
@@ -82,7 +81,7 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
     if not _can_write(x, alias):
         refuse_writing(x)
     if type(y) is Buffer:
-        y = clone(y)
+        y = twin(y)
     elif type(y) is list or type(y) is tuple:
         y = as_value(y)
     plain = type(x) is Buffer and type(x.value) is ndarray and type(y) in _NUMPY and is_concrete(index)
@@ -110,7 +109,7 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
 def _write_root(x: Tracer, index: Any, y: Any) -> None:
     """Write to what is no view."""
     if not _write_directly(x, index, y):
-        move(x, as_before(x, updated(clone(x), index, y)))
+        move(x, as_before(x, updated(twin(x), index, y)))
     if type(alias := getattr(x, "alias", None)) is Views and type(x) is not Buffer:
         alias.written = True
     else:
@@ -234,7 +233,7 @@ def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
             refresh(root)
             return
     if (chosen := as_condition(index, x.shape, backend.shape_of(y))) is not None:
-        index, y = ..., where(chosen, y, clone(x))
+        index, y = ..., where(chosen, y, twin(x))
     shape: Shape = root.shape
     places: Any = np.arange(prod(shape)).reshape(shape)
     part: Any = None
@@ -243,7 +242,7 @@ def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
             part = step
         else:
             places = step(places, **params)
-    source = clone(root)
+    source = twin(root)
     half = source if part is None or backend.dtype_of(source).kind != "c" else part(source)
     new = reshape(updated(reshape(half, to=(prod(shape),)), getitem(places, index), y), to=shape)
     if half is not source:

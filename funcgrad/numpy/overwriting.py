@@ -15,7 +15,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.batching import BatchTracer
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, twin
 from funcgrad.forward import ForwardTracer, dual
 from funcgrad.graph import GraphTrace, GraphTracer, Step
 from funcgrad.kinds.avals import DOUBLE
@@ -157,7 +157,7 @@ def _noted(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone:
 def _kept(x: Any) -> Any:
     """A constant for a graph: the program may write to what it has."""
     if isinstance(x, Tracer):
-        return x._twin()
+        return twin(x)
     return x.copy("K") if type(x) is ndarray else x
 
 
