@@ -39,6 +39,7 @@ __all__ = [
     "as_array",
     "as_made_by",
     "as_number",
+    "bottom",
     "constant",
     "copy_small",
     "handed",
@@ -151,7 +152,7 @@ def as_made_by(args: tuple[Any, ...], ans: Any) -> Any:
         return tuple([as_made_by(args, a) for a in ans])
     if isinstance(ans, Tracer) or not backend.is_value(ans):
         return ans
-    sources = [_bottom(a) for a in args if isinstance(a, Tracer)]
+    sources = [bottom(a) for a in args if isinstance(a, Tracer)]
     part = type(ans) is ndarray and any(type(a) is ndarray and np.may_share_memory(a, ans) for a in sources)
     if not (part or backend.shape_of(ans)) or not backend.is_inexact(ans):
         return ans
@@ -165,7 +166,8 @@ def as_made_by(args: tuple[Any, ...], ans: Any) -> Any:
     return made
 
 
-def _bottom(x: Any) -> Any:
+def bottom(x: Any) -> Any:
+    """What ``x`` stands for in the end."""
     while isinstance(x, Tracer):
         x = x.value
     return x

@@ -263,7 +263,14 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         return x.astype(dtype)
     x, to = as_value(x), np.dtype(dtype)
     if backend.dtype_of(x) == to:
-        return _arranged_copy(x, "K") if copy and isinstance(x, Tracer) else x
+        made = _arranged_copy(x, "K") if copy and isinstance(x, Tracer) else x
+    else:
+        made = _cast(x, to)
+    return as_array(made) if isinstance(x, Tracer) and not is_number(x) else made
+
+
+def _cast(x: Any, to: Any) -> Array:
+    """``x`` in another dtype than its own."""
     if to.kind in "biu":
         return prim.cast(x, to=to)
     if to.kind not in "fcV":
