@@ -225,9 +225,7 @@ def checkpoint_chain(
     if known is not None and coming is not None:
         items, coming = _first(coming, known), None
     given: Sequence[Any] = [] if items is None else items
-    kept_items = (
-        given.twin() if isinstance(given, _Rows) else given if type(given) is range else list(map(_twins, given))
-    )
+    kept_items = _kept(given)
     one_step = _stepping(functions, given, kept_items, args)
     if budget is None:
         budget = _ONLINE if known is None else states_for(known, 2) - 1
@@ -236,14 +234,18 @@ def checkpoint_chain(
     chain = Chain(name, one_step, init, budget, keep=keep)
     if coming is None:
         return own_tree(chain.run(known or 0))
-    rest, came, kept = coming, cast(list[Any], given), cast(list[Any], kept_items)
+    return own_tree(chain.run_while(_taking(chain, coming, cast(list[Any], given), cast(list[Any], kept_items))))
+
+
+def _taking(chain: Chain, coming: Iterator[Any], given: list[Any], kept: list[Any]) -> Callable[[], bool]:
+    """A function that takes the next item, and says whether there is one."""
 
     def more() -> bool:
-        came.extend(itertools.islice(rest, 1))
-        kept.extend(map(_twins, came[len(kept) :]))
-        return len(came) > chain.done
+        given.extend(itertools.islice(coming, 1))
+        kept.extend(map(_twins, given[len(kept) :]))
+        return len(given) > chain.done
 
-    return own_tree(chain.run_while(more))
+    return more
 
 
 class _Rows(Sequence[Any]):

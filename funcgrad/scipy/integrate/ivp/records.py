@@ -308,14 +308,20 @@ def _bdf_step(order: int) -> tuple[Any, Any, Any, Any]:
     return predicts, psi, update, np.append(enters, alpha[order])
 
 
-def _bdf(notes: list[_BdfNote], packing: Any, dense: bool, slopes: Callable[..., Any]) -> dict[str, Any]:
-    count, start = len(notes), packing.real(notes[0].y_old)
+def _bdf(
+    notes: list[_BdfNote], packing: Any, dense: bool, slopes: Callable[..., Any], start: Any = None
+) -> dict[str, Any]:
+    """The arrays; ``start`` are the rows before the first step, where they are known."""
+    count = len(notes)
+    if start is None:
+        y = packing.real(notes[0].y_old)
+        start = np.zeros((8, len(y)))
+        start[:2] = y, notes[0].first * slopes(np.array([notes[0].t_old]), y[None])[0]
     U, V = np.empty((count, 1, 8)), np.empty((count, 1, 1))
     P, Q = np.empty((count, 8, 8)), np.empty((count, 8, 1))
     TS = np.zeros((count, 6, 8))
-    S, X = np.zeros((count + 1, 8, len(start))), np.empty((count, 1, len(start)))
-    S[0, 0] = start
-    S[0, 1] = notes[0].first * slopes(np.array([notes[0].t_old]), start[None])[0]
+    S, X = np.zeros((count + 1, *start.shape)), np.empty((count, 1, start.shape[1]))
+    S[0] = start
     ends = packing.real(np.array([note.y for note in notes]))
     for n, note in enumerate(notes):
         predicts, psi, update, (*enters, alpha) = _bdf_step(note.order)
