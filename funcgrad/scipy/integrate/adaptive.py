@@ -130,10 +130,10 @@ def quad(
 
 
 def _somewhere(point: Any) -> float:
-    """A number of Python's; of a batch that of the first example."""
+    """A number of Python's; of a batch that of the first example, where there is one."""
     while isinstance(point, Tracer):
         point = point.value
-    return float(np.ravel(point)[0])
+    return float(np.ravel(point)[0]) if np.size(point) else 0.5
 
 
 def quad_vec(
@@ -202,10 +202,10 @@ def quad_vec(
 
 
 def _somewhere(point: Any) -> float:
-    """A number of Python's; of a batch that of the first example."""
+    """A number of Python's; of a batch that of the first example, where there is one."""
     while isinstance(point, Tracer):
         point = point.value
-    return float(np.ravel(point)[0])
+    return float(np.ravel(point)[0]) if np.size(point) else 0.5
 
 
 def leaves_apart(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable[..., Any], list[Any]]:
