@@ -16,7 +16,9 @@ from funcgrad import backend, tree
 from funcgrad.core import Primitive, Tracer, describe, refuse_closure
 from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace, GraphTracer, Ref, Step
+from funcgrad.kinds.custom import custom_call
 from funcgrad.records import backward
+from funcgrad.transforms.compiled.operators import DIFFERING, operator_for
 from funcgrad.writable import released
 
 __all__ = ["AROUND", "Asked", "Captured", "Fact", "Line", "capture", "fact_of"]
@@ -106,6 +108,7 @@ def capture(fun: Callable[..., Any], fill: Callable[[list[Any]], Any], values: S
     return Captured(run.operations, run.asked, outputs, spec, run.inputs)
 
 
+_CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
 _BEGINS, _BACKWARD = capture.__code__, backward.__code__
 
 
@@ -128,8 +131,11 @@ class Capture(GraphTrace):
         raise NotImplementedError
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Record ``primitive`` and compute it. A function with own rules is entered: what it does is recorded."""
-        if primitive.calls and primitive.impl is not None:
+        """Record ``primitive`` and compute it. A function with own rules is entered: what it does is recorded.
+
+        A program of XLA's is one operation: nobody sees inside.
+        """
+        if primitive is _CUSTOM and primitive.impl is not None:
             ans = primitive.impl(np, *args, **params)
             refuse_closure(self, primitive, (), params)
             return ans
@@ -144,8 +150,10 @@ class Capture(GraphTrace):
                 python = False
             elif python and type(arg) not in _PYTHON:
                 python = False
+        if primitive.name in DIFFERING:
+            primitive = operator_for(primitive, lowered, sys._getframe(1)) or primitive
         ans = primitive.call(*lowered, **params)
-        if python:
+        if python and type(ans) not in _PYTHON:
             ans = ans.item()
         results = ans if primitive.multiple else (ans,)
         facts = tuple([fact_of(a) for a in results])

@@ -24,14 +24,27 @@ _PARTS = 10_000
 
 
 def _power(w: Writer, n: int, op: Op) -> bool:
-    """A power with a number of Python's, of which NumPy's operator makes squares and roots."""
+    """A power by Python's operator, and squares. Of a number of Python's it may raise an error or be complex."""
     base, exponent = op.args
-    if type(exponent) is not Const or type(exponent.value) not in (int, float) or type(base) is not int:
-        return False
-    if w.graph.facts[base].kind is ndarray and exponent.value == 2 and w.graph.dtypes[base].kind == "f":
+    number = type(exponent) is Const and type(exponent.value) in (int, float)
+    array = type(base) is int and w.graph.facts[base].kind is ndarray
+    if number and array and exponent.value == 2 and w.graph.dtypes[base].kind == "f":
         w.into(n, op, np.square, w.arg(base), over=True)
-    else:  # of a number of Python's it may raise an error or be complex: then the function itself is run
-        w.bind(op.outs[0], [*w.arg(base), " ** ", w.const(exponent)])
+    elif op.name == "infix_power" or (not w.exact and not array):
+        w.bind(op.outs[0], [*w.arg(base), " ** ", *w.arg(exponent)])
+    else:
+        return False
+    return True
+
+
+def _infix_multiply(w: Writer, n: int, op: Op) -> bool:
+    x, y = [w.arg(a) for a in op.args]
+    w.bind(op.outs[0], [*x, " * ", *y])
+    return True
+
+
+def _infix_absolute(w: Writer, n: int, op: Op) -> bool:
+    w.bind(op.outs[0], ["abs(", *w.arg(op.args[0]), ")"])
     return True
 
 
@@ -302,6 +315,9 @@ def _write(w: Writer, n: int, op: Op) -> bool:
 #: ``handler(writer, number of the item, operation)`` writes it and says whether it could.
 HANDLERS: dict[str, Callable[[Writer, int, Op], bool]] = {
     "power": _power,
+    "infix_power": _power,
+    "infix_multiply": _infix_multiply,
+    "infix_absolute": _infix_absolute,
     "one_minus_square": _one_minus_square,
     "logistic": _logistic,
     "matmul": _matmul,

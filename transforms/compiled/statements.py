@@ -209,7 +209,7 @@ class Writer:
         elif not self.exact and op.name in _MATH and fact.kind is np.float64:
             python = True
             found = self.call(_MATH[op.name], *[self.arg(a, "number") for a in op.args], name="math_" + op.name)
-        elif is_ufunc(op) and op.name != "power" and fact.kind is np.float64:
+        elif is_ufunc(op) and fact.kind is np.float64:
             python = False
             found = self.call(getattr(np, op.name), *[self.arg(a, "number") for a in op.args])
         else:
@@ -232,10 +232,13 @@ class Writer:
     def _other_number(self, op: Op) -> bool:
         """The same of complex numbers and of single precision: NumPy's operators round products otherwise."""
         kinds = [self.graph.facts[a].kind if type(a) is int else type(a.value) for a in op.args]
-        if op.name not in _INFIX or not _SCALARS.issuperset(kinds) or not _OTHERS.intersection(kinds):
+        symbol = "*" if op.name == "infix_multiply" else _INFIX.get(op.name)
+        if symbol is None or not _SCALARS.issuperset(kinds) or not _OTHERS.intersection(kinds):
+            return False
+        if op.name == "multiply" and self.graph.dtypes[op.outs[0]].kind == "c":
             return False
         left, right = [self.arg(a) for a in op.args]
-        self.bind(op.outs[0], [*left, f" {_INFIX[op.name]} ", *right])
+        self.bind(op.outs[0], [*left, f" {symbol} ", *right])
         return True
 
     def _is_number(self, a: Any) -> bool:
