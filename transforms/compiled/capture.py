@@ -119,6 +119,8 @@ class Capture(GraphTrace):
 
     #: Rules may do with a tracer what they do with the ndarray it holds, see ``graph.stands_for_array``.
     repeats = True
+    #: A call of XLA's keeps for its derivative what it keeps in a run without this.
+    runs_jax = True
 
     def __init__(self, held: Callable[[ndarray], Any]) -> None:
         super().__init__()

@@ -16,13 +16,15 @@ from typing import Any
 import numpy as np
 
 from funcgrad.batching import BatchTracer
-from funcgrad.core import Primitive
+from funcgrad.core import Primitive, Tracer
+from funcgrad.graph import GraphTracer
 
 __all__ = ["DIFFERING", "INFIX", "operator_for"]
 
 ndarray = np.ndarray
-#: Types of values for which reverse and forward mode call Python's operator, see ``kinds.elementwise``.
-_PLAIN = frozenset((ndarray, float, np.float64))
+#: Types of numbers for which reverse and forward mode call Python's operator, see ``kinds.elementwise``.
+_NUMBERS = frozenset((int, float, np.float64))
+_RULES = frozenset(("funcgrad.core", "funcgrad.kinds.elementwise"))
 _TEMPLATES = "<generated for funcgrad.kinds.elementwise>"
 _BINDING = frozenset(("funcgrad.core", "funcgrad.kinds.rules"))
 _PROTOCOLS = frozenset(("funcgrad.numpy.protocols", "funcgrad.numpy.ufunc_calls"))
@@ -65,30 +67,47 @@ def operator_for(primitive: Primitive, values: list[Any], frame: Any) -> Primiti
         frame: who asked for it.
     """
     name = primitive.name
-    if name != "power" and not any(map(_is_complex, values)):
+    arrays = ndarray in map(type, values)
+    if any(map(_is_complex, values)):
+        in_place = arrays and name == "multiply" and type(values[0]) is ndarray and values[0].size == 1
+        if arrays and name != "power" and not in_place:
+            return None
+    elif name != "power" or arrays:
         return None
     while frame.f_globals.get("__name__") in _BINDING:
         frame = frame.f_back
     if not _is_template(frame, name):
         return None
+    given = [x for x in map(frame.f_locals.get, "xy") if isinstance(x, Tracer)]
+    if any(type(x) is not GraphTracer for x in given):  # a constant, behind a transform's back
+        return None
     asker = frame.f_back
     while asker.f_globals.get("__name__") in _PROTOCOLS:  # a number of NumPy's beside a tracer asks its class
         asker = asker.f_back
     module, code = asker.f_globals.get("__name__"), asker.f_code
-    if _is_template(asker, name) or module == "funcgrad.kinds.elementwise":
-        return INFIX[name] if _by_template(asker, name) and _PLAIN.issuperset(map(type, values)) else None
+    if _is_template(asker, name) or module in _RULES:
+        return INFIX[name] if _by_rule(asker, name) and _are_doubles(values) else None
     if module == "funcgrad.numpy.assignment" and code.co_name == "method":
-        return _IN_PLACE if name == "multiply" and type(values[0]) is ndarray else INFIX[name]
+        return _IN_PLACE if name == "multiply" and arrays else INFIX[name]
+    if name == "multiply" and arrays:
+        return None
     if module == "funcgrad.numpy.methods" or code.co_code[asker.f_lasti] == _BINARY:
         return INFIX[name]
     return None
 
 
-def _by_template(asker: Any, name: str) -> bool:
-    """Whether the short case of reverse or forward mode asks, which calls the operator."""
+def _by_rule(asker: Any, name: str) -> bool:
+    """Whether reverse or forward mode asks, which have short cases that call the operator; not a batch."""
+    if asker.f_code.co_name == "computed":
+        return True
     if asker.f_code.co_name == "<lambda>":  # from the rule of forward mode to the operation
         asker = asker.f_back
     return _is_template(asker, name) and not any(type(x) is BatchTracer for x in asker.f_locals.values())
+
+
+def _are_doubles(values: list[Any]) -> bool:
+    kinds = set(map(type, values))
+    return np.float64 in kinds and _NUMBERS.issuperset(kinds)
 
 
 def _is_template(frame: Any, name: str) -> bool:
