@@ -6,8 +6,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-import numpy as np
-
 from funcgrad import backend, tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError

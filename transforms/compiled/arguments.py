@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from funcgrad import tree
+from funcgrad.core import describe
 from funcgrad.transforms.compiled.capture import fact_of
 
 __all__ = ["Form", "form_of", "names_of"]
@@ -55,8 +56,8 @@ class Form(NamedTuple):
         )
 
 
-def form_of(args: Any, kwargs: Any) -> Form | None:
-    """The form of a call; None where something among the arguments cannot be recorded."""
+def form_of(args: Any, kwargs: Any) -> Form | str:
+    """The form of a call; where something among the arguments cannot be recorded, what that is."""
     leaves, spec = tree.flatten((args, kwargs))
     keys: list[Any] = []
     live = []
@@ -64,20 +65,22 @@ def form_of(args: Any, kwargs: Any) -> Form | None:
         kind = type(x)
         if kind is ndarray:
             if x.dtype.kind not in "fciub" or not x.dtype.isnative:
-                return None
+                return f"an argument is an array of dtype {x.dtype}, which holds no numbers of this machine"
+            if any(stride < 0 for stride in x.strides):
+                return "an argument runs backwards through memory, as x[::-1] does: pass a copy"
             keys.append((x.shape, x.dtype, None if fact_of(x).contiguous else x.strides))
         elif kind in _NUMBERS:
             keys.append(kind)
         elif kind in _SETTINGS or callable(x):
             keys.append((kind, x))
         else:
-            return None
+            return f"an argument is {describe(x)}: pass arrays, numbers, texts, functions, or containers of them"
         live.append(kind is ndarray or kind in _NUMBERS)
     key = (spec, tuple(keys))
     try:
         hash(key)
     except TypeError:
-        return None
+        return "an argument is a function that has no hash, by which programs are kept"
     return Form(key, spec, leaves, live)
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad import tree
+from funcgrad.transforms.transformed import Transformed
 
 __all__ = ["Closed"]
 
@@ -203,6 +204,8 @@ def _places(x: Any, names: set[str], own: frozenset[str]) -> Iterator[_Place]:
         yield from (_Place("h[k]", x, i) for i in range(len(x)))
     elif isinstance(x, tuple):
         yield from (_Place("h", y, lasting=True) for y in x)
+    elif isinstance(x, Transformed):  # what it has compiled is its own
+        yield from (_Place("h", y, lasting=True) for y in (x.fun, x.options))
     elif isinstance(x, ModuleType):
         yield from (_Place("h[k]", x.__dict__, name) for name in names & x.__dict__.keys())
     else:

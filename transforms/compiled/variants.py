@@ -13,9 +13,10 @@ from typing import Any, NamedTuple, ParamSpec
 
 import numpy as np
 
-from funcgrad import backend, blocks, tree
+from funcgrad import blocks, tree
 from funcgrad.errors import EagerWarning
 from funcgrad.running import open_traces
+from funcgrad.transforms.compiled.agreeing import disagreement, disagreement_nearby
 from funcgrad.transforms.compiled.arguments import Form, form_of, names_of
 from funcgrad.transforms.compiled.binding import bound
 from funcgrad.transforms.compiled.capture import capture
@@ -24,6 +25,7 @@ from funcgrad.transforms.compiled.graphs import Graph, simplify
 from funcgrad.transforms.compiled.reporting import Report, reported
 from funcgrad.transforms.compiled.saving import module_text
 from funcgrad.transforms.compiled.source import Otherwise, Program, generate
+from funcgrad.transforms.compiled.storage import is_delicate
 from funcgrad.transforms.static_arguments import Places
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import inside
@@ -49,13 +51,14 @@ class Variant:
 
     Attributes:
         recorded: how many operations there were, and how many were ``kept``.
+        delicate: whether the way in which something is computed may change its last bits.
         program: what was written.
     """
 
     def __init__(
         self, fun: Any, form: Form, eager: Any, graph: Graph, spec: tree.PyTreeSpec, closed: Closed, exact: bool
     ) -> None:
-        self.recorded, self.kept = graph.recorded, len(graph.operations)
+        self.recorded, self.kept, self.delicate = graph.recorded, len(graph.operations), is_delicate(graph)
         self.spec, self.closed, self.form = spec, closed, form.without_values()
         self.program: Program = generate(graph, names_of(fun, form), tree.leaves(eager), exact)
         self.quick = bound(self.program, form, spec, closed.same)
@@ -102,7 +105,7 @@ class Compiled(Transformed[P, Any]):
         self._parts: dict[Any, Compiled[...]] = {}  # by static arguments
         self._entries: dict[Any, _Entry] = {}
         self._quick: Callable[..., Any] | None = None
-        self._full = False
+        self._said: set[str] = set()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Run the program that was recorded for such arguments; record one where there is none."""
@@ -120,8 +123,11 @@ class Compiled(Transformed[P, Any]):
         if self._places.static:
             return self._with_static(args, kwargs)
         form = form_of(args, kwargs)
-        entry = None if form is None else self._entry(form)
-        if form is None or entry is None:
+        if isinstance(form, str):
+            self._say_once(form)
+            return self.fun(*args, **kwargs)
+        entry = self._entry(form)
+        if entry is None:
             return self.fun(*args, **kwargs)
         inputs = form.inputs
         for variant in [] if entry.eager else entry.variants:
@@ -159,11 +165,9 @@ class Compiled(Transformed[P, Any]):
         entry = self._entries.get(form.key)
         if entry is None:
             if len(self._entries) >= FORMS:
-                if not self._full:
-                    self._full = True
-                    self._say(
-                        f"it was called with {FORMS} forms of arguments: pass numbers that change as floats or arrays"
-                    )
+                self._say_once(
+                    f"it was called with {FORMS} forms of arguments: pass numbers that change as floats or arrays"
+                )
                 return None
             entry = self._entries.setdefault(form.key, _Entry())
         return entry
@@ -184,6 +188,11 @@ class Compiled(Transformed[P, Any]):
         entry.eager = reason
         entry.variants = []
         self._say(reason)
+
+    def _say_once(self, reason: str) -> None:
+        if reason not in self._said:
+            self._said.add(reason)
+            self._say(reason)
 
     def _say(self, reason: str) -> None:
         warnings.warn(
@@ -206,12 +215,14 @@ class Compiled(Transformed[P, Any]):
             with _Uncollected():
                 variant = self._written(form, eager, closed)
             with np.errstate(all="ignore"):
-                reason = _disagreement(variant.run(form.inputs), eager, self.options.exact)
+                reason = disagreement(variant.run(form.inputs), eager, self.options.exact)
+                if not reason and variant.delicate and self.options.exact:
+                    reason = disagreement_nearby(self.fun, variant.run, form)
         except Exception as error:
             reason = f"that raises {type(error).__name__}: {str(error)[:200]}"
         if not reason and not closed.holds_good():
             reason = "it writes to what it closes over"
-        elif reason and variant is not None and _disagreement(self.fun(*args, **kwargs), eager):
+        elif reason and variant is not None and disagreement(self.fun(*args, **kwargs), eager):
             reason = "it gives other results when it is run again: it draws random numbers, or depends on a state"
         if reason or variant is None:
             self._give_up(entry, reason or "it was not written")
@@ -272,8 +283,10 @@ class Compiled(Transformed[P, Any]):
     def variant_of(self, args: Any, kwargs: Any) -> tuple[Form, Variant] | None:
         """The form of a call's arguments and the variant that was used for them last; None where there is none."""
         form = form_of(args, kwargs)
-        entry = None if form is None else self._entries.get(form.key)
-        return None if form is None or entry is None or not entry.variants else (form, entry.variants[0])
+        entry = None if isinstance(form, str) else self._entries.get(form.key)
+        if isinstance(form, str) or entry is None or not entry.variants:
+            return None
+        return form, entry.variants[0]
 
     def _variants(self) -> list[Variant]:
         parts = [v for part in self._parts.values() for v in part._variants()]
@@ -290,46 +303,6 @@ class _Uncollected:
     def __exit__(self, *error: object) -> None:
         if self.was:
             gc.enable()
-
-
-def _disagreement(found: Any, expected: Any, exact: bool = True) -> str:
-    """What is the matter with a result, nothing if it is the same: to the last bit, or nearly."""
-    ours, spec = tree.flatten(found)
-    theirs, like = tree.flatten(expected)
-    if spec != like:
-        return "its result has another structure when it is recorded"
-    for number, (x, y) in enumerate(zip(ours, theirs, strict=True)):
-        if type(x) is not type(y):
-            return f"result {number} is {type(y).__name__} and {type(x).__name__} when it is recorded"
-        if not _same(x, y) and (exact or not _near(x, y)):
-            return f"result {number} has other bits when it is recorded"
-    return ""
-
-
-def _same(x: Any, y: Any) -> bool:
-    """Whether two leaves are the same to the last bit; any NaN is a NaN."""
-    if not backend.is_value(y):
-        return bool(x is y or x == y)
-    x, y = np.asarray(x), np.asarray(y)
-    if x.shape != y.shape or x.dtype != y.dtype:
-        return False
-    if x.tobytes() == y.tobytes():
-        return True
-    if x.dtype.kind not in "fc":
-        return False
-    x, y = [np.ascontiguousarray(z).reshape(-1).view(z.real.dtype) for z in (x, y)]
-    nan = np.isnan(x)
-    return bool((nan == np.isnan(y)).all()) and bool(x[~nan].tobytes() == y[~nan].tobytes())
-
-
-def _near(x: Any, y: Any) -> bool:
-    """Whether two leaves are the same up to rounding."""
-    x, y = np.asarray(x), np.asarray(y)
-    if x.shape != y.shape or x.dtype != y.dtype or x.dtype.kind not in "fc":
-        return False
-    with np.errstate(all="ignore"):
-        largest = float(np.max(np.abs(y[np.isfinite(y)]), initial=0.0))
-    return bool(np.allclose(x, y, rtol=0.0, atol=float(np.sqrt(np.finfo(y.dtype).eps)) * largest, equal_nan=True))
 
 
 def jit_numpy(
