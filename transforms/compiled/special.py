@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.primitives.index_spec import ARRAY
+from funcgrad.primitives.index_spec import ARRAY, Whole
 from funcgrad.transforms.compiled.graphs import Const, Op
 from funcgrad.transforms.compiled.statements import Parts, Writer
 from funcgrad.transforms.compiled.storage import FILLED
@@ -159,7 +159,7 @@ def _scatter_sum(w: Writer, n: int, op: Op) -> bool:
     place = w.storage.place(n, op, False)
     where = ("v", v) if place is None else place[0]
     there = place is not None and place[1]
-    if specs[0] == tuple([(0, length, 1) for length in shape]) and w.graph.shape(op.args[0]) == shape:
+    if type(specs[0]) is Whole:
         first = w.arg(parts.pop(0)[0])
         w.say(w.call(np.copyto, [where], first) if there else [where, " = ", *first, ".copy()"])
     elif there:
