@@ -13,11 +13,21 @@ from funcgrad import tree
 from funcgrad.core import describe
 from funcgrad.transforms.compiled.capture import fact_of
 
-__all__ = ["Form", "form_of", "names_of"]
+__all__ = ["Form", "form_of", "is_number", "is_setting", "names_of"]
 
 ndarray = np.ndarray
 _NUMBERS = frozenset((float, complex, *[np.dtype(c).type for c in "efdgFDGbBhHiIlLqQ?"]))
 _SETTINGS = frozenset((int, bool, str, bytes, type(None)))
+
+
+def is_number(x: Any) -> bool:
+    """Whether it is a number that is an input."""
+    return type(x) in _NUMBERS
+
+
+def is_setting(x: Any) -> bool:
+    """Whether it is part of the form."""
+    return type(x) in _SETTINGS or callable(x)
 
 
 class Form(NamedTuple):

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad import tree
+from funcgrad.core import Tracer
 from funcgrad.transforms.transformed import Transformed
 
 __all__ = ["Closed"]
@@ -57,11 +58,12 @@ class Closed:
     Attributes:
         arrays: the arrays that were found, by identity.
         whole: whether all could be looked at.
+        traced: whether there are values of transforms that are running.
     """
 
     def __init__(self, fun: Any) -> None:
         self.arrays: dict[int, ndarray] = {}
-        self.whole = True
+        self.whole, self.traced = True, False
         self._own = frozenset(_package(x) for x in _inner(fun))
         self._found: list[tuple[_Place, Any]] = []
         self._names: set[str] = set()
@@ -102,7 +104,9 @@ class Closed:
                     found = place.read()
                 except Exception:  # an empty cell, say
                     continue
-                if type(found) is ndarray:
+                if issubclass(type(found), Tracer):
+                    self.traced = True
+                elif type(found) is ndarray:
                     self.arrays[id(found)] = found
                 elif not isinstance(found, _PLAIN) and not _is_fixed(found, self._own):
                     waiting.append(found)

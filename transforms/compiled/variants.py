@@ -26,9 +26,10 @@ from funcgrad.transforms.compiled.reporting import Report, reported
 from funcgrad.transforms.compiled.saving import module_text
 from funcgrad.transforms.compiled.source import Otherwise, Program, generate
 from funcgrad.transforms.compiled.storage import is_delicate
+from funcgrad.transforms.compiled.transforming import Through, can_go_through, is_input
 from funcgrad.transforms.static_arguments import Places
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
-from funcgrad.writable import inside
+from funcgrad.writable import inside, outside
 
 __all__ = ["Compiled", "Variant", "jit_numpy", "run_compiled"]
 
@@ -81,6 +82,14 @@ class Variant:
         return tree.unflatten(self.spec, list(found))
 
 
+class _NotRecorded(Exception):  # noqa: N818  (it is no error: the function is run as it stands)
+    """There is no program; where the function has been run, ``found`` holds its result."""
+
+    def __init__(self, *found: Any) -> None:
+        super().__init__()
+        self.found = found or None
+
+
 class _Entry:
     """The variants for one form of the arguments.
 
@@ -105,6 +114,8 @@ class Compiled(Transformed[P, Any]):
         self._parts: dict[Any, Compiled[...]] = {}  # by static arguments
         self._entries: dict[Any, _Entry] = {}
         self._quick: Callable[..., Any] | None = None
+        self._closed: Closed | None = None  # of what was recorded last
+        self._throughs: dict[Any, Through] = {}
         self._said: set[str] = set()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
@@ -118,17 +129,30 @@ class Compiled(Transformed[P, Any]):
         return self._general(args, kwargs)
 
     def _general(self, args: Any, kwargs: Any) -> Any:
-        if (blocks.here() is not None and blocks.current() is not blocks.NO_BLOCK) or (open_traces and inside()):
+        if blocks.here() is not None and blocks.current() is not blocks.NO_BLOCK:
             return self.fun(*args, **kwargs)
+        if open_traces and inside():
+            return self._transformed(args, kwargs)
         if self._places.static:
             return self._with_static(args, kwargs)
+        try:
+            return self._by_program(args, kwargs)
+        except _NotRecorded as error:
+            return self.fun(*args, **kwargs) if error.found is None else error.found[0]
+
+    def _by_program(self, args: Any, kwargs: Any) -> Any:
+        """The result by a recorded program, which is made where there is none.
+
+        Raises:
+            _NotRecorded: there can be none.
+        """
         form = form_of(args, kwargs)
         if isinstance(form, str):
             self._say_once(form)
-            return self.fun(*args, **kwargs)
+            raise _NotRecorded
         entry = self._entry(form)
         if entry is None:
-            return self.fun(*args, **kwargs)
+            raise _NotRecorded
         inputs = form.inputs
         for variant in [] if entry.eager else entry.variants:
             if not variant.closed.holds_good():
@@ -139,14 +163,69 @@ class Compiled(Transformed[P, Any]):
             except Otherwise:
                 continue
             except Exception:  # the function raises it itself, in its own words, or does not
-                return self.fun(*args, **kwargs)
+                raise _NotRecorded from None
             self._prefer(entry, variant)
             return result
         if entry.eager is None and entry.recorded >= MOST:
             self._give_up(entry, f"it went {MOST} different ways, or what it closes over changed as often")
         if entry.eager is not None:
+            raise _NotRecorded
+        result = self._record(entry, form, args, kwargs)
+        if entry.eager is not None:
+            raise _NotRecorded(result)
+        return result
+
+    def _transformed(self, args: Any, kwargs: Any) -> Any:
+        """The result inside of a function that is being transformed."""
+        leaves, spec = tree.flatten((args, kwargs))
+        if not can_go_through(leaves) or self._closes_over_traced():
             return self.fun(*args, **kwargs)
-        return self._record(entry, form, args, kwargs)
+        if self._places.static:
+            return self._with_static(args, kwargs)
+        try:
+            key = (spec, tuple([None if is_input(x) else (type(x), x) for x in leaves]))
+            through = self._throughs.get(key)
+            if through is None and len(self._throughs) >= FORMS:
+                return self.fun(*args, **kwargs)
+            if through is None:
+                made = Through(self.fun, self._of_values, self._twin, name_of(self.fun), spec, leaves)
+                through = self._throughs.setdefault(key, made)
+            return through(leaves)
+        except _NotRecorded:
+            return self.fun(*args, **kwargs)
+
+    def _of_values(self, *args: Any, **kwargs: Any) -> Any:
+        """The result for plain values, in a function that is being transformed or not, by a program only."""
+        quick = self._quick
+        if quick is not None:
+            try:
+                return quick(args, kwargs)
+            except Exception:
+                pass
+        with outside():
+            return self._by_program(args, kwargs)
+
+    def _twin(self, fun: Callable[..., Any], strict: bool) -> Callable[..., Any]:
+        """A recorded function of plain values, which may be run as it stands unless ``strict``."""
+        made: Compiled[...] = Compiled(self.run, fun, Options((), (), self.options.exact), self.says)
+        if strict:
+            return made._of_values
+
+        def run(*args: Any) -> Any:
+            try:
+                return made._of_values(*args)
+            except _NotRecorded as error:
+                if error.found is not None:
+                    return error.found[0]
+                with outside():
+                    return fun(*args)
+
+        return run
+
+    def _closes_over_traced(self) -> bool:
+        if self._closed is None or not self._closed.holds_good():
+            self._closed = Closed(self.fun)
+        return self._closed.traced
 
     def _with_static(self, args: Any, kwargs: Any) -> Any:
         static, args, kwargs = self._places.split(args, kwargs)
