@@ -7,10 +7,10 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from funcgrad import backend, tree
 from funcgrad.transforms.compiled.arguments import Form
+from funcgrad.transforms.compiled.capture import copy_of
 
 __all__ = ["disagreement", "disagreement_nearby"]
 
@@ -63,17 +63,9 @@ def _moved(x: Any, far: float, rng: np.random.Generator) -> Any:
         return x
     if type(x) is not ndarray:
         return type(x)(x * (1 + far * rng.uniform(-1, 1)))
-    made = as_strided(np.empty(_extent(x), x.dtype), x.shape, x.strides)
-    np.multiply(x, 1 + far * rng.uniform(-1, 1, x.shape), out=made, casting="same_kind")
+    made = copy_of(x)
+    made *= 1 + far * rng.uniform(-1, 1, x.shape)
     return made
-
-
-def _extent(x: ndarray) -> int:
-    """From the first to the last of its elements there is place for so many."""
-    if not x.size:
-        return 0
-    last: int = sum(stride * (n - 1) for n, stride in zip(x.shape, x.strides, strict=True))
-    return 1 + last // x.itemsize
 
 
 def _same(x: Any, y: Any) -> bool:

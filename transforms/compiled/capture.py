@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from funcgrad import backend, tree
 from funcgrad.core import Primitive, Tracer, describe, refuse_closure
@@ -21,7 +22,7 @@ from funcgrad.records import backward
 from funcgrad.transforms.compiled.operators import DIFFERING, operator_for
 from funcgrad.writable import released
 
-__all__ = ["AROUND", "Asked", "Captured", "Fact", "Line", "capture", "fact_of"]
+__all__ = ["AROUND", "Asked", "Captured", "Fact", "Line", "capture", "copy_of", "fact_of"]
 
 ndarray = np.ndarray
 _PYTHON = frozenset((bool, int, float, complex))
@@ -60,6 +61,18 @@ def fact_of(x: Any) -> Fact:
     if type(x) is not ndarray:
         return Fact(type(x), False)
     return Fact(ndarray, x.flags.c_contiguous and (not x.ndim or x.strides[-1] == x.itemsize))
+
+
+def copy_of(x: ndarray) -> ndarray:
+    """A copy that lies in memory as ``x`` does, also where that runs backwards or has gaps: loops look at it."""
+    if not x.size or x.flags.c_contiguous or x.flags.f_contiguous:
+        return x.copy("K")
+    reach = [stride * (n - 1) // x.itemsize for n, stride in zip(x.shape, x.strides, strict=True)]
+    before = -sum([r for r in reach if r < 0])
+    room = np.zeros(before + sum([r for r in reach if r > 0]) + 1, x.dtype)
+    made = as_strided(room[before:], x.shape, x.strides)
+    made[...] = x
+    return made
 
 
 class Asked(NamedTuple):

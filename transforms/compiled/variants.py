@@ -19,7 +19,7 @@ from funcgrad.running import open_traces
 from funcgrad.transforms.compiled.agreeing import disagreement, disagreement_nearby
 from funcgrad.transforms.compiled.arguments import Form, form_of, names_of
 from funcgrad.transforms.compiled.binding import bound
-from funcgrad.transforms.compiled.capture import capture
+from funcgrad.transforms.compiled.capture import capture, copy_of
 from funcgrad.transforms.compiled.closed import Closed
 from funcgrad.transforms.compiled.graphs import Graph, simplify
 from funcgrad.transforms.compiled.reporting import Report, reported
@@ -131,7 +131,7 @@ class Compiled(Transformed[P, Any]):
     def _general(self, args: Any, kwargs: Any) -> Any:
         if blocks.here() is not None and blocks.current() is not blocks.NO_BLOCK:
             return self.fun(*args, **kwargs)
-        if open_traces and inside():
+        if inside():
             return self._transformed(args, kwargs)
         if self._places.static:
             return self._with_static(args, kwargs)
@@ -319,7 +319,7 @@ class Compiled(Transformed[P, Any]):
                 return x
             known = copies.get(id(x))
             if known is None or known[1].tobytes() != x.tobytes():
-                known = copies[id(x)] = (x, x.copy("K"))
+                known = copies[id(x)] = (x, copy_of(x))
             return known[1]
 
         with np.errstate(all="ignore"):  # the function itself has given its warnings
