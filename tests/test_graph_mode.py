@@ -1,5 +1,6 @@
 """``jit(f, backend="numpy")``: programs of NumPy calls that give what the function gives, to the last bit."""
 
+import itertools
 import pickle
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from functools import partial
 import numpy as np
 import pytest
 from fuzz.generating import generate
-from fuzz.recorded import difference, examine
+from fuzz.recorded import difference, examine, examine_inside
 from operations import cases
 from toolz import compose_left
 
@@ -25,6 +26,7 @@ from funcgrad import (
     grad,
     hessian,
     hvp,
+    jacfwd,
     jacrev,
     jit,
     jvp,
@@ -33,6 +35,7 @@ from funcgrad import (
     profile,
     scan,
     stop_gradient,
+    tree,
     value_and_grad,
     vjp,
     vmap,
@@ -473,6 +476,147 @@ def test_transforms_outside():
     for transform in (grad, hessian, lambda f: lambda x: jvp(f, (x,), (x,)), lambda f: vmap(lambda x: f(x * X))):
         assert not difference(transform(fast)(X), transform(f)(X))
     assert not difference(grad(lambda x: fast(X) * fnp.sum(x))(X), grad(lambda x: f(X) * fnp.sum(x))(X))
+
+
+def counting(fun):
+    """``fun``, and what says how often it has been called, which it does not see as something that it writes to."""
+    counter = itertools.count()
+
+    def counted(*args, **kwargs):
+        next(counter)
+        return fun(*args, **kwargs)
+
+    return counted, lambda: repr(counter)
+
+
+OUTSIDE = {
+    "grad": grad,
+    "value_and_grad": value_and_grad,
+    "hessian": hessian,
+    "jacfwd": jacfwd,
+    "jacrev": lambda f: jacrev(lambda x: fnp.stack([f(x), f(x * x)])),
+    "hvp": lambda f: lambda x: hvp(f, (x,), (x + 1,)),
+    "jvp": lambda f: lambda x: jvp(f, (x,), (x,)),
+    "vjp": lambda f: lambda x: vjp(f, x)[1](np.float64(2.0)),
+    "linearize": lambda f: lambda x: linearize(f, x)[1](x),
+    "vmap": lambda f: lambda x: vmap(f)(np.stack([x, 2 * x])),
+    "vmap of grad": lambda f: lambda x: vmap(grad(f))(np.stack([x, 2 * x])),
+    "grad of vmap": lambda f: grad(lambda x: fnp.sum(vmap(f)(fnp.stack([x, x * x])))),
+    "third order": lambda f: grad(lambda x: fnp.sum(hessian(f)(x) ** 2)),
+    "a part of a function": lambda f: grad(lambda x: f(fnp.sin(x)) * fnp.sum(x)),
+    "checkpoint": lambda f: grad(checkpoint(f)),
+    "custom rules": lambda f: grad(lambda x: f(x) * fnp.sum(fnp.tanh(x))),
+}
+
+
+@pytest.mark.parametrize("transform", OUTSIDE.values(), ids=OUTSIDE)
+def test_transforms_outside_go_through_the_program(transform):
+    """The function is run while something is recorded; from then on recorded code is."""
+    f = lambda x: fnp.sum(fnp.sin(x) * x**2 + fnp.exp(-x * x))
+    counted, calls = counting(f)
+    through = transform(recorded(counted))
+    for _ in range(3):
+        through(X)
+    before = calls()
+    for point in (X, X * 0.5, X + 1):
+        ours, theirs = through(point), transform(f)(point)
+        for x, y in zip(tree.leaves(ours), tree.leaves(theirs), strict=True):
+            assert (type(x), x.dtype) == (type(y), y.dtype)
+            np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-14)
+    assert calls() == before
+
+
+def test_transforms_outside_of_containers_settings_and_complex_numbers():
+    def f(params, n, *, name):
+        z = params["a"] * params["b"][0] + (1.0 if name == "one" else 2.0)
+        return {"value": fnp.sum(fnp.real(z * z)) * n, "more": (params["b"][0] * n, fnp.argmax(fnp.real(params["a"])))}
+
+    params = {"a": random_numbers(3), "b": [random_numbers(3, dtype=complex)]}
+    counted, calls = counting(f)
+    fast = recorded(counted)
+    for name in ("one", "two"):
+        loss = lambda f, p, name=name: f(p, 3, name=name)["value"]
+        for _ in range(2):
+            ours, theirs = (grad(lambda p, f=f: loss(f, p))(params) for f in (fast, f))  # noqa: B023
+            for x, y in zip(tree.leaves(ours), tree.leaves(theirs), strict=True):
+                np.testing.assert_allclose(x, y, rtol=1e-12)
+    before = calls()
+    grad(lambda p: fast(p, 3, name="two")["value"])(params)
+    assert calls() == before
+
+
+def test_transforms_outside_take_the_way_of_the_values():
+    f = lambda x: fnp.sum(x * x) if x[0] > 0 else fnp.sum(fnp.sin(x))
+    fast = recorded(f)
+    for x in (X, -X, X * 2, -X * 2):
+        assert not difference(grad(fast)(x), grad(f)(x))
+        assert not difference(hessian(fast)(x), hessian(f)(x))
+
+
+def test_transforms_outside_see_what_is_closed_over():
+    """A value that is being transformed, and arrays that change."""
+    for _ in range(2):
+        np.testing.assert_allclose(grad(lambda a: recorded(lambda x: fnp.sum(x * a))(X * a))(2.0), 4 * X.sum())
+    held = np.ones(3)
+    fast = recorded(lambda x: fnp.sum(held * x**2))
+    for value in (1.0, 3.0):
+        held[:] = value
+        np.testing.assert_allclose(grad(fast)(X), 2 * value * X)
+
+    a_now = [1.0]
+    inner = recorded(lambda x: x * a_now[0])
+
+    def outer(a):
+        a_now[0] = a
+        return inner(a * a)
+
+    assert grad(outer)(2.0) == 12.0
+    assert grad(outer)(3.0) == 27.0
+
+
+def test_transforms_outside_of_what_cannot_be_recorded():
+    """Value and gradient are of one and the same run."""
+    rng = np.random.default_rng(0)
+    fast = recorded(lambda x: fnp.sum(x * rng.normal(size=3)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(3):
+            value, slope = value_and_grad(fast)(X)
+            assert value == fnp.sum(X * slope)
+        for _ in range(3):
+            values, slopes = vmap(value_and_grad(fast))(np.stack([X, 2 * X]))
+            np.testing.assert_array_equal(values, (np.stack([X, 2 * X]) * slopes).sum(axis=1))
+
+
+def test_transforms_outside_give_arrays_that_can_be_written_to():
+    fast = recorded(lambda x: x * 2)
+
+    def f(x):
+        y = fast(x)
+        y[0] = x[1] ** 2
+        return fnp.sum(y * x)
+
+    for _ in range(3):
+        np.testing.assert_allclose(grad(f)(X), grad(lambda x: x[1] ** 2 * x[0] + fnp.sum(2 * x[1:] ** 2))(X))
+
+
+def test_transforms_outside_raise_what_the_function_raises():
+    def f(x):
+        if x[0] < 0:
+            raise ValueError("below zero")
+        return fnp.sum(x * x)
+
+    fast = recorded(f)
+    for _ in range(2):
+        grad(fast)(np.ones(3))
+        with pytest.raises(ValueError, match="below zero"):
+            grad(fast)(-np.ones(3))
+
+
+def test_random_programs_inside_of_transforms():
+    found = [examine_inside(generate(7, number)) for number in range(60)]
+    assert all(kind == "agree" or (kind == "as it stands" and why) for kind, why in found)
+    assert [kind for kind, _ in found].count("agree") >= 56
 
 
 def test_blocks_look_at_the_function():

@@ -61,18 +61,19 @@ def difference(found: Any, expected: Any) -> str:
     return ""
 
 
-def near(found: Any, expected: Any) -> bool:
-    """Whether two results are the same up to the last bits: sums were added up in another order."""
+def near(found: Any, expected: Any, scale: float = 0.0) -> bool:
+    """Whether two results, of terms as large as ``scale``, are the same up to the last bits."""
     pairs = zip(tree.leaves(found), tree.leaves(expected), strict=True)
     return all(
-        type(x) is type(y) and np.shape(x) == np.shape(y) and _near(np.asarray(x), np.asarray(y)) for x, y in pairs
+        type(x) is type(y) and np.shape(x) == np.shape(y) and _near(np.asarray(x), np.asarray(y), scale)
+        for x, y in pairs
     )
 
 
-def _near(x: np.ndarray, y: np.ndarray) -> bool:
+def _near(x: np.ndarray, y: np.ndarray, scale: float) -> bool:
     if x.dtype != y.dtype or x.dtype.kind not in "fc":
         return same(x, y)
-    largest = float(np.max(np.abs(y[np.isfinite(y)]), initial=0.0))
+    largest = float(np.max(np.abs(y[np.isfinite(y)]), initial=scale))
     return bool(np.allclose(x, y, rtol=0.0, atol=1e4 * float(np.finfo(y.dtype).eps) * largest, equal_nan=True))
 
 
@@ -129,7 +130,7 @@ def examine_inside(program: Program) -> tuple[str, str]:
         for x in points * 2:
             want = outcome(program.stacked()(np_, library(), fun), x)
             got = outcome(program.stacked()(np_, library(), fast), x)
-            if difference(got, want) and (isinstance(got, str) or isinstance(want, str) or not near(got, want)):
+            if difference(got, want) and (isinstance(got, str) or isinstance(want, str) or not near(got, want, 1.0)):
                 if difference(outcome(program.stacked()(np_, library(), fun), x), want):
                     return "not repeatable", ""
                 return "differs", difference(got, want)
