@@ -355,6 +355,54 @@ def test_errors_and_warnings_are_the_same(fun, x):
     assert said == should
 
 
+PLAIN = {
+    "a chain": lambda x: x * 0.5 + fnp.sin(x) - x * x,
+    "its gradient": grad(lambda x: fnp.sin(x * x) * x - fnp.cos(x)),
+    "hidden": lambda x: fnp.tanh(x * x) + fnp.exp(-(x * x)),
+    "beside an array": lambda x: fnp.sum(X * (x * 2.0)) + x,
+    "beside single precision": lambda x: np.ones(2, np.float32) * (x * 2.0),
+    "a question": lambda x: x * 2 if x * x > 1 else fnp.sin(x) * 3,
+    "two results, one twice": lambda x: (x * 3, x * 3, [x, x + 1]),
+    "of an array": lambda x: fnp.sum(x * X) * 2.0 - 1.0,
+    "powers and quotients": lambda x: (x * x + 1.0) ** 2 / (x * 2.0 + 0.1) + abs(x) ** 0.5,
+    "other types": lambda x: (x * 2 > 1, fnp.float32(1.5) * x, x * (1 + 2j), 3 * x, x + True),
+}
+
+
+@pytest.mark.parametrize("fun", PLAIN.values(), ids=PLAIN)
+@pytest.mark.parametrize("number", [np.float64, float])
+def test_numbers_computed_plainly(fun, number):
+    """Bits and types are NumPy's, and so is what it warns of."""
+    points = [number(x) for x in (0.3, -1.7, 2.5, 1e-300, -0.0)]
+    agrees(fun, *points)
+    fast = recorded(fun)
+    fast(number(0.4))
+    for x in map(number, (1e200, -1e308, np.inf, np.nan)):
+        with warnings.catch_warnings(record=True) as expected:
+            warnings.simplefilter("always")
+            theirs = fun(x)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            ours = fast(x)
+        assert not difference(ours, theirs)
+        said = {str(w.message) for w in found if w.category is RuntimeWarning}
+        assert said == {str(w.message) for w in expected}
+        with np.errstate(all="raise", under="ignore"):
+            if expected:
+                with pytest.raises((FloatingPointError, OverflowError)):
+                    fast(x)
+
+
+def test_numbers_are_computed_plainly_where_that_is_seen():
+    fast = recorded(PLAIN["its gradient"])
+    fast(np.float64(0.5))
+    assert "float(x)" in fast.source
+    assert "raise NoNumber" in fast.source
+    hidden = recorded(lambda x: fnp.tanh(x * x))
+    hidden(np.float64(0.5))
+    assert "float(" not in hidden.source
+
+
 def test_an_error_of_the_function_is_raised():
     def f(x):
         if x[0] < 0:
