@@ -52,4 +52,4 @@ def plain_numbers(graph: Graph) -> set[int]:
 
 def _of_numbers(graph: Graph, op: Op) -> bool:
     """Whether it is made of numbers alone."""
-    return all([graph.is_number(a) if type(a) is int else type(a.value) in _CONSTANTS for a in op.args])
+    return all(graph.is_number(a) if type(a) is int else type(a.value) in _CONSTANTS for a in op.args)
