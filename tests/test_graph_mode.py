@@ -988,6 +988,15 @@ def test_a_saved_module_needs_numpy_only(tmp_path):
     assert out.strip() == f"{value.hex()} {[g.tobytes().hex() for layer in gradient for g in layer]}"
 
 
+def test_a_saved_module_gives_what_is_no_number(tmp_path):
+    """It has no function to run instead, and nothing to warn of."""
+    fast = recorded(grad(lambda x: fnp.sin(x * x) * x))
+    fast(np.float64(0.5))
+    assert "raise NoNumber" in fast.source
+    call = "print(kept(np.float64(0.7)).hex(), type(kept(np.float64(0.7))).__name__, kept(np.float64(np.nan)))"
+    assert saved(fast, tmp_path, call).split() == [float(fast(np.float64(0.7))).hex(), "float64", "nan"]
+
+
 def test_a_saved_module_knows_its_ways(tmp_path):
     def f(x):
         return fnp.where(x > 0, x, -x) if fnp.sum(x) > 0 else fnp.cumsum(x)
