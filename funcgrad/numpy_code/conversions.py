@@ -11,6 +11,8 @@ from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
 from funcgrad.graph import steer
 from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.texts import Shown, has_all_digits
+from funcgrad.numpy_code.runs import current
 from funcgrad.writable import Buffer
 
 __all__ = ["CONVERSIONS", "Text", "holds_traced", "is_traced", "whole"]
@@ -34,9 +36,9 @@ def holds_traced(values: Any) -> bool:
 
 def as_float(*args: Any) -> Any:
     """``float(x)``: of a traced number the number, in double precision."""
-    if len(args) != 1 or not is_traced(args[0]):
+    x = args[0].number() if len(args) == 1 and type(args[0]) is Shown else args[0] if len(args) == 1 else None
+    if not is_traced(x):
         return float(*args)
-    x = args[0]
     if x.dtype.kind == "c":
         raise TypeError("float() argument must be a string or a real number, not 'complex'")
     return x.reshape(()).astype(np.float64) if x.shape or x.dtype != np.float64 else x
@@ -44,6 +46,8 @@ def as_float(*args: Any) -> Any:
 
 def as_complex(*args: Any) -> Any:
     """``complex(x)`` and ``complex(re, im)``."""
+    if len(args) == 1 and type(args[0]) is Shown:
+        args = (args[0].number(),)
     if not any(map(is_traced, args)):
         return complex(*args)
     return fnp.astype(args[0], np.complex128) if len(args) == 1 else args[0] + 1j * args[1]
@@ -85,7 +89,13 @@ class Text(str):
     __slots__ = ()
 
     def __mod__(self, values: Any) -> str:
-        return str.__mod__(self, _shown(values))
+        text = str.__mod__(self, _shown(values))
+        traced = [x for x in (values if type(values) is tuple else [values]) if is_traced(x)]
+        if not traced or text == self:
+            return text
+        current().texts.extend(traced)
+        whole = len(traced) == 1 and (has_all_digits(self) or str.__eq__(self.strip(), "%s"))
+        return Shown.of(text, traced[0], whole)
 
 
 def _shown(x: Any) -> Any:
@@ -100,6 +110,8 @@ def scalar(kind: type) -> Any:
     """``np.float64(x)`` and the like as functions."""
 
     def made(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and type(args[0]) is Shown and not kwargs:
+            args = (args[0].number(),)
         if len(args) != 1 or kwargs or not (is_traced(args[0]) or holds_traced(args)):
             return kind(*args, **kwargs)
         return fnp.asarray(args[0]).astype(kind)

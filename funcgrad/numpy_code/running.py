@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
+from threading import get_ident
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -13,14 +14,14 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError, FuncgradError
-from funcgrad.numpy.concretization import keeping
+from funcgrad.numpy.concretization import elsewhere, keeping
 from funcgrad.numpy_code.calls import ByCode
 from funcgrad.numpy_code.classes import is_seen, original
 from funcgrad.numpy_code.runs import PLAIN, enter, leave
 from funcgrad.numpy_code.scope import Globals
 from funcgrad.numpy_code.translation import Translator
 
-__all__ = ["Rebuilt", "Standing", "again", "as_written", "attempt", "is_conversion", "ready"]
+__all__ = ["Rebuilt", "Standing", "again", "as_written", "attempt", "check_threads", "is_conversion", "ready"]
 
 #: How far a function is built anew: not at all, its functions, its constant arrays as well.
 _AS_WRITTEN, _FUNCTIONS, _CONSTANTS = range(3)
@@ -144,11 +145,25 @@ def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
     """
     given = ready(fun)
     try:
-        return work(given)
+        found = work(given)
+        check_threads()
     except Exception as error:
         if not is_conversion(error):
             raise
         return again(fun, given, work, error)
+    return found
+
+
+def check_threads() -> None:
+    """Look whether a thread that the function started lost a derivative: what it raises nobody may see.
+
+    Raises:
+        ConversionError: it did.
+    """
+    if elsewhere:
+        error = elsewhere.pop(get_ident(), None)
+        if error is not None:
+            raise error
 
 
 class Standing:
@@ -182,7 +197,9 @@ def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) ->
             level += 1
             _log("%r is run %s: %s", fun, _LEVELS[level], error)
             try:
+                elsewhere.pop(get_ident(), None)
                 found = work(Rebuilt(fun, level == _CONSTANTS))
+                check_threads()
             except Exception as other:
                 before, error = error, other
             else:
@@ -218,6 +235,8 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
         error: what was raised.
         before: an error that was handled already when it was raised.
     """
+    if elsewhere and get_ident() in elsewhere:
+        return True  # what another thread lost this one may miss
     seen: BaseException | None = error
     while seen is not None and seen is not before:
         if isinstance(seen, ConversionError):
