@@ -173,11 +173,20 @@ def _format(x: Tracer, spec: str) -> str:
 
 def _remembered(x: Tracer, text: str, spec: str) -> str:
     """``text``, which shows ``x``: one that knows that, unless ``x`` is a constant."""
-    if type(x) is Buffer or (type(x) is not GraphTracer and not isinstance(constant(x), Tracer)):
+    if type(x) is Buffer or not _is_followed(x if type(x) is GraphTracer else constant(x)):
         return text
     if keeping.run is not None:
         keeping.run.texts.append(x)  # the number itself may be asked for
     return Shown.of(text, x, has_all_digits(spec))
+
+
+def _is_followed(x: Any) -> bool:
+    """Whether a derivative of ``x`` is asked for, or a recording of the run that will be used for other values."""
+    while isinstance(x, Tracer):
+        if x._trace.differentiates or (type(x) is GraphTracer and x._trace.repeats):
+            return True
+        x = x.value
+    return False
 
 
 def _str(x: Tracer) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
 from funcgrad.graph import steer
 from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.creation import new
 from funcgrad.numpy.texts import Shown, has_all_digits
 from funcgrad.numpy_code.runs import current
 from funcgrad.writable import Buffer
 
-__all__ = ["CONVERSIONS", "Text", "holds_traced", "is_traced", "whole"]
+__all__ = ["CONVERSIONS", "Text", "holds_traced", "is_traced", "making", "whole", "writable"]
 
 
 def is_traced(x: Any) -> bool:
@@ -94,7 +96,8 @@ class Text(str):
         if not traced or text == self:
             return text
         current().texts.extend(traced)
-        whole = len(traced) == 1 and (has_all_digits(self) or str.__eq__(self.strip(), "%s"))
+        alone = self.count("%") == 1 and self.strip()[:1] == "%" and self.strip()[-1:] in "eEgGs"
+        whole = alone and (has_all_digits(self) or self.strip() == "%s")
         return Shown.of(text, traced[0], whole)
 
 
@@ -115,6 +118,23 @@ def scalar(kind: type) -> Any:
         if len(args) != 1 or kwargs or not (is_traced(args[0]) or holds_traced(args)):
             return kind(*args, **kwargs)
         return fnp.asarray(args[0]).astype(kind)
+
+    return made
+
+
+def writable(made: Any) -> Any:
+    """Arrays of numbers that NumPy has just made, as arrays that traced values can be written to."""
+    if type(made) is np.ndarray:
+        return new(made) if made.dtype.kind in "fcdiu" else made
+    return type(made)(map(writable, made)) if type(made) in (tuple, list) else made
+
+
+def making(fun: Any) -> Any:
+    """``fun``, whose arrays traced values can be written to."""
+
+    @wraps(fun)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        return writable(fun(*args, **kwargs))
 
     return made
 
