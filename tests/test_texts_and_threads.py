@@ -32,7 +32,7 @@ CUT = {
     "joined": lambda x: float(f"{x:.17g}" + "e1"),
     "joined before": lambda x: float("1" + f"{x:.17g}"),
     "split": lambda x: float(f"{x:.3f}".split(".")[1]),
-    "several": lambda x: float("%.17ge%d" % (x, 1)),
+    "several": lambda x: float("%.17ge%d" % (x, 1)),  # noqa: UP031
     "array": lambda x: np.array([f"{x:.3f}"], float)[0],
 }
 

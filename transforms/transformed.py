@@ -14,9 +14,9 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from funcgrad.core import describe
 from funcgrad.errors import ConcretizationError, InputError
-from funcgrad.numpy.concretization import elsewhere
+from funcgrad.numpy.concretization import refused
 from funcgrad.numpy.hints import explain
-from funcgrad.numpy_code import again, check_threads, is_conversion, ready
+from funcgrad.numpy_code import again, check_refused, is_conversion, ready
 
 __all__ = ["Transformed", "check_callable", "name_of", "raise_own"]
 
@@ -81,8 +81,8 @@ class Transformed(Generic[P, R]):
         run, options, given = self.run, self.options, ready(self.fun)
         try:
             found = run(given, options, args, kwargs)
-            if elsewhere:
-                check_threads()
+            if refused:
+                check_refused(given)
             return found
         except Exception as error:
             if is_conversion(error):

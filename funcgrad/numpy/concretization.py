@@ -30,10 +30,10 @@ __all__ = [
     "concrete",
     "constant",
     "constant_array",
-    "elsewhere",
     "keeping",
     "other_thread",
     "refuse",
+    "refused",
     "user_frame",
     "user_line",
 ]
@@ -59,13 +59,17 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
         "has_aux=True; to print it, f'{x:.3f}' (not '%.3f' % x); to run the code as it stands, "
         "funcgrad.interop.from_numpy(f)."
     )
-    if x._trace.thread not in (0, threading.get_ident()) and not inside():
-        elsewhere[x._trace.thread] = error
+    here, owner = threading.get_ident(), x._trace.thread
+    if owner not in (0, here) and not inside():
+        refused[owner] = error
+    else:
+        refused.setdefault(here, None)
     raise error
 
 
-#: By the thread that runs a transform what was refused in another one that its function started: it may tell nobody.
-elsewhere: dict[int, ConversionError] = {}
+#: By the thread that runs a transform what was refused while it did, until somebody has seen it: the error if it was
+#: raised in another thread, which may tell nobody; None if it was here, where the function may have gone on after it.
+refused: dict[int, ConversionError | None] = {}
 
 
 def other_thread() -> str:

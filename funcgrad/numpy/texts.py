@@ -1,4 +1,4 @@
-"""Texts of traced numbers, ``f"{x:.3f}"``: they remember of what they are, so that ``float(text)`` loses nothing unseen."""
+"""Texts of traced numbers, ``f"{x:.3f}"``: they remember that, so that ``float(text)`` loses nothing unseen."""
 
 from __future__ import annotations
 
@@ -54,16 +54,17 @@ class Shown(str):
         return x
 
     def __float__(self) -> float:
-        found: float = self.number()
+        found = self.number()
         if isinstance(found, Tracer):
             _refuse(self)
-        return found
+        return float(found)
 
     def __str__(self) -> str:
         return self
 
     def __format__(self, spec: str) -> str:
-        return _part(self, str.__format__(self, spec))
+        shown: str = _part(self, str.__format__(self, spec))
+        return shown
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return str, (str.__str__(self),)

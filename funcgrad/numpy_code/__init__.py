@@ -6,9 +6,9 @@ from funcgrad.numpy_code.running import (
     again,
     as_written,
     attempt,
-    check_threads,
+    check_refused,
     is_conversion,
     ready,
 )
 
-__all__ = ["Rebuilt", "Standing", "again", "as_written", "attempt", "check_threads", "is_conversion", "ready"]
+__all__ = ["Rebuilt", "Standing", "again", "as_written", "attempt", "check_refused", "is_conversion", "ready"]

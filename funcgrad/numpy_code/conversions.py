@@ -38,7 +38,9 @@ def holds_traced(values: Any) -> bool:
 
 def as_float(*args: Any) -> Any:
     """``float(x)``: of a traced number the number, in double precision."""
-    x = args[0].number() if len(args) == 1 and type(args[0]) is Shown else args[0] if len(args) == 1 else None
+    x: Any = args[0] if len(args) == 1 else None
+    if type(x) is Shown:
+        x = x.number()
     if not is_traced(x):
         return float(*args)
     if x.dtype.kind == "c":

@@ -79,8 +79,22 @@ def _of_own(home: str, name: str, value: Any) -> Any:
 
 #: Functions of NumPy that make arrays of what they are given, though no traced value is among it.
 _MAKING = frozenset(
-    ("atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "frombuffer", "fromfile")
-    + ("fromfunction", "fromiter", "fromstring", "genfromtxt", "loadtxt", "ravel", "reshape")
+    [
+        "atleast_1d",
+        "atleast_2d",
+        "atleast_3d",
+        "broadcast_arrays",
+        "broadcast_to",
+        "frombuffer",
+        "fromfile",
+        "fromfunction",
+        "fromiter",
+        "fromstring",
+        "genfromtxt",
+        "loadtxt",
+        "ravel",
+        "reshape",
+    ]
 )
 _making = cache(making)
 

@@ -14,14 +14,14 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError, FuncgradError
-from funcgrad.numpy.concretization import elsewhere, keeping
+from funcgrad.numpy.concretization import keeping, refused
 from funcgrad.numpy_code.calls import ByCode
 from funcgrad.numpy_code.classes import is_seen, original
 from funcgrad.numpy_code.runs import PLAIN, enter, leave
 from funcgrad.numpy_code.scope import Globals
 from funcgrad.numpy_code.translation import Translator
 
-__all__ = ["Rebuilt", "Standing", "again", "as_written", "attempt", "check_threads", "is_conversion", "ready"]
+__all__ = ["Rebuilt", "Standing", "again", "as_written", "attempt", "check_refused", "is_conversion", "ready"]
 
 #: How far a function is built anew: not at all, its functions, its constant arrays as well.
 _AS_WRITTEN, _FUNCTIONS, _CONSTANTS = range(3)
@@ -146,7 +146,8 @@ def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
     given = ready(fun)
     try:
         found = work(given)
-        check_threads()
+        if refused:
+            check_refused(given)
     except Exception as error:
         if not is_conversion(error):
             raise
@@ -154,16 +155,20 @@ def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
     return found
 
 
-def check_threads() -> None:
-    """Look whether a thread that the function started lost a derivative: what it raises nobody may see.
+def check_refused(given: Any) -> None:
+    """Look whether ``given`` went on after a conversion had been refused, or a thread had that it started.
 
     Raises:
-        ConversionError: it did.
+        ConversionError: it did, and can be built anew; a thread did, which can tell nobody.
     """
-    if elsewhere:
-        error = elsewhere.pop(get_ident(), None)
-        if error is not None:
-            raise error
+    error = refused.pop(get_ident(), _NOTHING)
+    if error is None and type(given) is not Rebuilt and not _OFF.get():
+        raise ConversionError("float(x) or the like was refused, and the function went on after it.")
+    if isinstance(error, ConversionError):
+        raise error
+
+
+_NOTHING: Any = object()
 
 
 class Standing:
@@ -197,9 +202,11 @@ def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) ->
             level += 1
             _log("%r is run %s: %s", fun, _LEVELS[level], error)
             try:
-                elsewhere.pop(get_ident(), None)
-                found = work(Rebuilt(fun, level == _CONSTANTS))
-                check_threads()
+                refused.pop(get_ident(), None)
+                built = Rebuilt(fun, level == _CONSTANTS)
+                found = work(built)
+                if refused:
+                    check_refused(built)
             except Exception as other:
                 before, error = error, other
             else:
@@ -211,6 +218,7 @@ def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) ->
                 error.add_note(f"It ran {_LEVELS[level]} in place of NumPy's, as it raised as it is written: {first}")
         raise error
     finally:
+        refused.pop(get_ident(), None)
         del error, first, before  # they hold this frame
 
 
@@ -235,8 +243,8 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
         error: what was raised.
         before: an error that was handled already when it was raised.
     """
-    if elsewhere and get_ident() in elsewhere:
-        return True  # what another thread lost this one may miss
+    if refused and get_ident() in refused and not isinstance(error, FuncgradError):
+        return True  # compiled code, and other threads, may have raised another error after it
     seen: BaseException | None = error
     while seen is not None and seen is not before:
         if isinstance(seen, ConversionError):
