@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
@@ -162,12 +163,34 @@ def check_refused(given: Any) -> None:
         ConversionError: it did, and can be built anew; a thread did, which can tell nobody.
     """
     error = refused.pop(get_ident(), _NOTHING)
+    if isinstance(error, ConversionError) and not _ended_a_thread(error):
+        error = None
     if error is None and type(given) is not Rebuilt and not _OFF.get():
         raise ConversionError("float(x) or the like was refused, and the function went on after it.")
     if isinstance(error, ConversionError):
         raise error
 
 
+def _ended_a_thread(error: ConversionError) -> bool:
+    """Whether Python's own code caught ``error``, at the end of a thread or of a task, or C code that raised another.
+
+    Where the function caught it, its frame is the outermost that the error has seen.
+    """
+    trace = error.__traceback__
+    if trace is None:
+        return True
+    ends = [getattr(sys.modules.get(name), "__file__", None) for name in _POOLS]
+    return trace.tb_frame.f_code.co_filename in ends
+
+
+#: Python's modules in which threads and their tasks end.
+_POOLS = (
+    "funcgrad.numpy.concretization",
+    "threading",
+    "concurrent.futures.thread",
+    "multiprocessing.pool",
+    "asyncio.base_events",
+)
 _NOTHING: Any = object()
 
 
