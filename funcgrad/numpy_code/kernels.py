@@ -301,6 +301,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
 PYTHONS = frozenset(
     (
         "scipy._lib._array_api",
+        "scipy._lib._array_api_override",  # where newer versions define array_namespace
         "scipy.integrate._quadpack_py",
         "scipy.interpolate._rgi",
         "scipy.signal._upfirdn",
