@@ -77,18 +77,25 @@ def in_torch(order: int) -> Callable[..., Any]:
     def build(x: Any, steps: int) -> Any:
         import torch
 
-        run, leaf = chain(torch.sin, steps), torch.tensor(x, dtype=torch.float64, requires_grad=True)
-
-        def call() -> Any:
-            value = run(leaf)
-            for left in range(order, 0, -1):
-                total = value.sum() if value.ndim else value
-                (value,) = torch.autograd.grad(total, leaf, create_graph=left > 1)
-            return value
-
-        return call
+        return torch_derivative(chain(torch.sin, steps), x, order)
 
     return build
+
+
+def torch_derivative(run: Function, x: Any, order: int) -> Any:
+    """What ``derivative`` is, by graphs of graphs."""
+    import torch
+
+    leaf = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+
+    def call() -> Any:
+        value = run(leaf)
+        for left in range(order, 0, -1):
+            total = value.sum() if value.ndim else value
+            (value,) = torch.autograd.grad(total, leaf, create_graph=left > 1)
+        return value
+
+    return call
 
 
 def in_mygrad(x: Any, steps: int) -> Any:
