@@ -1,7 +1,7 @@
 """Gradients with products of Hessians and vectors, of costs that choose, gather and sum by segments: Newton's method.
 
-Points are clustered, each by the nearest centre. For dense points the Hessian is diagonal, so its product with ones is its
-diagonal. Sparse points are rows of a matrix of which only the numbers that are not zero are there.
+Points are clustered, each by the nearest centre. For dense points the Hessian is diagonal, so its product with ones is
+its diagonal. Sparse points are rows of a matrix of which only the numbers that are not zero are there.
 """
 
 from __future__ import annotations

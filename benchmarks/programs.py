@@ -128,13 +128,13 @@ def by_mygrad(loss: Loss) -> Builder:
     return build
 
 
-def by_jax(loss: Loss, compiled: bool = True, **options: Any) -> Builder:
-    """Compiled where that can be done, with those options: only the numbers count here."""
+def by_jax(loss: Loss, compiled: bool = True) -> Builder:
+    """Compiled where that can be done and pays: only the numbers count here."""
 
     def build(*args: Any) -> Call:
         import jax
 
-        gradient = jax.jit(jax.grad(loss), **options) if compiled else jax.grad(loss)
+        gradient = jax.jit(jax.grad(loss)) if compiled else jax.grad(loss)
         return lambda: gradient(*args)
 
     return build

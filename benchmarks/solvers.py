@@ -61,7 +61,7 @@ def equation(states: int, steps: int) -> Program:
         name=f"Runge-Kutta, {states:,} states, {steps} steps",
         args=lambda dtype: ({"y": start.astype(dtype)}, steps),
         libraries=everywhere(weather),
-        reference=of_module("jax.numpy", weather, lambda loss: by_jax(loss, static_argnums=1)),
+        reference=of_module("jax.numpy", weather, lambda loss: by_jax(loss, compiled=False)),
         value=value_of(weather(fnp)),
         bars=LESS,
         small=lambda dtype: ({"y": start.astype(dtype)}, 1),

@@ -1,8 +1,8 @@
-"""Compare this tree with another, such as that of an earlier commit, on every program: ``python benchmarks/trees.py OTHER``.
+"""Compare this tree with another, such as that of an earlier commit: ``python benchmarks/trees.py OTHER``.
 
 For each program funcgrad of this tree and of the other, each in a fresh interpreter, take turns on one core, as two
-libraries do in ``run.py``; the peaks of memory are measured in fresh interpreters too. On a machine that does other things
-beside, the shortest of many calls says most, so minima are compared here, not medians.
+libraries do in ``run.py``; the peaks of memory are measured in fresh interpreters too. On a machine that does other
+things beside, the shortest of many calls says most, so minima are compared here, not medians.
 """
 
 from __future__ import annotations
