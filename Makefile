@@ -23,6 +23,9 @@ test: lint ## lint, then run tests, doctests, examples and README code
 	@JAX_PLATFORMS=cpu $(BIN)/python -m pytest --quiet --numprocesses $(WORKERS) --dist worksteal \
 		--durations 10 --durations-min 1
 
+test-uncounted: .venv/.test ## run the tests where nothing counts as held by one alone, as without the GIL
+	@JAX_PLATFORMS=cpu $(BIN)/python -m pytest --quiet --numprocesses $(WORKERS) --dist worksteal --without-counts
+
 lint: .venv/.test ## run ruff, mypy and import-linter
 	$(call step,ruff check,$(BIN)/ruff check --quiet .)
 	$(call step,ruff format,$(BIN)/ruff format --check .)

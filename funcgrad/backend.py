@@ -8,7 +8,8 @@ among the modules already imported, never imported from here: a program that hol
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from funcgrad.optional import loaded_jax
 from funcgrad.typing import Shape
 
 __all__ = [
+    "ArrayNamespace",
     "detached",
     "dtype_of",
     "foreign_order",
@@ -34,9 +36,63 @@ __all__ = [
     "zeros_like",
 ]
 
+
+class ArrayNamespace(Protocol):
+    """The functions of an array library, ``numpy`` or ``jax.numpy``: those that the engine itself asks for.
+
+    A kernel asks for more, by the name of its operation.
+    """
+
+    @property
+    def __name__(self) -> str: ...
+    @property
+    def linalg(self) -> Any:
+        """As ``numpy.linalg``."""
+
+    @property
+    def asarray(self) -> Callable[..., Any]:
+        """As ``numpy.asarray``."""
+
+    @property
+    def eye(self) -> Callable[..., Any]:
+        """As ``numpy.eye``."""
+
+    @property
+    def finfo(self) -> Callable[..., Any]:
+        """As ``numpy.finfo``."""
+
+    @property
+    def full(self) -> Callable[..., Any]:
+        """As ``numpy.full``."""
+
+    @property
+    def isfinite(self) -> Callable[..., Any]:
+        """As ``numpy.isfinite``."""
+
+    @property
+    def isinf(self) -> Callable[..., Any]:
+        """As ``numpy.isinf``."""
+
+    @property
+    def isnan(self) -> Callable[..., Any]:
+        """As ``numpy.isnan``."""
+
+    @property
+    def result_type(self) -> Callable[..., Any]:
+        """As ``numpy.result_type``."""
+
+    @property
+    def stack(self) -> Callable[..., Any]:
+        """As ``numpy.stack``."""
+
+    @property
+    def zeros(self) -> Callable[..., Any]:
+        """As ``numpy.zeros``."""
+
+
 FLOAT0 = np.dtype([("float0", "V")])  # the dtype JAX gives to the gradient of an integer
 
-_NAMESPACES: dict[type, Any] = {np.ndarray: np, bool: np, int: np, float: np, complex: np}
+_NAMESPACES: dict[type, ArrayNamespace | None] = {np.ndarray: np, bool: np, int: np, float: np, complex: np}
 _REFUSED = (
     np.matrix,
     np.str_,
@@ -54,7 +110,7 @@ _PYTHON_DTYPES: dict[type, np.dtype[Any]] = {
 }
 
 
-def namespace_of(x: Any) -> Any:
+def namespace_of(x: Any) -> ArrayNamespace | None:
     """The array namespace that ``x`` belongs to, or None when it is no array and no number.
 
     Example:
@@ -68,7 +124,7 @@ def namespace_of(x: Any) -> Any:
         return _NAMESPACES[kind]
     except KeyError:
         pass
-    found: Any = None
+    found: ArrayNamespace | None = None
     if issubclass(kind, (np.ndarray, np.generic)):
         if not issubclass(kind, _REFUSED) and not is_masked(kind) and not _calculates(kind):
             found = np
@@ -102,7 +158,7 @@ def _calculates(kind: type) -> bool:
     return issubclass(kind, np.ndarray) and any(getattr(kind, n) is not getattr(np.ndarray, n) for n in names)
 
 
-def namespace(values: Any) -> Any:
+def namespace(values: Any) -> ArrayNamespace:
     """The array namespace that computes with ``values``: JAX's when any of them is JAX's, else NumPy's.
 
     Example:
@@ -267,7 +323,7 @@ def ones_like(x: Any) -> Any:
     return _filled(x, 1)
 
 
-def library_of(x: Any) -> Any:
+def library_of(x: Any) -> ArrayNamespace:
     """The array namespace of ``x``, or of what the tracer ``x`` stands for in the end.
 
     Example:

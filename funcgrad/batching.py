@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, twin
 
 __all__ = ["BatchTrace", "BatchTracer", "named_axes"]
 
@@ -43,7 +43,7 @@ class BatchTrace(Trace):
 
     def leaf(self, value: Any) -> BatchTracer:
         """An input of the function, the batch axis first; the function must not write to it."""
-        made = BatchTracer(value._twin() if isinstance(value, Tracer) else value, self)
+        made = BatchTracer(twin(value), self)
         made.alias = READ_ONLY
         return made
 

@@ -11,12 +11,29 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
 from threading import Lock, get_ident
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from weakref import ref
 
 from funcgrad.running import at_work
 
-__all__ = ["NO_BLOCK", "Block", "State", "current", "entered", "here", "none_open", "through", "watching"]
+if TYPE_CHECKING:
+    from funcgrad.core import Primitive, Trace
+    from funcgrad.records import Node
+
+__all__ = [
+    "NO_BLOCK",
+    "Block",
+    "PassWatcher",
+    "Runner",
+    "State",
+    "Watcher",
+    "current",
+    "entered",
+    "here",
+    "none_open",
+    "through",
+    "watching",
+]
 
 #: Weak references to what leaves the blocks of the whole process, until ``none_open`` finds that they have been left.
 #: Nothing but a list, which threads and signal handlers change in one step each.
@@ -25,21 +42,67 @@ entered: Final[list[ref[Any]]] = []
 _MANY = 16
 
 
+class Runner(Protocol):
+    """What computes operations on plain values in place of their kernels."""
+
+    def run(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], /) -> Any:
+        """The result of an operation."""
+
+
+class PassWatcher(Protocol):
+    """What calls the pulls of one backward pass."""
+
+    def pull(self, ct: Any, node: Node, /) -> Any:
+        """What the pull of a record makes of a cotangent: a pair for each parent."""
+
+
+class Watcher(Protocol):
+    """What looks on while traces process operations, and backward passes visit records.
+
+    What the properties say the watcher of a block inside takes over.
+    """
+
+    @property
+    def nans(self) -> bool:
+        """Whether a NaN or an infinity is an error."""
+
+    @property
+    def all(self) -> bool:
+        """Whether a structurally zero derivative is an error, of every transform."""
+
+    @property
+    def meter(self) -> Any:
+        """What measures operations and pulls, None where nothing does."""
+
+    @property
+    def dropped(self) -> list[Any]:
+        """Where a pull gave None for a parent: operation, origin, and the parent."""
+
+    def begin(self, trace: Trace, /) -> Any:
+        """The ``cuts`` of a new trace: what notes where its derivative is cut, None where nobody looks for that."""
+
+    def process(self, trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], /) -> Any:
+        """Let a trace process an operation, and give the result."""
+
+    def hidden(self, trace: Trace, args: tuple[Any, ...], /) -> None:
+        """Hear of an operation that ``no_grad`` keeps from a trace."""
+
+    def backward_pass(self, pending: dict[int, Any], /) -> PassWatcher | None:
+        """What calls the pulls of a pass that begins with these cotangents; None where they are called as always."""
+
+
 class State(NamedTuple):
     """What the ``with`` blocks that are open in a context say of the operations in it.
 
     Attributes:
         floor: derivative traces whose level lies below this number do not record (see ``transforms.no_grad``).
-        runner: ``runner.run(primitive, args, params)`` computes operations on plain values; None for their kernels.
-        watch: asked to do what happens to tracers. ``watch.begin(trace)`` gives a new trace its ``cuts``,
-            ``watch.process(trace, primitive, args, params)`` lets it process an operation,
-            ``watch.hidden(trace, args)`` hears of one that ``no_grad`` keeps from it, and
-            ``watch.backward_pass(pending)`` gives what calls the pulls of a backward pass.
+        runner: what computes operations on plain values; None for their kernels.
+        watch: what looks on.
     """
 
     floor: int = 0
-    runner: Any = None
-    watch: Any = None
+    runner: Runner | None = None
+    watch: Watcher | None = None
 
 
 NO_BLOCK: Final = State()
@@ -154,11 +217,11 @@ def none_open() -> bool:
     return not entered
 
 
-def through(runner: Any) -> Block:
+def through(runner: Runner | None) -> Block:
     """The block in which ``runner`` computes the operations on plain values, all of them; None for the kernels."""
     return Block(lambda state: state._replace(runner=runner))
 
 
-def watching() -> Any:
+def watching() -> Watcher | None:
     """The watcher of this context, None where there is none."""
     return current().watch if here() is not None else None

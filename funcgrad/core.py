@@ -21,7 +21,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from threading import get_ident
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Protocol
 from weakref import ref
 
 import numpy as np
@@ -29,12 +29,16 @@ import numpy as np
 from funcgrad import backend, blocks, heap
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, shown
 from funcgrad.locking import changing
+from funcgrad.records import Pull
 from funcgrad.running import open_traces, repeating, repeating_anywhere
 from funcgrad.storing import by_name
 
 __all__ = [
     "READ_ONLY",
+    "BatchRule",
+    "ForwardRule",
     "Primitive",
+    "ReverseRule",
     "Trace",
     "Tracer",
     "bind",
@@ -42,6 +46,7 @@ __all__ = [
     "describe",
     "refuse_closure",
     "repeated",
+    "twin",
 ]
 
 next_level = itertools.count(1).__next__
@@ -176,6 +181,41 @@ class Tracer:
         return value.dtype if type(value) is np.ndarray else backend.dtype_of(value)
 
 
+def twin(x: Any) -> Any:
+    """Another object that stands for the same value; what is no tracer stays itself.
+
+    The rule of sharing: a program can write to the objects that it has, so a transform, a tape or a graph keeps twins
+    of them, and hands out twins of what it keeps. What enters a trace passes through its ``leaf``, what meets it on the
+    way through ``bind``, and what leaves a transform through here.
+    """
+    return x._twin() if isinstance(x, Tracer) else x
+
+
+class ReverseRule(Protocol):
+    """What reverse mode does for an operation."""
+
+    def __call__(
+        self, args: tuple[Any, ...], traced: tuple[int, ...], params: dict[str, Any], /
+    ) -> tuple[Any, Pull | None, Sequence[Any]]:
+        """The result, what pulls a cotangent back to the arguments at ``traced``, and what its record keeps."""
+
+
+class ForwardRule(Protocol):
+    """What forward mode does for an operation."""
+
+    def __call__(self, args: tuple[Any, ...], tangents: tuple[Any, ...], params: dict[str, Any], /) -> tuple[Any, Any]:
+        """The result and its tangent; None is zero."""
+
+
+class BatchRule(Protocol):
+    """What ``vmap`` does for an operation; batch axes stand first."""
+
+    def __call__(
+        self, size: Any, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any], /
+    ) -> tuple[Any, Any]:
+        """The result, and whether it is batched; of several results whether each is."""
+
+
 class Primitive:
     """An operation, with everything each interpreter needs to know of it.
 
@@ -218,9 +258,9 @@ class Primitive:
         self,
         name: str,
         impl: Callable[..., Any] | None,
-        reverse: Callable[..., Any] | None,
-        forward: Callable[..., Any] | None,
-        batch: Callable[..., Any],
+        reverse: ReverseRule | None,
+        forward: ForwardRule | None,
+        batch: BatchRule,
         *,
         multiple: bool = False,
         loose: bool = False,

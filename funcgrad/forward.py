@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, twin
 
 __all__ = ["ForwardTrace", "ForwardTracer", "dual"]
 
@@ -32,7 +32,7 @@ class ForwardTrace(Trace):
 
     def leaf(self, value: Any, tangent: Any) -> ForwardTracer:
         """An input of the function, which must not write to it."""
-        primal, moving = [x._twin() if isinstance(x, Tracer) else x for x in (value, tangent)]
+        primal, moving = [twin(x) for x in (value, tangent)]
         made = dual(primal, moving, self)
         made.alias = READ_ONLY
         return made

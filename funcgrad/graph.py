@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from funcgrad import backend, blocks
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, twin
 from funcgrad.errors import BranchError
 from funcgrad.ownership import entry_is_alone
 
@@ -232,7 +232,7 @@ class GraphTrace(Trace):
     def input(self, value: Any) -> GraphTracer:
         """The next input of the function, which must not write to it."""
         self.inputs += 1
-        made = GraphTracer(value._twin() if isinstance(value, Tracer) else value, self, Ref(self.inputs - 1, None))
+        made = GraphTracer(twin(value), self, Ref(self.inputs - 1, None))
         made.alias = READ_ONLY
         return made
 

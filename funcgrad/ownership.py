@@ -1,8 +1,8 @@
 """Whether anybody else holds an array: then it must not be overwritten, and it is not the caller's own.
 
 Reference counts tell. What a lone array counts depends on the interpreter, so it is measured, by the same
-steps as it is asked later. Without the interpreter's lock the counts of other threads are not seen, and
-nothing counts as alone.
+steps as it is asked later. Without the interpreter's lock the counts of other threads are not seen, and other
+interpreters than CPython count otherwise: there nothing counts as alone, and everything is copied.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 
 #: Of arrays with so many elements it pays to look whether they can be overwritten.
 LARGE = 10_000
-_LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()
+_LOCKED = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
 ndarray = np.ndarray
 
 

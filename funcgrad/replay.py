@@ -26,13 +26,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad import blocks, core, tree
-from funcgrad.core import Trace, Tracer
+from funcgrad.core import Trace, Tracer, twin
 from funcgrad.memory import Memory, differs
 from funcgrad.records import Node, number_of, operation_of, parents_of, pull_in, recorded, saved_by, to_part
 from funcgrad.reverse import ReverseTrace, ReverseTracer, tracer_of
 from funcgrad.running import Repetition, at_work, repeating, repeating_anywhere, running
 from funcgrad.schedule import Placement, split
-from funcgrad.writable import twin
+from funcgrad.writable import twin_in_memory
 
 __all__ = ["Chain"]
 
@@ -130,7 +130,7 @@ class Chain:
         self._memory = memory
         leaves, spec = tree.flatten(start)
         self._given: list[Any] | None = leaves  # until the first step has run: the program's own objects
-        self._kept: list[tuple[int, State]] = [(0, ([twin(x) for x in leaves], spec))]
+        self._kept: list[tuple[int, State]] = [(0, ([twin_in_memory(x) for x in leaves], spec))]
         self._records: dict[ReverseTrace, _Record] = {}
         self._samples: dict[int, list[Any]] = {}
         self._context = copy_context()
@@ -257,7 +257,7 @@ class Chain:
             scope = memory.fed() if again else memory.observed()
         joined = self._joined(whole=False)
         with scope:
-            given = [twin(_with_nodes(x, joined)) for x in leaves] if self._given is None else self._given
+            given = [twin_in_memory(_with_nodes(x, joined)) for x in leaves] if self._given is None else self._given
             self._given = None
             ended = tree.flatten(self._step(i, tree.unflatten(spec, given), again))
         return ended
@@ -434,7 +434,7 @@ def _with_nodes(x: Any, node_of: Callable[[ReverseTracer], Node]) -> Any:
         changed["link"] = node_of(x)
     if all(value is getattr(x, name) for name, value in changed.items()):
         return x
-    copy = x._twin()
+    copy = twin(x)
     for name, value in changed.items():
         setattr(copy, name, value)
     return copy

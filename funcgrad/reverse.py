@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, twin
 from funcgrad.generated import function
 from funcgrad.records import RECORD, Node, Pull, leaf, recorded, to_part
 
@@ -67,7 +67,7 @@ class ReverseTrace(Trace):
         elif type(value) is float64:
             made.value, made.form = value, float64
         else:
-            made.value, made.form = value._twin() if isinstance(value, Tracer) else value, None
+            made.value, made.form = twin(value), None
         return made
 
     def recorded(self, ans: Any, pull: Pull, parents: Sequence[Node], saved: Sequence[Any]) -> ReverseTracer:
@@ -128,4 +128,4 @@ def record(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> tuple[list[A
     mine = [type(out) is ReverseTracer and out._trace is trace for out in outs]
     results = [out.value if m else out for out, m in zip(outs, mine, strict=True)]
     nodes = [out.node if m else None for out, m in zip(outs, mine, strict=True)]
-    return [x._twin() if isinstance(x, Tracer) else x for x in results], nodes
+    return [twin(x) for x in results], nodes

@@ -12,7 +12,7 @@ from funcgrad import backend
 from funcgrad.batching import BatchTracer
 from funcgrad.core import READ_ONLY, Tracer
 from funcgrad.locking import changing
-from funcgrad.writable import Buffer, View, Views, copy_small, move, views_of
+from funcgrad.writable import Buffer, View, Views, bottom, copy_small, move, views_of
 
 __all__ = [
     "axes_in_memory",
@@ -115,7 +115,8 @@ def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]
     """Note that ``view``, which is ``step(x, **params)``, shares the memory of ``x``; a number has none."""
     alias = getattr(x, "alias", None)
     if alias is READ_ONLY:
-        view.alias = READ_ONLY
+        if x.shape or type(bottom(x)) is ndarray:  # NumPy makes new arrays of numbers
+            view.alias = READ_ONLY
         return
     made = View()
     if type(alias) is View:

@@ -1,8 +1,7 @@
 """Arrays that a program writes to: ``x[i] = y`` and all that follows from it.
 
 A tracer is written to by letting the object stand for a new value (``move``). Whoever else holds the
-object sees that, as with an ndarray; a tape must not, so what a tape keeps is never an object that the
-program has (``core.bind`` and the transforms see to that with twins).
+object sees that, as with an ndarray; a tape must not: ``core.twin`` says the rule.
 
 What NumPy makes as a view, such as ``x[1:]`` or ``x.T``, shares memory with its base. A tracer that is a view
 knows the *root* it was taken from and the steps that lead to it; the root knows its views, weakly. A
@@ -24,7 +23,7 @@ from weakref import ref
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, twin
 from funcgrad.forward import ForwardTracer
 from funcgrad.locking import changing
 from funcgrad.running import open_traces, repeating, running
@@ -40,22 +39,20 @@ __all__ = [
     "as_array",
     "as_made_by",
     "as_number",
-    "clone",
+    "bottom",
     "constant",
     "copy_small",
     "handed",
     "identity",
     "inside",
     "is_number",
-    "keep_array",
     "move",
     "outside",
     "own",
     "refresh",
-    "released",
     "root_of",
     "stand_for",
-    "twin",
+    "twin_in_memory",
     "views_of",
 ]
 
@@ -155,7 +152,7 @@ def as_made_by(args: tuple[Any, ...], ans: Any) -> Any:
         return tuple([as_made_by(args, a) for a in ans])
     if isinstance(ans, Tracer) or not backend.is_value(ans):
         return ans
-    sources = [_bottom(a) for a in args if isinstance(a, Tracer)]
+    sources = [bottom(a) for a in args if isinstance(a, Tracer)]
     part = type(ans) is ndarray and any(type(a) is ndarray and np.may_share_memory(a, ans) for a in sources)
     if not (part or backend.shape_of(ans)) or not backend.is_inexact(ans):
         return ans
@@ -169,7 +166,8 @@ def as_made_by(args: tuple[Any, ...], ans: Any) -> Any:
     return made
 
 
-def _bottom(x: Any) -> Any:
+def bottom(x: Any) -> Any:
+    """What ``x`` stands for in the end."""
     while isinstance(x, Tracer):
         x = x.value
     return x
@@ -227,8 +225,11 @@ def inside() -> bool:
 
     Whom a thread works for that it started nobody knows. Where a context variable is set every ufunc takes longer.
     """
-    if open_traces and get_ident() in [trace.thread for trace in running()]:
-        return True
+    if open_traces:
+        here = get_ident()
+        for trace in running():
+            if trace.thread == here:
+                return True
     return bool(repeating.get())  # a pullback runs a part of it again
 
 
@@ -249,26 +250,21 @@ def outside() -> Generator[None]:
             trace.thread = here
 
 
-def clone(x: Any) -> Any:
-    """Another object that stands for the same value; what is no tracer is its own clone."""
-    return x._twin() if isinstance(x, Tracer) else x
-
-
-def twin(x: Any) -> Any:
+def twin_in_memory(x: Any) -> Any:
     """The same, but a buffer for a buffer: what the program writes to either is not seen by the other.
 
     It lies in memory as ``x`` does, so that what an operation makes of both lies there alike: a view stays one.
     """
     if not isinstance(x, Tracer):
         return x
-    made = Buffer(x._twin()) if type(x) is Buffer else x._twin()
+    made = Buffer(twin(x)) if type(x) is Buffer else twin(x)
     if type(x) is Buffer:
         made.link = LENT
     alias = getattr(x, "alias", None)
     if alias is READ_ONLY:
         made.alias = READ_ONLY
     elif type(alias) is View:
-        root, view = twin(alias.root), View()
+        root, view = twin_in_memory(alias.root), View()
         view.root, view.steps, view.locked, view.apart = root, alias.steps, alias.locked, alias.apart
         root.alias, made.alias = Views([ref(made)]), view
     return made
@@ -279,20 +275,13 @@ def identity(x: Any) -> Any:
     return (id(x._trace), id(x.value), id(getattr(x, "link", None))) if isinstance(x, Tracer) else id(x)
 
 
-def released(x: Any) -> Any:
-    """``x`` as it leaves a transform: the array of a buffer, and no object that a tape holds too."""
-    if not isinstance(x, Tracer):
-        return x
-    return x._twin()
-
-
 def handed(values: Sequence[Any], given: Any) -> list[Any]:
     """``values``, which a transform or a loop gives, for the function around it: as operations would give them.
 
     So they can be written to, unless the transform was ``given`` (a tree) ordinary arrays only. Others may hold the
     memory too, a tape for instance. Where no function is being transformed arrays stay arrays.
     """
-    if not inside():
+    if not inside() or not [x for x in values if not isinstance(x, Tracer)]:
         return list(values)
     leaves = tree.leaves(given)
     ordinary = any(type(x) is ndarray and x.ndim for x in leaves) and not any(isinstance(x, Tracer) for x in leaves)
@@ -312,7 +301,7 @@ def argument(x: Any) -> Any:
     """``x`` as a function gets it that must not write to it; an array of NumPy as it is."""
     if not isinstance(x, Tracer):
         return x
-    x = x._twin()
+    x = twin(x)
     if isinstance(x, Tracer):
         x.alias = READ_ONLY
     elif type(x) is ndarray and x.flags.writeable:
@@ -332,13 +321,14 @@ def move(x: Tracer, new: Any) -> None:
 
 def stand_for(x: Tracer, kind: type[Tracer], value: Any, trace: Trace, link: Any) -> None:
     """Let ``x`` be a tracer of another kind, value, trace and link. Who asks holds ``changing``, see ``locking``."""
-    keep_array(x)
+    if type(x) is Buffer:
+        _keep_array(x)
     x.__class__, x.value, x._trace, x.link, x.form = kind, value, trace, link, None
 
 
-def keep_array(x: Tracer) -> None:
-    """See that ``x``, which is to stand for something traced, stays an array: without axes it would be a number."""
-    if type(x) is Buffer and not x.value.shape and getattr(x, "alias", None) is None:
+def _keep_array(x: Buffer) -> None:
+    """See that a buffer without axes, which is to stand for something traced, stays an array and becomes no number."""
+    if not x.value.shape and getattr(x, "alias", None) is None:
         x.alias = Views()
 
 
@@ -355,7 +345,7 @@ def as_number(x: Any) -> Any:
         return x
     if type(x) is Buffer:
         return x.value[()] if type(x.value) is ndarray else x
-    return x if getattr(x, "alias", None) is None else x._twin()
+    return x if getattr(x, "alias", None) is None else twin(x)
 
 
 def root_of(x: Tracer) -> Tracer:
@@ -394,7 +384,7 @@ def refresh(root: Tracer) -> None:
     """Take all views of ``root`` anew, after a write to it."""
     views = [view for r in getattr(root, "alias", None) or () if (view := r()) is not None]
     if views:
-        source = Buffer(root.value) if type(root) is Buffer else root._twin()
+        source = Buffer(root.value) if type(root) is Buffer else twin(root)
         for view in views:
             move(view, view.alias.take(source))
             if view.alias.apart and type(view) is not Buffer:  # buffers share the memory that is written to

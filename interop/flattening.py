@@ -9,13 +9,12 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.interop.devices import moved
 from funcgrad.optional import import_jax
 from funcgrad.transforms.arguments import check_leaf
 from funcgrad.typing import PyTree
-from funcgrad.writable import released
 
 __all__ = ["Layout", "plain"]
 
@@ -75,7 +74,7 @@ class Layout:
         """
         parts = []
         for leaf, slot in zip(tree.leaves(whole), self.slots, strict=True):
-            flat = fnp.ravel(released(leaf))
+            flat = fnp.ravel(twin(leaf))
             if slot.dtype.kind == "c":
                 imaginary = fnp.imag(flat)
                 parts += [fnp.real(flat), -imaginary if gradient else imaginary]
@@ -123,7 +122,7 @@ def plain(call: str, what: str, value: PyTree) -> PyTree:
     Raises:
         NotDifferentiableError: a ``TypeError``.
     """
-    found = tree.map_leaves(released, value)
+    found = tree.map_leaves(twin, value)
     for leaf in tree.leaves(found):
         if isinstance(leaf, Tracer):
             raise NotDifferentiableError(

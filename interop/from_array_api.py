@@ -10,10 +10,10 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, twin
 from funcgrad.transforms.lifting import LiftedTrace, LiftedTracer
 from funcgrad.transforms.transformed import Transformed, check_callable
-from funcgrad.writable import as_array, released
+from funcgrad.writable import as_array
 
 __all__ = ["from_array_api"]
 
@@ -42,7 +42,7 @@ class StandardTrace(LiftedTrace):
             parts = [self.array(part) for part in x]
             return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
         if isinstance(x, Tracer):
-            return x if x._trace is self else self.wrap(released(x))
+            return x if x._trace is self else self.wrap(twin(x))
         return self.wrap(x) if isinstance(x, (np.ndarray, np.generic)) and backend.is_value(x) else x
 
 

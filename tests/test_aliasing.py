@@ -15,6 +15,7 @@ from operations.cases import flatten, kind_of
 import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, value_and_grad, vjp, vmap
 from funcgrad.core import Tracer
+from funcgrad.writable import is_number
 
 ROWS = cases.rows()
 
@@ -27,7 +28,8 @@ def numbers(x):
 
 
 def is_array(x):
-    return issubclass(type(x), (np.ndarray, Tracer)) and x.shape != ()
+    """Whether it has memory, as arrays without axes have and numbers have not."""
+    return issubclass(type(x), np.ndarray) or (issubclass(type(x), Tracer) and not is_number(x))
 
 
 def write(x, marker):
@@ -59,6 +61,8 @@ def observed(fun, arrays, one):
             continue
         before = [numbers(x) for x in everything]
         allowed = write(everything[k], (100.0 + k) * one)
+        if not allowed and not everything[k].shape:
+            continue  # as good as a number
         after = [numbers(x) for x in everything]
         changed = [
             i
@@ -70,9 +74,9 @@ def observed(fun, arrays, one):
     return notes, [k for k in plain if kind_of(everything[k]) in "fc"]
 
 
-def made_inside(values):
-    """The arguments as a function makes them: traced where a transform gave them, else constant."""
-    return [v * 1 if isinstance(v, Tracer) else fnp.copy(v) if isinstance(v, np.ndarray) else v for v in values]
+def made_inside(given, values):
+    """The arguments as a function makes them: traced where a transform gave them, else constant; arrays of arrays."""
+    return [fnp.array(x) if isinstance(v, np.ndarray) else x for x, v in zip(given, values, strict=True)]
 
 
 def run(transform, fun, arrays):
@@ -100,7 +104,7 @@ def under(transform, fun, values, mapped):
         full = list(values)
         for i, x in zip(live, traced, strict=True):
             full[i] = x
-        found.append(observed(fun, made_inside(full), one))
+        found.append(observed(fun, made_inside(full, values), one))
 
     if transform == "constants" and not any(is_array(v) for v in values):
         return None  # numbers are constant for good
@@ -114,7 +118,7 @@ TRANSFORMS = ("vjp", "jvp", "vmap", "constants")
 
 def differences(fun, numpy, values, mapped):
     """How what is observed differs from what NumPy does."""
-    arrays = [v * 1 if kind_of(v) in "fc" else np.copy(v) if is_array(v) else v for v in values]
+    arrays = [np.copy(v) if is_array(v) else v for v in values]
     with np.errstate(all="ignore"):
         want, _ = observed(numpy, arrays, 1.0)
         for transform in TRANSFORMS:
@@ -249,3 +253,49 @@ def test_a_tensor_product_without_axes_is_an_array():
 
     x = np.array([0.3, 0.7])
     np.testing.assert_allclose(value_and_grad(f)(x)[0], f(x))
+
+
+# ---- arrays without axes ---------------------------------------------------------------------------------------
+
+#: What NumPy makes of an array without axes, or of a number: ``v`` and ``n``.
+WITHOUT_AXES = {
+    "astype": lambda np_, v, n: v.astype(float),
+    "astype of a number": lambda np_, v, n: n.astype(float),
+    "asarray": lambda np_, v, n: np_.asarray(n),
+    "copy": lambda np_, v, n: np_.copy(n),
+    "clip": lambda np_, v, n: np_.clip(v, 0.0, 9.0),
+    "full": lambda np_, v, n: np_.full((), n),
+    "i0": lambda np_, v, n: np_.i0(n),
+    "nan_to_num": lambda np_, v, n: np_.nan_to_num(v),
+    "piecewise": lambda np_, v, n: np_.piecewise(v, [v > 0], [lambda t: t * t]),
+    "product": lambda np_, v, n: v * n,
+    "real_if_close": lambda np_, v, n: np_.real_if_close(n),
+    "reshape": lambda np_, v, n: np_.reshape(n, ()),
+    "select": lambda np_, v, n: np_.select([v > 0], [n]),
+    "sum": lambda np_, v, n: np_.sum(v),
+    "tensordot": lambda np_, v, n: np_.tensordot(v, n, 0),
+    "transpose": lambda np_, v, n: v.T,
+    "where": lambda np_, v, n: np_.where(v > 0, n, 0.0),
+}
+
+
+@pytest.mark.parametrize("transform", ["vjp", "jvp", "vmap"])
+@pytest.mark.parametrize("name", WITHOUT_AXES)
+def test_a_write_through_a_view_of_what_has_no_axes(name, transform):
+    """An array sees what is written to its view; a number does not."""
+
+    def f(np_, x):
+        v = np_.array(np_.sum(x))
+        made = WITHOUT_AXES[name](np_, v, np_.sum(x))
+        row = np_.atleast_1d(made)
+        row[0] = 7.0 * x[0]
+        return made * 1.0, v * 1.0
+
+    x = np.array([0.4, 0.3])
+    if transform == "vjp":
+        got = vjp(lambda x: f(fnp, x), x)[0]
+    elif transform == "jvp":
+        got = jvp(lambda x: f(fnp, x), (x,), (x,))[0]
+    else:
+        got = [out[0] for out in vmap(lambda x: f(fnp, x))(x[None])]
+    np.testing.assert_array_equal(got, f(np, x))

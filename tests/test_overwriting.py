@@ -113,6 +113,7 @@ def observed(see):
     return same
 
 
+@pytest.mark.counts
 def test_what_nobody_holds_is_written_over():
     """No array is made for the product with a number: the address stays the same while the old array lives."""
     addresses = []
@@ -215,6 +216,7 @@ WRITTEN_IN = {
 }
 
 
+@pytest.mark.counts
 @pytest.mark.parametrize("mode", WRITTEN_IN)
 @pytest.mark.parametrize(("write", "shape"), WRITES, ids=lambda w: getattr(w, "__name__", ""))
 def test_writes_go_to_memory_that_nobody_else_holds(write, shape, mode):

@@ -477,6 +477,7 @@ def test_a_result_is_written_to_before_the_derivative_is_used(fun, has_aux):
             np.testing.assert_array_equal(got, right)
 
 
+@pytest.mark.counts
 def test_a_result_that_nobody_holds_is_not_copied():
     addresses = []
 

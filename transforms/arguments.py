@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Trace, Tracer, describe
+from funcgrad.core import Trace, Tracer, describe, twin
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.ownership import own
 from funcgrad.typing import PyTree
-from funcgrad.writable import Buffer, handed, inside, released
+from funcgrad.writable import Buffer, handed, inside
 
 __all__ = [
     "FLOATS",
@@ -147,7 +147,7 @@ def strip(trace: Trace | None, result: PyTree) -> Stripped:
     leaves, spec = tree.flatten(result)
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer)]
     for i in places:
-        leaves[i] = released(leaves[i].value if leaves[i]._trace is trace else leaves[i])
+        leaves[i] = twin(leaves[i].value if leaves[i]._trace is trace else leaves[i])
     return leaves, spec, places
 
 
@@ -189,7 +189,7 @@ def completed(cts: list[Any], leaves: Sequence[Any]) -> list[Any]:
         elif cts[i] is None:
             cts[i] = backend.zeros_like(leaf)
         elif kind is Buffer:  # of a rule that runs a function of the user's, as implicit differentiation does
-            cts[i] = released(cts[i])
+            cts[i] = twin(cts[i])
         elif type(leaf) is float and kind is not np.float64 and issubclass(kind, np.generic):
             cts[i] = np.float64(cts[i])  # a Python float takes part in float32 arithmetic, its gradient is its own
     return own(cts)

@@ -15,13 +15,13 @@ from typing import Any
 
 from funcgrad import backend, blocks, tree
 from funcgrad.batching import named_axes
-from funcgrad.core import Primitive, Trace, Tracer, bind, describe, raise_escaped
+from funcgrad.core import Primitive, Trace, Tracer, bind, describe, raise_escaped, twin
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.optional import loaded_jax
 from funcgrad.records import called
 from funcgrad.transforms.lifting import LiftedTrace, LiftedTracer
 from funcgrad.transforms.staging import Like, example, like, native, rehearsing
-from funcgrad.writable import argument, released
+from funcgrad.writable import argument
 
 __all__ = ["Captured"]
 
@@ -75,7 +75,7 @@ class Captured:
                     f"before, got {describe(x)}. Let it do the same in every call, and write to nothing outside."
                 )
             self._places[key] = len(self.held)
-            self.held.append(x._twin())  # the program may write to ``x``
+            self.held.append(twin(x))  # the program may write to ``x``
         return self._places[key]
 
     def _run(
@@ -114,7 +114,7 @@ class _StandIns:
 
     def leave(self, leaf: Any) -> Any:
         """A result as a value of JAX."""
-        leaf = released(leaf)
+        leaf = twin(leaf)
         leaf = self.trace.leave(self.of(leaf) if self.trace.is_outer(leaf) else leaf)
         if isinstance(leaf, Tracer):
             raise_escaped(type(leaf._trace), leaf._trace.level)
@@ -133,6 +133,7 @@ class _Substitution:
 
     def __init__(self, stand_ins: _StandIns) -> None:
         self.stand_ins = stand_ins
+        self.dropped: list[Any] = []
         self.meter = self  # a debug_nans inside lets this process what it looks at
 
     def begin_pass(self) -> Callable[..., Any]:

@@ -23,7 +23,7 @@ from funcgrad.transforms.policies import Policy, everything_saveable
 from funcgrad.transforms.snapshots import snapshots_in
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.typing import PyTree
-from funcgrad.writable import twin
+from funcgrad.writable import twin_in_memory
 
 __all__ = ["checkpoint", "checkpoint_chain", "checkpoint_name"]
 
@@ -260,7 +260,7 @@ def _stepping(functions: list[Any], given: list[Any], kept: list[Any], args: tup
 def _twins(values: Any) -> Any:
     """``values``, a tree, as they are now: what the program writes to them is not seen."""
     leaves, spec = tree.flatten(values)
-    return tree.unflatten(spec, map(twin, leaves)) if any(isinstance(x, Tracer) for x in leaves) else values
+    return tree.unflatten(spec, map(twin_in_memory, leaves)) if any(isinstance(x, Tracer) for x in leaves) else values
 
 
 def _length(**said: int | None) -> int | None:

@@ -48,7 +48,9 @@ class _Watch:
             ``meter.begin_pass()`` gives what calls the pulls of one backward pass.
     """
 
-    def __init__(self, outer: _Watch | None, *, nans: bool = False, strict: str = "", meter: Any = None) -> None:
+    def __init__(
+        self, outer: blocks.Watcher | None, *, nans: bool = False, strict: str = "", meter: Any = None
+    ) -> None:
         self.nans: bool = nans or (outer is not None and outer.nans)
         self.all: bool = strict == "all" or (outer is not None and outer.all)
         self.next = strict == "next"

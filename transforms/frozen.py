@@ -14,7 +14,7 @@ from typing import Any
 from funcgrad.core import Tracer
 from funcgrad.numpy_code.functions import variables_set
 from funcgrad.transforms.callables import is_filled, made_of, parts_of
-from funcgrad.writable import twin
+from funcgrad.writable import twin_in_memory
 
 __all__ = ["frozen"]
 
@@ -63,7 +63,7 @@ def _written(fun: FunctionType) -> list[CellType]:
 def _copy(x: Any, done: dict[int, Any], cells: dict[int, CellType]) -> Any:
     """``x`` with copies of its functions and of their variables; ``done`` and ``cells`` are those made so far."""
     if isinstance(x, Tracer):  # the program may write to it
-        return twin(x)
+        return twin_in_memory(x)
     if type(x) is not FunctionType:
         parts = parts_of(x)
         copies = [_copy(part, done, cells) for part in parts]

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeAlias
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError
+from funcgrad.kinds.avals import aval_of
 from funcgrad.records import backward
 from funcgrad.reverse import ReverseTrace, ReverseTracer
 from funcgrad.transforms.arguments import (
@@ -27,7 +28,7 @@ from funcgrad.transforms.arguments import (
 )
 from funcgrad.transforms.debugging import strictly
 from funcgrad.transforms.transformed import Transformed, check_callable
-from funcgrad.writable import handed, inside, released
+from funcgrad.writable import handed, inside
 
 __all__ = ["grad", "value_and_grad"]
 
@@ -45,6 +46,8 @@ class _Options(NamedTuple):
 
 
 _ONE = np.float64(1.0)
+#: Avals of one real number of 64 bits.
+_NUMBER = frozenset((np.float64, float, ()))
 _REAL_SCALARS = frozenset((float, np.float64, np.float32))
 
 
@@ -157,12 +160,12 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
         aux = strip(trace, aux)
     mine = type(out) is ReverseTracer and out._trace is trace
     value = out.value if mine else out
+    one = _ONE
     if type(value) is not np.float64 or options.holomorphic:
-        value = released(value)
-        _check_output(call, value, options.holomorphic)
-    if type(value) is np.ndarray:  # without axes
-        value = value.copy()
-    one = _ONE if type(value) is np.float64 else backend.ones_like(value)
+        if options.holomorphic or aval_of(value) not in _NUMBER:
+            _check_output(call, value, options.holomorphic)
+            one = backend.ones_like(value)
+        value = value.copy() if type(value) is np.ndarray else twin(value)
     seeds = [(out.node, one)] if mine else []
     del out, new_args  # the pass frees the tape as it goes
     found = backward(seeds, len(live))

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, blocks
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, twin
 from funcgrad.numpy.concretization import CONCRETIZATION
 from funcgrad.numpy.protocols import array_namespace
-from funcgrad.writable import released
 
 __all__ = ["LiftedTrace", "LiftedTracer", "Prepare", "Watch"]
 
@@ -134,4 +133,4 @@ class LiftedTrace(Trace):
 
     def leave(self, leaf: Any) -> Any:
         """``leaf`` as it leaves the function: its value, where it is a tracer of this run."""
-        return released(self.value(leaf))
+        return twin(self.value(leaf))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import describe
+from funcgrad.core import describe, twin
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace, ForwardTracer
 from funcgrad.graph import GraphTrace
@@ -24,7 +24,7 @@ from funcgrad.transforms.debugging import looked_at, strictly
 from funcgrad.transforms.gradients import grad
 from funcgrad.transforms.transformed import check_callable, name_of, raise_own
 from funcgrad.typing import PyTree
-from funcgrad.writable import handed, released
+from funcgrad.writable import handed
 
 __all__ = ["Linearized", "Pullback", "hvp", "jvp", "linearize", "recorded", "vjp"]
 
@@ -275,12 +275,12 @@ def _push(
     pushed: list[Any] = []
     for i in range(len(results)):
         if type(results[i]) is ForwardTracer and results[i]._trace is trace:
-            pushed.append(released(results[i].tangent))
-            results[i] = released(results[i].value)
+            pushed.append(twin(results[i].tangent))
+            results[i] = twin(results[i].value)
         else:
             check_leaf("jvp", results[i], lambda i=i: f"result leaf {i} of the function")
             pushed.append(None)
-            results[i] = released(results[i])
+            results[i] = twin(results[i])
     if trace.cuts is not None:
         trace.cuts.check_tangents("jvp", results, pushed)
     completed(pushed, results)

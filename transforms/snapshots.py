@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, twin
 from funcgrad.errors import InputError
 
 __all__ = ["snapshots_in"]
@@ -50,7 +50,7 @@ def snapshots_in(call: str, folder: Any) -> Callable[[Any], Any]:
             kept = keep(x.value)
             if kept is x.value:
                 return x
-            copy = x._twin()
+            copy = twin(x)
             if isinstance(copy, Tracer):
                 copy.value = kept
                 return copy

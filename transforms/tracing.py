@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec
 
 from funcgrad import backend, blocks, tree
-from funcgrad.core import Primitive, Tracer, describe
+from funcgrad.core import Primitive, Tracer, describe, twin
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.graph import GraphTrace, GraphTracer, Node, Note, Operand, Recording, Ref, Stage, remember
 from funcgrad.keeping import recording_apart
@@ -18,7 +18,7 @@ from funcgrad.transforms.origins import Origins
 from funcgrad.transforms.tapes import arrays_in
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.typing import PyTree
-from funcgrad.writable import handed, identity, released
+from funcgrad.writable import handed, identity
 
 __all__ = ["Graph", "staged", "trace"]
 
@@ -65,7 +65,7 @@ class Graph(Picture):
             TypeError: another structure or dtype, or another value of what the graph holds as a constant.
             ValueError: another shape; or arguments for which the function would take another branch.
         """
-        results = own([released(x) for x in self._recording.evaluate(*self._arguments.matched(args))])
+        results = own([twin(x) for x in self._recording.evaluate(*self._arguments.matched(args))])
         return tree.unflatten(self._out_spec, handed(results, args))
 
     __call__ = evaluate

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple, ParamSpec, TypeAlias
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, BatchTracer, named_axes
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, to_batch
 from funcgrad.ownership import own
 from funcgrad.transforms.arguments import check_leaf
 from funcgrad.transforms.transformed import Transformed, check_callable
 from funcgrad.typing import PyTree
-from funcgrad.writable import handed, released
+from funcgrad.writable import handed
 
 __all__ = ["moveaxis", "vmap"]
 
@@ -192,10 +192,10 @@ def _place(trace: BatchTrace, leaf: Any, axis: Any, number: int) -> Any:
                 f"vmap: result leaf {number} depends on the example, got out_axes=None for it. Give the axis "
                 "where the examples shall stand, or reduce over them outside."
             )
-        return released(leaf)
+        return twin(leaf)
     if not isinstance(leaf, Tracer):
         check_leaf("vmap", leaf, lambda: f"result leaf {number} of the function")
-    whole = released(leaf.value) if batched else to_batch(released(leaf), trace.size)
+    whole = twin(leaf.value) if batched else to_batch(twin(leaf), trace.size)
     rank = len(backend.shape_of(whole))
     if not isinstance(axis, int) or not -rank <= axis < rank:
         raise ShapeError(

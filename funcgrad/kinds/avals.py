@@ -88,7 +88,7 @@ def constant_beside(v: Any, constant: Any, aval: Any, closed: frozenset[type], c
     if aval is None:
         aval = aval_of(v)
     if aval is float:
-        return constant if (kind is float or kind is int) and float in closed else None
+        return constant if kind is float64 or ((kind is float or kind is int) and float in closed) else None
     if kind is float or kind is int:
         if aval is not None:
             return beside_doubles(constant) if converts and type(v) is ndarray else constant

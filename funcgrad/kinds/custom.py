@@ -15,14 +15,14 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, BatchTracer
-from funcgrad.core import Primitive, Tracer, bind, raise_closure, repeated
+from funcgrad.core import Primitive, Tracer, bind, raise_closure, repeated, twin
 from funcgrad.errors import EscapedTracerError
 from funcgrad.kinds.linear import reduce_sum, to_batch
 from funcgrad.kinds.rules import Operation, finish
 from funcgrad.optional import loaded_jax
 from funcgrad.records import backward, pull_for_all
 from funcgrad.reverse import record
-from funcgrad.writable import Buffer, constant, released
+from funcgrad.writable import Buffer, constant
 
 __all__ = ["CustomRules", "custom_call"]
 
@@ -66,7 +66,7 @@ def _in_jax(jax: Any, rules: CustomRules, leaves: Leaves) -> Any:
         return [jax.numpy.asarray(x) for x in xs]  # JAX has own types for numbers
 
     def given(outs: Any) -> tuple[Any, ...]:
-        return tuple([released(out) for out in outs])  # a function around the call may have buffers
+        return tuple([twin(out) for out in outs])  # a function around the call may have buffers
 
     if rules.fwd is None:
 
@@ -83,7 +83,7 @@ def _in_jax(jax: Any, rules: CustomRules, leaves: Leaves) -> Any:
     def fwd(*xs: Any) -> tuple[Any, Any]:
         outs, residuals = rules.fwd(*arrays(xs))  # type: ignore[misc]
         flat, spec = tree.flatten(residuals)
-        flat = [released(r) for r in flat]
+        flat = [twin(r) for r in flat]
         moves = [backend.is_value(r) for r in flat]
         still[:] = [[None if m else r for r, m in zip(flat, moves, strict=True)], moves, spec]
         return given(outs), [r for r, m in zip(flat, moves, strict=True) if m]
@@ -277,7 +277,7 @@ def _of_constants(rules: CustomRules) -> CustomRules:
     def taking(fun: Callable[..., Any] | None) -> Any:
         if fun is None:
             return None
-        return lambda *args: tree.map_leaves(released, fun(*tree.map_leaves(shown, args)))
+        return lambda *args: tree.map_leaves(twin, fun(*tree.map_leaves(shown, args)))
 
     return replace(rules, fun=taking(rules.fun), fwd=taking(rules.fwd), bwd=taking(rules.bwd), jvp=taking(rules.jvp))
 

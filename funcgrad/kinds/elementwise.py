@@ -254,7 +254,7 @@ def operation(x, /):
             made.form = {form}
             made.node = {record}
             return made
-    elif type(x) is ndarray or type(x) is float64:
+    elif type(x) is ndarray or type(x) is float64{plain}:
         return kernel(x)
     elif type(x) is ForwardTracer:
         if x._trace.live and (aval := aval_of(x)) is not None{known_pushed}:
@@ -276,6 +276,7 @@ def _unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | N
     text = _UNARY.format(
         known=" or type(v) is float or (type(v) is ndarray and v.dtype in REAL)" if own else "",
         foreign="" if own else " or aval is float",
+        plain=" or type(x) is float" if own and operator is None else "",
         known_pushed="" if own else " and aval is not float",
         check=""
         if own

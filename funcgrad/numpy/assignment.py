@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import backend, blocks
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError, ReadOnlyError
+from funcgrad.kinds.avals import aval_of
 from funcgrad.kinds.linear import astype, broadcast_to, imag, real, reshape
 from funcgrad.locking import changing
 from funcgrad.numpy.concretization import constant, user_line
@@ -35,7 +36,6 @@ from funcgrad.writable import (
     Step,
     View,
     Views,
-    clone,
     is_number,
     move,
     own,
@@ -69,8 +69,9 @@ def set_item(x: Tracer, index: Any, y: Any) -> None:
         IndexError, ValueError: NumPy's own, for an index or a shape that does not fit.
     """
     with changing:
-        views = getattr(root_of(x), "alias", None)
-        if type(views) is Views:
+        alias = getattr(x, "alias", None)
+        views = getattr(alias.root, "alias", None) if type(alias) is View else alias
+        if type(views) is Views and (views.begun is not None or type(getattr(y, "alias", None)) is View):
             _watch_exchange(x, index, y, views)
         _set_item(x, index, y)
 
@@ -80,7 +81,7 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
     if not _can_write(x, alias):
         refuse_writing(x)
     if type(y) is Buffer:
-        y = clone(y)
+        y = twin(y)
     elif type(y) is list or type(y) is tuple:
         y = as_value(y)
     plain = type(x) is Buffer and type(x.value) is ndarray and type(y) in _NUMPY and is_concrete(index)
@@ -91,8 +92,9 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
     if blocks.here() is not None and blocks.current().floor:
         _write_constant(x, index, y)
         return
-    _check_dtype(x, y)
-    if _is_itself(x, index, y):
+    if aval_of(y) is None or aval_of(x.value) is None:
+        _check_dtype(x, y)
+    if type(getattr(y, "alias", None)) is View and _is_itself(x, index, y):
         return
     if type(index) is not int and written_by_mask(x, index, y):
         return
@@ -107,8 +109,11 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
 def _write_root(x: Tracer, index: Any, y: Any) -> None:
     """Write to what is no view."""
     if not _write_directly(x, index, y):
-        move(x, as_before(x, updated(clone(x), index, y)))
-    note_write(x)
+        move(x, as_before(x, updated(twin(x), index, y)))
+    if type(alias := getattr(x, "alias", None)) is Views and type(x) is not Buffer:
+        alias.written = True
+    else:
+        note_write(x)
 
 
 def _write_constant(x: Tracer, index: Any, y: Any) -> None:
@@ -203,9 +208,9 @@ def _check_dtype(x: Tracer, y: Any) -> None:
 
 
 def _is_itself(x: Tracer, index: Any, y: Any) -> bool:
-    """Whether ``y`` is ``x[index]``, as at the end of ``x[index] += ...``: that was written already."""
-    mine = getattr(y, "alias", None) if isinstance(y, Tracer) else None
-    return type(mine) is View and mine.root is root_of(x) and _leads_to(x, index, mine.steps)
+    """Whether ``y``, a view, is ``x[index]``, as at the end of ``x[index] += ...``: that was written already."""
+    mine: View = y.alias
+    return mine.root is root_of(x) and _leads_to(x, index, mine.steps)
 
 
 def _leads_to(x: Tracer, index: Any, steps: tuple[Step, ...]) -> bool:
@@ -228,7 +233,7 @@ def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
             refresh(root)
             return
     if (chosen := as_condition(index, x.shape, backend.shape_of(y))) is not None:
-        index, y = ..., where(chosen, y, clone(x))
+        index, y = ..., where(chosen, y, twin(x))
     shape: Shape = root.shape
     places: Any = np.arange(prod(shape)).reshape(shape)
     part: Any = None
@@ -237,7 +242,7 @@ def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
             part = step
         else:
             places = step(places, **params)
-    source = clone(root)
+    source = twin(root)
     half = source if part is None or backend.dtype_of(source).kind != "c" else part(source)
     new = reshape(updated(reshape(half, to=(prod(shape),)), getitem(places, index), y), to=shape)
     if half is not source:
@@ -386,14 +391,16 @@ def _write_directly(x: Any, index: Any, y: Any) -> bool:
     Returns:
         False where it has done nothing, because the write is of another kind.
     """
-    buffer = type(x) is Buffer
-    if not is_concrete(index) or not can_overwrite(x.value if buffer else x, index, y):
+    buffer, one = type(x) is Buffer, type(index) is int
+    if not (one or is_concrete(index)) or not can_overwrite(x.value if buffer else x, index, y):
         return False
-    if not is_static(index):
+    if not (one or is_static(index)):
         if isinstance(y, Tracer) and not _names_once(index, x.shape):
             return False
         index = snapshot(index)
-    if (have := backend.shape_of(y)) and len(have) > rank_left(index, len(x.shape)):
+    aval = aval_of(y)
+    have = aval if type(aval) is tuple else () if aval is not None else backend.shape_of(y)
+    if have and len(have) > rank_left(index, len(x.shape)):
         y = fitted(y, np.broadcast_to(np.False_, x.shape)[index].shape)
     if not buffer:
         new = overwritten(x, index, y, True)

@@ -23,12 +23,12 @@ from funcgrad.numpy.arithmetic import positive
 from funcgrad.numpy.assignment import set_whole
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.numpy.reducing import weak
+from funcgrad.numpy.reducing import as_scalar, weak
 from funcgrad.numpy.ufunc import ufunc
 from funcgrad.primitives import arithmetic as prim
 from funcgrad.primitives import comparison
 from funcgrad.typing import Array, ArrayLike
-from funcgrad.writable import is_number
+from funcgrad.writable import as_array, is_number
 
 __all__ = ["maximum", "minimum", "fmax", "fmin", "clip", "where", "select", "nan_to_num"]
 
@@ -153,7 +153,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
         if x is None and y is None:
             return comparison.nonzero(condition)
         raise ValueError("where: either both or neither of x and y are given, got one. Pass both.")
-    return comparison.where(condition, x, y)
+    return as_array(comparison.where(condition, x, y))
 
 
 def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Array:
@@ -187,7 +187,7 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     chosen = astype(default, dtype)
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         chosen = comparison.where(condition, choice, chosen)
-    return chosen
+    return as_array(chosen)
 
 
 def nan_to_num(
@@ -209,7 +209,7 @@ def nan_to_num(
     if not isinstance(x, Tracer):
         return comparison.nan_replaced(x, copy=copy, nan=nan, posinf=posinf, neginf=neginf)
     if copy or is_number(x):
-        return _finite(x, nan, posinf, neginf)
+        return as_scalar(_finite(x, nan, posinf, neginf))
     set_whole(x, _finite(x, nan, posinf, neginf))
     return x
 

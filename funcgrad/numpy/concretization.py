@@ -17,12 +17,12 @@ import numpy as np
 
 from funcgrad import backend, blocks
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Tracer, describe, raise_escaped, repeated
+from funcgrad.core import Tracer, describe, raise_escaped, repeated, twin
 from funcgrad.errors import ConcretizationError, ConversionError
 from funcgrad.graph import GraphTracer, steer
 from funcgrad.numpy.callers import user_frame, user_line
 from funcgrad.numpy.hints import counterpart
-from funcgrad.writable import Buffer, clone, inside
+from funcgrad.writable import Buffer, inside
 
 __all__ = [
     "CONCRETIZATION",
@@ -194,7 +194,7 @@ def _pickle(x: Tracer, protocol: Any) -> Any:
 
 def _copied(x: Tracer) -> Tracer:
     """What ``copy`` makes of a tracer: a write to one is not seen in the other."""
-    return Buffer(np.array(x.value)) if type(x) is Buffer else clone(x)
+    return Buffer(np.array(x.value)) if type(x) is Buffer else twin(x)
 
 
 def _plain(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.backend import library_of, namespace_of
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, twin
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import astype as convert
 from funcgrad.kinds.linear import broadcast_to, real, reshape
@@ -18,7 +18,7 @@ from funcgrad.numpy.shapes import as_shape
 from funcgrad.primitives import shaping as prim
 from funcgrad.typing import Array, ArrayLike, Scalar, Shape
 from funcgrad.views import layout
-from funcgrad.writable import Buffer, Proxy, as_array, clone, inside, is_number
+from funcgrad.writable import Buffer, Proxy, as_array, inside, is_number
 
 __all__ = [
     "array",
@@ -226,7 +226,7 @@ def _copied(x: Tracer) -> Array:
     """Another object that can be written to."""
     with changing:  # no other thread makes it traced meanwhile
         if type(x) is not Buffer:
-            return clone(x)
+            return twin(x)
         return Buffer(x.value.copy("K") if type(x.value) is np.ndarray else x.value)
 
 
@@ -263,7 +263,14 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         return x.astype(dtype)
     x, to = as_value(x), np.dtype(dtype)
     if backend.dtype_of(x) == to:
-        return _arranged_copy(x, "K") if copy and isinstance(x, Tracer) else x
+        made = _arranged_copy(x, "K") if copy and isinstance(x, Tracer) else x
+    else:
+        made = _cast(x, to)
+    return as_array(made) if isinstance(x, Tracer) and not is_number(x) else made
+
+
+def _cast(x: Any, to: Any) -> Array:
+    """``x`` in another dtype than its own."""
     if to.kind in "biu":
         return prim.cast(x, to=to)
     if to.kind not in "fcV":
@@ -329,7 +336,7 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C",
 def _with_memory(made: Tracer, order: Any) -> Any:
     """``made`` in this order, and an array where it is a number."""
     if is_number(made):
-        return as_array(clone(made))
+        return as_array(twin(made))
     return in_order(made, order) if order in ("C", "F") else made
 
 

@@ -26,6 +26,7 @@ from funcgrad.primitives.comparison import logical_not, logical_or, where
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import stack
 from funcgrad.typing import Array, ArrayLike, Shape
+from funcgrad.writable import as_array
 
 __all__ = [
     "apply_along_axis",
@@ -183,7 +184,7 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
             y = where(condition, value, y) if known is None else updated(y, known, value)
         else:
             y[known] = value
-    return y
+    return as_array(y)
 
 
 # ---- element by element ----------------------------------------------------------------------------------------

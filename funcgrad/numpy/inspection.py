@@ -304,7 +304,7 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     a = as_value(a)
     dtype = dtype_of(a)
     if dtype.kind != "c":
-        return a
+        return asarray(a)
     limit = float(np.finfo(dtype).eps) * tol if tol > 1 else tol
     close = less(absolute(imag(a)), limit)
     return real(a) if agreed(reduce_all(close, axis=all_axes(len(shape_of(a))))) else a

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad.backend import dtype_of, namespace_of
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError, UnsizedError
 from funcgrad.kinds.linear import permute
 from funcgrad.kinds.linear import reshape as refill
@@ -46,7 +46,7 @@ from funcgrad.primitives import arithmetic, comparison
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.products import matmul
 from funcgrad.typing import Array, Axis
-from funcgrad.writable import clone, is_number
+from funcgrad.writable import is_number
 
 __all__ = ["install"]
 
@@ -272,7 +272,7 @@ def _round(x: Array, decimals: int = 0, out: Any = None) -> Array:
 
 def _copy(x: Array, order: Any = "C") -> Array:
     """A copy; of a number, as of NumPy's scalars, a number."""
-    return clone(x) if is_number(x) else creation.copy(x, order)
+    return twin(x) if is_number(x) else creation.copy(x, order)
 
 
 def _flatten(x: Array, order: Any = "C") -> Array:

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import imag, real, reshape
 from funcgrad.numpy.concretization import user_line
 from funcgrad.numpy.layout import as_before
 from funcgrad.primitives.indexing import getitem
 from funcgrad.views import layout, note_write
-from funcgrad.writable import Buffer, Step, View, clone, move, refresh, root_of
+from funcgrad.writable import Buffer, Step, View, move, refresh, root_of
 
 __all__ = ["written_by_mask", "written_in_order"]
 
@@ -72,7 +72,7 @@ def written_in_order(x: Tracer, y: Any, write: Callable[[ndarray, ndarray], None
     if not np.may_share_memory(target, source):
         return False
     write(target, source)
-    move(root, as_before(root, getitem(reshape(clone(root), to=(places.size,)), places)))
+    move(root, as_before(root, getitem(reshape(twin(root), to=(places.size,)), places)))
     note_write(root)
     refresh(root)
     return True

@@ -15,9 +15,10 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.batching import BatchTracer
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, twin
 from funcgrad.forward import ForwardTracer, dual
 from funcgrad.graph import GraphTrace, GraphTracer, Step
+from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import conform, reshape, to_batch
 from funcgrad.ownership import argument_is_alone, is_alone
 from funcgrad.primitives.accumulating import detached
@@ -31,6 +32,7 @@ from funcgrad.typing import Shape
 __all__ = ["can_overwrite", "composed", "overwritten", "rank_left"]
 
 ndarray = np.ndarray
+float64 = np.float64
 _NUMPY = frozenset((ndarray, int, float, complex, np.float64, np.float32, np.int64))
 _ARRAY = frozenset((ndarray,))
 _TRACERS = frozenset((ReverseTracer, ForwardTracer, BatchTracer, GraphTracer))
@@ -85,7 +87,7 @@ def overwritten(x: Any, index: Any, y: Any, alone: bool) -> Any:
 def _recorded(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> ReverseTracer:
     """In reverse mode."""
     trace, w = (x if mine else y)._trace, y.value if given else y
-    shape, dtype = backend.shape_of(w), backend.dtype_of(w)
+    shape, dtype = ((), DOUBLE) if type(w) is float64 else (backend.shape_of(w), backend.dtype_of(w))
     first, second = y.node if given else None, x.node if mine else None
     ans = overwritten(old, index, w, alone)
     if mine and given:
@@ -155,7 +157,7 @@ def _noted(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone:
 def _kept(x: Any) -> Any:
     """A constant for a graph: the program may write to what it has."""
     if isinstance(x, Tracer):
-        return x._twin()
+        return twin(x)
     return x.copy("K") if type(x) is ndarray else x
 
 
@@ -168,6 +170,8 @@ _WAYS: dict[type, Callable[..., Any]] = {
 
 def _of_written(ct: Any, index: Any, shape: Shape, dtype: Any) -> Any:
     """The cotangent of what was written."""
+    if type(ct) is ndarray and dtype is DOUBLE and type(one := ct[index]) is float64 and not shape:  # the commonest
+        return one
     part = detached(getitem(ct, index))
     extra = len(shape) - len(backend.shape_of(part))
     if extra > 0:  # leading axes of length 1, which NumPy drops

@@ -19,7 +19,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import conj, reduce_sum, reshape
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.contractions import contracted
-from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.creation import as_value, astype, new
 from funcgrad.numpy.diagonals import diagonal
 from funcgrad.numpy.layout import in_order
 from funcgrad.numpy.output import into
@@ -276,7 +276,8 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Array:
     if _is_numpy(a, b):
         return np.tensordot(a, b, axes)
     left, right = _paired(axes, len(shape_of(a)), len(shape_of(b)))
-    return as_array(_contracted("tensordot", a, b, left, right))
+    made = as_array(_contracted("tensordot", a, b, left, right))
+    return new(np.asarray(made)) if issubclass(type(made), np.generic) else made  # NumPy gives an array
 
 
 def _paired(axes: Any, rank_a: int, rank_b: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -23,6 +23,7 @@ from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import concatenate, flip
 from funcgrad.primitives.sorting import argsort
 from funcgrad.typing import Array, ArrayLike, Scalar
+from funcgrad.writable import as_array
 
 __all__ = [
     "bartlett",
@@ -215,7 +216,7 @@ def i0(x: ArrayLike) -> Array:
         return np.i0(x)
     if backend.dtype_of(x).kind == "c":
         raise InputError(f"i0: complex numbers are not supported, got {describe(x)}. Take the real part.")
-    return prim.bessel_i(as_floating(x), order=0)
+    return as_array(prim.bessel_i(as_floating(x), order=0))
 
 
 def _length(name: str, M: Any) -> Any:

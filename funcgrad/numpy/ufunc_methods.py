@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import READ_ONLY, Tracer, describe
+from funcgrad.core import READ_ONLY, Tracer, describe, twin
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, reshape
 from funcgrad.locking import changing
@@ -32,7 +32,6 @@ from funcgrad.primitives.index_spec import ARRAY
 from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.primitives.shaping import stack
 from funcgrad.typing import Array, ArrayLike
-from funcgrad.writable import clone
 
 __all__ = ["Ufunc", "accumulate", "at", "outer", "reduce", "reduceat"]
 
@@ -267,7 +266,7 @@ def reduceat(
         dtype = _dtype_for(self, array, dtype, out)
         return write_out(f"{self.__name__}.reduceat", out, reduceat(self, array, indices, axis, dtype))
     a = as_value(array)
-    starts = np.asarray(clone(indices))
+    starts = np.asarray(twin(indices))
     like = self.ufunc.reduceat(_stand_in(a), starts, axis, dtype)
     if not like.size:
         return like
@@ -348,14 +347,14 @@ def at(self: Ufunc, a: Array, indices: Any, b: Any = ..., /) -> None:
             return
         if len(others) != self.ufunc.nin - 1 or self.ufunc.nout > 1:
             raise ValueError(f"{name}: the ufunc takes {self.ufunc.nin} arguments and is of one result. Pass as many.")
-        set_whole(a, _changed(self, name, clone(a), indices, *[as_value(o) for o in others]))
+        set_whole(a, _changed(self, name, twin(a), indices, *[as_value(o) for o in others]))
 
 
 def _changed(self: Ufunc, name: str, a: Array, indices: Any, *others: Array) -> Array:
     """``a`` after ``at``."""
     shape, dtype = backend.shape_of(a), backend.dtype_of(a)
     size = product(shape)
-    places = as_value(clone(getitem(np.arange(size).reshape(shape), indices)))
+    places = as_value(twin(getitem(np.arange(size).reshape(shape), indices)))
     room = backend.shape_of(places)
     others = tuple([reshape(broadcast_to(b, to=room), to=(product(room),)) for b in others])
     flat, places = reshape(a, to=(size,)), reshape(places, to=(product(room),))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.batching import BatchTracer
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, twin
 from funcgrad.forward import ForwardTracer
 from funcgrad.graph import GraphTracer, stands_for_array
 from funcgrad.ownership import is_alone
@@ -38,13 +38,13 @@ def detached(x: Any) -> Any:
         return x.copy()
     if not isinstance(x, Tracer):
         return x
-    twin = x._twin()
-    if not isinstance(twin, Tracer):  # what a buffer of constants holds
-        return detached(twin)
-    twin.value = detached(twin.value)
-    if type(twin) is ForwardTracer:
-        twin.link = detached(twin.link)
-    return twin
+    made = twin(x)
+    if not isinstance(made, Tracer):  # what a buffer of constants holds
+        return detached(made)
+    made.value = detached(made.value)
+    if type(made) is ForwardTracer:
+        made.link = detached(made.link)
+    return made
 
 
 def _is_alone_within(x: Any) -> bool:

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Primitive, Tracer, describe, refuse_closure
+from funcgrad.core import Primitive, Tracer, describe, refuse_closure, twin
 from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace, GraphTracer, Ref, Step
 from funcgrad.records import backward
-from funcgrad.writable import released
 
 __all__ = ["AROUND", "Asked", "Captured", "Fact", "Line", "capture", "fact_of"]
 
@@ -164,7 +163,7 @@ class Capture(GraphTrace):
         """Where a leaf of the result comes from, or the constant that it is."""
         if type(leaf) is GraphTracer and leaf._trace is self:
             return leaf.ref
-        leaf = released(leaf)
+        leaf = twin(leaf)
         if isinstance(leaf, Tracer):
             raise InputError(
                 f"jit: the function returned a value of another transform, got {describe(leaf)}. Return values that "

@@ -19,7 +19,7 @@ from funcgrad.numpy.creation import as_value, asarray, astype
 from funcgrad.numpy.linalg.decompositions import eigvalsh, svdvals
 from funcgrad.numpy.linalg.solving import square
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.numpy.reducing import as_floating, reduced
+from funcgrad.numpy.reducing import as_floating, as_scalar, reduced
 from funcgrad.numpy.shaping import moveaxis
 from funcgrad.primitives.arithmetic import absolute, divide, multiply, power
 from funcgrad.primitives.comparison import greater, isnan, logical_and, logical_not, not_equal, where
@@ -211,7 +211,7 @@ def cond(x: ArrayLike, p: Any = None) -> Array:
         ans = multiply(norm(square("cond", x), p, (-2, -1)), norm(lenient_inv(x), p, (-2, -1)))
     # a matrix without inverse gives NaN, which here stands for infinity
     unknown = logical_and(isnan(ans), logical_not(reductions.any(isnan(x), (-2, -1))))
-    return where(unknown, math.inf, ans)
+    return as_scalar(where(unknown, math.inf, ans))
 
 
 def matrix_rank(A: ArrayLike, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:

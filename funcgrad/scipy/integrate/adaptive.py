@@ -16,7 +16,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTracer
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.creation import as_value
@@ -27,7 +27,7 @@ from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
-from funcgrad.writable import inside, released
+from funcgrad.writable import inside
 
 __all__ = ["fixed_quad", "quad", "quad_vec"]
 
@@ -260,7 +260,7 @@ class _Integral:
         leaves = tuple([_widened(leaf) for leaf in leaves])
 
         def plain(x: Any) -> Any:
-            y = released(self.func(x, *leaves))
+            y = twin(self.func(x, *leaves))
             if isinstance(y, Tracer):
                 raise NotDifferentiableError(
                     f"integrate.quad: func closes over a value that is being transformed, got {describe(y)} from it. "

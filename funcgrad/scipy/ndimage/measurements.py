@@ -9,7 +9,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import describe
+from funcgrad.core import describe, twin
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, reshape
 from funcgrad.nn.segments import segment_max, segment_min, segment_sum
@@ -18,7 +18,6 @@ from funcgrad.numpy.peeking import is_plain
 from funcgrad.primitives.indexing import getitem
 from funcgrad.scipy.ndimage.arguments import scipys
 from funcgrad.typing import Array, ArrayLike
-from funcgrad.writable import released
 
 __all__ = [
     "center_of_mass",
@@ -42,7 +41,7 @@ class _Regions:
 
     def __init__(self, call: str, input: ArrayLike, labels: Any, index: Any) -> None:
         x = as_value(input)
-        labels, index = released(labels), released(index)  # made inside a transform they may be arrays to write to
+        labels, index = twin(labels), twin(index)  # made inside a transform they may be arrays to write to
         if not is_plain(labels, index):
             raise InputError(f"ndimage.{call}: labels and index say which elements to take, and must be plain arrays.")
         if not backend.is_inexact(x):

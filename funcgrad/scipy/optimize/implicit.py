@@ -15,7 +15,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTracer
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import constant
@@ -26,7 +26,6 @@ from funcgrad.transforms.implicit import custom_root
 from funcgrad.transforms.products import jvp
 from funcgrad.transforms.solvers import dense_solve
 from funcgrad.transforms.stopping import no_grad
-from funcgrad.writable import released
 
 #: A step, relative to the solution, that is none: the default tolerances leave no less.
 _NEAR = 1e-5
@@ -106,7 +105,7 @@ def plain(call: str, y: Any) -> Any:
     if kind in (tuple, list):
         parts = [plain(call, part) for part in y]
         return tuple(parts) if kind is tuple else parts
-    bottom = y = constant(released(y))
+    bottom = y = constant(twin(y))
     while isinstance(bottom, Tracer):
         bottom = bottom.value
     if backend.is_stand_in(bottom):
@@ -227,7 +226,7 @@ def depends(value: Any) -> bool:
     """Whether something traced is in ``value``, or another library's array."""
     return any(
         isinstance(leaf, Tracer) or backend.namespace_of(leaf) not in (None, np)
-        for leaf in map(released, tree.leaves(value))
+        for leaf in map(twin, tree.leaves(value))
     )
 
 

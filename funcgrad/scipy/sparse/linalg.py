@@ -9,7 +9,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import ConvergenceError, InputError, ShapeError
 from funcgrad.numpy.concretization import constant
 from funcgrad.numpy.creation import as_value
@@ -19,7 +19,6 @@ from funcgrad.primitives.sparse import sparse_solve
 from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, on_columns
 from funcgrad.transforms.implicit import custom_linear_solve
 from funcgrad.typing import Array, ArrayLike
-from funcgrad.writable import released
 
 __all__ = ["bicgstab", "cg", "factorized", "gmres", "splu", "spsolve"]
 
@@ -242,7 +241,7 @@ def _iterated(name: str, A: Any, b: ArrayLike, x0: Any, M: Any, options: dict[st
 
 
 def _plain(call: str, x: Any) -> Any:
-    x = constant(released(x))
+    x = constant(twin(x))
     if backend.namespace_of(x) is not np and not isinstance(x, Tracer):
         raise InputError(
             f"{call}: SciPy iterates on NumPy arrays, got JAX's {describe(x)}. Pass NumPy arrays, or use spsolve."

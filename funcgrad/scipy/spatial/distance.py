@@ -24,6 +24,7 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain, known
+from funcgrad.numpy.reducing import as_scalar
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.distances import squared_distances
 from funcgrad.primitives.indexing import getitem
@@ -238,7 +239,7 @@ def _weighted(call: str, u: ArrayLike, v: ArrayLike, w: Any, **options: Any) -> 
     if call in ("canberra", "braycurtis"):  # whose second argument SciPy takes in double precision
         y = fnp.astype(y, float)
     found = metrics.METRICS[call][0](x, y, w=metrics.weights_of(call, w), **options)
-    return fnp.astype(found, float) if call == "euclidean" else found  # of which SciPy gives a Python float
+    return as_scalar(fnp.astype(found, float) if call == "euclidean" else found)  # of which SciPy gives a Python float
 
 
 def euclidean(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
@@ -343,7 +344,7 @@ def mahalanobis(u: ArrayLike, v: ArrayLike, VI: ArrayLike) -> Array:
     """
     if is_plain(u, v, VI):
         return _scipy("mahalanobis")(u, v, VI)
-    return metrics.mahalanobis(*_vectors("mahalanobis", u, v), fnp.atleast_2d(as_value(VI)))
+    return as_scalar(metrics.mahalanobis(*_vectors("mahalanobis", u, v), fnp.atleast_2d(as_value(VI))))
 
 
 def seuclidean(u: ArrayLike, v: ArrayLike, V: ArrayLike) -> Array:
@@ -356,7 +357,7 @@ def seuclidean(u: ArrayLike, v: ArrayLike, V: ArrayLike) -> Array:
     if is_plain(u, v, V):
         return _scipy("seuclidean")(u, v, V)
     x, y = _vectors("seuclidean", u, v)
-    return metrics.seuclidean(x, y, fnp.astype(as_value(V), float))
+    return as_scalar(metrics.seuclidean(x, y, fnp.astype(as_value(V), float)))
 
 
 def jensenshannon(
@@ -379,4 +380,4 @@ def jensenshannon(
         return _scipy("jensenshannon")(p, q, base, axis=axis, keepdims=keepdims)
     x, y = (fnp.moveaxis(as_value(v), axis, -1) for v in (p, q))
     found = metrics.jensenshannon(x, y, base)
-    return fnp.expand_dims(found, axis) if keepdims else found
+    return fnp.expand_dims(found, axis) if keepdims else as_scalar(found)

@@ -13,6 +13,7 @@ from funcgrad.core import describe
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.reducing import as_scalar
 from funcgrad.optional import import_scipy
 from funcgrad.primitives import solving
 from funcgrad.scipy import special as fsp
@@ -193,7 +194,7 @@ class _Dirichlet(_Multivariate):
         weights = fnp.reshape(alpha - 1, (n, *(1,) * (len(shape) - 1)))
         norm = fnp.sum(fsp.gammaln(alpha)) - fsp.gammaln(fnp.sum(alpha))
         ans = fnp.where(inside, fnp.sum(fsp.xlogy(weights, kept), axis=0) - norm, -math.inf)
-        return poisoned(ans, settled(fnp.all(alpha > 0)), fnp.sum(alpha))
+        return as_scalar(poisoned(ans, settled(fnp.all(alpha > 0)), fnp.sum(alpha)))
 
     def pdf(self, x: Any, alpha: Any) -> Any:
         """The density; see ``logpdf``."""

@@ -9,14 +9,14 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.numpy.concretization import constant
 from funcgrad.numpy.creation import as_value
 from funcgrad.transforms.closures import Hoisted
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.vectorize import vmap
-from funcgrad.writable import inside, released
+from funcgrad.writable import inside
 
 __all__ = ["Flow", "Opened", "Packing", "Parameters", "is_foreign", "numbers"]
 
@@ -30,7 +30,7 @@ def numbers(call: str, x: Any) -> np.ndarray:
     Raises:
         InputError: JAX knows the values only later (a ``TypeError``).
     """
-    y = constant(released(x))
+    y = constant(twin(x))
     bottom = y
     while isinstance(bottom, Tracer):
         bottom = bottom.value
