@@ -1,7 +1,7 @@
 # Needs Python 3.11 or newer, git and make; everything else goes into .venv.
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint format demo bench figures fuzz packages docs gpu-check clean
+.PHONY: help test test-uncounted lint format demo bench figures fuzz packages docs gpu-check clean
 
 # Asked for its version, not only looked up: a name on the path need not be a Python that runs.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \

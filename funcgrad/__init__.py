@@ -171,4 +171,18 @@ __all__ = [
 
 if not TYPE_CHECKING:  # those that funcgrad.transforms imports when they are first asked for
     _homes = {name: f"funcgrad.transforms:{name}" for name in __all__ if name not in globals()}
-    __getattr__, __dir__ = _later(__name__, globals(), {**_homes, "jit": "funcgrad.interop:jit"})
+    _homes |= {name: f"funcgrad.interop:{name}" for name in ("crosscheck", "jit")}
+    _homes |= {name: f"funcgrad.{name}" for name in ("errors", "extend", "interop", "nn", "scipy")}
+    _advice = {
+        "elementwise_grad": "vmap(grad(f)), or grad(lambda x: f(x).sum())",
+        "make_jvp": "jvp",
+        "make_vjp": "vjp",
+        "multigrad_dict": "grad of a function of a dictionary",
+        "tree_flatten": "funcgrad.tree.flatten",
+        "tree_leaves": "funcgrad.tree.leaves",
+        "tree_map": "funcgrad.tree.map_leaves",
+        "tree_unflatten": "funcgrad.tree.unflatten",
+        "tree_util": "funcgrad.tree",
+        "tensor": "numpy.asarray: functions take NumPy arrays as they are",
+    }
+    __getattr__, __dir__ = _later(__name__, globals(), _homes, _advice)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from types import MappingProxyType
 from typing import Any
 
 from funcgrad.errors import InputError, MissingExtraError
@@ -14,7 +15,7 @@ __all__ = ["double_precision", "import_jax", "import_scipy", "later", "loaded_ja
 
 
 def later(
-    package: str, names: dict[str, Any], homes: dict[str, str]
+    package: str, names: dict[str, Any], homes: dict[str, str], advice: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package that imports some of its names when they are first asked for.
 
@@ -22,6 +23,7 @@ def later(
         package: the package.
         names: its ``globals()``.
         homes: by name, a module; or the module that has it, as ``module:name``.
+        advice: by a name that other libraries have, what to use in its place.
 
     Example:
         >>> found, listed = later("json", names := {}, {"tool": "json.tool", "Decoder": "json:JSONDecoder"})
@@ -31,13 +33,18 @@ def later(
 
     def get(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            instead = f". Use {advice[name]}." if name in advice else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{instead}")
         home, _, own = homes[name].partition(":")
         module = importlib.import_module(home)
         found = names[name] = getattr(module, own) if own else module
         return found
 
-    return get, lambda: sorted({*names, *homes})
+    def listed() -> list[str]:
+        shown = names.get("__all__", names)
+        return sorted({*shown, *homes, *[name for name in names if name.startswith("__")]})
+
+    return get, listed
 
 
 def import_jax(call: str) -> Any:

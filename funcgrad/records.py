@@ -253,7 +253,7 @@ def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
     """Visit the records in order, until the next one is a leaf: then there are cotangents of leaves only."""
     looking = None if blocks.here() is None else blocks.watching()
     watch: Any = None if looking is None else looking.backward_pass(pending)
-    node = heappop(heap)
+    node, last = heappop(heap), None
     try:
         while (pull := node[1]) is not None:
             ct = pending.pop(node[0])
@@ -277,9 +277,11 @@ def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
                     pending[number] = old + ct if joined else _combined(number, old, ct, owned)
                 elif ct is not None:
                     pending[number] = ct
-                    heappush(heap, parent)
-            parent = pairs = ct = old = None
-            node = heappop(heap)
+                    if last is not None:
+                        heappush(heap, last)
+                    last = parent
+            node = heappop(heap) if last is None else heappushpop(heap, last)
+            last = parent = pairs = ct = old = None
     except Exception as error:
         _name_operation(error, node)
         raise

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
@@ -247,10 +247,23 @@ def register_pytree_node(
     return cls
 
 
-def register_dataclass(cls: T, *, static: Iterable[str] = ()) -> T:
-    """Let a dataclass be a container; the fields named in ``static`` are structure, not leaves.
+def register_dataclass(
+    nodetype: T,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> T:
+    """Let a dataclass be a container. Works as a decorator above ``@dataclass``.
 
-    Works as a decorator above ``@dataclass``.
+    Args:
+        nodetype: the dataclass.
+        data_fields: the fields that are leaves or containers; by default all that are not static.
+        meta_fields: the fields that are structure, not leaves; by default those whose ``metadata`` says
+            ``static=True``.
+        drop_fields: fields that are neither, such as caches: what a transform gives back does not have them.
+
+    Raises:
+        TypeError: no dataclass; names that are not its fields, each once.
 
     Example:
         >>> import dataclasses
@@ -259,13 +272,11 @@ def register_dataclass(cls: T, *, static: Iterable[str] = ()) -> T:
         ... class Layer:
         ...     w: float
         ...     b: float
-        >>> leaves(Layer(w=1.0, b=2.0))
+        ...     name: str = dataclasses.field(default="", metadata=dict(static=True))
+        >>> leaves(Layer(w=1.0, b=2.0, name="first"))
         [1.0, 2.0]
     """
-    fixed = frozenset(static)
-    names = [f.name for f in dataclasses.fields(cls)]
-    dynamic = [n for n in names if n not in fixed]
-    constant = [n for n in names if n in fixed]
+    dynamic, constant = _fields(nodetype, data_fields, meta_fields, drop_fields)
 
     def flatten_fun(obj: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
         entries = tuple(dynamic)
@@ -273,16 +284,34 @@ def register_dataclass(cls: T, *, static: Iterable[str] = ()) -> T:
 
     def unflatten_fun(metadata: Any, children: Iterable[Any]) -> Any:
         # No __init__: a transform may put any leaf there, and validation belongs to the user's own calls.
-        obj: Any = object.__new__(cls)
+        obj: Any = object.__new__(nodetype)
         for name, child in (*zip(dynamic, children, strict=True), *zip(constant, metadata, strict=True)):
             object.__setattr__(obj, name, child)
         return obj
 
     optree.register_pytree_node(
-        cls,
+        nodetype,
         flatten_fun,
         unflatten_fun,
         path_entry_type=optree.GetAttrEntry,
         namespace=_NAMESPACE,
     )
-    return cls
+    return nodetype
+
+
+def _fields(cls: type, data: Any, meta: Any, dropped: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The fields of a dataclass that are data, and those that are structure."""
+    if not dataclasses.is_dataclass(cls):
+        raise InputError(
+            f"register_dataclass: a dataclass is needed, got {cls!r}. Put @dataclass below it, or use "
+            "register_pytree_node."
+        )
+    names = {f.name: f for f in dataclasses.fields(cls)}
+    static = [n for n, f in names.items() if f.metadata.get("static", False)] if meta is None else list(meta)
+    given = [n for n in names if n not in (*static, *dropped)] if data is None else list(data)
+    if sorted([*given, *static, *dropped]) != sorted(names):
+        raise InputError(
+            f"register_dataclass: the fields of {cls.__name__} are {list(names)}, got data_fields={given}, "
+            f"meta_fields={static} and drop_fields={list(dropped)}. Name each field once."
+        )
+    return given, static

@@ -54,11 +54,11 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
+    """Without counts nothing shows that memory is used again."""
     if config.getoption("--without-counts"):
-        reason = pytest.mark.skip(reason="shows that memory is used again, which takes reference counts")
-        for item in items:
-            if item.get_closest_marker("counts") or item.nodeid.startswith("funcgrad/ownership.py"):
-                item.add_marker(reason)
+        out = [item for item in items if item.get_closest_marker("counts") or "ownership.py" in item.nodeid]
+        config.hook.pytest_deselected(items=out)
+        items[:] = [item for item in items if item not in out]
 
 
 def state():

@@ -1,0 +1,87 @@
+"""What ``dir`` lists, names of other libraries, and dataclasses registered as in JAX."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+import funcgrad
+import funcgrad.numpy as fnp
+from funcgrad import grad, register_dataclass, tree
+
+
+@pytest.mark.parametrize("module", [funcgrad, fnp], ids=lambda m: m.__name__)
+def test_dir_lists_public_names_only(module):
+    listed = [name for name in dir(module) if not name.startswith("__")]
+    assert set(listed) >= {name for name in module.__all__ if not name.startswith("__")}
+    assert all(getattr(module, name) is not None or name in ("newaxis",) for name in listed)
+    extra = set(listed) - set(module.__all__)
+    assert extra <= {"crosscheck", "errors", "extend", "interop", "jit", "nn", "scipy"}
+
+
+def test_what_only_jax_and_scipy_need_is_found_at_the_top():
+    assert funcgrad.jit is funcgrad.interop.jit
+    assert funcgrad.crosscheck is funcgrad.interop.crosscheck
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"), [("tree_map", r"tree\.map_leaves"), ("elementwise_grad", "vmap"), ("make_vjp", "vjp")]
+)
+def test_names_of_other_libraries_name_ours(name, ours):
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}'\. Use .*{ours}"):
+        getattr(funcgrad, name)
+
+
+@dataclasses.dataclass
+class Model:
+    w: object
+    scale: float
+    name: str = dataclasses.field(default="", metadata={"static": True})
+    cache: object = None
+
+
+def registered(**how):
+    made = dataclasses.make_dataclass(
+        "Made",
+        [(f.name, f.type, dataclasses.field(default=None, metadata=f.metadata)) for f in dataclasses.fields(Model)],
+    )
+    return register_dataclass(made, **how)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"meta_fields": ["name", "cache"]},
+        {"data_fields": ["w", "scale"], "meta_fields": ["name", "cache"]},
+        {"data_fields": ["w"], "meta_fields": ["name", "scale"], "drop_fields": ["cache"]},
+    ],
+    ids=["metadata", "meta_fields", "both", "dropped"],
+)
+def test_dataclasses_are_registered_as_in_jax(how):
+    ours, theirs = registered(**how), registered(**how)
+    both = how if "data_fields" in how else {}
+    if not both:
+        static = how.get("meta_fields", ["name"])
+        both = {"data_fields": [n for n in ("w", "scale", "name", "cache") if n not in static], "meta_fields": static}
+    jax.tree_util.register_dataclass(theirs, **both)
+    values = {"w": np.ones(2), "scale": 3.0, "name": "first"}
+    assert len(tree.leaves(ours(**values))) == len(jax.tree.leaves(theirs(**values)))
+    slope = grad(lambda m: fnp.sum(m.w * m.scale))(ours(**values))
+    np.testing.assert_array_equal(slope.w, [3.0, 3.0])
+    assert slope.name == "first"
+
+
+@pytest.mark.parametrize(
+    ("how", "problem"),
+    [({"data_fields": ["w"]}, "Name each field once"), ({"meta_fields": ["nothing"]}, "Name each field once")],
+)
+def test_fields_are_named_once(how, problem):
+    with pytest.raises(TypeError, match=rf"register_dataclass: the fields of Made are .*{problem}"):
+        registered(**how)
+
+
+def test_only_dataclasses_are_registered():
+    with pytest.raises(TypeError, match="register_dataclass: a dataclass is needed"):
+        register_dataclass(dict)
