@@ -233,7 +233,17 @@ def describe_machine() -> dict[str, str]:
         "processor": f"{processor()}, {os.cpu_count()} cores, one thread used",
         "python": f"{platform.python_version()} on {platform.system()}",
         "packages": ", ".join(f"{name} {version(name)}" for name in PACKAGES),
+        "NumPy's build": numpy_build(),
     }
+
+
+def numpy_build() -> str:
+    """What NumPy multiplies matrices with, and what of the processor it uses."""
+    import numpy as np
+
+    found: Any = np.show_config(mode="dicts")
+    blas, simd = found["Build Dependencies"]["blas"], found["SIMD Extensions"]
+    return f"{blas['name']} {blas['version']}; {' '.join([*simd['baseline'], *simd.get('found', [])])}"
 
 
 def version(package: str) -> str:
