@@ -11,7 +11,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from programs import BY_HAND, Program
+from programs import BY_HAND, LESS, Program
 from timing import Claim, check_equal, interleave, microseconds
 
 import funcgrad.numpy as fnp
@@ -25,11 +25,7 @@ OPERATIONS = 3  # in one step of the chain: a product, a sine, a sum
 #: Numbers in a chain: one, or ten.
 STARTS = {"scalar": 0.7, "10 elements": np.linspace(0.1, 1.0, 10)}
 ORDERS = {1: "gradient", 2: "second derivative", 3: "third derivative"}
-BARS = {
-    1: {"torch": 0.35, "autograd": 0.06, "mygrad": 1.0, "JAX, not compiled": 0.025},
-    2: {"torch": 0.5, "autograd": 0.1},
-}
-FORWARD_BARS = {"torch": 0.5, "autograd": 0.2}
+BARS = {**LESS, "JAX, not compiled": 1.0}
 #: Steps for each order; those above the first go as far as time and memory allow.
 LENGTHS = {1: (333, 3_333, 33_333, 333_333), 2: (333, 33_333), 3: (333, 3_333)}
 QUICK = {1: (100, 300), 2: (50,), 3: (20,)}
@@ -77,18 +73,25 @@ def in_torch(order: int) -> Callable[..., Any]:
     def build(x: Any, steps: int) -> Any:
         import torch
 
-        run, leaf = chain(torch.sin, steps), torch.tensor(x, dtype=torch.float64, requires_grad=True)
-
-        def call() -> Any:
-            value = run(leaf)
-            for left in range(order, 0, -1):
-                total = value.sum() if value.ndim else value
-                (value,) = torch.autograd.grad(total, leaf, create_graph=left > 1)
-            return value
-
-        return call
+        return torch_derivative(chain(torch.sin, steps), x, order)
 
     return build
+
+
+def torch_derivative(run: Function, x: Any, order: int) -> Any:
+    """What ``derivative`` is, by graphs of graphs."""
+    import torch
+
+    leaf = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+
+    def call() -> Any:
+        value = run(leaf)
+        for left in range(order, 0, -1):
+            total = value.sum() if value.ndim else value
+            (value,) = torch.autograd.grad(total, leaf, create_graph=left > 1)
+        return value
+
+    return call
 
 
 def in_mygrad(x: Any, steps: int) -> Any:
@@ -198,20 +201,18 @@ def programs(quick: bool) -> list[Program]:
             ways = {"funcgrad": in_funcgrad(order), "torch": in_torch(order), "autograd": in_autograd(order)}
             if order == 1:
                 ways |= {"mygrad": in_mygrad, BY_HAND: by_hand}
-            bars, what = BARS[min(order, 2)], f"{ORDERS[order]}, {kind}"
-            found += [of_length(what, x, steps, dict(ways), in_jax(order), bars) for steps in steps_of]
+            what = f"{ORDERS[order]}, {kind}"
+            found += [of_length(what, x, steps, dict(ways), in_jax(order)) for steps in steps_of]
             if order == 1:  # JAX without its compiler takes so long that one length is enough
                 found[-len(steps_of)].libraries["JAX, not compiled"] = in_jax_eagerly
             held = found[-1 if order > 1 else -2]  # long enough to show what is held
             found[found.index(held)] = replace(held, small=lambda _, x=x: (x, 10))
         ways = {"funcgrad": forward, "torch": forward_torch, "autograd": forward_autograd}
-        found += [
-            of_length(f"forward mode, {kind}", x, steps, ways, forward_jax, FORWARD_BARS) for steps in lengths[1][:3:2]
-        ]
+        found += [of_length(f"forward mode, {kind}", x, steps, ways, forward_jax) for steps in lengths[1][:3:2]]
     return found
 
 
-def of_length(what: str, x: Any, steps: int, ways: dict[str, Any], reference: Any, bars: dict[str, float]) -> Program:
+def of_length(what: str, x: Any, steps: int, ways: dict[str, Any], reference: Any) -> Program:
     count = OPERATIONS * steps
     return Program(
         name=f"chain, {what}, 10^{math.log10(count):.0f} operations",
@@ -219,7 +220,7 @@ def of_length(what: str, x: Any, steps: int, ways: dict[str, Any], reference: An
         libraries=ways,
         reference=reference,
         value=plain,
-        bars=bars,
+        bars=BARS,
         operations=count,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from programs import BY_HAND, Program, by_autograd, by_funcgrad, by_jax, by_mygrad, by_torch, value_of
+from programs import BY_HAND, LESS, Program, by_autograd, by_funcgrad, by_jax, by_mygrad, by_torch, value_of
 
 import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
@@ -168,7 +168,7 @@ def network(batch: int, side: int) -> Program:
         },
         reference=by_jax(in_jax),
         value=value_of(loss),
-        bars={"torch": 1.0, "autograd": 0.3, "mygrad": 1.0, BY_HAND: 1.3},
+        bars={**LESS, BY_HAND: 1.3},
         dtype=np.float32,
         small=lambda dtype: problem(2, 4, dtype),
     )

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import blocks
-
 __all__ = ["MOST", "kernels_of"]
 
 #: Programs of more operations keep too many values at once.
@@ -48,6 +46,8 @@ class Recorder:
 
 def kernels_of(call: Callable[[], Any]) -> Callable[[], None]:
     """A function that calls the kernels of ``call``."""
+    from funcgrad import blocks  # here: the other tree of trees.py may have none
+
     recorder = Recorder()
     with blocks.through(recorder):
         call()

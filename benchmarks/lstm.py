@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from programs import BY_HAND, Program, by_autograd, by_funcgrad, by_jax, by_mygrad, by_torch, value_of
+from programs import BY_HAND, LESS, Program, by_autograd, by_funcgrad, by_jax, by_mygrad, by_torch, value_of
 
 import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
@@ -268,6 +268,6 @@ def language_model(length: int) -> Program:
         },
         reference=by_jax(in_jax),
         value=value_of(LOSS),
-        bars={"torch": 0.4, "autograd": 0.15, "mygrad": 1.0, BY_HAND: 3.0},
+        bars={**LESS, BY_HAND: 3.0},
         small=lambda dtype: problem(3, dtype),
     )

@@ -23,7 +23,20 @@ from timing import check_equal
 __all__ = ["MODULES", "LONG", "OWN", "find", "memory", "reference", "serve"]
 
 #: The families of programs, in the order of the table.
-MODULES = ("chains", "small", "mlp", "mixture", "lstm", "second", "arrays", "convolution")
+MODULES = (
+    "chains",
+    "orders",
+    "small",
+    "solvers",
+    "mlp",
+    "mixture",
+    "lstm",
+    "second",
+    "curvature",
+    "jacobians",
+    "arrays",
+)
+MODULES += ("convolution",)
 #: Seconds of a call that is not repeated without need.
 LONG = 3.0
 #: What funcgrad is measured against beside other libraries: the function, and NumPy's part of its gradient.

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from programs import BY_HAND, Program, by_autograd, by_funcgrad, by_jax, by_mygrad, by_torch, value_of
+from programs import BY_HAND, LESS, Program, by_autograd, by_funcgrad, by_jax, by_mygrad, by_torch, value_of
 
 import funcgrad.numpy as fnp
 
@@ -196,6 +196,6 @@ def mixture(d: int, k: int, n: int) -> Program:
         },
         reference=by_jax(in_jax),
         value=value_of(LOSS),
-        bars={"torch": 0.7, "autograd": 0.6, "mygrad": 1.0, BY_HAND: 1.4},
+        bars={**LESS, BY_HAND: 1.4},
         small=(lambda dtype: problem(2, 2, 3, dtype)) if d >= 10 else None,
     )

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from programs import BY_HAND, Program, by_autograd, by_funcgrad, by_jax, by_mygrad, by_torch, value_of
+from programs import BY_HAND, LESS, Program, by_autograd, by_funcgrad, by_jax, by_mygrad, by_torch, value_of
 
 import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
@@ -124,7 +124,7 @@ def network(batch: int, widths: tuple[int, ...]) -> Program:
         },
         reference=by_jax(in_jax),
         value=value_of(loss),
-        bars={"torch": 0.9, "autograd": 0.8, "mygrad": 1.0, BY_HAND: 1.1},
+        bars={**LESS, BY_HAND: 1.1},
         dtype=np.float32,
         small=lambda dtype: problem(2, (4, 4, 4, 3), dtype),
     )

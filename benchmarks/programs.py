@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+import funcgrad.numpy as fnp
 from funcgrad import grad
 
 __all__ = [
     "BY_HAND",
-    "MEMORY_BARS",
+    "LESS",
     "Program",
     "by_autograd",
     "by_funcgrad",
     "by_jax",
     "by_mygrad",
     "by_torch",
+    "everywhere",
+    "of_module",
     "value_of",
 ]
 
@@ -28,8 +32,8 @@ Builder = Callable[..., Call]
 Loss = Callable[..., Any]
 
 BY_HAND = "NumPy by hand"
-#: The most memory that funcgrad may take, in what the peer takes.
-MEMORY_BARS = {"torch": 1.0, "autograd": 0.8}
+#: In every program funcgrad is to take less than the others.
+LESS = {"torch": 1.0, "autograd": 1.0, "mygrad": 1.0}
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Program:
     dtype: Any = np.float64
     operations: int = 0
     small: Callable[[Any], tuple[Any, ...]] | None = None
-    memory_bars: dict[str, float] = field(default_factory=lambda: MEMORY_BARS)
+    memory_bars: dict[str, float] = field(default_factory=lambda: LESS)
 
 
 def by_funcgrad(loss: Loss) -> Builder:
@@ -121,13 +125,28 @@ def by_mygrad(loss: Loss) -> Builder:
     return build
 
 
-def by_jax(loss: Loss) -> Builder:
-    """Compiled: only the numbers count here."""
+def by_jax(loss: Loss, compiled: bool = True) -> Builder:
+    """Compiled where that can be done and pays: only the numbers count here."""
 
     def build(*args: Any) -> Call:
         import jax
 
-        gradient = jax.jit(jax.grad(loss))
+        gradient = jax.jit(jax.grad(loss)) if compiled else jax.grad(loss)
         return lambda: gradient(*args)
 
     return build
+
+
+def of_module(module: str, write: Callable[[Any], Any], build: Callable[[Any], Builder]) -> Builder:
+    """Builds with what is written by the functions of a module, which is loaded only where the program runs by it."""
+    return lambda *args: build(write(importlib.import_module(module)))(*args)
+
+
+def everywhere(write: Callable[[Any], Loss]) -> dict[str, Builder]:
+    """The gradient of a loss that all libraries write with the same names, in the arrays of a dictionary."""
+    return {
+        "funcgrad": by_funcgrad(write(fnp)),
+        "torch": of_module("torch", write, by_torch),
+        "autograd": of_module("autograd.numpy", write, by_autograd),
+        "mygrad": of_module("mygrad", write, by_mygrad),
+    }

@@ -16,6 +16,7 @@ import numpy as np
 import small
 from chains import by_hand, chain, derivative
 from programs import BY_HAND, Program
+from solvers import descended, determinant, runge_kutta
 from timing import Claim, check_equal, interleave
 
 import funcgrad.numpy as fnp
@@ -112,35 +113,10 @@ def solvers(quick: bool) -> list[Claim]:
     size = 4 if quick else 6
     square = np.random.default_rng(1).normal(size=(size, size))
     claims += compared(f"determinant {size} x {size} by recursion", grad(determinant), (square,), None, (0.1, None))
-    claims += compared("gradient of a descent to a tolerance", grad(descended), (np.float64(0.3),), None, (0.1, None))
+    slope = grad(lambda y, x: (y * y - x) ** 2)
+    descent = grad(lambda x: descended(slope, x))
+    claims += compared("gradient of a descent to a tolerance", descent, (np.float64(0.3),), None, (0.1, None))
     return claims
-
-
-def runge_kutta(slope: Function, y: Any, steps: int) -> Any:
-    h = 0.01
-    for _ in range(steps):
-        k1 = slope(y)
-        k2 = slope(y + 0.5 * h * k1)
-        k3 = slope(y + 0.5 * h * k2)
-        k4 = slope(y + h * k3)
-        y = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-    return y
-
-
-def determinant(m: Any) -> Any:
-    """By the first row."""
-    if len(m) == 1:
-        return m[0, 0]
-    parts = [m[0, j] * determinant(fnp.concatenate([m[1:, :j], m[1:, j + 1 :]], axis=1)) for j in range(len(m))]
-    return sum((-1) ** j * part for j, part in enumerate(parts))
-
-
-def descended(x: Any) -> Any:
-    y = x
-    slope = grad(lambda y: (y * y - x) ** 2)
-    while abs(g := slope(y)) > 1e-6:
-        y = y - 0.1 * g
-    return y
 
 
 def first_calls(quick: bool) -> list[Claim]:

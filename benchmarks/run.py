@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -125,9 +126,9 @@ def command(quick: bool, *words: str) -> list[str]:
     return [sys.executable, str(Path(__file__).resolve()), *["--quick"] * quick, "--task", *words]
 
 
-def fresh(quick: bool, *words: str) -> tuple[Any, str]:
-    """The answer of a task in an interpreter of its own, and what went wrong."""
-    done = subprocess.run(command(quick, *words), env=ENVIRONMENT, capture_output=True, text=True)
+def fresh(quick: bool, *words: str, before: Sequence[str] = ()) -> tuple[Any, str]:
+    """The answer of a task in an interpreter of its own, which words ``before`` it may start, and what went wrong."""
+    done = subprocess.run([*before, *command(quick, *words)], env=ENVIRONMENT, capture_output=True, text=True)
     if done.returncode:
         sys.stderr.write(done.stderr)
         return None, f"{' '.join(words[:3:2])}: {(done.stderr.strip() or 'ended').splitlines()[-1]}"
@@ -232,7 +233,17 @@ def describe_machine() -> dict[str, str]:
         "processor": f"{processor()}, {os.cpu_count()} cores, one thread used",
         "python": f"{platform.python_version()} on {platform.system()}",
         "packages": ", ".join(f"{name} {version(name)}" for name in PACKAGES),
+        "NumPy's build": numpy_build(),
     }
+
+
+def numpy_build() -> str:
+    """What NumPy multiplies matrices with, and what of the processor it uses."""
+    import numpy as np
+
+    found: Any = np.show_config(mode="dicts")
+    blas, simd = found["Build Dependencies"]["blas"], found["SIMD Extensions"]
+    return f"{blas['name']} {blas['version']}; {' '.join([*simd['baseline'], *simd.get('found', [])])}"
 
 
 def version(package: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from programs import Program
+from programs import LESS, Program
 
 import funcgrad.numpy as fnp
 from funcgrad import hessian
@@ -96,6 +96,6 @@ def full_hessian(points: int) -> Program:
             "autograd": in_autograd,
         },
         reference=in_jax,
-        bars={"torch": 0.5, "torch.autograd.functional": 0.5, "autograd": 0.1},
+        bars={**LESS, "torch.autograd.functional": 1.0},
         small=lambda dtype: problem(2, dtype),
     )

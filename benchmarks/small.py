@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from programs import BY_HAND, Program, by_autograd, by_funcgrad, by_jax, by_mygrad, by_torch, value_of
+from programs import BY_HAND, LESS, Program, by_autograd, by_funcgrad, by_jax, by_mygrad, by_torch, value_of
 from timing import Claim, interleave, microseconds
 
 import funcgrad.nn as fnn
@@ -100,7 +100,7 @@ def scalar_call() -> Program:
         },
         reference=scalar_jax,
         value=lambda x: lambda: composed(fnp)(x),
-        bars={"torch": 0.12, "torch.func.grad": 0.12, "autograd": 0.22, "mygrad": 1.0},
+        bars={**LESS, "torch.func.grad": 1.0},
         operations=4,
     )
 
@@ -192,7 +192,7 @@ def tutorial_network() -> Program:
         },
         reference=by_jax(tutorial_jax),
         value=value_of(loss),
-        bars={"torch": 0.4, "autograd": 0.1, "mygrad": 1.0},
+        bars=LESS,
     )
 
 
@@ -321,7 +321,7 @@ def recurrent_network(length: int) -> Program:
         },
         reference=by_jax(recurrent_jax),
         value=value_of(loss),
-        bars={"torch": 0.4, "autograd": 0.12, "mygrad": 1.0},
+        bars={**LESS, "torch.nn.RNN": 1.0},
         small=(lambda dtype: recurrent_args(5, dtype)) if length >= 1_000 else None,
     )
 

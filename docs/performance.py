@@ -25,7 +25,8 @@ NAMES = {"torch": "PyTorch", "autograd": "HIPS autograd", "mygrad": "MyGrad"}
 METHOD = """\
 Each program is written for each library as a good user of it would write it, eagerly, and runs on one thread. funcgrad
 and one other library, each in a fresh interpreter, take turns on one core, after the gradients of both have been
-compared with what JAX computes in float64; the figures are medians of processor time. A ratio is funcgrad's time in
+compared with what JAX computes in float64; the figures are medians of processor time. Where a machine does other things
+beside, times grow and shrink with them, for both of a pair alike: only the ratios count. A ratio is funcgrad's time in
 that of the other: below 1 funcgrad is faster. Behind it stands the most that the project allows itself; **bold** is
 what is above that. "Gradient / value" is the gradient in evaluations of the function itself on NumPy's arrays.
 "Gradient / kernels" is the gradient in what NumPy takes for the same kernels alone, forwards and backwards, called in a

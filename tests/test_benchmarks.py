@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,6 +58,34 @@ def test_a_program_is_measured_by_hand_and_plain(tmp_path):
     assert program["errors"] == []
     assert program["us"] > 0 < program["peers"]["NumPy by hand"]["us"]
     assert program["operations"] > 5
+
+
+def quick_programs():
+    """What measures, and every program, short, with each of its libraries that is installed."""
+    sys.path.insert(0, str(RUN.parent))
+    try:
+        run = importlib.import_module("run")
+        found = [
+            pytest.param(program, label, id=f"{name} in {label}")
+            for name, program in run.measuring.find(True).items()
+            for label in program.libraries
+            if not run.missing(label) and not label.startswith("JAX")
+        ]
+        return run.measuring, found
+    finally:
+        sys.path.remove(str(RUN.parent))
+
+
+MEASURING, PROGRAMS = quick_programs()
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+@pytest.mark.parametrize(("program", "label"), PROGRAMS)
+def test_all_libraries_compute_the_same(program, label):
+    """In every program: otherwise comparing times would mean nothing. ``make bench`` installs the libraries."""
+    right = jax.tree.map(np.asarray, program.reference(*program.args(np.float64))())
+    call = program.libraries[label](*program.args(np.float64))
+    MEASURING.checked(call, right, label, MEASURING.TOLERANCE["float64"])
 
 
 SERVES = """

@@ -11,6 +11,7 @@ from fuzz.eager import run_eagerly
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 from funcgrad.errors import ConcretizationError
+from funcgrad.primitives.index_spec import rows_at
 from funcgrad.primitives.indexing import add_along_axis, getitem, scatter_sum, take_along_axis
 
 SIZE = 3
@@ -481,3 +482,29 @@ def test_an_open_mesh_of_numbers_keeps_their_derivative():
     np.testing.assert_allclose(tangent, want[0] @ x + want[1] @ y)
     assert [part.shape for part in vmap(fnp.ix_)(np.ones((4, 3)), np.ones((4, 2)))] == [(4, 3, 1), (4, 1, 2)]
     np.testing.assert_array_equal(grad(lambda x: fnp.sum(x[np.ix_([0, 2])]))(x), [1.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    "x", [np.arange(12.0).reshape(4, 3), np.arange(24).reshape(4, 2, 3), np.arange(4.0), np.eye(4).T]
+)
+@pytest.mark.parametrize("rows", [[0, -1, 2, 2], [[1, 3], [0, -4]], [], [True, False, True, False]])
+@pytest.mark.parametrize("rest", [(), (slice(None),), (slice(0, 3, 1),), (slice(1, None),), (slice(None, None, -1),)])
+def test_rows_come_as_numpy_gives_them(x, rows, rest):
+    """By whatever way: values, type, order in memory, refusals."""
+    kinds = (bool,) if rows and type(rows[0]) is bool else (np.int64, np.int32, np.uint64)
+    for array in (x, np.asfortranarray(x), x[::-1]):
+        for index in [np.array(rows, kind) for kind in kinds if kind is not np.uint64 or np.min(rows, initial=0) >= 0]:
+            whole = (index, *rest) if rest else index
+            if len(rest) + max(1, index.ndim if index.dtype == bool else 1) > x.ndim:
+                with pytest.raises(IndexError, match="too many indices"):
+                    rows_at(array, whole)
+                continue
+            found, right = rows_at(array, whole), array[whole]
+            np.testing.assert_array_equal(found, right, strict=True)
+            assert (found.strides, found.flags.writeable) == (right.strides, right.flags.writeable)
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (0, 3), (4, 0)])
+def test_rows_that_are_not_there_are_refused(shape):
+    with pytest.raises(IndexError, match=r"out of bounds|empty"):
+        rows_at(np.ones(shape), np.array([shape[0]]))

@@ -138,13 +138,17 @@ def roll(a: ArrayLike, shift: int | tuple[int, ...], axis: Axes = None) -> Array
     a = as_value(a)
     if namespace_of(a) is np:
         return np.roll(a, shift, axis)
+    rank = len(a.shape)
     if axis is None:
-        return reshape(roll(ravel(a), shift, 0), to=backend.shape_of(a))
+        if rank != 1:
+            return reshape(roll(ravel(a), shift, 0), to=a.shape)
+        axis = 0
+    if type(shift) is int and type(axis) is int:
+        return prim.roll(a, shift=(shift,), axis=(one_axis(axis, rank),))
     pairs = np.broadcast(np.asarray(shift), np.asarray(axis))
     if pairs.ndim > 1:
         raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
     shifts, axes = zip(*pairs, strict=True) if pairs.size else ((), ())
-    rank = len(a.shape)
     whole = tuple([operator.index(s) for s in shifts])
     return prim.roll(a, shift=whole, axis=tuple([one_axis(i, rank) for i in axes]))
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import cmath
-import math
-import statistics
 from collections.abc import Callable
 from functools import cache, wraps
 from importlib import import_module
@@ -143,7 +140,7 @@ def _mean(data: Any, weights: Any = None) -> Any:
 def _spread(data: Any, center: Any, ddof: int) -> Any:
     x = _joined(data)
     if len(x) <= ddof:
-        raise statistics.StatisticsError(f"variance requires at least {ddof + 1} data points")
+        raise import_module("statistics").StatisticsError(f"variance requires at least {ddof + 1} data points")
     return fnp.sum((x - (fnp.mean(x) if center is None else center)) ** 2) / (len(x) - ddof)
 
 
@@ -173,10 +170,11 @@ def _correlation(x: Any, y: Any, /, *, method: str = "linear") -> Any:
 
 def _regression(x: Any, y: Any, /, *, proportional: bool = False) -> Any:
     x, y = _joined(x), _joined(y)
+    found = import_module("statistics").LinearRegression
     if proportional:
-        return statistics.LinearRegression(fnp.sum(x * y) / fnp.sum(x * x), 0.0)
+        return found(fnp.sum(x * y) / fnp.sum(x * x), 0.0)
     slope = _covariance(x, y) / _covariance(x, x)
-    return statistics.LinearRegression(slope, fnp.mean(y) - slope * fnp.mean(x))
+    return found(slope, fnp.mean(y) - slope * fnp.mean(x))
 
 
 def _quantiles(data: Any, *, n: int = 4, method: str = "exclusive") -> list[Any]:
@@ -210,8 +208,8 @@ _STATISTICS: dict[str, Callable[..., Any]] = {
     "stdev": lambda data, xbar=None: fnp.sqrt(_spread(data, xbar, 1)),
     "variance": lambda data, xbar=None: _spread(data, xbar, 1),
 }
-#: What these modules have of traced numbers.
-MODULES = {"math": (math, _MATH), "cmath": (cmath, _CMATH), "statistics": (statistics, _STATISTICS)}
+#: What these modules have of traced numbers. They are loaded where they are used: ``statistics`` loads much.
+MODULES = {"math": _MATH, "cmath": _CMATH, "statistics": _STATISTICS}
 
 
 @cache
@@ -222,8 +220,7 @@ def of_python(module: str, name: str) -> Any:
         >>> of_python("math", "hypot")(3.0, 4.0), of_python("math", "comb") is math.comb
         (5.0, True)
     """
-    home, known = MODULES[module]
-    plain, ours = getattr(home, name), known.get(name)
+    plain, ours = getattr(import_module(module), name), MODULES[module].get(name)
     if ours is None:
         return plain
 

@@ -61,7 +61,7 @@ def counterpart(value: Any) -> Any:
 
 def _of_own(home: str, name: str, value: Any) -> Any:
     try:
-        other = _OTHERS.get(value)
+        other = _others().get(value)
     except TypeError:  # it cannot be looked up
         other = None
     if other is not None:
@@ -171,14 +171,16 @@ def _sources(theirs: Any) -> Any:
     return _class_like(theirs, lambda *args, **kwargs: Random(theirs(*args, **kwargs)))
 
 
-#: What stands for functions of NumPy that funcgrad does not have.
-_OTHERS: dict[Any, Any] = {
-    np.frompyfunc: _elementwise,
-    np.lib.stride_tricks.sliding_window_view: _windows,
-    np.random.default_rng: _source,
-    np.random.RandomState: _sources(np.random.RandomState),
-    np.random.Generator: _sources(np.random.Generator),
-}
+@cache
+def _others() -> dict[Any, Any]:
+    """What stands for functions of NumPy that funcgrad does not have; ``numpy.random`` is loaded with the first use."""
+    return {
+        np.frompyfunc: _elementwise,
+        np.lib.stride_tricks.sliding_window_view: _windows,
+        np.random.default_rng: _source,
+        np.random.RandomState: _sources(np.random.RandomState),
+        np.random.Generator: _sources(np.random.Generator),
+    }
 
 
 def _homes(value: Any) -> list[str]:

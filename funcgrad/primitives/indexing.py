@@ -35,6 +35,7 @@ from funcgrad.primitives.index_spec import (
     names_all,
     parse,
     rebuild,
+    rows_at,
     snapshot,
 )
 from funcgrad.primitives.shaping import concatenate
@@ -62,7 +63,8 @@ def getitem(x: Array, index: Any) -> Array:
         if simple or is_concrete(index):
             value, trace, parent = x.value, x._trace, x.node
             if type(value) is ndarray:
-                ans, shape, dtype = value[index], x.form or value.shape, value.dtype
+                ans = value[index] if simple else rows_at(value, index)
+                shape, dtype = x.form or value.shape, value.dtype
             else:
                 ans, shape, dtype = getitem(value, index), backend.shape_of(value), backend.dtype_of(value)
             kept = index if simple else snapshot(index)
@@ -81,7 +83,7 @@ def getitem(x: Array, index: Any) -> Array:
         if (found := _captured(x, index)) is not None:
             return found
     elif type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
-        return x[index]
+        return rows_at(x, index) if type(index) is ndarray else x[index]
     elif type(x) is Buffer and type(value := x.value) is ndarray and is_concrete(index):
         return _part(x, value, value[index], index)
     return _found(x, index)
@@ -234,7 +236,7 @@ def _batch_read(
 
 _read = Primitive(
     "getitem",
-    lambda xp, x, *arrays, spec: xp.asarray(x)[rebuild(spec, arrays)],
+    lambda xp, x, *arrays, spec: rows_at(xp.asarray(x), rebuild(spec, arrays)),
     reverse=_reverse,
     forward=_forward,
     batch=_batch_read,
@@ -263,7 +265,7 @@ def _put_together(gathered: list[Any]) -> Any:
         else:
             parts.append(part)
             ct, _, arrays, shape, dtype = part
-            plain = plain and type(ct) in _NUMPY and (arrays is None or _all_ndarrays(arrays))
+            plain = plain and type(ct) in _NUMPY and (arrays is None or set(map(type, arrays)) <= {ndarray})
     if plain and (total is None or type(total) is ndarray):
         total = np.zeros(shape, dtype) if total is None else total if alone else total.copy()
         for ct, index, arrays, *_ in parts:
@@ -323,10 +325,6 @@ def _joined(parts: Sequence[tuple[Any, ...]]) -> Any:
     return concatenate(*cts, axis=0) if end == length else None
 
 
-def _all_ndarrays(arrays: tuple[Any, ...]) -> bool:
-    return all(type(a) is ndarray for a in arrays)
-
-
 def _accumulate(total: np.ndarray, index: Any, ct: Any) -> None:
     """``total[index] += ct``, where an element that is named several times receives all its shares."""
     if type(index) is slice or is_static(index) or _names_once(index, total.shape):
@@ -334,7 +332,7 @@ def _accumulate(total: np.ndarray, index: Any, ct: Any) -> None:
     elif total.ndim == 1 or 16 * np.size(ct) < total.size:
         np.add.at(total, index, ct)
     else:  # add.at is fast in one dimension only
-        places = np.arange(total.size).reshape(total.shape)[index]
+        places = rows_at(np.arange(total.size).reshape(total.shape), index)
         np.add.at(total.reshape(-1), places.reshape(-1), np.reshape(ct, -1))
 
 

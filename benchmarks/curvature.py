@@ -1,0 +1,192 @@
+"""Gradients with products of Hessians and vectors, of costs that choose, gather and sum by segments: Newton's method.
+
+Points are clustered, each by the nearest centre. For dense points the Hessian is diagonal, so its product with ones is
+its diagonal. Sparse points are rows of a matrix of which only the numbers that are not zero are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from programs import LESS, Program, of_module, value_of
+
+import funcgrad.nn as fnn
+import funcgrad.numpy as fnp
+from funcgrad import grad, jvp
+
+__all__ = ["programs"]
+
+CENTRES, DIMENSIONS, COLUMNS, IN_ROW = 10, 4, 50, 5
+Function = Callable[..., Any]
+
+
+def programs(quick: bool) -> list[Program]:
+    """By how many distances, or products of numbers and centres, there are."""
+    sizes = (200,) if quick else (10_000, 100_000, 1_000_000)
+    return [program for size in sizes for program in (dense(size), sparse(size))]
+
+
+# What each library takes for a cost, its first argument, a direction and the other arguments.
+
+
+def by_funcgrad(cost: Function) -> Function:
+    """Forward mode over reverse mode."""
+    return lambda c, v, *data: lambda: jvp(grad(lambda c: cost(c, *data)), (c,), (v,))
+
+
+def by_torch(cost: Function) -> Function:
+    """The gradient of the gradient's product with the direction, which costs less than ``torch.func.jvp``."""
+
+    def build(c: Any, *rest: Any) -> Any:
+        import torch
+
+        leaf, (v, *data) = torch.from_numpy(c).requires_grad_(), map(torch.from_numpy, rest)
+
+        def call() -> Any:
+            (slope,) = torch.autograd.grad(cost(leaf, *data), leaf, create_graph=True)
+            return slope.detach(), torch.autograd.grad(slope, leaf, v)[0]
+
+        return call
+
+    return build
+
+
+def by_torch_func(cost: Function) -> Function:
+    def build(*args: Any) -> Any:
+        import torch
+
+        c, v, *data = map(torch.from_numpy, args)
+        slope = torch.func.grad(lambda c: cost(c, *data))
+        return lambda: torch.func.jvp(slope, (c,), (v,))
+
+    return build
+
+
+def by_autograd(cost: Function) -> Function:
+    """The gradient's pullback, for the Hessian is symmetric."""
+
+    def build(c: Any, v: Any, *data: Any) -> Any:
+        import autograd
+
+        slope = autograd.grad(lambda c: cost(c, *data))
+
+        def call() -> Any:
+            pullback, found = autograd.make_vjp(slope)(c)
+            return found, pullback(v)
+
+        return call
+
+    return build
+
+
+def by_jax(cost: Function) -> Function:
+    def build(c: Any, v: Any, *data: Any) -> Any:
+        import jax
+
+        whole = jax.jit(lambda c, v, *data: jax.jvp(lambda c: jax.grad(cost)(c, *data), (c,), (v,)))
+        return lambda: whole(c, v, *data)
+
+    return build
+
+
+def of(name: str, cost: Callable[[Any], Function], problem: Function, size: int) -> Program:
+    """A program of a cost that all libraries write with the same names."""
+    written = cost(fnp)
+    return Program(
+        name=name,
+        args=partial(problem, size),
+        libraries={
+            "funcgrad": by_funcgrad(written),
+            "torch": of_module("torch", cost, by_torch),
+            "torch.func": of_module("torch", cost, by_torch_func),
+            "autograd": of_module("autograd.numpy", cost, by_autograd),
+        },
+        reference=of_module("jax.numpy", cost, by_jax),
+        value=value_of(lambda c, v, *data: written(c, *data)),
+        bars={**LESS, "torch.func": 1.0},
+        small=partial(problem, 10 * CENTRES),
+    )
+
+
+# The costs.
+
+
+def dense_problem(size: int, dtype: Any) -> tuple[Any, ...]:
+    """Centres, ones, points."""
+    points = np.random.default_rng(0).normal(size=(size // CENTRES, DIMENSIONS)).astype(dtype)
+    return points[:CENTRES] + dtype(0.1), np.ones((CENTRES, DIMENSIONS), dtype), points
+
+
+def dense_cost(xp: Any) -> Function:
+    def cost(c: Any, points: Any) -> Any:
+        nearest = xp.argmin(xp.sum(c * c, 1) - 2.0 * (points @ c.T), 1)
+        apart = points - c[nearest]
+        return xp.sum(apart * apart)
+
+    return cost
+
+
+def dense(size: int) -> Program:
+    return of(f"Hessian's diagonal, nearest centres, {size:,} distances", dense_cost, dense_problem, size)
+
+
+def sparse_problem(size: int, dtype: Any) -> tuple[Any, ...]:
+    """Centres and a direction, a column for each centre; numbers with their rows and columns, squared norms of rows."""
+    rng, count = np.random.default_rng(0), size // CENTRES
+    c, v = rng.normal(size=(2, COLUMNS, CENTRES)).astype(dtype)
+    numbers, columns = rng.normal(size=count).astype(dtype), rng.integers(0, COLUMNS, count)
+    rows = np.arange(count) // IN_ROW
+    return c, v, numbers, rows, columns, np.bincount(rows, numbers**2).astype(dtype)
+
+
+def sparse_cost(xp: Any) -> Function:
+    total = SEGMENT_SUMS[xp.__name__]()
+
+    def cost(c: Any, numbers: Any, rows: Any, columns: Any, norms: Any) -> Any:
+        products = total(numbers[:, None] * c[columns], rows, len(norms))
+        distances = norms[:, None] - 2.0 * products + xp.sum(c * c, 0)
+        least = distances[xp.arange(len(norms)), xp.argmin(distances, 1)]
+        return xp.sum(xp.log(least + COLUMNS))
+
+    return cost
+
+
+def segment_sum_torch() -> Function:
+    import torch
+
+    return lambda data, rows, count: torch.zeros(count, data.shape[1], dtype=data.dtype).index_add(0, rows, data)
+
+
+def segment_sum_autograd() -> Function:
+    """As users of autograd write what it lacks."""
+    from autograd.extend import defvjp, primitive
+
+    @primitive
+    def segment_sum(data: Any, rows: Any, count: int) -> Any:
+        found = np.zeros((count, data.shape[1]), data.dtype)
+        np.add.at(found, rows, data)
+        return found
+
+    defvjp(segment_sum, lambda ans, data, rows, count: lambda ct: ct[rows], argnums=(0,))
+    return segment_sum
+
+
+def segment_sum_jax() -> Function:
+    import jax
+
+    return jax.ops.segment_sum
+
+
+SEGMENT_SUMS: dict[str, Callable[[], Function]] = {
+    "funcgrad.numpy": lambda: fnn.segment_sum,
+    "torch": segment_sum_torch,
+    "autograd.numpy": segment_sum_autograd,
+    "jax.numpy": segment_sum_jax,
+}
+
+
+def sparse(size: int) -> Program:
+    return of(f"Hessian times vector, sparse points, {size:,} products", sparse_cost, sparse_problem, size)
