@@ -257,7 +257,7 @@ class GraphTrace(Trace):
         with self.order:
             index = len(self.operations)
             self.operations.append(step if noted is None else step._replace(note=noted(index)))
-        return Ref(index, 0)
+        return tuple.__new__(Ref, (index, 0))  # as the class does, sooner
 
     def run(
         self, primitive: Primitive, args: tuple[Any, ...], refs: tuple[Any, ...], params: dict[str, Any]
@@ -342,12 +342,13 @@ class Recording:
             args = [
                 a if type(a) is not Ref else inputs[a[0]] if a[1] is None else results[a[0]][a[1]] for a in step.args
             ]
-            for place in over.get(number, ()):
-                results[place] = ()
+            if number in over:
+                for place in over[number]:
+                    results[place] = ()
             results.append(step.again(args))
             if step.primitive.loose:
                 self._check_kind(step, results[-1])
-            for ref in deciding.get(number, ()):
+            for ref in deciding.get(number, ()) if deciding else ():
                 self._check(ref, results[number][ref[1]])  # type: ignore[index]
         return [
             a if type(a) is not Ref else inputs[a[0]] if a[1] is None else results[a[0]][a[1]] for a in self.outputs
