@@ -195,6 +195,18 @@ def _of_ml_dtypes(dtype: np.dtype[Any]) -> bool:
     return not issubclass(dtype.type, np.void)
 
 
+def is_table(x: Any) -> bool:
+    """Whether ``x`` is a table of numbers of pandas or xarray: beside arrays it is its values, without labels.
+
+    Example:
+        >>> is_table(np.ones(2)), is_table("text")
+        (False, False)
+    """
+    kind = type(x)
+    is_of_tables = kind.__module__.partition(".")[0] in ("pandas", "xarray") and hasattr(kind, "__array__")
+    return is_of_tables and _is_number(np.asarray(x).dtype)
+
+
 def refusal(x: Any) -> tuple[str, str]:
     """What is the matter with ``x``, which is no value, and what to do about it: for messages.
 

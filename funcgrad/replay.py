@@ -23,9 +23,8 @@ from contextvars import copy_context
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 from funcgrad import blocks, core, tree
+from funcgrad.chronicle import Digests, StepNumbers, close, digest
 from funcgrad.core import Trace, Tracer, twin
 from funcgrad.memory import Memory, differs
 from funcgrad.records import Node, number_of, operation_of, parents_of, pull_in, recorded, saved_by, to_part
@@ -41,7 +40,6 @@ __all__ = ["Chain"]
 State: TypeAlias = tuple[list[Any], tree.PyTreeSpec]
 #: The results of a step that it recorded on one tape, by the number of their record.
 Own: TypeAlias = dict[int, ReverseTracer]
-_SAMPLE = 16
 
 
 class _Place(NamedTuple):
@@ -82,18 +80,17 @@ class _Record:
     """What a chain knows of its steps on one tape.
 
     Attributes:
-        numbers: for each step the number of its record, and of its parts: one for each result of its own.
-        marks: for each step a mark of what it recorded.
-        residuals: for each step a few numbers of what the user's own rules saved in it.
+        steps: for each step the number of its record, and of its parts: one for each result of its own; and a mark
+            of what it recorded.
+        residuals: for steps in which rules of the user's saved something, a digest of it.
         parents: what the steps depend on besides each other, by number.
     """
 
-    __slots__ = ("marks", "numbers", "parents", "residuals")
+    __slots__ = ("parents", "residuals", "steps")
 
     def __init__(self) -> None:
-        self.numbers: dict[int, tuple[int, ...]] = {}
-        self.marks: dict[int, int] = {}
-        self.residuals: dict[int, list[Any]] = {}
+        self.steps = StepNumbers()
+        self.residuals: dict[int, dict[Any, float]] = {}
         self.parents: dict[int, Node] = {}
 
 
@@ -132,7 +129,7 @@ class Chain:
         self._given: list[Any] | None = leaves  # until the first step has run: the program's own objects
         self._kept: list[tuple[int, State]] = [(0, ([twin_in_memory(x) for x in leaves], spec))]
         self._records: dict[ReverseTrace, _Record] = {}
-        self._samples: dict[int, list[Any]] = {}
+        self._digests = Digests()
         self._context = copy_context()
         self._floor = blocks.current().floor
         self._in_threads = False
@@ -316,7 +313,7 @@ class Chain:
                 return node
             number, _, place, k = node
             record = self._records[x._trace]
-            numbers = record.numbers[place - 1]
+            numbers, _ = record.steps.get(place - 1) or ((), 0)
             step = made.get((x._trace, place))
             if step is None:
                 parents = tuple(record.parents.values()) if whole else ()
@@ -336,23 +333,24 @@ class Chain:
         """
         parents, mark, residuals = self._walked(own, begun[trace])
         record = self._records.setdefault(trace, _Record())
-        numbers = record.numbers.get(i)
-        if numbers is None:
-            numbers = record.numbers[i] = tuple([next(trace.numbers) for _ in range(len(own) + 1)])
-            record.marks[i] = mark
+        found = record.steps.get(i)
+        if found is None:
+            numbers = tuple([next(trace.numbers) for _ in range(len(own) + 1)])
+            record.steps.add(i, numbers, mark)
             record.parents.update(parents)
             if residuals:
-                record.residuals[i] = residuals
-        elif not self._in_threads:
-            if record.marks[i] != mark:
+                record.residuals[i] = digest(residuals)
+            return numbers
+        numbers, before = found
+        if not self._in_threads:
+            if before != mark:
                 raise differs(self.name, "other operations or shapes")
-            before = record.residuals.get(i, [])
-            if len(before) != len(residuals) or not all(map(_alike, before, residuals)):
+            if not close(record.residuals.get(i, {}), digest(residuals) if residuals else {}):
                 raise differs(self.name, "other numbers saved by a function with own derivative rules")
         return numbers
 
     def _walked(self, own: Own, begun: int) -> tuple[dict[int, Node], int, list[Any]]:
-        """What the records behind ``own`` depend on, a mark of what they are, and samples of what own rules saved."""
+        """What the records behind ``own`` depend on, a mark of what they are, and the arrays that own rules saved."""
         parents: dict[int, Node] = {}
         found: dict[int, Any] = {}
         own_rules: dict[int, Node] = {}
@@ -369,11 +367,11 @@ class Chain:
                 if callable(getattr(pull_in(node), "operation", None)):
                     own_rules[number] = node
         results = tuple([(x.shape, x.dtype) for x in own.values()])
-        samples: list[Any] = []
+        arrays: list[Any] = []
         seen: set[int] = set()
         for number in sorted(own_rules):
-            tree.visit_arrays(saved_by(own_rules[number]), lambda x: samples.append(_some(x)), seen, Chain)
-        return parents, hash((results, *[found[number] for number in sorted(found)])), samples
+            tree.visit_arrays(saved_by(own_rules[number]), arrays.append, seen, Chain)
+        return parents, hash((results, *[found[number] for number in sorted(found)])), arrays
 
     def _compare(self, i: int, leaves: list[Any]) -> None:
         """Look at a few numbers of state ``i + 1``, and at sums of all: they must be those of the first run.
@@ -381,9 +379,7 @@ class Chain:
         Raises:
             ReplayError: they are others.
         """
-        sample = [_some(leaf) for leaf in leaves]
-        before = self._samples.setdefault(i, sample)
-        if len(before) != len(sample) or not all(map(_alike, before, sample)):
+        if not self._digests.agree(i, [_bottom(leaf) for leaf in leaves]):
             raise differs(self.name, "other numbers")
 
 
@@ -453,30 +449,8 @@ def _own(leaves: list[Any], begun: dict[Trace, int]) -> dict[ReverseTrace, Own]:
     return found
 
 
-def _some(x: Any) -> Any:
-    """A few numbers of a leaf, and means of all of them; None where there are none to look at."""
+def _bottom(x: Any) -> Any:
+    """The array that all the traces around are about."""
     while isinstance(x, Tracer):
         x = x.value
-    if isinstance(x, np.generic):
-        x = np.asarray(x)
-    if type(x) is np.ndarray and x.size and x.dtype.kind in "fc":
-        few, flat = x.flat[:: -(-x.size // _SAMPLE)], x.reshape(-1)
-        if x.size <= _SAMPLE or not np.isfinite(few).all():
-            return few
-        with np.errstate(all="ignore"):
-            return np.append(few, [flat.mean(), flat[::2].mean(), np.abs(flat).mean()]).astype(x.dtype)
-    return None
-
-
-def _alike(before: Any, now: Any) -> bool:
-    """Whether two samples are equal up to rounding: the same kernels may add up in another order."""
-    if before is None or now is None:
-        return before is now
-    if before.shape != now.shape or before.dtype != now.dtype:
-        return False
-    if before.tobytes() == now.tobytes():
-        return True
-    with np.errstate(all="ignore"):
-        largest = float(np.max(np.abs(before[np.isfinite(before)]), initial=0.0))
-    tolerance = float(np.sqrt(np.finfo(before.dtype).eps)) * largest
-    return bool(np.allclose(before, now, rtol=0.0, atol=tolerance, equal_nan=True))
+    return x

@@ -1,4 +1,6 @@
-"""Systems of differential equations from several fields, and the classical stiff ones with published values.
+"""Systems of differential equations from several fields, and the classical stiff ones.
+
+Values to compare with are in ``stiff_references.json``, made by ``stiff_references.py``.
 
 Sources of the stiff set: Mazzia and Magherini, Test set for initial value problem solvers, 2008, and Hairer and Wanner,
 Solving Ordinary Differential Equations II, chapter IV.10.
@@ -23,7 +25,7 @@ class System:
     end: float
     method: str = "RK45"
     options: Any = None
-    reference: Any = None  # published values at the end
+    recalled: Any = None  # values at the end as the test set prints them, written down from memory
 
 
 def robertson(t, y, p):

@@ -331,7 +331,7 @@ STATS = {
 INTEGRATE = {
     "quad": lambda m, x: m.quad(lambda t: np.exp(-x[0] * t) * x[1], 0, x[2])[0],
     "quad_vec": lambda m, x: m.quad_vec(lambda t: np.exp(-x * t), 0, 1)[0],
-    "cubature": None,
+    "cubature": lambda m, x: m.cubature(lambda t: np.exp(-x[0] * t[:, 0]) * x[1], [0.0], [1.0]).estimate,
     "dblquad": lambda m, x: m.dblquad(lambda u, v: x[0] * u * v + x[1], 0, 1, 0, 1)[0],
     "tplquad": None,  # as nquad, and slow
     "nquad": lambda m, x: m.nquad(lambda u, v: x[0] * u * v + x[1], [(0, 1), (0, 2)])[0],
@@ -344,10 +344,16 @@ INTEGRATE = {
     "cumulative_trapezoid": lambda m, x: m.cumulative_trapezoid(np.sin(T * x[0]) * x[1], T),
     "odeint": lambda m, x: m.odeint(lambda y, t: [-x[0] * y[0]], [x[1]], T, rtol=1e-10, atol=1e-10),
     "solve_ivp": lambda m, x: m.solve_ivp(lambda t, y: [-x[0] * y[0]], (0, 1), [x[1]], rtol=1e-9, atol=1e-10).y[:, -1],
-    "solve_bvp": None,
+    "solve_bvp": lambda m, x: m.solve_bvp(
+        lambda t, y: [y[1], -x[0] * np.exp(y[0])],
+        lambda a, b: [a[0], b[0] - x[1]],
+        T,
+        np.zeros((2, len(T))),
+        tol=1e-8,
+    ).sol(0.3),
     "qmc_quad": None,
-    "tanhsinh": None,
-    "nsum": None,
+    "tanhsinh": lambda m, x: m.tanhsinh(lambda t, k: np.exp(-k * t), 0.0, 1.0, args=(x,)).integral,
+    "nsum": lambda m, x: m.nsum(lambda t, k: np.exp(-k * t), 1.0, 5.0, args=(x,)).sum,
     "lebedev_rule": None,
 }
 INTERPOLATE = {

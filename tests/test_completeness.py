@@ -81,7 +81,7 @@ NO_ROW: dict[str, str] = {
     "printoptions": "NumPy's own, for its settings",
     "set_printoptions": "NumPy's own, for its settings",
     **dict.fromkeys(
-        [f"scipy.integrate.{name}" for name in ("cubature", "dblquad", "nquad", "quad_vec", "tanhsinh", "tplquad")],
+        [f"scipy.integrate.{name}" for name in ("cubature", "dblquad", "nquad", "tplquad")],
         "adaptive, of doubles, and slow where every rule is tried: test_quadrature.py has it",
     ),
     "scipy.integrate.solve_bvp": "functions are all that it takes: test_solve_bvp.py has it",

@@ -7,7 +7,7 @@ import itertools
 import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast, overload
 
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
@@ -224,8 +224,8 @@ def checkpoint_chain(
         )
     if known is not None and coming is not None:
         items, coming = _first(coming, known), None
-    given: list[Any] = [] if items is None else items
-    kept_items = list(map(_twins, given))
+    given: Sequence[Any] = [] if items is None else items
+    kept_items = _kept(given)
     one_step = _stepping(functions, given, kept_items, args)
     if budget is None:
         budget = _ONLINE if known is None else states_for(known, 2) - 1
@@ -234,25 +234,55 @@ def checkpoint_chain(
     chain = Chain(name, one_step, init, budget, keep=keep)
     if coming is None:
         return own_tree(chain.run(known or 0))
-    rest = coming
+    return own_tree(chain.run_while(_taking(chain, coming, cast(list[Any], given), cast(list[Any], kept_items))))
+
+
+def _taking(chain: Chain, coming: Iterator[Any], given: list[Any], kept: list[Any]) -> Callable[[], bool]:
+    """A function that takes the next item, and says whether there is one."""
 
     def more() -> bool:
-        given.extend(itertools.islice(rest, 1))
-        kept_items.extend(map(_twins, given[len(kept_items) :]))
+        given.extend(itertools.islice(coming, 1))
+        kept.extend(map(_twins, given[len(kept) :]))
         return len(given) > chain.done
 
-    return own_tree(chain.run_while(more))
+    return more
 
 
-def _stepping(functions: list[Any], given: list[Any], kept: list[Any], args: tuple[Any, ...]) -> Callable[..., Any]:
+class _Rows(Sequence[Any]):
+    """The rows of the arrays in a tree, each taken when it is asked for."""
+
+    def __init__(self, leaves: list[Any], spec: tree.PyTreeSpec, count: int) -> None:
+        self._leaves, self._spec, self._count = leaves, spec, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, i: Any) -> Any:
+        return tree.unflatten(self._spec, [getitem(leaf, i) for leaf in self._leaves])
+
+    def twin(self) -> _Rows:
+        """The same rows when the program has written to the arrays."""
+        return _Rows(_twins(self._leaves), self._spec, self._count)
+
+
+def _kept(given: Sequence[Any]) -> Sequence[Any]:
+    """Items for another run, when the program has written to them."""
+    if isinstance(given, _Rows):
+        return given.twin()
+    return given if type(given) is range else list(map(_twins, given))
+
+
+def _stepping(
+    functions: list[Any], given: Sequence[Any], kept: Sequence[Any], args: tuple[Any, ...]
+) -> Callable[..., Any]:
     """The step of a chain: one function or one for each step, whose items are ``kept`` for another run."""
     again_functions, again_args = [frozen(one) for one in functions], _twins(args)
 
     def one_step(i: int, carry: Any, again: bool) -> Any:
         place = i if len(functions) > 1 else 0
         if not again:
-            return functions[place](carry, *given[i : i + 1], *args)
-        return frozen(again_functions[place])(carry, *_twins(kept[i : i + 1]), *_twins(again_args))
+            return functions[place](carry, *([given[i]] if given else ()), *args)
+        return frozen(again_functions[place])(carry, *_twins([kept[i]] if kept else []), *_twins(again_args))
 
     return one_step
 
@@ -272,8 +302,8 @@ def _length(**said: int | None) -> int | None:
     return next(iter(found.values()), None)
 
 
-def _items(xs: Any) -> tuple[list[Any] | None, Iterator[Any] | None]:
-    """What the steps get besides the carry: as a list, or where it comes from one by one. Nothing without ``xs``."""
+def _items(xs: Any) -> tuple[Sequence[Any] | None, Iterator[Any] | None]:
+    """What the steps get besides the carry: a sequence, or what it comes from one by one. Nothing without ``xs``."""
     if xs is None:
         return None, None
     paths, leaves, spec = tree.flatten_with_path(xs)
@@ -283,6 +313,8 @@ def _items(xs: Any) -> tuple[list[Any] | None, Iterator[Any] | None]:
                 f"checkpoint_chain: xs must be an array, a pytree of arrays or an iterable, got {describe(xs)}. "
                 "Pass what the steps go through."
             )
+        if type(xs) is range:
+            return xs, None
         return (list(xs), None) if isinstance(xs, Sized) else (None, iter(xs))
     for path, leaf in zip(paths, leaves, strict=True):
         if not _is_array(leaf) or not backend.shape_of(leaf):
@@ -295,7 +327,7 @@ def _items(xs: Any) -> tuple[list[Any] | None, Iterator[Any] | None]:
         raise ShapeError(
             f"checkpoint_chain: the first axes of xs must have one length, got {sorted(sizes)}. Cut them to the same."
         )
-    return [tree.unflatten(spec, [getitem(leaf, i) for leaf in leaves]) for i in range(sizes.pop())], None
+    return _Rows(leaves, spec, sizes.pop()), None
 
 
 def _first(more: Iterator[Any], count: int) -> list[Any]:

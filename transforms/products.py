@@ -6,13 +6,11 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-import numpy as np
-
 from funcgrad import backend, tree
 from funcgrad.core import describe, twin
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace, ForwardTracer
-from funcgrad.graph import GraphTrace
+from funcgrad.graph import GraphTrace, stands_for_array
 from funcgrad.keeping import Unchanged, kept_apart, recording_apart
 from funcgrad.numpy_code import attempt
 from funcgrad.ownership import own
@@ -191,7 +189,7 @@ def recorded(
 
 def _copied(leaves: list[Any]) -> list[Any]:
     """``leaves``, arrays copied: rules may close over them, where nobody finds them afterwards."""
-    return [leaf.copy("K") if type(leaf) is np.ndarray else leaf for leaf in leaves]
+    return [leaf.copy("K") if stands_for_array(leaf) else leaf for leaf in leaves]
 
 
 def _check_results(call: str, results: list[Any]) -> None:

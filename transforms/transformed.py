@@ -14,8 +14,9 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from funcgrad.core import describe
 from funcgrad.errors import ConcretizationError, InputError
+from funcgrad.numpy.concretization import refused
 from funcgrad.numpy.hints import explain
-from funcgrad.numpy_code import again, is_conversion, ready
+from funcgrad.numpy_code import again, check_refused, is_conversion, ready
 
 __all__ = ["Transformed", "check_callable", "name_of", "raise_own"]
 
@@ -79,7 +80,10 @@ class Transformed(Generic[P, R]):
         """Run the transformed function."""
         run, options, given = self.run, self.options, ready(self.fun)
         try:
-            return run(given, options, args, kwargs)
+            found = run(given, options, args, kwargs)
+            if refused:
+                check_refused(given)
+            return found
         except Exception as error:
             if is_conversion(error):
                 return self._again(given, error, args, kwargs)

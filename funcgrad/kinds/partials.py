@@ -155,8 +155,8 @@ def scaled(ct: Any, partial: Any) -> Any:
         ):
             return np.multiply(partial, ct, out=partial)
         return partial * ct
-    if type(ct) is GraphTracer and stands_for_array(ct) and ct.dtype.kind == "c":
-        return partial * ct  # products of complex numbers round otherwise the other way round
+    if type(ct) is GraphTracer and stands_for_array(ct):
+        return partial * ct  # by the order of factors complex products are rounded, and the result lies in memory
     # a float64 left of a tracer, or of a Python complex number, which would take it for a float
     return partial * ct if type(ct) is float64 and type(partial) is not complex else ct * partial
 

@@ -72,6 +72,9 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
             arg, traced = arg.whole(), True
             args = (*args[:position], arg, *args[position + 1 :])
         elif not backend.is_value(arg):
+            if backend.is_table(arg):
+                args = (*args[:position], np.asarray(arg), *args[position + 1 :])
+                continue
             if primitive.foreign is not None and (made := primitive.foreign(*args)) is not None:
                 return made
             problem, remedy = backend.refusal(arg)

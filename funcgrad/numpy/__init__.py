@@ -119,6 +119,7 @@ from funcgrad.numpy.grids import *
 from funcgrad.numpy.indexing import *
 from funcgrad.numpy.inspection import *
 from funcgrad.numpy.joining import *
+from funcgrad.numpy.names_of_numpy import NUMPYS
 from funcgrad.numpy.namespace_info import __array_api_version__, __array_namespace_info__, finfo, iinfo
 from funcgrad.numpy.nan_reductions import *
 from funcgrad.numpy.polynomial_class import *
@@ -145,7 +146,8 @@ if TYPE_CHECKING:
     from funcgrad.numpy.lib import scimath as emath
 else:  # when they are first asked for: they are a fifth of an import
     _HOMES = {name: f"funcgrad.numpy.{name}" for name in ("fft", "lib", "linalg", "polynomial")}
-    __getattr__, __dir__ = later(__name__, globals(), {**_HOMES, "emath": "funcgrad.numpy.lib.scimath"})
+    _HOMES |= {"emath": "funcgrad.numpy.lib.scimath", **NUMPYS}
+    __getattr__, __dir__ = later(__name__, globals(), _HOMES)
 
 __all__ = [
     "__array_api_version__",

@@ -22,6 +22,7 @@ from funcgrad.errors import ConcretizationError, ConversionError
 from funcgrad.graph import GraphTracer, steer
 from funcgrad.numpy.callers import user_frame, user_line
 from funcgrad.numpy.hints import counterpart
+from funcgrad.numpy.texts import Shown, has_all_digits
 from funcgrad.writable import Buffer, inside
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "keeping",
     "other_thread",
     "refuse",
+    "refused",
     "user_frame",
     "user_line",
 ]
@@ -48,7 +50,7 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
         else f"There is one value for each of the {batch.size} examples of a vmap: leave them together"
     )
     to_write = " For `a[i] = x` make a with funcgrad.numpy.zeros, empty or copy (not numpy's)."
-    raise ConversionError(
+    error = ConversionError(
         f"{asked}: a plain value was asked of a traced one, which would lose the {lost}, got {describe(x)} in {kind} "
         f"mode (level {x._trace.level}){user_line()}.{counterpart()}{other_thread() or to_write} "
         "Use funcgrad.numpy's functions: stack, concatenate, full, "
@@ -57,6 +59,17 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
         "has_aux=True; to print it, f'{x:.3f}' (not '%.3f' % x); to run the code as it stands, "
         "funcgrad.interop.from_numpy(f)."
     )
+    here, owner = threading.get_ident(), x._trace.thread
+    if owner not in (0, here) and not inside():
+        refused[owner] = error
+    else:
+        refused.setdefault(here, None)
+    raise error
+
+
+#: By the thread that runs a transform what was refused while it did, until somebody has seen it: the error if it was
+#: raised in another thread, which may tell nobody; None if it was here, where the function may have gone on after it.
+refused: dict[int, ConversionError | None] = {}
 
 
 def other_thread() -> str:
@@ -147,7 +160,7 @@ def _format(x: Tracer, spec: str) -> str:
     Of a number in a ``vmap`` the numbers of all examples show, as an array does.
     """
     if not spec:
-        return repr(x)
+        return _remembered(x, repr(x), spec)
     bottom: Any = x
     while isinstance(bottom, Tracer):
         bottom = bottom.value
@@ -157,9 +170,31 @@ def _format(x: Tracer, spec: str) -> str:
             "f'{x}' to see shape and dtype, or print the numbers when they are computed, with jax.debug.print."
         )
     if x.shape or _batch_below(x) is None:
-        return format(bottom, spec)  # NumPy refuses to format arrays
+        return _remembered(x, format(bottom, spec), spec)  # NumPy refuses to format arrays
     shown: Any = {"all": lambda number: format(number, spec)}
     return np.array2string(np.asarray(bottom), formatter=shown, threshold=20, edgeitems=2)
+
+
+def _remembered(x: Tracer, text: str, spec: str) -> str:
+    """``text``, which shows ``x``: one that knows that, unless ``x`` is a constant."""
+    if type(x) is Buffer or not _is_followed(x if type(x) is GraphTracer else constant(x)):
+        return text
+    if keeping.run is not None:
+        keeping.run.texts.append(x)  # the number itself may be asked for
+    return Shown.of(text, x, has_all_digits(spec))
+
+
+def _is_followed(x: Any) -> bool:
+    """Whether a derivative of ``x`` is asked for, or a recording of the run that will be used for other values."""
+    while isinstance(x, Tracer):
+        if x._trace.differentiates or (type(x) is GraphTracer and x._trace.repeats):
+            return True
+        x = x.value
+    return False
+
+
+def _str(x: Tracer) -> str:
+    return _remembered(x, _repr(x), "")
 
 
 def _repr(x: Tracer) -> str:
@@ -264,7 +299,7 @@ CONCRETIZATION: dict[str, Callable[..., Any]] = {
     "__index__": _index,
     "__format__": _format,
     "__repr__": _repr,
-    "__str__": _repr,
+    "__str__": _str,
     "__hash__": _hash,
     "__reduce_ex__": _pickle,
     "__copy__": _copied,

@@ -14,6 +14,7 @@ from funcgrad.backend import namespace_of
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTracer
+from funcgrad.graph import stands_for_array
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value, astype, copy
@@ -325,7 +326,7 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
 
 def _reads_sooner(x: Array) -> bool:
     """Whether reading its parts one by one takes less than one operation with as many results."""
-    return type(x) is ReverseTracer and type(x.value) is np.ndarray
+    return type(x) is ReverseTracer and stands_for_array(x.value)
 
 
 def _read(x: Array, axis: int, places: Sequence[Any]) -> list[Array]:

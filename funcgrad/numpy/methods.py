@@ -18,6 +18,7 @@ import numpy as np
 from funcgrad.backend import dtype_of, namespace_of
 from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError, UnsizedError
+from funcgrad.graph import GraphTracer
 from funcgrad.kinds.linear import permute
 from funcgrad.kinds.linear import reshape as refill
 from funcgrad.numpy import arithmetic as numbers
@@ -65,6 +66,8 @@ def install(cls: type[Tracer]) -> None:
     for name, member in members.items():
         setattr(cls, name, member)
     setattr(cls, "shape", cls.__dict__["shape"].setter(_set_shape))  # noqa: B010  (mypy takes it for a method)
+    # What is captured keeps the order of factors: products of complex numbers are rounded by it.
+    setattr(GraphTracer, "__rmul__", _swapped(arithmetic.multiply))  # noqa: B010
 
 
 def _swapped(operation: Method) -> Method:
@@ -91,6 +94,10 @@ def _eq(x: Array, y: Any) -> Any:
 
 def _ne(x: Array, y: Any) -> Any:
     return comparison.not_equal(x, y) if _comparable(y) else NotImplemented
+
+
+def _abs(x: Array) -> Array:
+    return arithmetic.absolute(x)
 
 
 def _pairs(name: str, operation: Method, *, commutes: bool = False) -> dict[str, Method]:
@@ -133,7 +140,7 @@ _OPERATORS: dict[str, Any] = {
     **_pairs("rshift", comparison.right_shift),
     "__neg__": arithmetic.negative,
     "__pos__": arithmetic.positive,
-    "__abs__": arithmetic.absolute,
+    "__abs__": _abs,
     "__invert__": comparison.invert,
     "__lt__": comparison.less,
     "__le__": comparison.less_equal,

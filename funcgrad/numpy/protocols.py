@@ -266,4 +266,5 @@ PROTOCOLS: dict[str, Any] = {
     "__dlpack_device__": dlpack_device,
     "to_device": to_device,
     "__array_priority__": 1000.0,
+    "__pandas_priority__": 10_000,  # above a Series and a DataFrame: these leave their operators to traced values
 }

@@ -16,6 +16,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import READ_ONLY, Tracer, describe, twin
 from funcgrad.errors import InputError
+from funcgrad.graph import GraphTracer
 from funcgrad.kinds.linear import broadcast_to, reshape
 from funcgrad.locking import changing
 from funcgrad.numpy import reductions, scans
@@ -358,7 +359,7 @@ def _changed(self: Ufunc, name: str, a: Array, indices: Any, *others: Array) -> 
     room = backend.shape_of(places)
     others = tuple([reshape(broadcast_to(b, to=room), to=(product(room),)) for b in others])
     flat, places = reshape(a, to=(size,)), reshape(places, to=(product(room),))
-    if self.ufunc in (np.add, np.subtract) and dtype.kind != "b":
+    if self.ufunc in (np.add, np.subtract) and dtype.kind != "b" and not _is_repeated(flat, *others):
         (b,) = others
         _check(name, np.result_type(dtype, backend.dtype_of(b)), dtype)
         if backend.dtype_of(b) != dtype:
@@ -371,6 +372,12 @@ def _changed(self: Ufunc, name: str, a: Array, indices: Any, *others: Array) -> 
         _check(name, backend.dtype_of(result), dtype)
         flat = updated(flat, here, result if backend.dtype_of(result) == dtype else astype(result, dtype))
     return reshape(flat, to=shape)
+
+
+def _is_repeated(*values: Any) -> bool:
+    """Whether all is done one after the other, as NumPy does, to have the same bits: in a graph without tapes."""
+    tracers = [x for x in values if isinstance(x, Tracer)]
+    return all(type(x) is GraphTracer and x._trace.repeats for x in tracers)
 
 
 def _check(name: str, have: Any, to: Any) -> None:

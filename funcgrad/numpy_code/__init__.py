@@ -1,5 +1,14 @@
 """Functions written for NumPy, SciPy and ``math``, run as they stand with funcgrad's functions in place of these."""
 
-from funcgrad.numpy_code.running import Rebuilt, Standing, again, as_written, attempt, is_conversion, ready
+from funcgrad.numpy_code.running import (
+    Rebuilt,
+    Standing,
+    again,
+    as_written,
+    attempt,
+    check_refused,
+    is_conversion,
+    ready,
+)
 
-__all__ = ["Rebuilt", "Standing", "again", "as_written", "attempt", "is_conversion", "ready"]
+__all__ = ["Rebuilt", "Standing", "again", "as_written", "attempt", "check_refused", "is_conversion", "ready"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,12 @@ from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
 from funcgrad.graph import steer
 from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.creation import new
+from funcgrad.numpy.texts import Shown, has_all_digits
+from funcgrad.numpy_code.runs import current
 from funcgrad.writable import Buffer
 
-__all__ = ["CONVERSIONS", "Text", "holds_traced", "is_traced", "whole"]
+__all__ = ["CONVERSIONS", "Text", "holds_traced", "is_traced", "making", "whole", "writable"]
 
 
 def is_traced(x: Any) -> bool:
@@ -34,9 +38,11 @@ def holds_traced(values: Any) -> bool:
 
 def as_float(*args: Any) -> Any:
     """``float(x)``: of a traced number the number, in double precision."""
-    if len(args) != 1 or not is_traced(args[0]):
+    x: Any = args[0] if len(args) == 1 else None
+    if type(x) is Shown:
+        x = x.number()
+    if not is_traced(x):
         return float(*args)
-    x = args[0]
     if x.dtype.kind == "c":
         raise TypeError("float() argument must be a string or a real number, not 'complex'")
     return x.reshape(()).astype(np.float64) if x.shape or x.dtype != np.float64 else x
@@ -44,6 +50,8 @@ def as_float(*args: Any) -> Any:
 
 def as_complex(*args: Any) -> Any:
     """``complex(x)`` and ``complex(re, im)``."""
+    if len(args) == 1 and type(args[0]) is Shown:
+        args = (args[0].number(),)
     if not any(map(is_traced, args)):
         return complex(*args)
     return fnp.astype(args[0], np.complex128) if len(args) == 1 else args[0] + 1j * args[1]
@@ -85,7 +93,14 @@ class Text(str):
     __slots__ = ()
 
     def __mod__(self, values: Any) -> str:
-        return str.__mod__(self, _shown(values))
+        text = str.__mod__(self, _shown(values))
+        traced = [x for x in (values if type(values) is tuple else [values]) if is_traced(x)]
+        if not traced or text == self:
+            return text
+        current().texts.extend(traced)
+        alone = self.count("%") == 1 and self.strip()[:1] == "%" and self.strip()[-1:] in "eEgGs"
+        whole = alone and (has_all_digits(self) or self.strip() == "%s")
+        return Shown.of(text, traced[0], whole)
 
 
 def _shown(x: Any) -> Any:
@@ -100,9 +115,28 @@ def scalar(kind: type) -> Any:
     """``np.float64(x)`` and the like as functions."""
 
     def made(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and type(args[0]) is Shown and not kwargs:
+            args = (args[0].number(),)
         if len(args) != 1 or kwargs or not (is_traced(args[0]) or holds_traced(args)):
             return kind(*args, **kwargs)
         return fnp.asarray(args[0]).astype(kind)
+
+    return made
+
+
+def writable(made: Any) -> Any:
+    """Arrays of numbers that NumPy has just made, as arrays that traced values can be written to."""
+    if type(made) is np.ndarray:
+        return new(made) if made.dtype.kind in "fcdiu" else made
+    return type(made)(map(writable, made)) if type(made) in (tuple, list) else made
+
+
+def making(fun: Any) -> Any:
+    """``fun``, whose arrays traced values can be written to."""
+
+    @wraps(fun)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        return writable(fun(*args, **kwargs))
 
     return made
 

@@ -16,6 +16,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError
+from funcgrad.numpy_code.distributions import DISTRIBUTIONS
 
 __all__ = ["PYTHONS", "kernel"]
 
@@ -276,6 +277,7 @@ def _sbevd(ab: Any, compute_v: int = 1, lower: int = 0, **options: Any) -> tuple
 
 
 _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
+    **DISTRIBUTIONS,
     ("scipy._lib._array_api", "array_namespace"): _namespace,
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
     ("scipy.integrate._quadpack_py", "nquad"): _nquad,
@@ -299,9 +301,11 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
 PYTHONS = frozenset(
     (
         "scipy._lib._array_api",
+        "scipy._lib._array_api_override",  # where newer versions define array_namespace
         "scipy.integrate._quadpack_py",
         "scipy.interpolate._rgi",
         "scipy.signal._upfirdn",
+        *[module for module, _ in DISTRIBUTIONS],
     )
 )
 
@@ -309,6 +313,9 @@ PYTHONS = frozenset(
 def kernel(fun: Any) -> Callable[..., Any] | None:
     """What computes the same as ``fun``, a compiled function of SciPy, with derivatives; None where nothing does."""
     for (module, name), ours in _KERNELS.items():
-        if getattr(sys.modules.get(module), name, None) is fun:
+        owner: Any = sys.modules.get(module)
+        for part in name.split("."):  # a method of a class may be meant
+            owner = getattr(owner, part, None)
+        if owner is fun:
             return ours
     return None

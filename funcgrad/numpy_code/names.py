@@ -16,7 +16,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.numpy_code.calls import written
-from funcgrad.numpy_code.conversions import CONVERSIONS, holds_traced, scalar
+from funcgrad.numpy_code.conversions import CONVERSIONS, holds_traced, making, scalar
 from funcgrad.numpy_code.mathematics import MODULES, of_python
 from funcgrad.numpy_code.random import Random
 
@@ -66,6 +66,8 @@ def _of_own(home: str, name: str, value: Any) -> Any:
         other = None
     if other is not None:
         return other
+    if home == "numpy" and name in _MAKING:
+        return _making(getattr(fnp, name, value))
     own = _own(home)
     if own is None or name not in getattr(own, "__all__", ()):
         return value
@@ -73,6 +75,28 @@ def _of_own(home: str, name: str, value: Any) -> Any:
     if isinstance(value, type) and not isinstance(ours, type):
         return _class_like(value, ours)
     return _with_output(ours) if home == "scipy.ndimage" and callable(ours) else ours
+
+
+#: Functions of NumPy that make arrays of what they are given, though no traced value is among it.
+_MAKING = frozenset(
+    [
+        "atleast_1d",
+        "atleast_2d",
+        "atleast_3d",
+        "broadcast_arrays",
+        "broadcast_to",
+        "frombuffer",
+        "fromfile",
+        "fromfunction",
+        "fromiter",
+        "fromstring",
+        "genfromtxt",
+        "loadtxt",
+        "ravel",
+        "reshape",
+    ]
+)
+_making = cache(making)
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.numpy_code.conversions import holds_traced, is_traced
+from funcgrad.numpy_code.conversions import holds_traced, is_traced, making, writable
 
 __all__ = ["Random"]
 
@@ -28,19 +28,20 @@ class Random:
     __class__: Any = property(lambda self: type(self.source))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.source, name)
+        value = getattr(self.source, name)
+        return making(value) if callable(value) else value
 
     def choice(self, a: Any, *args: Any, **kwargs: Any) -> Any:
         """Elements of ``a``."""
         if not holds_traced([a]):
-            return self.source.choice(a, *args, **kwargs)
+            return writable(self.source.choice(a, *args, **kwargs))
         a = fnp.asarray(a)
         return fnp.take(a, self.source.choice(a.shape[0], *args, **kwargs), axis=kwargs.get("axis", 0))
 
     def permutation(self, x: Any, **kwargs: Any) -> Any:
         """``x`` in another order."""
         if not holds_traced([x]):
-            return self.source.permutation(x, **kwargs)
+            return writable(self.source.permutation(x, **kwargs))
         x = fnp.asarray(x)
         return fnp.take(x, self.source.permutation(x.shape[0]), axis=0)
 
@@ -66,7 +67,7 @@ def _moved(name: str, low: float, high: float, of: Any) -> Any:
             given[names[key]] = value
         plain = getattr(self.source, name)
         if not holds_traced(given):
-            return plain(*given, size)
+            return writable(plain(*given, size))
         shape = _shape(size, *given)
         return of(*given, plain(low, high, shape if shape != () else None))
 
@@ -77,7 +78,7 @@ def _scaled(name: str) -> Any:
     def draw(self: Random, scale: Any = 1.0, size: Any = None) -> Any:
         plain = getattr(self.source, name)
         if not holds_traced([scale]):
-            return plain(scale, size)
+            return writable(plain(scale, size))
         shape = _shape(size, scale)
         return scale * plain(1.0, shape if shape != () else None)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
+from threading import get_ident
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -13,14 +15,14 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError, FuncgradError
-from funcgrad.numpy.concretization import keeping
+from funcgrad.numpy.concretization import keeping, refused
 from funcgrad.numpy_code.calls import ByCode
 from funcgrad.numpy_code.classes import is_seen, original
 from funcgrad.numpy_code.runs import PLAIN, enter, leave
 from funcgrad.numpy_code.scope import Globals
 from funcgrad.numpy_code.translation import Translator
 
-__all__ = ["Rebuilt", "Standing", "again", "as_written", "attempt", "is_conversion", "ready"]
+__all__ = ["Rebuilt", "Standing", "again", "as_written", "attempt", "check_refused", "is_conversion", "ready"]
 
 #: How far a function is built anew: not at all, its functions, its constant arrays as well.
 _AS_WRITTEN, _FUNCTIONS, _CONSTANTS = range(3)
@@ -144,11 +146,52 @@ def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
     """
     given = ready(fun)
     try:
-        return work(given)
+        found = work(given)
+        if refused:
+            check_refused(given)
     except Exception as error:
         if not is_conversion(error):
             raise
         return again(fun, given, work, error)
+    return found
+
+
+def check_refused(given: Any) -> None:
+    """Look whether ``given`` went on after a conversion had been refused, or a thread had that it started.
+
+    Raises:
+        ConversionError: it did, and can be built anew; a thread did, which can tell nobody.
+    """
+    error = refused.pop(get_ident(), _NOTHING)
+    if isinstance(error, ConversionError) and not _ended_a_thread(error):
+        error = None
+    if error is None and type(given) is not Rebuilt and not _OFF.get():
+        raise ConversionError("float(x) or the like was refused, and the function went on after it.")
+    if isinstance(error, ConversionError):
+        raise error
+
+
+def _ended_a_thread(error: ConversionError) -> bool:
+    """Whether Python's own code caught ``error``, at the end of a thread or of a task, or C code that raised another.
+
+    Where the function caught it, its frame is the outermost that the error has seen.
+    """
+    trace = error.__traceback__
+    if trace is None:
+        return True
+    ends = [getattr(sys.modules.get(name), "__file__", None) for name in _POOLS]
+    return trace.tb_frame.f_code.co_filename in ends
+
+
+#: Python's modules in which threads and their tasks end.
+_POOLS = (
+    "funcgrad.numpy.concretization",
+    "threading",
+    "concurrent.futures.thread",
+    "multiprocessing.pool",
+    "asyncio.base_events",
+)
+_NOTHING: Any = object()
 
 
 class Standing:
@@ -182,7 +225,11 @@ def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) ->
             level += 1
             _log("%r is run %s: %s", fun, _LEVELS[level], error)
             try:
-                found = work(Rebuilt(fun, level == _CONSTANTS))
+                refused.pop(get_ident(), None)
+                built = Rebuilt(fun, level == _CONSTANTS)
+                found = work(built)
+                if refused:
+                    check_refused(built)
             except Exception as other:
                 before, error = error, other
             else:
@@ -194,6 +241,7 @@ def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) ->
                 error.add_note(f"It ran {_LEVELS[level]} in place of NumPy's, as it raised as it is written: {first}")
         raise error
     finally:
+        refused.pop(get_ident(), None)
         del error, first, before  # they hold this frame
 
 
@@ -218,6 +266,8 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
         error: what was raised.
         before: an error that was handled already when it was raised.
     """
+    if refused and get_ident() in refused and not isinstance(error, FuncgradError):
+        return True  # compiled code, and other threads, may have raised another error after it
     seen: BaseException | None = error
     while seen is not None and seen is not before:
         if isinstance(seen, ConversionError):

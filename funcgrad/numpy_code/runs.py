@@ -39,13 +39,15 @@ class Run:
         memos: by the ``id`` of a value the value and what stands for it: where constant arrays stay what they are, and
             where buffers stand for them, to which traced values can be written.
         endings: what is to be done when the run ends.
+        texts: the traced numbers that texts were made of.
     """
 
-    __slots__ = ("endings", "memos")
+    __slots__ = ("endings", "memos", "texts")
 
     def __init__(self) -> None:
         self.memos: tuple[dict[int, tuple[Any, Any]], dict[int, tuple[Any, Any]]] = ({}, {})
         self.endings: list[Callable[[], None]] = []
+        self.texts: list[Any] = []
 
 
 #: The runs of all threads: a thread that a function starts works for the run of that function, if there is but one.

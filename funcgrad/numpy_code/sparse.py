@@ -9,6 +9,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 import funcgrad.numpy as fnp
 from funcgrad import tree
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
@@ -106,6 +108,20 @@ def _is_number(x: Any) -> bool:
     return isinstance(x, (int, float, complex)) or getattr(x, "shape", None) == ()
 
 
+def _every_element(x: Any) -> Any:
+    """The values and places of all elements of a traced array: one that is zero now may have a derivative."""
+    if not is_traced(x) and not isinstance(x, list):
+        return x
+    x = fnp.atleast_2d(x)
+    rows, columns = np.indices(x.shape).reshape(2, -1)
+    return x.reshape(-1), (rows, columns)
+
+
+#: Methods that give a matrix in another format; all of these have one.
+_FORMATS: dict[str, Any] = dict.fromkeys(("tocsr", "tocsc", "tocoo", "copy"), lambda self, copy=False: self)
+_FORMATS["asformat"] = lambda self, format, copy=False: self
+
+
 @cache
 def made_of(theirs: type) -> Any:
     """The class that stands for a class of SciPy's sparse matrices, whose matrices may have traced values.
@@ -124,7 +140,7 @@ def made_of(theirs: type) -> Any:
             plain = getattr(arg, "matrix", arg)
             if not isinstance(plain, base) and not holds_traced([plain]):
                 return Constant(theirs(plain, shape, dtype))
-            found = make(plain, shape)
+            found = make(_every_element(plain), shape)
             return of(found if dtype is None else found.with_data(found.data.astype(dtype)))
 
         def holding(cls, matrix: Any) -> Any:
@@ -148,8 +164,7 @@ def made_of(theirs: type) -> Any:
     names = ["add", "radd", "sub", "rsub", "neg", "mul", "rmul", "truediv", "getitem", "matmul", "rmatmul"]
     others = ("dot", "multiply", "transpose", "with_data")
     methods: dict[str, Any] = {name: kept(name) for name in (*[f"__{name}__" for name in names], *others)}
-    for name in ("tocsr", "tocsc", "tocoo", "copy"):
-        methods[name] = lambda self, copy=False: self
+    methods.update(_FORMATS)
     methods["T"] = property(lambda self: of(base.T.fget(self)))
     methods["todense"] = base.toarray
     if of_matrices:

@@ -209,7 +209,7 @@ class Translator:
         rebuild = getattr(kind, "_with_functions", None)
         if rebuild is not None:
             return self._noted(value, rebuild(value, lambda part: self(part)[0]))
-        ours = counterpart(value)
+        ours = (kernel(value) if kind is np.ufunc else None) or counterpart(value)
         if ours is not value:
             if not hasattr(kind, "_logpdf") and not hasattr(kind, "_logpmf"):
                 return ours, True

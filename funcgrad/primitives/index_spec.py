@@ -28,6 +28,7 @@ __all__ = [
     "is_concrete",
     "is_static",
     "lift",
+    "Whole",
     "names_all",
     "parse",
     "rebuild",
@@ -36,6 +37,20 @@ __all__ = [
 ]
 
 Spec: TypeAlias = tuple[Any, ...]
+
+
+class Whole(tuple[Any, ...]):
+    """The spec of what a sum begins with, all of an array: added to zeros its -0 would be lost."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Whole and tuple.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        return tuple.__hash__(self)
+
+
 ARRAY = "array"
 ndarray = np.ndarray
 _STATIC = frozenset((int, slice, type(None), type(...), np.int64))

@@ -8,6 +8,7 @@ transpose of that pass is n reads again, the same holds for every higher order.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from operator import itemgetter
 from typing import Any
 
@@ -26,6 +27,7 @@ from funcgrad.primitives.accumulating import added, is_captured
 from funcgrad.primitives.index_spec import (
     ARRAY,
     Spec,
+    Whole,
     is_concrete,
     is_numpy,
     is_static,
@@ -277,7 +279,7 @@ def _put_together(gathered: list[Any]) -> Any:
     specs: list[Spec] = []
     positions: list[Any] = []
     if total is not None and is_captured(total, parts):  # the parts are added one after the other, as above
-        cts, specs, total = [total], [tuple([(0, n, 1) for n in shape])], None
+        cts, specs, total = [total], [Whole([(0, n, 1) for n in shape])], None
     whole = [(0, n, 1) for n in shape[1:]]
     for ct, index, arrays, *_ in parts:
         if type(index) is int:  # the commonest by far where there are many
@@ -352,10 +354,11 @@ def _names_once(index: Any, shape: Shape) -> bool:
 
 
 def _scatter(xp: Any, *args: Any, specs: tuple[Spec, ...], shape: Shape, dtype: Any) -> Any:
-    total = xp.zeros(shape, dtype)
     if xp is not np:
-        return _scatter_immutable(xp, total, args, specs)
-    for ct, spec, arrays in zip(args, specs, _split(args, specs), strict=False):
+        return _scatter_immutable(xp, xp.zeros(shape, dtype), args, specs)
+    begun = type(specs[0]) is Whole
+    total = args[0].astype(dtype, "C") if begun else np.zeros(shape, dtype)
+    for ct, spec, arrays in islice(zip(args, specs, _split(args, specs), strict=False), begun, None):
         _accumulate(total, rebuild(spec, arrays), ct)
     return total
 
@@ -423,13 +426,14 @@ def _batch_scatter(
     lifted: list[Spec] = []
     flags = _split(batched, specs)
     for i, (spec, arrays) in enumerate(zip(specs, _split(args, specs), strict=True)):
+        kind = type(spec)
         spec, arrays, axes = lift(size, spec, arrays, flags[i], x_batched=True)
         ct = args[i] if batched[i] else to_batch(args[i], size)
         if axes is not None:
             ct = permute(ct, axes=tuple(sorted(range(len(axes)), key=axes.__getitem__)))
         cts.append(ct)
         positions.extend(arrays)
-        lifted.append(spec)
+        lifted.append(kind(spec))
     shape = (size, *params["shape"])
     return scatter_sum(*cts, *positions, **{**params, "specs": tuple(lifted), "shape": shape}), True
 

@@ -80,7 +80,7 @@ def _refilled(x: Array, to: Shape) -> Array:
 def _outer(ct: Array, y: Array) -> Array:
     """``ct[..., None] * y`` of a vector ``y``."""
     column = _refilled(ct, (*ct.shape, 1))
-    if type(ct) is not ndarray and backend.library_of(ct) is np:
+    if not stands_for_array(ct) and backend.library_of(ct) is np:
         # of batches that is sooner than NumPy's loop from one short row to the next
         return matmul(column, reshape(y, to=(1, *y.shape)))
     return multiply(column, y)
@@ -132,7 +132,7 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
     if there == 1:
         if here == 1:
             return multiply(ct, x)
-        if type(x) is type(ct) is ndarray and here == 2:
+        if here == 2 and stands_for_array(x) and stands_for_array(ct):
             return x[:, None] * ct
         return multiply(reshape(ct, to=(*ct.shape[:-1], 1, ct.shape[-1])), reshape(x, to=(*x.shape, 1)))
     if here == 1:

@@ -555,9 +555,43 @@ def iterators(x):
 
 
 X = np.array([0.6, 1.4])
+
+
+def number_or_default(x):
+    def number(value, default=0.0):
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            return default
+
+    return number(x[0]) * number("2.5") + number("none", 1.0) * number(x[1])
+
+
+def written_arrays_of_all_kinds(x):
+    makers = [
+        lambda: np.broadcast_arrays(1.0, np.ones(3))[0].copy(),
+        lambda: np.broadcast_to(1.0, (3,)).copy(),
+        lambda: np.atleast_1d(1.0),
+        lambda: np.ravel([1.0, 2.0]),
+        lambda: np.random.default_rng(0).normal(size=3),
+        lambda: np.random.RandomState(0).rand(3),
+        lambda: np.fromiter([1.0, 2.0], float),
+        lambda: np.loadtxt(["1 2 3"]),
+    ]
+    total = 0.0
+    for i, make in enumerate(makers):
+        out = make()
+        out[0] = x[0] * (i + 1)
+        out[-1] *= x[1]
+        total = total + out.sum()
+    return total
+
+
 PROGRAMS = [
     (f, X)
     for f in (
+        number_or_default,
+        written_arrays_of_all_kinds,
         outside_object,
         called_object,
         sequence_object,

@@ -400,6 +400,30 @@ def procrustes(x):
     return spatial.procrustes(a, a[:, ::-1] + np.eye(3, 2))[2] + linalg.orth(a).sum() ** 2
 
 
+def quantiles_with_traced_scales(x):
+    first = stats.foldnorm.ppf(0.3, 1.2, loc=x[0], scale=x[1]) + stats.gompertz.isf(0.4, x[0], scale=x[1])
+    return first + stats.burr(2.0, x[0], scale=x[1]).ppf([0.2, 0.7]).sum()
+
+
+def two_sided_distributions(x):
+    total = stats.dgamma.cdf(-x[0], 1.3, scale=x[1]) + stats.dgamma.sf(x[0], x[1]) * stats.dgamma.logcdf(x[1], 2.0)
+    return total + stats.dgamma.ppf(0.3, x[0], scale=x[1]) + stats.dgamma.isf(0.3, x[0])
+
+
+def other_distributions(x):
+    total = stats.pearson3.logpdf(x[0], x[1]) + stats.pearson3.cdf(x[0], -1.2) + stats.cosine.cdf(x[0], scale=x[1])
+    return total + stats.semicircular.ppf(x[0]) + stats.betaprime.ppf(0.3, x[0], x[1])
+
+
+def sparse_from_dense(x):
+    A = sparse.csc_matrix(np.outer(x, x) + np.diag([2.0, 3.0]))
+    return sparse.linalg.spsolve(A, np.ones(2)).sum() + sparse.csr_array(np.diag(x)).toarray().sum()
+
+
+def roots_of_systems(x):
+    return optimize.fsolve(lambda t: t**3 + t - x, np.ones(2), xtol=1e-13).sum()
+
+
 X = np.array([0.6, 1.4])
 PROGRAMS = [
     (f, X)

@@ -70,6 +70,26 @@ OPS = [
         reason=NO_JAX,
     ),
     op(
+        "scipy.integrate.quad_vec",
+        (0.3, 1.1, array(2)),
+        fun=lambda a, b, k: integrate.quad_vec(lambda x: integrand(x, k), a, b, epsabs=1e-13)[0],
+        numpy=lambda a, b, k: scipy.integrate.quad_vec(lambda x: np.exp(-k * x) * x, float(a), float(b), epsabs=1e-13)[
+            0
+        ],
+        jax=None,
+        jit=False,
+        reason=NO_JAX,
+    ),
+    op(
+        "scipy.integrate.tanhsinh",
+        (0.3, array(2, low=1.0, high=2.0), array(2)),
+        fun=lambda a, b, k: integrate.tanhsinh(integrand, a, b, args=(k,)).integral,
+        numpy=lambda a, b, k: scipy.integrate.tanhsinh(lambda x, k: np.exp(-k * x) * x, a, b, args=(k,)).integral,
+        jax=None,
+        jit=False,
+        reason=NO_JAX,
+    ),
+    op(
         "scipy.integrate.nsum",
         (array(2),),
         fun=lambda k: integrate.nsum(integrand, 1.0, 4.0, args=(k,)).sum,

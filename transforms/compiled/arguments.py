@@ -10,13 +10,24 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from funcgrad import tree
+from funcgrad.core import describe
 from funcgrad.transforms.compiled.capture import fact_of
 
-__all__ = ["Form", "form_of", "names_of"]
+__all__ = ["Form", "form_of", "is_number", "is_setting", "names_of"]
 
 ndarray = np.ndarray
 _NUMBERS = frozenset((float, complex, *[np.dtype(c).type for c in "efdgFDGbBhHiIlLqQ?"]))
 _SETTINGS = frozenset((int, bool, str, bytes, type(None)))
+
+
+def is_number(x: Any) -> bool:
+    """Whether it is a number that is an input."""
+    return type(x) in _NUMBERS
+
+
+def is_setting(x: Any) -> bool:
+    """Whether it is part of the form."""
+    return type(x) in _SETTINGS or callable(x)
 
 
 class Form(NamedTuple):
@@ -55,8 +66,8 @@ class Form(NamedTuple):
         )
 
 
-def form_of(args: Any, kwargs: Any) -> Form | None:
-    """The form of a call; None where something among the arguments cannot be recorded."""
+def form_of(args: Any, kwargs: Any) -> Form | str:
+    """The form of a call; where something among the arguments cannot be recorded, what that is."""
     leaves, spec = tree.flatten((args, kwargs))
     keys: list[Any] = []
     live = []
@@ -64,20 +75,22 @@ def form_of(args: Any, kwargs: Any) -> Form | None:
         kind = type(x)
         if kind is ndarray:
             if x.dtype.kind not in "fciub" or not x.dtype.isnative:
-                return None
+                return f"an argument is an array of dtype {x.dtype}, which holds no numbers of this machine"
+            if any(stride < 0 for stride in x.strides):
+                return "an argument runs backwards through memory, as x[::-1] does: pass a copy"
             keys.append((x.shape, x.dtype, None if fact_of(x).contiguous else x.strides))
         elif kind in _NUMBERS:
             keys.append(kind)
         elif kind in _SETTINGS or callable(x):
             keys.append((kind, x))
         else:
-            return None
+            return f"an argument is {describe(x)}: pass arrays, numbers, texts, functions, or containers of them"
         live.append(kind is ndarray or kind in _NUMBERS)
     key = (spec, tuple(keys))
     try:
         hash(key)
     except TypeError:
-        return None
+        return "an argument is a function that has no hash, by which programs are kept"
     return Form(key, spec, leaves, live)
 
 

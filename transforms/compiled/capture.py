@@ -11,14 +11,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from funcgrad import backend, tree
 from funcgrad.core import Primitive, Tracer, describe, refuse_closure, twin
 from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace, GraphTracer, Ref, Step
+from funcgrad.kinds.custom import custom_call
 from funcgrad.records import backward
+from funcgrad.transforms.compiled.operators import DIFFERING, operator_for
 
-__all__ = ["AROUND", "Asked", "Captured", "Fact", "Line", "capture", "fact_of"]
+__all__ = ["AROUND", "Asked", "Captured", "Fact", "Line", "capture", "copy_of", "fact_of"]
 
 ndarray = np.ndarray
 _PYTHON = frozenset((bool, int, float, complex))
@@ -57,6 +60,18 @@ def fact_of(x: Any) -> Fact:
     if type(x) is not ndarray:
         return Fact(type(x), False)
     return Fact(ndarray, x.flags.c_contiguous and (not x.ndim or x.strides[-1] == x.itemsize))
+
+
+def copy_of(x: ndarray) -> ndarray:
+    """A copy that lies in memory as ``x`` does, also where that runs backwards or has gaps: loops look at it."""
+    if not x.size or x.flags.c_contiguous or x.flags.f_contiguous:
+        return x.copy("K")
+    reach = [stride * (n - 1) // x.itemsize for n, stride in zip(x.shape, x.strides, strict=True)]
+    before = -sum([r for r in reach if r < 0])
+    room = np.zeros(before + sum([r for r in reach if r > 0]) + 1, x.dtype)
+    made = as_strided(room[before:], x.shape, x.strides)
+    made[...] = x
+    return made
 
 
 class Asked(NamedTuple):
@@ -105,6 +120,7 @@ def capture(fun: Callable[..., Any], fill: Callable[[list[Any]], Any], values: S
     return Captured(run.operations, run.asked, outputs, spec, run.inputs)
 
 
+_CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
 _BEGINS, _BACKWARD = capture.__code__, backward.__code__
 
 
@@ -115,6 +131,8 @@ class Capture(GraphTrace):
 
     #: Rules may do with a tracer what they do with the ndarray it holds, see ``graph.stands_for_array``.
     repeats = True
+    #: A call of XLA's keeps for its derivative what it keeps in a run without this.
+    runs_jax = True
 
     def __init__(self, held: Callable[[ndarray], Any]) -> None:
         super().__init__()
@@ -127,8 +145,11 @@ class Capture(GraphTrace):
         raise NotImplementedError
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Record ``primitive`` and compute it. A function with own rules is entered: what it does is recorded."""
-        if primitive.calls and primitive.impl is not None:
+        """Record ``primitive`` and compute it. A function with own rules is entered: what it does is recorded.
+
+        A program of XLA's is one operation: nobody sees inside.
+        """
+        if primitive is _CUSTOM and primitive.impl is not None:
             ans = primitive.impl(np, *args, **params)
             refuse_closure(self, primitive, (), params)
             return ans
@@ -143,8 +164,10 @@ class Capture(GraphTrace):
                 python = False
             elif python and type(arg) not in _PYTHON:
                 python = False
+        if primitive.name in DIFFERING:
+            primitive = operator_for(primitive, lowered, sys._getframe(1)) or primitive
         ans = primitive.call(*lowered, **params)
-        if python:
+        if python and type(ans) not in _PYTHON:
             ans = ans.item()
         results = ans if primitive.multiple else (ans,)
         facts = tuple([fact_of(a) for a in results])

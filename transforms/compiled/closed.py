@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad import tree
+from funcgrad.core import Tracer
+from funcgrad.transforms.transformed import Transformed
 
 __all__ = ["Closed"]
 
@@ -56,11 +58,12 @@ class Closed:
     Attributes:
         arrays: the arrays that were found, by identity.
         whole: whether all could be looked at.
+        traced: whether there are values of transforms that are running.
     """
 
     def __init__(self, fun: Any) -> None:
         self.arrays: dict[int, ndarray] = {}
-        self.whole = True
+        self.whole, self.traced = True, False
         self._own = frozenset(_package(x) for x in _inner(fun))
         self._found: list[tuple[_Place, Any]] = []
         self._names: set[str] = set()
@@ -101,7 +104,9 @@ class Closed:
                     found = place.read()
                 except Exception:  # an empty cell, say
                     continue
-                if type(found) is ndarray:
+                if issubclass(type(found), Tracer):
+                    self.traced = True
+                elif type(found) is ndarray:
                     self.arrays[id(found)] = found
                 elif not isinstance(found, _PLAIN) and not _is_fixed(found, self._own):
                     waiting.append(found)
@@ -203,6 +208,8 @@ def _places(x: Any, names: set[str], own: frozenset[str]) -> Iterator[_Place]:
         yield from (_Place("h[k]", x, i) for i in range(len(x)))
     elif isinstance(x, tuple):
         yield from (_Place("h", y, lasting=True) for y in x)
+    elif isinstance(x, Transformed):  # what it has compiled is its own
+        yield from (_Place("h", y, lasting=True) for y in (x.fun, x.options))
     elif isinstance(x, ModuleType):
         yield from (_Place("h[k]", x.__dict__, name) for name in names & x.__dict__.keys())
     else:

@@ -10,6 +10,7 @@ from funcgrad import tree
 from funcgrad.errors import InputError
 from funcgrad.transforms.compiled.binding import container_text, taking
 from funcgrad.transforms.compiled.bundling import Bundle
+from funcgrad.transforms.compiled.source import NO_NUMBER
 
 __all__ = ["module_text"]
 
@@ -117,7 +118,7 @@ def _way(n: int, form: Any, variant: Any, bundle: Bundle) -> str:
             "function such containers."
         )
     lines, held, count = taken
-    known = {"Otherwise", "differs", "unlike", "index", "Miss", "ndarray", "__builtins__", "run"}
+    known = {"NoNumber", "Otherwise", "differs", "unlike", "index", "Miss", "ndarray", "__builtins__", "run"}
     needs = [f"{key} = {bundle.text(x, key)}" for key, x in {**program.space, **held}.items() if key not in known]
     slots = [
         f"({bundle.text(shape, 'a slot')}, {bundle.text(what, 'a slot')})"
@@ -130,7 +131,7 @@ def _way(n: int, form: Any, variant: Any, bundle: Bundle) -> str:
     body = [
         *needs,
         f"slots, pool = [{', '.join(slots)}], []",
-        *program.text.splitlines(),
+        *[line for line in program.text.splitlines() if not line.endswith(NO_NUMBER)],
         "",
         "def call(args, kwargs):",
     ]

@@ -19,16 +19,22 @@ from funcgrad.transforms.compiled.special import HANDLERS
 from funcgrad.transforms.compiled.statements import Parts, Writer
 from funcgrad.transforms.compiled.storage import LARGE, Storage
 
-__all__ = ["Otherwise", "Program", "differs", "generate", "unlike"]
+__all__ = ["NO_NUMBER", "Otherwise", "Program", "differs", "generate", "unlike"]
 
 ndarray = np.ndarray
 _FEW = 3_000  # statements of which each gets a comment, and values names of the program
 _UNPACKED = 64  # slots that get names whether or not each is used
 _numbers = itertools.count(1)
+#: The statement by which a program gives up, which stands in no program that runs by itself.
+NO_NUMBER = "raise NoNumber"
 
 
 class Otherwise(Exception):  # noqa: N818  (it is no error: the function goes another way)
     """A question got another answer than when the program was recorded."""
+
+
+class NoNumber(Exception):  # noqa: N818  (it is no error: the function itself is to be run)
+    """A result is infinite or no number, of which NumPy may have warned."""
 
 
 def differs(x: Any, answer: Any) -> bool:
@@ -97,12 +103,19 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
     writer = Writer(graph, storage, HANDLERS, exact)
     writer.write()
     ending = _ending(writer, expected)
-    lines = [*writer.lines, (ending, None)]
+    lines = [*writer.lines, *_questions(writer), (ending, None)]
     _free_large(writer, lines)
     space = writer.space
-    space |= {"Otherwise": Otherwise, "differs": differs, "unlike": unlike, "index": operator.index}
+    space |= {"NoNumber": NoNumber, "Otherwise": Otherwise, "differs": differs, "unlike": unlike}
+    space["index"] = operator.index
     text = _text(writer, lines, names)
     return Program(text, space, storage.slots, len(lines))
+
+
+def _questions(writer: Writer) -> list[tuple[Parts, Any]]:
+    """Of each result that is computed plainly whether it is a number: else the function is run, which may warn."""
+    asked = dict.fromkeys([v for v in writer.graph.outputs if type(v) is int and v in writer.plain])
+    return [(["if ", *writer.arg(v), " - ", *writer.arg(v), ": ", NO_NUMBER], None) for v in asked]
 
 
 def _ending(writer: Writer, expected: Sequence[Any]) -> Parts:
@@ -195,7 +208,7 @@ def _said(line: Any) -> str:
 
 _TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::[^=]+)?[-+*/@%]?=(?!=)")
 _OWN = re.compile(
-    r"[bvtcihusL]\d+(_\d+)?|B|V|_|run|index|differs|unlike|Otherwise|np|np_.*|k_.*|as_.*|float|slice|range|zip"
+    r"[bvtcihusL]\d+(_\d+)?|B|V|_|run|index|differs|unlike|Otherwise|NoNumber|np|np_.*|k_.*|as_.*|float|slice|range|zip"
 )
 
 

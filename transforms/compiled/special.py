@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.primitives.index_spec import ARRAY
+from funcgrad.primitives.index_spec import ARRAY, Whole
 from funcgrad.transforms.compiled.graphs import Const, Op
 from funcgrad.transforms.compiled.statements import Parts, Writer
 from funcgrad.transforms.compiled.storage import FILLED
@@ -24,14 +24,27 @@ _PARTS = 10_000
 
 
 def _power(w: Writer, n: int, op: Op) -> bool:
-    """A power with a number of Python's, of which NumPy's operator makes squares and roots."""
+    """A power by Python's operator, and squares. Of a number of Python's it may raise an error or be complex."""
     base, exponent = op.args
-    if type(exponent) is not Const or type(exponent.value) not in (int, float) or type(base) is not int:
-        return False
-    if w.graph.facts[base].kind is ndarray and exponent.value == 2 and w.graph.dtypes[base].kind == "f":
+    number = type(exponent) is Const and type(exponent.value) in (int, float)
+    array = type(base) is int and w.graph.facts[base].kind is ndarray
+    if number and array and exponent.value == 2 and w.graph.dtypes[base].kind == "f":
         w.into(n, op, np.square, w.arg(base), over=True)
-    else:  # of a number of Python's it may raise an error or be complex: then the function itself is run
-        w.bind(op.outs[0], [*w.arg(base), " ** ", w.const(exponent)])
+    elif op.name == "infix_power" or (not w.exact and not array):
+        w.bind(op.outs[0], [*w.arg(base), " ** ", *w.arg(exponent)])
+    else:
+        return False
+    return True
+
+
+def _infix_multiply(w: Writer, n: int, op: Op) -> bool:
+    x, y = [w.arg(a) for a in op.args]
+    w.bind(op.outs[0], [*x, " * ", *y])
+    return True
+
+
+def _infix_absolute(w: Writer, n: int, op: Op) -> bool:
+    w.bind(op.outs[0], ["abs(", *w.arg(op.args[0]), ")"])
     return True
 
 
@@ -146,7 +159,7 @@ def _scatter_sum(w: Writer, n: int, op: Op) -> bool:
     place = w.storage.place(n, op, False)
     where = ("v", v) if place is None else place[0]
     there = place is not None and place[1]
-    if specs[0] == tuple([(0, length, 1) for length in shape]) and w.graph.shape(op.args[0]) == shape:
+    if type(specs[0]) is Whole:
         first = w.arg(parts.pop(0)[0])
         w.say(w.call(np.copyto, [where], first) if there else [where, " = ", *first, ".copy()"])
     elif there:
@@ -302,6 +315,9 @@ def _write(w: Writer, n: int, op: Op) -> bool:
 #: ``handler(writer, number of the item, operation)`` writes it and says whether it could.
 HANDLERS: dict[str, Callable[[Writer, int, Op], bool]] = {
     "power": _power,
+    "infix_power": _power,
+    "infix_multiply": _infix_multiply,
+    "infix_absolute": _infix_absolute,
     "one_minus_square": _one_minus_square,
     "logistic": _logistic,
     "matmul": _matmul,

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad.transforms.compiled.graphs import Ask, Const, Graph, Op
+from funcgrad.transforms.compiled.plain import ARITHMETIC, plain_numbers
 from funcgrad.transforms.compiled.storage import Storage, is_ufunc
 
 __all__ = ["Parts", "Writer"]
@@ -45,6 +46,7 @@ class Writer:
     Attributes:
         lines: statements, each with the user's line.
         python: the values that are numbers of Python's when the text is run.
+        plain: those among them that the function has as NumPy's, see ``plain``.
         space: what the text refers to by name, besides its own variables.
     """
 
@@ -56,11 +58,12 @@ class Writer:
         self.consts: dict[Any, str] = {}
         self.line: Any = None
         self.python = {i for i in range(graph.inputs) if graph.facts[i].kind in (float, complex)}
+        self.plain = plain_numbers(graph) if exact else set()
 
     def write(self) -> None:
         """Write all."""
-        if not self.exact:
-            for i in [i for i in range(self.graph.inputs) if self.graph.facts[i].kind is np.float64]:
+        for i in range(self.graph.inputs):
+            if i in self.plain or (not self.exact and self.graph.facts[i].kind is np.float64):
                 self.say([("i", i), " = float(", ("i", i), ")"])
                 self.python.add(i)
         for i in sorted(self.storage.copied):
@@ -84,8 +87,8 @@ class Writer:
     def bind(self, v: int, expression: Parts) -> None:
         """Add a statement that gives the value ``v`` its name."""
         kind = self.graph.facts[v].kind
-        if kind in (float, complex) and v not in self.python:
-            expression = [f"{kind.__name__}(", *expression, ")"]
+        if (kind in (float, complex) or v in self.plain) and v not in self.python:
+            expression = ["complex(" if kind is complex else "float(", *expression, ")"]
             self.python.add(v)
         self.names[v] = [("v", v)]
         self.say([("v", v), " = ", *expression])
@@ -192,10 +195,11 @@ class Writer:
         fact = graph.facts[v]
         python = all(self._is_python(a) for a in op.args)
         operator = op.name in _INFIX or op.name in ("negative", "one_minus_square")
-        if python and self.exact and fact.kind is np.float64 and operator:
+        plainly = v in self.plain
+        if python and self.exact and fact.kind is np.float64 and operator and not plainly:
             return False
         if op.name in _INFIX:
-            mixed = not self.exact or any(type(a) is int and a not in self.python for a in op.args)
+            mixed = not self.exact or plainly or any(type(a) is int and a not in self.python for a in op.args)
             beside = "number" if mixed else None
             left, right = [self.arg(a, beside) for a in op.args]
             found = [*left, f" {_INFIX[op.name]} ", *right]
@@ -209,15 +213,17 @@ class Writer:
         elif not self.exact and op.name in _MATH and fact.kind is np.float64:
             python = True
             found = self.call(_MATH[op.name], *[self.arg(a, "number") for a in op.args], name="math_" + op.name)
-        elif is_ufunc(op) and op.name != "power" and fact.kind is np.float64:
+        elif is_ufunc(op) and fact.kind is np.float64:
             python = False
             found = self.call(getattr(np, op.name), *[self.arg(a, "number") for a in op.args])
         else:
             return False
-        plain = fact.kind is float or fact.kind is np.float64
-        if python and plain and (fact.kind is float or not self.exact):
+        number = fact.kind is float or fact.kind is np.float64
+        if plainly and not (python and op.name in ARITHMETIC):
+            found, python = ["float(", *found, ")"], True
+        if python and number and (fact.kind is float or plainly or not self.exact):
             self.python.add(v)
-        if plain and self.storage.uses[v] == 1 and len(found) <= _LONGEST and v not in self.storage.outputs:
+        if number and self.storage.uses[v] == 1 and len(found) <= _LONGEST and v not in self.storage.outputs:
             self.names[v] = ["(", *found, ")"]
         else:
             self.bind(v, found)
@@ -232,10 +238,13 @@ class Writer:
     def _other_number(self, op: Op) -> bool:
         """The same of complex numbers and of single precision: NumPy's operators round products otherwise."""
         kinds = [self.graph.facts[a].kind if type(a) is int else type(a.value) for a in op.args]
-        if op.name not in _INFIX or not _SCALARS.issuperset(kinds) or not _OTHERS.intersection(kinds):
+        symbol = "*" if op.name == "infix_multiply" else _INFIX.get(op.name)
+        if symbol is None or not _SCALARS.issuperset(kinds) or not _OTHERS.intersection(kinds):
+            return False
+        if op.name == "multiply" and self.graph.dtypes[op.outs[0]].kind == "c":
             return False
         left, right = [self.arg(a) for a in op.args]
-        self.bind(op.outs[0], [*left, f" {_INFIX[op.name]} ", *right])
+        self.bind(op.outs[0], [*left, f" {symbol} ", *right])
         return True
 
     def _is_number(self, a: Any) -> bool:

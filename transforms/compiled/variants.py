@@ -13,20 +13,23 @@ from typing import Any, NamedTuple, ParamSpec
 
 import numpy as np
 
-from funcgrad import backend, blocks, tree
+from funcgrad import blocks, tree
 from funcgrad.errors import EagerWarning
 from funcgrad.running import open_traces
+from funcgrad.transforms.compiled.agreeing import disagreement, disagreement_nearby
 from funcgrad.transforms.compiled.arguments import Form, form_of, names_of
 from funcgrad.transforms.compiled.binding import bound
-from funcgrad.transforms.compiled.capture import capture
+from funcgrad.transforms.compiled.capture import capture, copy_of
 from funcgrad.transforms.compiled.closed import Closed
 from funcgrad.transforms.compiled.graphs import Graph, simplify
 from funcgrad.transforms.compiled.reporting import Report, reported
 from funcgrad.transforms.compiled.saving import module_text
 from funcgrad.transforms.compiled.source import Otherwise, Program, generate
+from funcgrad.transforms.compiled.storage import is_delicate
+from funcgrad.transforms.compiled.transforming import Through, can_go_through, is_input
 from funcgrad.transforms.static_arguments import Places
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
-from funcgrad.writable import inside
+from funcgrad.writable import inside, outside
 
 __all__ = ["Compiled", "Variant", "jit_numpy", "run_compiled"]
 
@@ -49,13 +52,14 @@ class Variant:
 
     Attributes:
         recorded: how many operations there were, and how many were ``kept``.
+        delicate: whether the way in which something is computed may change its last bits.
         program: what was written.
     """
 
     def __init__(
         self, fun: Any, form: Form, eager: Any, graph: Graph, spec: tree.PyTreeSpec, closed: Closed, exact: bool
     ) -> None:
-        self.recorded, self.kept = graph.recorded, len(graph.operations)
+        self.recorded, self.kept, self.delicate = graph.recorded, len(graph.operations), is_delicate(graph)
         self.spec, self.closed, self.form = spec, closed, form.without_values()
         self.program: Program = generate(graph, names_of(fun, form), tree.leaves(eager), exact)
         self.quick = bound(self.program, form, spec, closed.same)
@@ -76,6 +80,14 @@ class Variant:
         finally:
             self._pool.append(slots)
         return tree.unflatten(self.spec, list(found))
+
+
+class _NotRecorded(Exception):  # noqa: N818  (it is no error: the function is run as it stands)
+    """There is no program; where the function has been run, ``found`` holds its result."""
+
+    def __init__(self, *found: Any) -> None:
+        super().__init__()
+        self.found = found or None
 
 
 class _Entry:
@@ -102,7 +114,9 @@ class Compiled(Transformed[P, Any]):
         self._parts: dict[Any, Compiled[...]] = {}  # by static arguments
         self._entries: dict[Any, _Entry] = {}
         self._quick: Callable[..., Any] | None = None
-        self._full = False
+        self._closed: Closed | None = None  # of what was recorded last
+        self._throughs: dict[Any, Through] = {}
+        self._said: set[str] = set()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Run the program that was recorded for such arguments; record one where there is none."""
@@ -115,14 +129,30 @@ class Compiled(Transformed[P, Any]):
         return self._general(args, kwargs)
 
     def _general(self, args: Any, kwargs: Any) -> Any:
-        if (blocks.here() is not None and blocks.current() is not blocks.NO_BLOCK) or (open_traces and inside()):
+        if blocks.here() is not None and blocks.current() is not blocks.NO_BLOCK:
             return self.fun(*args, **kwargs)
+        if inside():
+            return self._transformed(args, kwargs)
         if self._places.static:
             return self._with_static(args, kwargs)
+        try:
+            return self._by_program(args, kwargs)
+        except _NotRecorded as error:
+            return self.fun(*args, **kwargs) if error.found is None else error.found[0]
+
+    def _by_program(self, args: Any, kwargs: Any) -> Any:
+        """The result by a recorded program, which is made where there is none.
+
+        Raises:
+            _NotRecorded: there can be none.
+        """
         form = form_of(args, kwargs)
-        entry = None if form is None else self._entry(form)
-        if form is None or entry is None:
-            return self.fun(*args, **kwargs)
+        if isinstance(form, str):
+            self._say_once(form)
+            raise _NotRecorded
+        entry = self._entry(form)
+        if entry is None:
+            raise _NotRecorded
         inputs = form.inputs
         for variant in [] if entry.eager else entry.variants:
             if not variant.closed.holds_good():
@@ -133,14 +163,69 @@ class Compiled(Transformed[P, Any]):
             except Otherwise:
                 continue
             except Exception:  # the function raises it itself, in its own words, or does not
-                return self.fun(*args, **kwargs)
+                raise _NotRecorded from None
             self._prefer(entry, variant)
             return result
         if entry.eager is None and entry.recorded >= MOST:
             self._give_up(entry, f"it went {MOST} different ways, or what it closes over changed as often")
         if entry.eager is not None:
+            raise _NotRecorded
+        result = self._record(entry, form, args, kwargs)
+        if entry.eager is not None:
+            raise _NotRecorded(result)
+        return result
+
+    def _transformed(self, args: Any, kwargs: Any) -> Any:
+        """The result inside of a function that is being transformed."""
+        leaves, spec = tree.flatten((args, kwargs))
+        if not can_go_through(leaves) or self._closes_over_traced():
             return self.fun(*args, **kwargs)
-        return self._record(entry, form, args, kwargs)
+        if self._places.static:
+            return self._with_static(args, kwargs)
+        try:
+            key = (spec, tuple([None if is_input(x) else (type(x), x) for x in leaves]))
+            through = self._throughs.get(key)
+            if through is None and len(self._throughs) >= FORMS:
+                return self.fun(*args, **kwargs)
+            if through is None:
+                made = Through(self.fun, self._of_values, self._twin, name_of(self.fun), spec, leaves)
+                through = self._throughs.setdefault(key, made)
+            return through(leaves)
+        except _NotRecorded:
+            return self.fun(*args, **kwargs)
+
+    def _of_values(self, *args: Any, **kwargs: Any) -> Any:
+        """The result for plain values, in a function that is being transformed or not, by a program only."""
+        quick = self._quick
+        if quick is not None:
+            try:
+                return quick(args, kwargs)
+            except Exception:
+                pass
+        with outside():
+            return self._by_program(args, kwargs)
+
+    def _twin(self, fun: Callable[..., Any], strict: bool) -> Callable[..., Any]:
+        """A recorded function of plain values, which may be run as it stands unless ``strict``."""
+        made: Compiled[...] = Compiled(self.run, fun, Options((), (), self.options.exact), self.says)
+        if strict:
+            return made._of_values
+
+        def run(*args: Any) -> Any:
+            try:
+                return made._of_values(*args)
+            except _NotRecorded as error:
+                if error.found is not None:
+                    return error.found[0]
+                with outside():
+                    return fun(*args)
+
+        return run
+
+    def _closes_over_traced(self) -> bool:
+        if self._closed is None or not self._closed.holds_good():
+            self._closed = Closed(self.fun)
+        return self._closed.traced
 
     def _with_static(self, args: Any, kwargs: Any) -> Any:
         static, args, kwargs = self._places.split(args, kwargs)
@@ -159,11 +244,9 @@ class Compiled(Transformed[P, Any]):
         entry = self._entries.get(form.key)
         if entry is None:
             if len(self._entries) >= FORMS:
-                if not self._full:
-                    self._full = True
-                    self._say(
-                        f"it was called with {FORMS} forms of arguments: pass numbers that change as floats or arrays"
-                    )
+                self._say_once(
+                    f"it was called with {FORMS} forms of arguments: pass numbers that change as floats or arrays"
+                )
                 return None
             entry = self._entries.setdefault(form.key, _Entry())
         return entry
@@ -184,6 +267,11 @@ class Compiled(Transformed[P, Any]):
         entry.eager = reason
         entry.variants = []
         self._say(reason)
+
+    def _say_once(self, reason: str) -> None:
+        if reason not in self._said:
+            self._said.add(reason)
+            self._say(reason)
 
     def _say(self, reason: str) -> None:
         warnings.warn(
@@ -206,12 +294,14 @@ class Compiled(Transformed[P, Any]):
             with _Uncollected():
                 variant = self._written(form, eager, closed)
             with np.errstate(all="ignore"):
-                reason = _disagreement(variant.run(form.inputs), eager, self.options.exact)
+                reason = disagreement(variant.run(form.inputs), eager, self.options.exact)
+                if not reason and variant.delicate and self.options.exact:
+                    reason = disagreement_nearby(self.fun, variant.run, form)
         except Exception as error:
             reason = f"that raises {type(error).__name__}: {str(error)[:200]}"
         if not reason and not closed.holds_good():
             reason = "it writes to what it closes over"
-        elif reason and variant is not None and _disagreement(self.fun(*args, **kwargs), eager):
+        elif reason and variant is not None and disagreement(self.fun(*args, **kwargs), eager):
             reason = "it gives other results when it is run again: it draws random numbers, or depends on a state"
         if reason or variant is None:
             self._give_up(entry, reason or "it was not written")
@@ -229,7 +319,7 @@ class Compiled(Transformed[P, Any]):
                 return x
             known = copies.get(id(x))
             if known is None or known[1].tobytes() != x.tobytes():
-                known = copies[id(x)] = (x, x.copy("K"))
+                known = copies[id(x)] = (x, copy_of(x))
             return known[1]
 
         with np.errstate(all="ignore"):  # the function itself has given its warnings
@@ -272,8 +362,10 @@ class Compiled(Transformed[P, Any]):
     def variant_of(self, args: Any, kwargs: Any) -> tuple[Form, Variant] | None:
         """The form of a call's arguments and the variant that was used for them last; None where there is none."""
         form = form_of(args, kwargs)
-        entry = None if form is None else self._entries.get(form.key)
-        return None if form is None or entry is None or not entry.variants else (form, entry.variants[0])
+        entry = None if isinstance(form, str) else self._entries.get(form.key)
+        if isinstance(form, str) or entry is None or not entry.variants:
+            return None
+        return form, entry.variants[0]
 
     def _variants(self) -> list[Variant]:
         parts = [v for part in self._parts.values() for v in part._variants()]
@@ -290,46 +382,6 @@ class _Uncollected:
     def __exit__(self, *error: object) -> None:
         if self.was:
             gc.enable()
-
-
-def _disagreement(found: Any, expected: Any, exact: bool = True) -> str:
-    """What is the matter with a result, nothing if it is the same: to the last bit, or nearly."""
-    ours, spec = tree.flatten(found)
-    theirs, like = tree.flatten(expected)
-    if spec != like:
-        return "its result has another structure when it is recorded"
-    for number, (x, y) in enumerate(zip(ours, theirs, strict=True)):
-        if type(x) is not type(y):
-            return f"result {number} is {type(y).__name__} and {type(x).__name__} when it is recorded"
-        if not _same(x, y) and (exact or not _near(x, y)):
-            return f"result {number} has other bits when it is recorded"
-    return ""
-
-
-def _same(x: Any, y: Any) -> bool:
-    """Whether two leaves are the same to the last bit; any NaN is a NaN."""
-    if not backend.is_value(y):
-        return bool(x is y or x == y)
-    x, y = np.asarray(x), np.asarray(y)
-    if x.shape != y.shape or x.dtype != y.dtype:
-        return False
-    if x.tobytes() == y.tobytes():
-        return True
-    if x.dtype.kind not in "fc":
-        return False
-    x, y = [np.ascontiguousarray(z).reshape(-1).view(z.real.dtype) for z in (x, y)]
-    nan = np.isnan(x)
-    return bool((nan == np.isnan(y)).all()) and bool(x[~nan].tobytes() == y[~nan].tobytes())
-
-
-def _near(x: Any, y: Any) -> bool:
-    """Whether two leaves are the same up to rounding."""
-    x, y = np.asarray(x), np.asarray(y)
-    if x.shape != y.shape or x.dtype != y.dtype or x.dtype.kind not in "fc":
-        return False
-    with np.errstate(all="ignore"):
-        largest = float(np.max(np.abs(y[np.isfinite(y)]), initial=0.0))
-    return bool(np.allclose(x, y, rtol=0.0, atol=float(np.sqrt(np.finfo(y.dtype).eps)) * largest, equal_nan=True))
 
 
 def jit_numpy(

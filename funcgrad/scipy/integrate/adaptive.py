@@ -187,7 +187,16 @@ def quad_vec(
     how = tuple(sorted({**tolerances, **rule}.items()))
     integral = _Integral(whole, how, None if points is None else tuple(points))
     value, error = integral(*[fnp.astype(as_value(end), float) for end in (a, b)], *values)
-    return value, error
+    # SciPy evaluates at Python's numbers, which do not widen single precision
+    slope = whole(_somewhere(_between(a, b)), *values)
+    return fnp.astype(value, backend.dtype_of(as_value(slope))), error
+
+
+def _somewhere(point: Any) -> float:
+    """A number of Python's; of a batch that of the first example, where there is one."""
+    while isinstance(point, Tracer):
+        point = point.value
+    return float(np.ravel(point)[0]) if np.size(point) else 0.5
 
 
 def leaves_apart(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable[..., Any], list[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import is_foreign
+from funcgrad.scipy.integrate.ivp.pieces import CUT, Snapshots
 from funcgrad.scipy.integrate.ivp.portable import TABLES, Control, Run, inexact, start_of
 from funcgrad.scipy.integrate.ivp.runs import Question
 from funcgrad.scipy.integrate.ivp.solving import (
@@ -21,6 +23,7 @@ from funcgrad.scipy.integrate.ivp.solving import (
     method_class,
     plain_solution,
     result_of,
+    solution_in_pieces,
     traced_solution,
 )
 from funcgrad.transforms.transformed import check_callable
@@ -43,6 +46,8 @@ def solve_ivp(
     *,
     steps: int | None = None,
     adjoint: bool = False,
+    budget: int | None = None,
+    store: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Any:
     """The solution of ``dy/dt = fun(t, y, *args)`` on an interval, as ``scipy.integrate.solve_ivp``.
@@ -69,6 +74,11 @@ def solve_ivp(
             then nothing looks at values, and it runs under ``jax.jit``.
         adjoint: whether reverse mode solves the adjoint equation backwards along the solution, by the same method and
             tolerances; else derivatives are those of the steps. It goes without events and ``dense_output``.
+        budget: how many states are kept on the way, for runs whose steps do not fit into memory; SciPy's solver steps
+            again from these in the backward pass, as in ``checkpoint_chain``. It goes with RK23, RK45, DOP853, Radau
+            and BDF, with ``t_eval``, without events and ``dense_output``.
+        store: a folder for these states, in place of memory. Its files have no names, so that nothing is left there.
+            Without ``budget`` so many are kept that no step is repeated more than twice.
         options: the solver's: ``rtol``, ``atol``, ``max_step``, ``first_step``, ``jac``, ``jac_sparsity``, ...
             ``jac="exact"`` gives Radau, BDF and LSODA the exact Jacobian in place of differences.
 
@@ -99,7 +109,25 @@ def solve_ivp(
     several = events if events is None else (events,) if callable(events) else tuple(events)
     solver = method_class(method)
     asked = Question(fun, tuple(t_span), y0, solver, t_eval, dense_output, several, vectorized, args, options)
-    return _answered(asked, adjoint)
+    if budget is None and store is None:
+        return _answered(asked, adjoint)
+    return _in_pieces(asked, Snapshots(budget, store), adjoint)
+
+
+def _in_pieces(asked: Question, snapshots: Snapshots, adjoint: bool) -> Any:
+    """The same where only a few states are kept."""
+    name = asked.method.__name__
+    whole = asked.t_eval is None or asked.events is not None or asked.dense_output or adjoint
+    if whole or name not in CUT or method_class(name) is not asked.method:
+        raise InputError(
+            f"integrate.solve_ivp: store and budget go with {', '.join(CUT)} and t_eval, without events, dense_output "
+            f"and adjoint, got method={name}, t_eval={describe(asked.t_eval)}, events={asked.events}, "
+            f"dense_output={asked.dense_output}, adjoint={adjoint}. For others, go through parts of the interval with "
+            "checkpoint_chain(store=folder)."
+        )
+    if not inside() and is_plain(asked.t_span, asked.t_eval, *tree.leaves((asked.y0, asked.args))):
+        return plain_solution(asked)
+    return solution_in_pieces(asked, snapshots)
 
 
 def _answered(asked: Question, adjoint: bool) -> Any:

@@ -16,7 +16,7 @@ from funcgrad.scipy.integrate.ivp.patterns import exact_jacobian
 from funcgrad.scipy.integrate.ivp.records import Record, Scheme, scheme_of
 from funcgrad.writable import outside
 
-__all__ = ["Question", "Runs"]
+__all__ = ["Question", "Runs", "noting"]
 
 _CALL = "integrate.solve_ivp"
 
@@ -85,15 +85,15 @@ class Runs:
         values = tuple([value[()] for value in given])
         notes: list[Any] = []
         result = import_scipy(_CALL, "scipy.integrate").solve_ivp(
-            self._slope(values),
+            self.slope(values),
             (float(t0), float(tf)),
             y0,
-            method=_noting(asked, self.scheme, notes),
+            method=noting(asked, self.scheme.watch, lambda *seen: notes.append(self.scheme.note(*seen))),
             t_eval=t_eval,
             dense_output=asked.dense_output,
             events=[event.plain(values) for event in self.events] or None,
             vectorized=asked.vectorized,
-            **self._options(values),
+            **self.options(values),
         )
         dense = asked.dense_output or t_eval is not None or bool(self.events)
         if asked.dense_output and asked.method.__name__ in ("BDF", "LSODA"):
@@ -101,13 +101,14 @@ class Runs:
             result.sol = type(result.sol)(ends, result.sol.interpolants, alt_segment=True)
         self.records.append(self._record(notes, result, float(t0), y0, dense, values))
 
-    def _slope(self, values: tuple[Any, ...]) -> Callable[[Any, Any], Any]:
+    def slope(self, values: tuple[Any, ...]) -> Callable[[Any, Any], Any]:
         """The right-hand side as SciPy takes it."""
         if self.packing.is_tree:
             return lambda t, y: self.flow.vector(t, y, *values)
         return self.flow.fun.bound(values)
 
-    def _options(self, values: tuple[Any, ...]) -> dict[str, Any]:
+    def options(self, values: tuple[Any, ...]) -> dict[str, Any]:
+        """The solver's options as SciPy takes them."""
         options = dict(self.asked.options)
         given = options.get("jac")
         if callable(given):
@@ -149,16 +150,16 @@ _SHAPES = {
 }
 
 
-def _noting(asked: Question, scheme: Scheme, notes: list[Any]) -> Any:
-    """The solver's class, which writes down its steps."""
+def noting(asked: Question, watch: Callable[[Any], Any], note: Callable[[Any, Any], None]) -> Any:
+    """The solver's class, which calls ``note(solver, watch(solver))`` with what it was before each step, behind it."""
     method: Any = asked.method
     count = itertools.count(1)
 
     def step(self: Any) -> Any:
-        before = scheme.watch(self)
+        before = watch(self)
         message = method.step(self)
         if self.status != "failed" and self.t != self.t_old and self.n:
-            notes.append(scheme.note(self, before))
+            note(self, before)
         if next(count) == asked.most:  # some of them may not move at all
             self.status, message = "failed", "Excess work done on this call."
         return message

@@ -16,8 +16,10 @@ from funcgrad.scipy.integrate.ivp.derivatives import Derivatives
 from funcgrad.scipy.integrate.ivp.events import Event
 from funcgrad.scipy.integrate.ivp.flows import Flow, Packing, Parameters
 from funcgrad.scipy.integrate.ivp.patterns import Pattern
+from funcgrad.scipy.integrate.ivp.pieces import Pieces, Snapshots
 from funcgrad.scipy.integrate.ivp.recorded import is_recorded, run_anew
 from funcgrad.scipy.integrate.ivp.runs import Question, Runs
+from funcgrad.scipy.integrate.ivp.solutions import valued
 from funcgrad.scipy.optimize.implicit import as_one_operation
 from funcgrad.transforms.stopping import stop_gradient
 
@@ -28,6 +30,7 @@ __all__ = [
     "plain_solution",
     "recorded_columns",
     "result_of",
+    "solution_in_pieces",
     "traced_solution",
 ]
 
@@ -59,30 +62,63 @@ def plain_solution(asked: Question) -> Any:
     return result_of(traced_solution(asked))
 
 
+class _Setting:
+    """What is asked, with what it depends on laid open."""
+
+    def __init__(self, asked: Question) -> None:
+        self.asked = asked
+        self.packing = Packing(_CALL, asked.y0)
+        self.t0, self.tf = (fnp.astype(as_value(t), float) for t in asked.t_span)
+        self.parameters = Parameters(
+            _CALL, asked.args or (), stop_gradient(self.t0), self.packing.unpacked(self.packing.vector)
+        )
+        fun = self.parameters.opened(asked.fun)
+        self.events = [Event(event, self.parameters.opened(event), self.packing) for event in asked.events or ()]
+        self.flow = Flow(self.packing, fun, asked.vectorized)
+        self.t_eval = np.zeros(0) if asked.t_eval is None else fnp.astype(as_value(asked.t_eval), float)
+        pattern = asked.options.get("jac_sparsity")
+        self.sparse = None if pattern is None or self.packing.is_complex else Pattern(pattern, self.packing.size)
+
+    def runs(self) -> Runs:
+        """SciPy's runs, none so far."""
+        return Runs(self.asked, self.packing, self.flow, self.events, self.parameters)
+
+    def derivatives(self, runs: Runs) -> Derivatives:
+        """The operations of the method."""
+        return Derivatives(self.flow, self.sparse, runs.scheme.implicit)
+
+    @property
+    def leaves(self) -> tuple[Any, ...]:
+        """What the solution follows from."""
+        return (self.packing.vector, self.t0, self.tf, self.t_eval)
+
+
 def traced_solution(asked: Question) -> Answer:
     """What SciPy finds, with derivatives."""
-    packing = Packing(_CALL, asked.y0)
-    t0, tf = (fnp.astype(as_value(t), float) for t in asked.t_span)
-    parameters = Parameters(_CALL, asked.args or (), stop_gradient(t0), packing.unpacked(packing.vector))
-    fun = parameters.opened(asked.fun)
-    events = [Event(event, parameters.opened(event), packing) for event in asked.events or ()]
-    flow = Flow(packing, fun, asked.vectorized)
-    t_eval = np.zeros(0) if asked.t_eval is None else fnp.astype(as_value(asked.t_eval), float)
-    pattern = asked.options.get("jac_sparsity")
-    sparse = None if pattern is None or packing.is_complex else Pattern(pattern, packing.size)
+    setting = _Setting(asked)
 
     def answer(start: Any, t0: Any, tf: Any, t_eval: Any, *values: Any) -> Answer:
-        runs = Runs(asked, packing, flow, events, parameters)
+        runs = setting.runs()
         found = as_one_operation(_CALL, runs.run, stop_gradient([start, t0, tf, t_eval, *values]))
         runs.complete = True
         if not runs.records:
             raise InputError(f"{_CALL}: there is nothing to solve, got a batch without an example.")
-        derivatives = Derivatives(flow, sparse, runs.scheme.implicit)
-        made = Answer(runs, derivatives, found[0], start, t0, tf, t_eval, values)
+        made = Answer(runs, setting.derivatives(runs), found[0], start, t0, tf, t_eval, values)
         made.anew = answer
         return made
 
-    return answer(packing.vector, t0, tf, t_eval, *parameters.values)
+    return answer(*setting.leaves, *setting.parameters.values)
+
+
+def solution_in_pieces(asked: Question, snapshots: Snapshots) -> Any:
+    """SciPy's result, whose steps are taken again in the backward pass."""
+    setting = _Setting(asked)
+    runs = setting.runs()
+    pieces = Pieces(runs, setting.derivatives(runs), snapshots, setting.leaves, setting.parameters.values)
+    made, y = pieces.result, pieces.states()
+    made.t = valued(made.t, setting.t_eval[: len(made.t)])
+    made.y = setting.packing.unpacked(y)
+    return made
 
 
 def result_of(answer: Answer) -> Any:

@@ -1,0 +1,164 @@
+"""SciPy's own tests of array libraries, run with funcgrad's arrays: how many pass, beside others.
+
+python benchmarks/scipy_tests.py [special fft ...]
+
+These tests take the library as an argument, ``xp``. They are those that an installed SciPy brings along, under
+``SCIPY_ARRAY_API=1``. With funcgrad each test runs inside of a transform, as it is written; every array of floating
+numbers that it makes is one of funcgrad's, a constant or, the second time, traced. Of the latter tests that compute
+what they expect by NumPy ask the numbers, which is refused. A library that is not installed is left out.
+
+For a process of its own this file is a plugin of pytest, too: it puts funcgrad's namespace where SciPy's tests look
+for array-api-strict, so that the same tests are left out for both.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = (
+    "cluster constants differentiate fft integrate interpolate linalg ndimage optimize signal spatial special stats"
+)
+STRICT = "array_api_strict"
+LIBRARIES = {"funcgrad": STRICT, "funcgrad, traced": STRICT, "array-api-strict": STRICT, "jax.numpy": "jax.numpy"}
+COUNTED = ("passed", "failed", "skipped")
+
+TRACED = os.environ.get("SCIPY_TESTS_OF") == "funcgrad, traced"
+if os.environ.get("SCIPY_TESTS_OF", "").startswith("funcgrad"):
+    import funcgrad.numpy as fnp
+    from funcgrad import as_written, stop_gradient, vjp
+    from funcgrad.core import Tracer
+    from funcgrad.writable import Buffer
+
+    names = vars(fnp)
+    names.update(set_array_api_strict_flags=lambda **flags: None, __version__="2.4.0")
+    sys.modules[STRICT] = fnp
+    plain, current = fnp.asarray, []
+
+    def asarray(a: Any, *args: Any, **kwargs: Any) -> Any:
+        """The array, traced if a test of SciPy's makes it of floating numbers."""
+        made = plain(a, *args, **kwargs)
+        if not current:
+            return made
+        if not TRACED or made.dtype.kind not in "fc":
+            return made if isinstance(made, Tracer) else Buffer(made)
+        return made + (current[-1] * 0).astype(made.dtype)
+
+    names["asarray"] = asarray
+
+    @cache
+    def strictly(check: Any) -> Any:
+        """SciPy's comparison of kinds, shapes and libraries, and then the values for its comparison of numbers."""
+
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            actual, desired, xp = check(*args, **kwargs)
+            return (*[np.asarray(stop_gradient(x)) for x in (actual, desired)], np if xp is fnp else xp)
+
+        return checked
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call(pyfuncitem: Any) -> Any:
+        """Run a test that takes a library inside of a transform."""
+        if "xp" not in pyfuncitem.funcargs:
+            return (yield)
+        from scipy._lib import _array_api as checks
+
+        if not hasattr(checks, "strict_check_of_scipy"):
+            checks.strict_check_of_scipy = checks._strict_check
+        checks._strict_check = strictly(checks.strict_check_of_scipy)
+        test = pyfuncitem.obj
+        pyfuncitem.funcargs["xp"] = fnp  # for the fixture asked an array that was made outside of the transform
+
+        def inside(*args: Any, **kwargs: Any) -> None:
+            def traced(zero: Any) -> Any:
+                current.append(zero)
+                try:
+                    with checks.default_xp(fnp):
+                        test(*args, **kwargs)
+                finally:
+                    current.pop()
+                return zero
+
+            with as_written():
+                vjp(traced, 0.0)
+
+        pyfuncitem.obj = inside
+        try:
+            return (yield)
+        finally:
+            pyfuncitem.obj = test
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    """Count what became of a test."""
+    if report.when == "call" or (report.when == "setup" and report.outcome != "passed"):
+        with open(os.environ["SCIPY_TESTS_TO"], "a") as file:
+            file.write(json.dumps([report.nodeid.replace("-array_api_strict", ""), report.outcome]) + "\n")
+
+
+def outcomes(package: str, library: str, folder: Path) -> dict[str, str]:
+    """What became of each test of a package of SciPy, by its name."""
+    to = folder / f"{package}-{library}"
+    to.write_text("")
+    environment = {
+        **os.environ,
+        "SCIPY_ARRAY_API": json.dumps([LIBRARIES[library]]),
+        "SCIPY_TESTS_OF": library,
+        "SCIPY_TESTS_TO": str(to),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "benchmarks"), os.environ.get("PYTHONPATH", "")]),
+        "JAX_PLATFORMS": "cpu",
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "scipy_tests", "-p", "no:cacheprovider", "--no-header"]
+    (folder / "pytest.ini").write_text("[pytest]\n")  # not those of this project
+    options = [
+        "-c",
+        "pytest.ini",
+        "-m",
+        "array_api_backends and not slow",
+        "--pyargs",
+        f"scipy.{package}",
+        "-W",
+        "ignore",
+        "--tb=line",
+    ]
+    with open(f"{to}.log", "w") as log:
+        subprocess.run([*command, *options], env=environment, stdout=log, stderr=log, cwd=folder, check=False)
+    return dict(json.loads(line) for line in to.read_text().splitlines())
+
+
+def main(packages: list[str]) -> None:
+    """Print the counts, package by package."""
+    folder = ROOT / "build" / "scipy_tests"
+    folder.mkdir(parents=True, exist_ok=True)
+    libraries = [name for name in LIBRARIES if find_spec(name.partition(".")[0].partition(",")[0].replace("-", "_"))]
+    totals = dict.fromkeys(libraries, 0)
+    shared, of_strict = {"funcgrad": 0, "funcgrad, traced": 0}, 0
+    for package in packages or PACKAGES.split():
+        found = {library: outcomes(package, library, folder) for library in libraries}
+        for library, results in found.items():
+            totals[library] += list(results.values()).count("passed")
+            counts = ", ".join(f"{list(results.values()).count(kind)} {kind}" for kind in COUNTED)
+            print(f"{package:14}{library:20}{counts}", flush=True)
+        if "array-api-strict" in found:
+            passed = [name for name, outcome in found["array-api-strict"].items() if outcome == "passed"]
+            of_strict += len(passed)
+            for library in shared:
+                shared[library] += sum(found[library].get(name) == "passed" for name in passed)
+    print(", ".join(f"{library}: {count} passed" for library, count in totals.items()))
+    if of_strict:
+        for library, count in shared.items():
+            print(f"of {of_strict} that array-api-strict passes, {library}: {count}, {100 * count / of_strict:.1f} %")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,188 @@
+"""What is noted of each step of a long run, to compare it with a run of the same step later: a few bytes.
+
+A run of a million steps would keep a gigabyte of notes as tuples and arrays. Numbers that go up evenly, as those of
+records do, are kept as their first one and how far they go; values of a state as one number for each dtype.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from bisect import bisect_right
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Digests", "StepNumbers", "close", "digest"]
+
+#: How many numbers of an array are looked at one by one.
+_SAMPLE = 16
+#: Factors of numbers that are added up; no two are equal, and none is small.
+_WEIGHTS = 0.5 + np.arange(1, 65) * 0.6180339887498949 % 1.0
+#: Of how many steps at the beginning samples are kept as they are, which takes less time.
+_IN_FULL = 32
+
+
+class StepNumbers:
+    """For each step the numbers of its record and of its parts, and a mark of what it recorded.
+
+    Steps in a row that recorded the same, whose numbers go down evenly, are one piece and take no memory.
+
+    Example:
+        >>> found = StepNumbers()
+        >>> for step in range(1000):
+        ...     found.add(step, (-3 * step, -3 * step - 1), 7)
+        >>> found.get(999), found.get(1000), found.pieces
+        (((-2997, -2998), 7), None, 1)
+    """
+
+    __slots__ = ("_apart", "_counted", "_ends", "_firsts", "_kinds", "_known", "_lock", "_rises", "_starts")
+
+    def __init__(self) -> None:
+        self._starts, self._ends = array("q"), array("q")  # the first step of a piece, and the last
+        self._firsts, self._rises = array("q"), array("q")  # the first number of its first step, and the rise a step
+        self._kinds = array("q")  # how many numbers a step has, and its mark: their place among the known ones
+        self._counted: list[tuple[int, int]] = []
+        self._known: dict[tuple[int, int], int] = {}
+        self._apart: dict[int, tuple[tuple[int, ...], int]] = {}  # out of order, or another thread took a number
+        self._lock = Lock()
+
+    @property
+    def pieces(self) -> int:
+        """How many pieces there are."""
+        return len(self._starts)
+
+    def add(self, step: int, numbers: tuple[int, ...], mark: int) -> None:
+        """Note what a step has that has nothing yet."""
+        first, count = numbers[0], len(numbers)
+        with self._lock:
+            last = self._ends[-1] if self._ends else -1
+            if step <= last or numbers[-1] != first - count + 1:
+                self._apart[step] = numbers, mark
+                return
+            kind = self._known.get((count, mark))
+            if kind is None:
+                kind = self._known[count, mark] = len(self._counted)
+                self._counted.append((count, mark))
+            if step == last + 1 and last >= 0 and self._kinds[-1] == kind:
+                start, rise = self._starts[-1], first - self._firsts[-1]
+                if last == start:
+                    self._rises[-1] = rise
+                if rise == self._rises[-1] * (step - start):
+                    self._ends[-1] = step
+                    return
+            self._firsts.append(first)
+            self._rises.append(0)
+            self._kinds.append(kind)
+            self._ends.append(step)
+            self._starts.append(step)  # the last one: who looks meanwhile must find the rest
+
+    def get(self, step: int) -> tuple[tuple[int, ...], int] | None:
+        """The numbers and the mark of a step, None where there are none."""
+        place = bisect_right(self._starts, step) - 1
+        if place < 0 or step > self._ends[place] or step in self._apart:
+            return self._apart.get(step)
+        count, mark = self._counted[self._kinds[place]]
+        first = self._firsts[place] + self._rises[place] * (step - self._starts[place])
+        return tuple(range(first, first - count, -1)), mark
+
+
+class Digests:
+    """A few numbers for each step, which tell whether the values of a state are the same again.
+
+    Up to rounding: the same kernels may add up in another order. Whole numbers are not looked at.
+
+    Example:
+        >>> digests = Digests()
+        >>> [digests.agree(0, [np.arange(3.0) + more]) for more in (0.0, 1e-12, 1e-3)]
+        [True, True, False]
+    """
+
+    __slots__ = ("_exact", "_of", "_samples")
+
+    def __init__(self) -> None:
+        self._exact = array("q")  # a hash of a step's samples
+        self._samples: list[list[Any]] = []  # of the first steps; most runs have no others
+        self._of: dict[Any, array[float]] = {}  # of the others: by dtype a number that rounding hardly changes
+
+    def agree(self, step: int, leaves: list[Any]) -> bool:
+        """Whether arrays are those that this was first asked of for the step: NumPy's, others do not count.
+
+        Steps are asked of in their order for the first time.
+        """
+        samples = [_sample(leaf) for leaf in leaves]
+        exact = hash(tuple([None if x is None else (x.tobytes(), x.dtype) for x in samples]))
+        if step == len(self._exact):
+            self._exact.append(exact)
+            if step < _IN_FULL:
+                self._samples.append(samples)
+            else:
+                self._note(step - _IN_FULL, _numbers(samples))
+            return True
+        return exact == self._exact[step] or self._is_close(step, _numbers(samples))
+
+    def _note(self, row: int, numbers: dict[Any, float]) -> None:
+        for dtype in numbers.keys() - self._of.keys():
+            self._of[dtype] = array("d", [math.inf]) * row  # earlier steps had none of that dtype
+        for dtype, column in self._of.items():
+            column.append(numbers.get(dtype, math.inf))
+
+    def _is_close(self, step: int, now: dict[Any, float]) -> bool:
+        if step < _IN_FULL:
+            return close(_numbers(self._samples[step]), now)
+        return close({dtype: column[step - _IN_FULL] for dtype, column in self._of.items()}, now)
+
+
+def digest(arrays: list[Any]) -> dict[Any, float]:
+    """By dtype a number that tells whether arrays are others, and that rounding hardly changes."""
+    return _numbers([_sample(x) for x in arrays])
+
+
+def close(before: dict[Any, float], now: dict[Any, float]) -> bool:
+    """Whether two digests are of the same numbers, up to rounding.
+
+    Example:
+        >>> before = digest([np.ones(3)])
+        >>> close(before, digest([np.ones(3) + 1e-12])), close(before, digest([np.zeros(3)]))
+        (True, False)
+    """
+    return all(
+        abs(now.get(dtype, math.inf) - before.get(dtype, math.inf)) <= 0.25 * math.sqrt(np.finfo(dtype).eps)
+        for dtype in now.keys() | {dtype for dtype, number in before.items() if number < math.inf}
+    )
+
+
+def _sample(x: Any) -> Any:
+    """A few numbers of an array, and means of all of them; None where there are none to look at."""
+    if isinstance(x, np.generic):
+        x = np.asarray(x)
+    if type(x) is np.ndarray and x.size and x.dtype.kind in "fc":
+        few, flat = x.flat[:: -(-x.size // _SAMPLE)], x.reshape(-1)
+        if x.size <= _SAMPLE or not np.isfinite(few).all():
+            return few
+        with np.errstate(all="ignore"):
+            return np.append(few, [flat.mean(), flat[::2].mean(), np.abs(flat).mean()]).astype(x.dtype)
+    return None
+
+
+def _numbers(samples: list[Any]) -> dict[Any, float]:
+    """By dtype one number for all samples."""
+    found = {np.dtype(float): float(len(samples))}
+    for place, few in enumerate(samples):
+        if few is not None:
+            found[few.dtype] = found.get(few.dtype, 0.0) + float(_WEIGHTS[place % 64]) * _number(few)
+    return found
+
+
+def _number(few: Any) -> float:
+    """What a sample comes to: its sum with weights, in units of its largest number, whose logarithm is added."""
+    if few.dtype.kind == "c":
+        few = np.concatenate([few.real, few.imag])
+    few = few.astype(float)
+    sizes = np.abs(few)
+    largest = float(np.maximum.reduce(sizes)) or 1.0
+    if not math.isfinite(largest):
+        largest = float(sizes[np.isfinite(sizes)].max(initial=0.0)) or 1.0
+        few = np.nan_to_num(few / largest, nan=3.0, posinf=5.0, neginf=-7.0) * largest
+    return float((few / largest).dot(_WEIGHTS[: len(few)])) + math.log(largest) + len(few)

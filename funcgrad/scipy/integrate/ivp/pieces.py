@@ -1,0 +1,229 @@
+"""Runs longer than memory: SciPy steps once for the result, and in the backward pass again, one piece after the other.
+
+The run is cut into pieces of some steps. A chain with snapshots goes through them: what is kept between pieces is the
+state and all that SciPy's solver remembers, in memory or in files, so that a piece that is run again takes the same
+steps to the last bit. Of the steps of one piece only slopes are kept at a time.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from functools import partial
+from threading import RLock
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.core import Tracer, twin
+from funcgrad.errors import InputError
+from funcgrad.numpy.concretization import constant
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.integrate.ivp.derivatives import Derivatives
+from funcgrad.scipy.integrate.ivp.flows import numbers
+from funcgrad.scipy.integrate.ivp.recorded import is_recorded
+from funcgrad.scipy.integrate.ivp.records import Record
+from funcgrad.scipy.integrate.ivp.runs import Runs, noting
+from funcgrad.scipy.integrate.ivp.solutions import Path, moved, segments, valued
+from funcgrad.transforms.checkpointing import checkpoint, checkpoint_chain
+from funcgrad.transforms.snapshots import snapshots_in
+from funcgrad.transforms.stopping import stop_gradient
+from funcgrad.writable import outside
+
+__all__ = ["CUT", "Pieces", "Snapshots"]
+
+_CALL = "integrate.solve_ivp"
+#: The methods whose solvers can begin in the middle.
+CUT = ("RK23", "RK45", "DOP853", "Radau", "BDF")
+#: About how many numbers the slopes of one piece may have.
+_AT_ONCE = 1 << 19
+#: What a solver has that does not change, or is written before it is read.
+_LEFT_OUT = frozenset(
+    ("K", "K_extended", "I", "Z", "y", "y_old", "atol", "rtol", "gamma", "alpha", "error_const", "nfev", "njev", "nlu")
+)
+
+
+class Snapshots(NamedTuple):
+    """Which states a long run keeps.
+
+    Attributes:
+        budget: how many at a time, None for as many as let no step be repeated more than twice.
+        store: a folder for them, None for memory.
+    """
+
+    budget: int | None
+    store: Any
+
+
+class _Remembered:
+    """What a solver knows besides its arrays."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+
+
+class Pieces:
+    """One run with the times that are wanted, whose states are kept as ``snapshots`` says.
+
+    Args:
+        runs: SciPy's.
+        derivatives: the operations of the method.
+        snapshots: what is kept.
+        leaves: the first state as a vector, the first time, the last one, and the times that are wanted.
+        values: what the right-hand side depends on.
+    """
+
+    def __init__(
+        self,
+        runs: Runs,
+        derivatives: Derivatives,
+        snapshots: Snapshots,
+        leaves: tuple[Any, ...],
+        values: Sequence[Any],
+    ) -> None:
+        self.runs, self.derivatives, self.snapshots = runs, derivatives, snapshots
+        self.start, self.t0, _, self.t_eval = leaves
+        self.values = list(values)
+        self._lock = RLock()
+        if snapshots.store is not None:
+            snapshots_in(_CALL, snapshots.store)  # refuses what is no folder
+        given = [stop_gradient(x) for x in (*leaves, *values)]
+        if any(is_recorded(x) or isinstance(constant(twin(x)), Tracer) for x in given):
+            raise InputError(
+                f"{_CALL}: store and budget are for one run, got a batch or a function that is being recorded. Leave "
+                "them out, or solve one example after the other."
+            )
+        self.plain = [numbers(_CALL, x) for x in given]
+        with outside():
+            self._first_run()
+
+    def _first_run(self) -> None:
+        """SciPy's result, the times of its steps, and a solver that stands at the beginning."""
+        asked = self.runs.asked
+        y0, t0, tf, t_eval, *given = self.plain
+        values = tuple([value[()] for value in given])
+        ends = array("d")
+        slope, options = self.runs.slope(values), self.runs.options(values)
+        self.result = import_scipy(_CALL, "scipy.integrate").solve_ivp(
+            slope,
+            (float(t0), float(tf)),
+            y0,
+            method=noting(asked, lambda solver: None, lambda solver, _: ends.append(solver.t)),
+            t_eval=t_eval,
+            vectorized=asked.vectorized,
+            **options,
+        )
+        self.times = np.append(float(t0), ends)
+        options = self.runs.options(values)
+        self.solver = asked.method(slope, float(t0), y0, float(tf), vectorized=asked.vectorized, **options)
+        self.factor = self.solver.h_abs * self.solver.direction
+
+    def states(self) -> Any:
+        """The states at the wanted times, one in a column."""
+        y = self.result.y
+        count = np.shape(y)[-1] if np.ndim(y) > 1 else 0
+        if not count or len(self.times) == 1:
+            raise InputError(
+                f"{_CALL}: store and budget need steps and times in t_eval, got {len(self.times) - 1} and {count}. "
+                "Leave them out."
+            )
+        wanted = segments(self.times, self.plain[3][:count], "left") // self._size
+        seen = np.unique(wanted).tolist()
+        if len(seen) > 1 and seen[0] > seen[-1]:
+            seen.reverse()
+        chains = [range(a + 1, b) for a, b in zip([-1, *seen[:-1]], seen, strict=True)]
+        carry: Any = (self._first(), self._remembered())
+        rows = []
+        for chain, i in zip(chains, seen, strict=True):
+            if chain:
+                carry = checkpoint_chain(
+                    self._across, carry, chain, args=(self.values,), **self._kept(sum(map(bool, chains)))
+                )
+            places = np.flatnonzero(wanted == i)
+            carry, found = checkpoint(partial(self._seen, i))(carry, self.t_eval[places], self.values)
+            rows.append(found)
+        found = self.runs.packing.from_real(fnp.concatenate(rows))
+        return valued(y, fnp.moveaxis(found, 0, -1))
+
+    def _kept(self, chains: int) -> dict[str, Any]:
+        """What each of several chains keeps."""
+        budget, store = self.snapshots
+        return {"budget": None if budget is None else max(1, budget // chains), "store": store}
+
+    @property
+    def _size(self) -> int:
+        """How many steps a piece has."""
+        slopes = len(getattr(self.solver, "K", ())) or 8
+        return max(1, _AT_ONCE // (slopes * max(1, int(self.derivatives.flow.size))))
+
+    def _first(self) -> Any:
+        """The first state in rows, moved to the first time as it is."""
+        rows = 8 if self.runs.asked.method.__name__ == "BDF" else 1
+        start, fixed = self.runs.packing.real(self.start), stop_gradient(self.t0)
+        if self.t0 is not fixed:
+            start = moved(self.derivatives.flow, fixed, start, fixed - self.t0, self.values)
+        if rows == 1:
+            return start[None]
+        slope = self.derivatives.flow(fixed, start, *self.values)
+        return fnp.concatenate([start[None], (self.factor * slope)[None], np.zeros((rows - 2, len(slope)))])
+
+    def _across(self, carry: Any, i: int, values: Sequence[Any]) -> Any:
+        """The state and the solver behind piece ``i``."""
+        record, after = self._stepped(carry, i, False)
+        S, _ = self._differentiable(carry, record, values)
+        return S[-1], after
+
+    def _seen(self, i: int, carry: Any, t: Any, values: Sequence[Any]) -> Any:
+        """The same, and the states at times within the piece, in rows."""
+        record, after = self._stepped(carry, i, True)
+        S, X = self._differentiable(carry, record, values)
+        ahead = self.runs.scheme.ahead
+        path = Path(S, X, record.TS, record.TX, record.origin, record.scale, ahead)
+        fixed = stop_gradient(t)
+        steps = segments(record.times, numbers(_CALL, fixed), "left")
+        if t is fixed or not self.runs.scheme.implicit:
+            return (S[-1], after), path.at(t, steps)
+        found = moved(self.derivatives.flow.many, fixed, path.at(fixed, steps), t - fixed, values)
+        return (S[-1], after), found
+
+    def _differentiable(self, carry: Any, record: Record, values: Sequence[Any]) -> tuple[Any, Any]:
+        mesh = [record.T, record.U, record.V, record.P, record.Q]
+        return self.derivatives(carry[0], record.S, record.X, mesh, values)
+
+    def _stepped(self, carry: Any, i: int, dense: bool) -> tuple[Record, Any]:
+        """The steps of piece ``i`` in plain numbers, and what the solver remembers behind them."""
+        rows, remembered = carry
+        with self._lock, outside():
+            return self._steps(numbers(_CALL, stop_gradient(rows)), remembered, i, dense)
+
+    def _steps(self, rows: Any, remembered: Any, i: int, dense: bool) -> tuple[Record, Any]:
+        runs, solver = self.runs, self.solver
+        packing, scheme = runs.packing, runs.scheme
+        arrays, rest = remembered
+        vars(solver).update(rest.values)
+        vars(solver).update({name: np.array(x) for name, x in arrays.items()})
+        solver.y = packing.from_real(rows[0])
+        values = tuple([value[()] for value in self.plain[4:]])
+        count = min(self._size, len(self.times) - 1 - i * self._size)
+        notes: list[Any] = []
+        while len(notes) < count:
+            before = scheme.watch(solver)
+            solver.step()
+            if solver.t != solver.t_old:
+                notes.append(scheme.note(solver, before))
+        slopes = lambda t, y: runs.flow.many(t, y, *values)
+        start = {"start": rows} if len(rows) > 1 else {}
+        made = scheme.written(notes, packing, dense, slopes, **start)
+        times = np.array([notes[0][0], *[note[1] for note in notes]])
+        return Record(**{"first": 0.0, **made}, times=times, result=None), self._remembered()
+
+    def _remembered(self) -> tuple[dict[str, Any], _Remembered]:
+        """What the solver knows: arrays, and the rest."""
+        moving = {
+            name: x for name, x in vars(self.solver).items() if name not in _LEFT_OUT and type(x) is not FunctionType
+        }
+        arrays = {name: x for name, x in moving.items() if type(x) is np.ndarray}
+        rest = {name: x for name, x in moving.items() if name not in arrays}
+        return {name: x.copy() for name, x in arrays.items()}, _Remembered(rest)

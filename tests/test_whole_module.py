@@ -1,0 +1,66 @@
+"""``import funcgrad.numpy as np`` in place of NumPy's import: every name is there. Tables of pandas beside arrays."""
+
+import io
+
+import numpy
+import pandas as pd
+import pytest
+
+import funcgrad.numpy as np
+from funcgrad import as_written, grad, jvp, vmap
+
+
+def test_every_name_of_numpy_is_there():
+    assert [name for name in dir(numpy) if not name.startswith("_") and not hasattr(np, name)] == ["test"]
+
+
+def test_a_module_as_it_stands():
+    data = np.loadtxt(io.StringIO("1.0 2.0 3.0"))
+
+    def loss(x):
+        noise = np.random.RandomState(0).normal(size=3)
+        out = np.zeros(3, dtype=np.float64)
+        for i in range(3):
+            out[i] = x[i] * data[i] + 0.1 * noise[i]
+        assert isinstance(x, np.ndarray)
+        assert not isinstance(out, np.ma.MaskedArray)
+        return np.sum(np.where(out > 1.5, out, 0.0)) + np.e * x[0]
+
+    x = np.array([0.5, 1.0, 2.0])
+    np.testing.assert_allclose(grad(loss)(x), [np.e, 2.0, 3.0])
+    assert np.bytes_ is numpy.bytes_
+    assert np.datetime64("2020-01-01") == numpy.datetime64("2020-01-01")
+    assert np.row_stack([x, x]).shape == (2, 3)
+
+
+S = pd.Series([1.0, 2.0, 3.0], index=list("abc"))
+FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0]})
+BESIDE = {
+    "product": (lambda x: (x * S).sum(), [1.0, 2.0, 3.0]),
+    "product, on the left": (lambda x: (S * x).sum(), [1.0, 2.0, 3.0]),
+    "matrix product": (lambda x: x @ S, [1.0, 2.0, 3.0]),
+    "function": (lambda x: (np.exp(S) * x).sum(), numpy.exp([1.0, 2.0, 3.0])),
+    "numpy's function": (lambda x: (numpy.exp(S) * x).sum(), numpy.exp([1.0, 2.0, 3.0])),
+    "power": (lambda x: np.power(S, x).sum(), [0.0, 2 * numpy.log(2), 27 * numpy.log(3)]),
+    "difference": (lambda x: np.sum((S - x) ** 2), [0.0, -2.0, 0.0]),
+    "number": (lambda x: (S * x[0]).sum(), [6.0, 0.0, 0.0]),
+    "comparison": (lambda x: (x * (x < S)).sum(), [0.0, 1.0, 0.0]),
+    "columns": (lambda x: ((FRAME["a"] * x[0] + FRAME["b"]) ** 2).mean(), [2 * (5 + 14 + 27) / 3, 0.0, 0.0]),
+    "frame": (lambda x: (FRAME * x[0]).sum(), [21.0, 0.0, 0.0]),
+    "dot": (lambda x: np.dot(S, x), [1.0, 2.0, 3.0]),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_tables_are_their_values(name):
+    f, slope = BESIDE[name]
+    x = numpy.array([1.0, 1.0, 3.0])
+    with as_written():
+        numpy.testing.assert_allclose(grad(f)(x), slope)
+        assert jvp(f, (x,), (numpy.ones(3),))[1] == pytest.approx(sum(slope))
+        numpy.testing.assert_allclose(vmap(grad(f))(numpy.stack([x, x]))[1], slope)
+
+
+def test_tables_of_texts_are_refused():
+    with pytest.raises(TypeError, match="not an array or a number, got Series"):
+        grad(lambda x: (x * pd.Series(["a", "b", "c"])).sum())(numpy.ones(3))

@@ -1,0 +1,94 @@
+"""Whether a program gives what the function gives: the same bits, types, dtypes and shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend, tree
+from funcgrad.transforms.compiled.arguments import Form
+from funcgrad.transforms.compiled.capture import copy_of
+
+__all__ = ["disagreement", "disagreement_nearby"]
+
+ndarray = np.ndarray
+_NEARBY = 10 * (1e-3, 0.1, 2.0)  # how far other arguments are
+_SECONDS = 0.2  # that they may take
+
+
+def disagreement(found: Any, expected: Any, exact: bool = True) -> str:
+    """What is the matter with a result, nothing if it is the same: to the last bit, or nearly."""
+    ours, spec = tree.flatten(found)
+    theirs, like = tree.flatten(expected)
+    if spec != like:
+        return "its result has another structure when it is recorded"
+    for number, (x, y) in enumerate(zip(ours, theirs, strict=True)):
+        if type(x) is not type(y):
+            return f"result {number} is {type(y).__name__} and {type(x).__name__} when it is recorded"
+        if not _same(x, y) and (exact or not _near(x, y)):
+            return f"result {number} has other bits when it is recorded"
+    return ""
+
+
+def disagreement_nearby(fun: Callable[..., Any], run: Callable[[list[Any]], Any], form: Form) -> str:
+    """The same of a program for other arguments than those that it was recorded with, for some time at most.
+
+    Args:
+        fun: the function as it stands, which is run for them too.
+        run: the program, of inputs.
+        form: the arguments.
+    """
+    rng, start = np.random.default_rng(0), perf_counter()
+    for far in _NEARBY:
+        if perf_counter() - start > _SECONDS:
+            break
+        inputs = [_moved(x, far, rng) for x in form.inputs]
+        try:
+            found = run(inputs)
+            args, kwargs = form.filled(inputs)
+            expected = fun(*args, **kwargs)
+        except Exception:  # it goes another way there, or cannot go there at all: that says nothing
+            continue
+        if disagreement(found, expected):
+            return "its program rounds otherwise for other values (of complex numbers, or of axes in another order)"
+    return ""
+
+
+def _moved(x: Any, far: float, rng: np.random.Generator) -> Any:
+    """A value near ``x``, which lies in memory as it does."""
+    if not backend.is_inexact(x):
+        return x
+    if type(x) is not ndarray:
+        return type(x)(x * (1 + far * rng.uniform(-1, 1)))
+    made = copy_of(x)
+    made *= 1 + far * rng.uniform(-1, 1, x.shape)
+    return made
+
+
+def _same(x: Any, y: Any) -> bool:
+    """Whether two leaves are the same to the last bit; any NaN is a NaN."""
+    if not backend.is_value(y):
+        return bool(x is y or x == y)
+    x, y = np.asarray(x), np.asarray(y)
+    if x.shape != y.shape or x.dtype != y.dtype:
+        return False
+    if x.tobytes() == y.tobytes():
+        return True
+    if x.dtype.kind not in "fc":
+        return False
+    x, y = [np.ascontiguousarray(z).reshape(-1).view(z.real.dtype) for z in (x, y)]
+    nan = np.isnan(x)
+    return bool((nan == np.isnan(y)).all()) and bool(x[~nan].tobytes() == y[~nan].tobytes())
+
+
+def _near(x: Any, y: Any) -> bool:
+    """Whether two leaves are the same up to rounding."""
+    x, y = np.asarray(x), np.asarray(y)
+    if x.shape != y.shape or x.dtype != y.dtype or x.dtype.kind not in "fc":
+        return False
+    with np.errstate(all="ignore"):
+        largest = float(np.max(np.abs(y[np.isfinite(y)]), initial=0.0))
+    return bool(np.allclose(x, y, rtol=0.0, atol=float(np.sqrt(np.finfo(y.dtype).eps)) * largest, equal_nan=True))

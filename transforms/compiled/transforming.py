@@ -1,0 +1,223 @@
+"""Transforms around recorded functions go through recorded code: a call is one operation, whose rules are programs.
+
+The rule of a transform is the transform of the function, recorded in its turn: the pullback is a program of arguments
+and cotangents that runs forward and back, and its own derivative is a program again, so every order has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend, tree
+from funcgrad.batching import BatchTrace, BatchTracer, named_axes
+from funcgrad.core import Primitive, Tracer, bind
+from funcgrad.forward import ForwardTracer
+from funcgrad.records import pull_for_all
+from funcgrad.reverse import ReverseTracer
+from funcgrad.transforms.compiled.arguments import is_number, is_setting
+from funcgrad.transforms.products import jvp, vjp
+from funcgrad.transforms.vectorize import vmap
+
+__all__ = ["Part", "Through", "can_go_through", "is_input"]
+
+Leaves = Sequence[Any]
+Run = Callable[..., Any]
+_TRACERS = frozenset((ReverseTracer, ForwardTracer, BatchTracer))
+
+
+class Part:
+    """A function of leaves, how it is recorded, and what transforms have made of it.
+
+    Attributes:
+        fun: the function as it stands.
+        run: the recorded one, of plain values.
+        record: ``record(fun, strict)`` is a function's recorded twin, of plain values.
+        name: the function's name.
+        strict: whether ``run`` refuses what has no recorded program: the function around it takes another way then.
+    """
+
+    def __init__(self, fun: Run, run: Run, record: Callable[[Run, bool], Run], name: str, strict: bool) -> None:
+        self.fun, self.run, self.record, self.name, self.strict = fun, run, record, name, strict
+        self._derived: dict[Any, Part] = {}
+
+    def derived(self, make: Callable[..., Run], *details: Any) -> Part:
+        """The part of ``make(fun, *details)``. A pullback of what is recorded may be run as it stands itself."""
+        found = self._derived.get((make, details))
+        if found is None:
+            fun, strict = make(self.fun, *details), self.strict and make is not _pulled
+            made = Part(fun, self.record(fun, strict), self.record, self.name, strict)
+            found = self._derived.setdefault((make, details), made)
+        return found
+
+
+class Call:
+    """A call of a part.
+
+    Attributes:
+        part: it.
+        told: the structure of the result, once there is one.
+    """
+
+    __slots__ = ("part", "told")
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.told: Any = None
+
+    def __call__(self, *leaves: Any) -> tuple[Any, ...]:
+        """The leaves of the result, through whatever transforms there are among ``leaves``."""
+        for x in leaves:
+            if isinstance(x, Tracer):
+                found: tuple[Any, ...] = bind(_recorded_call, leaves, {"call": self})
+                return found
+        outs, self.told = tree.flatten(self.part.run(*leaves))
+        return tuple(outs)
+
+    def __repr__(self) -> str:
+        return self.part.name
+
+
+class Through:
+    """A recorded function for arguments of one structure with the same settings.
+
+    Args:
+        fun: the function as it stands.
+        run: the recorded one.
+        record: see ``Part``.
+        name: the function's name.
+        spec: the structure of ``(args, kwargs)``.
+        leaves: its leaves, of which arrays and numbers are inputs.
+    """
+
+    def __init__(self, fun: Run, run: Run, record: Any, name: str, spec: tree.PyTreeSpec, leaves: Leaves) -> None:
+        self._settings = [None if is_input(x) else x for x in leaves]
+        self._live = [is_input(x) for x in leaves]
+        self._spec = spec
+        self._part = Part(self._of_inputs(fun), self._of_inputs(run), record, name, strict=True)
+
+    def __call__(self, leaves: Leaves) -> Any:
+        """The result for other inputs, some of which are tracers."""
+        call = Call(self._part)
+        outs = call(*[x for x, flag in zip(leaves, self._live, strict=True) if flag])
+        return tree.unflatten(call.told, list(outs))
+
+    def _of_inputs(self, fun: Run) -> Run:
+        def run(*inputs: Any) -> Any:
+            rest = iter(inputs)
+            leaves = [next(rest) if flag else x for x, flag in zip(self._settings, self._live, strict=True)]
+            args, kwargs = tree.unflatten(self._spec, leaves)
+            return fun(*args, **kwargs)
+
+        return run
+
+
+def is_input(x: Any) -> bool:
+    """Whether a leaf of the arguments is no setting."""
+    return type(x) is np.ndarray or isinstance(x, Tracer) or is_number(x)
+
+
+def can_go_through(leaves: Leaves) -> bool:
+    """Whether transforms of these leaves can go through recorded code: derivatives and batches of arrays of NumPy."""
+    if named_axes.get():
+        return False
+    traced = False
+    for x in leaves:
+        if isinstance(x, Tracer):
+            traced = True
+            while type(x) in _TRACERS:
+                x = x.value
+        if not (type(x) is np.ndarray and x.dtype.kind in "fciub") and not is_number(x) and not is_setting(x):
+            return False
+    return traced
+
+
+# ---- the operation ---------------------------------------------------------------------------------------------------
+
+
+def _impl(xp: Any, *leaves: Any, call: Call) -> tuple[Any, ...]:
+    outs, call.told = tree.flatten(call.part.run(*leaves))
+    return tuple(outs)
+
+
+def _pulled(fun: Run, traced: tuple[int, ...], live: tuple[int, ...]) -> Run:
+    """The cotangents of the arguments ``traced``, from all arguments and the cotangents of the results ``live``."""
+
+    def pulled(*values: Any) -> list[Any]:
+        count = len(values) - len(live)
+        of, moving = _of_some(fun, values[:count], traced, live)
+        return list(vjp(lambda *xs: of(*xs)[0], *moving)[1](list(values[count:])))
+
+    return pulled
+
+
+def _pushed(fun: Run, traced: tuple[int, ...]) -> Run:
+    """The result, and tangents of its leaves that have one, from all arguments and the tangents of some."""
+
+    def pushed(*values: Any) -> tuple[Any, list[Any]]:
+        count = len(values) - len(traced)
+        of, moving = _of_some(fun, values[:count], traced, None)
+        _, tangents, result = jvp(of, tuple(moving), tuple(values[count:]), has_aux=True)
+        return result, tangents
+
+    return pushed
+
+
+def _batched(fun: Run, flags: tuple[bool, ...]) -> Run:
+    return vmap(fun, in_axes=tuple([0 if flag else None for flag in flags]))
+
+
+def _of_some(fun: Run, values: Leaves, traced: tuple[int, ...], live: Any) -> tuple[Run, list[Any]]:
+    """The function of the arguments ``traced``, and what it is taken at.
+
+    It gives the leaves ``live`` of the result, None for all that may have a derivative, beside the result.
+    """
+
+    def of(*moving: Any) -> tuple[list[Any], Any]:
+        filled = list(values)
+        for i, x in zip(traced, moving, strict=True):
+            filled[i] = x
+        result = fun(*filled)
+        outs = tree.leaves(result)
+        return [out for i, out in enumerate(outs) if (backend.is_inexact(out) if live is None else i in live)], result
+
+    return of, [values[i] for i in traced]
+
+
+def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> Any:
+    call: Call = params["call"]
+    first = Call(call.part)
+    outs = first(*args)
+    call.told = first.told
+    return outs, pull_for_all("jit", _backwards, len(traced)), (call.part, args, tuple(traced))
+
+
+def _backwards(ct: Any, part: Part, args: Leaves, traced: tuple[int, ...]) -> Any:
+    live = tuple([i for i, c in enumerate(ct) if c is not None])
+    if not live:
+        return [None] * len(traced)
+    return Call(part.derived(_pulled, traced, live))(*args, *[ct[i] for i in live])
+
+
+def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
+    call: Call = params["call"]
+    traced = tuple([i for i, t in enumerate(tangents) if t is not None])
+    pushed = Call(call.part.derived(_pushed, traced))
+    found = pushed(*args, *[tangents[i] for i in traced])
+    result, moving = tree.unflatten(pushed.told, list(found))
+    outs, call.told = tree.flatten(result)
+    rest = iter(moving)
+    return tuple(outs), tuple([next(rest) if backend.is_inexact(out) else None for out in outs])
+
+
+def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+    call: Call = params["call"]
+    mapped = Call(call.part.derived(_batched, tuple(batched)))
+    outs = mapped(*args)
+    call.told = mapped.told
+    return outs, (True,) * len(outs)
+
+
+_recorded_call = Primitive("jit", _impl, _reverse, _forward, _batch, multiple=True, calls=True)
