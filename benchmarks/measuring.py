@@ -16,11 +16,10 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from kernels import kernels_of
 from programs import Program
 from timing import check_equal
 
-__all__ = ["MODULES", "LONG", "OWN", "find", "memory", "reference", "serve"]
+__all__ = ["MODULES", "LONG", "find", "memory", "reference", "serve"]
 
 #: The families of programs, in the order of the table.
 MODULES = (
@@ -39,8 +38,6 @@ MODULES = (
 MODULES += ("convolution",)
 #: Seconds of a call that is not repeated without need.
 LONG = 3.0
-#: What funcgrad is measured against beside other libraries: the function, and NumPy's part of its gradient.
-OWN = ("value", "kernels")
 TOLERANCE = {"float64": 1e-8, "float32": 2e-3}
 
 
@@ -75,18 +72,18 @@ def reference(program: Program, target: Path) -> None:
 def serve(program: Program, label: str, known: Path) -> None:
     """Time a library whenever the other process asks for it, after its gradient has been found to be right.
 
-    The library ``value`` is the function itself, on arrays of NumPy, ``kernels`` what funcgrad calls of NumPy. Says
-    first what a first call takes, and then, for each line with a number, what so many calls take: seconds of one.
+    The library ``value`` is the function itself, on arrays of NumPy. Says first what a first call takes, and then, for
+    each line with a number, what so many calls take: seconds of one.
     """
     one_thread(label)
     one_core()
     right = pickle.loads(known.read_bytes())
-    build = program.libraries["funcgrad" if label in OWN else label]
+    build = program.libraries["funcgrad" if label == "value" else label]
     for dtype in dict.fromkeys((np.dtype(np.float64), np.dtype(program.dtype))):
         call = build(*program.args(dtype.type))
         first = checked(call, right, label, TOLERANCE[dtype.name])
-    if label in OWN:
-        call = kernels_of(call) if label == "kernels" else value_call(program)
+    if label == "value":
+        call = value_call(program)
         first = seconds(call)
     operations = program.operations or (count(program) if label == "funcgrad" else 0)
     print(json.dumps({"first": first, "operations": operations}), flush=True)

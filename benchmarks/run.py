@@ -29,7 +29,6 @@ from typing import Any
 import measuring
 import table
 import turns
-from kernels import MOST
 from programs import Program
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -153,10 +152,10 @@ def time_pair(program: Program, label: str, known: str, quick: bool) -> tuple[An
 
 
 def peers_of(program: Program, against: str) -> list[str]:
-    """The installed libraries to measure against, ``value``, the function itself, and ``kernels``, NumPy's part."""
+    """The installed libraries to measure against, and ``value``, the function itself."""
     wanted = re.compile(against, re.IGNORECASE)
     labels = [label for label in program.libraries if label != "funcgrad" and not missing(label)]
-    labels += ["value"] * (program.value is not None) + ["kernels"] * (program.operations <= MOST)
+    labels += ["value"] * (program.value is not None)
     return [label for label in labels if wanted.search(label)]
 
 
@@ -188,9 +187,8 @@ def measure_program(program: Program, labels: list[str], quick: bool) -> dict[st
         found["us"] = statistics.median(own)
         found["us_per_operation"] = found["us"] / operations if operations else None
         found["operations"] = operations
-    for key, label in (("gradient_per_value", "value"), ("gradient_per_kernels", "kernels")):
-        peer = peers.pop(label, None)
-        found[key] = peer and peer["ratio"]
+    value = peers.pop("value", None)
+    found["gradient_per_value"] = value and value["ratio"]
     found |= {"peers": peers, "memory": memory}
     return {**found, "errors": [*([error] if error else []), *errors, *failures]}
 

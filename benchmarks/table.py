@@ -8,7 +8,7 @@ __all__ = ["judged", "memory_ratio", "missed", "print_claim", "print_claims_head
 
 #: Libraries with a column of their own; the others come in lines below.
 COLUMNS = ("torch", "autograd", "mygrad", "NumPy by hand")
-WIDTHS = (58, 10, 8, 8, 9, *(14,) * len(COLUMNS), 10, 14, 14)
+WIDTHS = (58, 10, 8, 9, *(14,) * len(COLUMNS), 10, 14, 14)
 CLAIM_WIDTHS = (72, 15, 24, 17, 9)
 #: Megabytes below which two peaks are too small to be told apart.
 SMALL = 1.0
@@ -22,9 +22,7 @@ def print_head() -> None:
     """The columns of ratios are funcgrad's time, or memory, in the other's; behind a ratio is the most it may be."""
     of = [f"of {name}" for name in COLUMNS]
     print_line(WIDTHS, "", "funcgrad", "us/", "gradient", "gradient", *of, "peak", "of torch's", "of autograd's")
-    print_line(
-        WIDTHS, "", "median", "operat.", "/ value", "/ kernels", *[""] * len(COLUMNS), "memory", "memory", "memory"
-    )
+    print_line(WIDTHS, "", "median", "operat.", "/ value", *[""] * len(COLUMNS), "memory", "memory", "memory")
     print("-" * (sum(WIDTHS) + 2 * len(WIDTHS)))
 
 
@@ -38,7 +36,6 @@ def print_program(found: dict[str, Any]) -> None:
         duration(found["us"]),
         number(found["us_per_operation"]),
         number(found["gradient_per_value"]),
-        number(found.get("gradient_per_kernels")),
         *(against(peers.get(name)) for name in COLUMNS),
         f"{own['megabytes']:.1f} MB" if own else "",
         *(against(memory_ratio(memory, name)) for name in ("torch", "autograd")),

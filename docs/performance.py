@@ -28,10 +28,7 @@ and one other library, each in a fresh interpreter, take turns on one core, afte
 compared with what JAX computes in float64; the figures are medians of processor time. Where a machine does other things
 beside, times grow and shrink with them, for both of a pair alike: only the ratios count. A ratio is funcgrad's time in
 that of the other: below 1 funcgrad is faster. Behind it stands the most that the project allows itself; **bold** is
-what is above that. "Gradient / value" is the gradient in evaluations of the function itself on NumPy's arrays.
-"Gradient / kernels" is the gradient in what NumPy takes for the same kernels alone, forwards and backwards, called in a
-row on the same values: what is above 1 is funcgrad's own, and nothing that computes by NumPy's functions one by one
-gets below 1."""
+what is above that. "Gradient / value" is the gradient in evaluations of the function itself on NumPy's arrays."""
 MEMORY = """\
 By how many megabytes the process grows at the most, in a fresh interpreter for each library, over what it holds after
 its imports and a first tiny call. A few calls are made, or one where it takes seconds: what a library keeps from one
@@ -74,7 +71,7 @@ def named(label: str) -> str:
 def times(report: Report) -> list[str]:
     """The table of times and ratios."""
     of = [f"of {named(name)}" for name in COLUMNS]
-    head = ["", "funcgrad", "µs per operation", "gradient / value", "gradient / kernels", *of, "of others"]
+    head = ["", "funcgrad", "µs per operation", "gradient / value", *of, "of others"]
     return rows(head, (line_of(program) for program in report["programs"]))
 
 
@@ -83,7 +80,6 @@ def line_of(program: dict[str, Any]) -> list[str]:
     peers = program["peers"]
     others = ", ".join(f"{cell(peer)} of {name}" for name, peer in peers.items() if name not in COLUMNS)
     figures = [duration(program["us"]), number(program["us_per_operation"]), number(program["gradient_per_value"])]
-    figures.append(number(program.get("gradient_per_kernels")))
     return [program["name"], *figures, *(cell(peers.get(name)) for name in COLUMNS), others]
 
 
