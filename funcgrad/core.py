@@ -376,7 +376,7 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
 def _ask(top: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Apply ``primitive`` in ``top``, which is over, or where a block may have a say."""
     if not top.open and not repeated(top.level):
-        raise_escaped(type(top), top.level)
+        raise_escaped(type(top))
     state = blocks.current()
     if top.differentiates and top.level < state.floor:
         # Inside no_grad an older derivative trace sees its tracers as constants.
@@ -408,11 +408,11 @@ def repeated(level: int) -> bool:
     return bool(found)
 
 
-def raise_escaped(kind: type[Trace], level: int) -> NoReturn:
+def raise_escaped(kind: type[Trace]) -> NoReturn:
     """Refuse a tracer whose transform, a run of this kind, has finished."""
     name = kind.__name__.removesuffix("Trace").lower()
     raise EscapedTracerError(
-        f"a tracer of a finished {name} transform (level {level}) was used. It was kept in a global, a "
+        f"a tracer of a finished {name} transform was used. It was kept in a global, a "
         "closure, a generator or a container that outlives the transformed function. Return the value "
         "instead (has_aux=True for what is not the result), or keep stop_gradient(x)."
     )

@@ -248,8 +248,8 @@ def test_the_line_is_outside_of_pipelines():
     assert "pipe(x, fnp.sin, float)" in str(caught.value)
 
 
-def test_the_message_names_mode_and_level():
-    with pytest.raises(ConcretizationError, match=r"got float64\[3\] in reverse mode \(level \d+\)"):
+def test_the_message_names_the_mode():
+    with pytest.raises(ConcretizationError, match=r"got float64\[3\] in reverse mode, at "):
         grad(lambda x: np.asarray(x).sum())(X)
     with pytest.raises(ConcretizationError, match=r"in forward mode"):
         in_jvp(float)

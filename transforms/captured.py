@@ -117,7 +117,7 @@ class _StandIns:
         leaf = twin(leaf)
         leaf = self.trace.leave(self.of(leaf) if self.trace.is_outer(leaf) else leaf)
         if isinstance(leaf, Tracer):
-            raise_escaped(type(leaf._trace), leaf._trace.level)
+            raise_escaped(type(leaf._trace))
         if not backend.is_value(leaf):
             raise InputError(
                 f"{self.captured.call}: a function returned something that is not an array or a number, got "

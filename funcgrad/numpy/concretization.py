@@ -52,7 +52,7 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
     to_write = " For `a[i] = x` make a with funcgrad.numpy.zeros, empty or copy (not numpy's)."
     error = ConversionError(
         f"{asked}: a plain value was asked of a traced one, which would lose the {lost}, got {describe(x)} in {kind} "
-        f"mode (level {x._trace.level}){user_line()}.{counterpart()}{other_thread() or to_write} "
+        f"mode{user_line()}.{counterpart()}{other_thread() or to_write} "
         "Use funcgrad.numpy's functions: stack, concatenate, full, "
         "where and array build arrays (not numpy.array([x, y])), take(table, x, axis=0) looks up (not `table[x]`), "
         f"`a @ x` multiplies (not `a.dot(x)`). {constant}; to hand a value out of the function, use "
@@ -132,7 +132,7 @@ def constant(x: Any) -> Any:
 
 def _check_open(x: Tracer) -> None:
     if not x._trace.open and not repeated(x._trace.level):
-        raise_escaped(type(x._trace), x._trace.level)
+        raise_escaped(type(x._trace))
 
 
 def _bool(x: Tracer) -> bool:
