@@ -57,7 +57,7 @@ def accuracy(params, x, labels):
 def step(params, x, labels, rate=0.5):
     """One step of gradient descent."""
     value, gradient = value_and_grad(loss)(params, x, labels)
-    return tree.map_leaves(lambda p, g: p - rate * g, params, gradient), value
+    return tree.map(lambda p, g: p - rate * g, params, gradient), value
 
 
 def furthest(one, other):

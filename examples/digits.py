@@ -61,10 +61,10 @@ class Moments(NamedTuple):
 
 def adam(params: Params, gradient: Params, old: Moments) -> tuple[Params, Moments]:
     step = old.step + 1
-    mean = tree.map_leaves(lambda m, g: 0.9 * m + 0.1 * g, old.mean, gradient)
-    square = tree.map_leaves(lambda s, g: 0.999 * s + 0.001 * g * g, old.square, gradient)
+    mean = tree.map(lambda m, g: 0.9 * m + 0.1 * g, old.mean, gradient)
+    square = tree.map(lambda s, g: 0.999 * s + 0.001 * g * g, old.square, gradient)
     rate = RATE * np.sqrt(1 - 0.999**step) / (1 - 0.9**step)
-    params = tree.map_leaves(lambda p, m, s: p - rate * m / (np.sqrt(s) + 1e-8), params, mean, square)
+    params = tree.map(lambda p, m, s: p - rate * m / (np.sqrt(s) + 1e-8), params, mean, square)
     return params, Moments(step, mean, square)
 
 
@@ -99,7 +99,7 @@ class Epoch(NamedTuple):
 def train(data: Data, rng: np.random.Generator) -> Iterator[Epoch]:
     """Go through the digits again and again; an ``Epoch`` after each time."""
     params = initial(rng)
-    zeros = tree.map_leaves(np.zeros_like, params)
+    zeros = tree.map(np.zeros_like, params)
     state = Moments(0, zeros, zeros)
     labels = np.eye(10)[data.train_y]
     count = len(labels)

@@ -74,17 +74,17 @@ def invent(params, rng):
 
 def adam(params, moments, gradient, t):
     """One step of Adam (Kingma and Ba 2015, algorithm 1)."""
-    mean = tree.map_leaves(lambda m, g: 0.9 * m + 0.1 * g, moments[0], gradient)
-    square = tree.map_leaves(lambda s, g: 0.99 * s + 0.01 * g * g, moments[1], gradient)
+    mean = tree.map(lambda m, g: 0.9 * m + 0.1 * g, moments[0], gradient)
+    square = tree.map(lambda s, g: 0.99 * s + 0.01 * g * g, moments[1], gradient)
     rate = RATE * np.sqrt(1 - 0.99**t) / (1 - 0.9**t)
-    return tree.map_leaves(lambda p, m, s: p - rate * m / (np.sqrt(s) + 1e-8), params, mean, square), (mean, square)
+    return tree.map(lambda p, m, s: p - rate * m / (np.sqrt(s) + 1e-8), params, mean, square), (mean, square)
 
 
 def main():
     rng = np.random.default_rng(0)
     known = words()
     params = init(rng)
-    zeros = tree.map_leaves(np.zeros_like, params)
+    zeros = tree.map(np.zeros_like, params)
     moments, bits = (zeros, zeros), []
     for t in progress(range(1, STEPS + 1), f"learning {len(known)} words"):
         batch = rng.choice(known, BATCH)

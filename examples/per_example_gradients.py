@@ -35,7 +35,7 @@ def clipped(gradient):
     """The gradient of one example, with a length of at most ``CLIP``."""
     length = fnp.sqrt(sum(fnp.sum(g**2) for g in tree.leaves(gradient)))
     factor = fnp.minimum(1.0, CLIP / (length + 1e-12))
-    return tree.map_leaves(lambda g: g * factor, gradient), length
+    return tree.map(lambda g: g * factor, gradient), length
 
 
 def init(rng):
@@ -55,12 +55,10 @@ def learn(x, digits, private, rng):
             gradients, sizes = each(params, x[batch], digits[batch])
             lengths.append(sizes)
             if private:
-                step = tree.map_leaves(
-                    lambda g: g.mean(axis=0) + NOISE * CLIP * rng.normal(size=g.shape[1:]) / 8, gradients
-                )
+                step = tree.map(lambda g: g.mean(axis=0) + NOISE * CLIP * rng.normal(size=g.shape[1:]) / 8, gradients)
             else:
                 step = grad(lambda p, b=batch: fnp.mean(vmap(loss, in_axes=(None, 0, 0))(p, x[b], digits[b])))(params)
-            params = tree.map_leaves(lambda p, g: p - RATE * g, params, step)
+            params = tree.map(lambda p, g: p - RATE * g, params, step)
     return params, np.concatenate(lengths)
 
 

@@ -81,14 +81,14 @@ def learn(model, params, x, digits, rng):
         return fnp.mean(nn.softmax_cross_entropy_with_integer_labels(model(params)(x), digits))
 
     step, losses, t = value_and_grad(loss), [], 0
-    mean = square = tree.map_leaves(np.zeros_like, params)
+    mean = square = tree.map(np.zeros_like, params)
     batches = [b for _ in range(EPOCHS) for b in np.array_split(rng.permutation(len(x)), len(x) // BATCH)]
     for t, batch in enumerate(progress(batches, "learning"), 1):
         value, gradient = step(params, x[batch], digits[batch])
-        mean = tree.map_leaves(lambda m, g: 0.9 * m + 0.1 * g, mean, gradient)
-        square = tree.map_leaves(lambda s, g: 0.99 * s + 0.01 * g * g, square, gradient)
+        mean = tree.map(lambda m, g: 0.9 * m + 0.1 * g, mean, gradient)
+        square = tree.map(lambda s, g: 0.99 * s + 0.01 * g * g, square, gradient)
         rate = RATE * (1 - t / len(batches)) * np.sqrt(1 - 0.99**t) / (1 - 0.9**t)
-        params = tree.map_leaves(lambda p, m, s, r=rate: p - r * m / (np.sqrt(s) + 1e-8), params, mean, square)
+        params = tree.map(lambda p, m, s, r=rate: p - r * m / (np.sqrt(s) + 1e-8), params, mean, square)
         losses.append(value)
     return params, losses
 

@@ -180,7 +180,7 @@ if not TYPE_CHECKING:  # those that funcgrad.transforms imports when they are fi
         "multigrad_dict": "grad of a function of a dictionary",
         "tree_flatten": "funcgrad.tree.flatten",
         "tree_leaves": "funcgrad.tree.leaves",
-        "tree_map": "funcgrad.tree.map_leaves",
+        "tree_map": "funcgrad.tree.map",
         "tree_unflatten": "funcgrad.tree.unflatten",
         "tree_util": "funcgrad.tree",
         "tensor": "numpy.asarray: functions take NumPy arrays as they are",

@@ -28,7 +28,7 @@ __all__ = [
     "flatten_with_path",
     "is_container",
     "leaves",
-    "map_leaves",
+    "map",
     "prefix_parts",
     "register_dataclass",
     "register_pytree_node",
@@ -131,11 +131,11 @@ def structure(tree: PyTree) -> PyTreeSpec:
         _refuse_depth(error)
 
 
-def map_leaves(fun: Callable[..., Any], tree: PyTree, *rest: PyTree) -> PyTree:
+def map(fun: Callable[..., Any], tree: PyTree, *rest: PyTree) -> PyTree:
     """Apply ``fun`` to the leaves of ``tree`` (and of ``rest``, of the same structure), keeping the structure.
 
     Example:
-        >>> map_leaves(lambda a, b: a + b, {"w": 1}, {"w": 2})
+        >>> map(lambda a, b: a + b, {"w": 1}, {"w": 2})
         {'w': 3}
     """
     try:

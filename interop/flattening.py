@@ -122,7 +122,7 @@ def plain(call: str, what: str, value: PyTree) -> PyTree:
     Raises:
         NotDifferentiableError: a ``TypeError``.
     """
-    found = tree.map_leaves(twin, value)
+    found = tree.map(twin, value)
     for leaf in tree.leaves(found):
         if isinstance(leaf, Tracer):
             raise NotDifferentiableError(

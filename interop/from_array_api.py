@@ -114,8 +114,8 @@ def run_standard(fun: Callable[..., Any], options: None, args: Any, kwargs: Any)
     """What a ``from_array_api`` does when it is called."""
     trace = StandardTrace()
     try:
-        given, named = tree.map_leaves(lambda x: _enter(trace, x), (args, kwargs))
-        return tree.map_leaves(trace.leave, fun(*given, **named))
+        given, named = tree.map(lambda x: _enter(trace, x), (args, kwargs))
+        return tree.map(trace.leave, fun(*given, **named))
     finally:
         trace.close()
 

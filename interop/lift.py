@@ -163,7 +163,7 @@ def _lifting(rules: CustomRules) -> CustomRules:
     def lifting(fun: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any) -> Any:
             out = _run(jax, lift(), fun, args)
-            return tree.map_leaves(lambda x: bottom(x) if type(x) is LiftedTracer else x, out)  # it may hold one
+            return tree.map(lambda x: bottom(x) if type(x) is LiftedTracer else x, out)  # it may hold one
 
         return call
 

@@ -95,7 +95,7 @@ CALLS = {
     ("jit", "argument"): lambda bad: jit(number)(bad(1.0)),
     ("", "result of jit"): lambda bad: jit(bad)(1.0),
     ("check_grads", "argument"): lambda bad: check_grads(number, (bad(1.0),)),
-    ("", "tree"): lambda bad: tree.map_leaves(abs, bad(1.0)),
+    ("", "tree"): lambda bad: tree.map(abs, bad(1.0)),
 }
 
 

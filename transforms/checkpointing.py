@@ -53,7 +53,7 @@ def checkpoint_name(x: PyTree, name: str) -> PyTree:
         >>> bool((grad(kept)(np.ones(3)) == grad(layer)(np.ones(3))).all())
         True
     """
-    return tree.map_leaves(lambda leaf: _named(leaf, name=name) if _is_array(leaf) else leaf, x)
+    return tree.map(lambda leaf: _named(leaf, name=name) if _is_array(leaf) else leaf, x)
 
 
 def _is_array(x: Any) -> bool:

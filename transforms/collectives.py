@@ -59,7 +59,7 @@ def all_gather(x: PyTree, axis_name: Any, axis: int = 0) -> PyTree:
                [1., 2.]])
     """
     over = _axis("all_gather", axis_name)
-    return tree.map_leaves(lambda leaf: moveaxis(_gather(leaf, over), 0, axis), x)
+    return tree.map(lambda leaf: moveaxis(_gather(leaf, over), 0, axis), x)
 
 
 def _gather(x: Any, over: BatchTrace) -> Any:
@@ -79,7 +79,7 @@ def psum(x: PyTree, axis_name: Any) -> PyTree:
         array([0.25, 0.75])
     """
     over = _axis("psum", axis_name)
-    return tree.map_leaves(lambda leaf: reduce_sum(_gather(leaf, over), axis=(0,)), x)
+    return tree.map(lambda leaf: reduce_sum(_gather(leaf, over), axis=(0,)), x)
 
 
 def pmean(x: PyTree, axis_name: Any) -> PyTree:
@@ -95,7 +95,7 @@ def pmean(x: PyTree, axis_name: Any) -> PyTree:
         array([-1.,  1.])
     """
     size = _axis("pmean", axis_name).size
-    return tree.map_leaves(lambda leaf: leaf / size, psum(x, axis_name))
+    return tree.map(lambda leaf: leaf / size, psum(x, axis_name))
 
 
 def pmax(x: PyTree, axis_name: Any) -> PyTree:
@@ -111,7 +111,7 @@ def pmax(x: PyTree, axis_name: Any) -> PyTree:
         array([-2.,  0.])
     """
     over = _axis("pmax", axis_name)
-    return tree.map_leaves(lambda leaf: _gather(leaf, over).max(axis=0), x)
+    return tree.map(lambda leaf: _gather(leaf, over).max(axis=0), x)
 
 
 def pmin(x: PyTree, axis_name: Any) -> PyTree:
@@ -127,7 +127,7 @@ def pmin(x: PyTree, axis_name: Any) -> PyTree:
         array([0., 2.])
     """
     over = _axis("pmin", axis_name)
-    return tree.map_leaves(lambda leaf: _gather(leaf, over).min(axis=0), x)
+    return tree.map(lambda leaf: _gather(leaf, over).min(axis=0), x)
 
 
 def ppermute(x: PyTree, axis_name: Any, perm: Sequence[tuple[int, int]]) -> PyTree:
@@ -152,4 +152,4 @@ def ppermute(x: PyTree, axis_name: Any, perm: Sequence[tuple[int, int]]) -> PyTr
         mask = receives.astype(backend.dtype_of(leaf))
         return getitem(_gather(leaf, over), getitem(source, index)) * getitem(mask, index)
 
-    return tree.map_leaves(permuted, x)
+    return tree.map(permuted, x)

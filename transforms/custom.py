@@ -161,7 +161,7 @@ class _PerArgument:
         ]
         if not parts:
             return ans, None
-        return ans, functools.reduce(lambda a, b: tree.map_leaves(operator.add, a, b), parts)
+        return ans, functools.reduce(lambda a, b: tree.map(operator.add, a, b), parts)
 
 
 def custom_vjp(

@@ -89,7 +89,7 @@ class CustomCall:
                 f"{self.name}: the fwd rule must return a pair (result, residuals), got {describe(pair)}. "
                 "Return two things."
             )
-        return self.results(given, pair[0]), tree.map_leaves(_read_only, pair[1])
+        return self.results(given, pair[0]), tree.map(_read_only, pair[1])
 
     def bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
         """The backward half."""

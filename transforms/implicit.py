@@ -96,7 +96,7 @@ class _System:
         has_aux: bool,
     ) -> None:
         name = f"custom_linear_solve of {name_of(matvec)}"
-        hoisted = Hoisted("custom_linear_solve", matvec, tree.map_leaves(backend.zeros_like, b))
+        hoisted = Hoisted("custom_linear_solve", matvec, tree.map(backend.zeros_like, b))
         leaves, self.spec = tree.flatten(b)
         self.likes = [(backend.shape_of(leaf), backend.dtype_of(leaf)) for leaf in leaves]
         _check_like("custom_linear_solve: matvec", hoisted.outs, hoisted.out_spec, self.likes, self.spec)
@@ -124,7 +124,7 @@ class _System:
 
     def zeros(self, like: PyTree) -> PyTree:
         """A zero vector, of the library of ``like``."""
-        return tree.map_leaves(backend.zeros_like, like)
+        return tree.map(backend.zeros_like, like)
 
     def rules(self) -> CustomRules:
         """The operation."""
@@ -170,7 +170,7 @@ class _System:
         x = tree.unflatten(self.spec, outs[: len(self.likes)])
         (_, held), (db, dheld) = self.parts(leaves), self.parts(tangents)
         moved = _pushed(lambda values: self.apply(x, values), held, dheld)
-        rhs = db if moved is None else tree.map_leaves(lambda a, m: a - m, db, moved)
+        rhs = db if moved is None else tree.map(lambda a, m: a - m, db, moved)
         pushed = list(custom_call(*tree.leaves(rhs), *held, rules=self.rules()))[: len(self.likes)]
         return outs, [*pushed, *[None] * (len(outs) - len(pushed))]
 
@@ -344,7 +344,7 @@ def fixed_point(
     check_callable("fixed_point", solver)
 
     def residual(x: Any) -> Any:
-        return tree.map_leaves(lambda a, b: a - b, f(x, *params), x)
+        return tree.map(lambda a, b: a - b, f(x, *params), x)
 
     return custom_root(residual, x0, lambda _, start: solver(lambda x: f(x, *params), start), tangent_solve)
 
@@ -359,7 +359,7 @@ def _pulled(fun: Callable[[Any], Any], held: list[Any], ct: PyTree) -> list[Any]
     live = [backend.is_inexact(value) for value in held]
     if not any(live):
         return [None] * len(held)
-    pulled = vjp(fun, held)[1](tree.map_leaves(lambda leaf: -leaf, ct))[0]
+    pulled = vjp(fun, held)[1](tree.map(lambda leaf: -leaf, ct))[0]
     return [c if flag else None for c, flag in zip(pulled, live, strict=True)]
 
 
@@ -375,7 +375,7 @@ def _checked(solve: Solve) -> Solve:
 
     def checked(matvec: Callable[[Any], Any], b: PyTree) -> PyTree:
         x = solve(matvec, b)
-        rest = _norm(tree.map_leaves(lambda y, rhs: y - rhs, matvec(x), b))
+        rest = _norm(tree.map(lambda y, rhs: y - rhs, matvec(x), b))
         whole = _norm(b)
         if rest is not None and whole is not None and rest > 0.01 * whole:
             raise ConvergenceError(

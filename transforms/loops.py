@@ -160,7 +160,7 @@ def _no_rows(f: Callable[[Any, Any], Any], carry: Carry, items: _Items) -> PyTre
     with np.errstate(all="ignore"):
         new, y = _pair(f(carry.shown(), x))
     carry.advance(new)
-    return tree.map_leaves(lambda y: np.zeros((0, *backend.shape_of(y)), backend.dtype_of(y)), y)
+    return tree.map(lambda y: np.zeros((0, *backend.shape_of(y)), backend.dtype_of(y)), y)
 
 
 def _pair(result: Any) -> tuple[Any, Any]:

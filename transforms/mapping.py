@@ -62,11 +62,11 @@ def map(f: Callable[[Any], Any], xs: PyTree, *, batch_size: int | None = None) -
         return many(xs)
     end = count * size
     chunks = [fnp.reshape(leaf[:end], (count, size, *backend.shape_of(leaf)[1:])) for leaf in leaves]
-    ys = tree.map_leaves(_joined, scan(lambda _, x: ((), many(x)), (), tree.unflatten(spec, chunks))[1])
+    ys = tree.map(_joined, scan(lambda _, x: ((), many(x)), (), tree.unflatten(spec, chunks))[1])
     if end == length:
         return ys
     rest = many(tree.unflatten(spec, [leaf[end:] for leaf in leaves]))
-    return tree.map_leaves(lambda y, more: fnp.concatenate([y, more]), ys, rest)
+    return tree.map(lambda y, more: fnp.concatenate([y, more]), ys, rest)
 
 
 def _joined(y: Any) -> Any:

@@ -49,8 +49,8 @@ class Problem:
     ) -> None:
         self.fun = fun
         self.has_aux = has_aux
-        self.args = [tree.map_leaves(_to_numpy, arg) for arg in args]
-        self.kwargs = tree.map_leaves(_to_numpy, kwargs)
+        self.args = [tree.map(_to_numpy, arg) for arg in args]
+        self.kwargs = tree.map(_to_numpy, kwargs)
         self.chosen = _chosen(argnums, args)
         names = _argument_names(fun, len(args))
         self.leaves, self.spec = tree.flatten(tuple(self.args[i] for i in self.chosen))

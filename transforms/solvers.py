@@ -106,7 +106,7 @@ def newton(f: Callable[[Any], Any], x0: PyTree, *, tol: float | None = None, max
     for _ in range(maxiter):
         at = x
         step = dense_solve(lambda v, at=at: jvp(f, (at,), (v,))[1], f(at))  # type: ignore[misc]
-        x = tree.map_leaves(lambda a, b: a - b, at, step)
+        x = tree.map(lambda a, b: a - b, at, step)
         size = _size(flat, step, x)
         if _everywhere(size <= tol):
             return x
@@ -136,7 +136,7 @@ def picard(g: Callable[[Any], Any], x0: PyTree, *, tol: float | None = None, max
     x, size = x0, None
     for _ in range(maxiter):
         new = g(x)
-        size = _size(flat, tree.map_leaves(lambda a, b: a - b, new, x), new)
+        size = _size(flat, tree.map(lambda a, b: a - b, new, x), new)
         x = new
         if _everywhere(size <= tol):
             return x

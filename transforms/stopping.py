@@ -36,7 +36,7 @@ def stop_gradient(x: PyTree) -> PyTree:
         >>> grad(lambda x: x * stop_gradient(x))(3.0)
         np.float64(3.0)
     """
-    return tree.map_leaves(_stopped, x)
+    return tree.map(_stopped, x)
 
 
 def _stopped(leaf: Any) -> Any:

@@ -45,7 +45,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: PyTree) -> Pullback:
         (array([3., 2., 2.]),)
     """
     check_callable("linear_transpose", fun)
-    zeros = tree.map_leaves(_zeros, primals)
+    zeros = tree.map(_zeros, primals)
     attempt(fun, lambda fun: _check_linear(fun, zeros))
     pullback: Pullback = vjp(fun, *zeros)[1]
     return pullback

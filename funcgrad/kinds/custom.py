@@ -277,7 +277,7 @@ def _of_constants(rules: CustomRules) -> CustomRules:
     def taking(fun: Callable[..., Any] | None) -> Any:
         if fun is None:
             return None
-        return lambda *args: tree.map_leaves(twin, fun(*tree.map_leaves(shown, args)))
+        return lambda *args: tree.map(twin, fun(*tree.map(shown, args)))
 
     return replace(rules, fun=taking(rules.fun), fwd=taking(rules.fwd), bwd=taking(rules.bwd), jvp=taking(rules.jvp))
 

@@ -1,8 +1,7 @@
 """Reading parts of an array, and adding parts into an array of zeros, which is the transpose.
 
-Many reads of one array are pulled back together: each gives a part, and one pass adds all of them
-into one buffer. So n reads cost n times what they read, not n arrays of full size, and since the
-transpose of that pass is n reads again, the same holds for every higher order.
+Many reads of one array are pulled back together: each gives a part, and one pass adds all of them into one buffer. So
+n reads cost n times what they read, not n arrays of full size, and so it is for every higher order.
 """
 
 from __future__ import annotations
@@ -245,9 +244,8 @@ _read = Primitive(
 
 def _read_now(*args: Any, spec: Spec) -> Any:
     """``read(x, *arrays, spec)``: the primitive behind ``getitem``, see ``index_spec`` for the static ``spec``."""
-    if len(args) == 1 and type(args[0]) is ndarray:
-        return args[0][rebuild(spec, ())]
-    return as_made_by(args, bind(_read, args, {"spec": spec}))
+    plain = len(args) == 1 and type(args[0]) is ndarray
+    return args[0][rebuild(spec, ())] if plain else as_made_by(args, bind(_read, args, {"spec": spec}))
 
 
 read: Operation = finish(_read_now, _read)

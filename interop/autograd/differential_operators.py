@@ -171,11 +171,11 @@ def elementwise_grad(fun: Callable[[Any], Any], x: Any) -> Any:
 @unary_to_nary
 def deriv(fun: Callable[[Any], Any], x: Any) -> Any:
     """``deriv(fun, argnum=0)``: the tangent of the result when all entries of the argument grow at rate 1."""
-    return pushforward(fun, x)(tree.map_leaves(lambda space: space.zeros() + 1, _spaces(differentiable(x))))[1]
+    return pushforward(fun, x)(tree.map(lambda space: space.zeros() + 1, _spaces(differentiable(x))))[1]
 
 
 def _spaces(x: Any) -> Any:
-    return tree.map_leaves(vspace, x)
+    return tree.map(vspace, x)
 
 
 @unary_to_nary

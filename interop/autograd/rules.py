@@ -349,7 +349,7 @@ def _summed(jvpmaker: Callable[..., Any]) -> Callable[..., Any]:
         parts = [jvpmaker(argnum, g, *call) for argnum, g in zip(argnums, gs, strict=True)]
         total = parts[0]
         for part in parts[1:]:
-            total = tree.map_leaves(lambda a, b: a + b, total, part)
+            total = tree.map(lambda a, b: a + b, total, part)
         return total
 
     return for_argnums
@@ -413,9 +413,9 @@ def register_notrace(trace_type: type, primitive_fun: Any) -> None:
     if rules is None:
         return
     if trace_type is VJPNode:
-        rules.vjp = _each(lambda argnum, ans, args, kwargs: lambda g: tree.map_leaves(_zeros, args[argnum]))
+        rules.vjp = _each(lambda argnum, ans, args, kwargs: lambda g: tree.map(_zeros, args[argnum]))
     else:
-        rules.jvp, rules.linear = lambda argnums, gs, ans, args, kwargs: tree.map_leaves(_zeros, ans), False
+        rules.jvp, rules.linear = lambda argnums, gs, ans, args, kwargs: tree.map(_zeros, ans), False
 
 
 def _zeros(x: Any) -> Any:

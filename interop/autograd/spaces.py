@@ -53,7 +53,7 @@ class VSpace:
 
     def add(self, x_prev: Any, x_new: Any) -> Any:
         """The sum of two vectors."""
-        return tree.map_leaves(lambda a, b: a + b, x_prev, x_new)
+        return tree.map(lambda a, b: a + b, x_prev, x_new)
 
     def mut_add(self, x_prev: Any, x_new: Any) -> Any:
         """The sum of two vectors, the first of which may be None for zero. Nothing is written to."""
@@ -61,11 +61,11 @@ class VSpace:
 
     def scalar_mul(self, x: Any, a: Any) -> Any:
         """A vector times a number."""
-        return tree.map_leaves(lambda leaf: leaf * a, x)
+        return tree.map(lambda leaf: leaf * a, x)
 
     def covector(self, x: Any) -> Any:
         """The vector that stands for the linear map ``y -> inner_prod(x, y)`` in a vector-Jacobian product."""
-        return tree.map_leaves(lambda leaf: fnp.conj(leaf) if backend.dtype_of(leaf).kind == "c" else leaf, x)
+        return tree.map(lambda leaf: fnp.conj(leaf) if backend.dtype_of(leaf).kind == "c" else leaf, x)
 
     def inner_prod(self, x: Any, y: Any) -> Any:
         """The inner product, a real number also for complex vectors."""
@@ -177,7 +177,7 @@ class ContainerVSpace(VSpace):
     """
 
     def __init__(self, value: Any) -> None:
-        self.shape = tree.map_leaves(vspace, value)
+        self.shape = tree.map(vspace, value)
 
     @property
     def size(self) -> int:
@@ -187,15 +187,15 @@ class ContainerVSpace(VSpace):
 
     def zeros(self) -> Any:
         """The container of zeros."""
-        return tree.map_leaves(lambda space: space.zeros(), self.shape)
+        return tree.map(lambda space: space.zeros(), self.shape)
 
     def ones(self) -> Any:
         """The container of ones."""
-        return tree.map_leaves(lambda space: space.ones(), self.shape)
+        return tree.map(lambda space: space.ones(), self.shape)
 
     def randn(self) -> Any:
         """The container of standard normal numbers."""
-        return tree.map_leaves(lambda space: space.randn(), self.shape)
+        return tree.map(lambda space: space.randn(), self.shape)
 
     def standard_basis(self) -> Iterator[Any]:
         """The basis of each of the arrays, the others zero."""
@@ -207,7 +207,7 @@ class ContainerVSpace(VSpace):
     def conformed(self, x: Any) -> Any:
         """``x``, whose arrays have the shapes and dtypes."""
         try:
-            return tree.map_leaves(lambda space, leaf: space.conformed(leaf), self.shape, x)
+            return tree.map(lambda space, leaf: space.conformed(leaf), self.shape, x)
         except ValueError as error:
             if isinstance(error, ShapeError):
                 raise
@@ -241,4 +241,4 @@ def differentiable(x: Any) -> Any:
     """``x`` with arrays of integers as floating point: HIPS autograd differentiates them, at the same values."""
     if type(x) is float or (type(x) is np.ndarray and x.dtype.kind in "fc") or isinstance(x, Tracer):
         return x
-    return tree.map_leaves(lambda a: a.astype(float) if type(a) is np.ndarray and a.dtype.kind in "iu" else a, x)
+    return tree.map(lambda a: a.astype(float) if type(a) is np.ndarray and a.dtype.kind in "iu" else a, x)

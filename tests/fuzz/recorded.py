@@ -87,12 +87,12 @@ def outcome(fun: Any, x: Any) -> Any:
 
 def numbers(found: Any) -> Any:
     """A result in which arrays without axes are numbers."""
-    return tree.map_leaves(lambda x: x[()] if isinstance(x, np.ndarray) and not x.ndim else x, found)
+    return tree.map(lambda x: x[()] if isinstance(x, np.ndarray) and not x.ndim else x, found)
 
 
 def copied(found: Any) -> Any:
     """A copy of a result."""
-    return tree.map_leaves(lambda x: x.copy() if isinstance(x, np.ndarray) else x, found)
+    return tree.map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, found)
 
 
 def examine(program: Program) -> tuple[str, str]:

@@ -39,7 +39,7 @@ def fixed_point(f: Callable[[Any], Map], a: Any, x0: Any, distance: Callable[[An
 
     def linear(residual: Map, b: Any) -> Any:
         """The u with residual(u) = J u - u = b."""
-        step = lambda u: tree.map_leaves(lambda r, u, b: r + u - b, residual(u), u, b)
-        return repeated(step, tree.map_leaves(lambda leaf: -leaf, b))
+        step = lambda u: tree.map(lambda r, u, b: r + u - b, residual(u), u, b)
+        return repeated(step, tree.map(lambda leaf: -leaf, b))
 
     return solved(lambda x, a: f(a)(x), x0, a, solver=repeated, tangent_solve=linear)

@@ -116,7 +116,7 @@ class Answer:
         """States at events, one in a row."""
         if not self.packing.is_tree:
             return y
-        return tree.map_leaves(lambda leaf: fnp.moveaxis(leaf, -1, 0), self.packing.unpacked(fnp.moveaxis(y, 0, -1)))
+        return tree.map(lambda leaf: fnp.moveaxis(leaf, -1, 0), self.packing.unpacked(fnp.moveaxis(y, 0, -1)))
 
     def at(self, t: Any, steps: Any) -> Any:
         """The states at ``t`` in rows, in the caller's dtype."""

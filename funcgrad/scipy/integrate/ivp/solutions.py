@@ -93,7 +93,7 @@ def solution_class() -> Any:
             if len(backend.shape_of(t)) > 1:
                 raise ShapeError(f"integrate.OdeSolution: t must be a number or a vector, got {describe(t)}.")
             y = self._at(fnp.reshape(fnp.astype(t, float), (-1,)))
-            return y if backend.shape_of(t) else tree.map_leaves(lambda leaf: leaf[..., 0], y)
+            return y if backend.shape_of(t) else tree.map(lambda leaf: leaf[..., 0], y)
 
     return OdeSolution
 
