@@ -559,7 +559,7 @@ REFUSED = {
 }
 #: Distributions whose density is refused for the same reason.
 REFUSED_DENSITIES = frozenset(
-    words("genhyperbolic geninvgauss ksone kstwo kstwobign landau levy_stable ncf nct ncx2 pearson3 studentized_range")
+    words("genhyperbolic geninvgauss ksone kstwo kstwobign landau levy_stable ncf nct ncx2 studentized_range")
 )
 #: Distributions whose density at the sample is that of a branch for one value of a parameter: of that it is constant.
 BRANCHES = frozenset(("irwinhall", "kappa4"))

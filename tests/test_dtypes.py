@@ -51,7 +51,7 @@ LEFT_OUT = {
     "float16": r"scipy\.integrate\.quad$",
     "bfloat16": r"linalg\.|.*fit$|convolve|correlate|polymul|polydiv|histogram|scipy\.",
     "longdouble": r"kaiser|scipy\.(linalg|ndimage|optimize|sparse|spatial\.distance\.cosine)"
-    r"|scipy\.stats\.(mult|loglaplace)|scipy\.integrate\.quad$",
+    r"|scipy\.stats\.(mult|loglaplace)|scipy\.integrate\.(quad|tanhsinh)$",
 }
 
 

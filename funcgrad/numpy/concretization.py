@@ -64,7 +64,10 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
         refused[owner] = error
     else:
         refused.setdefault(here, None)
-    raise error
+    try:
+        raise error
+    finally:
+        del error  # it holds this frame
 
 
 #: By the thread that runs a transform what was refused while it did, until somebody has seen it: the error if it was

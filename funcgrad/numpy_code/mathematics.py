@@ -217,6 +217,7 @@ def of_python(module: str, name: str) -> Any:
     """The function ``name`` of ``math``, ``cmath`` or ``statistics``: of traced numbers too, if there is one.
 
     Example:
+        >>> import math
         >>> of_python("math", "hypot")(3.0, 4.0), of_python("math", "comb") is math.comb
         (5.0, True)
     """

@@ -10,9 +10,14 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.core import describe
+from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.conversions import holds_traced, is_traced, making, writable
 
 __all__ = ["Random"]
+
+#: What brings elements into another order.
+_ORDERING = frozenset(("permuted", "shuffle"))
 
 
 class Random:
@@ -29,7 +34,22 @@ class Random:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self.source, name)
-        return making(value) if callable(value) else value
+        if not callable(value):
+            return value
+        drawn = making(value)
+
+        def draw(*args: Any, **kwargs: Any) -> Any:
+            traced = [x for x in (*args, *kwargs.values()) if is_traced(x)]
+            if traced and name not in _ORDERING:
+                raise ConversionError(
+                    f"rng.{name}: random numbers of a traced parameter would lose the derivative, got "
+                    f"{describe(traced[0])}. A random number has a derivative as a function of one that does not "
+                    "depend on x: funcgrad.scipy.stats' ppf of rng.uniform(size=...), where the distribution of "
+                    f"{name} has one."
+                )
+            return drawn(*args, **kwargs)
+
+        return draw
 
     def choice(self, a: Any, *args: Any, **kwargs: Any) -> Any:
         """Elements of ``a``."""

@@ -163,12 +163,15 @@ def check_refused(given: Any) -> None:
         ConversionError: it did, and can be built anew; a thread did, which can tell nobody.
     """
     error = refused.pop(get_ident(), _NOTHING)
-    if isinstance(error, ConversionError) and not _ended_a_thread(error):
-        error = None
-    if error is None and type(given) is not Rebuilt and not _OFF.get():
-        raise ConversionError("float(x) or the like was refused, and the function went on after it.")
-    if isinstance(error, ConversionError):
-        raise error
+    try:
+        if isinstance(error, ConversionError) and not _ended_a_thread(error):
+            error = None
+        if error is None and type(given) is not Rebuilt and not _OFF.get():
+            raise ConversionError("float(x) or the like was refused, and the function went on after it.")
+        if isinstance(error, ConversionError):
+            raise error
+    finally:
+        del error  # it holds this frame
 
 
 def _ended_a_thread(error: ConversionError) -> bool:

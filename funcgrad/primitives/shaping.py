@@ -173,8 +173,11 @@ def _roll(xp: Any, x: Any, *, shift: tuple[int, ...], axis: tuple[int, ...]) -> 
     """As ``numpy.roll``, but along one axis of a small array in a fifth of the time."""
     if type(x) is not ndarray or len(axis) != 1 or not x.shape[axis[0]]:
         return xp.roll(x, shift, axis)
-    at, before = -shift[0] % x.shape[axis[0]], (slice(None),) * axis[0]
-    return np.concatenate([x[(*before, slice(at, None))], x[(*before, slice(at))]], axis[0])
+    length, before, made = x.shape[axis[0]], (slice(None),) * axis[0], np.empty_like(x)
+    at = -shift[0] % length
+    made[(*before, slice(length - at))] = x[(*before, slice(at, None))]
+    made[(*before, slice(length - at, None))] = x[(*before, slice(at))]
+    return made
 
 
 #: ``roll(x, *, shift, axis)``, tuples of one length.
