@@ -8,9 +8,11 @@ import threading
 import numpy as np
 import pytest
 
+import funcgrad.numpy as fnp
 from funcgrad import as_written, grad, jvp, no_grad, vmap
 from funcgrad.errors import ConversionError
 from funcgrad.interop import jit
+from funcgrad.numpy.concretization import refused
 
 WHOLE = {
     "f-string": lambda x: float(f"{x}"),
@@ -132,3 +134,33 @@ def test_what_threads_lose_is_refused():
     with as_written(), pytest.raises(ConversionError):
         grad(by_list)(0.7)
     assert grad(lambda x: x * 2.0)(1.0) == 2.0  # nothing is left behind
+
+
+def first_or_one(x):
+    try:
+        return float(x[0])
+    except TypeError:
+        return 1.0
+
+
+@pytest.mark.parametrize("early", [True, False], ids=["before", "after"])
+def test_a_refusal_that_is_caught_around_another_transform_is_the_functions_own(early):
+    def f(x):
+        c = first_or_one(x) if early else None
+        slope = grad(lambda y: fnp.sum(y * y))(x)
+        return fnp.sum(slope) * (c if early else first_or_one(x))
+
+    x = np.array([1.0, 2.0])
+    np.testing.assert_allclose(grad(f)(x), [2 * (x.sum() + x[0]), 2 * x[0]], rtol=1e-14)
+
+
+def test_an_interrupt_after_a_refusal_leaves_nothing_behind():
+    def f(x):
+        try:
+            return float(x)
+        except TypeError:
+            raise KeyboardInterrupt from None
+
+    with pytest.raises(KeyboardInterrupt):
+        grad(f)(1.0)
+    assert not refused

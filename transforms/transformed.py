@@ -16,7 +16,7 @@ from funcgrad.core import describe
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.numpy.concretization import refused
 from funcgrad.numpy.hints import explain
-from funcgrad.numpy_code import again, check_refused, is_conversion, ready
+from funcgrad.numpy_code import again, check_refused, is_conversion, put_back, ready, set_aside
 
 __all__ = ["Transformed", "check_callable", "name_of", "raise_own"]
 
@@ -79,6 +79,7 @@ class Transformed(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the transformed function."""
         run, options, given = self.run, self.options, ready(self.fun)
+        around = set_aside() if refused else None
         try:
             found = run(given, options, args, kwargs)
             if refused:
@@ -89,6 +90,9 @@ class Transformed(Generic[P, R]):
                 return self._again(given, error, args, kwargs)
             raise_own(error)
             raise
+        finally:
+            if refused or around is not None:
+                put_back(around)
 
     def _again(self, given: Any, error: Exception, args: Any, kwargs: Any) -> R:
         """The same once more with the function built anew: as it is written it would lose the derivative."""

@@ -8,7 +8,20 @@ from funcgrad.numpy_code.running import (
     attempt,
     check_refused,
     is_conversion,
+    put_back,
     ready,
+    set_aside,
 )
 
-__all__ = ["Rebuilt", "Standing", "again", "as_written", "attempt", "check_refused", "is_conversion", "ready"]
+__all__ = [
+    "Rebuilt",
+    "Standing",
+    "again",
+    "as_written",
+    "attempt",
+    "check_refused",
+    "is_conversion",
+    "put_back",
+    "ready",
+    "set_aside",
+]

@@ -22,7 +22,18 @@ from funcgrad.numpy_code.runs import PLAIN, enter, leave
 from funcgrad.numpy_code.scope import Globals
 from funcgrad.numpy_code.translation import Translator
 
-__all__ = ["Rebuilt", "Standing", "again", "as_written", "attempt", "check_refused", "is_conversion", "ready"]
+__all__ = [
+    "Rebuilt",
+    "Standing",
+    "again",
+    "as_written",
+    "attempt",
+    "check_refused",
+    "is_conversion",
+    "put_back",
+    "ready",
+    "set_aside",
+]
 
 #: How far a function is built anew: not at all, its functions, its constant arrays as well.
 _AS_WRITTEN, _FUNCTIONS, _CONSTANTS = range(3)
@@ -145,6 +156,7 @@ def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
         work: what a transform does with it. It can be done twice: functions are pure.
     """
     given = ready(fun)
+    around = set_aside() if refused else None
     try:
         found = work(given)
         if refused:
@@ -153,7 +165,23 @@ def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
         if not is_conversion(error):
             raise
         return again(fun, given, work, error)
+    finally:
+        if refused or around is not None:
+            put_back(around)
     return found
+
+
+def set_aside() -> tuple[Any] | None:
+    """What was refused in this thread so far, which is the business of the function around the one that begins."""
+    here = get_ident()
+    return (refused.pop(here),) if here in refused else None
+
+
+def put_back(around: tuple[Any] | None) -> None:
+    """Say again what ``set_aside`` has given; what was refused since then has been seen, or an error has ended it."""
+    refused.pop(get_ident(), None)
+    if around is not None:
+        refused[get_ident()] = around[0]
 
 
 def check_refused(given: Any) -> None:
