@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from funcgrad import ownership, running
-from funcgrad.numpy.concretization import refused
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.update(compiling.CACHE, XLA_FLAGS=compiling.flags())  # before JAX starts
@@ -68,7 +67,6 @@ def state():
     return {
         "open no_grad blocks": len(blocks.entered),
         "what blocks say": blocks.current(),
-        "refused conversions": dict(refused),
         "numpy.errstate": np.geterr(),
         "numpy.errcall": np.geterrcall(),
         "jax x64": jax.config.jax_enable_x64,

@@ -134,6 +134,7 @@ def test_the_star_of_older_classes_is_the_product_of_matrices(name):
     np.testing.assert_allclose(jvp(lambda y: y * A, (MANY5,), (MANY5,))[1], MANY5 @ DENSE)
 
 
+@pytest.mark.usefixtures("written")
 def test_the_order_of_a_star_counts():
     A = scipy.sparse.csr_matrix(DENSE[:4])
     batch = np.stack([X, 2 * X])

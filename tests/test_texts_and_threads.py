@@ -164,3 +164,16 @@ def test_an_interrupt_after_a_refusal_leaves_nothing_behind():
     with pytest.raises(KeyboardInterrupt):
         grad(f)(1.0)
     assert not refused
+
+
+def test_what_an_interrupt_left_is_no_business_of_the_next_function():
+    seen = []
+
+    def f(x):
+        seen.append(type(x))
+        return x * x
+
+    refused[threading.get_ident()] = None
+    assert grad(f)(3.0) == 6.0
+    assert len(seen) == 1  # it was not run again
+    assert not refused

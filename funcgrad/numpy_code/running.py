@@ -21,6 +21,7 @@ from funcgrad.numpy_code.classes import is_seen, original
 from funcgrad.numpy_code.runs import PLAIN, enter, leave
 from funcgrad.numpy_code.scope import Globals
 from funcgrad.numpy_code.translation import Translator
+from funcgrad.writable import inside
 
 __all__ = [
     "Rebuilt",
@@ -172,9 +173,12 @@ def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
 
 
 def set_aside() -> tuple[Any] | None:
-    """What was refused in this thread so far, which is the business of the function around the one that begins."""
-    here = get_ident()
-    return (refused.pop(here),) if here in refused else None
+    """What was refused in this thread so far, which is the business of the function around the one that begins.
+
+    Where there is none, what an interrupt, or a run that was begun by hand, has left is forgotten.
+    """
+    error = refused.pop(get_ident(), _NOTHING)
+    return (error,) if error is not _NOTHING and inside() else None
 
 
 def put_back(around: tuple[Any] | None) -> None:
