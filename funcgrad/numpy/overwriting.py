@@ -17,7 +17,7 @@ from funcgrad import backend
 from funcgrad.batching import BatchTracer
 from funcgrad.core import Tracer, twin
 from funcgrad.forward import ForwardTracer, dual
-from funcgrad.graph import GraphTrace, GraphTracer, Step
+from funcgrad.graph import GraphTrace, GraphTracer, step_of
 from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import conform, reshape, to_batch
 from funcgrad.ownership import argument_is_alone, is_alone
@@ -149,8 +149,8 @@ def _noted(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone:
     trace, shape, dtype = (x if mine else y)._trace, backend.shape_of(x), backend.dtype_of(x)
     first, second, w = x.ref if mine else _kept(old), y.ref if given else _kept(y), y.value if given else y
     spec, arrays, _ = parse(index, shape)
-    made = Step(write.primitive, (first, second, *arrays), {"spec": spec}, (shape,), (dtype,))  # type: ignore[attr-defined]
-    ref = trace.note(made)
+    step = step_of(write.primitive, (first, second, *arrays), {"spec": spec}, shape, dtype)  # type: ignore[attr-defined]
+    ref = trace.note(step)
     return GraphTracer(overwritten(old, index, w, alone), trace, ref)
 
 
