@@ -124,7 +124,7 @@ def _is_atomic(x: Any) -> bool:
     return kind in _ATOMS or (kind is tuple and _ATOMS.issuperset(map(type, x)))
 
 
-_ATOMS = tree.ATOMS | frozenset[type]((Ref,))
+_ATOMS = tree.ATOMS | {Ref}
 
 
 def _replaced(copies: dict[int, ndarray], x: Any) -> Any:

@@ -72,7 +72,10 @@ class ReverseTrace(Trace):
 
     def recorded(self, ans: Any, pull: Pull, parents: Sequence[Node], saved: Sequence[Any]) -> ReverseTracer:
         """The tracer of a result, with a new record."""
-        return tracer_of(ans, self, recorded(next(self.numbers), pull, parents, saved))
+        made = ReverseTracer()
+        made.value, made._trace, made.form = ans, self, None
+        made.node = recorded(next(self.numbers), pull, parents, saved)
+        return made
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run ``primitive`` one level out and record how to pull a cotangent back through it."""

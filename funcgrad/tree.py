@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 #: Types of what holds no array.
-ATOMS = frozenset((int, float, complex, bool, str, type(None), slice, np.float64, type(Ellipsis)))
+ATOMS: frozenset[type[Any]] = frozenset((int, float, complex, bool, str, type(None), slice, np.float64, type(Ellipsis)))
 _NAMESPACE = "funcgrad"
 T = TypeVar("T", bound=type)
 
