@@ -65,7 +65,7 @@ def is_alone_in(holder: Any, name: str) -> bool:
     if value.base is not None or not value.flags.writeable:
         return False
     del value
-    return held_by(holder, name) == _ATTRIBUTE
+    return sys.getrefcount(getattr(holder, name)) == _ATTRIBUTE
 
 
 def is_alone(holder: Any, name: str) -> bool:
@@ -117,7 +117,11 @@ def own(values: list[Any]) -> list[Any]:
         (False, False, array([0., 0.]))
     """
     for i in range(len(values)):
-        if type(values[i]) is ndarray and not _is_own(values, i):
+        if type(values[i]) is not ndarray:
+            continue
+        # the commonest first: an array with its own memory
+        alone = sys.getrefcount(values[i]) == _ENTRY and values[i].base is None and values[i].flags.writeable
+        if not alone and not _is_own(values, i):
             values[i] = values[i].copy("K")
     return values
 

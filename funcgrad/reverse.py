@@ -67,7 +67,7 @@ class ReverseTrace(Trace):
         elif type(value) is float64:
             made.value, made.form = value, float64
         else:
-            made.value, made.form = twin(value), None
+            made.value, made.form = twin(value) if issubclass(type(value), Tracer) else value, None
         return made
 
     def recorded(self, ans: Any, pull: Pull, parents: Sequence[Node], saved: Sequence[Any]) -> ReverseTracer:

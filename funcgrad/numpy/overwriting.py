@@ -40,7 +40,7 @@ _TRACERS = frozenset((ReverseTracer, ForwardTracer, BatchTracer, GraphTracer))
 
 def can_overwrite(x: Any, index: Any, y: Any) -> bool:
     """Whether ``overwritten`` knows how to write ``y`` to ``x[index]``; what it does not is for ``write``."""
-    batched = _of_numpy(x, _ARRAY) | _of_numpy(y, _NUMPY)
+    batched = (0 if type(x) is ndarray else _of_numpy(x, _ARRAY)) | _of_numpy(y, _NUMPY)
     if batched & _UNKNOWN:
         return False
     return not batched or is_static(index) or (type(index) is ndarray and index.dtype.kind in "iu")
@@ -87,7 +87,7 @@ def overwritten(x: Any, index: Any, y: Any, alone: bool) -> Any:
 def _recorded(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> ReverseTracer:
     """In reverse mode."""
     trace, w = (x if mine else y)._trace, y.value if given else y
-    shape, dtype = ((), DOUBLE) if type(w) is float64 else (backend.shape_of(w), backend.dtype_of(w))
+    shape, dtype = ((), DOUBLE) if type(w) is float64 else backend.like(w)
     first, second = y.node if given else None, x.node if mine else None
     ans = overwritten(old, index, w, alone)
     if mine and given:
