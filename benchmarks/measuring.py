@@ -31,6 +31,7 @@ MODULES = (
     "mixture",
     "lstm",
     "second",
+    "pullbacks",
     "curvature",
     "jacobians",
     "arrays",

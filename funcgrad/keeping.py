@@ -121,7 +121,7 @@ def _is_atomic(x: Any) -> bool:
     kind = type(x)
     if kind is dict:
         return all(map(_is_atomic, x.values()))
-    return kind in _ATOMS or (kind is tuple and _ATOMS.issuperset(map(type, x)))
+    return kind in _ATOMS or (kind is tuple and (_ATOMS.issuperset(map(type, x)) or all(map(_is_atomic, x))))
 
 
 _ATOMS = tree.ATOMS | {Ref}

@@ -37,8 +37,10 @@ __all__ = [
     "visit_arrays",
 ]
 
+_DTYPES = {type(np.dtype(code)) for code in np.typecodes["All"]}
+_PYTHON = (int, float, complex, bool, str, type(None), slice, type(Ellipsis))
 #: Types of what holds no array.
-ATOMS: frozenset[type[Any]] = frozenset((int, float, complex, bool, str, type(None), slice, np.float64, type(Ellipsis)))
+ATOMS: frozenset[type[Any]] = frozenset((*_DTYPES, *_PYTHON, np.float64))
 _NAMESPACE = "funcgrad"
 T = TypeVar("T", bound=type)
 
