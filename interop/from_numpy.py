@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 from funcgrad.numpy_code import Rebuilt, again, ready
 from funcgrad.transforms.transformed import Transformed, check_callable
@@ -11,9 +11,10 @@ from funcgrad.transforms.transformed import Transformed, check_callable
 __all__ = ["from_numpy"]
 
 P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def from_numpy(fun: Callable[P, Any]) -> Callable[P, Any]:
+def from_numpy(fun: Callable[P, R]) -> Callable[P, R]:
     """A function written with NumPy, SciPy and ``math``, with funcgrad's functions in their place.
 
     Transforms do that by themselves where a function would lose a derivative, after a first run that they stop. This

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeAlias
+from typing import Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from funcgrad.writable import handed, inside
 __all__ = ["grad", "value_and_grad"]
 
 P = ParamSpec("P")
+R = TypeVar("R")
+Aux = TypeVar("Aux")
 Rebuild: TypeAlias = Callable[[list[Any]], Any]
 
 
@@ -49,6 +51,27 @@ _ONE = np.float64(1.0)
 #: Avals of one real number of 64 bits.
 _NUMBER = frozenset((np.float64, float, ()))
 _REAL_SCALARS = frozenset((float, np.float64, np.float32))
+
+
+@overload
+def grad(
+    fun: Callable[P, tuple[Any, Aux]],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    strict: bool = False,
+) -> Callable[P, tuple[Any, Aux]]: ...
+@overload
+def grad(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    strict: bool = False,
+) -> Callable[P, Any]: ...
 
 
 def grad(
@@ -92,13 +115,13 @@ def grad(
 
 
 def value_and_grad(
-    fun: Callable[P, Any],
+    fun: Callable[P, R],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     strict: bool = False,
-) -> Callable[P, tuple[Any, Any]]:
+) -> Callable[P, tuple[R, Any]]:
     """The value and the gradient of a scalar function, from one evaluation.
 
     Takes the arguments of ``grad``. The new function returns ``(value, gradient)``, with
