@@ -81,7 +81,7 @@ def test_links_are_relative(link):
 def test_wheel_holds_every_module_and_nothing_else(archives):
     in_wheel, _ = archives
     content = {name for name in in_wheel if ".dist-info/" not in name}
-    assert content == {*source_modules(), "funcgrad/py.typed"}
+    assert content == {*source_modules(), "funcgrad/py.typed", "pytest_funcgrad.py"}
 
 
 def test_wheel_holds_the_licence(archives):
@@ -92,7 +92,7 @@ def test_wheel_holds_the_licence(archives):
 def test_sdist_holds_every_source_once(archives):
     _, in_sdist = archives
     sources = {path.relative_to(ROOT).as_posix() for path in source_modules().values()}
-    assert {*sources, "funcgrad/py.typed", "pyproject.toml", "LICENSE", "README.md"} <= in_sdist
+    assert {*sources, "funcgrad/py.typed", "pytest_funcgrad.py", "pyproject.toml", "LICENSE", "README.md"} <= in_sdist
     assert not [name for name in in_sdist if name.startswith(tuple(LINKS))]
 
 
