@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 else:
     import optree
 
-__all__ = ["NAMESPACE", "adopt", "forget"]
+__all__ = ["LEAVES", "NAMESPACE", "adopt", "forget"]
 
 #: Where optree keeps what funcgrad registers.
 NAMESPACE = "funcgrad"
 #: Types of leaves that need no look; those of arrays and tracers join when they are first seen.
-_LEAVES = {np.ndarray, float, int, bool, complex, np.float64, np.float32, np.int64, np.bool_, str, object}
+LEAVES = {np.ndarray, float, int, bool, complex, np.float64, np.float32, np.int64, np.bool_, str, object}
 _adopted: set[type] = set()
 
 Flatten = Callable[[Any], tuple[Iterable[Any], Any, tuple[Any, ...]]]
@@ -42,15 +42,15 @@ def adopt(leaves: Iterable[Any]) -> bool:
         >>> adopt([1.0, np.ones(2), "text"])
         False
     """
-    if _LEAVES.issuperset(map(type, leaves)):
+    if LEAVES.issuperset(map(type, leaves)):
         return False
     before = len(_adopted)
     for leaf in leaves:
         kind = type(leaf)
-        if kind in _LEAVES or kind in _adopted:
+        if kind in LEAVES or kind in _adopted:
             continue
         if kind.__module__.startswith("funcgrad.") or backend.is_value(leaf):
-            _LEAVES.add(kind)
+            LEAVES.add(kind)
         else:
             _adopt(leaf)
     return len(_adopted) > before

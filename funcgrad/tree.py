@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 import numpy as np
 
 from funcgrad.errors import InputError
-from funcgrad.foreign_nodes import NAMESPACE, adopt, forget
+from funcgrad.foreign_nodes import LEAVES, NAMESPACE, adopt, forget
 from funcgrad.typing import PyTree
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ __all__ = [
 #: Types of what holds no array.
 ATOMS = frozenset((int, float, complex, bool, str, type(None), slice, np.float64, type(Ellipsis)))
 T = TypeVar("T", bound=type)
+map_ = map  # Python's; tree.map is another
 
 
 def _refuse_depth(error: RecursionError) -> NoReturn:
@@ -92,7 +93,7 @@ def flatten(tree: PyTree) -> tuple[list[Any], PyTreeSpec]:
     """
     try:
         found, spec = optree.tree_flatten(tree, namespace=NAMESPACE)
-        while adopt(found):
+        while not LEAVES.issuperset(map_(type, found)) and adopt(found):
             found, spec = optree.tree_flatten(tree, namespace=NAMESPACE)
         return found, spec
     except RecursionError as error:
@@ -133,7 +134,11 @@ def leaves(tree: PyTree) -> list[Any]:
         >>> leaves([1, (2, None), {"k": 3}])
         [1, 2, 3]
     """
-    return flatten(tree)[0]
+    try:
+        found = optree.tree_leaves(tree, namespace=NAMESPACE)
+    except RecursionError as error:
+        _refuse_depth(error)
+    return found if LEAVES.issuperset(map_(type, found)) else flatten(tree)[0]
 
 
 def structure(tree: PyTree) -> PyTreeSpec:
@@ -185,7 +190,7 @@ def prefix_parts(prefix: PyTree, whole: PyTree) -> list[tuple[Any, PyTree]]:
     """
     try:
         entries, spec = optree.tree_flatten(prefix, none_is_leaf=True, namespace=NAMESPACE)
-        while adopt(entries):
+        while not LEAVES.issuperset(map_(type, entries)) and adopt(entries):
             entries, spec = optree.tree_flatten(prefix, none_is_leaf=True, namespace=NAMESPACE)
     except RecursionError as error:
         _refuse_depth(error)
