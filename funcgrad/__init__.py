@@ -55,7 +55,7 @@ from funcgrad.tree import register_dataclass, register_pytree_node
 
 _install(_Tracer)  # tracers get an ndarray's operators and methods here and nowhere else
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from funcgrad import errors as errors

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, SETUPTOOLS = SETTINGS["project"], SETTINGS["tool"]["setuptools"]
 FOLDERS = SETUPTOOLS["package-dir"]
 LINKS = {"funcgrad/transforms": "../transforms", "funcgrad/interop": "../interop"}
 
@@ -67,6 +69,23 @@ def folders_with(pattern):
 def test_listed_packages_are_the_folders():
     assert "funcgrad" in folders_with("__init__.py")
     assert sorted(SETUPTOOLS["packages"]) == folders_with("__init__.py")
+
+
+def test_the_version_is_the_same_everywhere():
+    version = PROJECT["version"]
+    assert run_python("-c", "import funcgrad; print(funcgrad.__version__)").strip() == version
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    sections = re.findall(r"^## \[(.+?)\](?: - (\S+))?$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    assert [name for name, _ in sections[:2]] == ["Unreleased", version]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", date) for _, date in sections[1:])
+
+
+def test_the_checks_of_the_forge_are_targets_of_the_makefile():
+    (workflow,) = (ROOT / ".github" / "workflows").glob("*.yml")
+    commands = re.findall(r"run: (.+)", workflow.read_text(encoding="utf-8"))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    assert {command.split()[1] for command in commands} == {"lint", "test", "release-check", "docs"}
+    assert all(command.split()[0] == "make" and command.split()[1] in targets for command in commands)
 
 
 def test_every_source_folder_is_a_package():

@@ -10,7 +10,13 @@ import re
 import pytest
 from scripts import ROOT, run_script
 
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def named(document):
+    """A document by its path below docs/, without the ending."""
+    return document.relative_to(ROOT).as_posix().removeprefix("docs/").removesuffix(".md")
+
 
 # One line, so that it fits above the code without moving it: a document begins with its title.
 COMPARISON = (
@@ -67,10 +73,10 @@ def test_values_are_compared(tmp_path):
 
 
 def test_there_are_documents():
-    assert {"README", "index", "pipelines", "transforms", "conventions", "engine"} <= {d.stem for d in DOCUMENTS}
+    assert {"README", "index", "pipelines", "transforms", "conventions", "engine"} <= {*map(named, DOCUMENTS)}
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_code_of_a_document_runs(document, tmp_path):
     text = document.read_text(encoding="utf-8")
     code = python_only(text)
@@ -79,7 +85,7 @@ def test_code_of_a_document_runs(document, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_links_of_a_document_lead_somewhere(document):
     prose = re.sub(r"```.*?```|`[^`]*`", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", prose)

@@ -113,7 +113,9 @@ def remedies(asked: str, batch: int | None) -> list[str]:
     return [text for number, text in enumerate(found) if number == 0 or text != first]
 
 
-_BUILDING = "Arrays of traced values are built by funcgrad.numpy's array, stack, concatenate, full and where."
+_BUILDING = (
+    "Arrays of traced values: funcgrad.numpy's stack, concatenate, full, where, array (not numpy.array([x, y]))."
+)
 _WRITING = "For `a[i] = x` make a with funcgrad.numpy.zeros, empty or copy (not numpy's)."
 #: Functions of NumPy that write to an array.
 _WRITERS = ("copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal")
