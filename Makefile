@@ -1,7 +1,7 @@
 # Needs Python 3.11 or newer, git and make; everything else goes into .venv.
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-uncounted lint format demo bench figures fuzz packages docs release-check gpu-check clean
+.PHONY: help test test-uncounted lint format demo bench figures fuzz packages docs release-check gpu-check tell-demo clean
 
 # Asked for its version, not only looked up: a name on the path need not be a Python that runs.
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -46,8 +46,11 @@ format: .venv/.test ## sort the imports and format the code
 	@$(BIN)/ruff check --quiet --select I --fix .
 	@$(BIN)/ruff format .
 
-demo: .venv/.demo ## run the demonstration
+demo: | tell-demo .venv/.demo ## run the demonstration (the first run takes a minute, with installation)
 	@$(BIN)/python examples/digits.py
+
+tell-demo:
+	@test -e .venv/.demo || echo 'The first run installs what it needs into .venv, which takes about a minute.'
 
 bench: .venv/.bench ## measure against other libraries (ONLY, AGAINST)
 	@$(BIN)/python benchmarks/run.py --only '$(ONLY)' --against '$(AGAINST)'
