@@ -49,10 +49,12 @@ def adopt(leaves: Iterable[Any]) -> bool:
         kind = type(leaf)
         if kind in LEAVES or kind in _adopted:
             continue
-        if kind.__module__.startswith("funcgrad.") or backend.is_value(leaf):
+        if backend.is_value(leaf):
             LEAVES.add(kind)
-        else:
-            _adopt(leaf)
+            continue
+        _adopt(leaf)
+        if kind not in _adopted and kind.__module__.startswith("funcgrad."):
+            LEAVES.add(kind)  # a tracer
     return len(_adopted) > before
 
 

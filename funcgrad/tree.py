@@ -164,7 +164,7 @@ def map(fun: Callable[..., Any], tree: PyTree, *rest: PyTree) -> PyTree:
 
 
 def broadcast_prefix(prefix: PyTree, whole: PyTree) -> list[Any]:
-    """The entry of ``prefix``, a tree that stops early, for each leaf of ``whole``. None is an entry there.
+    """The entry of ``prefix``, a tree that stops early, for each leaf of ``whole``. None is an entry too.
 
     Raises:
         ValueError: ``prefix`` is no prefix of ``whole``.
@@ -198,7 +198,7 @@ def prefix_parts(prefix: PyTree, whole: PyTree) -> list[tuple[Any, PyTree]]:
 
 
 def is_container(cls: type) -> bool:
-    """Whether instances of ``cls`` hold leaves, because it has been registered.
+    """Whether ``cls`` is registered, so that its instances hold leaves.
 
     Example:
         >>> is_container(dict), is_container(set)
@@ -208,7 +208,7 @@ def is_container(cls: type) -> bool:
 
 
 def visit_arrays(x: Any, visit: Callable[[np.ndarray], None], seen: set[int], skipped: type | tuple[()] = ()) -> None:
-    """Call ``visit`` with each ndarray in ``x``, once for each place; containers are looked into once.
+    """Call ``visit`` with each ndarray in ``x``, once for each place; each container is visited once.
 
     Args:
         x: an array or a container, of whatever depth: records of a tape, for instance, hold each other.

@@ -90,7 +90,7 @@ def grad(
         has_aux: whether ``fun`` returns a pair ``(result, aux)``; then the result is ``(gradient, aux)``.
         holomorphic: promises that ``fun`` is complex differentiable; inputs and output must be complex.
         allow_int: lets integer inputs pass; their gradient has dtype float0.
-        strict: makes a gradient that is zero whatever the values are an error, see ``strict``.
+        strict: whether a gradient that is zero whatever the values are is an error, see ``strict``.
 
     Returns:
         A function of the same arguments whose result has the structure, shapes and dtypes of the

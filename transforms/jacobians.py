@@ -44,7 +44,7 @@ def jacrev(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[P, Any]:
-    """The Jacobian in reverse mode: all rows at once by one batched pullback. Best for few outputs.
+    """The Jacobian in reverse mode: all rows at once, by one batch of cotangents. Best for few outputs.
 
     Args:
         fun: a function of arrays or pytrees, returning an array or a pytree.
@@ -78,9 +78,9 @@ def jacfwd(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[P, Any]:
-    """The Jacobian in forward mode: all columns at once by batched tangents. Best for few inputs.
+    """The Jacobian in forward mode: all columns at once, by one batch of tangents. Best for few inputs.
 
-    Takes the arguments of ``jacrev`` but ``allow_int``, and returns the same.
+    Takes the arguments of ``jacrev`` except ``allow_int``, and returns the same.
 
     Raises:
         TypeError: integer or complex inputs without the option for them.
@@ -109,7 +109,7 @@ def jacobian(
     sparsity: Any = None,
     check: bool = True,
 ) -> Callable[P, Any]:
-    """The Jacobian; ``jacrev``, as in JAX, or with ``sparsity`` a sparse matrix.
+    """The Jacobian: that of ``jacrev``, as in JAX, or with ``sparsity`` a sparse matrix.
 
     Takes the arguments of ``jacrev`` and, by keyword:
 
@@ -120,10 +120,10 @@ def jacobian(
         holomorphic: see ``jacrev``.
         allow_int: see ``jacrev``.
         sparsity: "auto" finds at each call on which inputs each output depends, from one run; a sparse or boolean
-            matrix with a row per output and a column per input says where the derivative may be nonzero. Either way
-            the Jacobian costs as many pushforwards and pullbacks as its pattern needs colours.
-        check: compare the sparse matrix times a random vector with a pushforward, which shows a pattern that lacks
-            an entry.
+            matrix with a row per output and a column per input says where the derivative may be nonzero. Either way the
+            Jacobian costs as many products as its pattern needs colours.
+        check: whether to compare the sparse matrix times a random vector with a directional derivative, which shows a
+            pattern that lacks an entry.
 
     Returns:
         A function of the same arguments. With ``sparsity`` its result is a ``scipy.sparse`` matrix in compressed
@@ -158,8 +158,8 @@ def hessian(
 ) -> Callable[P, Any]:
     """The matrix of second derivatives: forward mode over reverse mode.
 
-    Takes the arguments of ``jacrev`` but ``allow_int``; ``sparsity`` and ``check`` as ``jacobian``: the pattern is
-    one row and one column per input, and counts as symmetric.
+    Takes the arguments of ``jacrev`` except ``allow_int``, and ``sparsity`` and ``check`` of ``jacobian``: the pattern
+    has one row and one column per input, and is taken to be symmetric.
 
     Returns:
         A function of the same arguments. For several arguments or trees the result is nested: the tree

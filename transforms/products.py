@@ -135,13 +135,13 @@ def vjp(
 ) -> tuple[Any, ...]:
     """Evaluate ``fun`` and return its value with its pullback (vector-Jacobian product).
 
-    The pullback keeps copies of the arrays of yours that it needs: writing to them afterwards does not change it.
+    The pullback keeps copies of the user's arrays that it needs: writing to these afterwards does not change it.
 
     Args:
         fun: a function of arrays or pytrees, returning an array or a pytree.
         primals: the point. Integer leaves are allowed; their cotangent is float0.
         has_aux: whether ``fun`` returns a pair ``(result, aux)``.
-        strict: makes a cotangent that is zero whatever the values are an error, see ``strict``.
+        strict: whether a cotangent that is zero whatever the values are is an error, see ``strict``.
         kwargs: passed to ``fun``, not differentiated.
 
     Returns:

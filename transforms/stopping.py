@@ -67,9 +67,8 @@ def no_grad(fun: Callable[P, R]) -> Callable[P, R]: ...
 def no_grad(fun: Callable[..., Any] | None = None) -> Any:
     """Compute without recording: a transform of a function, a decorator, and a context manager.
 
-    What is computed inside is a constant for every ``grad``, ``vjp`` or ``jvp`` that began outside.
-    Transforms that begin inside work as ever. The result of ``no_grad(f)`` is a constant also where
-    ``f`` hands an argument through.
+    Results computed inside are constants for every ``grad``, ``vjp`` or ``jvp`` that began outside. Transforms that
+    begin inside work as usual. The result of ``no_grad(f)`` is a constant also where ``f`` returns an argument.
 
     Args:
         fun: the function to run without recording; left out in ``with no_grad():`` and ``@no_grad()``.

@@ -37,7 +37,7 @@ def vmap(
     axis_name: Any = None,
     axis_size: int | None = None,
 ) -> Callable[P, Any]:
-    """Map ``fun`` over an axis of its arguments, by computing with whole batches.
+    """Apply ``fun``, written for one example, to a whole batch along an axis of its arguments.
 
     Args:
         fun: a function of one example.
@@ -45,8 +45,8 @@ def vmap(
             argument that is the same for all examples, or a tuple with an entry per positional
             argument, each an int, None, or a tree of them that is a prefix of the argument. Keyword
             arguments are always mapped over axis 0.
-        out_axes: where the mapped axis stands in the results, likewise; None promises that a result
-            does not depend on the example.
+        out_axes: which axis of the results is the mapped one, likewise; None promises that a result does not depend on
+            the example.
         axis_name: a hashable name for the mapped axis, for collectives such as ``psum`` inside ``fun``.
         axis_size: the number of examples, needed only when nothing is mapped.
 
