@@ -89,22 +89,32 @@ class Note(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One operation: a primitive, its arguments (a ``Ref`` or a constant), parameters, and its results' shapes."""
+    """One operation: a primitive, its arguments (a ``Ref`` or a constant), parameters, shape and dtype of its result.
+
+    Of an operation with several results there are tuples of shapes and of dtypes.
+    """
 
     primitive: Primitive
     args: tuple[Any, ...]
     params: dict[str, Any]
-    shapes: tuple[tuple[int, ...], ...]
-    dtypes: tuple[Any, ...]
+    shape: tuple[Any, ...]
+    dtype: Any
     note: Note | None = None
 
-    def again(self, args: list[Any]) -> tuple[Any, ...]:
-        """The results for other arguments. Of these the first is overwritten if nobody but the list holds it."""
-        primitive = self.primitive
-        if primitive.reuse is not None and blocks.here() is None and entry_is_alone(args, 0):
-            return (primitive.reuse(*args, **self.params),)
-        ans = primitive.call(*args, **self.params)
-        return ans if primitive.multiple else (ans,)
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each result."""
+        return self.shape if self.primitive.multiple else (self.shape,)
+
+    @property
+    def dtypes(self) -> tuple[Any, ...]:
+        """The dtype of each result."""
+        return self.dtype if self.primitive.multiple else (self.dtype,)
+
+
+def step_of(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], shape: Any, dtype: Any) -> Step:
+    """The step of an operation with one result."""
+    return tuple.__new__(Step, (primitive, args, params, shape, dtype, None))  # as the class does, sooner
 
 
 class Operand(NamedTuple):
@@ -245,7 +255,7 @@ class GraphTrace(Trace):
         refs = tuple(places)
         ans, noted = self.run(primitive, tuple(lowered), refs, params)
         if not primitive.multiple:
-            step = Step(primitive, refs, params, (backend.shape_of(ans),), (backend.dtype_of(ans),))
+            step = step_of(primitive, refs, params, backend.shape_of(ans), backend.dtype_of(ans))
             return GraphTracer(ans, self, self.note(step, noted))
         refuse_closure(self, primitive, ans, params)
         shapes, dtypes = tuple([backend.shape_of(a) for a in ans]), tuple([backend.dtype_of(a) for a in ans])
@@ -329,7 +339,7 @@ class Recording:
             BranchError: a value by which Python steered the captured run comes out otherwise, or a shape or
                 dtype that depends on values.
         """
-        results: list[tuple[Any, ...]] = []
+        results: list[Any] = []
         deciding: dict[int, list[Ref]] = {}
         for ref in self.decisions:
             if ref.output is None:
@@ -338,18 +348,17 @@ class Recording:
                 deciding.setdefault(ref.place, []).append(ref)
 
         over = self._over
-        for number, step in enumerate(self.operations):
-            args = [
-                a if type(a) is not Ref else inputs[a[0]] if a[1] is None else results[a[0]][a[1]] for a in step.args
-            ]
+        for number, (primitive, refs, params, *_) in enumerate(self.operations):
+            args = [a if type(a) is not Ref else inputs[a[0]] if a[1] is None else results[a[0]][a[1]] for a in refs]
             if number in over:
                 for place in over[number]:
-                    results[place] = ()
-            results.append(step.again(args))
-            if step.primitive.loose:
-                self._check_kind(step, results[-1])
-            for ref in deciding.get(number, ()) if deciding else ():
-                self._check(ref, results[number][ref[1]])  # type: ignore[index]
+                    results[place] = None
+            results.append(_again(primitive, args, params))
+            if primitive.loose:
+                self._check_kind(self.operations[number], results[-1])
+            if number in deciding:
+                for ref in deciding[number]:
+                    self._check(ref, results[number][ref[1]])
         return [
             a if type(a) is not Ref else inputs[a[0]] if a[1] is None else results[a[0]][a[1]] for a in self.outputs
         ]
@@ -357,14 +366,17 @@ class Recording:
     @cached_property
     def _over(self) -> dict[int, list[int]]:
         """By the number of an operation: whose results are not needed any more once it has them."""
-        kept = {out.place for out in self.outputs if type(out) is Ref and out.output is not None}
         last: dict[int, int] = {}
         for number, step in enumerate(self.operations):
-            last.update({a.place: number for a in step.args if type(a) is Ref and a.output is not None})
+            for a in step[1]:
+                if type(a) is Ref and a[1] is not None:
+                    last[a[0]] = number
+        for out in self.outputs:
+            if type(out) is Ref and out.output is not None:
+                last.pop(out.place, None)
         found: dict[int, list[int]] = {}
         for place, number in last.items():
-            if place not in kept:
-                found.setdefault(number, []).append(place)
+            found.setdefault(number, []).append(place)
         return found
 
     def _check(self, ref: Ref, value: Any) -> None:
@@ -390,6 +402,14 @@ class Recording:
                 _refuse(step, f"{now}{list(backend.shape_of(ans))}", f"{dtype}{list(shape)}")
 
 
+def _again(primitive: Primitive, args: list[Any], params: dict[str, Any]) -> tuple[Any, ...]:
+    """The results for other arguments. Of these the first is overwritten if nobody but the list holds it."""
+    if primitive.reuse is not None and blocks.here() is None and entry_is_alone(args, 0):
+        return (primitive.reuse(*args, **params),)
+    ans = primitive.call(*args, **params)
+    return ans if primitive.multiple else (ans,)
+
+
 def _bottom(x: Any) -> Any:
     """The array that ``x`` stands for in the end."""
     while isinstance(x, Tracer):
@@ -411,9 +431,12 @@ def _refuse(step: Step | None, now: Any, answer: Any) -> NoReturn:
 def _needed(operations: list[Step], wanted: set[int]) -> set[int]:
     """The operations ``wanted`` and all that they depend on."""
     needed = set(wanted)
-    for index in range(len(operations) - 1, -1, -1):
-        if index in needed:
-            needed.update(a.place for a in operations[index].args if type(a) is Ref and a.output is not None)
+    if wanted:
+        for index in range(max(wanted), -1, -1):
+            if index in needed:
+                for a in operations[index][1]:
+                    if type(a) is Ref and a[1] is not None:
+                        needed.add(a[0])
     return needed
 
 

@@ -7,6 +7,7 @@ outlives the call: the program may write to the arrays then, and it must still b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.errors import ReplayError
 from funcgrad.graph import Recording, Ref
-from funcgrad.ownership import copies_of_shared
-from funcgrad.records import Node, reachable, saved_by, with_saved
+from funcgrad.ownership import Census, note_shared
+from funcgrad.records import Node, each_saved, with_saved
 from funcgrad.replay import Chain
 
 __all__ = ["Unchanged", "kept_apart", "recording_apart"]
@@ -32,37 +33,28 @@ def kept_apart(nodes: list[Node | None]) -> tuple[list[Node | None], Unchanged |
     Returns:
         The records, and what knows whether those arrays are still what they were, None where nobody needs to ask.
     """
-    records = list(reachable(nodes).values())
-    chains = {id(x): x for node in records for x in saved_by(node) if type(x) is Chain}
-    copies = copies_of_shared(_visitor(records, list(chains.values())))
+    census = Census()
+    chains = _visit_records(nodes, census.note)
+    copies = census.copies()
     if not copies:
         return nodes, None
     if chains:
-        return nodes, Unchanged(copies, _visitor(records, list(chains.values())))
-    return with_saved(nodes, lambda x: _replaced(x, copies)), None
+        originals: dict[int, ndarray] = {}
+        _visit_records(nodes, lambda x: originals.update({id(x): x}))
+        return nodes, Unchanged([(originals[key], copy) for key, copy in copies.items()])
+    return with_saved(nodes, partial(_replaced, copies)), None
 
 
 def recording_apart(recording: Recording) -> None:
     """Let a recording hold copies of what the program can write to."""
     steps = recording.operations
-
-    def visit(note: Callable[[ndarray], None]) -> None:
-        seen: set[int] = set()
-        for place in range(len(steps)):
-            for x in steps[place].args:
-                if type(x) not in _ATOMS:
-                    _visit(x, note, seen)
-            for x in steps[place].params.values():
-                if not _is_atomic(x):
-                    _visit(x, note, seen)
-            x = None
-        _visit(recording.outputs, note, seen)
-
-    copies = copies_of_shared(visit)
+    census = Census()
+    _visit_recording(recording, census.note)
+    copies = census.copies()
     if copies:
-        recording.outputs = _replaced(recording.outputs, copies)
+        recording.outputs = _replaced(copies, recording.outputs)
         recording.operations = [
-            step._replace(args=_replaced(step.args, copies), params=_replaced(step.params, copies)) for step in steps
+            step._replace(args=_replaced(copies, step.args), params=_replaced(copies, step.params)) for step in steps
         ]
 
 
@@ -70,16 +62,13 @@ class Unchanged:
     """Says whether arrays are still what they were.
 
     Args:
-        copies: copies of them, by the identity of each.
-        visit: ``visit(note)`` calls ``note`` with each.
+        pairs: each of them and its copy.
     """
 
     __slots__ = ("_pairs",)
 
-    def __init__(self, copies: dict[int, ndarray], visit: Callable[[Callable[[ndarray], None]], None]) -> None:
-        found: dict[int, ndarray] = {}
-        visit(lambda x: found.update({id(x): x}))
-        self._pairs = [(found[key], copy) for key, copy in copies.items()]
+    def __init__(self, pairs: list[tuple[ndarray, ndarray]]) -> None:
+        self._pairs = pairs
 
     def check(self, call: str) -> None:
         """Refuse to go on where one of them was written to.
@@ -95,19 +84,31 @@ class Unchanged:
                 )
 
 
-def _visitor(records: Sequence[Node], chains: Sequence[Chain]) -> Callable[[Callable[[ndarray], None]], None]:
-    """What visits each array that records hold, once for each reference."""
+def _visit_records(nodes: Sequence[Node | None], note: Callable[[ndarray], None]) -> list[Chain]:
+    """Call ``note`` with the arrays that records hold and may share, once for each reference; the chains among them."""
+    seen: set[int] = set()
+    chains: dict[int, Chain] = {}
+    for x in note_shared(each_saved(nodes), note, _ATOMS):
+        if type(x) is Chain:
+            chains[id(x)] = x
+        elif not _is_atomic(x):
+            _visit(x, note, seen)
+    for chain in chains.values():
+        _visit(chain.states(), note, seen)
+    return list(chains.values())
 
-    def visit(note: Callable[[ndarray], None]) -> None:
-        seen: set[int] = set()
-        for node in records:
-            for x in saved_by(node):
+
+def _visit_recording(recording: Recording, note: Callable[[ndarray], None]) -> None:
+    """The same of the operations of a graph."""
+    seen: set[int] = set()
+    for step in recording.operations:
+        for x in step.args:
+            if type(x) not in _ATOMS:
                 _visit(x, note, seen)
-            x = None
-        for chain in chains:
-            _visit(chain.states(), note, seen)
-
-    return visit
+        for x in step.params.values():
+            if not _is_atomic(x):
+                _visit(x, note, seen)
+    _visit(recording.outputs, note, seen)
 
 
 def _visit(x: Any, note: Callable[[ndarray], None], seen: set[int]) -> None:
@@ -117,13 +118,16 @@ def _visit(x: Any, note: Callable[[ndarray], None], seen: set[int]) -> None:
 
 def _is_atomic(x: Any) -> bool:
     """Whether nothing in ``x`` can be an array, as far as that is seen at once."""
-    return type(x) in _ATOMS or (type(x) is tuple and _ATOMS.issuperset(map(type, x)))
+    kind = type(x)
+    if kind is dict:
+        return all(map(_is_atomic, x.values()))
+    return kind in _ATOMS or (kind is tuple and _ATOMS.issuperset(map(type, x)))
 
 
 _ATOMS = tree.ATOMS | {Ref}
 
 
-def _replaced(x: Any, copies: dict[int, ndarray]) -> Any:
+def _replaced(copies: dict[int, ndarray], x: Any) -> Any:
     """``x`` with copies in place of arrays; itself where it holds none of these."""
     kind = type(x)
     if kind is ndarray:
@@ -131,15 +135,15 @@ def _replaced(x: Any, copies: dict[int, ndarray]) -> Any:
     if kind in _ATOMS:
         return x
     if isinstance(x, (tuple, list)):
-        new = [_replaced(item, copies) for item in x]
+        new = [_replaced(copies, item) for item in x]
         if all(a is b for a, b in zip(x, new, strict=True)):
             return x
         return kind(*new) if hasattr(x, "_fields") else kind(new)
     if kind is dict:
-        renewed = {key: _replaced(item, copies) for key, item in x.items()}
+        renewed = {key: _replaced(copies, item) for key, item in x.items()}
         return renewed if any(renewed[key] is not item for key, item in x.items()) else x
     if not tree.is_container(kind):
         return x
     leaves, spec = tree.flatten(x)
-    found = [_replaced(leaf, copies) for leaf in leaves]
+    found = [_replaced(copies, leaf) for leaf in leaves]
     return tree.unflatten(spec, found) if any(a is not b for a, b in zip(leaves, found, strict=True)) else x

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 
 __all__ = [
+    "Census",
     "LARGE",
     "argument_is_alone",
-    "copies_of_shared",
     "entry_is_alone",
     "held_by",
     "is_alone",
     "is_alone_in",
     "is_temporary",
+    "note_shared",
     "own",
 ]
 
@@ -64,7 +65,7 @@ def is_alone_in(holder: Any, name: str) -> bool:
     if value.base is not None or not value.flags.writeable:
         return False
     del value
-    return held_by(holder, name) == _ATTRIBUTE
+    return sys.getrefcount(getattr(holder, name)) == _ATTRIBUTE
 
 
 def is_alone(holder: Any, name: str) -> bool:
@@ -116,7 +117,11 @@ def own(values: list[Any]) -> list[Any]:
         (False, False, array([0., 0.]))
     """
     for i in range(len(values)):
-        if type(values[i]) is ndarray and not _is_own(values, i):
+        if type(values[i]) is not ndarray:
+            continue
+        # the commonest first: an array with its own memory
+        alone = sys.getrefcount(values[i]) == _ENTRY and values[i].base is None and values[i].flags.writeable
+        if not alone and not _is_own(values, i):
             values[i] = values[i].copy("K")
     return values
 
@@ -164,41 +169,78 @@ def argument_is_alone(ct: Any) -> bool:
     return type(ct) is not np.ndarray or bool(ct.base is None and ct.flags.writeable)
 
 
-def copies_of_shared(visit: Callable[[Callable[[ndarray], None]], None]) -> dict[int, ndarray]:
-    """Copies of the arrays in a structure that somebody else holds too, by the identity of the array.
+def _first_count(values: list[Any]) -> int:
+    for x in values:  # as ``note_shared`` goes
+        return sys.getrefcount(x)
+    return -1
+
+
+_ITEM = _first_count([np.empty(1)]) + 1 if _LOCKED else -1  # who holds it, and the list
+
+
+def note_shared(values: list[Any], note: Callable[[ndarray], None], skipped: frozenset[type]) -> list[Any]:
+    """Call ``note`` with the arrays among ``values`` that may be shared; those that are no arrays.
 
     Args:
-        visit: ``visit(note)`` calls ``note`` with each array for each reference that the structure has to it.
+        values: a list, made for this call, of what others hold.
+        note: called with an array that more than one of them holds, or anybody else, and with each view.
+        skipped: the types of what is not to be returned.
+    """
+    others = []
+    for x in values:
+        if type(x) is ndarray:
+            if sys.getrefcount(x) != _ITEM or x.base is not None:
+                note(x)
+        elif type(x) not in skipped:
+            others.append(x)
+    return others
+
+
+class Census:
+    """The arrays of a structure, and how many references the structure has to each.
 
     Example:
         >>> held = np.ones(2)
         >>> structure = [held, np.ones(2)]
-        >>> copies = copies_of_shared(lambda note: [note(structure[0]), note(structure[1])])
-        >>> list(copies) == [id(held)]
+        >>> census = Census()
+        >>> census.note(structure[0])
+        >>> census.note(structure[1])
+        >>> list(census.copies()) == [id(held)]
         True
     """
-    arrays: list[Any] = []
-    places: dict[int, int] = {}
-    inside: list[int] = []  # for each of them, how many references the structure has to it
 
-    def note(x: ndarray) -> None:
-        place = places.setdefault(id(x), len(arrays))
-        if place == len(arrays):
-            arrays.append(x)
-            inside.append(0)
-        inside[place] += 1
+    __slots__ = ("_arrays", "_inside", "_places")
 
-    visit(note)
-    views: dict[int, int] = {}  # by the identity of an array: how many of the others are views of it
-    for x in arrays:
-        if type(x.base) is ndarray:
-            views[id(x.base)] = views.get(id(x.base), 0) + 1
-    x = None
+    def __init__(self) -> None:
+        self._arrays: list[Any] = []
+        self._places: dict[int, int] = {}
+        self._inside: list[int] = []
 
-    shared = [_references_at(arrays, i) != _ENTRY + inside[i] + views.get(id(arrays[i]), 0) for i in range(len(arrays))]
-    for i in range(len(arrays)):
-        base = id(arrays[i].base)
-        if arrays[i].base is not None and not shared[i]:
-            known = base in views and _references_of_base(arrays, i) == _BASE - 1 + views[base]
-            shared[i] = shared[places[base]] if base in places else not known
-    return {id(arrays[i]): arrays[i].copy("K") for i in range(len(arrays)) if shared[i]}
+    def note(self, x: ndarray) -> None:
+        """Count a reference of the structure to an array. Each must be counted."""
+        place = self._places.setdefault(id(x), len(self._arrays))
+        if place == len(self._arrays):
+            self._arrays.append(x)
+            self._inside.append(0)
+        self._inside[place] += 1
+
+    def copies(self) -> dict[int, ndarray]:
+        """Copies of the arrays that somebody else holds too, by the identity of the array."""
+        arrays, places, inside = self._arrays, self._places, self._inside
+        shared = [sys.getrefcount(arrays[i]) != _ENTRY + n for i, n in enumerate(inside)]
+        bases = [i for i in range(len(arrays)) if arrays[i].base is not None]
+        if not bases and True not in shared:  # the commonest
+            return {}
+        views: dict[int, int] = {}  # by the identity of an array: how many of the others are views of it
+        for i in bases:
+            views[id(arrays[i].base)] = views.get(id(arrays[i].base), 0) + 1
+        for key, n in views.items():
+            if key in places:
+                i = places[key]
+                shared[i] = sys.getrefcount(arrays[i]) != _ENTRY + inside[i] + n
+        for i in bases:
+            base = id(arrays[i].base)
+            if not shared[i]:
+                known = base in views and _references_of_base(arrays, i) == _BASE - 1 + views[base]
+                shared[i] = shared[places[base]] if base in places else not known
+        return {id(arrays[i]): arrays[i].copy("K") for i in range(len(arrays)) if shared[i]}

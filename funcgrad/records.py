@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from heapq import heappop, heappush, heappushpop
-from operator import itemgetter
+from operator import is_not, itemgetter
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -34,6 +34,7 @@ __all__ = [
     "Pull",
     "backward",
     "called",
+    "each_saved",
     "leaf",
     "number_of",
     "operation_of",
@@ -172,14 +173,30 @@ def with_parents(node: Node, parents: Sequence[Node]) -> Node:
 
 def reachable(ends: Sequence[Node | None]) -> dict[int, Node]:
     """All records that a backward pass from ``ends`` may visit, by their place in the order of execution."""
-    found = {-node[0]: node for node in ends if node is not None}
-    waiting = list(found.values())
+    found: dict[int, Node] = {}
+    waiting = [node for node in ends if node is not None]
     while waiting:
-        for parent in parents_of(waiting.pop()):
-            if -parent[0] not in found:
-                found[-parent[0]] = parent
-                waiting.append(parent)
+        node = waiting.pop()
+        if (place := -node[0]) not in found:
+            found[place] = node
+            if node[1] is not None:
+                waiting += node[2 : 2 + node[1].parents]
     return found
+
+
+def each_saved(ends: Sequence[Node | None]) -> list[Any]:
+    """What the records have saved that a backward pass from ``ends`` may visit, of each once."""
+    seen: set[int] = set()
+    saved: list[Any] = []
+    waiting = [node for node in ends if node is not None]
+    while waiting:
+        node = waiting.pop()
+        if node[1] is not None and node[0] not in seen:
+            seen.add(node[0])
+            end = 2 + node[1].parents
+            waiting += node[2:end]
+            saved += node[end:]
+    return saved
 
 
 def with_saved(ends: Sequence[Node | None], change: Callable[[Any], Any]) -> list[Node | None]:
@@ -188,13 +205,14 @@ def with_saved(ends: Sequence[Node | None], change: Callable[[Any], Any]) -> lis
     A record that would be the same, down to what it depends on, is itself.
     """
     records = reachable(ends)
-    made: dict[int, Node] = {}
+    made: dict[int, Node] = {}  # those that are not themselves, by their numbers
     for place in sorted(records):
-        node = made[place] = records[place]
-        new = (*node[:2], *[made[-parent[0]] for parent in parents_of(node)], *[change(x) for x in saved_by(node)])
-        if any(a is not b for a, b in zip(node, new, strict=True)):
-            made[place] = new
-    return [None if node is None else made[-node[0]] for node in ends]
+        if (pull := (node := records[place])[1]) is not None:
+            end = 2 + pull.parents
+            new = (*node[:2], *[made.get(p[0], p) for p in node[2:end]], *map(change, node[end:]))
+            if any(map(is_not, node, new)):
+                made[node[0]] = new
+    return [None if node is None else made.get(node[0], node) for node in ends]
 
 
 class ResultCotangent(SparseCotangent):

@@ -67,12 +67,15 @@ class ReverseTrace(Trace):
         elif type(value) is float64:
             made.value, made.form = value, float64
         else:
-            made.value, made.form = twin(value), None
+            made.value, made.form = twin(value) if issubclass(type(value), Tracer) else value, None
         return made
 
     def recorded(self, ans: Any, pull: Pull, parents: Sequence[Node], saved: Sequence[Any]) -> ReverseTracer:
         """The tracer of a result, with a new record."""
-        return tracer_of(ans, self, recorded(next(self.numbers), pull, parents, saved))
+        made = ReverseTracer()
+        made.value, made._trace, made.form = ans, self, None
+        made.node = recorded(next(self.numbers), pull, parents, saved)
+        return made
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run ``primitive`` one level out and record how to pull a cotangent back through it."""

@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 #: Types of what holds no array.
-ATOMS = frozenset((int, float, complex, bool, str, type(None), slice, np.float64, type(Ellipsis)))
+ATOMS: frozenset[type[Any]] = frozenset((int, float, complex, bool, str, type(None), slice, np.float64, type(Ellipsis)))
 T = TypeVar("T", bound=type)
 map_ = map  # Python's; tree.map is another
 

@@ -19,7 +19,6 @@ __all__ = [
     "is_view",
     "layout",
     "locked",
-    "note_write",
     "set_apart",
     "share",
     "share_view",
@@ -163,12 +162,6 @@ def locked(made: Any) -> Any:
         else:
             made.alias = READ_ONLY
     return made
-
-
-def note_write(root: Tracer) -> None:
-    """Note that something traced has been written to an array."""
-    if type(root) is not Buffer:
-        views_of(root).written = True
 
 
 def set_apart(x: Tracer, part: Tracer) -> None:

@@ -227,8 +227,9 @@ def inside() -> bool:
     """
     if open_traces:
         here = get_ident()
-        for trace in running():
-            if trace.thread == here:
+        for known in list(open_traces.values()):
+            trace = known()
+            if trace is not None and trace.thread == here:
                 return True
     return bool(repeating.get())  # a pullback runs a part of it again
 
@@ -321,15 +322,9 @@ def move(x: Tracer, new: Any) -> None:
 
 def stand_for(x: Tracer, kind: type[Tracer], value: Any, trace: Trace, link: Any) -> None:
     """Let ``x`` be a tracer of another kind, value, trace and link. Who asks holds ``changing``, see ``locking``."""
-    if type(x) is Buffer:
-        _keep_array(x)
+    if type(x) is Buffer and not x.value.shape and getattr(x, "alias", None) is None:
+        x.alias = Views()  # what is to stand for something traced stays an array, and becomes no number
     x.__class__, x.value, x._trace, x.link, x.form = kind, value, trace, link, None
-
-
-def _keep_array(x: Buffer) -> None:
-    """See that a buffer without axes, which is to stand for something traced, stays an array and becomes no number."""
-    if not x.value.shape and getattr(x, "alias", None) is None:
-        x.alias = Views()
 
 
 def as_array(x: Any) -> Any:

@@ -38,7 +38,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
 #: What the module of reference counts has measured.
-COUNTS = ("_ENTRY", "_BASE", "_ATTRIBUTE", "_ARGUMENT", "_TEMPORARY")
+COUNTS = ("_ENTRY", "_BASE", "_ATTRIBUTE", "_ARGUMENT", "_TEMPORARY", "_ITEM")
 
 
 def pytest_addoption(parser):

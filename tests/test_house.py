@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 ENGINE = ("funcgrad", "transforms")
 PACKAGE = (*ENGINE, "interop")
-FILE_LINES = 520  # signs, no laws: what is one thing stays in one place
+FILE_LINES = 600  # signs, no laws: what is one thing stays in one place
 FUNCTION_LINES = 42
 OPTIONAL = {"jax", "jaxlib", "scipy"}
 #: The one place of the engine that asks for them, by name and when they are needed.

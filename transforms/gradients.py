@@ -207,13 +207,13 @@ def _enter(trace: ReverseTrace, options: _Options, args: Any) -> tuple[list[Any]
     new_args, argnums = list(args), options.argnums
     if type(argnums) is int and -len(args) <= argnums < len(args) and not options.holomorphic and trace.cuts is None:
         x = args[argnums]
-        if _plain(x) or (issubclass(type(x), Tracer) and x.dtype.kind == "f"):
+        if (type(x) in FLOATS and _plain(x)) or (issubclass(type(x), Tracer) and x.dtype.kind == "f"):
             new_args[argnums] = trace.leaf(x)
             return new_args, [x], _FIRST
         shallow = _shallow(x)
         if shallow is not None:
             live, rebuild = shallow
-            new_args[argnums] = rebuild([trace.leaf(x) for x in live])
+            new_args[argnums] = rebuild(list(map(trace.leaf, live)))
             return new_args, live, rebuild
     chosen = positions(options.call, argnums, args)
     leaves, spec = tree.flatten(tuple([args[i] for i in chosen]))

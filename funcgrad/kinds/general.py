@@ -104,7 +104,8 @@ def primitive(
         loose: whether shape or dtype of a result depend on the values of the arguments.
         hidden: how many results after the first are there for the rules only; then the operation returns the first,
             and ``sparse`` must be true.
-        meets: of the arguments, whether ``vjps`` give cotangents of their shape and dtype as they are.
+        meets: of the arguments, whether ``vjps`` give cotangents of their shape and dtype as they are; then three of
+            them have no parameters.
 
     Raises:
         InputError: no rule, or a rule that names what there is not.
@@ -305,15 +306,19 @@ def _with_rules(
     kernel = made.kernel(np)
     values = {"primitive": made, "kernel": kernel}
     if meets is not None and len(pulls) == 2:
-        text = _bilinear_text(rules, impl is None)
         values.update(meets=meets, quick=numpy or kernel)
-        values.update({"pull_" + way: rules.plan(traced, True, impl is not None)[0] for way, traced in _WAYS.items()})
+        text = _BILINEAR.format(**_records(rules, values, _WAYS, impl is None))
+        if impl is None:  # it has no parameters
+            text = text.replace(", **params)", ")").replace("(x, y), params)", "(x, y), EMPTY)")
     else:
         text = _ANY if multiple else _ONE if len(pulls) == 1 else _SEVERAL
         if text is not _ANY:
             values["planned"] = rules.planned
         if text is _SEVERAL:
             values["arity"] = len(pulls)
+            if meets is not None:
+                values = {"several": function(name, text, _SHARED, **values), "kernel": kernel, "meets": meets}
+                text = _TERNARY.format(**_records(rules, values, _THREE, True))
     rules.primitive = made
     rules.call = function(name, text, _SHARED, **values)
     return finish(rules.call, made)
@@ -321,19 +326,22 @@ def _with_rules(
 
 #: How traced arguments of a product are called, and their positions.
 _WAYS = {"both": (0, 1), "left": (0,), "right": (1,)}
+#: The same of three arguments.
+_THREE = {"all": (0, 1, 2), "last": (1, 2)}
+_PARENTS = ("parent", "second", "third")
 
 
-def _bilinear_text(rules: _Rules, simple: bool) -> str:
-    """The text of a product; without parameters where it is ``simple``."""
-    records = {}
-    for way, traced in _WAYS.items():
-        _, names = rules.plan(traced, True, not simple)
-        places = {"x": "v", "y": "w", "params": "params", "shape_0": "v.shape", "shape_1": "w.shape"}
+def _records(rules: _Rules, values: dict[str, Any], ways: dict[str, tuple[int, ...]], simple: bool) -> dict[str, str]:
+    """The texts of records by which arguments are traced; their pulls are added to ``values``."""
+    texts = {}
+    for way, traced in ways.items():
+        values["pull_" + way], names = rules.plan(traced, True, not simple)
+        places = {"x": "v", "y": "w", "z": "u", "params": "params"}
+        places |= {"shape_0": "v.shape", "shape_1": "w.shape", "shape_2": "u.shape"}
         saved = "".join([f", {places[n]}" for n in names])
-        parents = "parent, second" if way == "both" else "parent"
-        records["record_" + way] = RECORD.format(pull="pull_" + way, parents=parents, saved=saved)
-    text = _BILINEAR.format(**records)
-    return text.replace(", **params)", ")").replace("(x, y), params)", "(x, y), EMPTY)") if simple else text
+        parents = ", ".join(_PARENTS[: len(traced)])
+        texts["record_" + way] = RECORD.format(pull="pull_" + way, parents=parents, saved=saved)
+    return texts
 
 
 _ANY = """
@@ -356,6 +364,27 @@ def operation(*args, **params):
         if type(arg) is not ndarray:
             return bind(primitive, args, params)
     return kernel(*args, **params)
+"""
+
+#: Of three arguments that meet as they are: at once where all, or all but the first, are traced.
+_TERNARY = """
+def operation(x, y, z):
+    if type(y) is type(z) is ReverseTracer and (numbers := (trace := y._trace).live) is not None and z._trace is trace:
+        w, u = y.value, z.value
+        if type(x) is ReverseTracer:
+            if x._trace is trace and meets(v := x.value, w, u):
+                made, parent, second, third = ReverseTracer(), x.node, y.node, z.node
+                made.value, made._trace, made.form = kernel(v, w, u), trace, None
+                made.node = {record_all}
+                return made
+        elif type(x) is ndarray and meets(x, w, u):
+            made, v, parent, second = ReverseTracer(), x, y.node, z.node
+            made.value, made._trace, made.form = kernel(v, w, u), trace, None
+            made.node = {record_last}
+            return made
+    elif type(x) is type(y) is type(z) is ndarray:
+        return kernel(x, y, z)
+    return several(x, y, z)
 """
 
 #: Of one argument.

@@ -373,7 +373,7 @@ def align(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
 
 def unbroadcast(ct: Any, shape: Shape) -> Any:
     """Undo broadcasting from ``shape``: sum ``ct`` over the axes that were added or stretched."""
-    have = backend.shape_of(ct)
+    have = ct.shape if type(ct) is ndarray else backend.shape_of(ct)
     if have == shape:
         return ct
     if not shape and type(ct) is ndarray and 1 < ct.size < 1024 and ct.itemsize > 2:

@@ -63,11 +63,13 @@ def jointly_linear(
         return [conform(c, shapes[i], likes[i]) for i, c in zip(traced, cts, strict=True)]
 
     def reverse(args: Any, traced: Any, params: Any) -> Any:
-        ans = computed(call, args, params)
-        shapes, dtypes = [backend.shape_of(a) for a in args], [backend.dtype_of(a) for a in args]
+        return recorded(args, traced, params, computed(call, args, params))
+
+    def recorded(args: Any, traced: Any, params: Any, ans: Any) -> Any:
+        shapes = [a.shape if type(a) is ndarray else backend.shape_of(a) for a in args]
+        dtypes = [a.dtype if type(a) is ndarray else backend.dtype_of(a) for a in args]
         alike = dtypes.count(backend.dtype_of(ans)) == len(dtypes)
-        pull = pull_for_all(name, pull_each, len(traced))
-        return ans, pull, (traced, shapes, None if alike else dtypes, params)
+        return ans, pull_for_all(name, pull_each, len(traced)), (traced, shapes, None if alike else dtypes, params)
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
         ans = computed(call, args, params)
@@ -75,13 +77,15 @@ def jointly_linear(
         return ans, conform(call(*whole, **params), None, backend.dtype_of(ans))
 
     def call(*args: Any, **params: Any) -> Any:
-        if (found := traced_at_once(args)) is not None and not any(type(a) in _NUMBERS for a in args):
-            trace, values, traced, parents, _ = found
-            ans, pull, saved = reverse(values, traced, params)
+        if _NUMBERS.isdisjoint(map(type, args)) and (found := traced_at_once(args)) is not None:
+            trace, values, traced, parents, plain = found
+            ans = kernel(*values, **params) if plain else call(*values, **params)
+            ans, pull, saved = recorded(values, traced, params, ans)
             return trace.recorded(ans, pull, parents, saved)
-        if all(type(a) is ndarray and a.dtype.kind in "fciub" for a in args):
-            return kernel(*args, **params)
-        return bind(primitive, args, params)
+        for arg in args:
+            if type(arg) is not ndarray or arg.dtype.kind not in "fciub":
+                return bind(primitive, args, params)
+        return kernel(*args, **params)
 
     primitive = Primitive(name, impl, reverse, forward, batch_rule(batch, call))
     kernel = numpy or primitive.kernel(np)

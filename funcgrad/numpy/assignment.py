@@ -29,7 +29,6 @@ from funcgrad.primitives.index_spec import Spec, is_concrete, is_static, parse, 
 from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.primitives.writing import region, winners, write
 from funcgrad.typing import Array, Shape
-from funcgrad.views import note_write
 from funcgrad.writable import (
     READ_ONLY,
     Buffer,
@@ -42,6 +41,7 @@ from funcgrad.writable import (
     refresh,
     root_of,
     stand_for,
+    views_of,
 )
 
 __all__ = [
@@ -78,7 +78,7 @@ def set_item(x: Tracer, index: Any, y: Any) -> None:
 
 def _set_item(x: Tracer, index: Any, y: Any) -> None:
     alias = getattr(x, "alias", None)
-    if not _can_write(x, alias):
+    if not (alias is None and type(x) is Buffer) and not _can_write(x, alias):
         refuse_writing(x)
     if type(y) is Buffer:
         y = twin(y)
@@ -92,7 +92,8 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
     if blocks.here() is not None and blocks.current().floor:
         _write_constant(x, index, y)
         return
-    if aval_of(y) is None or aval_of(x.value) is None:
+    aval = aval_of(y)
+    if aval is None or aval_of(x.value) is None:
         _check_dtype(x, y)
     if type(getattr(y, "alias", None)) is View and _is_itself(x, index, y):
         return
@@ -101,19 +102,18 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
     if type(alias) is View:
         _write_through(x, alias, index, y)
     else:
-        _write_root(x, index, y)
-        if alias:
-            refresh(x)
+        _write_root(x, index, y, aval)
 
 
-def _write_root(x: Tracer, index: Any, y: Any) -> None:
-    """Write to what is no view."""
-    if not _write_directly(x, index, y):
+def _write_root(x: Tracer, index: Any, y: Any, aval: Any) -> None:
+    """Write to what is no view; ``aval`` is that of ``y``."""
+    if not _write_directly(x, index, y, aval):
         move(x, as_before(x, updated(twin(x), index, y)))
-    if type(alias := getattr(x, "alias", None)) is Views and type(x) is not Buffer:
-        alias.written = True
-    else:
-        note_write(x)
+    views = getattr(x, "alias", None)
+    if type(x) is not Buffer:
+        (views if type(views) is Views else views_of(x)).written = True
+    if views:
+        refresh(x)
 
 
 def _write_constant(x: Tracer, index: Any, y: Any) -> None:
@@ -229,8 +229,7 @@ def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
     if all(step is getitem for step, _ in alias.steps) and is_static(index):
         whole = composed(root.shape, [*[params["index"] for _, params in alias.steps], index])
         if whole is not None:
-            _write_root(root, whole, y)
-            refresh(root)
+            _write_root(root, whole, y, aval_of(y))
             return
     if (chosen := as_condition(index, x.shape, backend.shape_of(y))) is not None:
         index, y = ..., where(chosen, y, twin(x))
@@ -385,7 +384,7 @@ def _last_wins(x: Array, y: Array, spec: Spec, arrays: tuple[Any, ...], room: Sh
     return cleared + scatter_sum(kept, *arrays, specs=(spec,), shape=shape, dtype=dtype)
 
 
-def _write_directly(x: Any, index: Any, y: Any) -> bool:
+def _write_directly(x: Any, index: Any, y: Any, aval: Any) -> bool:
     """The short way of the commonest writes: no copy where nobody else holds the memory.
 
     Returns:
@@ -398,7 +397,6 @@ def _write_directly(x: Any, index: Any, y: Any) -> bool:
         if isinstance(y, Tracer) and not _names_once(index, x.shape):
             return False
         index = snapshot(index)
-    aval = aval_of(y)
     have = aval if type(aval) is tuple else () if aval is not None else backend.shape_of(y)
     if have and len(have) > rank_left(index, len(x.shape)):
         y = fitted(y, np.broadcast_to(np.False_, x.shape)[index].shape)

@@ -19,8 +19,8 @@ from funcgrad.kinds.linear import imag, real, reshape
 from funcgrad.numpy.concretization import user_line
 from funcgrad.numpy.layout import as_before
 from funcgrad.primitives.indexing import getitem
-from funcgrad.views import layout, note_write
-from funcgrad.writable import Buffer, Step, View, move, refresh, root_of
+from funcgrad.views import layout
+from funcgrad.writable import Buffer, Step, View, move, refresh, root_of, views_of
 
 __all__ = ["written_by_mask", "written_in_order"]
 
@@ -73,7 +73,7 @@ def written_in_order(x: Tracer, y: Any, write: Callable[[ndarray, ndarray], None
         return False
     write(target, source)
     move(root, as_before(root, getitem(reshape(twin(root), to=(places.size,)), places)))
-    note_write(root)
+    views_of(root).written = True
     refresh(root)
     return True
 

@@ -17,7 +17,7 @@ from funcgrad import backend
 from funcgrad.batching import BatchTracer
 from funcgrad.core import Tracer, twin
 from funcgrad.forward import ForwardTracer, dual
-from funcgrad.graph import GraphTrace, GraphTracer, Step
+from funcgrad.graph import GraphTrace, GraphTracer, step_of
 from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import conform, reshape, to_batch
 from funcgrad.ownership import argument_is_alone, is_alone
@@ -40,7 +40,7 @@ _TRACERS = frozenset((ReverseTracer, ForwardTracer, BatchTracer, GraphTracer))
 
 def can_overwrite(x: Any, index: Any, y: Any) -> bool:
     """Whether ``overwritten`` knows how to write ``y`` to ``x[index]``; what it does not is for ``write``."""
-    batched = _of_numpy(x, _ARRAY) | _of_numpy(y, _NUMPY)
+    batched = (0 if type(x) is ndarray else _of_numpy(x, _ARRAY)) | _of_numpy(y, _NUMPY)
     if batched & _UNKNOWN:
         return False
     return not batched or is_static(index) or (type(index) is ndarray and index.dtype.kind in "iu")
@@ -87,7 +87,7 @@ def overwritten(x: Any, index: Any, y: Any, alone: bool) -> Any:
 def _recorded(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> ReverseTracer:
     """In reverse mode."""
     trace, w = (x if mine else y)._trace, y.value if given else y
-    shape, dtype = ((), DOUBLE) if type(w) is float64 else (backend.shape_of(w), backend.dtype_of(w))
+    shape, dtype = ((), DOUBLE) if type(w) is float64 else backend.like(w)
     first, second = y.node if given else None, x.node if mine else None
     ans = overwritten(old, index, w, alone)
     if mine and given:
@@ -149,8 +149,8 @@ def _noted(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone:
     trace, shape, dtype = (x if mine else y)._trace, backend.shape_of(x), backend.dtype_of(x)
     first, second, w = x.ref if mine else _kept(old), y.ref if given else _kept(y), y.value if given else y
     spec, arrays, _ = parse(index, shape)
-    made = Step(write.primitive, (first, second, *arrays), {"spec": spec}, (shape,), (dtype,))  # type: ignore[attr-defined]
-    ref = trace.note(made)
+    step = step_of(write.primitive, (first, second, *arrays), {"spec": spec}, shape, dtype)  # type: ignore[attr-defined]
+    ref = trace.note(step)
     return GraphTracer(overwritten(old, index, w, alone), trace, ref)
 
 

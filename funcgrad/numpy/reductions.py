@@ -10,7 +10,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.backend import namespace_of
-from funcgrad.core import describe
+from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import broadcast_to, conj, real, reduce_sum
 from funcgrad.numpy.axes import some_axes
@@ -100,10 +100,11 @@ def sum(
     """
     if out is not None:
         return into(sum, out, a, axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
-    a = as_value(a)
+    traced = isinstance(a, Tracer)
+    a = a if traced else as_value(a)
     if where is True and dtype is None:
         if not keepdims and initial is None:
-            return reduce_sum(a, axis=some_axes(axis, len(backend.shape_of(a))))
+            return reduce_sum(a, axis=some_axes(axis, len(a.shape if traced else backend.shape_of(a))))
         ans = reduced(reduce_sum, a, axis, keepdims)
     else:
         ans = converted(reduced(reduce_sum, masked(converted(a, dtype), where, 0), axis, keepdims), dtype)

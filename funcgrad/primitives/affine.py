@@ -74,11 +74,12 @@ biased_product: Operation = primitive(
 
 def is_biased_product(x: Any, y: Any, z: Any) -> bool:
     """Whether ``biased_product`` takes these: two matrices of real numbers that fit, and a vector, of one dtype."""
-    x, y, z = [a.value if type(a) is ReverseTracer else a for a in (x, y, z)]  # an ndarray answers at once
-    for a in (x, y, z):
-        if type(a) is not ndarray and not issubclass(type(a), Tracer):
-            return False
-    if not x.ndim == y.ndim == 2 or z.ndim != 1 or not x.dtype is y.dtype is z.dtype or x.dtype not in _REAL:
+    v, w, b = [a.value if type(a) is ReverseTracer else a for a in (x, y, z)]  # an ndarray answers at once
+    if not type(v) is type(w) is type(b) is ndarray:
+        for a in (v, w, b):
+            if type(a) is not ndarray and not issubclass(type(a), Tracer):
+                return False
+    dtype, shape = w.dtype, w.shape
+    if len(shape) != 2 or v.ndim != 2 or not v.dtype is dtype is b.dtype or dtype not in _REAL:
         return False
-    (_, inner), (rows, columns) = x.shape, y.shape
-    return bool(inner == rows and z.shape == (columns,))
+    return bool(v.shape[1] == shape[0] and b.shape == shape[1:])

@@ -294,8 +294,10 @@ def lift(
         The new spec and arrays, and how to permute the axes of what they read, None for not at all, so
         that the batch axis and then the axes of one example's result come in order.
     """
+    if not arrays:
+        return ((0, size, 1), *spec), arrays, None
     ranks = [len(backend.shape_of(a)) - b for a, b in zip(arrays, batched, strict=True)]
-    read = max(ranks, default=0)  # axes that the arrays make
+    read = max(ranks)  # axes that the arrays make
     rank = read + sum([e is None or type(e) is tuple for e in spec])
     before, separated = _layout(spec)
     if not any(batched):

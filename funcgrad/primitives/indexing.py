@@ -18,7 +18,7 @@ from funcgrad.batching import BatchTracer
 from funcgrad.core import Primitive, Tracer, bind, computed
 from funcgrad.cotangents import SparseCotangent
 from funcgrad.forward import ForwardTracer, dual
-from funcgrad.graph import GraphTrace, GraphTracer, Step
+from funcgrad.graph import GraphTrace, GraphTracer, step_of
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish
 from funcgrad.ownership import entry_is_alone
@@ -121,14 +121,12 @@ def _of_each(x: BatchTracer, index: Any) -> BatchTracer | None:
 
 def _captured(x: GraphTracer, index: Any) -> Any:
     """``x[index]``, for a static index, in a graph; None where there is more to see."""
-    shape = x.shape
-    spec, _, to = parse(index, shape)
-    trace: GraphTrace = x._trace
+    value, trace = x.value, x._trace
+    spec, _, to = parse(index, x.shape)
     if to is not None or type(trace).run is not GraphTrace.run:
         return None
-    value = x.value
-    ans = getitem(value, index)
-    step = Step(_read, (x.ref,), {"spec": spec}, (backend.shape_of(ans),), (backend.dtype_of(ans),))
+    ans = value[index] if type(value) is ndarray else getitem(value, index)
+    step = step_of(_read, (x.ref,), {"spec": spec}, backend.shape_of(ans), backend.dtype_of(ans))
     return _noted(x, GraphTracer(ans, trace, trace.note(step)), index, value)
 
 
@@ -382,6 +380,8 @@ def _scatter_immutable(xp: Any, total: Any, args: tuple[Any, ...], specs: tuple[
 
 def _split(args: tuple[Any, ...], specs: tuple[Spec, ...]) -> list[tuple[Any, ...]]:
     """The index arrays of each piece; they follow the cotangents."""
+    if len(args) == len(specs):
+        return [()] * len(specs)
     rest = iter(args[len(specs) :])
     return [tuple([next(rest) for e in spec if e == ARRAY]) for spec in specs]
 

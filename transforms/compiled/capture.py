@@ -172,7 +172,8 @@ class Capture(GraphTrace):
         results = ans if primitive.multiple else (ans,)
         facts = tuple([fact_of(a) for a in results])
         shapes, dtypes = tuple([backend.shape_of(a) for a in results]), tuple([backend.dtype_of(a) for a in results])
-        step = Step(primitive, tuple(places), params, shapes, dtypes, (facts, self._line()))  # type: ignore[arg-type]
+        shape, dtype = (shapes, dtypes) if primitive.multiple else (shapes[0], dtypes[0])
+        step = Step(primitive, tuple(places), params, shape, dtype, (facts, self._line()))  # type: ignore[arg-type]
         place = self.note(step).place
         if not primitive.multiple:
             return GraphTracer(ans, self, Ref(place, 0))
