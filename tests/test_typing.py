@@ -49,6 +49,7 @@ reveal_type(fg.crosscheck(loss)(w, x))
 reveal_type(debug_nans(strict(loss))(w, x))
 grad(loss)(w, x, other=2.0)
 value_and_grad(loss)("w", x)
+value_and_grad(loss, argnum=1)
 """
 
 REVEALED = [
@@ -90,7 +91,7 @@ def test_wrong_calls_are_found_and_right_ones_are_not(said):
     output, _ = said
     errors = re.findall(r"^(program\.py):(\d+): error: (.+?)  \[", output, re.MULTILINE)
     lines = PROGRAM.splitlines()
-    assert [lines[int(line) - 1] for _, line, _ in errors] == lines[-2:], output
+    assert [lines[int(line) - 1] for _, line, _ in errors] == lines[-3:], output
     assert "error" not in re.sub(r"^program\.py.*\n|^Found.*\n", "", output, flags=re.MULTILINE)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Literal, NamedTuple, Never, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from funcgrad.transforms.arguments import (
     strip,
 )
 from funcgrad.transforms.debugging import strictly
-from funcgrad.transforms.transformed import Transformed, check_callable
+from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others
 from funcgrad.writable import handed, inside
 
 __all__ = ["grad", "value_and_grad"]
@@ -74,6 +74,7 @@ def grad(
 ) -> Callable[P, Any]: ...
 
 
+@own_arguments
 def grad(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -81,6 +82,7 @@ def grad(
     holomorphic: bool = False,
     allow_int: bool = False,
     strict: bool = False,
+    **_others: Never,
 ) -> Callable[P, Any]:
     """The gradient of a scalar function.
 
@@ -109,11 +111,14 @@ def grad(
         >>> grad(lambda p, x: p["w"] * x + p["b"])({"w": 2.0, "b": 1.0}, 3.0)
         {'w': np.float64(3.0), 'b': np.float64(1.0)}
     """
+    if _others:
+        refuse_others("grad", _others)
     check_callable("grad", fun)
     options = _Options("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int, strict)
     return Transformed(run_grad, fun, options, "Gradient of {fun} with respect to positional argument(s) {argnums}.")
 
 
+@own_arguments
 def value_and_grad(
     fun: Callable[P, R],
     argnums: int | Sequence[int] = 0,
@@ -121,6 +126,7 @@ def value_and_grad(
     holomorphic: bool = False,
     allow_int: bool = False,
     strict: bool = False,
+    **_others: Never,
 ) -> Callable[P, tuple[R, Any]]:
     """The value and the gradient of a scalar function, from one evaluation.
 
@@ -135,6 +141,8 @@ def value_and_grad(
         >>> value_and_grad(lambda x: x * x)(3.0)
         (9.0, np.float64(6.0))
     """
+    if _others:
+        refuse_others("value_and_grad", _others)
     check_callable("value_and_grad", fun)
     chosen = check_argnums("value_and_grad", argnums)
     options = _Options("value_and_grad", chosen, has_aux, holomorphic, allow_int, strict)

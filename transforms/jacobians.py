@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
+from typing import TYPE_CHECKING, Any, NamedTuple, Never, ParamSpec
 
 from funcgrad import backend, tree
 from funcgrad.errors import InputError
@@ -18,7 +18,7 @@ from funcgrad.transforms.arguments import (
     split_aux,
 )
 from funcgrad.transforms.products import jvp, recorded
-from funcgrad.transforms.transformed import Transformed, check_callable
+from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others
 from funcgrad.transforms.vectorize import vmap
 
 if TYPE_CHECKING:
@@ -37,12 +37,14 @@ class _Options(NamedTuple):
     allow_int: bool
 
 
+@own_arguments
 def jacrev(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    **_others: Never,
 ) -> Callable[P, Any]:
     """The Jacobian in reverse mode: all rows at once, by one batch of cotangents. Best for few outputs.
 
@@ -67,16 +69,20 @@ def jacrev(
         array([[2., 0.],
                [0., 4.]])
     """
+    if _others:
+        refuse_others("jacrev", _others)
     check_callable("jacrev", fun)
     options = _Options("jacrev", check_argnums("jacrev", argnums), has_aux, holomorphic, allow_int)
     return Transformed(run_jacrev, fun, options, _SAYS)
 
 
+@own_arguments
 def jacfwd(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
+    **_others: Never,
 ) -> Callable[P, Any]:
     """The Jacobian in forward mode: all columns at once, by one batch of tangents. Best for few inputs.
 
@@ -91,6 +97,8 @@ def jacfwd(
         >>> jacfwd(lambda x: np.array([1.0, 2.0]) * x)(3.0)
         array([1., 2.])
     """
+    if _others:
+        refuse_others("jacfwd", _others)
     check_callable("jacfwd", fun)
     options = _Options("jacfwd", check_argnums("jacfwd", argnums), has_aux, holomorphic, False)
     return Transformed(run_jacfwd, fun, options, _SAYS)
@@ -99,6 +107,7 @@ def jacfwd(
 _SAYS = "Jacobian of {fun} with respect to its positional arguments."
 
 
+@own_arguments
 def jacobian(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -108,6 +117,7 @@ def jacobian(
     *,
     sparsity: Any = None,
     check: bool = True,
+    **_others: Never,
 ) -> Callable[P, Any]:
     """The Jacobian: that of ``jacrev``, as in JAX, or with ``sparsity`` a sparse matrix.
 
@@ -141,12 +151,15 @@ def jacobian(
         array([[2., 1., 0.],
                [0., 3., 2.]])
     """
+    if _others:
+        refuse_others("jacobian", _others)
     check_callable("jacobian", fun)
     if sparsity is None:
         return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
     return _sparse("jacobian", run_sparse_jacobian, fun, (argnums, has_aux, holomorphic), sparsity, check)
 
 
+@own_arguments
 def hessian(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -155,6 +168,7 @@ def hessian(
     *,
     sparsity: Any = None,
     check: bool = True,
+    **_others: Never,
 ) -> Callable[P, Any]:
     """The matrix of second derivatives: forward mode over reverse mode.
 
@@ -179,6 +193,8 @@ def hessian(
     """
     if sparsity is not None:
         return _sparse("hessian", run_sparse_hessian, fun, (argnums, has_aux, holomorphic), sparsity, check)
+    if _others:
+        refuse_others("hessian", _others)
     check_callable("hessian", fun)
     options = _Options("hessian", check_argnums("hessian", argnums), has_aux, holomorphic, False)
     says = "Hessian of {fun} with respect to its positional arguments."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, ParamSpec, TypeAlias
+from typing import Any, NamedTuple, Never, ParamSpec, TypeAlias
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, BatchTracer, named_axes
@@ -12,7 +12,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, to_batch
 from funcgrad.ownership import own
 from funcgrad.transforms.arguments import check_leaf
-from funcgrad.transforms.transformed import Transformed, check_callable
+from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others
 from funcgrad.typing import PyTree
 from funcgrad.writable import handed
 
@@ -30,12 +30,14 @@ class _Options(NamedTuple):
     axis_size: int | None
 
 
+@own_arguments
 def vmap(
     fun: Callable[P, Any],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_name: Any = None,
     axis_size: int | None = None,
+    **_others: Never,
 ) -> Callable[P, Any]:
     """Apply ``fun``, written for one example, to a whole batch along an axis of its arguments.
 
@@ -63,6 +65,8 @@ def vmap(
         >>> vmap(grad(lambda w, x: (w * x) ** 2), in_axes=(None, 0))(2.0, np.array([1.0, 2.0]))
         array([ 4., 16.])
     """
+    if _others:
+        refuse_others("vmap", _others)
     check_callable("vmap", fun)
     if not isinstance(in_axes, (int, tuple, list, type(None))):
         raise InputError(
