@@ -74,7 +74,9 @@ biased_product: Operation = primitive(
 
 def is_biased_product(x: Any, y: Any, z: Any) -> bool:
     """Whether ``biased_product`` takes these: two matrices of real numbers that fit, and a vector, of one dtype."""
-    v, w, b = [a.value if type(a) is ReverseTracer else a for a in (x, y, z)]  # an ndarray answers at once
+    v = x.value if type(x) is ReverseTracer else x  # an ndarray answers at once
+    w = y.value if type(y) is ReverseTracer else y
+    b = z.value if type(z) is ReverseTracer else z
     if not type(v) is type(w) is type(b) is ndarray:
         for a in (v, w, b):
             if type(a) is not ndarray and not issubclass(type(a), Tracer):

@@ -46,7 +46,8 @@ def _product(x: ndarray, y: ndarray) -> Any:
     Of matrices and vectors NumPy's ``dot`` computes the same by the same routines. It does not look for what these left
     in the processor's flags, which says nothing of the result: that takes longer than a small product.
     """
-    if x.ndim <= 2 and y.ndim <= 2 and x.dtype is y.dtype and x.dtype.char in _BLAS:
+    dtype = x.dtype
+    if x.ndim <= 2 and y.ndim <= 2 and y.dtype is dtype and (dtype is _DOUBLE or dtype.char in _BLAS):
         try:
             return x.dot(y)
         except ValueError:  # shapes that do not fit: matmul says it in its own words
@@ -93,11 +94,14 @@ def _is_captured(ct: Any, other: Any) -> bool:
 
 def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
     """The cotangent of the left factor; the batch axes that were broadcast are summed where that is cheap."""
-    here, there = len(shape), len(y.shape)
-    if type(ct) is type(y) is ndarray and ct.dtype is y.dtype is _DOUBLE and here <= 2 and there <= 2 < here + there:
-        if there == 1:
+    here, there = len(shape), y.ndim
+    if type(ct) is type(y) is ndarray and ct.dtype is y.dtype is _DOUBLE:
+        if here == there == 2:
+            return ct.dot(y.T)
+        if here == 2 and there == 1:
             return ProductCotangent((ct[None], y[None]))
-        return y.dot(ct) if here == 1 else ct.dot(y.T)
+        if here == 1 and there == 2:
+            return y.dot(ct)
     if here == 2 and there == 1 and _is_captured(ct, y):
         return ProductCotangent((ct[None], y[None]))
     if here == there == 2:
@@ -115,11 +119,14 @@ def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
 
 def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
     """The cotangent of the right factor."""
-    here, there = len(shape), len(x.shape)
-    if type(ct) is type(x) is ndarray and ct.dtype is x.dtype is _DOUBLE and here <= 2 and there <= 2 < here + there:
-        if there == 1:
+    here, there = len(shape), x.ndim
+    if type(ct) is type(x) is ndarray and ct.dtype is x.dtype is _DOUBLE:
+        if here == there == 2:
+            return ProductCotangent((x, ct)) if can_wait(ct, x) else x.T.dot(ct)
+        if here == 2 and there == 1:
             return ProductCotangent((x[None], ct[None]))
-        return ProductCotangent((x, ct)) if here == 2 and can_wait(ct, x) else x.T.dot(ct)
+        if here == 1 and there == 2:
+            return x.T.dot(ct)
     if here == 2 and there <= 2 and _is_captured(ct, x) and (there == 1 or can_wait(ct, x)):
         return ProductCotangent((x[None], ct[None]) if there == 1 else (x, ct))
     if here == there == 2:
