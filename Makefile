@@ -1,10 +1,10 @@
 # Needs Python 3.11 or newer, git and make; everything else goes into .venv.
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-uncounted lint format demo bench figures fuzz packages docs gpu-check clean
+.PHONY: help test test-uncounted lint format demo bench figures fuzz packages docs release-check gpu-check tell-demo clean
 
 # Asked for its version, not only looked up: a name on the path need not be a Python that runs.
-PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
 	then echo "$$python"; break; fi; done)
 BIN := .venv/bin
@@ -46,8 +46,11 @@ format: .venv/.test ## sort the imports and format the code
 	@$(BIN)/ruff check --quiet --select I --fix .
 	@$(BIN)/ruff format .
 
-demo: .venv/.demo ## run the demonstration
+demo: | tell-demo .venv/.demo ## run the demonstration (the first run takes a minute, with installation)
 	@$(BIN)/python examples/digits.py
+
+tell-demo:
+	@test -e .venv/.demo || echo 'The first run installs what it needs into .venv, which takes about a minute.'
 
 bench: .venv/.bench ## measure against other libraries (ONLY, AGAINST)
 	@$(BIN)/python benchmarks/run.py --only '$(ONLY)' --against '$(AGAINST)'
@@ -63,6 +66,13 @@ packages: .venv/.test ## try packages that never heard of it (fetched by pip, in
 docs: .venv/.test .venv/.docs ## run the code of all pages, and build the site
 	@JAX_PLATFORMS=cpu $(BIN)/python -m pytest --quiet tests/test_readme.py
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet && echo build/site/index.html
+
+# Needs pip's index, for what the wheel requires. TESTS may name some of the tests; URL is the address of the repository,
+# which makes the links of the README work outside of it.
+TESTS ?= tests
+URL ?=
+release-check: .venv/.test ## build wheel and sdist, and test the wheel in an empty environment (TESTS, URL)
+	@JAX_PLATFORMS=cpu $(BIN)/python tests/release_check.py --workers $(WORKERS) --url '$(URL)' $(TESTS)
 
 gpu-check: .venv/.test ## check every function and measure, on a GPU if there is one
 	@$(BIN)/python examples/gpu.py

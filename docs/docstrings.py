@@ -12,5 +12,7 @@ class Examples(griffe.Extension):
 
     def on_instance(self, *, obj: griffe.Object, **kwargs: Any) -> None:
         """Called for every object that has been read."""
+        if isinstance(obj, griffe.Function) and "_others" in obj.parameters:  # it refuses them
+            del obj.parameters["_others"]
         if obj.docstring:
             obj.docstring.value = obj.docstring.value.replace("\nExample:\n", "\nExamples:\n")

@@ -1,4 +1,4 @@
-"""What the site has besides the pages in this folder: the five-minute start, and the reference, made from the code.
+"""What the site has besides the pages in this folder: sources of examples, and the reference, made from the code.
 
 MkDocs calls these functions while it builds, see ``hooks`` in mkdocs.yml.
 """
@@ -33,7 +33,7 @@ SPACES = (
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made, and their places in the menu."""
-    made = {"start.md": part("Five minutes", "What is different"), "compared.md": compared()}
+    made = {"compared.md": compared(), **of_the_project(), **sources()}
     reference = []
     for heading, name, single in SPACES:
         pages = dict(page_of_each(name) if single else page_of_modules(name))
@@ -47,12 +47,34 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **kwargs: Any) -> str:
-    """What the home page calls the README's is on a page of the site."""
-    if page.file.src_uri != "index.md":
-        return markdown
-    before, here = "The README has the five-minute start.", "[Five minutes](start.md) are enough to begin."
-    assert before in markdown
-    return markdown.replace(before, f"{here} [What is different](compared.md) has figures.")
+    """Links to files of the repository lead to the pages that are made of them."""
+    up = "../" * page.file.src_uri.count("/")
+    markdown = re.sub(r"\]\((?:\.\./)+examples/(\w+)\.py\)", rf"]({up}sources/\1.md)", markdown)
+    return re.sub(
+        r"\]\((?:\.\./)+(CONTRIBUTING|CHANGELOG)\.md\)", lambda m: f"]({up}project/{m[1].lower()}.md)", markdown
+    )
+
+
+def of_the_project() -> dict[str, str]:
+    """The files at the top of the repository that are pages."""
+    return {f"project/{name.lower()}.md": _of_the_top(name) for name in ("CONTRIBUTING", "CHANGELOG")}
+
+
+def _of_the_top(name: str) -> str:
+    text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
+    text = text.replace("](docs/", "](../")
+    return re.sub(r"\]\((CONTRIBUTING|CHANGELOG)\.md\)", lambda m: f"]({m[1].lower()}.md)", text)
+
+
+def sources() -> dict[str, str]:
+    """A page for the source of each example, without what several share."""
+    found = {}
+    for path in sorted((ROOT / "examples").glob("[a-z]*.py")):
+        fence = f'```python linenums="1"\n{path.read_text(encoding="utf-8")}```\n'
+        found[f"sources/{path.stem}.md"] = (
+            f"# {path.name}\n\nOne of the programs in [the gallery](../examples.md).\n\n{fence}"
+        )
+    return found
 
 
 def part(begin: str, end: str) -> str:

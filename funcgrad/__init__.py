@@ -55,12 +55,16 @@ from funcgrad.tree import register_dataclass, register_pytree_node
 
 _install(_Tracer)  # tracers get an ndarray's operators and methods here and nowhere else
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
+    from funcgrad import errors as errors
+    from funcgrad import extend as extend
+    from funcgrad import interop as interop
+    from funcgrad import nn as nn
+    from funcgrad import scipy as scipy
+    from funcgrad.interop import crosscheck as crosscheck
+    from funcgrad.interop.jit import jit as jit
     from funcgrad.transforms import (
         all_gather,
         associative_scan,
@@ -91,8 +95,6 @@ if TYPE_CHECKING:
         trace,
         while_loop,
     )
-
-    jit: Callable[..., Any]  # of funcgrad.interop
 
 __all__ = [
     # transforms

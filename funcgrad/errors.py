@@ -81,11 +81,11 @@ class NoRuleError(NotDifferentiableError, ConversionError):
 
 
 class StructuralZeroError(NotDifferentiableError):
-    """A derivative that ``strict`` watches over is zero whatever the values are (a ``TypeError``)."""
+    """Under ``strict``, a derivative is zero whatever the values are (a ``TypeError``)."""
 
 
 class NanError(FuncgradError, FloatingPointError):
-    """A NaN or an infinity came up under ``debug_nans`` (a ``FloatingPointError``).
+    """A NaN or an infinity appeared under ``debug_nans`` (a ``FloatingPointError``).
 
     Attributes:
         operation: the operation that made it, or whose pullback did.
@@ -101,7 +101,7 @@ class EscapedTracerError(FuncgradError, RuntimeError):
 
 
 class GradientCheckError(FuncgradError, AssertionError):
-    """A derivative does not agree with what is measured (an ``AssertionError``)."""
+    """A derivative does not agree with a numerical one (an ``AssertionError``)."""
 
 
 class AxisNameError(FuncgradError, NameError):
@@ -113,7 +113,7 @@ class BranchError(FuncgradError, ValueError):
 
 
 class ReplayError(FuncgradError, RuntimeError):
-    """What ``checkpoint`` ran again did not do what it had done the first time (a ``RuntimeError``)."""
+    """The second run of a function under ``checkpoint`` did something else than the first (a ``RuntimeError``)."""
 
 
 class ConvergenceError(FuncgradError, ArithmeticError):
@@ -121,7 +121,7 @@ class ConvergenceError(FuncgradError, ArithmeticError):
 
 
 class EagerWarning(FuncgradError, UserWarning):  # noqa: N818
-    """A function that was to be recorded is run as it stands, since it cannot be recorded (a ``UserWarning``)."""
+    """A function that cannot be recorded runs as it stands (a ``UserWarning``)."""
 
 
 class MissingExtraError(FuncgradError, ImportError):

@@ -2,7 +2,8 @@
 
 None is an empty container, as in JAX. The leaves of a dictionary stand in the order of its sorted keys; a
 dictionary that comes back has the keys in its own order.
-Own classes join by ``register_pytree_node`` or ``register_dataclass``.
+Own classes join by ``register_pytree_node`` or ``register_dataclass``. Classes that are registered with JAX, or with
+optree in any namespace, are containers here without.
 """
 
 from __future__ import annotations
@@ -11,14 +12,31 @@ import dataclasses
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
-import optree
-from optree import PyTreeSpec
 
 from funcgrad.errors import InputError
+from funcgrad.foreign_nodes import LEAVES, NAMESPACE, adopt, forget
 from funcgrad.typing import PyTree
+
+if TYPE_CHECKING:
+    # What optree says of itself leads a type checker through all of JAX and PyTorch, where these are installed.
+    optree: Any
+
+    class PyTreeSpec(Protocol):
+        """The structure of a tree, as optree has it."""
+
+        num_leaves: int
+        type: type | None
+        accessors: Callable[[], list[Any]]
+        children: Callable[[], list[PyTreeSpec]]
+        flatten_up_to: Callable[[PyTree], list[PyTree]]
+        is_leaf: Callable[[], bool]
+        unflatten: Callable[[Iterable[Any]], PyTree]
+else:
+    import optree
+    from optree import PyTreeSpec
 
 __all__ = [
     "ATOMS",
@@ -41,8 +59,8 @@ _DTYPES = {type(np.dtype(code)) for code in np.typecodes["All"]}
 _PYTHON = (int, float, complex, bool, str, type(None), slice, type(Ellipsis))
 #: Types of what holds no array.
 ATOMS: frozenset[type[Any]] = frozenset((*_DTYPES, *_PYTHON, np.float64))
-_NAMESPACE = "funcgrad"
 T = TypeVar("T", bound=type)
+map_ = map  # Python's; tree.map is another
 
 
 def _refuse_depth(error: RecursionError) -> NoReturn:
@@ -76,7 +94,10 @@ def flatten(tree: PyTree) -> tuple[list[Any], PyTreeSpec]:
         [2, 1]
     """
     try:
-        return optree.tree_flatten(tree, namespace=_NAMESPACE)
+        found, spec = optree.tree_flatten(tree, namespace=NAMESPACE)
+        while not LEAVES.issuperset(map_(type, found)) and adopt(found):
+            found, spec = optree.tree_flatten(tree, namespace=NAMESPACE)
+        return found, spec
     except RecursionError as error:
         _refuse_depth(error)
 
@@ -89,7 +110,8 @@ def flatten_with_path(tree: PyTree) -> tuple[list[str], list[Any], PyTreeSpec]:
         ["['w'][0]", "['w'][1]"]
     """
     try:
-        paths, found, spec = optree.tree_flatten_with_path(tree, namespace=_NAMESPACE)
+        flatten(tree)
+        paths, found, spec = optree.tree_flatten_with_path(tree, namespace=NAMESPACE)
     except RecursionError as error:
         _refuse_depth(error)
     accessors = spec.accessors()
@@ -115,9 +137,10 @@ def leaves(tree: PyTree) -> list[Any]:
         [1, 2, 3]
     """
     try:
-        return optree.tree_leaves(tree, namespace=_NAMESPACE)
+        found = optree.tree_leaves(tree, namespace=NAMESPACE)
     except RecursionError as error:
         _refuse_depth(error)
+    return found if LEAVES.issuperset(map_(type, found)) else flatten(tree)[0]
 
 
 def structure(tree: PyTree) -> PyTreeSpec:
@@ -127,10 +150,7 @@ def structure(tree: PyTree) -> PyTreeSpec:
         >>> structure((1, 2)) == structure((3, 4))
         True
     """
-    try:
-        return optree.tree_structure(tree, namespace=_NAMESPACE)
-    except RecursionError as error:
-        _refuse_depth(error)
+    return flatten(tree)[1]
 
 
 def map(fun: Callable[..., Any], tree: PyTree, *rest: PyTree) -> PyTree:
@@ -140,14 +160,13 @@ def map(fun: Callable[..., Any], tree: PyTree, *rest: PyTree) -> PyTree:
         >>> map(lambda a, b: a + b, {"w": 1}, {"w": 2})
         {'w': 3}
     """
-    try:
-        return optree.tree_map(fun, tree, *rest, namespace=_NAMESPACE)
-    except RecursionError as error:
-        _refuse_depth(error)
+    found, spec = flatten(tree)
+    others = [spec.flatten_up_to(other) for other in rest]
+    return spec.unflatten([fun(*entries) for entries in zip(found, *others, strict=True)])
 
 
 def broadcast_prefix(prefix: PyTree, whole: PyTree) -> list[Any]:
-    """The entry of ``prefix``, a tree that stops early, for each leaf of ``whole``. None is an entry there.
+    """The entry of ``prefix``, a tree that stops early, for each leaf of ``whole``. None is an entry too.
 
     Raises:
         ValueError: ``prefix`` is no prefix of ``whole``.
@@ -172,24 +191,26 @@ def prefix_parts(prefix: PyTree, whole: PyTree) -> list[tuple[Any, PyTree]]:
         [(0, 1), (None, {'a': 2, 'b': 3})]
     """
     try:
-        entries, spec = optree.tree_flatten(prefix, none_is_leaf=True, namespace=_NAMESPACE)
+        entries, spec = optree.tree_flatten(prefix, none_is_leaf=True, namespace=NAMESPACE)
+        while not LEAVES.issuperset(map_(type, entries)) and adopt(entries):
+            entries, spec = optree.tree_flatten(prefix, none_is_leaf=True, namespace=NAMESPACE)
     except RecursionError as error:
         _refuse_depth(error)
     return list(zip(entries, spec.flatten_up_to(whole), strict=True))
 
 
 def is_container(cls: type) -> bool:
-    """Whether instances of ``cls`` hold leaves, because it has been registered.
+    """Whether ``cls`` is registered, so that its instances hold leaves.
 
     Example:
         >>> is_container(dict), is_container(set)
         (True, False)
     """
-    return optree.register_pytree_node.get(cls, namespace=_NAMESPACE) is not None
+    return optree.register_pytree_node.get(cls, namespace=NAMESPACE) is not None
 
 
 def visit_arrays(x: Any, visit: Callable[[np.ndarray], None], seen: set[int], skipped: type | tuple[()] = ()) -> None:
-    """Call ``visit`` with each ndarray in ``x``, once for each place; containers are looked into once.
+    """Call ``visit`` with each ndarray in ``x``, once for each place; each container is visited once.
 
     Args:
         x: an array or a container, of whatever depth: records of a tape, for instance, hold each other.
@@ -245,8 +266,14 @@ def register_pytree_node(
         >>> leaves(Pair(1, 2))
         [1, 2]
     """
-    optree.register_pytree_node(cls, flatten_fun, unflatten_fun, namespace=_NAMESPACE)
+    _register(cls, flatten_fun, unflatten_fun)
     return cls
+
+
+def _register(cls: type, flatten_fun: Any, unflatten_fun: Any, **how: Any) -> None:
+    """Register with optree, in place of what another library says of the class."""
+    forget(cls)
+    optree.register_pytree_node(cls, flatten_fun, unflatten_fun, namespace=NAMESPACE, **how)
 
 
 def register_dataclass(
@@ -291,13 +318,7 @@ def register_dataclass(
             object.__setattr__(obj, name, child)
         return obj
 
-    optree.register_pytree_node(
-        nodetype,
-        flatten_fun,
-        unflatten_fun,
-        path_entry_type=optree.GetAttrEntry,
-        namespace=_NAMESPACE,
-    )
+    _register(nodetype, flatten_fun, unflatten_fun, path_entry_type=optree.GetAttrEntry)
     return nodetype
 
 

@@ -1,4 +1,4 @@
-"""The command line: ``python -m funcgrad.interop``."""
+"""The command line: ``funcgrad crosscheck``, or ``python -m funcgrad.interop``."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import argparse
 import importlib
 import importlib.util
 import json
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from funcgrad import __version__
 from funcgrad.errors import FuncgradError, InputError
 from funcgrad.interop.checking import crosscheck
 from funcgrad.interop.html_report import page_of_report, page_of_table
@@ -20,7 +22,7 @@ from funcgrad.interop.quantities import ALSO, KINDS
 from funcgrad.interop.reading import read_arguments
 from funcgrad.interop.terminal import Plain, terminal
 
-__all__ = ["main"]
+__all__ = ["main", "program"]
 
 #: Exit statuses: all is well, there is a disagreement, it could not be run, it was interrupted.
 FINE, DISAGREE, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
@@ -33,9 +35,33 @@ exit status: 0 all agree, 1 something disagrees, 2 it could not be run, 130 it w
 """
 
 
-def _parser() -> argparse.ArgumentParser:
+def program(arguments: Sequence[str] | None = None) -> int:
+    """The command ``funcgrad``: run the subcommand that is named first and return its exit status.
+
+    Args:
+        arguments: what stands behind the command; by default what it was called with.
+
+    Example:
+        >>> from funcgrad.interop.command import program
+        >>> program(["crosscheck", "numpy:tanh", "--args", "0.5", "--without", "vmap", "jit", "float32"])
+        Cross-check of tanh
+        ...
+        OK: 4 quantities agree to 1e-09.
+        0
+    """
+    parser = argparse.ArgumentParser(prog="funcgrad", description="Derivatives of NumPy's code, checked.")
+    parser.add_argument("--version", action="version", version=f"funcgrad {__version__}")
+    parser.add_argument("command", choices=("crosscheck",), help="check derivatives; its options: crosscheck --help")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    rest = parser.parse_args(arguments).rest
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # modules of the user's are found as with ``python -m``
+    return main(rest, "funcgrad crosscheck")
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m funcgrad.interop",
+        prog=name,
         description="Check derivatives of funcgrad against JAX's and against numerical ones.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -60,11 +86,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status.
+def main(arguments: Sequence[str] | None = None, name: str = "python -m funcgrad.interop") -> int:
+    """Run the cross-check's command line and return its exit status.
 
     Args:
         arguments: what stands behind the command; by default what it was called with.
+        name: how the command was called.
 
     Example:
         >>> from funcgrad.interop.command import main
@@ -76,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         OK: 4 quantities agree to 1e-09.
         0
     """
-    parser = _parser()
+    parser = _parser(name)
     options = parser.parse_args(arguments)
     if bool(options.function) == options.primitives:
         parser.error("give module:function or --primitives")

@@ -1,11 +1,10 @@
-"""Containers that JAX knows and funcgrad does not: modules and states of JAX's libraries."""
+"""Containers that are registered with JAX: modules and states of its libraries."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from funcgrad import tree
-from funcgrad.interop.conversion import is_array
 from funcgrad.optional import import_jax
 
 __all__ = ["adopt"]
@@ -14,10 +13,10 @@ T = TypeVar("T")
 
 
 def adopt(example: T) -> T:
-    """Let funcgrad look into the containers in ``example`` that so far only JAX can look into.
+    """Import JAX, so that funcgrad looks into the containers in ``example`` that are registered with it.
 
-    ``from_jax``, ``to_jax`` and ``jit`` see through them without. The transforms need it to differentiate a
-    whole module of flax or equinox, or to map over one. Classes are adopted for good, with all that they hold.
+    Where JAX is imported, as it is for whoever has a module of flax or equinox, nothing needs to be called:
+    transforms look into such containers by themselves.
 
     Args:
         example: a module, a state, or any containers with such inside.
@@ -47,26 +46,6 @@ def adopt(example: T) -> T:
         >>> grad(lambda line, x: line.slope * x + line.height)(line, 3.0).slope
         np.float64(3.0)
     """
-    jax = import_jax("adopt")
-    waiting: list[Any] = [example]
-    while waiting:
-        x = waiting.pop()
-        inside = tree.leaves(x)
-        if len(inside) != 1 or inside[0] is not x:
-            waiting += inside
-        elif not is_array(x):
-            children, structure = _one_level(jax, x)
-            if not jax.tree_util.treedef_is_leaf(structure):
-                tree.register_pytree_node(type(x), lambda x: _one_level(jax, x), _rebuilt)
-                waiting += children
+    import_jax("adopt")
+    tree.leaves(example)
     return example
-
-
-def _rebuilt(structure: Any, children: Any) -> Any:
-    return structure.unflatten(children)
-
-
-def _one_level(jax: Any, container: Any) -> tuple[list[Any], Any]:
-    """What a container of JAX holds directly, and its structure."""
-    children, structure = jax.tree_util.tree_flatten(container, is_leaf=lambda x: x is not container)
-    return children, structure

@@ -105,8 +105,8 @@ _put: Operation = linear(
 def device_put(tree_: PyTree, device: Any) -> PyTree:
     """Arrays on a device, as JAX arrays: operations on them run there, and their results stay there.
 
-    float64 stays float64; operations on it that are not compiled need JAX's x64 mode, as everywhere in JAX. The
-    derivative flows through, and back to where the values came from.
+    float64 stays float64; operations on it that are not compiled need JAX's x64 mode, as everywhere in JAX. Derivatives
+    pass through, back to the place of the values.
 
     Args:
         tree_: an array, a number, or containers of them. NumPy arrays are copied.

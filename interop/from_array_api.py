@@ -81,16 +81,16 @@ class Namespace:
 def from_array_api(fun: Callable[P, Any]) -> Callable[P, Any]:
     """``fun``, written against the Python array API standard, as a function that funcgrad can transform.
 
-    Such a function asks an array for its namespace, ``xp = x.__array_namespace__()``, and what it computes from it,
-    truth values, positions and numbers too, must have the same one. Of a traced array these are NumPy's own
-    otherwise, for they have no derivative. Inside of ``fun`` all of them are arrays of one namespace, arguments and
-    what the functions of ``xp`` make included, and arrays without axes can be written to.
+    Such a function asks an array for its namespace, ``xp = x.__array_namespace__()``, and requires that all results,
+    truth values, positions and numbers included, have the same one. Elsewhere such results of a traced array are
+    NumPy's own, since they have no derivative. Inside ``fun`` all arrays have one namespace, arguments and results of
+    the functions of ``xp`` included, and arrays without axes can be written to.
 
     Args:
-        fun: a function of arrays or pytrees. Python's numbers reach it as they are, as the standard wants.
+        fun: a function of arrays or pytrees. Python's numbers reach it unchanged, as the standard requires.
 
     Returns:
-        A function of the same arguments; what it returns is NumPy's, or traced as the arguments are.
+        A function of the same arguments; its results are NumPy's, or traced as the arguments are.
 
     Raises:
         TypeError: ``fun`` is no function.

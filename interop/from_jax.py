@@ -22,8 +22,8 @@ P = ParamSpec("P")
 def from_jax(fun: Callable[P, Any]) -> Callable[P, Any]:
     """A function written for JAX as a function of NumPy values that funcgrad can transform.
 
-    JAX computes it and differentiates it, by its own rules or the function's: funcgrad's ``grad``, ``jvp``,
-    ``vmap`` and the rest ask ``jax.vjp``, ``jax.jvp`` and ``jax.vmap``, in any order and to any depth.
+    JAX computes and differentiates it, by JAX's rules or the function's own: funcgrad's ``grad``, ``jvp``, ``vmap`` and
+    the other transforms call ``jax.vjp``, ``jax.jvp`` and ``jax.vmap``, in any order and to any depth.
 
     Args:
         fun: a function of JAX arrays in any containers that funcgrad or JAX knows. It may be compiled, have

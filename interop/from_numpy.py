@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 from funcgrad.numpy_code import Rebuilt, again, ready
 from funcgrad.transforms.transformed import Transformed, check_callable
@@ -11,23 +11,24 @@ from funcgrad.transforms.transformed import Transformed, check_callable
 __all__ = ["from_numpy"]
 
 P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def from_numpy(fun: Callable[P, Any]) -> Callable[P, Any]:
+def from_numpy(fun: Callable[P, R]) -> Callable[P, R]:
     """A function written with NumPy, SciPy and ``math``, with funcgrad's functions in their place.
 
     Transforms do that by themselves where a function would lose a derivative, after a first run that they stop. This
-    is the explicit way, without that run. In code of your own, write ``import funcgrad.numpy as np``.
+    function does it without that run. In code of your own, write ``import funcgrad.numpy as np``.
 
-    Everything that is Python is reached: the functions that ``fun`` calls, in whichever module they stand, classes,
-    methods of objects that were made outside, functions kept in containers, what functions close over, caches. Not
-    reached are compiled code, which is refused, and methods of named tuples and of registered containers.
+    It covers all Python code: the functions that ``fun`` calls, in any module, classes, methods of objects that were
+    made outside, functions in containers and closures, caches. It does not cover compiled code, which is refused, and
+    methods of named tuples and of registered containers.
 
     Args:
         fun: a function, a method, an object that can be called, a partial, a pipeline, a transform of one of these.
 
     Returns:
-        A function of the same arguments, to be transformed or called. Of plain values it gives what ``fun`` gives.
+        A function of the same arguments. On plain values it returns what ``fun`` returns.
 
     Raises:
         InputError: ``fun`` cannot be called (a ``TypeError``).

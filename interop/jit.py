@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn, ParamSpec
+from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 __all__ = ["jit"]
 
 P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class _Options(NamedTuple):
@@ -38,7 +39,7 @@ class _Options(NamedTuple):
 
 
 def jit(
-    fun: Callable[P, Any],
+    fun: Callable[P, R],
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
@@ -48,7 +49,7 @@ def jit(
     *,
     backend: str = "xla",
     exact: bool = True,
-) -> Callable[P, Any]:
+) -> Callable[P, R]:
     """``fun`` compiled by XLA, or as straight NumPy code: NumPy arrays in, NumPy arrays out.
 
     With ``backend="numpy"`` nothing but NumPy is needed. The function is run and its operations are listed, once for

@@ -92,7 +92,7 @@ def _kind(a: Any) -> Any:
 
 
 def to_jax(fun: Callable[P, Any]) -> Callable[P, Any]:
-    """``fun`` as a function that JAX can transform, whatever it is written with.
+    """``fun`` as a function that JAX can transform, also if it calls plain NumPy.
 
     A function of ``funcgrad.numpy`` works on JAX arrays as it is. This is for functions that call plain
     NumPy (``np.sin(x)``), which would turn a JAX array into an ndarray and refuse a JAX tracer.
@@ -107,7 +107,7 @@ def to_jax(fun: Callable[P, Any]) -> Callable[P, Any]:
 
     Raises:
         MissingExtraError: JAX is not installed (an ``ImportError``).
-        StagingError: under ``jax.jit``, the function asked for a value: it branched on one, say (a ``TypeError``).
+        StagingError: under ``jax.jit``, the function asked for a value, for example in a branch (a ``TypeError``).
 
     Example:
         >>> import jax

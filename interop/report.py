@@ -36,10 +36,10 @@ class Row(NamedTuple):
         funcgrad_jax: the largest error of funcgrad against JAX.
         funcgrad_referee: the same of funcgrad against the referee.
         jax_referee: the same of JAX against the referee.
-        referee_error: how far the referee says that it may itself be off.
+        referee_error: the referee's estimate of its own error.
         verdict: "agree", "funcgrad stands alone", "JAX stands alone", "referee stands alone", "all differ",
             "funcgrad and JAX differ" or "not compared", with what explains it after a comma.
-        ok: whether nothing speaks against funcgrad's result here.
+        ok: whether the row passes.
     """
 
     what: str
@@ -106,7 +106,7 @@ def first_to_differ(blames: tuple[Blame, ...]) -> list[str]:
 
 @dataclass(frozen=True)
 class CrossCheck:
-    """The report of a cross-check. True where all is well; ``str`` gives a table.
+    """The report of a cross-check. True if no result of funcgrad's is wrong; ``str`` returns a table.
 
     Attributes:
         name: the function that was checked.
@@ -114,7 +114,7 @@ class CrossCheck:
         rtol: the relative tolerance.
         methods: how the referee measured.
         notes: known divergences of JAX that the function met.
-        blames: for each quantity that differs where that begins.
+        blames: for each quantity that differs, the operation with which the difference begins.
         met_at: for each of ``notes`` the user's line.
     """
 

@@ -50,16 +50,16 @@ def minimize(
     trust-constr, Hessians to dogleg and trust-exact.
 
     Args:
-        fun: ``fun(params, *args)`` gives one real number.
+        fun: ``fun(params, *args)`` returns one real number.
         params: the first guess: an array, a number, or a tree of them, real or complex.
-        args: further arguments, which stay as they are; a tuple, or one argument.
+        args: further arguments, which are constants; a tuple, or one argument.
         method: one of SciPy's, by default L-BFGS-B with bounds, SLSQP with constraints, else BFGS; or a function
             as SciPy takes it.
         bounds: a tree like ``params`` with a pair ``(lower, upper)`` for each leaf, of numbers, arrays that
             broadcast to the leaf, or None where it is open, or None for the whole pair; one pair of numbers for
             all; a ``scipy.optimize.Bounds``; for a single array also SciPy's sequence of pairs.
         constraints: SciPy's, one or several: dictionaries or ``NonlinearConstraint`` with functions of the tree,
-            whose Jacobians are handed over as well, and ``LinearConstraint`` with a column for each number of
+            whose Jacobians SciPy gets as well, and ``LinearConstraint`` with a column for each number of
             ``params``, in the order of the leaves.
         tol: SciPy's tolerance.
         callback: called after each iteration with the tree; with a result that holds it where its only
@@ -69,8 +69,8 @@ def minimize(
 
     Returns:
         SciPy's ``OptimizeResult``. ``x`` is a tree like ``params``, of its dtypes, and so is the gradient, ``jac``
-        (of trust-constr, ``grad``); everything else is as SciPy has it. No derivative flows through the
-        answer: for that, see ``funcgrad.custom_root``.
+        (of trust-constr, ``grad``); everything else is as SciPy has it. The answer has no derivative: for that, see
+        ``funcgrad.custom_root``.
 
     Raises:
         MissingExtraError: SciPy is not installed (an ``ImportError``).
@@ -129,7 +129,7 @@ def root(
         fun: ``fun(params, *args)`` gives an array or a tree with as many numbers as ``params`` has; with lm,
             which finds the smallest sum of squares, it may be more.
         params: the first guess, an array, a number, or a tree of them.
-        args: further arguments, which stay as they are; a tuple, or one argument.
+        args: further arguments, which are constants; a tuple, or one argument.
         method: one of SciPy's.
         tol: SciPy's tolerance.
         callback: for the methods that take one; called with the trees of the point and of ``fun`` there.
@@ -187,10 +187,10 @@ def root_scalar(
     """A root of a function of one number, by ``scipy.optimize.root_scalar`` with exact derivatives.
 
     Args:
-        fun: ``fun(x, *args)`` gives one real number.
-        args: further arguments, which stay as they are; a tuple, or one argument.
+        fun: ``fun(x, *args)`` returns one real number.
+        args: further arguments, which are constants; a tuple, or one argument.
         method: one of SciPy's; by default brentq with a bracket, secant with two guesses, newton with one.
-            newton is given the derivative, halley the second one as well.
+            newton gets the derivative, halley the second derivative as well.
         bracket: two numbers where ``fun`` has different signs.
         x0: the first guess.
         x1: a second one.
@@ -257,10 +257,10 @@ def least_squares(
     """The smallest sum of squared residuals near ``params``, by ``scipy.optimize.least_squares`` with exact Jacobians.
 
     Args:
-        fun: ``fun(params, *args)`` gives the residuals, an array or a tree of them. Of complex ones the real
-            and the imaginary parts are residuals.
+        fun: ``fun(params, *args)`` gives the residuals, an array or a tree of them. The real and the imaginary parts of
+            complex residuals count as two.
         params: the first guess, an array, a number, or a tree of them.
-        args: further arguments, which stay as they are; a tuple, or one argument.
+        args: further arguments, which are constants; a tuple, or one argument.
         bounds: as of ``minimize``; for a single array, SciPy's pair of arrays.
         method: one of SciPy's.
         loss: the name of one of SciPy's, or a function that gives what squared residuals count for. It is
@@ -275,7 +275,7 @@ def least_squares(
     Returns:
         SciPy's ``OptimizeResult``, with ``x`` and ``grad`` trees like ``params`` and ``fun`` a tree like the
         residuals. ``jac`` is the matrix, its rows and columns in the order of the leaves.
-        No derivative flows through the answer: for that, see ``funcgrad.custom_root``.
+        The answer has no derivative: for that, see ``funcgrad.custom_root``.
 
     Raises:
         MissingExtraError: SciPy is not installed (an ``ImportError``).
@@ -323,7 +323,7 @@ def jacobian_operator(fun: Callable[..., Any], params: PyTree, *args: Any) -> An
     """The Jacobian of ``fun`` at ``params`` as a ``scipy.sparse.linalg.LinearOperator``: products, and no matrix.
 
     Args:
-        fun: ``fun(params, *args)`` gives an array or a tree.
+        fun: ``fun(params, *args)`` returns an array or a tree.
         params: the point, an array, a number, or a tree of them.
         args: further arguments, which stay as they are.
 

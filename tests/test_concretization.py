@@ -11,7 +11,9 @@ import re
 
 import jax
 import numpy as np
+import pandas
 import pytest
+import scipy.spatial
 from toolz import pipe
 
 import funcgrad.numpy as fnp
@@ -220,14 +222,67 @@ def test_plain_values_are_refused(run, ask, name):
     assert isinstance(caught.value, ConcretizationError)
     message = str(caught.value)
     assert message.startswith(f"{name}: "), message
-    for part in ("float64[]", "has_aux=True", "stack", f", at {__file__}:"):
+    for part in ("float64[]", f", at {__file__}:"):
         assert part in message
+    ways = "\n".join([message, *caught.value.__notes__])
+    for part in ("has_aux=True", "stack"):
+        assert part in ways
     if run in SINGLE:
         assert "would lose the derivative" in message
-        assert "use stop_gradient(x)" in message
+        assert "use stop_gradient(x)" in ways
     else:
         assert "would lose the batch" in message
-        assert "each of the 2 examples of a vmap" in message
+        assert "each of the 2 examples of a vmap" in ways
+
+
+#: By what asks, the one remedy that the message itself has, and not others.
+REMEDIES = {
+    "float": (lambda x: float(x), "Use x itself in place of float(x); if a constant is meant, use stop_gradient(x)."),
+    "item": (lambda x: x.item(), "Use x itself in place of x.item(); if a constant is meant, use stop_gradient(x)."),
+    "int": (lambda x: int(x), "If a constant is meant, use stop_gradient(x)."),
+    "class": (lambda x: np.float64(x), "Leave numpy.float64 out: a traced value is used as it is, or converted by"),
+    "array": (lambda x: np.array([x, x]), "Use funcgrad.numpy.array for numpy.array."),
+    "dot": (lambda x: np.ones(1).dot(x), "Write a @ x (not a.dot(x)): an array of NumPy's does not know traced"),
+    "save": (lambda x: np.save(io.BytesIO(), x), "numpy.save takes plain values only: pass stop_gradient(x) where"),
+    "copyto": (lambda x: np.copyto(np.zeros(3), x), "For `a[i] = x` make a with funcgrad.numpy.zeros, empty or"),
+    "setitem": (lambda x: operator.setitem(np.zeros(3), 0, x), "For `a[i] = x` make a with funcgrad.numpy.zeros,"),
+    "tree": (lambda x: scipy.spatial.cKDTree([[x]]), "scipy.spatial.cKDTree takes plain values only: pass stop_gr"),
+    "frame": (lambda x: pandas.DataFrame({"a": fnp.ones(2) * x}), "pandas takes plain values only: pass stop_grad"),
+}
+
+
+@pytest.mark.parametrize(("ask", "remedy"), REMEDIES.values(), ids=REMEDIES)
+def test_one_remedy_is_chosen_and_the_others_are_notes(ask, remedy):
+    with pytest.raises(ConcretizationError) as caught:
+        grad(lambda x: ask(x) and x)(2.0)
+    message = str(caught.value)
+    line, found = message.split("`. ", 1) if "`. " in message else (message, "")
+    assert f", at {__file__}:" in line
+    assert found.startswith(remedy), message
+    assert len(re.findall(r"\. [A-Z]", found)) == 0, "one sentence"
+    assert len(caught.value.__notes__) >= 3
+    assert not [note for note in caught.value.__notes__ if note in message]
+
+
+def test_an_assignment_is_told_where_the_array_is_made():
+    def f(x):
+        a = np.zeros(3)
+        a[0] = x
+        return a.sum()
+
+    with pytest.raises(ConcretizationError) as caught:
+        grad(f)(2.0)
+    assert str(caught.value).endswith("`a[0] = x`. For `a[i] = x` make a with funcgrad.numpy.zeros, empty or copy "
+                                      "(not numpy's).")  # fmt: skip
+
+
+def test_lines_of_other_packages_are_notes():
+    with pytest.raises(ConcretizationError) as caught:
+        grad(lambda x: pandas.DataFrame({"a": x * 1.0}).sum())(X)
+    assert f", at {__file__}:" in str(caught.value)
+    asked = [note for note in caught.value.__notes__ if note.startswith("The value was asked for at ")]
+    assert len(asked) == 1
+    assert "pandas" in asked[0]
 
 
 def test_the_message_quotes_the_line():

@@ -336,8 +336,7 @@ def test_containers_of_jax():
     close(out.slope, X**2)
     # values that are being differentiated may stand in one
     close(grad(lambda x: fnp.sum(g(Line(x, 2.0), X).slope))(X), X)
-    with pytest.raises(InputError, match="argument 0 is not an array"):
-        grad(lambda line: fnp.sum(g(line, X).slope))(Line(X, 2.0))
+    close(grad(lambda line: fnp.sum(g(line, X).slope))(Line(X, 2.0)).slope, X)
 
 
 def test_adopted_containers_of_jax():

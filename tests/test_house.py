@@ -157,7 +157,10 @@ FRAMES = {
     "transforms/origins.py": "the line and the pipeline stage of an operation, to be shown",
 }
 #: What makes texts of frames, by the names that other modules may import for their messages.
-TEXTS = {"funcgrad.numpy.callers": {"user_line"}, "funcgrad.numpy.hints": {"counterpart", "explain", "of_math"}}
+TEXTS = {
+    "funcgrad.numpy.callers": {"user_line"},
+    "funcgrad.numpy.hints": {"counterpart", "explain", "of_math", "remedies"},
+}
 
 
 def test_no_value_and_no_branch_depends_on_the_caller():

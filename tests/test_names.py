@@ -1,6 +1,7 @@
 """What ``dir`` lists, names of other libraries, and dataclasses registered as in JAX."""
 
 import dataclasses
+import inspect
 
 import jax
 import numpy as np
@@ -86,3 +87,26 @@ def test_fields_are_named_once(how, problem):
 def test_only_dataclasses_are_registered():
     with pytest.raises(TypeError, match="register_dataclass: a dataclass is needed"):
         register_dataclass(dict)
+
+
+@pytest.mark.parametrize("name", ["grad", "value_and_grad", "jacrev", "jacfwd", "jacobian", "hessian"])
+@pytest.mark.parametrize(
+    ("other", "ours"), [("argnum", "argnums"), ("argnames", "argnums, with pos"), ("wrt", "argnums")]
+)
+def test_arguments_of_other_libraries_name_ours(name, other, ours):
+    with pytest.raises(TypeError, match=rf"^{name}: there is no argument of this name, got {other}=1\. Use {ours}"):
+        getattr(funcgrad, name)(np.sin, **{other: 1})
+
+
+def test_other_arguments_are_refused():
+    with pytest.raises(TypeError, match=r"^vmap: there is no argument of this name, got in_dims=0\. Use in_axes\."):
+        funcgrad.vmap(np.sin, in_dims=0)
+    with pytest.raises(TypeError, match=r"got nothing='x'\. help\(funcgrad\.grad\) lists its arguments\."):
+        grad(np.sin, nothing="x")
+
+
+@pytest.mark.parametrize("name", ["grad", "value_and_grad", "jacrev", "jacfwd", "jacobian", "hessian", "vmap"])
+def test_signatures_show_own_arguments_only(name):
+    parameters = inspect.signature(getattr(funcgrad, name)).parameters
+    assert "_others" not in parameters
+    assert next(iter(parameters)) == "fun"

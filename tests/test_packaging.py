@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, SETUPTOOLS = SETTINGS["project"], SETTINGS["tool"]["setuptools"]
 FOLDERS = SETUPTOOLS["package-dir"]
 LINKS = {"funcgrad/transforms": "../transforms", "funcgrad/interop": "../interop"}
 
@@ -69,6 +71,23 @@ def test_listed_packages_are_the_folders():
     assert sorted(SETUPTOOLS["packages"]) == folders_with("__init__.py")
 
 
+def test_the_version_is_the_same_everywhere():
+    version = PROJECT["version"]
+    assert run_python("-c", "import funcgrad; print(funcgrad.__version__)").strip() == version
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    sections = re.findall(r"^## \[(.+?)\](?: - (\S+))?$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    assert [name for name, _ in sections[:2]] == ["Unreleased", version]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", date) for _, date in sections[1:])
+
+
+def test_the_checks_of_the_forge_are_targets_of_the_makefile():
+    (workflow,) = (ROOT / ".github" / "workflows").glob("*.yml")
+    commands = re.findall(r"run: (.+)", workflow.read_text(encoding="utf-8"))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    assert {command.split()[1] for command in commands} == {"lint", "test", "release-check", "docs"}
+    assert all(command.split()[0] == "make" and command.split()[1] in targets for command in commands)
+
+
 def test_every_source_folder_is_a_package():
     assert folders_with("*.py") == folders_with("__init__.py")
 
@@ -81,7 +100,7 @@ def test_links_are_relative(link):
 def test_wheel_holds_every_module_and_nothing_else(archives):
     in_wheel, _ = archives
     content = {name for name in in_wheel if ".dist-info/" not in name}
-    assert content == {*source_modules(), "funcgrad/py.typed"}
+    assert content == {*source_modules(), "funcgrad/py.typed", "pytest_funcgrad.py"}
 
 
 def test_wheel_holds_the_licence(archives):
@@ -92,7 +111,7 @@ def test_wheel_holds_the_licence(archives):
 def test_sdist_holds_every_source_once(archives):
     _, in_sdist = archives
     sources = {path.relative_to(ROOT).as_posix() for path in source_modules().values()}
-    assert {*sources, "funcgrad/py.typed", "pyproject.toml", "LICENSE", "README.md"} <= in_sdist
+    assert {*sources, "funcgrad/py.typed", "pytest_funcgrad.py", "pyproject.toml", "LICENSE", "README.md"} <= in_sdist
     assert not [name for name in in_sdist if name.startswith(tuple(LINKS))]
 
 

@@ -202,7 +202,7 @@ def test_every_ufunc_reaches_its_function():
 )
 def test_functions_that_do_not_ask_refuse(make):
     message = refused(ConcretizationError, make, np.array(2.0))
-    assert "stack, concatenate, full, where and array build arrays" in message
+    assert "Arrays of traced values: funcgrad.numpy's stack" in message
 
 
 # ---- ufuncs ------------------------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ def refused(error, fun, x=X):
     for run in (lambda: vjp(fun, x), lambda: jvp(fun, (x,), (x,)), lambda: vmap(fun)(np.stack([x, x]))):
         with pytest.raises(error) as caught:
             run()
-        messages.append(str(caught.value))
+        messages.append("\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())]))
     assert len(set(messages)) == 1 or error is ConcretizationError
     return messages[0]
 

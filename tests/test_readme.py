@@ -10,23 +10,65 @@ import re
 import pytest
 from scripts import ROOT, run_script
 
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
+
+def named(document):
+    """A document by its path below docs/, without the ending."""
+    return document.relative_to(ROOT).as_posix().removeprefix("docs/").removesuffix(".md")
+
+
+HELPERS = """
+import re as _re
+
+
+def _shows(value, expected):
+    assert repr(value).split() == expected.split(), f"{value!r} is not {expected}"
+
+
+_printed = []
+
+
+def print(*values, sep=" ", end="\\n", file=None, flush=False, _print=print):
+    _print(*values, sep=sep, end=end, file=file, flush=flush)
+    if file is None:
+        _printed.append(sep.join(map(str, values)) + end)
+
+
+def _said(text):
+    \"\"\"Without numbers and widths, which differ from one machine to the next.\"\"\"
+    text = _re.sub(r"[-+]?\\d[\\d.]*(e[-+]?\\d+)?", "#", text)
+    return _re.sub(r"─+", "─", " ".join(text.split()))
+
+
+def _prints(expected):
+    got = "".join(_printed)
+    assert _said(got) == _said(expected), f"printed was {got}"
+"""
 # One line, so that it fits above the code without moving it: a document begins with its title.
-COMPARISON = (
-    "def _shows(value, expected): assert ' '.join(repr(value).split()) == expected, f'{value!r} is not {expected}'"
-)
+COMPARISON = f"exec({HELPERS!r})"
+PRINTED = '```text title="printed"'
 
 
 def python_only(markdown):
-    """The Python blocks, each on the lines it has in the document, so that a traceback points there."""
-    lines, inside = [], False
+    """The Python blocks, each on the lines it has in the document, so that a traceback points there.
+
+    A block of text with the title "printed" is what the Python block above it has printed, but for numbers.
+    """
+    lines, inside, printed = [], False, None
     for line in markdown.splitlines():
-        if inside and line.startswith("```"):
+        closing = line.startswith("```") and (inside or printed is not None)
+        if printed is not None and not closing:
+            printed.append(line)
+        elif printed is not None:
+            lines.append(f"_prints({chr(10).join(printed)!r})")
+            inside = printed = None
+            continue
+        elif closing:
             inside = False
-        elif not inside and re.fullmatch(r"```python\s*", line):
-            inside = True
-            lines.append("")
+        elif not inside and (re.fullmatch(r"```python\s*", line) or line == PRINTED):
+            inside, printed = (False, []) if line == PRINTED else (True, None)
+            lines.append("" if line == PRINTED else "_printed.clear()")
             continue
         lines.append(line if inside else "")
     return "\n".join(lines) + "\n"
@@ -54,7 +96,18 @@ def run(code, folder):
 
 def test_python_blocks_keep_their_lines():
     markdown = "# Title\n```python\nx = 1\n```\ntext\n```sh\nmake\n```\n```python\ny = x\n```\n"
-    assert python_only(markdown) == "\n\nx = 1\n\n\n\n\n\n\ny = x\n\n"
+    clear = "_printed.clear()"
+    assert python_only(markdown) == f"\n{clear}\nx = 1\n\n\n\n\n\n{clear}\ny = x\n\n"
+
+
+def test_what_is_printed_is_compared(tmp_path):
+    markdown = f"# Title\n```python\nprint('two  of', 1.5e-3)\n```\n\n{PRINTED}\n{{}}\n```\n```python\nx = 2\n```\n"
+    code = python_only(markdown.format("two of 7.25"))
+    assert len(code.splitlines()) == len(markdown.splitlines())
+    assert run(with_comparisons(code), tmp_path).returncode == 0
+    done = run(with_comparisons(python_only(markdown.format("three of 1"))), tmp_path)
+    assert done.returncode != 0
+    assert "printed was two  of 0.0015" in done.stderr
 
 
 def test_values_are_compared(tmp_path):
@@ -67,19 +120,19 @@ def test_values_are_compared(tmp_path):
 
 
 def test_there_are_documents():
-    assert {"README", "index", "pipelines", "transforms", "conventions", "engine"} <= {d.stem for d in DOCUMENTS}
+    assert {"README", "index", "pipelines", "transforms", "conventions", "engine"} <= {*map(named, DOCUMENTS)}
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_code_of_a_document_runs(document, tmp_path):
     text = document.read_text(encoding="utf-8")
     code = python_only(text)
-    assert ("import" in code) == ("```python" in text)
+    assert ("_printed.clear()" in code) == ("```python" in text)
     done = run(with_comparisons(code), tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_links_of_a_document_lead_somewhere(document):
     prose = re.sub(r"```.*?```|`[^`]*`", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", prose)

@@ -26,10 +26,9 @@ def cond(
 ) -> Any:
     """``true_fun(*operands)`` if ``pred``, else ``false_fun(*operands)``.
 
-    Plain Python on values: the other function is not called. Inside ``vmap``, where ``pred`` differs
-    between the examples, both are, and a derivative flows into what was taken; as with ``where``, one
-    that is infinite in the other makes it NaN. Where ``pred`` is known only later, under ``jax.jit``, it
-    becomes ``jax.lax.cond``.
+    Plain Python on values: the other function is not called. Inside ``vmap``, where ``pred`` differs between the
+    examples, both are called and the derivative is that of the chosen result; as with ``where``, an infinite derivative
+    of the other makes it NaN. Where ``pred`` is not known, under ``jax.jit``, it becomes ``jax.lax.cond``.
 
     Args:
         pred: one truth value, or a number, which is true unless it is zero.

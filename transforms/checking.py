@@ -46,26 +46,27 @@ def check_grads(
     rtol: float | None = None,
     seed: int = 0,
 ) -> None:
-    """Check the derivatives of ``fun`` at ``args`` against measured ones, in every order and mix of modes.
+    """Check the derivatives of ``fun`` at ``args`` against numerical ones, in every order and mix of modes.
 
-    Measured are complex steps where the function is analytic and takes complex numbers, else extrapolated
-    central differences with an error estimate; both need values of the function only. Second order means
+    Numerical derivatives are complex steps where the function is analytic and takes complex numbers, else extrapolated
+    central differences with an error estimate; both use values of the function only. Second order means
     the same check of the first derivatives as functions: forward over reverse, reverse over forward, ...
 
     Args:
         fun: a function of arrays or pytrees, returning such.
-        args: its positional arguments. Integers and what is no array are constants.
+        args: its positional arguments. Integers, and leaves that are no arrays, are constants.
         order: up to which order.
         modes: "fwd", "rev", or both.
         atol: the absolute error allowed; by default that of ``rtol`` for numbers around 1.
         rtol: the error allowed relative to the largest entry of a derivative; by default 1e-7 in double,
-            2e-4 in single and 3e-2 in half precision. What the measurement itself may be off is allowed besides.
+            2e-4 in single and 3e-2 in half precision. The estimated error of the numerical derivative is allowed
+                besides.
         seed: of the random directions.
 
     Raises:
         GradientCheckError: an ``AssertionError`` that says which order and mode is wrong, where (key path
-            and index), by how much, and both values; or that the function gives different values for the
-            same arguments; or that it has a kink there.
+            and index), by how much, and both values; or that the function returns different values for the same
+            arguments; or that it has a kink there.
         TypeError: ``args`` is no tuple or list, nothing to differentiate, an unknown mode.
 
     Example:

@@ -37,7 +37,7 @@ _named = linear(NAME, lambda xp, x, *, name: x, transpose=lambda ct, *, name: ct
 
 
 def checkpoint_name(x: PyTree, name: str) -> PyTree:
-    """``x`` itself, under a name by which a policy of ``checkpoint`` can ask to keep it.
+    """``x`` itself, under a name by which a policy of ``checkpoint`` can save it.
 
     Args:
         x: an array or a pytree.
@@ -78,20 +78,20 @@ def checkpoint(
 def checkpoint(
     fun: Callable[..., Any] | None = None, *, policy: Policy | None = None, static_argnums: int | Sequence[int] = ()
 ) -> Any:
-    """``fun``, of which reverse mode keeps the arguments instead of what is computed inside: it runs it again.
+    """``fun``, of which reverse mode saves only the arguments; the backward pass runs ``fun`` again.
 
-    Values and derivatives are those of ``fun``, to the last bit. What ``fun`` closes over is
-    differentiated as always. It must do the same when it is run again: no random numbers of its own.
+    Values and derivatives are those of ``fun``, to the last bit. Values that ``fun`` closes over are differentiated as
+    usual. ``fun`` must do the same in the second run: it must not draw random numbers.
 
     Args:
         fun: any function; left out in ``@checkpoint(policy=...)``.
-        policy: which results inside to keep nevertheless, see ``checkpoint_policies``; None keeps none.
+        policy: which results inside to save nevertheless, see ``checkpoint_policies``; None saves none.
             It is a function ``policy(operation, params, result) -> bool``.
         static_argnums: positions of arguments that must not be differentiated or batched.
 
     Returns:
         A function of the same arguments. It saves memory in reverse mode: in ``grad``, ``vjp``,
-        ``jacrev``, in forward mode over those, and under ``vmap``. A ``linearize`` keeps what it needs,
+        ``jacrev``, in forward mode over those, and under ``vmap``. ``linearize`` saves the values inside all the same,
         and so does the outer of two nested reverse modes when the inner one runs ``fun`` again.
 
     Raises:
@@ -172,20 +172,20 @@ def checkpoint_chain(
     args: tuple[Any, ...] = (),
     store: str | os.PathLike[str] | None = None,
 ) -> PyTree:
-    """Run ``carry = step(carry, x)`` over ``xs``, keeping few carries: reverse mode computes the others again.
+    """Run ``carry = step(carry, x)`` over ``xs`` and keep few carries; reverse mode computes the others again.
 
-    The same as the loop, and the same derivatives to the last bit, in everything: ``init``, ``xs``,
-    ``args`` and what the steps close over. With ``budget`` carries kept, ``binomial(budget + 1 + r, r)``
-    steps go backwards with no step repeated more than ``r`` times.
+    Values are those of the loop, and so are derivatives, to the last bit, with respect to ``init``, ``xs``, ``args``
+    and the values that the steps close over. With ``budget`` carries kept, ``binomial(budget + 1 + r, r)`` steps need
+    at most ``r`` repeats of any step.
 
     Args:
         step: ``step(carry, x, *args) -> carry``, without ``x`` when ``xs`` is None; or a list of such
             functions, one for each step, whose carries may differ in structure.
         init: the first carry, a pytree.
-        xs: an array or a pytree of arrays, whose first axes are gone through; or an iterable of anything
-            else: a range, or a generator, whose length need not be known.
-        budget: how many carries besides the first may be kept at a time. Left out, as many as let no
-            step be repeated more than twice; 32 where the length is unknown.
+        xs: an array or a pytree of arrays, along whose first axes the steps go; or an iterable of anything else: a
+            range, or a generator, whose length need not be known.
+        budget: how many carries besides the first may be kept at a time. By default the smallest number with which no
+            step is repeated more than twice; 32 where the length is unknown.
         length: the number of steps, where neither ``xs`` nor ``step`` tells it.
         args: more arguments of every step.
         store: a folder for the carries that are kept, in place of memory. Its files have no names, so that nothing is

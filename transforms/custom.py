@@ -169,20 +169,20 @@ def custom_vjp(
     nondiff_argnums: int | Sequence[int] = (),
     nondiff_argnames: str | Sequence[str] = (),
 ) -> CustomDerivative[P, R]:
-    """A function whose pullback you give with ``defvjp(fwd, bwd)``. Usable as a decorator.
+    """A function with a VJP rule of your own, given by ``defvjp(fwd, bwd)``. Usable as a decorator.
 
     Args:
-        fun: the function, of arrays, pytrees and anything else. What it closes over is a constant to its
-            rules: pass it as an argument.
-        nondiff_argnums: positions of arguments that are handed to ``bwd`` first and get no cotangent.
+        fun: the function, of arrays, pytrees and anything else. Values that it closes over are constants to its rules:
+            pass them as arguments.
+        nondiff_argnums: positions of arguments that ``bwd`` gets first, and that have no cotangent.
         nondiff_argnames: the same by name.
 
     Returns:
-        A ``CustomDerivative``. Forward mode transposes the pullback unless ``defjvp`` gives a rule too.
+        A ``CustomDerivative``. Forward mode transposes the VJP rule unless ``defjvp`` gives a rule too.
 
     Raises:
-        TypeError: not callable; at a call: no rule, a rule that returns the wrong thing or writes into what
-            it was given, a non-differentiable argument or a closure that is being transformed.
+        TypeError: not callable; at a call: no rule, a rule that returns the wrong thing or writes into its arguments, a
+            non-differentiable argument or a closure that is being transformed.
         ValueError: at a call: a cotangent of the wrong shape.
 
     Example:
@@ -202,7 +202,7 @@ def custom_jvp(
     nondiff_argnums: int | Sequence[int] = (),
     nondiff_argnames: str | Sequence[str] = (),
 ) -> CustomDerivative[P, R]:
-    """A function whose tangent rule you give with ``defjvp`` or ``defjvps``. Usable as a decorator.
+    """A function with a JVP rule of your own, given by ``defjvp`` or ``defjvps``. Usable as a decorator.
 
     Takes the arguments of ``custom_vjp``. Reverse mode transposes the rule unless ``defvjp`` gives one.
 

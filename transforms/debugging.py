@@ -304,15 +304,14 @@ def debug_nans(fun: Callable[P, R]) -> Callable[P, R]: ...
 
 
 def debug_nans(fun: Callable[..., Any] | None = None) -> Any:
-    """Make a NaN or an infinity an error that names the operation, the user's line and the pipeline stage.
+    """Raise an error for a NaN or an infinity; it names the operation, the user's line and the pipeline stage.
 
-    A context manager, a decorator, and a transform of a function. What is looked at are operations on
-    values that are being transformed, and every cotangent of the backward passes. A bad number is an
-    error where it first appears: a NaN where there was none before, an infinity where all was finite;
-    a constant such as the ``-inf`` of a mask is none. A pullback that was recorded inside of such a
-    block knows the lines of its operations, also for other errors.
+    A context manager, a decorator, and a transform of a function. It checks operations on values that are being
+    transformed, and every cotangent of backward passes. A bad number is an error where it first appears: a NaN where
+    there was none before, an infinity where all was finite; a constant such as the ``-inf`` of a mask is no error. A
+    pullback that was recorded inside such a block knows the lines of its operations, also for other errors.
 
-    The block holds in its own thread and context. Everybody pays for it while it is open, nobody after.
+    The block holds in its own thread and context.
 
     Args:
         fun: the function to run so; left out in ``with debug_nans():`` and ``@debug_nans()``.
@@ -352,10 +351,10 @@ def strict(fun: Callable[P, R]) -> Callable[P, R]: ...
 
 
 def strict(fun: Callable[..., Any] | None = None) -> Any:
-    """Make a derivative that is zero whatever the values are an error that names what cut it, and where.
+    """Raise an error for a derivative that is zero whatever the values are; it names what cut it, and where.
 
-    A context manager, a decorator, and a transform of a function. It holds for every ``grad``,
-    ``value_and_grad``, ``vjp`` and ``jvp`` that begins inside, and for what is made of them. Each leaf that
+    A context manager, a decorator, and a transform of a function. It holds for every ``grad``, ``value_and_grad``,
+    ``vjp`` and ``jvp`` that begins inside, also as parts of other transforms. Each leaf that
     is differentiated must have a derivative; in forward mode each floating result must have one.
 
     Args:

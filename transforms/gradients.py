@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeAlias
+from typing import Any, Literal, NamedTuple, Never, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -27,12 +27,14 @@ from funcgrad.transforms.arguments import (
     strip,
 )
 from funcgrad.transforms.debugging import strictly
-from funcgrad.transforms.transformed import Transformed, check_callable
+from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others
 from funcgrad.writable import handed, inside
 
 __all__ = ["grad", "value_and_grad"]
 
 P = ParamSpec("P")
+R = TypeVar("R")
+Aux = TypeVar("Aux")
 Rebuild: TypeAlias = Callable[[list[Any]], Any]
 
 
@@ -51,6 +53,17 @@ _NUMBER = frozenset((np.float64, float, ()))
 _REAL_SCALARS = frozenset((float, np.float64, np.float32))
 
 
+@overload
+def grad(
+    fun: Callable[P, tuple[Any, Aux]],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    strict: bool = False,
+) -> Callable[P, tuple[Any, Aux]]: ...
+@overload
 def grad(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -58,6 +71,18 @@ def grad(
     holomorphic: bool = False,
     allow_int: bool = False,
     strict: bool = False,
+) -> Callable[P, Any]: ...
+
+
+@own_arguments
+def grad(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    strict: bool = False,
+    **_others: Never,
 ) -> Callable[P, Any]:
     """The gradient of a scalar function.
 
@@ -67,7 +92,7 @@ def grad(
         has_aux: whether ``fun`` returns a pair ``(result, aux)``; then the result is ``(gradient, aux)``.
         holomorphic: promises that ``fun`` is complex differentiable; inputs and output must be complex.
         allow_int: lets integer inputs pass; their gradient has dtype float0.
-        strict: makes a gradient that is zero whatever the values are an error, see ``strict``.
+        strict: whether a gradient that is zero whatever the values are is an error, see ``strict``.
 
     Returns:
         A function of the same arguments whose result has the structure, shapes and dtypes of the
@@ -86,19 +111,23 @@ def grad(
         >>> grad(lambda p, x: p["w"] * x + p["b"])({"w": 2.0, "b": 1.0}, 3.0)
         {'w': np.float64(3.0), 'b': np.float64(1.0)}
     """
+    if _others:
+        refuse_others("grad", _others)
     check_callable("grad", fun)
     options = _Options("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int, strict)
     return Transformed(run_grad, fun, options, "Gradient of {fun} with respect to positional argument(s) {argnums}.")
 
 
+@own_arguments
 def value_and_grad(
-    fun: Callable[P, Any],
+    fun: Callable[P, R],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     strict: bool = False,
-) -> Callable[P, tuple[Any, Any]]:
+    **_others: Never,
+) -> Callable[P, tuple[R, Any]]:
     """The value and the gradient of a scalar function, from one evaluation.
 
     Takes the arguments of ``grad``. The new function returns ``(value, gradient)``, with
@@ -112,6 +141,8 @@ def value_and_grad(
         >>> value_and_grad(lambda x: x * x)(3.0)
         (9.0, np.float64(6.0))
     """
+    if _others:
+        refuse_others("value_and_grad", _others)
     check_callable("value_and_grad", fun)
     chosen = check_argnums("value_and_grad", argnums)
     options = _Options("value_and_grad", chosen, has_aux, holomorphic, allow_int, strict)

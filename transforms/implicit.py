@@ -40,16 +40,16 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> PyTree:
-    """Solve ``matvec(x) = b`` with any solver, differentiated by the system and not through the solver.
+    """Solve ``matvec(x) = b`` with any solver; the derivative follows from the system, not from the solver.
 
     Args:
-        matvec: a linear function of a tree like ``b``, returning such a tree. What it closes over may be
-            transformed, and the solution is differentiated in it.
+        matvec: a linear function of a tree like ``b``, returning such a tree. It may close over traced values, with
+            respect to which the solution has derivatives.
         b: the right-hand side, a tree of arrays.
-        solve: ``solve(matvec, b)`` gives the solution; it sees plain values and may be any Python. Inside
-            ``vmap`` it is first given whole batches, and if it does not take them one example after the other.
-        transpose_solve: the same for the transposed system, which reverse mode needs; the function it is
-            given is the transpose of ``matvec``.
+        solve: ``solve(matvec, b)`` returns the solution; it sees plain values and may be any Python. Inside ``vmap`` it
+            gets whole batches first, and if it does not take them, one example after the other.
+        transpose_solve: the same for the transposed system, which reverse mode needs; it gets the transpose of
+            ``matvec``.
         symmetric: whether the system is its own transpose, so that ``solve`` serves for both.
         has_aux: whether the solvers return a pair ``(solution, aux)``, aux being a tree of arrays.
 
@@ -183,15 +183,15 @@ def custom_root(
     has_aux: bool = False,
     transpose_solve: Solve | None = None,
 ) -> PyTree:
-    """A root of ``f``, by any solver, differentiated by what it solves: the implicit function theorem.
+    """A root of ``f`` by any solver; its derivative follows from the implicit function theorem.
 
     Args:
-        f: a function of a tree that returns a tree of the same structure, shapes and dtypes. The root is
-            differentiated in what ``f`` closes over.
+        f: a function of a tree that returns a tree of the same structure, shapes and dtypes. The root has derivatives
+            with respect to the values that ``f`` closes over.
         initial_guess: where the solver begins; the root does not depend on it.
-        solve: ``solve(f, initial_guess)`` gives the root, such as ``newton``; it sees plain values and may be
-            any Python. Inside ``vmap`` it is first given whole batches, and if it does not take them one
-            example after the other.
+        solve: ``solve(f, initial_guess)`` returns the root, as ``newton`` does; it sees plain values and may be any
+            Python. Inside ``vmap`` it gets whole batches first, and if it does not take them, one example after the
+            other.
         tangent_solve: ``tangent_solve(g, y)`` solves ``g(x) = y`` for a linear function ``g``: the derivative of
             ``f`` at the root and, in reverse mode, its transpose.
         has_aux: whether ``solve`` returns a pair ``(root, aux)``, aux being any tree; it is a constant.
@@ -318,12 +318,12 @@ def fixed_point(
     solver: Callable[[Callable[[Any], Any], Any], Any] = anderson,
     tangent_solve: Solve = dense_solve,
 ) -> PyTree:
-    """The ``x`` with ``x = f(x, *params)``, differentiated by that equation and not through the iteration.
+    """The ``x`` with ``x = f(x, *params)``; its derivative follows from that equation, not from the iteration.
 
     Args:
         f: a function of a tree and of parameters that returns a tree like the first.
         x0: where the solver begins; the fixed point does not depend on it.
-        params: trees. What ``f`` closes over is a parameter as well.
+        params: trees. Values that ``f`` closes over are parameters as well.
         solver: ``solver(g, x0)`` finds the fixed point of ``g``: ``anderson``, ``picard``, or your own.
         tangent_solve: as in ``custom_root``.
 

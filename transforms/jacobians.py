@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
+from typing import TYPE_CHECKING, Any, NamedTuple, Never, ParamSpec
 
 from funcgrad import backend, tree
 from funcgrad.errors import InputError
@@ -18,7 +18,7 @@ from funcgrad.transforms.arguments import (
     split_aux,
 )
 from funcgrad.transforms.products import jvp, recorded
-from funcgrad.transforms.transformed import Transformed, check_callable
+from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others
 from funcgrad.transforms.vectorize import vmap
 
 if TYPE_CHECKING:
@@ -37,14 +37,16 @@ class _Options(NamedTuple):
     allow_int: bool
 
 
+@own_arguments
 def jacrev(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    **_others: Never,
 ) -> Callable[P, Any]:
-    """The Jacobian in reverse mode: all rows at once by one batched pullback. Best for few outputs.
+    """The Jacobian in reverse mode: all rows at once, by one batch of cotangents. Best for few outputs.
 
     Args:
         fun: a function of arrays or pytrees, returning an array or a pytree.
@@ -67,20 +69,24 @@ def jacrev(
         array([[2., 0.],
                [0., 4.]])
     """
+    if _others:
+        refuse_others("jacrev", _others)
     check_callable("jacrev", fun)
     options = _Options("jacrev", check_argnums("jacrev", argnums), has_aux, holomorphic, allow_int)
     return Transformed(run_jacrev, fun, options, _SAYS)
 
 
+@own_arguments
 def jacfwd(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
+    **_others: Never,
 ) -> Callable[P, Any]:
-    """The Jacobian in forward mode: all columns at once by batched tangents. Best for few inputs.
+    """The Jacobian in forward mode: all columns at once, by one batch of tangents. Best for few inputs.
 
-    Takes the arguments of ``jacrev`` but ``allow_int``, and returns the same.
+    Takes the arguments of ``jacrev`` except ``allow_int``, and returns the same.
 
     Raises:
         TypeError: integer or complex inputs without the option for them.
@@ -91,6 +97,8 @@ def jacfwd(
         >>> jacfwd(lambda x: np.array([1.0, 2.0]) * x)(3.0)
         array([1., 2.])
     """
+    if _others:
+        refuse_others("jacfwd", _others)
     check_callable("jacfwd", fun)
     options = _Options("jacfwd", check_argnums("jacfwd", argnums), has_aux, holomorphic, False)
     return Transformed(run_jacfwd, fun, options, _SAYS)
@@ -99,6 +107,7 @@ def jacfwd(
 _SAYS = "Jacobian of {fun} with respect to its positional arguments."
 
 
+@own_arguments
 def jacobian(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -108,8 +117,9 @@ def jacobian(
     *,
     sparsity: Any = None,
     check: bool = True,
+    **_others: Never,
 ) -> Callable[P, Any]:
-    """The Jacobian; ``jacrev``, as in JAX, or with ``sparsity`` a sparse matrix.
+    """The Jacobian: that of ``jacrev``, as in JAX, or with ``sparsity`` a sparse matrix.
 
     Takes the arguments of ``jacrev`` and, by keyword:
 
@@ -120,10 +130,10 @@ def jacobian(
         holomorphic: see ``jacrev``.
         allow_int: see ``jacrev``.
         sparsity: "auto" finds at each call on which inputs each output depends, from one run; a sparse or boolean
-            matrix with a row per output and a column per input says where the derivative may be nonzero. Either way
-            the Jacobian costs as many pushforwards and pullbacks as its pattern needs colours.
-        check: compare the sparse matrix times a random vector with a pushforward, which shows a pattern that lacks
-            an entry.
+            matrix with a row per output and a column per input says where the derivative may be nonzero. Either way the
+            Jacobian costs as many products as its pattern needs colours.
+        check: whether to compare the sparse matrix times a random vector with a directional derivative, which shows a
+            pattern that lacks an entry.
 
     Returns:
         A function of the same arguments. With ``sparsity`` its result is a ``scipy.sparse`` matrix in compressed
@@ -141,12 +151,15 @@ def jacobian(
         array([[2., 1., 0.],
                [0., 3., 2.]])
     """
+    if _others:
+        refuse_others("jacobian", _others)
     check_callable("jacobian", fun)
     if sparsity is None:
         return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
     return _sparse("jacobian", run_sparse_jacobian, fun, (argnums, has_aux, holomorphic), sparsity, check)
 
 
+@own_arguments
 def hessian(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -155,11 +168,12 @@ def hessian(
     *,
     sparsity: Any = None,
     check: bool = True,
+    **_others: Never,
 ) -> Callable[P, Any]:
     """The matrix of second derivatives: forward mode over reverse mode.
 
-    Takes the arguments of ``jacrev`` but ``allow_int``; ``sparsity`` and ``check`` as ``jacobian``: the pattern is
-    one row and one column per input, and counts as symmetric.
+    Takes the arguments of ``jacrev`` except ``allow_int``, and ``sparsity`` and ``check`` of ``jacobian``: the pattern
+    has one row and one column per input, and is taken to be symmetric.
 
     Returns:
         A function of the same arguments. For several arguments or trees the result is nested: the tree
@@ -179,6 +193,8 @@ def hessian(
     """
     if sparsity is not None:
         return _sparse("hessian", run_sparse_hessian, fun, (argnums, has_aux, holomorphic), sparsity, check)
+    if _others:
+        refuse_others("hessian", _others)
     check_callable("hessian", fun)
     options = _Options("hessian", check_argnums("hessian", argnums), has_aux, holomorphic, False)
     says = "Hessian of {fun} with respect to its positional arguments."

@@ -33,15 +33,15 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
 ) -> tuple[Any, Any]:
-    """Run ``carry, y = f(carry, x)`` along the first axes of ``xs``, and stack what it gives.
+    """Run ``carry, y = f(carry, x)`` along the first axes of ``xs``, and stack the ``y``.
 
-    Plain Python on values: every mode and order works, and reverse mode keeps what the steps keep. Where
-    values are known only later, under ``jax.jit``, it becomes ``jax.lax.scan``, which is compiled once for
-    all steps; its body is then differentiated by JAX.
+    Plain Python on values: every mode and order works, and reverse mode saves values of every step. Where values are
+    not known, under ``jax.jit``, it becomes ``jax.lax.scan``, which is compiled once for all steps; JAX then
+    differentiates its body.
 
     Args:
         f: ``f(carry, x) -> (carry, y)``. It must not write to its arguments. The carry keeps its
-            structure, shapes and dtypes; Python numbers in ``init`` take the dtype of what comes back.
+            structure, shapes and dtypes; Python numbers in ``init`` take the dtype of the returned carry.
         init: the first carry, a pytree.
         xs: a pytree of arrays with first axes of one length, or None; then ``f`` is given None.
         length: the number of steps, where ``xs`` does not tell it.
@@ -228,9 +228,9 @@ def _cast(leaves: Sequence[Any], likes: Sequence[Like]) -> tuple[Any, ...]:
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: PyTree) -> Any:
     """Run ``val = body_fun(val)`` while ``cond_fun(val)``.
 
-    Plain Python on values, so reverse mode works too, through however many steps there were. Inside ``vmap``
-    the steps go on until all examples are done; an example that is done keeps its value. Where values are
-    known only later, under ``jax.jit``, it becomes ``jax.lax.while_loop``, which has no reverse mode.
+    Plain Python on values, so reverse mode works too, for any number of steps. Inside ``vmap`` the steps go on until
+    all examples are done; an example that is done keeps its value. Where values are not known, under ``jax.jit``, it
+    becomes ``jax.lax.while_loop``, which has no reverse mode.
 
     Args:
         cond_fun: ``cond_fun(val) -> bool``.
@@ -331,10 +331,10 @@ def fori_loop(
     *,
     unroll: int | bool | None = None,
 ) -> Any:
-    """Run ``val = body_fun(i, val)`` for ``i`` from ``lower`` up to ``upper``, which is left out.
+    """Run ``val = body_fun(i, val)`` for ``i`` from ``lower`` up to, and without, ``upper``.
 
-    Plain Python on values. Where they are known only later, under ``jax.jit``, it becomes
-    ``jax.lax.fori_loop``, which has a reverse mode where the bounds are plain integers.
+    Plain Python on values. Where they are not known, under ``jax.jit``, it becomes ``jax.lax.fori_loop``, which has a
+    reverse mode if the bounds are plain integers.
 
     Args:
         lower: an integer.

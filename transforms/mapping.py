@@ -21,10 +21,10 @@ __all__ = ["associative_scan", "map"]
 
 
 def map(f: Callable[[Any], Any], xs: PyTree, *, batch_size: int | None = None) -> Any:
-    """``f`` of every element along the first axes of ``xs``, one after the other, the results stacked.
+    """Apply ``f`` to every element along the first axes of ``xs``, one after the other, and stack the results.
 
-    It computes what ``vmap(f)(xs)`` computes, and needs the memory of one element at a time; with
-    ``batch_size`` that of so many, which are computed at once. It runs as ``scan`` does.
+    The result is that of ``vmap(f)(xs)``, with the memory of one element at a time, or of ``batch_size`` elements,
+    which are computed at once. It runs as ``scan`` does.
 
     Args:
         f: a function of one element.
@@ -78,8 +78,8 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: PyTree, reverse: bool
     """All partial results of combining the elements along an axis by ``fn``, which is associative.
 
     About ``2 log2(n)`` calls of ``fn`` on many elements at once, instead of ``n`` calls on one. The parallel
-    prefix sums of Ladner and Fischer (1980): neighbours are combined, the half as many results are
-    scanned, and what is missing in between takes one combination more.
+    prefix sums of Ladner and Fischer (1980): combine neighbours, scan the half as many results, and combine once more
+    for the elements in between.
 
     Args:
         fn: ``fn(a, b)`` of two trees like ``elems``, element by element along ``axis``, whatever its length;

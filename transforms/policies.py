@@ -1,4 +1,4 @@
-"""What ``checkpoint`` keeps nevertheless: policies, functions of an operation, its parameters and its result.
+"""What ``checkpoint`` saves nevertheless: policies, functions of an operation, its parameters and its result.
 
 Example:
     >>> from funcgrad import checkpoint, checkpoint_policies
@@ -37,7 +37,7 @@ _DOTS = frozenset(("matmul", "einsum", "dot_general"))
 
 @dataclass(frozen=True, repr=False)
 class Rule:
-    """A policy with operators: ``a & b`` keeps what both keep, ``a | b`` what either does.
+    """A policy with operators: ``a & b`` saves what both save, ``a | b`` what either saves.
 
     Attributes:
         test: a module-level function ``test(operation, params, result, *given)``.
@@ -111,25 +111,25 @@ dots_saveable = Rule(_dots_saveable)
 
 
 def save_only_these_names(*names: str) -> Rule:
-    """Keep the values that went through ``checkpoint_name`` with one of these names."""
+    """Save the values that passed through ``checkpoint_name`` with one of these names."""
     return Rule(_save_only_these_names, names)
 
 
 def save_any_names_but_these(*names: str) -> Rule:
-    """Keep the values that went through ``checkpoint_name`` with another name than these."""
+    """Save the values that passed through ``checkpoint_name`` with another name than these."""
     return Rule(_save_any_names_but_these, names)
 
 
 def save_anything_except_these_names(*names: str) -> Rule:
-    """Keep everything but the values that went through ``checkpoint_name`` with one of these names."""
+    """Save everything except values that passed through ``checkpoint_name`` with one of these names."""
     return Rule(_save_anything_except_these_names, names)
 
 
 def save_from_both_policies(one: Policy, other: Policy) -> Rule:
-    """Keep what either policy keeps: ``one | other``."""
+    """Save what either policy saves: ``one | other``."""
     return Rule(_either, (one, other))
 
 
 def save_smaller_than(nbytes: int) -> Rule:
-    """Keep the results of less than ``nbytes`` bytes."""
+    """Save the results of less than ``nbytes`` bytes."""
     return Rule(_save_smaller_than, (nbytes,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 from funcgrad import backend, tree
 from funcgrad.core import describe, twin
@@ -25,6 +25,11 @@ from funcgrad.typing import PyTree
 from funcgrad.writable import handed
 
 __all__ = ["Linearized", "Pullback", "hvp", "jvp", "linearize", "recorded", "vjp"]
+
+R = TypeVar("R")
+Aux = TypeVar("Aux")
+#: The arguments, or the tangents, of a function.
+Together: TypeAlias = tuple[Any, ...] | list[Any]
 
 
 class Pullback:
@@ -111,18 +116,32 @@ def _live_path(spec: tree.PyTreeSpec, leaves: list[Any], live: list[bool]) -> Ca
     return path
 
 
+@overload
+def vjp(
+    fun: Callable[..., R], *primals: PyTree, has_aux: Literal[False] = False, strict: bool = False, **kwargs: Any
+) -> tuple[R, Pullback]: ...
+@overload
+def vjp(
+    fun: Callable[..., tuple[R, Aux]], *primals: PyTree, has_aux: Literal[True], strict: bool = False, **kwargs: Any
+) -> tuple[R, Pullback, Aux]: ...
+@overload
+def vjp(
+    fun: Callable[..., Any], *primals: PyTree, has_aux: bool, strict: bool = False, **kwargs: Any
+) -> tuple[Any, ...]: ...
+
+
 def vjp(
     fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, strict: bool = False, **kwargs: Any
 ) -> tuple[Any, ...]:
     """Evaluate ``fun`` and return its value with its pullback (vector-Jacobian product).
 
-    The pullback keeps copies of the arrays of yours that it needs: writing to them afterwards does not change it.
+    The pullback keeps copies of the user's arrays that it needs: writing to these afterwards does not change it.
 
     Args:
         fun: a function of arrays or pytrees, returning an array or a pytree.
         primals: the point. Integer leaves are allowed; their cotangent is float0.
         has_aux: whether ``fun`` returns a pair ``(result, aux)``.
-        strict: makes a cotangent that is zero whatever the values are an error, see ``strict``.
+        strict: whether a cotangent that is zero whatever the values are is an error, see ``strict``.
         kwargs: passed to ``fun``, not differentiated.
 
     Returns:
@@ -197,10 +216,24 @@ def _check_results(call: str, results: list[Any]) -> None:
         check_leaf(call, leaf, lambda number=number: f"result leaf {number} of the function")
 
 
+@overload
+def jvp(
+    fun: Callable[..., R], primals: Together, tangents: Together, has_aux: Literal[False] = False, **kwargs: Any
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[..., tuple[R, Aux]], primals: Together, tangents: Together, has_aux: Literal[True], **kwargs: Any
+) -> tuple[R, R, Aux]: ...
+@overload
+def jvp(
+    fun: Callable[..., Any], primals: Together, tangents: Together, has_aux: bool, **kwargs: Any
+) -> tuple[Any, ...]: ...
+
+
 def jvp(
     fun: Callable[..., Any],
-    primals: tuple[Any, ...] | list[Any],
-    tangents: tuple[Any, ...] | list[Any],
+    primals: Together,
+    tangents: Together,
     has_aux: bool = False,
     **kwargs: Any,
 ) -> tuple[Any, ...]:
@@ -323,6 +356,18 @@ class Linearized:
         return f"<derivative of {self._name}, {len(self.graph)} operations>"
 
 
+@overload
+def linearize(
+    fun: Callable[..., R], *primals: PyTree, has_aux: Literal[False] = False, **kwargs: Any
+) -> tuple[R, Linearized]: ...
+@overload
+def linearize(
+    fun: Callable[..., tuple[R, Aux]], *primals: PyTree, has_aux: Literal[True], **kwargs: Any
+) -> tuple[R, Linearized, Aux]: ...
+@overload
+def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool, **kwargs: Any) -> tuple[Any, ...]: ...
+
+
 def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, **kwargs: Any) -> tuple[Any, ...]:
     """Evaluate ``fun`` and return its value with its derivative there, a linear function of tangents.
 
@@ -373,8 +418,8 @@ def _linearized(fun: Callable[..., Any], primals: Any, has_aux: bool, kwargs: di
 
 def hvp(
     fun: Callable[..., Any],
-    primals: tuple[Any, ...] | list[Any],
-    tangents: tuple[Any, ...] | list[Any],
+    primals: Together,
+    tangents: Together,
     **kwargs: Any,
 ) -> tuple[Any, ...]:
     """The Hessian of a scalar function times a vector, without forming the Hessian.

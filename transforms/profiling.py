@@ -47,14 +47,14 @@ def profile(
 ) -> Callable[P, Profile]:
     """A function that runs ``fun`` and its pullback and returns a ``Profile``: time and memory by operation.
 
-    Of a scalar function that is its value and gradient. Of other results every floating leaf gets a cotangent of ones.
-    For each operation, line of the program and stage of a toolz pipeline it tells the seconds forward and backward,
-    the bytes that the tape keeps and those of the results, and for the whole the peak of memory.
+    For a scalar function the passes compute value and gradient. For other results every floating leaf gets a cotangent
+    of ones. The profile has, for each operation, line of the program and stage of a toolz pipeline, the seconds forward
+    and backward, the bytes that the tape saves and those of the results, and the peak of memory of the whole.
 
-    ``fun`` is run once to warm up and, under ``tracemalloc``, for the peak; then as it is, for the time that it takes
-    without a profiler; then measured operation by operation, the last two ``runs`` times. What is seen are operations
-    on values that are differentiated or mapped, at all levels; what is done with ordinary arrays, and Python, are the
-    rest of a pass, ``Profile.elsewhere``. Other threads are not measured.
+    ``fun`` runs once to warm up and, under ``tracemalloc``, for the peak; then ``runs`` times without a profiler; then
+    ``runs`` times with each operation timed. Operations on values that are differentiated or mapped are measured, at
+    all levels; operations on ordinary arrays, and Python, are the rest of a pass, ``Profile.elsewhere``. Other threads
+    are not measured.
 
     Args:
         fun: a function of arrays or pytrees, returning an array or a pytree.

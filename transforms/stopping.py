@@ -15,17 +15,17 @@ from funcgrad.errors import InputError
 from funcgrad.kinds import nondifferentiable
 from funcgrad.transforms.arguments import own_tree
 from funcgrad.transforms.transformed import Transformed, check_callable
-from funcgrad.typing import PyTree
 
 __all__ = ["no_grad", "stop_gradient"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Tree = TypeVar("Tree")
 
 _constant = nondifferentiable("stop_gradient", backend.detached)
 
 
-def stop_gradient(x: PyTree) -> PyTree:
+def stop_gradient(x: Tree) -> Tree:
     """``x`` itself, as a constant for every derivative, of any order and mode.
 
     Args:
@@ -36,7 +36,8 @@ def stop_gradient(x: PyTree) -> PyTree:
         >>> grad(lambda x: x * stop_gradient(x))(3.0)
         np.float64(3.0)
     """
-    return tree.map(_stopped, x)
+    stopped: Tree = tree.map(_stopped, x)
+    return stopped
 
 
 def _stopped(leaf: Any) -> Any:
@@ -66,9 +67,8 @@ def no_grad(fun: Callable[P, R]) -> Callable[P, R]: ...
 def no_grad(fun: Callable[..., Any] | None = None) -> Any:
     """Compute without recording: a transform of a function, a decorator, and a context manager.
 
-    What is computed inside is a constant for every ``grad``, ``vjp`` or ``jvp`` that began outside.
-    Transforms that begin inside work as ever. The result of ``no_grad(f)`` is a constant also where
-    ``f`` hands an argument through.
+    Results computed inside are constants for every ``grad``, ``vjp`` or ``jvp`` that began outside. Transforms that
+    begin inside work as usual. The result of ``no_grad(f)`` is a constant also where ``f`` returns an argument.
 
     Args:
         fun: the function to run without recording; left out in ``with no_grad():`` and ``@no_grad()``.

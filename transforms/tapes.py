@@ -38,7 +38,7 @@ class Tape(Picture):
 
 
 def tape(pullback: Pullback) -> Tape:
-    """The tape of a pullback that ``vjp`` returned, to look at. The pullback stays as it is.
+    """The tape of a pullback that ``vjp`` returned, to be read. The pullback does not change.
 
     Args:
         pullback: the second result of ``vjp``.

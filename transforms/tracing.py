@@ -159,14 +159,13 @@ def _argument_names(fun: Callable[..., Any], count: int) -> list[str]:
 
 
 def trace(fun: Callable[P, Any]) -> Callable[P, Graph]:
-    """A function that runs ``fun`` and returns the ``Graph`` of what it did.
+    """A function that runs ``fun`` and returns the ``Graph`` of its operations.
 
-    The run computes real values: Python branches and loops go the way those values take, and two runs
-    that go different ways give different graphs. Arrays, NumPy scalars, floats and complex numbers in the
-    positional arguments are inputs. Python's ints and bools steer, they are part of the graph like
-    everything else that is no array; so are keyword arguments. Operations that the result does not need
-    are left out. Stages of a toolz pipeline, and the line of the user's program that asked for an
-    operation, are noted.
+    The run computes with values, so Python's branches and loops depend on them, and runs that take different branches
+    have different graphs. Arrays, NumPy scalars, floats and complex numbers in the positional arguments are inputs.
+    Python's ints and bools are part of the graph, like everything else that is no array; so are keyword arguments.
+    Operations that the result does not need are left out. The graph has the stages of a toolz pipeline, and the user's
+    line of each operation.
 
     Args:
         fun: a function of arrays or pytrees, returning an array or a pytree.

@@ -10,18 +10,19 @@ import functools
 import inspect
 from collections.abc import Callable
 from types import MethodType
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
 
 from funcgrad.core import describe
-from funcgrad.errors import ConcretizationError, InputError
+from funcgrad.errors import ConcretizationError, InputError, shown
 from funcgrad.numpy.concretization import refused
 from funcgrad.numpy.hints import explain
 from funcgrad.numpy_code import again, check_refused, is_conversion, put_back, ready, set_aside
 
-__all__ = ["Transformed", "check_callable", "name_of", "raise_own"]
+__all__ = ["Transformed", "check_callable", "name_of", "own_arguments", "raise_own", "refuse_others"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def raise_own(error: Exception) -> None:
@@ -173,6 +174,41 @@ def name_of(fun: Any) -> str:
 
 def _listed(argnums: Any) -> str:
     return ", ".join(map(str, argnums)) if isinstance(argnums, tuple) else str(argnums)
+
+
+#: Arguments of other libraries' transforms, by what they are called here.
+_ELSEWHERE = {
+    "argnames": "argnums, with positions; keyword arguments are not differentiated",
+    "argnum": "argnums",
+    "dim": "in_axes",
+    "in_dims": "in_axes",
+    "out_dims": "out_axes",
+    "wrt": "argnums",
+}
+
+
+def own_arguments(transform: F) -> F:
+    """Let ``transform``, which takes ``**others`` to refuse them, show its own arguments only.
+
+    Example:
+        >>> str(inspect.signature(own_arguments(lambda fun, **others: fun)))
+        '(fun)'
+    """
+    signature = inspect.signature(transform)
+    own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    transform.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
+    return transform
+
+
+def refuse_others(call: str, others: dict[str, Any]) -> NoReturn:
+    """Refuse arguments that ``call`` does not have, and name those that do what other libraries call so.
+
+    Raises:
+        InputError: always (a ``TypeError``).
+    """
+    name = next(iter(others))
+    known = f"Use {_ELSEWHERE[name]}." if name in _ELSEWHERE else f"help(funcgrad.{call}) lists its arguments."
+    raise InputError(f"{call}: there is no argument of this name, got {name}={shown(others[name])}. {known}")
 
 
 def check_callable(call: str, fun: Any) -> None:

@@ -23,14 +23,13 @@ def linear_transpose(fun: Callable[..., Any], *primals: PyTree) -> Pullback:
     """The transpose of ``fun``, a function that is linear in all its arguments together.
 
     Args:
-        fun: a function of arrays or pytrees, returning an array or a pytree. What it closes over may be
-            transformed.
+        fun: a function of arrays or pytrees, returning an array or a pytree. It may close over traced values.
         primals: what its arguments look like: arrays, numbers, or anything with a shape and a floating
             dtype. Their values do not matter.
 
     Returns:
-        A function that takes a cotangent like the result and returns a tuple with a tree per argument. For
-        complex values it is the plain transpose, without conjugation.
+        A function that maps a cotangent like the result to a tuple with a tree for each argument. For complex values it
+        is the plain transpose, without conjugation.
 
     Raises:
         TypeError: an argument that is no floating array; a function that is not linear, with the operation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, ParamSpec, TypeAlias
+from typing import Any, NamedTuple, Never, ParamSpec, TypeAlias
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, BatchTracer, named_axes
@@ -12,7 +12,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, to_batch
 from funcgrad.ownership import own
 from funcgrad.transforms.arguments import check_leaf
-from funcgrad.transforms.transformed import Transformed, check_callable
+from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others
 from funcgrad.typing import PyTree
 from funcgrad.writable import handed
 
@@ -30,14 +30,16 @@ class _Options(NamedTuple):
     axis_size: int | None
 
 
+@own_arguments
 def vmap(
     fun: Callable[P, Any],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_name: Any = None,
     axis_size: int | None = None,
+    **_others: Never,
 ) -> Callable[P, Any]:
-    """Map ``fun`` over an axis of its arguments, by computing with whole batches.
+    """Apply ``fun``, written for one example, to a whole batch along an axis of its arguments.
 
     Args:
         fun: a function of one example.
@@ -45,8 +47,8 @@ def vmap(
             argument that is the same for all examples, or a tuple with an entry per positional
             argument, each an int, None, or a tree of them that is a prefix of the argument. Keyword
             arguments are always mapped over axis 0.
-        out_axes: where the mapped axis stands in the results, likewise; None promises that a result
-            does not depend on the example.
+        out_axes: which axis of the results is the mapped one, likewise; None promises that a result does not depend on
+            the example.
         axis_name: a hashable name for the mapped axis, for collectives such as ``psum`` inside ``fun``.
         axis_size: the number of examples, needed only when nothing is mapped.
 
@@ -63,6 +65,8 @@ def vmap(
         >>> vmap(grad(lambda w, x: (w * x) ** 2), in_axes=(None, 0))(2.0, np.array([1.0, 2.0]))
         array([ 4., 16.])
     """
+    if _others:
+        refuse_others("vmap", _others)
     check_callable("vmap", fun)
     if not isinstance(in_axes, (int, tuple, list, type(None))):
         raise InputError(

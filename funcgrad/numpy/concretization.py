@@ -21,7 +21,7 @@ from funcgrad.core import Tracer, describe, raise_escaped, repeated, twin
 from funcgrad.errors import ConcretizationError, ConversionError
 from funcgrad.graph import GraphTracer, steer
 from funcgrad.numpy.callers import user_frame, user_line
-from funcgrad.numpy.hints import counterpart
+from funcgrad.numpy.hints import remedies
 from funcgrad.numpy.texts import Shown, has_all_digits
 from funcgrad.writable import Buffer, inside
 
@@ -44,21 +44,15 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
     kind = type(x._trace).__name__.removesuffix("Trace").lower()
     batch = _batch_below(x)
     lost = "derivative" if batch is None else "batch"
-    constant = (
-        "If a constant is meant, use stop_gradient(x)"
-        if batch is None
-        else f"There is one value for each of the {batch.size} examples of a vmap: leave them together"
-    )
-    to_write = " For `a[i] = x` make a with funcgrad.numpy.zeros, empty or copy (not numpy's)."
+    found = remedies(asked, None if batch is None else batch.size)
+    if elsewhere := other_thread():
+        found.insert(0, elsewhere.strip())
     error = ConversionError(
         f"{asked}: a plain value was asked of a traced one, which would lose the {lost}, got {describe(x)} in {kind} "
-        f"mode{user_line()}.{counterpart()}{other_thread() or to_write} "
-        "Use funcgrad.numpy's functions: stack, concatenate, full, "
-        "where and array build arrays (not numpy.array([x, y])), take(table, x, axis=0) looks up (not `table[x]`), "
-        f"`a @ x` multiplies (not `a.dot(x)`). {constant}; to hand a value out of the function, use "
-        "has_aux=True; to print it, f'{x:.3f}' (not '%.3f' % x); to run the code as it stands, "
-        "funcgrad.interop.from_numpy(f)."
+        f"mode{user_line()}. {found[0]}"
     )
+    for other in found[1:]:
+        error.add_note(other)
     here, owner = threading.get_ident(), x._trace.thread
     if owner not in (0, here) and not inside():
         refused[owner] = error
@@ -108,16 +102,28 @@ def concrete(x: Tracer, asked: str, *, steers: bool = True) -> Any:
     """
     batch = _batch_below(x)
     if batch is not None:
-        raise ConcretizationError(
-            f"{asked}: one value was asked for, got {describe(x)} that differs between the {batch.size} examples of "
-            f"a vmap{user_line()}. Instead of `if`, `while`, `and`, `or`, `not`, min or max use funcgrad.numpy's "
-            "where(condition, a, b), logical_and, minimum, ...; instead of an index, take(table, x, axis=0). Or take "
-            "one example at a time: funcgrad.control.map(f, xs)."
-        )
+        raise _differs(x, asked, batch.size)
     bottom: Any = x
     while isinstance(bottom, Tracer):
         bottom = bottom.value
     return steer(x, bottom) if steers else bottom
+
+
+def _differs(x: Tracer, asked: str, size: int) -> ConcretizationError:
+    """The error where one value is ``asked`` of a traced value that has another in each example of a ``vmap``."""
+    ways = [
+        "Instead of `if`, `while`, `and`, `or`, `not`, min or max use funcgrad.numpy's where(condition, a, b), "
+        "logical_and, minimum, ...",
+        "Instead of an index use funcgrad.numpy's take(table, x, axis=0).",
+    ]
+    first, second = ways[::-1] if asked == "index(x)" else ways
+    error = ConcretizationError(
+        f"{asked}: one value was asked for, got {describe(x)} that differs between the {size} examples of a vmap"
+        f"{user_line()}. {first}"
+    )
+    error.add_note(second)
+    error.add_note("To take one example at a time, use funcgrad.control.map(f, xs).")
+    return error
 
 
 def constant(x: Any) -> Any:

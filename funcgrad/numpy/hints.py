@@ -6,7 +6,9 @@ What Python runs is seen on the stack. What is written in C leaves no trace ther
 from __future__ import annotations
 
 import ast
+import dis
 import math
+import operator
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,9 +21,9 @@ import numpy as np
 
 from funcgrad.core import Tracer
 from funcgrad.errors import FuncgradError
-from funcgrad.numpy.callers import UNKNOWN, expression, is_users, looked_up, user_line
+from funcgrad.numpy.callers import UNKNOWN, expression, is_installed, is_users, library_line, looked_up, user_line
 
-__all__ = ["counterpart", "explain", "of_math"]
+__all__ = ["counterpart", "explain", "of_math", "remedies"]
 
 #: Functions of SciPy whose work one of another name does here, by the module.
 _ALIASES = {
@@ -81,6 +83,81 @@ def counterpart() -> str:
         frames.append(frame)
         frame = frame.f_back
     return _of_frames(frames[::-1]) or (_of_expression(expression(frame), frame) if frame is not None else "")
+
+
+def remedies(asked: str, batch: int | None) -> list[str]:
+    """What to do where a plain value is ``asked`` of a traced one: first what suits this case, then other ways.
+
+    Args:
+        asked: what asks, such as ``float(x)``.
+        batch: the number of examples of a ``vmap`` that the value stands for, or None.
+    """
+    alone = f"There is one value for each of the {batch} examples of a vmap: leave them together."
+    constant = "If a constant is meant, use stop_gradient(x)." if batch is None else alone
+    first = (
+        _of_library()
+        or (_WRITING if asked.removeprefix("numpy.") in _WRITERS else counterpart().strip())
+        or _of_statement()
+        or (_BY_WHAT_ASKS.get(asked) if batch is None else alone)
+        or constant
+    )
+    line = library_line()
+    found = [
+        first,
+        *([f"The value was asked for at {line}."] if line else []),
+        _BUILDING,
+        _WRITING,
+        constant,
+        _PRINTING,
+    ]
+    return [text for number, text in enumerate(found) if number == 0 or text != first]
+
+
+_BUILDING = (
+    "Arrays of traced values: funcgrad.numpy's stack, concatenate, full, where, array (not numpy.array([x, y]))."
+)
+_WRITING = "For `a[i] = x` make a with funcgrad.numpy.zeros, empty or copy (not numpy's)."
+#: Functions of NumPy that write to an array.
+_WRITERS = ("copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal")
+_PRINTING = "To hand a value out of the function, use has_aux=True; to print it, f'{x:.3f}' (not '%.3f' % x)."
+#: By what asks, where nothing else is known about the place.
+_BY_WHAT_ASKS = {
+    name: f"Use x itself in place of {name}; if a constant is meant, use stop_gradient(x)."
+    for name in ("float(x)", "complex(x)", "x.item()", "x.tolist()")
+}
+
+
+def _of_library() -> str:
+    """What to do where a package that is neither the user's nor NumPy's nor SciPy's asks."""
+    frame: FrameType | None = sys._getframe(1)
+    asking = ""
+    while frame is not None and (is_installed(frame) or not is_users(frame)):
+        if is_users(frame):
+            asking = frame.f_globals.get("__name__", "").partition(".")[0]
+        frame = frame.f_back
+    if not asking or frame is None or asking in sys.stdlib_module_names:
+        return ""
+    return _takes_plain_values(asking)
+
+
+def _takes_plain_values(name: str) -> str:
+    return (
+        f"{name} takes plain values only: pass stop_gradient(x) where its result is a constant, or give the function "
+        "that calls it a derivative with custom_vjp."
+    )
+
+
+def _of_statement() -> str:
+    """What to do where an element of NumPy's array is written or looked up."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_users(frame):
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    return {
+        "STORE_SUBSCR": _WRITING,
+        "BINARY_SUBSCR": "Look the value up with funcgrad.numpy's take(table, x, axis=0) (not `table[x]`).",
+    }.get(dis.opname[frame.f_code.co_code[frame.f_lasti]], "")
 
 
 def explain(error: Exception) -> None:
@@ -240,7 +317,7 @@ def _of_expression(node: ast.expr | None, frame: FrameType) -> str:
         return ""
     called = looked_up(node.func, frame)
     if called is UNKNOWN:
-        return _of_factors(node.func, frame)
+        return _of_method(node.func, frame)
     name, owner = getattr(called, "__name__", ""), getattr(called, "__self__", None)
     if isinstance(owner, (np.random.Generator, np.random.RandomState)) or called is getattr(
         np.random.Generator, name, None
@@ -249,10 +326,29 @@ def _of_expression(node: ast.expr | None, frame: FrameType) -> str:
     if owner is math:
         ours = of_math(name)
         return ours and f" Use funcgrad.{ours} for math.{name}."
-    known = import_module("funcgrad.numpy").__all__
-    return (
-        f" Use funcgrad.numpy.{name} for numpy.{name}." if called is getattr(np, name, None) and name in known else ""
-    )
+    if called is operator.setitem:
+        return f" {_WRITING}"
+    if called is getattr(np, name, None):
+        return _of_numpys(name, called)
+    home = (getattr(called, "__module__", None) or "").partition("._")[0]
+    return f" {_takes_plain_values(f'{home}.{name}')}" if home.startswith("scipy.") else ""
+
+
+def _of_numpys(name: str, called: Any) -> str:
+    """What to call instead of a function or a class of NumPy's."""
+    ours = getattr(import_module("funcgrad.numpy"), name, None)
+    if isinstance(called, type) and issubclass(called, np.generic):
+        return f" Leave numpy.{name} out: a traced value is used as it is, or converted by x.astype(numpy.{name})."
+    if ours is not None and ours is not called:
+        return f" Use funcgrad.numpy.{name} for numpy.{name}."
+    return f" {_takes_plain_values(f'numpy.{name}')}"
+
+
+def _of_method(function: ast.expr, frame: FrameType) -> str:
+    """What to call instead of a method of an array of NumPy's, or of what SciPy has factored."""
+    if isinstance(function, ast.Attribute) and function.attr == "dot":
+        return " Write a @ x (not a.dot(x)): an array of NumPy's does not know traced values."
+    return _of_factors(function, frame)
 
 
 def _of_factors(function: ast.expr, frame: FrameType) -> str:

@@ -91,10 +91,10 @@ def _handed_back(out: Any) -> Any:
 
 
 class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
-    """The block ``with as_written():``, also a decorator: functions are run as they are written, once.
+    """The block ``with as_written():``, also a decorator: transforms run functions once, as they are written.
 
-    Where a transform meets NumPy's, SciPy's or ``math``'s code that would lose a derivative, it runs the function once
-    more with funcgrad's functions in place of these. In this block it raises instead, and says what to change.
+    Where code of NumPy's, SciPy's or ``math``'s would lose a derivative, a transform runs the function once more with
+    funcgrad's functions in place of these. In this block an error says what to change.
 
     Example:
         >>> import math

@@ -1,0 +1,102 @@
+"""Classes that are containers for JAX, or in another namespace of optree: pytrees look into them as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.optional import loaded_jax
+
+if TYPE_CHECKING:
+    # What optree says of itself leads a type checker through all of JAX and PyTorch, where these are installed.
+    optree: Any
+else:
+    import optree
+
+__all__ = ["LEAVES", "NAMESPACE", "adopt", "forget"]
+
+#: Where optree keeps what funcgrad registers.
+NAMESPACE = "funcgrad"
+#: Types of leaves that need no look; those of arrays and tracers join when they are first seen.
+LEAVES = {np.ndarray, float, int, bool, complex, np.float64, np.float32, np.int64, np.bool_, str, object}
+_adopted: set[type] = set()
+
+Flatten = Callable[[Any], tuple[Iterable[Any], Any, tuple[Any, ...]]]
+Unflatten = Callable[[Any, Iterable[Any]], Any]
+
+
+class _Written(optree.PyTreeEntry):  # type: ignore[misc]
+    """An entry of a key path that JAX has written."""
+
+    def codify(self, /, node: str = "") -> str:
+        return f"{node}{self.entry}"
+
+
+def adopt(leaves: Iterable[Any]) -> bool:
+    """Register, for funcgrad, the classes of ``leaves`` that are containers elsewhere; say whether there were any.
+
+    Example:
+        >>> adopt([1.0, np.ones(2), "text"])
+        False
+    """
+    if LEAVES.issuperset(map(type, leaves)):
+        return False
+    before = len(_adopted)
+    for leaf in leaves:
+        kind = type(leaf)
+        if kind in LEAVES or kind in _adopted:
+            continue
+        if backend.is_value(leaf):
+            LEAVES.add(kind)
+            continue
+        _adopt(leaf)
+        if kind not in _adopted and kind.__module__.startswith("funcgrad."):
+            LEAVES.add(kind)  # a tracer
+    return len(_adopted) > before
+
+
+def forget(kind: type) -> None:
+    """Undo what ``adopt`` did for a class, which is going to be registered in another way.
+
+    Example:
+        >>> forget(dict)
+    """
+    if kind in _adopted:
+        _adopted.discard(kind)
+        optree.unregister_pytree_node(kind, namespace=NAMESPACE)
+
+
+def _adopt(leaf: Any) -> None:
+    kind = type(leaf)
+    found = _of_optree(kind) or _of_jax(leaf)
+    if found is not None:
+        flatten, unflatten, entry = found
+        _adopted.add(kind)
+        try:
+            optree.register_pytree_node(kind, flatten, unflatten, path_entry_type=entry, namespace=NAMESPACE)
+        except ValueError:  # another thread was quicker
+            assert optree.register_pytree_node.get(kind, namespace=NAMESPACE) is not None
+
+
+def _of_optree(kind: type) -> tuple[Flatten, Unflatten, type] | None:
+    """How optree takes ``kind`` apart in the first namespace that has it, and how a path names its entries."""
+    registry = getattr(optree.registry, "_NODETYPE_REGISTRY", {})
+    found = next((registry[key] for key in registry if isinstance(key, tuple) and key[1] is kind), None)
+    return None if found is None else (found.flatten_func, found.unflatten_func, found.path_entry_type)
+
+
+def _of_jax(leaf: Any) -> tuple[Flatten, Unflatten, type] | None:
+    """How JAX takes what ``leaf`` is an instance of apart, where somebody has imported JAX and it knows the class."""
+    jax = loaded_jax()
+    tools = getattr(jax, "tree_util", None)  # None while another thread imports it
+    if tools is None or tools.all_leaves([leaf]):
+        return None
+
+    def flatten(container: Any) -> tuple[list[Any], Any, tuple[str, ...]]:
+        pairs, structure = tools.tree_flatten_with_path(container, is_leaf=lambda x: x is not container)
+        return [child for _, child in pairs], structure, tuple(tools.keystr(path) for path, _ in pairs)
+
+    return flatten, lambda structure, children: structure.unflatten(children), _Written
