@@ -27,6 +27,8 @@ __all__ = ["Derivatives"]
 
 #: How many numbers are computed at once.
 _AT_ONCE = 1 << 21
+#: Of longer states explicit methods look for no pattern: one product with the Jacobian costs more than Python does.
+_LONG = 1 << 13
 
 
 class Derivatives:
@@ -127,7 +129,8 @@ class Derivatives:
 
     def _pattern(self, T: Any, Y: Any, values: Sequence[Any]) -> Pattern | None:
         """Where the Jacobian of long states may have entries, looked for once."""
-        if self.pattern is None and not self._looked and Y.shape[-1] > SHORT and Y.size:
+        useful = Y.shape[-1] > SHORT if self.implicit else SHORT < Y.shape[-1] <= _LONG
+        if self.pattern is None and not self._looked and useful and Y.size:
             self._looked = True
             self.pattern = found_pattern(lambda y: self.flow(float(T[0, 0]), y, *values), Y[0, 0])
         return self.pattern
