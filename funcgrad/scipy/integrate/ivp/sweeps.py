@@ -11,6 +11,7 @@ are the matrices that lead from one step to the next; then a step is one product
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,8 @@ import numpy as np
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.scipy.integrate.ivp.patterns import Pattern
-from funcgrad.transforms.products import jvp, vjp
+from funcgrad.scipy.integrate.ivp.products import Products
+from funcgrad.transforms.products import jvp
 
 __all__ = ["SHORT", "Steps", "backward", "forward"]
 
@@ -229,40 +231,38 @@ class _Explicit:
     def __init__(self, steps: Steps, entries: Any) -> None:
         self.steps, self.entries = steps, entries
 
-    def _pushed(self, n: int, i: int, v: Any) -> Any:
-        steps = self.steps
-        if self.entries is not None:
-            return steps.pattern.times(self.entries[n, i], v)  # type: ignore[union-attr]
-        t, y = float(steps.T[n, i]), steps.Y[n, i]
-        return jvp(lambda y: steps.flow(t, y, *steps.values), (y,), (v,))[1]
-
-    def _pulled(self, n: int, i: int, v: Any) -> Any:
-        steps = self.steps
-        if self.entries is not None:
-            return steps.pattern.times_transposed(self.entries[n, i], v)  # type: ignore[union-attr]
-        t, y = float(steps.T[n, i]), steps.Y[n, i]
-        return vjp(lambda y: steps.flow(t, y, *steps.values), y)[1](v)[0]
+    def _products(self, transposed: bool) -> Callable[[int, int, Any], Any]:
+        """The product with the Jacobian of stage ``i`` in step ``n``."""
+        steps, entries, stages = self.steps, self.entries, self.steps.Y.shape[1]
+        if entries is not None:
+            assert steps.pattern is not None
+            times = steps.pattern.times_transposed if transposed else steps.pattern.times
+            return lambda n, i, v: times(entries[n, i], v)
+        flat = steps.Y.reshape(-1, steps.Y.shape[-1])
+        many = Products(steps.flow, steps.T.ravel(), flat, steps.values, transposed)
+        return lambda n, i, v: many(n * stages + i, v)
 
     def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
         """See the function."""
         V, Q = self.steps.V, self.steps.Q[:, 0]
+        pushed = self._products(False)
         for n in range(len(b)):
             before = z[n, 0]
             for i in range(b.shape[1]):
-                x[n, i] = b[n, i] + self._pushed(n, i, before + V[n, i, :i] @ x[n, :i])
+                x[n, i] = b[n, i] + pushed(n, i, before + V[n, i, :i] @ x[n, :i])
             z[n + 1, 0] = before + Q[n] @ x[n] + c[n, 0]
 
     def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
         """See the function."""
         V, Q = self.steps.V, self.steps.Q[:, 0]
-        stages = b.shape[1]
-        pulled = np.empty(b.shape[1:])
+        pulled, stages = self._products(True), b.shape[1]
+        parts = np.empty(b.shape[1:])
         for n in reversed(range(len(b))):
             after = z[n + 1, 0]
             for i in reversed(range(stages)):
-                x[n, i] = b[n, i] + Q[n, i] * after + V[n, i + 1 :, i] @ pulled[i + 1 :]
-                pulled[i] = self._pulled(n, i, x[n, i])
-            z[n, 0] = after + pulled.sum(0) + c[n, 0]
+                x[n, i] = b[n, i] + Q[n, i] * after + V[n, i + 1 :, i] @ parts[i + 1 :]
+                parts[i] = pulled(n, i, x[n, i])
+            z[n, 0] = after + parts.sum(0) + c[n, 0]
 
 
 class _Factors:
