@@ -22,6 +22,7 @@ from funcgrad import (
 )
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
 from funcgrad.scipy import integrate, optimize
+from funcgrad.scipy.integrate.ivp import records
 from funcgrad.transforms.closures import Hoisted
 
 METHODS = ["RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA"]
@@ -538,3 +539,21 @@ def test_products_of_long_states_are_recorded_once(method, kind):
     np.testing.assert_allclose(pushed, by_start @ along + by_rate.sum(), rtol=1e-12)
     slope = lambda y0, p: grad(last, 1)(y0, p)[0]
     np.testing.assert_allclose(hessian(last, 1)(start, p)[0], differences(slope, (start, p), 1, 1e-6), rtol=1e-6)
+
+
+def test_lsoda_on_long_states_that_are_stiff_or_not(monkeypatch):
+    """In a batch there are both: steps have other stages then."""
+    flow, start, _ = diffusion(30)
+    last = lambda k: fnp.sum(integrate.solve_ivp(flow, (0, 0.5), start, "LSODA", [0.2, 0.5], args=(k,), **TIGHT).y ** 2)
+    rates = np.array([0.5, 2000.0])
+    stages = []
+    written = records._lsoda
+    monkeypatch.setattr(records, "_lsoda", lambda *args: stages.append(len((found := written(*args))["T"][0])) or found)
+    slopes = vmap(grad(last))(rates)
+    assert stages == [16, 4]
+    bends = vmap(hessian(last))(rates)
+    for i, k in enumerate(rates):
+        np.testing.assert_allclose(slopes[i], grad(last)(k), rtol=1e-9)
+        np.testing.assert_allclose(slopes[i], differences(last, (k,), 0, 1e-3 * k), rtol=1e-4, atol=1e-7)
+        np.testing.assert_allclose(jvp(last, (k,), (1.0,))[1], slopes[i], rtol=1e-9)
+        np.testing.assert_allclose(bends[i], differences(grad(last), (k,), 0, 1e-3 * k), rtol=1e-3, atol=1e-9)

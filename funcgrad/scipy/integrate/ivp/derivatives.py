@@ -18,7 +18,8 @@ from funcgrad.core import Tracer
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.scipy.integrate.ivp.patterns import Pattern, found_pattern
-from funcgrad.scipy.integrate.ivp.sweeps import SHORT, Steps, backward, forward
+from funcgrad.scipy.integrate.ivp.records import SHORT
+from funcgrad.scipy.integrate.ivp.sweeps import Steps, backward, forward
 from funcgrad.transforms.closures import example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.writable import outside

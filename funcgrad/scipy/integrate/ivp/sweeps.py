@@ -20,12 +20,11 @@ from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.scipy.integrate.ivp.patterns import Pattern
 from funcgrad.scipy.integrate.ivp.products import Products
+from funcgrad.scipy.integrate.ivp.records import SHORT
 from funcgrad.transforms.products import jvp
 
-__all__ = ["SHORT", "Steps", "backward", "forward"]
+__all__ = ["Steps", "backward", "forward"]
 
-#: States up to this length have dense Jacobians.
-SHORT = 24
 #: How many numbers are computed at once.
 _AT_ONCE = 1 << 21
 
@@ -57,6 +56,10 @@ class Steps(NamedTuple):
     Q: Any
     values: tuple[Any, ...]
 
+    def settled(self) -> Steps:
+        """The same; implicit only where a stage does depend on itself or on later ones."""
+        return self._replace(implicit=self.implicit and bool(np.triu(self.V).any()))
+
     def part(self, a: int, b: int) -> Steps:
         """The steps from ``a`` to ``b``."""
         cut = {name: getattr(self, name)[a:b] for name in "YTUVPQ"}
@@ -84,7 +87,7 @@ class Steps(NamedTuple):
 
 def forward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
     """The slopes ``x`` and states ``z`` of right-hand sides ``b``, ``(N, s, n)``, and ``c``, ``(N + 1, r, n)``."""
-    x, z = np.empty_like(b), np.empty_like(c)
+    x, z, steps = np.empty_like(b), np.empty_like(c), steps.settled()
     z[0] = c[0]
     for a, e in steps.pieces(_weight(steps)):
         part = _solver(steps.part(a, e))
@@ -94,7 +97,7 @@ def forward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
 
 def backward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
     """The same of the transposed system."""
-    x, z = np.empty_like(b), np.empty_like(c)
+    x, z, steps = np.empty_like(b), np.empty_like(c), steps.settled()
     z[-1] = c[-1]
     for a, e in reversed(steps.pieces(_weight(steps))):
         part = _solver(steps.part(a, e))
