@@ -13,7 +13,7 @@ import scipy.sparse
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jvp, value_and_grad, vmap
-from funcgrad.errors import InputError
+from funcgrad.errors import ConvergenceError, InputError
 from funcgrad.scipy import integrate
 from funcgrad.scipy.integrate.ivp import pieces
 
@@ -112,11 +112,74 @@ def test_backwards_trees_complex_states_closures_and_sparse_jacobians(short):
             check(run, 5.0)
 
 
+def test_lsoda_begins_in_the_middle_where_it_has_become_stiff(short, tmp_path):
+    robertson = lambda t, y, k: [
+        -k[0] * y[0] + k[1] * y[1] * y[2],
+        k[0] * y[0] - k[1] * y[1] * y[2] - k[2] * y[1] ** 2,
+        k[2] * y[1] ** 2,
+    ]
+    rates = np.array([0.04, 1e4, 3e7])
+    options = {"method": "LSODA", "t_eval": [0.3, 40.0], "rtol": 1e-8, "atol": 1e-11}
+    run = lambda k, **more: fnp.sum(
+        integrate.solve_ivp(robertson, (0, 40.0), [1.0, 0, 0], args=(k,), **options, **more).y[1]
+    )
+    got = grad(lambda k: run(k, budget=4, store=tmp_path))(rates)
+    np.testing.assert_allclose(got, grad(run)(rates), rtol=1e-9)
+    exact = lambda k, **more: run(k, jac="exact", **more)
+    np.testing.assert_allclose(grad(lambda k: exact(k, budget=4))(rates), grad(exact)(rates), rtol=1e-9)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("shape", [(2,), (1, 2)])
+def test_odeint_keeps_some_states(short, tmp_path, shape):
+    """Of odeint the values are SciPy's own, the steps of derivatives those of LSODA."""
+    times = np.array([0.0, 0.4, 1.5, 4.0])
+
+    def flow(y, t, p):
+        a, b = y.ravel()
+        return fnp.reshape(fnp.stack(hunters(t, (a, b), p)), shape)
+
+    def loss(y0, t, p, **more):
+        return fnp.sum(integrate.odeint(flow, y0, t, (p,), **more)[1:] ** 2)
+
+    args = START.reshape(shape), times, RATES
+    cut = lambda *some: loss(*some, budget=3, store=tmp_path)
+    want, got = value_and_grad(loss, (0, 1, 2))(*args), value_and_grad(cut, (0, 1, 2))(*args)
+    assert got[0] == want[0]
+    for g, w in zip(got[1], want[1], strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-8, atol=1e-8 * np.abs(w).max())
+    np.testing.assert_allclose(hessian(cut, 2)(*args), hessian(loss, 2)(*args), rtol=1e-6, atol=1e-4)
+    tangents = tuple(np.ones(np.shape(x)) for x in args)
+    np.testing.assert_allclose(jvp(cut, args, tangents)[1], jvp(loss, args, tangents)[1], rtol=1e-9)
+    assert list(tmp_path.iterdir()) == []
+    if len(shape) == 1:
+        plain = integrate.odeint(flow, START, times, (RATES,), store=tmp_path)
+        assert (plain == scipy.integrate.odeint(flow, START, times, (RATES,))).all()
+
+
+def test_refusals_of_odeint(tmp_path, monkeypatch):
+    last = lambda k, y0=1.0, **more: integrate.odeint(lambda y, t, k: -k * y, y0, np.array([0.0, 1.0]), (k,), **more)[1]
+    for more in ({"steps": 3}, {"adjoint": True}):
+        with pytest.raises(InputError, match=r"integrate\.odeint: store and budget go with chosen steps"):
+            grad(lambda k, more=more: last(k, budget=3, **more)[0])(1.0)
+    with pytest.raises(InputError, match="real arrays of NumPy"):
+        grad(lambda k: fnp.real(last(k, y0=1j, store=tmp_path)[0]))(1.0)
+    with pytest.raises(InputError, match=r"integrate\.odeint: store must be a folder"):
+        grad(lambda k: last(k, store=tmp_path / "none")[0])(1.0)
+    with pytest.raises(InputError, match=r"integrate\.odeint: store and budget are for one run"):
+        vmap(lambda k: last(k, budget=3)[0])(np.ones(2))
+    with pytest.raises(ConvergenceError, match="the steps became too many"):
+        grad(lambda k: last(k, budget=3, mxstep=2)[0])(1.0)
+    monkeypatch.setattr(pieces, "_OF_LSODA", ("nowhere",))
+    with pytest.raises(InputError, match=r"from SciPy 1\.17 on"):
+        grad(lambda k: last(k, budget=3)[0])(1.0)
+
+
 def test_refusals(tmp_path):
     run = lambda k, **more: integrate.solve_ivp(lambda t, y, k: -k * y, (0.0, 1.0), [1.0], args=(k,), **more).y[0, -1]
     for more in (
         {"budget": 3},
-        {"store": tmp_path, "t_eval": [1.0], "method": "LSODA"},
+        {"store": tmp_path, "t_eval": [1.0], "method": type("Mine", (scipy.integrate.RK45,), {})},
         {"budget": 3, "t_eval": [1.0], "dense_output": True},
         {"budget": 3, "t_eval": [1.0], "adjoint": True},
         {"budget": 3, "t_eval": [1.0], "events": lambda t, y, k: y[0]},

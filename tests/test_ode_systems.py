@@ -1,6 +1,7 @@
 """Systems of many fields and the classical stiff ones: SciPy's values, published ones, gradients of all parameters."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -17,6 +18,9 @@ from funcgrad.scipy import integrate
 
 REFERENCES = json.loads(Path(__file__).with_name("stiff_references.json").read_text())
 MORE = {"rtol": 1e-9, "atol": 1e-10}
+#: Ends for what takes long.
+EARLY = {"robertson": 1e4, "van der pol 1e6": 0.5, "brusselator on 200 points": 0.5, "pleiades": 1.0}
+EARLY |= {"orego": 3.0, "hires": 50.0, "e5": 1e2}
 
 
 def solved(module, system, start, p, **options):
@@ -96,9 +100,7 @@ def test_references_are_what_the_test_set_has(system):
 @pytest.mark.parametrize("system", STIFF, ids=lambda s: s.name)
 def test_gradients_of_a_stiff_system(system):
     start, p = np.array(system.start, float), np.array(system.parameters)
-    end = {"robertson": 1e4, "van der pol 1e6": 0.5, "brusselator on 200 points": 0.5, "pleiades": 1.0}
-    end |= {"orego": 3.0, "hires": 50.0, "e5": 1e2}
-    part = system.__class__(**{**system.__dict__, "end": end.get(system.name, system.end)})
+    part = replace(system, end=EARLY[system.name])
     size = np.abs(solved(scipy.integrate, part, start, p, **system.options).y[:, -1])
     weights = 1.0 / (size + (0.0 if system.name == "e5" else 1e-3))
     last = lambda module: lambda p: fnp.sum(weights * solved(module, part, start, p, **system.options).y[:, -1])
@@ -106,6 +108,29 @@ def test_gradients_of_a_stiff_system(system):
     measured = along_parameters(last(scipy.integrate), p, 1e-3)
     np.testing.assert_allclose(got, measured, rtol=1e-3, atol=1e-4 * np.abs(measured).max())
     np.testing.assert_allclose(jvp(last(integrate), (p,), (p,))[1], got.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
+@pytest.mark.parametrize("system", [s for s in STIFF if s.name != "pleiades"], ids=lambda s: s.name)
+def test_exact_jacobians_take_fewer_evaluations_of_a_stiff_system(system, method):
+    """Each run of the right-hand side is counted, also those for Jacobians: SciPy's ``nfev`` leaves some out."""
+    start, p = np.array(system.start, float), np.array(system.parameters)
+    counts, ends = [], []
+    for module, options in ((scipy.integrate, {}), (integrate, {"jac": "exact"})):
+        calls = []
+
+        def counted(t, y, p, calls=calls):
+            calls.append(t)
+            return system.fun(t, y, p)
+
+        part = replace(system, fun=counted, end=EARLY[system.name], method=method)
+        ends.append(solved(module, part, start, p, **system.options, **options).y[:, -1])
+        counts.append(len(calls))
+    if method == "LSODA":  # it steps by other rules where a Jacobian is given, and in part without one
+        assert counts[1] < 1.1 * counts[0]
+    else:
+        assert counts[1] < counts[0]
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-4, atol=1e-4 * np.abs(ends[0]).max() * (system.name != "e5"))
 
 
 def test_other_methods_find_the_same_gradient():

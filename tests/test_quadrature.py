@@ -1,5 +1,7 @@
 """Quadrature: SciPy's values of plain numbers, derivatives in limits, arguments and closures, what is refused."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 import scipy.integrate
@@ -140,3 +142,230 @@ def test_boxes():
         grad(lambda a: integrate.cubature(lambda x: x[:, 0], fnp.stack([a]), [np.inf]).estimate)(1.0)
     with pytest.raises(InputError, match="workers"):
         grad(lambda c: integrate.cubature(lambda x: c * x[:, 0], [0.0], [1.0], workers=2).estimate)(1.0)
+
+
+class Case(NamedTuple):
+    """An integral as a function of ``args``: ``value(module, *args)`` by SciPy or here, and its closed form."""
+
+    name: str
+    value: Any
+    exact: Any
+    args: tuple[Any, ...]
+    rtol: float = 1e-7
+
+
+def decay(x, k):
+    return fnp.exp(-k * x)
+
+
+def between(a, b, k):
+    return (fnp.exp(-k * a) - fnp.exp(-k * b)) / k
+
+
+def beyond(a, k):
+    return fnp.exp(-k * a) / k
+
+
+def pole(x, k):
+    """Singular at 1: its integral from 0 to ``b`` is below."""
+    return fnp.abs(x - 1.0) ** -k
+
+
+def across(b, k):
+    return (1.0 + (b - 1.0) ** (1.0 - k)) / (1.0 - k)
+
+
+TWO = np.array([0.7, 1.3])
+INFINITE = np.inf
+CASES = [
+    Case("quad", lambda m, a, b, k: m.quad(decay, a, b, (k,))[0], between, (0.2, 1.4, 1.3)),
+    Case("quad of a closure", lambda m, a, b, k: m.quad(lambda x: decay(x, k), a, b)[0], between, (0.2, 1.4, 1.3)),
+    Case("quad to infinity", lambda m, a, k: m.quad(decay, a, INFINITE, (k,))[0], beyond, (0.2, 1.3)),
+    Case(
+        "quad from infinity",
+        lambda m, b, k: m.quad(lambda x, k: decay(-x, k), -INFINITE, -b, (k,))[0],
+        beyond,
+        (0.2, 1.3),
+    ),
+    Case(
+        "quad over the line",
+        lambda m, k: m.quad(lambda x, k: decay(x * x, k), -INFINITE, INFINITE, (k,))[0],
+        lambda k: fnp.sqrt(np.pi / k),
+        (1.3,),
+    ),
+    Case(
+        "quad with a singular point",
+        lambda m, k: m.quad(pole, 0.0, 3.0, (k,), points=[1.0], limit=200)[0],
+        lambda k: across(3.0, k),
+        (0.4,),
+        1e-6,
+    ),
+    Case(
+        "quad with a singular point and a limit",
+        lambda m, b, k: m.quad(pole, 0.0, b, (k,), points=[1.0], limit=200)[0],
+        across,
+        (3.0, 0.4),
+        1e-6,
+    ),
+    Case("quad_vec", lambda m, a, b, k: m.quad_vec(decay, a, b, args=(k,))[0], between, (0.2, 1.4, TWO)),
+    Case("quad_vec to infinity", lambda m, a, k: m.quad_vec(decay, a, INFINITE, args=(k,))[0], beyond, (0.2, TWO)),
+    Case(
+        "quad_vec over the line",
+        lambda m, k: m.quad_vec(lambda x, k: decay(x * x, k), -INFINITE, INFINITE, args=(k,))[0],
+        lambda k: fnp.sqrt(np.pi / k),
+        (TWO,),
+    ),
+    Case(
+        "quad_vec with a kink",
+        lambda m, k: m.quad_vec(lambda x, k: decay(fnp.abs(x - 1.0), k), 0.0, 3.0, args=(k,), points=[1.0])[0],
+        lambda k: between(0.0, 1.0, k) + between(0.0, 2.0, k),
+        (TWO,),
+    ),
+    Case(
+        "dblquad",
+        lambda m, b, c, k: m.dblquad(lambda y, x, k: k * x * y, 0.0, b, 0.0, lambda x: c * x, (k,))[0],
+        lambda b, c, k: k * c * c * b**4 / 8.0,
+        (1.4, 0.6, 1.3),
+    ),
+    Case(
+        "dblquad to infinity",
+        lambda m, k: m.dblquad(lambda y, x, k: decay(x + 2.0 * y, k), 0.0, 1.0, lambda x: x, INFINITE, (k,))[0],
+        lambda k: between(0.0, 1.0, 3.0 * k) / (2.0 * k),
+        (1.3,),
+    ),
+    Case(
+        "tplquad",
+        lambda m, b, k: m.tplquad(lambda z, y, x: k * z, 0.0, b, 0.0, lambda x: x, 0.0, lambda x, y: y)[0],
+        lambda b, k: k * b**4 / 24.0,
+        (1.4, 1.3),
+    ),
+    Case(
+        "tplquad to infinity",  # where only the innermost integral goes there: more takes long
+        lambda m, k: m.tplquad(lambda z, y, x: x * y * decay(z, k), 0, 1, 0, 1, 0, INFINITE, epsabs=1e-6, epsrel=1e-6)[
+            0
+        ],
+        lambda k: 0.25 / k,
+        (1.3,),
+    ),
+    Case(
+        "nquad",
+        lambda m, b, c, k: m.nquad(lambda x, y, k: k * x * y, [lambda y, k: (0.0, c * y), (0.0, b)], (k,))[0],
+        lambda b, c, k: k * c * c * b**4 / 8.0,
+        (1.4, 0.6, 1.3),
+    ),
+    Case(
+        "nquad to infinity",
+        lambda m, k: m.nquad(lambda x, y, k: decay(x + y, k), [(0.0, INFINITE), (0.0, 1.0)], (k,))[0],
+        lambda k: between(0.0, 1.0, k) / k,
+        (1.3,),
+    ),
+    Case(
+        "nquad with a singular point",
+        lambda m, k: m.nquad(
+            lambda x, y, k: y * fnp.abs(x - 1.0) * decay(fnp.abs(x - 1.0), k),
+            [(0.0, 3.0), (0.0, 2.0)],
+            (k,),
+            opts=[{"points": [1.0]}, {}],
+        )[0],
+        lambda k: 2.0 * sum((1.0 - (1.0 + k * b) * fnp.exp(-k * b)) / k**2 for b in (1.0, 2.0)),
+        (1.3,),
+    ),
+    Case("fixed_quad", lambda m, a, b, k: m.fixed_quad(decay, a, b, (k,), n=12)[0], between, (0.2, 1.4, 1.3)),
+    Case(
+        "romb",
+        lambda m, b, k: m.romb(fnp.exp(-k * np.linspace(0.0, 1.0, 65)) * 1.0, dx=b / 64.0),
+        lambda b, k: b * between(0.0, 1.0, k),
+        (1.4, 1.3),
+    ),
+    Case("tanhsinh", lambda m, a, b, k: m.tanhsinh(decay, a, b, args=(k,)).integral, between, (0.2, 1.4, TWO)),
+    Case(
+        "tanhsinh to infinity", lambda m, a, k: m.tanhsinh(decay, a, INFINITE, args=(k,)).integral, beyond, (0.2, TWO)
+    ),
+    Case(
+        "tanhsinh over the line",
+        lambda m, k: m.tanhsinh(lambda x, k: decay(x * x, k), -INFINITE, INFINITE, args=(k,)).integral,
+        lambda k: fnp.sqrt(np.pi / k),
+        (TWO,),
+    ),
+    Case(
+        "tanhsinh with a singular end",
+        lambda m, b, k: m.tanhsinh(lambda x, k: x**-k, 0.0, b, args=(k,)).integral,
+        lambda b, k: b ** (1.0 - k) / (1.0 - k),
+        (1.4, np.array([0.2, 0.4])),
+    ),
+    Case(
+        "nsum",
+        lambda m, k: m.nsum(decay, 1.0, 20.0, args=(k,)).sum,
+        lambda k: sum(decay(n, k) for n in range(1, 21)),
+        (TWO,),
+    ),
+    Case(
+        "nsum to infinity",
+        lambda m, k: m.nsum(decay, 1.0, INFINITE, args=(k,)).sum,
+        lambda k: 1.0 / (fnp.exp(k) - 1.0),
+        (TWO,),
+        1e-6,
+    ),
+    Case(
+        "cubature",
+        lambda m, a, b, k: (
+            m.cubature(
+                lambda x, k: decay(x[:, 0], k) * x[:, 1], fnp.stack([a, 0.0]), fnp.stack([b, 1.0]), args=(k,)
+            ).estimate
+        ),
+        lambda a, b, k: between(a, b, k) / 2.0,
+        (0.2, 1.4, 1.3),
+    ),
+    Case(
+        "cubature to infinity",
+        lambda m, k: (
+            m.cubature(
+                lambda x, k: decay(x[:, 0] + x[:, 1] ** 2, k), [0.0, -INFINITE], [INFINITE, INFINITE], args=(k,)
+            ).estimate
+        ),
+        lambda k: fnp.sqrt(np.pi / k) / k,
+        (1.3,),
+    ),
+    Case(
+        "cubature with a singular point",
+        lambda m, k: (
+            m.cubature(
+                lambda x, k: pole(x[:, 0], k), [0.0], [3.0], args=(k,), points=[[1.0]], rtol=1e-6, max_subdivisions=None
+            ).estimate
+        ),
+        lambda k: across(3.0, k),
+        (0.2,),
+        1e-5,
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_derivatives_in_limits_and_integrands(case):
+    """SciPy's values; derivatives of both orders and modes are those of the closed form; batches."""
+    value, (_, _, exact, args, rtol) = lambda *args: case.value(integrate, *args), case
+    places, close = (
+        tuple(range(len(args))),
+        lambda got, want, more=1.0: np.testing.assert_allclose(got, want, rtol=more * rtol, atol=more * rtol),
+    )
+    got = value(*args)
+    assert np.all(got == case.value(scipy.integrate, *args))
+    close(got, exact(*args))
+    seed = np.cos(np.arange(1.0, 1.0 + np.size(got))).reshape(np.shape(got))
+    loss, wanted = (lambda *args, f=f: fnp.sum(seed * f(*args)) for f in (value, exact))
+    slopes, right = grad(loss, places)(*args), grad(wanted, places)(*args)
+    for slope, want in zip(slopes, right, strict=True):
+        close(slope, want)
+    if case.name.startswith("tplquad"):
+        return  # the rest takes long, and is what dblquad does
+    tangents = tuple(np.full(np.shape(arg), 0.3 + i) for i, arg in enumerate(args))
+    pushed, want = (jvp(f, args, tangents) for f in (loss, wanted))
+    close(pushed, want)
+    close(pushed[1], sum(np.sum(t * slope) for t, slope in zip(tangents, slopes, strict=True)), 0.1)
+    bends, right = (jvp(grad(f, places), args, tangents)[1] for f in (loss, wanted))
+    close(bends[-1], right[-1], 10.0)
+    batch = tuple(np.stack([arg, 1.1 * arg]) for arg in map(np.asarray, args))
+    together = vmap(grad(loss, places))(*batch)
+    for i in range(2):
+        for slope, whole in zip(grad(loss, places)(*[arg[i] for arg in batch]), together, strict=True):
+            close(whole[i], slope)

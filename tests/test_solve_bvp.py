@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.optimize
 
 import funcgrad.numpy as fnp
-from funcgrad import grad, jacfwd, jacrev, jvp, vmap
-from funcgrad.errors import ConcretizationError, ConvergenceError
+from funcgrad import grad, hessian, jacfwd, jacrev, jvp, vmap
+from funcgrad.errors import ConvergenceError, InputError
 from funcgrad.scipy import integrate
 
 MESH = np.linspace(0.0, 1.0, 11)
@@ -84,5 +85,82 @@ def test_a_singular_term():
 def test_what_is_refused():
     with pytest.raises(ConvergenceError, match="was not solved"), np.errstate(all="ignore"):
         grad(lambda k: middle(k, 0.0).y[0, 5])(6.0)  # there is no solution above 3.51
-    with pytest.raises(ConcretizationError):
-        vmap(lambda k: middle(k, 0.0).y[0, 5])(np.ones(2))
+    with pytest.raises(ConvergenceError, match="was not solved"), np.errstate(all="ignore"):
+        vmap(grad(lambda k: middle(k, 0.0).y[0, 5]))(np.array([1.0, 6.0]))
+    with np.errstate(all="ignore"):
+        assert vmap(lambda k: middle(k, 0.0).success)(np.array([1.0, 6.0])).tolist() == [True, False]
+    with pytest.raises(InputError, match="nothing to solve"):
+        vmap(lambda k: middle(k, 0.0).y[0, 5])(np.ones(0))
+    with pytest.raises(InputError, match="for meshes of any length"):
+        vmap(lambda k: changing(k).y[0, 5])(np.array([1.0, 3.0]))
+
+
+def changing(k):
+    """Depends on one more value where the mesh is longer."""
+    slopes = lambda x, y: [y[1], -k * fnp.exp(y[0]) + (0.0 if y.shape[1] < 15 else fnp.sin(0 * k))]
+    return integrate.solve_bvp(slopes, lambda ya, yb: [ya[0], yb[0]], MESH, np.zeros((2, 11)), tol=1e-9)
+
+
+def test_examples_of_a_batch_have_their_own_meshes():
+    rates, ends = np.array([0.1, 1.0, 3.0]), np.array([0.0, 0.2, 0.1])
+    alone = [middle(k, end, scipy.integrate.solve_bvp) for k, end in zip(rates, ends, strict=True)]
+    assert len({len(found.x) for found in alone}) > 1
+    most = max(len(found.x) for found in alone)
+
+    def run(k, end):
+        found = middle(k, end)
+        times = np.array([0.0, 0.4, 1.0])
+        return found.x, found.y, found.yp, found.sol(times), found.niter, found.success, found.rms_residuals
+
+    x, y, yp, between, niter, success, residuals = vmap(run)(rates, ends)
+    for i, want in enumerate(alone):
+        missing = most - len(want.x)
+        assert (x[i] == np.pad(want.x, (0, missing), "edge")).all()
+        assert (y[i] == np.pad(want.y, ((0, 0), (0, missing)), "edge")).all()
+        np.testing.assert_allclose(yp[i], np.pad(want.yp, ((0, 0), (0, missing)), "edge"), rtol=1e-12)
+        np.testing.assert_allclose(between[i], want.sol(np.array([0.0, 0.4, 1.0])), rtol=1e-12, atol=1e-15)
+        assert (niter[i], success[i]) == (want.niter, want.success)
+        assert (residuals[i] == np.pad(want.rms_residuals, (0, missing))).all()
+
+    value = lambda k, end: middle(k, end).sol(0.4)[0]
+    of_each = [
+        (grad(value, (0, 1)), vmap(grad(value, (0, 1)))),
+        (jacfwd(value, (0, 1)), vmap(jacfwd(value, (0, 1)))),
+        (hessian(value), vmap(hessian(value))),
+    ]
+    for single, whole in of_each:
+        got = whole(rates, ends)
+        for i in range(3):
+            np.testing.assert_allclose(
+                np.stack(np.atleast_1d(got), -1)[i], single(rates[i], ends[i]), rtol=1e-9, atol=1e-12
+            )
+    summed = grad(lambda rates: fnp.sum(vmap(value)(rates, ends)))(rates)
+    np.testing.assert_allclose(summed, vmap(grad(value))(rates, ends), rtol=1e-12)
+    nested = vmap(lambda k: vmap(lambda end: grad(value)(k, end))(ends))(rates)
+    np.testing.assert_allclose(np.diag(nested), summed, rtol=1e-9)
+
+
+def test_a_batch_of_guesses_parameters_and_jacobians():
+    def frequency(c, guess):
+        fun = lambda x, y, p: [y[1], -c * p[0] ** 2 * y[0]]
+        jacobian = lambda x, y, p: (
+            fnp.stack([fnp.stack([0 * x, 1 + 0 * x]), fnp.stack([-c * p[0] ** 2 + 0 * x, 0 * x])]),
+            fnp.stack([0 * x, -2 * c * p[0] * y[0]])[:, None],
+        )
+        bc = lambda ya, yb, p: [ya[0], yb[0], ya[1] - p[0]]
+        start = np.stack([np.sin(3 * MESH), 3 * np.cos(3 * MESH)])
+        return integrate.solve_bvp(fun, bc, MESH, start, p=guess, fun_jac=jacobian, tol=1e-7).p[0]
+
+    c, guess = np.array([1.0, 1.3]), np.array([[3.0], [2.8]])
+    np.testing.assert_allclose(vmap(frequency)(c, guess), np.pi / np.sqrt(c), rtol=1e-6)
+    np.testing.assert_allclose(vmap(grad(frequency))(c, guess), -np.pi / 2 * c**-1.5, rtol=1e-5)
+    guessed = lambda y: integrate.solve_bvp(*bratu(1.0, 0.0), MESH, y, tol=1e-7).sol(0.5)[0]  # one of two solutions
+    low, high = vmap(guessed)(np.stack([np.zeros((2, 11)), np.full((2, 11), 3.0)]))
+    angles = [scipy.optimize.brentq(lambda a: a - np.sqrt(2) * np.cosh(a / 4), *ends) for ends in ((1, 4), (8, 12))]
+    np.testing.assert_allclose([low, high], 2 * np.log(np.cosh(np.array(angles) / 4)), rtol=1e-6)
+    emden = lambda c: integrate.solve_bvp(
+        lambda x, y: [y[1], -c + 0.0 * y[0]], lambda ya, yb: [ya[1], yb[0] - 1.0], MESH, np.zeros((2, 11)),
+        S=[[0.0, 0.0], [0.0, -2.0]], tol=1e-8,
+    ).y[0, 0]  # fmt: skip
+    np.testing.assert_allclose(vmap(emden)(np.array([3.0, 6.0])), [1.5, 2.0], rtol=1e-7)
+    np.testing.assert_allclose(vmap(grad(emden))(np.array([3.0, 6.0])), [1 / 6, 1 / 6], rtol=1e-7)

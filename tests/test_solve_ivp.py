@@ -22,6 +22,7 @@ from funcgrad import (
 )
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
 from funcgrad.scipy import integrate, optimize
+from funcgrad.scipy.integrate.ivp import records
 from funcgrad.transforms.closures import Hoisted
 
 METHODS = ["RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA"]
@@ -512,3 +513,47 @@ def test_long_runs_go_in_parts(tmp_path):
     parts = lambda k: checkpoint_chain(part, start, range(12), args=(k,), budget=3, store=tmp_path)[0]
     np.testing.assert_allclose(grad(parts)(2.0), grad(whole)(2.0), rtol=1e-6)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
+@pytest.mark.parametrize("kind", ["network", "few entries", "looks at values"])
+def test_products_of_long_states_are_recorded_once(method, kind):
+    n = 30
+    weights = np.random.default_rng(0).normal(size=(n, n)) / np.sqrt(n)
+
+    def flow(t, y, p):
+        if kind == "few entries":
+            return p[0] * fnp.concatenate([y[1:] ** 2, y[:1]]) - p[1] * y * fnp.exp(-t)
+        rate = p[0] if kind == "network" or y[0] > 0 else 1.1 * p[0]
+        return rate * fnp.tanh(weights @ y + fnp.sin(t)) - p[1] * y
+
+    start, p = np.cos(np.arange(n)) / 2, np.array([1.5, 0.7])
+    options = {"rtol": 1e9, "atol": 1e9, "max_step": 0.2, "first_step": 0.2}  # steps that nothing changes
+    last = lambda y0, p: fnp.sum(integrate.solve_ivp(flow, (0, 1.0), y0, method, args=(p,), **options).y[:, -1] ** 3)
+    by_start, by_rate = grad(last, (0, 1))(start, p)
+    np.testing.assert_allclose(by_rate, differences(last, (start, p), 1, 1e-6), rtol=1e-7)
+    along = np.sin(np.arange(n))
+    ends = [last(start + s * 1e-6 * along, p) for s in (1, -1)]
+    np.testing.assert_allclose(by_start @ along, (ends[0] - ends[1]) / 2e-6, rtol=1e-7)
+    pushed = jvp(last, (start, p), (along, np.ones(2)))[1]
+    np.testing.assert_allclose(pushed, by_start @ along + by_rate.sum(), rtol=1e-12)
+    slope = lambda y0, p: grad(last, 1)(y0, p)[0]
+    np.testing.assert_allclose(hessian(last, 1)(start, p)[0], differences(slope, (start, p), 1, 1e-6), rtol=1e-6)
+
+
+def test_lsoda_on_long_states_that_are_stiff_or_not(monkeypatch):
+    """In a batch there are both: steps have other stages then."""
+    flow, start, _ = diffusion(30)
+    last = lambda k: fnp.sum(integrate.solve_ivp(flow, (0, 0.5), start, "LSODA", [0.2, 0.5], args=(k,), **TIGHT).y ** 2)
+    rates = np.array([0.5, 2000.0])
+    stages = []
+    written = records._lsoda
+    monkeypatch.setattr(records, "_lsoda", lambda *args: stages.append(len((found := written(*args))["T"][0])) or found)
+    slopes = vmap(grad(last))(rates)
+    assert stages == [16, 4]
+    bends = vmap(hessian(last))(rates)
+    for i, k in enumerate(rates):
+        np.testing.assert_allclose(slopes[i], grad(last)(k), rtol=1e-9)
+        np.testing.assert_allclose(slopes[i], differences(last, (k,), 0, 1e-3 * k), rtol=1e-4, atol=1e-7)
+        np.testing.assert_allclose(jvp(last, (k,), (1.0,))[1], slopes[i], rtol=1e-9)
+        np.testing.assert_allclose(bends[i], differences(grad(last), (k,), 0, 1e-3 * k), rtol=1e-3, atol=1e-9)

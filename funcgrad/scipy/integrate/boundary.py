@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad import backend
-from funcgrad.errors import ConvergenceError
+from funcgrad import backend, tree
+from funcgrad.core import Tracer
+from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.patterns import Pattern
 from funcgrad.scipy.integrate.ivp.solutions import valued
-from funcgrad.scipy.optimize.implicit import depends, plain, with_fields
+from funcgrad.scipy.optimize.implicit import as_one_operation, depends, differentiated, plain, with_fields
+from funcgrad.transforms.closures import Hoisted
 from funcgrad.transforms.implicit import custom_root
 from funcgrad.transforms.products import vjp
 from funcgrad.transforms.stopping import no_grad, stop_gradient
@@ -44,7 +46,8 @@ def solve_bvp(
     """The solution of ``dy/dx = fun(x, y, p) + S y / (x - a)`` with ``bc(y(a), y(b), p) = 0``, as ``scipy.integrate``.
 
     Differentiable in what ``fun`` and ``bc`` close over, to any order: SciPy finds the solution and its mesh, and the
-    derivative is that of the collocation equations on this mesh, one sparse linear system. Guesses are constants.
+    derivative is that of the collocation equations on this mesh, one sparse linear system. Guesses are constants. Under
+    ``vmap`` each example has its own mesh; shorter ones repeat their last place.
 
     Args:
         fun: of a vector of ``m`` places, states ``(n, m)``, and ``p`` where there is one: ``(n, m)``.
@@ -65,7 +68,7 @@ def solve_bvp(
 
     Raises:
         ConvergenceError: no solution was found, and a derivative is asked for (an ``ArithmeticError``).
-        ConcretizationError: what the functions close over differs between the examples of a ``vmap``.
+        InputError: under ``vmap`` a function depends on other values for a longer mesh (a ``TypeError``).
 
     Example:
         >>> import numpy as np
@@ -84,44 +87,191 @@ def solve_bvp(
     if not inside():
         return solver(fun, bc, x, y, p, S, fun_jac, bc_jac, **options)
 
-    def bare(f: Any) -> Any:
-        return None if f is None else lambda *args: plain(_CALL, f(*args))
+    singular = None if S is None else np.asarray(plain(_CALL, as_value(S)))
 
-    guesses = [None if a is None else np.asarray(plain(_CALL, as_value(a))) for a in (x, y, p, S)]
-    with no_grad():
-        result = solver(bare(fun), bare(bc), *guesses, bare(fun_jac), bare(bc_jac), **options)
-    equations = _Equations(fun, bc, result, guesses[3])
-    if not depends(equations(equations.found)):
-        return result
-    if not result.success:
-        raise ConvergenceError(
-            f"{_CALL}: what was not solved has no derivative, got {result.message!r}. Give a better guess, a larger "
-            "tol or more max_nodes."
+    def solve(functions: Sequence[Any], guesses: Sequence[Any]) -> Any:
+        numbers = [np.asarray(plain(_CALL, a)) for a in guesses]
+        return solver(*functions[:2], *[*numbers, None][:3], singular, *functions[2:], **options)
+
+    search = _Search(solve)
+    found = search.found((fun, bc, fun_jac, bc_jac), [as_value(a) for a in (x, y, p) if a is not None])
+    equations = _Equations(fun, bc, found, singular)
+    first = equations(equations.found)
+    if not depends(first):
+        return search.results[0]
+    if not all(result.success for result in search.results):
+        if differentiated(first):
+            messages = {result.message for result in search.results if not result.success}
+            raise ConvergenceError(
+                f"{_CALL}: what was not solved has no derivative, got {' '.join(sorted(messages))!r}. Give a better "
+                "guess, a larger tol or more max_nodes."
+            )
+        return equations.result(equations.found)
+    return equations.result(equations.solution())
+
+
+class _Found(NamedTuple):
+    """Solutions of SciPy's, of a batch with one more axis behind the scenes: ``x``, ``y`` and so on are traced then.
+
+    Attributes:
+        kind: the class of SciPy's results.
+        x: the mesh; where another example has a longer one its last place is repeated.
+        y: the states there.
+        yp: their slopes.
+        p: the parameters, or None.
+        last: the number of the last interval that has a length.
+        facts: what the result says besides.
+    """
+
+    kind: Any
+    x: Any
+    y: Any
+    yp: Any
+    p: Any
+    last: Any
+    facts: dict[str, Any]
+
+
+class _Search:
+    """SciPy's solver on plain values; of a batch on one example after the other.
+
+    Args:
+        solve: takes ``fun``, ``bc`` and their Jacobians or None for these, and guesses.
+
+    Attributes:
+        results: what it found.
+    """
+
+    def __init__(self, solve: Callable[..., Any]) -> None:
+        self.solve = solve
+        self.results: list[Any] = []
+
+    def found(self, functions: tuple[Any, ...], guesses: list[Any]) -> _Found:
+        """The solutions."""
+        bare = [None if f is None else lambda *args, f=f: plain(_CALL, f(*args)) for f in functions]
+        with no_grad():
+            try:
+                self.results.append(self.solve(bare, guesses))
+                return self._gathered(np.int64(0))
+            except (ConcretizationError, NotDifferentiableError):
+                parted = self._parted(functions, guesses)
+                held = [value for part in parted if part is not None for value in part.held]
+                given = stop_gradient([*held, *guesses])
+                if not any(isinstance(value, Tracer) for value in given):
+                    raise
+                number = as_one_operation(_CALL, lambda *values: self._run(parted, values), given)
+                if not self.results:
+                    raise InputError(f"{_CALL}: there is nothing to solve, got a batch without an example.") from None
+                return self._gathered(number[0])
+
+    def _parted(self, functions: tuple[Any, ...], guesses: list[Any]) -> list[_Parted | None]:
+        """The functions with what they close over laid open."""
+        x, y, *rest = guesses
+        inside, ends = (x, y, *rest), (y[:, 0], y[:, -1], *rest)
+        fun, bc, *jacobians = functions
+        opened = [lambda *args: _rows(fun(*args)), lambda *args: _rows(bc(*args)), *jacobians]
+        pairs = zip(opened, (inside, ends, inside, ends), strict=True)
+        return [None if f is None else _Parted(f, args) for f, args in pairs]
+
+    def _run(self, parted: list[Any], values: Sequence[Any]) -> list[Any]:
+        """The number of the solution for one example."""
+        plain_values = [plain(_CALL, value) for value in values]
+        for value in plain_values:
+            np.asarray(value)  # refuses a batch
+        functions: list[Any] = []
+        for part in parted:
+            count = 0 if part is None else len(part.held)
+            mine, plain_values = plain_values[:count], plain_values[count:]
+            functions.append(None if part is None else part.given(mine))
+        self.results.append(self.solve(functions, plain_values))
+        return [np.int64(len(self.results) - 1)]
+
+    def _gathered(self, number: Any) -> _Found:
+        """All that was found, as that of the run of the number."""
+        results = self.results
+        most = max(len(result.x) for result in results)
+
+        def of_each(name: str, mode: Any = None) -> Any:
+            parts = [np.asarray(result[name]) for result in results]
+            if not isinstance(number, Tracer):
+                return results[0][name]
+            if mode is not None:  # meshes of one length: a place that is repeated makes no difference to the equations
+                missing = [most - len(result.x) for result in results]
+                ways = [[*[(0, 0)] * (part.ndim - 1), (0, n)] for part, n in zip(parts, missing, strict=True)]
+                parts = [np.pad(part, way, mode) for part, way in zip(parts, ways, strict=True)]
+            return fnp.take(np.stack(parts), number, axis=0)
+
+        messages = [result.message for result in results]
+        facts = {name: of_each(name) for name in ("niter", "status", "success")}
+        facts["rms_residuals"] = of_each("rms_residuals", "constant")
+        facts["message"] = messages[0] if len(set(messages)) == 1 else messages
+        last = [len(result.x) - 2 for result in results]
+        return _Found(
+            type(results[0]),
+            of_each("x", "edge"),
+            of_each("y", "edge"),
+            of_each("yp", "edge"),
+            None if results[0].p is None else of_each("p"),
+            last[0] if len(set(last)) == 1 else fnp.take(np.array(last), number),
+            facts,
         )
-    return equations.result()
+
+
+class _Parted:
+    """A function of the caller's with what it closes over given to it, recorded for each length of a mesh.
+
+    Args:
+        fun: the function.
+        args: what it may be called with.
+    """
+
+    def __init__(self, fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self.fun = fun
+        self._known: dict[Any, Hoisted] = {}
+        self.held = self._recorded(args).held
+
+    def _recorded(self, args: tuple[Any, ...]) -> Hoisted:
+        key = tuple([np.shape(arg) for arg in args])
+        if key not in self._known:
+            self._known[key] = Hoisted(_CALL, lambda args: self.fun(*args), args, steered=True)
+        return self._known[key]
+
+    def given(self, values: Sequence[Any]) -> Callable[..., Any]:
+        """The function for other values of what it closes over."""
+
+        def called(*args: Any) -> Any:
+            recorded = self._recorded(args)
+            if len(recorded.held) != len(values):
+                raise InputError(
+                    f"{_CALL}: under vmap a function must depend on the same values for meshes of any length, got "
+                    f"{len(values)} values for one and {len(recorded.held)} for another. Solve one example after the "
+                    "other."
+                )
+            return tree.map(np.asarray, recorded(args, values))
+
+        return called
 
 
 class _Equations:
     """The collocation equations of a solution, as a function of one vector of all unknowns."""
 
-    def __init__(self, fun: Callable[..., Any], bc: Callable[..., Any], result: Any, S: Any) -> None:
-        self.fun, self.bc, self.plain, self.S = fun, bc, result, S
-        self.shape = result.y.shape
-        self.rest = [] if result.p is None else [result.p]
-        self.found = np.concatenate([result.y.ravel(), *self.rest])
+    def __init__(self, fun: Callable[..., Any], bc: Callable[..., Any], plain: _Found, S: Any) -> None:
+        self.fun, self.bc, self.plain, self.S = fun, bc, plain, S
+        self.shape = backend.shape_of(plain.y)
+        self.rest = [] if plain.p is None else [plain.p]
+        self.found = fnp.concatenate([fnp.ravel(plain.y), *self.rest])
         # at the first place the singular term is replaced by its limit, as SciPy does it
         self.limit = None if S is None else np.linalg.pinv(np.eye(self.shape[0]) - S)
-        self.h = np.diff(result.x)
+        self.h = plain.x[1:] - plain.x[:-1]
 
-    def slopes(self, x: Any, y: Any, p: list[Any]) -> Any:
-        """The right-hand side with its singular term."""
-        f = self.fun(x, y, *p)
-        f = fnp.array(f) if isinstance(f, (list, tuple)) else as_value(f)
+    def slopes(self, x: Any, y: Any, p: list[Any], first: bool) -> Any:
+        """The right-hand side with its singular term; ``first`` where ``x`` begins with the first place."""
+        f = _rows(self.fun(x, y, *p))
         if self.S is None:
             return f
         away = x - self.plain.x[0]
-        whole = f + fnp.matmul(self.S, y) / np.where(away == 0, np.inf, away)
-        if away[0] > 0:
+        whole = f + fnp.matmul(self.S, y) / fnp.where(away == 0, np.inf, away)
+        if not first:
             return whole
         return fnp.concatenate([fnp.matmul(self.limit, f[:, :1]), whole[:, 1:]], axis=1)
 
@@ -135,30 +285,37 @@ class _Equations:
         """What must be zero: Kierzenka and Shampine, A BVP solver based on residual control, 2001."""
         y, p = self.parts(z)
         x, h = self.plain.x, self.h
-        f = self.slopes(x, y, p)
+        f = self.slopes(x, y, p, True)
         middle = 0.5 * (y[:, 1:] + y[:, :-1]) - 0.125 * h * (f[:, 1:] - f[:, :-1])
-        between = self.slopes(x[:-1] + 0.5 * h, middle, p)
+        between = self.slopes(x[:-1] + 0.5 * h, middle, p, False)
         inner = y[:, 1:] - y[:, :-1] - h / 6.0 * (f[:, :-1] + f[:, 1:] + 4.0 * between)
-        ends = self.bc(y[:, 0], y[:, -1], *p)
-        ends = fnp.array(ends) if isinstance(ends, (list, tuple)) else as_value(ends)
+        ends = _rows(self.bc(y[:, 0], y[:, -1], *p))
         return fnp.concatenate([fnp.ravel(inner), fnp.ravel(ends)])
 
-    def result(self) -> Any:
-        """SciPy's result with derivatives."""
-        pattern = Pattern(self._entries(), len(self.found))
-        z = custom_root(
+    def solution(self) -> Any:
+        """The vector of all unknowns, with derivatives."""
+        pattern = Pattern(self._entries(), self.shape[0] * self.shape[1] + self._count)
+        return custom_root(
             self,
             self.found,
             lambda _, start: start,
             lambda matvec, b: _solved(pattern, matvec, b, False),
             transpose_solve=lambda matvec, b: _solved(pattern, matvec, b, True),
         )
+
+    def result(self, z: Any) -> Any:
+        """SciPy's result with the derivatives of ``z``."""
+        plain = self.plain
         y, p = self.parts(z)
-        y = valued(self.plain.y, y)
-        yp = valued(self.plain.yp, self.slopes(self.plain.x, y, p))
-        facts = {name: self.plain[name] for name in ("x", "rms_residuals", "niter", "status", "message", "success")}
-        fields = {"y": y, "yp": yp, "p": p[0] if p else None, "sol": _Spline(self.plain.x, y, yp)}
-        return with_fields(type(self.plain), facts, **fields)
+        y = valued(plain.y, y)
+        yp = valued(plain.yp, self.slopes(plain.x, y, p, True))
+        fields = {"x": plain.x, "y": y, "yp": yp, "p": p[0] if p else None}
+        return with_fields(plain.kind, plain.facts, **fields, sol=_Spline(plain.x, y, yp, plain.last))
+
+    @property
+    def _count(self) -> int:
+        """How many parameters there are."""
+        return int(backend.shape_of(self.rest[0])[0]) if self.rest else 0
 
     def _entries(self) -> Any:
         """Where the Jacobian has entries: each equation inside knows two places, each at the ends both of them."""
@@ -168,7 +325,7 @@ class _Equations:
         inside = sparse.kron(np.ones((n, n)), two)
         ends = np.zeros((1, m))
         ends[0, [0, -1]] = 1.0
-        k = len(self.found) - n * m
+        k = self._count
         whole = sparse.vstack([inside, sparse.kron(np.ones((n + k, n)), ends)])
         return sparse.hstack([whole, np.ones((n * m + k, k))]) if k else whole
 
@@ -185,19 +342,36 @@ def _solved(pattern: Pattern, matvec: Callable[[Any], Any], b: Any, transposed: 
 
 
 class _Spline:
-    """The cubic spline through values with given slopes."""
+    """The cubic spline through values with given slopes.
 
-    def __init__(self, x: Any, y: Any, slopes: Any) -> None:
-        self.x, self.y, self.slopes = x, y, slopes
+    Args:
+        x: the places.
+        y: the values.
+        slopes: the slopes.
+        last: the number of the last interval.
+    """
+
+    def __init__(self, x: Any, y: Any, slopes: Any, last: Any) -> None:
+        self.x, self.y, self.slopes, self.last = x, y, slopes, last
 
     def __call__(self, t: ArrayLike) -> Any:
         """The states at ``t``: along the last axes."""
         t = as_value(t)
-        fixed = np.asarray(plain(_CALL, stop_gradient(t)))
-        place = np.clip(np.searchsorted(self.x, fixed, side="right") - 1, 0, len(self.x) - 2)
-        h = (self.x[1:] - self.x[:-1])[place]
-        u = (t - self.x[place]) / h
-        first, last = self.y[:, place], self.y[:, place + 1]
+        place = fnp.searchsorted(self.x, stop_gradient(t), side="right") - 1
+        place = fnp.minimum(fnp.maximum(place, 0), self.last)
+
+        def take(a: Any, more: int = 0) -> Any:
+            return fnp.take(a, place + more, axis=-1)
+
+        start = take(self.x)
+        h = take(self.x, 1) - start
+        u = (t - start) / h
+        first, last = take(self.y), take(self.y, 1)
         rise = u * u * (3.0 - 2.0 * u)
-        bends = h * u * (1.0 - u) * ((1.0 - u) * self.slopes[:, place] - u * self.slopes[:, place + 1])
+        bends = h * u * (1.0 - u) * ((1.0 - u) * take(self.slopes) - u * take(self.slopes, 1))
         return first + rise * (last - first) + bends
+
+
+def _rows(values: Any) -> Any:
+    """Rows in a list as one array."""
+    return fnp.array(values) if isinstance(values, (list, tuple)) else as_value(values)

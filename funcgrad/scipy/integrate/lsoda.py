@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import funcgrad.numpy as fnp
@@ -13,8 +14,8 @@ from funcgrad.errors import ConvergenceError, InputError, ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.integrate.ivp.answers import Answer
 from funcgrad.scipy.integrate.ivp.flows import is_foreign, numbers
+from funcgrad.scipy.integrate.ivp.pieces import Snapshots
 from funcgrad.scipy.integrate.ivp.portable import (
     Control,
     adjoint_solution,
@@ -24,9 +25,15 @@ from funcgrad.scipy.integrate.ivp.portable import (
     through_steps,
 )
 from funcgrad.scipy.integrate.ivp.recorded import is_recorded
-from funcgrad.scipy.integrate.ivp.runs import Question
+from funcgrad.scipy.integrate.ivp.runs import Question, Runs
 from funcgrad.scipy.integrate.ivp.solutions import valued
-from funcgrad.scipy.integrate.ivp.solving import adjoint_states, method_class, recorded_columns, traced_solution
+from funcgrad.scipy.integrate.ivp.solving import (
+    adjoint_states,
+    method_class,
+    recorded_columns,
+    run_in_pieces,
+    traced_solution,
+)
 from funcgrad.scipy.optimize.implicit import as_args, as_one_operation
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
@@ -64,6 +71,8 @@ def odeint(
     *,
     steps: int | None = None,
     adjoint: bool = False,
+    budget: int | None = None,
+    store: str | os.PathLike[str] | None = None,
 ) -> Array:
     """The solution of ``dy/dt = func(y, t, *args)`` with ``y(t[0]) = y0`` at the times ``t``.
 
@@ -98,6 +107,9 @@ def odeint(
         steps: a number of equal steps between each two times in place of chosen ones. Then it runs under ``jax.jit``.
         adjoint: whether reverse mode solves the adjoint equation backwards along the solution; else derivatives are
             those of the steps.
+        budget: how many states are kept on the way, for runs whose steps do not fit into memory; LSODA steps again from
+            these in the backward pass, as in ``checkpoint_chain``. It goes with SciPy 1.17 and later ones.
+        store: a folder for these states, in place of memory. Nothing is left there.
 
     Returns:
         The values, of shape ``(len(t), *y0.shape)``.
@@ -122,7 +134,20 @@ def odeint(
         "h0": h0, "hmax": hmax, "hmin": hmin, "ixpr": ixpr, "mxstep": mxstep, "mxhnil": mxhnil, "mxordn": mxordn,
         "mxords": mxords, "printmessg": printmessg,
     }  # fmt: skip
-    return _chosen(func, as_value(y0), as_value(t), as_args(args), full_output, tfirst, steps, adjoint, hints)
+    kept = _kept(budget, store, steps, adjoint)
+    return _chosen(func, as_value(y0), as_value(t), as_args(args), full_output, tfirst, steps, adjoint, hints, kept)
+
+
+def _kept(budget: int | None, store: Any, steps: int | None, adjoint: bool) -> Snapshots | None:
+    """Which states are kept, None for all steps."""
+    if budget is None and store is None:
+        return None
+    if steps is not None or adjoint:
+        raise InputError(
+            f"{_CALL}: store and budget go with chosen steps and without adjoint, got steps={steps}, "
+            f"adjoint={adjoint}. Leave them out."
+        )
+    return Snapshots(budget, store, _CALL)
 
 
 def _chosen(
@@ -135,6 +160,7 @@ def _chosen(
     steps: int | None,
     adjoint: bool,
     hints: dict[str, Any],
+    snapshots: Snapshots | None,
 ) -> Any:
     """The solution by SciPy alone, with derivatives, or by equal steps."""
     check_callable(_CALL, func)
@@ -146,8 +172,14 @@ def _chosen(
     if full_output:
         raise InputError(f"{_CALL}: full_output is for plain values and chosen steps, got others. Leave it out.")
     if steps is not None or is_foreign(y0, t, args) or backend.dtype_of(y0).kind == "c":
+        if snapshots is not None:
+            raise InputError(
+                f"{_CALL}: store and budget go with real arrays of NumPy, got y0 {describe(y0)}. Leave them out, or go "
+                "through parts of the times with checkpoint_chain."
+            )
         return _portable(func, start_of(y0), inexact(t), args, tfirst, steps, adjoint, hints)
-    return _Solution(func, y0, inexact(t), args, tfirst, hints).values(adjoint)
+    solution = _Solution(func, y0, inexact(t), args, tfirst, hints)
+    return solution.values(adjoint) if snapshots is None else solution.in_pieces(snapshots)
 
 
 def _is_scipys(y0: Any) -> bool:
@@ -198,43 +230,54 @@ class _Solution:
 
     def values(self, adjoint: bool) -> Any:
         """The solution at all times."""
-        answer = self._answer(adjoint)
+        answer = traced_solution(self._question(adjoint, adjoint))
+        self._check(record.result for record in answer.runs.records)
         if adjoint:
             found = fnp.moveaxis(adjoint_states(answer), 0, -1)
         else:
             found = answer.at(self.t, answer.steps_of(stop_gradient(self.t), "left"))
         if is_recorded(answer.number):
-            found = fnp.moveaxis(recorded_columns(self._answer(True))[1], 0, -1)
-        given = stop_gradient([fnp.ravel(self.y0), self.t, *answer.values])
-        value = as_one_operation(_CALL, lambda *some: self._scipys(answer, *some), given)[0]
-        return fnp.reshape(valued(value, found), (*backend.shape_of(self.t), *self.shape))
+            found = fnp.moveaxis(recorded_columns(traced_solution(self._question(True, True)))[1], 0, -1)
+        return self._with_values(answer.runs, answer.values, found)
 
-    def _answer(self, adjoint: bool) -> Answer:
+    def in_pieces(self, snapshots: Snapshots) -> Any:
+        """The same where only a few states are kept."""
+        pieces = run_in_pieces(self._question(True, False), snapshots)
+        self._check([pieces.result])
+        return self._with_values(pieces.runs, pieces.values, fnp.moveaxis(pieces.states(), 0, -1))
+
+    def _question(self, at_times: bool, dense: bool) -> Question:
         hints = self.hints
         options = {name: 1.49012e-8 if hints[name] is None else hints[name] for name in ("rtol", "atol")}
         options |= {"max_step": hints["hmax"] or math.inf, "first_step": hints["h0"] or None}
         most = (hints["mxstep"] or 500) * backend.shape_of(self.t)[0]
-        asked = Question(
+        return Question(
             self.slope, (self.t[0], self.t[-1]), fnp.ravel(self.y0), method_class("LSODA"),
-            self.t if adjoint else None, adjoint, None, False, self.args, options, most,
+            self.t if at_times else None, dense, None, False, self.args, options, most,
         )  # fmt: skip
-        answer = traced_solution(asked)
-        failed = [record.result.message for record in answer.runs.records if record.result.status < 0]
+
+    def _check(self, results: Iterable[Any]) -> None:
+        failed = [result.message for result in results if result.status < 0]
         if failed:
             raise ConvergenceError(
                 f"{_CALL}: the steps became too many or too small, got {failed[0]!r}. The solution may not be finite: "
                 "ask for a shorter time, allow more steps (mxstep), or larger errors (rtol, atol)."
             )
-        return answer
 
-    def _scipys(self, answer: Answer, y0: Any, t: Any, *values: Any) -> list[Any]:
+    def _with_values(self, runs: Runs, values: Sequence[Any], found: Any) -> Any:
+        """SciPy's values with the derivatives of ``found``."""
+        given = stop_gradient([fnp.ravel(self.y0), self.t, *values])
+        value = as_one_operation(_CALL, lambda *some: self._scipys(runs, *some), given)[0]
+        return fnp.reshape(valued(value, found), (*backend.shape_of(self.t), *self.shape))
+
+    def _scipys(self, runs: Runs, y0: Any, t: Any, *values: Any) -> list[Any]:
         """What SciPy finds, in plain numbers."""
         hints = dict(self.hints)
         fixed = tuple([numbers(_CALL, value)[()] for value in values])
         if hints["Dfun"] is not None:
-            jacobian, args = hints["Dfun"], answer.runs.parameters.full(fixed)
+            jacobian, args = hints["Dfun"], runs.parameters.full(fixed)
             hints["Dfun"] = lambda t, y: jacobian(t, y, *args) if self.tfirst else jacobian(y, t, *args)
         plain = import_scipy(_CALL, "scipy.integrate").odeint
-        slope = lambda t, y: answer.flow.vector(t, y, *fixed)
+        slope = lambda t, y: runs.flow.vector(t, y, *fixed)
         with outside():
             return [plain(slope, numbers(_CALL, y0), numbers(_CALL, t), tfirst=True, **hints)]

@@ -75,8 +75,8 @@ def solve_ivp(
         adjoint: whether reverse mode solves the adjoint equation backwards along the solution, by the same method and
             tolerances; else derivatives are those of the steps. It goes without events and ``dense_output``.
         budget: how many states are kept on the way, for runs whose steps do not fit into memory; SciPy's solver steps
-            again from these in the backward pass, as in ``checkpoint_chain``. It goes with RK23, RK45, DOP853, Radau
-            and BDF, with ``t_eval``, without events and ``dense_output``.
+            again from these in the backward pass, as in ``checkpoint_chain``. It goes with the six methods of that
+            name, LSODA's from SciPy 1.17 on, with ``t_eval``, without events and ``dense_output``.
         store: a folder for these states, in place of memory. Its files have no names, so that nothing is left there.
             Without ``budget`` so many are kept that no step is repeated more than twice.
         options: the solver's: ``rtol``, ``atol``, ``max_step``, ``first_step``, ``jac``, ``jac_sparsity``, ...

@@ -37,6 +37,7 @@ __all__ = [
     "as_args",
     "as_one_operation",
     "depends",
+    "differentiated",
     "number",
     "plain",
     "search",
@@ -255,7 +256,7 @@ def answer(call: str, equation: Callable[[Any], Any], found: Found, solved: Any,
     if xp is not np:
         dtype = backend.native_dtype(xp, dtype)
         like = fnp.astype(like, dtype) if isinstance(like, Tracer) else xp.asarray(like, dtype)
-    if _differentiated(first) and not np.all(known(solved)) and not _is_near(shaped, like, linear):
+    if differentiated(first) and not np.all(known(solved)) and not _is_near(shaped, like, linear):
         raise ConvergenceError(
             f"{call}: what has not converged has no derivative, got {_message(found)}. Begin nearer to the solution, "
             "allow more steps or a larger tolerance, or take stop_gradient of what the answer depends on."
@@ -285,7 +286,8 @@ def _is_near(equation: Callable[[Any], Any], x: Any, linear: Callable[..., Any])
     return found is not None and bool(np.all(found <= _NEAR))
 
 
-def _differentiated(x: Any) -> bool:
+def differentiated(x: Any) -> bool:
+    """Whether a derivative of ``x`` is asked for, and not only its values for a batch."""
     while isinstance(x, Tracer):
         if x._trace.differentiates:
             return True

@@ -18,7 +18,8 @@ from funcgrad.core import Tracer
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.scipy.integrate.ivp.patterns import Pattern, found_pattern
-from funcgrad.scipy.integrate.ivp.sweeps import SHORT, Steps, backward, forward
+from funcgrad.scipy.integrate.ivp.records import SHORT
+from funcgrad.scipy.integrate.ivp.sweeps import Steps, backward, forward
 from funcgrad.transforms.closures import example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.writable import outside
@@ -27,6 +28,10 @@ __all__ = ["Derivatives"]
 
 #: How many numbers are computed at once.
 _AT_ONCE = 1 << 21
+#: Of longer states explicit methods look for no pattern: one product with the Jacobian costs more than Python does.
+_LONG = 1 << 13
+#: Nor where there are few stages.
+_FEW = 400
 
 
 class Derivatives:
@@ -127,7 +132,8 @@ class Derivatives:
 
     def _pattern(self, T: Any, Y: Any, values: Sequence[Any]) -> Pattern | None:
         """Where the Jacobian of long states may have entries, looked for once."""
-        if self.pattern is None and not self._looked and Y.shape[-1] > SHORT and Y.size:
+        useful = Y.shape[-1] > SHORT and (self.implicit or (Y.shape[-1] <= _LONG and len(Y) * Y.shape[1] > _FEW))
+        if self.pattern is None and not self._looked and useful and Y.size:
             self._looked = True
             self.pattern = found_pattern(lambda y: self.flow(float(T[0, 0]), y, *values), Y[0, 0])
         return self.pattern

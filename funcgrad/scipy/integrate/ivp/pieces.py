@@ -34,15 +34,16 @@ from funcgrad.writable import outside
 
 __all__ = ["CUT", "Pieces", "Snapshots"]
 
-_CALL = "integrate.solve_ivp"
 #: The methods whose solvers can begin in the middle.
-CUT = ("RK23", "RK45", "DOP853", "Radau", "BDF")
+CUT = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 #: About how many numbers the slopes of one piece may have.
 _AT_ONCE = 1 << 19
 #: What a solver has that does not change, or is written before it is read.
 _LEFT_OUT = frozenset(
     ("K", "K_extended", "I", "Z", "y", "y_old", "atol", "rtol", "gamma", "alpha", "error_const", "nfev", "njev", "nlu")
-)
+) | {"_lsoda_solver"}
+#: The arrays in which the integrator behind SciPy's LSODA remembers its steps: from SciPy 1.17 on all of them.
+_OF_LSODA = ("rwork", "iwork", "state_doubles", "state_ints")
 
 
 class Snapshots(NamedTuple):
@@ -51,10 +52,12 @@ class Snapshots(NamedTuple):
     Attributes:
         budget: how many at a time, None for as many as let no step be repeated more than twice.
         store: a folder for them, None for memory.
+        call: the public call, for messages.
     """
 
     budget: int | None
     store: Any
+    call: str = "integrate.solve_ivp"
 
 
 class _Remembered:
@@ -85,17 +88,17 @@ class Pieces:
     ) -> None:
         self.runs, self.derivatives, self.snapshots = runs, derivatives, snapshots
         self.start, self.t0, _, self.t_eval = leaves
-        self.values = list(values)
+        self.values, self.call = list(values), snapshots.call
         self._lock = RLock()
         if snapshots.store is not None:
-            snapshots_in(_CALL, snapshots.store)  # refuses what is no folder
+            snapshots_in(self.call, snapshots.store)  # refuses what is no folder
         given = [stop_gradient(x) for x in (*leaves, *values)]
         if any(is_recorded(x) or isinstance(constant(twin(x)), Tracer) for x in given):
             raise InputError(
-                f"{_CALL}: store and budget are for one run, got a batch or a function that is being recorded. Leave "
-                "them out, or solve one example after the other."
+                f"{self.call}: store and budget are for one run, got a batch or a function that is being recorded. "
+                "Leave them out, or solve one example after the other."
             )
-        self.plain = [numbers(_CALL, x) for x in given]
+        self.plain = [numbers(self.call, x) for x in given]
         with outside():
             self._first_run()
 
@@ -104,21 +107,34 @@ class Pieces:
         asked = self.runs.asked
         y0, t0, tf, t_eval, *given = self.plain
         values = tuple([value[()] for value in given])
-        ends = array("d")
+        ends, seen = array("d"), set()
+
+        def note(solver: Any, _: Any) -> None:
+            ends.append(solver.t)
+            seen.add(solver)
+
         slope, options = self.runs.slope(values), self.runs.options(values)
-        self.result = import_scipy(_CALL, "scipy.integrate").solve_ivp(
+        self.result = import_scipy(self.call, "scipy.integrate").solve_ivp(
             slope,
             (float(t0), float(tf)),
             y0,
-            method=noting(asked, lambda solver: None, lambda solver, _: ends.append(solver.t)),
+            method=noting(asked, lambda solver: None, note),
             t_eval=t_eval,
             vectorized=asked.vectorized,
             **options,
         )
+        for solver in seen:
+            vars(solver).clear()  # SciPy's solvers hold themselves, and so all their arrays until a collection
         self.times = np.append(float(t0), ends)
         options = self.runs.options(values)
         self.solver = asked.method(slope, float(t0), y0, float(tf), vectorized=asked.vectorized, **options)
-        self.factor = self.solver.h_abs * self.solver.direction
+        self.factor = getattr(self.solver, "h_abs", 0.0) * self.solver.direction
+        inner = _integrator(self.solver)
+        if inner is not None and not all(hasattr(inner, name) for name in _OF_LSODA):
+            raise InputError(
+                f"{self.call}: store and budget go with LSODA from SciPy 1.17 on, which can begin it in the middle, "
+                "got an older one. Leave them out, or take another method."
+            )
 
     def states(self) -> Any:
         """The states at the wanted times, one in a column."""
@@ -126,7 +142,7 @@ class Pieces:
         count = np.shape(y)[-1] if np.ndim(y) > 1 else 0
         if not count or len(self.times) == 1:
             raise InputError(
-                f"{_CALL}: store and budget need steps and times in t_eval, got {len(self.times) - 1} and {count}. "
+                f"{self.call}: store and budget need steps and times in t_eval, got {len(self.times) - 1} and {count}. "
                 "Leave them out."
             )
         wanted = segments(self.times, self.plain[3][:count], "left") // self._size
@@ -149,7 +165,7 @@ class Pieces:
 
     def _kept(self, chains: int) -> dict[str, Any]:
         """What each of several chains keeps."""
-        budget, store = self.snapshots
+        budget, store, _ = self.snapshots
         return {"budget": None if budget is None else max(1, budget // chains), "store": store}
 
     @property
@@ -173,20 +189,24 @@ class Pieces:
         """The state and the solver behind piece ``i``."""
         record, after = self._stepped(carry, i, False)
         S, _ = self._differentiable(carry, record, values)
-        return S[-1], after
+        return fnp.copy(S[-1]), after  # a view would hold all states of the piece
 
     def _seen(self, i: int, carry: Any, t: Any, values: Sequence[Any]) -> Any:
         """The same, and the states at times within the piece, in rows."""
-        record, after = self._stepped(carry, i, True)
+        fixed = stop_gradient(t)
+        times = self.times[i * self._size : (i + 1) * self._size + 1]
+        steps = segments(times, numbers(self.call, fixed), "left")
+        between = t is not fixed or not np.array_equal(times[steps + 1], numbers(self.call, fixed))
+        record, after = self._stepped(carry, i, between)
         S, X = self._differentiable(carry, record, values)
+        if not between:
+            return (fnp.copy(S[-1]), after), fnp.take(S, steps + 1, axis=0)[:, 0]
         ahead = self.runs.scheme.ahead
         path = Path(S, X, record.TS, record.TX, record.origin, record.scale, ahead)
-        fixed = stop_gradient(t)
-        steps = segments(record.times, numbers(_CALL, fixed), "left")
         if t is fixed or not self.runs.scheme.implicit:
-            return (S[-1], after), path.at(t, steps)
+            return (fnp.copy(S[-1]), after), path.at(t, steps)
         found = moved(self.derivatives.flow.many, fixed, path.at(fixed, steps), t - fixed, values)
-        return (S[-1], after), found
+        return (fnp.copy(S[-1]), after), found
 
     def _differentiable(self, carry: Any, record: Record, values: Sequence[Any]) -> tuple[Any, Any]:
         mesh = [record.T, record.U, record.V, record.P, record.Q]
@@ -196,15 +216,15 @@ class Pieces:
         """The steps of piece ``i`` in plain numbers, and what the solver remembers behind them."""
         rows, remembered = carry
         with self._lock, outside():
-            return self._steps(numbers(_CALL, stop_gradient(rows)), remembered, i, dense)
+            return self._steps(numbers(self.call, stop_gradient(rows)), remembered, i, dense)
 
     def _steps(self, rows: Any, remembered: Any, i: int, dense: bool) -> tuple[Record, Any]:
         runs, solver = self.runs, self.solver
         packing, scheme = runs.packing, runs.scheme
-        arrays, rest = remembered
-        vars(solver).update(rest.values)
-        vars(solver).update({name: np.array(x) for name, x in arrays.items()})
+        self._recall(*remembered)
         solver.y = packing.from_real(rows[0])
+        if _integrator(solver) is not None:
+            solver._lsoda_solver._y = solver.y.copy()
         values = tuple([value[()] for value in self.plain[4:]])
         count = min(self._size, len(self.times) - 1 - i * self._size)
         notes: list[Any] = []
@@ -224,6 +244,26 @@ class Pieces:
         moving = {
             name: x for name, x in vars(self.solver).items() if name not in _LEFT_OUT and type(x) is not FunctionType
         }
+        inner = _integrator(self.solver)
+        if inner is not None:
+            moving.update({name: getattr(inner, name) for name in _OF_LSODA}, istate=inner.call_args[3])
         arrays = {name: x for name, x in moving.items() if type(x) is np.ndarray}
         rest = {name: x for name, x in moving.items() if name not in arrays}
         return {name: x.copy() for name, x in arrays.items()}, _Remembered(rest)
+
+    def _recall(self, arrays: dict[str, Any], rest: _Remembered) -> None:
+        """Let the solver know this again."""
+        solver, inner = self.solver, _integrator(self.solver)
+        moving = {**rest.values, **arrays}
+        if inner is not None:
+            for name in _OF_LSODA:
+                getattr(inner, name)[...] = moving.pop(name)
+            inner.call_args[3] = moving.pop("istate")
+            solver._lsoda_solver.t = moving["t"]
+        vars(solver).update({name: np.array(x) if name in arrays else x for name, x in moving.items()})
+
+
+def _integrator(solver: Any) -> Any:
+    """What steps behind SciPy's LSODA; None where the solver is another."""
+    inner = getattr(solver, "_lsoda_solver", None)
+    return None if inner is None else inner._integrator

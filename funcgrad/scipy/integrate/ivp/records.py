@@ -20,11 +20,13 @@ import numpy as np
 
 from funcgrad.optional import import_scipy
 
-__all__ = ["ARRAYS", "Record", "Scheme", "padded", "scheme_of"]
+__all__ = ["ARRAYS", "SHORT", "Record", "Scheme", "padded", "scheme_of"]
 
 #: The arrays of a record, in the order in which operations take them.
 ARRAYS = ("S", "X", "T", "U", "V", "P", "Q", "TS", "TX", "origin", "scale")
 
+#: States up to this length have dense Jacobians.
+SHORT = 24
 #: How many stages a step has where the formula is not known: SciPy's LSODA takes longer steps than its Radau.
 _STAGES = 4
 
@@ -213,6 +215,7 @@ class _LsodaNote(NamedTuple):
     later: int  # the order of the next step
     length: float
     longer: float  # the length of the next step, by which the derivatives are scaled
+    stiff: bool  # whether it was a step for stiff equations
     scaled: Any  # Nordsieck's array, one derivative after the other
 
 
@@ -222,12 +225,21 @@ def _note_lsoda(solver: Any, before: Any) -> _LsodaNote:
     whole, real = integrator.iwork, integrator.rwork
     order = int(whole[13])
     scaled = real[20 : 20 + (order + 1) * solver.n].copy()
-    return _LsodaNote(solver.t_old, solver.t, before, solver.y, order, whole[14], real[10], real[11], scaled)
+    return _LsodaNote(
+        solver.t_old, solver.t, before, solver.y, order, whole[14], real[10], real[11], whole[18] == 2, scaled
+    )
 
 
 def _lsoda(notes: list[_LsodaNote], packing: Any, dense: bool, slopes: Callable[..., Any]) -> dict[str, Any]:
-    """Steps by collocation through values of the interpolants, all steps of one order together."""
-    t_old, t, y_old, y, order, later, length, longer = _columns([note[:-1] for note in notes])
+    """Steps by collocation through values of the interpolants, all steps of one order together.
+
+    Long states that are never stiff take steps of DOP853 of the same lengths, which need no factorisation.
+    """
+    if len(notes[0].y) > SHORT and not any(note.stiff for note in notes):
+        explicit = import_scipy("integrate.solve_ivp", "scipy.integrate").DOP853
+        unknown = np.empty((0, len(notes[0].y)))
+        return _Explicit(explicit)([(*note[:4], unknown) for note in notes], packing, dense, slopes)
+    t_old, t, y_old, y, order, later, length, longer, _ = _columns([note[:-1] for note in notes])
     times = t_old[:, None] + (t - t_old)[:, None] * _radau(_STAGES)[0]
     inside = np.empty((len(notes), _STAGES, y.shape[1]))
     for k in np.unique(order).tolist():
@@ -415,7 +427,17 @@ def padded(records: list[Record], name: str) -> Any:
         return arrays[0]
     steps = max(len(record.T) for record in records)
     wanted = steps + (name in ("S", "times"))
+    if len({array.shape[1:] for array in arrays}) > 1:
+        arrays = _widened(arrays, name)
     return np.stack([_longer(array, wanted, name) for array in arrays])
+
+
+def _widened(arrays: list[Any], name: str) -> list[Any]:
+    """The same with as many stages for all: further ones have no weight."""
+    most = np.max([array.shape[1:] for array in arrays], axis=0)
+    ways = [[(0, 0), *[(0, n) for n in most - array.shape[1:]]] for array in arrays]
+    mode: Any = "edge" if name in ("T", "U") else "constant"
+    return [np.pad(array, way, mode) for array, way in zip(arrays, ways, strict=True)]
 
 
 def _longer(array: Any, wanted: int, name: str) -> Any:

@@ -30,6 +30,7 @@ __all__ = [
     "plain_solution",
     "recorded_columns",
     "result_of",
+    "run_in_pieces",
     "solution_in_pieces",
     "traced_solution",
 ]
@@ -110,14 +111,19 @@ def traced_solution(asked: Question) -> Answer:
     return answer(*setting.leaves, *setting.parameters.values)
 
 
-def solution_in_pieces(asked: Question, snapshots: Snapshots) -> Any:
-    """SciPy's result, whose steps are taken again in the backward pass."""
+def run_in_pieces(asked: Question, snapshots: Snapshots) -> Pieces:
+    """SciPy's run, whose steps are taken again in the backward pass."""
     setting = _Setting(asked)
     runs = setting.runs()
-    pieces = Pieces(runs, setting.derivatives(runs), snapshots, setting.leaves, setting.parameters.values)
+    return Pieces(runs, setting.derivatives(runs), snapshots, setting.leaves, setting.parameters.values)
+
+
+def solution_in_pieces(asked: Question, snapshots: Snapshots) -> Any:
+    """Its result."""
+    pieces = run_in_pieces(asked, snapshots)
     made, y = pieces.result, pieces.states()
-    made.t = valued(made.t, setting.t_eval[: len(made.t)])
-    made.y = setting.packing.unpacked(y)
+    made.t = valued(made.t, pieces.t_eval[: len(made.t)])
+    made.y = pieces.runs.packing.unpacked(y)
     return made
 
 

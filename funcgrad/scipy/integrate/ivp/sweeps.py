@@ -11,6 +11,7 @@ are the matrices that lead from one step to the next; then a step is one product
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +19,12 @@ import numpy as np
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.scipy.integrate.ivp.patterns import Pattern
-from funcgrad.transforms.products import jvp, vjp
+from funcgrad.scipy.integrate.ivp.products import Products
+from funcgrad.scipy.integrate.ivp.records import SHORT
+from funcgrad.transforms.products import jvp
 
-__all__ = ["SHORT", "Steps", "backward", "forward"]
+__all__ = ["Steps", "backward", "forward"]
 
-#: States up to this length have dense Jacobians.
-SHORT = 24
 #: How many numbers are computed at once.
 _AT_ONCE = 1 << 21
 
@@ -55,6 +56,10 @@ class Steps(NamedTuple):
     Q: Any
     values: tuple[Any, ...]
 
+    def settled(self) -> Steps:
+        """The same; implicit only where a stage does depend on itself or on later ones."""
+        return self._replace(implicit=self.implicit and bool(np.triu(self.V).any()))
+
     def part(self, a: int, b: int) -> Steps:
         """The steps from ``a`` to ``b``."""
         cut = {name: getattr(self, name)[a:b] for name in "YTUVPQ"}
@@ -82,7 +87,7 @@ class Steps(NamedTuple):
 
 def forward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
     """The slopes ``x`` and states ``z`` of right-hand sides ``b``, ``(N, s, n)``, and ``c``, ``(N + 1, r, n)``."""
-    x, z = np.empty_like(b), np.empty_like(c)
+    x, z, steps = np.empty_like(b), np.empty_like(c), steps.settled()
     z[0] = c[0]
     for a, e in steps.pieces(_weight(steps)):
         part = _solver(steps.part(a, e))
@@ -92,7 +97,7 @@ def forward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
 
 def backward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
     """The same of the transposed system."""
-    x, z = np.empty_like(b), np.empty_like(c)
+    x, z, steps = np.empty_like(b), np.empty_like(c), steps.settled()
     z[-1] = c[-1]
     for a, e in reversed(steps.pieces(_weight(steps))):
         part = _solver(steps.part(a, e))
@@ -229,40 +234,38 @@ class _Explicit:
     def __init__(self, steps: Steps, entries: Any) -> None:
         self.steps, self.entries = steps, entries
 
-    def _pushed(self, n: int, i: int, v: Any) -> Any:
-        steps = self.steps
-        if self.entries is not None:
-            return steps.pattern.times(self.entries[n, i], v)  # type: ignore[union-attr]
-        t, y = float(steps.T[n, i]), steps.Y[n, i]
-        return jvp(lambda y: steps.flow(t, y, *steps.values), (y,), (v,))[1]
-
-    def _pulled(self, n: int, i: int, v: Any) -> Any:
-        steps = self.steps
-        if self.entries is not None:
-            return steps.pattern.times_transposed(self.entries[n, i], v)  # type: ignore[union-attr]
-        t, y = float(steps.T[n, i]), steps.Y[n, i]
-        return vjp(lambda y: steps.flow(t, y, *steps.values), y)[1](v)[0]
+    def _products(self, transposed: bool) -> Callable[[int, int, Any], Any]:
+        """The product with the Jacobian of stage ``i`` in step ``n``."""
+        steps, entries, stages = self.steps, self.entries, self.steps.Y.shape[1]
+        if entries is not None:
+            assert steps.pattern is not None
+            times = steps.pattern.times_transposed if transposed else steps.pattern.times
+            return lambda n, i, v: times(entries[n, i], v)
+        flat = steps.Y.reshape(-1, steps.Y.shape[-1])
+        many = Products(steps.flow, steps.T.ravel(), flat, steps.values, transposed)
+        return lambda n, i, v: many(n * stages + i, v)
 
     def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
         """See the function."""
         V, Q = self.steps.V, self.steps.Q[:, 0]
+        pushed = self._products(False)
         for n in range(len(b)):
             before = z[n, 0]
             for i in range(b.shape[1]):
-                x[n, i] = b[n, i] + self._pushed(n, i, before + V[n, i, :i] @ x[n, :i])
+                x[n, i] = b[n, i] + pushed(n, i, before + V[n, i, :i] @ x[n, :i])
             z[n + 1, 0] = before + Q[n] @ x[n] + c[n, 0]
 
     def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
         """See the function."""
         V, Q = self.steps.V, self.steps.Q[:, 0]
-        stages = b.shape[1]
-        pulled = np.empty(b.shape[1:])
+        pulled, stages = self._products(True), b.shape[1]
+        parts = np.empty(b.shape[1:])
         for n in reversed(range(len(b))):
             after = z[n + 1, 0]
             for i in reversed(range(stages)):
-                x[n, i] = b[n, i] + Q[n, i] * after + V[n, i + 1 :, i] @ pulled[i + 1 :]
-                pulled[i] = self._pulled(n, i, x[n, i])
-            z[n, 0] = after + pulled.sum(0) + c[n, 0]
+                x[n, i] = b[n, i] + Q[n, i] * after + V[n, i + 1 :, i] @ parts[i + 1 :]
+                parts[i] = pulled(n, i, x[n, i])
+            z[n, 0] = after + parts.sum(0) + c[n, 0]
 
 
 class _Factors:
