@@ -24,8 +24,8 @@ import funcgrad.numpy as fnp
 from funcgrad import grad, tree
 from funcgrad.errors import DeviceError
 from funcgrad.interop import device_put, jit
-from funcgrad.interop.devices import find_device
-from funcgrad.interop.primitives_table import COLUMNS, check_primitives
+from funcgrad.interop.crosschecks.primitives_table import COLUMNS, check_primitives
+from funcgrad.interop.jax.devices import find_device
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 

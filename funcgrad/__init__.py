@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from funcgrad import nn as nn
     from funcgrad import scipy as scipy
     from funcgrad.interop import crosscheck as crosscheck
-    from funcgrad.interop.jit import jit as jit
+    from funcgrad.interop.jax.jit import jit as jit
     from funcgrad.transforms import (
         all_gather,
         associative_scan,

@@ -9,15 +9,15 @@ Example:
     True
 """
 
-from funcgrad.interop.checking import crosscheck
-from funcgrad.interop.containers import adopt
-from funcgrad.interop.devices import default_device, device_put
+from funcgrad.interop.crosschecks.checking import crosscheck
+from funcgrad.interop.crosschecks.report import CrossCheck, Row
 from funcgrad.interop.from_array_api import from_array_api
-from funcgrad.interop.from_jax import from_jax
 from funcgrad.interop.from_numpy import from_numpy
-from funcgrad.interop.jit import jit
-from funcgrad.interop.lift import to_jax
-from funcgrad.interop.report import CrossCheck, Row
+from funcgrad.interop.jax.containers import adopt
+from funcgrad.interop.jax.devices import default_device, device_put
+from funcgrad.interop.jax.from_jax import from_jax
+from funcgrad.interop.jax.jit import jit
+from funcgrad.interop.jax.lift import to_jax
 
 __all__ = [
     "CrossCheck",

@@ -2,7 +2,7 @@
 
 import sys
 
-from funcgrad.interop.command import main
+from funcgrad.interop.crosschecks.command import main
 
 if __name__ == "__main__":
     sys.exit(main())

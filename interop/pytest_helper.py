@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from funcgrad.errors import MissingExtraError
-from funcgrad.interop.checking import crosscheck
-from funcgrad.interop.report import CrossCheck
+from funcgrad.interop.crosschecks.checking import crosscheck
+from funcgrad.interop.crosschecks.report import CrossCheck
 
 __all__ = ["assert_agrees"]
 

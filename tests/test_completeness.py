@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pkgutil
+import re
 from types import ModuleType
 
 import numpy as np
@@ -122,9 +123,10 @@ def further():
 
 
 def primitives():
-    """Every primitive that a module of funcgrad.primitives, or kinds.linear, holds, by the name it has there."""
-    package = funcgrad.primitives
-    modules = [importlib.import_module(m.name) for m in pkgutil.walk_packages(package.__path__, "funcgrad.primitives.")]
+    """Every primitive that a module of operations, or kinds.linear, holds, by the name it has there."""
+    names = [m.name for m in pkgutil.walk_packages(funcgrad.__path__, "funcgrad.")]
+    operations = re.compile(r"funcgrad\.(primitives|.*\.operations)(\.|$)")
+    modules = [importlib.import_module(name) for name in names if operations.match(name)]
     modules.append(importlib.import_module("funcgrad.kinds.linear"))
     found = {}
     for module in modules:

@@ -16,7 +16,7 @@ import funcgrad.numpy as fnp
 from funcgrad import grad, jacfwd, jacrev, jvp, vjp
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.interop import crosscheck
-from funcgrad.interop.divergences import KNOWN
+from funcgrad.interop.crosschecks.divergences import KNOWN
 
 INF, NAN = math.inf, math.nan
 FLOAT0 = np.dtype([("float0", "V")])

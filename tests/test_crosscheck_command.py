@@ -15,13 +15,14 @@ import pytest
 import funcgrad.numpy as fnp
 from funcgrad import errors
 from funcgrad.extend import elementwise
-from funcgrad.interop import crosscheck, primitives_table, terminal
-from funcgrad.interop.command import main
-from funcgrad.interop.html_report import page_of_report, page_of_table
-from funcgrad.interop.primitives_table import COLUMNS, Cell, Line, Table, check_primitives
+from funcgrad.interop import crosscheck
+from funcgrad.interop.crosschecks import primitives_table, terminal
+from funcgrad.interop.crosschecks.command import main
+from funcgrad.interop.crosschecks.html_report import page_of_report, page_of_table
+from funcgrad.interop.crosschecks.primitives_table import COLUMNS, Cell, Line, Table, check_primitives
+from funcgrad.interop.crosschecks.reading import read_arguments
+from funcgrad.interop.crosschecks.samples import EXCLUDED, Sample, public, samples
 from funcgrad.interop.pytest_helper import assert_agrees
-from funcgrad.interop.reading import read_arguments
-from funcgrad.interop.samples import EXCLUDED, Sample, public, samples
 from funcgrad.optional import precision_switch
 
 ROOT = Path(__file__).resolve().parent.parent

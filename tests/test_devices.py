@@ -8,9 +8,9 @@ import pytest
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jacrev, jvp, vjp, vmap
 from funcgrad.errors import DeviceError, InputError
-from funcgrad.interop import devices
-from funcgrad.interop.devices import default_device, device_put
-from funcgrad.interop.jit import jit
+from funcgrad.interop.jax import devices
+from funcgrad.interop.jax.devices import default_device, device_put
+from funcgrad.interop.jax.jit import jit
 from funcgrad.optional import precision_switch
 
 X = np.array([0.3, 0.7, 1.1])

@@ -33,8 +33,8 @@ from funcgrad import (
     vmap,
 )
 from funcgrad.errors import FuncgradError, InputError
-from funcgrad.interop.containers import adopt
-from funcgrad.interop.from_jax import from_jax
+from funcgrad.interop.jax.containers import adopt
+from funcgrad.interop.jax.from_jax import from_jax
 from funcgrad.optional import precision_switch
 
 X = np.array([0.3, 0.7, 1.1])
@@ -368,10 +368,10 @@ import sys
 sys.modules["jax"] = sys.modules["jax.numpy"] = None
 import numpy as np
 from funcgrad.errors import MissingExtraError
-from funcgrad.interop.containers import adopt
-from funcgrad.interop.devices import default_device, device_put
-from funcgrad.interop.from_jax import from_jax
-from funcgrad.interop.jit import jit
+from funcgrad.interop.jax.containers import adopt
+from funcgrad.interop.jax.devices import default_device, device_put
+from funcgrad.interop.jax.from_jax import from_jax
+from funcgrad.interop.jax.jit import jit
 for call in (from_jax(np.sin), jit(np.sin), lambda x: device_put(x, "cpu"), default_device("cpu").__enter__, adopt):
     try:
         call(*[1.0] * (call.__class__.__name__ != "method"))

@@ -36,9 +36,9 @@ from funcgrad import (
 from funcgrad.errors import BranchError, ConcretizationError, InputError, MissingExtraError, ShapeError
 from funcgrad.primitives import arithmetic
 from funcgrad.records import saved_by
-from funcgrad.transforms.drawing import describe_bytes
-from funcgrad.transforms.tapes import tape
-from funcgrad.transforms.tracing import trace
+from funcgrad.transforms.inspection.drawing import describe_bytes
+from funcgrad.transforms.inspection.tapes import tape
+from funcgrad.transforms.inspection.tracing import trace
 
 ROWS = [row for row in cases.rows() if any(case.live for case in row.cases)]
 X = array(3)

@@ -43,9 +43,9 @@ from funcgrad import (
     vmap,
 )
 from funcgrad.errors import AxisNameError, ConcretizationError, EscapedTracerError, InputError, StagingError
-from funcgrad.interop.devices import device_put
-from funcgrad.interop.from_jax import from_jax
-from funcgrad.interop.jit import jit
+from funcgrad.interop.jax.devices import device_put
+from funcgrad.interop.jax.from_jax import from_jax
+from funcgrad.interop.jax.jit import jit
 from funcgrad.optional import precision_switch
 
 X = np.array([0.3, 0.7, 1.1])
@@ -177,7 +177,7 @@ def test_an_unbatched_residual_is_kept_once():
 
 
 def test_rules_are_those_of_funcgrad():
-    # JAX's own derivatives of these powers are nan; see funcgrad.interop.divergences
+    # JAX's own derivatives of these powers are nan; see funcgrad.interop.crosschecks.divergences
     assert grad(jit(lambda x: x**0.0))(0.0) == 0.0
     assert grad(grad(jit(lambda x: x**1.0)))(0.0) == 0.0
     assert jvp(jit(lambda x: x**0.0), (0.0,), (1.0,))[1] == 0.0
@@ -684,8 +684,8 @@ import numpy as np, jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian
-from funcgrad.interop.jit import jit
-from funcgrad.interop.devices import default_device, device_put
+from funcgrad.interop.jax.jit import jit
+from funcgrad.interop.jax.devices import default_device, device_put
 
 mesh = Mesh(np.array(jax.devices()), ("data",))
 rows, whole = NamedSharding(mesh, PartitionSpec("data")), NamedSharding(mesh, PartitionSpec())

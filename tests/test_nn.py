@@ -19,7 +19,7 @@ import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, tape, value_and_grad, vjp, vmap
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
-from funcgrad.primitives import convolution, patches, transformed
+from funcgrad.nn.operations import convolution, patches, transformed
 
 INF, NAN = math.inf, math.nan
 BFLOAT = np.dtype(ml_dtypes.bfloat16)

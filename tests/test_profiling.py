@@ -43,9 +43,9 @@ from funcgrad import (
 )
 from funcgrad.errors import InputError, NanError
 from funcgrad.extend import elementwise
-from funcgrad.transforms import metering, peaks, profile_report, profiling
-from funcgrad.transforms.flame import Block, flames
-from funcgrad.transforms.profile_report import Pass, Profile, describe_seconds
+from funcgrad.transforms.inspection import metering, peaks, profile_report, profiling
+from funcgrad.transforms.inspection.flame import Block, flames
+from funcgrad.transforms.inspection.profile_report import Pass, Profile, describe_seconds
 
 X = np.linspace(0.1, 1.0, 5)
 

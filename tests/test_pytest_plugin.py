@@ -8,7 +8,7 @@ import tomllib
 import pytest
 from scripts import ROOT
 
-from funcgrad.interop.command import program
+from funcgrad.interop.crosschecks.command import program
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 

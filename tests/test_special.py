@@ -18,7 +18,7 @@ import funcgrad.numpy as fnp
 import funcgrad.scipy.special as fsp
 from funcgrad import grad, hessian, jvp, vjp, vmap
 from funcgrad.errors import ConcretizationError, InputError, MissingExtraError, NotDifferentiableError
-from funcgrad.primitives.special import convex, error_functions
+from funcgrad.scipy.special.operations import convex, error_functions
 
 DIGITS = 40
 

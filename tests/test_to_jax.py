@@ -9,7 +9,7 @@ from toolz import compose_left, pipe
 import funcgrad.numpy as fnp
 from funcgrad import custom_jvp, custom_vjp, grad, hessian, vmap
 from funcgrad.errors import InputError, StagingError
-from funcgrad.interop.lift import to_jax
+from funcgrad.interop.jax.lift import to_jax
 from funcgrad.optional import precision_switch
 
 X = np.array([0.3, 0.7, 1.1])

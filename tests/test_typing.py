@@ -63,7 +63,7 @@ REVEALED = [
     "float",
     "float",
     "float",
-    "funcgrad.interop.report.CrossCheck",
+    "funcgrad.interop.crosschecks.report.CrossCheck",
     "float",
 ]
 

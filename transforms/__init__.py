@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from funcgrad.transforms.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from funcgrad.transforms.custom import custom_jvp, custom_vjp
     from funcgrad.transforms.implicit import custom_linear_solve, custom_root, fixed_point
-    from funcgrad.transforms.profiling import profile
+    from funcgrad.transforms.inspection.profiling import profile
+    from funcgrad.transforms.inspection.tapes import tape
+    from funcgrad.transforms.inspection.tracing import trace
     from funcgrad.transforms.solvers import anderson, dense_solve, newton, picard
-    from funcgrad.transforms.tapes import tape
-    from funcgrad.transforms.tracing import trace
     from funcgrad.transforms.transposing import linear_transpose
 else:  # what fewer programs need is imported when it is first asked for
     _LATER = {
@@ -41,10 +41,10 @@ else:  # what fewer programs need is imported when it is first asked for
         "control": "associative_scan cond fori_loop scan switch while_loop",
         "custom": "custom_jvp custom_vjp",
         "implicit": "custom_linear_solve custom_root fixed_point",
-        "profiling": "profile",
+        "inspection.profiling": "profile",
         "solvers": "anderson dense_solve newton picard",
-        "tapes": "tape",
-        "tracing": "trace",
+        "inspection.tapes": "tape",
+        "inspection.tracing": "trace",
         "transposing": "linear_transpose",
     }
     _HOMES = {name: f"{__name__}.{module}:{name}" for module, names in _LATER.items() for name in names.split()}

@@ -15,18 +15,18 @@ from funcgrad import backend
 from funcgrad.errors import ShapeError
 from funcgrad.kinds.linear import astype, reshape
 from funcgrad.nn.narrow import floating, on_floats, restored, widened
+from funcgrad.nn.operations import activations as prim
+from funcgrad.nn.operations.gates import gelu_by_tanh, gelu_exact
 from funcgrad.numpy.axes import one_axis, some_axes
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.reducing import as_scalar, counted
 from funcgrad.numpy.reductions import mean as mean_of
 from funcgrad.numpy.special import log_softmax, logsumexp, softmax
-from funcgrad.primitives import activations as prim
 from funcgrad.primitives import normalising
 from funcgrad.primitives.arithmetic import absolute, maximum, minimum, square
 from funcgrad.primitives.comparison import equal, greater, greater_equal, less, less_equal, logical_or, where
 from funcgrad.primitives.elementwise import expm1, hypot, log, logistic, sqrt
 from funcgrad.primitives.elementwise import tanh as hyperbolic
-from funcgrad.primitives.gates import gelu_by_tanh, gelu_exact
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import cast
 from funcgrad.typing import Array, ArrayLike, Axes

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 from funcgrad import backend
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, reshape
+from funcgrad.nn.operations.convolution import Geometry, convolution
 from funcgrad.numpy.creation import as_value
-from funcgrad.primitives.convolution import Geometry, convolution
 from funcgrad.primitives.shaping import flip
 from funcgrad.typing import Array, ArrayLike
 

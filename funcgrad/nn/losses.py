@@ -15,15 +15,15 @@ from funcgrad import backend
 from funcgrad.errors import ShapeError
 from funcgrad.kinds.linear import astype, reshape
 from funcgrad.nn.narrow import floating, restored, widened
+from funcgrad.nn.operations import activations as prim
+from funcgrad.nn.operations.cross_entropy import class_cross_entropy, cross_entropy, weighted
 from funcgrad.numpy.axes import some_axes
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.reducing import as_scalar, counted, merged
 from funcgrad.numpy.reductions import sum as summed
 from funcgrad.numpy.special import log_softmax
-from funcgrad.primitives import activations as prim
 from funcgrad.primitives.arithmetic import absolute, maximum, minimum, square
 from funcgrad.primitives.comparison import where as choose
-from funcgrad.primitives.cross_entropy import class_cross_entropy, cross_entropy, weighted
 from funcgrad.primitives.elementwise import exp, sqrt
 from funcgrad.primitives.indexing import take_along_axis
 from funcgrad.typing import Array, ArrayLike, Axes

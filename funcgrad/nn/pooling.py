@@ -12,10 +12,10 @@ from funcgrad.errors import ShapeError
 from funcgrad.kinds.linear import permute
 from funcgrad.nn.convolution import Ints, Padding, borders, per_axis
 from funcgrad.nn.narrow import floating, restored, widened
+from funcgrad.nn.operations.pooling import pool_max, window_sum
 from funcgrad.numpy.axes import some_axes
 from funcgrad.numpy.creation import as_value
 from funcgrad.primitives.arithmetic import negative
-from funcgrad.primitives.pooling import pool_max, window_sum
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["avg_pool", "max_pool", "min_pool"]

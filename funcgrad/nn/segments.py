@@ -12,12 +12,12 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
 from funcgrad.kinds.linear import astype, reshape
 from funcgrad.nn.narrow import floating
+from funcgrad.nn.operations.segments import segment_extremum, segment_total
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.joining import concatenate
 from funcgrad.numpy.sorting import argsort, searchsorted
 from funcgrad.primitives.comparison import equal, greater_equal, less, logical_or, where
 from funcgrad.primitives.indexing import getitem
-from funcgrad.primitives.segments import segment_extremum, segment_total
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum"]

@@ -20,8 +20,8 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.errors import ReplayError
 from funcgrad.interop import to_jax
-from funcgrad.interop.divergences import known
-from funcgrad.interop.lift import lifted
+from funcgrad.interop.crosschecks.divergences import known
+from funcgrad.interop.jax.lift import lifted
 from funcgrad.transforms.referee import Measured, Referee
 from fuzz.eager import run_eagerly
 from fuzz.evaluating import evaluated

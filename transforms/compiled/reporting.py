@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from funcgrad.transforms.drawing import describe_bytes
+from funcgrad.transforms.inspection.drawing import describe_bytes
 
 __all__ = ["Report", "reported"]
 

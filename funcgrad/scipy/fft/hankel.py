@@ -7,7 +7,7 @@ from typing import Any
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.numpy.creation import as_value
-from funcgrad.primitives.hankel import hankel
+from funcgrad.scipy.fft.operations.hankel import hankel
 from funcgrad.scipy.mirror import mirrors
 from funcgrad.typing import Array, ArrayLike
 

@@ -23,10 +23,10 @@ from funcgrad.errors import InputError
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.fft import Norm
-from funcgrad.primitives.cosines import INVERSE
-from funcgrad.primitives.cosines import trigonometric as prim
 from funcgrad.primitives.fourier import NORMS
 from funcgrad.scipy.fft.arguments import lengths_and_axes
+from funcgrad.scipy.fft.operations.cosines import INVERSE
+from funcgrad.scipy.fft.operations.cosines import trigonometric as prim
 from funcgrad.scipy.mirror import mirrors
 from funcgrad.typing import Array, ArrayLike
 

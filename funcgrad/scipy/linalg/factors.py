@@ -15,10 +15,10 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.numpy.creation import as_value
-from funcgrad.primitives import matrix_equations as prim
 from funcgrad.primitives import solving
 from funcgrad.primitives.shaping import tril, triu
 from funcgrad.primitives.solving import adjoint
+from funcgrad.scipy.linalg import operations as prim
 from funcgrad.scipy.linalg.mirror import mirrors
 from funcgrad.scipy.linalg.solving import as_columns, transposition
 from funcgrad.scipy.linalg.triangles import floating, square

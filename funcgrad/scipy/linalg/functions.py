@@ -9,8 +9,8 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import Tracer
-from funcgrad.primitives import matrix_equations as prim
 from funcgrad.primitives.solving import adjoint
+from funcgrad.scipy.linalg import operations as prim
 from funcgrad.scipy.linalg.mirror import mirrors
 from funcgrad.scipy.linalg.triangles import double, floating, square
 from funcgrad.typing import Array, ArrayLike

@@ -9,9 +9,9 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import describe
-from funcgrad.primitives import matrix_equations as prim
 from funcgrad.primitives import solving
 from funcgrad.primitives.shaping import tril, triu
+from funcgrad.scipy.linalg import operations as prim
 from funcgrad.scipy.linalg.matrices import toeplitz
 from funcgrad.scipy.linalg.mirror import mirrors
 from funcgrad.scipy.linalg.triangles import double, floating, hermitian_of, square, symmetric_of

@@ -11,7 +11,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import known
-from funcgrad.primitives import matrix_equations as prim
+from funcgrad.scipy.linalg import operations as prim
 from funcgrad.scipy.linalg.eigen import eigh
 from funcgrad.scipy.linalg.factors import refuse
 from funcgrad.scipy.linalg.mirror import mirrors

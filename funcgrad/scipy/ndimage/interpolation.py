@@ -17,8 +17,8 @@ from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.primitives.images import spline_axis
 from funcgrad.scipy.ndimage.arguments import checked, entries, prepared, scipys, value_of
+from funcgrad.scipy.ndimage.operations import spline_axis
 from funcgrad.scipy.ndimage.sampling import Reading, coefficients, sampled, spline_mode
 from funcgrad.scipy.special import cosdg, sindg
 from funcgrad.typing import Array, ArrayLike, Shape

@@ -17,9 +17,9 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.primitives.images import chosen, extend
 from funcgrad.primitives.indexing import take_along_axis
 from funcgrad.scipy.ndimage.arguments import axes_of, checked, entries, mode_of, named, prepared, scipys, shift_of
+from funcgrad.scipy.ndimage.operations import chosen, extend
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [

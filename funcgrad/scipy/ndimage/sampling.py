@@ -12,8 +12,8 @@ import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.errors import ShapeError
 from funcgrad.kinds.linear import reshape
-from funcgrad.primitives.images import sources, spline_axis
 from funcgrad.primitives.indexing import getitem
+from funcgrad.scipy.ndimage.operations import sources, spline_axis
 from funcgrad.typing import Array, Shape
 
 __all__ = ["Reading", "coefficients", "sampled", "spline_mode"]

@@ -14,10 +14,10 @@ from funcgrad.kinds.linear import conj
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.primitives.images import correlate_axes, uniform_axis
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import flip
 from funcgrad.scipy.ndimage.arguments import axes_of, checked, entries, mode_of, named, prepared, scipys, shift_of, zero
+from funcgrad.scipy.ndimage.operations import correlate_axes, uniform_axis
 from funcgrad.typing import Array, ArrayLike, Shape
 
 __all__ = [

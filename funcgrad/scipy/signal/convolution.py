@@ -11,8 +11,8 @@ from funcgrad.kinds.linear import conj
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
-from funcgrad.primitives.filtering import convolve_axes
 from funcgrad.primitives.indexing import getitem
+from funcgrad.scipy.signal.operations import convolve_axes
 from funcgrad.typing import Array, ArrayLike, Shape
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve", "oaconvolve"]

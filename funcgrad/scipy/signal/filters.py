@@ -14,8 +14,8 @@ from funcgrad.graph import steer
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain, known
 from funcgrad.optional import import_scipy
-from funcgrad.primitives.filtering import all_pole
 from funcgrad.primitives.signals import convolve as convolve_last
+from funcgrad.scipy.signal.operations import all_pole
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["detrend", "filtfilt", "hilbert", "lfilter", "lfilter_zi", "savgol_filter", "sosfilt", "sosfiltfilt"]

@@ -26,10 +26,10 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain, known
 from funcgrad.numpy.reducing import as_scalar
 from funcgrad.optional import import_scipy
-from funcgrad.primitives.distances import squared_distances
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.norms import flat_root
 from funcgrad.scipy.spatial import metrics
+from funcgrad.scipy.spatial.operations import squared_distances
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [

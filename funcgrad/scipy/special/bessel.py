@@ -11,7 +11,7 @@ order ``v`` come from an integral (``kv``, ``kve``: any order of derivative) or 
 
 from __future__ import annotations
 
-from funcgrad.primitives.special import bessel as prim
+from funcgrad.scipy.special.operations import bessel as prim
 from funcgrad.scipy.special.ufunc import ufunc
 from funcgrad.typing import Array, ArrayLike
 

@@ -20,9 +20,9 @@ from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.joining import stack
 from funcgrad.numpy.reducing import as_floating
-from funcgrad.primitives.special import bessel_related as prim
-from funcgrad.primitives.special.bessel import hankel1, hankel2, iv, jv, kv, yv
-from funcgrad.primitives.special.partials import shifted
+from funcgrad.scipy.special.operations import bessel_related as prim
+from funcgrad.scipy.special.operations.bessel import hankel1, hankel2, iv, jv, kv, yv
+from funcgrad.scipy.special.operations.partials import shifted
 from funcgrad.scipy.special.ufunc import ufunc
 from funcgrad.typing import Array, ArrayLike
 

@@ -8,7 +8,7 @@ Derivatives of any order are integrals of one form, of which none cancels: they 
 
 from __future__ import annotations
 
-from funcgrad.primitives.special import elliptic as prim
+from funcgrad.scipy.special.operations import elliptic as prim
 from funcgrad.scipy.special.ufunc import ufunc
 from funcgrad.typing import Array, ArrayLike
 

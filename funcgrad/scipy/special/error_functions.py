@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from funcgrad.primitives.special import error_functions as prim
+from funcgrad.scipy.special.operations import error_functions as prim
 from funcgrad.scipy.special.ufunc import ufunc
 from funcgrad.typing import Array, ArrayLike
 

@@ -20,7 +20,7 @@ from funcgrad.numpy.output import write_out
 from funcgrad.numpy.peeking import is_plain, known
 from funcgrad.numpy.reducing import as_scalar
 from funcgrad.optional import import_scipy
-from funcgrad.primitives.special import gamma_functions as prim
+from funcgrad.scipy.special.operations import gamma_functions as prim
 from funcgrad.scipy.special.ufunc import ufunc
 from funcgrad.typing import Array, ArrayLike
 

@@ -9,7 +9,7 @@ SciPy's values are; the fourth derivative is the last. At a pole of the function
 
 from __future__ import annotations
 
-from funcgrad.primitives.special import hypergeometric as prim
+from funcgrad.scipy.special.operations import hypergeometric as prim
 from funcgrad.scipy.special.ufunc import ufunc
 from funcgrad.typing import Array, ArrayLike
 

@@ -1,9 +1,9 @@
 """Incomplete gamma and beta functions, and their inverses: differentiable in every argument, to any order.
 
 The derivatives in the parameters have no closed form. They are integrals, which are computed to 10 digits or better
-by Gauss's formula; how, is told in ``funcgrad.primitives.special.incomplete_gamma`` and ``incomplete_beta``. JAX arrays
-have them too; only of the inverses JAX has no values. At the ends of the domain, ``x = 0`` for instance, derivatives
-in the parameters are 0; outside of it they are NaN.
+by Gauss's formula; how, is told in ``operations.incomplete_gamma`` and ``incomplete_beta``. JAX arrays have them too;
+only of the inverses JAX has no values. At the ends of the domain, ``x = 0`` for instance, derivatives in the parameters
+are 0; outside of it they are NaN.
 """
 
 # mypy: disable-error-code="empty-body"
@@ -11,8 +11,8 @@ in the parameters are 0; outside of it they are NaN.
 
 from __future__ import annotations
 
-from funcgrad.primitives.special import incomplete_beta as beta
-from funcgrad.primitives.special import incomplete_gamma as gamma
+from funcgrad.scipy.special.operations import incomplete_beta as beta
+from funcgrad.scipy.special.operations import incomplete_gamma as gamma
 from funcgrad.scipy.special.ufunc import ufunc
 from funcgrad.typing import Array, ArrayLike
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from funcgrad.primitives.special import exponential_integrals as prim
+from funcgrad.scipy.special.operations import exponential_integrals as prim
 from funcgrad.scipy.special.ufunc import ufunc
 from funcgrad.typing import Array, ArrayLike
 

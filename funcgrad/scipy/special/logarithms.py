@@ -11,7 +11,7 @@ from typing import Any
 
 import funcgrad.numpy as fnp
 from funcgrad.numpy.creation import as_value
-from funcgrad.primitives.special import convex as prim
+from funcgrad.scipy.special.operations import convex as prim
 from funcgrad.scipy.special.ufunc import ufunc
 from funcgrad.typing import Array, ArrayLike, Axes
 

@@ -10,7 +10,7 @@ SciPy has for it.
 from __future__ import annotations
 
 from funcgrad.numpy.creation import as_value
-from funcgrad.primitives.special import orthogonal as prim
+from funcgrad.scipy.special.operations import orthogonal as prim
 from funcgrad.scipy.special.ufunc import ufunc
 from funcgrad.typing import Array, ArrayLike
 

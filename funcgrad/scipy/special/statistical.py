@@ -9,8 +9,8 @@ are whole numbers, and asking for a derivative in one raises. JAX arrays: distri
 
 from __future__ import annotations
 
-from funcgrad.primitives.special import distributions as prim
-from funcgrad.primitives.special import student
+from funcgrad.scipy.special.operations import distributions as prim
+from funcgrad.scipy.special.operations import student
 from funcgrad.scipy.special.ufunc import ufunc
 from funcgrad.typing import Array, ArrayLike
 
@@ -331,7 +331,7 @@ def btdtrib(a: ArrayLike, p: ArrayLike, x: ArrayLike, /) -> Array:
 def stdtr(df: ArrayLike, t: ArrayLike, /) -> Array:
     """Student's distribution function, differentiable in the degrees of freedom too, to any order.
 
-    How is told in ``funcgrad.primitives.special.student``.
+    How is told in ``funcgrad.scipy.special.operations.student``.
 
     Example:
         >>> import funcgrad.scipy.special as fsp

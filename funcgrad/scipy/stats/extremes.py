@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import funcgrad.numpy as fnp
-from funcgrad.primitives.special.convex import log1p_quotient
 from funcgrad.scipy import special as fsp
+from funcgrad.scipy.special.operations.convex import log1p_quotient
 from funcgrad.scipy.stats.continuous import EULER
 from funcgrad.scipy.stats.kinds import INF, Continuous
 

@@ -1,0 +1,1 @@
+"""The operations that only functions of networks need, one statement each."""

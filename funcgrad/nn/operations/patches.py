@@ -1,0 +1,320 @@
+"""Convolution on NumPy arrays: products of matrices, or Fourier transforms where the kernels are long.
+
+The matrices are patches of one factor, what each place meets, and the other factor. A BLAS takes a matrix whose rows
+lie at even distances, so the patches are not written out as a whole: the places along the first axis are rows that
+stand in memory one after the other, and what a place and those after it meet is the same memory, read from another row
+on. Only along the other axes is a row written once for each offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import product
+from math import gcd, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.nn.operations.transformed import by_transforms, worth_transforming
+
+__all__ = ["Geometry", "convolved"]
+
+Ints = tuple[int, ...]
+_BLOCK = 1 << 20  # bytes that are gathered at once: they stay in a core's cache
+_PRODUCT = 900_000  # multiplications up to which OpenBLAS multiplies small matrices without arranging them anew first
+_NARROW = 128  # columns; with fewer of them the product of matrices is slow
+_LINE = 64  # elements of an array from which on it is worth a product of its own
+
+
+class Geometry(NamedTuple):
+    """Which places meet: along each spatial axis ``stride * q + dilation * k == stretch * p + before``.
+
+    ``out`` has the lengths of the result's axes, the places q from 0 on.
+    """
+
+    stride: Ints
+    before: Ints
+    stretch: Ints
+    dilation: Ints
+    out: Ints
+
+
+def _last(parts: list[slice]) -> Any:
+    """The index of such parts of the last axes."""
+    return (..., *parts)
+
+
+def convolved(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """The convolution of arrays without an axis of length 0, in their dtype.
+
+    It is made of ``_dense`` ones, one for each class of places of the result that meet the same places of ``y``.
+    """
+    stride, before, stretch, dilation, out = geometry
+    if set(stretch) <= {1}:
+        return _dense(x, y, geometry)
+    rank = len(out)
+    simple = [e == 1 or s == r == 1 for e, s, r in zip(stretch, stride, dilation, strict=True)]
+    if not all(simple):  # strides in two of the three places: rare enough to write the zeros out
+        kept = tuple([e if plain else 1 for e, plain in zip(stretch, simple, strict=True)])
+        lengths = [n if plain else e * (n - 1) + 1 for n, e, plain in zip(x.shape[3:], stretch, simple, strict=True)]
+        spread = np.zeros((*x.shape[:3], *lengths), x.dtype)
+        spread[_last([slice(None, None, 1 if plain else e) for e, plain in zip(stretch, simple, strict=True)])] = x
+        return convolved(spread, y, geometry._replace(stretch=kept))
+    ans = np.zeros((x.shape[0], x.shape[1], y.shape[1], *out), x.dtype)
+    for starts in product(*[range(min(e, n)) for e, n in zip(stretch, out, strict=True)]):
+        # q = e * q' + start meets k = e * k' + first only, and then q' + k' == p + (before - start - first) / e
+        first = [(o - a) % e for o, a, e in zip(before, starts, stretch, strict=True)]
+        part = y[_last([slice(f, None, e) for f, e in zip(first, stretch, strict=True)])]
+        if 0 in part.shape:
+            continue
+        inner = Geometry(
+            stride,
+            tuple([(o - a - f) // e for o, a, f, e in zip(before, starts, first, stretch, strict=True)]),
+            (1,) * rank,
+            dilation,
+            tuple([-(-(n - a) // e) for n, a, e in zip(out, starts, stretch, strict=True)]),
+        )
+        ans[_last([slice(a, None, e) for a, e in zip(starts, stretch, strict=True)])] = _dense(x, part, inner)
+    return ans
+
+
+def _dense(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """The convolution without stretch."""
+    stride, before, _, dilation, out = geometry
+    groups, a, c = x.shape[:3]
+    b, lengths = y.shape[1], y.shape[3:]
+    if {*stride, *dilation} <= {1} and not any(before) and prod(x.shape[3:]) >= _LINE:
+        made: Any = None  # of products of matrices as they stand, one for each array
+        if prod(lengths) == 1 and x.shape[3:] == out:
+            made = np.matmul(y.reshape(groups, 1, b, c), x.reshape(groups, a, c, -1))
+        elif prod(out) == 1 and x.shape[3:] == lengths:
+            left, right = x.swapaxes(1, 2).reshape(groups, c, a, -1), y.swapaxes(1, 2).reshape(groups, c, b, -1)
+            made = np.add.reduce(np.matmul(left, right.swapaxes(2, 3)), 1)
+        if made is not None:
+            return np.reshape(made, (groups, a, b, *out))
+    if {*stride, *dilation} <= {1} and worth_transforming(x.shape, y.shape, geometry.before, out, x.dtype):
+        with np.errstate(all="ignore"):
+            made = by_transforms(x, y, before, out)
+        if np.isfinite(made).all():  # transforms spread infinities, and overflow sooner than the sums do
+            return np.asarray(made)
+    return _along(x, y, geometry) if prod(lengths) <= prod(out) else _across(x, y, geometry)
+
+
+def _along(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """Patches for each place of the result, which are multiplied with the kernels."""
+    stride, before, _, dilation, out = geometry
+    groups, a, c = x.shape[:3]
+    b, lengths = y.shape[1], y.shape[3:]
+    plan = _plan(x.shape[3:], lengths, out, dilation, stride, before, (groups, a, c, b), _BLOCK // x.itemsize)
+    if any(piece.bordered for piece in plan.pieces) and not np.isfinite(y).all():
+        return _exactly(x, y, geometry)  # borders are no places: their zeros must meet no infinity
+    matrix = np.ascontiguousarray(y.reshape(groups, b, c, -1).swapaxes(2, 3)).reshape(groups, 1, b, -1)
+    flat = np.empty((groups, plan.places[0], b, a * prod(plan.places[1:])), x.dtype)
+    for g, u, piece, block in _blocks(x.swapaxes(1, 2), plan):
+        first = u.start * prod(plan.places[1:]) + piece.first
+        np.matmul(matrix[g], block, out=flat[g, piece.rows, :, first : first + block.shape[-1]])
+    if not plan.free:
+        return flat.reshape(groups, b, a, *out).swapaxes(1, 2)
+    return np.moveaxis(flat.reshape(groups, out[0], b, a, *out[1:]), (3, 2), (1, 2))
+
+
+def _across(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """Patches for each place of the kernels, of which there are more than of the result: a sum over them."""
+    stride, before, _, dilation, out = geometry
+    groups, a, c = x.shape[:3]
+    b, lengths = y.shape[1], y.shape[3:]
+    plan = _plan(x.shape[3:], out, lengths, stride, dilation, before, (groups, c, a, b), _BLOCK // x.itemsize)
+    told = np.moveaxis(y.reshape(*y.shape[:3], *plan.places), 3, 1)
+    total = np.zeros((groups, b, prod(out) * a), x.dtype)
+    with np.errstate(invalid="ignore"):
+        for g, u, piece, block in _blocks(x, plan):
+            part = told[g, piece.rows, :, u, piece.places]
+            part = part.reshape(*part.shape[:3], -1)
+            total[g] += np.add.reduce(np.matmul(part, block.swapaxes(2, 3)), 1)
+    if not np.isfinite(total).all():  # what is not finite may have met a border, which is no place
+        return _exactly(x, y, geometry)
+    return np.moveaxis(total.reshape(groups, b, *out, a), -1, 1)
+
+
+def _inside(start: int, step: int, count: int, length: int) -> tuple[slice, slice]:
+    """Which of the places ``start + step * i``, i below ``count``, lie in an axis of ``length``: the i, the places."""
+    first, last = max(0, -(start // step)), min(count, (length - 1 - start) // step + 1)
+    if last <= first:
+        return slice(0), slice(0)
+    begin = start + step * first
+    return slice(first, last), slice(begin, begin + step * (last - first), step)
+
+
+def _exactly(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """The convolution without stretch, term by term: for infinities and NaN."""
+    stride, before, _, dilation, out = geometry
+    ans = np.zeros((x.shape[0], x.shape[1], y.shape[1], *out), x.dtype)
+    for k in np.ndindex(y.shape[3:]):
+        here: list[Any] = []
+        there: list[Any] = []
+        for i, s, o, r, n, m in zip(k, stride, before, dilation, out, x.shape[3:], strict=True):
+            target, source = _inside(r * i - o, s, n, m)
+            here.append(target)
+            there.append(source)
+        part = x[_last(there)]
+        ans[_last(here)] += np.einsum("gac...,gbc->gab...", part, y[(..., *k)])
+    return ans
+
+
+# ---- patches -----------------------------------------------------------------------------------------------
+
+
+class _Piece(NamedTuple):
+    """Places that are gathered at once: ``rows`` along the first axis, ``places`` along the second.
+
+    Attributes:
+        length: how many rows of ``x`` they meet.
+        first: the column that they begin with.
+        copies: which part of those rows is which part of ``x``, for each offset along the other axes.
+        bordered: whether that leaves some of them zero.
+    """
+
+    rows: slice
+    places: slice
+    length: int
+    first: int
+    copies: tuple[tuple[Any, Any], ...]
+    bordered: bool
+
+
+class _Plan(NamedTuple):
+    """How patches are gathered.
+
+    Attributes:
+        free: whether the first axis is that of rows; else one of length 1 was put in front.
+        offsets: how many offsets along each axis.
+        places: how many places along each axis.
+        hop: how many rows it is from one place to the next.
+        several: how many groups are gathered at once.
+        some: how many arrays of a group.
+        pieces: how they are divided along the axes.
+    """
+
+    free: bool
+    offsets: Ints
+    places: Ints
+    hop: int
+    several: int
+    some: int
+    pieces: tuple[_Piece, ...]
+
+
+@lru_cache(maxsize=1024)
+def _plan(
+    lengths: Ints, offsets: Ints, places: Ints, apart: Ints, step: Ints, before: Ints, sizes: Ints, block: int
+) -> _Plan:
+    """The plan for arrays of ``lengths``, read where ``step * place + apart * offset - before`` is.
+
+    Args:
+        lengths: those of the axes of ``x``.
+        offsets: how many there are along each axis.
+        places: likewise.
+        apart: how far from one offset to the next.
+        step: how far from one place to the next.
+        before: where the first place is.
+        sizes: how many groups, arrays, rows at an offset, and rows of the other factor.
+        block: how many elements to gather at once.
+    """
+    groups, arrays, height, left = sizes
+    rank = len(places)
+    free = rank > 1 and arrays * prod(places[1:]) >= _NARROW
+    if not free:
+        ones = (1,) * max(1, 2 - rank)
+        lengths, offsets, places, apart, step = [(*ones, *p) for p in (lengths, offsets, places, apart, step)]
+        before = (*(0,) * len(ones), *before)
+    # rows that lie apart[0] from each other stand together; places whose rows do are a class
+    r, s = apart[0] if offsets[0] > 1 else step[0], step[0]
+    classes, hop = r // gcd(r, s), s // gcd(r, s)
+    columns, inner = prod(places[1:]), prod(offsets[1:]) * height
+    least = 2 * offsets[0]
+    whole = (hop * (-(-places[0] // classes) - 1) + offsets[0]) * inner * columns
+    fitting = max(_NARROW, _PRODUCT // (left * inner * offsets[0])) // columns
+    some = min(arrays, max(1, min(block // whole, fitting)))
+    several = min(groups, max(1, block // (whole * some))) if some == arrays else 1
+    unit = inner * prod(places[2:])
+    cut = places[1] if some > 1 else min(places[1], max(_NARROW, block // (least * unit)))
+    high = places[0] if some > 1 else max(1, (max(least, block // (unit * cut)) - offsets[0]) // hop + 1)
+    pieces = [
+        _piece(rows, range(begin, min(begin + cut, places[1])), lengths, offsets, places, apart, step, before)
+        for start in range(min(classes, places[0]))
+        for rows in _parts(range(start, places[0], classes), high)
+        for begin in range(0, places[1], cut)
+    ]
+    return _Plan(free, offsets, places, hop, several, some, tuple(pieces))
+
+
+def _parts(places: range, most: int) -> list[range]:
+    return [places[low : low + most] for low in range(0, len(places), most)]
+
+
+def _piece(
+    rows: range, columns: range, lengths: Ints, offsets: Ints, places: Ints, apart: Ints, step: Ints, before: Ints
+) -> _Piece:
+    """How the places ``rows`` of the first axis and ``columns`` of the second are gathered."""
+    r, s = apart[0] if offsets[0] > 1 else step[0], step[0]
+    length = s // gcd(r, s) * (len(rows) - 1) + offsets[0]
+    target, source = _inside(s * rows[0] - before[0], r, length, lengths[0])
+    spans = [columns, *map(range, places[2:])]
+    copies, bordered = _copies(lengths[1:], offsets[1:], spans, apart[1:], step[1:], before[1:])
+    return _Piece(
+        slice(rows[0], rows[-1] + 1, rows.step),
+        slice(columns.start, columns.stop),
+        length,
+        columns.start * prod(places[2:]),
+        tuple([((target, *to), (source, *of)) for to, of in copies]),
+        bordered or target != slice(0, length),
+    )
+
+
+def _copies(
+    lengths: Ints, offsets: Ints, spans: list[range], apart: Ints, step: Ints, before: Ints
+) -> tuple[list[tuple[Any, Any]], bool]:
+    """For each offset the index of patches without their first axis and that of ``x``; whether there are borders."""
+    found, bordered = [], False
+    for offset in np.ndindex(offsets):
+        pairs = [
+            _inside(s * span.start + r * i - o, s, len(span), n)
+            for s, span, r, i, o, n in zip(step, spans, apart, offset, before, lengths, strict=True)
+        ]
+        bordered |= any(to != slice(0, len(span)) for (to, _), span in zip(pairs, spans, strict=True))
+        found.append(((offset, *[to for to, _ in pairs]), tuple([of for _, of in pairs])))
+    return found, bordered
+
+
+def _blocks(x: np.ndarray, plan: _Plan) -> Iterator[tuple[slice, slice, _Piece, np.ndarray]]:
+    """The patches of ``x`` of shape (g, v, u, *p): which g, which u, which places, and matrices for each g and row.
+
+    A patch, a column of them, is of (offset, v); columns are of (u, places of all axes but the first). The memory of
+    a block is that of the one before.
+    """
+    groups, height, arrays = x.shape[:3]
+    if not plan.free:
+        x = x.reshape(*x.shape[:3], *(1,) * (len(plan.places) - x.ndim + 3), *x.shape[3:])
+    x = np.moveaxis(x, 3, 1)
+    patch = prod(plan.offsets) * height
+    memory: Any = None
+    for piece in plan.pieces:
+        width = (piece.places.stop - piece.places.start) * prod(plan.places[2:])
+        shape = (plan.several, piece.length, *plan.offsets[1:], height, plan.some)
+        shape = (*shape, piece.places.stop - piece.places.start, *plan.places[2:])
+        if memory is None or memory.size < prod(shape):
+            memory = np.empty(prod(shape), x.dtype)
+        rows = memory[: prod(shape)].reshape(shape)
+        if piece.bordered:
+            rows[...] = 0
+        for g, u in product(range(0, groups, plan.several), range(0, arrays, plan.some)):
+            here, these = slice(g, min(g + plan.several, groups)), slice(u, min(u + plan.some, arrays))
+            n, m = here.stop - g, these.stop - u
+            for (target, offset, *to), (source, *of) in piece.copies:
+                rows[(slice(n), target, *offset, slice(None), slice(m), *to)] = x[
+                    (here, source, slice(None), these, *of)
+                ]
+            between = (rows.strides[0], plan.hop * rows.strides[1], plan.some * width * x.itemsize, x.itemsize)
+            places = len(range(plan.places[0])[piece.rows])
+            yield here, these, piece, np.ndarray((n, places, patch, m * width), x.dtype, rows, 0, between)

@@ -1,0 +1,1 @@
+"""The operations that only these functions need, one statement each."""

@@ -1,0 +1,466 @@
+"""Bessel functions: derivatives in the argument by recurrence, in the order by an integral or by differences.
+
+The recurrences (DLMF 10.6.1, 10.29.1) divide by nothing, so derivatives of any order are exact at 0 too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from funcgrad.kinds import elementwise, primitive
+from funcgrad.kinds.rules import Operation
+from funcgrad.optional import special
+from funcgrad.primitives.comparison import sign
+from funcgrad.primitives.elementwise import exp, is_complex
+from funcgrad.primitives.signals import bessel_i
+from funcgrad.scipy.special.operations.asymptotic import neighbours, scaled_series, with_series
+from funcgrad.scipy.special.operations.kernels import kernel
+from funcgrad.scipy.special.operations.partials import (
+    difference_quotient,
+    in_double,
+    pointwise,
+    refused,
+    shifted,
+    summed,
+)
+
+__all__ = [
+    "hankel1",
+    "hankel1_in_order",
+    "hankel1e",
+    "hankel1e_slope",
+    "hankel2",
+    "hankel2_in_order",
+    "hankel2e",
+    "hankel2e_slope",
+    "i0",
+    "i1",
+    "iv",
+    "iv_in_order",
+    "ive",
+    "ive_in_order",
+    "ive_slope",
+    "j0",
+    "j1",
+    "jv",
+    "jv_in_order",
+    "jve",
+    "k0",
+    "k0e",
+    "k1",
+    "k1e",
+    "kn",
+    "kv",
+    "kv_in_order",
+    "kve",
+    "kve_in_order",
+    "kve_slope",
+    "order_rate",
+    "scaled_bessel_i",
+    "y0",
+    "y1",
+    "yn",
+    "yv",
+    "yv_in_order",
+    "yve",
+]
+
+# ---- derivatives in the order ------------------------------------------------------------------------------
+
+
+def order_rate(xp: Any, v: Any, x: Any) -> Any:
+    """How fast Bessel functions change with the order: as ``(x / 2)**v / gamma(v + 1)`` where x is small beside v."""
+    size = xp.abs(x)
+    return xp.maximum(1.6, xp.log(2 * (xp.abs(v) + 1) / xp.where(size > 0, size, 1)))
+
+
+def _by_differences(name: str, regular: bool = False) -> Callable[..., Any]:
+    """The kernel of a derivative in the order; at 0 that of a regular function of positive order is 0."""
+
+    def derivative(xp: Any, v: Any, x: Any, *, order: int) -> Any:
+        fun = special(xp, name)
+
+        def computed(v: Any, x: Any) -> Any:
+            ans = difference_quotient(xp, fun, (v, x), (order_rate(xp, v, x), 0.0), (order, 0))
+            return xp.where((x == 0) & (v > 0), 0, ans) if regular else ans
+
+        return in_double(xp, computed, v, x)
+
+    return derivative
+
+
+def _scaled_k_integral(xp: Any, v: Any, x: Any, *, order: int) -> Any:
+    """``exp(x)`` times the derivative of ``kv(v, x)`` in v, of this order.
+
+    It is the integral over t > 0 of ``t**n * exp(x - x * cosh(t))`` times ``cosh(v * t)``, for odd n
+    ``sinh(v * t)`` (DLMF 10.32.9). Of the analytic and even integrand the trapezoidal rule needs only as many points as
+    the width of its peak, at ``asinh(v / x)``, asks for: its error is below rounding.
+    """
+    if xp is not np:
+        special(xp, "kve")  # JAX has none, and says so
+    if any(np.asarray(a).dtype.kind == "c" for a in (v, x)):
+        return _by_differences("kve")(xp, v, x, order=order)
+    return in_double(np, lambda v, x: _folded_sum(v, x, order), v, x)
+
+
+def _folded_sum(v: Any, x: Any, order: int) -> Any:
+    """The sum begins where the integrand does: on the left of its peak it falls by ``width * (s - 1 + exp(-s))``."""
+    signs = np.sign(v) if order % 2 else 1
+    v, x = np.broadcast_arrays(np.abs(v), x)
+    width, peak = np.hypot(v, x), np.arcsinh(v / np.where(x > 0, x, np.nan))
+    height = v * peak - v * (v / (width + x))
+    beyond = height > 800  # the result overflows
+    inside = (x > 0) & (x < np.inf) & ~beyond & (width < np.inf)
+    v, x, peak, height = (np.where(inside, a, b) for a, b in ((v, 0.0), (x, 1.0), (peak, 0.0), (height, 0.0)))
+    width = np.hypot(v, x)
+    depth = 40 + 6 * order
+    h = np.minimum(0.2, 0.55 / np.sqrt(width))
+    first = np.maximum(0, np.floor((peak - depth / width - np.sqrt(2 * depth / width)) / h))
+    reach: Any = (peak + np.arccosh(1 + depth / width)) / h - first
+
+    def term(k: Any) -> Any:
+        t = (k + 1 + first) * h
+        size = np.exp(v * t - 2 * x * np.sinh(t / 2) ** 2 - height)
+        return t**order * size * (-np.expm1(-2 * v * t) if order % 2 else 1 + np.exp(-2 * v * t)) / 2
+
+    total = summed(term, 1 + int(np.max(reach, initial=0)), x)
+    if not order:
+        total = total + np.where(first > 0, 0, np.exp(-height) / 2)
+    total = np.where(inside, total * h * np.exp(height), np.where(beyond, np.inf, 0.0))
+    return signs * total if order % 2 else total
+
+
+def _k_integral(xp: Any, v: Any, x: Any, *, order: int) -> Any:
+    return _scaled_k_integral(xp, v, x, order=order) * xp.exp(-x)
+
+
+def _scaled_i(xp: Any, v: Any, x: Any, *, order: int) -> Any:
+    """``exp(-abs(x))`` times the derivative of ``iv(v, x)`` in v, of this order.
+
+    Where x is large it is taken apart: ``iv(v, x) + sin(pi * v) / pi * kv(v, x)`` is even in v (DLMF 10.27.2), so that
+    the differences around v = 0 vanish as they should, and leave the small derivative of the rest.
+    """
+    plain = _by_differences("ive", regular=True)(xp, v, x, order=order)
+    if xp is not np or any(np.asarray(a).dtype.kind == "c" for a in (v, x)):
+        return plain
+
+    def even(u: Any, x: Any) -> Any:
+        size = np.abs(u)
+        return special(np, "ive")(size, x) + np.sin(np.pi * size) / np.pi * special(np, "kve")(size, x) * np.exp(-2 * x)
+
+    def apart(v: Any, x: Any) -> Any:
+        large = x > 4 + 2 * np.abs(v)
+        x = np.where(large, x, np.nan)
+        total = difference_quotient(np, even, (v, x), (order_rate(np, v, x), 0.0), (order, 0))
+        for j in range(order + 1):  # the derivatives of the sine, times those of kv
+            sine = np.pi ** (j - 1) * (np.sin, np.cos)[j % 2](np.pi * v) * (-1) ** (j // 2)
+            total = total - math.comb(order, j) * sine * _folded_sum(v, x, order - j) * np.exp(-2 * x)
+        return total
+
+    split = in_double(np, apart, v, x)
+    return np.where(np.isnan(split), plain, split).astype(split.dtype)[()]
+
+
+def _i_by_differences(xp: Any, v: Any, x: Any, *, order: int) -> Any:
+    """From the scaled function, which does not overflow at the points around."""
+    if any(np.asarray(a).dtype.kind == "c" for a in (v, x)):
+        return _by_differences("iv", regular=True)(xp, v, x, order=order)
+    return _scaled_i(xp, v, x, order=order) * xp.exp(xp.abs(x))
+
+
+def _pair(fun: Operation, sign: int, factor: float = 0.5) -> Callable[..., Any]:
+    """``(fun(v - 1) + sign * fun(v + 1)) * factor``, of any derivative in the order."""
+
+    def pair(v: Any, x: Any, **order: int) -> Any:
+        below, above = fun(shifted(v, -1), x, **order), fun(shifted(v, 1), x, **order)
+        return (below + above if sign > 0 else below - above) * factor
+
+    return pair
+
+
+def _in_order(name: str, impl: Callable[..., Any], dx: Callable[..., Any]) -> Operation:
+    """``name(v, x, *, order)``: the derivative of this order in v; ``dx`` is that in x too."""
+    made: Operation = pointwise(name, impl, lambda v, x, *, order: made(v, x, order=order + 1), dx)
+    return made
+
+
+jv_in_order: Operation = _in_order(
+    "jv_in_order", _by_differences("jv", regular=True), lambda v, x, *, order: _pair(jv_in_order, -1)(v, x, order=order)
+)
+yv_in_order: Operation = _in_order(
+    "yv_in_order", _by_differences("yv"), lambda v, x, *, order: _pair(yv_in_order, -1)(v, x, order=order)
+)
+iv_in_order: Operation = _in_order(
+    "iv_in_order", _i_by_differences, lambda v, x, *, order: _pair(iv_in_order, 1)(v, x, order=order)
+)
+kv_in_order: Operation = _in_order(
+    "kv_in_order", _k_integral, lambda v, x, *, order: _pair(kv_in_order, 1, -0.5)(v, x, order=order)
+)
+ive_in_order: Operation = _in_order(
+    "ive_in_order",
+    _scaled_i,
+    lambda v, x, *, order: _pair(ive_in_order, 1)(v, x, order=order) - sign(x) * ive_in_order(v, x, order=order),
+)
+kve_in_order: Operation = _in_order(
+    "kve_in_order",
+    _scaled_k_integral,
+    lambda v, x, *, order: kve_in_order(v, x, order=order) + _pair(kve_in_order, 1, -0.5)(v, x, order=order),
+)
+hankel1_in_order: Operation = _in_order(
+    "hankel1_in_order",
+    _by_differences("hankel1"),
+    lambda v, x, *, order: _pair(hankel1_in_order, -1)(v, x, order=order),
+)
+hankel2_in_order: Operation = _in_order(
+    "hankel2_in_order",
+    _by_differences("hankel2"),
+    lambda v, x, *, order: _pair(hankel2_in_order, -1)(v, x, order=order),
+)
+
+# ---- real orders -------------------------------------------------------------------------------------------
+
+
+def _real_only(call: str, rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Scaling by ``exp(-abs(real or imaginary part))`` is not analytic: no derivative for complex arguments."""
+    unscaled = "The scaling is not analytic: take the function without it"
+    refuse = refused(call, "a complex z", unscaled)
+    return lambda x, y, ans: refuse() if is_complex(y) else rule(x, y, ans)
+
+
+jv: Operation = elementwise(
+    "jv", kernel("jv"), dx=lambda x, y: jv_in_order(x, y, order=1), dy=lambda x, y: _pair(jv, -1)(x, y)
+)
+yv: Operation = elementwise(
+    "yv", kernel("yv"), dx=lambda x, y: yv_in_order(x, y, order=1), dy=lambda x, y: _pair(yv, -1)(x, y)
+)
+iv: Operation = elementwise(
+    "iv", kernel("iv"), dx=lambda x, y: iv_in_order(x, y, order=1), dy=lambda x, y: _pair(iv, 1)(x, y)
+)
+kv: Operation = elementwise(
+    "kv", kernel("kv"), dx=lambda x, y: kv_in_order(x, y, order=1), dy=lambda x, y: _pair(kv, 1, -0.5)(x, y)
+)
+#: Of real numbers jve and yve are jv and yv.
+jve: Operation = elementwise(
+    "jve",
+    kernel("jve"),
+    dx=_real_only("jve", lambda x, y, ans: jv_in_order(x, y, order=1)),
+    dy=_real_only("jve", lambda x, y, ans: _pair(jv, -1)(x, y)),
+)
+yve: Operation = elementwise(
+    "yve",
+    kernel("yve"),
+    dx=_real_only("yve", lambda x, y, ans: yv_in_order(x, y, order=1)),
+    dy=_real_only("yve", lambda x, y, ans: _pair(yv, -1)(x, y)),
+)
+ive: Operation = elementwise(
+    "ive",
+    kernel("ive"),
+    dx=_real_only("ive", lambda x, y, ans: ive_in_order(x, y, order=1)),
+    dy=_real_only("ive", lambda x, y, ans: ive_slope(shifted(x, 0), y, order=1)),
+)
+kve: Operation = elementwise(
+    "kve",
+    kernel("kve"),
+    dx=lambda x, y: kve_in_order(x, y, order=1),
+    dy=lambda x, y: kve_slope(shifted(x, 0), y, order=1),
+)
+hankel1: Operation = elementwise(
+    "hankel1",
+    kernel("hankel1"),
+    dx=lambda x, y: hankel1_in_order(x, y, order=1),
+    dy=lambda x, y: _pair(hankel1, -1)(x, y),
+)
+hankel2: Operation = elementwise(
+    "hankel2",
+    kernel("hankel2"),
+    dx=lambda x, y: hankel2_in_order(x, y, order=1),
+    dy=lambda x, y: _pair(hankel2, -1)(x, y),
+)
+#: The factor ``exp(-1j * z)``, for hankel2e ``exp(1j * z)``, makes them of the size of a power.
+hankel1e: Operation = elementwise(
+    "hankel1e",
+    kernel("hankel1e"),
+    dx=lambda x, y: hankel1_in_order(x, y, order=1) * exp(y * -1j),
+    dy=lambda x, y: hankel1e_slope(shifted(x, 0), y, order=1),
+)
+hankel2e: Operation = elementwise(
+    "hankel2e",
+    kernel("hankel2e"),
+    dx=lambda x, y: hankel2_in_order(x, y, order=1) * exp(y * 1j),
+    dy=lambda x, y: hankel2e_slope(shifted(x, 0), y, order=1),
+)
+
+# ---- slopes of the scaled functions --------------------------------------------------------------------------
+#
+# In ``ive' = I' exp(-x) - ive`` all digits cancel but a share of 1 / (2 x). Where x is large, the derivatives are those
+# of the asymptotic series DLMF 10.40.1 and 10.40.2, term by term.
+
+
+def _kve_near(xp: Any, v: Any, x: Any, order: int, fun: Any = None) -> Any:
+    """Beside 0 its terms overflow, to infinities of both signs, and so does the sum."""
+    total = neighbours(fun or special(xp, "kve"), v, x, order, -1, 1)
+    missing = xp.isnan(total)
+    if total.dtype.kind == "c" or not np.any(missing):  # kve is SciPy's alone
+        return total
+    return xp.where(missing & (x > 0) & (v == v), (-1) ** order * math.inf, total)
+
+
+def _kve_series(xp: Any, v: Any, x: Any, order: int) -> Any:
+    return math.sqrt(math.pi / 2) * scaled_series(xp, v, x, 1, order)
+
+
+def _ive_near(xp: Any, v: Any, x: Any, order: int) -> Any:
+    """At the kink of ``exp(-abs(x))`` its slope counts as 0."""
+    return neighbours(special(xp, "ive"), v, x, order, 1, -xp.sign(x))
+
+
+def _ive_series(xp: Any, v: Any, x: Any, order: int) -> Any:
+    """Of negative x it is real for whole orders only."""
+    whole = v == xp.rint(v)
+    turned = xp.where(whole, xp.where((v + order) % 2 == 1, -1.0, 1.0), math.nan)
+    return xp.where(x < 0, turned, 1.0) * scaled_series(xp, v, xp.abs(x), -1, order) / math.sqrt(2 * math.pi)
+
+
+def _hankel(name: str, sign: int) -> Operation:
+    """``name(v, x, *, order)``: the derivative in x of this order, 1 or more, of a scaled Hankel function."""
+
+    def near(xp: Any, v: Any, x: Any, order: int) -> Any:
+        fun, total = special(xp, name), 0.0
+        for j in range(order + 1):
+            terms = [(-1) ** i * math.comb(j, i) * fun(v - j + 2 * i, x) for i in range(j + 1)]
+            total = total + math.comb(order, j) * (-sign * 1j) ** (order - j) * sum(terms) / 2**j
+        return total
+
+    def series(xp: Any, v: Any, x: Any, order: int) -> Any:
+        """DLMF 10.17.5 and 10.17.6; of negative x the values are those above the cut."""
+        turned = xp.exp(-sign * 0.5j * math.pi * (v + 0.5)) * math.sqrt(2 / math.pi)
+        return xp.where(x > 0, turned * scaled_series(xp, v, xp.abs(x), sign * 1j, order), near(xp, v, x, order))
+
+    def in_order(v: Any, x: Any, *, order: int) -> Any:
+        fun, total = (hankel1_in_order if sign > 0 else hankel2_in_order), 0.0
+        for j in range(order + 1):
+            terms = [(-1) ** i * math.comb(j, i) * fun(shifted(v, 2 * i - j), x, order=1) for i in range(j + 1)]
+            total = total + math.comb(order, j) * (-sign * 1j) ** (order - j) * sum(terms[1:], terms[0]) * 0.5**j
+        return total * exp(x * (-sign * 1j))
+
+    made: Operation = pointwise(
+        f"{name}_slope", with_series(near, series), in_order, lambda v, x, *, order: made(v, x, order=order + 1)
+    )
+    return made
+
+
+hankel1e_slope: Operation = _hankel("hankel1e", 1)
+hankel2e_slope: Operation = _hankel("hankel2e", -1)
+
+
+def _kve_slope_in_order(v: Any, x: Any, *, order: int) -> Any:
+    return neighbours(lambda v, x: kve_in_order(v, x, order=1), v, x, order, -1, 1)
+
+
+def _ive_slope_in_order(v: Any, x: Any, *, order: int) -> Any:
+    return neighbours(lambda v, x: ive_in_order(v, x, order=1), v, x, order, 1, -sign(x))
+
+
+#: ``kve_slope(v, x, *, order)``: the derivative of ``kve`` in x of this order, 1 or more; likewise ``ive_slope``.
+kve_slope: Operation = pointwise(
+    "kve_slope",
+    with_series(_kve_near, _kve_series),
+    _kve_slope_in_order,
+    lambda v, x, *, order: kve_slope(v, x, order=order + 1),
+)
+ive_slope: Operation = pointwise(
+    "ive_slope",
+    with_series(_ive_near, _ive_series),
+    _ive_slope_in_order,
+    lambda v, x, *, order: ive_slope(v, x, order=order + 1),
+)
+
+
+def _scaled_k_of_whole_order(xp: Any, x: Any, *, n: int, order: int) -> Any:
+    def near(xp: Any, v: Any, x: Any, order: int) -> Any:
+        @cache
+        def value(v: int) -> Any:
+            return special(xp, f"k{v}e")(x) if v < 2 else special(xp, "kve")(v, x)
+
+        return _kve_near(xp, n, x, order, lambda v, x: value(abs(v)))
+
+    return with_series(near, _kve_series)(xp, n, x, order=order)
+
+
+#: ``_scaled_k_slope(x, *, n, order)``: ``kve_slope`` of a whole constant order, whose kernels are faster.
+_scaled_k_slope: Operation = pointwise(
+    "scaled_k_slope", _scaled_k_of_whole_order, lambda x, *, n, order: _scaled_k_slope(x, n=n, order=order + 1)
+)
+
+# ---- whole orders ------------------------------------------------------------------------------------------
+
+_whole = "The order is a whole number: yv and kv have a derivative in theirs"
+yn: Operation = elementwise("yn", kernel("yn"), dx=refused("yn", "n", _whole), dy=lambda x, y: _pair(yn, -1)(x, y))
+kn: Operation = elementwise("kn", kernel("kn"), dx=refused("kn", "n", _whole), dy=lambda x, y: _pair(kn, 1, -0.5)(x, y))
+j0: Operation = elementwise("j0", kernel("j0"), dx=lambda x: -j1(x))
+j1: Operation = elementwise("j1", kernel("j1"), dx=lambda x: (j0(x) - jv(2, x)) * 0.5)
+y0: Operation = elementwise("y0", kernel("y0"), dx=lambda x: -y1(x))
+y1: Operation = elementwise("y1", kernel("y1"), dx=lambda x: (y0(x) - yv(2, x)) * 0.5)
+k0: Operation = elementwise("k0", kernel("k0"), dx=lambda x: -k1(x))
+k1: Operation = elementwise("k1", kernel("k1"), dx=lambda x: (k0(x) + kv(2, x)) * -0.5)
+k0e: Operation = elementwise("k0e", kernel("k0e"), dx=lambda x: _scaled_k_slope(x, n=0, order=1))
+k1e: Operation = elementwise("k1e", kernel("k1e"), dx=lambda x: _scaled_k_slope(x, n=1, order=1))
+i0: Operation = elementwise("i0", kernel("i0"), dx=lambda x: i1(x))
+i1: Operation = elementwise("i1", kernel("i1"), dx=lambda x: (i0(x) + bessel_i(x, order=2)) * 0.5)
+
+
+def _scaled_bessel_i(xp: Any, x: Any, *, order: int) -> Any:
+    """JAX has orders 0 and 1: upwards by recurrence for large arguments, else by the series, DLMF 10.25.2."""
+    if order < 2:
+        return special(xp, f"i{order}e")(x)
+    if xp is np:
+        return special(xp, "ive")(order, x)
+    limit = 20.0
+    near = xp.abs(x) < limit
+    small, large = xp.where(near, x, 0), xp.where(near, limit, x)
+    below, ans = special(xp, "i0e")(large), special(xp, "i1e")(large)
+    for n in range(1, order):
+        below, ans = ans, below - 2 * n / large * ans
+    series: Any = 1
+    for k in reversed(range(1, 50)):
+        series = 1 + series * small * small / (4 * k * (k + order))
+    return xp.where(near, xp.exp(-xp.abs(small)) * (small / 2) ** order / math.factorial(order) * series, ans)
+
+
+def _scaled_bessel_i_slope(xp: Any, x: Any, *, n: int, order: int) -> Any:
+    def near(xp: Any, v: Any, x: Any, order: int) -> Any:
+        @cache
+        def value(v: int) -> Any:
+            return _scaled_bessel_i(xp, x, order=v)
+
+        return neighbours(lambda v, x: value(abs(v)), n, x, order, 1, -xp.sign(x))
+
+    return with_series(near, _ive_series)(xp, n, x, order=order)
+
+
+#: ``scaled_bessel_i_slope(x, *, n, order)``: the derivative of ``scaled_bessel_i(x, order=n)`` of this order.
+scaled_bessel_i_slope: Operation = pointwise(
+    "scaled_bessel_i_slope",
+    _scaled_bessel_i_slope,
+    lambda x, *, n, order: scaled_bessel_i_slope(x, n=n, order=order + 1),
+)
+
+
+def _scaled_bessel_i_rule(t: Any, x: Any, *, order: int) -> Any:
+    """At the kink of ``exp(-abs(x))`` its slope counts as 0."""
+    return t * scaled_bessel_i_slope(x, n=order, order=1)
+
+
+#: ``scaled_bessel_i(x, *, order)``: ``exp(-abs(x)) * I_n(x)`` of a whole order, which begins with i0e and i1e.
+scaled_bessel_i: Operation = primitive(
+    "scaled_bessel_i",
+    _scaled_bessel_i,
+    vjps=[_scaled_bessel_i_rule],
+    jvps=[_scaled_bessel_i_rule],
+    batch="elementwise",
+)

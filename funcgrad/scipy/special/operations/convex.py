@@ -1,0 +1,307 @@
+"""Entropies, Huber's losses, the logistic function, Box's and Cox's transform: elementary, with care at the ends.
+
+Two quotients that these need have a removable singularity at 0, ``expm1(x) / x`` and ``log1p(x) / x``. They are
+operations with the order of their derivative as a parameter, so that every derivative is accurate there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from funcgrad.kinds import elementwise, primitive
+from funcgrad.kinds.rules import Operation
+from funcgrad.optional import special
+from funcgrad.primitives.arithmetic import absolute, clip, divide, power
+from funcgrad.primitives.comparison import equal, less_equal, where
+from funcgrad.primitives.elementwise import exp, hypot, log, log1p, sin, tanh
+from funcgrad.scipy.special.operations.kernels import derivatives, kernel
+
+__all__ = [
+    "boxcox",
+    "boxcox1p",
+    "boxcox_slope",
+    "cosdg",
+    "cosm1",
+    "cotdg",
+    "entr",
+    "exp10",
+    "expit",
+    "exprel",
+    "huber",
+    "inv_boxcox",
+    "inv_boxcox1p",
+    "kl_div",
+    "lambertw",
+    "log1p_quotient",
+    "log_expit",
+    "logit",
+    "powm1",
+    "pseudo_huber",
+    "rel_entr",
+    "sindg",
+    "sinh_quotient",
+    "tandg",
+    "wrightomega",
+    "xlog1py",
+    "xlogy",
+]
+
+LN10, RADIAN = math.log(10.0), math.pi / 180
+
+# ---- products with logarithms --------------------------------------------------------------------------------
+
+xlogy: Operation = elementwise("xlogy", kernel("xlogy"), dx=lambda y: log(y), dy=lambda x, y: divide(x, y))
+xlog1py: Operation = elementwise("xlog1py", kernel("xlog1py"), dx=lambda y: log1p(y), dy=lambda x, y: divide(x, y - -1))
+entr: Operation = elementwise("entr", kernel("entr"), dx=lambda x: -log(x) - 1)
+rel_entr: Operation = elementwise(
+    "rel_entr", kernel("rel_entr"), dx=lambda x, y: log(divide(x, y)) + 1, dy=lambda x, y: -divide(x, y)
+)
+kl_div: Operation = elementwise(
+    "kl_div", kernel("kl_div"), dx=lambda x, y: log(divide(x, y)), dy=lambda x, y: 1 - divide(x, y)
+)
+
+# ---- losses --------------------------------------------------------------------------------------------------
+
+
+def _huber_of_jax(xp: Any, delta: Any, r: Any) -> Any:
+    size = xp.abs(r)
+    loss = xp.where(size <= delta, 0.5 * r * r, delta * (size - 0.5 * delta))
+    return xp.where(delta < 0, math.inf, loss)
+
+
+huber: Operation = elementwise(
+    "huber",
+    kernel("huber", _huber_of_jax),
+    dx=lambda x, y: where(less_equal(absolute(y), x), 0, absolute(y) - x),
+    dy=lambda x, y: clip(y, -x, x),
+)
+
+
+def _pseudo_huber_of_jax(xp: Any, delta: Any, r: Any) -> Any:
+    size = xp.hypot(delta, r) + delta
+    return xp.where(delta < 0, math.inf, delta * r * r / xp.where(size > 0, size, 1))
+
+
+def _pseudo_huber_dx(x: Any, y: Any) -> Any:
+    """With h = hypot(x, y): ``y**4 / (h (h + x)**2)``, what ``2 (h - x) - y**2 / h`` is without cancellation."""
+    h = hypot(x, y)
+    ratio = y / (h + x)
+    return ratio * ratio * y * (y / h)
+
+
+#: ``x * y / hypot(x, y)``, whose derivatives are cubes.
+_harmonic: Operation = elementwise(
+    "harmonic",
+    lambda xp, x, y: y * x / xp.hypot(x, y),
+    dx=lambda x, y: (y / hypot(x, y)) ** 3,
+    dy=lambda x, y: (x / hypot(x, y)) ** 3,
+)
+pseudo_huber: Operation = elementwise(
+    "pseudo_huber",
+    kernel("pseudo_huber", _pseudo_huber_of_jax),
+    dx=_pseudo_huber_dx,
+    dy=lambda x, y: _harmonic(x, y),
+)
+
+# ---- the logistic function -----------------------------------------------------------------------------------
+
+#: ``expit(x) * expit(-x)``. Its derivative is one product, which is 0 where a difference of two would be of rounding.
+_logistic_density: Operation = elementwise(
+    "logistic_density",
+    lambda xp, x: special(xp, "expit")(x) * special(xp, "expit")(-x),
+    dx=lambda x, ans: -ans * tanh(0.5 * x),
+)
+expit: Operation = elementwise("expit", kernel("expit"), dx=lambda x: _logistic_density(x))
+logit: Operation = elementwise("logit", kernel("logit"), dx=lambda t, x: t / (x * (1 - x)))
+log_expit: Operation = elementwise(
+    "log_expit", kernel("log_expit", lambda xp, x: -xp.logaddexp(-x, 0.0)), dx=lambda x: expit(-x)
+)
+
+# ---- quotients with a removable singularity -------------------------------------------------------------------
+
+
+def _exprel(xp: Any, x: Any, order: int) -> Any:
+    """The derivative of ``(exp(x) - 1) / x`` of this order: ``sum_k x**k / (k! (k + order + 1))``.
+
+    Far from 0, where the series would be long, ``f_n = (exp(x) - n f_(n-1)) / x``. For positive x all are divided by
+    ``exp(x)``, so that nothing overflows before they do.
+    """
+    limit = max(1.0, order / 2)
+    small = xp.abs(x) < limit
+    far, near = xp.where(small, limit, x), xp.where(small, x, 0)
+    above = xp.where(far > 0, far, 0)
+    fallen = xp.exp(far - above)
+    recurrent = xp.where(far > 0, -xp.expm1(-above), xp.expm1(far - above)) / far
+    for n in range(1, order + 1):
+        recurrent = (fallen - n * recurrent) / far
+    root = xp.exp(above / 2)
+    recurrent = recurrent * root * root
+    series = 0
+    for k in reversed(range(20 + 2 * order)):
+        series = series * near + 1 / (math.factorial(k) * (k + order + 1))
+    return xp.where(small, series, recurrent)
+
+
+def _sinh_quotient(xp: Any, x: Any, order: int) -> Any:
+    """The derivative of ``sinh(x) / x`` of this order: near 0 by the series, so that odd ones vanish there."""
+    if order == 0:
+        nothing = x == 0
+        return xp.where(nothing, 1, xp.sinh(x) / xp.where(nothing, 1, x))
+    small = xp.abs(x) < 1
+    near, series = xp.where(small, x, 0), 0
+    first = (order + 1) // 2
+    for k in reversed(range(first, first + 12)):
+        series = series * (near * near) + math.perm(2 * k, order) / math.factorial(2 * k + 1)
+    far = xp.where(small, 1, x)
+    apart = 0.5 * (_exprel(xp, far, order) + (-1) ** order * _exprel(xp, -far, order))
+    return xp.where(small, series * near if order % 2 else series, apart)
+
+
+#: ``sinh_quotient(x, *, order)``: the derivative of this order.
+sinh_quotient: Operation = derivatives("sinh_quotient", None, _sinh_quotient)
+
+#: ``exprel(x, *, order)``: the derivative of this order.
+exprel: Operation = derivatives("exprel", kernel("exprel", lambda xp, x: _exprel(xp, x * 1.0, 0)), _exprel)
+
+
+def _log1p_quotient(xp: Any, x: Any, order: int) -> Any:
+    """The derivative of ``log(1 + x) / x`` of this order, by its series or ``f_n = (L_n - n f_(n-1)) / x``.
+
+    There L_n is the derivative of the logarithm.
+    """
+    small = xp.abs(x) < 0.25
+    far, near = xp.where(small, 1, x), xp.where(small, x, 0)
+    recurrent = xp.log1p(far) / far
+    for n in range(1, order + 1):
+        recurrent = (-((-1) ** n) * math.factorial(n - 1) / (1 + far) ** n - n * recurrent) / far
+    series = 0
+    for k in reversed(range(order, order + 26 + 2 * order)):
+        series = series * near + (-1) ** k * math.perm(k, order) / (k + 1)
+    return xp.where(small, series, recurrent)
+
+
+#: ``log1p_quotient(x, *, order)``: the derivative of this order.
+log1p_quotient: Operation = derivatives("log1p_quotient", None, _log1p_quotient)
+
+# ---- Box's and Cox's transform -------------------------------------------------------------------------------
+
+
+def _boxcox_of_jax(xp: Any, x: Any, lmbda: Any) -> Any:
+    return _times_exprel(xp, xp.log(x), lmbda)
+
+
+def _boxcox1p_of_jax(xp: Any, x: Any, lmbda: Any) -> Any:
+    return _times_exprel(xp, xp.log1p(x), lmbda)
+
+
+def _times_exprel(xp: Any, logarithm: Any, lmbda: Any) -> Any:
+    """``expm1(lmbda * logarithm) / lmbda``."""
+    none = lmbda == 0
+    return xp.where(none, logarithm, xp.expm1(lmbda * logarithm) / xp.where(none, 1, lmbda))
+
+
+def boxcox_slope(logarithm: Any, lmbda: Any) -> Any:
+    """The derivative of ``boxcox`` in the exponent, from the logarithm of the base; its limit where that is -inf.
+
+    Example:
+        >>> float(boxcox_slope(1.0, 0.0))
+        0.5
+    """
+    nothing = equal(logarithm, -math.inf)
+    log_base = where(nothing, 1, logarithm)
+    limit = power(where(nothing, lmbda, 1), -2)
+    return where(nothing, limit, log_base * log_base * exprel(lmbda * log_base, order=1))
+
+
+boxcox: Operation = elementwise(
+    "boxcox",
+    kernel("boxcox", _boxcox_of_jax),
+    dx=lambda x, y: power(x, y - 1),
+    dy=lambda x, y: boxcox_slope(log(x), y),
+)
+boxcox1p: Operation = elementwise(
+    "boxcox1p",
+    kernel("boxcox1p", _boxcox1p_of_jax),
+    dx=lambda x, y: power(x - -1, y - 1),
+    dy=lambda x, y: boxcox_slope(log1p(x), y),
+)
+
+
+def _inv_boxcox_of_jax(xp: Any, y: Any, lmbda: Any) -> Any:
+    return xp.exp(_inverse_exponent(xp, y, lmbda))
+
+
+def _inv_boxcox1p_of_jax(xp: Any, y: Any, lmbda: Any) -> Any:
+    return xp.expm1(_inverse_exponent(xp, y, lmbda))
+
+
+def _inverse_exponent(xp: Any, y: Any, lmbda: Any) -> Any:
+    none = lmbda == 0
+    return xp.where(none, y, xp.log1p(lmbda * y) / xp.where(none, 1, lmbda))
+
+
+def _inverse_slope(x: Any, y: Any) -> Any:
+    """The derivative of ``log(1 + y x) / y`` in y."""
+    return x * x * log1p_quotient(x * y, order=1)
+
+
+inv_boxcox: Operation = elementwise(
+    "inv_boxcox",
+    kernel("inv_boxcox", _inv_boxcox_of_jax),
+    dx=lambda x, y, ans: ans / (x * y - -1),
+    dy=lambda x, y, ans: ans * _inverse_slope(x, y),
+)
+inv_boxcox1p: Operation = elementwise(
+    "inv_boxcox1p",
+    kernel("inv_boxcox1p", _inv_boxcox1p_of_jax),
+    dx=lambda x, y, ans: (ans - -1) / (x * y - -1),
+    dy=lambda x, y, ans: (ans - -1) * _inverse_slope(x, y),
+)
+
+# ---- others --------------------------------------------------------------------------------------------------
+
+
+def _powm1_of_jax(xp: Any, x: Any, y: Any) -> Any:
+    return xp.where(x > 0, xp.expm1(y * xp.log(xp.where(x > 0, x, 1))), xp.power(x, y) - 1)
+
+
+powm1: Operation = elementwise(
+    "powm1",
+    kernel("powm1", _powm1_of_jax),
+    dx=lambda x, y: y * power(x, y - 1),
+    dy=lambda x, y: power(x, y) * log(x),
+)
+cosm1: Operation = elementwise("cosm1", kernel("cosm1", lambda xp, x: -2 * xp.sin(x / 2) ** 2), dx=lambda x: -sin(x))
+
+
+def _lambertw(xp: Any, z: Any, *, k: int, tol: float) -> Any:
+    return special(xp, "lambertw")(z, k, tol)
+
+
+def _lambertw_slope(t: Any, ans: Any, *, k: int, tol: float) -> Any:
+    """``exp(-w) / (1 + w)`` (DLMF 4.13.4 with 4.13.1)."""
+    return t * (exp(-ans) / (ans - -1))
+
+
+lambertw: Operation = primitive(
+    "lambertw", _lambertw, vjps=[_lambertw_slope], jvps=[_lambertw_slope], batch="elementwise"
+)
+#: ``x / (x + 1)``, whose derivative is no difference.
+_share: Operation = elementwise("share", lambda xp, x: x / (x + 1), dx=lambda x: 1 / ((x - -1) * (x - -1)))
+wrightomega: Operation = elementwise("wrightomega", kernel("wrightomega"), dx=lambda ans: _share(ans))
+exp10: Operation = elementwise("exp10", kernel("exp10", lambda xp, x: xp.power(10.0, x)), dx=lambda ans: ans * LN10)
+
+#: Circular functions of degrees.
+sindg: Operation = elementwise(
+    "sindg", kernel("sindg", lambda xp, x: xp.sin(x * RADIAN)), dx=lambda x: cosdg(x) * RADIAN
+)
+cosdg: Operation = elementwise(
+    "cosdg", kernel("cosdg", lambda xp, x: xp.cos(x * RADIAN)), dx=lambda x: sindg(x) * -RADIAN
+)
+tandg: Operation = elementwise(
+    "tandg", kernel("tandg", lambda xp, x: xp.tan(x * RADIAN)), dx=lambda ans: (ans * ans + 1) * RADIAN
+)
+cotdg: Operation = elementwise(
+    "cotdg", kernel("cotdg", lambda xp, x: 1 / xp.tan(x * RADIAN)), dx=lambda ans: (ans * ans + 1) * -RADIAN
+)

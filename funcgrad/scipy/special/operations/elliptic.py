@@ -1,0 +1,284 @@
+"""Elliptic integrals and functions: all their derivatives are integrals of one kind, computed by one quadrature.
+
+With substitutions ``t = exp(u)`` the integral over t > 0 of ``t**rise * prod((t + x)**-power)`` becomes one over the
+whole line of an integrand that decays exponentially to both sides and is analytic up to a distance of pi from it.
+There the trapezoidal rule with step 0.4 is exact to rounding, and the sum has no cancellation. Differentiating raises a
+power.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad.backend import dtype_of
+from funcgrad.kinds import elementwise, primitive
+from funcgrad.kinds.rules import Operation
+from funcgrad.optional import special
+from funcgrad.primitives.comparison import equal, greater, less, logical_or, where
+from funcgrad.primitives.elementwise import log, sin, sqrt
+from funcgrad.scipy.special.operations.kernels import kernel
+from funcgrad.scipy.special.operations.partials import in_double, pointwise, refused, summed
+
+__all__ = [
+    "agm",
+    "carlson",
+    "ellipe",
+    "ellipeinc",
+    "ellipj",
+    "ellipk",
+    "ellipkinc",
+    "ellipkm1",
+    "elliprc",
+    "elliprd",
+    "elliprf",
+    "elliprg",
+    "elliprj",
+    "legendre_integral",
+]
+
+_STEP = 0.4
+_DIGITS = 40.0  # how far down the integrand is followed, as a power of e
+
+# ---- Carlson's integrals -----------------------------------------------------------------------------------
+
+
+def _quadrature(rise: int, powers: tuple[float, ...], *args: Any) -> Any:
+    """The integral over t > 0 of ``t**rise * prod((t + x)**-power)``, infinite where it diverges.
+
+    It is homogeneous: the arguments are first divided by a number in their middle, so that no power overflows.
+    """
+    pairs = [(x, p) for x, p in zip(np.broadcast_arrays(*args), powers, strict=True) if p]
+    infinite = np.logical_or.reduce([x == np.inf for x, _ in pairs])
+    pairs = [(np.where(infinite & (x > 0), 1.0, x), p) for x, p in pairs]
+    positive = [np.where(x > 0, x, np.nan) for x, _ in pairs]
+    at_zero = rise + 1 - sum(p * (x == 0) for x, p in pairs)
+    low, high = np.log2(np.fmin.reduce(positive)), np.log2(np.fmax.reduce(positive))
+    middle = 2 * np.rint((low + high) / 8)  # even: powers with halves are exact too
+    middle = np.where(np.isfinite(middle), middle, 0)
+    root = np.exp2(middle * (rise + 1 - sum(powers)))  # of what the integral is to be multiplied by
+    unit = np.exp2(-middle)
+    pairs, positive = [(x * unit * unit, p) for x, p in pairs], [x * unit * unit for x in positive]
+    low = np.log(np.fmin.reduce(positive)) - _DIGITS / np.where(at_zero > 0, at_zero, np.nan)
+    high = np.log(np.fmax.reduce(positive)) + _DIGITS / (sum(powers) - rise - 1)
+
+    part = (rise + 1) / sum(powers)  # of the factors of t each denominator has its own, so that nothing overflows
+
+    def term(k: Any) -> Any:
+        u = low + k * _STEP
+        t, share, product = np.exp(u), np.exp(part * u), 1.0
+        for x, p in pairs:
+            product = product * (share / (t + x)) ** p
+        return np.where(u <= high, product, 0)
+
+    total = summed(term, _number_of_steps(high - low), low) * root * root
+    valid = np.logical_and.reduce([x >= 0 for x, _ in pairs])
+    total = np.where(infinite, 0, total * _STEP)
+    return np.where(valid, np.where(at_zero > 0, total, np.inf), np.nan)
+
+
+def _number_of_steps(length: Any) -> int:
+    return int(np.max(length, initial=0, where=np.isfinite(length)) / _STEP) + 2
+
+
+def _carlson(xp: Any, *args: Any, rise: int, powers: tuple[float, ...]) -> Any:
+    if xp is not np:
+        special(xp, "elliprf")  # JAX has none, and says so
+    if any(dtype_of(a).kind == "c" for a in args):
+        refused("ellipr*", "complex arguments", "Only real ones have a derivative")()
+    return in_double(np, lambda *args: _quadrature(rise, powers, *args), *args)
+
+
+def _raised(i: int) -> Callable[..., Any]:
+    """The derivative in argument i."""
+
+    def partial(*args: Any, rise: int, powers: tuple[float, ...]) -> Any:
+        more = tuple([p + (j == i) for j, p in enumerate(powers)])
+        return -powers[i] * carlson(*args, rise=rise, powers=more)
+
+    return partial
+
+
+#: ``carlson(w, x, y, z, *, rise, powers)``: see ``_quadrature``; a power of 0 leaves its argument out.
+carlson: Operation = pointwise("carlson", _carlson, *[_raised(i) for i in range(4)])
+
+
+def _integral(factor: float, powers: tuple[float, ...], *args: Any, rise: int = 0) -> Any:
+    """``factor * carlson(...)`` of up to four arguments."""
+    missing = 4 - len(args)
+    return factor * carlson(*args, *(1.0,) * missing, rise=rise, powers=(*powers, *(0.0,) * missing))
+
+
+def _any(condition: Any) -> bool:
+    """Whether any element is, or may be where that is not known."""
+    return bool(np.any(condition)) if issubclass(type(condition), (np.ndarray, np.generic)) else True
+
+
+#: These are R_C, R_D, R_F and R_G by their integrals, DLMF 19.2.17, 19.16.5, 19.16.1 and (differentiated) 19.23.7.
+def _elliprc_dx(x: Any, y: Any, ans: Any) -> Any:
+    """Of negative y it is a principal value, which solves the same differential equations."""
+    negative = less(y, 0)
+    integral = _integral(-0.25, (1.5, 1.0), x, where(negative, 1.0, y))
+    return (
+        where(negative, (ans - x**-0.5) / (2 * where(negative, y - x, 1.0)), integral) if _any(negative) else integral
+    )
+
+
+def _elliprc_dy(x: Any, y: Any, ans: Any) -> Any:
+    negative = less(y, 0)
+    integral = _integral(-0.5, (0.5, 2.0), x, where(negative, 1.0, y))
+    if not _any(negative):
+        return integral
+    return where(negative, (ans - sqrt(x) / where(negative, y, 1.0)) / (2 * where(negative, x - y, 1.0)), integral)
+
+
+elliprc: Operation = elementwise("elliprc", kernel("elliprc"), dx=_elliprc_dx, dy=_elliprc_dy)
+elliprd: Operation = elementwise(
+    "elliprd",
+    kernel("elliprd"),
+    dx=lambda x, y, z: _integral(-0.75, (1.5, 0.5, 1.5), x, y, z),
+    dy=lambda x, y, z: _integral(-0.75, (0.5, 1.5, 1.5), x, y, z),
+    dz=lambda x, y, z: _integral(-2.25, (0.5, 0.5, 2.5), x, y, z),
+)
+elliprf: Operation = elementwise(
+    "elliprf",
+    kernel("elliprf"),
+    dx=lambda x, y, z: _integral(-0.25, (1.5, 0.5, 0.5), x, y, z),
+    dy=lambda x, y, z: _integral(-0.25, (0.5, 1.5, 0.5), x, y, z),
+    dz=lambda x, y, z: _integral(-0.25, (0.5, 0.5, 1.5), x, y, z),
+)
+elliprg: Operation = elementwise(
+    "elliprg",
+    kernel("elliprg"),
+    dx=lambda x, y, z: _integral(0.125, (1.5, 0.5, 0.5), x, y, z, rise=1),
+    dy=lambda x, y, z: _integral(0.125, (0.5, 1.5, 0.5), x, y, z, rise=1),
+    dz=lambda x, y, z: _integral(0.125, (0.5, 0.5, 1.5), x, y, z, rise=1),
+)
+#: R_J, DLMF 19.16.2.
+elliprj: Operation = pointwise(
+    "elliprj",
+    kernel("elliprj"),
+    lambda x, y, z, p: _integral(-0.75, (1.5, 0.5, 0.5, 1.0), x, y, z, p),
+    lambda x, y, z, p: _integral(-0.75, (0.5, 1.5, 0.5, 1.0), x, y, z, p),
+    lambda x, y, z, p: _integral(-0.75, (0.5, 0.5, 1.5, 1.0), x, y, z, p),
+    lambda x, y, z, p: _integral(-1.5, (0.5, 0.5, 0.5, 2.0), x, y, z, p),
+)
+
+
+def _agm_partial(x: Any, y: Any, ans: Any) -> Any:
+    """From ``agm(x, y) = pi / (2 * R_F(0, x**2, y**2))``, DLMF 19.8.5, scaled so that no square overflows."""
+    ratio = y / x
+    extreme = logical_or(greater(ratio, _EXTREME), less(ratio, 1 / _EXTREME))
+    if not _any(extreme):
+        return _agm_by_integral(ans / x, ratio)
+    first, second = where(extreme, 1.0, x), where(extreme, 1.0, y)
+    mean = where(extreme, 1.0, ans)
+    return where(extreme, _agm_far_apart(x, y), _agm_by_integral(mean / first, second / first))
+
+
+def _agm_by_integral(share: Any, ratio: Any) -> Any:
+    return share**2 * _integral(1 / math.pi, (0.5, 1.5, 0.5), 0.0, 1.0, ratio * ratio)
+
+
+#: Beyond this ratio ``agm(x, y)`` is ``pi / 2 * big / log(4 * big / small)``, to its square (DLMF 19.8.5, 19.9.1).
+_EXTREME = 1e15
+
+
+def _agm_far_apart(x: Any, y: Any) -> Any:
+    """The derivative in x there."""
+    smaller = less(x, y)
+    small, big = where(smaller, x, y), where(smaller, y, x)
+    length = log(4 * big) - log(small)
+    rate = math.pi / 2 / length
+    in_small = rate * (1 / length) * (big / small)
+    return where(smaller, where(equal(small, 0), math.inf, in_small), rate * (1 - 1 / length))
+
+
+agm: Operation = elementwise(
+    "agm", kernel("agm"), dx=lambda x, y, ans: _agm_partial(x, y, ans), dy=lambda x, y, ans: _agm_partial(y, x, ans)
+)
+
+# ---- Legendre's integrals ----------------------------------------------------------------------------------
+
+#: DLMF 19.4.1 and 19.4.2, as integrals of one sign: there is no cancellation at m = 0.
+ellipk: Operation = elementwise(
+    "ellipk", kernel("ellipk"), dx=lambda x: _integral(0.25, (0.5, 1.5, 0.5), 0.0, 1 - x, 1.0)
+)
+ellipkm1: Operation = elementwise(
+    "ellipkm1", kernel("ellipkm1"), dx=lambda x: _integral(-0.25, (0.5, 1.5, 0.5), 0.0, x, 1.0)
+)
+ellipe: Operation = elementwise(
+    "ellipe", kernel("ellipe"), dx=lambda x: _integral(-0.25, (0.5, 0.5, 1.5), 0.0, 1 - x, 1.0)
+)
+
+
+def _legendre_integral(xp: Any, phi: Any, m: Any, *, k: int, q: int) -> Any:
+    """The integral from 0 to phi of ``sin(t)**(2 * k) * (1 - m * sin(t)**2)**(-q / 2)``, by half turns."""
+    if xp is not np:
+        special(xp, "ellipkinc")  # JAX has none, and says so
+    powers = (0.5, q / 2, k + 1 - q / 2)
+
+    def computed(phi: Any, m: Any) -> Any:
+        turns = np.rint(phi / math.pi)
+        sine = np.sin(phi - turns * math.pi)
+        square = sine * sine
+        part = sine ** (2 * k + 1) * _quadrature(0, powers, np.cos(phi) ** 2, 1 - m * square, np.ones(()))
+        if np.any(turns):
+            part = part + np.where(turns == 0, 0, 2 * turns * _quadrature(0, powers, np.zeros(()), 1 - m, np.ones(())))
+        return part / 2
+
+    return in_double(np, computed, phi, m)
+
+
+def _legendre_integrand(phi: Any, m: Any, *, k: int, q: int) -> Any:
+    square = sin(phi) ** 2
+    return square**k * (1 - m * square) ** (-q / 2)
+
+
+legendre_integral: Operation = pointwise(
+    "legendre_integral",
+    _legendre_integral,
+    _legendre_integrand,
+    lambda phi, m, *, k, q: legendre_integral(phi, m, k=k + 1, q=q + 2) * (q / 2),
+)
+ellipkinc: Operation = elementwise(
+    "ellipkinc",
+    kernel("ellipkinc"),
+    dx=lambda x, y: _legendre_integrand(x, y, k=0, q=1),
+    dy=lambda x, y: legendre_integral(x, y, k=1, q=3) * 0.5,
+)
+ellipeinc: Operation = elementwise(
+    "ellipeinc",
+    kernel("ellipeinc"),
+    dx=lambda x, y: _legendre_integrand(x, y, k=0, q=-1),
+    dy=lambda x, y: legendre_integral(x, y, k=1, q=1) * -0.5,
+)
+
+# ---- Jacobi's functions ------------------------------------------------------------------------------------
+
+
+def _along(t: Any, turned: Any, m: Any, ans: Any) -> tuple[Any, Any, Any, Any]:
+    """Tangents of sn, cn, dn and the amplitude when that turns by ``t * turned``; dn has m besides."""
+    sn, cn, dn, _ = ans
+    moved = t * turned
+    return (moved * cn, -moved * sn, -moved * (m * sn * cn / dn), moved)
+
+
+def _ellipj_dm(t: Any, x: Any, y: Any, ans: Any) -> tuple[Any, Any, Any, Any]:
+    """The amplitude keeps ``F(amplitude, m) = u``; ``dn**2 = 1 - m * sn**2`` (DLMF 22.20.1, 22.6.1)."""
+    sn, _, dn, amplitude = ans
+    sn_dot, cn_dot, dn_dot, turned = _along(t, dn * legendre_integral(amplitude, y, k=1, q=3) * -0.5, y, ans)
+    return (sn_dot, cn_dot, dn_dot - t * (sn * sn / dn * 0.5), turned)
+
+
+#: ``ellipj(u, m)``: sn, cn, dn and the amplitude. Derivatives in u: DLMF 22.13.1.
+ellipj: Operation = primitive(
+    "ellipj",
+    lambda xp, u, m: special(xp, "ellipj")(u, m),
+    jvps=[lambda t, x, y, ans: _along(t, ans[2], y, ans), _ellipj_dm],
+    batch="elementwise",
+    multiple=True,
+)

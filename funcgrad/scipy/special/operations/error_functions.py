@@ -1,0 +1,244 @@
+"""The error function and its relatives: Gaussian integrals, Dawson's and Fresnel's integrals, Owen's T.
+
+Every derivative is elementary. Where such a formula would cancel (``erfcx`` and ``dawsn`` far from 0) the
+derivatives are operations of their own, see ``_erfcx`` and ``_dawsn``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad.kinds import elementwise, primitive
+from funcgrad.kinds.linear import real
+from funcgrad.kinds.rules import Operation
+from funcgrad.optional import special
+from funcgrad.primitives.arithmetic import clip
+from funcgrad.primitives.comparison import less, where
+from funcgrad.primitives.elementwise import cos, exp, is_complex, sin
+from funcgrad.scipy.special.operations.kernels import derivatives, kernel
+from funcgrad.scipy.special.operations.partials import in_double, pointwise
+
+__all__ = [
+    "dawsn",
+    "erf",
+    "erfc",
+    "erfcinv",
+    "erfcx",
+    "erfi",
+    "erfinv",
+    "fresnel",
+    "log_ndtr",
+    "ndtr",
+    "ndtri",
+    "ndtri_exp",
+    "owens_t",
+    "voigt_profile",
+    "wofz",
+]
+
+ROOT_PI = math.sqrt(math.pi)
+ROOT_2 = math.sqrt(2.0)
+ROOT_2PI = math.sqrt(2.0 * math.pi)
+
+
+def _bounded(x: Any) -> Any:
+    """``x`` as a factor of a Gaussian: an infinite one is finite, since the Gaussian is 0 long before."""
+    return x if is_complex(x) else clip(x, -40, 40)
+
+
+_gaussian: Operation = elementwise("gaussian", lambda xp, x: xp.exp(-x * x), dx=lambda x, ans: -2 * (_bounded(x) * ans))
+#: The standard normal density.
+_normal: Operation = elementwise(
+    "normal_density", lambda xp, x: xp.exp(-0.5 * x * x) * (1 / ROOT_2PI), dx=lambda x, ans: -_bounded(x) * ans
+)
+
+
+erf: Operation = elementwise("erf", kernel("erf"), dx=lambda x: 2 / ROOT_PI * _gaussian(x))
+erfc: Operation = elementwise("erfc", kernel("erfc"), dx=lambda x: -2 / ROOT_PI * _gaussian(x))
+erfinv: Operation = elementwise("erfinv", kernel("erfinv"), dx=lambda ans: ROOT_PI / 2 * exp(ans * ans))
+
+
+def _erfcinv_of_jax(xp: Any, y: Any) -> Any:
+    return -special(xp, "ndtri")(y / 2) / ROOT_2
+
+
+erfcinv: Operation = elementwise(
+    "erfcinv", kernel("erfcinv", _erfcinv_of_jax), dx=lambda ans: -ROOT_PI / 2 * exp(ans * ans)
+)
+
+
+def _erfi_of_jax(xp: Any, x: Any) -> Any:
+    return 2 / ROOT_PI * xp.exp(x * x) * special(xp, "dawsn")(x)
+
+
+erfi: Operation = elementwise("erfi", kernel("erfi", _erfi_of_jax), dx=lambda x: 2 / ROOT_PI * exp(x * x))
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
+
+
+def _erfcx(xp: Any, x: Any, order: int) -> Any:
+    """The derivative of ``exp(x**2) * erfc(x)`` of this order.
+
+    ``w_1 = 2 x w_0 - 2 / sqrt(pi)`` and ``w_(n+1) = 2 x w_n + 2 n w_(n-1)`` (from DLMF 7.10.1), which cancel for
+    large x. There ``w_n = (-1)**n 2**(n+1) / sqrt(pi) * int_0^inf t**n exp(-t**2 - 2 x t) dt`` (DLMF 7.7.1,
+    differentiated) is integrated by Gauss's formula, up to where the integrand has vanished.
+    """
+    near, far = xp.where(x < 1, x, 1), xp.where(x < 1, 1, x)
+    before = special(xp, "erfcx")(near)
+    last = 2 * near * before - 2 / ROOT_PI
+    for n in range(1, order):
+        last, before = 2 * near * last + 2 * n * before, last
+    end = 60 / (far + xp.sqrt(far * far + 60))
+    t = end[..., None] * xp.asarray((_NODES + 1) / 2, x.dtype)
+    integrand = t**order * xp.exp(-t * (t + 2 * far[..., None]))
+    integral = xp.sum(integrand * xp.asarray(_WEIGHTS / 2, x.dtype), axis=-1) * end
+    return xp.where(x < 1, last, (-1) ** order * 2 ** (order + 1) / ROOT_PI * integral)
+
+
+#: ``erfcx(x, *, order)``: the derivative of this order.
+erfcx: Operation = derivatives("erfcx", kernel("erfcx"), _erfcx)
+
+_DAWSON_TERMS = 24
+
+
+def _dawsn(xp: Any, x: Any, order: int) -> Any:
+    """The derivative of Dawson's integral of this order.
+
+    ``D_1 = 1 - 2 x D_0`` and ``D_(n+1) = -2 x D_n - 2 n D_(n-1)`` (DLMF 7.10.3, 7.10.4) cancel for large x; there
+    the asymptotic series ``D = sum_k (2k-1)!! / (2**(k+1) x**(2k+1))`` (DLMF 7.12.1 with 7.5.1) serves, term by
+    term differentiated.
+    """
+    large = xp.abs(x) > 7
+    near, far = xp.where(large, 1, x), xp.where(large, x, 8)
+    exact = _descended(near, special(xp, "dawsn")(near), 1, order)
+    inverse, series = 1 / (far * far), 0
+    for k in reversed(range(_DAWSON_TERMS)):
+        factor = math.prod(range(2 * k - 1, 0, -2)) * math.perm(2 * k + order, order) / 2 ** (k + 1)
+        series = series * inverse + factor
+    return xp.where(large, (-1) ** order * series / far ** (order + 1), exact)
+
+
+#: ``dawsn(x, *, order)``: the derivative of this order.
+dawsn: Operation = derivatives("dawsn", kernel("dawsn"), _dawsn)
+
+
+def _wofz(xp: Any, z: Any, *, order: int) -> Any:
+    """The derivative of the Faddeeva function of this order.
+
+    Its derivatives have Dawson's recurrence, from ``w_1 = 2 i / sqrt(pi) - 2 z w_0`` on (DLMF 7.10.2, 7.10.3), which
+    cancels for large z. There they are those of the asymptotic series ``i / sqrt(pi) sum_k (1/2)_k / z**(2k+1)`` (DLMF
+    7.12.1), and below the real axis of ``2 exp(-z**2)`` (DLMF 7.4.3).
+    """
+    if order == 0:
+        return special(xp, "wofz")(z)
+    return in_double(xp, lambda z: _wofz_derivative(xp, z, order), z)
+
+
+def _wofz_derivative(xp: Any, z: Any, order: int) -> Any:
+    large = xp.abs(z) > 8
+    near, far = xp.where(large, 1, z), xp.where(large, z, 8)
+    below = large & (far.imag < 0) & (xp.real(far * far) > -600)
+    wave = 2 * xp.exp(-xp.where(below, far * far, 600))
+    exact = _descended(near, special(xp, "wofz")(near), 2j / ROOT_PI, order)
+    inverse, series = 1 / (far * far), 0
+    for k in reversed(range(_WOFZ_TERMS)):
+        factor = math.prod([0.5 + i for i in range(k)]) * math.perm(2 * k + order, order)
+        series = series * inverse + factor
+    series = 1j / ROOT_PI * (-1) ** order * series / far ** (order + 1)
+    return xp.where(large, series + xp.where(below, _descended(far, wave, 0, order), 0), exact)
+
+
+def _descended(x: Any, value: Any, constant: Any, order: int) -> Any:
+    """What ``f_1 = constant - 2 x f_0`` and ``f_(n+1) = -2 x f_n - 2 n f_(n-1)`` lead to."""
+    last, before = constant - 2 * x * value, value
+    for n in range(1, order):
+        last, before = -2 * x * last - 2 * n * before, last
+    return last
+
+
+_WOFZ_TERMS = 20
+
+#: ``wofz(z, *, order)``: the derivative of this order.
+wofz: Operation = pointwise("wofz", _wofz, lambda x, *, order: wofz(x * (1 + 0j), order=order + 1))
+
+ndtr: Operation = elementwise("ndtr", kernel("ndtr"), dx=_normal)
+ndtri: Operation = elementwise("ndtri", kernel("ndtri"), dx=lambda ans: ROOT_2PI * exp(0.5 * ans * ans))
+
+
+def _inverse_mills(x: Any) -> Any:
+    """The normal density over its integral, which neither overflows nor loses digits far to the left."""
+    left = less(x, 0)
+    below = math.sqrt(2 / math.pi) / erfcx(where(left, x, 0) * (-1 / ROOT_2), order=0)
+    above = where(left, 0, x)  # where erfcx, whose derivatives are products with it, would overflow
+    return where(left, below, _normal(above) / ndtr(above))
+
+
+log_ndtr: Operation = elementwise("log_ndtr", kernel("log_ndtr"), dx=_inverse_mills)
+ndtri_exp: Operation = elementwise(
+    "ndtri_exp",
+    kernel("ndtri_exp", lambda xp, y: special(xp, "ndtri")(xp.exp(y))),
+    dx=lambda t, ans: t / _inverse_mills(ans),
+)
+
+
+def _owens_t_partial_h(x: Any, y: Any) -> Any:
+    return -0.5 * _normal(x) * erf(x * y * (1 / ROOT_2))
+
+
+def _owens_t_partial_a(x: Any, y: Any) -> Any:
+    square = 1 + y * y
+    return exp(-0.5 * x * x * square) / (2 * math.pi * square)
+
+
+owens_t: Operation = elementwise("owens_t", kernel("owens_t"), dx=_owens_t_partial_h, dy=_owens_t_partial_a)
+
+
+def _fresnel_slopes(x: Any) -> tuple[Any, Any]:
+    phase = x * x * (math.pi / 2)
+    return sin(phase), cos(phase)
+
+
+def _fresnel_pull(ct: Any, x: Any) -> Any:
+    s, c = _fresnel_slopes(x)
+    return ct[0] * s + ct[1] * c
+
+
+def _fresnel_push(t: Any, x: Any) -> Any:
+    s, c = _fresnel_slopes(x)
+    return t * s, t * c
+
+
+#: ``fresnel(x)``: S and C.
+fresnel: Operation = primitive(
+    "fresnel", kernel("fresnel"), vjps=[_fresnel_pull], jvps=[_fresnel_push], batch="elementwise", multiple=True
+)
+
+
+def _voigt_point(x: Any, y: Any, z: Any) -> Any:
+    """Where the profile evaluates ``wofz``."""
+    return (x + 1j * z) / (y * ROOT_2)
+
+
+def _voigt_slope(x: Any, y: Any, z: Any, direction: Any) -> Any:
+    """The derivative of the profile when ``_voigt_point`` moves in a direction, times ``sqrt(2) y``.
+
+    That in the width is the width times the second derivative in x: the convolution with a Gaussian is a flow of heat.
+    """
+    point = _voigt_point(x, y, z)
+    return real(wofz(point, order=1) * direction(point)) / (2 * ROOT_PI * y * y)
+
+
+def _voigt_of_jax(xp: Any, x: Any, sigma: Any, gamma: Any) -> Any:
+    return xp.real(special(xp, "wofz")(_voigt_point(x, sigma, gamma))) / (sigma * ROOT_2PI)
+
+
+voigt_profile: Operation = elementwise(
+    "voigt_profile",
+    kernel("voigt_profile", _voigt_of_jax),
+    dx=lambda x, y, z: _voigt_slope(x, y, z, lambda point: 1.0),
+    dy=lambda x, y, z: real(wofz(_voigt_point(x, y, z), order=2)) / (2 * ROOT_2PI * y * y),
+    dz=lambda x, y, z: _voigt_slope(x, y, z, lambda point: 1j),
+)

@@ -1,0 +1,309 @@
+"""Blame: the first operation of a run whose value or derivative differs.
+
+The run is captured as a graph with the values that every operation had, and the cotangents and tangents
+that reached it. A part of the run is then a function of the values that flow into it, and is compared with
+JAX and the referee as the whole function was. If it differs, so does its first or its second half: halving
+leads to one operation. What reaches a part is taken from funcgrad for all three, so an error is seen where it
+is made, and not in what comes after it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import ChainMap
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.graph import Node, Operand
+from funcgrad.interop.crosschecks.comparing import Comparison, Ways
+from funcgrad.interop.crosschecks.divergences import known
+from funcgrad.interop.crosschecks.judging import Judge
+from funcgrad.interop.crosschecks.quantities import OURS, pulled
+from funcgrad.interop.crosschecks.report import Blame, Row
+from funcgrad.kinds.custom import custom_call
+from funcgrad.transforms import jvp, trace, vjp
+from funcgrad.transforms.problem import Leaves, Problem, random_like
+from funcgrad.transforms.transformed import Transformed
+
+__all__ = ["Search", "accused"]
+
+CUSTOM = custom_call.primitive  # type: ignore[attr-defined]
+
+
+class Run:
+    """One run of a function: its operations with their values, cotangents and tangents.
+
+    Args:
+        fun: a function of leaves, giving a list of leaves.
+        point: where it is run.
+        ways: the directions in which its derivatives are compared.
+    """
+
+    def __init__(self, fun: Callable[..., Any], point: Leaves, ways: Ways) -> None:
+        graph = trace(fun)(*point)
+        self.nodes: list[Node] = list(graph)
+        self.place = {node: i for i, node in enumerate(self.nodes)}
+        self.values: dict[Operand, Any] = {Operand(n, 0): x for n, x in zip(graph.inputs, point, strict=True)}
+        self.tangents: dict[Operand, Any] = {Operand(n, 0): t for n, t in zip(graph.inputs, ways.tangents, strict=True)}
+        self.seeds: dict[Operand, list[tuple[int, Any]]] = {}  # of whom comes what share of the cotangent
+        self.live = set(self.values)
+        with np.errstate(all="ignore"):
+            for node in self.nodes:
+                self._forward(node)
+            for out, ct in zip(graph.returned, ways.cts, strict=True):
+                if type(out) is Operand and out in self.live:
+                    self.seeds.setdefault(out, []).append((len(self.nodes), ct))
+            for node in reversed(self.nodes):
+                self._backward(node)
+
+    def known(self) -> list[str]:
+        """The known divergences of JAX that there are on the way."""
+        return list(dict.fromkeys(text for node in self.nodes for text in _known(self, node)))
+
+    def _forward(self, node: Node) -> None:
+        """Values of the results, and their tangents."""
+        fun, moving = self._function(node)
+        outs = fun(*[self.values[a] for a in moving])
+        here = [Operand(node, i) for i in range(len(outs))]
+        self.values.update(zip(here, outs, strict=True))
+        floating = [h for h, out in zip(here, outs, strict=True) if backend.is_inexact(out)]
+        self.live.update(floating)
+        if moving and floating:
+            tangents = tuple([_like(self.tangents[a], self.values[a]) for a in moving])
+            pushed = jvp(_only_floating(fun), tuple([self.values[a] for a in moving]), tangents)[1]
+            self.tangents.update(zip(floating, pushed, strict=True))
+        else:
+            self.tangents.update({h: np.zeros_like(self.values[h]) for h in floating})
+
+    def _backward(self, node: Node) -> None:
+        """Cotangents of the arguments."""
+        fun, moving = self._function(node)
+        here = [Operand(node, i) for i in range(len(node.shapes))]
+        if not moving or not any(h in self.seeds for h in here):
+            return
+        floating = [h for h in here if h in self.live]
+        pullback = vjp(_only_floating(fun), *[self.values[a] for a in moving])[1]
+        cts = pullback([_like(self.cotangent(h, 0), self.values[h]) for h in floating])
+        for a, ct in zip(moving, cts, strict=True):
+            self.seeds.setdefault(a, []).append((self.place[node], ct))
+
+    def cotangent(self, of: Operand, end: int) -> Any:
+        """What of the cotangent of a value comes from operations from ``end`` on."""
+        total = np.zeros_like(self.values[of])
+        for place, ct in self.seeds.get(of, ()):
+            if place >= end:
+                total = total + ct
+        return total
+
+    def _function(self, node: Node) -> tuple[Callable[..., list[Any]], list[Operand]]:
+        """An operation as a function of those arguments that move, each once."""
+        moving = [a for a in dict.fromkeys(_operands(node)) if a in self.live]
+        return (lambda *leaves: _applied(node, ChainMap(dict(zip(moving, leaves, strict=True)), self.values))), moving
+
+
+def _operands(node: Node) -> list[Operand]:
+    return [a for a in node.args if type(a) is Operand]
+
+
+def _applied(node: Node, values: Mapping[Operand, Any], rules: bool = True) -> list[Any]:
+    """The results of an operation; without ``rules`` a user's function in place of what the user says of it."""
+    args = [values[a] if type(a) is Operand else a for a in node.args]
+    assert node.primitive is not None
+    if node.primitive is CUSTOM and not rules:
+        return list(node.params["rules"].fun(*args))
+    ans = node.primitive.call(*args, **node.params)
+    return list(ans) if node.primitive.multiple else [ans]
+
+
+def _only_floating(fun: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    return lambda *leaves: [out for out in fun(*leaves) if backend.is_inexact(out)]
+
+
+def _like(x: Any, like: Any) -> Any:
+    return np.asarray(x).astype(backend.dtype_of(like))
+
+
+class Segment:
+    """Operations ``start`` to ``end`` of a run, as a function of the values that flow in. A ``Subject``.
+
+    With ``masked`` numbers are 0 that have a cotangent of 0: what becomes of them has no part in the result.
+    """
+
+    scalar = False
+
+    def __init__(self, run: Run, start: int, end: int, *, masked: bool = False) -> None:
+        self.run, self.nodes, self.end = run, run.nodes[start:end], end
+        inside = set(self.nodes)
+        taken = [a for node in self.nodes for a in _operands(node) if a.node not in inside]
+        self.ins = [a for a in dict.fromkeys(taken) if a in run.live]
+        made = [Operand(node, i) for node in self.nodes for i in range(len(node.shapes))]
+        self.outs = [o for o in made if o in run.live and any(p >= end for p, _ in run.seeds.get(o, ()))]
+        self.point = [run.values[a] for a in self.ins]
+        self.matters = [run.cotangent(o, end) != 0 for o in self.outs] if masked else None
+        self.value = self._masked([run.values[o] for o in self.outs])
+        self.paths = [f"argument {i}" for i in range(len(self.ins))]
+        self.result_paths = [f"result {i}" for i in range(len(self.outs))]
+        self.real = not any(np.iscomplexobj(x) for x in (*self.point, *self.value))
+
+    def __call__(self, *leaves: Any) -> Leaves:
+        """By the rules that the operations have."""
+        return self.evaluate(leaves, rules=True)
+
+    def bare(self, *leaves: Any) -> Leaves:
+        """Without the rules of users' own functions, where those can be run so."""
+        try:
+            return self.evaluate(leaves, rules=False)
+        except Exception:  # what a user's function is made of may be nothing for JAX: then it has its rules for that
+            return self.evaluate(leaves, rules=True)
+
+    def evaluate(self, leaves: Sequence[Any], *, rules: bool) -> Leaves:
+        """The values that flow out."""
+        values = ChainMap(dict(zip(self.ins, leaves, strict=True)), self.run.values)
+        for node in self.nodes:
+            outs = _applied(node, values, rules)
+            values.update({Operand(node, i): out for i, out in enumerate(outs)})
+        return self._masked([values[o] for o in self.outs])
+
+    def _masked(self, outs: Leaves) -> Leaves:
+        if self.matters is None:
+            return outs
+        return [fnp.where(m, out, 0.0) for m, out in zip(self.matters, outs, strict=True)]
+
+    def ways(self, rng: np.random.Generator) -> Ways:
+        """The directions that the run had here, none of them small or large."""
+        tangents = [_like(self.run.tangents[a], x) for a, x in zip(self.ins, self.point, strict=True)]
+        cts = [_like(self.run.cotangent(o, self.end), y) for o, y in zip(self.outs, self.value, strict=True)]
+        return Ways(_scaled(tangents), [random_like(rng, x) for x in self.point], _scaled(cts))
+
+    @property
+    def known(self) -> bool:
+        """Whether one of the operations has a known divergence at these values."""
+        return any(_known(self.run, node) for node in self.nodes)
+
+
+def _known(run: Run, node: Node) -> list[str]:
+    assert node.primitive is not None
+    args = [run.values[a] if type(a) is Operand else a for a in node.args]
+    return known(node.primitive, args, node.params)
+
+
+def _scaled(leaves: Leaves) -> Leaves:
+    """Leaves of which the largest number is 1: derivatives are linear in them."""
+    sizes = [np.abs(x)[np.isfinite(x)] for x in leaves]
+    largest = max((float(np.max(size, initial=0.0)) for size in sizes), default=0.0)
+    return [x / largest if largest else x for x in leaves]
+
+
+class Search(NamedTuple):
+    """What is looked for.
+
+    Attributes:
+        jax: the module.
+        run: where.
+        kind: the kind of quantity that differs.
+        rtol: the tolerance.
+        atol: the absolute one.
+        bare: whether users' own rules are under suspicion too, because JAX has them from funcgrad.
+    """
+
+    jax: Any
+    run: Run
+    kind: str
+    rtol: float
+    atol: float
+    bare: bool
+
+    def rows(self, start: int, end: int) -> tuple[list[Row], Segment]:
+        """A part of the run, and its rows."""
+        part = Segment(self.run, start, end, masked=self.kind == "forward")
+        if not part.ins or not part.outs:
+            return [], part
+        rng = np.random.default_rng(0)
+        fun = part.bare if self.bare else part
+        # a first derivative may be off by too little to be seen, and the second by more
+        kinds = ["reverse", "second"] if self.kind == "second" else [self.kind]
+        comparison = Comparison(self.jax, part, part.ways(rng), kinds, rng, fun=fun)
+        judge = Judge(self.rtol, self.atol, part.known)
+        return [row for kind in kinds for row in comparison.rows(kind, judge)], part
+
+    def bad(self, start: int, end: int) -> Row | None:
+        """The worst row of a part that differs in the way that is looked for."""
+        rows = [row for row in self.rows(start, end)[0] if not row.ok]
+        if not self.bare:
+            rows = [row for row in rows if not row.funcgrad_jax <= self.rtol]
+        return max(rows, key=_size, default=None)
+
+    def halve(self) -> tuple[int, int]:
+        """The operations that differ, as few as can be told by halving; none where all of them together do not."""
+        start, end = 0, len(self.run.nodes)
+        if self.bad(start, end) is None:
+            return 0, 0
+        while end - start > 1:
+            middle = (start + end) // 2
+            if self.bad(start, middle) is not None:
+                end = middle
+            elif self.bad(middle, end) is not None:
+                start = middle
+            else:
+                break
+        return start, end
+
+    def one_by_one(self, *, jax_only: bool) -> int | None:
+        """The first operation that differs for no known reason; or the first where JAX does from the referee."""
+        for place in range(len(self.run.nodes)):
+            row = self.bad(place, place + 1)
+            if row is not None and not (jax_only and row.jax_referee <= row.funcgrad_referee):
+                return place
+        return None
+
+    def blame(self, what: str, place: int) -> Blame:
+        """The words for one operation."""
+        rows, part = self.rows(place, place + 1)
+        node = part.nodes[0]
+        worst = self.bad(place, place + 1) or max(rows, key=_size)
+        inside = self.inside(part) if worst.what == "hvp" else None
+        return Blame(what, node.name, node.source, node.stage, worst, inside)
+
+    def inside(self, part: Segment) -> Blame | None:
+        """Which operation of its rule it is: first order of a derivative is second order of the function."""
+        tangents, weights, cts = part.ways(np.random.default_rng(0))
+        both = pulled(OURS, part, cts)
+        run = Run(lambda *leaves: both(*leaves)[1], part.point, Ways(tangents, weights, weights))
+        search = self._replace(run=run, kind="forward")
+        start, end = search.halve()
+        return search.blame("jvp", start) if end - start == 1 else None
+
+    def answer(self, what: str) -> Blame:
+        """Who is to blame."""
+        start, end = self.halve()
+        if end - start == 1:
+            return self.blame(what, start)
+        if start == end:
+            return Blame(what, None, None, None, None, None)
+        found = [self.blame(what, place) for place in range(start, end) if self.rows(place, place + 1)[0]]
+        worst = max(found, key=lambda blame: 0.0 if blame.row is None else _size(blame.row))
+        return worst._replace(together=end - start)
+
+
+def _size(row: Row) -> float:
+    """How bad a row is."""
+    errors = [e for e in (row.funcgrad_jax, row.funcgrad_referee) if e == e]
+    return max(errors, default=float("inf"))
+
+
+def accused(jax: Any, problem: Problem, ways: Ways, rtol: float, atol: float) -> Callable[[str, bool], Search]:
+    """The search in the run of ``problem``: by the kind that differs, and whether funcgrad and JAX do."""
+    staged = Transformed(_run_flat, problem.fun, problem, "{fun} as a function of leaves.")
+    run = Run(staged, problem.point, ways)
+    return lambda kind, apart: Search(jax, run, kind, rtol, atol, not apart)
+
+
+def _run_flat(fun: Callable[..., Any], problem: Problem, args: Any, kwargs: Any) -> Leaves:
+    """``problem`` with ``fun`` in the place of its function, which may be one that tells its stages."""
+    flat = copy.copy(problem)
+    flat.fun = fun
+    return flat(*args)

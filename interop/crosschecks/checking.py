@@ -1,0 +1,204 @@
+"""The cross-check: funcgrad's derivatives against JAX's and against a numerical referee."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple, ParamSpec
+
+import numpy as np
+
+from funcgrad.errors import InputError
+from funcgrad.interop.crosschecks.blame import accused
+from funcgrad.interop.crosschecks.comparing import Comparison, random_ways
+from funcgrad.interop.crosschecks.divergences import known
+from funcgrad.interop.crosschecks.judging import KNOWN, Judge
+from funcgrad.interop.crosschecks.quantities import ALSO, KINDS
+from funcgrad.interop.crosschecks.report import Blame, CrossCheck, Row, without_numbers
+from funcgrad.interop.jax.devices import find_device
+from funcgrad.interop.jax.lift import lifted
+from funcgrad.numpy.concretization import user_line
+from funcgrad.optional import double_precision, import_jax
+from funcgrad.transforms.problem import Problem
+from funcgrad.transforms.transformed import Transformed, check_callable, name_of
+
+__all__ = ["crosscheck", "explained", "surroundings"]
+
+P = ParamSpec("P")
+
+LONG = 3000  # operations: a compiler reads them all at once
+
+#: Kinds that follow from others: where those differ there is nothing to be learnt from them.
+FOLLOWS = {kind: KINDS[: 1 if kind in KINDS[:3] else 3] for kind in KINDS[1:]}
+
+
+class _Options(NamedTuple):
+    order: int
+    argnums: Any
+    has_aux: bool
+    rtol: float
+    atol: float
+    seed: int
+    also: tuple[str, ...]
+    blame: bool
+    device: Any
+
+
+def crosscheck(
+    fun: Callable[P, Any],
+    *,
+    order: int = 2,
+    argnums: int | Sequence[int] | None = None,
+    has_aux: bool = False,
+    rtol: float = 1e-9,
+    atol: float = 1e-12,
+    seed: int = 0,
+    also: Collection[str] = ALSO,
+    blame: bool = True,
+    device: Any = None,
+) -> Callable[P, CrossCheck]:
+    """Check the derivatives of ``fun`` against JAX's and against numerical ones, in double precision.
+
+    Compared are the value; the gradient, or for results other than one real number a pullback of random
+    cotangents; the derivative along a random direction in forward mode; and with ``order=2`` the product
+    of the Hessian with that direction. Value and gradient are compared once more in a batch of examples
+    around the arguments, where a loop is the referee; compiled, by the rules of both libraries; and in
+    single precision, where double precision is. JAX differentiates the same function by its own rules: the function
+    may be written with plain NumPy, ``funcgrad.numpy``, pipelines or funcgrad's transforms. The referee
+    knows values of the function only: complex steps where the function is analytic, extrapolated
+    differences elsewhere.
+
+    Where there is a difference the run is halved again and again, until it is found with which operation it
+    begins: its line, its stage of the pipeline, and whose rule stands alone.
+
+    Args:
+        fun: a pure function of arrays, numbers or pytrees, returning such.
+        order: 1 or 2.
+        argnums: the positional arguments to differentiate; None for every floating leaf of all of them.
+            Other leaves and keyword arguments are passed through.
+        has_aux: whether ``fun`` returns a pair ``(result, aux)``; aux is left out.
+        rtol: the largest error allowed, relative to the largest entry of a derivative. Where the referee is
+            concerned, ten times its own error estimate is allowed besides.
+        atol: the largest absolute error allowed besides.
+        seed: of the random directions and cotangents.
+        also: what to compare besides: some of "vmap", "jit" and "float32". A function that branches on
+            values has no batches and cannot be compiled; its report says so.
+        blame: whether to search for the operation.
+        device: where JAX runs: "cpu", "gpu", a ``jax.Device``; None for where it runs anyway.
+
+    Returns:
+        A function of the same arguments whose result is a ``CrossCheck``: a report with a row for each
+        quantity and leaf, true when all is well. A row in which the referee alone disagrees is well where
+        the function has a kink, and is not where it is smooth: then both libraries miss a part of the
+        derivative, as behind ``stop_gradient``.
+
+    Raises:
+        MissingExtraError: JAX is not installed (an ``ImportError``).
+        InputError: nothing to differentiate, another order (a ``TypeError``).
+        DeviceError: there is no such device (a ``RuntimeError``).
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad.interop import crosscheck
+        >>> crosscheck(lambda x: np.sum(np.sin(x) * x))(np.array([0.5, 1.0]))
+        <CrossCheck of <lambda>: OK: 11 quantities agree to 1e-09.>
+    """
+    check_callable("crosscheck", fun)
+    if order not in (1, 2):
+        raise InputError(f"crosscheck: order must be 1 or 2, got {order!r}. Check derivatives of derivatives.")
+    if not (rtol > 0 and atol >= 0):
+        raise InputError(f"crosscheck: rtol must be positive, got rtol={rtol!r}, atol={atol!r}.")
+    if isinstance(also, str) or not {*also} <= {*ALSO}:
+        raise InputError(f"crosscheck: also must be some of {ALSO}, got {also!r}. Pass a tuple of them.")
+    options = _Options(order, argnums, has_aux, rtol, atol, seed, tuple(also), blame, device)
+    return Transformed(run_crosscheck, fun, options, "A cross-check of {fun}, with a report as the result.")
+
+
+@contextmanager
+def surroundings(jax: Any, device: Any = None, call: str = "crosscheck") -> Iterator[None]:
+    """JAX as a comparison needs it: in double precision, without shortcuts in products, on ``device``.
+
+    All of it is as before at the end, also after an error.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(double_precision(jax))
+        stack.enter_context(jax.default_matmul_precision("float32"))
+        if device is not None:
+            stack.enter_context(jax.default_device(find_device(jax, call, device)))
+        yield
+
+
+def run_crosscheck(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> CrossCheck:
+    """What a ``crosscheck`` does when it is called."""
+    jax = import_jax("crosscheck")
+    problem = Problem(fun, args, kwargs, options.argnums, has_aux=options.has_aux)
+    kinds = [*KINDS[: options.order + 2], *[kind for kind in ALSO if kind in options.also]]
+    rng = np.random.default_rng(options.seed)
+    ways = random_ways(rng, problem)
+    with surroundings(jax, options.device):
+        notes, met_at, length = _watched(jax, problem)
+        if length > LONG:
+            kinds = [kind for kind in kinds if kind != "jit"]
+        comparison = Comparison(jax, problem, ways, kinds, rng)
+        for kind in KINDS[: options.order + 2]:
+            if isinstance(comparison.ours[kind], Exception):
+                raise comparison.ours[kind]
+        judge = Judge(options.rtol, options.atol, bool(notes))
+        rows = {kind: comparison.rows(kind, judge) for kind in kinds}
+        blames = explained(jax, problem, comparison, rows, judge, by_halving=options.blame)
+    if length > LONG and "jit" in options.also:
+        verdict = f"not compared, {length} operations are too many to compile"
+        rows["jit"] = [without_numbers("jit", "result", verdict, True)]
+    every = tuple(row for found in rows.values() for row in found)
+    return CrossCheck(name_of(fun), every, options.rtol, comparison.measured.methods, notes, blames, met_at)
+
+
+def _watched(jax: Any, problem: Problem) -> tuple[tuple[str, ...], tuple[str, ...], int]:
+    """The known divergences of JAX on the way, their lines, and how many operations it takes."""
+    found: dict[str, str] = {}
+    count = 0
+
+    def watch(primitive: Any, values: Any, params: Any) -> None:
+        nonlocal count
+        count += 1
+        for text in known(primitive, values, params):
+            found.setdefault(text, user_line())
+
+    try:
+        lifted(jax, problem, watch)(*[jax.numpy.asarray(x) for x in problem.point])
+    except Exception as error:
+        error.add_note(f"crosscheck: raised while JAX ran {name_of(problem.fun)}.")
+        raise
+    return tuple(found), tuple(line.removeprefix(", ") for line in found.values()), count
+
+
+def explained(
+    jax: Any, problem: Problem, comparison: Comparison, rows: dict[str, list[Row]], judge: Judge, *, by_halving: bool
+) -> tuple[Blame, ...]:
+    """Where differences begin. What a known divergence excuses is looked at too: it must be that operation's."""
+    blames: list[Blame] = []
+    wrong: set[str] = set()
+    searches: list[Any] = []
+    for kind, found in rows.items():
+        failed = [row for row in found if not row.ok]
+        excused = [row for row in found if row.verdict.endswith(KNOWN)]
+        wrong |= {kind} if failed else set()
+        if wrong & {*FOLLOWS.get(kind, ())} or not (excused or (failed and by_halving)):
+            continue
+        what = (failed or excused)[0].what
+        try:
+            if not searches:
+                searches.append(accused(jax, problem, comparison.ways, judge.rtol, judge.atol))
+            search = searches[0](kind, any(not row.funcgrad_jax <= judge.rtol for row in (*failed, *excused)))
+            theirs = kind != "jit"  # compiled, funcgrad's rules can be misled like JAX's
+            place = search.one_by_one(jax_only=theirs and not failed) if judge.noted else None
+            if place is not None or failed:
+                blames.append(search.answer(what) if place is None else search.blame(what, place))
+            doubted = excused and search.one_by_one(jax_only=theirs) is not None
+        except Exception as error:  # the report is worth more than the blame
+            why = f"the search for the operation was given up, {type(error).__name__}: {error}"
+            blames.append(Blame(what, None, None, None, None, why=why))
+            continue
+        if doubted:
+            rows[kind] = comparison.rows(kind, judge._replace(noted=False))
+    return tuple(blames)

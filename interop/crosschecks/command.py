@@ -1,0 +1,205 @@
+"""The command line: ``funcgrad crosscheck``, or ``python -m funcgrad.interop``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from funcgrad import __version__
+from funcgrad.errors import FuncgradError, InputError
+from funcgrad.interop.crosschecks.checking import crosscheck
+from funcgrad.interop.crosschecks.html_report import page_of_report, page_of_table
+from funcgrad.interop.crosschecks.primitives_table import check_primitives
+from funcgrad.interop.crosschecks.quantities import ALSO, KINDS
+from funcgrad.interop.crosschecks.reading import read_arguments
+from funcgrad.interop.crosschecks.terminal import Plain, terminal
+
+__all__ = ["main", "program"]
+
+#: Exit statuses: all is well, there is a disagreement, it could not be run, it was interrupted.
+FINE, DISAGREE, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
+
+_EPILOG = """\
+arguments are Python literals, arrays, random numbers by dtype and shape, or .npy files:
+  --args 3.0 "array([1.0, 2.0])" "f64[3,4]" "{'w': f64[4,2](-1, 1), 'b': f64[2]}" "i64[5](0, 10)" data.npy scale=2.0
+
+exit status: 0 all agree, 1 something disagrees, 2 it could not be run, 130 it was interrupted
+"""
+
+
+def program(arguments: Sequence[str] | None = None) -> int:
+    """The command ``funcgrad``: run the subcommand that is named first and return its exit status.
+
+    Args:
+        arguments: what stands behind the command; by default what it was called with.
+
+    Example:
+        >>> from funcgrad.interop.crosschecks.command import program
+        >>> program(["crosscheck", "numpy:tanh", "--args", "0.5", "--without", "vmap", "jit", "float32"])
+        Cross-check of tanh
+        ...
+        OK: 4 quantities agree to 1e-09.
+        0
+    """
+    parser = argparse.ArgumentParser(prog="funcgrad", description="Derivatives of NumPy's code, checked.")
+    parser.add_argument("--version", action="version", version=f"funcgrad {__version__}")
+    parser.add_argument("command", choices=("crosscheck",), help="check derivatives; its options: crosscheck --help")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    rest = parser.parse_args(arguments).rest
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # modules of the user's are found as with ``python -m``
+    return main(rest, "funcgrad crosscheck")
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=name,
+        description="Check derivatives of funcgrad against JAX's and against numerical ones.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = parser.add_argument_group("what to check")
+    what.add_argument("function", nargs="?", metavar="module:function", help="or path/to/file.py:function")
+    what.add_argument("--args", nargs="*", default=[], metavar="ARG", help="the function's arguments, see below")
+    what.add_argument("--primitives", action="store_true", help="the table of all functions of funcgrad.numpy")
+    what.add_argument("--only", nargs="+", default=[], metavar="NAME", help="of the table these: sum linalg.inv fft")
+    how = parser.add_argument_group("how")
+    how.add_argument("--order", type=int, default=2, choices=(1, 2), help="up to which derivative")
+    how.add_argument("--argnums", type=int, nargs="+", metavar="N", help="which arguments to differentiate")
+    how.add_argument("--without", nargs="+", default=[], choices=ALSO, help="what to leave out")
+    how.add_argument("--rtol", type=float, default=1e-9, help="relative tolerance (1e-9)")
+    how.add_argument("--atol", type=float, default=1e-12, help="absolute tolerance (1e-12)")
+    how.add_argument("--seed", type=int, default=0, help="of random arguments and directions")
+    how.add_argument("--device", help="where JAX runs: cpu, gpu, gpu:1, tpu")
+    out = parser.add_argument_group("what to write")
+    out.add_argument("--json", type=Path, metavar="FILE", help="write the result as JSON")
+    out.add_argument("--html", type=Path, metavar="FILE", help="write the result as one page of HTML")
+    out.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="(needs rich)")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None, name: str = "python -m funcgrad.interop") -> int:
+    """Run the cross-check's command line and return its exit status.
+
+    Args:
+        arguments: what stands behind the command; by default what it was called with.
+        name: how the command was called.
+
+    Example:
+        >>> from funcgrad.interop.crosschecks.command import main
+        >>> main(["math:sqrt", "--args", "[1.0]", "--color", "never"])
+        2
+        >>> main(["numpy:tanh", "--args", "0.5", "--without", "vmap", "jit", "float32"])
+        Cross-check of tanh
+        ...
+        OK: 4 quantities agree to 1e-09.
+        0
+    """
+    parser = _parser(name)
+    options = parser.parse_args(arguments)
+    if bool(options.function) == options.primitives:
+        parser.error("give module:function or --primitives")
+    screen = terminal(options.color)
+    try:
+        return (_primitives if options.primitives else _function)(options, screen)
+    except KeyboardInterrupt:
+        screen.say("interrupted")
+        return INTERRUPTED
+    except FuncgradError as error:
+        print(f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
+    except Exception:  # the user's function raised
+        traceback.print_exc()
+    return UNUSABLE
+
+
+def _function(options: argparse.Namespace, screen: Plain) -> int:
+    """Check one function."""
+    args, kwargs = read_arguments(options.args, options.seed)
+    check = crosscheck(
+        _found(options.function),
+        order=options.order,
+        argnums=options.argnums,
+        rtol=options.rtol,
+        atol=options.atol,
+        seed=options.seed,
+        also=[kind for kind in ALSO if kind not in options.without],
+        device=options.device,
+    )
+    report = check(*args, **kwargs)
+    screen.report(report)
+    _write(options, screen, report.as_json, lambda: page_of_report(report))
+    return FINE if report.ok else DISAGREE
+
+
+def _primitives(options: argparse.Namespace, screen: Plain) -> int:
+    """Check all functions, or some."""
+    left_out = {*options.without, *(["second"] if options.order == 1 else [])}
+    kinds = tuple(kind for kind in KINDS if kind not in left_out)
+    with screen.table(kinds) as watch:
+        table = check_primitives(
+            options.only,
+            kinds=kinds,
+            device=options.device,
+            rtol=options.rtol,
+            atol=options.atol,
+            seed=options.seed,
+            before=watch.before,
+            after=watch.after,
+        )
+    screen.end(table)
+    _write(options, screen, table.as_json, lambda: page_of_table(table))
+    if len(table.lines) < table.total:
+        return INTERRUPTED
+    return FINE if table.ok else DISAGREE
+
+
+def _write(options: argparse.Namespace, screen: Plain, data: Callable[[], Any], page: Callable[[], str]) -> None:
+    """Write the files that were asked for."""
+    if options.json:
+        options.json.write_text(json.dumps(data(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        screen.say(f"written: {options.json}")
+    if options.html:
+        options.html.write_text(page(), encoding="utf-8")
+        screen.say(f"written: {options.html}")
+
+
+def _found(text: str) -> Callable[..., Any]:
+    """The function that ``module:function`` names.
+
+    Raises:
+        InputError: there is no such thing (a ``TypeError``).
+    """
+    place, _, name = text.rpartition(":")
+    if not place or not name:
+        raise InputError(f"the function: a module and a name are needed, got {text!r}. Write module:function.")
+    found: Any = _module(place)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise InputError(f"the function: {place} has no function {name!r}, got {found!r}. Look at the name.")
+    made: Callable[..., Any] = found
+    return made
+
+
+def _module(place: str) -> Any:
+    """A module by its name, or by the path of its file."""
+    if not place.endswith(".py"):
+        try:
+            return importlib.import_module(place)
+        except ModuleNotFoundError as error:
+            raise InputError(f"the function: there is no module {place!r}, got {error}. Look at the name.") from error
+    spec = importlib.util.spec_from_file_location(Path(place).stem, place)
+    if spec is None or spec.loader is None or not Path(place).exists():
+        raise InputError(f"the function: there is no file {place!r}. Look at the path.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(spec.name, module)
+    spec.loader.exec_module(module)
+    return module

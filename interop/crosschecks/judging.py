@@ -1,0 +1,258 @@
+"""Verdicts: who of funcgrad, JAX and the referee is left alone, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.errors import BranchError, ConcretizationError, NotDifferentiableError, StagingError
+from funcgrad.interop.crosschecks.quantities import Subject
+from funcgrad.interop.crosschecks.report import ALONE, Row, without_numbers
+from funcgrad.transforms.problem import Leaves
+from funcgrad.transforms.referee import Measured, Referee
+
+__all__ = ["KNOWN", "Judge", "Measurements"]
+
+SAFETY = 10.0  # how far beyond its own error estimate the referee may be off
+UNSURE = 1e-2  # a referee that may be off by so much, relatively, has nothing to say
+SHARE = 1e-3  # a leaf is judged by the largest derivative in it, or by this share of the largest in any
+SINGLE = 1e-4  # the error allowed in single precision, whose rounding is 6e-8
+KNOWN = ", a known divergence"
+WORSE = 10.0  # whose error is larger by so much, of two that are too large, is worse
+
+#: What says that a function steers by values, which has no place in a batch or, backwards, in a compiled program.
+STEERED = (ConcretizationError, StagingError, BranchError, NotDifferentiableError)
+
+
+class Measurements:
+    """What the referee measures: for cotangents, tangents and Hessian-vector products an entry per leaf.
+
+    Args:
+        subject: the function.
+        tangents: the direction of forward mode and of second order.
+        weights: by which the entries of a cotangent are summed up.
+        cts: cotangents of the results.
+    """
+
+    def __init__(self, subject: Subject, tangents: Leaves, weights: Leaves, cts: Leaves) -> None:
+        def each(leaves: Leaves) -> np.ndarray:
+            return np.array([_paired(ct, out) for ct, out in zip(cts, subject(*leaves), strict=True)])
+
+        def total(leaves: Leaves) -> np.ndarray:
+            return np.array([np.sum(each(leaves))])
+
+        def _paired(ct: Any, out: Any) -> Any:
+            paired = np.sum(np.multiply(ct, out))
+            return paired if subject.real else paired.real
+
+        self.whole = Referee(total, subject.point, real=subject.real)
+        self.parts = Referee(each, subject.point, real=subject.real)
+        self.tangents = tangents
+        self.along = [_only(i, weights) for i in range(len(weights))]
+        self._found: dict[str, list[Measured]] = {}
+
+    def found(self, kind: str) -> list[Measured]:
+        """Those of "reverse", "forward" or "second"."""
+        if kind not in self._found:
+            self._found[kind] = getattr(self, f"_{kind}")()
+        return self._found[kind]
+
+    def kink(self, kind: str, number: int) -> bool:
+        """Whether there is no derivative where one was measured."""
+        measured = self.found(kind)[number]
+        if np.any(measured.jump):
+            return True
+        if kind == "forward":
+            return self.parts.bends(self.tangents, self._pushed)
+        return self.whole.bends(self.along[number], measured, self.tangents if kind == "second" else None)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """How it was measured."""
+        return tuple(dict.fromkeys(m.method for found in self._found.values() for m in found))
+
+    def _reverse(self) -> list[Measured]:
+        return [self.whole.first(direction) for direction in self.along]
+
+    def _forward(self) -> list[Measured]:
+        self._pushed = self.parts.first(self.tangents)
+        method = self._pushed.method
+        return [Measured(*entry, method) for entry in zip(*self._pushed[:3], strict=True)]
+
+    def _second(self) -> list[Measured]:
+        pairs = zip(self.along, self.found("reverse"), strict=True)
+        return [self.whole.second(one, self.tangents, slope) for one, slope in pairs]
+
+
+def _only(i: int, directions: Leaves) -> Leaves:
+    return [t if i == j else np.zeros_like(t) for j, t in enumerate(directions)]
+
+
+class Judge(NamedTuple):
+    """Turns numbers into rows.
+
+    Attributes:
+        rtol: the relative error allowed.
+        atol: the absolute error allowed besides.
+        noted: whether a known divergence of JAX was met.
+    """
+
+    rtol: float
+    atol: float
+    noted: bool
+
+    @property
+    def floor(self) -> float:
+        """What is so small is compared absolutely."""
+        return self.atol / self.rtol
+
+    def plain(
+        self, what: str, paths: list[str], ours: Leaves, theirs: Any, expected: Leaves, share: float = 0.0
+    ) -> list[Row]:
+        """A row per leaf, where every entry is known; ``theirs`` may be None."""
+        triples = list(zip(ours, theirs or [None] * len(ours), expected, strict=True))
+        sizes = [max(_largest(x) for x in triple if x is not None) for triple in triples]
+        rows = []
+        for path, (a, b, c), size in zip(paths, triples, sizes, strict=True):
+            scale = max(size, share * max(sizes)) + self.floor
+            errors = _error(a, b, scale), _error(a, c, scale), _error(b, c, scale)
+            rows.append(self._row(what, path, errors, 0.0, lambda: False))
+        return rows
+
+    def derivatives(
+        self,
+        what: str,
+        paths: list[str],
+        ours: Leaves,
+        theirs: Any,
+        weights: Leaves,
+        measured: list[Measured],
+        kink: Callable[[int], bool],
+    ) -> list[Row]:
+        """A row per leaf; the referee knows the sum of its entries times ``weights``."""
+        triples = list(zip(ours, theirs or [None] * len(ours), weights, strict=True))
+        sizes = [max(_largest(a), _largest(b)) for a, b, _ in triples]
+        spans = [max(_largest(_total(np.abs(x), np.abs(w))) for x in (a, b) if x is not None) for a, b, w in triples]
+        rows = []
+        for i, (a, b, w) in enumerate(triples):
+            scale = max(sizes[i], SHARE * max(sizes)) + self.floor
+            wide = max(spans[i], SHARE * max(spans)) + self.floor
+            off = float(np.max(measured[i].error)) / wide
+            against = np.nan, np.nan
+            if SAFETY * off <= UNSURE:
+                reference = np.sum(measured[i].value)
+                mine, other = [None if x is None else _total(x, w).real for x in (a, b)]
+                against = _error(mine, reference, wide), _error(other, reference, wide)
+            rows.append(self._row(what, paths[i], (_error(a, b, scale), *against), off, partial(kink, i)))
+        return rows
+
+    def singles(
+        self, what: str, paths: list[str], ours: Leaves, theirs: Any, exact: Leaves, moved: Leaves, dtypes: Any
+    ) -> list[Row]:
+        """A row per leaf of what was computed in single precision.
+
+        Args:
+            what: the quantity.
+            paths: the leaves.
+            ours: funcgrad's.
+            theirs: JAX's, or None.
+            exact: the same in double precision.
+            moved: the same, a rounding away from the point: what the rounding of the arguments must do.
+            dtypes: what funcgrad's must be.
+        """
+        rows = []
+        sizes = [_largest(x) for x in exact]
+        for i, (a, c, m) in enumerate(zip(ours, exact, moved, strict=True)):
+            scale = max(sizes[i], SHARE * max(sizes)) + self.floor
+            b = None if theirs is None else theirs[i]
+            errors = _error(a, b, scale), _error(a, c, scale), _error(b, c, scale)
+            off = _error(m, c, scale)
+            verdict, good = "not compared, too sensitive to rounding", True
+            if SAFETY * off <= UNSURE:
+                verdict, good = _of_singles(errors, SINGLE + SAFETY * off)
+            if a.dtype != dtypes[i]:
+                verdict, good = f"funcgrad gives {a.dtype}, not {dtypes[i]}", False
+            rows.append(Row(what, paths[i], *errors, off, verdict, good))
+        return rows
+
+    def refused(self, what: str, ours: Any, theirs: Any) -> Row:
+        """The row of a quantity that funcgrad, or both, did not compute but raised an error."""
+        name = type(ours).__name__
+        both = isinstance(ours, STEERED) and isinstance(theirs, Exception)
+        verdict = f"not compared, both refuse: {name}" if both else f"funcgrad raises {name}"
+        return without_numbers(what, "result", verdict, both)
+
+    def _row(
+        self, what: str, path: str, errors: tuple[float, float, float], off: float, kink: Callable[[], bool]
+    ) -> Row:
+        """The verdict: who stands alone."""
+        slack = self.rtol + SAFETY * off
+        together, ours, theirs = errors[0] <= self.rtol, errors[1] <= slack, errors[2] <= slack
+        measured = errors[1] == errors[1]
+        alone = errors[0] != errors[0]
+        fine = ours if alone else ours or theirs if together else ours and theirs
+        remark = ", a kink" if measured and not fine and kink() else ""
+        if alone:
+            return self._without_jax(what, path, errors, off, remark)
+        if not measured:
+            verdict = ("agree" if together else "funcgrad and JAX differ") + ", no referee"
+        elif together:
+            verdict = "agree" if ours or theirs else ALONE.format("referee") + remark
+        elif ours and theirs:
+            verdict = "funcgrad and JAX differ"  # by less than the referee can tell
+        else:
+            verdict = (ALONE.format("JAX") if ours else ALONE.format("funcgrad") if theirs else "all differ") + remark
+        good = together and bool(ours or theirs or remark or not measured)
+        if not together and not theirs and self.noted and (ours or remark or not measured):
+            verdict, good = verdict + KNOWN, True
+        return Row(what, path, *errors, off if measured else np.nan, verdict, good)
+
+    def _without_jax(self, what: str, path: str, errors: tuple[float, float, float], off: float, remark: str) -> Row:
+        """The same where JAX computes nothing."""
+        if errors[1] != errors[1]:
+            return without_numbers(what, path, "not compared, without JAX, no referee", True)
+        good = errors[1] <= self.rtol + SAFETY * off
+        verdict = "agree" if good else "funcgrad and the referee differ" + remark
+        return Row(what, path, *errors, off, f"{verdict}, without JAX", good or bool(remark))
+
+
+def _of_singles(errors: tuple[float, float, float], slack: float) -> tuple[str, bool]:
+    _, ours, theirs = errors
+    if ours <= slack:
+        return ("agree, JAX loses digits" if theirs > slack else "agree"), True
+    if theirs <= slack or theirs != theirs:
+        return ALONE.format("funcgrad"), False
+    if ours > WORSE * theirs:
+        return "funcgrad loses more digits", False
+    return "agree, both lose digits", True
+
+
+def _total(x: Any, weights: Any) -> Any:
+    return np.sum(np.multiply(x, weights))
+
+
+def _largest(x: Any) -> float:
+    if x is None:
+        return 0.0
+    finite = np.abs(x)[np.isfinite(x)] if np.ndim(x) else np.abs(x)
+    largest = float(np.max(finite, initial=0.0))
+    return largest if np.isfinite(largest) else 0.0
+
+
+def _error(a: Any, b: Any, scale: float) -> float:
+    """The largest difference relative to ``scale``; infinities and nans agree with their like only.
+
+    It is nan where one of the two is None.
+    """
+    if a is None or b is None:
+        return np.nan
+    if np.shape(a) != np.shape(b):
+        return np.inf
+    with np.errstate(all="ignore"):
+        off = np.abs(np.subtract(a, b)) / scale
+    alike = np.equal(a, b) | (np.isnan(a) & np.isnan(b))
+    off = np.where(alike, 0.0, np.where(np.isnan(off), np.inf, off))
+    return float(np.max(off, initial=0.0))

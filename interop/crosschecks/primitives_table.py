@@ -1,0 +1,262 @@
+"""The table of all public functions: how far funcgrad and JAX are apart in every way of using them."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.errors import InputError
+from funcgrad.interop.crosschecks.blame import accused
+from funcgrad.interop.crosschecks.checking import explained, surroundings
+from funcgrad.interop.crosschecks.comparing import Comparison, random_ways
+from funcgrad.interop.crosschecks.judging import Judge
+from funcgrad.interop.crosschecks.quantities import KINDS
+from funcgrad.interop.crosschecks.report import Blame, Row, plain_number
+from funcgrad.interop.crosschecks.samples import Sample, samples
+from funcgrad.optional import import_jax
+from funcgrad.transforms.problem import Problem
+
+__all__ = ["COLUMNS", "Cell", "Line", "Table", "check_primitives"]
+
+#: What the columns are called.
+COLUMNS = dict(zip(KINDS, ("value", "VJP", "JVP", "2nd order", "vmap", "jit", "float32"), strict=True))
+_EPS = {kind: float(np.finfo(np.float32 if kind == "float32" else np.float64).eps) for kind in KINDS}
+
+
+class Cell(NamedTuple):
+    """One quantity of one function.
+
+    Attributes:
+        ulps: the largest error, in units of the last place of the largest entry: of funcgrad against JAX, or where
+            JAX has no say against the referee; nan where nothing was compared.
+        ok: whether nothing speaks against funcgrad.
+        verdict: the worst of the leaves'.
+    """
+
+    ulps: float
+    ok: bool
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """One function.
+
+    Attributes:
+        name: its name below ``funcgrad.numpy``.
+        cells: by kind.
+        seconds: how long it took.
+        notes: known divergences of JAX that it met.
+        blames: where differences begin.
+        error: what was raised in place of all this.
+    """
+
+    name: str
+    cells: dict[str, Cell]
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    blames: tuple[Blame, ...] = ()
+    error: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether every cell is."""
+        return not self.error and all(cell.ok for cell in self.cells.values())
+
+
+@dataclass(frozen=True)
+class Table:
+    """All of them.
+
+    Attributes:
+        kinds: the columns.
+        lines: the functions that were checked.
+        total: how many there were to check.
+        about: device and versions.
+    """
+
+    kinds: tuple[str, ...]
+    total: int
+    about: dict[str, str]
+    lines: list[Line] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every line is."""
+        return all(line.ok for line in self.lines)
+
+    @property
+    def verdict(self) -> str:
+        """One line on all."""
+        failed = [line.name for line in self.lines if not line.ok]
+        missing = self.total - len(self.lines)
+        told = f"FAILED in {len(failed)} of" if failed else "OK:"
+        end = f": {', '.join(failed)}" if failed else " agree"
+        rest = f" {missing} were not checked." if missing else ""
+        return f"{told} {len(self.lines)} functions{end}.{rest}"
+
+    def as_json(self) -> dict[str, Any]:
+        """What ``json`` can write."""
+        return {
+            "about": self.about,
+            "ok": self.ok,
+            "checked": len(self.lines),
+            "total": self.total,
+            "functions": [_line_as_json(line) for line in self.lines],
+        }
+
+
+def _line_as_json(line: Line) -> dict[str, Any]:
+    cells = {
+        COLUMNS[kind]: {"ulps": plain_number(cell.ulps), "ok": cell.ok, "verdict": cell.verdict}
+        for kind, cell in line.cells.items()
+    }
+    told = {"notes": list(line.notes), "blames": [str(b) for b in line.blames], "error": line.error}
+    return {"name": line.name, "ok": line.ok, "seconds": round(line.seconds, 3), "quantities": cells, **told}
+
+
+def check_primitives(
+    only: Collection[str] = (),
+    *,
+    kinds: Collection[str] = KINDS,
+    device: Any = None,
+    rtol: float = 1e-9,
+    atol: float = 1e-12,
+    seed: int = 0,
+    before: Callable[[str, int, int], None] | None = None,
+    after: Callable[[Line], None] | None = None,
+) -> Table:
+    """Check the public functions of ``funcgrad.numpy``, each at a point of its domain.
+
+    JAX differentiates each function by its own rules, on ``device``, in one compiled program; the referee of
+    ``crosscheck`` measures. An interrupt (Ctrl-C) ends it with what there is until then.
+
+    Args:
+        only: names such as "sum" or "linalg.inv"; "linalg" stands for all below it. None stands for all.
+        kinds: some of "value", "reverse", "forward", "second", "vmap", "jit", "float32".
+        device: where JAX runs.
+        rtol: the relative tolerance, as of ``crosscheck``.
+        atol: the absolute one.
+        seed: of directions and cotangents.
+        before: called before each function with its name, its place and how many there are.
+        after: called after each function with what was found.
+
+    Raises:
+        MissingExtraError: JAX is not installed (an ``ImportError``).
+        InputError: there is no function of a name (a ``TypeError``).
+
+    Example:
+        >>> from funcgrad.interop.crosschecks.primitives_table import check_primitives
+        >>> table = check_primitives(["tanh"], kinds=["value", "reverse"])
+        >>> table.verdict
+        'OK: 1 functions agree.'
+    """
+    jax = import_jax("check_primitives")
+    chosen = _chosen(only)
+    names = list(dict.fromkeys(sample.name for sample in chosen))
+    ordered = tuple(kind for kind in KINDS if kind in kinds)
+    with surroundings(jax, device, "check_primitives"):
+        table = Table(ordered, len(names), _about(jax))
+        try:
+            for place, name in enumerate(names):
+                if before is not None:
+                    before(name, place, len(names))
+                found = [_line(jax, sample, ordered, rtol, atol, seed) for sample in chosen if sample.name == name]
+                table.lines.append(_joined(found))
+                if after is not None:
+                    after(table.lines[-1])
+        except KeyboardInterrupt:
+            pass
+    return table
+
+
+def _chosen(only: Collection[str]) -> list[Sample]:
+    """The samples of these names."""
+    every = samples()
+    for name in only:
+        if not any(_under(sample.name, name) for sample in every):
+            raise InputError(
+                f"check_primitives: there is no such function in the table, got {name!r}. Give names such as 'sum' or "
+                "'linalg.inv', or 'linalg' for all below it."
+            )
+    return [s for s in every if not only or any(_under(s.name, name) for name in only)]
+
+
+def _under(name: str, wanted: str) -> bool:
+    return name == wanted or name.startswith(f"{wanted}.")
+
+
+def _about(jax: Any) -> dict[str, str]:
+    """Where it ran, with what."""
+    device = jax.numpy.zeros(()).devices().pop()
+    return {
+        "device": f"{device.platform} ({device.device_kind})",
+        "jax": jax.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def _line(jax: Any, sample: Sample, kinds: tuple[str, ...], rtol: float, atol: float, seed: int) -> Line:
+    """Check one call."""
+    start = perf_counter()
+    try:
+        with np.errstate(all="ignore"):
+            problem = Problem(sample.fun, sample.args, sample.kwargs, call="check_primitives")
+            rng = np.random.default_rng(seed)
+            ways = random_ways(rng, problem)
+            comparison = Comparison(jax, problem, ways, kinds, rng, jitted=False)
+            judge = Judge(rtol, atol, False)
+            rows = {kind: comparison.rows(kind, judge) for kind in kinds}
+            notes: tuple[str, ...] = ()
+            blames: tuple[Blame, ...] = ()
+            if not all(row.ok for found in rows.values() for row in found):
+                notes = tuple(accused(jax, problem, ways, rtol, atol)("value", True).run.known())
+                judge = judge._replace(noted=bool(notes))
+                rows = {kind: comparison.rows(kind, judge) for kind in kinds}
+                blames = explained(jax, problem, comparison, rows, judge, by_halving=True)
+    except Exception as error:  # one function that fails must not hide the others
+        return Line(sample.name, {}, perf_counter() - start, error=f"{type(error).__name__}: {error}")
+    cells = {kind: _cell(kind, rows[kind]) for kind in kinds}
+    return Line(sample.name, cells, perf_counter() - start, notes, blames)
+
+
+def _cell(kind: str, rows: list[Row]) -> Cell:
+    """The worst of some rows."""
+    errors = [row.funcgrad_jax if row.funcgrad_jax == row.funcgrad_jax else row.funcgrad_referee for row in rows]
+    ulps = max((error / _EPS[kind] for error in errors if error == error), default=float("nan"))
+    worst = min(rows, key=lambda row: (row.ok, row.verdict == "agree"))
+    return Cell(ulps, all(row.ok for row in rows), worst.verdict)
+
+
+def _joined(lines: list[Line]) -> Line:
+    """Several calls of one function as one line."""
+    if len(lines) == 1:
+        return lines[0]
+    cells = {
+        kind: Cell(
+            max((c.ulps for c in found if c.ulps == c.ulps), default=float("nan")),
+            all(c.ok for c in found),
+            min(found, key=lambda c: (c.ok, c.verdict == "agree")).verdict,
+        )
+        for kind in dict.fromkeys(kind for line in lines for kind in line.cells)
+        if (found := [line.cells[kind] for line in lines if kind in line.cells])
+    }
+
+    def together(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+        return tuple(dict.fromkeys(item for part in parts for item in part))
+
+    return Line(
+        lines[0].name,
+        cells,
+        sum(line.seconds for line in lines),
+        together(line.notes for line in lines),
+        together(line.blames for line in lines),
+        next((line.error for line in lines if line.error), ""),
+    )

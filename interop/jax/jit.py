@@ -1,0 +1,297 @@
+"""``jit``: a function of NumPy arrays, compiled by XLA, or recorded once and written down as NumPy code."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
+
+import numpy as np
+
+from funcgrad import blocks, tree
+from funcgrad.backend import refusal
+from funcgrad.batching import named_axes
+from funcgrad.errors import InputError
+from funcgrad.interop.jax.conversion import HOST, Frame, is_array, on_host, private, take_apart, to_numpy, viewed
+from funcgrad.interop.jax.devices import find_device, moved
+from funcgrad.interop.jax.lift import Closure
+from funcgrad.interop.jax.programs import Call
+from funcgrad.interop.jax.staging import Staged
+from funcgrad.optional import double_precision, import_jax, precision_switch
+from funcgrad.transforms.closures import Hoisted
+from funcgrad.transforms.compiled import jit_numpy
+from funcgrad.transforms.static_arguments import Places
+from funcgrad.transforms.transformed import Transformed, check_callable, name_of
+
+__all__ = ["jit"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _Options(NamedTuple):
+    static_argnums: Any
+    static_argnames: Any
+    donate_argnums: Any
+    device: Any
+    in_shardings: Any
+    out_shardings: Any
+
+
+def jit(
+    fun: Callable[P, R],
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
+    device: Any = None,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    *,
+    backend: str = "xla",
+    exact: bool = True,
+) -> Callable[P, R]:
+    """``fun`` compiled by XLA, or as straight NumPy code: NumPy arrays in, NumPy arrays out.
+
+    With ``backend="numpy"`` nothing but NumPy is needed. The function is run and its operations are listed, once for
+    each combination of containers, shapes and dtypes, and written down as a program of NumPy calls, which later calls
+    run. Where Python looked at a value (a branch, an index, a loop that stops on a tolerance) the program asks the same
+    question, and another answer records that way too. Results are those of the function to the last bit. The function
+    that comes back has ``source``, ``report()`` and ``save(path)``; see the page on graph mode.
+
+    What follows is about XLA, the default.
+
+    The function is run once for each new combination of containers, shapes and dtypes, on stand-ins that know
+    shape and dtype alone; what it does to them is compiled, and later calls run that. So Python must not
+    branch on values, and what it does besides computing (printing, drawing random numbers) is done that
+    once. Make the compiled function once as well: it holds what was compiled.
+
+    It can be differentiated and batched from outside: ``grad(jit(f))`` runs one compiled program forward and
+    one backward, by the rules of funcgrad, and what the second needs stays on the device. Inside, every
+    transform works: ``jit(grad(f))``, ``jit(vmap(f))``.
+
+    Args:
+        fun: a function of arrays and numbers in containers, written with NumPy, funcgrad.numpy, pipelines,
+            funcgrad's transforms.
+        static_argnums: positions of arguments that Python needs as they are: flags, sizes, functions. They must
+            be hashable; another value compiles anew.
+        static_argnames: the same by name.
+        donate_argnums: positions of arguments whose memory the results may take. A JAX array given there
+            cannot be used any more; a NumPy array is copied.
+        device: where to run, see ``device_put``; by default where the arguments are.
+        in_shardings: how the arguments are distributed over devices: one ``jax.sharding.Sharding``, or a tuple
+            with an entry per argument, each a sharding, None or a tree of them that is a prefix of it.
+        out_shardings: the same of the result.
+        backend: "xla" or "numpy". What is about devices and memory is for the first only.
+        exact: for NumPy: whether results must be those of the function to the last bit. If not, numbers are computed by
+            Python's own ``math``, several times as fast, which rounds some of them otherwise.
+
+    Returns:
+        A function of the same arguments. float64 stays float64. NumPy results are read-only: they show the
+        memory that XLA wrote. If any floating argument is a JAX array the results are JAX arrays.
+
+    Raises:
+        MissingExtraError: JAX is not installed (an ``ImportError``).
+        StagingError: the function asked for a value while it was being compiled (a ``TypeError``).
+        InputError: an argument that is neither array nor number and not static, or a static or donated one that the
+            function has not; a backend that there is not (a ``TypeError``).
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import grad
+        >>> from funcgrad.interop import jit
+        >>> slope = jit(grad(lambda x: np.sum(np.sin(x) ** 2)))
+        >>> slope(np.array([0.0, np.pi / 4])).round(12)
+        array([0., 1.])
+        >>> slope = jit(grad(lambda x: np.sum(np.sin(x) ** 2)), backend="numpy")
+        >>> slope(np.array([0.0, np.pi / 4])).round(12)
+        array([0., 1.])
+    """
+    check_callable("jit", fun)
+    if backend not in ("xla", "numpy"):
+        raise InputError(f'jit: there is no such backend, got {backend!r}. Name "xla" or "numpy".')
+    if backend == "numpy":
+        given = {"device": device, "in_shardings": in_shardings, "out_shardings": out_shardings}
+        strange = [name for name, value in given.items() if value is not None]
+        if strange or not isinstance(donate_argnums, Sequence) or donate_argnums:
+            raise InputError(
+                f'jit: with backend="numpy" there are no devices and nothing to donate, got '
+                f"{strange[0] if strange else 'donate_argnums'}. Leave it out."
+            )
+        return jit_numpy(fun, static_argnums, static_argnames, exact=exact)
+    options = _Options(static_argnums, static_argnames, donate_argnums, device, in_shardings, out_shardings)
+    return Jitted(run_jit, fun, options, "{fun} compiled by XLA.")
+
+
+def run_jit(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+    """What a ``jit`` does when it is called, except that it remembers nothing."""
+    return Jitted(run_jit, fun, options, "")(*args, **kwargs)
+
+
+class Jitted(Transformed[P, Any]):
+    __doc__ = Transformed.__dict__["__doc__"]
+
+    def __init__(self, run: Callable[..., Any], fun: Callable[P, Any], options: _Options, says: str) -> None:
+        super().__init__(run, fun, options, says)
+        self._places = Places(fun, options.static_argnums, options.static_argnames, options.donate_argnums)
+        self._programs: dict[Any, Staged] = {}
+        #: What was compiled, by JAX's idea of the arguments' structure: it is faster to find than funcgrad's. Only
+        #: where both see the same leaves, and nothing is to be done to them.
+        self._compiled: dict[Any, Staged] = {}
+        self._plain = options.device is None and not self._places.donated and not self._places.static
+        self._device: Any = None
+        self._jax: Any = None
+        self._arrays: set[type] = set()  # the type of JAX's arrays
+        self._precise: Any = None
+        self._take_apart: Any = None
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Run the compiled function; compile it first where it was never called with such arguments."""
+        jax = self._jax
+        if jax is None:
+            jax = self._begin()
+        if self._compiled and blocks.current().runner is None and not named_axes.get():
+            try:
+                leaves, structure = self._take_apart((args, kwargs))
+            except Exception:  # JAX cannot sort every dictionary, and containers of others may do what they like
+                return self._general(args, kwargs)
+            program = self._compiled.get(structure)
+            kinds = set(map(type, leaves))
+            here = kinds == self._arrays
+            if program is not None and (here or HOST.issuperset(kinds)):
+                try:
+                    with self._precise(True):
+                        out = program.run(*(leaves if here else viewed(leaves)))
+                except Closure:
+                    pass
+                else:
+                    ((number, results),) = out.items()
+                    return program.fill[number](results if here else to_numpy(jax, results))
+        return self._general(args, kwargs)
+
+    def _begin(self) -> Any:
+        jax = import_jax("jit")
+        if self.options.device is not None:
+            self._device = find_device(jax, "jit", self.options.device)
+        self._arrays = {type(jax.numpy.zeros(()))}
+        self._precise = precision_switch(jax)
+        self._take_apart = jax.tree_util.default_registry.flatten
+        self._jax = jax
+        return jax
+
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call whatever it is: with static arguments, through outer transforms, on JAX arrays."""
+        jax = self._jax
+        static, args, kwargs = self._places.split(args, kwargs)
+        leaves, frame = take_apart(jax, (args, kwargs))
+        for leaf in leaves:
+            if not is_array(leaf):
+                self._refuse(leaf, args, kwargs)
+        host = on_host(leaves)
+        given, leaves = leaves, self._prepared(leaves, args)
+        names = tuple([(name, trace.size) for name, trace in named_axes.get().items()])
+        key: Any = (static, frame, names) if static or names else frame if frame.inner else frame.spec
+        program = self._programs.get(key)
+        if program is None:
+            program = self._programs.setdefault(key, self._made(static, frame, args, len(leaves)))
+        if self._plain and not names and not frame.inner:
+            self._remember((args, kwargs), given, program)
+        call = Call(program, host)
+        try:
+            outs = call(*leaves)
+        except Closure:
+            pass
+        else:
+            return call.told(*outs)
+        return self._closing_over(static, frame, leaves, host)
+
+    def _remember(self, arguments: Any, leaves: list[Any], program: Staged) -> None:
+        """Let the next call with arguments like these go the short way, if they come in Python's own containers."""
+        try:
+            found, structure = self._take_apart(arguments)
+        except Exception:
+            return
+        if len(found) == len(leaves) and all(map(operator.is_, found, leaves)) and _is_simple(arguments):
+            self._compiled[structure] = program
+
+    def _made(self, static: Any, frame: Frame, args: tuple[Any, ...], count: int) -> Staged:
+        """The program for arguments in these containers."""
+        fun = self._places.given(self.fun, static)
+
+        def flat(*leaves: Any) -> tuple[list[Any], Any]:
+            new_args, new_kwargs = frame(*leaves)
+            return take_apart(self._jax, fun(*new_args, **new_kwargs))
+
+        donated = [i for i, flag in enumerate(self._places.per_leaf(args, self._places.donated)) if flag]
+        options: dict[str, Any] = {"donate_argnums": tuple(donated)} if donated else {}
+        shardings: list[Any] = []
+        if self.options.in_shardings is not None:
+            shardings = [*_spread("in_shardings", self.options.in_shardings, args), *[None] * count][:count]
+            options["in_shardings"] = tuple(shardings)
+        return Staged(self._jax, name_of(self.fun), flat, options, shardings, self.options.out_shardings)
+
+    def _prepared(self, leaves: list[Any], args: tuple[Any, ...]) -> list[Any]:
+        """The leaves where they are to be, and in memory that may be donated or read later."""
+        jax = self._jax
+        flags = self._places.per_leaf(args, self._places.donated)
+        flags += [False] * (len(leaves) - len(flags))
+        mixed = any(isinstance(leaf, jax.Array) for leaf in leaves)  # then nobody waits for the result
+        found = []
+        for leaf, donated in zip(leaves, flags, strict=True):
+            if self._device is not None:
+                leaf = moved(jax, leaf, self._device)
+            elif type(leaf) in HOST and (donated or mixed):
+                with double_precision(jax):
+                    leaf = private(jax, leaf)
+            found.append(leaf)
+        return found
+
+    def _closing_over(self, static: Any, frame: Frame, leaves: list[Any], host: bool) -> Any:
+        """A call of a function that closes over values of outer transforms: they are arguments too.
+
+        They are found by a run on the values themselves, and as they may be others the next time, nothing is kept.
+        """
+        fun = self._places.given(self.fun, static)
+
+        def of_tree(found: Any) -> Any:
+            args, kwargs = frame(*found)
+            return fun(*args, **kwargs)
+
+        hoisted = Hoisted("jit", of_tree, list(leaves))
+        count = len(leaves)
+
+        def flat(*values: Any) -> tuple[list[Any], Any]:
+            return take_apart(self._jax, hoisted(list(values[:count]), values[count:]))
+
+        call = Call(Staged(self._jax, name_of(self.fun), flat), host and on_host([*leaves, *hoisted.held]))
+        outs = call(*leaves, *hoisted.held)
+        return call.told(*outs)
+
+    def _refuse(self, leaf: Any, args: Any, kwargs: Any) -> NoReturn:
+        paths, leaves, _ = tree.flatten_with_path((args, kwargs))
+        path = next((p for p, x in zip(paths, leaves, strict=True) if x is leaf), "")
+        where = f"argument {path[4:].replace(']', '', 1)}" if path.startswith("[0]") else f"argument {path[3:]}"
+        problem, remedy = refusal(leaf)
+        if not isinstance(leaf, (np.ndarray, np.generic)):
+            remedy = "Name it in static_argnums or static_argnames if it is a constant, or close over it."
+        raise InputError(f"jit: {where} of {name_of(self.fun)} {problem}. {remedy}")
+
+
+def _is_simple(value: Any) -> bool:
+    """Whether there are no containers but dictionaries, lists and tuples: those are the same for everybody."""
+    kind = type(value)
+    if kind is dict:
+        return all(map(_is_simple, value.values()))
+    return all(map(_is_simple, value)) if kind is tuple or kind is list else value is None or is_array(value)
+
+
+def _spread(what: str, prefix: Any, args: tuple[Any, ...]) -> list[Any]:
+    """The entry of ``prefix`` for each leaf of the arguments."""
+    if not isinstance(prefix, (tuple, list, dict)):
+        return [prefix] * len(tree.leaves(args))
+    try:
+        return tree.broadcast_prefix(tuple(prefix) if isinstance(prefix, list) else prefix, args)
+    except ValueError:
+        raise InputError(
+            f"jit: {what} does not fit the arguments, got {prefix} for {tree.structure(args)}. Give one sharding, or "
+            "a tuple with an entry per argument that is not static."
+        ) from None

@@ -1,0 +1,184 @@
+"""Lifting: functions of funcgrad and NumPy as functions that JAX can transform.
+
+JAX's own tracers are wrapped in tracers of an interpreter that interprets nothing: it binds every
+primitive on the JAX values inside and wraps the results again. So ``np.sin(x)``, a pipeline or a funcgrad
+transform inside the function ends in ``jax.numpy`` on JAX's tracers, and JAX differentiates that by its
+own rules, knowing none of funcgrad's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NoReturn, ParamSpec
+
+import numpy as np
+
+from funcgrad import backend, tree
+from funcgrad.core import Primitive, Tracer
+from funcgrad.interop.jax.conversion import bottom, private, take_apart
+from funcgrad.interop.jax.refusing import staging
+from funcgrad.kinds.custom import CustomRules, custom_call
+from funcgrad.optional import import_jax, loaded_jax
+from funcgrad.transforms.lifting import LiftedTrace, LiftedTracer, Watch
+from funcgrad.transforms.transformed import Transformed, check_callable, name_of
+
+__all__ = ["Closure", "lift", "lifted", "to_jax"]
+
+P = ParamSpec("P")
+
+CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
+
+
+class Closure(BaseException):
+    """A function that is to be staged closes over a value that is being transformed.
+
+    Not an ``Exception``: the function must not catch it.
+    """
+
+
+def lift(*, alone: bool = False, watch: Watch | None = None) -> LiftedTrace:
+    """A run of a function that takes values of JAX for NumPy's.
+
+    Args:
+        alone: whether the values of outer transforms may not come in, but raise ``Closure``.
+        watch: called with each primitive, the values it is applied to and its parameters.
+    """
+    return LiftedTrace(
+        _refuse if alone else None, prepare=_alone if alone else _with_rules, watch=watch, for_numpy=True
+    )
+
+
+def _refuse(x: Tracer) -> NoReturn:
+    raise Closure
+
+
+def _with_rules(
+    primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The same, with rules of the user's for values of JAX."""
+    return args, {**params, "rules": _lifting(params["rules"])} if primitive is CUSTOM else params
+
+
+def _alone(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The same, in NumPy's dtypes."""
+    return _with_rules(primitive, _as_numpy_would(primitive, args), params)
+
+
+def _as_numpy_would(primitive: Primitive, args: Sequence[Any]) -> Sequence[Any]:
+    """``args`` in the dtypes that NumPy's ufunc computes in, where integers become floating numbers.
+
+    JAX would make float32 of int32, and of int64 together with float32.
+    """
+    ufunc = getattr(np, primitive.name, None)
+    jax = loaded_jax()
+    if not isinstance(ufunc, np.ufunc) or ufunc.nin != len(args) or not jax.config.jax_enable_x64:
+        return args
+    if not any(isinstance(a, jax.Array) and a.dtype.kind in "biu" for a in args):
+        return args
+    given = [_WEAK.get(a.dtype.kind, a.dtype) if getattr(a, "weak_type", False) else _kind(a) for a in args]
+    loop = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout))
+    if loop[-1].kind not in "fc":
+        return args
+    return [jax.numpy.asarray(a, to) if _kind(a) != to else a for a, to in zip(args, loop, strict=False)]
+
+
+_WEAK = {"i": int, "f": float, "c": complex}
+
+
+def _kind(a: Any) -> Any:
+    """What NumPy's promotion looks at: the dtype, of Python's numbers the type."""
+    return type(a) if type(a) in (int, float, complex) else backend.dtype_of(a)
+
+
+def to_jax(fun: Callable[P, Any]) -> Callable[P, Any]:
+    """``fun`` as a function that JAX can transform, also if it calls plain NumPy.
+
+    A function of ``funcgrad.numpy`` works on JAX arrays as it is. This is for functions that call plain
+    NumPy (``np.sin(x)``), which would turn a JAX array into an ndarray and refuse a JAX tracer.
+
+    Args:
+        fun: a function of arrays or pytrees, written with NumPy, funcgrad.numpy or funcgrad's transforms.
+
+    Returns:
+        A function of the same arguments. Floating and complex arrays, and all JAX arrays, are computed
+        with by JAX; integers, booleans and other leaves of plain Python and NumPy stay what they are.
+        Precision is JAX's: float64 needs its x64 mode.
+
+    Raises:
+        MissingExtraError: JAX is not installed (an ``ImportError``).
+        StagingError: under ``jax.jit``, the function asked for a value, for example in a branch (a ``TypeError``).
+
+    Example:
+        >>> import jax
+        >>> import numpy as np
+        >>> from funcgrad.interop import to_jax
+        >>> slope = jax.jit(jax.grad(to_jax(lambda x: np.sin(x) * x)))
+        >>> print(f"{slope(1.0):.3f}")
+        1.382
+    """
+    check_callable("to_jax", fun)
+    return Transformed(run_lifted, fun, None, "{fun} as a function that JAX can transform.")
+
+
+def run_lifted(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
+    """What a ``to_jax`` does when it is called."""
+    jax = import_jax("to_jax")
+    leaves, frame = take_apart(jax, (args, kwargs))
+
+    def call(*found: Any) -> Any:
+        new_args, new_kwargs = frame(*found)
+        return fun(*new_args, **new_kwargs)
+
+    return lifted(jax, call, name=name_of(fun))(*leaves)
+
+
+def lifted(
+    jax: Any, fun: Callable[..., Any], watch: Watch | None = None, *, name: str = "the function"
+) -> Callable[..., Any]:
+    """``fun``, a function of leaves, as a function of JAX values; results are trees of JAX values."""
+
+    def call(*leaves: Any) -> Any:
+        with staging(jax, "to_jax", name):
+            return _run(jax, lift(watch=watch), fun, leaves)
+
+    return call
+
+
+def _run(jax: Any, trace: LiftedTrace, fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """``fun`` of trees of JAX values, in ``trace``, which ends with it."""
+    try:
+        leaves, frame = take_apart(jax, args)
+        out = fun(*frame(*[_enter(jax, trace, leaf) for leaf in leaves]))
+    finally:
+        trace.close()
+    found, frame = take_apart(jax, out)
+    return frame(*[trace.leave(leaf) for leaf in found])
+
+
+def _lifting(rules: CustomRules) -> CustomRules:
+    """A function of the user's with its rules, for values of JAX: they may be written with NumPy too."""
+    jax = loaded_jax()
+
+    def lifting(fun: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            out = _run(jax, lift(), fun, args)
+            return tree.map(lambda x: bottom(x) if type(x) is LiftedTracer else x, out)  # it may hold one
+
+        return call
+
+    return replace(
+        rules,
+        fun=lifting(rules.fun),
+        fwd=None if rules.fwd is None else lifting(rules.fwd),
+        bwd=None if rules.bwd is None else lifting(rules.bwd),
+        jvp=None if rules.jvp is None else lifting(rules.jvp),
+    )
+
+
+def _enter(jax: Any, trace: LiftedTrace, leaf: Any) -> Any:
+    if isinstance(leaf, jax.Array):
+        return trace.leaf(leaf)
+    if not isinstance(leaf, Tracer) and backend.is_value(leaf) and backend.is_inexact(leaf):
+        return trace.leaf(private(jax, leaf))
+    return leaf

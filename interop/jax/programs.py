@@ -1,0 +1,359 @@
+"""Functions that JAX runs, as one operation of funcgrad: differentiable in both modes, any order, batchable.
+
+A ``Program`` is a JAX function of a flat list of arrays. What the rules of the operation need are programs
+again: its tangents, its pullback, its residuals, its batched form. So a rule binds the same operation on
+another program, and every outer transform finds what it needs.
+
+A program returns a ``jax.tree_util.Partial``: the arrays, and a static part that says what they mean. That
+travels through ``jax.jit``, so nothing has to be traced again to know the structure of a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.batching import BatchTrace, BatchTracer, named_axes
+from funcgrad.core import Primitive, Tracer, bind
+from funcgrad.interop.jax.conversion import filled, private, to_numpy, viewed
+from funcgrad.optional import double_precision
+from funcgrad.records import pull_for_all
+
+__all__ = ["Batched", "Call", "Like", "Program", "Pullback", "Pushed", "Residuals", "call_program", "nothing", "run"]
+
+Leaves = Sequence[Any]
+
+
+class Program:
+    """A JAX function of arrays.
+
+    Args:
+        jax: the module.
+        name: the function's name.
+        fun: ``fun(*arrays)`` returns a ``Partial`` of a static part and arrays.
+        compiled: whether it, and all that is derived from it, is run by ``jax.jit``.
+        options: for ``jax.jit``; what is derived does without.
+    """
+
+    def __init__(
+        self,
+        jax: Any,
+        name: str,
+        fun: Callable[..., Any],
+        *,
+        compiled: bool,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.jax, self.name = jax, name
+        self.fun = fun
+        self.compiled = compiled
+        self.run: Callable[..., Any] = jax.jit(fun, **options or {}) if compiled else fun
+        self._derived: dict[Any, Program] = {}
+
+    def parts(self, out: Any) -> tuple[Any, Leaves]:
+        """The static part and the arrays of what ``run`` returned."""
+        return out.func, out.args
+
+    def derived(self, *key: Any) -> Program:
+        """The program ``self.make_<key[0]>(*key[1:])``; of a compiled one made once."""
+        found = self._derived.get(key)
+        if found is None:
+            found = getattr(self, f"make_{key[0]}")(*key[1:])
+            if self.compiled:
+                found = self._derived.setdefault(key, found)
+        return found
+
+    def _of(self, leaves: Leaves, traced: Sequence[int]) -> tuple[Callable[..., list[Any]], list[Any]]:
+        """The function of the leaves at ``traced`` alone, and where its static part will stand."""
+        told: list[Any] = []
+
+        def of(*moving: Any) -> list[Any]:
+            out = self.fun(*filled(leaves, traced, moving))
+            told[:] = [out.func]
+            return list(out.args)
+
+        return of, told
+
+    def make_pushed(self, traced: tuple[int, ...]) -> Program:
+        """Results, then the tangents of the floating ones, from leaves and the tangents of some of them."""
+        jax = self.jax
+
+        def fun(*values: Any) -> Any:
+            n = len(values) - len(traced)
+            of, told = self._of(values[:n], traced)
+            results, tangents = jax.jvp(of, tuple(values[i] for i in traced), tuple(values[n:]))
+            live = _inexact(results)
+            return jax.tree_util.Partial(Pushed(told[0], live), *results, *[tangents[i] for i in live])
+
+        return Program(jax, self.name, fun, compiled=self.compiled)
+
+    def make_pulled(self, traced: tuple[int, ...], live: tuple[int, ...]) -> Program:
+        """Cotangents of some leaves, from all leaves and the cotangents of the results at ``live``."""
+        jax = self.jax
+
+        def fun(*values: Any) -> Any:
+            n = len(values) - len(live)
+            of, _ = self._of(values[:n], traced)
+            results, pull = jax.vjp(of, *[values[i] for i in traced])
+            return jax.tree_util.Partial(nothing, *pull(_whole(jax, results, live, values[n:])))
+
+        return Program(jax, self.name, fun, compiled=self.compiled)
+
+    def make_recorded(self, traced: tuple[int, ...]) -> Program:
+        """Results, then what the pullback needs; its static part is ``Residuals``."""
+        jax = self.jax
+
+        def fun(*leaves: Any) -> Any:
+            of, told = self._of(leaves, traced)
+            results, pull = jax.vjp(of, *[leaves[i] for i in traced])
+            residuals, structure = jax.tree_util.tree_flatten(pull)
+            residuals = [private(jax, r) for r in residuals]  # arrays that the function closes over among them
+            likes = [Like(r.shape, r.dtype) for r in results]
+            program = Pullback(jax, self.name, structure.unflatten, likes, self.compiled)
+            return jax.tree_util.Partial(Residuals(told[0], len(results), program), *results, *residuals)
+
+        return Program(jax, self.name, fun, compiled=self.compiled)
+
+    def make_batched(self, flags: tuple[bool, ...], names: tuple[Any, ...] = ()) -> Program:
+        """The same on batches, batch axes first; results that no batch reaches are left alone."""
+        jax = self.jax
+
+        def fun(*leaves: Any) -> Any:
+            told: list[Any] = []
+            still: list[Any] = []
+
+            def one(*xs: Any) -> list[Any]:
+                # All values that carry this batch are of the type of those that came in with it.
+                carriers = {type(x) for x, flag in zip(xs, flags, strict=True) if flag}
+                out = self.fun(*xs)
+                moving = tuple([type(r) in carriers for r in out.args])
+                told[:] = [out.func, moving]
+                still[:] = [r for r, m in zip(out.args, moving, strict=True) if not m]
+                return [r for r, m in zip(out.args, moving, strict=True) if m]
+
+            mapped = iter(jax.vmap(one, tuple([0 if flag else None for flag in flags]))(*leaves))
+            fixed, (inner, moving) = iter(still), told
+            results = [next(mapped) if m else next(fixed) for m in moving]
+            return jax.tree_util.Partial(Batched(inner, moving), *results)
+
+        return Program(jax, self.name, fun, compiled=self.compiled)
+
+
+class Like(NamedTuple):
+    """What is known of a value without holding it."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+
+class Pullback(Program):
+    """What takes residuals, and cotangents of all floating results, to cotangents of the leaves.
+
+    Args:
+        jax: the module.
+        name: the function's name.
+        pull: ``pull(residuals)`` is a function of a list of cotangents.
+        likes: shape and dtype of each result.
+        compiled: as of a program.
+        live: the results whose cotangents are given; None for all floating ones.
+    """
+
+    def __init__(
+        self,
+        jax: Any,
+        name: str,
+        pull: Callable[..., Any],
+        likes: list[Like],
+        compiled: bool,
+        live: tuple[int, ...] | None = None,
+    ) -> None:
+        self.pull, self.likes = pull, likes
+        self.floating = _inexact(likes)
+        given = self.floating if live is None else live
+
+        def fun(*values: Any) -> Any:
+            n = len(values) - len(given)
+            return jax.tree_util.Partial(nothing, *pull(list(values[:n]))(_whole(jax, likes, given, values[n:])))
+
+        super().__init__(jax, name, fun, compiled=compiled)
+
+    def make_only(self, live: tuple[int, ...]) -> Program:
+        """The same where only the results at ``live`` have a cotangent."""
+        if live == self.floating:
+            return self
+        return Pullback(self.jax, self.name, self.pull, self.likes, self.compiled, live)
+
+
+def _inexact(results: Sequence[Any]) -> tuple[int, ...]:
+    return tuple([i for i, r in enumerate(results) if isinstance(r.dtype, np.dtype) and backend.is_inexact(r)])
+
+
+def _whole(jax: Any, likes: Sequence[Any], live: Sequence[int], cts: Leaves) -> list[Any]:
+    """A cotangent for each result: those of ``live``, and zeros."""
+    found = dict(zip(live, cts, strict=True))
+    zero = jax.numpy.zeros
+    return [
+        found[i] if i in found else zero(x.shape, x.dtype) if i in floating else np.zeros(x.shape, backend.FLOAT0)
+        for floating in [_inexact(likes)]
+        for i, x in enumerate(likes)
+    ]
+
+
+# What a program's result means: the static part of the ``Partial`` that it returns, which must be callable.
+
+
+def nothing(*results: Any) -> tuple[Any, ...]:
+    """The static part where there is nothing to say."""
+    return results
+
+
+class Static:
+    """The static part of a result: ``inner`` is that of the function itself."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __call__(self, *results: Any) -> Any:
+        return results
+
+
+class Pushed(Static):
+    """Of results with tangents: ``live`` are the results that have one."""
+
+    def __init__(self, inner: Any, live: tuple[int, ...]) -> None:
+        super().__init__(inner)
+        self.live = live
+
+
+class Residuals(Static):
+    """Of ``count`` results with residuals behind them, which ``pull`` needs."""
+
+    def __init__(self, inner: Any, count: int, pull: Pullback) -> None:
+        super().__init__(inner)
+        self.count, self.pull = count, pull
+
+
+class Batched(Static):
+    """Of a batch: which results have the batch axis."""
+
+    def __init__(self, inner: Any, flags: tuple[bool, ...]) -> None:
+        super().__init__(inner)
+        self.flags = flags
+
+
+class Call:
+    """One call of a program.
+
+    Attributes:
+        program: the program.
+        host: whether results are NumPy's. Residuals stay JAX's.
+        told: the static part of the result, once there is one.
+    """
+
+    __slots__ = ("host", "program", "told")
+
+    def __init__(self, program: Program, host: bool) -> None:
+        self.program, self.host = program, host
+        self.told: Any = None
+
+    def __call__(self, *leaves: Any) -> Any:
+        """The results, through whatever transforms there are among ``leaves``."""
+        return bind(call_program, leaves, {"call": self})
+
+    def __repr__(self) -> str:
+        return self.program.name
+
+
+def run(program: Program, leaves: Leaves) -> tuple[Any, Leaves]:
+    """The static part and the arrays that ``program`` returns for these values, in double precision.
+
+    Where JAX is tracing, or a function of its own is given its own arrays, precision is JAX's.
+    """
+    jax = program.jax
+    traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
+    theirs = not program.compiled and bool(leaves) and all(isinstance(leaf, jax.Array) for leaf in leaves)
+    with nullcontext() if traced or theirs else double_precision(jax):
+        values = viewed(leaves) if program.compiled else [private(jax, leaf) for leaf in leaves]
+        return program.parts(program.run(*values))
+
+
+def _impl(xp: Any, *leaves: Any, call: Call) -> tuple[Any, ...]:
+    told, results = run(call.program, leaves)
+    call.told = told
+    if not call.host:
+        return tuple(results)
+    while type(told) is Batched:
+        told = told.inner
+    count = told.count if type(told) is Residuals else len(results)
+    return (*to_numpy(call.program.jax, results[:count]), *results[count:])
+
+
+def _plain(args: Leaves) -> bool:
+    """Whether residuals can be kept: the values are not being differentiated, or recorded, further out."""
+    for x in args:
+        while isinstance(x, Tracer):
+            if type(x) is not BatchTracer and not getattr(x._trace, "runs_jax", False):
+                return False
+            x = x.value
+    return not named_axes.get()
+
+
+def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> Any:
+    call: Call = params["call"]
+    traced = tuple(traced)
+    if not _plain(args):
+        again = Call(call.program, call.host)
+        outs = again(*args)
+        call.told = again.told
+        return outs, pull_for_all("jax_call", _backwards_again, len(traced)), (call.program, args, traced, call.host)
+    first = Call(call.program.derived("recorded", traced), call.host)
+    outs = first(*args)
+    told: Residuals = first.told
+    call.told = told.inner
+    pull = pull_for_all("jax_call", _backwards, len(traced))
+    return outs[: told.count], pull, (told.pull, outs[told.count :], len(traced), call.host)
+
+
+def _backwards(ct: Any, program: Any, residuals: Any, count: int, host: Any) -> Any:
+    live = tuple([i for i in program.floating if ct[i] is not None])
+    if not live:
+        return [None] * count
+    return Call(program.derived("only", live), host)(*residuals, *[ct[i] for i in live])
+
+
+def _backwards_again(ct: Any, program: Program, args: Leaves, traced: tuple[int, ...], host: Any) -> Any:
+    """The pullback of a call that is itself differentiated: it runs the function again."""
+    live = tuple([i for i, c in enumerate(ct) if c is not None and backend.is_inexact(c)])
+    if not live:
+        return [None] * len(traced)
+    return Call(program.derived("pulled", traced, live), host)(*args, *[ct[i] for i in live])
+
+
+def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
+    call: Call = params["call"]
+    traced = tuple([i for i, t in enumerate(tangents) if t is not None])
+    pushed = Call(call.program.derived("pushed", traced), call.host)
+    outs = pushed(*args, *[tangents[i] for i in traced])
+    told: Pushed = pushed.told
+    call.told = told.inner
+    count = len(outs) - len(told.live)
+    moving = dict(zip(told.live, outs[count:], strict=True))
+    return outs[:count], tuple([moving.get(i) for i in range(count)])
+
+
+def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+    call: Call = params["call"]
+    names = tuple([name for name, trace in named_axes.get().items() if trace is within])
+    mapped = Call(call.program.derived("batched", tuple(batched), names), call.host)
+    outs = mapped(*args)
+    told: Batched = mapped.told
+    call.told = told.inner
+    return outs, told.flags
+
+
+#: ``bind(call_program, leaves, {"call": call})``: the results of a program.
+call_program = Primitive("jax_call", _impl, _reverse, _forward, _batch, multiple=True, calls=True)

@@ -1,0 +1,230 @@
+"""Functions of funcgrad as programs that JAX compiles, differentiated by funcgrad's own rules.
+
+The function is run once on tracers of JAX; so are its tangents and its pullback, which are functions of
+funcgrad too. JAX sees finished computations and differentiates none of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from funcgrad import backend, blocks, tree
+from funcgrad.batching import BatchTrace, BatchTracer, named_axes
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError
+from funcgrad.forward import ForwardTrace, ForwardTracer
+from funcgrad.interop.jax.conversion import filled, filling, is_array
+from funcgrad.interop.jax.lift import Closure, lift
+from funcgrad.interop.jax.programs import Batched, Like, Program, Pullback, Pushed, Residuals, nothing
+from funcgrad.interop.jax.refusing import staging
+from funcgrad.interop.jax.splitting import halves, mark
+from funcgrad.kinds.linear import to_batch
+from funcgrad.records import backward
+from funcgrad.reverse import record
+from funcgrad.transforms.lifting import LiftedTrace
+
+__all__ = ["Staged"]
+
+#: A function of leaves: the leaves of its result, and a static part that says what they are.
+Flat = Callable[..., tuple[list[Any], Any]]
+
+
+class Staged(Program):
+    """A compiled program made of a function of funcgrad.
+
+    Args:
+        jax: the module.
+        name: the function's name, for messages.
+        flat: the function.
+        options: for ``jax.jit``.
+        shardings: how each leaf is to be distributed, None where that is open.
+        out_shardings: the same of the result, a prefix of it.
+    """
+
+    def __init__(
+        self,
+        jax: Any,
+        name: str,
+        flat: Flat,
+        options: dict[str, Any] | None = None,
+        shardings: Sequence[Any] = (),
+        out_shardings: Any = None,
+    ) -> None:
+        self.flat = flat
+        self.shardings, self.out_shardings = shardings, out_shardings
+        #: By number, the static parts of results, and what makes a result of its leaves.
+        self.static: dict[int, Any] = {}
+        self.fill: dict[int, Callable[[Sequence[Any]], Any]] = {}
+        self._number = itertools.count().__next__
+        super().__init__(jax, name, self.stage, compiled=True, options=options)
+        self.run = jax.jit(self.numbered, **options or {})
+
+    def numbered(self, *leaves: Any) -> dict[int, list[Any]]:
+        """As ``stage``, in containers that JAX makes without calling Python: the static part is a number."""
+        out, number = self.stage(*leaves), self._number()
+        self.static[number], self.fill[number] = out.func, filling(out.func)
+        return {number: list(out.args)}
+
+    def parts(self, out: Any) -> tuple[Any, Sequence[Any]]:
+        """As of any program."""
+        ((number, results),) = out.items()
+        return self.static[number], results
+
+    def stage(self, *leaves: Any) -> Any:
+        """The function on values of JAX."""
+        with self.lifting(leaves) as (trace, values):
+            outs, told = self.flat(*values)
+            results = [self.leave(trace, out) for out in outs]
+        if self.out_shardings is not None:
+            places = tree.broadcast_prefix(self.out_shardings, told(*range(len(results))))
+            results = _distributed(self.jax, results, places)
+        return self.jax.tree_util.Partial(told, *results)
+
+    @contextmanager
+    def lifting(self, leaves: Sequence[Any]) -> Iterator[tuple[LiftedTrace, list[Any]]]:
+        """A run on values of JAX, which no outer transform looks into."""
+        if self.shardings:
+            leaves = _distributed(self.jax, leaves, [*self.shardings, *[None] * (len(leaves) - len(self.shardings))])
+        unseen = blocks.Block(lambda state: state._replace(watch=None, runner=None))
+        with unseen if blocks.current() != blocks.State() else nullcontext():
+            trace = lift(alone=True)
+            try:
+                with staging(self.jax, "jit", self.name):
+                    yield trace, [trace.leaf(leaf) for leaf in leaves]
+            finally:
+                trace.close()
+
+    def leave(self, trace: LiftedTrace, out: Any) -> Any:
+        """A result as a value of JAX."""
+        value = trace.leave(out)
+        if isinstance(value, Tracer):
+            raise Closure
+        if not is_array(value):
+            raise InputError(
+                f"jit: {self.name} must return arrays, numbers, or containers of them, got {describe(value)}. Leave "
+                "it out of what is compiled."
+            )
+        return self.jax.numpy.asarray(value)
+
+    def make_pushed(self, traced: tuple[int, ...]) -> Program:
+        """As of any program, by funcgrad's rules."""
+        return Staged(self.jax, self.name, _pushed(self.flat, traced), shardings=self.shardings)
+
+    def make_pulled(self, traced: tuple[int, ...], live: tuple[int, ...]) -> Program:
+        """As of any program, by funcgrad's rules."""
+        return Staged(self.jax, self.name, _pulled(self.flat, traced, live), shardings=self.shardings)
+
+    def make_recorded(self, traced: tuple[int, ...]) -> Program:
+        """As of any program, by funcgrad's rules, in two halves."""
+        return Program(self.jax, self.name, lambda *leaves: self.recorded(leaves, traced), compiled=True)
+
+    def recorded(self, leaves: Sequence[Any], traced: tuple[int, ...]) -> Any:
+        """Results with residuals."""
+        told: list[Any] = []
+
+        def both(*xs: Any) -> tuple[list[Any], list[Any], list[Any]]:
+            with self.lifting(xs) as (trace, values):
+
+                def of(*moving: Any) -> list[Any]:
+                    outs, static = self.flat(*filled(values, traced, moving))
+                    told[:] = [static]
+                    return outs
+
+                outs, nodes = record(of, [values[i] for i in traced])
+                results = [self.leave(trace, out) for out in outs]
+                markers = [mark(self.jax, r) if backend.is_inexact(r) else None for r in results]
+                pairs = zip(nodes, markers, strict=True)
+                seeds = [(n, trace.leaf(m)) for n, m in pairs if n is not None and m is not None]
+                cts = backward(seeds, len(traced))
+                zeros = [backend.zeros_like(values[i]) if ct is None else ct for i, ct in zip(traced, cts, strict=True)]
+                return results, [m for m in markers if m is not None], [self.leave(trace, ct) for ct in zeros]
+
+        results, residuals, back = halves(self.jax, both, leaves)
+        likes = [Like(r.shape, r.dtype) for r in results]
+        floating = [i for i, r in enumerate(results) if backend.is_inexact(r)]
+
+        def pull(kept: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
+            return lambda cts: back(kept, [cts[i] for i in floating])
+
+        static = Residuals(told[0], len(results), Pullback(self.jax, self.name, pull, likes, True))
+        return self.jax.tree_util.Partial(static, *results, *residuals)
+
+    def make_batched(self, flags: tuple[bool, ...], names: tuple[Any, ...] = ()) -> Program:
+        """As of any program; where the function may ask for the axis by name, by funcgrad's ``vmap``."""
+        if not names:
+            return super().make_batched(flags)
+        return Staged(self.jax, self.name, _batched(self.flat, flags, names))
+
+
+def _distributed(jax: Any, values: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
+    """``values`` with what is said of how they are to be distributed."""
+    put = jax.lax.with_sharding_constraint
+    return [x if s is None else put(x, _automatic(jax, s)) for x, s in zip(values, shardings, strict=True)]
+
+
+def _automatic(jax: Any, sharding: Any) -> Any:
+    """``sharding`` over a mesh of automatic axes, as the constraint takes it; ``jax.make_mesh`` makes explicit ones."""
+    mesh: Any = getattr(sharding, "mesh", None)
+    if not any(getattr(kind, "name", "") == "Explicit" for kind in getattr(mesh, "axis_types", None) or ()):
+        return sharding
+    return jax.sharding.NamedSharding(jax.sharding.Mesh(mesh.devices, mesh.axis_names), sharding.spec)
+
+
+def _pushed(flat: Flat, traced: tuple[int, ...]) -> Flat:
+    """Results, then the tangents of the floating ones, from leaves and the tangents of some of them."""
+
+    def of(*values: Any) -> tuple[list[Any], Any]:
+        n = len(values) - len(traced)
+        trace = ForwardTrace()
+        pairs = zip(traced, values[n:], strict=True)
+        try:
+            outs, told = flat(*filled(values[:n], traced, [trace.leaf(values[i], t) for i, t in pairs]))
+        finally:
+            trace.close()
+        mine = [type(out) is ForwardTracer and out._trace is trace for out in outs]
+        results = [out.value if m else out for out, m in zip(outs, mine, strict=True)]
+        live = tuple([i for i, r in enumerate(results) if is_array(r) and backend.is_inexact(r)])
+        tangents = [outs[i].tangent if mine[i] else backend.zeros_like(results[i]) for i in live]
+        return [*results, *tangents], Pushed(told, live)
+
+    return of
+
+
+def _pulled(flat: Flat, traced: tuple[int, ...], live: tuple[int, ...]) -> Flat:
+    """Cotangents of some leaves, from all leaves and the cotangents of the results at ``live``."""
+
+    def of(*values: Any) -> tuple[list[Any], Any]:
+        n = len(values) - len(live)
+
+        def moving(*xs: Any) -> list[Any]:
+            return flat(*filled(values[:n], traced, xs))[0]
+
+        _, nodes = record(moving, [values[i] for i in traced])
+        seeds = [(node, ct) for i, ct in zip(live, values[n:], strict=True) if (node := nodes[i]) is not None]
+        cts = backward(seeds, len(traced))
+        zero = backend.zeros_like
+        return [zero(values[i]) if ct is None else ct for i, ct in zip(traced, cts, strict=True)], nothing
+
+    return of
+
+
+def _batched(flat: Flat, flags: tuple[bool, ...], names: tuple[Any, ...]) -> Flat:
+    """The same on batches, with names for the batch axis."""
+
+    def of(*values: Any) -> tuple[list[Any], Any]:
+        size = next(v.shape[0] for v, flag in zip(values, flags, strict=True) if flag)
+        trace = BatchTrace(size)
+        token = named_axes.set({**named_axes.get(), **dict.fromkeys(names, trace)})
+        try:
+            outs, told = flat(*[trace.leaf(v) if flag else v for v, flag in zip(values, flags, strict=True)])
+            mine = [type(out) is BatchTracer and out._trace is trace for out in outs]
+            whole = [out.value if m else to_batch(out, size) for out, m in zip(outs, mine, strict=True)]
+        finally:
+            named_axes.reset(token)
+            trace.close()
+        return whole, Batched(told, (True,) * len(whole))
+
+    return of

@@ -1,0 +1,411 @@
+"""SciPy's optimisers on trees of parameters, with the derivatives they would otherwise measure by differences.
+
+What is handed over is exact: gradients, Hessian-vector products, Jacobians. SciPy holds one vector of double
+precision; the functions see trees of the structure, shapes and dtypes of the first guess, and so does who asks for
+the answer. SciPy is needed when one of these is called, not to import them; it comes with ``funcgrad[scipy]``.
+
+Example:
+    >>> from funcgrad.interop.scipy import minimize
+    >>> found = minimize(lambda p: (p["a"] - 1.0) ** 2 + (p["b"] + 2.0) ** 2, {"a": 0.0, "b": 0.0})
+    >>> {name: round(float(x), 6) for name, x in found.x.items()}
+    {'a': 1.0, 'b': -2.0}
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad.errors import InputError
+from funcgrad.interop.scipy.boxes import boxed, constrained, listed, scaled
+from funcgrad.interop.scipy.flattening import Layout, plain
+from funcgrad.interop.scipy.objectives import Objective, Residuals, elementwise_loss
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.optimize.methods import HESSIANS, JACOBIANS, PRODUCTS, VALUES, default_method
+from funcgrad.transforms.transformed import check_callable, name_of
+from funcgrad.typing import PyTree
+
+__all__ = ["hessian_operator", "jacobian_operator", "least_squares", "minimize", "root", "root_scalar"]
+
+
+def minimize(
+    fun: Callable[..., Any],
+    params: PyTree,
+    args: Any = (),
+    method: Any = None,
+    *,
+    bounds: Any = None,
+    constraints: Any = (),
+    tol: float | None = None,
+    callback: Callable[..., Any] | None = None,
+    options: dict[str, Any] | None = None,
+    has_aux: bool = False,
+) -> Any:
+    """A minimum of ``fun`` near ``params``, by ``scipy.optimize.minimize`` with exact derivatives.
+
+    Gradients go to every method that uses them, Hessian-vector products to Newton-CG, trust-ncg, trust-krylov and
+    trust-constr, Hessians to dogleg and trust-exact.
+
+    Args:
+        fun: ``fun(params, *args)`` returns one real number.
+        params: the first guess: an array, a number, or a tree of them, real or complex.
+        args: further arguments, which are constants; a tuple, or one argument.
+        method: one of SciPy's, by default L-BFGS-B with bounds, SLSQP with constraints, else BFGS; or a function
+            as SciPy takes it.
+        bounds: a tree like ``params`` with a pair ``(lower, upper)`` for each leaf, of numbers, arrays that
+            broadcast to the leaf, or None where it is open, or None for the whole pair; one pair of numbers for
+            all; a ``scipy.optimize.Bounds``; for a single array also SciPy's sequence of pairs.
+        constraints: SciPy's, one or several: dictionaries or ``NonlinearConstraint`` with functions of the tree,
+            whose Jacobians SciPy gets as well, and ``LinearConstraint`` with a column for each number of
+            ``params``, in the order of the leaves.
+        tol: SciPy's tolerance.
+        callback: called after each iteration with the tree; with a result that holds it where its only
+            parameter is named ``intermediate_result``. ``StopIteration`` ends the search.
+        options: SciPy's, for the method.
+        has_aux: whether ``fun`` returns a pair ``(value, aux)``; the result then has ``aux``, that of the answer.
+
+    Returns:
+        SciPy's ``OptimizeResult``. ``x`` is a tree like ``params``, of its dtypes, and so is the gradient, ``jac``
+        (of trust-constr, ``grad``); everything else is as SciPy has it. The answer has no derivative: for that, see
+        ``funcgrad.custom_root``.
+
+    Raises:
+        MissingExtraError: SciPy is not installed (an ``ImportError``).
+        InputError: a leaf or a result that is no floating number, bounds that do not fit (a ``TypeError``).
+        NotDifferentiableError: a value that is being differentiated or batched is involved (a ``TypeError``).
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad.interop.scipy import minimize
+        >>> def rosenbrock(x):
+        ...     return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+        >>> found = minimize(rosenbrock, np.array([1.3, 0.7, 0.8]), method="trust-ncg")
+        >>> found.success, found.x.round(4)
+        (True, array([1., 1., 1.]))
+    """
+    optimize = import_scipy("minimize")
+    layout, args = _start("minimize", "params", fun, params, args)
+    objective = Objective("minimize", fun, layout, args, has_aux=has_aux)
+    kind = default_method(method, bounds, listed(constraints))
+    given: dict[str, Any] = {}
+    if kind in HESSIANS:
+        given["hess"] = objective.hessian
+    if kind in PRODUCTS or not kind:
+        given["hessp"] = objective.product
+    result = optimize.minimize(
+        objective.value if kind in VALUES else objective.value_and_gradient,
+        layout.vector(params),
+        jac=None if kind in VALUES else True,
+        method=method,
+        bounds=boxed("minimize", optimize, layout, bounds),
+        constraints=constrained(optimize, constraints, layout, params, second=kind == "trust-constr"),
+        tol=tol,
+        callback=_seeing(callback, layout),
+        options=options,
+        **given,
+    )
+    _rewrite(result, layout)
+    if has_aux:
+        result.aux = objective.aux(result.x)
+    return result
+
+
+def root(
+    fun: Callable[..., Any],
+    params: PyTree,
+    args: Any = (),
+    method: str = "hybr",
+    *,
+    tol: float | None = None,
+    callback: Callable[..., Any] | None = None,
+    options: dict[str, Any] | None = None,
+) -> Any:
+    """A root of ``fun`` near ``params``, by ``scipy.optimize.root``; hybr and lm are given exact Jacobians.
+
+    Args:
+        fun: ``fun(params, *args)`` gives an array or a tree with as many numbers as ``params`` has; with lm,
+            which finds the smallest sum of squares, it may be more.
+        params: the first guess, an array, a number, or a tree of them.
+        args: further arguments, which are constants; a tuple, or one argument.
+        method: one of SciPy's.
+        tol: SciPy's tolerance.
+        callback: for the methods that take one; called with the trees of the point and of ``fun`` there.
+        options: SciPy's, for the method.
+
+    Returns:
+        SciPy's ``OptimizeResult``, with ``x`` a tree like ``params`` and ``fun`` a tree like the function's result.
+        No derivative flows through it: give ``lambda f, x: root(f, x).x`` to ``funcgrad.custom_root`` for that.
+
+    Raises:
+        MissingExtraError: SciPy is not installed (an ``ImportError``).
+        InputError: a leaf that is no floating number, another count of numbers (a ``TypeError``).
+        NotDifferentiableError: a value that is being differentiated or batched is involved (a ``TypeError``).
+
+    Example:
+        >>> from funcgrad.interop.scipy import root
+        >>> found = root(lambda p: (p["x"] + p["y"] - 3.0, p["x"] * p["y"] - 2.0), {"x": 3.0, "y": 0.0})
+        >>> {name: round(float(v), 6) for name, v in found.x.items()}
+        {'x': 2.0, 'y': 1.0}
+    """
+    optimize = import_scipy("root")
+    layout, args = _start("root", "params", fun, params, args)
+    system = Residuals("root", fun, layout, args, params)
+    if system.out.size != layout.size and method != "lm":
+        raise InputError(
+            f"root: {name_of(fun)} must give as many numbers as params has, got {system.out.size} for {layout.size}. "
+            "Use least_squares where there are more equations than unknowns."
+        )
+    result = optimize.root(
+        system,
+        layout.vector(params),
+        jac=system.jacobian if method in JACOBIANS else None,
+        method=method,
+        tol=tol,
+        callback=None if callback is None else lambda x, f: callback(layout.tree(x), system.out.tree(np.asarray(f))),
+        options=options,
+    )
+    result.x, result.fun = layout.tree(result.x), system.out.tree(np.asarray(result.fun))
+    return result
+
+
+def root_scalar(
+    fun: Callable[..., Any],
+    args: Any = (),
+    method: str | None = None,
+    *,
+    bracket: Any = None,
+    x0: float | None = None,
+    x1: float | None = None,
+    xtol: float | None = None,
+    rtol: float | None = None,
+    maxiter: int | None = None,
+    options: dict[str, Any] | None = None,
+) -> Any:
+    """A root of a function of one number, by ``scipy.optimize.root_scalar`` with exact derivatives.
+
+    Args:
+        fun: ``fun(x, *args)`` returns one real number.
+        args: further arguments, which are constants; a tuple, or one argument.
+        method: one of SciPy's; by default brentq with a bracket, secant with two guesses, newton with one.
+            newton gets the derivative, halley the second derivative as well.
+        bracket: two numbers where ``fun`` has different signs.
+        x0: the first guess.
+        x1: a second one.
+        xtol: SciPy's absolute tolerance.
+        rtol: SciPy's relative tolerance.
+        maxiter: the most iterations.
+        options: SciPy's, for the method.
+
+    Returns:
+        SciPy's ``RootResults``. No derivative flows through it, see ``root``.
+
+    Raises:
+        MissingExtraError: SciPy is not installed (an ``ImportError``).
+        InputError: a result that is not one real number (a ``TypeError``).
+        NotDifferentiableError: a value that is being differentiated or batched is involved (a ``TypeError``).
+
+    Example:
+        >>> from funcgrad.interop.scipy import root_scalar
+        >>> root_scalar(lambda x, a: x**3 - a, 8.0, x0=1.0, method="halley").iterations
+        5
+    """
+    optimize = import_scipy("root_scalar")
+    x0 = plain("root_scalar", "x0", x0)
+    layout, args = _start("root_scalar", "x0", fun, 0.0 if x0 is None else float(x0), args)
+    if method is None and x0 is not None and x1 is None and bracket is None:
+        method = "newton"
+    objective = Objective("root_scalar", fun, layout, args, has_aux=False)
+    orders = {"newton": 1, "halley": 2}.get(str(method).lower(), 0)
+
+    def at(x: float) -> Any:
+        point = np.array([x], float)
+        if not orders:
+            return objective.value(point)
+        value, slope = objective.value_and_gradient(point)
+        return (value, slope[0]) if orders == 1 else (value, slope[0], objective.hessian(point)[0, 0])
+
+    return optimize.root_scalar(
+        at,
+        method=method,
+        bracket=bracket,
+        fprime=orders > 0 or None,
+        fprime2=orders > 1 or None,
+        x0=x0,
+        x1=x1,
+        xtol=xtol,
+        rtol=rtol,
+        maxiter=maxiter,
+        options=options,
+    )
+
+
+def least_squares(
+    fun: Callable[..., Any],
+    params: PyTree,
+    args: Any = (),
+    *,
+    bounds: Any = None,
+    method: str = "trf",
+    loss: Any = "linear",
+    jac: str = "auto",
+    callback: Callable[..., Any] | None = None,
+    **options: Any,
+) -> Any:
+    """The smallest sum of squared residuals near ``params``, by ``scipy.optimize.least_squares`` with exact Jacobians.
+
+    Args:
+        fun: ``fun(params, *args)`` gives the residuals, an array or a tree of them. The real and the imaginary parts of
+            complex residuals count as two.
+        params: the first guess, an array, a number, or a tree of them.
+        args: further arguments, which are constants; a tuple, or one argument.
+        bounds: as of ``minimize``; for a single array, SciPy's pair of arrays.
+        method: one of SciPy's.
+        loss: the name of one of SciPy's, or a function that gives what squared residuals count for. It is
+            applied to an array of them, number by number, and differentiated; SciPy's form, which gives the
+            derivatives as well in an array of three rows, is taken too.
+        jac: ``"forward"`` or ``"reverse"`` for the mode that makes the Jacobian; ``"auto"`` takes the one with fewer
+            columns or rows to compute. ``"operator"`` makes none and gives SciPy products with it, for very many
+            residuals and parameters; the method must be trf or dogbox.
+        callback: called after each iteration as that of ``minimize``; needs SciPy 1.16.
+        options: SciPy's other arguments; ``x_scale`` may be a tree like ``params``.
+
+    Returns:
+        SciPy's ``OptimizeResult``, with ``x`` and ``grad`` trees like ``params`` and ``fun`` a tree like the
+        residuals. ``jac`` is the matrix, its rows and columns in the order of the leaves.
+        The answer has no derivative: for that, see ``funcgrad.custom_root``.
+
+    Raises:
+        MissingExtraError: SciPy is not installed (an ``ImportError``).
+        InputError: a leaf or a result that is no floating number, bounds that do not fit (a ``TypeError``).
+        NotDifferentiableError: a value that is being differentiated or batched is involved (a ``TypeError``).
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad.interop.scipy import least_squares
+        >>> t = np.linspace(0.0, 1.0, 20)
+        >>> decay = lambda p, t: p["height"] * np.exp(-p["rate"] * t)
+        >>> y = decay({"height": 2.0, "rate": 3.0}, t)
+        >>> found = least_squares(lambda p, t: decay(p, t) - y, {"height": 1.0, "rate": 1.0}, t)
+        >>> {name: round(float(v), 6) for name, v in found.x.items()}
+        {'height': 2.0, 'rate': 3.0}
+    """
+    optimize = import_scipy("least_squares")
+    layout, args = _start("least_squares", "params", fun, params, args)
+    if jac not in ("auto", "forward", "reverse", "operator"):
+        raise InputError(
+            f"least_squares: jac must be 'auto', 'forward', 'reverse' or 'operator', got {jac!r}. The Jacobian comes "
+            "from the residuals: leave jac out."
+        )
+    residuals = Residuals("least_squares", fun, layout, args, params, jac)
+    if callback is not None:
+        options["callback"] = _seeing(callback, layout)
+    if "x_scale" in options:
+        options["x_scale"] = scaled("least_squares", layout, options["x_scale"])
+    if bounds is not None:
+        options["bounds"] = boxed("least_squares", optimize, layout, bounds)
+    result = optimize.least_squares(
+        residuals,
+        layout.vector(params),
+        jac=residuals.operator if jac == "operator" else residuals.jacobian,
+        method=method,
+        loss=elementwise_loss(loss) if callable(loss) else loss,
+        **options,
+    )
+    result.x, result.grad = layout.tree(result.x), layout.tree(result.grad, gradient=True)
+    result.fun = residuals.out.tree(result.fun)
+    return result
+
+
+def jacobian_operator(fun: Callable[..., Any], params: PyTree, *args: Any) -> Any:
+    """The Jacobian of ``fun`` at ``params`` as a ``scipy.sparse.linalg.LinearOperator``: products, and no matrix.
+
+    Args:
+        fun: ``fun(params, *args)`` returns an array or a tree.
+        params: the point, an array, a number, or a tree of them.
+        args: further arguments, which stay as they are.
+
+    Returns:
+        An operator with a row for each number of the result and a column for each number of ``params``, in the
+        order of the leaves. ``fun`` is run twice, products run no Python of it.
+
+    Raises:
+        MissingExtraError: SciPy is not installed (an ``ImportError``).
+        InputError: a leaf that is no floating number (a ``TypeError``).
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad.interop.scipy import jacobian_operator
+        >>> jacobian = jacobian_operator(np.cumsum, np.ones(3))
+        >>> jacobian @ np.array([1.0, 0.0, 2.0]), jacobian.T @ np.ones(3)
+        (array([1., 1., 3.]), array([3., 2., 1.]))
+    """
+    layout, args = _start("jacobian_operator", "params", fun, params, args)
+    residuals = Residuals("jacobian_operator", fun, layout, args, params)
+    return residuals.operator(layout.vector(params))
+
+
+def hessian_operator(fun: Callable[..., Any], params: PyTree, *args: Any) -> Any:
+    """The Hessian of a scalar ``fun`` at ``params`` as a ``scipy.sparse.linalg.LinearOperator``.
+
+    Takes the arguments of ``jacobian_operator``, and raises what it raises.
+
+    Example:
+        >>> import numpy as np
+        >>> from scipy.sparse.linalg import cg
+        >>> from funcgrad.interop.scipy import hessian_operator
+        >>> curvature = hessian_operator(lambda x: np.sum(x**4), np.array([1.0, 2.0]))
+        >>> cg(curvature, np.array([12.0, 96.0]))[0].round(6)
+        array([1., 2.])
+    """
+    linalg = import_scipy("hessian_operator", "scipy.sparse.linalg")
+    layout, args = _start("hessian_operator", "params", fun, params, args)
+    objective = Objective("hessian_operator", fun, layout, args, has_aux=False)
+    point = layout.vector(params)
+
+    def product(direction: Any) -> Any:
+        return objective.product(point, np.ravel(direction))
+
+    return linalg.LinearOperator((layout.size, layout.size), matvec=product, rmatvec=product, dtype=np.float64)
+
+
+def _start(call: str, what: str, fun: Any, params: PyTree, args: Any) -> tuple[Layout, tuple[Any, ...]]:
+    """The checked beginning of every call."""
+    check_callable(call, fun)
+    args = args if isinstance(args, tuple) else (args,)
+    args = plain(call, "args", args)
+    layout = Layout(call, what, params)
+    if not layout.size:
+        raise InputError(f"{call}: there is nothing to look for, got {what} without numbers. Pass floating arrays.")
+    return layout, args
+
+
+def _rewrite(result: Any, layout: Layout) -> None:
+    """Put trees where SciPy has vectors like the parameters."""
+    result.x = layout.tree(np.asarray(result.x))
+    for name in ("jac", "grad"):  # of trust-constr jac are the Jacobians of the constraints
+        if isinstance(vector := result.get(name), np.ndarray) and vector.shape == (layout.size,):
+            result[name] = layout.tree(vector, gradient=True)
+
+
+def _seeing(callback: Callable[..., Any] | None, layout: Layout) -> Callable[..., Any] | None:
+    """A callback for SciPy that gives the caller's trees. SciPy looks at the names of its parameters."""
+    if callback is None:
+        return None
+    try:
+        whole = set(inspect.signature(callback).parameters) == {"intermediate_result"}
+    except (TypeError, ValueError):  # some functions written in C do not tell
+        whole = False
+    if not whole:
+        return lambda x, *rest: callback(layout.tree(np.asarray(x)), *rest)
+
+    def seeing(intermediate_result: Any) -> Any:
+        if isinstance(intermediate_result, np.ndarray):  # of methods that have no more
+            return callback(layout.tree(intermediate_result))
+        found = type(intermediate_result)(intermediate_result)
+        _rewrite(found, layout)
+        return callback(intermediate_result=found)
+
+    return seeing

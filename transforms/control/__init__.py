@@ -1,0 +1,17 @@
+"""Structured control flow: loops and branches that are plain Python on values and ``jax.lax`` when compiled.
+
+Names and arguments are those of ``jax.lax``.
+
+Example:
+    >>> import numpy as np
+    >>> from funcgrad import grad
+    >>> from funcgrad.transforms import control
+    >>> grad(lambda x: control.fori_loop(0, 3, lambda i, v: v * x, 1.0))(2.0)
+    np.float64(12.0)
+"""
+
+from funcgrad.transforms.control.branching import cond, switch
+from funcgrad.transforms.control.loops import fori_loop, scan, while_loop
+from funcgrad.transforms.control.mapping import associative_scan, map
+
+__all__ = ["associative_scan", "cond", "fori_loop", "map", "scan", "switch", "while_loop"]

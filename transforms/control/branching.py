@@ -1,0 +1,166 @@
+"""Branches: ``cond`` and ``switch``. Plain Python on values, ``jax.lax`` where they are known later."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import funcgrad.numpy as fnp
+from funcgrad import backend, tree
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.optional import loaded_jax
+from funcgrad.transforms.control.captured import Captured
+from funcgrad.transforms.control.carrying import agreed, check_functions, checked_leaves
+from funcgrad.transforms.control.staging import batched, known_later, like, native, staged_call
+
+__all__ = ["cond", "switch"]
+
+_NONE: Final[Any] = object()
+
+
+def cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = _NONE
+) -> Any:
+    """``true_fun(*operands)`` if ``pred``, else ``false_fun(*operands)``.
+
+    Plain Python on values: the other function is not called. Inside ``vmap``, where ``pred`` differs between the
+    examples, both are called and the derivative is that of the chosen result; as with ``where``, an infinite derivative
+    of the other makes it NaN. Where ``pred`` is not known, under ``jax.jit``, it becomes ``jax.lax.cond``.
+
+    Args:
+        pred: one truth value, or a number, which is true unless it is zero.
+        true_fun: a function of the operands. Both must return the same structure, shapes and dtypes;
+            that is checked where both are run.
+        false_fun: another.
+        operands: any pytrees.
+        operand: the only operand, by name.
+
+    Raises:
+        TypeError: no function, no truth value, results of other structure or dtype.
+        ValueError: results of other shapes.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import grad, vmap
+        >>> from funcgrad.transforms.control import cond
+        >>> def f(x):
+        ...     return cond(x > 0, fnp.exp, lambda x: x * x, x)
+        >>> grad(f)(-3.0)
+        np.float64(-6.0)
+        >>> vmap(grad(f))(np.array([0.0, -1.0]))
+        array([ 0., -2.])
+    """
+    check_functions("cond", true_fun=true_fun, false_fun=false_fun)
+    if not (isinstance(pred, Tracer) or backend.is_value(pred)) or backend.shape_of(pred):
+        raise InputError(
+            f"cond: pred must be one truth value, got {describe(pred)}. Reduce it with all or any, or choose entry by "
+            "entry with funcgrad.numpy.where."
+        )
+    operands = _operands("cond", operands, operand)
+    if not (later := known_later([pred])) and not batched(pred):
+        return true_fun(*operands) if pred else false_fun(*operands)
+    truth = pred if backend.dtype_of(pred).kind == "b" else fnp.not_equal(pred, 0)
+    branches = [false_fun, true_fun]
+    if not later:
+        return _selected("cond", truth, branches, operands)
+
+    return _staged("cond", truth, branches, operands, _cond)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _NONE) -> Any:
+    """``branches[index](*operands)``, with an ``index`` beyond the ends meaning the first or the last.
+
+    It runs as ``cond`` does.
+
+    Args:
+        index: an integer.
+        branches: functions of the operands, which return the same structure, shapes and dtypes.
+        operands: any pytrees.
+        operand: the only operand, by name.
+
+    Raises:
+        TypeError: no functions, no integer, results of other structure or dtype.
+        ValueError: no branches, results of other shapes.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import grad
+        >>> from funcgrad.transforms.control import switch
+        >>> grad(lambda x: switch(1, [fnp.sin, lambda x: x**3, fnp.exp], x))(2.0)
+        np.float64(12.0)
+    """
+    branches = list(branches)
+    if not branches:
+        raise ShapeError("switch: there must be a branch, got none. Pass a list of functions.")
+    check_functions("switch", **{f"branches[{i}]": branch for i, branch in enumerate(branches)})
+    known = isinstance(index, Tracer) or backend.is_value(index)
+    if not known or backend.dtype_of(index).kind not in "iu" or backend.shape_of(index):
+        raise InputError(f"switch: index must be one integer, got {describe(index)}. Convert it with .astype(int).")
+    operands = _operands("switch", operands, operand)
+    if len(branches) == 1:
+        return branches[0](*operands)
+    if known_later([index]):
+        return _staged("switch", index, branches, operands, _switch)
+    if batched(index):
+        return _selected("switch", index, branches, operands)
+    return branches[min(max(operator.index(index), 0), len(branches) - 1)](*operands)
+
+
+def _operands(call: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    if operand is _NONE:
+        return operands
+    if operands:
+        raise InputError(f"{call}: operands come by position or as operand, got both. Pass all by position.")
+    return (operand,)
+
+
+def _selected(call: str, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+    """The results of all branches, and of them that of branch ``index`` for each example."""
+    found = [checked_leaves(call, "the result", branch(*operands)) for branch in branches]
+    agreed(call, [(spec, [like(leaf) for leaf in leaves]) for leaves, spec in found])
+    results, spec = found[0]
+    for number, (leaves, _) in enumerate(found[1:], 1):
+        chosen = index if call == "cond" else fnp.greater_equal(index, number)
+        results = [fnp.where(chosen, new, old) for new, old in zip(leaves, results, strict=True)]
+    return tree.unflatten(spec, results)
+
+
+def _staged(
+    call: str, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...], pick: Callable[..., Any]
+) -> Any:
+    """The same by ``jax.lax``, in which ``pick`` chooses."""
+    leaves, spec = checked_leaves(call, "the operand", operands)
+    captured = Captured(call)
+
+    def flat(branch: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *xs: branch(*tree.unflatten(spec, xs))
+
+    functions = [flat(branch) for branch in branches]
+    examples = [native(like(leaf)) for leaf in leaves]
+    found = [captured.rehearse(function, examples) for function in functions]
+    likes = agreed(call, found)
+
+    def run(index: Any, *args: Any) -> tuple[Any, ...]:
+        xs, held = args[: len(leaves)], args[len(leaves) :]
+        runs = [functools.partial(_branch, captured, function, held, likes) for function in functions]
+        result: tuple[Any, ...] = pick(index, runs, xs)
+        return result
+
+    results = staged_call(call, run, [index, *leaves, *captured.held], likes)
+    return tree.unflatten(found[0][0], results)
+
+
+def _cond(index: Any, runs: Sequence[Callable[..., Any]], leaves: Sequence[Any]) -> Any:
+    return loaded_jax().lax.cond(index, runs[1], runs[0], *leaves)
+
+
+def _switch(index: Any, runs: Sequence[Callable[..., Any]], leaves: Sequence[Any]) -> Any:
+    return loaded_jax().lax.switch(index, runs, *leaves)
+
+
+def _branch(captured: Captured, function: Callable[..., Any], held: Any, likes: Any, *xs: Any) -> Any:
+    return captured.run(function, xs, held, likes)

@@ -1,0 +1,217 @@
+"""What loops and branches share: the carry and what it must keep, operands, and the messages about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend, tree
+from funcgrad.core import Tracer, describe, twin
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.numpy.choice import where
+from funcgrad.ownership import own
+from funcgrad.transforms.control.staging import Like, like
+from funcgrad.typing import PyTree
+from funcgrad.writable import argument, handed
+
+__all__ = ["Carry", "agreed", "check_functions", "checked_leaves", "given", "refuse_structure", "settled", "whole"]
+
+#: By the kind of a dtype: which Python numbers fit into it; the kind V is that of bfloat16.
+_FITS = {"b": "", "i": "i", "u": "i", "f": "if", "V": "if", "c": "ifc"}
+_PYTHON = frozenset((int, float, complex))
+_ARRAYS = (np.ndarray, np.generic, Tracer)
+_LEAF = tree.structure(0)
+
+
+def check_functions(call: str, **functions: Any) -> None:
+    """Refuse what is not callable."""
+    for name, fun in functions.items():
+        if not callable(fun):
+            raise InputError(f"{call}: {name} must be a function, got {describe(fun)}. Pass it, do not call it.")
+
+
+def flat(value: PyTree) -> tuple[list[Any], tree.PyTreeSpec]:
+    """Leaves and structure, of an array at once."""
+    return ([value], _LEAF) if isinstance(value, _ARRAYS) else tree.flatten(value)
+
+
+def whole(spec: tree.PyTreeSpec, leaves: Sequence[Any]) -> PyTree:
+    """The tree of this structure."""
+    return leaves[0] if spec is _LEAF else tree.unflatten(spec, leaves)
+
+
+def checked_leaves(call: str, what: str, value: PyTree) -> tuple[list[Any], tree.PyTreeSpec]:
+    """Leaves and structure of ``value``, if its leaves are arrays or numbers."""
+    leaves, spec = flat(value)
+    for number, leaf in enumerate(leaves):
+        if not isinstance(leaf, Tracer) and not backend.is_value(leaf):
+            raise InputError(
+                f"{call}: {what}{tree.flatten_with_path(value)[0][number]} is not an array or a number, got "
+                f"{describe(leaf)}. Let functions close over it instead."
+            )
+    return leaves, spec
+
+
+def given(leaf: Any) -> Any:
+    """``leaf`` as a function of the user's gets it: it must not write to it, for others have it too."""
+    if type(leaf) is np.ndarray:
+        if not leaf.flags.writeable:
+            return leaf
+        view = leaf.view()
+        view.flags.writeable = False
+        return view
+    if not isinstance(leaf, Tracer):
+        return leaf
+    copy = twin(leaf)
+    return argument(copy) if isinstance(copy, Tracer) else given(copy)  # of a buffer it is an array
+
+
+class Carry:
+    """What goes from one step of a loop to the next; it keeps its structure, shapes and dtypes.
+
+    Args:
+        call: the public call, for messages.
+        init: the first one.
+
+    Attributes:
+        leaves: its leaves as they are now.
+    """
+
+    def __init__(self, call: str, init: PyTree) -> None:
+        self.call, self.init = call, init
+        self.leaves, self.spec = checked_leaves(call, "the carry", init)
+        self._first = self.leaves
+        self.likes = [like(leaf) for leaf in self.leaves]
+        self._back: dict[int, Any] = {}
+        self._shown: list[Any] = []  # so that their identities last
+
+    def last(self, xs: PyTree = None) -> PyTree:
+        """The carry as it is now, for the function around the loop, which gave ``xs`` too; the first is what it was."""
+        leaves, self.leaves, self._shown, self._back = self.leaves, [], [], {}
+        first = {id(leaf) for leaf in self._first}
+        numbers = [id(leaf) in first and not isinstance(leaf, (Tracer, np.ndarray)) for leaf in leaves]
+        results = handed(own([twin(leaf) for leaf in leaves]), (self._first, xs))
+        return whole(self.spec, [x if same else new for x, new, same in zip(leaves, results, numbers, strict=True)])
+
+    def shown(self) -> PyTree:
+        """The carry for the user's function."""
+        self._shown = shown = [given(leaf) for leaf in self.leaves]
+        self._back = {id(new): leaf for new, leaf in zip(shown, self.leaves, strict=True) if new is not leaf}
+        return whole(self.spec, shown)
+
+    def original(self, leaves: list[Any]) -> list[Any]:
+        """``leaves``, with what was shown and comes back as it was."""
+        back = self._back
+        return [back.get(id(x), x) for x in leaves] if back else leaves
+
+    def advance(self, new: PyTree) -> None:
+        """Go on with ``new``.
+
+        Raises:
+            InputError: another structure or dtype (a ``TypeError``).
+            ShapeError: another shape (a ``ValueError``).
+        """
+        leaves, spec = flat(new)
+        if spec is not self.spec and spec != self.spec:
+            refuse_structure(self.call, self.spec, spec)
+        leaves = self.original(leaves)
+        for place, leaf in enumerate(leaves):
+            shape, dtype, weak = self.likes[place]
+            if not isinstance(leaf, _ARRAYS):
+                if not backend.is_value(leaf):
+                    checked_leaves(self.call, "the carry", new)
+                number = type(leaf) in _PYTHON and not (weak or shape)
+                if number and backend.dtype_of(leaf).kind in _FITS[dtype.kind]:
+                    leaf = leaves[place] = dtype.type(leaf)
+            elif weak and not isinstance(leaf, Tracer):
+                dtype = None  # the number has given way
+            if backend.dtype_of(leaf) != dtype or backend.shape_of(leaf) != shape:
+                self.likes = settled(self.call, self.init, self.likes, [like(x) for x in leaves])
+                break
+        self.leaves = leaves
+
+    def select(self, chosen: Any, old: Sequence[Any]) -> None:
+        """Where ``chosen`` is false go back to ``old``."""
+        pairs = zip(self.leaves, old, strict=True)
+        self.leaves = [new if new is before else where(chosen, new, before) for new, before in pairs]
+
+
+def refuse_structure(call: str, want: Any, have: Any) -> None:
+    """Say that a step changed the structure of the carry."""
+    raise InputError(
+        f"{call}: the carry must keep its structure, got {have} after a step from {want}. Return the same "
+        "containers with the same keys."
+    )
+
+
+def settled(call: str, init: PyTree, likes: Sequence[Like], outs: Sequence[Like]) -> list[Like]:
+    """What the carry is from now on, after a step from ``likes`` to ``outs``: Python numbers give way.
+
+    Raises:
+        InputError: another dtype (a ``TypeError``).
+        ShapeError: another shape (a ``ValueError``).
+    """
+    results = []
+    for number, (one, out) in enumerate(zip(likes, outs, strict=True)):
+        if one.shape != out.shape:
+            raise ShapeError(
+                f"{call}: the carry{_path(init, number)} must keep its shape, got {list(out.shape)} after a step from "
+                f"{list(one.shape)}. Let init have the shape of what comes back."
+            )
+        both = common(one, out)
+        if both is None or not all(x.weak or x.dtype == both.dtype for x in (one, out)):
+            raise InputError(
+                f"{call}: the carry{_path(init, number)} must keep its dtype, got {out.dtype} after a step from "
+                f"{one.dtype}. Convert it with .astype({str(one.dtype)!r}), or let init have the other dtype."
+            )
+        results.append(both)
+    return results
+
+
+def common(a: Like, b: Like) -> Like | None:
+    """What values like ``a`` and ``b``, of one shape, both are; None where no number among them gives way."""
+    if a.dtype == b.dtype:
+        return a._replace(weak=a.weak and b.weak)
+    if a.weak and b.weak:
+        return max(a, b, key=lambda one: "ifc".index(one.dtype.kind))
+    weak, strong = (a, b) if a.weak else (b, a)
+    return strong if weak.weak and weak.dtype.kind in _FITS[strong.dtype.kind] else None
+
+
+def agreed(call: str, found: Sequence[tuple[tree.PyTreeSpec, Sequence[Like]]]) -> list[Like]:
+    """What the results of branches all are.
+
+    Raises:
+        InputError: they differ in structure or dtype (a ``TypeError``).
+        ShapeError: they differ in shape (a ``ValueError``).
+    """
+    spec, first = found[0]
+    results = list(first)
+    for number, (other, likes) in enumerate(found[1:], 1):
+        if other != spec:
+            raise InputError(
+                f"{call}: all branches must return the same structure, got {spec} from branch 0 and {other} from "
+                f"branch {number}. Return the same containers with the same keys."
+            )
+        for place, (one, out) in enumerate(zip(results, likes, strict=True)):
+            path = _path(tree.unflatten(spec, range(len(likes))), place)
+            if one.shape != out.shape:
+                raise ShapeError(
+                    f"{call}: all branches must return the same shapes, got {list(one.shape)} from branch 0 and "
+                    f"{list(out.shape)} from branch {number} in result{path}. Broadcast them to one shape."
+                )
+            both = common(one, out)
+            if both is None:
+                raise InputError(
+                    f"{call}: all branches must return the same dtypes, got {one.dtype} from branch 0 and {out.dtype} "
+                    f"from branch {number} in result{path}. Convert one with .astype({str(one.dtype)!r})."
+                )
+            results[place] = both
+    return results
+
+
+def _path(value: PyTree, number: int) -> str:
+    path = tree.flatten_with_path(value)[0][number]
+    return f" at {path}" if path else ""

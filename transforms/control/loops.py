@@ -1,0 +1,441 @@
+"""Loops: ``scan``, ``while_loop``, ``fori_loop``. Plain Python on values, ``jax.lax`` where they are known later."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend, tree
+from funcgrad.batching import BatchTracer
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.optional import loaded_jax
+from funcgrad.primitives.indexing import getitem
+from funcgrad.transforms.arguments import own_tree
+from funcgrad.transforms.control.captured import Captured
+from funcgrad.transforms.control.carrying import (
+    Carry,
+    check_functions,
+    checked_leaves,
+    given,
+    refuse_structure,
+    settled,
+    whole,
+)
+from funcgrad.transforms.control.staging import Like, batched, bottom, known_later, like, native, staged_call
+from funcgrad.typing import PyTree
+from funcgrad.writable import handed
+
+__all__ = ["fori_loop", "scan", "while_loop"]
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: PyTree,
+    xs: PyTree = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+) -> tuple[Any, Any]:
+    """Run ``carry, y = f(carry, x)`` along the first axes of ``xs``, and stack the ``y``.
+
+    Plain Python on values: every mode and order works, and reverse mode saves values of every step. Where values are
+    not known, under ``jax.jit``, it becomes ``jax.lax.scan``, which is compiled once for all steps; JAX then
+    differentiates its body.
+
+    Args:
+        f: ``f(carry, x) -> (carry, y)``. It must not write to its arguments. The carry keeps its
+            structure, shapes and dtypes; Python numbers in ``init`` take the dtype of the returned carry.
+        init: the first carry, a pytree.
+        xs: a pytree of arrays with first axes of one length, or None; then ``f`` is given None.
+        length: the number of steps, where ``xs`` does not tell it.
+        reverse: whether to go from the last ``x`` to the first; ``ys`` are in the order of ``xs`` still.
+        unroll: how many steps a compiled loop takes at a time; True for all.
+
+    Returns:
+        The last carry, and the ``y`` of all steps, stacked along new first axes.
+
+    Raises:
+        TypeError: no function, no pair, a carry that changes structure or dtype.
+        ValueError: lengths that disagree, a carry that changes shape.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import grad
+        >>> from funcgrad.transforms.control import scan
+        >>> def compound(rates):
+        ...     return scan(lambda c, r: (c * (1 + r), c), 100.0, rates)
+        >>> last, before = compound(np.array([0.5, 0.1]))
+        >>> last.round(6), before
+        (np.float64(165.0), array([100., 150.]))
+        >>> grad(lambda rates: compound(rates)[0])(np.array([0.5, 0.1]))
+        array([110., 150.])
+    """
+    check_functions("scan", f=f)
+    items = _Items(xs, length)
+    _check_unroll("scan", unroll)
+    carry = Carry("scan", init)
+    if known_later([*carry.leaves, *items.leaves]):
+        return _staged_scan(f, carry, items, reverse, unroll)
+    outs = _Outputs()
+    order = range(items.length)
+    for step, i in enumerate(reversed(order) if reverse else order):
+        new, y = _pair(f(carry.shown(), items.at(i)))
+        outs.add(carry, y)
+        carry.advance(new)
+        if not step and known_later([*carry.leaves, *outs.rows[0]]):  # by what ``f`` closes over
+            return _staged_scan(f, Carry("scan", init), items, reverse, unroll)
+    if not items.length:
+        return own_tree(init), _no_rows(f, carry, items)
+    return carry.last(xs), outs.stacked(reverse, (init, xs))
+
+
+class _Items:
+    """What a scan goes through."""
+
+    def __init__(self, xs: PyTree, length: Any) -> None:
+        self.leaves, self.spec = checked_leaves("scan", "xs", xs)
+        sizes = set()
+        for number, leaf in enumerate(self.leaves):
+            shape = backend.shape_of(leaf)
+            if not shape:
+                raise ShapeError(
+                    f"scan: xs{tree.flatten_with_path(xs)[0][number]} has no first axis to go through, got "
+                    f"{describe(leaf)}. Close over what is the same in every step."
+                )
+            sizes.add(shape[0])
+        if length is not None:
+            length = _integer("scan", "length", length)
+            sizes.add(length)
+        if not sizes:
+            raise InputError("scan: nothing tells the number of steps, got no xs and no length. Pass one of them.")
+        if len(sizes) > 1 or min(sizes) < 0:
+            also = "" if length is None else f" and length={length}"
+            raise ShapeError(
+                f"scan: the first axes of xs must have one length, got {sorted(sizes)}{also}. Cut them to the same."
+            )
+        self.length: int = sizes.pop()
+        self._plain = [given(leaf) if type(leaf) is np.ndarray else leaf for leaf in self.leaves]
+
+    def at(self, i: int) -> PyTree:
+        """What step ``i`` gets."""
+        return whole(self.spec, [x[i] if type(x) is np.ndarray else getitem(x, i) for x in self._plain])
+
+    def likes(self) -> list[Like]:
+        """What each step gets, for its shapes."""
+        return [Like(backend.shape_of(leaf)[1:], backend.dtype_of(leaf), False) for leaf in self.leaves]
+
+
+class _Outputs:
+    """What the steps give besides the carry."""
+
+    def __init__(self) -> None:
+        self.rows: list[list[Any]] = []
+        self.spec: Any = None
+
+    def add(self, carry: Carry, y: PyTree) -> None:
+        """The next."""
+        leaves, spec = checked_leaves("scan", "y", y)
+        if self.rows and spec is not self.spec and spec != self.spec:
+            raise InputError(
+                f"scan: y must have one structure in all steps, got {spec} after {self.spec}. Return the same "
+                "containers with the same keys."
+            )
+        self.spec = spec
+        self.rows.append(carry.original(leaves))
+
+    def stacked(self, reverse: bool, given: PyTree) -> PyTree:
+        """All of them, in the order of xs, for the function around the loop, which was ``given`` that."""
+        if reverse:
+            self.rows.reverse()
+        columns = [list(column) for column in zip(*self.rows, strict=True)]
+        for column in columns:
+            shapes = {backend.shape_of(y) for y in column}
+            if len(shapes) > 1:
+                raise ShapeError(
+                    f"scan: y must have one shape in all steps, got {sorted(shapes)}. They are stacked: fill them up."
+                )
+        return tree.unflatten(self.spec, handed([fnp.stack(column) for column in columns], given))
+
+
+def _no_rows(f: Callable[[Any, Any], Any], carry: Carry, items: _Items) -> PyTree:
+    """The stacked ``y`` of no step at all: ``f`` is run on zeros, for its shapes."""
+    x = tree.unflatten(items.spec, [np.zeros(shape, dtype)[()] for shape, dtype, _ in items.likes()])
+    with np.errstate(all="ignore"):
+        new, y = _pair(f(carry.shown(), x))
+    carry.advance(new)
+    return tree.map(lambda y: np.zeros((0, *backend.shape_of(y)), backend.dtype_of(y)), y)
+
+
+def _pair(result: Any) -> tuple[Any, Any]:
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise InputError(
+            f"scan: f must return a pair (carry, y), got {describe(result)}. Return exactly two things; y may be None."
+        )
+    return result[0], result[1]
+
+
+def _staged_scan(
+    f: Callable[[Any, Any], Any], carry: Carry, items: _Items, reverse: bool, unroll: Any
+) -> tuple[Any, Any]:
+    """The same by ``jax.lax.scan``."""
+    captured, count = Captured("scan"), len(carry.leaves)
+
+    def body(*leaves: Any) -> tuple[Any, Any]:
+        return _pair(f(tree.unflatten(carry.spec, leaves[:count]), tree.unflatten(items.spec, leaves[count:])))
+
+    (_, y_spec), likes, outs = _settle("scan", captured, carry, body, items.likes())
+
+    def run(*args: Any) -> tuple[Any, ...]:
+        first, held = args[:count], args[count + len(items.leaves) :]
+
+        def step(now: Any, x: Any) -> tuple[Any, Any]:
+            found = captured.run(body, (*now, *x), held, [*likes, *outs])
+            return found[:count], found[count:]
+
+        lax = loaded_jax().lax
+        rows = args[count : len(args) - len(held)]
+        last, ys = lax.scan(step, _cast(first, likes), rows, items.length, reverse, unroll)
+        return (*last, *ys)
+
+    stacked = [out._replace(shape=(items.length, *out.shape)) for out in outs]
+    results = staged_call("scan", run, [*carry.leaves, *items.leaves, *captured.held], [*likes, *stacked])
+    return tree.unflatten(carry.spec, results[:count]), tree.unflatten(y_spec, results[count:])
+
+
+def _settle(
+    call: str, captured: Captured, carry: Carry, body: Callable[..., Any], rest: Sequence[Like], first: bool = True
+) -> tuple[Any, list[Like], list[Like]]:
+    """What a compiled loop carries, once the numbers in the first carry have given way; what else a step gives.
+
+    Returns:
+        The structures of the parts of the result of ``body``, what is carried, and what else comes out.
+    """
+    likes, count = [native(one) for one in carry.likes], len(carry.leaves)
+    for _ in range(2):
+        spec, outs = captured.rehearse(body, [*likes, *rest] if first else [*rest, *likes])
+        parts = spec.children() if call == "scan" else [spec]
+        if parts[0] != carry.spec:
+            refuse_structure(call, carry.spec, parts[0])
+        now = settled(call, carry.init, likes, outs[:count])
+        if [one.dtype for one in now] == [one.dtype for one in likes]:
+            break
+        likes = now
+    return parts, [one._replace(weak=False) for one in now], outs[count:]
+
+
+def _cast(leaves: Sequence[Any], likes: Sequence[Like]) -> tuple[Any, ...]:
+    asarray = loaded_jax().numpy.asarray
+    return tuple([asarray(leaf, one.dtype) for leaf, one in zip(leaves, likes, strict=True)])
+
+
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: PyTree) -> Any:
+    """Run ``val = body_fun(val)`` while ``cond_fun(val)``.
+
+    Plain Python on values, so reverse mode works too, for any number of steps. Inside ``vmap`` the steps go on until
+    all examples are done; an example that is done keeps its value. Where values are not known, under ``jax.jit``, it
+    becomes ``jax.lax.while_loop``, which has no reverse mode.
+
+    Args:
+        cond_fun: ``cond_fun(val) -> bool``.
+        body_fun: ``body_fun(val) -> val``. It keeps structure, shapes and dtypes, and must not write to
+            its argument.
+        init_val: the first value, a pytree.
+
+    Returns:
+        The value for which ``cond_fun`` is false; without a step it is equal to ``init_val``.
+
+    Raises:
+        TypeError: no function, no truth value, a value that changes structure or dtype; reverse mode
+            through a compiled loop.
+        ValueError: a value that changes shape.
+
+    Example:
+        >>> from funcgrad import grad
+        >>> from funcgrad.transforms.control import while_loop
+        >>> def root(a):
+        ...     return while_loop(lambda x: abs(x * x - a) > 1e-12, lambda x: (x + a / x) / 2, a)
+        >>> root(2.0), grad(root)(2.0).round(6)
+        (1.414213562373095, np.float64(0.353553))
+    """
+    check_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun)
+    return _while("while_loop", cond_fun, body_fun, init_val)
+
+
+def _while(call: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: PyTree) -> Any:
+    carry, first = Carry(call, init), True
+    if known_later(carry.leaves):
+        return _staged_while(call, cond_fun, body_fun, carry)
+    while True:
+        answer = _answer(call, cond_fun(carry.shown()))
+        if known_later([answer]):
+            return _staged_while(call, cond_fun, body_fun, Carry(call, init))
+        if not _some(answer):
+            return carry.last()
+        before = carry.leaves
+        carry.advance(body_fun(carry.shown()))
+        if batched(answer):
+            carry.select(answer, before)
+        if first and known_later(carry.leaves):  # by what the functions close over
+            return _staged_while(call, cond_fun, body_fun, Carry(call, init))
+        first = False
+
+
+def _answer(call: str, answer: Any) -> Any:
+    """What ``cond_fun`` returned, if it is one truth value."""
+    known = isinstance(answer, Tracer) or backend.is_value(answer)
+    if not known or backend.dtype_of(answer).kind != "b" or backend.shape_of(answer):
+        raise InputError(
+            f"{call}: cond_fun must return one truth value, got {describe(answer)}. Compare something, or reduce "
+            "with all or any."
+        )
+    return answer
+
+
+def _some(answer: Any) -> bool:
+    """Whether ``answer`` is true, for any example where it is batched."""
+    while batched(answer):
+        if not isinstance(answer, BatchTracer):
+            return bool(bottom(answer).any())
+        answer = fnp.any(answer.value)
+    return bool(answer)
+
+
+def _staged_while(call: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], carry: Carry) -> Any:
+    """The same by ``jax.lax.while_loop``."""
+    captured, count = Captured(call), len(carry.leaves)
+
+    def body(*leaves: Any) -> Any:
+        return body_fun(tree.unflatten(carry.spec, leaves))
+
+    def going(*leaves: Any) -> Any:
+        return _answer(call, cond_fun(tree.unflatten(carry.spec, leaves)))
+
+    _, likes, _ = _settle(call, captured, carry, body, [])
+    _, answer = captured.rehearse(going, likes)
+
+    def run(*args: Any) -> tuple[Any, ...]:
+        first, held = _cast(args[:count], likes), args[count:]
+        found: tuple[Any, ...] = loaded_jax().lax.while_loop(
+            lambda now: captured.run(going, now, held, answer)[0],
+            lambda now: captured.run(body, now, held, likes),
+            first,
+        )
+        return found
+
+    results = staged_call(call, run, [*carry.leaves, *captured.held], likes)
+    return tree.unflatten(carry.spec, results)
+
+
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: PyTree,
+    *,
+    unroll: int | bool | None = None,
+) -> Any:
+    """Run ``val = body_fun(i, val)`` for ``i`` from ``lower`` up to, and without, ``upper``.
+
+    Plain Python on values. Where they are not known, under ``jax.jit``, it becomes ``jax.lax.fori_loop``, which has a
+    reverse mode if the bounds are plain integers.
+
+    Args:
+        lower: an integer.
+        upper: an integer; none above ``lower`` means no step.
+        body_fun: ``body_fun(i, val) -> val``, as in ``while_loop``.
+        init_val: the first value, a pytree.
+        unroll: how many steps a compiled loop takes at a time; True for all.
+
+    Returns:
+        The last value.
+
+    Raises:
+        TypeError: bounds that are no integers; else as ``while_loop``.
+        ValueError: a value that changes shape; ``unroll`` with bounds that are known only later.
+
+    Example:
+        >>> from funcgrad import grad
+        >>> from funcgrad.transforms.control import fori_loop
+        >>> grad(lambda x: fori_loop(0, 3, lambda i, v: v * x + i, 1.0))(2.0)
+        np.float64(13.0)
+    """
+    check_functions("fori_loop", body_fun=body_fun)
+    for name, bound in (("lower", lower), ("upper", upper)):
+        _integer("fori_loop", name, bound, plain=False)
+    if unroll is not None:
+        _check_unroll("fori_loop", unroll)
+    if known_later([lower, upper]):
+        return _staged_fori((lower, upper), body_fun, Carry("fori_loop", init_val), unroll)
+    if batched(lower) or batched(upper):
+        return _while(
+            "fori_loop",
+            lambda state: state[0] < state[1],
+            lambda state: (state[0] + 1, state[1], body_fun(state[0], state[2])),
+            (lower, upper, init_val),
+        )[2]
+    start, stop = operator.index(lower), operator.index(upper)
+    carry = Carry("fori_loop", init_val)
+    if known_later(carry.leaves):
+        return _staged_fori((start, stop), body_fun, carry, unroll)
+    for i in range(start, stop):
+        carry.advance(body_fun(i, carry.shown()))
+        if i == start and known_later(carry.leaves):  # by what ``body_fun`` closes over
+            return _staged_fori((start, stop), body_fun, Carry("fori_loop", init_val), unroll)
+    return carry.last()
+
+
+def _staged_fori(bounds: tuple[Any, Any], body_fun: Callable[[Any, Any], Any], carry: Carry, unroll: Any) -> Any:
+    """The same by ``jax.lax.fori_loop``; bounds that are plain integers stay such."""
+    captured, count = Captured("fori_loop"), len(carry.leaves)
+    static = type(bounds[0]) is int and type(bounds[1]) is int
+    if not static and unroll not in (None, False, 1):
+        raise ShapeError(
+            f"fori_loop: only a loop between plain integers can be unrolled, got unroll={unroll}. Leave it out."
+        )
+
+    def body(i: Any, *leaves: Any) -> Any:
+        return body_fun(i, tree.unflatten(carry.spec, leaves))
+
+    counter = Like((), np.dtype(np.int64), True) if static else _counter(bounds)
+    _, likes, _ = _settle("fori_loop", captured, carry, body, [counter], first=False)
+    moving = () if static else bounds
+
+    def run(*args: Any) -> tuple[Any, ...]:
+        jax = loaded_jax()
+        ends = bounds if static else [jax.numpy.asarray(end, native(counter).dtype) for end in args[:2]]
+        first, held = args[len(moving) : len(moving) + count], args[len(moving) + count :]
+
+        def step(i: Any, now: Any) -> Any:
+            return captured.run(body, (i, *now), held, likes)
+
+        found: tuple[Any, ...] = jax.lax.fori_loop(*ends, step, _cast(first, likes), unroll=unroll)
+        return found
+
+    results = staged_call("fori_loop", run, [*moving, *carry.leaves, *captured.held], likes)
+    return tree.unflatten(carry.spec, results)
+
+
+def _counter(bounds: tuple[Any, Any]) -> Like:
+    """What counts the steps between ``bounds``."""
+    one, other = map(like, bounds)
+    if one.weak != other.weak:
+        return other if one.weak else one
+    return Like((), np.promote_types(one.dtype, other.dtype), one.weak)
+
+
+def _integer(call: str, name: str, x: Any, *, plain: bool = True) -> Any:
+    """``x`` if it is an integer; as Python's, if it has to be plain."""
+    known = isinstance(x, Tracer) or backend.is_value(x)
+    if not known or backend.dtype_of(x).kind not in "iu" or backend.shape_of(x):
+        raise InputError(f"{call}: {name} must be an integer, got {describe(x)}. Pass one.")
+    return operator.index(x) if plain else x
+
+
+def _check_unroll(call: str, unroll: Any) -> None:
+    if type(unroll) is not bool and _integer(call, "unroll", unroll) < 1:
+        raise ShapeError(f"{call}: unroll must be True, False or a positive integer, got {unroll}. Say 1 for none.")

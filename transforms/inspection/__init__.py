@@ -1,0 +1,1 @@
+"""Looking inside: graphs, tapes, profiles, and their pictures."""

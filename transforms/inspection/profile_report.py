@@ -1,0 +1,284 @@
+"""What ``profile`` found: rows by operation, line and stage, as a table, as a picture and as numbers."""
+
+from __future__ import annotations
+
+import html
+import sys
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from funcgrad.transforms.inspection.drawing import describe_bytes
+from funcgrad.transforms.inspection.flame import Block, flames
+from funcgrad.transforms.inspection.metering import Row
+
+__all__ = ["Pass", "Profile", "describe_seconds"]
+
+PRINTED = 30
+_HEAD = ("operation", "source", "stage", "calls", "forward", "backward", "share", "saved", "results")
+_WORDS = 3  # the first columns are words, the others numbers
+_COLOURS = {"forward": "#00796b", "backward": "#c77700"}  # those of the drawings of the documentation
+_GREY = "#607d8b"
+
+
+class Pass(NamedTuple):
+    """What one of the two passes took.
+
+    Attributes:
+        name: "forward" or "backward".
+        seconds: what it takes when nobody looks.
+        measured: what it took while every operation was measured, the profiler's own steps not counted.
+        elsewhere: the seconds of ``measured`` that were in no operation and no pull.
+        peak: the most bytes in use, above those before the first pass; None where that was not measured.
+    """
+
+    name: str
+    seconds: float
+    measured: float
+    elsewhere: float
+    peak: int | None
+
+
+class Profile:
+    """What the operations of a function and of its pullback took. Made by ``profile``.
+
+    Attributes:
+        name: the function's.
+        operations: a ``Row`` for each operation on each line in each stage, in the order of first calls.
+        passes: a ``Pass`` each for forward and backward; the first alone where nothing was differentiated.
+        saved: the bytes that tapes kept, each value counted once; with what a checkpoint records anew.
+        own: the seconds that the profiler took for itself; in no other figure.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import profile
+        >>> found = profile(lambda x: fnp.sum(fnp.exp(x) * 2.0))(np.ones(1000))
+        >>> [row.operation for row in found.operations], [one.name for one in found.passes]
+        (['exp', 'multiply', 'reduce_sum'], ['forward', 'backward'])
+        >>> found.saved, found.peak >= 16_000, found.seconds > 0
+        (8000, True, True)
+    """
+
+    def __init__(self, name: str, operations: Sequence[Row], passes: Sequence[Pass], *, own: float, saved: int) -> None:
+        self.name = name
+        self.operations, self.passes = tuple(operations), tuple(passes)
+        self.own, self.saved = own, saved
+
+    @property
+    def seconds(self) -> float:
+        """What both passes take when nobody looks."""
+        return sum(one.seconds for one in self.passes)
+
+    @property
+    def measured(self) -> float:
+        """What they took while every operation was measured."""
+        return sum(one.measured for one in self.passes)
+
+    @property
+    def elsewhere(self) -> float:
+        """The seconds of ``measured`` in no operation: Python, NumPy on constants, cotangents that are added up."""
+        return sum(one.elsewhere for one in self.passes)
+
+    @property
+    def kernels(self) -> float:
+        """The seconds of the forward pass that the array library took."""
+        return sum(row.kernel for row in self.operations)
+
+    @property
+    def peak(self) -> int | None:
+        """The most bytes in use, above those before the call; None where that was not measured."""
+        return max((one.peak for one in self.passes if one.peak is not None), default=None)
+
+    @property
+    def stages(self) -> tuple[Row, ...]:
+        """A row for each stage of the pipeline."""
+        return self._summed(lambda row: row.stage)
+
+    @property
+    def lines(self) -> tuple[Row, ...]:
+        """A row for each line of the program."""
+        return self._summed(lambda row: row.source)
+
+    def _summed(self, key: Callable[[Row], Hashable]) -> tuple[Row, ...]:
+        groups: dict[Hashable, list[Row]] = {}
+        for row in self.operations:
+            groups.setdefault(key(row), []).append(row)
+        return tuple(map(_sum, groups.values()))
+
+    def text(self, limit: int = PRINTED) -> str:
+        """The table as plain text; of more than ``limit`` rows those that took longest."""
+        lines = [self._headline()]
+        if any(row.stage is not None for row in self.operations):
+            rows = [row._replace(operation=None, source=None) for row in self.stages]
+            lines += ["", *_aligned([_HEAD, *map(self._cells, rows)])]
+        lines += ["", *_aligned([_HEAD, *self._body(limit)]), "", self._footline()]
+        return "\n".join(lines)
+
+    def svg(self) -> str:
+        """A flame-style picture: forward and backward, in each the stages, their lines, and the operations of these."""
+        elsewhere = {one.name: one.elsewhere for one in self.passes}
+        drawn = [name for name in _COLOURS if name in elsewhere or any(getattr(row, name) for row in self.operations)]
+        return flames(self._headline(), [self._flame(name, elsewhere.get(name, 0.0)) for name in drawn])
+
+    def as_json(self) -> dict[str, Any]:
+        """What ``json`` can write."""
+        return {
+            "function": self.name,
+            "seconds": self.seconds,
+            "measured": self.measured,
+            "elsewhere": self.elsewhere,
+            "own": self.own,
+            "saved": self.saved,
+            "peak": self.peak,
+            "passes": [one._asdict() for one in self.passes],
+            "operations": [_plain(row) for row in self.operations],
+        }
+
+    def show(self, limit: int = PRINTED) -> None:
+        """Print the table: on a terminal with rich where that is installed, else as text."""
+        try:
+            console = import_module("rich.console").Console() if sys.stdout.isatty() else None
+        except ImportError:
+            console = None
+        if console is None:
+            print(self.text(limit))
+        else:
+            console.print(self._rich(limit))
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<{self._headline()}>"
+
+    def __rich__(self) -> Any:
+        return self._rich(PRINTED)
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def _repr_html_(self) -> str:
+        def line(tag: str, cells: Sequence[str]) -> str:
+            return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+        body = "".join(line("td", cells) for cells in self._body(PRINTED))
+        return f"{self.svg()}<table>{line('th', _HEAD)}{body}</table><p>{html.escape(self._footline())}</p>"
+
+    def _headline(self) -> str:
+        times = ", ".join(f"{one.name} {describe_seconds(one.seconds)}" for one in self.passes)
+        peak = "" if self.peak is None else f", the peak of memory is {describe_bytes(self.peak)}"
+        return f"profile of {self.name}: {times}; tapes saved {describe_bytes(self.saved)}{peak}"
+
+    def _footline(self) -> str:
+        times = ", ".join(f"{one.name} {describe_seconds(one.measured)}" for one in self.passes)
+        return (
+            f"Measured one by one: {times}; kernels of the operations {describe_seconds(self.kernels)}. "
+            f"The profiler's own {describe_seconds(self.own)} are not counted."
+        )
+
+    def _body(self, limit: int) -> Iterator[tuple[str, ...]]:
+        """The cells of the rows that took longest, and of the rest."""
+        rows = sorted(self.operations, key=lambda row: -(row.forward + row.backward))
+        yield from map(self._cells, rows[:limit])
+        if rows[limit:]:
+            yield (f"{len(rows) - limit} more", *self._cells(_sum(rows[limit:]))[1:])
+        shares = [describe_seconds(one.elsewhere) for one in self.passes]
+        yield ("elsewhere", "", "", "", *shares, *[""] * (2 - len(shares)), self._share(self.elsewhere), "", "")
+
+    def _cells(self, row: Row) -> tuple[str, ...]:
+        return (
+            row.operation or "",
+            "" if row.source is None else str(row.source),
+            "" if row.stage is None else str(row.stage),
+            str(row.calls or ""),
+            describe_seconds(row.forward) if row.forward else "",
+            describe_seconds(row.backward) if row.backward else "",
+            self._share(row.forward + row.backward),
+            describe_bytes(row.saved) if row.saved else "",
+            describe_bytes(row.results) if row.results else "",
+        )
+
+    def _share(self, seconds: float) -> str:
+        return f"{seconds / self.measured:.0%}" if self.measured else ""
+
+    def _flame(self, name: str, elsewhere: float) -> Block:
+        """The flame of operations ("forward") or of pulls ("backward")."""
+        root = Block("", 0.0, colour=_COLOURS[name])
+        staged = any(row.stage is not None for row in self.operations)
+        for row in self.operations:
+            seconds: float = getattr(row, name)
+            if seconds <= 0:
+                continue
+            inside = root
+            if staged:
+                inside = _into(inside, row.stage, "outside of the pipeline" if row.stage is None else str(row.stage))
+            line = "an unknown line" if row.source is None else f"{row.source} {row.source.text}".rstrip()
+            inside = _into(inside, row.source, line)
+            says = f"{row.operation}: {describe_seconds(seconds)}, calls {row.calls}, saved {describe_bytes(row.saved)}"
+            inside.parts[row.operation] = Block(row.operation or "", seconds, says)
+        root.size = _add_up(root) + elsewhere
+        root.name = root.says = f"{name} {describe_seconds(root.size)}"
+        if elsewhere > 0:
+            says = f"elsewhere: {describe_seconds(elsewhere)}"
+            root.parts["elsewhere"] = Block("elsewhere", elsewhere, says, _GREY)
+        return root
+
+    def _rich(self, limit: int) -> Any:
+        """The table of rich."""
+        table = import_module("rich.table").Table(
+            title=self._headline(), caption=self._footline(), title_justify="left", caption_justify="left", box=None
+        )
+        for place, name in enumerate(_HEAD):
+            words = place < _WORDS
+            table.add_column(name, justify="left" if words else "right", overflow="fold", no_wrap=not words)
+        for cells in self._body(limit):
+            table.add_row(*map(import_module("rich.text").Text, cells))
+        return table
+
+
+def _into(block: Block, key: object, name: str) -> Block:
+    return block.parts.setdefault(key, Block(name, 0.0))
+
+
+def _add_up(block: Block) -> float:
+    """Give blocks without a size of their own that of their parts."""
+    parts = sum(map(_add_up, block.parts.values()))
+    if not block.size:
+        block.size = parts
+        block.says = f"{block.name}: {describe_seconds(parts)}"
+    return block.size
+
+
+def _sum(rows: Sequence[Row]) -> Row:
+    """Several rows as one: with the words in which they agree."""
+    first, *others = rows
+    words = [word if all(row[i] == word for row in others) else None for i, word in enumerate(first[:3])]
+    return Row(*words, *map(sum, zip(*[row[3:] for row in rows], strict=True)))  # type: ignore[arg-type]
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    source = None if row.source is None else row.source._asdict()
+    return {**row._asdict(), "source": source, "stage": None if row.stage is None else row.stage._asdict()}
+
+
+def _aligned(cells: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Lines of a table whose empty columns are left out."""
+    columns = [(i, column) for i, column in enumerate(zip(*cells, strict=True)) if any(column[1:])]
+    for row in range(len(cells)):
+        texts = [(str.ljust if i < _WORDS else str.rjust)(column[row], max(map(len, column))) for i, column in columns]
+        yield "  ".join(texts).rstrip()
+
+
+def describe_seconds(seconds: float) -> str:
+    """A time for reading.
+
+    Example:
+        >>> describe_seconds(0.00123), describe_seconds(42e-6), describe_seconds(75.0)
+        ('1.23 ms', '42 µs', '75 s')
+    """
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * factor >= 1 or unit == "µs":
+            digits = f"{seconds * factor:.3g}" if seconds < 1000 else f"{seconds:.0f}"
+            return f"{digits} {unit}"
+    raise AssertionError

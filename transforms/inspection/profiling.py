@@ -1,0 +1,228 @@
+"""``profile``: what each operation of a function and of its gradient takes, in time and in memory."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from time import perf_counter
+from typing import Any, NamedTuple, ParamSpec
+
+import numpy as np
+
+from funcgrad import backend, blocks, tree
+from funcgrad.core import describe
+from funcgrad.errors import InputError
+from funcgrad.optional import loaded_jax
+from funcgrad.records import backward
+from funcgrad.reverse import record
+from funcgrad.transforms.arguments import Argnums, check_argnums, check_leaf, leaf_path, positions, split_aux
+from funcgrad.transforms.debugging import metered, values_in
+from funcgrad.transforms.inspection.metering import Meter, Row
+from funcgrad.transforms.inspection.peaks import Peaks
+from funcgrad.transforms.inspection.profile_report import Pass, Profile
+from funcgrad.transforms.inspection.tracing import staged
+from funcgrad.transforms.transformed import Transformed, check_callable, name_of, raise_own
+
+__all__ = ["profile"]
+
+P = ParamSpec("P")
+#: A block for each pass: ``phase("forward")`` and ``phase("backward")``.
+Phase = Callable[[str], AbstractContextManager[None]]
+
+
+class _Options(NamedTuple):
+    argnums: Argnums | None
+    has_aux: bool
+    runs: int
+    memory: bool
+
+
+def profile(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] | None = 0,
+    has_aux: bool = False,
+    runs: int = 1,
+    memory: bool = True,
+) -> Callable[P, Profile]:
+    """A function that runs ``fun`` and its pullback and returns a ``Profile``: time and memory by operation.
+
+    For a scalar function the passes compute value and gradient. For other results every floating leaf gets a cotangent
+    of ones. The profile has, for each operation, line of the program and stage of a toolz pipeline, the seconds forward
+    and backward, the bytes that the tape saves and those of the results, and the peak of memory of the whole.
+
+    ``fun`` runs once to warm up and, under ``tracemalloc``, for the peak; then ``runs`` times without a profiler; then
+    ``runs`` times with each operation timed. Operations on values that are differentiated or mapped are measured, at
+    all levels; operations on ordinary arrays, and Python, are the rest of a pass, ``Profile.elsewhere``. Other threads
+    are not measured.
+
+    Args:
+        fun: a function of arrays or pytrees, returning an array or a pytree.
+        argnums: which positional arguments to differentiate. None differentiates nothing: the run of ``fun`` itself is
+            measured, with the passes of the transforms inside.
+        has_aux: whether ``fun`` returns a pair ``(result, aux)``.
+        runs: how many runs to time; the figures are those of the quickest.
+        memory: whether the peak of memory is measured, which makes the first run slower.
+
+    Raises:
+        TypeError: no floating-point leaf to differentiate; ``runs`` no positive integer; as ``vjp``.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import compose_left, profile
+        >>> found = profile(compose_left(fnp.square, fnp.sin, fnp.sum))(np.ones(1000))
+        >>> [(row.operation, str(row.stage), row.calls, row.saved) for row in found.operations]
+        [('square', '1 square', 1, 8000), ('sin', '2 sin', 1, 8000), ('reduce_sum', '3 sum', 1, 0)]
+        >>> found.saved
+        16000
+    """
+    check_callable("profile", fun)
+    chosen = None if argnums is None else check_argnums("profile", argnums)
+    try:
+        count = operator.index(runs)
+    except TypeError:
+        count = 0
+    if count < 1:
+        raise InputError(f"profile: runs must be a positive integer, got {describe(runs)}. Leave it out for one run.")
+    options = _Options(chosen, has_aux, count, memory)
+    return Transformed(run_profile, fun, options, "What {fun} and its pullback take, by operation.")
+
+
+def run_profile(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Profile:
+    """What a ``profile`` does when it is called."""
+    call = _Call(fun, options, args, kwargs)
+    peaks = Peaks()
+    with peaks if options.memory else nullcontext():
+        results = call.passes(fun, peaks.part if options.memory else _seconds({}))
+    if any(backend.library_of(x) is not np for x in results):
+        call.waits = _wait
+    plain, found = [], []
+    for _ in range(options.runs):
+        times: dict[str, float] = {}
+        call.passes(fun, _seconds(times))
+        plain.append(times)
+        found.append(_measured(call))
+    seconds = min(plain, key=lambda times: sum(times.values()))
+    best = min(found, key=lambda measured: sum(measured.times.values()))
+    passes = [
+        Pass(name, seconds[name], measured, max(measured - best.inside[name], 0.0), peaks.found.get(name))
+        for name, measured in best.times.items()
+    ]
+    return Profile(name_of(fun), best.rows, passes, own=best.own, saved=best.saved)
+
+
+class _Measured(NamedTuple):
+    """One run that was measured: rows, and by pass its seconds and those of the operations and pulls in it."""
+
+    rows: tuple[Row, ...]
+    times: dict[str, float]
+    inside: dict[str, float]
+    own: float
+    saved: int
+
+
+def _measured(call: _Call) -> _Measured:
+    """A run that is measured operation by operation."""
+    meter = Meter(_Call.passes.__code__, call.waits)
+    times: dict[str, float] = {}
+    inside: dict[str, float] = {}
+
+    @contextmanager
+    def phase(name: str) -> Iterator[None]:
+        meter.inside = 0.0
+        begun, own = perf_counter(), meter.own
+        yield
+        times[name], inside[name] = perf_counter() - begun - (meter.own - own), meter.inside
+
+    try:
+        with blocks.through(meter), metered(meter):
+            call.passes(staged(call.fun, meter), phase)
+        return _Measured(meter.rows(), times, inside, meter.own, meter.saved)
+    finally:
+        meter.forget()
+
+
+def _seconds(times: dict[str, float]) -> Phase:
+    """Notes how long each pass takes."""
+
+    @contextmanager
+    def phase(name: str) -> Iterator[None]:
+        begun = perf_counter()
+        yield
+        times[name] = perf_counter() - begun
+
+    return phase
+
+
+class _Call:
+    """One call of the function that is profiled.
+
+    Attributes:
+        waits: what waits for arrays that are computed later than they are asked for; None where there are none.
+    """
+
+    def __init__(self, fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> None:
+        self.fun, self.args, self.kwargs = fun, args, kwargs
+        self.waits: Callable[[Any], None] | None = None
+        self._has_aux = options.has_aux
+        self._chosen = () if options.argnums is None else positions("profile", options.argnums, args)
+        self._leaves, self._spec = tree.flatten(tuple(args[i] for i in self._chosen))
+        for number, leaf in enumerate(self._leaves):
+            check_leaf("profile", leaf, lambda number=number: leaf_path(args, self._chosen, number))
+        self._live = [backend.is_inexact(leaf) for leaf in self._leaves]
+        if self._chosen and not any(self._live):
+            given = ", ".join(map(describe, self._leaves[:3])) or "no array at all"
+            raise InputError(
+                f"profile: argnums={options.argnums} must name an argument with a floating-point leaf, got {given}. "
+                "Name another one, or pass argnums=None to measure the function without its pullback."
+            )
+
+    def passes(self, fun: Callable[..., Any], phase: Phase) -> list[Any]:
+        """Run the function in ``phase("forward")`` and its pullback in ``phase("backward")``; give their results."""
+        with phase("forward"):
+            if self._chosen:
+                moving = [leaf for leaf, flag in zip(self._leaves, self._live, strict=True) if flag]
+                results, nodes = record(lambda *new: self._results(fun, new), moving)
+            else:
+                results, nodes = self._results(fun, ()), []
+            if self.waits is not None:
+                self.waits(results)
+        seeds = [(n, backend.ones_like(x)) for n, x in zip(nodes, results, strict=bool(nodes)) if n is not None]
+        nodes.clear()  # the pass frees the tape as it goes
+        if not self._chosen:
+            return results
+        with phase("backward"):
+            cts = backward(seeds, len(moving))
+            if self.waits is not None:
+                self.waits(cts)
+        return [*results, *(ct for ct in cts if ct is not None)]
+
+    def _results(self, fun: Callable[..., Any], moving: Sequence[Any]) -> list[Any]:
+        """The leaves of the result for these values of what is differentiated."""
+        rest = iter(moving)
+        leaves = [next(rest) if flag else leaf for leaf, flag in zip(self._leaves, self._live, strict=True)]
+        args = list(self.args)
+        if moving:
+            for i, new in zip(self._chosen, tree.unflatten(self._spec, leaves), strict=True):
+                args[i] = new
+        try:
+            out = fun(*args, **self.kwargs)
+        except Exception as error:
+            raise_own(error)
+            raise
+        if self._has_aux:
+            out, _ = split_aux("profile", out)
+        flat: list[Any] = tree.flatten(out)[0]
+        if self._chosen:
+            for number, leaf in enumerate(flat):
+                check_leaf("profile", leaf, lambda number=number: f"result leaf {number} of the function")
+        return flat
+
+
+def _wait(x: Any) -> None:
+    """Wait for the arrays in ``x``: JAX computes them after it has returned them."""
+    jax = loaded_jax()
+    for value in values_in(x):
+        if jax is not None and isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer):
+            value.block_until_ready()

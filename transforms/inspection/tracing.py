@@ -1,0 +1,358 @@
+"""``trace``: the graph of a run of a function."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec
+
+from funcgrad import backend, blocks, tree
+from funcgrad.core import Primitive, Tracer, describe, twin
+from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
+from funcgrad.graph import GraphTrace, GraphTracer, Node, Note, Operand, Recording, Ref, Stage, remember
+from funcgrad.keeping import recording_apart
+from funcgrad.kinds.custom import custom_call
+from funcgrad.ownership import own
+from funcgrad.transforms.inspection.drawing import Picture
+from funcgrad.transforms.inspection.tapes import arrays_in
+from funcgrad.transforms.origins import Origins
+from funcgrad.transforms.transformed import Transformed, check_callable, name_of
+from funcgrad.typing import PyTree
+from funcgrad.writable import handed, identity
+
+__all__ = ["Graph", "staged", "trace"]
+
+P = ParamSpec("P")
+
+
+class Graph(Picture):
+    """What a function did in one run: the operations, and how they depend on each other.
+
+    Made by ``trace``. Iterating gives the operations in order of execution; ``inputs`` and ``outputs``
+    are where to begin. Calling it, or ``evaluate``, runs the same operations on other inputs: it is a
+    function of the same positional arguments and can be transformed like any other.
+
+    Attributes:
+        inputs: the nodes of the array arguments.
+        outputs: for each leaf of the result its node; a constant stands for itself.
+        saved: the bytes that reverse mode would keep, each value counted once.
+
+    Example:
+        >>> from funcgrad import grad, trace
+        >>> graph = trace(lambda x, y: x * y + y)(3.0, 4.0)
+        >>> [node.name for node in graph]
+        ['multiply', 'add']
+        >>> graph(1.0, 2.0), grad(graph)(1.0, 2.0)
+        (np.float64(4.0), np.float64(2.0))
+        >>> [parent.name for parent in graph.output.parents]
+        ['multiply', 'y']
+    """
+
+    kind = "graph"
+
+    def __init__(self, name: str, recording: Recording, arguments: _Arguments, out_spec: tree.PyTreeSpec) -> None:
+        self.__name__ = name
+        self._recording, self._arguments, self._out_spec = recording, arguments, out_spec
+        inputs, nodes = _nodes_of(recording, arguments)
+        outputs = [_operand(out, inputs, nodes) for out in recording.outputs]
+        kept = dict(pair for step in recording.operations if step.note is not None for pair in step.note.saved)
+        super().__init__(name, inputs, nodes, outputs, saved=sum(kept.values()))
+
+    def evaluate(self, *args: PyTree) -> PyTree:
+        """The result of the recorded operations for other arguments of the same structure, shapes and dtypes.
+
+        Raises:
+            TypeError: another structure or dtype, or another value of what the graph holds as a constant.
+            ValueError: another shape; or arguments for which the function would take another branch.
+        """
+        results = own([twin(x) for x in self._recording.evaluate(*self._arguments.matched(args))])
+        return tree.unflatten(self._out_spec, handed(results, args))
+
+    __call__ = evaluate
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What the nodes are made of: they refer to each other, as deep as the graph is."""
+        return type(self), (self.__name__, self._recording, self._arguments, self._out_spec)
+
+
+class _Arguments:
+    """The arguments of a traced call: which leaves are inputs, what they are called, what others must be like."""
+
+    def __init__(self, fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self.leaves, self.spec = tree.flatten(args)
+        # Python's integers, like strings and functions, steer: lengths, axes, flags. They are part of the graph.
+        self.live = [
+            isinstance(x, Tracer) or (type(x) is not int and type(x) is not bool and backend.is_value(x))
+            for x in self.leaves
+        ]
+        self.likes = [(backend.shape_of(x), backend.dtype_of(x)) for x in self.moving(self.leaves)]
+        names = _argument_names(fun, len(args))
+        paths = [
+            f"{name}{path}" for name, arg in zip(names, args, strict=True) for path in tree.flatten_with_path(arg)[0]
+        ]
+        self.paths = paths
+        self.names = self.moving(paths)
+
+    def moving(self, leaves: list[Any]) -> list[Any]:
+        """Those that are inputs."""
+        return [x for x, flag in zip(leaves, self.live, strict=True) if flag]
+
+    def filled(self, moving: list[Any]) -> tuple[Any, ...]:
+        """The arguments with these inputs."""
+        rest = iter(moving)
+        args: tuple[Any, ...] = tree.unflatten(
+            self.spec, [next(rest) if flag else x for x, flag in zip(self.leaves, self.live, strict=True)]
+        )
+        return args
+
+    def matched(self, args: tuple[Any, ...]) -> list[Any]:
+        """The inputs among other arguments, which must be like the first ones."""
+        leaves, spec = tree.flatten(args)
+        if spec != self.spec:
+            raise InputError(
+                f"graph: the arguments have another structure than those that were traced, got {spec}, expected "
+                f"{self.spec}. Trace the function again for them."
+            )
+        likes = iter(self.likes)
+        for path, flag, old, new in zip(self.paths, self.live, self.leaves, leaves, strict=True):
+            if flag:
+                _check_like(path, new, *next(likes), weak=type(old) in (float, complex))
+            elif old is not new and (isinstance(new, Tracer) or type(old) is not type(new) or old != new):
+                raise InputError(
+                    f"graph: {path} is a constant of the graph, got {describe(new)}, traced {describe(old)}. Trace "
+                    "the function again for it; a number that is an input must be a float or an array."
+                )
+        return self.moving(leaves)
+
+
+def _check_like(path: str, new: Any, shape: tuple[int, ...], dtype: Any, *, weak: bool) -> None:
+    if not isinstance(new, Tracer) and not backend.is_value(new):
+        raise InputError(
+            f"graph: {path} must be an array or a number, got {describe(new)}. Pass something like what was traced."
+        )
+    if backend.shape_of(new) != shape:
+        raise ShapeError(
+            f"graph: {path} has another shape than what was traced, got {list(backend.shape_of(new))}, expected "
+            f"{list(shape)}. Trace the function again for it."
+        )
+    have = backend.dtype_of(new)
+    number = weak or type(new) in (int, float, complex)
+    if have != dtype and not (number and "biufc".find(have.kind) <= "biufc".find(dtype.kind)):
+        raise InputError(
+            f"graph: {path} has another dtype than what was traced, got {have}, expected {dtype}. Convert it with "
+            f".astype({str(dtype)!r}), or trace the function again."
+        )
+
+
+def _argument_names(fun: Callable[..., Any], count: int) -> list[str]:
+    """The names of the first positional arguments, as far as the function tells them."""
+    names: list[str] = []
+    try:
+        for p in inspect.signature(fun).parameters.values():
+            if p.kind is p.VAR_POSITIONAL:
+                names += [f"{p.name}[{i}]" for i in range(count - len(names))]
+            elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+                names.append(p.name)
+    except (TypeError, ValueError):
+        pass
+    return [*names, *(f"args[{i}]" for i in range(len(names), count))][:count]
+
+
+def trace(fun: Callable[P, Any]) -> Callable[P, Graph]:
+    """A function that runs ``fun`` and returns the ``Graph`` of its operations.
+
+    The run computes with values, so Python's branches and loops depend on them, and runs that take different branches
+    have different graphs. Arrays, NumPy scalars, floats and complex numbers in the positional arguments are inputs.
+    Python's ints and bools are part of the graph, like everything else that is no array; so are keyword arguments.
+    Operations that the result does not need are left out. The graph has the stages of a toolz pipeline, and the user's
+    line of each operation.
+
+    Args:
+        fun: a function of arrays or pytrees, returning an array or a pytree.
+
+    Raises:
+        TypeError: ``fun`` is not callable, or a leaf of its result is no array or number.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import compose_left, grad, trace
+        >>> graph = trace(compose_left(fnp.square, fnp.sin, fnp.sum))(np.ones(3))
+        >>> [(str(node.stage), node.shape) for node in graph]
+        [('1 square', (3,)), ('2 sin', (3,)), ('3 sum', ())]
+        >>> [node.name for node in trace(grad(fnp.sin))(1.0)]
+        ['cos', 'multiply']
+    """
+    check_callable("trace", fun)
+    return Transformed(run_trace, fun, None, "The graph of a run of {fun}.")
+
+
+def run_trace(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Graph:
+    """What a ``trace`` does when it is called."""
+    arguments = _Arguments(fun, args)
+    watch = TracingTrace()
+    try:
+        wrapped = [watch.input(x) for x in arguments.moving(arguments.leaves)]
+        out = staged(fun, watch)(*arguments.filled(wrapped), **kwargs)
+    finally:
+        watch.close()
+    results, out_spec = tree.flatten(out)
+    for number, leaf in enumerate(results):
+        if not isinstance(leaf, Tracer) and not backend.is_value(leaf):
+            raise InputError(
+                f"trace: result leaf {number} of the function is not an array or a number, got {describe(leaf)}. "
+                "Return arrays, numbers, or containers of them."
+            )
+    outputs = [watch.place(leaf) for leaf in results]
+    recording = Recording(watch.inputs, watch.operations, outputs, watch.decisions)
+    del watch, wrapped, out, results, outputs
+    recording_apart(recording)
+    return Graph(name_of(fun), recording, arguments, out_spec)
+
+
+class TracingTrace(GraphTrace):
+    """A graph trace that notes, for each operation, line, stage, and what reverse mode would keep."""
+
+    __slots__ = ("_cut", "_origins", "decisions", "stage")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.decisions: dict[Ref, Any] = {}
+        self.stage: Stage | None = None
+        self._cut: set[int] = set()  # operations through which no derivative passes
+        self._origins = Origins()
+
+    def run(
+        self, primitive: Primitive, args: tuple[Any, ...], refs: tuple[Any, ...], params: dict[str, Any]
+    ) -> tuple[Any, Callable[[int], Note]]:
+        """The result, by the rule of reverse mode where there is one, which says what it would keep."""
+        traced = self._traced(args, refs)
+        ans, pull, saved = self._reversed(primitive, args, traced, params)
+        stage = self.stage or self._origins.stage(lambda frame, found: frame.f_code is run_trace.__code__)
+        line = self._origins.line()
+
+        def noted(index: int) -> Note:
+            if pull is None:
+                self._cut.add(index)
+            return Note(line, stage, _kept(saved, args, refs, ans, index))
+
+        return ans, noted
+
+    def _traced(self, args: tuple[Any, ...], refs: tuple[Any, ...]) -> tuple[int, ...]:
+        """The positions through which a derivative would pass."""
+        if self.level < blocks.current().floor:
+            return ()
+        moving = [type(r) is Ref and (r.output is None or r.place not in self._cut) for r in refs]
+        return tuple([i for i, flag in enumerate(moving) if flag and backend.is_inexact(args[i])])
+
+    def _reversed(
+        self, primitive: Primitive, args: tuple[Any, ...], traced: tuple[int, ...], params: dict[str, Any]
+    ) -> tuple[Any, Any, Any]:
+        """The result, the pullback if there is one, and what it keeps."""
+        if not traced or primitive.reverse is None:
+            return primitive.call(*args, **params), None, None
+        if primitive is CUSTOM:  # a user's rule is not run in place of the function: it may do other things besides
+            return primitive.call(*args, **params), CUSTOM, None
+        try:
+            found: tuple[Any, Any, Any] = primitive.reverse(args, traced, params)
+        except NotDifferentiableError:
+            return primitive.call(*args, **params), None, None
+        return found
+
+    def close(self) -> None:
+        """Mark the function as finished, and let go of its frames."""
+        super().close()
+        self._origins.forget()
+
+    def decide(self, tracer: GraphTracer, answer: Any) -> None:
+        """Remember by which answer the run was steered."""
+        remember(self.decisions, tracer.ref, answer)
+
+
+def _kept(saved: Any, args: Any, refs: Any, ans: Any, index: int) -> tuple[tuple[Any, int], ...]:
+    """The arrays in ``saved`` with an identity that outlives them, and their bytes, of the operation ``index``."""
+    if saved is None:
+        return ()
+    known = {identity(a): r if type(r) is Ref else id(r) for a, r in zip(args, refs, strict=True)}
+    results = ans if type(ans) is tuple else (ans,)
+    known.update({identity(a): Ref(index, i) for i, a in enumerate(results)})
+    return tuple((known.get(key, ("own", index, n)), size) for n, (key, size) in enumerate(arrays_in(saved).items()))
+
+
+CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
+
+
+def staged(fun: Any, watch: Any) -> Any:
+    """``fun``, and where it is a pipeline or a transformed one, with its stages made known: ``watch.stage`` is set."""
+    if type(fun) is Transformed:
+        inner = staged(fun.fun, watch)
+        return fun if inner is fun.fun else Transformed(fun.run, inner, fun.options, fun.says)
+    stages = list(_stages(fun))
+    return fun if len(stages) < 2 else _Staged(fun, stages, watch)
+
+
+def _stages(fun: Any) -> Iterator[Any]:
+    """The functions that a composition applies, first to last, nested compositions taken apart; else ``fun`` itself."""
+    waiting = [fun]
+    while waiting:
+        fun = waiting.pop()
+        if type(fun).__name__ == "Compose" and hasattr(fun, "first") and hasattr(fun, "funcs"):  # toolz, cytoolz
+            waiting += [*reversed(fun.funcs), fun.first]
+        else:
+            yield fun
+
+
+class _Staged:
+    """A pipeline that says at which stage it is."""
+
+    def __init__(self, fun: Any, stages: list[Any], watch: Any) -> None:
+        self.__name__, self.__wrapped__ = name_of(fun), stages[0]
+        self.stages = [(Stage(i, name_of(fun)), fun) for i, fun in enumerate(stages, 1)]
+        self.watch = watch
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        outer = self.watch.stage
+        try:
+            for stage, fun in self.stages:
+                self.watch.stage = outer or stage
+                args, kwargs = (fun(*args, **kwargs),), {}
+        finally:
+            self.watch.stage = outer
+        return args[0]
+
+
+def _nodes_of(recording: Recording, arguments: _Arguments) -> tuple[list[Node], list[Node]]:
+    """A node for each input and each operation."""
+    decided = recording.decisions
+    inputs = [
+        Node(i, name, "input", shapes=[like[0]], dtypes=[like[1]], decided=decided.get(Ref(i, None)))
+        for i, (name, like) in enumerate(zip(arguments.names, arguments.likes, strict=True))
+    ]
+    nodes: list[Node] = []
+    for index, step in enumerate(recording.operations):
+        args = tuple([_operand(a, inputs, nodes) for a in step.args])
+        node = Node(
+            index,
+            _name(step.primitive, step.params),
+            args=args,
+            shapes=step.shapes,
+            dtypes=step.dtypes,
+            decided=decided.get(Ref(index, 0)),
+        )
+        node.primitive, node.params = step.primitive, step.params
+        if step.note is not None:
+            node.source, node.stage, kept = step.note
+            node.saved = sum(size for _, size in kept)
+        nodes.append(node)
+    return inputs, nodes
+
+
+def _operand(ref: Any, inputs: list[Node], nodes: list[Node]) -> Any:
+    if type(ref) is not Ref:
+        return ref
+    return Operand(inputs[ref.place], 0) if ref.output is None else Operand(nodes[ref.place], ref.output)
+
+
+def _name(primitive: Primitive, params: dict[str, Any]) -> str:
+    """The primitive's name; of a function with own rules the function's."""
+    return params["rules"].name if primitive is CUSTOM else primitive.name
