@@ -77,7 +77,7 @@ def is_concrete(index: Any) -> bool:
         (True, False)
     """
     if type(index) is tuple:
-        return all(type(e) in _STATIC or _is_index_array(e) for e in index)
+        return _STATIC.issuperset(map(type, index)) or all(type(e) in _STATIC or _is_index_array(e) for e in index)
     return type(index) in _STATIC or _is_index_array(index)
 
 
@@ -98,7 +98,7 @@ def snapshot(index: Any) -> Any:
     not change where the cotangents go.
     """
     if type(index) is tuple:
-        return tuple([e.copy() if type(e) is ndarray else e for e in index])
+        return tuple([e.copy() if type(e) is ndarray else e for e in index]) if ndarray in map(type, index) else index
     return index.copy() if type(index) is ndarray else index
 
 
