@@ -13,6 +13,7 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import astype as convert
 from funcgrad.kinds.linear import broadcast_to, real, reshape
 from funcgrad.locking import changing
+from funcgrad.numpy.concretization import check_text
 from funcgrad.numpy.layout import as_before, in_order
 from funcgrad.numpy.shapes import as_shape
 from funcgrad.primitives import shaping as prim
@@ -126,6 +127,8 @@ def asarray(
         made = _converted(a, dtype, copy)
         return _with_memory(made, order) if isinstance(made, Tracer) else made
     made = np.asarray(a, dtype, order, device=device, copy=copy)
+    if dtype is not None and made.dtype.kind in "fc":
+        check_text(a)
     return made if made is a else new(made)
 
 
@@ -159,6 +162,8 @@ def array(
     """
     if not _is_foreign(object):
         made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+        if dtype is not None and made.dtype.kind in "fc":
+            check_text(object)
         return made if made is object else new(made)
     copy = {"IF_NEEDED": None, "NEVER": False}.get(getattr(copy, "name", ""), copy)  # also as array libraries say it
     made = asarray(object, dtype, copy=None if copy else copy)

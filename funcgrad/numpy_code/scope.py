@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from types import CodeType, ModuleType
 from typing import Any
 
+from funcgrad.numpy.concretization import check_text
 from funcgrad.numpy_code.calls import with_calls, written
 from funcgrad.numpy_code.names import when_called
+from funcgrad.numpy_code.reading import MODULES
 from funcgrad.numpy_code.runs import current
 
 __all__ = ["Globals", "globals_of", "is_called"]
@@ -119,10 +121,10 @@ def is_called(names: dict[str, Any]) -> Callable[[str, str], bool]:
             value = names.get(name, getattr(builtins, name, None))
             return value in (eval, exec) if name in _EVALUATING else when_called(value) is not value
         module = names.get(owner)
-        if not isinstance(module, ModuleType) or module.__name__.partition(".")[0] != "numpy":
+        if not isinstance(module, ModuleType) or module.__name__.partition(".")[0] not in ("numpy", *MODULES):
             return False
         value = getattr(module, name, None)
-        return isinstance(value, type) and when_called(value) is not value
+        return callable(value) and when_called(value) is not value
 
     return asked
 
@@ -168,6 +170,7 @@ def _evaluating(run: Callable[..., Any]) -> Callable[..., Any]:
             globals.setdefault("__builtins__", builtins)
             names = globals_of(globals, names.translate)
         mode = "eval" if run is eval else "exec"
+        check_text(source)
         if not isinstance(source, CodeType):
             text = source.strip() if run is eval and isinstance(source, str) else source
             source = compile(text, "<string>", mode)
