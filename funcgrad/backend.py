@@ -17,6 +17,7 @@ from funcgrad.optional import loaded_jax
 from funcgrad.typing import Shape
 
 __all__ = [
+    "ARRAY_CLASSES",
     "ArrayNamespace",
     "detached",
     "dtype_of",
@@ -195,14 +196,22 @@ def _of_ml_dtypes(dtype: np.dtype[Any]) -> bool:
     return not issubclass(dtype.type, np.void)
 
 
+#: Classes derived from ``ndarray``, with rules of their own, whose arrays are plain ones beside traced values.
+ARRAY_CLASSES: set[type] = set()
+
+
 def is_table(x: Any) -> bool:
     """Whether ``x`` is a table of numbers of pandas or xarray: beside arrays it is its values, without labels.
+
+    So is an array of one of the ``ARRAY_CLASSES``.
 
     Example:
         >>> is_table(np.ones(2)), is_table("text")
         (False, False)
     """
     kind = type(x)
+    if kind in ARRAY_CLASSES:
+        return True
     is_of_tables = kind.__module__.partition(".")[0] in ("pandas", "xarray") and hasattr(kind, "__array__")
     return is_of_tables and _is_number(np.asarray(x).dtype)
 
