@@ -36,9 +36,15 @@ def holds_traced(values: Any) -> bool:
     )
 
 
+#: Of the examples of a ``vmap``, and of tracers of tracers, there is more to be asked.
+_DOUBLES = frozenset((float, np.float64))
+
+
 def as_float(*args: Any) -> Any:
     """``float(x)``: of a traced number the number, in double precision."""
     x: Any = args[0] if len(args) == 1 else None
+    if issubclass(type(x), Tracer) and type(x.value) in _DOUBLES:
+        return x
     if type(x) is Shown:
         x = x.number()
     if not is_traced(x):

@@ -61,10 +61,11 @@ class Rebuilt:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
-        translate = _TRANSLATORS[self.lifts]
+        translate, fun = _TRANSLATORS[self.lifts], self.fun
+        argument = translate.argument
         run = enter() if keeping.run is None else None
         try:
-            fun, argument = translate(self.fun)[0], translate.argument
+            fun = translate.lasting(fun) or translate(fun)[0]
             if kwargs:
                 kwargs = {name: argument(x) for name, x in kwargs.items()}
             out = fun(*[argument(x) for x in args], **kwargs)
@@ -143,10 +144,10 @@ def ready(fun: Any) -> Any:
     if not known:
         return fun
     code = fun.__code__ if type(fun) is FunctionType else _code(fun)
-    if id(code) not in known or type(fun) is Rebuilt:
+    found = known.get(id(code))
+    if found is None or found[0]() is not code or type(fun) is Rebuilt or _OFF.get():
         return fun
-    level = _KNOWN.get(code)
-    return fun if level is None or _OFF.get() else Rebuilt(fun, level == _CONSTANTS)
+    return Rebuilt(fun, found[1] == _CONSTANTS)
 
 
 def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:

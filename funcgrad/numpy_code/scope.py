@@ -29,6 +29,8 @@ class Globals(dict[str, Any]):
         translate: see ``translation.Translator``.
     """
 
+    __slots__ = ("__weakref__", "assigned", "builtins", "known", "real", "translate")
+
     def __init__(self, real: dict[str, Any], translate: Any) -> None:
         given = real.get("__builtins__", builtins)
         names = vars(given) if isinstance(given, ModuleType) else given
@@ -42,10 +44,12 @@ class Globals(dict[str, Any]):
         self.assigned: set[str] = set()  # names that functions assign to; what they assign Python stores in here
 
     def __getitem__(self, name: str) -> Any:
-        known = self.known.get(name)
-        if known is not None and known[0] is self.real.get(name, _MISSING):
-            return known[1]
-        return self._found(name, self.real.get(name, _MISSING))
+        value = self.real.get(name, _MISSING)
+        try:
+            before, found = self.known[name]
+        except KeyError:
+            return self._found(name, value)
+        return found if before is value else self._found(name, value)
 
     def __setitem__(self, name: str, value: Any) -> None:
         self.real[name] = value
@@ -65,8 +69,10 @@ class Globals(dict[str, Any]):
             if plain == "called":
                 return when_called
             if plain:
-                found = _EVALUATING.get(plain) or when_called(self[plain])
-                return found(self[plain]) if plain in _EVALUATING else found
+                found = _EVALUATING[plain](self[plain]) if plain in _EVALUATING else when_called(self[plain])
+                if plain not in self.real and plain not in self.assigned:
+                    self.known[name] = value, found
+                return found
             if name not in self.builtins:
                 raise KeyError(name)
             found, stable = self.builtins[name], True

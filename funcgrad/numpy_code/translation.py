@@ -47,6 +47,7 @@ class Translator:
         functions: functions that were built anew, by what they were built from.
         closures: those that close over something.
         classes: classes.
+        objects: classes whose objects are known to be looked at through the class built anew.
         globals: the global names of modules, by the number of the dictionary.
         modules: modules, by name.
     """
@@ -54,7 +55,7 @@ class Translator:
     def __init__(self, lifts: bool) -> None:
         self.lifts = lifts
         self.functions: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-        self.closures, self.classes = Latest(), Latest()
+        self.closures, self.classes, self.objects = Latest(), Latest(), Latest()
         self.globals: WeakValueDictionary[int, Any] = WeakValueDictionary()
         self.modules: dict[str, Names] = {}
 
@@ -73,6 +74,13 @@ class Translator:
         if isinstance(value, type):
             return self._class(value), True
         return self._container(value) if kind in _CONTAINERS else self._other(value, kind)
+
+    def lasting(self, value: Any) -> Any:
+        """The function that stands for ``value`` in every run, if it is known; else None."""
+        if type(value) is not FunctionType:
+            return None
+        known = self.functions.get(value)
+        return known.fun if known is not None and not known.contents else None
 
     def memo(self) -> dict[int, tuple[Any, Any]]:
         """What stands for whom in the run that asks."""
@@ -165,6 +173,11 @@ class Translator:
         known = self.memo().get(id(value))
         if known is not None:
             return known[1], False
+        if kind is MethodType:
+            return self._noted(value, _method(value, self))
+        cls = self.objects.get(kind)
+        if cls is not None and not tree.is_container(kind):
+            return self._noted(value, seen(value, cls, self))
         for makers in (_CALLABLES, objects.MAKERS):
             maker: Any = makers.get(kind) or makers.get(f"{kind.__module__}.{kind.__name__}")
             if maker is not None:
@@ -183,7 +196,11 @@ class Translator:
         if is_seen(value) or tree.is_container(kind) or _is_kept(kind):
             return value, False
         cls = class_of(kind, self, _is_kept)
-        return (value, False) if cls is kind else self._noted(value, seen(value, cls, self))
+        if cls is kind:
+            return value, False
+        if not is_mirrored(kind.__module__):
+            self.objects[kind] = cls
+        return self._noted(value, seen(value, cls, self))
 
 
 def _close(owner: Any, part: Any) -> None:
@@ -258,7 +275,6 @@ def _vectorized(value: Any, translate: Any) -> Any:
 
 #: How callables are built anew that are made of others.
 _CALLABLES: dict[Any, Callable[[Any, Any], Any]] = {
-    MethodType: _method,
     BuiltinFunctionType: _builtin,
     functools.partial: _partial,
     toolz.curry: _partial,
