@@ -33,6 +33,7 @@ __all__ = [
     "namespace_of",
     "ones_like",
     "refusal",
+    "values_of",
     "shape_of",
     "zeros_like",
 ]
@@ -212,8 +213,23 @@ def is_table(x: Any) -> bool:
     kind = type(x)
     if kind in ARRAY_CLASSES:
         return True
-    is_of_tables = kind.__module__.partition(".")[0] in ("pandas", "xarray") and hasattr(kind, "__array__")
-    return is_of_tables and _is_number(np.asarray(x).dtype)
+    if kind.__module__.partition(".")[0] not in ("pandas", "xarray") or not hasattr(kind, "__array__"):
+        return False
+    if kind.__name__ == "DataFrame":
+        return all(getattr(dtype, "kind", "O") in "biufc" for dtype in x.dtypes)
+    dtype = getattr(x, "dtype", None)
+    return dtype is not None and getattr(dtype, "kind", "O") in "biufc"
+
+
+def values_of(table: Any) -> Any:
+    """The values of a table without its labels; traced ones, where it holds such.
+
+    Example:
+        >>> values_of([1.0, 2.0])
+        array([1., 2.])
+    """
+    inside: Any = getattr(getattr(table, "array", None), "held", getattr(table, "data", None))
+    return inside.whole() if hasattr(inside, "whole") else np.asarray(table)
 
 
 def refusal(x: Any) -> tuple[str, str]:

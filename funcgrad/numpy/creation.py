@@ -66,7 +66,13 @@ def as_value(a: ArrayLike) -> Array:
     if hasattr(a, "tocsr"):  # SciPy's: NumPy would make an array of it that holds the matrix as a Python object
         what, remedy = backend.refusal(a)
         raise InputError(f"asarray: the argument {what}. {remedy}")
-    return np.asarray(a)
+    return backend.values_of(a) if backend.is_table(a) else np.asarray(a)
+
+
+def _without_labels(x: Any) -> Any:
+    """The values of a table; anything else as it is."""
+    is_known = type(x) is list or type(x) is tuple or namespace_of(x) is not None or isinstance(x, Tracer)
+    return x if is_known or not backend.is_table(x) else backend.values_of(x)
 
 
 def _is_foreign(x: Any) -> bool:
@@ -117,6 +123,7 @@ def asarray(
         array([[1., 2.],
                [3., 4.]])
     """
+    a = _without_labels(a)
     if _is_foreign(a):
         if type(a) is list or type(a) is tuple:
             if copy is False:
@@ -160,6 +167,7 @@ def array(
         >>> grad(lambda x: fnp.sum(fnp.array([[x, 1.0], [2.0, x * x]])))(3.0)
         np.float64(7.0)
     """
+    object = _without_labels(object)
     if not _is_foreign(object):
         made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
         if dtype is not None and made.dtype.kind in "fc":

@@ -13,6 +13,7 @@ from funcgrad.errors import ConcretizationError
 from funcgrad.graph import steer
 from funcgrad.numpy.concretization import check_text, concrete
 from funcgrad.numpy.creation import new
+from funcgrad.numpy.tables import number_of
 from funcgrad.numpy.texts import Shown, has_all_digits
 from funcgrad.numpy_code.runs import current
 from funcgrad.writable import Buffer
@@ -47,6 +48,7 @@ def as_float(*args: Any) -> Any:
         return x
     if type(x) is Shown:
         x = x.number()
+    x = number_of(x)
     if not is_traced(x):
         if type(x) is str:
             check_text(x)

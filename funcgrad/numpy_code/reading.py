@@ -12,9 +12,10 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from funcgrad.numpy.concretization import check_text
+from funcgrad.numpy.tables import table_of
 from funcgrad.numpy_code.libraries import KEPT
 
-__all__ = ["MODULES", "reader", "reads_texts"]
+__all__ = ["MODULES", "TABLES", "checked", "reader", "reads_texts"]
 
 #: Python's modules with functions and classes that read numbers from texts, and which these are.
 MODULES = {
@@ -23,6 +24,8 @@ MODULES = {
     "fractions": frozenset(("Fraction",)),
     "json": frozenset(("loads",)),
 }
+#: Libraries whose tables take traced values, and which classes these are.
+TABLES = {"pandas": frozenset(("DataFrame", "Series")), "xarray": frozenset(("DataArray", "Dataset", "Variable"))}
 _NAMES = frozenset.union(
     *MODULES.values(),
     ("array", "asarray", "astype", "complex", "eval", "exec", "float", "float32", "float64", "fromstring"),
@@ -33,6 +36,8 @@ _NAMES = frozenset.union(
 def reader(value: Any) -> Any:
     """A function or class that reads numbers from texts, as a function that refuses those of traced numbers.
 
+    A class of tables as one that takes traced arrays.
+
     Example:
         >>> from fractions import Fraction
         >>> reader(Fraction)("1/2"), reader(len) is len
@@ -40,6 +45,8 @@ def reader(value: Any) -> Any:
     """
     home = getattr(value, "__module__", None)
     home = home.partition(".")[0].lstrip("_") if isinstance(home, str) else ""
+    if home in TABLES and isinstance(value, type) and value.__name__ in TABLES[home]:
+        return table_of(value)
     if home not in MODULES or getattr(value, "__name__", None) not in MODULES[home]:
         return value
     return checked(value)

@@ -11,7 +11,7 @@ from typing import Any
 from funcgrad.numpy.concretization import check_text
 from funcgrad.numpy_code.calls import with_calls, written
 from funcgrad.numpy_code.names import when_called
-from funcgrad.numpy_code.reading import MODULES
+from funcgrad.numpy_code.reading import MODULES, TABLES
 from funcgrad.numpy_code.runs import current
 
 __all__ = ["Globals", "globals_of", "is_called"]
@@ -127,7 +127,7 @@ def is_called(names: dict[str, Any]) -> Callable[[str, str], bool]:
             value = names.get(name, getattr(builtins, name, None))
             return value in (eval, exec) if name in _EVALUATING else when_called(value) is not value
         module = names.get(owner)
-        if not isinstance(module, ModuleType) or module.__name__.partition(".")[0] not in ("numpy", *MODULES):
+        if not isinstance(module, ModuleType) or module.__name__.partition(".")[0] not in ("numpy", *MODULES, *TABLES):
             return False
         value = getattr(module, name, None)
         return callable(value) and when_called(value) is not value

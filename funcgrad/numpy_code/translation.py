@@ -109,7 +109,9 @@ class Translator:
 
     def _module(self, module: ModuleType) -> ModuleType:
         name = module.__name__
-        if (name.partition(".")[0] in KEPT and name not in reading.MODULES) or isinstance(module, Names):
+        if (name.partition(".")[0] in KEPT and name not in {**reading.MODULES, **reading.TABLES}) or isinstance(
+            module, Names
+        ):
             return module
         known = self.modules.get(name)
         if known is None or known.module is not module:
