@@ -44,13 +44,12 @@ class Suite(NamedTuple):
 
 
 SUITES = {
-    "autograd-minimize": Suite("0.3.0", ("test",), "not torch and not tf and not tensorflow"),
     "grcwa": Suite("0.1.2", ("tests",), "", ("nlopt",)),
-    "legume-gme": Suite("1.0.3", ("tests",), "", ("matplotlib",)),
+    "legume-gme": Suite("1.0.3", ("tests",), "grad", ("matplotlib",)),
     "lifelines": Suite(
         "0.30.3", ("lifelines/tests/test_estimation.py",), "Regression or AFT", ("flaky", "dill", "matplotlib")
     ),
-    "surpyval": Suite("0.25", ("surpyval/tests",)),
+    "surpyval": Suite("0.25", ("surpyval/tests",), "fit"),
 }
 
 
