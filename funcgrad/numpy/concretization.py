@@ -27,6 +27,7 @@ from funcgrad.writable import Buffer, inside
 
 __all__ = [
     "CONCRETIZATION",
+    "Elsewhere",
     "check_text",
     "concrete",
     "constant",
@@ -61,11 +62,18 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
         "has_aux=True; to print it, f'{x:.3f}' (not '%.3f' % x); to run the code as it stands, "
         "funcgrad.interop.from_numpy(f)."
     )
-    refused[_thread_of(x)] = str(error)
+    owner = _thread_of(x)
+    refused[owner] = str(error) if owner == threading.get_ident() else Elsewhere(error)
     try:
         raise error
     finally:
         del error  # it holds this frame
+
+
+class Elsewhere(str):
+    """What was refused in a thread that works for a transform which another one runs."""
+
+    __slots__ = ()
 
 
 #: By the thread that runs a transform what was refused while it did, here or in a thread that works for it, until

@@ -14,7 +14,7 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError, FuncgradError
-from funcgrad.numpy.concretization import keeping, refused
+from funcgrad.numpy.concretization import Elsewhere, keeping, refused
 from funcgrad.numpy_code.calls import ByCode
 from funcgrad.numpy_code.classes import is_seen, original
 from funcgrad.numpy_code.reading import reads_texts
@@ -198,9 +198,10 @@ def check_refused(given: Any) -> None:
         ConversionError: it did, or it may read a number from a text that shows a traced one.
     """
     message = refused.get(get_ident())
-    if message:
+    is_final = type(given) is Rebuilt or _OFF.get()
+    if message and (not is_final or isinstance(message, Elsewhere)):
         raise ConversionError(f"{message} The function went on after this had been refused, without the derivative.")
-    if message is not None and type(given) is not Rebuilt and not _OFF.get() and reads_texts(given):
+    if message == "" and not is_final and reads_texts(given):
         raise ConversionError("float(text): a text shows a traced number, and the function reads numbers from texts.")
 
 
