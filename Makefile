@@ -1,7 +1,7 @@
 # Needs Python 3.11 or newer, git and make; everything else goes into .venv.
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-uncounted lint format demo bench figures fuzz packages docs release-check gpu-check tell-demo clean
+.PHONY: help test test-uncounted lint format demo bench figures fuzz packages suites docs release-check gpu-check tell-demo clean
 
 # Asked for its version, not only looked up: a name on the path need not be a Python that runs.
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -62,6 +62,9 @@ figures: .venv/.bench ## measure, and write the figures into docs/performance.md
 
 packages: .venv/.test ## try packages that never heard of it (fetched by pip, in build/packages)
 	@$(BIN)/python benchmarks/packages.py
+
+suites: .venv/.test ## run the suites of packages that use HIPS autograd, on both (fetched by pip, in build/suites)
+	@$(BIN)/python benchmarks/suites.py
 
 docs: .venv/.test .venv/.docs ## run the code of all pages, and build the site
 	@JAX_PLATFORMS=cpu $(BIN)/python -m pytest --quiet tests/test_readme.py

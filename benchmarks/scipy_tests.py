@@ -38,6 +38,7 @@ if os.environ.get("SCIPY_TESTS_OF", "").startswith("funcgrad"):
     import funcgrad.numpy as fnp
     from funcgrad import as_written, stop_gradient, vjp
     from funcgrad.core import Tracer
+    from funcgrad.interop import from_numpy
     from funcgrad.writable import Buffer
 
     names = vars(fnp)
@@ -66,6 +67,27 @@ if os.environ.get("SCIPY_TESTS_OF", "").startswith("funcgrad"):
 
         return checked
 
+    @cache
+    def as_they_stand() -> None:
+        """Let the tests of ``special`` call SciPy's functions as a program's calls of them run under a transform."""
+        from scipy.special._support_alternative_backends import _FuncInfo
+
+        of_scipy = _FuncInfo.wrapper.fget
+        _FuncInfo.wrapper = property(lambda info: in_arrays(from_numpy(of_scipy(info))))
+
+    def in_arrays(fun: Any) -> Any:
+        """``fun``, whose results of constants are arrays of funcgrad's, too."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            found = fun(*args, **kwargs)
+            if not current:
+                return found
+            parts = found if isinstance(found, tuple) else (found,)
+            arrays = [x if isinstance(x, Tracer) else Buffer(np.asarray(x)) for x in parts]
+            return tuple(arrays) if isinstance(found, tuple) else arrays[0]
+
+        return call
+
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(pyfuncitem: Any) -> Any:
         """Run a test that takes a library inside of a transform."""
@@ -76,6 +98,8 @@ if os.environ.get("SCIPY_TESTS_OF", "").startswith("funcgrad"):
         if not hasattr(checks, "strict_check_of_scipy"):
             checks.strict_check_of_scipy = checks._strict_check
         checks._strict_check = strictly(checks.strict_check_of_scipy)
+        if TRACED:
+            as_they_stand()
         test = pyfuncitem.obj
         pyfuncitem.funcargs["xp"] = fnp  # for the fixture asked an array that was made outside of the transform
 

@@ -17,6 +17,7 @@ from funcgrad.optional import loaded_jax
 from funcgrad.typing import Shape
 
 __all__ = [
+    "ARRAY_CLASSES",
     "ArrayNamespace",
     "detached",
     "dtype_of",
@@ -32,6 +33,7 @@ __all__ = [
     "namespace_of",
     "ones_like",
     "refusal",
+    "values_of",
     "shape_of",
     "zeros_like",
 ]
@@ -195,16 +197,39 @@ def _of_ml_dtypes(dtype: np.dtype[Any]) -> bool:
     return not issubclass(dtype.type, np.void)
 
 
+#: Classes derived from ``ndarray``, with rules of their own, whose arrays are plain ones beside traced values.
+ARRAY_CLASSES: set[type] = set()
+
+
 def is_table(x: Any) -> bool:
     """Whether ``x`` is a table of numbers of pandas or xarray: beside arrays it is its values, without labels.
+
+    So is an array of one of the ``ARRAY_CLASSES``.
 
     Example:
         >>> is_table(np.ones(2)), is_table("text")
         (False, False)
     """
     kind = type(x)
-    is_of_tables = kind.__module__.partition(".")[0] in ("pandas", "xarray") and hasattr(kind, "__array__")
-    return is_of_tables and _is_number(np.asarray(x).dtype)
+    if kind in ARRAY_CLASSES:
+        return True
+    if kind.__module__.partition(".")[0] not in ("pandas", "xarray") or not hasattr(kind, "__array__"):
+        return False
+    if kind.__name__ == "DataFrame":
+        return all(getattr(dtype, "kind", "O") in "biufc" for dtype in x.dtypes)
+    dtype = getattr(x, "dtype", None)
+    return dtype is not None and getattr(dtype, "kind", "O") in "biufc"
+
+
+def values_of(table: Any) -> Any:
+    """The values of a table without its labels; traced ones, where it holds such.
+
+    Example:
+        >>> values_of([1.0, 2.0])
+        array([1., 2.])
+    """
+    inside: Any = getattr(getattr(table, "array", None), "held", getattr(table, "data", None))
+    return inside.whole() if hasattr(inside, "whole") else np.asarray(table)
 
 
 def refusal(x: Any) -> tuple[str, str]:

@@ -8,6 +8,8 @@ import numpy as np
 T = np.linspace(0.0, 1.0, 9)
 M = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 5.0]])
 B = np.array([0.3, 0.2, 0.4])
+ONE = np.ones((1, 2))
+BANDS = (np.array([0.3, 0.7]), np.array([0.4, 0.6]))
 Y = np.array([0.8, 1.3, 2.1, 3.4, 0.4])
 
 
@@ -35,7 +37,15 @@ def image(x):
     return np.outer(np.sin(5 * T[:6] * x[0]), np.cos(4 * T[:7])) + x[1] * np.outer(T[:6], T[:7])
 
 
+def stepped(solver):
+    while solver.status == "running":
+        solver.step()
+    return solver.y
+
+
 LINALG = {
+    "diagsvd": lambda m, x: m.diagsvd(x[:3], 3, 4),
+    "cdf2rdf": lambda m, x: m.cdf2rdf(x[:3].astype(complex), matrix(x).astype(complex))[0],
     "block_diag": lambda m, x: m.block_diag(matrix(x), x),
     "cho_factor": lambda m, x: np.triu(m.cho_factor(symmetric(x))[0]),
     "cho_solve": lambda m, x: m.cho_solve(m.cho_factor(symmetric(x)), x[:3]),
@@ -126,6 +136,38 @@ LINALG = {
     "toeplitz": lambda m, x: m.toeplitz(x),
 }
 SIGNAL = {
+    "CZT": lambda m, x: np.abs(m.CZT(4, 3)(x)),
+    "ZoomFFT": lambda m, x: np.abs(m.ZoomFFT(4, [0.1, 0.4], 3)(x)),
+    "StateSpace": lambda m, x: m.StateSpace(np.reshape(x, (2, 2)), np.ones((2, 1)), np.ones((1, 2)), 0.0).A,
+    "TransferFunction": lambda m, x: m.TransferFunction(x[:2], [1.0, x[2], x[3]]).den,
+    "ZerosPolesGain": lambda m, x: m.ZerosPolesGain([x[0]], [x[1]], x[2]).to_tf().num,
+    "lti": lambda m, x: m.lti([x[0]], [1.0, x[1], x[2]]).num,
+    "dlti": lambda m, x: m.dlti([x[0]], [1.0, x[1], x[2]]).num,
+    "abcd_normalize": lambda m, x: m.abcd_normalize(np.reshape(x, (2, 2)), ONE.T, ONE, [[0.0]])[0],
+    "band_stop_obj": lambda m, x: m.band_stop_obj(0.5 + 0.01 * x[0], 0, *BANDS, 1.0, 30.0, "butter"),
+    "bessel": lambda m, x: np.real(m.bessel(2, 0.1 + 0.1 * x[0])[1]),
+    "butter": lambda m, x: np.concatenate(m.butter(2, 0.1 + 0.1 * x[0])),
+    "cheby1": lambda m, x: np.concatenate(m.cheby1(2, x[1], 0.1 + 0.1 * x[0])),
+    "cheby2": lambda m, x: np.concatenate(m.cheby2(2, 20 + x[1], 0.1 + 0.1 * x[0])),
+    "cheb1ap": lambda m, x: np.real(m.cheb1ap(3, x[0])[1]),
+    "cheb2ap": lambda m, x: np.real(m.cheb2ap(3, 20 + x[0])[1]),
+    "ellip": lambda m, x: np.concatenate(m.ellip(2, 1.0, 30.0, 0.1 + 0.1 * x[0])),
+    "ellipap": lambda m, x: np.real(m.ellipap(3, x[0], 30.0)[1]),
+    "czt_points": lambda m, x: np.real(m.czt_points(4, w=np.exp(-0.3j * x[0]))),
+    "iirfilter": lambda m, x: np.concatenate(m.iirfilter(2, [0.1 + 0.05 * x[0], 0.6])),
+    "iirdesign": lambda m, x: np.concatenate(m.iirdesign(0.2, 0.3 + 0.01 * x[0], 1.0, 20.0)),
+    "iirnotch": lambda m, x: np.concatenate(m.iirnotch(0.1 + 0.1 * x[0], 30.0 + x[1])),
+    "iirpeak": lambda m, x: np.concatenate(m.iirpeak(0.1 + 0.1 * x[0], 30.0 + x[1])),
+    "gammatone": lambda m, x: np.concatenate(m.gammatone(0.1 + 0.1 * x[0], "iir")),
+    "invresz": lambda m, x: np.real(m.invresz([x[0], x[1]], [0.3, 0.5], [x[2]])[0]),
+    "lp2bs_zpk": lambda m, x: np.real(m.lp2bs_zpk(np.array([0.3]), np.array([-0.5, -0.7]), x[0], 1.0 + x[1], 0.5)[2]),
+    "ss2zpk": lambda m, x: np.real(m.ss2zpk(np.array([[x[0], 0.2], [0.0, x[1]]]), ONE.T, ONE, [[0.0]])[1]),
+    "findfreqs": lambda m, x: m.findfreqs([x[0]], [1.0, 1.0 + x[1], x[2] + 1], 4),
+    "cspline2d": lambda m, x: m.cspline2d(image(x), 0.0),
+    "qspline2d": lambda m, x: m.qspline2d(image(x), 0.0),
+    "place_poles": lambda m, x: m.place_poles(np.reshape(x, (2, 2)), ONE.T, np.array([-1.0, -2.0])).gain_matrix,
+    "closest_STFT_dual_window": lambda m, x: m.closest_STFT_dual_window(np.concatenate([x, x[::-1]]), 2)[0],
+    "ShortTimeFFT": lambda m, x: np.abs(m.ShortTimeFFT(np.hanning(4), 2, 1.0).stft(wave(x))),
     "bilinear": lambda m, x: np.concatenate(m.bilinear(x[:2], x[2:], 1.0)),
     "bilinear_zpk": lambda m, x: np.real(m.bilinear_zpk(x[:2], x[2:], 1.0, 1.0)[1]),
     "chirp": lambda m, x: m.chirp(T, x[0], 1.0, x[1] + 3),
@@ -228,6 +270,27 @@ SIGNAL = {
     "lombscargle": lambda m, x: m.lombscargle(T, wave(x)[:9], np.array([2.0, 3.0])),
 }
 STATS = {
+    "Logistic": lambda m, x: m.Logistic().pdf(x[0]),
+    "Binomial": lambda m, x: m.Binomial(n=5, p=0.1 * x[0]).pmf(2),
+    "Covariance": lambda m, x: m.Covariance.from_diagonal(x).log_pdet,
+    "Mixture": lambda m, x: m.Mixture([m.Normal(mu=x[0], sigma=1.0), m.Normal(mu=x[1])], weights=[0.3, 0.7]).pdf(0),
+    "truncate": lambda m, x: m.truncate(m.Normal(mu=x[0], sigma=1.0), lb=-1.0, ub=3.0).pdf(0.4),
+    "abs": lambda m, x: m.abs(m.Normal(mu=x[0], sigma=1.0)).pdf(0.4),
+    "exp": lambda m, x: m.exp(m.Normal(mu=x[0], sigma=1.0)).pdf(0.4),
+    "log": lambda m, x: m.log(m.Uniform(a=1.0, b=2.0 + x[0])).pdf(0.2),
+    "order_statistic": lambda m, x: m.order_statistic(m.Normal(mu=x[0], sigma=1.0), n=5, r=2).pdf(0.4),
+    "make_distribution": lambda m, x: m.make_distribution(m.gamma)(a=x[0]).pdf(0.4),
+    "describe": lambda m, x: m.describe(x).variance,
+    "boxcox_normplot": lambda m, x: m.boxcox_normplot(x, 0.1, 1.0, N=3)[1],
+    "yeojohnson_normplot": lambda m, x: m.yeojohnson_normplot(x, 0.1, 1.0, N=3)[1],
+    "ppcc_plot": lambda m, x: m.ppcc_plot(x, 0.1, 1.0, N=3)[1],
+    "binned_statistic": lambda m, x: m.binned_statistic(T[:4], x, bins=2).statistic,
+    "binned_statistic_2d": lambda m, x: m.binned_statistic_2d(T[:4], T[:4], x, bins=2).statistic[0, 0],
+    "binned_statistic_dd": lambda m, x: m.binned_statistic_dd([T[:4]], x, bins=2).statistic,
+    "false_discovery_control": lambda m, x: m.false_discovery_control(x * 0.1),
+    "ks_1samp": lambda m, x: m.ks_1samp(x, m.norm.cdf).statistic,
+    "kstest": lambda m, x: m.kstest(x, m.norm.cdf).statistic,
+    "poisson_means_test": lambda m, x: m.poisson_means_test(3, 10.0 + x[0], 5, 12.0).pvalue,
     "alexandergovern": lambda m, x: m.alexandergovern(x, Y, Y * 1.3).statistic,
     "anderson_ksamp": None,
     "ansari": None,
@@ -329,6 +392,9 @@ STATS = {
     "gaussian_kde": lambda m, x: m.gaussian_kde(Y)(x),
 }
 INTEGRATE = {
+    "RK45": lambda m, x: stepped(m.RK45(lambda t, y: -x[0] * y, 0.0, np.array([x[1]]), 1.0)),
+    "RK23": lambda m, x: stepped(m.RK23(lambda t, y: -x[0] * y, 0.0, np.array([x[1]]), 1.0)),
+    "DOP853": lambda m, x: stepped(m.DOP853(lambda t, y: -x[0] * y, 0.0, np.array([x[1]]), 1.0)),
     "quad": lambda m, x: m.quad(lambda t: np.exp(-x[0] * t) * x[1], 0, x[2])[0],
     "quad_vec": lambda m, x: m.quad_vec(lambda t: np.exp(-x * t), 0, 1)[0],
     "cubature": lambda m, x: m.cubature(lambda t: np.exp(-x[0] * t[:, 0]) * x[1], [0.0], [1.0]).estimate,
@@ -357,6 +423,10 @@ INTEGRATE = {
     "lebedev_rule": None,
 }
 INTERPOLATE = {
+    "InterpolatedUnivariateSpline": lambda m, x: m.InterpolatedUnivariateSpline(T[:4], x)(0.2),
+    "FloaterHormannInterpolator": lambda m, x: m.FloaterHormannInterpolator(T[:4], x)(0.2),
+    "NdBSpline": lambda m, x: m.NdBSpline((np.array([0.0, 0, 1, 1]),) * 2, np.reshape(x, (2, 2)), 1)([0.2, 0.3]),
+    "RectBivariateSpline": lambda m, x: m.RectBivariateSpline(T[:4], T[:4], np.outer(x, x))(0.2, 0.3),
     "Akima1DInterpolator": lambda m, x: m.Akima1DInterpolator(T, wave(x)[:9])(x * 0.3),
     "BPoly": None,
     "BSpline": lambda m, x: m.BSpline(np.arange(8.0), x, 3)(np.array([3.3, 3.7])),
@@ -450,6 +520,9 @@ NDIMAGE = {
     }.items()
     if args is not None
 } | {
+    "generic_gradient_magnitude": lambda m, x: m.generic_gradient_magnitude(image(x), m.sobel),
+    "sum": lambda m, x: m.sum(image(x)),
+    "vectorized_filter": lambda m, x: m.vectorized_filter(image(x), np.mean, size=3),
     "convolve1d": lambda m, x: m.convolve1d(image(x), B),
     "correlate1d": lambda m, x: m.correlate1d(image(x), B),
     "gaussian_filter1d": lambda m, x: m.gaussian_filter1d(image(x), 1.0),
@@ -509,6 +582,13 @@ FFT = (
     }
 )
 OPTIMIZE = {
+    "brent": lambda m, x: m.brent(lambda t: (t - x[0]) ** 2 + t**4),
+    "fminbound": lambda m, x: m.fminbound(lambda t: (t - x[0]) ** 2 + t**4, 0.0, 2.0),
+    "golden": lambda m, x: m.golden(lambda t: (t - x[0]) ** 2 + t**4),
+    "fmin_bfgs": lambda m, x: m.fmin_bfgs(lambda p: (p[0] - x[0]) ** 2 + p[0] ** 4, [0.3], disp=0, gtol=1e-10),
+    "fmin": lambda m, x: m.fmin(lambda p: (p[0] - x[0]) ** 2 + p[0] ** 4, [0.3], disp=0, xtol=1e-11, ftol=1e-15),
+    "fmin_cg": lambda m, x: m.fmin_cg(lambda p: (p[0] - x[0]) ** 2 + p[0] ** 4, [0.3], disp=0, gtol=1e-10),
+    "fmin_l_bfgs_b": lambda m, x: m.fmin_l_bfgs_b(lambda p: (p[0] - x[0]) ** 2 + p[0] ** 4, [0.3], approx_grad=True)[0],
     "approx_fprime": lambda m, x: m.approx_fprime(x, lambda p: np.sum(p**2)),
     "bisect": lambda m, x: m.bisect(lambda t: t**3 - x[0] * t - x[1], 0.0, 4.0),
     "brenth": lambda m, x: m.brenth(lambda t: t**3 - x[0] * t - x[1], 0.0, 4.0),
@@ -550,9 +630,13 @@ TABLE = {
 
 #: What is refused: SciPy has compiled it, and nothing here computes it with derivatives.
 REFUSED = {
+    "scipy.interpolate": words("InterpolatedUnivariateSpline NdBSpline RectBivariateSpline"),
+    "scipy.optimize": words("fmin_l_bfgs_b"),
     "scipy.linalg": words("funm hessenberg ldl qr_multiply rq schur signm"),
-    "scipy.signal": words("bilinear sepfir2d symiirorder1"),
-    "scipy.stats": words("bayes_mvs invwishart siegelslopes"),
+    "scipy.signal": words("bilinear sepfir2d symiirorder1 cspline2d qspline2d"),
+    "scipy.stats": words(
+        "bayes_mvs invwishart siegelslopes Binomial Mixture truncate abs exp log order_statistic ks_1samp kstest"
+    ),
     "scipy.ndimage": words(
         "fourier_gaussian fourier_shift fourier_uniform fourier_ellipsoid geometric_transform generic_filter"
     ),
@@ -564,4 +648,5 @@ REFUSED_DENSITIES = frozenset(
 #: Distributions whose density at the sample is that of a branch for one value of a parameter: of that it is constant.
 BRANCHES = frozenset(("irwinhall", "kappa4"))
 #: How far the numbers of SciPy's solvers are off where they stop by default.
-ROUGH = {"approx_fprime": 1e-2, "least_squares": 2e-3, "curve_fit": 1e-2}
+ROUGH = {"approx_fprime": 1e-2, "least_squares": 2e-3, "curve_fit": 1e-2, "golden": 1e-3}
+ROUGH |= {"fminbound": 1e-3, "fmin": 1e-2}

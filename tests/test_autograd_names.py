@@ -17,7 +17,8 @@ import pytest
 import funcgrad as fg
 import funcgrad.interop.autograd as ag
 import funcgrad.interop.autograd.numpy as np
-from funcgrad import running
+from funcgrad import backend, running
+from funcgrad.core import Tracer
 from funcgrad.errors import GradientCheckError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.interop.autograd import (
     elementwise_grad,
@@ -29,7 +30,7 @@ from funcgrad.interop.autograd import (
     value_and_grad,
 )
 from funcgrad.interop.autograd.boxes import Box, getval, isbox
-from funcgrad.interop.autograd.core import VSpace, vspace
+from funcgrad.interop.autograd.core import VSpace, backward_pass, func, vspace
 from funcgrad.interop.autograd.extend import (
     JVPNode,
     VJPNode,
@@ -45,6 +46,10 @@ from funcgrad.interop.autograd.extend import (
     register_notrace,
 )
 from funcgrad.interop.autograd.installing import InstallError
+from funcgrad.interop.autograd.numpy.numpy_boxes import ArrayBox
+from funcgrad.interop.autograd.numpy.numpy_vspaces import ArrayVSpace
+from funcgrad.interop.autograd.tracer import Node, new_box, trace, trace_stack
+from funcgrad.interop.autograd.util import toposort
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "tests" / "autograd_programs.py"
@@ -62,7 +67,8 @@ NAMES = {
     "": f"""builtins core dict differential_operators extend isinstance list misc numpy primitive scipy test_util tracer
         tuple type util wrap_util {OPERATORS}""",
     "builtins": "DictBox SequenceBox dict isinstance list tuple type",
-    "core": f"Box JVPNode VJPNode VSpace getval isbox make_jvp make_vjp subval vspace {DECLARING}",
+    "core": f"""Box JVPNode Node VJPNode VSpace backward_pass func getval isbox make_jvp make_vjp subval toposort trace
+        vspace {DECLARING}""",
     "differential_operators": f"make_jvp_reversemode {OPERATORS}",
     "extend": f"Box JVPNode VJPNode VSpace notrace_primitive register_notrace vspace {DECLARING}",
     "misc": "const_graph flatten",
@@ -95,8 +101,8 @@ NAMES = {
     "scipy.stats.poisson": "cdf logpmf pmf",
     "scipy.stats.t": "cdf logcdf logpdf pdf",
     "test_util": "check_equivalent check_grads check_jvp check_vjp combo_check scalar_close",
-    "tracer": "Box getval isbox notrace_primitive primitive register_notrace",
-    "util": "subval subvals",
+    "tracer": "Box Node getval isbox new_box notrace_primitive primitive register_notrace toposort trace trace_stack",
+    "util": "func subval subvals toposort",
     "wrap_util": "get_doc get_name unary_to_nary wrap_nary_f wraps",
 }
 
@@ -773,3 +779,280 @@ def test_signal_convolve_against_numpy():
     with pytest.raises(ShapeError, match="must be the larger"):
         signal.convolve(numpy.ones((2, 3)), numpy.ones((3, 2)), mode="valid")
     assert callable(signal.fftconvolve)
+
+
+# Functions of NumPy of which HIPS autograd 1.9.1 says that their derivative is not defined
+
+V = numpy.array([0.3, -0.7, 1.1, 0.4])
+M2 = numpy.array([[1.3, 0.2], [-0.4, 0.9]])
+B = numpy.arange(1.0, 5.0)
+LACKING = {
+    "apply_along_axis": lambda np, x: np.apply_along_axis(lambda row: row[0] * row, 0, x),
+    "apply_over_axes": lambda np, x: np.apply_over_axes(np.sum, np.outer(x, x), [0, 1]),
+    "asanyarray": lambda np, x: np.asanyarray([x[0], x[1] * x[2]]),
+    "asarray": lambda np, x: np.asarray([x[0], x[1] * x[2]]),
+    "average": lambda np, x: np.average(x, weights=x**2),
+    "bincount": lambda np, x: np.bincount(numpy.array([0, 1, 1, 2]), weights=x**2),
+    "block": lambda np, x: np.block([[x, x * 2], [x**2, x]]),
+    "broadcast_arrays": lambda np, x: np.broadcast_arrays(x, x[:, None] ** 2)[1],
+    "cbrt": lambda np, x: np.cbrt(x),
+    "choose": lambda np, x: np.choose(numpy.array([0, 1, 1, 0]), [x, x**2]),
+    "concat": lambda np, x: np.concat([x, x**2]),
+    "convolve": lambda np, x: np.convolve(x, x[:2] ** 2),
+    "copy": lambda np, x: np.copy(x) * x,
+    "copysign": lambda np, x: np.copysign(x**2, x),
+    "corrcoef": lambda np, x: np.corrcoef(x, x**2),
+    "correlate": lambda np, x: np.correlate(x, x[:2] ** 2, "full"),
+    "cov": lambda np, x: np.cov(x, x**2),
+    "cumprod": lambda np, x: np.cumprod(x),
+    "cumulative_prod": lambda np, x: np.cumulative_prod(x),
+    "cumulative_sum": lambda np, x: np.cumulative_sum(x**2),
+    "delete": lambda np, x: np.delete(x**2, 1),
+    "diagflat": lambda np, x: np.diagflat(x**2),
+    "divmod": lambda np, x: np.divmod(x, 0.25)[1],
+    "dstack": lambda np, x: np.dstack([x, x**2]),
+    "ediff1d": lambda np, x: np.ediff1d(x**2),
+    "extract": lambda np, x: np.extract(numpy.array([True, False, True, True]), x**2),
+    "flip": lambda np, x: np.flip(x) * x,
+    "float_power": lambda np, x: np.float_power(x, 2),
+    "fmod": lambda np, x: np.fmod(x, 0.25) * x,
+    "geomspace": lambda np, x: np.geomspace(x[0], x[2], 5),
+    "histogram": lambda np, x: np.histogram(B, 3, weights=x**2)[0],
+    "i0": lambda np, x: np.i0(x),
+    "insert": lambda np, x: np.insert(x, 1, x[0] * x[2]),
+    "interp": lambda np, x: np.interp(x, numpy.array([-1.0, 0.0, 0.5, 2.0]), x**2),
+    "kaiser": lambda np, x: np.kaiser(5, 3.0 + x[0]),
+    "ldexp": lambda np, x: np.ldexp(x**2, 2),
+    "logspace": lambda np, x: np.logspace(x[0], x[1], 4),
+    "matrix_transpose": lambda np, x: np.matrix_transpose(np.outer(x, x**2)),
+    "matvec": lambda np, x: np.matvec(np.outer(x, x), x),
+    "median": lambda np, x: np.median(x**3),
+    "meshgrid": lambda np, x: np.meshgrid(x, x**2)[1],
+    "modf": lambda np, x: np.modf(x * x)[0],
+    "nancumprod": lambda np, x: np.nancumprod(x),
+    "nancumsum": lambda np, x: np.nancumsum(x**2),
+    "nanmax": lambda np, x: np.nanmax(x**3),
+    "nanmean": lambda np, x: np.nanmean(x**3),
+    "nanmedian": lambda np, x: np.nanmedian(x**3),
+    "nanmin": lambda np, x: np.nanmin(x**3),
+    "nanpercentile": lambda np, x: np.nanpercentile(x**3, 30),
+    "nanprod": lambda np, x: np.nanprod(x),
+    "nanquantile": lambda np, x: np.nanquantile(x**3, 0.3),
+    "nanstd": lambda np, x: np.nanstd(x),
+    "nansum": lambda np, x: np.nansum(x**3),
+    "nanvar": lambda np, x: np.nanvar(x),
+    "percentile": lambda np, x: np.percentile(x**3, 30),
+    "piecewise": lambda np, x: np.piecewise(x, [numpy.array([True, False, True, True])], [lambda v: v**2, 1.0]),
+    "poly": lambda np, x: np.poly(x),
+    "polyadd": lambda np, x: np.polyadd(x, x[:2] ** 2),
+    "polyder": lambda np, x: np.polyder(x**2),
+    "polydiv": lambda np, x: np.polydiv(x, x[:2])[0],
+    "polyfit": lambda np, x: np.polyfit(B, x**2, 2),
+    "polyint": lambda np, x: np.polyint(x**2),
+    "polymul": lambda np, x: np.polymul(x, x[:2]),
+    "polysub": lambda np, x: np.polysub(x**2, x[:2]),
+    "polyval": lambda np, x: np.polyval(x, x[1]),
+    "positive": lambda np, x: np.positive(x) * x,
+    "ptp": lambda np, x: np.ptp(x**3),
+    "quantile": lambda np, x: np.quantile(x**3, 0.3),
+    "resize": lambda np, x: np.resize(x**2, (3, 2)),
+    "roots": lambda np, x: np.abs(np.roots(np.stack([1.0, x[0], x[1]]))),
+    "sort_complex": lambda np, x: np.real(np.sort_complex(x**2)),
+    "take": lambda np, x: np.take(x**2, [1, 1, 3]),
+    "take_along_axis": lambda np, x: np.take_along_axis(x**2, numpy.array([3, 1]), 0),
+    "trapezoid": lambda np, x: np.trapezoid(x**2, x),
+    "trim_zeros": lambda np, x: np.trim_zeros(x * numpy.array([0.0, 1.0, 1.0, 0.0])),
+    "unstack": lambda np, x: np.stack(np.unstack(np.outer(x, x))),
+    "unwrap": lambda np, x: np.unwrap(x * 5),
+    "vander": lambda np, x: np.vander(x),
+    "vdot": lambda np, x: np.vdot(x, x**2),
+    "vecdot": lambda np, x: np.vecdot(x, x**2),
+    "vecmat": lambda np, x: np.vecmat(x, np.outer(x, x)),
+    "linalg.cond": lambda np, x: np.linalg.cond(M2 * x[0]) + np.linalg.cond(x.reshape(2, 2)),
+    "linalg.cross": lambda np, x: np.linalg.cross(x[:3], x[:3] ** 2),
+    "linalg.diagonal": lambda np, x: np.linalg.diagonal(np.outer(x, x)),
+    "linalg.eigvals": lambda np, x: np.abs(np.linalg.eigvals(x.reshape(2, 2))),
+    "linalg.eigvalsh": lambda np, x: np.linalg.eigvalsh(np.outer(x, x) + numpy.diag(B)),
+    "linalg.lstsq": lambda np, x: np.linalg.lstsq(np.stack([x, x**2], 1), B, rcond=None)[0],
+    "linalg.matmul": lambda np, x: np.linalg.matmul(np.outer(x, x), x),
+    "linalg.matrix_norm": lambda np, x: np.linalg.matrix_norm(np.outer(x, x)),
+    "linalg.matrix_power": lambda np, x: np.linalg.matrix_power(x.reshape(2, 2), 3),
+    "linalg.matrix_transpose": lambda np, x: np.linalg.matrix_transpose(np.outer(x, x**2)),
+    "linalg.multi_dot": lambda np, x: np.linalg.multi_dot([np.outer(x, x), np.outer(x, x**2), x]),
+    "linalg.outer": lambda np, x: np.linalg.outer(x, x**2),
+    "linalg.qr": lambda np, x: np.abs(np.linalg.qr(x.reshape(2, 2))[1]),
+    "linalg.svdvals": lambda np, x: np.linalg.svdvals(x.reshape(2, 2)),
+    "linalg.tensordot": lambda np, x: np.linalg.tensordot(np.outer(x, x), x, axes=1),
+    "linalg.tensorinv": lambda np, x: np.linalg.tensorinv(x.reshape(2, 2), 1),
+    "linalg.tensorsolve": lambda np, x: np.linalg.tensorsolve(x.reshape(2, 2), x[:2]),
+    "linalg.trace": lambda np, x: np.linalg.trace(np.outer(x, x)),
+    "linalg.vecdot": lambda np, x: np.linalg.vecdot(x, x**2),
+    "linalg.vector_norm": lambda np, x: np.linalg.vector_norm(x),
+    "fft.hfft": lambda np, x: np.fft.hfft(x**2),
+    "fft.ihfft": lambda np, x: np.real(np.fft.ihfft(x**2)),
+}
+
+
+@pytest.mark.parametrize("name", LACKING)
+def test_functions_that_lack_a_derivative_elsewhere(name):
+    f = LACKING[name]
+    tangent, h = numpy.array([0.3, 1.0, -0.5, 0.7]), 1e-5
+    after, before = [numpy.asarray(f(numpy, V + step * tangent)) for step in (h, -h)]
+    measured = (after - before) / (2 * h)
+    numpy.testing.assert_allclose(make_jvp(lambda x: f(np, x))(V)(tangent)[1], measured, rtol=1e-6, atol=1e-7)
+    weights = numpy.random.default_rng(0).normal(size=measured.shape)
+    slope = grad(lambda x: np.sum(f(np, x) * weights))(V)
+    assert slope @ tangent == pytest.approx(numpy.sum(measured * weights), rel=1e-5, abs=1e-6)
+
+
+# Runs that a program makes by hand
+
+
+class Printed(Node):
+    """A node that notes the operations, as the examples of HIPS autograd print them."""
+
+    def __init__(self, value, fun, args, kwargs, parent_argnums, parents):
+        self.lines, self.name = parents[0].lines, f"v{len(parents[0].lines)}"
+        shown = [str(arg) for arg in args]
+        for argnum, parent in zip(parent_argnums, parents, strict=True):
+            shown[argnum] = parent.name
+        self.parents = parents
+        self.lines.append(f"{self.name} = {fun.__name__}({', '.join(shown)}) = {value:g}")
+
+    def initialize_root(self, x):
+        self.lines, self.name, self.parents = [f"v0 = {x}"], "v0", ()
+
+
+def test_nodes_of_a_programs_own_see_each_operation():
+    start = Printed.new_root(2.0)
+    value, end = trace(start, lambda x: np.exp(x) * x + 1.0, 2.0)
+    assert value == pytest.approx(2 * numpy.exp(2) + 1)
+    assert start.lines == [
+        "v0 = 2.0",
+        "v1 = exp(v0) = 7.38906",
+        "v2 = multiply(v1, v0) = 14.7781",
+        "v3 = add(v2, 1.0) = 15.7781",
+    ]
+    assert end.name == "v3"
+    assert {node.name for node in toposort(end)} == {"v0", "v1", "v2", "v3"}
+    assert trace(Printed.new_root(1.0), lambda x: grad(lambda y: y * y)(x), 3.0)[0] == 6.0
+    with pytest.warns(UserWarning, match="independent"):
+        assert trace(Printed.new_root(1.0), lambda x: 2.0, 1.0) == (2.0, None)
+    assert not running.running()
+
+
+def test_runs_made_by_hand():
+    with ag.install(replace=True):  # which gives boxes their nodes
+        start = VJPNode.new_root()
+        box = new_box(X, 0, start)
+        out = np.stack([np.sum(box**2), box[0] * box[1]])
+        assert isbox(out)
+        assert numpy.array_equal(out._value, [numpy.sum(X**2), X[0] * X[1]])
+        rows = []
+        for unit in np.eye(2):
+            row = backward_pass(new_box(unit, 0, VJPNode.new_root()), out._node)
+            assert isbox(row)
+            rows.append(row)
+        found = np.stack(rows)._value
+        assert type(found) is numpy.ndarray
+        numpy.testing.assert_allclose(found, [2 * X, [X[1], X[0], 0.0]])
+        del start, box, out, rows, row
+    assert not hasattr(Box, "_node")
+    assert not running.running()
+    assert trace(VJPNode.new_root(), np.sin, 0.5)[0] == numpy.sin(0.5)
+    _, end = trace(JVPNode.new_root(2.0), np.sin, 0.5)
+    assert end.g == pytest.approx(2 * numpy.cos(0.5))
+    boxes = new_box((1.0, X), 0, VJPNode.new_root())
+    with trace_stack.new_trace() as number:
+        assert isinstance(number, int)
+    assert [isbox(part) for part in boxes] == [True, True]
+    assert boxes._trace is boxes[0]._trace
+    with pytest.raises(InputError, match="Can't differentiate w"):
+        new_box("text", 0, VJPNode.new_root())
+    assert func(X) is X
+
+
+class Tensor(numpy.ndarray):
+    """A class of arrays that notes whether they take part, as PennyLane's does."""
+
+    def __array_finalize__(self, obj):
+        self.moves = getattr(obj, "moves", True)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        plain = [x.view(numpy.ndarray) if isinstance(x, Tensor) else x for x in inputs]
+        return getattr(ufunc, method)(*plain, **kwargs)
+
+
+def tensor(values, moves=True):
+    made = np.asarray(values).view(Tensor)
+    made.moves = moves
+    return made
+
+
+def as_box(x, *args):
+    if not x.moves:
+        raise ValueError("it does not take part")
+    return ArrayBox(x, *args)
+
+
+def test_arrays_of_a_class_of_the_programs_own(monkeypatch):
+    with pytest.raises(InputError, match="class with rules of its own"):
+        grad(lambda x: np.sum(np.sin(x) * tensor(X)))(X)
+    monkeypatch.setattr(backend, "ARRAY_CLASSES", set())
+    Box.type_mappings[Tensor] = as_box
+    VSpace.mappings[Tensor] = ArrayVSpace
+    try:
+        assert isinstance(np.exp(tensor(X)), numpy.ndarray)
+        assert grad(lambda x: np.sum(np.sin(x) * tensor(X)))(tensor(X)).tolist() == (numpy.cos(X) * X).tolist()
+        found = grad(lambda x: np.sum(tensor(x * 2) ** 2))(X)  # it asks a traced value to be of the class
+        numpy.testing.assert_allclose(found, 8 * X)
+        numpy.testing.assert_allclose(jacobian(lambda x, y: x * y**2, 1)(X, tensor(X)), numpy.diag(2 * X**2))
+        with pytest.raises(ValueError, match="does not take part"):
+            grad(np.sum)(tensor(X, moves=False))
+        assert isbox(as_box(tensor(X), None, None))
+        with pytest.raises(AttributeError, match="moves"):
+            grad(lambda x: x.moves)(1.0)
+        with pytest.raises(InputError, match=r"Box\.register"):
+            Box.register(set)
+        with pytest.raises(InputError, match=r"VSpace\.register"):
+            VSpace.register(set)
+    finally:
+        del Box.type_mappings[Tensor], VSpace.mappings[Tensor]
+        del Tracer.moves
+
+
+def test_derivatives_of_functions_of_scipy_can_be_declared():
+    special = import_module("funcgrad.interop.autograd.scipy.special")
+    bei = special.bei
+    assert bei is special.bei
+    with pytest.raises(TypeError, match="bei"):
+        grad(bei)(0.5)
+    value = bei(0.5)
+    defvjp(bei, lambda ans, x: lambda g: g * special.beip(x))
+    assert bei(0.5) == value
+    assert grad(lambda x: bei(2 * x))(0.25) == pytest.approx(2 * special.beip(0.5), rel=1e-14)
+
+
+def test_arrays_made_in_primitives_are_numpys():
+    kinds = []
+
+    @primitive
+    def f(x):
+        made = np.zeros(3)
+        kinds.append(type(made))
+        made[:] = x
+        return made
+
+    defvjp(f, lambda ans, x: lambda g: np.sum(g))
+    assert grad(lambda x: np.sum(f(x)))(2.0) == 3.0
+    assert kinds == [numpy.ndarray]
+
+
+def test_containers_are_pythons_and_can_be_registered_beside_them():
+    names = import_module("funcgrad.interop.autograd.builtins")
+    for ours, theirs in ((names.list, list), (names.tuple, tuple), (names.dict, dict)):
+        assert ours is not theirs
+        assert type(ours()) is theirs
+        assert isinstance(theirs(), ours)
+    assert "__getattr__" not in vars(np)
+    assert np.polynomial.Polynomial is not None

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jvp, trace, vjp, vmap
 from funcgrad.core import Tracer
-from funcgrad.errors import UnsizedError
+from funcgrad.errors import ConversionError, UnsizedError
 from funcgrad.interop import jit, to_jax
 from funcgrad.writable import Buffer
 
@@ -200,7 +200,9 @@ def test_whoever_asks_is_told_the_same(mode):
         return x
 
     answers, types = [], set()
-    MODES[mode](f, np.ones(2))
+    with pytest.raises(ConversionError, match="went on after this had been refused"):
+        MODES[mode](f, np.ones(2))
+    assert len(answers) == 3 * (len(NAMES) + 1)
     assert all(answer == answers[0] for answer in answers)
     assert answers[0][:3] == [True, np.ndarray, True]
     assert answers[0][3] == answers[0][5] == answers[0][7] == answers[0][8] == "ConversionError"

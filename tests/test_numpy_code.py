@@ -409,3 +409,41 @@ def test_solvers_of_scipy():
 
     assert grad(f)(2.0) == pytest.approx(0.5)
     assert grad(grad(f))(2.0) == pytest.approx(-0.25)
+
+
+def test_graphs_tell_that_a_function_was_built_anew():
+    graph = trace(lambda x: math.sin(x) * x)(0.5)
+    assert graph.rebuilt
+    assert repr(graph).endswith("run with funcgrad's functions>")
+    assert str(graph).splitlines()[0].endswith("; run with funcgrad's functions")
+    assert pickle.loads(pickle.dumps(trace(math.sin)(0.5))).rebuilt
+    straight = trace(lambda x: fnp.sin(x) * x)(0.5)
+    assert not straight.rebuilt
+    assert "run with" not in repr(straight)
+
+
+class Mixed:
+    """An object whose attributes are read, written and hidden in every way."""
+
+    shared = 1.0
+
+    def __init__(self):
+        self.scale, self.table, self.names = 2.0, np.array([1.0, 2.0]), ["a"]
+        self.shared = 3.0
+        self.fun = math.sin
+
+    def value(self, x):
+        found = self.fun(x)
+        self.scale = self.scale * x
+        return found * self.scale * self.shared * math.fsum(self.table * np.ones(len(self.names) + 1))
+
+
+def test_objects_keep_what_they_have_and_are_not_written_to():
+    mixed = Mixed()
+    for _ in range(2):
+        assert grad(mixed.value)(0.5) == pytest.approx(18 * (math.cos(0.5) * 0.5 + math.sin(0.5)))
+        assert mixed.scale == 2.0
+    mixed.table = np.array([1.0, 1.0])
+    assert grad(mixed.value)(0.5) == pytest.approx(12 * (math.cos(0.5) * 0.5 + math.sin(0.5)))
+    mixed.fun = math.cos
+    assert grad(mixed.value)(0.5) == pytest.approx(12 * (-math.sin(0.5) * 0.5 + math.cos(0.5)))

@@ -1,15 +1,19 @@
 """Ways on which a derivative might get lost without a word: numbers that go through texts, and other threads."""
 
+import ast
+import decimal
 import json
 import math
 import pickle
 import threading
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import funcgrad.numpy as fnp
-from funcgrad import as_written, grad, jvp, no_grad, vmap
+from funcgrad import as_written, custom_jvp, custom_vjp, grad, hessian, jvp, no_grad, vmap
 from funcgrad.errors import ConversionError
 from funcgrad.interop import jit
 from funcgrad.numpy.concretization import refused
@@ -39,6 +43,65 @@ CUT = {
 }
 
 
+def read(text):
+    return float(text)
+
+
+class Reader:
+    def read(self, text):
+        return float(text)
+
+
+READER = Reader()
+JOINED = {
+    "f-string": lambda x: float(f"{x:.3f}0"),
+    "another function": lambda x: read(f"{x:.3f}0"),
+    "method": lambda x: READER.read(f"{x:.3f}0"),
+    "str.format": lambda x: float("{:.3f}0".format(x)),  # noqa: UP032
+    "join": lambda x: float("".join([f"{x:.3f}", "0"])),
+    "part": lambda x: float(f"x={x:.4f}"[2:5]),
+    "split": lambda x: float(f"{x:.4f} {x:.3f}".split()[1]),
+    "complex": lambda x: complex(f"{x:.3f}0").real,
+    "numpy": lambda x: np.float64(f"{x:.3f}0"),
+    "array": lambda x: np.array(f"{x:.3f} {x:.2f}".split(), dtype=float).sum(),
+    "asarray": lambda x: np.asarray([f"{x:.3f}0"], float)[0],
+    "fromstring": lambda x: np.fromstring(f"{x:.3f} {x:.2f}", sep=" ").sum(),
+    "decimal": lambda x: float(Decimal(f"{x:.17g}")),
+    "decimal module": lambda x: float(decimal.Decimal(f"{x:.17g}0")),
+    "fraction": lambda x: float(Fraction(f"{x:.17g}")),
+    "json": lambda x: json.loads(f"[{x:.17g}]")[0],
+    "literal": lambda x: ast.literal_eval(f"{x:.17g}"),
+    "eval": lambda x: eval(f"{x:.17g} + 1"),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_numbers_that_are_read_from_joined_texts_are_refused(name):
+    f = JOINED[name]
+    for transformed in (grad(f), lambda x: jvp(f, (x,), (1.0,)), grad(lambda x: f(x) * x)):
+        for _ in range(2):
+            with pytest.raises(ConversionError, match=r"float\(text\): the text shows a traced number"):
+                transformed(0.7)
+
+
+def test_functions_that_show_numbers_run_once_unless_they_read_some():
+    runs = []
+
+    def shows(x):
+        runs.append(f"at {x:.3f}")
+        return x * x
+
+    def shows_and_reads(x):
+        runs.append(f"at {x:.3f}")
+        return x * x * float("2.5") * float(str(len(runs) * 0 + 1))
+
+    assert grad(shows)(3.0) == 6.0
+    assert runs == ["at 3.000"]
+    assert grad(shows_and_reads)(3.0) == 15.0
+    assert runs == ["at 3.000"] * 3
+    assert grad(lambda x: grad(shows)(x) * x)(3.0) == 12.0
+
+
 @pytest.mark.parametrize("name", WHOLE)
 def test_numbers_go_through_texts(name):
     f = WHOLE[name]
@@ -62,11 +125,11 @@ def test_texts_are_texts():
         assert isinstance(texts[-1], str)
         assert texts[-1] == "0.700"
         assert {"0.700": 1}[texts[-1]] == 1
-        assert float(no_grad(lambda x: f"{x:.2f}")(x)) == 0.7
         assert int(f"{x * 10:.0f}") == 7
         return x * 1.0
 
     assert grad(f)(0.7) == 1.0
+    assert grad(lambda x: float(no_grad(lambda x: f"{x:.2f}")(x)) * x)(0.7) == 0.7  # the text of a constant
     assert float(texts[0]) == 0.7  # the run is over
     assert pickle.loads(pickle.dumps(texts)) == ["0.700"]
     assert json.dumps(texts) == '["0.700"]'
@@ -154,6 +217,59 @@ def test_a_refusal_that_is_caught_around_another_transform_is_the_functions_own(
     np.testing.assert_allclose(grad(f)(x), [2 * (x.sum() + x[0]), 2 * x[0]], rtol=1e-14)
 
 
+def first_or_none(x):
+    try:
+        return float(x[0])
+    except TypeError:
+        return 1.0
+
+
+@custom_vjp
+def squares(x):
+    return np.sum(x) * x[0]
+
+
+def squares_forward(x):
+    return np.sum(x) * first_or_none(x), x
+
+
+def squares_backward(x, ct):
+    return (ct * (x * 0 + first_or_none(x)) + ct * np.array([np.sum(x), 0.0]),)
+
+
+squares.defvjp(squares_forward, squares_backward)
+
+
+@custom_jvp
+def product(x):
+    return np.sum(x) * x[0]
+
+
+product.defjvp(
+    lambda primals, tangents: (
+        product(*primals),
+        np.sum(tangents[0]) * first_or_none(primals[0]) + np.sum(primals[0]) * tangents[0][0],
+    )
+)
+
+
+@custom_jvp
+def by_argument(x, y):
+    return x[0] * y
+
+
+by_argument.defjvps(lambda t, ans, x, y: t[0] * y, lambda t, ans, x, y: t * first_or_none(x))
+
+
+@pytest.mark.parametrize("f", [squares, product, lambda x: by_argument(x, np.sum(x))], ids=["vjp", "jvp", "jvps"])
+def test_rules_are_built_anew_too(f):
+    x = np.array([2.0, 3.0])
+    for fun in (f, lambda x: f(x) * 1.0):
+        for _ in range(2):
+            assert grad(fun)(x).tolist() == [7.0, 2.0]
+            assert hessian(fun)(x).tolist() == [[2.0, 1.0], [1.0, 0.0]]
+
+
 def test_an_interrupt_after_a_refusal_leaves_nothing_behind():
     def f(x):
         try:
@@ -173,7 +289,7 @@ def test_what_an_interrupt_left_is_no_business_of_the_next_function():
         seen.append(type(x))
         return x * x
 
-    refused[threading.get_ident()] = None
+    refused[threading.get_ident()] = "float(x): refused"
     assert grad(f)(3.0) == 6.0
     assert len(seen) == 1  # it was not run again
     assert not refused

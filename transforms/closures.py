@@ -14,6 +14,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, NotDifferentiableError
 from funcgrad.graph import GraphTrace, GraphTracer, Recording, Ref, remember
 from funcgrad.keeping import recording_apart
+from funcgrad.numpy.concretization import forgive
 from funcgrad.transforms.arguments import check_leaf
 from funcgrad.typing import PyTree
 from funcgrad.writable import identity
@@ -94,6 +95,7 @@ def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> 
     try:
         return fun(*leaves)
     except (ConcretizationError, NotDifferentiableError):
+        forgive()
         found = in_a_loop(fun, leaves)
         if found is None:
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import operator
@@ -105,6 +106,15 @@ class CustomDerivative(Generic[P, R]):
     def _name(self) -> str:
         return name_of(self.fun)
 
+    def _with_functions(self, translate: Callable[[Any], Any]) -> CustomDerivative[P, R]:
+        """The same call with what stands for its function and its rules."""
+        made = copy.copy(self)
+        made.fun = translate(self.fun)
+        made._vjp = None if self._vjp is None else (translate(self._vjp[0]), translate(self._vjp[1]))
+        rule = self._jvp
+        made._jvp = rule.of(made, translate) if type(rule) is _PerArgument else rule and translate(rule)
+        return made
+
     def __get__(self, obj: Any, cls: type | None = None) -> Any:
         """Be a method where a class holds it; its object is argument 0 then."""
         return self if obj is None else MethodType(self, obj)
@@ -162,6 +172,10 @@ class _PerArgument:
         if not parts:
             return ans, None
         return ans, functools.reduce(lambda a, b: tree.map(operator.add, a, b), parts)
+
+    def of(self, owner: CustomDerivative[..., Any], translate: Callable[[Any], Any]) -> _PerArgument:
+        """The same rules for ``owner``, with what stands for their functions."""
+        return _PerArgument(owner, tuple([rule and translate(rule) for rule in self.jvps]))
 
 
 def custom_vjp(

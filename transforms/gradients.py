@@ -12,6 +12,7 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError
 from funcgrad.kinds.avals import aval_of
+from funcgrad.numpy.tables import number_of
 from funcgrad.records import backward
 from funcgrad.reverse import ReverseTrace, ReverseTracer
 from funcgrad.transforms.arguments import (
@@ -190,6 +191,9 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
         out, aux = split_aux(call, out)
         aux = strip(trace, aux)
     mine = type(out) is ReverseTracer and out._trace is trace
+    if not mine and not backend.is_value(out):
+        out = number_of(out)
+        mine = type(out) is ReverseTracer and out._trace is trace
     value = out.value if mine else out
     one = _ONE
     if type(value) is not np.float64 or options.holomorphic:

@@ -18,6 +18,7 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.kinds.linear import batch_rule, nondifferentiable
+from funcgrad.numpy.concretization import forgive
 from funcgrad.transforms.arguments import check_leaf, split_aux
 from funcgrad.transforms.closures import Hoisted, example_by_example
 from funcgrad.transforms.products import jvp, vjp
@@ -245,6 +246,7 @@ def _solved(
     try:
         return solve(f, guess)
     except (ConcretizationError, NotDifferentiableError):
+        forgive()
         hoisted = Hoisted(call, f, guess, steered=True)
         leaves, spec = tree.flatten(guess)
         count, out_spec = len(leaves), list[Any]()

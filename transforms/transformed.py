@@ -16,6 +16,7 @@ from funcgrad.core import describe
 from funcgrad.errors import ConcretizationError, InputError, shown
 from funcgrad.numpy.concretization import refused
 from funcgrad.numpy.hints import explain
+from funcgrad.numpy.tables import JOINED, LIBRARIES, join_loaded
 from funcgrad.numpy_code import again, check_refused, is_conversion, put_back, ready, set_aside
 
 __all__ = ["Transformed", "check_callable", "name_of", "own_arguments", "raise_own", "refuse_others"]
@@ -89,6 +90,8 @@ class Transformed(Generic[P, R]):
         except Exception as error:
             if is_conversion(error):
                 return self._again(given, error, args, kwargs)
+            if isinstance(error, InputError) and join_loaded():  # a library of tables was imported meanwhile
+                return self(*args, **kwargs)
             raise_own(error)
             raise
         finally:
@@ -217,6 +220,8 @@ def check_callable(call: str, fun: Any) -> None:
     Raises:
         InputError: a ``TypeError`` that says what came instead.
     """
+    if not JOINED.issuperset(LIBRARIES):
+        join_loaded()
     if not callable(fun):
         raise InputError(
             f"{call}: the first argument must be a function, got {describe(fun)}. Write {call}(f)(x), not {call}(f(x))."

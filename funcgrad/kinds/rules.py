@@ -73,7 +73,9 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
             args = (*args[:position], arg, *args[position + 1 :])
         elif not backend.is_value(arg):
             if backend.is_table(arg):
-                args = (*args[:position], np.asarray(arg), *args[position + 1 :])
+                arg = backend.values_of(arg)
+                traced = traced or isinstance(arg, Tracer)
+                args = (*args[:position], arg, *args[position + 1 :])
                 continue
             if primitive.foreign is not None and (made := primitive.foreign(*args)) is not None:
                 return made

@@ -22,14 +22,17 @@ from funcgrad.errors import ConcretizationError, ConversionError
 from funcgrad.graph import GraphTracer, steer
 from funcgrad.numpy.callers import user_frame, user_line
 from funcgrad.numpy.hints import remedies
-from funcgrad.numpy.texts import Shown, has_all_digits
+from funcgrad.numpy.texts import Shown, has_all_digits, refuse_text
 from funcgrad.writable import Buffer, inside
 
 __all__ = [
     "CONCRETIZATION",
+    "Elsewhere",
+    "check_text",
     "concrete",
     "constant",
     "constant_array",
+    "forgive",
     "keeping",
     "other_thread",
     "refuse",
@@ -53,20 +56,35 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
     )
     for other in found[1:]:
         error.add_note(other)
-    here, owner = threading.get_ident(), x._trace.thread
-    if owner not in (0, here) and not inside():
-        refused[owner] = error
-    else:
-        refused.setdefault(here, None)
+    owner = _thread_of(x)
+    refused[owner] = str(error) if owner == threading.get_ident() else Elsewhere(error)
     try:
         raise error
     finally:
         del error  # it holds this frame
 
 
-#: By the thread that runs a transform what was refused while it did, until somebody has seen it: the error if it was
-#: raised in another thread, which may tell nobody; None if it was here, where the function may have gone on after it.
-refused: dict[int, ConversionError | None] = {}
+class Elsewhere(str):
+    """What was refused in a thread that works for a transform which another one runs."""
+
+    __slots__ = ()
+
+
+#: By the thread that runs a transform what was refused while it did, here or in a thread that works for it, until
+#: somebody has seen it: the function may have gone on after it. Nothing was, where that is empty, but a text shows a
+#: traced number: the function may read a number from it.
+refused: dict[int, str] = {}
+
+
+def forgive() -> None:
+    """Forget what was refused in this thread: what was refused is computed in another way."""
+    refused.pop(threading.get_ident(), None)
+
+
+def _thread_of(x: Tracer) -> int:
+    """The thread that runs the transform which ``x`` belongs to."""
+    here, owner = threading.get_ident(), x._trace.thread
+    return owner if owner not in (0, here) and not inside() else here
 
 
 def other_thread() -> str:
@@ -189,8 +207,35 @@ def _remembered(x: Tracer, text: str, spec: str) -> str:
     if type(x) is Buffer or not _is_followed(x if type(x) is GraphTracer else constant(x)):
         return text
     if keeping.run is not None:
-        keeping.run.texts.append(x)  # the number itself may be asked for
+        keeping.run.texts.append((x, text))  # the number itself may be asked for
+    else:
+        refused.setdefault(_thread_of(x), "")
     return Shown.of(text, x, has_all_digits(spec))
+
+
+def check_text(values: Any) -> None:
+    """See that no number is read from texts that show traced numbers of a run of code that was built anew.
+
+    Args:
+        values: texts, and lists and tuples of them; anything else passes.
+
+    Raises:
+        ConversionError: one shows a traced number, or a part of one.
+    """
+    run = keeping.run
+    if run is None or not run.texts:
+        return
+    if isinstance(values, (list, tuple)):
+        for value in values:
+            check_text(value)
+    elif isinstance(values, str):
+        read = values.strip()
+        for _, shown in run.texts:
+            if shown.strip() in read or (len(read) >= _TELLING and read in shown):
+                refuse_text(values)
+
+
+_TELLING = 3  # so many characters of a text tell that they are of it
 
 
 def _is_followed(x: Any) -> bool:

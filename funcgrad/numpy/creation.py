@@ -13,6 +13,7 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import astype as convert
 from funcgrad.kinds.linear import broadcast_to, real, reshape
 from funcgrad.locking import changing
+from funcgrad.numpy.concretization import check_text
 from funcgrad.numpy.layout import as_before, in_order
 from funcgrad.numpy.shapes import as_shape
 from funcgrad.primitives import shaping as prim
@@ -65,7 +66,13 @@ def as_value(a: ArrayLike) -> Array:
     if hasattr(a, "tocsr"):  # SciPy's: NumPy would make an array of it that holds the matrix as a Python object
         what, remedy = backend.refusal(a)
         raise InputError(f"asarray: the argument {what}. {remedy}")
-    return np.asarray(a)
+    return backend.values_of(a) if backend.is_table(a) else np.asarray(a)
+
+
+def _without_labels(x: Any) -> Any:
+    """The values of a table; anything else as it is."""
+    is_known = type(x) is list or type(x) is tuple or namespace_of(x) is not None or isinstance(x, Tracer)
+    return x if is_known or not backend.is_table(x) else backend.values_of(x)
 
 
 def _is_foreign(x: Any) -> bool:
@@ -116,6 +123,7 @@ def asarray(
         array([[1., 2.],
                [3., 4.]])
     """
+    a = _without_labels(a)
     if _is_foreign(a):
         if type(a) is list or type(a) is tuple:
             if copy is False:
@@ -126,6 +134,8 @@ def asarray(
         made = _converted(a, dtype, copy)
         return _with_memory(made, order) if isinstance(made, Tracer) else made
     made = np.asarray(a, dtype, order, device=device, copy=copy)
+    if dtype is not None and made.dtype.kind in "fc":
+        check_text(a)
     return made if made is a else new(made)
 
 
@@ -157,8 +167,11 @@ def array(
         >>> grad(lambda x: fnp.sum(fnp.array([[x, 1.0], [2.0, x * x]])))(3.0)
         np.float64(7.0)
     """
+    object = _without_labels(object)
     if not _is_foreign(object):
         made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+        if dtype is not None and made.dtype.kind in "fc":
+            check_text(object)
         return made if made is object else new(made)
     copy = {"IF_NEEDED": None, "NEVER": False}.get(getattr(copy, "name", ""), copy)  # also as array libraries say it
     made = asarray(object, dtype, copy=None if copy else copy)

@@ -17,7 +17,7 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.assignment import updated
 from funcgrad.numpy.axes import one_axis
-from funcgrad.numpy.concretization import user_line
+from funcgrad.numpy.concretization import forgive, user_line
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import converted
@@ -131,6 +131,7 @@ def _known(condition: Array) -> Any:
     try:
         return np.asarray(condition)
     except TypeError:
+        forgive()
         return None
 
 

@@ -11,7 +11,7 @@ from funcgrad.core import Tracer, repeated
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.callers import user_line
 
-__all__ = ["Shown", "has_all_digits"]
+__all__ = ["Shown", "has_all_digits", "refuse_text"]
 
 
 class Shown(str):
@@ -50,13 +50,13 @@ class Shown(str):
         if trace is None or not (trace.open or repeated(trace.level)):
             return float(str.__str__(self))
         if x is None or not self.whole or not _is_same(self, self.first):
-            _refuse(self)
+            refuse_text(self)
         return x
 
     def __float__(self) -> float:
         found = self.number()
         if isinstance(found, Tracer):
-            _refuse(self)
+            refuse_text(self)
         return float(found)
 
     def __str__(self) -> str:
@@ -70,7 +70,8 @@ class Shown(str):
         return str, (str.__str__(self),)
 
 
-def _refuse(text: Shown) -> NoReturn:
+def refuse_text(text: str) -> NoReturn:
+    """Refuse to read a number from ``text``, which shows a traced one."""
     raise ConversionError(
         "float(text): the text shows a traced number, so the number that is made of it would lose the derivative, got "
         f"{str.__repr__(text)}{user_line()}. Use the number itself; round it with funcgrad.numpy.round."

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
@@ -57,6 +58,7 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:
     """
     if type is None and isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray):
         type, dtype = dtype, None
+    type = np.ndarray if type in backend.ARRAY_CLASSES else type
     if isinstance(type, builtins.type) and issubclass(type, np.ndarray) and type is not np.ndarray:
         _refuse_class(x, type)
     to = x.dtype if dtype is None else np.dtype(dtype)

@@ -9,7 +9,10 @@ from functools import cached_property, partialmethod, singledispatchmethod
 from types import FunctionType, MemberDescriptorType
 from typing import Any
 
+import numpy as np
+
 from funcgrad import tree
+from funcgrad.numpy_code.runs import PLAIN, Latest
 
 __all__ = ["class_of", "is_seen", "original", "seen"]
 
@@ -109,11 +112,22 @@ def _cached_property(member: cached_property[Any], translate: Any) -> Any:
 
 def _dict(obj: Any) -> Any:
     """The attributes that ``obj`` has itself, whatever its class makes of ``__dict__``; None where it has no place."""
-    for cls in type(obj).__mro__:
+    kind = type(obj)
+    known = _DICTS.get(kind)
+    if known is None:
+        known = _DICTS[kind] = _dict_of(kind)
+    return known(obj)
+
+
+_DICTS = Latest()
+
+
+def _dict_of(kind: type) -> Any:
+    for cls in kind.__mro__:
         found = vars(cls).get("__dict__")
         if found is not None and type(found) is not property:
-            return found.__get__(obj)
-    return None
+            return found.__get__
+    return lambda obj: None
 
 
 def _raw(source: Any, name: str) -> tuple[bool, Any]:
@@ -194,11 +208,14 @@ def seen(obj: Any, cls: type, translate: Any) -> Any:
     What is written to it ``obj`` does not have.
     """
     view: Any = object.__new__(cls)
-    own = _dict(view)
+    own, theirs = _dict(view), _dict(obj)
     own[_SOURCE] = obj
-    hidden = [name for name in _dict(obj) or () if hasattr(cls, name)]  # where the class has something of that name
-    for name in hidden:
-        own[name] = translate(_dict(obj)[name])[0]
+    for name, value in (theirs or {}).items():
+        kind = type(value)
+        if kind in PLAIN or (kind is np.ndarray and not translate.lifts and value.dtype.kind in "fciub"):
+            own[name] = value
+        elif hasattr(cls, name):  # where the class has something of that name
+            own[name] = translate(value)[0]
     return view
 
 

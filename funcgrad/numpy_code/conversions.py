@@ -11,8 +11,9 @@ import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
 from funcgrad.graph import steer
-from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.concretization import check_text, concrete
 from funcgrad.numpy.creation import new
+from funcgrad.numpy.tables import number_of
 from funcgrad.numpy.texts import Shown, has_all_digits
 from funcgrad.numpy_code.runs import current
 from funcgrad.writable import Buffer
@@ -36,12 +37,21 @@ def holds_traced(values: Any) -> bool:
     )
 
 
+#: Of the examples of a ``vmap``, and of tracers of tracers, there is more to be asked.
+_DOUBLES = frozenset((float, np.float64))
+
+
 def as_float(*args: Any) -> Any:
     """``float(x)``: of a traced number the number, in double precision."""
     x: Any = args[0] if len(args) == 1 else None
+    if issubclass(type(x), Tracer) and type(x.value) in _DOUBLES:
+        return x
     if type(x) is Shown:
         x = x.number()
+    x = number_of(x)
     if not is_traced(x):
+        if type(x) is str:
+            check_text(x)
         return float(*args)
     if x.dtype.kind == "c":
         raise TypeError("float() argument must be a string or a real number, not 'complex'")
@@ -53,6 +63,7 @@ def as_complex(*args: Any) -> Any:
     if len(args) == 1 and type(args[0]) is Shown:
         args = (args[0].number(),)
     if not any(map(is_traced, args)):
+        check_text(args)
         return complex(*args)
     return fnp.astype(args[0], np.complex128) if len(args) == 1 else args[0] + 1j * args[1]
 
@@ -97,7 +108,7 @@ class Text(str):
         traced = [x for x in (values if type(values) is tuple else [values]) if is_traced(x)]
         if not traced or text == self:
             return text
-        current().texts.extend(traced)
+        current().texts.extend([(x, text) for x in traced])
         alone = self.count("%") == 1 and self.strip()[:1] == "%" and self.strip()[-1:] in "eEgGs"
         whole = alone and (has_all_digits(self) or self.strip() == "%s")
         return Shown.of(text, traced[0], whole)
@@ -117,6 +128,7 @@ def scalar(kind: type) -> Any:
     def made(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and type(args[0]) is Shown and not kwargs:
             args = (args[0].number(),)
+        check_text(args)
         if len(args) != 1 or kwargs or not (is_traced(args[0]) or holds_traced(args)):
             return kind(*args, **kwargs)
         return fnp.asarray(args[0]).astype(kind)

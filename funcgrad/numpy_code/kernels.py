@@ -17,6 +17,7 @@ from funcgrad import backend
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
+from funcgrad.numpy_code.minima import MINIMA
 
 __all__ = ["PYTHONS", "kernel"]
 
@@ -278,6 +279,7 @@ def _sbevd(ab: Any, compute_v: int = 1, lower: int = 0, **options: Any) -> tuple
 
 _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **DISTRIBUTIONS,
+    **MINIMA,
     ("scipy._lib._array_api", "array_namespace"): _namespace,
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
     ("scipy.integrate._quadpack_py", "nquad"): _nquad,
@@ -305,7 +307,7 @@ PYTHONS = frozenset(
         "scipy.integrate._quadpack_py",
         "scipy.interpolate._rgi",
         "scipy.signal._upfirdn",
-        *[module for module, _ in DISTRIBUTIONS],
+        *[module for module, _ in (*DISTRIBUTIONS, *MINIMA)],
     )
 )
 

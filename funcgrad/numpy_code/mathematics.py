@@ -212,6 +212,9 @@ _STATISTICS: dict[str, Callable[..., Any]] = {
 MODULES = {"math": _MATH, "cmath": _CMATH, "statistics": _STATISTICS}
 
 
+_NUMBERS = frozenset((float, int, np.float64))
+
+
 @cache
 def of_python(module: str, name: str) -> Any:
     """The function ``name`` of ``math``, ``cmath`` or ``statistics``: of traced numbers too, if there is one.
@@ -226,7 +229,7 @@ def of_python(module: str, name: str) -> Any:
         return plain
 
     if name in _UNARY:
-        return wraps(plain)(lambda x, /: ours(x) if is_traced(x) else plain(x))
+        return wraps(plain)(lambda x, /: plain(x) if type(x) in _NUMBERS or not is_traced(x) else ours(x))
 
     @wraps(plain)
     def either(*args: Any, **kwargs: Any) -> Any:

@@ -19,6 +19,7 @@ from funcgrad.numpy_code.calls import written
 from funcgrad.numpy_code.conversions import CONVERSIONS, holds_traced, making, scalar
 from funcgrad.numpy_code.mathematics import MODULES, of_python
 from funcgrad.numpy_code.random import Random
+from funcgrad.numpy_code.reading import checked, reader
 
 __all__ = ["Names", "counterpart", "is_mirrored", "when_called"]
 
@@ -67,7 +68,7 @@ def _of_own(home: str, name: str, value: Any) -> Any:
     if other is not None:
         return other
     if home == "numpy" and name in _MAKING:
-        return _making(getattr(fnp, name, value))
+        return _making(checked(getattr(fnp, name, value)) if name in _READING else getattr(fnp, name, value))
     own = _own(home)
     if own is None or name not in getattr(own, "__all__", ()):
         return value
@@ -96,6 +97,7 @@ _MAKING = frozenset(
         "reshape",
     ]
 )
+_READING = frozenset(("fromstring", "genfromtxt", "loadtxt"))
 _making = cache(making)
 
 
@@ -204,9 +206,10 @@ def when_called(value: Any) -> Any:
     if isinstance(value, type) and issubclass(value, np.inexact):
         return scalar(value)
     try:
-        return CONVERSIONS.get(value, value)
+        found = CONVERSIONS.get(value)
     except TypeError:  # it cannot be looked up
         return value
+    return reader(value) if found is None else found
 
 
 class Names(ModuleType):

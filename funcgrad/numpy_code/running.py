@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
@@ -15,9 +14,10 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError, FuncgradError
-from funcgrad.numpy.concretization import keeping, refused
+from funcgrad.numpy.concretization import Elsewhere, keeping, refused
 from funcgrad.numpy_code.calls import ByCode
 from funcgrad.numpy_code.classes import is_seen, original
+from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.runs import PLAIN, enter, leave
 from funcgrad.numpy_code.scope import Globals
 from funcgrad.numpy_code.translation import Translator
@@ -61,10 +61,11 @@ class Rebuilt:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
-        translate = _TRANSLATORS[self.lifts]
+        translate, fun = _TRANSLATORS[self.lifts], self.fun
+        argument = translate.argument
         run = enter() if keeping.run is None else None
         try:
-            fun, argument = translate(self.fun)[0], translate.argument
+            fun = translate.lasting(fun) or translate(fun)[0]
             if kwargs:
                 kwargs = {name: argument(x) for name, x in kwargs.items()}
             out = fun(*[argument(x) for x in args], **kwargs)
@@ -143,10 +144,10 @@ def ready(fun: Any) -> Any:
     if not known:
         return fun
     code = fun.__code__ if type(fun) is FunctionType else _code(fun)
-    if id(code) not in known or type(fun) is Rebuilt:
+    found = known.get(id(code))
+    if found is None or found[0]() is not code or type(fun) is Rebuilt or _OFF.get():
         return fun
-    level = _KNOWN.get(code)
-    return fun if level is None or _OFF.get() else Rebuilt(fun, level == _CONSTANTS)
+    return Rebuilt(fun, found[1] == _CONSTANTS)
 
 
 def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
@@ -172,61 +173,36 @@ def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
     return found
 
 
-def set_aside() -> tuple[Any] | None:
+def set_aside() -> str | None:
     """What was refused in this thread so far, which is the business of the function around the one that begins.
 
     Where there is none, what an interrupt, or a run that was begun by hand, has left is forgotten.
     """
-    error = refused.pop(get_ident(), _NOTHING)
-    return (error,) if error is not _NOTHING and inside() else None
+    message = refused.pop(get_ident(), None)
+    return message if inside() else None
 
 
-def put_back(around: tuple[Any] | None) -> None:
+def put_back(around: str | None) -> None:
     """Say again what ``set_aside`` has given; what was refused since then has been seen, or an error has ended it."""
-    refused.pop(get_ident(), None)
+    left = refused.pop(get_ident(), None)
+    if around is None and left == "" and inside():
+        around = ""  # the function around may read the text
     if around is not None:
-        refused[get_ident()] = around[0]
+        refused[get_ident()] = around
 
 
 def check_refused(given: Any) -> None:
-    """Look whether ``given`` went on after a conversion had been refused, or a thread had that it started.
+    """Look whether ``given``, or a thread that it started, went on after a conversion had been refused.
 
     Raises:
-        ConversionError: it did, and can be built anew; a thread did, which can tell nobody.
+        ConversionError: it did, or it may read a number from a text that shows a traced one.
     """
-    error = refused.pop(get_ident(), _NOTHING)
-    try:
-        if isinstance(error, ConversionError) and not _ended_a_thread(error):
-            error = None
-        if error is None and type(given) is not Rebuilt and not _OFF.get():
-            raise ConversionError("float(x) or the like was refused, and the function went on after it.")
-        if isinstance(error, ConversionError):
-            raise error
-    finally:
-        del error  # it holds this frame
-
-
-def _ended_a_thread(error: ConversionError) -> bool:
-    """Whether Python's own code caught ``error``, at the end of a thread or of a task, or C code that raised another.
-
-    Where the function caught it, its frame is the outermost that the error has seen.
-    """
-    trace = error.__traceback__
-    if trace is None:
-        return True
-    ends = [getattr(sys.modules.get(name), "__file__", None) for name in _POOLS]
-    return trace.tb_frame.f_code.co_filename in ends
-
-
-#: Python's modules in which threads and their tasks end.
-_POOLS = (
-    "funcgrad.numpy.concretization",
-    "threading",
-    "concurrent.futures.thread",
-    "multiprocessing.pool",
-    "asyncio.base_events",
-)
-_NOTHING: Any = object()
+    message = refused.get(get_ident())
+    is_final = type(given) is Rebuilt or _OFF.get()
+    if message and (not is_final or isinstance(message, Elsewhere)):
+        raise ConversionError(f"{message} The function went on after this had been refused, without the derivative.")
+    if message == "" and not is_final and reads_texts(given):
+        raise ConversionError("float(text): a text shows a traced number, and the function reads numbers from texts.")
 
 
 class Standing:
@@ -301,7 +277,7 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
         error: what was raised.
         before: an error that was handled already when it was raised.
     """
-    if refused and get_ident() in refused and not isinstance(error, FuncgradError):
+    if refused and refused.get(get_ident()) and not isinstance(error, FuncgradError):
         return True  # compiled code, and other threads, may have raised another error after it
     seen: BaseException | None = error
     while seen is not None and seen is not before:

@@ -39,7 +39,7 @@ class Run:
         memos: by the ``id`` of a value the value and what stands for it: where constant arrays stay what they are, and
             where buffers stand for them, to which traced values can be written.
         endings: what is to be done when the run ends.
-        texts: the traced numbers that texts were made of.
+        texts: the traced numbers that texts were made of, with the texts.
     """
 
     __slots__ = ("endings", "memos", "texts")

@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from types import CodeType, ModuleType
 from typing import Any
 
+from funcgrad.numpy.concretization import check_text
 from funcgrad.numpy_code.calls import with_calls, written
 from funcgrad.numpy_code.names import when_called
+from funcgrad.numpy_code.reading import MODULES, TABLES
 from funcgrad.numpy_code.runs import current
 
 __all__ = ["Globals", "globals_of", "is_called"]
@@ -27,6 +29,8 @@ class Globals(dict[str, Any]):
         translate: see ``translation.Translator``.
     """
 
+    __slots__ = ("__weakref__", "assigned", "builtins", "known", "real", "translate")
+
     def __init__(self, real: dict[str, Any], translate: Any) -> None:
         given = real.get("__builtins__", builtins)
         names = vars(given) if isinstance(given, ModuleType) else given
@@ -40,10 +44,12 @@ class Globals(dict[str, Any]):
         self.assigned: set[str] = set()  # names that functions assign to; what they assign Python stores in here
 
     def __getitem__(self, name: str) -> Any:
-        known = self.known.get(name)
-        if known is not None and known[0] is self.real.get(name, _MISSING):
-            return known[1]
-        return self._found(name, self.real.get(name, _MISSING))
+        value = self.real.get(name, _MISSING)
+        try:
+            before, found = self.known[name]
+        except KeyError:
+            return self._found(name, value)
+        return found if before is value else self._found(name, value)
 
     def __setitem__(self, name: str, value: Any) -> None:
         self.real[name] = value
@@ -63,8 +69,10 @@ class Globals(dict[str, Any]):
             if plain == "called":
                 return when_called
             if plain:
-                found = _EVALUATING.get(plain) or when_called(self[plain])
-                return found(self[plain]) if plain in _EVALUATING else found
+                found = _EVALUATING[plain](self[plain]) if plain in _EVALUATING else when_called(self[plain])
+                if plain not in self.real and plain not in self.assigned:
+                    self.known[name] = value, found
+                return found
             if name not in self.builtins:
                 raise KeyError(name)
             found, stable = self.builtins[name], True
@@ -119,10 +127,10 @@ def is_called(names: dict[str, Any]) -> Callable[[str, str], bool]:
             value = names.get(name, getattr(builtins, name, None))
             return value in (eval, exec) if name in _EVALUATING else when_called(value) is not value
         module = names.get(owner)
-        if not isinstance(module, ModuleType) or module.__name__.partition(".")[0] != "numpy":
+        if not isinstance(module, ModuleType) or module.__name__.partition(".")[0] not in ("numpy", *MODULES, *TABLES):
             return False
         value = getattr(module, name, None)
-        return isinstance(value, type) and when_called(value) is not value
+        return callable(value) and when_called(value) is not value
 
     return asked
 
@@ -168,6 +176,7 @@ def _evaluating(run: Callable[..., Any]) -> Callable[..., Any]:
             globals.setdefault("__builtins__", builtins)
             names = globals_of(globals, names.translate)
         mode = "eval" if run is eval else "exec"
+        check_text(source)
         if not isinstance(source, CodeType):
             text = source.strip() if run is eval and isinstance(source, str) else source
             source = compile(text, "<string>", mode)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
@@ -20,11 +19,12 @@ from funcgrad import tree
 from funcgrad.core import READ_ONLY, Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.callers import user_line
-from funcgrad.numpy_code import objects
+from funcgrad.numpy_code import objects, reading
 from funcgrad.numpy_code.classes import class_of, is_seen, seen
 from funcgrad.numpy_code.compiled import compiled, is_compiled
 from funcgrad.numpy_code.functions import cached, function
 from funcgrad.numpy_code.kernels import PYTHONS, kernel
+from funcgrad.numpy_code.libraries import KEPT
 from funcgrad.numpy_code.mathematics import MODULES
 from funcgrad.numpy_code.names import Names, counterpart, is_mirrored
 from funcgrad.numpy_code.runs import PLAIN, Latest, current
@@ -33,43 +33,6 @@ from funcgrad.writable import LENT, Buffer, inside
 
 __all__ = ["Translator"]
 
-#: Packages whose functions and classes stay as they are: they do not compute with NumPy, or mean what they do.
-_KEPT = (sys.stdlib_module_names - set(MODULES) - {"__main__"}) | {
-    "IPython",
-    "PIL",
-    "_pytest",
-    "attr",
-    "attrs",
-    "autograd",
-    "cupy",
-    "cytoolz",
-    "dask",
-    "funcgrad",
-    "h5py",
-    "hypothesis",
-    "jax",
-    "jaxlib",
-    "joblib",
-    "matplotlib",
-    "mypy",
-    "numba",
-    "opt_einsum",
-    "optree",
-    "pandas",
-    "plotly",
-    "polars",
-    "pydantic",
-    "pytest",
-    "rich",
-    "sklearn",
-    "skimage",
-    "sympy",
-    "tensorflow",
-    "toolz",
-    "torch",
-    "tqdm",
-    "xarray",
-}
 _CONTAINERS = frozenset((dict, list, tuple, set, frozenset, OrderedDict, defaultdict, deque, MappingProxyType))
 
 
@@ -84,6 +47,7 @@ class Translator:
         functions: functions that were built anew, by what they were built from.
         closures: those that close over something.
         classes: classes.
+        objects: classes whose objects are known to be looked at through the class built anew.
         globals: the global names of modules, by the number of the dictionary.
         modules: modules, by name.
     """
@@ -91,7 +55,7 @@ class Translator:
     def __init__(self, lifts: bool) -> None:
         self.lifts = lifts
         self.functions: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-        self.closures, self.classes = Latest(), Latest()
+        self.closures, self.classes, self.objects = Latest(), Latest(), Latest()
         self.globals: WeakValueDictionary[int, Any] = WeakValueDictionary()
         self.modules: dict[str, Names] = {}
 
@@ -110,6 +74,13 @@ class Translator:
         if isinstance(value, type):
             return self._class(value), True
         return self._container(value) if kind in _CONTAINERS else self._other(value, kind)
+
+    def lasting(self, value: Any) -> Any:
+        """The function that stands for ``value`` in every run, if it is known; else None."""
+        if type(value) is not FunctionType:
+            return None
+        known = self.functions.get(value)
+        return known.fun if known is not None and not known.contents else None
 
     def memo(self) -> dict[int, tuple[Any, Any]]:
         """What stands for whom in the run that asks."""
@@ -138,7 +109,9 @@ class Translator:
 
     def _module(self, module: ModuleType) -> ModuleType:
         name = module.__name__
-        if name.partition(".")[0] in _KEPT or isinstance(module, Names):
+        if (name.partition(".")[0] in KEPT and name not in {**reading.MODULES, **reading.TABLES}) or isinstance(
+            module, Names
+        ):
             return module
         known = self.modules.get(name)
         if known is None or known.module is not module:
@@ -202,6 +175,11 @@ class Translator:
         known = self.memo().get(id(value))
         if known is not None:
             return known[1], False
+        if kind is MethodType:
+            return self._noted(value, _method(value, self))
+        cls = self.objects.get(kind)
+        if cls is not None and not tree.is_container(kind):
+            return self._noted(value, seen(value, cls, self))
         for makers in (_CALLABLES, objects.MAKERS):
             maker: Any = makers.get(kind) or makers.get(f"{kind.__module__}.{kind.__name__}")
             if maker is not None:
@@ -220,7 +198,11 @@ class Translator:
         if is_seen(value) or tree.is_container(kind) or _is_kept(kind):
             return value, False
         cls = class_of(kind, self, _is_kept)
-        return (value, False) if cls is kind else self._noted(value, seen(value, cls, self))
+        if cls is kind:
+            return value, False
+        if not is_mirrored(kind.__module__):
+            self.objects[kind] = cls
+        return self._noted(value, seen(value, cls, self))
 
 
 def _close(owner: Any, part: Any) -> None:
@@ -240,7 +222,7 @@ def _close(owner: Any, part: Any) -> None:
 def _is_kept(value: Any) -> bool:
     """Whether a function or class belongs to a package that stays as it is."""
     module = getattr(value, "__module__", None)
-    return isinstance(module, str) and (module.partition(".")[0] in _KEPT or module.partition(".")[0] == "numpy")
+    return isinstance(module, str) and (module.partition(".")[0] in KEPT or module.partition(".")[0] == "numpy")
 
 
 def _is_rebuilt(value: Any) -> bool:
@@ -248,7 +230,7 @@ def _is_rebuilt(value: Any) -> bool:
     module = getattr(value, "__module__", None)
     if not isinstance(module, str):
         return True  # made of a text
-    if module.partition(".")[0] in _KEPT:
+    if module.partition(".")[0] in KEPT:
         return False
     return not is_mirrored(module) or (module.startswith(("scipy.", "statistics")) and counterpart(value) is value)
 
@@ -259,7 +241,7 @@ def _is_kept_function(value: Any) -> bool:
     home = owner.__name__ if isinstance(owner, ModuleType) else getattr(value, "__module__", None)
     if not isinstance(home, str):
         return True
-    return home.partition(".")[0] in _KEPT or home.partition(".")[0] in ("numpy", "_operator", *MODULES)
+    return home.partition(".")[0] in KEPT or home.partition(".")[0] in ("numpy", "_operator", *MODULES)
 
 
 def _method(value: Any, translate: Any) -> Any:
@@ -295,7 +277,6 @@ def _vectorized(value: Any, translate: Any) -> Any:
 
 #: How callables are built anew that are made of others.
 _CALLABLES: dict[Any, Callable[[Any, Any], Any]] = {
-    MethodType: _method,
     BuiltinFunctionType: _builtin,
     functools.partial: _partial,
     toolz.curry: _partial,

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
 
 from funcgrad import backend
 from funcgrad.batching import BatchTrace, BatchTracer
 from funcgrad.core import Trace, Tracer, describe
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
+from funcgrad.numpy.concretization import constant
 
-__all__ = ["Box", "batched_within", "example_by_example", "getval", "innermost", "isbox", "plain_type", "transposing"]
+__all__ = [
+    "Box",
+    "as_registered",
+    "batched_within",
+    "example_by_example",
+    "getval",
+    "innermost",
+    "isbox",
+    "plain_type",
+    "transposing",
+]
 
 #: The run of a vjp rule on a traced cotangent that gives its transpose, while it lasts.
 transposing: ContextVar[Trace | None] = ContextVar("transposing", default=None)
@@ -22,23 +36,79 @@ class _BoxType(type):
         return isinstance(x, Tracer)
 
 
+class _Ignored:
+    """An attribute that arrays of a registered class have: where a traced value is made one, it is not kept."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, x: Any, cls: type | None = None) -> NoReturn:
+        raise AttributeError(f"a traced value has no attribute {self.name!r}", name=self.name, obj=x)
+
+    def __set__(self, x: Any, value: Any) -> None:
+        pass
+
+
+class _Makers(dict[type, Callable[..., Any]]):
+    """What to do with arrays of a class before they are traced. Such a class is known to all functions from then on."""
+
+    def __setitem__(self, kind: type, maker: Callable[..., Any]) -> None:
+        super().__setitem__(kind, maker)
+        if not issubclass(kind, np.ndarray):
+            return
+        backend.ARRAY_CLASSES.add(kind)
+        code = getattr(kind.__array_finalize__, "__code__", None)
+        for step in dis.get_instructions(code) if code else ():
+            if step.opname == "STORE_ATTR" and not hasattr(Tracer, step.argval):
+                setattr(Tracer, step.argval, _Ignored(step.argval))
+
+
 class Box(metaclass=_BoxType):
     """What stands for an array or a number while a derivative is taken: ``isinstance(x, Box)`` tells.
 
-    There is none for containers: lists, tuples and dictionaries are themselves, with boxes in them.
+    There is none for containers: lists, tuples and dictionaries are themselves, with boxes in them. A class derived
+    from ``ndarray`` may say in ``type_mappings`` what to do with its arrays before they are traced: ``maker(value,
+    trace, node)``, which returns ``ArrayBox(value, trace, node)``, and may refuse. It is traced as an array.
     """
 
+    type_mappings: ClassVar[dict[type, Callable[..., Any]]] = _Makers()
+
+    def __new__(cls, value: Any, trace: Any, node: Any) -> Any:
+        """The traced value that ``node`` stands for; without a node one that nothing can be computed with."""
+        value = constant(value) if isbox(value) else value
+        if node is None:
+            loose = Tracer()
+            loose.value, loose._trace, loose.form = np.asarray(value), Trace(), None
+            return loose
+        return node.boxed(np.asarray(value) if isinstance(value, np.ndarray) and not isbox(value) else value)
+
     @classmethod
-    def register(cls, value_type: type) -> NoReturn:
-        """Refuse another type of value.
+    def register(cls, value_type: type) -> None:
+        """Let arrays of a class derived from ``ndarray`` be traced.
 
         Raises:
-            InputError: always.
+            InputError: another type of value.
         """
-        raise InputError(
-            f"Box.register: values are arrays and numbers, or containers of them, got {value_type.__name__}. Make "
-            "the class a container with funcgrad.register_pytree_node or funcgrad.register_dataclass."
-        )
+        if not issubclass(value_type, np.ndarray):
+            raise InputError(
+                f"Box.register: values are arrays and numbers, or containers of them, got {value_type.__name__}. Make "
+                "the class a container with funcgrad.register_pytree_node or funcgrad.register_dataclass."
+            )
+        Box.type_mappings[value_type] = cls
+
+
+class _Value:
+    """In place of a node: its box is the array itself."""
+
+    @staticmethod
+    def boxed(value: Any) -> Any:
+        return value
+
+
+def as_registered(x: Any) -> Any:
+    """The array of an object whose type is in ``Box.type_mappings``; anything else as it is."""
+    maker = Box.type_mappings.get(type(x)) if Box.type_mappings else None
+    return x if maker is None else maker(x, 0, _Value())
 
 
 def isbox(x: object) -> bool:

@@ -10,8 +10,29 @@ from funcgrad.interop.autograd.spaces import ContainerVSpace
 
 __all__ = ["ContainerVSpace", "DictBox", "SequenceBox", "dict", "isinstance", "list", "tuple", "type"]
 
-dict, list, tuple = builtins.dict, builtins.list, builtins.tuple
 isinstance = builtins.isinstance  # a traced value answers for what it stands for
+
+
+class _Container(builtins.type):
+    """The class of a class that makes Python's own containers. It is another, for who registers both somewhere."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return cls.__base__(*args, **kwargs)  # type: ignore[misc]
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return builtins.isinstance(x, cls.__base__)  # type: ignore[arg-type]
+
+
+class list(builtins.list[Any], metaclass=_Container):  # noqa: N801  (autograd's name)
+    """Python's ``list``: ``list(...)`` makes one, and every list is an instance."""
+
+
+class tuple(builtins.tuple[Any, ...], metaclass=_Container):  # noqa: N801
+    """Python's ``tuple``: ``tuple(...)`` makes one, and every tuple is an instance."""
+
+
+class dict(builtins.dict[Any, Any], metaclass=_Container):  # noqa: N801
+    """Python's ``dict``: ``dict(...)`` makes one, and every dictionary is an instance."""
 
 
 class SequenceBox:

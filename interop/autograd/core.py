@@ -3,9 +3,8 @@
 from funcgrad.interop.autograd.boxes import Box, getval, isbox
 from funcgrad.interop.autograd.differential_operators import pullback as make_vjp
 from funcgrad.interop.autograd.differential_operators import pushforward as make_jvp
+from funcgrad.interop.autograd.nodes import JVPNode, Node, VJPNode, backward_pass, trace
 from funcgrad.interop.autograd.rules import (
-    JVPNode,
-    VJPNode,
     def_linear,
     defjvp,
     defjvp_argnum,
@@ -16,13 +15,15 @@ from funcgrad.interop.autograd.rules import (
     primitive,
 )
 from funcgrad.interop.autograd.spaces import VSpace, vspace
-from funcgrad.interop.autograd.util import subval
+from funcgrad.interop.autograd.util import func, subval, toposort
 
 __all__ = [
     "Box",
     "JVPNode",
+    "Node",
     "VJPNode",
     "VSpace",
+    "backward_pass",
     "def_linear",
     "defjvp",
     "defjvp_argnum",
@@ -30,11 +31,14 @@ __all__ = [
     "defvjp",
     "defvjp_argnum",
     "defvjp_argnums",
+    "func",
     "getval",
     "isbox",
     "make_jvp",
     "make_vjp",
     "primitive",
     "subval",
+    "toposort",
+    "trace",
     "vspace",
 ]

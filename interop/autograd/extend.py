@@ -13,9 +13,8 @@ Example:
 """
 
 from funcgrad.interop.autograd.boxes import Box
+from funcgrad.interop.autograd.nodes import JVPNode, VJPNode
 from funcgrad.interop.autograd.rules import (
-    JVPNode,
-    VJPNode,
     def_linear,
     defjvp,
     defjvp_argnum,

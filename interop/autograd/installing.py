@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import pkgutil
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType, TracebackType
 from typing import Any
 
+from funcgrad.core import Tracer
 from funcgrad.errors import FuncgradError
+from funcgrad.interop.autograd.nodes import node_of, value_of
 
 __all__ = ["Installation", "InstallError", "install", "uninstall"]
 
 _HERE = "funcgrad.interop.autograd"
+#: What programs ask a box for. Elsewhere traced values have no such attributes, so that they may be asked for them.
+_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"_node": node_of, "_value": value_of}
 #: What stood under these names in ``sys.modules`` before; None while nothing is installed.
 _before: dict[str, ModuleType] | None = None
 
@@ -82,6 +87,8 @@ def install(replace: bool = False) -> Installation:
         del sys.modules[name]
     sys.modules.update(ours)
     _before = found
+    for name, attribute in _ATTRIBUTES.items():
+        setattr(Tracer, name, property(attribute))
     return Installation(mine=True)
 
 
@@ -94,3 +101,5 @@ def uninstall() -> None:
         del sys.modules[name]
     sys.modules.update(_before)
     _before = None
+    for name in _ATTRIBUTES:
+        delattr(Tracer, name)

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad import tree
-from funcgrad.backend import is_value
+from funcgrad.backend import ARRAY_CLASSES, is_value
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
+from funcgrad.interop.autograd.rules import open_primitive
 from funcgrad.optional import import_scipy
 
 __all__ = ["mirrored", "of_scipy"]
@@ -42,6 +43,8 @@ def _lenient(own: Any, theirs: Any) -> Any:
 
     @wraps(own)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if ARRAY_CLASSES and _is_of_registered_classes(args, kwargs):
+            return theirs(*args, **kwargs)
         try:
             return own(*args, **kwargs)
         except InputError:
@@ -52,6 +55,12 @@ def _lenient(own: Any, theirs: Any) -> Any:
         return own(*[np.asarray(arg) if _is_foreign(arg) else arg for arg in args], **kwargs)
 
     return call
+
+
+def _is_of_registered_classes(args: Any, kwargs: Any) -> bool:
+    """Whether arrays of a class that a program has registered are among the arguments, and nothing traced is."""
+    leaves = tree.leaves((args, kwargs))
+    return any(type(leaf) in ARRAY_CLASSES for leaf in leaves) and not any(isinstance(leaf, Tracer) for leaf in leaves)
 
 
 def _is_foreign(x: Any) -> bool:
@@ -78,12 +87,21 @@ def of_scipy(path: str, present: Iterable[str] = ()) -> tuple[Callable[[str], An
             found = [getattr(home, name) for home in found if hasattr(home, name)]
         return found
 
+    @cache
+    def declarable(found: Any) -> Any:
+        """A function of SciPy's, of which a program may declare the derivative."""
+        return (
+            open_primitive(found)
+            if callable(found) and hasattr(found, "__name__") and not isinstance(found, type)
+            else found
+        )
+
     def member(name: str) -> Any:
         if not name.startswith("_"):
             for home in homes():
                 found = getattr(home, name, None)
                 if found is not None and not isinstance(found, ModuleType):
-                    return found
+                    return declarable(found) if home is homes()[-1] else found
         raise AttributeError(
             f"module 'autograd.scipy.{path}' has no attribute {name!r}: neither funcgrad.scipy nor SciPy has it."
         )

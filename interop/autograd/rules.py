@@ -18,6 +18,7 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.interop.autograd.boxes import batched_within, example_by_example, getval, innermost, transposing
+from funcgrad.interop.autograd.nodes import JVPNode, VJPNode
 from funcgrad.interop.autograd.spaces import vspace
 from funcgrad.interop.autograd.util import subval
 from funcgrad.interop.autograd.wrap_util import get_name, wraps
@@ -25,10 +26,9 @@ from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.records import backward
 from funcgrad.reverse import record
 from funcgrad.transforms.transformed import check_callable
+from funcgrad.writable import outside
 
 __all__ = [
-    "JVPNode",
-    "VJPNode",
     "def_linear",
     "defjvp",
     "defjvp_argnum",
@@ -37,17 +37,10 @@ __all__ = [
     "defvjp_argnum",
     "defvjp_argnums",
     "notrace_primitive",
+    "open_primitive",
     "primitive",
     "register_notrace",
 ]
-
-
-class VJPNode:
-    """Names reverse mode for ``register_notrace``."""
-
-
-class JVPNode:
-    """Names forward mode for ``register_notrace``."""
 
 
 class _Rules:
@@ -82,13 +75,25 @@ def primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
         (np.float64(12.0), np.float64(12.0))
     """
     check_callable("primitive", f_raw)
+    return _with_rules(f_raw, False)
+
+
+def open_primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
+    """``f_raw`` as it is, until a rule of it is declared: then a primitive."""
+    return _with_rules(f_raw, True)
+
+
+def _with_rules(f_raw: Callable[..., Any], is_open: bool) -> Callable[..., Any]:
     rules = _Rules(f_raw)
 
     def f_wrapped(*args: Any, **kwargs: Any) -> Any:
+        if is_open and rules.vjp is None and rules.jvp is None:
+            return f_raw(*args, **kwargs)
         leaves, spec = tree.flatten(args)
         traced = [isinstance(leaf, Tracer) for leaf in leaves]
         if not any(traced):
-            return f_raw(*args, **kwargs)
+            with outside():  # arrays that it makes are NumPy's, whatever it does with them
+                return f_raw(*args, **kwargs)
         call = _Call(f_wrapped, rules, (leaves, spec, traced), kwargs)
         moving = [leaf for leaf, flag in zip(leaves, traced, strict=True) if flag]
         outs = example_by_example(call.recorded, moving)

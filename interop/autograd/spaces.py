@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import prod
-from typing import Any, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
+from funcgrad.interop.autograd.boxes import as_registered
 
 __all__ = ["ArrayVSpace", "ComplexArrayVSpace", "ContainerVSpace", "VSpace", "differentiable", "vspace"]
 
@@ -25,6 +26,8 @@ class VSpace:
 
     iscomplex = False
     shape: Any
+    #: What makes the space of a value of one of these types.
+    mappings: ClassVar[dict[type, Callable[[Any], Any]]] = {}
 
     @property
     def size(self) -> int:
@@ -73,16 +76,18 @@ class VSpace:
         return sum(fnp.real(fnp.vdot(a, b)) for a, b in pairs)
 
     @classmethod
-    def register(cls, value_type: type, vspace_maker: Any = None) -> NoReturn:
-        """Refuse another type of value.
+    def register(cls, value_type: type, vspace_maker: Any = None) -> None:
+        """Let ``vspace_maker(value)`` be the space of arrays of a class derived from ``ndarray``.
 
         Raises:
-            InputError: always.
+            InputError: another type of value.
         """
-        raise InputError(
-            f"VSpace.register: values are arrays and numbers, or containers of them, got {value_type.__name__}. Make "
-            "the class a container with funcgrad.register_pytree_node or funcgrad.register_dataclass."
-        )
+        if not issubclass(value_type, np.ndarray):
+            raise InputError(
+                f"VSpace.register: values are arrays and numbers, or containers of them, got {value_type.__name__}. "
+                "Make the class a container with funcgrad.register_pytree_node or funcgrad.register_dataclass."
+            )
+        VSpace.mappings[value_type] = vspace_maker or cls
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == other.__dict__
@@ -227,6 +232,9 @@ def vspace(value: Any) -> VSpace:
         >>> vspace([1.0, np.zeros(3)]).zeros()
         [array(0.), array([0., 0., 0.])]
     """
+    if type(value) in VSpace.mappings:
+        made: VSpace = VSpace.mappings[type(value)](value)
+        return made
     if isinstance(value, Tracer) or (backend.is_value(value) and type(value) not in (int, bool)):
         return (ComplexArrayVSpace if backend.dtype_of(value).kind == "c" else ArrayVSpace)(value)
     if tree.structure(value).is_leaf():
@@ -241,4 +249,5 @@ def differentiable(x: Any) -> Any:
     """``x`` with arrays of integers as floating point: HIPS autograd differentiates them, at the same values."""
     if type(x) is float or (type(x) is np.ndarray and x.dtype.kind in "fc") or isinstance(x, Tracer):
         return x
+    x = tree.map(as_registered, x)
     return tree.map(lambda a: a.astype(float) if type(a) is np.ndarray and a.dtype.kind in "iu" else a, x)

@@ -1,9 +1,21 @@
-"""HIPS autograd's ``tracer``: looking through boxes, and declaring primitives.
-
-Nodes and traces of one's own have no counterpart here: what a function did is shown by ``funcgrad.trace``.
-"""
+"""HIPS autograd's ``tracer``: boxes, nodes, runs that are made by hand, and declaring primitives."""
 
 from funcgrad.interop.autograd.boxes import Box, getval, isbox
+from funcgrad.interop.autograd.nodes import Node, new_box, trace, trace_stack
 from funcgrad.interop.autograd.rules import notrace_primitive, primitive, register_notrace
+from funcgrad.interop.autograd.util import subvals, toposort
 
-__all__ = ["Box", "getval", "isbox", "notrace_primitive", "primitive", "register_notrace"]
+__all__ = [
+    "Box",
+    "Node",
+    "getval",
+    "isbox",
+    "new_box",
+    "notrace_primitive",
+    "primitive",
+    "register_notrace",
+    "subvals",
+    "toposort",
+    "trace",
+    "trace_stack",
+]

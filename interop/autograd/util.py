@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from typing import Any
 
-__all__ = ["subval", "subvals"]
+__all__ = ["func", "subval", "subvals", "toposort"]
 
 
 def subvals(x: Iterable[Any], ivs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
@@ -29,3 +30,36 @@ def subval(x: Iterable[Any], i: int, v: Any) -> tuple[Any, ...]:
         (1, 20)
     """
     return subvals(x, [(i, v)])
+
+
+def func(f: Any) -> Any:
+    """``f``: what a class has as a function is no method of its objects."""
+    return f
+
+
+def toposort(end_node: Any, parents: Callable[[Any], Iterable[Any]] = attrgetter("parents")) -> Iterator[Any]:
+    """The nodes that ``end_node`` depends on, each before those that it was computed from.
+
+    Args:
+        end_node: a node, which comes first.
+        parents: what gives the nodes that a node was computed from.
+
+    Example:
+        >>> list(toposort("abc", lambda text: [text[1:]] if text else []))
+        ['abc', 'bc', 'c', '']
+    """
+    waiting: dict[Any, int] = {}
+    stack = [end_node]
+    while stack:
+        node = stack.pop()
+        waiting[node] = waiting.get(node, 0) + 1
+        if waiting[node] == 1:
+            stack.extend(parents(node))
+    ready = [end_node]
+    while ready:
+        node = ready.pop()
+        yield node
+        for parent in parents(node):
+            waiting[parent] -= 1
+            if not waiting[parent]:
+                ready.append(parent)

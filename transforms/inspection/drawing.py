@@ -35,9 +35,11 @@ class Picture:
         nodes: the operations in order of execution; iterating, ``len`` and ``[i]`` are about these.
         outputs: for each output its node; a constant stands for itself.
         saved: the bytes that reverse mode keeps, each value counted once.
+        rebuilt: whether the function ran with funcgrad's functions in place of NumPy's.
     """
 
     kind = "picture"
+    rebuilt = False
 
     def __init__(
         self, name: str, inputs: Sequence[Node], nodes: Sequence[Node], outputs: Sequence[Any], *, saved: int
@@ -175,7 +177,9 @@ def _headline(picture: Picture) -> str:
         _count(len(picture.nodes), "operation"),
         _count(len(picture.outputs), "output"),
     ]
-    return f"{picture.kind} of {picture.name}: {', '.join(counts)}; reverse mode saves {describe_bytes(picture.saved)}"
+    saved = f"reverse mode saves {describe_bytes(picture.saved)}"
+    rebuilt = "; run with funcgrad's functions" if picture.rebuilt else ""
+    return f"{picture.kind} of {picture.name}: {', '.join(counts)}; {saved}{rebuilt}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -12,6 +12,7 @@ from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.graph import GraphTrace, GraphTracer, Node, Note, Operand, Recording, Ref, Stage, remember
 from funcgrad.keeping import recording_apart
 from funcgrad.kinds.custom import custom_call
+from funcgrad.numpy_code import Rebuilt
 from funcgrad.ownership import own
 from funcgrad.transforms.inspection.drawing import Picture
 from funcgrad.transforms.inspection.tapes import arrays_in
@@ -36,6 +37,8 @@ class Graph(Picture):
         inputs: the nodes of the array arguments.
         outputs: for each leaf of the result its node; a constant stands for itself.
         saved: the bytes that reverse mode would keep, each value counted once.
+        rebuilt: whether the function ran with funcgrad's functions in place of NumPy's, SciPy's and ``math``'s, see
+            ``as_written``.
 
     Example:
         >>> from funcgrad import grad, trace
@@ -50,8 +53,10 @@ class Graph(Picture):
 
     kind = "graph"
 
-    def __init__(self, name: str, recording: Recording, arguments: _Arguments, out_spec: tree.PyTreeSpec) -> None:
-        self.__name__ = name
+    def __init__(
+        self, name: str, recording: Recording, arguments: _Arguments, out_spec: tree.PyTreeSpec, rebuilt: bool = False
+    ) -> None:
+        self.__name__, self.rebuilt = name, rebuilt
         self._recording, self._arguments, self._out_spec = recording, arguments, out_spec
         inputs, nodes = _nodes_of(recording, arguments)
         outputs = [_operand(out, inputs, nodes) for out in recording.outputs]
@@ -72,7 +77,7 @@ class Graph(Picture):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What the nodes are made of: they refer to each other, as deep as the graph is."""
-        return type(self), (self.__name__, self._recording, self._arguments, self._out_spec)
+        return type(self), (self.__name__, self._recording, self._arguments, self._out_spec, self.rebuilt)
 
 
 class _Arguments:
@@ -207,7 +212,7 @@ def run_trace(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) ->
     recording = Recording(watch.inputs, watch.operations, outputs, watch.decisions)
     del watch, wrapped, out, results, outputs
     recording_apart(recording)
-    return Graph(name_of(fun), recording, arguments, out_spec)
+    return Graph(name_of(fun), recording, arguments, out_spec, type(fun) is Rebuilt)
 
 
 class TracingTrace(GraphTrace):

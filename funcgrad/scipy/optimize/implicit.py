@@ -18,7 +18,7 @@ from funcgrad.batching import BatchTracer
 from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
-from funcgrad.numpy.concretization import constant
+from funcgrad.numpy.concretization import constant, forgive
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import known
 from funcgrad.transforms.closures import Hoisted, example_by_example
@@ -69,6 +69,7 @@ class Problem(NamedTuple):
         try:
             plain(self.call, derivative(*points))
         except (ConcretizationError, InputError, NotDifferentiableError):
+            forgive()
             self(points[0])  # of a batch this fails as well
             return None
         return lambda *points: plain(self.call, derivative(*points))
@@ -166,6 +167,7 @@ def search(
         try:
             outs = as_one_operation(call, one, values)
         except (ConcretizationError, NotDifferentiableError):
+            forgive()
             hoisted = Hoisted(call, lambda x: fun(x, *args), guess, steered=True)
             if not hoisted.held:
                 raise

@@ -7,7 +7,9 @@ Example:
     array([-1.,  0.,  1.])
 """
 
-from typing import Any
+import sys as _sys
+from types import ModuleType as _ModuleType
+from typing import Any as _Any
 
 import numpy as _np
 
@@ -31,8 +33,12 @@ __version__ = _np.__version__
 __all__ = sorted({*_names, "fft", "linalg", "random"})
 
 
-def __getattr__(name: str) -> Any:
-    """What NumPy itself imports lazily, such as ``numpy.polynomial``."""
-    if not name.startswith("_") and hasattr(_fnp, name):
-        return getattr(_fnp, name)
-    return getattr(_np, name)
+class _Module(_ModuleType):
+    """This module. That it has more names than it shows no program sees that goes through the names it shows."""
+
+    def __getattr__(self, name: str) -> _Any:
+        """What NumPy itself imports lazily, such as ``numpy.polynomial``."""
+        return getattr(_fnp if not name.startswith("_") and hasattr(_fnp, name) else _np, name)
+
+
+_sys.modules[__name__].__class__ = _Module

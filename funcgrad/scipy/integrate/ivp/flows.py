@@ -11,7 +11,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError, ShapeError
-from funcgrad.numpy.concretization import constant
+from funcgrad.numpy.concretization import constant, forgive
 from funcgrad.numpy.creation import as_value
 from funcgrad.transforms.closures import Hoisted
 from funcgrad.transforms.stopping import stop_gradient
@@ -166,6 +166,7 @@ class Parameters:
                 self.call, lambda x: _arrays(fun(x[0], x[1], *self.full(x[2]))), (t, y, self.values[:own]), steered=True
             )
         except (ConcretizationError, NotDifferentiableError, InputError):
+            forgive()
             return Opened(self, fun)  # SciPy's own conversion to numbers refuses what would be lost
         if not hoisted.held:
             return Opened(self, fun)
@@ -255,6 +256,7 @@ class Flow:
                 found = vmap(self, in_axes=(0, 0, *[None] * len(values)))(times, states, *values)
                 return fnp.reshape(found, shape)
             except (ConcretizationError, NotDifferentiableError, TypeError, IndexError):
+                forgive()
                 self.one_by_one = True
         plain = not isinstance(times, Tracer)
         slopes = [self(float(times[i]) if plain else times[i], states[i], *values) for i in range(count)]

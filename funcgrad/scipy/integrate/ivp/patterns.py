@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError, ShapeError
+from funcgrad.numpy.concretization import forgive
 from funcgrad.optional import import_scipy
 from funcgrad.transforms.colouring import colour_columns
 from funcgrad.transforms.dependence import DependenceTrace
@@ -29,6 +30,7 @@ def found_pattern(fun: Callable[[Any], Any], y: Any) -> Pattern | None:
     try:
         moved = jvp(fun, (y,), (trace.leaf(tangent, 0),))[1]
     except (ConcretizationError, NotDifferentiableError, InputError):
+        forgive()
         return None
     finally:
         trace.close()

@@ -1,0 +1,274 @@
+"""Tables of pandas and xarray as arguments of transforms: containers of arrays, whose labels stay what they are.
+
+A function gets a table of the same kind. Traced values lie in it as arrays of a class that either library asks for: an
+``ExtensionArray`` in a column of pandas, a duck array in a variable of xarray. What comes back is a table with the same
+labels.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from funcgrad import tree
+from funcgrad.core import Tracer
+from funcgrad.writable import Buffer, Proxy
+
+__all__ = [
+    "BINARY",
+    "JOINED",
+    "LIBRARIES",
+    "UNARY",
+    "Held",
+    "Labels",
+    "fits",
+    "held",
+    "join_loaded",
+    "number_of",
+    "table_of",
+    "taken_out",
+]
+
+
+class Held(Proxy):
+    """A traced array inside a table: what is computed with it is of this class, too.
+
+    Args:
+        value: the traced array.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def whole(self) -> Any:
+        """The traced array."""
+        return self.value
+
+    shape = property(lambda self: self.value.shape)
+    ndim = property(lambda self: self.value.ndim)
+    size = property(lambda self: self.value.size)
+    nbytes = property(lambda self: self.value.size * self.value.dtype.itemsize)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "value":  # a protocol that this class does not have
+            raise AttributeError(name)
+        found = getattr(self.value, name)
+        return _calling(found) if callable(found) else found
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        outs = kwargs.get("out")
+        if outs is not None or any(_is_table(x) for x in inputs):
+            return NotImplemented
+        return held(getattr(ufunc, method)(*map(taken_out, inputs), **kwargs))
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        found = func(*taken_out(args), **taken_out(kwargs))
+        return type(found)(map(held, found)) if type(found) in (list, tuple) else held(found)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self.value, dtype)
+
+    def __getitem__(self, key: Any) -> Any:
+        return held(self.value[taken_out(key)])
+
+    def __copy__(self) -> Held:
+        return Held(self.value)
+
+    def __deepcopy__(self, memo: Any) -> Held:
+        return Held(self.value)
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def _calling(method: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **kwargs: held(method(*map(taken_out, args), **kwargs))
+
+
+def taken_out(x: Any) -> Any:
+    """``x`` with the traced arrays themselves, in lists, tuples and dictionaries too."""
+    if type(x) in (list, tuple):
+        return type(x)(map(taken_out, x))
+    if type(x) is dict:
+        return {name: taken_out(part) for name, part in x.items()}
+    return x.value if isinstance(x, Held) else x
+
+
+def _is_table(x: Any) -> bool:
+    return type(x).__module__.partition(".")[0] in ("pandas", "xarray") and not isinstance(x, Held)
+
+
+def held(x: Any) -> Any:
+    """``x`` for a table: traced arrays and numbers as ``Held``."""
+    return Held(x) if isinstance(x, Tracer) else x
+
+
+BINARY = "add sub mul truediv floordiv mod pow matmul lt le gt ge eq ne and or xor"
+UNARY = "neg pos abs invert"
+
+
+def _binary(name: str) -> Callable[..., Any]:
+    apply = getattr(operator, name + "_" if name in ("and", "or") else name)
+    return lambda a, b: NotImplemented if _is_table(b) else held(apply(taken_out(a), taken_out(b)))
+
+
+def _unary(name: str) -> Callable[..., Any]:
+    apply = getattr(operator, name)
+    return lambda a: held(apply(taken_out(a)))
+
+
+def _reflected(forward: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda a, b: NotImplemented if _is_table(b) else forward(b, a)
+
+
+for _name in BINARY.split():
+    setattr(Held, f"__{_name}__", _binary(_name))
+    setattr(Held, f"__r{_name}__", _reflected(_binary(_name)))
+for _name in UNARY.split():
+    setattr(Held, f"__{_name}__", _unary(_name))
+
+
+class Labels:
+    """What stays of a table when its numbers are taken out: equal to another where all labels are.
+
+    Args:
+        template: a table of the same labels.
+    """
+
+    def __init__(self, template: Any) -> None:
+        self.template = template
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Labels):
+            return NotImplemented
+        mine, theirs = self.template, other.template
+        return type(mine) is type(theirs) and bool(
+            mine.identical(theirs) if hasattr(mine, "identical") else mine.equals(theirs)
+        )
+
+    def __hash__(self) -> int:
+        return hash(type(self.template))
+
+
+def fits(leaf: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a leaf goes to the place of an array, as a number of the tree's own bookkeeping does, too."""
+    return not hasattr(leaf, "ndim") or tuple(leaf.shape) == shape
+
+
+def join_loaded() -> bool:
+    """Let tables of the libraries that are imported be containers; whether any are that were not yet."""
+    found = False
+    for name, join in LIBRARIES.items():
+        library = sys.modules.get(name)
+        if name not in JOINED and hasattr(library, "Series" if name == "pandas" else "Dataset"):  # imported to the end
+            JOINED.add(name)
+            join(library)
+            found = True
+    return found
+
+
+def number_of(out: Any) -> Any:
+    """The number that a result with labels but without axes stands for; anything else as it is."""
+    is_labelled = isinstance(out, Held) or (type(out).__module__.startswith("xarray.") and not getattr(out, "ndim", 1))
+    return tree.leaves(out)[0] if is_labelled and tree.is_container(type(out)) else out
+
+
+def table_of(cls: Any) -> Callable[..., Any]:
+    """A class of tables as a function that takes traced arrays, too.
+
+    Args:
+        cls: ``Series`` or ``DataFrame`` of pandas, ``DataArray``, ``Variable`` or ``Dataset`` of xarray.
+    """
+    of_pandas = cls.__module__.partition(".")[0] == "pandas"
+
+    def inside(x: Any) -> Any:
+        if type(x) is dict:
+            return {name: inside(part) for name, part in x.items()}
+        if type(x) is tuple:  # names of axes beside the values
+            return tuple(map(inside, x))
+        if not issubclass(type(x), Tracer) or type(x) is Buffer:
+            return x
+        if not of_pandas:
+            return Held(x)
+        return import_module("funcgrad.numpy.frames").of_traced(x)
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        join_loaded()
+        return cls(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()})
+
+    return made
+
+
+#: The libraries whose tables are containers by now.
+JOINED: set[str] = set()
+tree.register_pytree_node(Held, lambda x: ((x.value,), None), lambda _, leaves: held(*leaves))
+
+
+# ---- xarray ---------------------------------------------------------------------------------------------------------
+
+
+def _join_xarray(xr: Any) -> None:
+    def parts(array: Any) -> tuple[Any, Any]:
+        shell = array.copy(deep=False, data=np.broadcast_to(0.0, _shape(array.variable)))
+        return (taken_out(array.variable._data),), Labels(shell)
+
+    def whole(labels: Labels, leaves: Any) -> Any:
+        (leaf,) = leaves
+        shell = labels.template
+        return _filled(shell, leaf) if fits(leaf, shell.shape) else leaf
+
+    def variables(table: Any) -> tuple[Any, Any]:
+        names = [name for name, array in table.data_vars.items() if _is_numeric(array.variable._data)]
+        zeros = {name: table[name].copy(data=np.broadcast_to(0.0, table[name].shape)) for name in names}
+        return [taken_out(table[name].variable._data) for name in names], (tuple(names), Labels(table.assign(zeros)))
+
+    def dataset(static: Any, leaves: Any) -> Any:
+        names, labels = static
+        pairs = list(zip(names, leaves, strict=True))
+        if not all(fits(leaf, labels.template[name].shape) for name, leaf in pairs):
+            return dict(pairs)
+        made = labels.template.copy()
+        for name, leaf in pairs:
+            made._variables[name]._data = held(leaf)
+        return made
+
+    tree.register_pytree_node(xr.DataArray, parts, whole)
+    tree.register_pytree_node(xr.Dataset, variables, dataset)
+
+
+def _shape(variable: Any) -> tuple[int, ...]:
+    return tuple(getattr(variable._data, "shape", None) or [1] * len(variable.dims)) if variable.dims else ()
+
+
+def _filled(shell: Any, leaf: Any) -> Any:
+    made = shell.copy(deep=False)
+    made.variable._data = held(leaf)
+    return made
+
+
+def _is_numeric(x: Any) -> bool:
+    return not hasattr(x, "dtype") or getattr(x.dtype, "kind", "O") in "fc"
+
+
+def _join_pandas(pd: Any) -> None:
+    import_module("funcgrad.numpy.frames").join()
+
+
+#: How the tables of a library become containers.
+LIBRARIES: dict[str, Callable[[Any], None]] = {"pandas": _join_pandas, "xarray": _join_xarray}

@@ -1,0 +1,47 @@
+"""Which packages' functions are not built anew."""
+
+from __future__ import annotations
+
+import sys
+
+from funcgrad.numpy_code.mathematics import MODULES
+
+__all__ = ["KEPT"]
+
+#: Packages whose functions and classes stay as they are: they do not compute with NumPy, or mean what they do.
+KEPT = (sys.stdlib_module_names - set(MODULES) - {"__main__"}) | {
+    "IPython",
+    "PIL",
+    "_pytest",
+    "attr",
+    "attrs",
+    "autograd",
+    "cupy",
+    "cytoolz",
+    "dask",
+    "funcgrad",
+    "h5py",
+    "hypothesis",
+    "jax",
+    "jaxlib",
+    "joblib",
+    "matplotlib",
+    "mypy",
+    "numba",
+    "opt_einsum",
+    "optree",
+    "pandas",
+    "plotly",
+    "polars",
+    "pydantic",
+    "pytest",
+    "rich",
+    "sklearn",
+    "skimage",
+    "sympy",
+    "tensorflow",
+    "toolz",
+    "torch",
+    "tqdm",
+    "xarray",
+}

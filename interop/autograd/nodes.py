@@ -1,0 +1,239 @@
+"""Runs that a program makes by hand, as HIPS autograd's ``tracer`` has them: a node, a box for it, a backward pass.
+
+``trace`` and ``new_box`` work with nodes of reverse mode (``VJPNode``), of forward mode (``JVPNode``), and with
+those of a class of the program's own, which is told of every operation: so graphs are printed and drawn.
+
+Example:
+    >>> from funcgrad.interop.autograd.nodes import VJPNode, backward_pass, trace
+    >>> value, end = trace(VJPNode.new_root(), lambda x: x * x, 3.0)
+    >>> value, backward_pass(1.0, end)
+    (9.0, np.float64(6.0))
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+
+from funcgrad import backend
+from funcgrad.core import Primitive, Trace, Tracer, twin
+from funcgrad.errors import InputError
+from funcgrad.forward import ForwardTrace, ForwardTracer
+from funcgrad.interop.autograd.boxes import Box, isbox
+from funcgrad.records import backward
+from funcgrad.reverse import ReverseTrace, ReverseTracer, tracer_of
+
+__all__ = ["JVPNode", "Node", "VJPNode", "backward_pass", "new_box", "node_of", "trace", "trace_stack", "value_of"]
+
+
+class Node:
+    """What a run knows of a value. A program derives its own: ``__init__`` is called for the result of each operation.
+
+    Args:
+        value: the result.
+        fun: the operation; it has a ``__name__``.
+        args: its arguments, plain values.
+        kwargs: its options.
+        parent_argnums: the positions of the arguments that have nodes.
+        parents: these nodes.
+    """
+
+    def __init__(
+        self, value: Any, fun: Any, args: Any, kwargs: Any, parent_argnums: tuple[int, ...], parents: tuple[Any, ...]
+    ) -> None:
+        raise NotImplementedError
+
+    def initialize_root(self, *args: Any, **kwargs: Any) -> None:
+        """Make this the node of an input."""
+        raise NotImplementedError
+
+    @classmethod
+    def new_root(cls, *args: Any, **kwargs: Any) -> Any:
+        """The node of an input of a new run."""
+        root = cls.__new__(cls)
+        root.initialize_root(*args, **kwargs)
+        return root
+
+    def boxed(self, value: Any) -> Tracer:
+        """A traced value with this node."""
+        run = vars(self).setdefault("_run", _NodeTrace(type(self)))
+        return _noted(value, run, self)
+
+
+class _Run(ReverseTrace):
+    """A run that was begun by hand.
+
+    Attributes:
+        number: the number that the program gave it: values of runs of one number are unpacked together.
+    """
+
+    __slots__ = ("number",)
+    number: Any
+
+
+class VJPNode(Node):
+    """The node of a value in reverse mode. As a type it names reverse mode for ``register_notrace``."""
+
+    trace: _Run
+    record: Any = None
+
+    def initialize_root(self) -> None:
+        """Make this the node of an input."""
+        self.trace = _Run()
+        self.trace.number = None
+
+    def boxed(self, value: Any) -> Tracer:
+        """A traced value with this node."""
+        if self.record is not None:
+            return tracer_of(twin(value), self.trace, self.record)
+        made = self.trace.leaf(value)
+        self.record = made.node
+        return made
+
+
+class JVPNode(Node):
+    """The node of a value in forward mode: its tangent ``g``. As a type it names forward mode."""
+
+    trace: ForwardTrace
+    g: Any
+
+    def initialize_root(self, g: Any) -> None:
+        """Make this the node of an input with the tangent ``g``."""
+        self.trace, self.g = ForwardTrace(), g
+
+    def boxed(self, value: Any) -> Tracer:
+        """A traced value with this node."""
+        return self.trace.leaf(value, self.g)
+
+
+class _NodeTrace(Trace):
+    """A run that tells a class of nodes of each operation.
+
+    Args:
+        kind: the class.
+    """
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: Callable[..., Any]) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Run ``primitive`` one level out, and make a node of each result."""
+        argnums = tuple([i for i, arg in enumerate(args) if isinstance(arg, Tracer) and arg._trace is self])
+        parents = tuple([args[i].link for i in argnums])
+        lowered = [arg.value if i in argnums else arg for i, arg in enumerate(args)]
+        ans = primitive.call(*lowered, **params)
+        fun: Any = SimpleNamespace(__name__=primitive.name, __module__="autograd.numpy")
+
+        def noted(part: Any) -> Any:
+            if not backend.is_inexact(part):
+                return part
+            return _noted(part, self, self.kind(part, fun, tuple(lowered), params, argnums, parents))
+
+        return tuple(map(noted, ans)) if primitive.multiple else noted(ans)
+
+
+def _noted(value: Any, run: Trace, node: Any) -> Tracer:
+    made = Tracer()
+    made.value, made._trace, made.link, made.form = twin(value), run, node, None
+    return made
+
+
+class _Sequence(tuple[Any, ...]):
+    """Traced values of one run, in a row."""
+
+    _trace: Any
+
+
+def new_box(value: Any, trace: Any, node: Any) -> Any:
+    """A traced value, or a tuple of such for a list or tuple, that ``node`` stands for.
+
+    Args:
+        value: an array, a number, a list or tuple of them, or an object of a type in ``Box.type_mappings``.
+        trace: anything; the run is the node's.
+        node: what ``new_root`` made.
+
+    Raises:
+        TypeError: another type of value.
+
+    Example:
+        >>> box = new_box(3.0, 0, VJPNode.new_root())
+        >>> backward_pass(1.0, node_of(box * box))
+        np.float64(6.0)
+    """
+    maker = Box.type_mappings.get(type(value))
+    if maker is not None:
+        return maker(value, trace, node)
+    if isinstance(value, (list, tuple)):
+        boxes = _Sequence([new_box(part, trace, node) for part in value])
+        boxes._trace = boxes[0]._trace if boxes else None
+        return boxes
+    if not isinstance(value, Tracer) and not backend.is_value(value):
+        raise InputError(f"new_box: Can't differentiate w.r.t. type {type(value)}. Pass an array or a number.")
+    if isinstance(node, VJPNode):
+        node.trace.number = trace
+    return Box(value, trace, node)
+
+
+def value_of(box: Any) -> Any:
+    """What a traced value stands for in its run, which HIPS autograd calls ``box._value``."""
+    run, value = box._trace, box.value
+    while isinstance(value, Tracer) and type(run) is type(value._trace) is _Run and run.number == value._trace.number:
+        value = value.value
+    return value
+
+
+def node_of(box: Any) -> Any:
+    """The node of a traced value, which HIPS autograd calls ``box._node``."""
+    if type(box) is ReverseTracer:
+        made: Any = VJPNode.__new__(VJPNode)
+        made.trace, made.record = box._trace, box.node
+        return made
+    if type(box) is ForwardTracer:
+        made = JVPNode.__new__(JVPNode)
+        made.trace, made.g = box._trace, box.tangent
+        return made
+    return box.link
+
+
+def backward_pass(g: Any, end_node: VJPNode) -> Any:
+    """The cotangent of the input for the cotangent ``g`` of the value that ``end_node`` stands for."""
+    return backward([(end_node.record, g)], 1)[0]
+
+
+def trace(start_node: Any, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
+    """Run ``fun`` on ``x``, which ``start_node`` stands for.
+
+    Returns:
+        The result, and its node; None, with a warning, where it does not depend on ``x``.
+    """
+    start = new_box(x, 0, start_node)
+    try:
+        end = fun(start)
+    finally:
+        start._trace.close()
+    if isbox(end) and end._trace is start._trace:
+        return end.value, node_of(end)
+    warnings.warn("Output seems independent of input.", stacklevel=2)
+    return end, None
+
+
+class _TraceStack:
+    """HIPS autograd's numbers of nested runs. Here runs know themselves which is the inner one."""
+
+    def __init__(self) -> None:
+        self._numbers: Iterator[int] = count()
+
+    @contextmanager
+    def new_trace(self) -> Generator[int]:
+        """The block of a run."""
+        yield next(self._numbers)
+
+
+trace_stack = _TraceStack()
