@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from funcgrad import tree
 from funcgrad.core import describe
-from funcgrad.transforms.compiled.capture import fact_of
+from funcgrad.transforms.compiled.graphs import fact_of
 
 __all__ = ["Form", "form_of", "is_number", "is_setting", "names_of"]
 

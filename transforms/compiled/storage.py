@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.transforms.compiled.graphs import Ask, Graph, Op
+from funcgrad.transforms.compiled.graphs import VIEWS, Ask, Graph, Op
 
-__all__ = ["FILLED", "FRESH", "LARGE", "VIEWS", "Storage", "is_delicate", "is_ufunc"]
+__all__ = ["FILLED", "FRESH", "LARGE", "Storage", "is_ufunc"]
 
 ndarray = np.ndarray
-#: Operations whose result shows the memory of their first argument, or of a copy.
-VIEWS = frozenset(("reshape", "permute", "getitem", "split", "unstack", "flip", "broadcast_to", "diagonal", "real"))
 #: Operations whose result never does.
 FRESH = frozenset(
     (
@@ -39,17 +37,6 @@ _NEVER = 1 << 62
 def is_ufunc(op: Op) -> bool:
     """Whether one function of NumPy's with ``out`` computes it."""
     return op.primitive.impl is None and isinstance(getattr(np, op.name, None), np.ufunc)
-
-
-def is_delicate(graph: Graph) -> bool:
-    """Whether last bits depend on how something is computed: they may differ from those of a run as it stands.
-
-    Products of complex numbers are rounded by the order of the factors, sums by that of the axes in memory.
-    """
-    if any(dtype.kind == "c" for dtype in graph.dtypes):
-        return True
-    made = [graph.facts[v] for op in graph.operations if op.name not in VIEWS for v in op.outs]
-    return any(fact.kind is ndarray and not fact.contiguous for fact in made)
 
 
 class Storage:
