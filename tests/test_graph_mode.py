@@ -41,6 +41,7 @@ from funcgrad import (
     vmap,
 )
 from funcgrad.errors import EagerWarning, InputError
+from funcgrad.transforms.compiled.mathematics import MATH, has_same_bits
 
 X = np.array([0.3, -1.2, 2.5])
 ROWS = cases.rows()
@@ -391,6 +392,18 @@ def test_numbers_computed_plainly(fun, number):
             if expected:
                 with pytest.raises((FloatingPointError, OverflowError)):
                     fast(x)
+
+
+def test_functions_of_python_where_they_have_the_bits_of_numpys():
+    assert has_same_bits("sqrt")
+    for name in ("sin", "cos"):
+        fun = grad(grad(lambda x, f=getattr(fnp, name): f(x * x) * x))
+        fast = agrees(fun, *[np.float64(x) for x in random_numbers(200) * 10.0 ** np.arange(-6, 4).repeat(20)])
+        assert (f"math_{name}(" in fast.source) == has_same_bits(name)
+    for name in ("tanh", "exp", "log", "arctan"):  # which NumPy has of its own on many machines
+        tried = np.abs(random_numbers(5_000))
+        alike = [getattr(np, name)(x) == MATH[name](x) for x in tried.tolist()]
+        assert all(alike) or not has_same_bits(name)
 
 
 def test_numbers_are_computed_plainly_where_that_is_seen():
@@ -839,15 +852,45 @@ def test_arguments_that_lie_backwards():
 
 
 def test_what_rounds_otherwise_nearby_runs_as_it_stands(monkeypatch):
-    """Programs of complex numbers are tried for other arguments too when they are recorded."""
-    monkeypatch.setattr("funcgrad.transforms.compiled.capture.DIFFERING", frozenset())  # as if nobody knew
-    fun = lambda z: (z[0] * z[1]).real * 1e300
-    points = [random_numbers(2, dtype=complex, seed=seed) for seed in range(20)]
-    first = next(z for z in points if fun(z) == np.multiply(z[0], z[1]).real * 1e300)
-    fast = recorded(fun)
+    """Programs of complex numbers are tried for other arguments too when they are recorded, once."""
+    monkeypatch.setattr("funcgrad.transforms.compiled.capture.operator_for", lambda *args: None)  # as if nobody knew
+    counted, calls = counting(lambda z: [(z[i] * z[i + 1]).real for i in range(19)])
+    alike = np.repeat(1.0 + 2.0j, 20)
+    fast = recorded(counted)
     with pytest.warns(EagerWarning, match="rounds otherwise"):
-        fast(first)
-    assert all(fast(z) == fun(z) for z in points)
+        fast(alike)  # whose products have no rounding
+    assert calls() == "count(4)"  # as it stands, recorded, nearby, and once more to see whether it is repeatable
+    for seed in range(20):
+        z = random_numbers(20, dtype=complex, seed=seed)
+        assert not difference(fast(z), [(z[i] * z[i + 1]).real for i in range(19)])
+
+
+@pytest.mark.parametrize("number", [np.float64, float])
+def test_the_operator_is_told_from_the_function(number):
+    """Python's power of numbers is rounded otherwise than NumPy's."""
+    points = [number(x) for x in np.random.default_rng(0).uniform(0.1, 3.0, 100)]
+    one = np.float64(1.3)
+    for fun in (
+        lambda x: x**1.7,
+        lambda x: np.power(x, 1.7),
+        lambda x: 1.3**x,
+        lambda x: fnp.power(1.3, x),
+        lambda x: one**x,
+        jacfwd(lambda x: 1.3**x),
+        jacfwd(grad(lambda x: 1.3**x * x**1.3)),
+        lambda x: jvp(lambda x: one**x, (x,), (x,)),
+        grad(lambda x: one**x + x**one),
+    ):
+        agrees(fun, *points)
+
+
+def test_an_operator_that_cannot_be_told_from_a_function():
+    one, fun = np.float64(1.3), lambda x, name: np.power(one, x) if name == "function" else one**x
+    fast = recorded(fun, static_argnames="name")
+    with pytest.warns(EagerWarning, match=r"cannot be told from numpy\.power"):
+        assert fast(np.float64(0.7), name="function") == np.power(one, np.float64(0.7))
+    with pytest.warns(EagerWarning, match=r"cannot be told from numpy\.power"):
+        assert fast(np.float64(0.7), name="operator") == one ** np.float64(0.7)
 
 
 # ---- loops -----------------------------------------------------------------------------------------------------------

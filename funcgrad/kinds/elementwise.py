@@ -141,11 +141,14 @@ class _Rules:
         functions = {n: f for rule in rules for n, f in rule.functions.items()}
         return pull_of_each(self.name, answers, [*names, *likes], _EXPRESSIONS, **functions), names
 
-    def compute(self, args: tuple[Any, ...]) -> Any:
-        """On what tracers hold: arithmetic of Python numbers alone gives a Python number."""
+    def compute(self, args: tuple[Any, ...], short: bool = True) -> Any:
+        """On what tracers hold: arithmetic of Python numbers alone gives a Python number.
+
+        ``short`` says whether there is a short case for such a place of the tracers, which calls Python's operator.
+        """
         for x in args if self.rounds else ():
             if type(x) is GraphTracer:
-                return x._trace.by_rule(self.call, *args)
+                return x._trace.by_rule(self.call, *args, short=short)
         ans = computed(self.call, args, {})
         return ans.item() if self.arithmetic and all(type(a) in _PYTHON for a in args) else ans
 
@@ -172,7 +175,7 @@ class _Rules:
 
     def forward(self, args: Any, tangents: Any, params: Any) -> Any:
         """The result and its tangent, see ``Primitive``."""
-        ans = self.compute(args)
+        ans = self.compute(args, tangents[0] is not None)
         total = None
         for i, (rule, t) in enumerate(zip(self.of, tangents, strict=True)):
             if t is None or not rule.differentiable:

@@ -163,12 +163,12 @@ class Capture(GraphTrace):
         found = operator_for(operation.primitive.name, self._values(args), in_place)
         return operation(*args) if found is None else bind(found, args, {})
 
-    def by_rule(self, operation: Any, *args: Any) -> Any:
+    def by_rule(self, operation: Any, *args: Any, short: bool) -> Any:
         """The same of the rule of another transform, whose short cases call operators of doubles."""
         primitive, values = operation.primitive, self._values(args)
         if self.live is None or any(isinstance(x, Tracer) for x in values):
             return operation(*args)
-        if are_doubles(values):
+        if short and are_doubles(values):
             primitive = operator_for(primitive.name, values, False) or primitive
         return self._noted(primitive, args, {})
 

@@ -173,7 +173,9 @@ class Graph:
         name = primitive.name
         if name in _UNCHANGING and (same := self._unchanged(name, args, params, results[0])) is not None:
             return (same,)
-        key: Any = (primitive, args, tuple([(k, type(v), v) for k, v in params.items()])) if params else (primitive, args)
+        key: Any = (
+            (primitive, args, tuple([(k, type(v), v) for k, v in params.items()])) if params else (primitive, args)
+        )
         try:
             outs = self._known.get(key)
         except TypeError:  # a parameter has no hash

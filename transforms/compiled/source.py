@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.transforms.compiled.capture import AROUND
+from funcgrad.transforms.compiled.factoring import take_out_factors
 from funcgrad.transforms.compiled.graphs import Graph
 from funcgrad.transforms.compiled.rolling import roll, rolled_text
 from funcgrad.transforms.compiled.special import HANDLERS
@@ -99,6 +100,8 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
         expected: for each leaf of the result what the function gives, for its type.
         exact: whether the results must have the same bits.
     """
+    if not exact:
+        take_out_factors(graph)
     storage = Storage(graph)
     writer = Writer(graph, storage, HANDLERS, exact)
     writer.write()
@@ -187,15 +190,15 @@ def _text(writer: Writer, lines: list[tuple[Parts, Any]], names: Sequence[str]) 
     rolled = len(items) < len(lines)
     if few and not rolled:
         _name_values(lines, called)
-    body, used, length = rolled_text(items, called, _said if few or rolled else None)
+    body, used, keeps = rolled_text(items, called, _said if few or rolled else None)
     head = [f"def run({', '.join([*inputs, 'B'])}):"]
     slots = len(writer.storage.slots)
     if 0 < slots <= _UNPACKED or len(used) == slots > 0:
         head.append("    " + ", ".join([f"b{i}" for i in range(slots)]) + ", = B")
     else:
         head += [f"    b{i} = B[{i}]" for i in sorted(used)]
-    if length:
-        head.append(f"    V = [None] * {length}")
+    if keeps:
+        head.append("    V = []")
     return "\n".join([*head, *["    " + line for line in body]]) + "\n"
 
 
@@ -208,7 +211,7 @@ def _said(line: Any) -> str:
 
 _TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::[^=]+)?[-+*/@%]?=(?!=)")
 _OWN = re.compile(
-    r"[bvtcihusL]\d+(_\d+)?|B|V|_|run|index|differs|unlike|Otherwise|NoNumber|np|np_.*|k_.*|as_.*|float|slice|range|zip"
+    r"[bvtcihus]\d+(_\d+)?|B|V|_|run|index|differs|unlike|Otherwise|NoNumber|np|np_.*|k_.*|as_.*|float|slice|range|zip"
 )
 
 

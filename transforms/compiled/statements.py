@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad.transforms.compiled.graphs import Ask, Const, Graph, Op
+from funcgrad.transforms.compiled.mathematics import MATH, has_same_bits
 from funcgrad.transforms.compiled.plain import ARITHMETIC, plain_numbers
 from funcgrad.transforms.compiled.storage import Storage, is_ufunc
 
@@ -31,12 +32,6 @@ _INFIX = {
 }  # fmt: skip
 #: Functions that take a number as an array without axes for what it is.
 _MEETING = frozenset((*_INFIX, "maximum", "minimum"))
-#: Functions of Python's own, in place of NumPy's where the last bits do not matter.
-_MATH = {
-    "sin": math.sin, "cos": math.cos, "tan": math.tan, "tanh": math.tanh, "exp": math.exp, "log": math.log,
-    "sqrt": math.sqrt, "sinh": math.sinh, "cosh": math.cosh, "arctan": math.atan, "log1p": math.log1p,
-    "expm1": math.expm1, "arcsin": math.asin, "arccos": math.acos, "arctan2": math.atan2, "hypot": math.hypot,
-}  # fmt: skip
 _LONGEST = 11  # parts of an expression that is written into another
 
 
@@ -210,9 +205,10 @@ class Writer:
             if len(word) > 1:
                 return False
             found = ["1.0 - ", *word, " * ", *word]
-        elif not self.exact and op.name in _MATH and fact.kind is np.float64:
-            python = True
-            found = self.call(_MATH[op.name], *[self.arg(a, "number") for a in op.args], name="math_" + op.name)
+        elif op.name in MATH and fact.kind is np.float64 and (not self.exact or (plainly and has_same_bits(op.name))):
+            plainly, python = False, True
+            self.python.add(v)
+            found = self.call(MATH[op.name], *[self.arg(a, "number") for a in op.args], name="math_" + op.name)
         elif is_ufunc(op) and fact.kind is np.float64:
             python = False
             found = self.call(getattr(np, op.name), *[self.arg(a, "number") for a in op.args])
