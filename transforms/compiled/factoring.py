@@ -53,5 +53,5 @@ def _other(product: Op, x: Value) -> Value:
 def _is_small(a: Value, graph: Graph, made: dict[int, Op]) -> bool:
     if type(a) is Const:
         value: Any = a.value
-        return isinstance(value, (int, float, np.ndarray)) and not a.shape and bool(abs(value) <= _LARGEST)
+        return type(value) in (int, float, np.ndarray) and not a.shape and bool(abs(value) <= _LARGEST)
     return graph.is_number(a) and a in made and made[a].name in _BOUNDED

@@ -353,7 +353,7 @@ def _loop_text(loop: Loop, values: _Values, slots: set[int], called: dict[Any, s
 
 
 def _carried_over(loop: Loop, words: Any, carried: Any) -> dict[str, _Name]:
-    """The names that may be called what their values are called in the next turn: nothing reads the last turn's then."""
+    """The names that may be called what their values are called a turn later, for nothing reads the older ones then."""
     found: dict[str, _Name] = {}
     for name, word in words.items():
         if word not in carried or not name.step:
