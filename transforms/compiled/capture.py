@@ -6,6 +6,7 @@ of its time. Here an operation is a tuple, and its line a frame that was met.
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace, GraphTracer
 from funcgrad.kinds.custom import custom_call
 from funcgrad.records import backward
+from funcgrad.running import running
 from funcgrad.transforms.compiled.graphs import Const, Graph
 from funcgrad.transforms.compiled.operators import DIFFERING, are_doubles, doubtful, operator_for
 
@@ -30,6 +32,12 @@ _PYTHON = frozenset((bool, int, float, complex))
 _BETWEEN = frozenset(("funcgrad", "numpy", "scipy", "toolz", "cytoolz", "optree", "functools"))
 #: Operations that give a Python number of Python numbers, as Python's own arithmetic does.
 _ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "negative", "positive", "power", "remainder"))
+
+#: What Python's operators compute of doubles as NumPy's functions do, in a third of the time.
+_QUICK: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "negative": operator.neg
+}  # fmt: skip
+_DOUBLES = frozenset((float, np.float64))
 
 
 class Line(NamedTuple):
@@ -146,9 +154,13 @@ class Capture(GraphTrace):
             else:
                 places.append(self.constant(arg))
             lowered.append(arg)
-        ans = primitive.call(*lowered, **params)
-        if primitive.name in _ARITHMETIC and type(ans) not in _PYTHON and _PYTHON.issuperset(map(type, lowered)):
-            ans = ans.item()
+        kinds = set(map(type, lowered))
+        if primitive.name in _QUICK and kinds <= _DOUBLES:
+            ans = _QUICK[primitive.name](*lowered)
+        else:
+            ans = primitive.call(*lowered, **params)
+            if primitive.name in _ARITHMETIC and kinds <= _PYTHON and type(ans) not in _PYTHON:
+                ans = ans.item()
         line = self._line()
         if primitive.multiple:
             with self.order:
@@ -160,8 +172,18 @@ class Capture(GraphTrace):
 
     def by_operator(self, operation: Any, *args: Any, in_place: bool = False) -> Any:
         """What Python's operator gives, which may be rounded otherwise than what the function ``operation`` does."""
-        found = operator_for(operation.primitive.name, self._values(args), in_place)
+        values = self._values(args)
+        found = operator_for(operation.primitive.name, values, in_place)
+        if found is not None and ndarray in map(type, values) and self._is_within():
+            raise InputError(  # in a run without this trace it is an array of NumPy's, or one that asks the function
+                f"jit: an operator of complex arrays in a transform cannot be told from {operation.primitive.name}, "
+                "which rounds otherwise, got such arrays. Call the function."
+            )
         return operation(*args) if found is None else bind(found, args, {})
+
+    def _is_within(self) -> bool:
+        """Whether this thread is in a transform inside of the function."""
+        return any(trace.level > self.level and trace.thread == self.thread for trace in running())
 
     def by_rule(self, operation: Any, *args: Any, short: bool) -> Any:
         """The same of the rule of another transform, whose short cases call operators of doubles."""

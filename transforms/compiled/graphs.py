@@ -52,10 +52,11 @@ class Const:
         value: it.
         live: whether it is an array of the program's, which is read anew at each call.
         key: equal for constants that are the same to the last bit.
+        is_number: whether it is a floating number of Python or NumPy, no array.
         is_one: whether it is the number 1, or an array without axes of it.
     """
 
-    __slots__ = ("dtype", "is_one", "key", "live", "shape", "value")
+    __slots__ = ("dtype", "is_number", "is_one", "key", "live", "shape", "value")
 
     def __init__(self, value: Any, live: bool = False) -> None:
         self.value, self.live = value, live
@@ -69,6 +70,7 @@ class Const:
             self.key = (type(value), repr(value))
         else:
             self.key = ("id", id(value))
+        self.is_number = type(value) is float or type(value) is np.float64
         self.is_one = not live and not self.shape and _is_one(value)
 
 
@@ -112,6 +114,7 @@ class Graph:
         shapes: by value.
         dtypes: by value.
         facts: by value.
+        numbers: by value, whether it is a floating number of Python or NumPy, no array.
         recorded: how many operations there were.
         delicate: whether the way in which something is computed may change its last bits: products of complex numbers
             are rounded by the order of the factors, sums by that of the axes in memory.
@@ -124,6 +127,7 @@ class Graph:
         self.shapes: list[tuple[int, ...]] = []
         self.dtypes: list[Any] = []
         self.facts: list[Fact] = []
+        self.numbers: list[bool] = []
         self.delicate = False
         self._known: dict[Any, list[int]] = {}  # the results of operations, to find equal ones
         self._consts: dict[Any, Const] = {}
@@ -141,8 +145,7 @@ class Graph:
 
     def is_number(self, value: Value) -> bool:
         """Whether it is a floating number of Python or NumPy, no array."""
-        kind = self.facts[value].kind if type(value) is int else type(value.value)
-        return kind is float or kind is np.float64
+        return self.numbers[value] if type(value) is int else value.is_number
 
     # ---- recording -----------------------------------------------------------------------------------------------
 
@@ -193,6 +196,7 @@ class Graph:
         """A new value."""
         number = len(self.shapes)
         kind = type(x)
+        self.numbers.append(kind is float or kind is np.float64)
         if kind is ndarray:
             dtype, fact = x.dtype, fact_of(x)
             self.shapes.append(x.shape)
@@ -256,16 +260,20 @@ _MAY_RAISE = frozenset(
 def _needed(graph: Graph) -> list[Any]:
     """The items without what neither a result nor a question needs."""
     live = {v for v in graph.outputs if type(v) is int}
-    kept = []
+    kept, asked = [], False
     for item in reversed(graph.items):
         if type(item) is Ask:
             live.add(item.value)
-        elif item.primitive.loose or item.name in _MAY_RAISE or not live.isdisjoint(item.outs):
-            live.update([a for a in item.args if type(a) is int])
+            asked = True
+        elif item.outs[0] in live or item.primitive.loose or item.name in _MAY_RAISE or not live.isdisjoint(item.outs):
+            for a in item.args:
+                if type(a) is int:
+                    live.add(a)
         else:
             continue
         kept.append(item)
-    return _asked_once(kept[::-1])
+    kept.reverse()
+    return _asked_once(kept) if asked else kept
 
 
 def _asked_once(items: list[Any]) -> list[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcgrad.transforms.compiled.graphs import Ask, Graph, Op
+from funcgrad.transforms.compiled.graphs import Ask, Graph
 from funcgrad.transforms.compiled.storage import is_ufunc
 
 __all__ = ["ARITHMETIC", "plain_numbers"]
@@ -21,7 +21,7 @@ _CONSTANTS = (float, int, np.float64)
 
 def plain_numbers(graph: Graph) -> set[int]:
     """The values, floats of NumPy's in the function, that a program may have as Python's."""
-    facts, double = graph.facts, np.float64
+    facts, numbers, double = graph.facts, graph.numbers, np.float64
     shown = {v for v in graph.outputs if type(v) is int}
     plain: set[int] = set()
     used: set[int] = set()
@@ -37,19 +37,17 @@ def plain_numbers(graph: Graph) -> set[int]:
             continue
         if v not in kept and v in (shown if computed else used):
             plain.add(v)
-        values = [a for a in item.args if type(a) is int]
-        used.update(values)
-        if not _of_numbers(graph, item):
-            kept.update(values)
-            continue
-        if name in _SHOWING and v in shown:
-            shown.update(values)
-        if not (v in plain if computed else len(item.args) == 1 and is_ufunc(item)):
-            kept.update(values)
+        shows, keeps = name in _SHOWING and v in shown, not (v in plain if computed else len(item.args) == 1)
+        for a in item.args:
+            if not (numbers[a] if type(a) is int else type(a.value) in _CONSTANTS):
+                shows, keeps = False, True
+        keeps = keeps or not (computed or is_ufunc(item))
+        for a in item.args:
+            if type(a) is int:
+                used.add(a)
+                if shows:
+                    shown.add(a)
+                if keeps:
+                    kept.add(a)
     plain.update([i for i in range(graph.inputs) if facts[i].kind is double and i in used and i not in kept])
     return plain
-
-
-def _of_numbers(graph: Graph, op: Op) -> bool:
-    """Whether it is made of numbers alone."""
-    return all(graph.is_number(a) if type(a) is int else type(a.value) in _CONSTANTS for a in op.args)

@@ -152,6 +152,8 @@ def _ending(writer: Writer, expected: Sequence[Any]) -> Parts:
 def _free_large(writer: Writer, lines: list[tuple[Parts, Any]]) -> None:
     """Let go of large arrays after the last statement that names them, as the tape does."""
     graph = writer.graph
+    if not any(fact.kind is ndarray and _bytes(graph, v) >= LARGE for v, fact in enumerate(graph.facts)):
+        return
     last: dict[Any, int] = {}
     for n, (parts, _) in enumerate(lines):
         for part in parts:
