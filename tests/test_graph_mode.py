@@ -394,6 +394,17 @@ def test_numbers_computed_plainly(fun, number):
                     fast(x)
 
 
+def test_a_program_recorded_where_there_is_no_number():
+    for fun in (lambda x: x * 2 - x, grad(lambda x: fnp.sin(x) * x)):
+        fast = recorded(fun)
+        with np.errstate(all="ignore"):
+            assert np.isnan(fast(np.float64(np.nan)))
+            assert np.isnan(fast(np.float64(np.nan)))
+        assert fast(np.float64(0.3)) == fun(np.float64(0.3))
+        assert len(fast.report().variants) == 1
+        assert not fast.report().eager
+
+
 def test_functions_of_python_where_they_have_the_bits_of_numpys():
     assert has_same_bits("sqrt")
     for name in ("sin", "cos"):
@@ -648,6 +659,33 @@ def test_transforms_outside_of_what_cannot_be_recorded():
         for _ in range(3):
             values, slopes = vmap(value_and_grad(fast))(np.stack([X, 2 * X]))
             np.testing.assert_array_equal(values, (np.stack([X, 2 * X]) * slopes).sum(axis=1))
+
+
+def test_transforms_outside_for_other_cotangents_than_one():
+    """Derivatives that came with the value are used for the cotangent 1 only, and belong to who gets them."""
+    fun = lambda x, y: fnp.sum(fnp.sin(x) * y)
+    counted, calls = counting(fun)
+    fast = recorded(counted)
+    x, y = random_numbers(2, 3)
+    for factor in (1.0, 1.0, 2.0, 1.0, 1.0, -0.5):
+        for _ in range(2):
+            ours = grad(lambda x, y, c=factor: c * fast(x, y), (0, 1))(x, y)
+            theirs = grad(lambda x, y, c=factor: c * fun(x, y), (0, 1))(x, y)
+            for a, b in zip(ours, theirs, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-13)
+                a[:] = 7.0
+    before = calls()
+    value, pull = vjp(fast, x, y)
+    for _ in range(2):
+        for ct in (1.0, 3.0):
+            for a, b in zip(pull(np.float64(ct)), vjp(fun, x, y)[1](np.float64(ct)), strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-13)
+                a[:] = 7.0
+    assert value == fun(x, y)
+    for _ in range(3):  # the second call knows that the cotangent is 1
+        np.testing.assert_allclose(hessian(fast)(x, y), hessian(fun)(x, y))
+        before, earlier = calls(), before
+    assert before == earlier
 
 
 def test_transforms_outside_give_arrays_that_can_be_written_to():

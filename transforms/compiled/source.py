@@ -15,6 +15,7 @@ import numpy as np
 from funcgrad.transforms.compiled.capture import AROUND
 from funcgrad.transforms.compiled.factoring import take_out_factors
 from funcgrad.transforms.compiled.graphs import Graph
+from funcgrad.transforms.compiled.plain import plain_numbers
 from funcgrad.transforms.compiled.rolling import roll, rolled_text
 from funcgrad.transforms.compiled.special import HANDLERS
 from funcgrad.transforms.compiled.statements import Parts, Writer
@@ -103,7 +104,8 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
     if not exact:
         take_out_factors(graph)
     storage = Storage(graph)
-    writer = Writer(graph, storage, HANDLERS, exact)
+    known = all(x - x == 0 for x in expected if isinstance(x, (float, complex)))  # else it is left at every call
+    writer = Writer(graph, storage, HANDLERS, exact, plain_numbers(graph) if exact and known else set())
     writer.write()
     ending = _ending(writer, expected)
     lines = [*writer.lines, *_questions(writer), (ending, None)]

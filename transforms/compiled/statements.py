@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad.transforms.compiled.graphs import Ask, Const, Graph, Op
 from funcgrad.transforms.compiled.mathematics import MATH, has_same_bits
-from funcgrad.transforms.compiled.plain import ARITHMETIC, plain_numbers
+from funcgrad.transforms.compiled.plain import ARITHMETIC
 from funcgrad.transforms.compiled.storage import Storage, is_ufunc
 
 __all__ = ["Parts", "Writer"]
@@ -45,7 +45,9 @@ class Writer:
         space: what the text refers to by name, besides its own variables.
     """
 
-    def __init__(self, graph: Graph, storage: Storage, handlers: Mapping[str, Any], exact: bool = True) -> None:
+    def __init__(
+        self, graph: Graph, storage: Storage, handlers: Mapping[str, Any], exact: bool, plain: set[int]
+    ) -> None:
         self.graph, self.storage, self.handlers, self.exact = graph, storage, handlers, exact
         self.lines: list[tuple[Parts, Any]] = []
         self.space: dict[str, Any] = {}
@@ -53,7 +55,7 @@ class Writer:
         self.consts: dict[Any, str] = {}
         self.line: Any = None
         self.python = {i for i in range(graph.inputs) if graph.facts[i].kind in (float, complex)}
-        self.plain = plain_numbers(graph) if exact else set()
+        self.plain = plain
 
     def write(self) -> None:
         """Write all."""
