@@ -22,7 +22,7 @@ from funcgrad.kinds.custom import custom_call
 from funcgrad.records import backward
 from funcgrad.running import running
 from funcgrad.transforms.compiled.graphs import Const, Graph
-from funcgrad.transforms.compiled.operators import DIFFERING, are_doubles, doubtful, operator_for
+from funcgrad.transforms.compiled.operators import DIFFERING, INFIX, are_doubles, doubtful, operator_for
 
 __all__ = ["AROUND", "Line", "capture", "copy_of"]
 
@@ -118,7 +118,7 @@ class Capture(GraphTrace):
 
     def input(self, value: Any) -> GraphTracer:
         """The next input of the function, which must not write to it."""
-        made = _tracer(twin(value), self, self.graph.input(value))
+        made = GraphTracer(twin(value), self, self.graph.input(value))  # type: ignore[arg-type]
         made.alias = READ_ONLY
         return made
 
@@ -135,7 +135,11 @@ class Capture(GraphTrace):
             ans = primitive.impl(np, *args, **params)
             refuse_closure(self, primitive, (), params)
             return ans
-        if primitive.name in DIFFERING and doubtful(primitive.name, args, self._values(args)):
+        if (
+            primitive.name in DIFFERING
+            and type(args[0]) is not GraphTracer
+            and doubtful(primitive.name, args, self._values(args))
+        ):
             if primitive.name in self.names:
                 raise InputError(
                     f"jit: an operator of a NumPy number and a traced one cannot be told from numpy.{primitive.name}, "
@@ -154,25 +158,29 @@ class Capture(GraphTrace):
             else:
                 places.append(self.constant(arg))
             lowered.append(arg)
-        kinds = set(map(type, lowered))
-        if primitive.name in _QUICK and kinds <= _DOUBLES:
-            ans = _QUICK[primitive.name](*lowered)
+        name = primitive.name
+        if (quick := _QUICK.get(name)) is not None and _DOUBLES.issuperset(map(type, lowered)):
+            ans = quick(*lowered)
         else:
             ans = primitive.call(*lowered, **params)
-            if primitive.name in _ARITHMETIC and kinds <= _PYTHON and type(ans) not in _PYTHON:
+            if name in _ARITHMETIC and type(ans) not in _PYTHON and _PYTHON.issuperset(map(type, lowered)):
                 ans = ans.item()
         line = self._line()
-        if primitive.multiple:
-            with self.order:
-                outs = self.graph.operation(primitive, tuple(places), params, ans, line)
-            return tuple([_tracer(a, self, v) for a, v in zip(ans, outs, strict=True)])
+        results = ans if primitive.multiple else (ans,)
         with self.order:
-            outs = self.graph.operation(primitive, tuple(places), params, (ans,), line)
-        return _tracer(ans, self, outs[0])
+            outs = self.graph.operation(primitive, tuple(places), params, results, line)
+        if not primitive.multiple:
+            made = _new(GraphTracer)  # as the class does, sooner
+            made.value, made._trace, made.ref = ans, self, outs[0]
+            return made
+        return tuple([GraphTracer(a, self, v) for a, v in zip(ans, outs, strict=True)])  # type: ignore[arg-type]
 
     def by_operator(self, operation: Any, *args: Any, in_place: bool = False) -> Any:
         """What Python's operator gives, which may be rounded otherwise than what the function ``operation`` does."""
         values = self._values(args)
+        if _DOUBLES.issuperset(map(type, values)) and self.live is not None:  # the commonest
+            primitive = operation.primitive
+            return self._noted(INFIX["power"] if primitive.name == "power" else primitive, args, {})
         found = operator_for(operation.primitive.name, values, in_place)
         if found is not None and ndarray in map(type, values) and self._is_within():
             raise InputError(  # in a run without this trace it is an array of NumPy's, or one that asks the function
@@ -188,10 +196,10 @@ class Capture(GraphTrace):
     def by_rule(self, operation: Any, *args: Any, short: bool) -> Any:
         """The same of the rule of another transform, whose short cases call operators of doubles."""
         primitive, values = operation.primitive, self._values(args)
-        if self.live is None or any(isinstance(x, Tracer) for x in values):
+        if self.live is None or any(issubclass(type(x), Tracer) for x in values):
             return operation(*args)
-        if short and are_doubles(values):
-            primitive = operator_for(primitive.name, values, False) or primitive
+        if short and primitive.name == "power" and are_doubles(values):
+            primitive = INFIX["power"]
         return self._noted(primitive, args, {})
 
     def _values(self, args: tuple[Any, ...]) -> list[Any]:
@@ -245,10 +253,3 @@ def _whose(frame: Any) -> int:
 
 
 _new = GraphTracer.__new__
-
-
-def _tracer(value: Any, trace: Capture, ref: int) -> GraphTracer:
-    """As the class does, sooner."""
-    made = _new(GraphTracer)
-    made.value, made._trace, made.ref = value, trace, ref
-    return made

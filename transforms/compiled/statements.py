@@ -30,6 +30,7 @@ _INFIX = {
     "multiply": "*", "add": "+", "subtract": "-", "divide": "/", "greater": ">", "less": "<", "greater_equal": ">=",
     "less_equal": "<=", "equal": "==", "not_equal": "!=",
 }  # fmt: skip
+_CLOSED = {"multiply": " * ", "add": " + ", "subtract": " - "}
 #: Functions that take a number as an array without axes for what it is.
 _MEETING = frozenset((*_INFIX, "maximum", "minimum"))
 _LONGEST = 11  # parts of an expression that is written into another
@@ -53,6 +54,7 @@ class Writer:
         self.space: dict[str, Any] = {}
         self.names: dict[int, Parts] = {i: [("i", i)] for i in range(graph.inputs)}
         self.consts: dict[Any, str] = {}
+        self.literals: dict[Const, str] = {}
         self.line: Any = None
         self.python = {i for i in range(graph.inputs) if graph.facts[i].kind in (float, complex)}
         self.plain = plain
@@ -187,8 +189,18 @@ class Writer:
     def _number(self, op: Op) -> bool:
         """Write an operation of numbers with Python's operators; into the statement that needs it, if only one does."""
         graph, v = self.graph, op.outs[0]
-        if not op.args or not all(self._is_number(a) for a in op.args):
-            return self._other_number(op)
+        if not op.args:
+            return False
+        plain = v in self.plain and op.name in _CLOSED
+        for a in op.args:
+            if not (graph.numbers[a] if type(a) is int else self._is_number(a)):
+                return self._other_number(op)
+            plain = plain and (type(a) is not int or a in self.python)
+        if plain:  # the commonest
+            left, right = [self.names[a] if type(a) is int else [self._literal(a)] for a in op.args]
+            self.python.add(v)
+            self._give(v, [*left, _CLOSED[op.name], *right], True)
+            return True
         fact = graph.facts[v]
         python = all(self._is_python(a) for a in op.args)
         operator = op.name in _INFIX or op.name in ("negative", "one_minus_square")
@@ -221,11 +233,22 @@ class Writer:
             found, python = ["float(", *found, ")"], True
         if python and number and (fact.kind is float or plainly or not self.exact):
             self.python.add(v)
-        if number and self.storage.uses[v] == 1 and len(found) <= _LONGEST and v not in self.storage.outputs:
+        self._give(v, found, number)
+        return True
+
+    def _give(self, v: int, found: Parts, number: bool) -> None:
+        """Name a number: by what it is made of, where that is short and one statement needs it."""
+        if number and self.storage.uses[v] == 1 and len(found) <= _LONGEST and v not in self.storage.results:
             self.names[v] = ["(", *found, ")"]
         else:
             self.bind(v, found)
-        return True
+
+    def _literal(self, c: Const) -> str:
+        """A number in the text, beside numbers."""
+        word = self.literals.get(c)
+        if word is None:
+            word = self.literals[c] = self.const(c, "number")
+        return word
 
     def _is_python(self, a: Any) -> bool:
         """Whether a number is one of Python's when the text is run."""

@@ -92,6 +92,7 @@ class Storage:
             for v in item.outs:
                 self._roots[v] = self._roots_of(item, v, values)
         self.outputs = [v for v in graph.outputs if type(v) is int]
+        self.results = frozenset(self.outputs)
         self.escaping: set[int] = set()
         for v in self.outputs:
             self.uses[v] += 1
