@@ -55,6 +55,8 @@ GROUPS = (
     "recorded.networks",
     "recorded.solvers",
     "recorded.first_calls",
+    "recorded.against_xla",
+    "recorded.memory",
 )
 ONE_THREAD = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"),

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from funcgrad import tree
 from funcgrad.core import READ_ONLY, Primitive, Tracer, bind, describe, refuse_closure, twin
@@ -22,9 +21,9 @@ from funcgrad.kinds.custom import custom_call
 from funcgrad.records import backward
 from funcgrad.running import running
 from funcgrad.transforms.compiled.graphs import Const, Graph
-from funcgrad.transforms.compiled.operators import DIFFERING, INFIX, are_doubles, doubtful, operator_for
+from funcgrad.transforms.compiled.operators import DIFFERING, INFIX, are_doubles, doubtful, operator_for, runs_backwards
 
-__all__ = ["AROUND", "Line", "capture", "copy_of"]
+__all__ = ["AROUND", "Line", "capture"]
 
 ndarray = np.ndarray
 _PYTHON = frozenset((bool, int, float, complex))
@@ -50,18 +49,6 @@ class Line(NamedTuple):
 
 #: What transforms do around the function, on the way back say.
 AROUND = Line("", 0, "")
-
-
-def copy_of(x: ndarray) -> ndarray:
-    """A copy that lies in memory as ``x`` does, also where that runs backwards or has gaps: loops look at it."""
-    if not x.size or x.flags.c_contiguous or x.flags.f_contiguous:
-        return x.copy("K")
-    reach = [stride * (n - 1) // x.itemsize for n, stride in zip(x.shape, x.strides, strict=True)]
-    before = -sum([r for r in reach if r < 0])
-    room = np.zeros(before + sum([r for r in reach if r > 0]) + 1, x.dtype)
-    made = as_strided(room[before:], x.shape, x.strides)
-    made[...] = x
-    return made
 
 
 def capture(
@@ -162,6 +149,11 @@ class Capture(GraphTrace):
         if (quick := _QUICK.get(name)) is not None and _DOUBLES.issuperset(map(type, lowered)):
             ans = quick(*lowered)
         else:
+            if name == "multiply" and runs_backwards(lowered):
+                raise InputError(
+                    "jit: products of complex numbers that run backwards through memory round otherwise in tapes than "
+                    "in graphs, got such an array. Pass a copy."
+                )
             ans = primitive.call(*lowered, **params)
             if name in _ARITHMETIC and type(ans) not in _PYTHON and _PYTHON.issuperset(map(type, lowered)):
                 ans = ans.item()

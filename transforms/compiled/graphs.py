@@ -242,8 +242,22 @@ class Graph:
     def ends(self, outputs: list[Value]) -> None:
         """Note the results, and drop what neither these nor questions need."""
         self.outputs = outputs
-        self.items = _needed(self)
+        self.drop()
         self._known.clear()
+
+    # ---- changing ------------------------------------------------------------------------------------------------
+
+    def drop(self) -> None:
+        """Drop what neither results nor questions need."""
+        self.items = _needed(self)
+
+    def new(self, shape: tuple[int, ...], dtype: Any, fact: Fact) -> int:
+        """A new value."""
+        self.numbers.append(False)
+        self.shapes.append(shape)
+        self.dtypes.append(dtype)
+        self.facts.append(fact)
+        return len(self.shapes) - 1
 
 
 #: Operations that may give an argument back to the last bit.

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Primitive, Tracer
+from funcgrad.transforms.compiled.copies import copy_of
+from funcgrad.transforms.compiled.graphs import fact_of
 
-__all__ = ["DIFFERING", "INFIX", "are_doubles", "doubtful", "operator_for"]
+__all__ = ["DIFFERING", "INFIX", "are_doubles", "doubtful", "operator_for", "runs_backwards"]
 
 ndarray = np.ndarray
 #: Types of numbers for which reverse and forward mode call Python's operator, see ``kinds.elementwise``.
@@ -34,7 +36,7 @@ def _as_operator(name: str, compute: Callable[..., Any]) -> Primitive:
 
 
 def _multiplied_in_place(x: Any, y: Any) -> Any:
-    made = x.copy("K")
+    made = copy_of(x)
     made *= y
     return made
 
@@ -64,8 +66,8 @@ def operator_for(name: str, values: Sequence[Any], in_place: bool) -> Primitive 
         return INFIX[name] if name == "power" and not arrays else None
     if not arrays:
         return INFIX[name]
-    if name == "multiply" and in_place and type(values[0]) is ndarray and values[0].size == 1:
-        return _IN_PLACE
+    if name == "multiply" and in_place and type(values[0]) is ndarray:
+        return _IN_PLACE if values[0].size == 1 or not fact_of(values[0]).contiguous else None
     return INFIX[name] if name == "power" else None
 
 
@@ -82,6 +84,12 @@ def are_doubles(values: Sequence[Any]) -> bool:
     """Whether these are numbers, a double of NumPy's among them."""
     kinds = set(map(type, values))
     return np.float64 in kinds and _NUMBERS.issuperset(kinds)
+
+
+def runs_backwards(values: Sequence[Any]) -> bool:
+    """Whether there is an array of complex numbers among them that NumPy goes through from the end."""
+    arrays = [x for x in values if type(x) is ndarray and x.dtype.kind == "c"]
+    return any(stride < 0 for x in arrays for stride in x.strides)
 
 
 def _is_complex(x: Any) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.transforms.compiled.broadcasts import broadcast_later
 from funcgrad.transforms.compiled.capture import AROUND
 from funcgrad.transforms.compiled.factoring import take_out_factors
 from funcgrad.transforms.compiled.graphs import Graph
@@ -101,6 +102,7 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
         expected: for each leaf of the result what the function gives, for its type.
         exact: whether the results must have the same bits.
     """
+    broadcast_later(graph)
     if not exact:
         take_out_factors(graph)
     storage = Storage(graph)

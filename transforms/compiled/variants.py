@@ -19,8 +19,9 @@ from funcgrad.running import open_traces
 from funcgrad.transforms.compiled.agreeing import disagreement, disagreement_nearby
 from funcgrad.transforms.compiled.arguments import Form, form_of, names_of
 from funcgrad.transforms.compiled.binding import bound
-from funcgrad.transforms.compiled.capture import capture, copy_of
+from funcgrad.transforms.compiled.capture import capture
 from funcgrad.transforms.compiled.closed import Closed
+from funcgrad.transforms.compiled.copies import copy_of
 from funcgrad.transforms.compiled.graphs import Graph
 from funcgrad.transforms.compiled.reporting import Report, reported
 from funcgrad.transforms.compiled.saving import module_text
