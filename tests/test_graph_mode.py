@@ -1075,8 +1075,15 @@ def test_a_saved_module_gives_what_is_no_number(tmp_path):
     fast = recorded(grad(lambda x: fnp.sin(x * x) * x))
     fast(np.float64(0.5))
     assert "raise NoNumber" in fast.source
-    call = "print(kept(np.float64(0.7)).hex(), type(kept(np.float64(0.7))).__name__, kept(np.float64(np.nan)))"
-    assert saved(fast, tmp_path, call).split() == [float(fast(np.float64(0.7))).hex(), "float64", "nan"]
+    call = (
+        "np.seterr(all='ignore'); x = np.float64(0.7)\n"
+        "print(kept(x).hex(), type(kept(x)).__name__, kept(np.float64(np.nan)), kept(np.float64(np.inf)))"
+    )
+    assert saved(fast, tmp_path, call).split() == [float(fast(np.float64(0.7))).hex(), "float64", "nan", "nan"]
+    fast = recorded(lambda x: fnp.exp(x) * x, exact=False)
+    fast(np.float64(0.5))
+    call = "np.seterr(all='ignore'); print(kept(np.float64(1e4)), kept(np.float64(1.0)))"
+    assert saved(fast, tmp_path, call).split() == ["inf", str(float(np.exp(1.0)))]
 
 
 def test_a_saved_module_knows_its_ways(tmp_path):
