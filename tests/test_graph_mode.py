@@ -1046,7 +1046,8 @@ def saved(fast, folder, check):
     """Run ``check`` in a process that has no funcgrad, beside the saved module ``kept``."""
     fast.save(folder / "kept.py", "kept")
     code = (
-        f"import sys; sys.modules['funcgrad'] = None; sys.path.insert(0, {str(folder)!r})\n"
+        f"import sys; sys.path.insert(0, {str(folder)!r})\n"
+        "for name in ('funcgrad', 'jax', 'toolz', 'optree', 'scipy'):\n    sys.modules[name] = None\n"
         f"import numpy as np\nfrom kept import kept\n{check}"
     )
     return subprocess.run([sys.executable, "-I", "-c", code], check=True, capture_output=True, text=True).stdout

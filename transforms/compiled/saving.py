@@ -10,7 +10,7 @@ from funcgrad import tree
 from funcgrad.errors import InputError
 from funcgrad.transforms.compiled.binding import container_text, taking
 from funcgrad.transforms.compiled.bundling import Bundle
-from funcgrad.transforms.compiled.source import NO_NUMBER
+from funcgrad.transforms.compiled.source import NO_NUMBER, Program
 
 __all__ = ["module_text"]
 
@@ -133,9 +133,7 @@ def _way(n: int, form: Any, variant: Any, bundle: Bundle) -> str:
     body = [
         *needs,
         f"slots, pool = [{', '.join(slots)}], []",
-        *_made(
-            own, [line for line in program.text.splitlines() if not line.endswith(NO_NUMBER)], bundle, program.space
-        ),
+        *_made(own, program, bundle),
         "",
         "def call(args, kwargs):",
     ]
@@ -154,14 +152,15 @@ def _way(n: int, form: Any, variant: Any, bundle: Bundle) -> str:
 _PYTHONS = "math_"
 
 
-def _made(own: Sequence[str], lines: Sequence[str], bundle: Bundle, space: dict[str, Any]) -> list[str]:
+def _made(own: Sequence[str], program: Program, bundle: Bundle) -> list[str]:
     """The program, and where it calls Python's functions a second one, which calls NumPy's.
 
     What Python's raise errors for, of an infinite number say, NumPy's give a result for.
     """
+    lines = [line for line in program.text.splitlines() if not line.endswith(NO_NUMBER)]
     if not own:
-        return list(lines)
-    ours = ", ".join([bundle.text(space[key], key) for key in own])
+        return lines
+    ours = ", ".join([bundle.text(program.space[key], key) for key in own])
     theirs = ", ".join([f"lambda *x: float(np.{key.removeprefix(_PYTHONS)}(*x))" for key in own])
     inner = ["    " + line for line in lines]
     return [
