@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import tracemalloc
 import warnings
 from functools import partial
 
@@ -983,6 +984,69 @@ def test_a_loop_with_questions():
         return x
 
     agrees(value_and_grad(f), 3.0, 0.1, 2.9)
+
+
+def irregular(steps):
+    """A program without equal pieces."""
+    rng = np.random.default_rng(0)
+    plan = list(zip(*(rng.integers(0, n, steps).tolist() for n in (4, 5, 5)), rng.normal(size=steps), strict=True))
+
+    def f(x):
+        v = [x * (1 + 0.1 * i) for i in range(5)]
+        for kind, a, b, c in plan:
+            if kind == 0:
+                v[a] = fnp.sin(v[b])
+            elif kind == 1:
+                v[a] = v[a] * float(c) * 0.5 + v[b] * 0.5
+            elif kind == 2:
+                v[a] = fnp.tanh(v[a] + v[b])
+            else:
+                v[a] = v[b] * 0.7 - v[a] * 0.1
+        return fnp.sum(sum(v))
+
+    return f
+
+
+@pytest.mark.parametrize("x", [np.float64(0.3), X, np.linspace(0.1, 1.0, 10_000)], ids=["number", "few", "many"])
+def test_long_programs_in_pieces(x, monkeypatch, tmp_path):
+    """Numbers, slots, and memory of the call that is let go of, over the ends of pieces."""
+    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._LONG", 100)
+    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._PIECE", 40)
+    fun = value_and_grad(irregular(150))
+    fast = agrees(fun, x, x * 0.5, x * 2)
+    assert fast.source.count("def run_") > 5
+    fast.save(tmp_path / "kept.py", "kept")
+    space = {"__name__": "kept"}
+    exec(compile((tmp_path / "kept.py").read_text(), "kept.py", "exec"), space)
+    assert not difference(space["kept"](x), fun(x))
+
+
+def test_loops_and_questions_in_pieces(monkeypatch):
+    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._LONG", 10)
+    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._PIECE", 4)
+    f = lambda x: chain(600)(x) * (2.0 if x[0] > 0 else 3.0)
+    agrees(f, X, -X)
+    w = np.linspace(-1, 1, 16).reshape(4, 4)
+    agrees(grad(recurrent), ({"w": w, "u": w[:, :3] * 0.5}, np.linspace(-1, 1, 400 * 3).reshape(400, 3)))
+
+
+def test_a_value_of_each_piece_is_let_go_of(monkeypatch):
+    """A long chain of large arrays has no more of them at once in pieces than it has in one."""
+    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._LONG", 20)
+    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._PIECE", 10)
+
+    def f(x):
+        for i in range(40):
+            x = fnp.sin(x) * (1.0 + 0.01 * i)
+        return fnp.sum(x)
+
+    x = np.linspace(0.1, 1.0, 100_000)
+    fast = agrees(f, x)
+    tracemalloc.start()
+    fast(x)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * x.nbytes
 
 
 # ---- numbers by Python's own functions -------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from funcgrad.transforms.compiled.broadcasts import broadcast_later
 from funcgrad.transforms.compiled.capture import AROUND
 from funcgrad.transforms.compiled.factoring import take_out_factors
 from funcgrad.transforms.compiled.graphs import Graph
+from funcgrad.transforms.compiled.pieces import in_pieces
 from funcgrad.transforms.compiled.plain import plain_numbers
 from funcgrad.transforms.compiled.rolling import roll, rolled_text
 from funcgrad.transforms.compiled.special import HANDLERS
@@ -62,11 +63,15 @@ class Program:
         statements: how many there are.
     """
 
-    def __init__(self, text: str, space: dict[str, Any], slots: list[tuple[Any, Any]], statements: int) -> None:
-        self.text, self.space, self.slots, self.statements = text, space, slots, statements
-        self.file = f"<funcgrad jit {next(_numbers)}>"
-        linecache.cache[self.file] = (len(text), None, text.splitlines(keepends=True), self.file)
-        exec(compile(text, self.file, "exec"), space)
+    def __init__(
+        self, texts: Sequence[str], space: dict[str, Any], slots: list[tuple[Any, Any]], statements: int
+    ) -> None:
+        self.text, self.space, self.slots, self.statements = "\n".join(texts), space, slots, statements
+        number = next(_numbers)
+        for n, text in enumerate(texts):
+            file = f"<funcgrad jit {number}{f'.{n}' if n else ''}>"
+            linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+            exec(compile(text, file, "exec"), space)
         self.run: Callable[..., tuple[Any, ...]] = space["run"]
         self.views = [None if isinstance(shape, tuple) else _taker(what) for shape, what in slots]
 
@@ -115,8 +120,7 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
     space = writer.space
     space |= {"NoNumber": NoNumber, "Otherwise": Otherwise, "differs": differs, "unlike": unlike}
     space["index"] = operator.index
-    text = _text(writer, lines, names)
-    return Program(text, space, storage.slots, len(lines))
+    return Program(_texts(writer, lines, names), space, storage.slots, len(lines))
 
 
 def _questions(writer: Writer) -> list[tuple[Parts, Any]]:
@@ -188,7 +192,7 @@ def _bytes(graph: Graph, v: int) -> int:
 # ---- text --------------------------------------------------------------------------------------------------------
 
 
-def _text(writer: Writer, lines: list[tuple[Parts, Any]], names: Sequence[str]) -> str:
+def _texts(writer: Writer, lines: list[tuple[Parts, Any]], names: Sequence[str]) -> list[str]:
     inputs = _unique(names)
     called = {("i", i): name for i, name in enumerate(inputs)}
     few = len(lines) <= _FEW
@@ -197,7 +201,7 @@ def _text(writer: Writer, lines: list[tuple[Parts, Any]], names: Sequence[str]) 
     if few and not rolled:
         _name_values(lines, called)
     body, used, keeps = rolled_text(items, called, _said if few or rolled else None)
-    head = [f"def run({', '.join([*inputs, 'B'])}):"]
+    head = []
     slots = len(writer.storage.slots)
     if 0 < slots <= _UNPACKED or len(used) == slots > 0:
         head.append("    " + ", ".join([f"b{i}" for i in range(slots)]) + ", = B")
@@ -205,7 +209,7 @@ def _text(writer: Writer, lines: list[tuple[Parts, Any]], names: Sequence[str]) 
         head += [f"    b{i} = B[{i}]" for i in sorted(used)]
     if keeps:
         head.append("    V = []")
-    return "\n".join([*head, *["    " + line for line in body]]) + "\n"
+    return in_pieces(head, body, inputs)
 
 
 def _said(line: Any) -> str:
@@ -217,7 +221,7 @@ def _said(line: Any) -> str:
 
 _TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::[^=]+)?[-+*/@%]?=(?!=)")
 _OWN = re.compile(
-    r"[bvtcihus]\d+(_\d+)?|B|V|_|run|index|differs|unlike|Otherwise|NoNumber|np|np_.*|k_.*|as_.*|float|slice|range|zip"
+    r"[bvtcihus]\d+(_\d+)?|B|V|W|_|run|run_\d+|index|differs|unlike|Otherwise|NoNumber|np|np_.*|k_.*|as_.*|float|slice|range|zip"
 )
 
 
