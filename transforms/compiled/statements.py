@@ -188,12 +188,12 @@ class Writer:
 
     def _number(self, op: Op) -> bool:
         """Write an operation of numbers with Python's operators; into the statement that needs it, if only one does."""
-        graph, v = self.graph, op.outs[0]
+        v = op.outs[0]
         if not op.args:
             return False
         plain = v in self.plain and op.name in _CLOSED
         for a in op.args:
-            if not (graph.numbers[a] if type(a) is int else self._is_number(a)):
+            if not (self.graph.numbers[a] if type(a) is int else self._is_number(a)):
                 return self._other_number(op)
             plain = plain and (type(a) is not int or a in self.python)
         if plain:  # the commonest
@@ -201,7 +201,11 @@ class Writer:
             self.python.add(v)
             self._give(v, [*left, _CLOSED[op.name], *right], True)
             return True
-        fact = graph.facts[v]
+        return self._made_of_numbers(op)
+
+    def _made_of_numbers(self, op: Op) -> bool:
+        """The same where not all are numbers of Python's."""
+        v, fact = op.outs[0], self.graph.facts[op.outs[0]]
         python = all(self._is_python(a) for a in op.args)
         operator = op.name in _INFIX or op.name in ("negative", "one_minus_square")
         plainly = v in self.plain
