@@ -21,7 +21,7 @@ from funcgrad.kinds.custom import custom_call
 from funcgrad.records import backward
 from funcgrad.running import running
 from funcgrad.transforms.compiled.graphs import Const, Graph
-from funcgrad.transforms.compiled.operators import DIFFERING, INFIX, are_doubles, doubtful, operator_for, runs_backwards
+from funcgrad.transforms.compiled.operators import DIFFERING, INFIX, are_doubles, doubtful, operator_for
 
 __all__ = ["AROUND", "Line", "capture"]
 
@@ -149,11 +149,6 @@ class Capture(GraphTrace):
         if (quick := _QUICK.get(name)) is not None and _DOUBLES.issuperset(map(type, lowered)):
             ans = quick(*lowered)
         else:
-            if name == "multiply" and runs_backwards(lowered):
-                raise InputError(
-                    "jit: products of complex numbers that run backwards through memory round otherwise in tapes than "
-                    "in graphs, got such an array. Pass a copy."
-                )
             ans = primitive.call(*lowered, **params)
             if name in _ARITHMETIC and type(ans) not in _PYTHON and _PYTHON.issuperset(map(type, lowered)):
                 ans = ans.item()

@@ -17,7 +17,7 @@ from funcgrad.core import Primitive, Tracer
 from funcgrad.transforms.compiled.copies import copy_of
 from funcgrad.transforms.compiled.graphs import fact_of
 
-__all__ = ["DIFFERING", "INFIX", "are_doubles", "doubtful", "operator_for", "runs_backwards"]
+__all__ = ["DIFFERING", "INFIX", "are_doubles", "doubtful", "operator_for"]
 
 ndarray = np.ndarray
 #: Types of numbers for which reverse and forward mode call Python's operator, see ``kinds.elementwise``.
@@ -84,12 +84,6 @@ def are_doubles(values: Sequence[Any]) -> bool:
     """Whether these are numbers, a double of NumPy's among them."""
     kinds = set(map(type, values))
     return np.float64 in kinds and _NUMBERS.issuperset(kinds)
-
-
-def runs_backwards(values: Sequence[Any]) -> bool:
-    """Whether there is an array of complex numbers among them that NumPy goes through from the end."""
-    arrays = [x for x in values if type(x) is ndarray and x.dtype.kind == "c"]
-    return any(stride < 0 for x in arrays for stride in x.strides)
 
 
 def _is_complex(x: Any) -> bool:
