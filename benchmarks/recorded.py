@@ -27,7 +27,7 @@ import turns
 from chains import by_hand, chain, derivative
 from programs import BY_HAND, Program
 from run import ENVIRONMENT
-from solvers import descended, determinant, runge_kutta
+from solvers import RATE, STEP, TOLERANCE, descended, determinant, runge_kutta
 from timing import Claim, check_equal
 
 import funcgrad.numpy as fnp
@@ -124,13 +124,58 @@ def of_solvers(quick: bool) -> Iterator[Case]:
     """A differential equation, a determinant by recursion, a loop that stops on a tolerance around a gradient."""
     a = np.random.default_rng(0).normal(size=(20, 20)) / 20
     fun = grad(lambda a, y: fnp.sum(runge_kutta(lambda y: fnp.tanh(a @ y), y, 20 if quick else 100)))
-    yield Case("Runge-Kutta, 20 states", fun, (a, np.ones(20)), (0.35, None))
+    by_hand = partial(runge_kutta_by_hand, a, np.ones(20), 20 if quick else 100)
+    yield Case("Runge-Kutta, 20 states", fun, (a, np.ones(20)), (0.35, 1.0), by_hand)
     size = 4 if quick else 6
     square = np.random.default_rng(1).normal(size=(size, size))
     yield Case(f"determinant {size} x {size} by recursion", grad(determinant), (square,), (0.1, None))
     slope = grad(lambda y, x: (y * y - x) ** 2)
     descent = grad(lambda x: descended(slope, x))
-    yield Case("gradient of a descent to a tolerance", descent, (np.float64(0.3),), (0.1, None))
+    by_hand = partial(descended_by_hand, 0.3)
+    yield Case("gradient of a descent to a tolerance", descent, (np.float64(0.3),), (0.1, 1.7), by_hand)
+
+
+def runge_kutta_by_hand(a: np.ndarray, y: np.ndarray, steps: int) -> np.ndarray:
+    """There and back; the outer products of all stages are one product."""
+    passed, places, slopes = [], [], []
+    for _ in range(steps):
+        k1 = np.tanh(a @ y)
+        y2 = y + 0.5 * STEP * k1
+        k2 = np.tanh(a @ y2)
+        y3 = y + 0.5 * STEP * k2
+        k3 = np.tanh(a @ y3)
+        y4 = y + STEP * k3
+        k4 = np.tanh(a @ y4)
+        passed.append((k1, k2, k3, k4))
+        places += [y, y2, y3, y4]
+        y = y + STEP / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    y.sum()  # the value, which every library computes on the way
+    ct, back = np.ones_like(y), a.T
+    for k1, k2, k3, k4 in reversed(passed):
+        share = STEP / 6 * ct
+        d4 = share * (1 - k4 * k4)
+        c4 = back @ d4
+        d3 = (2 * share + STEP * c4) * (1 - k3 * k3)
+        c3 = back @ d3
+        d2 = (2 * share + 0.5 * STEP * c3) * (1 - k2 * k2)
+        c2 = back @ d2
+        d1 = (share + 0.5 * STEP * c2) * (1 - k1 * k1)
+        ct = ct + c4 + c3 + c2 + back @ d1
+        slopes += [d4, d3, d2, d1]
+    return np.array(slopes[::-1]).T @ np.array(places)
+
+
+def descended_by_hand(x: float) -> float:
+    """The same of the descent, on numbers of Python's."""
+    passed, y = [], 1.0 * x
+    while abs(slope := 4 * y * (y * y - x)) > TOLERANCE:
+        passed.append(y)
+        y = y - RATE * slope
+    ct, found = 1.0, 0.0
+    for y in reversed(passed):
+        found += ct * RATE * 4 * y
+        ct -= ct * RATE * (12 * y * y - 4 * x)
+    return found + ct
 
 
 CASES = {"chains": of_chains, "derivatives": of_derivatives, "networks": of_networks, "solvers": of_solvers}

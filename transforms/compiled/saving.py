@@ -10,7 +10,8 @@ from funcgrad import tree
 from funcgrad.errors import InputError
 from funcgrad.transforms.compiled.binding import container_text, taking
 from funcgrad.transforms.compiled.bundling import Bundle
-from funcgrad.transforms.compiled.source import NO_NUMBER, Program
+from funcgrad.transforms.compiled.source import Program
+from funcgrad.transforms.compiled.statements import NO_NUMBER
 
 __all__ = ["module_text"]
 

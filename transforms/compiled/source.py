@@ -20,17 +20,15 @@ from funcgrad.transforms.compiled.pieces import in_pieces
 from funcgrad.transforms.compiled.plain import plain_numbers
 from funcgrad.transforms.compiled.rolling import roll, rolled_text
 from funcgrad.transforms.compiled.special import HANDLERS
-from funcgrad.transforms.compiled.statements import Parts, Writer
+from funcgrad.transforms.compiled.statements import NO_NUMBER, Parts, Writer
 from funcgrad.transforms.compiled.storage import LARGE, Storage
 
-__all__ = ["NO_NUMBER", "Otherwise", "Program", "differs", "generate", "unlike"]
+__all__ = ["Otherwise", "Program", "differs", "generate", "unlike"]
 
 ndarray = np.ndarray
 _FEW = 3_000  # statements of which each gets a comment, and values names of the program
 _UNPACKED = 64  # slots that get names whether or not each is used
 _numbers = itertools.count(1)
-#: The statement by which a program gives up, which stands in no program that runs by itself.
-NO_NUMBER = "raise NoNumber"
 
 
 class Otherwise(Exception):  # noqa: N818  (it is no error: the function goes another way)
@@ -112,7 +110,11 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
         take_out_factors(graph)
     storage = Storage(graph)
     known = all(x - x == 0 for x in expected if isinstance(x, (float, complex)))  # else it is left at every call
-    writer = Writer(graph, storage, HANDLERS, exact, plain_numbers(graph) if exact and known else set())
+    plain, looks = plain_numbers(graph) if exact and known else (set(), {})
+    for values in looks.values():
+        for v in values:
+            storage.uses[v] += 1
+    writer = Writer(graph, storage, HANDLERS, exact, plain, looks)
     writer.write()
     ending = _ending(writer, expected)
     lines = [*writer.lines, *_questions(writer), (ending, None)]

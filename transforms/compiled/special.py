@@ -95,6 +95,8 @@ def _matmul(w: Writer, n: int, op: Op) -> bool:
     # as ``primitives.products``, which looks whether the dtypes are one object: ``dot`` gives -0 where matmul adds 0
     if not all(1 <= len(s) <= 2 for s in shapes) or first is not second or first.char not in "fdFD":
         return False
+    if all(math.prod(s) == 1 for s in shapes):
+        return False
     x, y = [w.arg(a) for a in op.args]
     w.put(n, op, [*x, ".dot(", *y, ")"], over=False)
     return True

@@ -7,7 +7,7 @@ A statement is a list of *parts*: pieces of text, and names ``(kind, number)``: 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,7 +17,7 @@ from funcgrad.transforms.compiled.mathematics import MATH, has_same_bits
 from funcgrad.transforms.compiled.plain import ARITHMETIC
 from funcgrad.transforms.compiled.storage import Storage, is_ufunc
 
-__all__ = ["Parts", "Writer"]
+__all__ = ["NO_NUMBER", "Parts", "Writer"]
 
 ndarray = np.ndarray
 Parts: TypeAlias = list[Any]
@@ -33,6 +33,8 @@ _INFIX = {
 _CLOSED = {"multiply": " * ", "add": " + ", "subtract": " - "}
 #: Functions that take a number as an array without axes for what it is.
 _MEETING = frozenset((*_INFIX, "maximum", "minimum"))
+#: The statement by which a program gives up, which stands in no program that runs by itself.
+NO_NUMBER = "raise NoNumber"
 _LONGEST = 11  # parts of an expression that is written into another
 
 
@@ -47,7 +49,13 @@ class Writer:
     """
 
     def __init__(
-        self, graph: Graph, storage: Storage, handlers: Mapping[str, Any], exact: bool, plain: set[int]
+        self,
+        graph: Graph,
+        storage: Storage,
+        handlers: Mapping[str, Any],
+        exact: bool,
+        plain: set[int],
+        looks: Mapping[int, Sequence[int]],
     ) -> None:
         self.graph, self.storage, self.handlers, self.exact = graph, storage, handlers, exact
         self.lines: list[tuple[Parts, Any]] = []
@@ -57,7 +65,7 @@ class Writer:
         self.literals: dict[Const, str] = {}
         self.line: Any = None
         self.python = {i for i in range(graph.inputs) if graph.facts[i].kind in (float, complex)}
-        self.plain = plain
+        self.plain, self.looks = plain, looks
 
     def write(self) -> None:
         """Write all."""
@@ -151,6 +159,8 @@ class Writer:
     def ask(self, item: Ask) -> None:
         """Raise where the function would go another way."""
         word, answer = self.names[item.value], item.answer
+        for v in self.looks.get(item.value, ()):
+            self.say(["if ", *self.names[v], " - ", *self.names[v], ": ", NO_NUMBER])
         if type(answer) is bool:
             test = ["not ", *word] if answer else word
         elif type(answer) is int:
@@ -218,6 +228,8 @@ class Writer:
             found = [*left, f" {_INFIX[op.name]} ", *right]
         elif op.name == "negative":
             found = ["-", *self.arg(op.args[0], "number")]
+        elif op.name == "absolute" and (plainly or not python):
+            found = ["abs(", *self.arg(op.args[0], "number"), ")"]
         elif op.name == "one_minus_square":
             word = self.arg(op.args[0], "number")
             if len(word) > 1:
@@ -233,7 +245,7 @@ class Writer:
         else:
             return False
         number = fact.kind is float or fact.kind is np.float64
-        if plainly and not (python and op.name in ARITHMETIC):
+        if plainly and not (python and (op.name in ARITHMETIC or op.name == "absolute")):
             found, python = ["float(", *found, ")"], True
         if python and number and (fact.kind is float or plainly or not self.exact):
             self.python.add(v)
