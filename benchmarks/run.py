@@ -55,6 +55,8 @@ GROUPS = (
     "recorded.networks",
     "recorded.solvers",
     "recorded.first_calls",
+    "recorded.against_xla",
+    "recorded.memory",
     "equations.solutions",
     "equations.integrals",
     "equations.peers",

@@ -275,6 +275,14 @@ class GraphTrace(Trace):
         """The result of ``primitive`` one level out, and what notes something of it, once its place is known."""
         return primitive.call(*args, **params), None
 
+    def by_operator(self, operation: Callable[..., Any], *args: Any, in_place: bool = False) -> Any:
+        """What an operator of a tracer gives: what the function ``operation`` does, unless last bits are looked at."""
+        return operation(*args)
+
+    def by_rule(self, operation: Callable[..., Any], *args: Any, short: bool) -> Any:
+        """The same where the rule of another transform asks, whose ``short`` case calls the operator of doubles."""
+        return operation(*args)
+
     def decide(self, tracer: GraphTracer, answer: Any) -> None:
         """Python asked ``tracer`` for what it stands for and will steer by ``answer``: a bool, an int or an array."""
 

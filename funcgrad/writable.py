@@ -121,7 +121,7 @@ def _as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
         if backend.shape_of(ans):
             return Buffer(ans)
         return constant(ans) if backend.is_stand_in(ans) else ans  # NumPy does not know what JAX computes later
-    made = Buffer(ans.copy() if any(ans is a for a in args) else ans)
+    made = Buffer(ans.copy("K") if any(ans is a for a in args) else ans)
     if not ans.flags.writeable:
         made.link = LENT
     return made
@@ -372,7 +372,7 @@ def copy_small(part: Tracer) -> None:
                 del found.alias
             copy_small(found)
         elif type(found) is ndarray and found.base is not None and _FEW * found.size <= getattr(found.base, "size", 0):
-            setattr(part, name, found.copy())
+            setattr(part, name, found.copy("K"))
 
 
 def refresh(root: Tracer) -> None:

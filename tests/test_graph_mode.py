@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import tracemalloc
 import warnings
 from functools import partial
 
@@ -41,6 +42,7 @@ from funcgrad import (
     vmap,
 )
 from funcgrad.errors import EagerWarning, InputError
+from funcgrad.transforms.compiled.mathematics import MATH, has_same_bits
 
 X = np.array([0.3, -1.2, 2.5])
 ROWS = cases.rows()
@@ -393,6 +395,30 @@ def test_numbers_computed_plainly(fun, number):
                     fast(x)
 
 
+def test_a_program_recorded_where_there_is_no_number():
+    for fun in (lambda x: x * 2 - x, grad(lambda x: fnp.sin(x) * x)):
+        fast = recorded(fun)
+        with np.errstate(all="ignore"):
+            assert np.isnan(fast(np.float64(np.nan)))
+            assert np.isnan(fast(np.float64(np.nan)))
+        assert fast(np.float64(0.3)) == fun(np.float64(0.3))
+        assert len(fast.report().variants) == 1
+        assert not fast.report().eager
+
+
+def test_functions_of_python_where_they_have_the_bits_of_numpys():
+    assert has_same_bits("sqrt")
+    for name in ("sin", "cos"):
+        ours = getattr(fnp, name)
+        fun = grad(grad(lambda x, f=ours: f(x * x) * x))
+        fast = agrees(fun, *[np.float64(x) for x in random_numbers(200) * 10.0 ** np.arange(-6, 4).repeat(20)])
+        assert (f"math_{name}(" in fast.source) == has_same_bits(name)
+    for name in ("tanh", "exp", "log", "arctan"):  # which NumPy has of its own on many machines
+        tried = np.abs(random_numbers(5_000))
+        alike = [getattr(np, name)(x) == MATH[name](x) for x in tried.tolist()]
+        assert all(alike) or not has_same_bits(name)
+
+
 def test_numbers_are_computed_plainly_where_that_is_seen():
     fast = recorded(PLAIN["its gradient"])
     fast(np.float64(0.5))
@@ -636,6 +662,33 @@ def test_transforms_outside_of_what_cannot_be_recorded():
             np.testing.assert_array_equal(values, (np.stack([X, 2 * X]) * slopes).sum(axis=1))
 
 
+def test_transforms_outside_for_other_cotangents_than_one():
+    """Derivatives that came with the value are used for the cotangent 1 only, and belong to who gets them."""
+    fun = lambda x, y: fnp.sum(fnp.sin(x) * y)
+    counted, calls = counting(fun)
+    fast = recorded(counted)
+    x, y = random_numbers(2, 3)
+    for factor in (1.0, 1.0, 2.0, 1.0, 1.0, -0.5):
+        for _ in range(2):
+            ours = grad(lambda x, y, c=factor: c * fast(x, y), (0, 1))(x, y)
+            theirs = grad(lambda x, y, c=factor: c * fun(x, y), (0, 1))(x, y)
+            for a, b in zip(ours, theirs, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-13)
+                a[:] = 7.0
+    before = calls()
+    value, pull = vjp(fast, x, y)
+    for _ in range(2):
+        for ct in (1.0, 3.0):
+            for a, b in zip(pull(np.float64(ct)), vjp(fun, x, y)[1](np.float64(ct)), strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-13)
+                a[:] = 7.0
+    assert value == fun(x, y)
+    for _ in range(3):  # the second call knows that the cotangent is 1
+        np.testing.assert_allclose(hessian(fast)(x, y), hessian(fun)(x, y))
+        before, earlier = calls(), before
+    assert before == earlier
+
+
 def test_transforms_outside_give_arrays_that_can_be_written_to():
     fast = recorded(lambda x: x * 2)
 
@@ -839,15 +892,45 @@ def test_arguments_that_lie_backwards():
 
 
 def test_what_rounds_otherwise_nearby_runs_as_it_stands(monkeypatch):
-    """Programs of complex numbers are tried for other arguments too when they are recorded."""
-    monkeypatch.setattr("funcgrad.transforms.compiled.capture.DIFFERING", frozenset())  # as if nobody knew
-    fun = lambda z: (z[0] * z[1]).real * 1e300
-    points = [random_numbers(2, dtype=complex, seed=seed) for seed in range(20)]
-    first = next(z for z in points if fun(z) == np.multiply(z[0], z[1]).real * 1e300)
-    fast = recorded(fun)
+    """Programs of complex numbers are tried for other arguments too when they are recorded, once."""
+    monkeypatch.setattr("funcgrad.transforms.compiled.capture.operator_for", lambda *args: None)  # as if nobody knew
+    counted, calls = counting(lambda z: [(z[i] * z[i + 1]).real for i in range(19)])
+    alike = np.repeat(1.0 + 2.0j, 20)
+    fast = recorded(counted)
     with pytest.warns(EagerWarning, match="rounds otherwise"):
-        fast(first)
-    assert all(fast(z) == fun(z) for z in points)
+        fast(alike)  # whose products have no rounding
+    assert calls() == "count(4)"  # as it stands, recorded, nearby, and once more to see whether it is repeatable
+    for seed in range(20):
+        z = random_numbers(20, dtype=complex, seed=seed)
+        assert not difference(fast(z), [(z[i] * z[i + 1]).real for i in range(19)])
+
+
+@pytest.mark.parametrize("number", [np.float64, float])
+def test_the_operator_is_told_from_the_function(number):
+    """Python's power of numbers is rounded otherwise than NumPy's."""
+    points = [number(x) for x in np.random.default_rng(0).uniform(0.1, 3.0, 100)]
+    one = np.float64(1.3)
+    for fun in (
+        lambda x: x**1.7,
+        lambda x: np.power(x, 1.7),
+        lambda x: 1.3**x,
+        lambda x: fnp.power(1.3, x),
+        lambda x: one**x,
+        jacfwd(lambda x: 1.3**x),
+        jacfwd(grad(lambda x: 1.3**x * x**1.3)),
+        lambda x: jvp(lambda x: one**x, (x,), (x,)),
+        grad(lambda x: one**x + x**one),
+    ):
+        agrees(fun, *points)
+
+
+def test_an_operator_that_cannot_be_told_from_a_function():
+    one, fun = np.float64(1.3), lambda x, name: np.power(one, x) if name == "function" else one**x
+    fast = recorded(fun, static_argnames="name")
+    with pytest.warns(EagerWarning, match=r"cannot be told from numpy\.power"):
+        assert fast(np.float64(0.7), name="function") == np.power(one, np.float64(0.7))
+    with pytest.warns(EagerWarning, match=r"cannot be told from numpy\.power"):
+        assert fast(np.float64(0.7), name="operator") == one ** np.float64(0.7)
 
 
 # ---- loops -----------------------------------------------------------------------------------------------------------
@@ -901,6 +984,69 @@ def test_a_loop_with_questions():
         return x
 
     agrees(value_and_grad(f), 3.0, 0.1, 2.9)
+
+
+def irregular(steps):
+    """A program without equal pieces."""
+    rng = np.random.default_rng(0)
+    plan = list(zip(*(rng.integers(0, n, steps).tolist() for n in (4, 5, 5)), rng.normal(size=steps), strict=True))
+
+    def f(x):
+        v = [x * (1 + 0.1 * i) for i in range(5)]
+        for kind, a, b, c in plan:
+            if kind == 0:
+                v[a] = fnp.sin(v[b])
+            elif kind == 1:
+                v[a] = v[a] * float(c) * 0.5 + v[b] * 0.5
+            elif kind == 2:
+                v[a] = fnp.tanh(v[a] + v[b])
+            else:
+                v[a] = v[b] * 0.7 - v[a] * 0.1
+        return fnp.sum(sum(v))
+
+    return f
+
+
+@pytest.mark.parametrize("x", [np.float64(0.3), X, np.linspace(0.1, 1.0, 10_000)], ids=["number", "few", "many"])
+def test_long_programs_in_pieces(x, monkeypatch, tmp_path):
+    """Numbers, slots, and memory of the call that is let go of, over the ends of pieces."""
+    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._LONG", 100)
+    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._PIECE", 40)
+    fun = value_and_grad(irregular(150))
+    fast = agrees(fun, x, x * 0.5, x * 2)
+    assert fast.source.count("def run_") > 5
+    fast.save(tmp_path / "kept.py", "kept")
+    space = {"__name__": "kept"}
+    exec(compile((tmp_path / "kept.py").read_text(), "kept.py", "exec"), space)
+    assert not difference(space["kept"](x), fun(x))
+
+
+def test_loops_and_questions_in_pieces(monkeypatch):
+    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._LONG", 10)
+    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._PIECE", 4)
+    f = lambda x: chain(600)(x) * (2.0 if x[0] > 0 else 3.0)
+    agrees(f, X, -X)
+    w = np.linspace(-1, 1, 16).reshape(4, 4)
+    agrees(grad(recurrent), ({"w": w, "u": w[:, :3] * 0.5}, np.linspace(-1, 1, 400 * 3).reshape(400, 3)))
+
+
+def test_a_value_of_each_piece_is_let_go_of(monkeypatch):
+    """A long chain of large arrays has no more of them at once in pieces than it has in one."""
+    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._LONG", 20)
+    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._PIECE", 10)
+
+    def f(x):
+        for i in range(40):
+            x = fnp.sin(x) * (1.0 + 0.01 * i)
+        return fnp.sum(x)
+
+    x = np.linspace(0.1, 1.0, 100_000)
+    fast = agrees(f, x)
+    tracemalloc.start()
+    fast(x)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * x.nbytes
 
 
 # ---- numbers by Python's own functions -------------------------------------------------------------------------------
@@ -964,7 +1110,8 @@ def saved(fast, folder, check):
     """Run ``check`` in a process that has no funcgrad, beside the saved module ``kept``."""
     fast.save(folder / "kept.py", "kept")
     code = (
-        f"import sys; sys.modules['funcgrad'] = None; sys.path.insert(0, {str(folder)!r})\n"
+        f"import sys; sys.path.insert(0, {str(folder)!r})\n"
+        "for name in ('funcgrad', 'jax', 'toolz', 'optree', 'scipy'):\n    sys.modules[name] = None\n"
         f"import numpy as np\nfrom kept import kept\n{check}"
     )
     return subprocess.run([sys.executable, "-I", "-c", code], check=True, capture_output=True, text=True).stdout
@@ -993,8 +1140,15 @@ def test_a_saved_module_gives_what_is_no_number(tmp_path):
     fast = recorded(grad(lambda x: fnp.sin(x * x) * x))
     fast(np.float64(0.5))
     assert "raise NoNumber" in fast.source
-    call = "print(kept(np.float64(0.7)).hex(), type(kept(np.float64(0.7))).__name__, kept(np.float64(np.nan)))"
-    assert saved(fast, tmp_path, call).split() == [float(fast(np.float64(0.7))).hex(), "float64", "nan"]
+    call = (
+        "np.seterr(all='ignore'); x = np.float64(0.7)\n"
+        "print(kept(x).hex(), type(kept(x)).__name__, kept(np.float64(np.nan)), kept(np.float64(np.inf)))"
+    )
+    assert saved(fast, tmp_path, call).split() == [float(fast(np.float64(0.7))).hex(), "float64", "nan", "nan"]
+    fast = recorded(lambda x: fnp.exp(x) * x, exact=False)
+    fast(np.float64(0.5))
+    call = "np.seterr(all='ignore'); print(kept(np.float64(1e4)), kept(np.float64(1.0)))"
+    assert saved(fast, tmp_path, call).split() == ["inf", str(float(np.exp(1.0)))]
 
 
 def test_a_saved_module_knows_its_ways(tmp_path):

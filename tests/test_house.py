@@ -153,7 +153,6 @@ FRAMES = {
     "funcgrad/numpy_code/scope.py": "what eval and exec in rebuilt code evaluate in, as Python's own",
     "funcgrad/tree.py": "the public call, for messages",
     "transforms/compiled/capture.py": "the line of an operation, for comments and names in what is written",
-    "transforms/compiled/operators.py": "whether an operator or a function of NumPy's was called, to record that one",
     "transforms/origins.py": "the line and the pipeline stage of an operation, to be shown",
 }
 #: What makes texts of frames, by the names that other modules may import for their messages.

@@ -8,7 +8,7 @@ promotion in one run, doubles of one shape above all, it records at once, and ha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import add, mul, sub, truediv
+from operator import abs, add, mul, pow, sub, truediv
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from funcgrad.batching import BatchTrace, BatchTracer
 from funcgrad.core import Primitive, computed
 from funcgrad.forward import ForwardTracer, dual
 from funcgrad.generated import function
+from funcgrad.graph import GraphTracer
 from funcgrad.kinds.avals import aval_of, beside_doubles, common_aval, constant_beside
 from funcgrad.kinds.linear import batch_rule, conform
 from funcgrad.kinds.partials import Partial, PartialRule, met, product, product_over, scaled, spread
@@ -40,6 +41,8 @@ _NUMPY = _PLAIN | {np.float32, int}
 _CLOSED = (add, sub, mul)
 #: What takes a number as an array without axes for what it is; powers look at Python's numbers.
 _CONVERTING = (add, sub, mul, truediv)
+#: What Python rounds otherwise than NumPy's functions, of complex numbers or of all.
+_ROUNDING = (mul, pow, abs)
 
 #: What stands for names in the expressions of partial derivatives, besides rules and values.
 _EXPRESSIONS = {
@@ -104,6 +107,7 @@ class _Rules:
     Attributes:
         of: the rule of each argument.
         converts: whether the operation takes an array without axes for a number.
+        rounds: whether Python's operator rounds otherwise than NumPy's function.
     """
 
     primitive: Primitive
@@ -116,6 +120,7 @@ class _Rules:
         self.functions = {n: f for rule in self.of for n, f in rule.functions.items()}
         self.arithmetic = operator is not None
         self.converts = operator in _CONVERTING
+        self.rounds = operator in _ROUNDING
         self._plans: dict[Any, tuple[Pull | None, list[int], list[bool]]] = {}
         self._pushes: dict[int, Callable[..., Any]] = {}
 
@@ -136,8 +141,14 @@ class _Rules:
         functions = {n: f for rule in rules for n, f in rule.functions.items()}
         return pull_of_each(self.name, answers, [*names, *likes], _EXPRESSIONS, **functions), names
 
-    def compute(self, args: tuple[Any, ...]) -> Any:
-        """On what tracers hold: arithmetic of Python numbers alone gives a Python number."""
+    def compute(self, args: tuple[Any, ...], short: bool = True) -> Any:
+        """On what tracers hold: arithmetic of Python numbers alone gives a Python number.
+
+        ``short`` says whether there is a short case for such a place of the tracers, which calls Python's operator.
+        """
+        for x in args if self.rounds else ():
+            if type(x) is GraphTracer:
+                return x._trace.by_rule(self.call, *args, short=short)
         ans = computed(self.call, args, {})
         return ans.item() if self.arithmetic and all(type(a) in _PYTHON for a in args) else ans
 
@@ -164,7 +175,7 @@ class _Rules:
 
     def forward(self, args: Any, tangents: Any, params: Any) -> Any:
         """The result and its tangent, see ``Primitive``."""
-        ans = self.compute(args)
+        ans = self.compute(args, tangents[0] is not None)
         total = None
         for i, (rule, t) in enumerate(zip(self.of, tangents, strict=True)):
             if t is None or not rule.differentiable:

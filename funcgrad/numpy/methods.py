@@ -66,8 +66,8 @@ def install(cls: type[Tracer]) -> None:
     for name, member in members.items():
         setattr(cls, name, member)
     setattr(cls, "shape", cls.__dict__["shape"].setter(_set_shape))  # noqa: B010  (mypy takes it for a method)
-    # What is captured keeps the order of factors: products of complex numbers are rounded by it.
-    setattr(GraphTracer, "__rmul__", _swapped(arithmetic.multiply))  # noqa: B010
+    for name, method in _CAPTURED.items():
+        setattr(GraphTracer, name, method)
 
 
 def _swapped(operation: Method) -> Method:
@@ -77,6 +77,22 @@ def _swapped(operation: Method) -> Method:
         return operation(y, x)
 
     return reflected
+
+
+def _captured(operation: Method, in_place: bool = False) -> Method:
+    """An operator in a graph, which may have to be told from the function, and keeps the order of factors."""
+
+    def method(x: GraphTracer, *y: Any) -> Any:
+        return x._trace.by_operator(operation, x, *y, in_place=in_place)
+
+    return method
+
+
+def _captured_reflected(operation: Method) -> Method:
+    def method(x: GraphTracer, y: Any) -> Any:
+        return x._trace.by_operator(operation, y, x)
+
+    return method
 
 
 def _divmod(x: Array, y: Array) -> tuple[Array, Array]:
@@ -148,6 +164,18 @@ _OPERATORS: dict[str, Any] = {
     "__ge__": comparison.greater_equal,
     "__eq__": _eq,
     "__ne__": _ne,
+}
+
+
+#: Operators that Python rounds otherwise than functions do: products of complex numbers by the order of the factors.
+_CAPTURED: dict[str, Method] = {
+    "__mul__": _captured(arithmetic.multiply),
+    "__rmul__": _captured_reflected(arithmetic.multiply),
+    "__imul__": in_place(_captured(arithmetic.multiply, in_place=True), "*="),
+    "__pow__": _captured(arithmetic.power),
+    "__rpow__": _captured_reflected(arithmetic.power),
+    "__ipow__": in_place(_captured(arithmetic.power, in_place=True), "**="),
+    "__abs__": _captured(arithmetic.absolute),
 }
 
 

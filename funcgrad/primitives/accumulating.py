@@ -13,6 +13,7 @@ from funcgrad.forward import ForwardTracer
 from funcgrad.graph import GraphTracer, stands_for_array
 from funcgrad.ownership import is_alone
 from funcgrad.primitives.index_spec import is_static, rebuild
+from funcgrad.primitives.shaping import arranged
 
 __all__ = ["added", "detached", "is_captured"]
 
@@ -38,6 +39,8 @@ def detached(x: Any) -> Any:
         return x.copy()
     if not isinstance(x, Tracer):
         return x
+    if stands_for_array(x) and not x.value.flags.c_contiguous:
+        return arranged(x, axes=tuple(range(x.value.ndim)))
     made = twin(x)
     if not isinstance(made, Tracer):  # what a buffer of constants holds
         return detached(made)

@@ -44,10 +44,12 @@ def _product(x: ndarray, y: ndarray) -> Any:
     """``x @ y`` of arrays with axes.
 
     Of matrices and vectors NumPy's ``dot`` computes the same by the same routines. It does not look for what these left
-    in the processor's flags, which says nothing of the result: that takes longer than a small product.
+    in the processor's flags, which says nothing of the result: that takes longer than a small product. Of two arrays of
+    one element it does not add to 0, which makes 0 of -0.
     """
     dtype = x.dtype
-    if x.ndim <= 2 and y.ndim <= 2 and y.dtype is dtype and (dtype is _DOUBLE or dtype.char in _BLAS):
+    blas = y.dtype is dtype and (dtype is _DOUBLE or dtype.char in _BLAS)
+    if blas and x.ndim <= 2 and y.ndim <= 2 and (x.size > 1 or y.size > 1):
         try:
             return x.dot(y)
         except ValueError:  # shapes that do not fit: matmul says it in its own words
@@ -97,11 +99,11 @@ def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
     here, there = len(shape), y.ndim
     if type(ct) is type(y) is ndarray and ct.dtype is y.dtype is _DOUBLE:
         if here == there == 2:
-            return ct.dot(y.T)
+            return ct.dot(y.T) if y.size > 1 else _product(ct, y.T)
         if here == 2 and there == 1:
             return ProductCotangent((ct[None], y[None]))
         if here == 1 and there == 2:
-            return y.dot(ct)
+            return _product(y, ct)
     if here == 2 and there == 1 and _is_captured(ct, y):
         return ProductCotangent((ct[None], y[None]))
     if here == there == 2:
@@ -122,11 +124,11 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
     here, there = len(shape), x.ndim
     if type(ct) is type(x) is ndarray and ct.dtype is x.dtype is _DOUBLE:
         if here == there == 2:
-            return ProductCotangent((x, ct)) if can_wait(ct, x) else x.T.dot(ct)
+            return ProductCotangent((x, ct)) if can_wait(ct, x) else _product(x.T, ct)
         if here == 2 and there == 1:
             return ProductCotangent((x[None], ct[None]))
         if here == 1 and there == 2:
-            return x.T.dot(ct)
+            return _product(x.T, ct)
     if here == 2 and there <= 2 and _is_captured(ct, x) and (there == 1 or can_wait(ct, x)):
         return ProductCotangent((x[None], ct[None]) if there == 1 else (x, ct))
     if here == there == 2:

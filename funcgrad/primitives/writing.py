@@ -14,6 +14,7 @@ from funcgrad import backend
 from funcgrad.core import Primitive, bind, computed
 from funcgrad.kinds.linear import broadcast_to, conform, nondifferentiable, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish
+from funcgrad.primitives.accumulating import detached
 from funcgrad.primitives.index_spec import Spec, lift, names_all, rebuild
 from funcgrad.primitives.indexing import read
 from funcgrad.records import pull_for_all
@@ -55,7 +56,7 @@ def _pull_each(ct: Any, traced: Any, arrays: Any, spec: Spec, like: Any) -> list
     if 0 in traced:
         cts[0] = write(ct, 0.0, *arrays, spec=spec)
     if 1 in traced:
-        cts[1] = conform(read(ct, *arrays, spec=spec), *like)
+        cts[1] = conform(detached(read(ct, *arrays, spec=spec)), *like)  # as of what is written in place
     return [cts.get(i) for i in traced]
 
 

@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from funcgrad import tree
 from funcgrad.core import describe
-from funcgrad.transforms.compiled.capture import fact_of
+from funcgrad.transforms.compiled.graphs import fact_of
 
 __all__ = ["Form", "form_of", "is_number", "is_setting", "names_of"]
 
@@ -78,7 +78,8 @@ def form_of(args: Any, kwargs: Any) -> Form | str:
                 return f"an argument is an array of dtype {x.dtype}, which holds no numbers of this machine"
             if any(stride < 0 for stride in x.strides):
                 return "an argument runs backwards through memory, as x[::-1] does: pass a copy"
-            keys.append((x.shape, x.dtype, None if fact_of(x).contiguous else x.strides))
+            usual = x.dtype is np.dtype(x.dtype.type)  # short cases look whether it is that object
+            keys.append((x.shape, x.dtype, usual, None if fact_of(x).contiguous else x.strides))
         elif kind in _NUMBERS:
             keys.append(kind)
         elif kind in _SETTINGS or callable(x):

@@ -6,22 +6,24 @@ of its time. Here an operation is a tuple, and its line a frame that was met.
 
 from __future__ import annotations
 
+import operator
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
-from funcgrad import backend, tree
-from funcgrad.core import Primitive, Tracer, describe, refuse_closure, twin
+from funcgrad import tree
+from funcgrad.core import READ_ONLY, Primitive, Tracer, bind, describe, refuse_closure, twin
 from funcgrad.errors import InputError
-from funcgrad.graph import GraphTrace, GraphTracer, Ref, Step
+from funcgrad.graph import GraphTrace, GraphTracer
 from funcgrad.kinds.custom import custom_call
 from funcgrad.records import backward
-from funcgrad.transforms.compiled.operators import DIFFERING, operator_for
+from funcgrad.running import running
+from funcgrad.transforms.compiled.graphs import Const, Graph
+from funcgrad.transforms.compiled.operators import DIFFERING, INFIX, are_doubles, doubtful, operator_for
 
-__all__ = ["AROUND", "Asked", "Captured", "Fact", "Line", "capture", "copy_of", "fact_of"]
+__all__ = ["AROUND", "Line", "capture"]
 
 ndarray = np.ndarray
 _PYTHON = frozenset((bool, int, float, complex))
@@ -29,6 +31,12 @@ _PYTHON = frozenset((bool, int, float, complex))
 _BETWEEN = frozenset(("funcgrad", "numpy", "scipy", "toolz", "cytoolz", "optree", "functools"))
 #: Operations that give a Python number of Python numbers, as Python's own arithmetic does.
 _ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "negative", "positive", "power", "remainder"))
+
+#: What Python's operators compute of doubles as NumPy's functions do, in a third of the time.
+_QUICK: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "negative": operator.neg
+}  # fmt: skip
+_DOUBLES = frozenset((float, np.float64))
 
 
 class Line(NamedTuple):
@@ -43,64 +51,14 @@ class Line(NamedTuple):
 AROUND = Line("", 0, "")
 
 
-class Fact(NamedTuple):
-    """What is known of a result besides its shape and dtype.
-
-    Attributes:
-        kind: its type: ndarray, a scalar type of NumPy, or a type of Python's numbers.
-        contiguous: whether an array lies in memory row by row.
-    """
-
-    kind: type
-    contiguous: bool
-
-
-def fact_of(x: Any) -> Fact:
-    """What is known of a value. An axis of length 1 may have any stride, and loops look at it."""
-    if type(x) is not ndarray:
-        return Fact(type(x), False)
-    return Fact(ndarray, x.flags.c_contiguous and (not x.ndim or x.strides[-1] == x.itemsize))
-
-
-def copy_of(x: ndarray) -> ndarray:
-    """A copy that lies in memory as ``x`` does, also where that runs backwards or has gaps: loops look at it."""
-    if not x.size or x.flags.c_contiguous or x.flags.f_contiguous:
-        return x.copy("K")
-    reach = [stride * (n - 1) // x.itemsize for n, stride in zip(x.shape, x.strides, strict=True)]
-    before = -sum([r for r in reach if r < 0])
-    room = np.zeros(before + sum([r for r in reach if r > 0]) + 1, x.dtype)
-    made = as_strided(room[before:], x.shape, x.strides)
-    made[...] = x
-    return made
-
-
-class Asked(NamedTuple):
-    """A question that Python asked: before operation ``place`` the value at ``ref`` had this ``answer``."""
-
-    place: int
-    ref: Ref
-    answer: Any
-
-
-class Captured(NamedTuple):
-    """What a run did.
-
-    Attributes:
-        steps: the operations; the ``note`` of each is ``(facts of the results, line)``.
-        asked: the questions, in order.
-        outputs: for each leaf of the result a ``Ref`` or a constant.
-        spec: the structure of the result.
-        inputs: how many inputs there are.
-    """
-
-    steps: list[Step]
-    asked: list[Asked]
-    outputs: list[Any]
-    spec: tree.PyTreeSpec
-    inputs: int
-
-
-def capture(fun: Callable[..., Any], fill: Callable[[list[Any]], Any], values: Sequence[Any], held: Any) -> Captured:
+def capture(
+    fun: Callable[..., Any],
+    fill: Callable[[list[Any]], Any],
+    values: Sequence[Any],
+    held: Callable[[ndarray], Any],
+    is_live: Callable[[ndarray], bool],
+    names: Collection[str],
+) -> tuple[Graph, tree.PyTreeSpec]:
     """Run ``fun`` once.
 
     Args:
@@ -108,16 +66,21 @@ def capture(fun: Callable[..., Any], fill: Callable[[list[Any]], Any], values: S
         fill: ``fill(inputs) -> (args, kwargs)`` puts the inputs where they belong among the arguments.
         values: the inputs.
         held: ``held(array)`` gives what stands for an ndarray that is no input: itself, or a copy of what it is now.
+        is_live: whether such an array is read anew at each call.
+        names: the names that the function and those that it can reach use, see ``operators.doubtful``.
+
+    Returns:
+        What it did, and the structure of its result.
     """
-    run = Capture(held)
+    run = Capture(held, is_live, names)
     try:
         args, kwargs = fill([run.input(x) for x in values])
         out = fun(*args, **kwargs)
     finally:
         run.close()
     leaves, spec = tree.flatten(out)
-    outputs = [run.leave(leaf) for leaf in leaves]
-    return Captured(run.operations, run.asked, outputs, spec, run.inputs)
+    run.graph.ends([run.leave(leaf) for leaf in leaves])
+    return run.graph, spec
 
 
 _CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
@@ -125,20 +88,26 @@ _BEGINS, _BACKWARD = capture.__code__, backward.__code__
 
 
 class Capture(GraphTrace):
-    """The trace of such a run."""
+    """The trace of such a run. The ``ref`` of its tracers is a value of the graph."""
 
-    __slots__ = ("asked", "held", "users")
+    __slots__ = ("graph", "held", "is_live", "names", "users")
 
     #: Rules may do with a tracer what they do with the ndarray it holds, see ``graph.stands_for_array``.
     repeats = True
     #: A call of XLA's keeps for its derivative what it keeps in a run without this.
     runs_jax = True
 
-    def __init__(self, held: Callable[[ndarray], Any]) -> None:
+    def __init__(self, held: Any, is_live: Any, names: Collection[str]) -> None:
         super().__init__()
-        self.asked: list[Asked] = []
-        self.held = held
-        self.users: dict[Any, bool] = {}  # by code: whether it is the user's
+        self.graph = Graph()
+        self.held, self.is_live, self.names = held, is_live, names
+        self.users: dict[Any, int] = {}  # by code: whether it is the user's, or what transforms do around the function
+
+    def input(self, value: Any) -> GraphTracer:
+        """The next input of the function, which must not write to it."""
+        made = GraphTracer(twin(value), self, self.graph.input(value))  # type: ignore[arg-type]
+        made.alias = READ_ONLY
+        return made
 
     def run(self, *args: Any) -> Any:
         """Not used: who finds it overridden takes the general way."""
@@ -153,35 +122,87 @@ class Capture(GraphTrace):
             ans = primitive.impl(np, *args, **params)
             refuse_closure(self, primitive, (), params)
             return ans
-        lowered, places = list(args), list(args)
-        python = primitive.name in _ARITHMETIC
-        for i, arg in enumerate(args):
+        if (
+            primitive.name in DIFFERING
+            and type(args[0]) is not GraphTracer
+            and doubtful(primitive.name, args, self._values(args))
+        ):
+            if primitive.name in self.names:
+                raise InputError(
+                    f"jit: an operator of a NumPy number and a traced one cannot be told from numpy.{primitive.name}, "
+                    "which rounds otherwise, got both. Write the number as a number of Python's: float(x)."
+                )
+            return self.by_operator(primitive.call, *args)
+        return self._noted(primitive, args, params)
+
+    def _noted(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """The results of ``primitive``, which is recorded."""
+        lowered, places = [], []
+        for arg in args:
             if type(arg) is GraphTracer and arg._trace is self:
-                lowered[i], places[i] = arg.value, arg.ref
-                python = python and type(arg.value) in _PYTHON
-            elif type(arg) is ndarray:
-                places[i] = self.held(arg)
-                python = False
-            elif python and type(arg) not in _PYTHON:
-                python = False
-        if primitive.name in DIFFERING:
-            primitive = operator_for(primitive, lowered, sys._getframe(1)) or primitive
-        ans = primitive.call(*lowered, **params)
-        if python and type(ans) not in _PYTHON:
-            ans = ans.item()
+                places.append(arg.ref)
+                arg = arg.value
+            else:
+                places.append(self.constant(arg))
+            lowered.append(arg)
+        name = primitive.name
+        if (quick := _QUICK.get(name)) is not None and _DOUBLES.issuperset(map(type, lowered)):
+            ans = quick(*lowered)
+        else:
+            ans = primitive.call(*lowered, **params)
+            if name in _ARITHMETIC and type(ans) not in _PYTHON and _PYTHON.issuperset(map(type, lowered)):
+                ans = ans.item()
+        line = self._line()
         results = ans if primitive.multiple else (ans,)
-        facts = tuple([fact_of(a) for a in results])
-        shapes, dtypes = tuple([backend.shape_of(a) for a in results]), tuple([backend.dtype_of(a) for a in results])
-        shape, dtype = (shapes, dtypes) if primitive.multiple else (shapes[0], dtypes[0])
-        step = Step(primitive, tuple(places), params, shape, dtype, (facts, self._line()))  # type: ignore[arg-type]
-        place = self.note(step).place
+        with self.order:
+            outs = self.graph.operation(primitive, tuple(places), params, results, line)
         if not primitive.multiple:
-            return GraphTracer(ans, self, Ref(place, 0))
-        return tuple([GraphTracer(a, self, Ref(place, i)) for i, a in enumerate(ans)])
+            made = _new(GraphTracer)  # as the class does, sooner
+            made.value, made._trace, made.ref = ans, self, outs[0]
+            return made
+        return tuple([GraphTracer(a, self, v) for a, v in zip(ans, outs, strict=True)])  # type: ignore[arg-type]
+
+    def by_operator(self, operation: Any, *args: Any, in_place: bool = False) -> Any:
+        """What Python's operator gives, which may be rounded otherwise than what the function ``operation`` does."""
+        values = self._values(args)
+        if _DOUBLES.issuperset(map(type, values)) and self.live is not None:  # the commonest
+            primitive = operation.primitive
+            return self._noted(INFIX["power"] if primitive.name == "power" else primitive, args, {})
+        found = operator_for(operation.primitive.name, values, in_place)
+        if found is not None and ndarray in map(type, values) and self._is_within():
+            raise InputError(  # in a run without this trace it is an array of NumPy's, or one that asks the function
+                f"jit: an operator of complex arrays in a transform cannot be told from {operation.primitive.name}, "
+                "which rounds otherwise, got such arrays. Call the function."
+            )
+        return operation(*args) if found is None else bind(found, args, {})
+
+    def _is_within(self) -> bool:
+        """Whether this thread is in a transform inside of the function."""
+        return any(trace.level > self.level and trace.thread == self.thread for trace in running())
+
+    def by_rule(self, operation: Any, *args: Any, short: bool) -> Any:
+        """The same of the rule of another transform, whose short cases call operators of doubles."""
+        primitive, values = operation.primitive, self._values(args)
+        if self.live is None or any(issubclass(type(x), Tracer) for x in values):
+            return operation(*args)
+        if short and primitive.name == "power" and are_doubles(values):
+            primitive = INFIX["power"]
+        return self._noted(primitive, args, {})
+
+    def _values(self, args: tuple[Any, ...]) -> list[Any]:
+        return [x.value if type(x) is GraphTracer and x._trace is self else x for x in args]
+
+    def constant(self, x: Any) -> Const:
+        """What stands for an argument that is no value of the graph's."""
+        if type(x) is not ndarray:
+            return self.graph.constant(x)
+        x = self.held(x)
+        return self.graph.constant(x, self.is_live(x))
 
     def decide(self, tracer: GraphTracer, answer: Any) -> None:
         """Note the question."""
-        self.asked.append(Asked(len(self.operations), tracer.ref, answer))
+        with self.order:
+            self.graph.ask(tracer.ref, answer)
 
     def leave(self, leaf: Any) -> Any:
         """Where a leaf of the result comes from, or the constant that it is."""
@@ -193,19 +214,29 @@ class Capture(GraphTrace):
                 f"jit: the function returned a value of another transform, got {describe(leaf)}. Return values that "
                 "are computed from the arguments."
             )
-        return self.held(leaf) if type(leaf) is ndarray else leaf
+        return self.constant(leaf)
 
     def _line(self) -> Line | None:
-        frame: Any = sys._getframe(2)
+        frame: Any = sys._getframe(3)
         users = self.users
         while frame is not None:
             code = frame.f_code
-            if code is _BEGINS or code is _BACKWARD:
-                return AROUND
-            mine = users.get(code)
-            if mine is None:
-                mine = users[code] = frame.f_globals.get("__name__", "").partition(".")[0] not in _BETWEEN
-            if mine:
-                return Line(code.co_filename, frame.f_lineno, code.co_name)
+            whose = users.get(code)
+            if whose is None:
+                whose = users[code] = _whose(frame)
+            if whose is not _NOBODYS:
+                return AROUND if whose is _TRANSFORMS else Line(code.co_filename, frame.f_lineno, code.co_name)
             frame = frame.f_back
         return None
+
+
+_NOBODYS, _TRANSFORMS, _USERS = range(3)
+
+
+def _whose(frame: Any) -> int:
+    if frame.f_code is _BEGINS or frame.f_code is _BACKWARD:
+        return _TRANSFORMS
+    return _NOBODYS if frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN else _USERS
+
+
+_new = GraphTracer.__new__

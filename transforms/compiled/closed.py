@@ -59,6 +59,7 @@ class Closed:
         arrays: the arrays that were found, by identity.
         whole: whether all could be looked at.
         traced: whether there are values of transforms that are running.
+        names: the names that the functions use.
     """
 
     def __init__(self, fun: Any) -> None:
@@ -66,7 +67,7 @@ class Closed:
         self.whole, self.traced = True, False
         self._own = frozenset(_package(x) for x in _inner(fun))
         self._found: list[tuple[_Place, Any]] = []
-        self._names: set[str] = set()
+        self.names: set[str] = set()
         self._walk(fun)
         self._copies = [(x, _copy(x)) for x in self.arrays.values()]
         self.same = self._written() if self._found or self._copies else _always
@@ -95,8 +96,8 @@ class Closed:
                 continue
             seen.add(id(x))
             if isinstance(x, FunctionType):
-                self._names |= _names(x.__code__)
-            for place in _places(x, self._names, self._own):
+                self.names |= _names(x.__code__)
+            for place in _places(x, self.names, self._own):
                 if len(self._found) >= _MOST:
                     self.whole = False
                     return

@@ -5,18 +5,45 @@ A value is an int: the inputs first, then the results of operations in order. An
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcgrad.graph import Ref
-from funcgrad.transforms.compiled.capture import Captured, fact_of
+from funcgrad import backend
 
-__all__ = ["Ask", "Const", "Graph", "Op", "Value", "simplify"]
+__all__ = ["VIEWS", "Ask", "Const", "Fact", "Graph", "Op", "Value", "fact_of"]
 
 ndarray = np.ndarray
 Value: TypeAlias = Any
 _KNOWN = 4096  # bytes of an array up to which it is known by its bits
+#: Operations whose result shows the memory of their first argument, or of a copy.
+VIEWS = frozenset(("reshape", "permute", "getitem", "split", "unstack", "flip", "broadcast_to", "diagonal", "real"))
+
+
+class Fact(NamedTuple):
+    """What is known of a result besides its shape and dtype.
+
+    Attributes:
+        kind: its type: ndarray, a scalar type of NumPy, or a type of Python's numbers.
+        contiguous: whether an array lies in memory row by row.
+    """
+
+    kind: type
+    contiguous: bool
+
+
+_BY_ROWS, _OTHERWISE = Fact(ndarray, True), Fact(ndarray, False)
+_FLOAT64, _FLOAT, _DOUBLE = Fact(np.float64, False), Fact(float, False), np.dtype(np.float64)
+_SCALARS: dict[type, Fact] = {np.float64: _FLOAT64, float: _FLOAT}
+
+
+def fact_of(x: Any) -> Fact:
+    """What is known of a value. An axis of length 1 may have any stride, and loops look at it."""
+    if type(x) is ndarray:
+        return _BY_ROWS if x.flags.c_contiguous and (not x.ndim or x.strides[-1] == x.itemsize) else _OTHERWISE
+    found = _SCALARS.get(type(x))
+    return _SCALARS.setdefault(type(x), Fact(type(x), False)) if found is None else found
 
 
 class Const:
@@ -26,9 +53,11 @@ class Const:
         value: it.
         live: whether it is an array of the program's, which is read anew at each call.
         key: equal for constants that are the same to the last bit.
+        is_number: whether it is a floating number of Python or NumPy, no array.
+        is_one: whether it is the number 1, or an array without axes of it.
     """
 
-    __slots__ = ("dtype", "key", "live", "shape", "value")
+    __slots__ = ("dtype", "is_number", "is_one", "key", "live", "shape", "value")
 
     def __init__(self, value: Any, live: bool = False) -> None:
         self.value, self.live = value, live
@@ -42,6 +71,8 @@ class Const:
             self.key = (type(value), repr(value))
         else:
             self.key = ("id", id(value))
+        self.is_number = type(value) is float or type(value) is np.float64
+        self.is_one = not live and not self.shape and _is_one(value)
 
 
 class Op:
@@ -58,7 +89,9 @@ class Op:
 
     __slots__ = ("args", "line", "name", "outs", "params", "primitive")
 
-    def __init__(self, primitive: Any, args: list[Value], params: dict[str, Any], outs: list[int], line: Any) -> None:
+    def __init__(
+        self, primitive: Any, args: Sequence[Value], params: dict[str, Any], outs: list[int], line: Any
+    ) -> None:
         self.name: str = primitive.name
         self.primitive, self.args, self.params, self.outs, self.line = primitive, args, params, outs, line
 
@@ -73,7 +106,7 @@ class Ask:
 
 
 class Graph:
-    """A simplified run.
+    """A run: its operations and questions, as they are recorded, and then without what nothing needs.
 
     Attributes:
         inputs: how many there are.
@@ -81,18 +114,25 @@ class Graph:
         outputs: a value or a constant for each leaf of the result.
         shapes: by value.
         dtypes: by value.
-        facts: by value, see ``capture.Fact``.
+        facts: by value.
+        numbers: by value, whether it is a floating number of Python or NumPy, no array.
         recorded: how many operations there were.
+        delicate: whether the way in which something is computed may change its last bits: products of complex numbers
+            are rounded by the order of the factors, sums by that of the axes in memory.
     """
 
-    def __init__(self, inputs: list[Any]) -> None:
-        self.inputs = len(inputs)
+    def __init__(self) -> None:
+        self.inputs = self.recorded = 0
         self.items: list[Any] = []
         self.outputs: list[Value] = []
-        self.shapes: list[tuple[int, ...]] = [np.shape(x) for x in inputs]
-        self.dtypes: list[Any] = [np.asarray(x).dtype for x in inputs]
-        self.facts = [fact_of(x) for x in inputs]
-        self.recorded = 0
+        self.shapes: list[tuple[int, ...]] = []
+        self.dtypes: list[Any] = []
+        self.facts: list[Fact] = []
+        self.numbers: list[bool] = []
+        self.delicate = False
+        self._known: dict[Any, list[int]] = {}  # the results of operations, to find equal ones
+        self._consts: dict[Any, Const] = {}
+        self._numbers: dict[tuple[type, Any], Const] = {}
 
     @property
     def operations(self) -> list[Op]:
@@ -106,101 +146,125 @@ class Graph:
 
     def is_number(self, value: Value) -> bool:
         """Whether it is a floating number of Python or NumPy, no array."""
-        kind = self.facts[value].kind if type(value) is int else type(value.value)
-        return kind is float or kind is np.float64
+        return self.numbers[value] if type(value) is int else value.is_number
 
-    def add(self, shapes: Any, dtypes: Any, facts: Any) -> list[int]:
-        """New values."""
-        first = len(self.shapes)
-        self.shapes += shapes
-        self.dtypes += dtypes
-        self.facts += facts
-        return list(range(first, len(self.shapes)))
+    # ---- recording -----------------------------------------------------------------------------------------------
 
+    def input(self, x: Any) -> int:
+        """The value of the next input."""
+        self.inputs += 1
+        return self._value(x, "input")
 
-def simplify(captured: Captured, inputs: list[Any], is_live: Any) -> Graph:
-    """The graph of a run.
+    def constant(self, x: Any, live: bool = False) -> Const:
+        """The constant for ``x``, one for all that are the same to the last bit."""
+        kind = type(x)
+        if (kind is float or kind is int) and x and x == x:  # 0 and -0 are one key
+            found = self._numbers.get((kind, x))
+            if found is None:
+                found = self._numbers[kind, x] = self._constant(x, live)
+            return found
+        return self._constant(x, live)
 
-    Args:
-        captured: the run.
-        inputs: the inputs' values.
-        is_live: ``is_live(array)`` says whether a constant is read anew at each call.
-    """
-    graph = Graph(inputs)
-    graph.recorded = len(captured.steps)
-    places: dict[Ref, Value] = {Ref(i, None): i for i in range(captured.inputs)}
-    consts: dict[int, Const] = {}
-    known: dict[Any, list[int]] = {}
+    def _constant(self, x: Any, live: bool) -> Const:
+        made = Const(x, live)
+        return self._consts.setdefault(made.key, made)
 
-    def constant(x: Any) -> Const:
-        if type(x) is not ndarray:
-            return Const(x)
-        found = consts.get(id(x))
-        if found is None:
-            found = consts[id(x)] = Const(x, is_live(x))
-        return found
+    def operation(
+        self, primitive: Any, args: tuple[Value, ...], params: dict[str, Any], results: Sequence[Any], line: Any
+    ) -> Sequence[int]:
+        """The values of the results of an operation: old ones, if they are the same to the last bit."""
+        self.recorded += 1
+        name = primitive.name
+        if name == "multiply" and type(args[0]) is int and (type(args[1]) is int or not args[1].is_one):
+            pass  # the commonest
+        elif name in _UNCHANGING and (same := self._unchanged(name, args, params, results[0])) is not None:
+            return (same,)
+        key: Any = (
+            (primitive, args, tuple([(k, type(v), v) for k, v in params.items()])) if params else (primitive, args)
+        )
+        try:
+            outs = self._known.get(key)
+        except TypeError:  # a parameter has no hash
+            key = outs = None
+        if primitive.calls or name == "write":
+            key = outs = None
+        if outs is None:
+            outs = [self._value(x, name) for x in results]
+            self.items.append(Op(primitive, args, params, outs, line))
+            if key is not None:
+                self._known[key] = outs
+        return outs
 
-    asked = iter([*captured.asked, None])
-    question = next(asked)
-    for place, step in enumerate(captured.steps):
-        while question is not None and question.place <= place:
-            graph.items.append(Ask(places[question.ref], question.answer, None))
-            question = next(asked)
-        args = [places[a] if type(a) is Ref else constant(a) for a in step.args]
-        facts, line = step.note  # type: ignore[misc]
-        outs = _outs(graph, known, step, args, facts, line)
-        places.update((Ref(place, i), v) for i, v in enumerate(outs))
-    while question is not None:
-        graph.items.append(Ask(places[question.ref], question.answer, None))
-        question = next(asked)
-    graph.outputs = [places[x] if type(x) is Ref else constant(x) for x in captured.outputs]
-    graph.items = _needed(graph)
-    return graph
+    def _value(self, x: Any, name: str) -> int:
+        """A new value."""
+        number = len(self.shapes)
+        kind = type(x)
+        if kind is np.float64 or kind is float:
+            self.numbers.append(True)
+            self.shapes.append(())
+            self.dtypes.append(_DOUBLE)
+            self.facts.append(_FLOAT64 if kind is np.float64 else _FLOAT)
+            return number
+        self.numbers.append(False)
+        if kind is ndarray:
+            dtype, fact = x.dtype, fact_of(x)
+            self.shapes.append(x.shape)
+            if fact is _OTHERWISE and name not in VIEWS and name != "input":
+                self.delicate = True
+        else:
+            dtype, fact = _DTYPES.get(kind) or backend.dtype_of(x), _SCALARS.get(kind) or fact_of(x)
+            self.shapes.append(() if kind in _DTYPES else backend.shape_of(x))
+        if dtype.kind == "c":
+            self.delicate = True
+        self.dtypes.append(dtype)
+        self.facts.append(fact)
+        return number
 
-
-def _outs(graph: Graph, known: dict[Any, list[int]], step: Any, args: list[Value], facts: Any, line: Any) -> list[int]:
-    """The values that a step gives: old ones, if they are the same to the last bit."""
-    same = _unchanged(graph, step, args, facts)
-    if same is not None:
-        return [same]
-    key = _key(step, args)
-    outs = None if key is None else known.get(key)
-    if outs is None:
-        outs = graph.add(step.shapes, step.dtypes, facts)
-        graph.items.append(Op(step.primitive, args, step.params, outs, line))
-        if key is not None:
-            known[key] = outs
-    return outs
-
-
-def _key(step: Any, args: list[Value]) -> Any:
-    if step.primitive.calls or step.primitive.name == "write":
+    def _unchanged(self, name: str, args: Sequence[Value], params: Any, result: Any) -> int | None:
+        """The argument that an operation gives back to the last bit."""
+        first = args[0]
+        if name in ("multiply", "divide"):
+            for a, b in ((args[0], args[1]), (args[1], args[0]))[: 1 if name == "divide" else 2]:
+                if type(a) is int and type(b) is Const and b.is_one and self.dtypes[a].kind == "f":
+                    return a if self._is_like(a, result) else None
+        elif type(first) is int and (name != "permute" or params["axes"] == tuple(range(len(params["axes"])))):
+            return first if self._is_like(first, result) else None
         return None
-    params = tuple([(k, type(v), v) for k, v in step.params.items()]) if step.params else ()
-    key = (step.primitive.name, id(step.primitive), tuple([a if type(a) is int else a.key for a in args]), params)
-    try:
-        hash(key)
-    except TypeError:
-        return None
-    return key
+
+    def _is_like(self, value: int, x: Any) -> bool:
+        like = (self.shapes[value], self.dtypes[value])
+        return like == backend.like(x) and self.facts[value] == fact_of(x)
+
+    def ask(self, value: int, answer: Any) -> None:
+        """Note that Python looked at a value."""
+        self.items.append(Ask(value, answer, None))
+
+    def ends(self, outputs: list[Value]) -> None:
+        """Note the results, and drop what neither these nor questions need."""
+        self.outputs = outputs
+        self.drop()
+        self._known.clear()
+
+    # ---- changing ------------------------------------------------------------------------------------------------
+
+    def drop(self) -> None:
+        """Drop what neither results nor questions need."""
+        self.items = _needed(self)
+
+    def new(self, shape: tuple[int, ...], dtype: Any, fact: Fact) -> int:
+        """A new value."""
+        self.numbers.append(False)
+        self.shapes.append(shape)
+        self.dtypes.append(dtype)
+        self.facts.append(fact)
+        return len(self.shapes) - 1
 
 
-def _unchanged(graph: Graph, step: Any, args: list[Value], facts: Any) -> int | None:
-    """The argument that an operation gives back to the last bit."""
-    name = step.primitive.name
-    first = args[0] if args else None
-    if name in ("reshape", "broadcast_to", "permute") and type(first) is int:
-        identity = name != "permute" or step.params["axes"] == tuple(range(len(step.params["axes"])))
-        alike = graph.shapes[first] == step.shapes[0] and graph.facts[first] == facts[0]
-        return first if identity and alike else None
-    if name in ("multiply", "divide") and len(args) == 2:
-        pairs = [(args[0], args[1]), (args[1], args[0])][: 1 if name == "divide" else 2]
-        for a, b in pairs:
-            if type(a) is int and type(b) is Const and not b.live and not b.shape and _is_one(b.value):
-                like = (graph.shapes[a], graph.dtypes[a], graph.facts[a])
-                if like == (step.shapes[0], step.dtypes[0], facts[0]) and step.dtypes[0].kind == "f":
-                    return a
-    return None
+#: Operations that may give an argument back to the last bit.
+_UNCHANGING = frozenset(("reshape", "broadcast_to", "permute", "multiply", "divide"))
+_DTYPES: dict[type, Any] = {
+    kind: np.dtype(kind) for kind in (bool, int, float, complex, np.float64, np.float32, np.bool_, np.int64)
+}
 
 
 def _is_one(x: Any) -> bool:
@@ -219,16 +283,20 @@ _MAY_RAISE = frozenset(
 def _needed(graph: Graph) -> list[Any]:
     """The items without what neither a result nor a question needs."""
     live = {v for v in graph.outputs if type(v) is int}
-    kept = []
+    kept, asked = [], False
     for item in reversed(graph.items):
         if type(item) is Ask:
             live.add(item.value)
-        elif item.primitive.loose or item.name in _MAY_RAISE or not live.isdisjoint(item.outs):
-            live.update([a for a in item.args if type(a) is int])
+            asked = True
+        elif item.outs[0] in live or item.primitive.loose or item.name in _MAY_RAISE or not live.isdisjoint(item.outs):
+            for a in item.args:
+                if type(a) is int:
+                    live.add(a)
         else:
             continue
         kept.append(item)
-    return _asked_once(kept[::-1])
+    kept.reverse()
+    return _asked_once(kept) if asked else kept
 
 
 def _asked_once(items: list[Any]) -> list[Any]:

@@ -2,12 +2,13 @@
 
 A piece is the same as the one before it if its statements are, and if the numbers of the names in them go up or down by
 the same from piece to piece: ``v7``, ``v19``, ``v31`` and so on. Slots are read from ``B`` by slices then, and values
-that other statements need from a list ``V``.
+that other statements need from a list ``V``, to which they are appended as they are made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 __all__ = ["Loop", "roll", "rolled_text"]
@@ -169,7 +170,7 @@ def _fits(at: int, size: int, times: int, steps: list[list[_Name]], names: Any) 
 
 
 class _Values:
-    """Which values loops make, and which of all must be in ``V``."""
+    """Which values loops make, which of all must be in ``V``, and where."""
 
     def __init__(self, items: Sequence[Any]) -> None:
         self.maker: dict[int, _Name] = {}
@@ -188,6 +189,7 @@ class _Values:
                 for part in item[0]:
                     if type(part) is tuple and part[0] == "v":
                         self.needs(part[1], plain=True)
+        self.places = self._placed(items)
 
     def _of_loop(self, loop: Loop) -> None:
         for used in loop.names:
@@ -211,12 +213,40 @@ class _Values:
         elif not plain:
             self.stored.add(number)
 
+    def _placed(self, items: Sequence[Any]) -> dict[int, int]:
+        """Where values come in ``V``, in the order in which they are made."""
+        order: list[int] = []
+        for item in items:
+            if type(item) is Loop:
+                kept = [item.numbers(name) for name in self.kept(item)]
+                order += [numbers[turn] for turn in range(item.times) for numbers in kept] if kept else []
+            else:
+                order += [part[1] for part in self.made(item[0])]
+        return {number: place for place, number in enumerate(order)}
+
+    def kept(self, loop: Loop) -> list[_Name]:
+        """The names of a loop whose values are put into ``V``."""
+        return [name for name in loop.made if name in self.stored]
+
+    def made(self, parts: list[Any]) -> list[Any]:
+        """The names that a statement outside of loops makes and puts into ``V``."""
+        found = parts[: 2 * _targets(parts)]
+        return [part for part in found if type(part) is tuple and part[1] in self.stored]
+
     def word(self, number: int, name: str) -> str:
         """The value in the text outside of the loop that makes it."""
-        return self.last.get(number) or (f"V[{number}]" if number in self.maker else name)
+        return self.last.get(number) or (f"V[{self.places[number]}]" if number in self.maker else name)
+
+    def read(self, numbers: Sequence[int]) -> str:
+        """What gives values in ``V`` one after the other."""
+        places = [self.places[n] for n in numbers]
+        step = places[1] - places[0]
+        if all(after - before == step for before, after in pairwise(places)):
+            return _slice("V", _Name("v", places[0], step), len(places))
+        return f"[V[i] for i in {tuple(places)}]"
 
 
-def rolled_text(items: Sequence[Any], called: dict[Any, str], said: Any) -> tuple[list[str], set[int], int]:
+def rolled_text(items: Sequence[Any], called: dict[Any, str], said: Any) -> tuple[list[str], set[int], bool]:
     """The lines of a program.
 
     Args:
@@ -225,7 +255,7 @@ def rolled_text(items: Sequence[Any], called: dict[Any, str], said: Any) -> tupl
         said: ``said(line)`` is the comment for a line of the user's, None for none.
 
     Returns:
-        The text, the slots that it names, and how long ``V`` must be.
+        The text, the slots that it names, and whether it needs ``V``.
     """
     values, slots, before = _Values(items), set[int](), None
     text: list[str] = []
@@ -248,12 +278,15 @@ def rolled_text(items: Sequence[Any], called: dict[Any, str], said: Any) -> tupl
             before = line
             text.append(f"# {said(line)}")
         text.append("".join([p if type(p) is str else name(p) for p in parts]))
-        for part in parts[: 2 * _targets(parts)]:
-            if type(part) is tuple and part[1] in values.stored:
-                text.append(f"V[{part[1]}] = {name(part)}")
-    numbers = [n for n in values.stored if type(n) is int]
-    numbers += [n for n, made in values.maker.items() if made in values.stored]
-    return text, slots, max(numbers, default=-1) + 1
+        text += _kept([name(part) for part in values.made(parts)])
+    return text, slots, bool(values.places)
+
+
+def _kept(words: list[str]) -> list[str]:
+    """The statement that puts values into ``V``."""
+    if len(words) > 1:
+        return [f"V += {', '.join(words)}"]
+    return [f"V.append({words[0]})"] if words else []
 
 
 def _shortened(parts: list[Any]) -> list[Any]:
@@ -309,19 +342,33 @@ def _loop_text(loop: Loop, values: _Values, slots: set[int], called: dict[Any, s
                 if way == "before":
                     carried[words[name]] = (plain, f"v{first + step}")
                 elif step:
-                    read[words[name]] = _slice("V", name, loop.times)
+                    read[words[name]] = values.read(loop.numbers(name))
             else:
                 words[name] = called.get((kind, first)) or f"{kind}{first}"
-    kept = [name for name in loop.made if name in values.stored]
+    for word, name in _carried_over(loop, words, carried).items():
+        words[name] = values.last[loop.numbers(name)[-1]] = word
+        carried[word] = (carried[word][0], word)
+    kept = [words[name] for name in values.kept(loop)]
     return list(_written(loop, words, read, carried, kept, said))
 
 
-def _written(loop: Loop, words: Any, read: Any, carried: Any, kept: list[_Name], said: Any) -> Iterator[str]:
+def _carried_over(loop: Loop, words: Any, carried: Any) -> dict[str, _Name]:
+    """The names that may be called what their values are called a turn later, for nothing reads the older ones then."""
+    found: dict[str, _Name] = {}
+    for name, word in words.items():
+        if word not in carried or not name.step:
+            continue
+        made = name._replace(first=name.first + name.step)
+        place = loop.made[made]
+        if all(name not in used for used in loop.names[place + 1 :]) and made not in found.values():
+            found[word] = made
+    return found
+
+
+def _written(loop: Loop, words: Any, read: Any, carried: Any, kept: list[str], said: Any) -> Iterator[str]:
     """The lines of a loop."""
     for word, (start, _) in carried.items():
         yield f"{word} = {start}"
-    for name in kept:
-        yield f"L{name.first} = []"
     if len(read) > 1:
         yield f"for {', '.join(read)} in zip({', '.join(read.values())}):"
     elif read:
@@ -335,12 +382,10 @@ def _written(loop: Loop, words: Any, read: Any, carried: Any, kept: list[_Name],
             yield f"    # {said(line)}"
         names = iter(used)
         yield "    " + "".join([p if type(p) is str else words[next(names)] for p in parts])
-    for name in kept:
-        yield f"    L{name.first}.append({words[name]})"
+    yield from ["    " + line for line in _kept(kept)]
     for word, (_, after) in carried.items():
-        yield f"    {word} = {after}"
-    for name in kept:
-        yield f"{_slice('V', name, loop.times)} = L{name.first}"
+        if after != word:
+            yield f"    {word} = {after}"
 
 
 def _slice(of: str, name: _Name, times: int) -> str:

@@ -10,7 +10,8 @@ from funcgrad import tree
 from funcgrad.errors import InputError
 from funcgrad.transforms.compiled.binding import container_text, taking
 from funcgrad.transforms.compiled.bundling import Bundle
-from funcgrad.transforms.compiled.source import NO_NUMBER
+from funcgrad.transforms.compiled.source import Program
+from funcgrad.transforms.compiled.statements import NO_NUMBER
 
 __all__ = ["module_text"]
 
@@ -119,6 +120,8 @@ def _way(n: int, form: Any, variant: Any, bundle: Bundle) -> str:
         )
     lines, held, count = taken
     known = {"NoNumber", "Otherwise", "differs", "unlike", "index", "Miss", "ndarray", "__builtins__", "run"}
+    own = [key for key in program.space if key.startswith(_PYTHONS)]  # of which NumPy's are called at their limits
+    known |= set(own)
     needs = [f"{key} = {bundle.text(x, key)}" for key, x in {**program.space, **held}.items() if key not in known]
     slots = [
         f"({bundle.text(shape, 'a slot')}, {bundle.text(what, 'a slot')})"
@@ -131,13 +134,37 @@ def _way(n: int, form: Any, variant: Any, bundle: Bundle) -> str:
     body = [
         *needs,
         f"slots, pool = [{', '.join(slots)}], []",
-        *[line for line in program.text.splitlines() if not line.endswith(NO_NUMBER)],
+        *_made(own, program, bundle),
         "",
         "def call(args, kwargs):",
     ]
     body += ["    " + line for line in lines]
     body += ["    try:", "        B = pool.pop()", "    except IndexError:", "        B = allocate(slots)"]
-    body += ["    try:", f"        {results}{', ' if results else 'found'}= run({inputs}{', ' if inputs else ''}B)"]
+    target, given = f"{results}{', ' if results else 'found'}", f"({inputs}{', ' if inputs else ''}B)"
+    body += ["    try:", f"        {target}= run{given}"]
+    if own:
+        body += ["    except (ValueError, OverflowError):", f"        {target}= run_at_limits{given}"]
     body += ["    finally:", "        pool.append(B)", f"    return {put}", "", "return call"]
     inner = "\n".join(["    " + line if line else "" for line in body])
     return f"\ndef _way_{n}():\n{inner}\n\n\n_way_{n} = _way_{n}()\n"
+
+
+#: How names of Python's functions of numbers begin, see ``statements``.
+_PYTHONS = "math_"
+
+
+def _made(own: Sequence[str], program: Program, bundle: Bundle) -> list[str]:
+    """The program, and where it calls Python's functions a second one, which calls NumPy's.
+
+    What Python's raise errors for, of an infinite number say, NumPy's give a result for.
+    """
+    lines = [line for line in program.text.splitlines() if not line.endswith(NO_NUMBER)]
+    if not own:
+        return lines
+    ours = ", ".join([bundle.text(program.space[key], key) for key in own])
+    theirs = ", ".join([f"lambda *x: float(np.{key.removeprefix(_PYTHONS)}(*x))" for key in own])
+    inner = ["    " + line for line in lines]
+    return [
+        f"def made({', '.join(own)}):", *inner, "    return run", "",
+        f"run, run_at_limits = made({ours}), made({theirs})",
+    ]  # fmt: skip

@@ -12,21 +12,23 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.transforms.compiled.broadcasts import broadcast_later
 from funcgrad.transforms.compiled.capture import AROUND
+from funcgrad.transforms.compiled.factoring import take_out_factors
 from funcgrad.transforms.compiled.graphs import Graph
+from funcgrad.transforms.compiled.pieces import in_pieces
+from funcgrad.transforms.compiled.plain import plain_numbers
 from funcgrad.transforms.compiled.rolling import roll, rolled_text
 from funcgrad.transforms.compiled.special import HANDLERS
-from funcgrad.transforms.compiled.statements import Parts, Writer
+from funcgrad.transforms.compiled.statements import NO_NUMBER, Parts, Writer
 from funcgrad.transforms.compiled.storage import LARGE, Storage
 
-__all__ = ["NO_NUMBER", "Otherwise", "Program", "differs", "generate", "unlike"]
+__all__ = ["Otherwise", "Program", "differs", "generate", "unlike"]
 
 ndarray = np.ndarray
 _FEW = 3_000  # statements of which each gets a comment, and values names of the program
 _UNPACKED = 64  # slots that get names whether or not each is used
 _numbers = itertools.count(1)
-#: The statement by which a program gives up, which stands in no program that runs by itself.
-NO_NUMBER = "raise NoNumber"
 
 
 class Otherwise(Exception):  # noqa: N818  (it is no error: the function goes another way)
@@ -59,11 +61,15 @@ class Program:
         statements: how many there are.
     """
 
-    def __init__(self, text: str, space: dict[str, Any], slots: list[tuple[Any, Any]], statements: int) -> None:
-        self.text, self.space, self.slots, self.statements = text, space, slots, statements
-        self.file = f"<funcgrad jit {next(_numbers)}>"
-        linecache.cache[self.file] = (len(text), None, text.splitlines(keepends=True), self.file)
-        exec(compile(text, self.file, "exec"), space)
+    def __init__(
+        self, texts: Sequence[str], space: dict[str, Any], slots: list[tuple[Any, Any]], statements: int
+    ) -> None:
+        self.text, self.space, self.slots, self.statements = "\n".join(texts), space, slots, statements
+        number = next(_numbers)
+        for n, text in enumerate(texts):
+            file = f"<funcgrad jit {number}{f'.{n}' if n else ''}>"
+            linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+            exec(compile(text, file, "exec"), space)
         self.run: Callable[..., tuple[Any, ...]] = space["run"]
         self.views = [None if isinstance(shape, tuple) else _taker(what) for shape, what in slots]
 
@@ -99,8 +105,16 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
         expected: for each leaf of the result what the function gives, for its type.
         exact: whether the results must have the same bits.
     """
+    broadcast_later(graph)
+    if not exact:
+        take_out_factors(graph)
     storage = Storage(graph)
-    writer = Writer(graph, storage, HANDLERS, exact)
+    known = all(x - x == 0 for x in expected if isinstance(x, (float, complex)))  # else it is left at every call
+    plain, looks = plain_numbers(graph) if exact and known else (set(), {})
+    for values in looks.values():
+        for v in values:
+            storage.uses[v] += 1
+    writer = Writer(graph, storage, HANDLERS, exact, plain, looks)
     writer.write()
     ending = _ending(writer, expected)
     lines = [*writer.lines, *_questions(writer), (ending, None)]
@@ -108,8 +122,7 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
     space = writer.space
     space |= {"NoNumber": NoNumber, "Otherwise": Otherwise, "differs": differs, "unlike": unlike}
     space["index"] = operator.index
-    text = _text(writer, lines, names)
-    return Program(text, space, storage.slots, len(lines))
+    return Program(_texts(writer, lines, names), space, storage.slots, len(lines))
 
 
 def _questions(writer: Writer) -> list[tuple[Parts, Any]]:
@@ -149,6 +162,8 @@ def _ending(writer: Writer, expected: Sequence[Any]) -> Parts:
 def _free_large(writer: Writer, lines: list[tuple[Parts, Any]]) -> None:
     """Let go of large arrays after the last statement that names them, as the tape does."""
     graph = writer.graph
+    if not any(fact.kind is ndarray and _bytes(graph, v) >= LARGE for v, fact in enumerate(graph.facts)):
+        return
     last: dict[Any, int] = {}
     for n, (parts, _) in enumerate(lines):
         for part in parts:
@@ -179,7 +194,7 @@ def _bytes(graph: Graph, v: int) -> int:
 # ---- text --------------------------------------------------------------------------------------------------------
 
 
-def _text(writer: Writer, lines: list[tuple[Parts, Any]], names: Sequence[str]) -> str:
+def _texts(writer: Writer, lines: list[tuple[Parts, Any]], names: Sequence[str]) -> list[str]:
     inputs = _unique(names)
     called = {("i", i): name for i, name in enumerate(inputs)}
     few = len(lines) <= _FEW
@@ -187,16 +202,16 @@ def _text(writer: Writer, lines: list[tuple[Parts, Any]], names: Sequence[str]) 
     rolled = len(items) < len(lines)
     if few and not rolled:
         _name_values(lines, called)
-    body, used, length = rolled_text(items, called, _said if few or rolled else None)
-    head = [f"def run({', '.join([*inputs, 'B'])}):"]
+    body, used, keeps = rolled_text(items, called, _said if few or rolled else None)
+    head = []
     slots = len(writer.storage.slots)
     if 0 < slots <= _UNPACKED or len(used) == slots > 0:
         head.append("    " + ", ".join([f"b{i}" for i in range(slots)]) + ", = B")
     else:
         head += [f"    b{i} = B[{i}]" for i in sorted(used)]
-    if length:
-        head.append(f"    V = [None] * {length}")
-    return "\n".join([*head, *["    " + line for line in body]]) + "\n"
+    if keeps:
+        head.append("    V = []")
+    return in_pieces(head, body, inputs)
 
 
 def _said(line: Any) -> str:
@@ -208,7 +223,7 @@ def _said(line: Any) -> str:
 
 _TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::[^=]+)?[-+*/@%]?=(?!=)")
 _OWN = re.compile(
-    r"[bvtcihusL]\d+(_\d+)?|B|V|_|run|index|differs|unlike|Otherwise|NoNumber|np|np_.*|k_.*|as_.*|float|slice|range|zip"
+    r"[bvtcihus]\d+(_\d+)?|B|V|W|_|run|run_\d+|index|differs|unlike|Otherwise|NoNumber|np|np_.*|math_.*|k_.*|as_.*|float|slice|range|zip"
 )
 
 

@@ -91,8 +91,11 @@ def logistic_into(x: ndarray, out: ndarray) -> None:
 
 def _matmul(w: Writer, n: int, op: Op) -> bool:
     shapes = [w.graph.shape(a) for a in op.args]
-    dtypes = {w.graph.dtypes[a] if type(a) is int else a.dtype for a in op.args}
-    if not all(1 <= len(s) <= 2 for s in shapes) or len(dtypes) != 1 or dtypes.pop().char not in "fdFD":
+    first, second = [w.graph.dtypes[a] if type(a) is int else a.dtype for a in op.args]
+    # as ``primitives.products``, which looks whether the dtypes are one object: ``dot`` gives -0 where matmul adds 0
+    if not all(1 <= len(s) <= 2 for s in shapes) or first is not second or first.char not in "fdFD":
+        return False
+    if all(math.prod(s) == 1 for s in shapes):
         return False
     x, y = [w.arg(a) for a in op.args]
     w.put(n, op, [*x, ".dot(", *y, ")"], over=False)

@@ -7,16 +7,17 @@ A statement is a list of *parts*: pieces of text, and names ``(kind, number)``: 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from funcgrad.transforms.compiled.graphs import Ask, Const, Graph, Op
-from funcgrad.transforms.compiled.plain import ARITHMETIC, plain_numbers
+from funcgrad.transforms.compiled.mathematics import MATH, has_same_bits
+from funcgrad.transforms.compiled.plain import ARITHMETIC
 from funcgrad.transforms.compiled.storage import Storage, is_ufunc
 
-__all__ = ["Parts", "Writer"]
+__all__ = ["NO_NUMBER", "Parts", "Writer"]
 
 ndarray = np.ndarray
 Parts: TypeAlias = list[Any]
@@ -29,14 +30,11 @@ _INFIX = {
     "multiply": "*", "add": "+", "subtract": "-", "divide": "/", "greater": ">", "less": "<", "greater_equal": ">=",
     "less_equal": "<=", "equal": "==", "not_equal": "!=",
 }  # fmt: skip
+_CLOSED = {"multiply": " * ", "add": " + ", "subtract": " - "}
 #: Functions that take a number as an array without axes for what it is.
 _MEETING = frozenset((*_INFIX, "maximum", "minimum"))
-#: Functions of Python's own, in place of NumPy's where the last bits do not matter.
-_MATH = {
-    "sin": math.sin, "cos": math.cos, "tan": math.tan, "tanh": math.tanh, "exp": math.exp, "log": math.log,
-    "sqrt": math.sqrt, "sinh": math.sinh, "cosh": math.cosh, "arctan": math.atan, "log1p": math.log1p,
-    "expm1": math.expm1, "arcsin": math.asin, "arccos": math.acos, "arctan2": math.atan2, "hypot": math.hypot,
-}  # fmt: skip
+#: The statement by which a program gives up, which stands in no program that runs by itself.
+NO_NUMBER = "raise NoNumber"
 _LONGEST = 11  # parts of an expression that is written into another
 
 
@@ -50,15 +48,24 @@ class Writer:
         space: what the text refers to by name, besides its own variables.
     """
 
-    def __init__(self, graph: Graph, storage: Storage, handlers: Mapping[str, Any], exact: bool = True) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        storage: Storage,
+        handlers: Mapping[str, Any],
+        exact: bool,
+        plain: set[int],
+        looks: Mapping[int, Sequence[int]],
+    ) -> None:
         self.graph, self.storage, self.handlers, self.exact = graph, storage, handlers, exact
         self.lines: list[tuple[Parts, Any]] = []
         self.space: dict[str, Any] = {}
         self.names: dict[int, Parts] = {i: [("i", i)] for i in range(graph.inputs)}
         self.consts: dict[Any, str] = {}
+        self.literals: dict[Const, str] = {}
         self.line: Any = None
         self.python = {i for i in range(graph.inputs) if graph.facts[i].kind in (float, complex)}
-        self.plain = plain_numbers(graph) if exact else set()
+        self.plain, self.looks = plain, looks
 
     def write(self) -> None:
         """Write all."""
@@ -152,6 +159,8 @@ class Writer:
     def ask(self, item: Ask) -> None:
         """Raise where the function would go another way."""
         word, answer = self.names[item.value], item.answer
+        for v in self.looks.get(item.value, ()):
+            self.say(["if ", *self.names[v], " - ", *self.names[v], ": ", NO_NUMBER])
         if type(answer) is bool:
             test = ["not ", *word] if answer else word
         elif type(answer) is int:
@@ -189,10 +198,24 @@ class Writer:
 
     def _number(self, op: Op) -> bool:
         """Write an operation of numbers with Python's operators; into the statement that needs it, if only one does."""
-        graph, v = self.graph, op.outs[0]
-        if not op.args or not all(self._is_number(a) for a in op.args):
-            return self._other_number(op)
-        fact = graph.facts[v]
+        v = op.outs[0]
+        if not op.args:
+            return False
+        plain = v in self.plain and op.name in _CLOSED
+        for a in op.args:
+            if not (self.graph.numbers[a] if type(a) is int else self._is_number(a)):
+                return self._other_number(op)
+            plain = plain and (type(a) is not int or a in self.python)
+        if plain:  # the commonest
+            left, right = [self.names[a] if type(a) is int else [self._literal(a)] for a in op.args]
+            self.python.add(v)
+            self._give(v, [*left, _CLOSED[op.name], *right], True)
+            return True
+        return self._made_of_numbers(op)
+
+    def _made_of_numbers(self, op: Op) -> bool:
+        """The same where not all are numbers of Python's."""
+        v, fact = op.outs[0], self.graph.facts[op.outs[0]]
         python = all(self._is_python(a) for a in op.args)
         operator = op.name in _INFIX or op.name in ("negative", "one_minus_square")
         plainly = v in self.plain
@@ -205,29 +228,43 @@ class Writer:
             found = [*left, f" {_INFIX[op.name]} ", *right]
         elif op.name == "negative":
             found = ["-", *self.arg(op.args[0], "number")]
+        elif op.name == "absolute" and (plainly or not python):
+            found = ["abs(", *self.arg(op.args[0], "number"), ")"]
         elif op.name == "one_minus_square":
             word = self.arg(op.args[0], "number")
             if len(word) > 1:
                 return False
             found = ["1.0 - ", *word, " * ", *word]
-        elif not self.exact and op.name in _MATH and fact.kind is np.float64:
-            python = True
-            found = self.call(_MATH[op.name], *[self.arg(a, "number") for a in op.args], name="math_" + op.name)
+        elif op.name in MATH and fact.kind is np.float64 and (not self.exact or (plainly and has_same_bits(op.name))):
+            plainly, python = False, True
+            self.python.add(v)
+            found = self.call(MATH[op.name], *[self.arg(a, "number") for a in op.args], name="math_" + op.name)
         elif is_ufunc(op) and fact.kind is np.float64:
             python = False
             found = self.call(getattr(np, op.name), *[self.arg(a, "number") for a in op.args])
         else:
             return False
         number = fact.kind is float or fact.kind is np.float64
-        if plainly and not (python and op.name in ARITHMETIC):
+        if plainly and not (python and (op.name in ARITHMETIC or op.name == "absolute")):
             found, python = ["float(", *found, ")"], True
         if python and number and (fact.kind is float or plainly or not self.exact):
             self.python.add(v)
-        if number and self.storage.uses[v] == 1 and len(found) <= _LONGEST and v not in self.storage.outputs:
+        self._give(v, found, number)
+        return True
+
+    def _give(self, v: int, found: Parts, number: bool) -> None:
+        """Name a number: by what it is made of, where that is short and one statement needs it."""
+        if number and self.storage.uses[v] == 1 and len(found) <= _LONGEST and v not in self.storage.results:
             self.names[v] = ["(", *found, ")"]
         else:
             self.bind(v, found)
-        return True
+
+    def _literal(self, c: Const) -> str:
+        """A number in the text, beside numbers."""
+        word = self.literals.get(c)
+        if word is None:
+            word = self.literals[c] = self.const(c, "number")
+        return word
 
     def _is_python(self, a: Any) -> bool:
         """Whether a number is one of Python's when the text is run."""

@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.transforms.compiled.graphs import Ask, Graph, Op
+from funcgrad.transforms.compiled.graphs import VIEWS, Ask, Graph, Op
 
-__all__ = ["FILLED", "FRESH", "LARGE", "VIEWS", "Storage", "is_delicate", "is_ufunc"]
+__all__ = ["FILLED", "FRESH", "LARGE", "Storage", "is_ufunc"]
 
 ndarray = np.ndarray
-#: Operations whose result shows the memory of their first argument, or of a copy.
-VIEWS = frozenset(("reshape", "permute", "getitem", "split", "unstack", "flip", "broadcast_to", "diagonal", "real"))
 #: Operations whose result never does.
 FRESH = frozenset(
     (
@@ -34,22 +32,12 @@ FILLED = 100_000
 #: So many views of an input are worth copying it, where it has no more bytes than this.
 _LOOKS, _COPIED = 3, 1 << 20
 _NEVER = 1 << 62
+_NONE: frozenset[int] = frozenset()
 
 
 def is_ufunc(op: Op) -> bool:
     """Whether one function of NumPy's with ``out`` computes it."""
     return op.primitive.impl is None and isinstance(getattr(np, op.name, None), np.ufunc)
-
-
-def is_delicate(graph: Graph) -> bool:
-    """Whether last bits depend on how something is computed: they may differ from those of a run as it stands.
-
-    Products of complex numbers are rounded by the order of the factors, sums by that of the axes in memory.
-    """
-    if any(dtype.kind == "c" for dtype in graph.dtypes):
-        return True
-    made = [graph.facts[v] for op in graph.operations if op.name not in VIEWS for v in op.outs]
-    return any(fact.kind is ndarray and not fact.contiguous for fact in made)
 
 
 class Storage:
@@ -64,19 +52,22 @@ class Storage:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.slots: list[tuple[Any, Any]] = []
-        self.uses: Counter[int] = Counter()
-        self.last: dict[int, int] = {}
+        self.uses = [0] * len(graph.shapes)
+        self.last = [-1] * len(graph.shapes)
         self.copied: set[int] = set()
         self._looks: Counter[int] = Counter()
-        self._roots: list[frozenset[int]] = [frozenset((i,)) for i in range(len(graph.shapes))]
+        self._roots = [_NONE] * len(graph.shapes)
+        for i in range(graph.inputs):
+            self._roots[i] = frozenset((i,))
         self._free: dict[Any, list[Any]] = {}
         self._owner: dict[int, Any] = {}
         self._temporaries = 0
         self._views: dict[Any, int] = {}
         self._survey()
         self.ends: dict[int, list[int]] = {}
-        for v, n in self.last.items():
-            self.ends.setdefault(n, []).append(v)
+        for v, fact in enumerate(graph.facts):
+            if fact.kind is ndarray and self.last[v] >= 0:
+                self.ends.setdefault(self.last[v], []).append(v)
 
     def _survey(self) -> None:
         graph = self.graph
@@ -85,20 +76,29 @@ class Storage:
                 self.uses[item.value] += 1
                 self._use(item.value, n)
                 continue
+            arrays = False
+            for a in item.args:
+                if type(a) is int:
+                    self.uses[a] += 1
+                    self.last[a] = n
+                    if self._roots[a]:
+                        arrays = True
+                        self._use(a, n)
+            if not arrays and graph.facts[item.outs[0]].kind is not ndarray and len(item.outs) == 1:
+                continue  # a number of numbers
             values = [a for a in item.args if type(a) is int]
-            for a in values:
-                self.uses[a] += 1
-                self._use(a, n)
             if item.name in VIEWS and values:
                 self._looks[values[0]] += 1
             for v in item.outs:
                 self._roots[v] = self._roots_of(item, v, values)
         self.outputs = [v for v in graph.outputs if type(v) is int]
+        self.results = frozenset(self.outputs)
         self.escaping: set[int] = set()
         for v in self.outputs:
             self.uses[v] += 1
             self.escaping |= self._roots[v]
-            self.last.update(dict.fromkeys((v, *self._roots[v]), _NEVER))
+            for of in (v, *self._roots[v]):
+                self.last[of] = _NEVER
         for i in range(graph.inputs):
             small = graph.facts[i].contiguous and prod(graph.shapes[i]) * graph.dtypes[i].itemsize <= _COPIED
             if small and self._looks[i] >= _LOOKS and i not in self.escaping and graph.dtypes[i].kind in "fc":
@@ -128,7 +128,7 @@ class Storage:
 
     def ends_at(self, v: int, n: int) -> bool:
         """Whether nothing after item ``n`` needs the memory of ``v``."""
-        return self.last.get(v, -1) <= n
+        return self.last[v] <= n
 
     def own_slot(self, v: int) -> Any:
         """The slot that ``v`` lies in, None where that is not known."""

@@ -37,17 +37,19 @@ class Part:
         record: ``record(fun, strict)`` is a function's recorded twin, of plain values.
         name: the function's name.
         strict: whether ``run`` refuses what has no recorded program: the function around it takes another way then.
+        at_one: by the arguments that are traced whether the last pullback was asked for the cotangent 1 of a number.
     """
 
     def __init__(self, fun: Run, run: Run, record: Callable[[Run, bool], Run], name: str, strict: bool) -> None:
         self.fun, self.run, self.record, self.name, self.strict = fun, run, record, name, strict
+        self.at_one: dict[tuple[int, ...], bool] = {}
         self._derived: dict[Any, Part] = {}
 
     def derived(self, make: Callable[..., Run], *details: Any) -> Part:
         """The part of ``make(fun, *details)``. A pullback of what is recorded may be run as it stands itself."""
         found = self._derived.get((make, details))
         if found is None:
-            fun, strict = make(self.fun, *details), self.strict and make is not _pulled
+            fun, strict = make(self.fun, *details), self.strict and make not in (_pulled, _with_slopes)
             made = Part(fun, self.record(fun, strict), self.record, self.name, strict)
             found = self._derived.setdefault((make, details), made)
         return found
@@ -153,6 +155,17 @@ def _pulled(fun: Run, traced: tuple[int, ...], live: tuple[int, ...]) -> Run:
     return pulled
 
 
+def _with_slopes(fun: Run, traced: tuple[int, ...]) -> Run:
+    """The result, a number, and its derivatives by the arguments ``traced``."""
+
+    def with_slopes(*values: Any) -> tuple[Any, list[Any]]:
+        of, moving = _of_some(fun, values, traced, None)
+        (value,), pull, result = vjp(of, *moving, has_aux=True)
+        return result, list(pull([np.ones((), backend.dtype_of(value))[()]]))
+
+    return with_slopes
+
+
 def _pushed(fun: Run, traced: tuple[int, ...]) -> Run:
     """The result, and tangents of its leaves that have one, from all arguments and the tangents of some."""
 
@@ -187,17 +200,29 @@ def _of_some(fun: Run, values: Leaves, traced: tuple[int, ...], live: Any) -> tu
 
 
 def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> Any:
+    """Most cotangents of losses are 1: then the derivatives come with the value, in a run that goes forward once."""
     call: Call = params["call"]
-    first = Call(call.part)
-    outs = first(*args)
-    call.told = first.told
-    return outs, pull_for_all("jit", _backwards, len(traced)), (call.part, args, tuple(traced))
+    part, traced, slopes = call.part, tuple(traced), None
+    if part.at_one.get(traced):
+        both = Call(part.derived(_with_slopes, traced))
+        found = both(*args)
+        result, slopes = tree.unflatten(both.told, list(found))
+        leaves, call.told = tree.flatten(result)
+        outs = tuple(leaves)
+    else:
+        first = Call(part)
+        outs = first(*args)
+        call.told = first.told
+    return outs, pull_for_all("jit", _backwards, len(traced)), (part, args, traced, slopes)
 
 
-def _backwards(ct: Any, part: Part, args: Leaves, traced: tuple[int, ...]) -> Any:
+def _backwards(ct: Any, part: Part, args: Leaves, traced: tuple[int, ...], slopes: Any) -> Any:
     live = tuple([i for i, c in enumerate(ct) if c is not None])
     if not live:
         return [None] * len(traced)
+    part.at_one[traced] = at_one = len(ct) == 1 and type(ct[0]) is np.float64 and bool(ct[0] == 1.0)
+    if at_one and slopes is not None:
+        return slopes
     return Call(part.derived(_pulled, traced, live))(*args, *[ct[i] for i in live])
 
 

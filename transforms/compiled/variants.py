@@ -19,13 +19,13 @@ from funcgrad.running import open_traces
 from funcgrad.transforms.compiled.agreeing import disagreement, disagreement_nearby
 from funcgrad.transforms.compiled.arguments import Form, form_of, names_of
 from funcgrad.transforms.compiled.binding import bound
-from funcgrad.transforms.compiled.capture import capture, copy_of
+from funcgrad.transforms.compiled.capture import capture
 from funcgrad.transforms.compiled.closed import Closed
-from funcgrad.transforms.compiled.graphs import Graph, simplify
+from funcgrad.transforms.compiled.copies import copy_of
+from funcgrad.transforms.compiled.graphs import Graph
 from funcgrad.transforms.compiled.reporting import Report, reported
 from funcgrad.transforms.compiled.saving import module_text
 from funcgrad.transforms.compiled.source import Otherwise, Program, generate
-from funcgrad.transforms.compiled.storage import is_delicate
 from funcgrad.transforms.compiled.transforming import Through, can_go_through, is_input
 from funcgrad.transforms.static_arguments import Places
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
@@ -59,7 +59,7 @@ class Variant:
     def __init__(
         self, fun: Any, form: Form, eager: Any, graph: Graph, spec: tree.PyTreeSpec, closed: Closed, exact: bool
     ) -> None:
-        self.recorded, self.kept, self.delicate = graph.recorded, len(graph.operations), is_delicate(graph)
+        self.recorded, self.kept, self.delicate = graph.recorded, len(graph.operations), graph.delicate
         self.spec, self.closed, self.form = spec, closed, form.without_values()
         self.program: Program = generate(graph, names_of(fun, form), tree.leaves(eager), exact)
         self.quick = bound(self.program, form, spec, closed.same)
@@ -323,11 +323,10 @@ class Compiled(Transformed[P, Any]):
             return known[1]
 
         with np.errstate(all="ignore"):  # the function itself has given its warnings
-            found = capture(self.fun, lambda inputs: form.filled(inputs), form.inputs, held)
-        if found.spec != tree.structure(eager):
+            graph, spec = capture(self.fun, form.filled, form.inputs, held, closed.holds, closed.names)
+        if spec != tree.structure(eager):
             raise TypeError("the result has another structure")
-        graph = simplify(found, form.inputs, closed.holds)
-        return Variant(self.fun, form, eager, graph, found.spec, closed, self.options.exact)
+        return Variant(self.fun, form, eager, graph, spec, closed, self.options.exact)
 
     @property
     def source(self) -> str:
