@@ -76,7 +76,7 @@ def test_without_a_format_the_tracer_shows(run, show):
 @pytest.mark.parametrize("show", [lambda x: "%.3f" % x, lambda x: "%5.1f" % float(x), lambda x: "%d" % int(x)])
 def test_a_percent_sign_asks_for_a_number(run, show):
     with pytest.raises(
-        ConcretizationError, match=r"^(float|int)\(x\): .* to print it, f'\{x:\.3f\}' \(not '%\.3f' % x\)"
+        ConcretizationError, match=r"(?s)^(float|int)\(x\): .* to print it, f'\{x:\.3f\}' \(not '%\.3f' % x\)"
     ):
         said({**ONE, **BATCH}[run], show)
 
