@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from types import MethodType
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
@@ -220,7 +221,7 @@ def check_callable(call: str, fun: Any) -> None:
     Raises:
         InputError: a ``TypeError`` that says what came instead.
     """
-    if not JOINED.issuperset(LIBRARIES):
+    if not JOINED.issuperset(LIBRARIES.keys() & sys.modules.keys()):  # of tables, imported since the last call
         join_loaded()
     if not callable(fun):
         raise InputError(

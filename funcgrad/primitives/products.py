@@ -124,7 +124,9 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
     here, there = len(shape), x.ndim
     if type(ct) is type(x) is ndarray and ct.dtype is x.dtype is _DOUBLE:
         if here == there == 2:
-            return ProductCotangent((x, ct)) if can_wait(ct, x) else _product(x.T, ct)
+            if can_wait(ct, x):
+                return ProductCotangent((x, ct))
+            return x.T.dot(ct) if x.size > 1 else _product(x.T, ct)
         if here == 2 and there == 1:
             return ProductCotangent((x[None], ct[None]))
         if here == 1 and there == 2:
