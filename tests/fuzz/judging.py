@@ -240,16 +240,16 @@ def theirs(program: Program, runner: Callable[..., Any], *, forward: bool = Fals
         fun = to_jax(lambda x: f(np_, library(), x))
     else:
         fun = lambda x: f(jnp, jax_, x)
-    return runner(program.stacked()(jnp, jax_, fun), program.point)
+    return jax.block_until_ready(runner(program.stacked()(jnp, jax_, fun), program.point))
 
 
 def compiled(fun: Callable[..., Any], x: Any) -> Any:
-    """``jax.jit(fun)(x)``, for a function that is called once."""
+    """``jax.jit(fun)(x)``, for a function that is called once; what XLA refuses while it computes raises here."""
     lowered = jax.jit(fun).lower(x)
     try:
-        return lowered.compile(compiler_options=QUICK)(x)
+        return jax.block_until_ready(lowered.compile(compiler_options=QUICK)(x))
     except RuntimeError:  # an XLA that does not know these options
-        return lowered.compile()(x)
+        return jax.block_until_ready(lowered.compile()(x))
 
 
 def _known(program: Program) -> str:
