@@ -233,7 +233,9 @@ class Census:
             return {}
         views: dict[int, int] = {}  # by the identity of an array: how many of the others are views of it
         for i in bases:
-            views[id(arrays[i].base)] = views.get(id(arrays[i].base), 0) + 1
+            # memory that is not NumPy's own may be written to by whoever gave it
+            if type(arrays[i].base) is ndarray and arrays[i].base.base is None:
+                views[id(arrays[i].base)] = views.get(id(arrays[i].base), 0) + 1
         for key, n in views.items():
             if key in places:
                 i = places[key]

@@ -4,7 +4,10 @@ Every function here is put under every transform. Then all that came out, all th
 over is overwritten: nothing else may change, and nobody else's array may have been given away.
 """
 
+import array
+import ctypes
 import itertools
+import mmap
 
 import numpy as np
 import pytest
@@ -250,3 +253,32 @@ def test_results_are_the_callers_own(transform, function):
     finally:
         restore()
     assert_same(arrays(run(fun, X.copy())[0]), wanted)
+
+
+#: Memory that is no array's, and an array that shows it; each is made anew where the function runs, and only the tape
+#: holds it afterwards.
+FOREIGN = {
+    "bytearray": (lambda: bytearray(24), np.frombuffer),
+    "memoryview": (lambda: bytearray(24), lambda memory: np.asarray(memoryview(memory).cast("d"))),
+    "array.array": (lambda: array.array("d", [0.0] * 3), np.asarray),
+    "mmap": (lambda: mmap.mmap(-1, 24), np.frombuffer),
+    "ctypes": (lambda: (ctypes.c_double * 3)(), np.ctypeslib.as_array),
+    "a row of it": (lambda: bytearray(48), lambda memory: np.frombuffer(memory).reshape(2, 3)[0]),
+}
+#: What outlives the call, what it is called with, and the derivative in what it gives.
+LASTING = {
+    "vjp": lambda f: (vjp(f, X)[1], T, lambda found: found[0]),
+    "linearize": lambda f: (linearize(f, X)[1], T, lambda found: found),
+    "vjp of vmap": lambda f: (vjp(vmap(f), X[None])[1], T[None], lambda found: found[0][0]),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+@pytest.mark.parametrize("transform", LASTING)
+def test_writing_to_memory_that_an_array_only_shows_changes_no_derivative(kind, transform):
+    make, show = FOREIGN[kind]
+    memory = make()
+    show(memory)[:] = 2.0
+    derivative, direction, taken = LASTING[transform](lambda x: x * show(memory))
+    show(memory)[:] = 100.0
+    np.testing.assert_array_equal(taken(derivative(direction)), 2 * T)
