@@ -12,38 +12,28 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, twin
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, tracer_of, twin
 
-__all__ = ["BatchTrace", "BatchTracer", "named_axes"]
+__all__ = ["BatchTrace", "is_batched", "named_axes"]
 
 #: The traces of the enclosing ``vmap``s that gave their axis a name.
 named_axes: ContextVar[Mapping[Any, BatchTrace]] = ContextVar("named_axes", default=MappingProxyType({}))
-
-
-class BatchTracer(Tracer):
-    """A value with a hidden leading axis."""
-
-    __slots__ = ()
-    hidden = 1
-    _trace: BatchTrace
-
-    def __init__(self, value: Any, trace: BatchTrace) -> None:
-        self.value = value
-        self._trace = trace
 
 
 class BatchTrace(Trace):
     """One run of a function over a batch of ``size`` examples at once."""
 
     __slots__ = ("size",)
+    shown = "BatchTracer"
+    hidden = 1
 
     def __init__(self, size: int) -> None:
         super().__init__()
         self.size = size
 
-    def leaf(self, value: Any) -> BatchTracer:
+    def leaf(self, value: Any) -> Tracer:
         """An input of the function, the batch axis first; the function must not write to it."""
-        made = BatchTracer(twin(value), self)
+        made = tracer_of(twin(value), self)
         made.alias = READ_ONLY
         return made
 
@@ -53,13 +43,18 @@ class BatchTrace(Trace):
             params = {**params, "over": None}
         lowered, batched = list(args), [False] * len(args)
         for position, arg in enumerate(args):
-            if type(arg) is BatchTracer and arg._trace is self:
+            if type(arg) is Tracer and arg._trace is self:
                 lowered[position], batched[position] = arg.value, True
         size = self if primitive.calls else self.size
         ans, flags = primitive.batch(size, tuple(lowered), tuple(batched), params)
         if not primitive.multiple:
-            return BatchTracer(ans, self) if flags else ans
+            return tracer_of(ans, self) if flags else ans
         refuse_closure(self, primitive, ans, params, lowered)
         if isinstance(flags, bool):
             flags = (flags,) * len(ans)
-        return tuple(BatchTracer(a, self) if f else a for a, f in zip(ans, flags, strict=True))
+        return tuple(tracer_of(a, self) if f else a for a, f in zip(ans, flags, strict=True))
+
+
+def is_batched(x: Any) -> bool:
+    """Whether ``x`` is a value of a ``vmap``, its innermost trace."""
+    return type(x) is Tracer and type(x._trace) is BatchTrace

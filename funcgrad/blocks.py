@@ -1,6 +1,6 @@
 """``with`` blocks that say how operations are computed, such as ``no_grad``, and what holds inside of them.
 
-Operations do not ask whether there is a block. Who enters one lets all open runs know, ``trace.live`` is None then; so
+Operations do not ask whether there is a block. Who enters one lets all open runs know, ``trace.live`` is False then; so
 it is of a run that begins inside. Operations on these go the general way, ``core.bind``, which asks what holds here.
 When no block is left, the next of them sees to it that they need not ask any more.
 """
@@ -162,7 +162,7 @@ class Block:
         _blocks.set((ref(leave), _innermost()))
         entered.append(ref(leave))
         for trace in at_work():
-            trace.live = None
+            trace.rest()
         return leave
 
     def _enter_by_hand(self) -> None:

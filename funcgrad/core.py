@@ -46,6 +46,7 @@ __all__ = [
     "describe",
     "refuse_closure",
     "repeated",
+    "tracer_of",
     "twin",
 ]
 
@@ -62,32 +63,46 @@ class Trace:
     Attributes:
         level: the birth number; among the arguments of an operation the highest is the innermost.
         open: whether the transform still runs; a tracer met later has escaped.
-        live: what ``awake`` is while operations go on without asking anybody. None where the run is over, or where
-            a block such as ``no_grad`` may have a say: then ``bind`` asks, see ``_ask``.
-        awake: what ``live`` is otherwise; of reverse mode what gives the numbers of records.
+        live: whether operations go on without asking anybody. Not where the run is over, or where a block such as
+            ``no_grad`` may have a say: then ``bind`` asks, see ``_ask``.
+        counter: of reverse mode what gives the numbers of records, else None.
+        numbers: the same, but None where the run is not live: one look tells operations both.
         cuts: where its derivative was cut, when a watcher looks for that; else None.
         thread: the thread it runs in.
     """
 
-    __slots__ = ("__weakref__", "awake", "cuts", "level", "live", "open", "thread")
+    __slots__ = ("__weakref__", "counter", "cuts", "level", "live", "numbers", "open", "thread")
 
+    #: What its tracers are called where they show.
+    shown = "Tracer"
     #: Whether ``no_grad`` stops this kind of trace (it stops derivatives, not ``vmap``).
     differentiates = False
+    #: So many axes of the value of a tracer, the first, the function does not see.
+    hidden = 0
+    #: Whether what is recorded must give the same bits as a run without tracers: rules may do with a tracer what they
+    #: do with the ndarray it holds.
+    repeats = False
+    #: Whether its tracers hold values of JAX, or such as XLA computes as in a run without it.
+    runs_jax = False
+    #: Whether its tracers stand for arrays of NumPy though another library computes: asked for numbers they answer.
+    as_numpy = False
+    #: What they answer to code for any array library, in place of ``funcgrad.numpy``.
+    namespace: Any = None
 
-    def __init__(self, awake: Any = True) -> None:
+    def __init__(self, counter: Any = None) -> None:
         if heap.unasked:
             heap.keep()
         self.level = next_level()
         self.open = True
         self.thread = get_ident()
-        self.awake = self.live = awake
+        self.live, self.numbers, self.counter = True, counter, counter
         self.cuts: Any = None
         if blocks.here() is not None:
             state = blocks.current()
             if state.watch is not None:
                 self.cuts = state.watch.begin(self)
             if state.watch is not None or state.runner is not None:
-                self.live = None
+                self.rest()
         open_traces[self.level] = ref(self)  # last of all: an interrupt before this leaves nothing behind
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -97,65 +112,75 @@ class Trace:
     def close(self) -> None:
         """Mark the transform as finished."""
         open_traces.pop(self.level, None)
-        self.open, self.live = False, None
+        self.open = False
+        self.rest()
+
+    def rest(self) -> None:
+        """Let operations ask first, until somebody lets the run ``wake``."""
+        self.live, self.numbers = False, None
 
     def records_at_once(self) -> bool:
         """Whether nobody needs to be asked, the run of a pullback that repeats a part of this one among them."""
-        if self.live is not None:
+        if self.live:
             return True
         return not self.open and repeated(self.level) and blocks.current() == blocks.NO_BLOCK
 
     def wake(self) -> None:
         """Let operations ask nobody any more, unless a block is open that may have a say."""
         if self.open and blocks.none_open():
-            self.live = self.awake
+            self.live, self.numbers = True, self.counter
             if blocks.entered:  # meanwhile, in another thread
-                self.live = None
+                self.rest()
+
+    def twin_of(self, x: Tracer) -> Any:
+        """Another object that stands for the value of ``x``, a tracer of this trace. Who asks holds ``changing``."""
+        return tracer_of(x.value, self, x.link)
 
 
 class Tracer:
     """A stand-in for ``value`` inside ``trace``. Its operators and methods are an ndarray's.
 
-    Programs may write to what they made, ``x[0] = y``. Then this object stands for another value, perhaps
-    of another trace, from now on (see ``writable``). So that it can, all tracers have the same slots, and
-    nothing but the program itself holds an object that the program can write to: see ``bind``, for threads ``locking``.
+    Programs may write to what they made, ``x[0] = y``. Then this object refers to another value, perhaps of another
+    trace, from now on (see ``writable``). So that it can, there is one class of tracers: what kind it is its trace
+    says. Nothing but the program itself holds an object that the program can write to: see ``bind``, for threads
+    ``locking``.
+
+    It is made empty and filled, by ``tracer_of`` or by who cannot wait: a constructor in Python takes longer than both.
 
     Attributes:
         value: what the trace looks at: an array, a number, or a tracer of an outer trace.
         _trace: the run of a transform that this tracer belongs to (an ndarray has a method ``trace``).
         form: what derivatives know of the value, and of its tangent if it has one: the shape of an array of doubles,
             ``float64`` of such a number; None where nobody has looked. A write leaves it what it is.
-        link: what else the trace knows of the value; subclasses give it a name.
+        link: what else the trace knows of the value: in reverse mode its record, also called ``node``; in forward mode
+            its ``tangent``; on a graph its ``slot``; None of a batch.
         alias: whose memory it shares, see ``writable``; unset where nobody has asked.
     """
 
     __slots__ = ("__weakref__", "_trace", "alias", "form", "link", "value")
 
-    as_numpy = False  # whether it stands for an array of NumPy though another library's computes
-    hidden = 0  # so many axes of ``value``, the first, the function does not see
     value: Any
-    _trace: Trace
+    _trace: Any
     form: Any
     link: Any
+    node: Any
+    tangent: Any
+    slot: Any
     alias: Any
 
     def _twin(self) -> Any:
         """Another object that stands for the same value: a write to this one is not seen by it."""
         with changing:
-            twin: Tracer = object.__new__(type(self))
-            twin.value, twin._trace, twin.form = self.value, self._trace, None
-            if hasattr(self, "link"):
-                twin.link = self.link
-        return twin
+            return self._trace.twin_of(self)
 
     def _class(self) -> type:
         """The class that ``isinstance`` finds, whoever asks: that of the array or number it stands for.
 
         So a function takes the same branch whether it is being transformed or not. That it is a tracer ``type`` tells.
         """
-        value, as_numpy = self.value, self.as_numpy
-        while issubclass(type(value), Tracer):
-            value, as_numpy = value.value, as_numpy or value.as_numpy
+        value, as_numpy = self.value, self._trace.as_numpy
+        while type(value) is Tracer:
+            value, as_numpy = value.value, as_numpy or value._trace.as_numpy
         kind = type(value)
         if not issubclass(kind, (np.ndarray, np.generic, float, complex, int)):
             if not as_numpy:  # of JAX, which knows its arrays by more than their class
@@ -165,13 +190,12 @@ class Tracer:
             kind = value.dtype.type
         return kind
 
-    # Who writes to a tracer may make it one of another trace: the setter is Python's own.
-    __class__ = property(_class, object.__dict__["__class__"].__set__)
+    __class__ = property(_class)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes, as the function being transformed sees them."""
-        value, hidden = self.value, self.hidden
+        value, hidden = self.value, self._trace.hidden
         return value.shape[hidden:] if type(value) is np.ndarray else backend.shape_of(value)[hidden:]
 
     @property
@@ -179,6 +203,17 @@ class Tracer:
         """The NumPy dtype."""
         value = self.value
         return value.dtype if type(value) is np.ndarray else backend.dtype_of(value)
+
+
+for _name in ("node", "tangent", "slot"):  # what kinds of traces call it
+    setattr(Tracer, _name, Tracer.__dict__["link"])
+
+
+def tracer_of(value: Any, trace: Trace, link: Any = None, form: Any = None) -> Tracer:
+    """The tracer of a value of ``trace``."""
+    made = Tracer()
+    made.value, made._trace, made.link, made.form = value, trace, link, form
+    return made
 
 
 def twin(x: Any) -> Any:
@@ -370,7 +405,7 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
         return primitive.evaluate(args, params)
     if several:  # the innermost trace may keep what it sees, and the program may write to what it has
         args = tuple([a if not isinstance(a, Tracer) or a._trace is top else a._twin() for a in args])
-    return _ask(top, primitive, args, params) if top.live is None else top.process(primitive, args, params)
+    return top.process(primitive, args, params) if top.live else _ask(top, primitive, args, params)
 
 
 def _ask(top: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:

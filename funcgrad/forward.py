@@ -6,21 +6,13 @@ from typing import Any
 
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, twin
 
-__all__ = ["ForwardTrace", "ForwardTracer", "dual"]
+__all__ = ["ForwardTrace", "dual"]
 
 
-class ForwardTracer(Tracer):
-    """A value and its tangent, of the same shape and dtype. It is made empty and filled, as in reverse mode."""
-
-    __slots__ = ()
-    tangent: Any = Tracer.__dict__["link"]
-
-
-def dual(value: Any, tangent: Any, trace: Trace, form: Any = None) -> ForwardTracer:
-    """The tracer of a value of ``trace`` that has a tangent; ``form`` is that of both."""
-    made = ForwardTracer()
-    made.value, made._trace = value, trace
-    made.tangent, made.form = tangent, form
+def dual(value: Any, tangent: Any, trace: Trace, form: Any = None) -> Tracer:
+    """The tracer of a value of ``trace`` and its tangent, of the same shape and dtype; ``form`` is that of both."""
+    made = Tracer()
+    made.value, made._trace, made.tangent, made.form = value, trace, tangent, form
     return made
 
 
@@ -28,9 +20,10 @@ class ForwardTrace(Trace):
     """One run of a function whose directional derivative is wanted."""
 
     __slots__ = ()
+    shown = "ForwardTracer"
     differentiates = True
 
-    def leaf(self, value: Any, tangent: Any) -> ForwardTracer:
+    def leaf(self, value: Any, tangent: Any) -> Tracer:
         """An input of the function, which must not write to it."""
         primal, moving = [twin(x) for x in (value, tangent)]
         made = dual(primal, moving, self)
@@ -41,7 +34,7 @@ class ForwardTrace(Trace):
         """Run ``primitive`` one level out and push the tangents of its arguments through."""
         lowered, tangents = list(args), [None] * len(args)
         for position, arg in enumerate(args):
-            if type(arg) is ForwardTracer and arg._trace is self:
+            if type(arg) is Tracer and arg._trace is self:
                 lowered[position], tangents[position] = arg.value, arg.tangent
         if primitive.forward is None:
             return primitive.call(*lowered, **params)

@@ -12,10 +12,10 @@ import linecache
 import re
 from collections.abc import Callable
 from textwrap import dedent, indent
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import Any
 
-__all__ = ["function", "source_of"]
+__all__ = ["function", "source_of", "value_of", "with_names"]
 
 #: What makes the function of a text, by the text and the identity of the names that it shares with others.
 _makers: dict[tuple[str, int], Callable[..., Any]] = {}
@@ -57,6 +57,25 @@ def _compiled(text: str, names: tuple[str, ...], shared: dict[str, Any]) -> Call
     exec(code, shared, local)
     make: Callable[..., Any] = local["make"]
     return make
+
+
+def with_names(made: Any, **values: Any) -> Any:
+    r"""The function ``made`` where some names stand for other values; what it calls itself by is still ``made``.
+
+    Example:
+        >>> double = function("double", "def operation(x):\n    return x * factor", globals(), factor=2)
+        >>> with_names(double, factor=3)(4)
+        12
+    """
+    code = made.__code__
+    cells = zip(code.co_freevars, made.__closure__ or (), strict=True)
+    closure = tuple([CellType(values[name]) if name in values else cell for name, cell in cells])
+    return FunctionType(code, {**made.__globals__, **values}, made.__name__, made.__defaults__, closure)
+
+
+def value_of(made: Any, name: str) -> Any:
+    """What a name of its own stands for in the function ``made``."""
+    return made.__closure__[made.__code__.co_freevars.index(name)].cell_contents
 
 
 def source_of(made: Callable[..., Any]) -> str | None:

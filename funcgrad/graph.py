@@ -20,13 +20,12 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from funcgrad import backend, blocks
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, twin
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, tracer_of, twin
 from funcgrad.errors import BranchError
 from funcgrad.ownership import entry_is_alone
 
 __all__ = [
     "GraphTrace",
-    "GraphTracer",
     "Node",
     "Note",
     "Operand",
@@ -207,21 +206,6 @@ class Node:
         return f"<{self.kind} {self.index}: {self.name}{f' -> {results}' if results else ''}>"
 
 
-class GraphTracer(Tracer):
-    """A value of the captured run, and its slot in the graph."""
-
-    __slots__ = ()
-    slot: Any = Tracer.__dict__["link"]
-
-    def __init__(self, value: Any, trace: GraphTrace, slot: Any) -> None:
-        self.value = value
-        self._trace: GraphTrace = trace
-        self.slot = slot
-
-
-_new = GraphTracer.__new__  # with what the class calls besides it takes longer
-
-
 class GraphTrace(Trace):
     """One run of a function whose operations are recorded in order.
 
@@ -233,8 +217,7 @@ class GraphTrace(Trace):
 
     __slots__ = ("_slots", "constants", "inputs", "operations")
 
-    #: Whether what is recorded must give the same bits as a run without tracers.
-    repeats = False
+    shown = "GraphTracer"
 
     def __init__(self) -> None:
         super().__init__()
@@ -243,9 +226,9 @@ class GraphTrace(Trace):
         self.constants: dict[int, Any] = {}
         self.operations: list[Step] = []
 
-    def input(self, value: Any) -> GraphTracer:
+    def input(self, value: Any) -> Tracer:
         """The next input of the function, which must not write to it."""
-        made = GraphTracer(twin(value), self, next(self._slots))
+        made = tracer_of(twin(value), self, next(self._slots))
         self.inputs.append(made.slot)
         made.alias = READ_ONLY
         return made
@@ -258,11 +241,11 @@ class GraphTrace(Trace):
 
     def slot_of(self, x: Any) -> Any:
         """The slot of any value."""
-        return x.slot if type(x) is GraphTracer and x._trace is self else self.constant(x)
+        return x.slot if type(x) is Tracer and x._trace is self else self.constant(x)
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Record ``primitive`` and run it one level out."""
-        lowered = tuple([a.value if type(a) is GraphTracer and a._trace is self else a for a in args])
+        lowered = tuple([a.value if type(a) is Tracer and a._trace is self else a for a in args])
         slots = tuple([self.slot_of(a) for a in args])
         ans, noted = self.run(primitive, lowered, slots, params)
         if not primitive.multiple:
@@ -271,7 +254,7 @@ class GraphTrace(Trace):
         outs = tuple([next(self._slots) for _ in ans])
         shapes, dtypes = tuple([backend.shape_of(a) for a in ans]), tuple([backend.dtype_of(a) for a in ans])
         self.operations.append(Step(primitive, slots, params, outs, shapes, dtypes, noted and noted(outs)))
-        return tuple([GraphTracer(a, self, out) for a, out in zip(ans, outs, strict=True)])
+        return tuple([tracer_of(a, self, out) for a, out in zip(ans, outs, strict=True)])
 
     def recorded(
         self,
@@ -280,15 +263,14 @@ class GraphTrace(Trace):
         params: dict[str, Any],
         ans: Any,
         noted: Callable[[tuple[int, ...]], Note] | None = None,
-    ) -> GraphTracer:
+    ) -> Tracer:
         """The tracer of the one result ``ans`` of an operation, which is added."""
-        made, out = _new(GraphTracer), next(self._slots)
-        made.value, made._trace, made.slot = ans, self, out
+        out = next(self._slots)
         known = type(ans) is np.float64 or type(ans) is np.ndarray
         shape, dtype = (ans.shape, ans.dtype) if known else (backend.shape_of(ans), backend.dtype_of(ans))
         note = None if noted is None else noted((out,))
         self.operations.append(tuple.__new__(Step, (primitive, slots, params, out, shape, dtype, note)))  # sooner
-        return made
+        return tracer_of(ans, self, out)
 
     def run(
         self, primitive: Primitive, args: tuple[Any, ...], slots: tuple[int, ...], params: dict[str, Any]
@@ -304,7 +286,7 @@ class GraphTrace(Trace):
         """The same where the rule of another transform asks, whose ``short`` case calls the operator of doubles."""
         return operation(*args)
 
-    def decide(self, tracer: GraphTracer, answer: Any) -> None:
+    def decide(self, tracer: Tracer, answer: Any) -> None:
         """Python asked ``tracer`` for what it stands for and will steer by ``answer``: a bool, an int or an array."""
 
     def recording(self, outputs: Sequence[Any], decisions: dict[int, Any] | None = None) -> Recording:
@@ -315,7 +297,7 @@ class GraphTrace(Trace):
 
 def stands_for_array(x: Any) -> bool:
     """Whether ``x`` is an ndarray, or one on a graph on which the same must be done as with an ndarray."""
-    return type(x) is np.ndarray or (type(x) is GraphTracer and x._trace.repeats and type(x.value) is np.ndarray)
+    return type(x) is np.ndarray or (type(x) is Tracer and x._trace.repeats and type(x.value) is np.ndarray)
 
 
 def remember(decisions: dict[int, Any], slot: int, answer: Any) -> None:
@@ -331,7 +313,7 @@ def _weight(answer: Any) -> int:
 def steer(x: Any, answer: Any) -> Any:
     """``answer``, by which Python goes on, made known to every graph that ``x`` is on."""
     while isinstance(x, Tracer):
-        if type(x) is GraphTracer:
+        if isinstance(x._trace, GraphTrace):
             x._trace.decide(x, answer.copy() if type(answer) is np.ndarray else answer)
         x = x.value
     return answer

@@ -25,10 +25,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from funcgrad import blocks, core, tree
 from funcgrad.chronicle import Digests, StepNumbers, close, digest
-from funcgrad.core import Trace, Tracer, twin
+from funcgrad.core import Trace, Tracer, tracer_of, twin
 from funcgrad.memory import Memory, differs
 from funcgrad.records import Node, number_of, operation_of, parents_of, pull_in, recorded, saved_by, to_part
-from funcgrad.reverse import ReverseTrace, ReverseTracer, tracer_of
+from funcgrad.reverse import ReverseTrace
 from funcgrad.running import Repetition, at_work, repeating, repeating_anywhere, running
 from funcgrad.schedule import Placement, split
 from funcgrad.writable import twin_in_memory
@@ -39,7 +39,7 @@ __all__ = ["Chain"]
 #: numbers: the chain keeps states, and states that kept the chain would never be freed.
 State: TypeAlias = tuple[list[Any], tree.PyTreeSpec]
 #: The results of a step that it recorded on one tape, by the number of their record.
-Own: TypeAlias = dict[int, ReverseTracer]
+Own: TypeAlias = dict[int, Tracer]
 
 
 class _Place(NamedTuple):
@@ -223,7 +223,7 @@ class Chain:
             places.update({(tape, n): _Place(numbers[k + 1], None, i + 1, k) for k, n in enumerate(own)})
         self.done = max(self.done, i + 1)
 
-        def parted(x: ReverseTracer) -> Node:
+        def parted(x: Tracer) -> Node:
             node: Node = x.node
             if self._is_part(node):  # a result of an earlier step that was handed through
                 (step,), (position, _) = parents_of(node), saved_by(node)
@@ -284,11 +284,11 @@ class Chain:
             ]
             try:
                 for tape in tapes:
-                    tape.live = _Numbers(tape.awake, runs)
+                    tape.live, tape.numbers = True, _Numbers(tape.counter, runs)
                 return self._run(i, state)
             finally:
                 for tape in tapes:
-                    tape.live = None
+                    tape.rest()
 
         return self._context.copy().run(run)
 
@@ -303,11 +303,11 @@ class Chain:
         (step,) = parents_of(node)
         return pull_in(step).operation is _name and saved_by(step)[0] is self
 
-    def _joined(self, whole: bool) -> Callable[[ReverseTracer], Node]:
+    def _joined(self, whole: bool) -> Callable[[Tracer], Node]:
         """What gives the tracers of a state their records; ``whole`` ones know what they depend on."""
         made: dict[tuple[Trace, int], Node] = {}
 
-        def joined(x: ReverseTracer) -> Node:
+        def joined(x: Tracer) -> Node:
             node: Node = x.node
             if type(node) is not _Place:
                 return node
@@ -335,7 +335,7 @@ class Chain:
         record = self._records.setdefault(trace, _Record())
         found = record.steps.get(i)
         if found is None:
-            numbers = tuple([next(trace.numbers) for _ in range(len(own) + 1)])
+            numbers = tuple([next(trace.counter) for _ in range(len(own) + 1)])
             record.steps.add(i, numbers, mark)
             record.parents.update(parents)
             if residuals:
@@ -414,19 +414,19 @@ def _tapes() -> list[ReverseTrace]:
 
 def _inner(x: Tracer) -> list[tuple[str, Tracer]]:
     """The tracers that ``x`` holds: of outer traces."""
-    held = [("value", x.value), ("link", getattr(x, "link", None))]
+    held = [("value", x.value), ("link", x.link)]
     return [(name, value) for name, value in held if isinstance(value, Tracer)]
 
 
-def _with_nodes(x: Any, node_of: Callable[[ReverseTracer], Node]) -> Any:
+def _with_nodes(x: Any, node_of: Callable[[Tracer], Node]) -> Any:
     """``x``, on every tape that it is on with the record that ``node_of`` says."""
     if not isinstance(x, Tracer):
         return x
-    if type(x) is ReverseTracer and not isinstance(x.value, Tracer):  # the common case
+    if isinstance(x._trace, ReverseTrace) and not isinstance(x.value, Tracer):  # the common case
         node = node_of(x)
         return x if node is x.node else tracer_of(x.value, x._trace, node)
     changed: dict[str, Any] = {name: _with_nodes(value, node_of) for name, value in _inner(x)}
-    if type(x) is ReverseTracer:
+    if isinstance(x._trace, ReverseTrace):
         changed["link"] = node_of(x)
     if all(value is getattr(x, name) for name, value in changed.items()):
         return x
@@ -443,7 +443,7 @@ def _own(leaves: list[Any], begun: dict[Trace, int]) -> dict[ReverseTrace, Own]:
     while waiting:
         x = waiting.pop()
         if isinstance(x, Tracer):
-            if type(x) is ReverseTracer and x._trace in begun and number_of(x.node) <= begun[x._trace]:
+            if isinstance(x._trace, ReverseTrace) and x._trace in begun and number_of(x.node) <= begun[x._trace]:
                 found.setdefault(x._trace, {}).setdefault(number_of(x.node), x)
             waiting.extend([value for _, value in _inner(x)])
     return found

@@ -9,10 +9,10 @@ from weakref import ref
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.batching import BatchTracer
+from funcgrad.batching import is_batched
 from funcgrad.core import READ_ONLY, Tracer
 from funcgrad.locking import changing
-from funcgrad.writable import Buffer, View, Views, bottom, copy_small, move, views_of
+from funcgrad.writable import View, Views, bottom, buffer, copy_small, is_buffer, move, views_of
 
 __all__ = [
     "axes_in_memory",
@@ -59,7 +59,7 @@ def layout(x: Any) -> ndarray:
     if not isinstance(x, Tracer):
         return np.empty(backend.shape_of(x), backend.dtype_of(x))
     alias = getattr(x, "alias", None)
-    value, hidden = x.value, x.hidden
+    value, hidden = x.value, x._trace.hidden
     if type(value) is ndarray and not hidden and not _is_apart(x):
         return value
     if type(alias) is View:
@@ -85,7 +85,7 @@ def is_view(x: Tracer, made: Any, step: Callable[..., Any], params: dict[str, An
     """Whether ``made``, which is ``step(x, **params)``, is a view of ``x`` as NumPy makes it."""
     if not isinstance(made, Tracer) or made is x:
         return False
-    if type(x) is Buffer and type(x.value) is ndarray:
+    if is_buffer(x) and type(x.value) is ndarray:
         return shares(x.value, made.value)
     like = layout(x)
     return shares(like, step(like, **params))
@@ -93,7 +93,7 @@ def is_view(x: Tracer, made: Any, step: Callable[..., Any], params: dict[str, An
 
 def share_view(x: Any, made: Any, step: Callable[..., Any], params: dict[str, Any], value: Any = None) -> Any:
     """``made``, ``step(x, **params)``, noted as a view if it is one; ``x`` held ``value``: None under the lock."""
-    known = isinstance(x, Tracer) and isinstance(made, Tracer) and made is not x and type(x) is not BatchTracer
+    known = isinstance(x, Tracer) and isinstance(made, Tracer) and made is not x and not is_batched(x)
     known = known and not _is_apart(x)
     if value is None and known:
         value = x.value
@@ -101,10 +101,10 @@ def share_view(x: Any, made: Any, step: Callable[..., Any], params: dict[str, An
         if shares(value, made.value):
             share(x, made, step, params)
         return made
-    if type(x) is Buffer and type(x.value) is not ndarray and not isinstance(made, Tracer):
+    if is_buffer(x) and type(x.value) is not ndarray and not isinstance(made, Tracer):
         like = layout(x)  # of other libraries' arrays a view without axes looks like a number
         if shares(like, step(like, **params)):
-            made = Buffer(made)
+            made = buffer(made)
     if isinstance(x, Tracer) and is_view(x, made, step, params):
         share(x, made, step, params)
     return made
@@ -124,7 +124,7 @@ def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]
         known = alias.root.alias
     else:
         if alias is None:
-            if not x.shape and type(x) is not Buffer:
+            if not x.shape and not is_buffer(x):
                 return
             alias = views_of(x)
         made.root, made.steps = x, ((step, params),)
@@ -136,7 +136,7 @@ def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]
         with changing:
             n = len(known)
             known[:n] = [r for r in known[:n] if r() is not None]  # other threads append to it
-    if type(view) is Buffer:
+    if is_buffer(view):
         _settle(view, made)
     elif known.written and known is alias:
         made.apart = True
@@ -144,13 +144,13 @@ def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]
             copy_small(view)
 
 
-def _settle(view: Buffer, alias: View) -> None:
+def _settle(view: Tracer, alias: View) -> None:
     """Take ``view`` anew where another thread gave its root other memory before the view was noted."""
     with changing:
         root = alias.root
-        old = type(root) is Buffer and type(root.value) is type(view.value) is ndarray and view.value.size > 0
+        old = is_buffer(root) and type(root.value) is type(view.value) is ndarray and view.value.size > 0
         if old and not shares(root.value, view.value) and not np.may_share_memory(root.value, view.value):
-            move(view, alias.take(Buffer(root.value)))
+            move(view, alias.take(buffer(root.value)))
 
 
 def locked(made: Any) -> Any:

@@ -7,9 +7,9 @@ What NumPy makes as a view, such as ``x[1:]`` or ``x.T``, shares memory with its
 knows the *root* it was taken from and the steps that lead to it; the root knows its views, weakly. A
 write to a view goes to the root, and the views of a root are taken anew after every write to it.
 
-An array made of constants inside a transformed function, by ``zeros`` for instance, is a ``Buffer``: it may have
-to take traced values, which an ndarray cannot. Arguments of a transformed function are read-only: a
-function that changes them is not a pure one.
+An array made of constants inside a transformed function, by ``zeros`` for instance, is a *buffer*: it may have to take
+traced values, which an ndarray cannot. It is a tracer of the trace ``CONSTANTS``, which is older than all runs.
+Arguments of a transformed function are read-only: a function that changes them is not a pure one.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from weakref import ref
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, twin
-from funcgrad.forward import ForwardTracer
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, tracer_of, twin
+from funcgrad.forward import ForwardTrace
 from funcgrad.locking import changing
 from funcgrad.running import open_traces, repeating, running
 
 __all__ = [
+    "CONSTANTS",
     "READ_ONLY",
-    "Buffer",
     "Proxy",
     "Step",
     "View",
@@ -40,18 +40,19 @@ __all__ = [
     "as_made_by",
     "as_number",
     "bottom",
+    "buffer",
     "constant",
     "copy_small",
     "handed",
     "identity",
     "inside",
+    "is_buffer",
     "is_number",
     "move",
     "outside",
     "own",
     "refresh",
     "root_of",
-    "stand_for",
     "twin_in_memory",
     "views_of",
 ]
@@ -65,42 +66,22 @@ _FEW = 4
 Step = tuple[Callable[..., Any], dict[str, Any]]
 
 
-class Buffer(Tracer):
-    """An array that a transformed function made of constants. Nothing traced has been written to it yet.
+class _Constants(Trace):
+    """What the arrays belong to that transformed functions make of constants: no run, and older than all of them.
 
-    It holds an ndarray (or another library's array) and is constant to every transform. As soon as
-    something traced is written to it, it is a tracer of that trace.
+    Operations on them are computed, and the results can be written to as well. As soon as something traced is written
+    to one, it is a tracer of that trace.
     """
 
     __slots__ = ()
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
-        self._trace = CONSTANTS
-
-    def _twin(self) -> Any:
-        """The array itself, which from now on is lent: it is copied before the next write to the buffer."""
-        with changing:
-            if type(self) is not Buffer:  # another thread has written something traced to it
-                return self._twin()
-            root = root_of(self)
-            if type(root) is Buffer:
-                root.link = LENT
-            return self.value
-
-
-class _Constants(Trace):
-    """What operations on buffers go through: it computes them, and the results can be written to as well."""
-
-    __slots__ = ()
-
-    def __init__(self) -> None:  # it is no run of a transform, and older than all of them
-        self.level = 0
-        self.open = self.awake = self.live = True
-        self.cuts = None
+    def __init__(self) -> None:
+        self.level = self.thread = 0
+        self.open = self.live = True
+        self.cuts = self.numbers = self.counter = None
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        lowered = tuple([a.value if type(a) is Buffer else a for a in args])
+        lowered = tuple([a.value if is_buffer(a) else a for a in args])
         for a in lowered:
             if isinstance(a, Tracer):  # another thread has written something traced to an argument
                 return primitive.call(*args, **params)
@@ -109,8 +90,24 @@ class _Constants(Trace):
             return tuple([_as_buffer(a, lowered) for a in ans])
         return _as_buffer(ans, lowered)
 
+    def twin_of(self, x: Tracer) -> Any:
+        """The array itself, which from now on is lent: it is copied before the next write to the buffer."""
+        if (root := root_of(x))._trace is self:
+            root.link = LENT
+        return x.value
+
 
 CONSTANTS: Final = _Constants()
+
+
+def buffer(value: Any) -> Tracer:
+    """An array, NumPy's or another library's, that a transformed function made of constants and can write to."""
+    return tracer_of(value, CONSTANTS)
+
+
+def is_buffer(x: Any) -> bool:
+    """Whether ``x`` is a buffer to which nothing traced has been written yet."""
+    return type(x) is Tracer and x._trace is CONSTANTS
 
 
 def _as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
@@ -119,26 +116,26 @@ def _as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
         return ans
     if type(ans) is not ndarray:
         if backend.shape_of(ans):
-            return Buffer(ans)
+            return buffer(ans)
         return constant(ans) if backend.is_stand_in(ans) else ans  # NumPy does not know what JAX computes later
-    made = Buffer(ans.copy("K") if any(ans is a for a in args) else ans)
+    made = buffer(ans.copy("K") if any(ans is a for a in args) else ans)
     if not ans.flags.writeable:
         made.link = LENT
     return made
 
 
-def constant(x: Any) -> Buffer:
+def constant(x: Any) -> Tracer:
     """``x``, a value of another library, as a buffer that cannot be written to: NumPy's functions know that."""
-    made = Buffer(x)
+    made = buffer(x)
     made.alias = READ_ONLY
     return made
 
 
 def own(x: Tracer) -> None:
     """Make sure that nobody else holds the memory of the buffer ``x``, which is no view: it is to be written to."""
-    if getattr(x, "link", None) is LENT:
+    if x.link is LENT:
         x.value = x.value.copy("K")
-        del x.link
+        x.link = None
         refresh(x)
 
 
@@ -158,7 +155,7 @@ def as_made_by(args: tuple[Any, ...], ans: Any) -> Any:
         return ans
     if not sources:
         return ans
-    made = Buffer(ans)
+    made = buffer(ans)
     if type(ans) is ndarray and not ans.flags.writeable:
         made.link = LENT
     if part:
@@ -258,8 +255,8 @@ def twin_in_memory(x: Any) -> Any:
     """
     if not isinstance(x, Tracer):
         return x
-    made = Buffer(twin(x)) if type(x) is Buffer else twin(x)
-    if type(x) is Buffer:
+    made = buffer(twin(x)) if is_buffer(x) else twin(x)
+    if is_buffer(made):
         made.link = LENT
     alias = getattr(x, "alias", None)
     if alias is READ_ONLY:
@@ -273,7 +270,7 @@ def twin_in_memory(x: Any) -> Any:
 
 def identity(x: Any) -> Any:
     """What tells values apart: the same for a tracer and its twins."""
-    return (id(x._trace), id(x.value), id(getattr(x, "link", None))) if isinstance(x, Tracer) else id(x)
+    return (id(x._trace), id(x.value), id(x.link)) if isinstance(x, Tracer) else id(x)
 
 
 def handed(values: Sequence[Any], given: Any) -> list[Any]:
@@ -293,7 +290,7 @@ def _handed(x: Any) -> Any:
     if isinstance(x, Tracer) or not backend.is_value(x):
         return x
     made = _as_buffer(x, ())
-    if type(made) is Buffer and type(x) is ndarray:
+    if is_buffer(made) and type(x) is ndarray:
         made.link = LENT
     return made
 
@@ -314,22 +311,20 @@ def argument(x: Any) -> Any:
 
 
 def move(x: Tracer, new: Any) -> None:
-    """Let the object ``x`` stand for ``new`` from now on: a tracer of whatever trace, or an array."""
+    """Let the object ``x`` refer to ``new`` from now on: what a tracer of whatever trace stands for, or an array.
+
+    Who asks holds ``changing``, see ``locking``.
+    """
     if not isinstance(new, Tracer):
-        new = Buffer(new)
-    stand_for(x, type(new), new.value, new._trace, getattr(new, "link", None))
-
-
-def stand_for(x: Tracer, kind: type[Tracer], value: Any, trace: Trace, link: Any) -> None:
-    """Let ``x`` be a tracer of another kind, value, trace and link. Who asks holds ``changing``, see ``locking``."""
-    if type(x) is Buffer and not x.value.shape and getattr(x, "alias", None) is None:
+        new = buffer(new)
+    if is_buffer(x) and not x.value.shape and getattr(x, "alias", None) is None:
         x.alias = Views()  # what is to stand for something traced stays an array, and becomes no number
-    x.__class__, x.value, x._trace, x.link, x.form = kind, value, trace, link, None
+    x.value, x._trace, x.link, x.form = new.value, new._trace, new.link, None
 
 
 def as_array(x: Any) -> Any:
     """``x``, a new result that NumPy gives as an array even where it has no axes: as one that has memory."""
-    if isinstance(x, Tracer) and type(x) is not Buffer and not x.shape and getattr(x, "alias", None) is None:
+    if isinstance(x, Tracer) and not is_buffer(x) and not x.shape and getattr(x, "alias", None) is None:
         x.alias = Views()
     return x
 
@@ -338,7 +333,7 @@ def as_number(x: Any) -> Any:
     """``x``, a new result that NumPy gives as a scalar where it has no axes: it has no memory, whatever was read."""
     if not isinstance(x, Tracer) or x.shape:
         return x
-    if type(x) is Buffer:
+    if is_buffer(x):
         return x.value[()] if type(x.value) is ndarray else x
     return x if getattr(x, "alias", None) is None else twin(x)
 
@@ -351,7 +346,7 @@ def root_of(x: Tracer) -> Tracer:
 
 def is_number(x: Tracer) -> bool:
     """Whether ``x`` stands for a number, as NumPy's scalars do: it has no memory that others could share."""
-    return not x.shape and type(x) is not Buffer and type(getattr(x, "alias", None)) not in (View, Views)
+    return not x.shape and not is_buffer(x) and type(getattr(x, "alias", None)) not in (View, Views)
 
 
 def views_of(x: Tracer) -> Any:
@@ -365,7 +360,7 @@ def views_of(x: Tracer) -> Any:
 
 def copy_small(part: Tracer) -> None:
     """Give ``part``, which shows a part of an array, memory of its own if it is small."""
-    for name in ("value", "link") if type(part) is ForwardTracer else ("value",):
+    for name in ("value", "link") if isinstance(part._trace, ForwardTrace) else ("value",):
         found = getattr(part, name)
         if isinstance(found, Tracer):
             if type(getattr(found, "alias", None)) is View:  # the program never sees it, and it would hold the whole
@@ -379,8 +374,8 @@ def refresh(root: Tracer) -> None:
     """Take all views of ``root`` anew, after a write to it."""
     views = [view for r in getattr(root, "alias", None) or () if (view := r()) is not None]
     if views:
-        source = Buffer(root.value) if type(root) is Buffer else twin(root)
+        source = buffer(root.value) if is_buffer(root) else twin(root)
         for view in views:
             move(view, view.alias.take(source))
-            if view.alias.apart and type(view) is not Buffer:  # buffers share the memory that is written to
+            if view.alias.apart and not is_buffer(view):  # buffers share the memory that is written to
                 copy_small(view)

@@ -11,7 +11,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, twin
-from funcgrad.transforms.lifting import LiftedTrace, LiftedTracer
+from funcgrad.transforms.lifting import LiftedTrace
 from funcgrad.transforms.transformed import Transformed, check_callable
 from funcgrad.writable import as_array
 
@@ -28,12 +28,12 @@ class StandardTrace(LiftedTrace):
     runs_jax = False
 
     def __init__(self) -> None:
-        super().__init__(for_numpy=True)
+        super().__init__(as_numpy=True)
         self.namespace = Namespace(self, fnp)
 
-    def wrap(self, value: Any) -> LiftedTracer:
+    def wrap(self, value: Any) -> Tracer:
         """``value`` as a tracer that can be written to, without axes too."""
-        made: LiftedTracer = as_array(super().wrap(value))
+        made: Tracer = as_array(super().wrap(value))
         return made
 
     def array(self, x: Any) -> Any:

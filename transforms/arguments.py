@@ -13,7 +13,7 @@ from funcgrad.core import Trace, Tracer, describe, twin
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.ownership import own
 from funcgrad.typing import PyTree
-from funcgrad.writable import Buffer, handed, inside
+from funcgrad.writable import handed, inside, is_buffer
 
 __all__ = [
     "FLOATS",
@@ -188,7 +188,7 @@ def completed(cts: list[Any], leaves: Sequence[Any]) -> list[Any]:
                 cts[i] = cts[i][()]  # a number where a number went in
         elif cts[i] is None:
             cts[i] = backend.zeros_like(leaf)
-        elif kind is Buffer:  # of a rule that runs a function of the user's, as implicit differentiation does
+        elif is_buffer(cts[i]):  # of a rule that runs a function of the user's, as implicit differentiation does
             cts[i] = twin(cts[i])
         elif type(leaf) is float and kind is not np.float64 and issubclass(kind, np.generic):
             cts[i] = np.float64(cts[i])  # a Python float takes part in float32 arithmetic, its gradient is its own

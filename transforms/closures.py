@@ -9,10 +9,10 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.batching import BatchTrace, BatchTracer
-from funcgrad.core import Tracer
+from funcgrad.batching import BatchTrace, is_batched
+from funcgrad.core import Tracer, tracer_of
 from funcgrad.errors import ConcretizationError, NotDifferentiableError
-from funcgrad.graph import GraphTrace, GraphTracer, remember
+from funcgrad.graph import GraphTrace, remember
 from funcgrad.keeping import recording_apart
 from funcgrad.numpy.concretization import forgive
 from funcgrad.transforms.arguments import check_leaf
@@ -50,7 +50,7 @@ class Hoisted:
         found, self.out_spec = tree.flatten(out)
         for number, leaf in enumerate(found):
             check_leaf(call, leaf, lambda number=number: f"result leaf {number} of the function")
-        self.outs = [leaf.value if type(leaf) is GraphTracer and leaf._trace is trace else leaf for leaf in found]
+        self.outs = [leaf.value if type(leaf) is Tracer and leaf._trace is trace else leaf for leaf in found]
         self._recording = recording = trace.recording(found, trace.decisions if isinstance(trace, _Steered) else None)
         del trace  # it holds the same arrays
         self.held: list[Any] = []
@@ -81,7 +81,7 @@ class _Steered(GraphTrace):
         super().__init__()
         self.decisions: dict[int, Any] = {}
 
-    def decide(self, tracer: GraphTracer, answer: Any) -> None:
+    def decide(self, tracer: Tracer, answer: Any) -> None:
         """Remember the answer."""
         remember(self.decisions, tracer.slot, answer)
 
@@ -100,12 +100,12 @@ def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> 
 
 def in_a_loop(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any] | None:
     """``fun`` of each example of the innermost ``vmap`` among ``leaves`` in turn; None where there is none."""
-    traces = [leaf._trace for leaf in leaves if isinstance(leaf, BatchTracer)]
+    traces = [leaf._trace for leaf in leaves if is_batched(leaf)]
     if not traces:
         return None
     within = max(traces, key=lambda trace: trace.level)
     assert isinstance(within, BatchTrace)
-    mine = [isinstance(leaf, BatchTracer) and leaf._trace is within for leaf in leaves]
+    mine = [type(leaf) is Tracer and leaf._trace is within for leaf in leaves]
     results = [
         example_by_example(fun, [leaf.value[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
         for i in range(within.size)
@@ -116,5 +116,5 @@ def in_a_loop(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any]
 def _joined(parts: Sequence[Any], within: BatchTrace) -> Any:
     """The results of all examples as one; what is no array, in a list."""
     if all(isinstance(part, Tracer) or backend.is_value(part) for part in parts):
-        return BatchTracer(fnp.stack(parts), within)
+        return tracer_of(fnp.stack(parts), within)
     return list(parts)

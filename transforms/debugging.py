@@ -22,7 +22,6 @@ from funcgrad.records import (
     with_parents,
     with_pull,
 )
-from funcgrad.reverse import ReverseTracer
 from funcgrad.transforms.cuts import Cuts
 from funcgrad.transforms.origins import Origin, Origins
 from funcgrad.transforms.transformed import Transformed, check_callable
@@ -137,7 +136,7 @@ def located(trace: Trace, ans: Any, pull: Callable[[Node], Located]) -> Any:
         return made[number]
 
     for out in ans if type(ans) is tuple else (ans,):
-        if type(out) is ReverseTracer and out._trace is trace:
+        if trace.counter is not None and type(out) is Tracer and out._trace is trace:
             node = out.node
             if pull_in(node) is to_part:
                 out.node = with_parents(node, [replaced(*parents_of(node))])

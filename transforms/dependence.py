@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, tracer_of
 from funcgrad.errors import InputError
 from funcgrad.kinds import elementwise
 from funcgrad.kinds.linear import astype, conj, imag, real, reduce_sum
@@ -27,7 +27,7 @@ from funcgrad.primitives import products
 from funcgrad.transforms.colouring import colour_columns
 from funcgrad.typing import Shape
 
-__all__ = ["DependenceTrace", "DependenceTracer"]
+__all__ = ["DependenceTrace"]
 
 #: Trials of an operation that nothing is known of, before each of its results is taken to depend on all entries.
 _TRIALS = 96
@@ -39,20 +39,10 @@ _ELEMENTWISE = elementwise.__module__
 _ALIKE = frozenset(operation.primitive for operation in (astype, conj, real, imag))  # type: ignore[attr-defined]
 
 
-class DependenceTracer(Tracer):
-    """A tangent, and a sparse matrix with a row for each of its entries: on which inputs it depends."""
-
-    __slots__ = ()
-    pattern: Any = Tracer.__dict__["link"]
-
-    def __init__(self, value: Any, pattern: Any, trace: DependenceTrace) -> None:
-        self.value = value
-        self.pattern = pattern
-        self._trace: DependenceTrace = trace
-
-
 class DependenceTrace(Trace):
     """One run of a linear function of the inputs.
+
+    The ``link`` of a tracer is a sparse matrix with a row for each of its entries: on which inputs it depends.
 
     Args:
         call: the public call, for messages.
@@ -68,10 +58,10 @@ class DependenceTrace(Trace):
         self.sparse = import_scipy(call, "scipy.sparse")
         self.random = np.random.default_rng(0)
 
-    def leaf(self, value: Any, start: int) -> DependenceTracer:
+    def leaf(self, value: Any, start: int) -> Tracer:
         """An input whose first entry is number ``start``."""
         size = prod(backend.shape_of(value))
-        made = DependenceTracer(value, self.matrix(np.arange(size), start + np.arange(size), size, self.inputs), self)
+        made = tracer_of(value, self, self.matrix(np.arange(size), start + np.arange(size), size, self.inputs))
         made.alias = READ_ONLY
         return made
 
@@ -83,13 +73,13 @@ class DependenceTrace(Trace):
 
     def pattern_of(self, leaf: Any) -> Any:
         """The pattern of a leaf of a result; empty where it is a constant."""
-        if type(leaf) is DependenceTracer and leaf._trace is self:
-            return leaf.pattern
+        if type(leaf) is Tracer and leaf._trace is self:
+            return leaf.link
         return self.sparse.csr_matrix((prod(backend.shape_of(leaf)), self.inputs), dtype=np.bool_)
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run ``primitive``, and find what its results depend on."""
-        mine = [i for i, a in enumerate(args) if type(a) is DependenceTracer and a._trace is self]
+        mine = [i for i, a in enumerate(args) if type(a) is Tracer and a._trace is self]
         values = [a.value if i in mine else a for i, a in enumerate(args)]
         ans = primitive.call(*values, **params)
         if primitive.forward is None:
@@ -99,13 +89,13 @@ class DependenceTrace(Trace):
         for i in mine:
             # what is linear in all of them together is tried with zeros for the others
             alone = [np.zeros_like(v) if j in mine and j != i else v for j, v in enumerate(values)]
-            pattern = self._composed(primitive, alone, i, params, parts, args[i].pattern)
+            pattern = self._composed(primitive, alone, i, params, parts, args[i].link)
             total = pattern if total is None else total + pattern
         if primitive.multiple:
             bounds = np.cumsum([0, *[prod(backend.shape_of(p)) for p in parts]])
             rows = itertools.pairwise(bounds)
-            return tuple(DependenceTracer(p, total[a:b], self) for p, (a, b) in zip(parts, rows, strict=True))
-        return DependenceTracer(ans, total, self)
+            return tuple(tracer_of(p, self, total[a:b]) for p, (a, b) in zip(parts, rows, strict=True))
+        return tracer_of(ans, self, total)
 
     def _composed(
         self, primitive: Primitive, values: list[Any], position: int, params: Any, parts: Sequence[Any], inner: Any

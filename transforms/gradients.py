@@ -14,7 +14,7 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.avals import aval_of
 from funcgrad.numpy.tables import number_of
 from funcgrad.records import backward
-from funcgrad.reverse import ReverseTrace, ReverseTracer
+from funcgrad.reverse import ReverseTrace
 from funcgrad.transforms.arguments import (
     FLOATS,
     Argnums,
@@ -190,10 +190,10 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     if has_aux:
         out, aux = split_aux(call, out)
         aux = strip(trace, aux)
-    mine = type(out) is ReverseTracer and out._trace is trace
+    mine = type(out) is Tracer and out._trace is trace
     if not mine and not backend.is_value(out):
         out = number_of(out)
-        mine = type(out) is ReverseTracer and out._trace is trace
+        mine = type(out) is Tracer and out._trace is trace
     value = out.value if mine else out
     one = _ONE
     if type(value) is not np.float64 or options.holomorphic:

@@ -7,9 +7,9 @@ from contextlib import nullcontext
 from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 from funcgrad import backend, tree
-from funcgrad.core import describe, twin
+from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError
-from funcgrad.forward import ForwardTrace, ForwardTracer
+from funcgrad.forward import ForwardTrace
 from funcgrad.graph import GraphTrace, stands_for_array
 from funcgrad.keeping import Unchanged, kept_apart, recording_apart
 from funcgrad.numpy_code import attempt
@@ -305,7 +305,7 @@ def _push(
     del wrapped, pairs, out, aux  # what they hold is the caller's from now on
     pushed: list[Any] = []
     for i in range(len(results)):
-        if type(results[i]) is ForwardTracer and results[i]._trace is trace:
+        if type(results[i]) is Tracer and results[i]._trace is trace:
             pushed.append(twin(results[i].tangent))
             results[i] = twin(results[i].value)
         else:

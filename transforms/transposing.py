@@ -10,7 +10,7 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.core import Primitive, Tracer, describe
 from funcgrad.errors import InputError
-from funcgrad.graph import GraphTrace, GraphTracer, Note
+from funcgrad.graph import GraphTrace, Note
 from funcgrad.numpy_code import attempt
 from funcgrad.transforms.products import Pullback, vjp
 from funcgrad.transforms.transformed import check_callable, name_of
@@ -78,7 +78,9 @@ def _check_linear(fun: Callable[..., Any], zeros: tuple[Any, ...]) -> None:
         value = leaf
         while isinstance(value, Tracer):
             value = value.value
-        if not isinstance(leaf, GraphTracer) or (type(value) in _PLAIN and np.any(np.asarray(value) != 0)):
+        if not (isinstance(leaf, Tracer) and leaf._trace is watch) or (
+            type(value) in _PLAIN and np.any(np.asarray(value) != 0)
+        ):
             raise InputError(
                 f"linear_transpose: {name_of(fun)} is not linear, got a result that is not zero, or constant, for "
                 "arguments that are. Leave out what is added."
@@ -112,7 +114,7 @@ class _LinearOnly(GraphTrace):
             raise self.refusal(primitive.name)
         return ans, None
 
-    def decide(self, tracer: GraphTracer, answer: bool | int) -> None:
+    def decide(self, tracer: Tracer, answer: bool | int) -> None:
         """What steers Python is not linear."""
         raise self.refusal("a branch")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Never, ParamSpec, TypeAlias
 
 from funcgrad import backend, tree
-from funcgrad.batching import BatchTrace, BatchTracer, named_axes
+from funcgrad.batching import BatchTrace, named_axes
 from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, to_batch
@@ -189,7 +189,7 @@ def moveaxis(x: Any, source: int, target: int) -> Any:
 
 def _place(trace: BatchTrace, leaf: Any, axis: Any, number: int) -> Any:
     """A result leaf of the function with its batch axis where ``out_axes`` wants it."""
-    batched = isinstance(leaf, BatchTracer) and leaf._trace is trace
+    batched = type(leaf) is Tracer and leaf._trace is trace
     if axis is None:
         if batched:
             raise ShapeError(

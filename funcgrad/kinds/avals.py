@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.batching import BatchTracer
-from funcgrad.forward import ForwardTracer
-from funcgrad.reverse import ReverseTracer
+from funcgrad.core import Tracer
 
 __all__ = ["DOUBLE", "aval_of", "beside_doubles", "common_aval", "constant_beside"]
 
@@ -31,13 +29,13 @@ def aval_of(v: Any) -> Any:
         >>> aval_of(np.ones((2, 3))), aval_of(np.ones(2, np.float32)), aval_of(2.0)
         ((2, 3), None, <class 'float'>)
     """
-    while type(v) is ReverseTracer or type(v) is ForwardTracer:
+    while type(v) is Tracer and v._trace.differentiates:
         v = v.value
     if type(v) is ndarray:
         return v.shape if v.dtype is DOUBLE else None
     if type(v) is float64 or type(v) is float:
         return type(v)
-    if type(v) is BatchTracer:
+    if type(v) is Tracer and v._trace.hidden:
         whole = aval_of(v.value)
         return whole[1:] if type(whole) is tuple else None
     return None
@@ -48,9 +46,9 @@ def common_aval(v: Any, w: Any, closed: frozenset[type]) -> Any:
 
     ``closed`` are types of numbers with which the operation is Python's own.
     """
-    while type(v) is ReverseTracer or type(v) is ForwardTracer:  # no call of aval_of, which takes as long
+    while type(v) is Tracer and v._trace.differentiates:  # no call of aval_of, which takes as long
         v = v.value
-    while type(w) is ReverseTracer or type(w) is ForwardTracer:
+    while type(w) is Tracer and w._trace.differentiates:
         w = w.value
     if type(v) is ndarray:
         return v.shape if type(w) is ndarray and v.dtype is w.dtype is DOUBLE and v.shape == w.shape else None

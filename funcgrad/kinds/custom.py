@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.batching import BatchTrace, BatchTracer
-from funcgrad.core import Primitive, Tracer, bind, raise_closure, repeated, twin
+from funcgrad.batching import BatchTrace
+from funcgrad.core import Primitive, Tracer, bind, raise_closure, repeated, tracer_of, twin
 from funcgrad.errors import EscapedTracerError
 from funcgrad.kinds.linear import reduce_sum, to_batch
 from funcgrad.kinds.rules import Operation, finish
 from funcgrad.optional import loaded_jax
 from funcgrad.records import backward, pull_for_all
 from funcgrad.reverse import record
-from funcgrad.writable import Buffer, constant
+from funcgrad.writable import constant, is_buffer
 
 __all__ = ["CustomRules", "custom_call"]
 
@@ -187,7 +187,7 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
         with _Vectorized(within) as trace:
             outs, residuals = rules.fwd(*_wrap(trace, leaves, flags))  # type: ignore[misc]
             kept, spec = tree.flatten(residuals)
-            hidden = [isinstance(r, BatchTracer) and r._trace is trace for r in kept]
+            hidden = [type(r) is Tracer and r._trace is trace for r in kept]
             values = [r.value if h else r for r, h in zip(kept, hidden, strict=True)]
             return [_whole(trace, out) for out in outs], (values, hidden, spec)
 
@@ -242,15 +242,15 @@ def _wrap(trace: BatchTrace, leaves: Leaves, flags: Sequence[bool]) -> list[Any]
 def _inside(trace: BatchTrace, x: Any, batched: bool) -> Any:
     """``x`` as ``trace`` shows it to a rule. A younger tracer must stand inside, or it would take over."""
     if not batched and isinstance(x, Tracer) and x._trace.level > trace.level:
-        return BatchTracer(to_batch(x, trace.size), trace)
-    return BatchTracer(x, trace) if batched else x
+        return tracer_of(to_batch(x, trace.size), trace)
+    return tracer_of(x, trace) if batched else x
 
 
 def _whole(trace: BatchTrace, x: Any) -> Any:
     """``x`` with its batch axis first; None stays None."""
     if x is None:
         return None
-    return x.value if isinstance(x, BatchTracer) and x._trace is trace else to_batch(x, trace.size)
+    return x.value if type(x) is Tracer and x._trace is trace else to_batch(x, trace.size)
 
 
 def _mapped(within: BatchTrace, fun: Callable[..., list[Any]], leaves: Leaves, flags: Sequence[bool]) -> list[Any]:
@@ -263,7 +263,7 @@ _custom = Primitive("custom_call", _impl, _reverse, _forward, _batch, multiple=T
 
 
 def _call(*leaves: Any, rules: CustomRules) -> Any:
-    if any(type(x) is Buffer and type(x.value) is not np.ndarray for x in leaves):
+    if any(is_buffer(x) and type(x.value) is not np.ndarray for x in leaves):
         rules = _of_constants(rules)
     return bind(_custom, leaves, {"rules": rules})
 

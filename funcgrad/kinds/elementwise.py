@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.batching import BatchTrace, BatchTracer
-from funcgrad.core import Primitive, computed
-from funcgrad.forward import ForwardTracer, dual
+from funcgrad.batching import BatchTrace, is_batched
+from funcgrad.core import Primitive, Tracer, computed, tracer_of
+from funcgrad.forward import ForwardTrace, dual
 from funcgrad.generated import function
-from funcgrad.graph import GraphTracer
 from funcgrad.kinds.avals import aval_of, beside_doubles, common_aval, constant_beside
 from funcgrad.kinds.linear import batch_rule, conform
 from funcgrad.kinds.partials import Partial, PartialRule, met, product, product_over, scaled, spread
@@ -26,7 +25,6 @@ from funcgrad.kinds.rows import in_columns
 from funcgrad.kinds.rules import NAMES, Operation, bind, finish, traced_at_once
 from funcgrad.ownership import LARGE
 from funcgrad.records import RECORD, Pull, pull_of_each
-from funcgrad.reverse import ReverseTracer
 
 __all__ = ["elementwise"]
 
@@ -147,7 +145,7 @@ class _Rules:
         ``short`` says whether there is a short case for such a place of the tracers, which calls Python's operator.
         """
         for x in args if self.rounds else ():
-            if type(x) is GraphTracer:
+            if type(x) is Tracer and x._trace.repeats:
                 return x._trace.by_rule(self.call, *args, short=short)
         ans = computed(self.call, args, {})
         return ans.item() if self.arithmetic and all(type(a) in _PYTHON for a in args) else ans
@@ -220,12 +218,12 @@ _DOUBLE = np.dtype(float64)
 _SHARED = {
     **_EXPRESSIONS,
     "ARRAYS": frozenset((ndarray, float64)),
-    "BatchTracer": BatchTracer,
-    "ForwardTracer": ForwardTracer,
+    "BatchTrace": BatchTrace,
+    "ForwardTrace": ForwardTrace,
     "NUMPY": _NUMPY,
     "PLAIN": _PLAIN,
     "REAL": _REAL,
-    "ReverseTracer": ReverseTracer,
+    "Tracer": Tracer,
     "DOUBLE": _DOUBLE,
     "aval_of": aval_of,
     "batch_of": lambda x, y: _batch_of(x, y),
@@ -235,22 +233,24 @@ _SHARED = {
     "constant_beside": constant_beside,
     "dual": dual,
     "traced_at_once": traced_at_once,
+    "tracer_of": tracer_of,
 }
 
 #: The aval of a plain result of what is not NumPy's own, an array without axes where a number went in, say.
 _FORM = "None if aval is None else aval_of(ans)"
+#: Whether such a result is no number or array of doubles.
+_FOREIGN = "type(ans) is float or ans.dtype is not DOUBLE"
 #: That of NumPy's own functions: of arrays without axes they give numbers.
 _OWN_FORM = "aval or (float64 if type(ans) is float64 else aval)"
 
 _UNARY = """
 def operation(x, /):
-    if type(x) is ReverseTracer:
-        v, aval, trace = x.value, x.form, x._trace
-        parent = x.node
-        if (numbers := trace.live) is not None:
+    if type(x) is Tracer:
+        v, aval, trace, parent = x.value, x.form, x._trace, x.link
+        if (numbers := trace.numbers) is not None:
             if aval is not None{known}:
                 ans = kernel(v)
-            elif type(v) is ReverseTracer and v.form is not None:
+            elif type(v) is Tracer and v.form is not None:
                 ans = operation(v)
             elif (aval := aval_of(v)) is None{foreign}:
                 return bind(primitive, (x,), {{}})
@@ -260,21 +260,21 @@ def operation(x, /):
                 ans = operation(v)
                 aval = None
             {check}
-            made = ReverseTracer()
+            made = Tracer()
             made.value, made._trace = ans, trace
             made.form = {form}
-            made.node = {record}
+            made.link = {record}
             return made
+        if trace.live and type(trace) is ForwardTrace:
+            if (aval := aval_of(x)) is not None{known_pushed}:
+                ct, given, x = parent, x, v
+                ans = kernel(x) if type(x) is ndarray or type(x) is float64 else operation(x)
+                {check_given}
+                return dual(ans, {forward}, trace, given.form)
+        elif trace.live and type(trace) is BatchTrace:
+            return tracer_of(operation(v), trace)
     elif type(x) is ndarray or type(x) is float64{plain}:
         return kernel(x)
-    elif type(x) is ForwardTracer:
-        if x._trace.live and (aval := aval_of(x)) is not None{known_pushed}:
-            ct, trace, given, x = x.tangent, x._trace, x, x.value
-            ans = kernel(x) if type(x) is ndarray or type(x) is float64 else operation(x)
-            {check_given}
-            return dual(ans, {forward}, trace, given.form)
-    elif type(x) is BatchTracer and x._trace.live:
-        return BatchTracer(operation(x.value), x._trace)
     return bind(primitive, (x,), {{}})
 """
 
@@ -289,12 +289,8 @@ def _unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | N
         foreign="" if own else " or aval is float",
         plain=" or type(x) is float" if own and operator is None else "",
         known_pushed="" if own else " and aval is not float",
-        check=""
-        if own
-        else "if type(ans) is float or ans.dtype is not DOUBLE:\n                return bind(primitive, (x,), {})",
-        check_given=""
-        if own
-        else "if type(ans) is float or ans.dtype is not DOUBLE:\n                return bind(primitive, (given,), {})",
+        check="" if own else f"if {_FOREIGN}:\n                return bind(primitive, (x,), {{}})",
+        check_given="" if own else f"if {_FOREIGN}:\n                    return bind(primitive, (given,), {{}})",
         form="float64 if type(ans) is float64 else aval" if own else _FORM,
         record=RECORD.format(pull="pull", parents="parent", saved=saved),
         forward=rules.of[0].forward,
@@ -308,14 +304,11 @@ def _unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | N
 
 _BINARY = """
 def operation(x, y, /):
-    if type(x) is ReverseTracer:
-        v, aval, trace = x.value, x.form, x._trace
-        parent = x.node
-        if (numbers := trace.live) is None:
-            return bind(primitive, (x, y), {{}})
-        made = ReverseTracer()
-        if type(y) is ReverseTracer:
-            w, other, second = y.value, y.form, y.node
+    if type(x) is Tracer and (numbers := (trace := x._trace).numbers) is not None:
+        v, aval, parent = x.value, x.form, x.link
+        made = Tracer()
+        if type(y) is Tracer:
+            w, other, second = y.value, y.form, y.link
             if y._trace is not trace:
                 return bind(primitive, (x, y), {{}})
             if (aval is not None and aval == other) or (type(v) in closed and type(w) in closed):
@@ -328,7 +321,7 @@ def operation(x, y, /):
                 ans = operation(v, w)
                 aval = None
             {check}
-            made.node = {record_both}
+            made.link = {record_both}
         else:
             if aval is not None and (type(y) is float or type(y) is int):
                 w = beside_doubles(y) if converts and aval is not float64 else y
@@ -336,59 +329,57 @@ def operation(x, y, /):
                 return unlike(x, y)
             ans = kernel(v, w) if type(v) in PLAIN else operation(v, w)
             {check}
-            made.node = {record_left}
+            made.link = {record_left}
         made.value, made._trace, made.form = ans, trace, {form}
         return made
-    if type(y) is ReverseTracer:
-        w, aval, trace = y.value, y.form, y._trace
-        parent = y.node
-        if (numbers := trace.live) is None:
-            return bind(primitive, (x, y), {{}})
+    if type(y) is Tracer and (numbers := (trace := y._trace).numbers) is not None:
+        w, aval, parent = y.value, y.form, y.link
         if (v := constant_beside(w, x, aval, closed, converts)) is None:
             return unlike(x, y)
         ans = kernel(v, w) if type(w) in PLAIN else operation(v, w)
         {check}
-        made = ReverseTracer()
+        made = Tracer()
         made.value, made._trace, made.form = ans, trace, {form}
-        made.node = {record_right}
+        made.link = {record_right}
         return made
     if type(x) in NUMPY and type(y) in NUMPY:
         return plain(x, y)
-    if type(x) is ForwardTracer:
+    if type(x) is Tracer and type(x._trace) is ForwardTrace:
         if (made := push(x, y)) is not None:
             return made
     elif (trace := batch_of(x, y)) is not None:
-        v, w = x.value if type(x) is BatchTracer else x, y.value if type(y) is BatchTracer else y
-        return BatchTracer(operation(v, w), trace)
+        v, w = x.value if type(x) is Tracer else x, y.value if type(y) is Tracer else y
+        return tracer_of(operation(v, w), trace)
     return bind(primitive, (x, y), {{}})
 """
 
 _UNLIKE = """
 def operation(x, y):
-    left, right = type(x) is ReverseTracer, type(y) is ReverseTracer
+    left = type(x) is Tracer and x._trace.counter is not None
+    right = type(y) is Tracer and y._trace.counter is not None
     v, w = x.value if left else x, y.value if right else y
     if not (type(v) in ARRAYS and type(w) in ARRAYS and v.dtype is w.dtype and v.dtype in REAL):
         return bind(primitive, (x, y), {{}})
     ans = kernel(v, w)
     if ans.dtype is not v.dtype:
         return bind(primitive, (x, y), {{}})
-    made = ReverseTracer()
+    made = Tracer()
     made.value, made.form = ans, None
     if left and right:
-        made._trace, parent, second = x._trace, x.node, y.node
-        numbers = made._trace.live or made._trace.awake
+        made._trace, parent, second = x._trace, x.link, y.link
+        numbers = made._trace.numbers or made._trace.counter
         if v.shape == ans.shape == w.shape:
-            made.node = {record_both_alike}
+            made.link = {record_both_alike}
         else:
-            made.node = {record_both}
+            made.link = {record_both}
     elif left:
-        made._trace, parent = x._trace, x.node
-        numbers = made._trace.live or made._trace.awake
-        made.node = {record_left_alike} if v.shape == ans.shape else {record_left}
+        made._trace, parent = x._trace, x.link
+        numbers = made._trace.numbers or made._trace.counter
+        made.link = {record_left_alike} if v.shape == ans.shape else {record_left}
     else:
-        made._trace, parent = y._trace, y.node
-        numbers = made._trace.live or made._trace.awake
-        made.node = {record_right_alike} if w.shape == ans.shape else {record_right}
+        made._trace, parent = y._trace, y.link
+        numbers = made._trace.numbers or made._trace.counter
+        made.link = {record_right_alike} if w.shape == ans.shape else {record_right}
     return made
 """
 
@@ -397,7 +388,7 @@ def operation(x, y):
     v, ct, aval, trace = x.value, x.tangent, x.form, x._trace
     if not trace.live:
         return None
-    if type(y) is ForwardTracer:
+    if type(y) is Tracer:
         w, second, other = y.value, y.tangent, y.form
         if y._trace is not trace or not ((aval is not None and aval == other) or common_aval(v, w, closed) is not None):
             return None
@@ -438,7 +429,7 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
     push = made(
         _PUSH,
         {"dx": rules.of[0].forward, "dy": rules.of[1].forward},
-        "if type(ans) is float or ans.dtype is not DOUBLE:\n            return None",
+        f"if {_FOREIGN}:\n            return None",
         call=lambda x, y: call(x, y),
         kernel=kernel,
         **beside,
@@ -447,7 +438,7 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
     call: Operation = made(
         _BINARY,
         records,
-        "if type(ans) is float or ans.dtype is not DOUBLE:\n                return bind(primitive, (x, y), {})",
+        f"if {_FOREIGN}:\n                return bind(primitive, (x, y), {{}})",
         primitive=primitive,
         kernel=kernel,
         plain=plain,
@@ -477,12 +468,12 @@ def _records(rules: _Rules, unlike: bool) -> tuple[dict[str, Pull], dict[str, st
 
 def _batch_of(x: Any, y: Any) -> BatchTrace | None:
     """The batch of two arguments whose examples meet as they lie in memory, or of one of them beside a constant."""
-    batched, other = (x, y) if type(x) is BatchTracer else (y, x)
-    if type(batched) is not BatchTracer or not batched._trace.live:
+    batched, other = (x, y) if is_batched(x) else (y, x)
+    if not is_batched(batched) or not batched._trace.live:
         return None
     trace: BatchTrace = batched._trace
     rank = len(backend.shape_of(batched.value))
-    if type(other) is BatchTracer:
+    if type(other) is Tracer:
         return trace if other._trace is trace and len(backend.shape_of(other.value)) == rank else None
     if type(other) is ndarray:
         return trace if other.ndim < rank and other.dtype.kind in "fciub" else None

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Primitive, computed
+from funcgrad.core import Primitive, Tracer, computed
 from funcgrad.errors import InputError
-from funcgrad.forward import ForwardTracer, dual
+from funcgrad.forward import ForwardTrace, dual
 from funcgrad.generated import function
 from funcgrad.kinds.linear import Batching, batch_rule, conform
 from funcgrad.kinds.rules import (
@@ -28,7 +28,7 @@ from funcgrad.kinds.rules import (
     traced_at_once,
 )
 from funcgrad.records import RECORD, Pull, backward, pull_of_each
-from funcgrad.reverse import ReverseTracer, record
+from funcgrad.reverse import record
 
 __all__ = ["multilinear", "primitive"]
 
@@ -369,16 +369,16 @@ def operation(*args, **params):
 #: Of three arguments that meet as they are: at once where all, or all but the first, are traced.
 _TERNARY = """
 def operation(x, y, z):
-    if type(y) is type(z) is ReverseTracer and (numbers := (trace := y._trace).live) is not None and z._trace is trace:
+    if type(y) is type(z) is Tracer and (numbers := (trace := y._trace).numbers) is not None and z._trace is trace:
         w, u = y.value, z.value
-        if type(x) is ReverseTracer:
+        if type(x) is Tracer:
             if x._trace is trace and meets(v := x.value, w, u):
-                made, parent, second, third = ReverseTracer(), x.node, y.node, z.node
+                made, parent, second, third = Tracer(), x.node, y.node, z.node
                 made.value, made._trace, made.form = kernel(v, w, u), trace, None
                 made.node = {record_all}
                 return made
         elif type(x) is ndarray and meets(x, w, u):
-            made, v, parent, second = ReverseTracer(), x, y.node, z.node
+            made, v, parent, second = Tracer(), x, y.node, z.node
             made.value, made._trace, made.form = kernel(v, w, u), trace, None
             made.node = {record_last}
             return made
@@ -394,7 +394,7 @@ def operation(x, *others, **params):
         return bind(primitive, (x, *others), params)
     if type(x) is ndarray:
         return kernel(x, **params)
-    if type(x) is ReverseTracer and type(x.value) is ndarray and x._trace.live is not None:
+    if type(x) is Tracer and type(x.value) is ndarray and x._trace.numbers is not None:
         v, trace, parent = x.value, x._trace, x.node
         ans, pull, saved = planned((v,), (0,), params, kernel(v, **params))
         return ans if pull is None else trace.recorded(ans, pull, (parent,), saved)
@@ -404,43 +404,42 @@ def operation(x, *others, **params):
 #: Of two factors that meet as they are.
 _BILINEAR = """
 def operation(x, y, **params):
-    if type(x) is ReverseTracer:
-        v, trace, parent = x.value, x._trace, x.node
-        if (numbers := trace.live) is not None:
-            if type(y) is ReverseTracer:
+    if type(x) is Tracer:
+        v, trace, parent = x.value, x._trace, x.link
+        if (numbers := trace.numbers) is not None:
+            if type(y) is Tracer:
                 w, second = y.value, y.node
                 if y._trace is trace and meets(v, w):
-                    made = ReverseTracer()
+                    made = Tracer()
                     made.value = (quick if type(v) is type(w) is ndarray else operation)(v, w, **params)
                     made._trace, made.form = trace, None
                     made.node = {record_both}
                     return made
             elif type(y) is ndarray and meets(v, y):
-                made, w = ReverseTracer(), y
+                made, w = Tracer(), y
                 made.value = (quick if type(v) is ndarray else operation)(v, w, **params)
                 made._trace, made.form = trace, None
                 made.node = {record_left}
                 return made
+        elif type(trace) is ForwardTrace and trace.live and type(y) is ndarray and meets(v, y):
+            return dual(operation(v, y, **params), operation(parent, y, **params), trace)
     elif type(x) is ndarray:
         if type(y) is ndarray:
             return kernel(x, y, **params)
-        if type(y) is ReverseTracer and (numbers := y._trace.live) is not None and meets(x, y.value):
+        if type(y) is Tracer and (numbers := y._trace.numbers) is not None and meets(x, y.value):
             v, w, trace, parent = x, y.value, y._trace, y.node
-            made = ReverseTracer()
+            made = Tracer()
             made.value = (quick if type(w) is ndarray else operation)(v, w, **params)
             made._trace, made.form = trace, None
             made.node = {record_right}
             return made
-    elif type(x) is ForwardTracer and x._trace.live and type(y) is ndarray and meets(x.value, y):
-        v, t, trace = x.value, x.tangent, x._trace
-        return dual(operation(v, y, **params), operation(t, y, **params), trace)
     return bind(primitive, (x, y), params)
 """
 
 _SHARED = {
     "EMPTY": {},
-    "ForwardTracer": ForwardTracer,
-    "ReverseTracer": ReverseTracer,
+    "ForwardTrace": ForwardTrace,
+    "Tracer": Tracer,
     "__name__": __name__,
     "bind": bind,
     "conform": conform,

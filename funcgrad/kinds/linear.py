@@ -16,17 +16,16 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Primitive, computed
+from funcgrad.core import Primitive, Tracer, computed
 from funcgrad.cotangents import is_sparse
 from funcgrad.errors import NotDifferentiableError, ShapeError
-from funcgrad.forward import ForwardTracer, dual
+from funcgrad.forward import ForwardTrace, dual
 from funcgrad.generated import function
-from funcgrad.graph import GraphTracer, stands_for_array
+from funcgrad.graph import stands_for_array
 from funcgrad.kinds.rows import repeated, row_sums
 from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, positional_names
 from funcgrad.locking import changing
 from funcgrad.records import RECORD, pull_of_each
-from funcgrad.reverse import ReverseTracer
 from funcgrad.typing import Shape
 from funcgrad.views import share_view
 
@@ -186,14 +185,14 @@ _LINEAR = """
 def operation(x, *rest, **params):
     if type(x) is ndarray and not rest:
         return kernel(x, **params)
-    if type(x) is ReverseTracer and not rest and (numbers := x._trace.live) is not None:
+    if type(x) is Tracer and not rest and (numbers := x._trace.numbers) is not None:
         v, trace, parent = x.value, x._trace, x.node
-        made = ReverseTracer()
+        made = Tracer()
         made.value = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
         made._trace, made.form = trace, None
         made.node = {record}
         return made
-    if type(x) is ForwardTracer and not rest and x._trace.live:
+    if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.live:
         v, t, trace = x.value, x.tangent, x._trace
         return dual(operation(v, **params), operation(t, **params), trace)
     return bind(primitive, (x, *rest), params)
@@ -204,14 +203,14 @@ _LINEAR_VIEW = """
 def operation(x, *rest, **params):
     if type(x) is ndarray and not rest:
         return kernel(x, **params)
-    if type(x) is ReverseTracer and not rest and (numbers := x._trace.live) is not None:
+    if type(x) is Tracer and not rest and (numbers := x._trace.numbers) is not None:
         v, trace, parent = x.value, x._trace, x.node
-        made = ReverseTracer()
+        made = Tracer()
         made.value = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
         made._trace, made.form = trace, None
         made.node = {record}
         return share_view(x, made, operation, params, v)
-    if type(x) is ForwardTracer and not rest and x._trace.live:
+    if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.live:
         v, t, trace = x.value, x.tangent, x._trace
         return share_view(x, dual(operation(v, **params), operation(t, **params), trace), operation, params, v)
     with changing:  # what it is a view of is still what it was made of
@@ -219,8 +218,8 @@ def operation(x, *rest, **params):
 """
 
 _SHARED = {
-    "ForwardTracer": ForwardTracer,
-    "ReverseTracer": ReverseTracer,
+    "ForwardTrace": ForwardTrace,
+    "Tracer": Tracer,
     "__name__": __name__,
     "bind": bind,
     "changing": changing,
@@ -381,7 +380,7 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
         return _ONES[: len(ct)].dot(ct) if few else np.add.reduce(ct, None)
     if type(ct) is ndarray and ct.size == prod(shape):  # of what was added or stretched every length is 1
         return ct.reshape(shape)
-    if type(ct) is GraphTracer and prod(have) == prod(shape) and stands_for_array(ct):
+    if type(ct) is Tracer and prod(have) == prod(shape) and stands_for_array(ct):
         return reshape(ct, to=shape)
     axis = _stretched(have, shape)
     if type(ct) is ndarray:

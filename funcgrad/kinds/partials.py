@@ -13,11 +13,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.graph import GraphTracer, stands_for_array
+from funcgrad.core import Tracer
+from funcgrad.graph import stands_for_array
 from funcgrad.kinds.linear import astype, broadcast_to, conform
 from funcgrad.kinds.rules import NAMES, check_names, positional_names
 from funcgrad.ownership import LARGE, argument_is_alone, is_temporary
-from funcgrad.writable import Buffer
+from funcgrad.writable import is_buffer
 
 __all__ = ["Partial", "PartialRule", "met", "product", "product_over", "scaled", "spread"]
 
@@ -156,7 +157,7 @@ def scaled(ct: Any, partial: Any) -> Any:
         ):
             return np.multiply(partial, ct, out=partial)
         return partial * ct
-    if (type(ct) is GraphTracer and stands_for_array(ct)) or (type(ct) is Buffer and type(ct.value) is ndarray):
+    if (type(ct) is Tracer and stands_for_array(ct)) or (is_buffer(ct) and type(ct.value) is ndarray):
         return partial * ct  # by the order of factors complex products are rounded, and the result lies in memory
     # a float64 left of a tracer, or of a Python complex number, which would take it for a float
     return partial * ct if type(ct) is float64 and type(partial) is not complex else ct * partial

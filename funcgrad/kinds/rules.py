@@ -18,7 +18,6 @@ import numpy as np
 from funcgrad import backend, core
 from funcgrad.core import Primitive, Tracer
 from funcgrad.errors import InputError
-from funcgrad.reverse import ReverseTracer
 from funcgrad.writable import Proxy, as_made_by
 
 __all__ = ["NAMES", "Operation", "Rule", "bind", "check_names", "finish", "positional_names", "traced_at_once"]
@@ -50,7 +49,7 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
                 break
             trace = arg._trace
     else:
-        if trace is not None and trace.live is not None:
+        if trace is not None and trace.live:
             ans = trace.process(primitive, args, params)
             return ans if isinstance(ans, Tracer) else as_made_by(args, ans)
     return _bind_any(primitive, args, params)
@@ -95,9 +94,9 @@ def traced_at_once(args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tuple[i
     plain = True
     values, traced, parents = [], [], []
     for position, arg in enumerate(args):
-        if type(arg) is ReverseTracer:
+        if type(arg) is Tracer:
             if arg._trace is not trace:
-                if trace is not None or arg._trace.live is None:
+                if trace is not None or arg._trace.numbers is None:
                     return None
                 trace = arg._trace
             value = arg.value

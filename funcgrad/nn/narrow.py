@@ -9,18 +9,16 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.forward import ForwardTracer
+from funcgrad.core import Tracer
 from funcgrad.kinds.linear import astype
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.reducing import as_floating, as_scalar
-from funcgrad.reverse import ReverseTracer
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["floating", "on_floats", "restored", "widened"]
 
 _SINGLE = np.dtype(np.float32)
 _WIDE = frozenset((_SINGLE, np.dtype(np.float64)))
-_TRACERS = frozenset((ReverseTracer, ForwardTracer))
 
 
 def floating(x: ArrayLike) -> Array:
@@ -60,7 +58,7 @@ def on_floats(function: Callable[..., Array]) -> Callable[..., Array]:
 
     @functools.wraps(function)
     def call(x: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-        value = x.value if type(x) in _TRACERS else x
+        value = x.value if type(x) is Tracer and x._trace.differentiates else x
         if type(value) is np.ndarray and value.dtype in _WIDE and value.ndim:  # the commonest, with less ado
             return function(x, *args, **kwargs)
         if value is not x and x.dtype in _WIDE:

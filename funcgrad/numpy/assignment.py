@@ -31,16 +31,15 @@ from funcgrad.primitives.writing import region, winners, write
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import (
     READ_ONLY,
-    Buffer,
     Step,
     View,
     Views,
+    is_buffer,
     is_number,
     move,
     own,
     refresh,
     root_of,
-    stand_for,
     views_of,
 )
 
@@ -78,14 +77,14 @@ def set_item(x: Tracer, index: Any, y: Any) -> None:
 
 def _set_item(x: Tracer, index: Any, y: Any) -> None:
     alias = getattr(x, "alias", None)
-    if not (alias is None and type(x) is Buffer) and not _can_write(x, alias):
+    if not (alias is None and is_buffer(x)) and not _can_write(x, alias):
         refuse_writing(x)
-    if type(y) is Buffer:
+    if is_buffer(y):
         y = twin(y)
     elif type(y) is list or type(y) is tuple:
         y = as_value(y)
-    plain = type(x) is Buffer and type(x.value) is ndarray and type(y) in _NUMPY and is_concrete(index)
-    if plain and (type(alias) is not View or type(alias.root) is Buffer):
+    plain = is_buffer(x) and type(x.value) is ndarray and type(y) in _NUMPY and is_concrete(index)
+    if plain and (type(alias) is not View or is_buffer(alias.root)):
         own(root_of(x))
         x.value[index] = y  # views share the memory
         return
@@ -110,7 +109,7 @@ def _write_root(x: Tracer, index: Any, y: Any, aval: Any) -> None:
     if not _write_directly(x, index, y, aval):
         move(x, as_before(x, updated(twin(x), index, y)))
     views = getattr(x, "alias", None)
-    if type(x) is not Buffer:
+    if not is_buffer(x):
         (views if type(views) is Views else views_of(x)).written = True
     if views:
         refresh(x)
@@ -128,7 +127,7 @@ def _can_write(x: Tracer, alias: Any) -> bool:
         return not alias.locked
     if alias is READ_ONLY:
         return False
-    return alias is not None or type(x) is Buffer or bool(x.shape)
+    return alias is not None or is_buffer(x) or bool(x.shape)
 
 
 def set_whole(x: Tracer, y: Any) -> None:
@@ -136,7 +135,7 @@ def set_whole(x: Tracer, y: Any) -> None:
     with changing:
         alias = getattr(x, "alias", None)
         own = alias is not READ_ONLY and type(alias) is not View
-        if own and isinstance(y, Tracer) and type(y) is not Buffer and y.shape == x.shape and y.dtype == x.dtype:
+        if own and isinstance(y, Tracer) and not is_buffer(y) and y.shape == x.shape and y.dtype == x.dtype:
             move(x, as_before(x, y))
             refresh(x)
         else:
@@ -390,7 +389,7 @@ def _write_directly(x: Any, index: Any, y: Any, aval: Any) -> bool:
     Returns:
         False where it has done nothing, because the write is of another kind.
     """
-    buffer, one = type(x) is Buffer, type(index) is int
+    buffer, one = is_buffer(x), type(index) is int
     if not (one or is_concrete(index)) or not can_overwrite(x.value if buffer else x, index, y):
         return False
     if not (one or is_static(index)):
@@ -406,7 +405,7 @@ def _write_directly(x: Any, index: Any, y: Any, aval: Any) -> bool:
         new = overwritten(x.value, index, y, is_alone_in(x, "value"))
     else:
         return False
-    stand_for(x, type(new), new.value, new._trace, getattr(new, "link", None))
+    move(x, new)
     return True
 
 

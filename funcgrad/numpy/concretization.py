@@ -11,6 +11,7 @@ import math
 import operator
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,11 +20,11 @@ from funcgrad import backend, blocks
 from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer, describe, raise_escaped, repeated, twin
 from funcgrad.errors import ConcretizationError, ConversionError
-from funcgrad.graph import GraphTracer, steer
+from funcgrad.graph import steer
 from funcgrad.numpy.callers import user_frame, user_line
 from funcgrad.numpy.hints import remedies
 from funcgrad.numpy.texts import Shown, has_all_digits, refuse_text
-from funcgrad.writable import Buffer, inside
+from funcgrad.writable import buffer, inside, is_buffer
 
 __all__ = [
     "CONCRETIZATION",
@@ -146,9 +147,9 @@ def _differs(x: Tracer, asked: str, size: int) -> ConcretizationError:
 
 def constant(x: Any) -> Any:
     """``x`` without the tracers that an enclosing ``no_grad`` makes constants of; the array of a buffer."""
-    if type(x) is Buffer:
+    if is_buffer(x):
         return x.value
-    if type(x) is GraphTracer and x._trace.repeats:  # the recording remembers the answer, and asks again
+    if type(x) is Tracer and x._trace.repeats:  # the recording remembers the answer, and asks again
         return steer(x, x.value)
     if blocks.here() is not None:
         floor = blocks.current().floor
@@ -204,7 +205,7 @@ def _format(x: Tracer, spec: str) -> str:
 
 def _remembered(x: Tracer, text: str, spec: str) -> str:
     """``text``, which shows ``x``: one that knows that, unless ``x`` is a constant."""
-    if type(x) is Buffer or not _is_followed(x if type(x) is GraphTracer else constant(x)):
+    if is_buffer(x) or not _is_followed(x if x._trace.repeats else constant(x)):
         return text
     if keeping.run is not None:
         keeping.run.texts.append((x, text))  # the number itself may be asked for
@@ -241,7 +242,7 @@ _TELLING = 3  # so many characters of a text tell that they are of it
 def _is_followed(x: Any) -> bool:
     """Whether a derivative of ``x`` is asked for, or a recording of the run that will be used for other values."""
     while isinstance(x, Tracer):
-        if x._trace.differentiates or (type(x) is GraphTracer and x._trace.repeats):
+        if x._trace.differentiates or (type(x) is Tracer and x._trace.repeats):
             return True
         x = x.value
     return False
@@ -254,12 +255,10 @@ def _str(x: Tracer) -> str:
 def _repr(x: Tracer) -> str:
     """Kind, level, shape, dtype and value; the value of a nested tracer shows in the same way."""
     value = x.value
-    if type(x) is Buffer:
+    if is_buffer(x):
         return repr(value)
-    if not isinstance(value, Tracer):
-        with np.printoptions(threshold=20, edgeitems=2):
-            return f"{type(x).__name__}(level={x._trace.level}, {describe(x)}, value={value!r})"
-    return f"{type(x).__name__}(level={x._trace.level}, {describe(x)}, value={value!r})"
+    with np.printoptions(threshold=20, edgeitems=2) if not isinstance(value, Tracer) else nullcontext():
+        return f"{x._trace.shown}(level={x._trace.level}, {describe(x)}, value={value!r})"
 
 
 def _hash(x: Tracer) -> NoReturn:
@@ -273,7 +272,7 @@ def _hash(x: Tracer) -> NoReturn:
 
 
 def _pickle(x: Tracer, protocol: Any) -> Any:
-    if type(x) is Buffer:
+    if is_buffer(x):
         return x.value.__reduce_ex__(protocol)
     raise ConcretizationError(
         f"pickle: a traced value belongs to the running transform and cannot be stored or sent, got {describe(x)}"
@@ -283,14 +282,15 @@ def _pickle(x: Tracer, protocol: Any) -> Any:
 
 def _copied(x: Tracer) -> Tracer:
     """What ``copy`` makes of a tracer: a write to one is not seen in the other."""
-    return Buffer(np.array(x.value)) if type(x) is Buffer else twin(x)
+    return buffer(np.array(x.value)) if is_buffer(x) else twin(x)
 
 
 def _plain(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:
     """A method that converts a constant and refuses everything else."""
 
     def method(x: Tracer, *args: Any, **kwargs: Any) -> Any:
-        return convert(constant_array(x, asked), *args, **kwargs)
+        value = x.value if x._trace.as_numpy else constant_array(x, asked)
+        return convert(value, *args, **kwargs)
 
     return method
 
@@ -328,7 +328,7 @@ keeping = _Keeping()
 
 def _item(x: Any, *args: Any) -> Any:
     """One element as a number: of a traced array a traced one, for code that was built anew."""
-    if keeping.run is None or not isinstance(constant(x), Tracer):
+    if x._trace.as_numpy or keeping.run is None or not isinstance(constant(x), Tracer):
         return _of_ndarray("item")(x, *args)
     place = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
     return (
@@ -338,7 +338,7 @@ def _item(x: Any, *args: Any) -> Any:
 
 def _list(x: Any) -> Any:
     """Nested lists of the elements, as ``_item`` has them."""
-    if keeping.run is None or not isinstance(constant(x), Tracer):
+    if x._trace.as_numpy or keeping.run is None or not isinstance(constant(x), Tracer):
         return _of_ndarray("tolist")(x)
     return [_list(row) for row in x] if x.ndim else x
 

@@ -19,7 +19,7 @@ from funcgrad.numpy.shapes import as_shape
 from funcgrad.primitives import shaping as prim
 from funcgrad.typing import Array, ArrayLike, Scalar, Shape
 from funcgrad.views import layout
-from funcgrad.writable import Buffer, Proxy, as_array, inside, is_number
+from funcgrad.writable import Proxy, as_array, buffer, inside, is_buffer, is_number
 
 __all__ = [
     "array",
@@ -47,7 +47,7 @@ def new(made: Array) -> Array:
     if type(made) is np.ndarray and made.dtype == object:
         return made  # Python's objects can be traced values, which are no numbers to an array
     writable = type(made) is np.ndarray or (not isinstance(made, Tracer) and namespace_of(made) is not np)
-    return Buffer(made) if writable and inside() else made
+    return buffer(made) if writable and inside() else made
 
 
 def as_value(a: ArrayLike) -> Array:
@@ -238,9 +238,9 @@ def copy(a: ArrayLike, order: Any = "K", subok: Any = False) -> Array:
 def _copied(x: Tracer) -> Array:
     """Another object that can be written to."""
     with changing:  # no other thread makes it traced meanwhile
-        if type(x) is not Buffer:
+        if not is_buffer(x):
             return twin(x)
-        return Buffer(x.value.copy("K") if type(x.value) is np.ndarray else x.value)
+        return buffer(x.value.copy("K") if type(x.value) is np.ndarray else x.value)
 
 
 def _duplicate(a: Array, order: str) -> Array:

@@ -13,7 +13,6 @@ from funcgrad import backend
 from funcgrad.backend import namespace_of
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
-from funcgrad.forward import ForwardTracer
 from funcgrad.graph import stands_for_array
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import one_axis
@@ -22,7 +21,6 @@ from funcgrad.numpy.output import into
 from funcgrad.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, ravel, result_type, transpose
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.indexing import getitem
-from funcgrad.reverse import ReverseTracer
 from funcgrad.typing import Array, ArrayLike, Axis
 from funcgrad.views import share
 
@@ -46,7 +44,7 @@ __all__ = [
 
 
 _NUMPYS = frozenset((np.ndarray,))
-_ARRAYS = _NUMPYS | {ReverseTracer, ForwardTracer}
+_ARRAYS = _NUMPYS | {Tracer}
 
 
 def _joinable(arrays: Any) -> tuple[Sequence[Any], bool]:
@@ -326,7 +324,7 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
 
 def _reads_sooner(x: Array) -> bool:
     """Whether reading its parts one by one takes less than one operation with as many results."""
-    return type(x) is ReverseTracer and stands_for_array(x.value)
+    return type(x) is Tracer and x._trace.counter is not None and stands_for_array(x.value)
 
 
 def _read(x: Array, axis: int, places: Sequence[Any]) -> list[Array]:

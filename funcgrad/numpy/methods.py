@@ -16,11 +16,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad.backend import dtype_of, namespace_of
-from funcgrad.core import Tracer, describe, twin
+from funcgrad.core import Primitive, Tracer, describe, twin
 from funcgrad.errors import InputError, UnsizedError
-from funcgrad.graph import GraphTracer
+from funcgrad.generated import value_of, with_names
 from funcgrad.kinds.linear import permute
 from funcgrad.kinds.linear import reshape as refill
+from funcgrad.kinds.rules import bind
 from funcgrad.numpy import arithmetic as numbers
 from funcgrad.numpy import (
     choice,
@@ -66,8 +67,6 @@ def install(cls: type[Tracer]) -> None:
     for name, member in members.items():
         setattr(cls, name, member)
     setattr(cls, "shape", cls.__dict__["shape"].setter(_set_shape))  # noqa: B010  (mypy takes it for a method)
-    for name, method in _CAPTURED.items():
-        setattr(GraphTracer, name, method)
 
 
 def _swapped(operation: Method) -> Method:
@@ -79,20 +78,25 @@ def _swapped(operation: Method) -> Method:
     return reflected
 
 
-def _captured(operation: Method, in_place: bool = False) -> Method:
-    """An operator in a graph, which may have to be told from the function, and keeps the order of factors."""
+def _as_operator(operation: Method, *, reflected: bool = False, in_place: bool = False) -> Method:
+    """What Python's operator does for an operation of two arguments: in a graph it may have to be told from that.
 
-    def method(x: GraphTracer, *y: Any) -> Any:
-        return x._trace.by_operator(operation, x, *y, in_place=in_place)
+    Python rounds otherwise than NumPy's functions do: products of complex numbers by the order of the factors.
+    """
 
-    return method
+    def bound(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        trace = args[0]._trace
+        if not trace.repeats:
+            return bind(primitive, args, params)
+        return trace.by_operator(operation, *(args[::-1] if reflected else args), in_place=in_place)
+
+    made: Method = with_names(operation, bind=bound, unlike=with_names(value_of(operation, "unlike"), bind=bound))
+    return made
 
 
-def _captured_reflected(operation: Method) -> Method:
-    def method(x: GraphTracer, y: Any) -> Any:
-        return x._trace.by_operator(operation, y, x)
-
-    return method
+def _power_of(x: Tracer, y: Any) -> Any:
+    """``y ** x``."""
+    return x._trace.by_operator(arithmetic.power, y, x) if x._trace.repeats else arithmetic.power(y, x)
 
 
 def _divmod(x: Array, y: Array) -> tuple[Array, Array]:
@@ -112,8 +116,8 @@ def _ne(x: Array, y: Any) -> Any:
     return comparison.not_equal(x, y) if _comparable(y) else NotImplemented
 
 
-def _abs(x: Array) -> Array:
-    return arithmetic.absolute(x)
+def _abs(x: Tracer) -> Any:
+    return x._trace.by_operator(arithmetic.absolute, x) if x._trace.repeats else arithmetic.absolute(x)
 
 
 def _pairs(name: str, operation: Method, *, commutes: bool = False) -> dict[str, Method]:
@@ -123,10 +127,12 @@ def _pairs(name: str, operation: Method, *, commutes: bool = False) -> dict[str,
 
 _OPERATORS: dict[str, Any] = {
     **_pairs("add", arithmetic.add, commutes=True),
-    **_pairs("mul", arithmetic.multiply, commutes=True),
+    "__mul__": _as_operator(arithmetic.multiply),
+    "__rmul__": _as_operator(arithmetic.multiply, reflected=True),
     **_pairs("sub", arithmetic.subtract),
     **_pairs("truediv", arithmetic.divide),
-    **_pairs("pow", arithmetic.power),
+    "__pow__": _as_operator(arithmetic.power),
+    "__rpow__": _power_of,
     **_pairs("floordiv", comparison.floor_divide),
     **_pairs("mod", arithmetic.remainder),
     **_pairs("divmod", _divmod),
@@ -136,11 +142,11 @@ _OPERATORS: dict[str, Any] = {
         for name, symbol, operation in (
             ("add", "+=", arithmetic.add),
             ("sub", "-=", arithmetic.subtract),
-            ("mul", "*=", arithmetic.multiply),
+            ("mul", "*=", _as_operator(arithmetic.multiply, in_place=True)),
             ("truediv", "/=", arithmetic.divide),
             ("floordiv", "//=", comparison.floor_divide),
             ("mod", "%=", arithmetic.remainder),
-            ("pow", "**=", arithmetic.power),
+            ("pow", "**=", _as_operator(arithmetic.power, in_place=True)),
             ("matmul", "@=", matmul),
             ("and", "&=", comparison.bitwise_and),
             ("or", "|=", comparison.bitwise_or),
@@ -164,18 +170,6 @@ _OPERATORS: dict[str, Any] = {
     "__ge__": comparison.greater_equal,
     "__eq__": _eq,
     "__ne__": _ne,
-}
-
-
-#: Operators that Python rounds otherwise than functions do: products of complex numbers by the order of the factors.
-_CAPTURED: dict[str, Method] = {
-    "__mul__": _captured(arithmetic.multiply),
-    "__rmul__": _captured_reflected(arithmetic.multiply),
-    "__imul__": in_place(_captured(arithmetic.multiply, in_place=True), "*="),
-    "__pow__": _captured(arithmetic.power),
-    "__rpow__": _captured_reflected(arithmetic.power),
-    "__ipow__": in_place(_captured(arithmetic.power, in_place=True), "**="),
-    "__abs__": _captured(arithmetic.absolute),
 }
 
 

@@ -20,7 +20,7 @@ from funcgrad.numpy.concretization import other_thread, user_line
 from funcgrad.numpy.creation import astype
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.typing import Array, Shape
-from funcgrad.writable import Buffer, Views, own, root_of
+from funcgrad.writable import Views, buffer, is_buffer, own, root_of
 
 __all__ = ["accumulating", "are_constant", "check_arrays", "computed", "into", "refuse_array", "write_out"]
 
@@ -107,7 +107,7 @@ def write_out(name: str, out: Any, result: Array, casting: Any = "same_kind", *,
             f"{describe(out)}{user_line()}. Make out with dtype={str(new)!r}."
         )
     if not isinstance(out, Tracer):
-        if type(result) is Buffer:
+        if is_buffer(result):
             result = result.value
         if isinstance(result, Tracer) or backend.namespace_of(result) is not np:
             refuse_array(name, out)
@@ -123,7 +123,7 @@ def _written_shape(name: str, out: Any) -> Shape:
     """The shape of an array to write to."""
     if isinstance(out, Tracer):
         alias = getattr(out, "alias", None)
-        if alias is READ_ONLY or (alias is None and type(out) is not Buffer and not out.shape):
+        if alias is READ_ONLY or (alias is None and not is_buffer(out) and not out.shape):
             refuse_writing(out)
         if alias is None and not out.shape:
             out.alias = Views()  # an array without axes, which is no number: it stays one
@@ -160,12 +160,12 @@ def are_constant(*values: Any) -> bool:
     """Whether all arrays in ``values``, nested or not, are NumPy's or buffers of such.
 
     Example:
-        >>> are_constant([Buffer(np.ones(2)), 1.0], {"a": np.ones(2)})
+        >>> are_constant([buffer(np.ones(2)), 1.0], {"a": np.ones(2)})
         True
     """
     for value in values:
         if isinstance(value, Tracer):
-            if type(value) is not Buffer or type(value.value) is not np.ndarray:
+            if not is_buffer(value) or type(value.value) is not np.ndarray:
                 return False
         elif type(value) is dict:
             if not are_constant(*value.values()):
@@ -182,16 +182,16 @@ def computed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     """``function(*args, **kwargs)`` on the arrays of buffers; the arrays that it makes are buffers too.
 
     Example:
-        >>> type(computed(np.sin, (Buffer(np.ones(2)),), {})).__name__
-        'Buffer'
+        >>> type(computed(np.sin, (buffer(np.ones(2)),), {})).__name__
+        'Tracer'
     """
-    held: dict[int, tuple[Buffer, np.ndarray]] = {}
+    held: dict[int, tuple[Tracer, np.ndarray]] = {}
     lent: dict[int, tuple[Any, np.ndarray]] = {}
     with changing:  # the function may write, and no other thread must give a buffer other memory meanwhile
         ans = _closed(function(*_opened(args, held, lent), **_opened(kwargs, held, lent)), held)
-        for buffer, array in lent.values():
-            if array.tobytes() != buffer.value.tobytes():  # NaN and -0 are seen for what they are
-                buffer[...] = array
+        for values, array in lent.values():
+            if array.tobytes() != values.value.tobytes():  # NaN and -0 are seen for what they are
+                values[...] = array
     return ans
 
 
@@ -200,13 +200,13 @@ def _opened(values: Any, held: dict[int, Any], lent: dict[int, Any]) -> Any:
 
     Views of what is no buffer are copied, as a tape may hold the memory; ``lent`` knows these copies.
     """
-    if type(values) is Buffer:
+    if is_buffer(values):
         array = values.value
         if type(array) is np.ndarray:
             root = root_of(values)
             own(root)  # the function may write to it, and a tape hold what it was lent
             array = values.value
-            if type(root) is not Buffer:
+            if not is_buffer(root):
                 _, array = lent.setdefault(id(values), (values, array.copy("K")))
         held[id(array)] = values, array
         return array
@@ -215,12 +215,12 @@ def _opened(values: Any, held: dict[int, Any], lent: dict[int, Any]) -> Any:
     return type(values)([_opened(v, held, lent) for v in values]) if type(values) in (tuple, list) else values
 
 
-def _closed(values: Any, held: dict[int, tuple[Buffer, np.ndarray]]) -> Any:
+def _closed(values: Any, held: dict[int, tuple[Tracer, np.ndarray]]) -> Any:
     """``values`` with buffers for arrays: the same where it is the array of one."""
     if type(values) is np.ndarray:
         if id(values) in held:
             return held[id(values)][0]
-        made = Buffer(values)
+        made = buffer(values)
         if any(np.may_share_memory(values, array) for _, array in held.values()):
             made.alias = READ_ONLY  # a view that nobody knows how to take anew
         return made

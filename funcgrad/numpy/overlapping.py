@@ -20,7 +20,7 @@ from funcgrad.numpy.concretization import user_line
 from funcgrad.numpy.layout import as_before
 from funcgrad.primitives.indexing import getitem
 from funcgrad.views import layout
-from funcgrad.writable import Buffer, Step, View, move, refresh, root_of, views_of
+from funcgrad.writable import Step, View, is_buffer, move, refresh, root_of, views_of
 
 __all__ = ["written_by_mask", "written_in_order"]
 
@@ -32,7 +32,7 @@ def written_by_mask(x: Tracer, index: Any, y: Any) -> bool:
     mask = index[0] if type(index) is tuple and len(index) == 1 else index
     if type(mask) is list:
         mask = np.asarray(mask)
-    elif type(mask) is Buffer:
+    elif is_buffer(mask):
         mask = mask.value
     if type(mask) is not ndarray or mask.dtype.kind != "b" or not mask.ndim == len(x.shape) > 0:
         return False
@@ -58,7 +58,7 @@ def written_in_order(x: Tracer, y: Any, write: Callable[[ndarray, ndarray], None
         InputError: real or imaginary parts of one array, one of which was taken of the other's elements.
     """
     root = root_of(x)
-    if not isinstance(y, Tracer) or root_of(y) is not root or type(root) is Buffer or prod(y.shape) < 2:
+    if not isinstance(y, Tracer) or root_of(y) is not root or is_buffer(root) or prod(y.shape) < 2:
         return False
     mine, theirs = _steps(x), _steps(y)
     if any(step is real or step is imag for step, _ in (*mine, *theirs)):

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.batching import BatchTracer
-from funcgrad.core import Tracer, twin
-from funcgrad.forward import ForwardTracer, dual
-from funcgrad.graph import GraphTrace, GraphTracer
+from funcgrad.batching import BatchTrace
+from funcgrad.core import Tracer, tracer_of, twin
+from funcgrad.forward import ForwardTrace, dual
+from funcgrad.graph import GraphTrace
 from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import conform, reshape, to_batch
 from funcgrad.ownership import argument_is_alone, is_alone
@@ -26,7 +26,7 @@ from funcgrad.primitives.index_spec import is_static, parse
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.writing import write
 from funcgrad.records import pull_of_each
-from funcgrad.reverse import ReverseTracer, recorder
+from funcgrad.reverse import ReverseTrace, recorder
 from funcgrad.typing import Shape
 
 __all__ = ["can_overwrite", "composed", "overwritten", "rank_left"]
@@ -35,7 +35,6 @@ ndarray = np.ndarray
 float64 = np.float64
 _NUMPY = frozenset((ndarray, int, float, complex, np.float64, np.float32, np.int64))
 _ARRAY = frozenset((ndarray,))
-_TRACERS = frozenset((ReverseTracer, ForwardTracer, BatchTracer, GraphTracer))
 
 
 def can_overwrite(x: Any, index: Any, y: Any) -> bool:
@@ -53,15 +52,14 @@ _BATCH, _UNKNOWN = 1, 2
 def _of_numpy(x: Any, kinds: frozenset[type]) -> int:
     """Whether ``x`` is of one of these kinds of NumPy in the end, and whether a batch."""
     found = 0
-    while type(x) in _TRACERS:
-        if x._trace.live is None and not x._trace.records_at_once():
+    while type(x) is Tracer:
+        trace = x._trace
+        if type(trace) not in _WAYS or not (trace.live or trace.records_at_once()):
             return _UNKNOWN
-        if type(x) is BatchTracer:
+        if trace.hidden:
             found |= _BATCH
-        elif type(x) is ForwardTracer:
+        elif type(trace) is ForwardTrace:
             found |= _of_numpy(x.link, kinds)
-        elif type(x) is GraphTracer and type(x._trace).run is not GraphTrace.run:
-            return _UNKNOWN
         x = x.value
     return found if type(x) in kinds else _UNKNOWN
 
@@ -76,15 +74,15 @@ def overwritten(x: Any, index: Any, y: Any, alone: bool) -> Any:
     mine, given = isinstance(x, Tracer), isinstance(y, Tracer)
     if mine and given and y._trace is not x._trace:
         mine, given = x._trace.level > y._trace.level, y._trace.level > x._trace.level
-    kind = type(x) if mine else type(y)
-    if kind is ForwardTracer:
+    way = _WAYS[type((x if mine else y)._trace)]
+    if way is _pushed:
         return _pushed(x, index, y, mine, given, alone)
     if mine:
         alone = alone and is_alone(x, "value")
-    return _WAYS[kind](x, index, y, mine, given, x.value if mine else x, alone)
+    return way(x, index, y, mine, given, x.value if mine else x, alone)
 
 
-def _recorded(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> ReverseTracer:
+def _recorded(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> Tracer:
     """In reverse mode."""
     trace, w = (x if mine else y)._trace, y.value if given else y
     shape, dtype = ((), DOUBLE) if type(w) is float64 else backend.like(w)
@@ -95,7 +93,7 @@ def _recorded(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alo
     return _record_array(trace, ans, second, index) if mine else _record_written(trace, ans, first, index, shape, dtype)
 
 
-def _pushed(x: Any, index: Any, y: Any, mine: bool, given: bool, alone: bool) -> ForwardTracer:
+def _pushed(x: Any, index: Any, y: Any, mine: bool, given: bool, alone: bool) -> Tracer:
     """In forward mode: value and tangent are each written to where only ``x`` has them, and nobody else has ``x``."""
     if mine:
         own_tangent, own_value = alone and is_alone(x, "link"), alone and is_alone(x, "value")
@@ -107,7 +105,7 @@ def _pushed(x: Any, index: Any, y: Any, mine: bool, given: bool, alone: bool) ->
     return dual(value, tangent, (x if mine else y)._trace)
 
 
-def _batched(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> BatchTracer:
+def _batched(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> Tracer:
     """In a batch, whose axis stands first."""
     trace = (x if mine else y)._trace
     w = y.value if given else y
@@ -119,7 +117,7 @@ def _batched(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alon
     if not mine:
         old, alone = to_batch(old, trace.size), False
     whole = (slice(None), *index) if type(index) is tuple else (slice(None), index)
-    return BatchTracer(overwritten(old, whole, w, alone), trace)
+    return tracer_of(overwritten(old, whole, w, alone), trace)
 
 
 def rank_left(index: Any, rank: int) -> int:
@@ -144,14 +142,14 @@ def rank_left(index: Any, rank: int) -> int:
     return rank + made
 
 
-def _noted(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> GraphTracer:
+def _noted(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> Tracer:
     """In a graph, as the primitive ``write``."""
     trace = (x if mine else y)._trace
     spec, arrays, _ = parse(index, backend.shape_of(x))
     operands = [x if mine else _kept(old), y if given else _kept(y), *arrays]
     slots = tuple([trace.slot_of(a) for a in operands])
     ans = overwritten(old, index, y.value if given else y, alone)
-    made: GraphTracer = trace.recorded(write.primitive, slots, {"spec": spec}, ans)  # type: ignore[attr-defined]
+    made: Tracer = trace.recorded(write.primitive, slots, {"spec": spec}, ans)  # type: ignore[attr-defined]
     return made
 
 
@@ -163,9 +161,10 @@ def _kept(x: Any) -> Any:
 
 
 _WAYS: dict[type, Callable[..., Any]] = {
-    ReverseTracer: _recorded,
-    BatchTracer: _batched,
-    GraphTracer: _noted,
+    ReverseTrace: _recorded,
+    ForwardTrace: _pushed,
+    BatchTrace: _batched,
+    GraphTrace: _noted,
 }
 
 
@@ -203,7 +202,7 @@ _SHARED = {"__name__": __name__, "cleared": _of_array, "written": _of_written}
 _TO_ARRAY, _TO_WRITTEN = "cleared(ct, index)", "written(ct, index, shape, dtype)"
 
 
-def _recorder(answers: list[str], saved: list[str]) -> Callable[..., ReverseTracer]:
+def _recorder(answers: list[str], saved: list[str]) -> Callable[..., Tracer]:
     """What records a write; of the parents the one that was written stands first: its rule only reads."""
     return recorder(pull_of_each("write", answers, saved, _SHARED), ["first", "second"][: len(answers)], saved)
 

@@ -201,7 +201,8 @@ def array_namespace(x: Tracer, /, *, api_version: str | None = None) -> Any:
             f"x.__array_namespace__: an unknown version of the array API standard, got {api_version!r}. Ask for "
             f"{_API_VERSIONS[-1]!r}, or for none."
         )
-    return sys.modules["funcgrad.numpy"]
+    own = x._trace.namespace
+    return sys.modules["funcgrad.numpy"] if own is None else own
 
 
 class TracerForJax:

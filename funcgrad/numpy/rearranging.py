@@ -22,7 +22,7 @@ from funcgrad.numpy.shaping import ravel, swapaxes
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.indexing import getitem
 from funcgrad.typing import Array, ArrayLike, Axes, Axis
-from funcgrad.writable import Buffer
+from funcgrad.writable import is_buffer
 
 __all__ = ["delete", "flip", "fliplr", "flipud", "insert", "pad", "repeat", "resize", "roll", "rot90", "tile"]
 
@@ -176,7 +176,7 @@ def tile(A: ArrayLike, reps: Any) -> Array:
         copies += [n] if r == 1 else [r, n]
     x = broadcast_to(reshape(x, to=tuple(parts)), to=tuple(copies)) if len(parts) > rank else copy(x)
     tiled = reshape(x, to=tuple([n * r for n, r in zip(lengths, times, strict=True)]))
-    return copy(tiled) if type(tiled) is Buffer else tiled  # it may be a view that can only be read
+    return copy(tiled) if is_buffer(tiled) else tiled  # it may be a view that can only be read
 
 
 def repeat(a: ArrayLike, repeats: Any, axis: Axis = None) -> Array:

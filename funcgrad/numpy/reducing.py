@@ -16,7 +16,7 @@ from funcgrad.primitives.arithmetic import multiply
 from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.reductions import count_nonzero, reduce_max, reduce_min
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
-from funcgrad.writable import Buffer, as_number
+from funcgrad.writable import as_number, buffer, is_buffer
 
 __all__ = [
     "aligned_weights",
@@ -74,9 +74,9 @@ def reduced(operation: Callable[..., Any], a: Array, axis: Axes, keepdims: bool,
     ans = operation(a, axis=axes, **params, keepdims=True) if kept_already else operation(a, axis=axes, **params)
     if kept_already:
         return ans
-    if type(a) is Buffer and not backend.shape_of(ans):  # no number: an array that the program can write to
-        value = ans.value if type(ans) is Buffer else ans
-        ans = Buffer(np.asarray(value) if isinstance(value, np.generic) else value)
+    if is_buffer(a) and not backend.shape_of(ans):  # no number: an array that the program can write to
+        value = ans.value if is_buffer(ans) else ans
+        ans = buffer(np.asarray(value) if isinstance(value, np.generic) else value)
     return reshape(ans, to=kept(shape, axes))
 
 

@@ -20,7 +20,7 @@ from funcgrad.numpy.creation import copy as duplicate
 from funcgrad.numpy.shapes import as_shape, completed
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
 from funcgrad.views import layout, locked, share, shares
-from funcgrad.writable import READ_ONLY, Buffer, is_number
+from funcgrad.writable import READ_ONLY, buffer, is_buffer, is_number
 
 __all__ = [
     "atleast_1d",
@@ -291,8 +291,8 @@ def _spread(x: Array, *, to: Shape) -> Array:
     """``x`` repeated; of a buffer, and of its value, a view: it shows what is written to the buffer."""
     if type(x) is np.ndarray:
         return np.broadcast_to(x, to)
-    if type(x) is Buffer and type(value := x.value) is np.ndarray:
-        return Buffer(np.broadcast_to(value, to))
+    if is_buffer(x) and type(value := x.value) is np.ndarray:
+        return buffer(np.broadcast_to(value, to))
     return stretch(x, to=to)
 
 

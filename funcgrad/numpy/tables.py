@@ -17,7 +17,7 @@ import numpy as np
 
 from funcgrad import tree
 from funcgrad.core import Tracer
-from funcgrad.writable import Buffer, Proxy
+from funcgrad.writable import Proxy, is_buffer
 
 __all__ = [
     "BINARY",
@@ -202,7 +202,7 @@ def table_of(cls: Any) -> Callable[..., Any]:
             return {name: inside(part) for name, part in x.items()}
         if type(x) is tuple:  # names of axes beside the values
             return tuple(map(inside, x))
-        if not issubclass(type(x), Tracer) or type(x) is Buffer:
+        if not issubclass(type(x), Tracer) or is_buffer(x):
             return x
         if not of_pandas:
             return Held(x)

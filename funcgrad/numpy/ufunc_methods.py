@@ -16,7 +16,6 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import READ_ONLY, Tracer, describe, twin
 from funcgrad.errors import InputError
-from funcgrad.graph import GraphTracer
 from funcgrad.kinds.linear import broadcast_to, reshape
 from funcgrad.locking import changing
 from funcgrad.numpy import reductions, scans
@@ -377,7 +376,7 @@ def _changed(self: Ufunc, name: str, a: Array, indices: Any, *others: Array) -> 
 def _is_repeated(*values: Any) -> bool:
     """Whether all is done one after the other, as NumPy does, to have the same bits: in a graph without tapes."""
     tracers = [x for x in values if isinstance(x, Tracer)]
-    return all(type(x) is GraphTracer and x._trace.repeats for x in tracers)
+    return all(x._trace.repeats for x in tracers)
 
 
 def _check(name: str, have: Any, to: Any) -> None:

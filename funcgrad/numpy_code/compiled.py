@@ -12,7 +12,7 @@ from funcgrad.errors import ConversionError
 from funcgrad.numpy.callers import user_line
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
 from funcgrad.numpy_code.kernels import kernel
-from funcgrad.writable import READ_ONLY, Buffer, own, root_of
+from funcgrad.writable import READ_ONLY, is_buffer, own, root_of
 
 __all__ = ["compiled", "is_compiled"]
 
@@ -44,7 +44,7 @@ def compiled(fun: Any) -> Any:
 
 def _plain(x: Any) -> Any:
     """The array of a buffer, which may be written to; and so in lists and tuples."""
-    if type(x) is Buffer:
+    if is_buffer(x):
         if getattr(x, "alias", None) is not READ_ONLY:
             own(root_of(x))
         return x.value

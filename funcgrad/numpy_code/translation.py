@@ -29,7 +29,7 @@ from funcgrad.numpy_code.mathematics import MODULES
 from funcgrad.numpy_code.names import Names, counterpart, is_mirrored
 from funcgrad.numpy_code.runs import PLAIN, Latest, current
 from funcgrad.numpy_code.sparse import family_of, is_sparse_class, is_sparse_family, made_of
-from funcgrad.writable import LENT, Buffer, inside
+from funcgrad.writable import LENT, buffer, inside, is_buffer
 
 __all__ = ["Translator"]
 
@@ -92,7 +92,7 @@ class Translator:
         if kind in PLAIN or issubclass(kind, Tracer):
             return value
         found = self(value)[0]
-        if kind is np.ndarray and type(found) is Buffer and getattr(found, "alias", None) is None:
+        if kind is np.ndarray and is_buffer(found) and getattr(found, "alias", None) is None:
             found.alias = READ_ONLY
         return found
 
@@ -137,7 +137,7 @@ class Translator:
         known = memo.get(id(value))
         if known is not None:
             return known[1], False
-        made = Buffer(value)
+        made = buffer(value)
         made.link = LENT
         base = value if value.base is None else value.base
         if base is not value or -id(value) in memo:  # others share its memory, who would not see what is written to it
@@ -211,7 +211,7 @@ def _close(owner: Any, part: Any) -> None:
     Raises:
         ConversionError: something has been.
     """
-    if type(owner) is not Buffer or getattr(owner, "link", None) is not LENT:
+    if not is_buffer(owner) or getattr(owner, "link", None) is not LENT:
         raise ConversionError(
             "a constant array: traced values were written to it, and a part of its memory is read under another name, "
             f"got {describe(part)}{user_line()}. Make the array inside of the function, and take its parts there."

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.batching import BatchTracer
+from funcgrad.batching import BatchTrace, is_batched
 from funcgrad.core import Tracer, twin
-from funcgrad.forward import ForwardTracer
-from funcgrad.graph import GraphTracer, stands_for_array
+from funcgrad.forward import ForwardTrace
+from funcgrad.graph import stands_for_array
 from funcgrad.ownership import is_alone
 from funcgrad.primitives.index_spec import is_static, rebuild
 from funcgrad.primitives.shaping import arranged
@@ -45,7 +45,7 @@ def detached(x: Any) -> Any:
     if not isinstance(made, Tracer):  # what a buffer of constants holds
         return detached(made)
     made.value = detached(made.value)
-    if type(made) is ForwardTracer:
+    if isinstance(made._trace, ForwardTrace):
         made.link = detached(made.link)
     return made
 
@@ -53,7 +53,7 @@ def detached(x: Any) -> Any:
 def _is_alone_within(x: Any) -> bool:
     """Whether nobody else holds what the tracer ``x`` holds, and it lies in memory as a copy would (sums see that)."""
     while isinstance(x, Tracer):
-        if type(x) is ForwardTracer and not (is_alone(x, "link") and _is_alone_within(x.link)):
+        if isinstance(x._trace, ForwardTrace) and not (is_alone(x, "link") and _is_alone_within(x.link)):
             return False
         if not is_alone(x, "value"):
             return False
@@ -61,13 +61,18 @@ def _is_alone_within(x: Any) -> bool:
     return bool(x.flags.c_contiguous)
 
 
+def _is_plain(x: Any) -> bool:
+    """Whether ``x`` is a value of a batch, or one with a tangent."""
+    return isinstance(x, Tracer) and isinstance(x._trace, (BatchTrace, ForwardTrace))
+
+
 def _can_add(total: Any, ct: Any) -> bool:
     if type(total) is ndarray:
         return type(ct) in _NUMPY
-    if type(total) not in (BatchTracer, ForwardTracer) or not total._trace.live:
+    if not _is_plain(total) or not total._trace.live:
         return False
     mine = isinstance(ct, Tracer) and ct._trace is total._trace
-    if type(total) is ForwardTracer and mine and not _can_add(total.link, ct.link):
+    if isinstance(total._trace, ForwardTrace) and mine and not _can_add(total.link, ct.link):
         return False
     return _can_add(total.value, ct.value if mine else ct)
 
@@ -78,9 +83,9 @@ def _add(total: Any, index: Any, ct: Any) -> None:
         total[index] += ct
         return
     mine = isinstance(ct, Tracer) and ct._trace is total._trace
-    if type(total) is ForwardTracer and mine:
+    if isinstance(total._trace, ForwardTrace) and mine:
         _add(total.link, index, ct.link)
-    if type(total) is BatchTracer:
+    if is_batched(total):
         index = (slice(None), *index) if type(index) is tuple else (slice(None), index)
     _add(total.value, index, ct.value if mine else ct)
 
@@ -90,7 +95,7 @@ def is_captured(total: Any, parts: list[Any]) -> bool:
     below = [_below(x) for x in (total, *[part[0] for part in parts])]
     if not stands_for_array(below[0]):
         return False
-    if not any(type(x) is GraphTracer and x._trace.repeats for x in below):
+    if not any(type(x) is Tracer and x._trace.repeats for x in below):
         return False
     if below[0] is total:
         return all(type(_held(ct)) in _NUMPY for ct, *_ in parts)
@@ -104,21 +109,21 @@ def _could_add(total: Any, ct: Any) -> bool:
     """As ``_can_add``, where values of a graph stand for those that they hold."""
     if stands_for_array(total):
         return type(_held(ct)) in _NUMPY
-    if type(total) not in (BatchTracer, ForwardTracer) or not total._trace.live:
+    if not _is_plain(total) or not total._trace.live:
         return False
     mine = isinstance(ct, Tracer) and ct._trace is total._trace
-    if type(total) is ForwardTracer and mine and not _could_add(total.link, ct.link):
+    if isinstance(total._trace, ForwardTrace) and mine and not _could_add(total.link, ct.link):
         return False
     return _could_add(total.value, ct.value if mine else ct)
 
 
 def _held(x: Any) -> Any:
     """What a value of a graph holds."""
-    return x.value if type(x) is GraphTracer else x
+    return x.value if isinstance(x, Tracer) and x._trace.repeats else x
 
 
 def _below(x: Any) -> Any:
     """What a value of a batch, or one with a tangent, holds in the end."""
-    while type(x) is BatchTracer or type(x) is ForwardTracer:
+    while _is_plain(x):
         x = x.value
     return x

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad import backend
-from funcgrad.batching import BatchTrace, BatchTracer
+from funcgrad.batching import BatchTrace
+from funcgrad.core import Tracer, tracer_of
 from funcgrad.kinds.linear import linear, reduce_sum
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.indexing import getitem
@@ -13,9 +14,9 @@ from funcgrad.primitives.indexing import getitem
 __all__ = ["all_gather", "axis_index"]
 
 
-def axis_index(over: BatchTrace, xp: Any) -> BatchTracer:
+def axis_index(over: BatchTrace, xp: Any) -> Tracer:
     """The number of the example, from 0."""
-    return BatchTracer(xp.arange(over.size), over)
+    return tracer_of(xp.arange(over.size), over)
 
 
 def _batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:

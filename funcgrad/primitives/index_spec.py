@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.batching import BatchTracer
+from funcgrad.batching import is_batched
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.graph import steer
@@ -143,7 +143,7 @@ def concrete_mask(mask: Any, what: str) -> np.ndarray:
     """The ndarray behind ``mask``; one that differs between examples has no single number of hits."""
     given = mask
     while isinstance(mask, Tracer):
-        if isinstance(mask, BatchTracer):
+        if is_batched(mask):
             raise ConcretizationError(
                 f"{what}: the number of selected elements depends on the values of a batched array, got a mask "
                 f"of shape {mask.shape} that differs between examples. Use where(mask, x, fill) instead."

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.batching import BatchTracer
-from funcgrad.core import Primitive, Tracer, bind, computed
+from funcgrad.batching import is_batched
+from funcgrad.core import Primitive, Tracer, bind, computed, tracer_of
 from funcgrad.cotangents import SparseCotangent
-from funcgrad.forward import ForwardTracer, dual
-from funcgrad.graph import GraphTrace, GraphTracer
+from funcgrad.forward import ForwardTrace, dual
+from funcgrad.graph import GraphTrace
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish
 from funcgrad.ownership import entry_is_alone
@@ -39,10 +39,10 @@ from funcgrad.primitives.index_spec import (
 )
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.records import pull_for_all, pull_of_each
-from funcgrad.reverse import ReverseTracer, recorder
+from funcgrad.reverse import recorder
 from funcgrad.typing import Array, Shape
 from funcgrad.views import set_apart, share, shares
-from funcgrad.writable import Buffer, as_array, as_made_by
+from funcgrad.writable import as_array, as_made_by, buffer, is_buffer
 
 __all__ = ["add_along_axis", "getitem", "pad_zeros", "read", "scatter_sum", "take_along_axis"]
 
@@ -57,7 +57,7 @@ def getitem(x: Array, index: Any) -> Array:
         IndexError: NumPy's own, for what NumPy refuses.
         ConcretizationError: a boolean mask in the index differs between examples of a ``vmap``.
     """
-    if type(x) is ReverseTracer and x._trace.live is not None:
+    if type(x) is Tracer and x._trace.numbers is not None:
         simple = type(index) is int or type(index) is slice
         if simple or is_concrete(index):
             value, trace, parent = x.value, x._trace, x.node
@@ -72,18 +72,18 @@ def getitem(x: Array, index: Any) -> Array:
                 share(x, made, getitem, {"index": index})
                 return made
             return _noted(x, made, index, value)
-    elif type(x) is ForwardTracer and is_concrete(index) and x._trace.live:
+    elif type(x) is Tracer and type(x._trace) is ForwardTrace and is_concrete(index) and x._trace.live:
         value, t, run = x.value, x.tangent, x._trace
         return _noted(x, dual(getitem(value, index), getitem(t, index), run), index, value)
-    elif type(x) is BatchTracer and is_static(index) and x._trace.live:
+    elif is_batched(x) and is_static(index) and x._trace.live:
         if (part := _of_each(x, index)) is not None:
             return part
-    elif type(x) is GraphTracer and is_static(index) and x._trace.live:
+    elif type(x) is Tracer and type(x._trace) is GraphTrace and is_static(index) and x._trace.live:
         if (found := _captured(x, index)) is not None:
             return found
     elif type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
         return rows_at(x, index) if type(index) is ndarray else x[index]
-    elif type(x) is Buffer and type(value := x.value) is ndarray and is_concrete(index):
+    elif is_buffer(x) and type(value := x.value) is ndarray and is_concrete(index):
         return _part(x, value, value[index], index)
     return _found(x, index)
 
@@ -96,21 +96,21 @@ def _found(x: Any, index: Any) -> Any:
         return found
     if _is_view(found, index):
         if not isinstance(found, Tracer):  # without axes, of another library or in a no_grad: here a view too
-            found = Buffer(np.asarray(found) if isinstance(found, np.generic) else found)
+            found = buffer(np.asarray(found) if isinstance(found, np.generic) else found)
         _share(x, found, index)
-    elif type(found) is Buffer and type(found.value) is ndarray:
-        found = Buffer(found.value.copy())
+    elif is_buffer(found) and type(found.value) is ndarray:
+        found = buffer(found.value.copy())
     return found
 
 
-def _of_each(x: BatchTracer, index: Any) -> BatchTracer | None:
+def _of_each(x: Tracer, index: Any) -> Tracer | None:
     """``x[index]``, for a static index, of each example; None for what NumPy refuses."""
     value, whole = x.value, (slice(None), *index) if type(index) is tuple else (slice(None), index)
     try:
         made = value[whole] if type(value) is ndarray else getitem(value, whole)
     except IndexError:  # it would name another axis
         return None
-    part = BatchTracer(made, x._trace)
+    part = tracer_of(made, x._trace)
     one = type(index) is int and type(made) is ndarray  # the commonest
     if made.ndim > 1 if one else _has_memory(part, index):
         _share(x, part, index)
@@ -119,11 +119,11 @@ def _of_each(x: BatchTracer, index: Any) -> BatchTracer | None:
     return part
 
 
-def _captured(x: GraphTracer, index: Any) -> Any:
+def _captured(x: Tracer, index: Any) -> Any:
     """``x[index]``, for a static index, in a graph; None where there is more to see."""
     value, trace = x.value, x._trace
     spec, _, to = parse(index, x.shape)
-    if to is not None or type(trace).run is not GraphTrace.run:
+    if to is not None:
         return None
     ans = value[index] if type(value) is ndarray else getitem(value, index)
     return _noted(x, trace.recorded(_read, (x.slot,), {"spec": spec}, ans), index, value)
@@ -158,7 +158,7 @@ def _is_view(made: Any, index: Any) -> bool:
 def _share(x: Tracer, made: Any, index: Any) -> None:
     share(x, made, getitem, {"index": index})
     value = made.value
-    if not (value if type(value) is ndarray and not made.hidden else made).shape:
+    if not (value if type(value) is ndarray and not made._trace.hidden else made).shape:
         as_array(made)  # what an ellipsis reads of a number is no number
 
 
@@ -167,11 +167,11 @@ def _has_arrays(index: Any) -> bool:
     return any(type(e) is ndarray for e in (index if type(index) is tuple else (index,)))
 
 
-def _part(x: Buffer, value: ndarray, part: Any, index: Any) -> Any:
+def _part(x: Tracer, value: ndarray, part: Any, index: Any) -> Any:
     """A part of a buffer, which held ``value``; a scalar is a constant for good."""
     if type(part) is not ndarray:
         return part
-    made = Buffer(part)
+    made = buffer(part)
     if shares(value, part):
         share(x, made, getitem, {"index": index})
     return made

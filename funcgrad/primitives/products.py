@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.forward import ForwardTracer
+from funcgrad.core import Tracer
 from funcgrad.graph import stands_for_array
 from funcgrad.kinds import multilinear
 from funcgrad.kinds.linear import permute, reshape
@@ -21,7 +21,6 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.arithmetic import multiply
 from funcgrad.primitives.matrices import ProductCotangent, can_wait
 from funcgrad.primitives.sparse import sparse_product
-from funcgrad.reverse import ReverseTracer
 from funcgrad.typing import Array, Shape
 
 __all__ = ["LETTERS", "einsum", "matmul", "swapped", "times"]
@@ -197,9 +196,9 @@ def _batch_matrices(size: int, args: tuple[Any, ...], batched: tuple[bool, ...],
 
 def _meets(v: Any, w: Any) -> bool:
     """Whether two factors are arrays of one dtype, so that no cotangent has another one."""
-    while type(v) is ReverseTracer or type(v) is ForwardTracer:
+    while type(v) is Tracer and v._trace.differentiates:
         v = v.value
-    while type(w) is ReverseTracer or type(w) is ForwardTracer:
+    while type(w) is Tracer and w._trace.differentiates:
         w = w.value
     # of two bfloat16 NumPy's product is float32
     return type(v) is ndarray and type(w) is ndarray and v.dtype is w.dtype and v.dtype.kind != "V"

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.batching import BatchTrace, BatchTracer
-from funcgrad.core import Trace, Tracer, describe
+from funcgrad.batching import BatchTrace, is_batched
+from funcgrad.core import Trace, Tracer, describe, tracer_of
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.numpy.concretization import constant
 
@@ -134,7 +134,7 @@ def getval(x: Any) -> Any:
         np.float64(3.0)
     """
     while isinstance(x, Tracer):
-        if isinstance(x, BatchTracer):
+        if is_batched(x):
             raise InputError(
                 f"getval: a batched value stands for many and has no plain value, got {describe(x)}. Take it outside "
                 "of vmap, or use stop_gradient(x)."
@@ -163,7 +163,7 @@ def plain_type(x: Any) -> type:
 def batched_within(x: Any) -> bool:
     """Whether ``x`` is batched, itself or what it stands for."""
     while isinstance(x, Tracer):
-        if isinstance(x, BatchTracer):
+        if is_batched(x):
             return True
         x = x.value
     return False
@@ -191,4 +191,4 @@ def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> 
         for i in range(top.size)
     ]
     columns = zip(*rows, strict=True)
-    return [None if c[0] is None else BatchTracer(backend.namespace(c).stack(c), top) for c in columns]
+    return [None if c[0] is None else tracer_of(backend.namespace(c).stack(c), top) for c in columns]

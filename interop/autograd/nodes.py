@@ -20,12 +20,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from funcgrad import backend
-from funcgrad.core import Primitive, Trace, Tracer, twin
+from funcgrad.core import Primitive, Trace, Tracer, tracer_of, twin
 from funcgrad.errors import InputError
-from funcgrad.forward import ForwardTrace, ForwardTracer
+from funcgrad.forward import ForwardTrace
 from funcgrad.interop.autograd.boxes import Box, isbox
 from funcgrad.records import backward
-from funcgrad.reverse import ReverseTrace, ReverseTracer, tracer_of
+from funcgrad.reverse import ReverseTrace
 
 __all__ = ["JVPNode", "Node", "VJPNode", "backward_pass", "new_box", "node_of", "trace", "trace_stack", "value_of"]
 
@@ -140,9 +140,7 @@ class _NodeTrace(Trace):
 
 
 def _noted(value: Any, run: Trace, node: Any) -> Tracer:
-    made = Tracer()
-    made.value, made._trace, made.link, made.form = twin(value), run, node, None
-    return made
+    return tracer_of(twin(value), run, node)
 
 
 class _Sequence(tuple[Any, ...]):
@@ -191,11 +189,11 @@ def value_of(box: Any) -> Any:
 
 def node_of(box: Any) -> Any:
     """The node of a traced value, which HIPS autograd calls ``box._node``."""
-    if type(box) is ReverseTracer:
+    if isinstance(box._trace, ReverseTrace):
         made: Any = VJPNode.__new__(VJPNode)
         made.trace, made.record = box._trace, box.node
         return made
-    if type(box) is ForwardTracer:
+    if isinstance(box._trace, ForwardTrace):
         made = JVPNode.__new__(JVPNode)
         made.trace, made.g = box._trace, box.tangent
         return made

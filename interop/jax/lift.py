@@ -20,7 +20,7 @@ from funcgrad.interop.jax.conversion import bottom, private, take_apart
 from funcgrad.interop.jax.refusing import staging
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.optional import import_jax, loaded_jax
-from funcgrad.transforms.lifting import LiftedTrace, LiftedTracer, Watch
+from funcgrad.transforms.lifting import LiftedTrace, Watch
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 
 __all__ = ["Closure", "lift", "lifted", "to_jax"]
@@ -44,9 +44,7 @@ def lift(*, alone: bool = False, watch: Watch | None = None) -> LiftedTrace:
         alone: whether the values of outer transforms may not come in, but raise ``Closure``.
         watch: called with each primitive, the values it is applied to and its parameters.
     """
-    return LiftedTrace(
-        _refuse if alone else None, prepare=_alone if alone else _with_rules, watch=watch, for_numpy=True
-    )
+    return LiftedTrace(_refuse if alone else None, prepare=_alone if alone else _with_rules, watch=watch, as_numpy=True)
 
 
 def _refuse(x: Tracer) -> NoReturn:
@@ -156,6 +154,11 @@ def _run(jax: Any, trace: LiftedTrace, fun: Callable[..., Any], args: tuple[Any,
     return frame(*[trace.leave(leaf) for leaf in found])
 
 
+def _left(x: Any) -> Any:
+    """What a function gives, which may hold a lifted value."""
+    return bottom(x) if isinstance(x, Tracer) and isinstance(x._trace, LiftedTrace) else x
+
+
 def _lifting(rules: CustomRules) -> CustomRules:
     """A function of the user's with its rules, for values of JAX: they may be written with NumPy too."""
     jax = loaded_jax()
@@ -163,7 +166,7 @@ def _lifting(rules: CustomRules) -> CustomRules:
     def lifting(fun: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any) -> Any:
             out = _run(jax, lift(), fun, args)
-            return tree.map(lambda x: bottom(x) if type(x) is LiftedTracer else x, out)  # it may hold one
+            return tree.map(_left, out)
 
         return call
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.batching import BatchTrace, BatchTracer, named_axes
+from funcgrad.batching import BatchTrace, is_batched, named_axes
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.interop.jax.conversion import filled, private, to_numpy, viewed
 from funcgrad.optional import double_precision
@@ -296,7 +296,7 @@ def _plain(args: Leaves) -> bool:
     """Whether residuals can be kept: the values are not being differentiated, or recorded, further out."""
     for x in args:
         while isinstance(x, Tracer):
-            if type(x) is not BatchTracer and not getattr(x._trace, "runs_jax", False):
+            if not is_batched(x) and not x._trace.runs_jax:
                 return False
             x = x.value
     return not named_axes.get()

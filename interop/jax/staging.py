@@ -12,10 +12,10 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from funcgrad import backend, blocks, tree
-from funcgrad.batching import BatchTrace, BatchTracer, named_axes
+from funcgrad.batching import BatchTrace, named_axes
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
-from funcgrad.forward import ForwardTrace, ForwardTracer
+from funcgrad.forward import ForwardTrace
 from funcgrad.interop.jax.conversion import filled, filling, is_array
 from funcgrad.interop.jax.lift import Closure, lift
 from funcgrad.interop.jax.programs import Batched, Like, Program, Pullback, Pushed, Residuals, nothing
@@ -184,7 +184,7 @@ def _pushed(flat: Flat, traced: tuple[int, ...]) -> Flat:
             outs, told = flat(*filled(values[:n], traced, [trace.leaf(values[i], t) for i, t in pairs]))
         finally:
             trace.close()
-        mine = [type(out) is ForwardTracer and out._trace is trace for out in outs]
+        mine = [type(out) is Tracer and out._trace is trace for out in outs]
         results = [out.value if m else out for out, m in zip(outs, mine, strict=True)]
         live = tuple([i for i, r in enumerate(results) if is_array(r) and backend.is_inexact(r)])
         tangents = [outs[i].tangent if mine[i] else backend.zeros_like(results[i]) for i in live]
@@ -220,7 +220,7 @@ def _batched(flat: Flat, flags: tuple[bool, ...], names: tuple[Any, ...]) -> Fla
         token = named_axes.set({**named_axes.get(), **dict.fromkeys(names, trace)})
         try:
             outs, told = flat(*[trace.leaf(v) if flag else v for v, flag in zip(values, flags, strict=True)])
-            mine = [type(out) is BatchTracer and out._trace is trace for out in outs]
+            mine = [type(out) is Tracer and out._trace is trace for out in outs]
             whole = [out.value if m else to_batch(out, size) for out, m in zip(outs, mine, strict=True)]
         finally:
             named_axes.reset(token)

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad import tree
-from funcgrad.core import READ_ONLY, Primitive, Tracer, bind, describe, refuse_closure, twin
+from funcgrad.core import READ_ONLY, Primitive, Tracer, bind, describe, refuse_closure, tracer_of, twin
 from funcgrad.errors import InputError
-from funcgrad.graph import GraphTrace, GraphTracer
+from funcgrad.graph import GraphTrace
 from funcgrad.kinds.custom import custom_call
 from funcgrad.records import backward
 from funcgrad.running import running
@@ -93,7 +93,6 @@ class Capture(GraphTrace):
 
     __slots__ = ("graph", "held", "is_live", "names", "order", "users")
 
-    #: Rules may do with a tracer what they do with the ndarray it holds, see ``graph.stands_for_array``.
     repeats = True
     #: A call of XLA's keeps for its derivative what it keeps in a run without this.
     runs_jax = True
@@ -105,9 +104,9 @@ class Capture(GraphTrace):
         self.held, self.is_live, self.names = held, is_live, names
         self.users: dict[Any, int] = {}  # by code: whether it is the user's, or what transforms do around the function
 
-    def input(self, value: Any) -> GraphTracer:
+    def input(self, value: Any) -> Tracer:
         """The next input of the function, which must not write to it."""
-        made = GraphTracer(twin(value), self, self.graph.input(value))
+        made = tracer_of(twin(value), self, self.graph.input(value))
         made.alias = READ_ONLY
         return made
 
@@ -126,7 +125,7 @@ class Capture(GraphTrace):
             return ans
         if (
             primitive.name in DIFFERING
-            and type(args[0]) is not GraphTracer
+            and not (type(args[0]) is Tracer and args[0]._trace.repeats)
             and doubtful(primitive.name, args, self._values(args))
         ):
             if primitive.name in self.names:
@@ -141,7 +140,7 @@ class Capture(GraphTrace):
         """The results of ``primitive``, which is recorded."""
         lowered, places = [], []
         for arg in args:
-            if type(arg) is GraphTracer and arg._trace is self:
+            if type(arg) is Tracer and arg._trace is self:
                 places.append(arg.slot)
                 arg = arg.value
             else:
@@ -159,15 +158,13 @@ class Capture(GraphTrace):
         with self.order:
             outs = self.graph.operation(primitive, tuple(places), params, results, line)
         if not primitive.multiple:
-            made = _new(GraphTracer)  # as the class does, sooner
-            made.value, made._trace, made.slot = ans, self, outs[0]
-            return made
-        return tuple([GraphTracer(a, self, v) for a, v in zip(ans, outs, strict=True)])
+            return tracer_of(ans, self, outs[0])
+        return tuple([tracer_of(a, self, v) for a, v in zip(ans, outs, strict=True)])
 
     def by_operator(self, operation: Any, *args: Any, in_place: bool = False) -> Any:
         """What Python's operator gives, which may be rounded otherwise than what the function ``operation`` does."""
         values = self._values(args)
-        if _DOUBLES.issuperset(map(type, values)) and self.live is not None:  # the commonest
+        if _DOUBLES.issuperset(map(type, values)) and self.live:  # the commonest
             primitive = operation.primitive
             return self._noted(INFIX["power"] if primitive.name == "power" else primitive, args, {})
         found = operator_for(operation.primitive.name, values, in_place)
@@ -185,14 +182,14 @@ class Capture(GraphTrace):
     def by_rule(self, operation: Any, *args: Any, short: bool) -> Any:
         """The same of the rule of another transform, whose short cases call operators of doubles."""
         primitive, values = operation.primitive, self._values(args)
-        if self.live is None or any(issubclass(type(x), Tracer) for x in values):
+        if not self.live or any(issubclass(type(x), Tracer) for x in values):
             return operation(*args)
         if short and primitive.name == "power" and are_doubles(values):
             primitive = INFIX["power"]
         return self._noted(primitive, args, {})
 
     def _values(self, args: tuple[Any, ...]) -> list[Any]:
-        return [x.value if type(x) is GraphTracer and x._trace is self else x for x in args]
+        return [x.value if type(x) is Tracer and x._trace is self else x for x in args]
 
     def constant(self, x: Any) -> Const:
         """What stands for an argument that is no value of the graph's."""
@@ -201,14 +198,14 @@ class Capture(GraphTrace):
         x = self.held(x)
         return self.graph.constant(x, self.is_live(x))
 
-    def decide(self, tracer: GraphTracer, answer: Any) -> None:
+    def decide(self, tracer: Tracer, answer: Any) -> None:
         """Note the question."""
         with self.order:
             self.graph.ask(tracer.slot, answer)
 
     def leave(self, leaf: Any) -> Any:
         """Where a leaf of the result comes from, or the constant that it is."""
-        if type(leaf) is GraphTracer and leaf._trace is self:
+        if type(leaf) is Tracer and leaf._trace is self:
             return leaf.slot
         leaf = twin(leaf)
         if isinstance(leaf, Tracer):
@@ -239,6 +236,3 @@ def _whose(frame: Any) -> int:
     if frame.f_code is _BEGINS or frame.f_code is _BACKWARD:
         return _TRANSFORMS
     return _NOBODYS if frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN else _USERS
-
-
-_new = GraphTracer.__new__

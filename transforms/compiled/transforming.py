@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.batching import BatchTrace, BatchTracer, named_axes
+from funcgrad.batching import BatchTrace, named_axes
 from funcgrad.core import Primitive, Tracer, bind
-from funcgrad.forward import ForwardTracer
+from funcgrad.forward import ForwardTrace
 from funcgrad.records import pull_for_all
-from funcgrad.reverse import ReverseTracer
+from funcgrad.reverse import ReverseTrace
 from funcgrad.transforms.compiled.arguments import is_number, is_setting
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.vectorize import vmap
@@ -25,7 +25,7 @@ __all__ = ["Part", "Through", "can_go_through", "is_input"]
 
 Leaves = Sequence[Any]
 Run = Callable[..., Any]
-_TRACERS = frozenset((ReverseTracer, ForwardTracer, BatchTracer))
+_TRACES = (ReverseTrace, ForwardTrace, BatchTrace)
 
 
 class Part:
@@ -129,7 +129,7 @@ def can_go_through(leaves: Leaves) -> bool:
     for x in leaves:
         if isinstance(x, Tracer):
             traced = True
-            while type(x) in _TRACERS:
+            while isinstance(x, Tracer) and isinstance(x._trace, _TRACES):
                 x = x.value
         if not (type(x) is np.ndarray and x.dtype.kind in "fciub") and not is_number(x) and not is_setting(x):
             return False

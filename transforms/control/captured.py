@@ -15,12 +15,12 @@ from typing import Any
 
 from funcgrad import backend, blocks, tree
 from funcgrad.batching import named_axes
-from funcgrad.core import Primitive, Trace, Tracer, bind, describe, raise_escaped, twin
+from funcgrad.core import Primitive, Trace, Tracer, bind, describe, raise_escaped, tracer_of, twin
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.optional import loaded_jax
 from funcgrad.records import called
 from funcgrad.transforms.control.staging import Like, example, like, native, rehearsing
-from funcgrad.transforms.lifting import LiftedTrace, LiftedTracer
+from funcgrad.transforms.lifting import LiftedTrace
 from funcgrad.writable import argument
 
 __all__ = ["Captured"]
@@ -67,7 +67,7 @@ class Captured:
 
     def place(self, x: Tracer, *, known: bool) -> int:
         """The place of ``x`` in ``held``. Copies of a tracer are one and the same."""
-        key = (id(x._trace), id(x.value), id(getattr(x, "link", None)))
+        key = (id(x._trace), id(x.value), id(x.link))
         if key not in self._places:
             if known:
                 raise NotDifferentiableError(
@@ -100,16 +100,16 @@ class _StandIns:
 
     def __init__(self, captured: Captured, held: Sequence[Any] | None) -> None:
         self.captured, self.held = captured, held
-        self.stands: dict[int, LiftedTracer] = {}
+        self.stands: dict[int, Tracer] = {}
         self.trace = LiftedTrace(lambda x: self.of(x).value)
 
-    def of(self, x: Tracer) -> LiftedTracer:
+    def of(self, x: Tracer) -> Tracer:
         """What stands for the outer tracer ``x``."""
         place = self.captured.place(x, known=self.held is not None)
         if place not in self.stands:
             value = _zeros(like(x)) if self.held is None else self.held[place]
             # no constant, though it may be met first in a no_grad
-            self.stands[place] = LiftedTracer(value, self.trace)
+            self.stands[place] = tracer_of(value, self.trace)
         return self.stands[place]
 
     def leave(self, leaf: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.batching import BatchTracer
+from funcgrad.batching import is_batched
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
@@ -299,7 +299,7 @@ def _answer(call: str, answer: Any) -> Any:
 def _some(answer: Any) -> bool:
     """Whether ``answer`` is true, for any example where it is batched."""
     while batched(answer):
-        if not isinstance(answer, BatchTracer):
+        if not is_batched(answer):
             return bool(bottom(answer).any())
         answer = fnp.any(answer.value)
     return bool(answer)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.batching import BatchTracer
+from funcgrad.batching import is_batched
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.kinds.rules import Operation, finish
@@ -64,7 +64,7 @@ def bottom(x: Any) -> Any:
 def batched(x: Any) -> bool:
     """Whether ``x`` stands for one value per example of a ``vmap``."""
     while isinstance(x, Tracer):
-        if isinstance(x, BatchTracer):
+        if is_batched(x):
             return True
         x = x.value
     return False

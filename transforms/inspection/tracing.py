@@ -9,7 +9,7 @@ from typing import Any, ParamSpec
 from funcgrad import backend, blocks, tree
 from funcgrad.core import Primitive, Tracer, describe, twin
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
-from funcgrad.graph import GraphTrace, GraphTracer, Node, Note, Operand, Recording, Stage, remember
+from funcgrad.graph import GraphTrace, Node, Note, Operand, Recording, Stage, remember
 from funcgrad.keeping import recording_apart
 from funcgrad.kinds.custom import custom_call
 from funcgrad.numpy_code import Rebuilt
@@ -276,7 +276,7 @@ class TracingTrace(GraphTrace):
         super().close()
         self._origins.forget()
 
-    def decide(self, tracer: GraphTracer, answer: Any) -> None:
+    def decide(self, tracer: Tracer, answer: Any) -> None:
         """Remember by which answer the run was steered."""
         remember(self.decisions, tracer.slot, answer)
 

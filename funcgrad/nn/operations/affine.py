@@ -14,7 +14,6 @@ from funcgrad.kinds.linear import broadcast_to, summed, unbroadcast
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.matrices import ProductCotangent, RowsCotangent, can_wait
 from funcgrad.primitives.products import matmul, swapped, times
-from funcgrad.reverse import ReverseTracer
 from funcgrad.typing import Array, Shape
 
 __all__ = ["biased_product", "is_biased_product"]
@@ -74,9 +73,9 @@ biased_product: Operation = primitive(
 
 def is_biased_product(x: Any, y: Any, z: Any) -> bool:
     """Whether ``biased_product`` takes these: two matrices of real numbers that fit, and a vector, of one dtype."""
-    v = x.value if type(x) is ReverseTracer else x  # an ndarray answers at once
-    w = y.value if type(y) is ReverseTracer else y
-    b = z.value if type(z) is ReverseTracer else z
+    v = x.value if type(x) is Tracer else x  # an ndarray answers at once
+    w = y.value if type(y) is Tracer else y
+    b = z.value if type(z) is Tracer else z
     if not type(v) is type(w) is type(b) is ndarray:
         for a in (v, w, b):
             if type(a) is not ndarray and not issubclass(type(a), Tracer):

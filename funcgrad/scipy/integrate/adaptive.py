@@ -15,8 +15,8 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.batching import BatchTracer
-from funcgrad.core import Tracer, describe, twin
+from funcgrad.batching import is_batched
+from funcgrad.core import Tracer, describe, tracer_of, twin
 from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.creation import as_value
@@ -255,10 +255,10 @@ class _Integral:
     def _run(self, *values: Any) -> list[Any]:
         found = example_by_example(self._compute, values)
         if not found:  # of no example at all: the function tells the shape
-            within: Any = max((v._trace for v in values if isinstance(v, BatchTracer)), key=lambda trace: trace.level)
+            within: Any = max((v._trace for v in values if is_batched(v)), key=lambda trace: trace.level)
             with np.errstate(all="ignore"):
                 y = self.func(0.5, *[np.zeros(backend.shape_of(v), backend.dtype_of(v))[()] for v in values[2:]])
-            return [BatchTracer(np.empty((0, *backend.shape_of(part))), within) for part in (y, 0.0)]
+            return [tracer_of(np.empty((0, *backend.shape_of(part))), within) for part in (y, 0.0)]
         return found
 
     def _compute(self, a: Any, b: Any, *leaves: Any) -> list[Any]:

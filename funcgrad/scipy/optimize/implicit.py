@@ -14,8 +14,8 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.batching import BatchTracer
-from funcgrad.core import Tracer, describe, twin
+from funcgrad.batching import is_batched
+from funcgrad.core import Tracer, describe, tracer_of, twin
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import constant, forgive
@@ -214,8 +214,8 @@ class _Aside:
 
 def _of_none(leaves: list[Any], guess: Any) -> Found:
     """What is found for a batch without an example."""
-    within: Any = max((leaf._trace for leaf in leaves if isinstance(leaf, BatchTracer)), key=lambda trace: trace.level)
-    return Found(BatchTracer(np.empty((0, *backend.shape_of(guess))), within), defaultdict(lambda: True), [])
+    within: Any = max((leaf._trace for leaf in leaves if is_batched(leaf)), key=lambda trace: trace.level)
+    return Found(tracer_of(np.empty((0, *backend.shape_of(guess))), within), defaultdict(lambda: True), [])
 
 
 def _is_count(value: Any) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import Tracer
-from funcgrad.graph import GraphTracer
+from funcgrad.graph import GraphTrace
 from funcgrad.kinds import elementwise
 from funcgrad.kinds.linear import astype
 from funcgrad.kinds.rules import Operation
@@ -62,7 +62,7 @@ def settled(condition: Any) -> Any:
     """True where ``condition`` holds everywhere, as is seen of numbers; on a captured graph they may change."""
     x = condition
     while isinstance(x, Tracer):
-        if isinstance(x, GraphTracer):
+        if isinstance(x._trace, GraphTrace):
             return condition
         x = x.value
     numbers = known(x)

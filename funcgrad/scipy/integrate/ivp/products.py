@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.batching import BatchTracer
+from funcgrad.batching import is_batched
 from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.transforms.closures import Hoisted
@@ -49,7 +49,7 @@ class Products:
     def _record(self, t: Any, y: Any) -> Any:
         """Record the product at one stage, of which the numbers are those of all."""
         recorded = Hoisted(_CALL, self._product(t, y), np.zeros(self.Y.shape[1]))
-        held = [(isinstance(value, BatchTracer), value) for value in recorded.held]
+        held = [(is_batched(value), value) for value in recorded.held]
         self._held = [(mine, value.value if mine else value) for mine, value in held]
         self._recorded.append(recorded)
         return t

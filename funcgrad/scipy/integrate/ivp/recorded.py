@@ -12,7 +12,7 @@ from typing import Any
 from funcgrad import backend
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
-from funcgrad.graph import GraphTracer
+from funcgrad.graph import GraphTrace
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.scipy.integrate.ivp.answers import Answer
 from funcgrad.transforms.closures import example_by_example
@@ -26,7 +26,7 @@ _CALL = "integrate.solve_ivp"
 def is_recorded(x: Any) -> bool:
     """Whether ``x`` is a value of a function that is being recorded."""
     while isinstance(x, Tracer):
-        if isinstance(x, GraphTracer):
+        if isinstance(x._trace, GraphTrace):
             return True
         x = x.value
     return False
