@@ -20,7 +20,7 @@ from funcgrad.kinds import elementwise
 from funcgrad.optional import precision_switch
 from funcgrad.primitives.arithmetic import power
 from funcgrad.primitives.elementwise import cos, sin
-from funcgrad.transforms.lifting import LiftedTracer
+from funcgrad.transforms.lifting import LiftedTrace
 from funcgrad.transforms.referee import Referee, extrapolate
 
 Model = namedtuple("Model", "w b")
@@ -629,7 +629,7 @@ def test_constants_are_blamed():
 
 def test_what_the_graph_does_not_show_is_said_so():
     def fun(x):
-        return fnp.sum(x * (2.0 if type(x).__name__ == "ReverseTracer" else 1.0))
+        return fnp.sum(x * (2.0 if repr(x).startswith("ReverseTracer") else 1.0))
 
     report = crosscheck(fun)(X)
     assert verdicts(report)["gradient", "x"] == "funcgrad stands alone"
@@ -669,7 +669,7 @@ def test_divergences_are_named_with_their_line():
 def test_everything_is_as_before(mode, error, where):
     def fun(x):
         on_jax = isinstance(getattr(x, "value", None), jax.Array)
-        if error and on_jax == (where == "JAX") and isinstance(x, LiftedTracer) == on_jax:
+        if error and on_jax == (where == "JAX") and isinstance(getattr(x, "_trace", None), LiftedTrace) == on_jax:
             raise error
         return fnp.sum(x * x)
 

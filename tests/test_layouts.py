@@ -11,7 +11,7 @@ import funcgrad.numpy as fnp
 from funcgrad import jvp, vmap
 from funcgrad.core import Tracer
 from funcgrad.views import layout
-from funcgrad.writable import Buffer, View, is_number
+from funcgrad.writable import View, is_buffer, is_number
 
 #: What differs: the order follows from steps of NumPy's own that are not taken here, or a number is an array there.
 DIFFER = (
@@ -38,7 +38,7 @@ def described(out, given):
     if isinstance(out, Tracer):
         like, number = layout(out), is_number(out)
         view = any(
-            out is x or root(out) is x or (type(out) is type(x) is Buffer and shares(out.value, x.value)) for x in given
+            out is x or root(out) is x or (is_buffer(out) and is_buffer(x) and shares(out.value, x.value)) for x in given
         )
     else:
         like, number = np.asarray(out), isinstance(out, np.generic)

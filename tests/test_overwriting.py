@@ -7,7 +7,7 @@ import funcgrad.numpy as fnp
 from funcgrad import checkpoint, custom_vjp, grad, jacfwd, jvp, linearize, ownership, tree, vjp, vmap
 from funcgrad.core import Tracer
 from funcgrad.extend import elementwise
-from funcgrad.forward import ForwardTracer
+from funcgrad.forward import ForwardTrace
 from funcgrad.numpy.overwriting import composed
 
 SIZE = 20_000
@@ -151,7 +151,7 @@ def memory(x):
     """Where the arrays lie that a traced value stands for, tangents among them."""
     found = set()
     while isinstance(x, Tracer):
-        if type(x) is ForwardTracer:
+        if isinstance(x._trace, ForwardTrace):
             found |= memory(x.tangent)
         x = x.value
     return found | {x.ctypes.data}

@@ -10,6 +10,7 @@ from funcgrad import backend, blocks, core
 from funcgrad.core import Primitive, Trace, Tracer
 from funcgrad.cotangents import CotangentAccumulator, SparseCotangent
 from funcgrad.errors import NanError
+from funcgrad.forward import ForwardTrace
 from funcgrad.records import (
     Node,
     called,
@@ -266,7 +267,7 @@ def values_in(x: Any, tangents: bool = True) -> Iterator[Any]:
             waiting.extend(x.values())
         elif isinstance(x, Tracer):
             waiting.append(x.value)
-            if tangents and hasattr(x, "tangent"):
+            if tangents and isinstance(x._trace, ForwardTrace):
                 waiting.append(x.tangent)
         elif hasattr(x, "dtype") or type(x) is float or type(x) is complex:
             yield x
