@@ -655,7 +655,7 @@ def test_scipy_and_scikit_learn():
     done = subprocess.run(
         command,
         env={**os.environ, "SCIPY_ARRAY_API": "1", "OMP_NUM_THREADS": "1"},
-        cwd=HERE.parent,
+        cwd=HERE.parent.parent,
         capture_output=True,
         text=True,
         timeout=300,

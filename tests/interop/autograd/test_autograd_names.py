@@ -51,10 +51,10 @@ from funcgrad.interop.autograd.numpy.numpy_vspaces import ArrayVSpace
 from funcgrad.interop.autograd.tracer import Node, new_box, trace, trace_stack
 from funcgrad.interop.autograd.util import toposort
 
-ROOT = Path(__file__).resolve().parent.parent
-PROGRAMS = ROOT / "tests" / "autograd_programs.py"
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAMS = Path(__file__).with_name("autograd_programs.py")
 #: What HIPS autograd 1.9.1 gives for them, to 13 digits.
-NUMBERS = json.loads((ROOT / "tests" / "autograd_numbers.json").read_text(encoding="utf-8"))
+NUMBERS = json.loads(Path(__file__).with_name("autograd_numbers.json").read_text(encoding="utf-8"))
 X = numpy.array([0.3, -0.7, 1.1])
 
 # The public names of HIPS autograd 1.9.1 that have a meaning outside of its own tracer. Left out are its

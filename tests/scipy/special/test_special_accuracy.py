@@ -8,7 +8,7 @@ import pytest
 
 import funcgrad.scipy.special as fsp
 
-PATH = Path(__file__).resolve().parent.parent / "docs" / "special_accuracy.py"
+PATH = Path(__file__).resolve().parents[3] / "docs" / "special_accuracy.py"
 #: Rows that are measured again: fast ones, of every kind of derivative.
 AGAIN = [
     "j1",
