@@ -11,6 +11,7 @@ import scipy.fft
 import scipy.linalg
 import scipy.signal
 import scipy.special
+from helpers import close
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
@@ -62,10 +63,6 @@ def slope_of_expm(x, direction):
     n = x.shape[0]
     upper, lower = fnp.concatenate([x, direction], axis=1), fnp.concatenate([np.zeros((n, n)), x], axis=1)
     return expm(fnp.concatenate([upper, lower]))[:n, n:]
-
-
-def close(ours, theirs, rtol=1e-10, atol=1e-12):
-    np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=atol)
 
 
 def test_an_elementwise_routine_of_scipy():

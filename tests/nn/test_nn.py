@@ -6,6 +6,7 @@ JAX and optax are asked in one compiled function per subject.
 import inspect
 import itertools
 import math
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ import ml_dtypes
 import numpy as np
 import optax.losses
 import pytest
+from helpers import close
 from operations.spec import array, positive, spread
 
 import funcgrad.nn as fnn
@@ -21,12 +23,10 @@ from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, tape, valu
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
 from funcgrad.nn.operations import convolution, patches, transformed
 
+same = partial(close, rtol=1e-12, atol=1e-14)
+
 INF, NAN = math.inf, math.nan
 BFLOAT = np.dtype(ml_dtypes.bfloat16)
-
-
-def same(got, want, rtol=1e-12, atol=1e-14):
-    np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=rtol, atol=atol)
 
 
 def slopes(fun, x):
@@ -86,7 +86,7 @@ def test_linear_is_one_record_with_the_same_numbers(argnums, dtype):
         np.testing.assert_array_equal(got, expected)
     cts = array(5, 4, 2, seed=4).astype(dtype)
     for got, expected in zip(vmap(pullback)(cts), vmap(wanted)(cts), strict=True):
-        same(got, expected, 1e-6 if dtype == "f4" else 1e-14)
+        same(got, expected, rtol=1e-6 if dtype == "f4" else 1e-14)
 
 
 def test_linear_writes_to_nothing_and_is_written_to():

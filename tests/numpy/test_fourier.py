@@ -2,17 +2,21 @@
 
 import itertools
 import warnings
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import close
 from operations.spec import array
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, jacfwd, jacrev, jvp, linear_transpose, vjp, vmap
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.primitives import fourier
+
+same = partial(close, rtol=1e-13, atol=1e-14)
 
 ONE = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
 SEVERAL = ("fft2", "ifft2", "fftn", "ifftn", "rfft2", "irfft2", "rfftn", "irfftn")
@@ -22,10 +26,6 @@ NORMS = (None, "backward", "ortho", "forward")
 
 def sample(name, *shape):
     return array(*shape, kind="float" if name in OF_REALS else "complex")
-
-
-def same(got, want):
-    np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-13, atol=1e-14)
 
 
 def inner(a, b):

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import close
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, jacfwd, jacrev, jvp, vjp, vmap
@@ -13,10 +14,6 @@ from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.optional import precision_switch
 
 X = np.array([[0.3, 1.2, -0.5], [1.0, 2.0, 3.0]])
-
-
-def close(got, want):
-    np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
 
 
 # ---- along axes -----------------------------------------------------------------------------------------------

@@ -5,17 +5,13 @@ import itertools
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import traced
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jacfwd, jacrev, jvp, vjp, vmap
 from funcgrad.errors import ConcretizationError, InputError
 
 X = np.array([[1.5, -2.0, 0.5], [3.0, 4.0, -1.0]])
-
-
-def traced(fun, *args):
-    """The value of ``fun`` when all arguments are traced."""
-    return vjp(fun, *args)[0]
 
 
 def same(got, want):

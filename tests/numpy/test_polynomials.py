@@ -5,6 +5,7 @@ import pickle
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import close
 
 import funcgrad.numpy as fnp
 import funcgrad.numpy.polynomial as families
@@ -20,10 +21,6 @@ MODULES = {
     "laguerre": "lag",
 }
 BOTH = pytest.mark.parametrize("jacobian", [jacrev, jacfwd])
-
-
-def close(got, want, tolerance=1e-12):
-    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
 
 
 # ---- roots and characteristic polynomials ----------------------------------------------------------------------

@@ -5,11 +5,13 @@ Where JAX has the function, it is asked as well.
 
 import itertools
 import math
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import close
 from operations.spec import array
 
 import funcgrad.numpy as fnp
@@ -17,12 +19,10 @@ from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.primitives import signals
 
+same = partial(close, rtol=1e-13, atol=1e-14)
+
 NAN = float("nan")
 MODES = ("full", "same", "valid")
-
-
-def same(got, want, rtol=1e-13):
-    np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=rtol, atol=1e-14)
 
 
 def value_and_jacobians(fun, *args):

@@ -1,26 +1,22 @@
 """Covariances, histograms and counts where the table of operations does not reach: ties, edges, refusals, ``vmap``."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import close, traced
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from funcgrad.errors import ConcretizationError, InputError
 
+same = partial(close, rtol=1e-13)
+
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(3, 5))
 WEIGHTS = RNG.uniform(0.5, 2.0, 5)
-
-
-def same(got, want, tolerance=1e-13):
-    np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=tolerance, atol=tolerance)
-
-
-def traced(fun, *args):
-    """The value of ``fun`` when all arguments are traced."""
-    return vjp(fun, *args)[0]
 
 
 # ---- covariances -------------------------------------------------------------------------------------------
@@ -44,7 +40,7 @@ COVARIANCES = [
 def test_cov_of_traced_values_is_numpys(args, options):
     got, want = traced(lambda *a: fnp.cov(*a, **options), *args), np.cov(*args, **options)
     assert (got.shape, got.dtype) == (want.shape, want.dtype)
-    same(got, want, 1e-6 if got.dtype == np.float32 else 1e-13)
+    same(got, want, rtol=1e-6 if got.dtype == np.float32 else 1e-13)
 
 
 def test_cov_differentiates_its_weights():

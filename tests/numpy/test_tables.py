@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from helpers import differences
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jacrev, jvp, tree, value_and_grad, vjp
@@ -39,21 +40,10 @@ OF_SERIES = {
 }
 
 
-def measured(f, values, made):
-    """The gradient by differences, of a table that ``made`` makes of an array."""
-    found = np.zeros(values.size)
-    for i in range(values.size):
-        step = np.zeros(values.size)
-        step[i] = 1e-6
-        ends = [float(f(made((values.ravel() + sign * step).reshape(values.shape)))) for sign in (1, -1)]
-        found[i] = (ends[0] - ends[1]) / 2e-6
-    return found.reshape(values.shape)
-
-
 @pytest.mark.parametrize("name", OF_SERIES)
 def test_series(name):
     f = OF_SERIES[name]
-    expected = measured(f, SERIES.to_numpy(), lambda x: pd.Series(x, SERIES.index, name="rate"))
+    expected = differences(lambda x: float(f(pd.Series(x, SERIES.index, name="rate"))), SERIES.to_numpy())
     for _ in range(2):
         found = grad(f)(SERIES)
         assert type(found) is pd.Series
@@ -82,7 +72,7 @@ def test_frames(name):
     def made(values):
         return FRAME.assign(u=values[0], v=values[1])
 
-    expected = measured(f, FRAME[["u", "v"]].to_numpy().T, made)
+    expected = differences(lambda x: float(f(made(x))), FRAME[["u", "v"]].to_numpy().T)
     found = grad(f)(FRAME)
     assert type(found) is pd.DataFrame
     assert list(found.columns) == ["u", "name", "v"]
@@ -114,7 +104,7 @@ OF_ARRAY = {
 @pytest.mark.parametrize("name", OF_ARRAY)
 def test_arrays_with_names(name):
     f = OF_ARRAY[name]
-    expected = measured(f, ARRAY.to_numpy(), lambda x: ARRAY.copy(data=x))
+    expected = differences(lambda x: float(f(ARRAY.copy(data=x))), ARRAY.to_numpy())
     for _ in range(2):
         found = grad(f)(ARRAY)
         assert found.dims == ("t", "x")
@@ -149,7 +139,7 @@ WRAPPED = {
 @pytest.mark.parametrize("name", WRAPPED)
 def test_tables_made_of_traced_arrays(name):
     f, x = WRAPPED[name], np.array([0.5, 1.5, 2.0])
-    np.testing.assert_allclose(grad(f)(x), measured(f, x, lambda x: x), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(grad(f)(x), differences(f, x), rtol=1e-6, atol=1e-7)
 
 
 def test_tables_among_other_containers():

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import identical
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jvp, vjp, vmap
@@ -59,16 +60,6 @@ def floats(own):
 
 
 SMOOTH = {name: own for name, own in PLAIN.items() if differentiable(own)}
-
-
-def same(got, want):
-    assert type(got) is type(want)
-    if isinstance(want, tuple):
-        for g, w in zip(got, want, strict=True):
-            same(g, w)
-    else:
-        assert got.dtype == want.dtype
-        np.testing.assert_array_equal(got, want, strict=True)
 
 
 def everywhere(fun, *args, exact=True, order=2):
@@ -161,8 +152,8 @@ def test_options_of_plain_arrays_are_numpys(own):
         theirs(*args, out=tuple(want), where=mask)
         for g, w, r in zip(got, want, returned, strict=True):
             assert r is g
-            same(g, w)
-    same(own(*args, order="F", subok=False), theirs(*args, order="F", subok=False))
+            identical(g, w)
+    identical(own(*args, order="F", subok=False), theirs(*args, order="F", subok=False))
 
 
 def _tuple(x):
@@ -190,13 +181,13 @@ def test_out_on_traced_values(own, face):
     call, plain, primals = live(own, fun), live(own, own), tuple(floats(own))
     tangents = tuple(np.cos(p) for p in primals)
     got, expected = jvp(call, primals, tangents), jvp(plain, primals, tangents)
-    same(_tuple(got[0]), want)
-    same(_tuple(got[1]), _tuple(expected[1]))
+    identical(_tuple(got[0]), want)
+    identical(_tuple(got[1]), _tuple(expected[1]))
     cts = tuple(np.ones_like(w) if w.dtype.kind == "f" else np.zeros(w.shape, jax.dtypes.float0) for w in want)
     cts = cts if own.nout > 1 else cts[0]
     (value, pullback), (_, reference) = vjp(call, *primals), vjp(plain, *primals)
-    same(_tuple(value), want)
-    same(pullback(cts), reference(cts))
+    identical(_tuple(value), want)
+    identical(pullback(cts), reference(cts))
     batched = vmap(call)(*[np.stack([p, p]) for p in primals])
     for b, w in zip(_tuple(batched), want, strict=True):
         np.testing.assert_allclose(b[1], w, rtol=1e-14)
@@ -232,7 +223,7 @@ def test_where_with_out(own):
         value, pullback = vjp(of, *[wild[i] for i in keep])
         pulled = pullback(np.ones((2, 3)))
     _, reference = vjp(live(own, own), *primals)
-    same(value, np.where(mask, theirs(*arguments(own)), 0.0))
+    identical(value, np.where(mask, theirs(*arguments(own)), 0.0))
     for got, want in zip(pulled, reference(np.where(mask, 1.0, 0.0)), strict=True):
         np.testing.assert_array_equal(got, np.where(mask, want, 0.0))
 
@@ -291,7 +282,7 @@ def test_dtype_signature_and_casting(options, dtype):
     x = np.array([0.1, 0.2, 0.3])
     for face in (fnp.multiply, np.multiply):
         value, pullback = vjp(lambda x, face=face: face(x, x, **options), x)
-        same(value, np.multiply(x, x, **options))
+        identical(value, np.multiply(x, x, **options))
         assert value.dtype == dtype
         (ct,) = pullback(np.ones_like(value))
         assert ct.dtype == np.float64
@@ -367,7 +358,7 @@ def test_out_of_products(name, second):
         everywhere(fun(face), first, second, exact=False)
     plain = np.zeros(want.shape)
     assert own(first, second, out=plain) is plain
-    same(plain, want)
+    identical(plain, want)
 
 
 def test_wrong_axes_of_products_are_refused():
@@ -424,7 +415,7 @@ def test_reductions_are_numpys(own, options):
             with pytest.raises((TypeError, ValueError)):
                 run()
         return
-    same(own.reduce(x, **options), want)
+    identical(own.reduce(x, **options), want)
     if own in (fnp.power, fnp.arctan2) and options == {"axis": -1}:
         # along the last axis NumPy 2.4 does not fold these on some processors: the result is that of the two ends
         want = functools.reduce(own.ufunc, np.moveaxis(x, -1, 0))
@@ -449,7 +440,7 @@ def test_accumulations_are_numpys(own, along):
             with pytest.raises((TypeError, ValueError)):
                 run()
         return
-    same(own.accumulate(x, along), want)
+    identical(own.accumulate(x, along), want)
     for face in (own, own.ufunc):
         got = vmap(lambda x, face=face: face.accumulate(x, along))(np.stack([x, x]))
         assert got.dtype == want.dtype
@@ -532,7 +523,7 @@ def test_folds_of_nothing_and_of_one(name):
             want, error = tried(lambda call=call, x=x: call(theirs, x))
             if error is None:
                 value, pullback = vjp(lambda x, call=call: call(own, x), x)
-                same(value, want)
+                identical(value, want)
                 assert pullback(np.ones_like(want))[0].shape == x.shape
             else:
                 with pytest.raises(type(error)):
@@ -719,7 +710,7 @@ def test_at_of_several_axes_and_of_views():
     want = np.zeros((2, 3))
     np.add.at(want, index, np.arange(1.0, 4.0)[:, None])
     np.multiply.at(want.T, [0, 0], 2.0)
-    same(vjp(fun, np.arange(1.0, 4.0))[0], want)
+    identical(vjp(fun, np.arange(1.0, 4.0))[0], want)
     assert grad(lambda x: fun(x)[0].sum())(np.arange(1.0, 4.0)).tolist() == [5.0, 0.0, 5.0]
 
 

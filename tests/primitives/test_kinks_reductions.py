@@ -4,21 +4,21 @@ The expected numbers are JAX's, which each test asks as well, unless it says why
 """
 
 import warnings
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import close
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jvp, vjp, vmap
 from funcgrad.errors import InputError, ShapeError
 
+same = partial(close, rtol=1e-14, atol=0)
+
 NAN, INF = float("nan"), float("inf")
-
-
-def same(got, want):
-    np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-14, atol=0)
 
 
 def check(name, x, gradient, tangent, **more):

@@ -5,6 +5,7 @@ import jax.scipy.linalg as jsl
 import numpy as np
 import pytest
 import scipy.linalg as sl
+from helpers import traced
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, vjp, vmap
@@ -18,11 +19,6 @@ UPPER = np.triu(np.ones((3, 3), bool))
 
 def total(fun):
     return lambda *args: fnp.sum(fnp.sin(fun(*args)))
-
-
-def traced(fun, *args):
-    """The value that ``fun`` has where every argument is traced."""
-    return vjp(fun, *args)[0]
 
 
 TRIANGULAR = {

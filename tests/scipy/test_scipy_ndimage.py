@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.ndimage
+from helpers import traced
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
@@ -26,11 +27,6 @@ LABELS = np.array(
 def _seeded():
     """Whatever test runs alone sees the numbers that it sees among others."""
     RNG.bit_generator.state = np.random.default_rng(1).bit_generator.state
-
-
-def traced(fun, *args):
-    """The result of ``fun`` as a traced run computes it, which takes no short way through SciPy."""
-    return jvp(fun, args, args)[0]
 
 
 def same(name, *args, tolerance=1e-13, **kwargs):

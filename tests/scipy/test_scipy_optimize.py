@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.optimize as so
 import scipy.sparse
+from helpers import differences
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jacfwd, jacobian, jvp, trace, vmap
@@ -19,16 +20,6 @@ TIMES = np.linspace(0.0, 2.0, 6)
 POINTS = 2.0 * np.exp(-0.5 * TIMES) + 0.05 * RNG.normal(size=6)
 SPREADS = np.array([0.1, 0.2, 0.1, 0.3, 0.1, 0.2])
 EXACT = {"ftol": 1e-14, "xtol": 1e-14, "gtol": 1e-14}
-
-
-def measured(fun, x, h=1e-4):
-    """The Jacobian by differences of the fourth order."""
-    x, columns = np.asarray(x, float), []
-    for i in range(x.size):
-        e = np.zeros(x.shape)
-        e.flat[i] = h
-        columns.append((8 * (fun(x + e) - fun(x - e)) - (fun(x + 2 * e) - fun(x - 2 * e))) / (12 * h))
-    return np.stack(columns, axis=-1)
 
 
 def cube(x, a):
@@ -123,7 +114,7 @@ def test_fsolve_and_root():
         *[lambda r, m=m: optimize.root(equations, np.ones(2), r, m, tol=1e-10).x for m in ("hybr", "lm", "broyden1")],
     ):
         np.testing.assert_allclose(solve(1.3), exact(1.3), rtol=1e-8)
-        np.testing.assert_allclose(jacobian(solve)(1.3), measured(exact, 1.3)[..., 0], rtol=1e-7)
+        np.testing.assert_allclose(jacobian(solve)(1.3), differences(exact, 1.3), rtol=1e-7)
     found = optimize.root(equations, np.ones(2), 1.3)
     assert found.njev >= 1
     told = jacobian(lambda r: optimize.fsolve(equations, np.ones(2), r, full_output=True)[1]["fvec"])(1.3)
@@ -198,9 +189,11 @@ def test_least_squares(loss):
 
     np.testing.assert_allclose(best(optimize, POINTS).x, best(so, POINTS).x, rtol=1e-8)
     got = jacobian(lambda y: best(optimize, y).x)(POINTS)
-    np.testing.assert_allclose(got, measured(lambda y: best(so, y, jac="3-point").x, POINTS), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(got, differences(lambda y: best(so, y, jac="3-point").x, POINTS), rtol=1e-4, atol=1e-5)
     got = grad(lambda y: best(optimize, y).cost)(POINTS)
-    np.testing.assert_allclose(got, measured(lambda y: best(so, y, jac="3-point").cost, POINTS), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(
+        got, differences(lambda y: best(so, y, jac="3-point").cost, POINTS), rtol=1e-5, atol=1e-7
+    )
 
 
 def test_least_squares_within_bounds_and_with_a_loss_of_ones_own():
@@ -211,7 +204,7 @@ def test_least_squares_within_bounds_and_with_a_loss_of_ones_own():
     found = best(POINTS, 1.5)
     assert found.active_mask.tolist() == [1, 0]
     of_b = jacobian(lambda b: best(POINTS, b).x)(1.5)
-    np.testing.assert_allclose(of_b, measured(lambda b: best(POINTS, b, **EXACT).x, 1.5)[..., 0], rtol=1e-4)
+    np.testing.assert_allclose(of_b, differences(lambda b: best(POINTS, b, **EXACT).x, 1.5), rtol=1e-4)
     own = lambda z: fnp.stack([fnp.log1p(z), 1 / (1 + z), -1 / (1 + z) ** 2])
     got, want = (jacobian(lambda y, how=how: best(y, 9.0, loss=how).x)(POINTS) for how in (own, "cauchy"))
     np.testing.assert_allclose(got, want, rtol=1e-6)
@@ -245,8 +238,8 @@ def test_curve_fit(how):
         of_x, of_y = jacobian(lambda x, y, i=i: optimize.curve_fit(curve, x, y, **how, **EXACT)[i], (0, 1))(
             TIMES, POINTS
         )
-        np.testing.assert_allclose(of_x, measured(lambda x, i=i: theirs(x, POINTS, i), TIMES), rtol=1e-4, atol=1e-5)
-        np.testing.assert_allclose(of_y, measured(lambda y, i=i: theirs(TIMES, y, i), POINTS), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(of_x, differences(lambda x, i=i: theirs(x, POINTS, i), TIMES), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(of_y, differences(lambda y, i=i: theirs(TIMES, y, i), POINTS), rtol=1e-4, atol=1e-5)
 
 
 def test_curve_fit_in_deviations_in_batches_and_in_what_it_closes_over():
@@ -257,7 +250,7 @@ def test_curve_fit_in_deviations_in_batches_and_in_what_it_closes_over():
         d = d + d.T if d.ndim == 2 else d
         pushed = jvp(fits, (s,), (0.01 * d,))[1]
         np.testing.assert_allclose(
-            pushed, measured(lambda h, s=s, d=d: fits(s + 0.01 * h * d), 0.0, 1e-2)[:, 0], rtol=1e-4
+            pushed, differences(lambda h, s=s, d=d: fits(s + 0.01 * h * d), 0.0, 1e-2), rtol=1e-4
         )
     scaled = vmap(lambda c: optimize.curve_fit(lambda t, a, b: c * curve(t, a, b), TIMES, POINTS)[0])(
         np.array([1.0, 2.0])
@@ -275,14 +268,16 @@ def test_linear_least_squares():
     for got, want in zip(optimize.nnls(A, b), so.nnls(A, b), strict=True):
         np.testing.assert_array_equal(got, want)
     np.testing.assert_allclose(
-        jacobian(lambda A: optimize.nnls(A, b)[0])(A).reshape(3, -1), measured(lambda A: so.nnls(A, b)[0], A), atol=1e-8
+        jacobian(lambda A: optimize.nnls(A, b)[0])(A),
+        differences(lambda A: so.nnls(A, b)[0], A),
+        atol=1e-8,
     )
     best = lambda lib, A, b, u, method: lib.lsq_linear(A, b, (-0.1, u), method).x
     point = (A, b, np.full(3, 0.3))
     for i in range(3):
-        want = measured(lambda v, i=i: best(so, *[v if i == j else point[j] for j in range(3)], "bvls"), point[i])
+        want = differences(lambda v, i=i: best(so, *[v if i == j else point[j] for j in range(3)], "bvls"), point[i])
         for method in ("trf", "bvls"):
-            got = jacobian(lambda *x, method=method: best(optimize, *x, method), i)(*point).reshape(3, -1)
+            got = jacobian(lambda *x, method=method: best(optimize, *x, method), i)(*point)
             np.testing.assert_allclose(got, want, atol=1e-7)
     sparse = jacobian(lambda b: optimize.lsq_linear(scipy.sparse.csr_array(A), b).x)(b)
     np.testing.assert_allclose(sparse, np.linalg.pinv(A), rtol=1e-9)

@@ -4,20 +4,16 @@ import jax
 import numpy as np
 import pytest
 import scipy.signal
+from helpers import traced
 
 import funcgrad.numpy as fnp
-from funcgrad import check_grads, grad, jvp, vmap
+from funcgrad import check_grads, grad, vmap
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.scipy import signal
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 37))
 B, A = np.array([0.4, 0.3, -0.1]), np.array([1.3, 0.4, -0.2, 0.1])
-
-
-def traced(fun, *args):
-    """The result of ``fun`` as a traced run computes it, which takes no short way through SciPy."""
-    return jvp(fun, args, args)[0]
 
 
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])

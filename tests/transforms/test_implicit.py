@@ -1,6 +1,7 @@
 """Implicit differentiation, against closed forms, unrolled derivatives and JAX."""
 
 import functools
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse.linalg
 from fuzz.eager import run_eagerly
+from helpers import close_leaves
 
 import funcgrad.numpy as fnp
 from funcgrad import (
@@ -27,17 +29,11 @@ from funcgrad.transforms.implicit import custom_linear_solve, custom_root, fixed
 from funcgrad.transforms.solvers import anderson, dense_solve, newton, picard
 from funcgrad.transforms.transposing import linear_transpose
 
+close = partial(close_leaves, rtol=1e-9, atol=1e-11)
+
 A = np.array([[3.0, 0.5, -0.2], [0.1, 2.0, 0.4], [0.3, -0.6, 2.5]])
 B = np.array([1.0, -2.0, 0.5])
 SOME = np.array([True, False, True])
-
-
-def close(ours, theirs, rtol=1e-9, atol=1e-11):
-    ours, theirs = jax.tree.leaves(ours), jax.tree.leaves(theirs)
-    assert len(ours) == len(theirs)
-    for a, b in zip(ours, theirs, strict=True):
-        assert np.shape(a) == np.shape(b)
-        np.testing.assert_allclose(a, b, rtol=rtol, atol=atol)
 
 
 # Functions of one number, each by a solver and in closed form for JAX.

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import close_leaves
 
 import funcgrad.numpy as fnp
 from funcgrad import (
@@ -36,6 +37,8 @@ from funcgrad.errors import FuncgradError, InputError
 from funcgrad.interop.jax.containers import adopt
 from funcgrad.interop.jax.from_jax import from_jax
 from funcgrad.optional import precision_switch
+
+close = partial(close_leaves, kind=(np.ndarray, np.float64, np.float32))
 
 X = np.array([0.3, 0.7, 1.1])
 W = np.array([[0.2, -0.4, 0.9], [1.3, 0.1, -0.6]])
@@ -76,15 +79,6 @@ functions = pytest.mark.parametrize("name", FUNCTIONS)
 
 def total(fun):
     return lambda x: fnp.sum(fun(x) ** 2)
-
-
-def close(actual, expected, rtol=1e-12):
-    actual, expected = jax.tree.leaves(actual), jax.tree.leaves(expected)
-    for a, e in zip(actual, expected, strict=True):
-        assert type(a) in (np.ndarray, np.float64, np.float32), type(a)
-        assert a.dtype == e.dtype
-        assert a.shape == e.shape
-        np.testing.assert_allclose(a, e, rtol=rtol, atol=rtol)
 
 
 TRANSFORMS = {
@@ -372,6 +366,7 @@ from funcgrad.interop.jax.containers import adopt
 from funcgrad.interop.jax.devices import default_device, device_put
 from funcgrad.interop.jax.from_jax import from_jax
 from funcgrad.interop.jax.jit import jit
+
 for call in (from_jax(np.sin), jit(np.sin), lambda x: device_put(x, "cpu"), default_device("cpu").__enter__, adopt):
     try:
         call(*[1.0] * (call.__class__.__name__ != "method"))

@@ -7,11 +7,13 @@ import subprocess
 import sys
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import close_leaves
 from toolz import compose_left, curry
 
 import funcgrad.numpy as fnp
@@ -48,6 +50,8 @@ from funcgrad.interop.jax.from_jax import from_jax
 from funcgrad.interop.jax.jit import jit
 from funcgrad.optional import precision_switch
 
+close = partial(close_leaves, kind=(np.ndarray, np.generic))
+
 X = np.array([0.3, 0.7, 1.1])
 W = np.array([[0.2, -0.4, 0.9], [1.3, 0.1, -0.6]])
 
@@ -67,14 +71,6 @@ functions = pytest.mark.parametrize("name", FUNCTIONS)
 
 def total(fun):
     return lambda x: fnp.sum(fun(x) ** 2)
-
-
-def close(actual, expected, rtol=1e-12):
-    actual, expected = jax.tree.leaves(actual), jax.tree.leaves(expected)
-    for a, e in zip(actual, expected, strict=True):
-        assert isinstance(a, (np.ndarray, np.generic)), type(a)
-        assert (a.dtype, a.shape) == (e.dtype, e.shape)
-        np.testing.assert_allclose(a, e, rtol=rtol, atol=rtol)
 
 
 PAIR = np.stack([X, 2 * X])

@@ -1,9 +1,12 @@
 """``to_jax``: functions written for NumPy and funcgrad under JAX's own transforms."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import close_leaves
 from toolz import compose_left, pipe
 
 import funcgrad.numpy as fnp
@@ -12,18 +15,14 @@ from funcgrad.errors import InputError, StagingError
 from funcgrad.interop.jax.lift import to_jax
 from funcgrad.optional import precision_switch
 
+close = partial(close_leaves, kind=jax.Array)
+
 X = np.array([0.3, 0.7, 1.1])
 W = np.array([[0.2, -0.4, 0.9], [1.3, 0.1, -0.6]])
 
 
 def wave(x):
     return np.sum(np.sin(x) * x**2)
-
-
-def close(actual, expected, rtol=1e-12):
-    for a, e in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
-        assert isinstance(a, jax.Array)
-        np.testing.assert_allclose(a, e, rtol=rtol, atol=rtol)
 
 
 @pytest.mark.parametrize(

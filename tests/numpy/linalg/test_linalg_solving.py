@@ -4,11 +4,13 @@ The expected numbers at kinks are JAX's, which each test asks as well, unless it
 """
 
 import itertools
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import close, complex_normal, normal
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jvp, vjp, vmap
@@ -16,20 +18,10 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.linalg import LinAlgError
 from funcgrad.primitives.solving import solve_triangular
 
+same = partial(close, rtol=1e-13)
+
 NAN, INF = float("nan"), float("inf")
 la = fnp.linalg
-
-
-def same(got, want, rtol=1e-13):
-    np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=rtol, atol=rtol)
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng([seed, *shape]).normal(size=shape)
-
-
-def complex_normal(*shape, seed=0):
-    return normal(*shape, seed=seed) + 1j * normal(*shape, seed=seed + 100)
 
 
 # ---- determinants ------------------------------------------------------------------------------------------
@@ -49,10 +41,10 @@ def test_gradient_of_det_is_cofactors(n, lost):
     rank = max(n - lost, 0)
     x = normal(n, rank) @ normal(rank, n, seed=1)
     want = minors(x)
-    same(grad(la.det)(x), want, 1e-12)
-    same(jacfwd(la.det)(x), want, 1e-12)
-    same(jax.grad(jnp.linalg.det)(jnp.array(x)), want, 1e-12)
-    same(vmap(grad(la.det))(np.stack([x, np.eye(n), x])), [want, np.eye(n), want], 1e-12)
+    same(grad(la.det)(x), want, rtol=1e-12)
+    same(jacfwd(la.det)(x), want, rtol=1e-12)
+    same(jax.grad(jnp.linalg.det)(jnp.array(x)), want, rtol=1e-12)
+    same(vmap(grad(la.det))(np.stack([x, np.eye(n), x])), [want, np.eye(n), want], rtol=1e-12)
 
 
 def test_gradient_of_det_is_exact_where_integers_are():
@@ -76,9 +68,9 @@ def test_second_derivative_of_det(n, lost):
     x, t = normal(n, rank) @ normal(rank, n, seed=1), normal(n, n, seed=2)
     want = along(n, 2, x, t)
     slope = lambda s: la.det(x + s * t)
-    same(grad(grad(slope))(0.0), want, 1e-10)
-    same(jacfwd(jacfwd(slope))(0.0), want, 1e-10)
-    same(np.sum(t * jvp(grad(la.det), (x,), (t,))[1]), want, 1e-10)
+    same(grad(grad(slope))(0.0), want, rtol=1e-10)
+    same(jacfwd(jacfwd(slope))(0.0), want, rtol=1e-10)
+    same(np.sum(t * jvp(grad(la.det), (x,), (t,))[1]), want, rtol=1e-10)
 
 
 @pytest.mark.parametrize(("n", "lost"), [(2, 2), (3, 0), (3, 3), (4, 0), (6, 0)])
@@ -86,8 +78,8 @@ def test_third_derivative_of_det(n, lost):
     x, t = normal(n, n - lost) @ normal(n - lost, n, seed=1), normal(n, n, seed=2)
     slope = lambda s: la.det(x + s * t)
     want = along(n, 3, x, t) if n > 2 else 0.0
-    same(grad(grad(grad(slope)))(0.0), want, 1e-9)
-    same(jacfwd(jacfwd(jacfwd(slope)))(0.0), want, 1e-9)
+    same(grad(grad(grad(slope)))(0.0), want, rtol=1e-9)
+    same(jacfwd(jacfwd(jacfwd(slope)))(0.0), want, rtol=1e-9)
 
 
 def test_hessian_of_det_where_jax_has_zero():
@@ -159,7 +151,7 @@ def test_sign_of_a_complex_determinant_turns():
     assert abs((pushed * np.conj(value)).real) < 1e-14
     assert abs(pushed) > 0.1
     h = 1e-6
-    same(pushed, (sign(x + h * t) - sign(x - h * t)) / (2 * h), 1e-8)
+    same(pushed, (sign(x + h * t) - sign(x - h * t)) / (2 * h), rtol=1e-8)
     check_grads(la.slogdet, (x,), order=2)
 
 
@@ -287,12 +279,12 @@ def test_cholesky_reads_one_triangle_and_has_a_symmetric_derivative(upper):
     (found,) = pullback(ct)
     same(found, found.T)
     theirs = lambda x: jnp.linalg.cholesky(x, upper=upper)
-    same(found, jax.vjp(theirs, jnp.array(x))[1](jnp.array(ct))[0], 1e-12)
+    same(found, jax.vjp(theirs, jnp.array(x))[1](jnp.array(ct))[0], rtol=1e-12)
     t = normal(3, 3, seed=3)
-    same(jvp(factor, (spoilt,), (t,))[1], jax.jvp(theirs, (jnp.array(x),), (jnp.array(t),))[1], 1e-12)
+    same(jvp(factor, (spoilt,), (t,))[1], jax.jvp(theirs, (jnp.array(x),), (jnp.array(t),))[1], rtol=1e-12)
     on_jax, pullback = jax.vjp(jax.jit(factor), jnp.array(spoilt))
     same(on_jax, want)
-    same(pullback(jnp.array(ct))[0], found, 1e-12)
+    same(pullback(jnp.array(ct))[0], found, rtol=1e-12)
 
 
 def test_cholesky_of_other_matrices_is_refused():

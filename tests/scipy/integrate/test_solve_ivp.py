@@ -36,8 +36,8 @@ def hunters(t, y, p):
     return [p[0] * y[0] - p[1] * y[0] * y[1], -p[2] * y[1] + p[3] * y[0] * y[1]]
 
 
-def differences(f, args, i, step=1e-5):
-    """The derivative of ``f`` in argument ``i`` by central differences."""
+def in_argument(f, args, i, step=1e-5):
+    """The derivative of ``f`` in argument ``i`` by plain central differences: every value takes an integration."""
     found = np.zeros(np.shape(args[i]))
     for place in np.ndindex(found.shape):
         ends = []
@@ -110,7 +110,7 @@ def test_derivatives_in_everything(method):
         places = tuple(range(len(args)))
         got = grad(f, places)(*args)
         for i in places:
-            np.testing.assert_allclose(got[i], differences(f, args, i), rtol=2e-6, atol=2e-6)
+            np.testing.assert_allclose(got[i], in_argument(f, args, i), rtol=2e-6, atol=2e-6)
         pushed = jvp(f, args, tuple(np.ones(np.shape(a)) for a in args))[1]
         np.testing.assert_allclose(pushed, sum(np.sum(g) for g in got), rtol=1e-11)
 
@@ -128,7 +128,7 @@ def test_second_derivatives(method):
         for j in range(3):
             np.testing.assert_allclose(reverse[i][j], forward[i][j], rtol=1e-9, atol=1e-9)
             row = np.tensordot(along, reverse[i][j], 1) if i == 0 else reverse[i][j]
-            np.testing.assert_allclose(row, differences(slope, args, j), rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(row, in_argument(slope, args, j), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
@@ -344,7 +344,7 @@ def test_long_states(method):
         integrate.solve_ivp(flow, (0.0, 0.5), y0, method, args=(k,), rtol=1e-8, atol=1e-8, **options).y[:, -1] ** 2
     )
     given, found = (grad(loss, (0, 1))(start, 20.0, chosen) for chosen in (options, {}))
-    np.testing.assert_allclose(found[1], differences(lambda k: loss(start, k, {}), (20.0,), 0, 1e-2), rtol=3e-5)
+    np.testing.assert_allclose(found[1], in_argument(lambda k: loss(start, k, {}), (20.0,), 0, 1e-2), rtol=3e-5)
     np.testing.assert_allclose(found[0], given[0], rtol=1e-6)
     pushed = jvp(lambda y0, k: loss(y0, k, {}), (start, 20.0), (np.ones(40), 1.0))[1]
     np.testing.assert_allclose(pushed, np.sum(found[0]) + found[1], rtol=1e-9)
@@ -352,7 +352,7 @@ def test_long_states(method):
     np.testing.assert_allclose(grad(loss, 1)(start, 20.0, wrong), found[1], rtol=1e-5)
     full = lambda t, y, k: flow(t, y, k) + 1e-3 * fnp.sum(y)  # no zeros in its Jacobian
     dense = lambda k: fnp.sum(integrate.solve_ivp(full, (0.0, 0.1), start, method, args=(k,), rtol=1e-8).y[:, -1] ** 2)
-    np.testing.assert_allclose(grad(dense)(20.0), differences(dense, (20.0,), 0, 1e-2), rtol=1e-3)
+    np.testing.assert_allclose(grad(dense)(20.0), in_argument(dense, (20.0,), 0, 1e-2), rtol=1e-3)
     np.testing.assert_allclose(jvp(dense, (20.0,), (1.0,))[1], grad(dense)(20.0), rtol=1e-9)
 
 
@@ -531,14 +531,14 @@ def test_products_of_long_states_are_recorded_once(method, kind):
     options = {"rtol": 1e9, "atol": 1e9, "max_step": 0.2, "first_step": 0.2}  # steps that nothing changes
     last = lambda y0, p: fnp.sum(integrate.solve_ivp(flow, (0, 1.0), y0, method, args=(p,), **options).y[:, -1] ** 3)
     by_start, by_rate = grad(last, (0, 1))(start, p)
-    np.testing.assert_allclose(by_rate, differences(last, (start, p), 1, 1e-6), rtol=1e-7)
+    np.testing.assert_allclose(by_rate, in_argument(last, (start, p), 1, 1e-6), rtol=1e-7)
     along = np.sin(np.arange(n))
     ends = [last(start + s * 1e-6 * along, p) for s in (1, -1)]
     np.testing.assert_allclose(by_start @ along, (ends[0] - ends[1]) / 2e-6, rtol=1e-7)
     pushed = jvp(last, (start, p), (along, np.ones(2)))[1]
     np.testing.assert_allclose(pushed, by_start @ along + by_rate.sum(), rtol=1e-12)
     slope = lambda y0, p: grad(last, 1)(y0, p)[0]
-    np.testing.assert_allclose(hessian(last, 1)(start, p)[0], differences(slope, (start, p), 1, 1e-6), rtol=1e-6)
+    np.testing.assert_allclose(hessian(last, 1)(start, p)[0], in_argument(slope, (start, p), 1, 1e-6), rtol=1e-6)
 
 
 def test_lsoda_on_long_states_that_are_stiff_or_not(monkeypatch):
@@ -554,6 +554,6 @@ def test_lsoda_on_long_states_that_are_stiff_or_not(monkeypatch):
     bends = vmap(hessian(last))(rates)
     for i, k in enumerate(rates):
         np.testing.assert_allclose(slopes[i], grad(last)(k), rtol=1e-9)
-        np.testing.assert_allclose(slopes[i], differences(last, (k,), 0, 1e-3 * k), rtol=1e-4, atol=1e-7)
+        np.testing.assert_allclose(slopes[i], in_argument(last, (k,), 0, 1e-3 * k), rtol=1e-4, atol=1e-7)
         np.testing.assert_allclose(jvp(last, (k,), (1.0,))[1], slopes[i], rtol=1e-9)
-        np.testing.assert_allclose(bends[i], differences(grad(last), (k,), 0, 1e-3 * k), rtol=1e-3, atol=1e-9)
+        np.testing.assert_allclose(bends[i], in_argument(grad(last), (k,), 0, 1e-3 * k), rtol=1e-3, atol=1e-9)

@@ -8,6 +8,7 @@ import jax.scipy.spatial.transform
 import numpy as np
 import pytest
 import scipy.spatial.transform
+from helpers import traced
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, tree, vmap
@@ -19,11 +20,6 @@ RNG = np.random.default_rng(0)
 QUATS = RNG.normal(size=(9, 4))
 VECTORS = RNG.normal(size=(9, 3)) * np.array([1e-9, 1e-4, 1e-2, 0.1, 0.4, 0.9, 1.2, 1.7, 2.0])[:, None]
 SEQUENCES = ["".join(s) for s in itertools.product("xyz", repeat=3) if s[0] != s[1] != s[2]]
-
-
-def traced(fun, *args):
-    """The result of ``fun`` as a traced run computes it."""
-    return jvp(fun, args, args)[0]
 
 
 def close(got, want, tolerance=1e-14):

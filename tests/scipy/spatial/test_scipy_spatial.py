@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 import scipy.spatial.distance
+from helpers import traced
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vmap
@@ -30,11 +31,6 @@ METRICS = {
     "seuclidean": [{}, {"V": W}],
     "jensenshannon": [{}],
 }
-
-
-def traced(fun, *args):
-    """The result of ``fun`` as a traced run computes it, which takes no short way through SciPy."""
-    return jvp(fun, args, args)[0]
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -2,11 +2,13 @@
 
 import operator
 from collections import namedtuple
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import close_leaves
 from jax import lax
 
 import funcgrad.numpy as fnp
@@ -44,6 +46,8 @@ from funcgrad.interop import crosscheck, to_jax
 from funcgrad.optional import precision_switch
 from funcgrad.transforms import control
 
+assert_close = partial(close_leaves, rtol=1e-10)
+
 RNG = np.random.default_rng(5)
 XS = RNG.normal(size=(4, 2))
 Pair = namedtuple("Pair", "left right")
@@ -51,13 +55,6 @@ Pair = namedtuple("Pair", "left right")
 
 def leaves(value):
     return jax.tree.leaves(value)
-
-
-def assert_close(actual, expected, tolerance=1e-10):
-    assert jax.tree.structure(actual) == jax.tree.structure(expected)
-    for a, e in zip(leaves(actual), leaves(expected), strict=True):
-        assert np.shape(a) == np.shape(e)
-        np.testing.assert_allclose(np.asarray(a), np.asarray(e), rtol=tolerance, atol=tolerance)
 
 
 # The same functions for both libraries: of an array, closing over it, with a real number as the result.
@@ -597,7 +594,7 @@ def test_32_bits_stay_32_bits():
         for case in (rnn, counted, choice, mapped):
             slope = jax.jit(grad(case(fnp, control)))(w)
             assert slope.dtype == np.float32
-            assert_close(slope, reference(case)["grad"], 1e-4)
+            assert_close(slope, reference(case)["grad"], rtol=1e-4)
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
