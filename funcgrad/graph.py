@@ -2,18 +2,19 @@
 
 The captured run computes real values, so Python control flow takes the branch that those values take.
 
-A ``Recording`` is flat: operations by number, arguments as numbers. A ``Node`` is what a reader of a
-graph or of a tape holds in hand: one operation with its facts and its parents.
+A ``Recording`` is flat: each value, be it an input, a constant or a result, has a number, its *slot*, and an operation
+names its arguments by these. A ``Node`` is what a reader of a graph or of a tape holds in hand: one operation with
+its facts and its parents.
 """
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from threading import Lock
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -30,7 +31,6 @@ __all__ = [
     "Note",
     "Operand",
     "Recording",
-    "Ref",
     "Source",
     "Stage",
     "Step",
@@ -38,13 +38,6 @@ __all__ = [
     "steer",
     "stands_for_array",
 ]
-
-
-class Ref(NamedTuple):
-    """Where a value comes from: input ``place`` when ``output`` is None, else a result of operation ``place``."""
-
-    place: int
-    output: int | None
 
 
 class Source(NamedTuple):
@@ -80,7 +73,7 @@ class Note(NamedTuple):
         source: the user's line that asked for it.
         stage: the stage of the pipeline it belongs to.
         saved: the values that reverse mode would keep, as ``(identity, bytes)``; a value that several
-            operations keep has one identity, a ``Ref`` where it is on the graph.
+            operations keep has one identity, its slot where it is on the graph.
     """
 
     source: Source | None
@@ -89,17 +82,23 @@ class Note(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One operation: a primitive, its arguments (a ``Ref`` or a constant), parameters, shape and dtype of its result.
+    """One operation: a primitive, the slots of its arguments, parameters, the slot, shape and dtype of its result.
 
-    Of an operation with several results there are tuples of shapes and of dtypes.
+    Of an operation with several results there are tuples of slots, shapes and dtypes.
     """
 
     primitive: Primitive
-    args: tuple[Any, ...]
+    args: tuple[int, ...]
     params: dict[str, Any]
+    out: Any
     shape: tuple[Any, ...]
     dtype: Any
     note: Note | None = None
+
+    @property
+    def outs(self) -> tuple[int, ...]:
+        """The slot of each result."""
+        return self.out if self.primitive.multiple else (self.out,)
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -110,11 +109,6 @@ class Step(NamedTuple):
     def dtypes(self) -> tuple[Any, ...]:
         """The dtype of each result."""
         return self.dtype if self.primitive.multiple else (self.dtype,)
-
-
-def step_of(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], shape: Any, dtype: Any) -> Step:
-    """The step of an operation with one result."""
-    return tuple.__new__(Step, (primitive, args, params, shape, dtype, None))  # as the class does, sooner
 
 
 class Operand(NamedTuple):
@@ -214,65 +208,92 @@ class Node:
 
 
 class GraphTracer(Tracer):
-    """A value of the captured run, and where in the graph it stands."""
+    """A value of the captured run, and its slot in the graph."""
 
     __slots__ = ()
-    ref: Any = Tracer.__dict__["link"]
+    slot: Any = Tracer.__dict__["link"]
 
-    def __init__(self, value: Any, trace: GraphTrace, ref: Ref) -> None:
+    def __init__(self, value: Any, trace: GraphTrace, slot: Any) -> None:
         self.value = value
         self._trace: GraphTrace = trace
-        self.ref = ref
+        self.slot = slot
+
+
+_new = GraphTracer.__new__  # with what the class calls besides it takes longer
 
 
 class GraphTrace(Trace):
-    """One run of a function whose operations are recorded in order."""
+    """One run of a function whose operations are recorded in order.
 
-    __slots__ = ("inputs", "operations", "order")
+    Attributes:
+        inputs: the slots of the inputs.
+        constants: by their slots the other values that were there before.
+        operations: what was done, each after what it depends on, whichever threads the function computes in.
+    """
+
+    __slots__ = ("_slots", "constants", "inputs", "operations")
 
     #: Whether what is recorded must give the same bits as a run without tracers.
     repeats = False
 
     def __init__(self) -> None:
         super().__init__()
-        self.inputs = 0
-        self.order = Lock()  # the function may compute in several threads
+        self._slots = itertools.count()
+        self.inputs: list[int] = []
+        self.constants: dict[int, Any] = {}
         self.operations: list[Step] = []
 
     def input(self, value: Any) -> GraphTracer:
         """The next input of the function, which must not write to it."""
-        self.inputs += 1
-        made = GraphTracer(twin(value), self, Ref(self.inputs - 1, None))
+        made = GraphTracer(twin(value), self, next(self._slots))
+        self.inputs.append(made.slot)
         made.alias = READ_ONLY
         return made
 
+    def constant(self, x: Any) -> Any:
+        """The slot of a value that is not of this graph."""
+        slot = next(self._slots)
+        self.constants[slot] = x
+        return slot
+
+    def slot_of(self, x: Any) -> Any:
+        """The slot of any value."""
+        return x.slot if type(x) is GraphTracer and x._trace is self else self.constant(x)
+
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Record ``primitive`` and run it one level out."""
-        lowered, places = list(args), list(args)
-        for position, arg in enumerate(args):
-            if type(arg) is GraphTracer and arg._trace is self:
-                lowered[position], places[position] = arg.value, arg.ref
-        refs = tuple(places)
-        ans, noted = self.run(primitive, tuple(lowered), refs, params)
+        lowered = tuple([a.value if type(a) is GraphTracer and a._trace is self else a for a in args])
+        slots = tuple([self.slot_of(a) for a in args])
+        ans, noted = self.run(primitive, lowered, slots, params)
         if not primitive.multiple:
-            step = step_of(primitive, refs, params, backend.shape_of(ans), backend.dtype_of(ans))
-            return GraphTracer(ans, self, self.note(step, noted))
+            return self.recorded(primitive, slots, params, ans, noted)
         refuse_closure(self, primitive, ans, params)
+        outs = tuple([next(self._slots) for _ in ans])
         shapes, dtypes = tuple([backend.shape_of(a) for a in ans]), tuple([backend.dtype_of(a) for a in ans])
-        place = self.note(Step(primitive, refs, params, shapes, dtypes), noted).place
-        return tuple(GraphTracer(a, self, Ref(place, i)) for i, a in enumerate(ans))
+        self.operations.append(Step(primitive, slots, params, outs, shapes, dtypes, noted and noted(outs)))
+        return tuple([GraphTracer(a, self, out) for a, out in zip(ans, outs, strict=True)])
 
-    def note(self, step: Step, noted: Callable[[int], Note] | None = None) -> Ref:
-        """Add an operation; where its first result stands."""
-        with self.order:
-            index = len(self.operations)
-            self.operations.append(step if noted is None else step._replace(note=noted(index)))
-        return tuple.__new__(Ref, (index, 0))  # as the class does, sooner
+    def recorded(
+        self,
+        primitive: Primitive,
+        slots: tuple[int, ...],
+        params: dict[str, Any],
+        ans: Any,
+        noted: Callable[[tuple[int, ...]], Note] | None = None,
+    ) -> GraphTracer:
+        """The tracer of the one result ``ans`` of an operation, which is added."""
+        made, out = _new(GraphTracer), next(self._slots)
+        made.value, made._trace, made.slot = ans, self, out
+        known = type(ans) is np.float64 or type(ans) is np.ndarray
+        shape, dtype = (ans.shape, ans.dtype) if known else (backend.shape_of(ans), backend.dtype_of(ans))
+        note = None if noted is None else noted((out,))
+        self.operations.append(tuple.__new__(Step, (primitive, slots, params, out, shape, dtype, note)))  # sooner
+        return made
 
     def run(
-        self, primitive: Primitive, args: tuple[Any, ...], refs: tuple[Any, ...], params: dict[str, Any]
-    ) -> tuple[Any, Callable[[int], Note] | None]:
-        """The result of ``primitive`` one level out, and what notes something of it, once its place is known."""
+        self, primitive: Primitive, args: tuple[Any, ...], slots: tuple[int, ...], params: dict[str, Any]
+    ) -> tuple[Any, Callable[[tuple[int, ...]], Note] | None]:
+        """The result of ``primitive`` one level out, and what notes something of it, given the slots of results."""
         return primitive.call(*args, **params), None
 
     def by_operator(self, operation: Callable[..., Any], *args: Any, in_place: bool = False) -> Any:
@@ -286,13 +307,10 @@ class GraphTrace(Trace):
     def decide(self, tracer: GraphTracer, answer: Any) -> None:
         """Python asked ``tracer`` for what it stands for and will steer by ``answer``: a bool, an int or an array."""
 
-    def recording(self, outputs: Sequence[Any]) -> Recording:
-        """What was recorded, as far as ``outputs`` (leaves, tracers or not) depend on it."""
-        return Recording(self.inputs, self.operations, [self.place(out) for out in outputs])
-
-    def place(self, leaf: Any) -> Any:
-        """The ``Ref`` of a leaf that is on this graph, else the leaf."""
-        return leaf.ref if type(leaf) is GraphTracer and leaf._trace is self else leaf
+    def recording(self, outputs: Sequence[Any], decisions: dict[int, Any] | None = None) -> Recording:
+        """What was recorded, as far as ``outputs`` (leaves, tracers or not) depend on it, or the ``decisions``."""
+        slots = [self.slot_of(out) for out in outputs]
+        return Recording(self.inputs, self.constants, self.operations, slots, decisions)
 
 
 def stands_for_array(x: Any) -> bool:
@@ -300,10 +318,10 @@ def stands_for_array(x: Any) -> bool:
     return type(x) is np.ndarray or (type(x) is GraphTracer and x._trace.repeats and type(x.value) is np.ndarray)
 
 
-def remember(decisions: dict[Ref, Any], ref: Ref, answer: Any) -> None:
+def remember(decisions: dict[int, Any], slot: int, answer: Any) -> None:
     """Add an answer to ``decisions``. An array says more than an integer, and that more than a truth value."""
-    if ref not in decisions or _weight(answer) >= _weight(decisions[ref]):
-        decisions[ref] = answer
+    if slot not in decisions or _weight(answer) >= _weight(decisions[slot]):
+        decisions[slot] = answer
 
 
 def _weight(answer: Any) -> int:
@@ -323,19 +341,26 @@ class Recording:
     """A captured run: operations in order of execution.
 
     Attributes:
-        inputs: the number of inputs.
+        inputs: the slots of the inputs.
+        constants: the values that are the same in every run, by their slots.
         operations: the operations on which the outputs depend.
-        outputs: for each output its ``Ref``, or a constant.
-        decisions: by the ``Ref`` of a value the answer that it gave when Python steered by it.
+        outputs: the slots of the outputs.
+        decisions: by the slot of a value the answer that it gave when Python steered by it.
 
     What has a shape or a dtype that depends on values is kept too: Python may have been steered by that.
     """
 
     def __init__(
-        self, inputs: int, operations: list[Step], outputs: list[Any], decisions: dict[Ref, Any] | None = None
+        self,
+        inputs: list[int],
+        constants: dict[int, Any],
+        operations: list[Step],
+        outputs: list[int],
+        decisions: dict[int, Any] | None = None,
     ) -> None:
-        self.inputs = inputs
-        self.operations, self.outputs, self.decisions = _prune(operations, outputs, decisions or {})
+        self.inputs, self.constants, self.outputs, self.decisions = inputs, constants, outputs, decisions or {}
+        self.operations = operations
+        self._prune()
 
     def __len__(self) -> int:
         return len(self.operations)
@@ -347,49 +372,59 @@ class Recording:
             BranchError: a value by which Python steered the captured run comes out otherwise, or a shape or
                 dtype that depends on values.
         """
-        results: list[Any] = []
-        deciding: dict[int, list[Ref]] = {}
-        for ref in self.decisions:
-            if ref.output is None:
-                self._check(ref, inputs[ref.place])
-            else:
-                deciding.setdefault(ref.place, []).append(ref)
-
-        over = self._over
-        for number, (primitive, refs, params, *_) in enumerate(self.operations):
-            args = [a if type(a) is not Ref else inputs[a[0]] if a[1] is None else results[a[0]][a[1]] for a in refs]
-            if number in over:
-                for place in over[number]:
-                    results[place] = None
-            results.append(_again(primitive, args, params))
+        values = {**self.constants, **dict(zip(self.inputs, inputs, strict=True))}
+        for slot in self.decisions.keys() & values:
+            self._check(slot, values[slot])
+        over, decisions = self._over, self.decisions
+        for number, (primitive, slots, params, out, *_) in enumerate(self.operations):
+            args = [values[slot] for slot in slots]
+            for slot in over.get(number, ()):
+                del values[slot]
+            ans = _again(primitive, args, params)
             if primitive.loose:
-                self._check_kind(self.operations[number], results[-1])
-            if number in deciding:
-                for ref in deciding[number]:
-                    self._check(ref, results[number][ref[1]])
-        return [
-            a if type(a) is not Ref else inputs[a[0]] if a[1] is None else results[a[0]][a[1]] for a in self.outputs
-        ]
+                self._check_kind(self.operations[number], ans)
+            if primitive.multiple:
+                values.update(zip(out, ans, strict=True))
+            else:
+                values[out] = ans
+            if decisions:
+                for slot in self.operations[number].outs:
+                    if slot in decisions:
+                        self._check(slot, values[slot])
+            ans = None  # what is overwritten nobody else may hold
+        return [values[slot] for slot in self.outputs]
 
     @cached_property
     def _over(self) -> dict[int, list[int]]:
-        """By the number of an operation: whose results are not needed any more once it has them."""
+        """By the number of an operation: the results that are not needed any more once it has them."""
         last: dict[int, int] = {}
         for number, step in enumerate(self.operations):
-            for a in step[1]:
-                if type(a) is Ref and a[1] is not None:
-                    last[a[0]] = number
-        for out in self.outputs:
-            if type(out) is Ref and out.output is not None:
-                last.pop(out.place, None)
+            last.update(dict.fromkeys(step.args, number))
         found: dict[int, list[int]] = {}
-        for place, number in last.items():
-            found.setdefault(number, []).append(place)
+        for slot in last.keys() - self.constants.keys() - set(self.inputs) - set(self.outputs):
+            found.setdefault(last[slot], []).append(slot)
         return found
 
-    def _check(self, ref: Ref, value: Any) -> None:
+    def _prune(self) -> None:
+        """Keep only what outputs and decisions need, and operations of loose kinds."""
+        steps = self.operations
+        lasting = _needed(steps, self.outputs)
+        if len(lasting) == len(steps):
+            return
+        loose = [out for step in steps if step.primitive.loose for out in step.outs]
+        steering = _needed(steps, [*self.decisions, *loose])
+        # reverse mode drops what no output needs
+        self.operations = [
+            step if number in lasting else step._replace(note=step.note and step.note._replace(saved=()))
+            for number, step in enumerate(steps)
+            if number in lasting or number in steering
+        ]
+        used = {slot for step in self.operations for slot in step.args}.union(self.outputs)
+        self.constants = {slot: x for slot, x in self.constants.items() if slot in used}
+
+    def _check(self, slot: int, value: Any) -> None:
         """Refuse to go on where the captured run would have gone another way."""
-        answer: Any = self.decisions[ref]
+        answer: Any = self.decisions[slot]
         now: Any
         if type(answer) is bool or type(answer) is int:
             now = bool(value) if type(answer) is bool else operator.index(value)
@@ -400,22 +435,22 @@ class Recording:
             # the examples of a vmap stand in front
             alike = now.shape[len(now.shape) - rank :] == answer.shape and bool((now == answer).all())
         if not alike:
-            _refuse(None if ref.output is None else self.operations[ref.place], now, answer)
+            _refuse(next((step for step in self.operations if slot in step.outs), None), now, answer)
 
-    def _check_kind(self, step: Step, results: tuple[Any, ...]) -> None:
+    def _check_kind(self, step: Step, ans: Any) -> None:
         """Refuse to go on with results of another shape or dtype: what comes after was made for the captured ones."""
+        results = ans if step.primitive.multiple else (ans,)
         for ans, shape, dtype in zip(results, step.shapes, step.dtypes, strict=True):
             now = backend.dtype_of(ans)
             if backend.shape_of(ans) != shape or (now.kind == "c") != (dtype.kind == "c"):
                 _refuse(step, f"{now}{list(backend.shape_of(ans))}", f"{dtype}{list(shape)}")
 
 
-def _again(primitive: Primitive, args: list[Any], params: dict[str, Any]) -> tuple[Any, ...]:
-    """The results for other arguments. Of these the first is overwritten if nobody but the list holds it."""
+def _again(primitive: Primitive, args: list[Any], params: dict[str, Any]) -> Any:
+    """The result for other arguments. Of these the first is overwritten if nobody but the list holds it."""
     if primitive.reuse is not None and blocks.here() is None and entry_is_alone(args, 0):
-        return (primitive.reuse(*args, **params),)
-    ans = primitive.call(*args, **params)
-    return ans if primitive.multiple else (ans,)
+        return primitive.reuse(*args, **params)
+    return primitive.call(*args, **params)
 
 
 def _bottom(x: Any) -> Any:
@@ -436,39 +471,12 @@ def _refuse(step: Step | None, now: Any, answer: Any) -> NoReturn:
         )
 
 
-def _needed(operations: list[Step], wanted: set[int]) -> set[int]:
-    """The operations ``wanted`` and all that they depend on."""
-    needed = set(wanted)
-    if wanted:
-        for index in range(max(wanted), -1, -1):
-            if index in needed:
-                for a in operations[index][1]:
-                    if type(a) is Ref and a[1] is not None:
-                        needed.add(a[0])
-    return needed
-
-
-def _prune(
-    operations: list[Step], outputs: list[Any], decisions: dict[Ref, Any]
-) -> tuple[list[Step], list[Any], dict[Ref, Any]]:
-    """Only the operations that ``outputs`` and ``decisions`` need, and those of loose kinds, renumbered."""
-    lasting = _needed(operations, {out.place for out in outputs if type(out) is Ref and out.output is not None})
-    steering = {ref.place for ref in decisions if ref.output is not None}
-    steering.update(i for i, step in enumerate(operations) if step.primitive.loose)
-    needed = lasting | _needed(operations, steering)
-    if len(lasting) == len(operations):
-        return operations, outputs, decisions
-    place = {old: new for new, old in enumerate(sorted(needed))}
-
-    def moved(ref: Any) -> Any:
-        return Ref(place[ref.place], ref.output) if type(ref) is Ref and ref.output is not None else ref
-
-    def moved_note(old: int, note: Note | None) -> Note | None:
-        saved = note.saved if note is not None and old in lasting else ()  # reverse mode drops what no output needs
-        return note and note._replace(saved=tuple((moved(key), size) for key, size in saved))
-
-    kept = [
-        step._replace(args=tuple(moved(a) for a in step.args), note=moved_note(old, step.note))
-        for old, step in ((old, operations[old]) for old in place)
-    ]
-    return kept, [moved(out) for out in outputs], {moved(ref): answer for ref, answer in decisions.items()}
+def _needed(steps: list[Step], wanted: Sequence[int]) -> set[int]:
+    """The numbers of the operations that give the slots ``wanted``, and of all that they depend on."""
+    slots, found = set(wanted), set()
+    for number in range(len(steps) - 1, -1, -1):
+        step = steps[number]
+        if step.out in slots if not step.primitive.multiple else not slots.isdisjoint(step.out):
+            found.add(number)
+            slots.update(step.args)
+    return found

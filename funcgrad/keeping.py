@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad import tree
 from funcgrad.errors import ReplayError
-from funcgrad.graph import Recording, Ref
+from funcgrad.graph import Recording
 from funcgrad.ownership import Census, note_shared
 from funcgrad.records import Node, each_saved, with_saved
 from funcgrad.replay import Chain
@@ -47,14 +47,14 @@ def kept_apart(nodes: list[Node | None]) -> tuple[list[Node | None], Unchanged |
 
 def recording_apart(recording: Recording) -> None:
     """Let a recording hold copies of what the program can write to."""
-    steps = recording.operations
     census = Census()
     _visit_recording(recording, census.note)
     copies = census.copies()
     if copies:
-        recording.outputs = _replaced(copies, recording.outputs)
+        recording.constants = {slot: _replaced(copies, x) for slot, x in recording.constants.items()}
         recording.operations = [
-            step._replace(args=_replaced(copies, step.args), params=_replaced(copies, step.params)) for step in steps
+            step if (params := _replaced(copies, step.params)) is step.params else step._replace(params=params)
+            for step in recording.operations
         ]
 
 
@@ -99,16 +99,15 @@ def _visit_records(nodes: Sequence[Node | None], note: Callable[[ndarray], None]
 
 
 def _visit_recording(recording: Recording, note: Callable[[ndarray], None]) -> None:
-    """The same of the operations of a graph."""
+    """The same of the constants and the parameters of a graph."""
     seen: set[int] = set()
+    for x in note_shared(list(recording.constants.values()), note, _ATOMS):
+        if not _is_atomic(x):
+            _visit(x, note, seen)
     for step in recording.operations:
-        for x in step.args:
-            if type(x) not in _ATOMS:
-                _visit(x, note, seen)
         for x in step.params.values():
             if not _is_atomic(x):
                 _visit(x, note, seen)
-    _visit(recording.outputs, note, seen)
 
 
 def _visit(x: Any, note: Callable[[ndarray], None], seen: set[int]) -> None:
@@ -124,7 +123,7 @@ def _is_atomic(x: Any) -> bool:
     return kind in _ATOMS or (kind is tuple and (_ATOMS.issuperset(map(type, x)) or all(map(_is_atomic, x))))
 
 
-_ATOMS = tree.ATOMS | {Ref}
+_ATOMS = tree.ATOMS
 
 
 def _replaced(copies: dict[int, ndarray], x: Any) -> Any:

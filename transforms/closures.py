@@ -12,7 +12,7 @@ from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, BatchTracer
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, NotDifferentiableError
-from funcgrad.graph import GraphTrace, GraphTracer, Recording, Ref, remember
+from funcgrad.graph import GraphTrace, GraphTracer, remember
 from funcgrad.keeping import recording_apart
 from funcgrad.numpy.concretization import forgive
 from funcgrad.transforms.arguments import check_leaf
@@ -50,30 +50,26 @@ class Hoisted:
         found, self.out_spec = tree.flatten(out)
         for number, leaf in enumerate(found):
             check_leaf(call, leaf, lambda number=number: f"result leaf {number} of the function")
-        self.outs = [leaf.value if trace.place(leaf) is not leaf else leaf for leaf in found]
-        decisions = trace.decisions if isinstance(trace, _Steered) else None
-        recording = Recording(trace.inputs, trace.operations, [trace.place(leaf) for leaf in found], decisions)
+        self.outs = [leaf.value if type(leaf) is GraphTracer and leaf._trace is trace else leaf for leaf in found]
+        self._recording = recording = trace.recording(found, trace.decisions if isinstance(trace, _Steered) else None)
+        del trace  # it holds the same arrays
         self.held: list[Any] = []
-        places: dict[Any, Ref] = {}
-
-        def place(arg: Any) -> Any:
-            if type(arg) is Ref or not (isinstance(arg, Tracer) or backend.namespace_of(arg) not in (None, np)):
-                return arg
-            key = identity(arg)
-            if key not in places:
-                places[key] = Ref(len(leaves) + len(self.held), None)
-                self.held.append(arg)
-            return places[key]
-
-        steps = [step._replace(args=tuple([place(a) for a in step.args])) for step in recording.operations]
-        outputs = [place(out) for out in recording.outputs]
-        self._recording = Recording(len(leaves) + len(self.held), steps, outputs, recording.decisions)
-        del recording, trace, steps  # they hold the same arrays
-        recording_apart(self._recording)
+        self._places: list[int] = []  # of those in ``held`` that the inputs behind the leaves take
+        places: dict[Any, int] = {}
+        for slot, x in list(recording.constants.items()):
+            if isinstance(x, Tracer) or backend.namespace_of(x) not in (None, np):
+                if identity(x) not in places:
+                    places[identity(x)] = len(self.held)
+                    self.held.append(x)
+                self._places.append(places[identity(x)])
+                recording.inputs.append(slot)
+                del recording.constants[slot]
+        recording_apart(recording)
 
     def __call__(self, x: PyTree, held: Sequence[Any]) -> PyTree:
         """The function at ``x``, a tree like the first, with other values in place of those that it held."""
-        return tree.unflatten(self.out_spec, self._recording.evaluate(*tree.leaves(x), *held))
+        values = [held[place] for place in self._places]
+        return tree.unflatten(self.out_spec, self._recording.evaluate(*tree.leaves(x), *values))
 
 
 class _Steered(GraphTrace):
@@ -83,11 +79,11 @@ class _Steered(GraphTrace):
 
     def __init__(self) -> None:
         super().__init__()
-        self.decisions: dict[Ref, Any] = {}
+        self.decisions: dict[int, Any] = {}
 
     def decide(self, tracer: GraphTracer, answer: Any) -> None:
         """Remember the answer."""
-        remember(self.decisions, tracer.ref, answer)
+        remember(self.decisions, tracer.slot, answer)
 
 
 def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.core import Primitive, Tracer, describe
 from funcgrad.errors import InputError
-from funcgrad.graph import GraphTrace, GraphTracer, Note, Ref
+from funcgrad.graph import GraphTrace, GraphTracer, Note
 from funcgrad.numpy_code import attempt
 from funcgrad.transforms.products import Pullback, vjp
 from funcgrad.transforms.transformed import check_callable, name_of
@@ -98,10 +98,10 @@ class _LinearOnly(GraphTrace):
         self.name = name
 
     def run(
-        self, primitive: Primitive, args: tuple[Any, ...], refs: tuple[Any, ...], params: dict[str, Any]
-    ) -> tuple[Any, Callable[[int], Note] | None]:
+        self, primitive: Primitive, args: tuple[Any, ...], slots: tuple[int, ...], params: dict[str, Any]
+    ) -> tuple[Any, Callable[[tuple[int, ...]], Note] | None]:
         """The result; the rule of reverse mode would keep a value of an argument where it is not linear."""
-        traced = tuple([i for i, ref in enumerate(refs) if type(ref) is Ref])
+        traced = tuple([i for i, slot in enumerate(slots) if slot not in self.constants])
         if primitive.calls:  # of own rules nothing is known
             return primitive.call(*args, **params), None
         ans, pull, saved = None, None, None

@@ -17,7 +17,7 @@ from funcgrad import backend
 from funcgrad.batching import BatchTracer
 from funcgrad.core import Tracer, twin
 from funcgrad.forward import ForwardTracer, dual
-from funcgrad.graph import GraphTrace, GraphTracer, step_of
+from funcgrad.graph import GraphTrace, GraphTracer
 from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import conform, reshape, to_batch
 from funcgrad.ownership import argument_is_alone, is_alone
@@ -146,12 +146,13 @@ def rank_left(index: Any, rank: int) -> int:
 
 def _noted(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> GraphTracer:
     """In a graph, as the primitive ``write``."""
-    trace, shape, dtype = (x if mine else y)._trace, backend.shape_of(x), backend.dtype_of(x)
-    first, second, w = x.ref if mine else _kept(old), y.ref if given else _kept(y), y.value if given else y
-    spec, arrays, _ = parse(index, shape)
-    step = step_of(write.primitive, (first, second, *arrays), {"spec": spec}, shape, dtype)  # type: ignore[attr-defined]
-    ref = trace.note(step)
-    return GraphTracer(overwritten(old, index, w, alone), trace, ref)
+    trace = (x if mine else y)._trace
+    spec, arrays, _ = parse(index, backend.shape_of(x))
+    operands = [x if mine else _kept(old), y if given else _kept(y), *arrays]
+    slots = tuple([trace.slot_of(a) for a in operands])
+    ans = overwritten(old, index, y.value if given else y, alone)
+    made: GraphTracer = trace.recorded(write.primitive, slots, {"spec": spec}, ans)  # type: ignore[attr-defined]
+    return made
 
 
 def _kept(x: Any) -> Any:

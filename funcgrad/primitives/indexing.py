@@ -18,7 +18,7 @@ from funcgrad.batching import BatchTracer
 from funcgrad.core import Primitive, Tracer, bind, computed
 from funcgrad.cotangents import SparseCotangent
 from funcgrad.forward import ForwardTracer, dual
-from funcgrad.graph import GraphTrace, GraphTracer, step_of
+from funcgrad.graph import GraphTrace, GraphTracer
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish
 from funcgrad.ownership import entry_is_alone
@@ -134,8 +134,7 @@ def _captured(x: GraphTracer, index: Any) -> Any:
     if to is not None or type(trace).run is not GraphTrace.run:
         return None
     ans = value[index] if type(value) is ndarray else getitem(value, index)
-    step = step_of(_read, (x.ref,), {"spec": spec}, backend.shape_of(ans), backend.dtype_of(ans))
-    return _noted(x, GraphTracer(ans, trace, trace.note(step)), index, value)
+    return _noted(x, trace.recorded(_read, (x.slot,), {"spec": spec}, ans), index, value)
 
 
 def _noted(x: Any, made: Any, index: Any, value: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Collection, Sequence
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,9 +89,9 @@ _BEGINS, _BACKWARD = capture.__code__, backward.__code__
 
 
 class Capture(GraphTrace):
-    """The trace of such a run. The ``ref`` of its tracers is a value of the graph."""
+    """The trace of such a run. The ``slot`` of its tracers is a value of the graph."""
 
-    __slots__ = ("graph", "held", "is_live", "names", "users")
+    __slots__ = ("graph", "held", "is_live", "names", "order", "users")
 
     #: Rules may do with a tracer what they do with the ndarray it holds, see ``graph.stands_for_array``.
     repeats = True
@@ -99,13 +100,14 @@ class Capture(GraphTrace):
 
     def __init__(self, held: Any, is_live: Any, names: Collection[str]) -> None:
         super().__init__()
+        self.order = Lock()  # the function may compute in several threads
         self.graph = Graph()
         self.held, self.is_live, self.names = held, is_live, names
         self.users: dict[Any, int] = {}  # by code: whether it is the user's, or what transforms do around the function
 
     def input(self, value: Any) -> GraphTracer:
         """The next input of the function, which must not write to it."""
-        made = GraphTracer(twin(value), self, self.graph.input(value))  # type: ignore[arg-type]
+        made = GraphTracer(twin(value), self, self.graph.input(value))
         made.alias = READ_ONLY
         return made
 
@@ -140,7 +142,7 @@ class Capture(GraphTrace):
         lowered, places = [], []
         for arg in args:
             if type(arg) is GraphTracer and arg._trace is self:
-                places.append(arg.ref)
+                places.append(arg.slot)
                 arg = arg.value
             else:
                 places.append(self.constant(arg))
@@ -158,9 +160,9 @@ class Capture(GraphTrace):
             outs = self.graph.operation(primitive, tuple(places), params, results, line)
         if not primitive.multiple:
             made = _new(GraphTracer)  # as the class does, sooner
-            made.value, made._trace, made.ref = ans, self, outs[0]
+            made.value, made._trace, made.slot = ans, self, outs[0]
             return made
-        return tuple([GraphTracer(a, self, v) for a, v in zip(ans, outs, strict=True)])  # type: ignore[arg-type]
+        return tuple([GraphTracer(a, self, v) for a, v in zip(ans, outs, strict=True)])
 
     def by_operator(self, operation: Any, *args: Any, in_place: bool = False) -> Any:
         """What Python's operator gives, which may be rounded otherwise than what the function ``operation`` does."""
@@ -202,12 +204,12 @@ class Capture(GraphTrace):
     def decide(self, tracer: GraphTracer, answer: Any) -> None:
         """Note the question."""
         with self.order:
-            self.graph.ask(tracer.ref, answer)
+            self.graph.ask(tracer.slot, answer)
 
     def leave(self, leaf: Any) -> Any:
         """Where a leaf of the result comes from, or the constant that it is."""
         if type(leaf) is GraphTracer and leaf._trace is self:
-            return leaf.ref
+            return leaf.slot
         leaf = twin(leaf)
         if isinstance(leaf, Tracer):
             raise InputError(

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec
 from funcgrad import backend, blocks, tree
 from funcgrad.core import Primitive, Tracer, describe, twin
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
-from funcgrad.graph import GraphTrace, GraphTracer, Node, Note, Operand, Recording, Ref, Stage, remember
+from funcgrad.graph import GraphTrace, GraphTracer, Node, Note, Operand, Recording, Stage, remember
 from funcgrad.keeping import recording_apart
 from funcgrad.kinds.custom import custom_call
 from funcgrad.numpy_code import Rebuilt
@@ -58,8 +58,7 @@ class Graph(Picture):
     ) -> None:
         self.__name__, self.rebuilt = name, rebuilt
         self._recording, self._arguments, self._out_spec = recording, arguments, out_spec
-        inputs, nodes = _nodes_of(recording, arguments)
-        outputs = [_operand(out, inputs, nodes) for out in recording.outputs]
+        inputs, nodes, outputs = _nodes_of(recording, arguments)
         kept = dict(pair for step in recording.operations if step.note is not None for pair in step.note.saved)
         super().__init__(name, inputs, nodes, outputs, saved=sum(kept.values()))
 
@@ -208,9 +207,8 @@ def run_trace(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) ->
                 f"trace: result leaf {number} of the function is not an array or a number, got {describe(leaf)}. "
                 "Return arrays, numbers, or containers of them."
             )
-    outputs = [watch.place(leaf) for leaf in results]
-    recording = Recording(watch.inputs, watch.operations, outputs, watch.decisions)
-    del watch, wrapped, out, results, outputs
+    recording = watch.recording(results, watch.decisions)
+    del watch, wrapped, out, results
     recording_apart(recording)
     return Graph(name_of(fun), recording, arguments, out_spec, type(fun) is Rebuilt)
 
@@ -222,32 +220,41 @@ class TracingTrace(GraphTrace):
 
     def __init__(self) -> None:
         super().__init__()
-        self.decisions: dict[Ref, Any] = {}
+        self.decisions: dict[int, Any] = {}
         self.stage: Stage | None = None
-        self._cut: set[int] = set()  # operations through which no derivative passes
+        self._cut: set[int] = set()  # the slots of results through which no derivative passes
         self._origins = Origins()
 
     def run(
-        self, primitive: Primitive, args: tuple[Any, ...], refs: tuple[Any, ...], params: dict[str, Any]
-    ) -> tuple[Any, Callable[[int], Note]]:
+        self, primitive: Primitive, args: tuple[Any, ...], slots: tuple[int, ...], params: dict[str, Any]
+    ) -> tuple[Any, Callable[[tuple[int, ...]], Note]]:
         """The result, by the rule of reverse mode where there is one, which says what it would keep."""
-        traced = self._traced(args, refs)
+        traced = self._traced(args, slots)
         ans, pull, saved = self._reversed(primitive, args, traced, params)
         stage = self.stage or self._origins.stage(lambda frame, found: frame.f_code is run_trace.__code__)
         line = self._origins.line()
 
-        def noted(index: int) -> Note:
+        def noted(outs: tuple[int, ...]) -> Note:
             if pull is None:
-                self._cut.add(index)
-            return Note(line, stage, _kept(saved, args, refs, ans, index))
+                self._cut.update(outs)
+            known: dict[Any, Any] = dict(zip(map(identity, args), slots, strict=True))
+            known.update(
+                {
+                    identity(a): ("constant", id(a))
+                    for a, slot in zip(args, slots, strict=True)
+                    if slot in self.constants
+                }
+            )
+            known.update(zip(map(identity, ans if primitive.multiple else (ans,)), outs, strict=True))
+            return Note(line, stage, _kept(saved, known, outs))
 
         return ans, noted
 
-    def _traced(self, args: tuple[Any, ...], refs: tuple[Any, ...]) -> tuple[int, ...]:
+    def _traced(self, args: tuple[Any, ...], slots: tuple[int, ...]) -> tuple[int, ...]:
         """The positions through which a derivative would pass."""
         if self.level < blocks.current().floor:
             return ()
-        moving = [type(r) is Ref and (r.output is None or r.place not in self._cut) for r in refs]
+        moving = [slot not in self.constants and slot not in self._cut for slot in slots]
         return tuple([i for i, flag in enumerate(moving) if flag and backend.is_inexact(args[i])])
 
     def _reversed(
@@ -271,17 +278,14 @@ class TracingTrace(GraphTrace):
 
     def decide(self, tracer: GraphTracer, answer: Any) -> None:
         """Remember by which answer the run was steered."""
-        remember(self.decisions, tracer.ref, answer)
+        remember(self.decisions, tracer.slot, answer)
 
 
-def _kept(saved: Any, args: Any, refs: Any, ans: Any, index: int) -> tuple[tuple[Any, int], ...]:
-    """The arrays in ``saved`` with an identity that outlives them, and their bytes, of the operation ``index``."""
+def _kept(saved: Any, known: dict[Any, Any], outs: tuple[int, ...]) -> tuple[tuple[Any, int], ...]:
+    """The arrays in ``saved`` with an identity that outlives them, and their bytes, of the operation with ``outs``."""
     if saved is None:
         return ()
-    known = {identity(a): r if type(r) is Ref else id(r) for a, r in zip(args, refs, strict=True)}
-    results = ans if type(ans) is tuple else (ans,)
-    known.update({identity(a): Ref(index, i) for i, a in enumerate(results)})
-    return tuple((known.get(key, ("own", index, n)), size) for n, (key, size) in enumerate(arrays_in(saved).items()))
+    return tuple((known.get(key, ("own", outs, n)), size) for n, (key, size) in enumerate(arrays_in(saved).items()))
 
 
 CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
@@ -326,36 +330,30 @@ class _Staged:
         return args[0]
 
 
-def _nodes_of(recording: Recording, arguments: _Arguments) -> tuple[list[Node], list[Node]]:
-    """A node for each input and each operation."""
-    decided = recording.decisions
-    inputs = [
-        Node(i, name, "input", shapes=[like[0]], dtypes=[like[1]], decided=decided.get(Ref(i, None)))
-        for i, (name, like) in enumerate(zip(arguments.names, arguments.likes, strict=True))
-    ]
+def _nodes_of(recording: Recording, arguments: _Arguments) -> tuple[list[Node], list[Node], list[Any]]:
+    """A node for each input and each operation, and for each output an ``Operand`` or the constant that it is."""
+    decided, known = recording.decisions, dict(recording.constants)
+    inputs: list[Node] = []
+    for slot, name, (shape, dtype) in zip(recording.inputs, arguments.names, arguments.likes, strict=True):
+        inputs.append(Node(len(inputs), name, "input", shapes=[shape], dtypes=[dtype], decided=decided.get(slot)))
+        known[slot] = Operand(inputs[-1], 0)
     nodes: list[Node] = []
     for index, step in enumerate(recording.operations):
-        args = tuple([_operand(a, inputs, nodes) for a in step.args])
         node = Node(
             index,
             _name(step.primitive, step.params),
-            args=args,
+            args=tuple([known[slot] for slot in step.args]),
             shapes=step.shapes,
             dtypes=step.dtypes,
-            decided=decided.get(Ref(index, 0)),
+            decided=decided.get(step.outs[0]),
         )
         node.primitive, node.params = step.primitive, step.params
         if step.note is not None:
             node.source, node.stage, kept = step.note
             node.saved = sum(size for _, size in kept)
         nodes.append(node)
-    return inputs, nodes
-
-
-def _operand(ref: Any, inputs: list[Node], nodes: list[Node]) -> Any:
-    if type(ref) is not Ref:
-        return ref
-    return Operand(inputs[ref.place], 0) if ref.output is None else Operand(nodes[ref.place], ref.output)
+        known.update({slot: Operand(node, i) for i, slot in enumerate(step.outs)})
+    return inputs, nodes, [known[slot] for slot in recording.outputs]
 
 
 def _name(primitive: Primitive, params: dict[str, Any]) -> str:
