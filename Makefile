@@ -36,9 +36,10 @@ lint: .venv/.test ## run ruff, mypy and import-linter
 JAX ?= 0.4.30
 test-jax: .venv/jax-$(JAX)/.installed ## run what touches JAX with another version of it (JAX)
 	@JAX_PLATFORMS=cpu OMP_NUM_THREADS=1 .venv/jax-$(JAX)/bin/python -m pytest --quiet -p no:cacheprovider \
-		$(addprefix tests/test_,$(addsuffix .py,jit to_jax from_jax jax_backend devices data_parallel control_flow \
-		crosscheck crosscheck_command jax_divergences conventions conventions_linalg implicit custom_rules \
-		custom_rules_errors functional checkpoint random_programs)) -k 'not process'
+		$(addprefix tests/,$(addsuffix .py,$(addprefix interop/jax/test_,jit to_jax from_jax jax_backend devices data_parallel) \
+		$(addprefix interop/crosschecks/test_,crosscheck crosscheck_command jax_divergences) \
+		$(addprefix transforms/test_,implicit custom_rules custom_rules_errors checkpoint) transforms/control/test_control_flow \
+		$(addprefix test_,conventions conventions_linalg random_programs) numpy/test_functional)) -k 'not process'
 	@JAX_PLATFORMS=cpu OMP_NUM_THREADS=1 .venv/jax-$(JAX)/bin/python -m pytest --quiet -p no:cacheprovider \
 		tests/test_operations.py -k 'test_on_jax_arrays and (linalg or sum or where) and not scipy'
 

@@ -70,7 +70,7 @@ ONE_THREAD = {
 ENVIRONMENT = {**os.environ, **ONE_THREAD}
 #: Libraries whose memory is measured beside funcgrad's.
 MEMORY_OF = ("torch", "autograd", "mygrad")
-PACKAGES = ("funcgrad", "numpy", "torch", "autograd", "mygrad", "jax")
+PACKAGES = ("numpy", "torch", "autograd", "mygrad", "jax")
 
 
 def main() -> None:
@@ -235,9 +235,20 @@ def describe_machine() -> dict[str, str]:
         "date": time.strftime("%Y-%m-%d"),
         "processor": f"{processor()}, {os.cpu_count()} cores, one thread used",
         "python": f"{platform.python_version()} on {platform.system()}",
+        "funcgrad": tree_measured(),
         "packages": ", ".join(f"{name} {version(name)}" for name in PACKAGES),
         "NumPy's build": numpy_build(),
     }
+
+
+def tree_measured() -> str:
+    """The version of this tree, not of an installation, and its commit."""
+    found = re.search(r'^__version__ = "(.+)"', (ROOT / "funcgrad" / "__init__.py").read_text(encoding="utf-8"), re.M)
+    if found is None:
+        raise LookupError("funcgrad/__init__.py has no line __version__ = ...")
+    git = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
+    return f"{found[1]}, commit {commit or 'unknown'}"
 
 
 def numpy_build() -> str:

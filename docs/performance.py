@@ -26,16 +26,17 @@ METHOD = """\
 Each program is written for each library as a good user of it would write it, eagerly, and runs on one thread. funcgrad
 and one other library, each in a fresh interpreter, take turns on one core, after the gradients of both have been
 compared with what JAX computes in float64; the figures are medians of processor time. Where a machine does other things
-beside, times grow and shrink with them, for both of a pair alike: only the ratios count. A ratio is funcgrad's time in
-that of the other: below 1 funcgrad is faster. Behind it stands the most that the project allows itself; **bold** is
-what is above that. "Gradient / value" is the gradient in evaluations of the function itself on NumPy's arrays."""
+at the same time, times grow and shrink with them, for both of a pair alike: only the ratios count. A ratio is
+funcgrad's time divided by the other's: below 1 funcgrad is faster. The bound that the project sets itself follows in
+brackets; a ratio above it is **bold**. "Gradient / value" is the gradient in evaluations of the function itself on
+NumPy's arrays."""
 MEMORY = """\
 By how many megabytes the process grows at the most, in a fresh interpreter for each library, over what it holds after
 its imports and a first tiny call. A few calls are made, or one where it takes seconds: what a library keeps from one
 call for the next counts, and so does memory that it has freed in pieces nobody can use. Where both stay below 1 MB
 there is no ratio."""
 OWN = """\
-What funcgrad is held to beside eager gradients: that costs grow as the work does, that memory is given back, what
+What funcgrad is held to besides eager gradients: that costs grow as the work does, that memory is given back, what
 checkpointing keeps, and what it hands to XLA to compile, against the same programs written by hand for JAX."""
 
 Report = dict[str, Any]

@@ -1,4 +1,4 @@
-"""Writes tests/special_extremes.json: derivatives of special functions at the ends of their domains, by mpmath.
+"""Writes ``special_extremes.json`` of the tests: derivatives of special functions at the ends of domains, by mpmath.
 
 python docs/special_extremes.py [NAME ...]
 
@@ -25,7 +25,7 @@ sys.path[:0] = [str(HERE)]
 import special_references_more  # noqa: E402, F401  (it enters the other functions)
 from special_references import ENTRIES, Entry  # noqa: E402
 
-TABLE = HERE.parent / "tests" / "special_extremes.json"
+TABLE = HERE.parent / "tests" / "scipy" / "special" / "special_extremes.json"
 EXTREMES = (0.0, -0.0, 1.0, -1.0, 1e-300, -1e-300, 1e-10, -1e-10, 1e10, -1e10, 1e300, math.inf, -math.inf)
 #: Orders of Bessel functions and degrees: whole, half and real ones.
 ORDERS = (0.0, 0.5, 1.0, 2.0, 10.3, 100.5, 300.0, 700.0, -0.5, -1.0)

@@ -245,9 +245,14 @@ class GraphTrace(Trace):
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Record ``primitive`` and run it one level out."""
-        lowered = tuple([a.value if type(a) is Tracer and a._trace is self else a for a in args])
-        slots = tuple([self.slot_of(a) for a in args])
-        ans, noted = self.run(primitive, lowered, slots, params)
+        lowered, places = list(args), []
+        for position, arg in enumerate(args):
+            mine = type(arg) is Tracer and arg._trace is self
+            places.append(arg.slot if mine else self.constant(arg))
+            if mine:
+                lowered[position] = arg.value
+        slots = tuple(places)
+        ans, noted = self.run(primitive, tuple(lowered), slots, params)
         if not primitive.multiple:
             return self.recorded(primitive, slots, params, ans, noted)
         refuse_closure(self, primitive, ans, params)

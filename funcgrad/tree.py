@@ -119,7 +119,7 @@ def flatten_with_path(tree: PyTree) -> tuple[list[str], list[Any], PyTreeSpec]:
 
 
 def unflatten(spec: PyTreeSpec, found: Iterable[Any]) -> PyTree:
-    """The tree of structure ``spec`` with these leaves.
+    """The tree of structure ``spec`` with the leaves ``found``.
 
     Example:
         >>> leaves_, spec = flatten({"a": 1, "b": 2})

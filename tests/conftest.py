@@ -26,8 +26,8 @@ from funcgrad import as_written, blocks
 gc.set_threshold(20_000, 20, 20)
 
 # These run in processes of their own, see test_array_api.py and test_autograd_names.py.
-collect_ignore = ["autograd_programs.py"]
-collect_ignore += [] if os.environ.get("SCIPY_ARRAY_API") == "1" else ["array_api_libraries.py"]
+collect_ignore = ["interop/autograd/autograd_programs.py"]
+collect_ignore += [] if os.environ.get("SCIPY_ARRAY_API") == "1" else ["numpy/array_api_libraries.py"]
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_disable_most_optimizations", True)

@@ -8,6 +8,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from helpers import identical
 from operations import cases
 from operations.cases import MACHINERY, row_modules
 from operations.names import HOMES, OURS, named
@@ -222,7 +223,7 @@ def test_every_public_function_has_a_row():
 
 @pytest.mark.parametrize("name", STATIC)
 def test_functions_of_shapes_are_numpys(name):
-    same(getattr(fnp, name)(*STATIC[name]), getattr(np, name)(*STATIC[name]))
+    identical(getattr(fnp, name)(*STATIC[name]), getattr(np, name)(*STATIC[name]))
 
 
 @pytest.mark.parametrize("name", LOOKS)
@@ -235,21 +236,7 @@ def test_functions_of_shapes_take_tracers(name, transform):
         return fnp.sum(x)
 
     transform(fun)(np.stack([M, M]) if transform is vmap else M)
-    same(found[0], getattr(np, name)(*STATIC[name]))
-
-
-def same(got, want):
-    """Equal in value, type, shape and dtype, inside tuples and lists too."""
-    assert type(got) is type(want)
-    if isinstance(want, (tuple, list)):
-        assert len(got) == len(want)
-        for g, w in zip(got, want, strict=True):
-            same(g, w)
-    elif isinstance(want, np.ndarray):
-        assert (got.shape, got.dtype) == (want.shape, want.dtype)
-        assert np.array_equal(got, want)
-    else:
-        assert got == want
+    identical(found[0], getattr(np, name)(*STATIC[name]))
 
 
 def test_every_primitive_is_reached_by_a_row():

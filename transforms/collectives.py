@@ -31,7 +31,7 @@ def _axis(call: str, name: Any) -> BatchTrace:
 
 
 def axis_index(axis_name: Any) -> Array:
-    """The number of the example along the named axis, from 0.
+    """The number of the example along the axis ``axis_name``, from 0.
 
     Raises:
         NameError: no enclosing ``vmap`` has this axis name.
@@ -46,7 +46,7 @@ def axis_index(axis_name: Any) -> Array:
 
 
 def all_gather(x: PyTree, axis_name: Any, axis: int = 0) -> PyTree:
-    """The values of all examples along the named axis, stacked at ``axis`` (non-negative).
+    """The values of ``x`` in all examples along the axis ``axis_name``, stacked at ``axis`` (non-negative).
 
     Raises:
         NameError: no enclosing ``vmap`` has this axis name.
@@ -67,7 +67,7 @@ def _gather(x: Any, over: BatchTrace) -> Any:
 
 
 def psum(x: PyTree, axis_name: Any) -> PyTree:
-    """The sum over all examples along the named axis, leaf by leaf.
+    """The sum of ``x`` over all examples along the axis ``axis_name``, leaf by leaf.
 
     Raises:
         NameError: no enclosing ``vmap`` has this axis name.
@@ -83,7 +83,7 @@ def psum(x: PyTree, axis_name: Any) -> PyTree:
 
 
 def pmean(x: PyTree, axis_name: Any) -> PyTree:
-    """The mean over all examples along the named axis, leaf by leaf.
+    """The mean of ``x`` over all examples along the axis ``axis_name``, leaf by leaf.
 
     Raises:
         NameError: no enclosing ``vmap`` has this axis name.
@@ -99,7 +99,7 @@ def pmean(x: PyTree, axis_name: Any) -> PyTree:
 
 
 def pmax(x: PyTree, axis_name: Any) -> PyTree:
-    """The maximum over all examples along the named axis, leaf by leaf; ties share the derivative.
+    """The maximum of ``x`` over all examples along the axis ``axis_name``, leaf by leaf; ties share the derivative.
 
     Raises:
         NameError: no enclosing ``vmap`` has this axis name.
@@ -115,7 +115,7 @@ def pmax(x: PyTree, axis_name: Any) -> PyTree:
 
 
 def pmin(x: PyTree, axis_name: Any) -> PyTree:
-    """The minimum over all examples along the named axis, leaf by leaf; ties share the derivative.
+    """The minimum of ``x`` over all examples along the axis ``axis_name``, leaf by leaf; ties share the derivative.
 
     Raises:
         NameError: no enclosing ``vmap`` has this axis name.
@@ -131,7 +131,9 @@ def pmin(x: PyTree, axis_name: Any) -> PyTree:
 
 
 def ppermute(x: PyTree, axis_name: Any, perm: Sequence[tuple[int, int]]) -> PyTree:
-    """Send values between examples: ``perm`` lists pairs (from, to); who receives nothing gets zeros.
+    """Send ``x`` between examples along the axis ``axis_name``.
+
+    ``perm`` lists pairs (from, to). An example that receives nothing gets zeros.
 
     Raises:
         NameError: no enclosing ``vmap`` has this axis name.

@@ -42,6 +42,12 @@ class Rule:
     Attributes:
         test: a module-level function ``test(operation, params, result, *given)``.
         given: its last arguments.
+
+    Example:
+        >>> dots_saveable | save_only_these_names("hidden")
+        dots_saveable | save_only_these_names('hidden')
+        >>> (dots_saveable & save_smaller_than(100))("matmul", {}, 1.0)
+        True
     """
 
     test: Callable[..., bool]
@@ -111,25 +117,55 @@ dots_saveable = Rule(_dots_saveable)
 
 
 def save_only_these_names(*names: str) -> Rule:
-    """Save the values that passed through ``checkpoint_name`` with one of these names."""
+    """Save the values that passed through ``checkpoint_name`` with one of these names.
+
+    Example:
+        >>> from funcgrad import checkpoint_policies
+        >>> checkpoint_policies.save_only_these_names("hidden")
+        save_only_these_names('hidden')
+    """
     return Rule(_save_only_these_names, names)
 
 
 def save_any_names_but_these(*names: str) -> Rule:
-    """Save the values that passed through ``checkpoint_name`` with another name than these."""
+    """Save the values that passed through ``checkpoint_name`` with another name than these.
+
+    Example:
+        >>> from funcgrad import checkpoint_policies
+        >>> checkpoint_policies.save_any_names_but_these("large")
+        save_any_names_but_these('large')
+    """
     return Rule(_save_any_names_but_these, names)
 
 
 def save_anything_except_these_names(*names: str) -> Rule:
-    """Save everything except values that passed through ``checkpoint_name`` with one of these names."""
+    """Save everything except values that passed through ``checkpoint_name`` with one of these names.
+
+    Example:
+        >>> from funcgrad import checkpoint_policies
+        >>> checkpoint_policies.save_anything_except_these_names("large")
+        save_anything_except_these_names('large')
+    """
     return Rule(_save_anything_except_these_names, names)
 
 
 def save_from_both_policies(one: Policy, other: Policy) -> Rule:
-    """Save what either policy saves: ``one | other``."""
+    """Save what either policy saves: ``one | other``.
+
+    Example:
+        >>> from funcgrad import checkpoint_policies as policies
+        >>> policies.save_from_both_policies(policies.dots_saveable, policies.save_smaller_than(100))
+        dots_saveable | save_smaller_than(100)
+    """
     return Rule(_either, (one, other))
 
 
 def save_smaller_than(nbytes: int) -> Rule:
-    """Save the results of less than ``nbytes`` bytes."""
+    """Save the results of less than ``nbytes`` bytes.
+
+    Example:
+        >>> from funcgrad import checkpoint_policies
+        >>> checkpoint_policies.save_smaller_than(1_000_000)
+        save_smaller_than(1000000)
+    """
     return Rule(_save_smaller_than, (nbytes,))

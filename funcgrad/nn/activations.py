@@ -385,6 +385,8 @@ def log1mexp(x: ArrayLike) -> Array:
 def logmeanexp(x: ArrayLike, axis: Axes = None, where: ArrayLike | None = None, keepdims: bool = False) -> Array:
     """``log(mean(exp(x)))`` along ``axis``, by default of all elements, without overflow.
 
+    ``where`` chooses the elements that count; with ``keepdims`` the reduced axes stay, with length 1.
+
     Example:
         >>> import funcgrad.nn as fnn
         >>> fnn.logmeanexp([1000.0, 1000.0])
@@ -399,7 +401,9 @@ def logmeanexp(x: ArrayLike, axis: Axes = None, where: ArrayLike | None = None, 
 
 
 def one_hot(x: ArrayLike, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Array:
-    """Each integer in ``x`` as a vector with 1 in its place, along the new ``axis``. Others are all 0.
+    """Each integer in ``x`` as a vector of ``num_classes`` numbers along the new ``axis``, 1 in its place, else 0.
+
+    Integers outside of the classes give vectors of zeros. The vectors have the given ``dtype``.
 
     Example:
         >>> import funcgrad.nn as fnn

@@ -73,7 +73,7 @@ def squared_error(predictions: ArrayLike, targets: ArrayLike | None = None) -> A
 
 
 def l2_loss(predictions: ArrayLike, targets: ArrayLike | None = None) -> Array:
-    """Half of ``squared_error``, so that its derivative is the error.
+    """Half of the ``squared_error`` of ``predictions`` and ``targets``, so that its derivative is the error.
 
     Example:
         >>> import funcgrad.nn as fnn
@@ -86,6 +86,8 @@ def l2_loss(predictions: ArrayLike, targets: ArrayLike | None = None) -> Array:
 
 def huber_loss(predictions: ArrayLike, targets: ArrayLike | None = None, *, delta: ArrayLike = 1.0) -> Array:
     """``error**2 / 2`` up to an error of ``delta``, and its tangent from there on.
+
+    The error is ``predictions - targets``; without targets they are 0.
 
     Example:
         >>> import funcgrad.nn as fnn
@@ -254,7 +256,9 @@ def kl_divergence(
 def kl_divergence_with_log_targets(
     log_predictions: ArrayLike, log_targets: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None
 ) -> Array:
-    """``kl_divergence`` for the logarithms of the targets.
+    """``kl_divergence(log_predictions, exp(log_targets))``, from the logarithms of the targets.
+
+    The sum goes along ``axis``, over what ``where`` chooses.
 
     Example:
         >>> import numpy as np
@@ -276,9 +280,10 @@ def cosine_similarity(
     axis: Axes = -1,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The cosine of the angle between vectors along ``axis``.
+    """The cosine of the angle between the vectors ``predictions`` and ``targets`` along ``axis``.
 
-    Of a vector of zeros it is NaN, unless ``epsilon``, a least squared length, is positive.
+    It is NaN for a vector of zeros, unless ``epsilon``, a least squared length, is positive. ``where`` chooses the
+    elements that count.
 
     Example:
         >>> import funcgrad.nn as fnn
@@ -302,7 +307,7 @@ def cosine_distance(
     axis: Axes = -1,
     where: ArrayLike | None = None,
 ) -> Array:
-    """``1 - cosine_similarity``.
+    """``1 - cosine_similarity``, with the same arguments.
 
     Example:
         >>> import funcgrad.nn as fnn
@@ -314,6 +319,8 @@ def cosine_distance(
 
 def smooth_labels(labels: ArrayLike, alpha: ArrayLike, *, axis: Axes = -1, where: ArrayLike | None = None) -> Array:
     """``(1 - alpha) * labels + alpha / n``, n being the number of classes.
+
+    The classes lie along ``axis``; ``where`` chooses those that count.
 
     Raises:
         ShapeError: no class (a ``ValueError``).

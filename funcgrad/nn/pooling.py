@@ -89,7 +89,7 @@ def min_pool(
     *,
     axes: Sequence[int] | None = None,
 ) -> Array:
-    """The minimum of each window; arguments and ties as for ``max_pool``.
+    """The minimum of each window; ties share the derivative; arguments as for ``max_pool``.
 
     Example:
         >>> import numpy as np

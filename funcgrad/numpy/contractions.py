@@ -88,7 +88,9 @@ def einsum(
 
 
 def einsum_path(subscripts: str | ArrayLike, *operands: Any, optimize: Any = "greedy") -> tuple[list[Any], str]:
-    """NumPy's order of evaluation for an Einstein sum, which depends on shapes alone, and its description.
+    """NumPy's order of evaluation for the Einstein sum ``subscripts``, and its description.
+
+    Both depend on the shapes of the operands alone.
 
     Example:
         >>> import numpy as np

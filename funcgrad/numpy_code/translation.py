@@ -170,7 +170,7 @@ class Translator:
             return kind(zip(value, found, strict=True))
         return deque(found, value.maxlen) if kind is deque else kind(found)
 
-    def _other(self, value: Any, kind: type) -> tuple[Any, bool]:
+    def _other(self, value: Any, kind: type) -> tuple[Any, bool]:  # noqa: C901 - one kind of object after another
         """An object that is no function, class, module, array or container."""
         known = self.memo().get(id(value))
         if known is not None:

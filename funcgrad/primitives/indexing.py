@@ -56,6 +56,14 @@ def getitem(x: Array, index: Any) -> Array:
     Raises:
         IndexError: NumPy's own, for what NumPy refuses.
         ConcretizationError: a boolean mask in the index differs between examples of a ``vmap``.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import grad
+        >>> getitem(np.array([1.0, 2.0, 3.0]), slice(0, 2))
+        array([1., 2.])
+        >>> grad(lambda x: getitem(x, 1) ** 2)(np.array([1.0, 2.0, 3.0]))
+        array([0., 4., 0.])
     """
     if type(x) is Tracer and x._trace.numbers is not None:
         simple = type(index) is int or type(index) is slice

@@ -118,7 +118,7 @@ def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
     return times(ct, swapped(y))
 
 
-def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:
+def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:  # noqa: C901, PLR0912 - each pair of ranks is a case
     """The cotangent of the right factor."""
     here, there = len(shape), x.ndim
     if type(ct) is type(x) is ndarray and ct.dtype is x.dtype is _DOUBLE:

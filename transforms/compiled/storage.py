@@ -69,7 +69,7 @@ class Storage:
             if fact.kind is ndarray and self.last[v] >= 0:
                 self.ends.setdefault(self.last[v], []).append(v)
 
-    def _survey(self) -> None:
+    def _survey(self) -> None:  # noqa: C901 - one walk through the program finds all of these facts
         graph = self.graph
         for n, item in enumerate(graph.items):
             if type(item) is Ask:

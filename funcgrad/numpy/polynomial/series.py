@@ -76,6 +76,14 @@ class Series:
             c: the coefficients along the first axis; several series along further axes.
             tensor: whether every series is evaluated at every point; else the further axes of ``c`` broadcast
                 against ``x``.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> from funcgrad import grad
+            >>> chebyshev.chebval(0.5, [1.0, 2.0, 3.0])
+            np.float64(0.5)
+            >>> grad(lambda c: chebyshev.chebval(0.5, c))([1.0, 2.0, 3.0])
+            [np.float64(1.0), np.float64(0.5), np.float64(-0.5)]
         """
         if is_plain(x, c):
             return self._basis.numpy("val")(x, c, tensor)
@@ -101,6 +109,11 @@ class Series:
 
         Raises:
             ValueError: ``x`` and ``y`` of different shapes.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebval2d(0.5, 2.0, [[1.0, 2.0], [3.0, 4.0]])
+            np.float64(10.5)
         """
         return self._val_together("val2d", c, x, y)
 
@@ -109,6 +122,11 @@ class Series:
 
         Raises:
             ValueError: coordinates of different shapes.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebval3d(0.5, 2.0, 3.0, [[[1.0, 2.0]], [[3.0, 4.0]]])
+            np.float64(14.5)
         """
         return self._val_together("val3d", c, x, y, z)
 
@@ -120,11 +138,24 @@ class Series:
         return c
 
     def grid2d(self, x: ArrayLike, y: ArrayLike, c: ArrayLike) -> Array:
-        """The series ``c`` in two variables at every pair of a coordinate in ``x`` and one in ``y``."""
+        """The series ``c`` in two variables at every pair of a coordinate in ``x`` and one in ``y``.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebgrid2d([0.0, 0.5], [1.0, 2.0, 3.0], [[1.0, 2.0], [3.0, 4.0]])
+            array([[ 3. ,  5. ,  7. ],
+                   [ 6.5, 10.5, 14.5]])
+        """
         return self._val_on_grid("grid2d", c, x, y)
 
     def grid3d(self, x: ArrayLike, y: ArrayLike, z: ArrayLike, c: ArrayLike) -> Array:
-        """The series ``c`` in three variables at every triple of coordinates."""
+        """The series ``c`` in three variables at every triple of coordinates.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebgrid3d([0.0, 0.5], [1.0], [2.0, 3.0], [[[1.0, 2.0]], [[3.0, 4.0]]]).shape
+            (2, 1, 2)
+        """
         return self._val_on_grid("grid3d", c, x, y, z)
 
     def vander(self, x: ArrayLike, deg: int) -> Array:
@@ -132,6 +163,12 @@ class Series:
 
         Raises:
             ValueError: a negative degree.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebvander([0.0, 0.5], 2)
+            array([[ 1. ,  0. , -1. ],
+                   [ 1. ,  0.5, -0.5]])
         """
         if is_plain(x):
             return self._basis.numpy("vander")(x, deg)
@@ -155,11 +192,23 @@ class Series:
         return reshape(made, to=(*(shape or (1,)), -1 if 0 in shape else int(np.prod([d + 1 for d in deg]))))
 
     def vander2d(self, x: ArrayLike, y: ArrayLike, deg: Any) -> Array:
-        """The products of polynomials of degrees up to ``deg``, a pair, at the points ``(x, y)``."""
+        """The products of polynomials of degrees up to ``deg``, a pair, at the points ``(x, y)``.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebvander2d(0.5, 2.0, [1, 1])
+            array([[1. , 2. , 0.5, 1. ]])
+        """
         return self._vander_together("vander2d", (x, y), deg)
 
     def vander3d(self, x: ArrayLike, y: ArrayLike, z: ArrayLike, deg: Any) -> Array:
-        """The products of polynomials of degrees up to ``deg``, a triple, at the points ``(x, y, z)``."""
+        """The products of polynomials of degrees up to ``deg``, a triple, at the points ``(x, y, z)``.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebvander3d(0.5, 2.0, 3.0, [1, 0, 1])
+            array([[1. , 3. , 0.5, 1.5]])
+        """
         return self._vander_together("vander3d", (x, y, z), deg)
 
     # ---- derivatives and integrals -------------------------------------------------------------------------
@@ -179,6 +228,11 @@ class Series:
 
         Raises:
             ValueError: a negative order.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebder([1.0, 2.0, 3.0])
+            array([ 2., 12.])
         """
         if is_plain(c, scl):
             return self._basis.numpy("der")(c, m, scl, axis)
@@ -212,6 +266,11 @@ class Series:
 
         Raises:
             ValueError: a negative order, too many constants, a bound or factor that is not one number.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebint([1.0, 2.0], k=3.0)
+            array([3.5, 1. , 0.5])
         """
         if is_plain(c, k, lbnd, scl):
             return self._basis.numpy("int")(c, m, k, lbnd, scl, axis)
@@ -243,7 +302,13 @@ class Series:
     # ---- arithmetic ----------------------------------------------------------------------------------------
 
     def line(self, off: ArrayLike, scl: ArrayLike) -> Array:
-        """The series of ``off + scl * x``."""
+        """The series of ``off + scl * x``.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebline(1.0, 2.0)
+            array([1., 2.])
+        """
         if is_plain(off, scl):
             return self._basis.numpy("line")(off, scl)
         a, b, _ = self._basis.step(0)
@@ -252,7 +317,13 @@ class Series:
         return getitem(made, slice(0, 1)) if holds(equal(scl, 0)) else made
 
     def add(self, c1: ArrayLike, c2: ArrayLike) -> Array:
-        """The sum of two series."""
+        """The sum of two series.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebadd([1.0, 2.0], [3.0])
+            array([4., 2.])
+        """
         if is_plain(c1, c2):
             return self._basis.numpy("add")(c1, c2)
         first, second = as_series(c1, c2)
@@ -260,7 +331,13 @@ class Series:
         return trimmed(lengthened(first, n) + lengthened(second, n))
 
     def sub(self, c1: ArrayLike, c2: ArrayLike) -> Array:
-        """The difference of two series."""
+        """The difference of two series.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebsub([1.0, 2.0], [3.0])
+            array([-2.,  2.])
+        """
         if is_plain(c1, c2):
             return self._basis.numpy("sub")(c1, c2)
         first, second = as_series(c1, c2)
@@ -268,7 +345,13 @@ class Series:
         return trimmed(lengthened(first, n) - lengthened(second, n))
 
     def mulx(self, c: ArrayLike) -> Array:
-        """The series times ``x``."""
+        """The series times ``x``.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebmulx([1.0, 2.0])
+            array([1., 1., 1.])
+        """
         if is_plain(c):
             return self._basis.numpy("mulx")(c)
         (terms,) = as_series(c)
@@ -281,7 +364,16 @@ class Series:
         return matmul(c1, matmul(table.astype(np.zeros(0, c2.dtype).real.dtype), c2))
 
     def mul(self, c1: ArrayLike, c2: ArrayLike) -> Array:
-        """The product of two series."""
+        """The product of two series.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> from funcgrad import jacrev
+            >>> chebyshev.chebmul([1.0, 2.0], [3.0, 4.0])
+            array([ 7., 10.,  4.])
+            >>> jacrev(lambda c: chebyshev.chebmul([1.0, 2.0], c))([3.0, 4.0])
+            [array([1., 2., 0.]), array([1., 1., 1.])]
+        """
         if is_plain(c1, c2):
             return self._basis.numpy("mul")(c1, c2)
         return trimmed(self._product(*as_series(c1, c2)))
@@ -294,6 +386,11 @@ class Series:
 
         Raises:
             ZeroDivisionError: ``c2`` is zero.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebdiv([7.0, 10.0, 4.0], [1.0, 2.0])
+            (array([3., 4.]), array([0.]))
         """
         if is_plain(c1, c2):
             quotient, remainder = self._basis.numpy("div")(c1, c2)
@@ -337,6 +434,11 @@ class Series:
 
         Raises:
             ValueError: another power.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebpow([1.0, 2.0], 2)
+            array([3., 4., 2.])
         """
         return self._power(c, pow, maxpower)
 
@@ -346,6 +448,11 @@ class Series:
         Raises:
             ValueError: a negative ``tol``.
             ConcretizationError: the coefficients differ between the examples of a ``vmap``.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebtrim([1.0, 2.0, 0.1], 0.2)
+            array([1., 2.])
         """
         if is_plain(c):
             return self._basis.numpy("trim")(c, tol)
@@ -358,7 +465,13 @@ class Series:
         return copy(getitem(terms, slice(0, operator.index(large[-1]) + 1)))
 
     def to_powers(self, c: ArrayLike) -> Array:
-        """The coefficients of the same polynomial in powers of ``x``."""
+        """The coefficients of the same polynomial in powers of ``x``.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.cheb2poly([1.0, 2.0, 3.0])
+            array([-2.,  2.,  6.])
+        """
         name = f"{self._basis.prefix}2poly"
         if is_plain(c):
             return getattr(self._basis.library, name)(c)
@@ -366,7 +479,13 @@ class Series:
         return trimmed(prim.along_first(prim.conversion(self._basis, name, terms.shape[0]), terms))
 
     def from_powers(self, pol: ArrayLike) -> Array:
-        """The series that is the polynomial with these coefficients, of the powers of ``x``."""
+        """The series that is the polynomial with these coefficients, of the powers of ``x``.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.poly2cheb([-2.0, 2.0, 6.0])
+            array([1., 2., 3.])
+        """
         name = f"poly2{self._basis.prefix}"
         if is_plain(pol):
             return getattr(self._basis.library, name)(pol)
@@ -376,7 +495,13 @@ class Series:
     # ---- zeros and fits ------------------------------------------------------------------------------------
 
     def fromroots(self, roots: ArrayLike) -> Array:
-        """The series with these zeros whose highest power of ``x`` has the coefficient 1."""
+        """The series with these zeros whose highest power of ``x`` has the coefficient 1.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebfromroots([1.0, 2.0])
+            array([ 2.5, -3. ,  0.5])
+        """
         if is_plain(roots):
             return self._basis.numpy("fromroots")(roots)
         if backend.shape_of(as_value(roots)) == (0,):
@@ -393,6 +518,11 @@ class Series:
 
         Raises:
             ValueError: a constant.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebcompanion([1.0, 2.0])
+            array([[-0.5]])
         """
         if is_plain(c):
             return self._basis.numpy("companion")(c)
@@ -406,7 +536,13 @@ class Series:
         return constant - reshape(last, to=(n, 1)) * np.eye(n, dtype=terms.dtype)[-1]
 
     def roots(self, c: ArrayLike) -> Array:
-        """The zeros of a series, sorted; see ``funcgrad.numpy.roots`` for the derivative."""
+        """The zeros of a series, sorted; see ``funcgrad.numpy.roots`` for the derivative.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebroots([1.0, 2.0])
+            array([-0.5])
+        """
         if is_plain(c):
             return self._basis.numpy("roots")(c)
         (terms,) = as_series(c)
@@ -434,6 +570,11 @@ class Series:
         Raises:
             TypeError: arguments of the wrong shape or kind.
             ValueError: a negative degree.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1).round(12)
+            array([1., 2.])
         """
         if is_plain(x, y, w):
             return self._basis.numpy("fit")(x, y, deg, rcond, full, w)

@@ -177,7 +177,7 @@ def eigh_tridiagonal(
 
     Args:
         d: the diagonal (N,).
-        e: the one beside it (N-1,).
+        e: the diagonal next to it (N-1,).
         eigvals_only: whether to return the eigenvalues alone.
         select: "a" for all, "i" for those that ``select_range`` counts; "v" of plain arrays only.
         select_range: the first and the last of those that are wanted.

@@ -147,7 +147,7 @@ def block_array(blocks: Sequence[Sequence[Any]], *, format: str | None = None, d
 
 
 def hstack(blocks: Sequence[Any], format: str | None = None, dtype: Any = None) -> SparseArray:
-    """Sparse matrices beside each other; see ``block_array``.
+    """Sparse matrices side by side; see ``block_array``.
 
     Raises:
         ValueError: shapes that do not fit.

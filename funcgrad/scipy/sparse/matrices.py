@@ -288,7 +288,7 @@ def csr_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
 
 
 def csc_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
-    """A sparse matrix in compressed columns; takes what ``csr_array`` takes.
+    """A sparse matrix in compressed columns; arguments as for ``csr_array``.
 
     Raises:
         ValueError: indices or lengths that do not fit.

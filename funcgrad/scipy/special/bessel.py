@@ -361,7 +361,7 @@ def hankel2e(v: ArrayLike, z: ArrayLike, /) -> Array:
 
 @ufunc(prim.yn)
 def yn(n: ArrayLike, x: ArrayLike, /) -> Array:
-    """The Bessel function of the second kind of whole order.
+    """The Bessel function of the second kind of whole order ``n`` at ``x``.
 
     Raises:
         NotDifferentiableError: a derivative in n: take ``yv``.
@@ -376,7 +376,7 @@ def yn(n: ArrayLike, x: ArrayLike, /) -> Array:
 
 @ufunc(prim.kn)
 def kn(n: ArrayLike, x: ArrayLike, /) -> Array:
-    """The modified Bessel function of the second kind of whole order.
+    """The modified Bessel function of the second kind of whole order ``n`` at ``x``.
 
     Raises:
         NotDifferentiableError: a derivative in n: take ``kv``.

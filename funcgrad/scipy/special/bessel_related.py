@@ -239,7 +239,7 @@ def spherical_kn(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
 
 @ufunc(lambda v, x: prim.struve(v, x, orders=(0, 0)))
 def struve(v: ArrayLike, x: ArrayLike, /) -> Array:
-    """The Struve function of real order.
+    """The Struve function of real order ``v`` at ``x``.
 
     Its derivative in x is DLMF 11.4.23 and 11.4.24 together; that in v comes from differences
     and is NaN for negative x.
@@ -254,10 +254,10 @@ def struve(v: ArrayLike, x: ArrayLike, /) -> Array:
 
 @ufunc(lambda v, x: prim.modstruve(v, x, orders=(0, 0)))
 def modstruve(v: ArrayLike, x: ArrayLike, /) -> Array:
-    """The modified Struve function of real order.
+    """The modified Struve function of real order ``v`` at ``x``.
 
     Its derivative in x is DLMF 11.4.25 and 11.4.26 together; that in v comes from differences and is NaN for negative
-    x. It is good to about 1e-13 of the function itself, beside which it is small where x is large.
+    x. Its error is about 1e-13 of the function itself, which is much larger than the derivative where x is large.
 
     Example:
         >>> import funcgrad.scipy.special as fsp

@@ -66,7 +66,7 @@ def ellipe(m: ArrayLike, /) -> Array:
 
 @ufunc(prim.ellipkinc)
 def ellipkinc(phi: ArrayLike, m: ArrayLike, /) -> Array:
-    """The incomplete elliptic integral of the first kind, DLMF 19.2.4.
+    """The incomplete elliptic integral of the first kind up to the angle ``phi``, with parameter ``m``, DLMF 19.2.4.
 
     The derivative in m is half the integral of ``sin(t)**2 / (1 - m * sin(t)**2)**1.5``.
 
@@ -80,7 +80,7 @@ def ellipkinc(phi: ArrayLike, m: ArrayLike, /) -> Array:
 
 @ufunc(prim.ellipeinc)
 def ellipeinc(phi: ArrayLike, m: ArrayLike, /) -> Array:
-    """The incomplete elliptic integral of the second kind, DLMF 19.2.5.
+    """The incomplete elliptic integral of the second kind up to the angle ``phi``, with parameter ``m``, DLMF 19.2.5.
 
     The derivative in m is minus half the integral of ``sin(t)**2 / sqrt(1 - m * sin(t)**2)``.
 
@@ -94,7 +94,7 @@ def ellipeinc(phi: ArrayLike, m: ArrayLike, /) -> Array:
 
 @ufunc(prim.elliprc)
 def elliprc(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Carlson's degenerate elliptic integral R_C, DLMF 19.2.17.
+    """Carlson's degenerate elliptic integral ``R_C(x, y)``, DLMF 19.2.17.
 
     Derivatives are integrals of the same form. Arguments are real and
     not negative: the derivative is NaN for others, and complex ones raise.
@@ -112,7 +112,7 @@ def elliprc(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @ufunc(prim.elliprd)
 def elliprd(x: ArrayLike, y: ArrayLike, z: ArrayLike, /) -> Array:
-    """Carlson's elliptic integral R_D, symmetric in x and y, DLMF 19.16.5.
+    """Carlson's elliptic integral ``R_D(x, y, z)``, symmetric in ``x`` and ``y``, DLMF 19.16.5.
 
     Derivatives are integrals of the same form. Arguments are real and
     not negative: the derivative is NaN for others, and complex ones raise.
@@ -130,7 +130,7 @@ def elliprd(x: ArrayLike, y: ArrayLike, z: ArrayLike, /) -> Array:
 
 @ufunc(prim.elliprf)
 def elliprf(x: ArrayLike, y: ArrayLike, z: ArrayLike, /) -> Array:
-    """Carlson's symmetric elliptic integral R_F, DLMF 19.16.1.
+    """Carlson's symmetric elliptic integral ``R_F(x, y, z)``, DLMF 19.16.1.
 
     Derivatives are integrals of the same form. Arguments are real and
     not negative: the derivative is NaN for others, and complex ones raise.
@@ -148,7 +148,7 @@ def elliprf(x: ArrayLike, y: ArrayLike, z: ArrayLike, /) -> Array:
 
 @ufunc(prim.elliprg)
 def elliprg(x: ArrayLike, y: ArrayLike, z: ArrayLike, /) -> Array:
-    """Carlson's symmetric elliptic integral R_G, DLMF 19.16.3.
+    """Carlson's symmetric elliptic integral ``R_G(x, y, z)``, DLMF 19.16.3.
 
     Derivatives are integrals of the same form. Arguments are real and
     not negative: the derivative is NaN for others, and complex ones raise.
@@ -166,7 +166,7 @@ def elliprg(x: ArrayLike, y: ArrayLike, z: ArrayLike, /) -> Array:
 
 @ufunc(prim.elliprj)
 def elliprj(x: ArrayLike, y: ArrayLike, z: ArrayLike, p: ArrayLike, /) -> Array:
-    """Carlson's elliptic integral R_J, symmetric in x, y and z, DLMF 19.16.2.
+    """Carlson's elliptic integral ``R_J(x, y, z, p)``, symmetric in ``x``, ``y`` and ``z``, DLMF 19.16.2.
 
     Derivatives are integrals of the same form. Arguments are real and
     not negative: the derivative is NaN for others, and complex ones raise.
@@ -198,7 +198,7 @@ def ellipj(u: ArrayLike, m: ArrayLike, /) -> tuple[Array, Array, Array, Array]:
 
 @ufunc(prim.agm)
 def agm(a: ArrayLike, b: ArrayLike, /) -> Array:
-    """The arithmetic-geometric mean of two numbers of one sign; derivatives from DLMF 19.8.5.
+    """The arithmetic-geometric mean of ``a`` and ``b``, two numbers of one sign; derivatives from DLMF 19.8.5.
 
     Example:
         >>> import funcgrad.scipy.special as fsp

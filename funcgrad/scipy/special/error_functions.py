@@ -197,7 +197,7 @@ def fresnel(z: ArrayLike, /) -> tuple[Array, Array]:
 
 @ufunc(prim.voigt_profile)
 def voigt_profile(x: ArrayLike, sigma: ArrayLike, gamma: ArrayLike, /) -> Array:
-    """The density of a sum of a normal variable of deviation ``sigma`` and a Cauchy variable of half-width ``gamma``.
+    """The density at ``x`` of a normal variable of deviation ``sigma`` plus a Cauchy variable of half-width ``gamma``.
 
     Differentiable in all arguments, for positive ``sigma``.
 

@@ -267,7 +267,9 @@ def eval_chebys(n: ArrayLike, x: ArrayLike, /) -> Array:
 
 @ufunc(prim.lpmv)
 def lpmv(m: ArrayLike, v: ArrayLike, x: ArrayLike, /) -> Array:
-    """The associated Legendre function of the first kind of whole order m and degree v, with the factor (-1)**m.
+    """The associated Legendre function of the first kind at ``x``, of whole order ``m`` and degree ``v``.
+
+    It has the factor (-1)**m.
 
     Its derivative in x is DLMF 14.10.5, which is NaN at -1 and 1.
 

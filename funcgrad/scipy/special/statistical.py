@@ -54,7 +54,7 @@ __all__ = [
 
 @ufunc(prim.chdtr)
 def chdtr(v: ArrayLike, x: ArrayLike, /) -> Array:
-    """The distribution function of chi-square with ``v`` degrees of freedom.
+    """The distribution function of chi-square with ``v`` degrees of freedom, at ``x``.
 
     Example:
         >>> import funcgrad.scipy.special as fsp
@@ -98,7 +98,7 @@ def chdtriv(p: ArrayLike, x: ArrayLike, /) -> Array:
 
 @ufunc(prim.gdtr)
 def gdtr(a: ArrayLike, b: ArrayLike, x: ArrayLike, /) -> Array:
-    """The distribution function of a gamma distribution with rate ``a`` and shape ``b``.
+    """The distribution function of a gamma distribution with rate ``a`` and shape ``b``, at ``x``.
 
     Example:
         >>> import funcgrad.scipy.special as fsp
@@ -263,7 +263,7 @@ def nbdtri(k: ArrayLike, n: ArrayLike, y: ArrayLike, /) -> Array:
 
 @ufunc(prim.fdtr)
 def fdtr(dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike, /) -> Array:
-    """The F distribution function, with ``dfn`` and ``dfd`` degrees of freedom.
+    """The F distribution function with ``dfn`` and ``dfd`` degrees of freedom, at ``x``.
 
     Example:
         >>> import funcgrad.scipy.special as fsp
@@ -329,7 +329,7 @@ def btdtrib(a: ArrayLike, p: ArrayLike, x: ArrayLike, /) -> Array:
 
 @ufunc(student.stdtr)
 def stdtr(df: ArrayLike, t: ArrayLike, /) -> Array:
-    """Student's distribution function, differentiable in the degrees of freedom too, to any order.
+    """Student's distribution function at ``t``, differentiable in the degrees of freedom ``df`` too, to any order.
 
     How is told in ``funcgrad.scipy.special.operations.student``.
 
@@ -398,7 +398,7 @@ def nbdtrin(k: ArrayLike, y: ArrayLike, p: ArrayLike, /) -> Array:
 
 @ufunc(prim.nrdtrimn)
 def nrdtrimn(p: ArrayLike, std: ArrayLike, x: ArrayLike, /) -> Array:
-    """The mean of the normal distribution whose distribution function is ``p`` at ``x``.
+    """The mean of the normal distribution of deviation ``std`` whose distribution function is ``p`` at ``x``.
 
     Example:
         >>> import funcgrad.scipy.special as fsp
@@ -409,7 +409,7 @@ def nrdtrimn(p: ArrayLike, std: ArrayLike, x: ArrayLike, /) -> Array:
 
 @ufunc(prim.nrdtrisd)
 def nrdtrisd(mn: ArrayLike, p: ArrayLike, x: ArrayLike, /) -> Array:
-    """The deviation of the normal distribution whose distribution function is ``p`` at ``x``.
+    """The deviation of the normal distribution of mean ``mn`` whose distribution function is ``p`` at ``x``.
 
     Example:
         >>> import funcgrad.scipy.special as fsp
@@ -420,7 +420,7 @@ def nrdtrisd(mn: ArrayLike, p: ArrayLike, x: ArrayLike, /) -> Array:
 
 @ufunc(prim.tklmbda)
 def tklmbda(x: ArrayLike, lmbda: ArrayLike, /) -> Array:
-    """The distribution function of Tukey's lambda distribution.
+    """The distribution function of Tukey's lambda distribution of shape ``lmbda``, at ``x``.
 
     Example:
         >>> import funcgrad.scipy.special as fsp

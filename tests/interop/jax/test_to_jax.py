@@ -1,0 +1,166 @@
+"""``to_jax``: functions written for NumPy and funcgrad under JAX's own transforms."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from helpers import close_leaves
+from toolz import compose_left, pipe
+
+import funcgrad.numpy as fnp
+from funcgrad import custom_jvp, custom_vjp, grad, hessian, vmap
+from funcgrad.errors import InputError, StagingError
+from funcgrad.interop.jax.lift import to_jax
+from funcgrad.optional import precision_switch
+
+close = partial(close_leaves, kind=jax.Array)
+
+X = np.array([0.3, 0.7, 1.1])
+W = np.array([[0.2, -0.4, 0.9], [1.3, 0.1, -0.6]])
+
+
+def wave(x):
+    return np.sum(np.sin(x) * x**2)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (lambda f: f, lambda f: f),
+        (jax.jit, lambda f: f),
+        (jax.grad, grad),
+        (lambda f: jax.jit(jax.grad(f)), grad),
+        (lambda f: jax.jit(jax.hessian(f)), hessian),
+        (lambda f: jax.jacfwd(jax.jacrev(f)), hessian),
+    ],
+)
+@pytest.mark.parametrize(
+    "fun", [wave, compose_left(np.cos, lambda x: W @ x, np.tanh, np.sum), lambda x: np.sum(vmap(grad(np.tanh))(x) ** 2)]
+)
+def test_under_jax(theirs, ours, fun):
+    close(theirs(to_jax(fun))(X), ours(fun)(X))
+    close(theirs(to_jax(fun))(jnp.asarray(X)), ours(fun)(X))
+
+
+def test_vmap_of_jax():
+    close(jax.vmap(jax.grad(to_jax(wave)))(jnp.stack([X, 2 * X])), vmap(grad(wave))(np.stack([X, 2 * X])))
+
+
+def test_transforms_of_funcgrad_inside_and_outside():
+    close(to_jax(grad(wave))(X), grad(wave)(X))
+    close(jax.jit(to_jax(hessian(wave)))(X), hessian(wave)(X))
+    np.testing.assert_allclose(grad(to_jax(wave))(jnp.asarray(X)), grad(wave)(X), rtol=1e-12)
+
+
+def test_rules_of_the_users_are_followed():
+    @custom_vjp
+    def doubled(x):
+        return np.sin(x)
+
+    doubled.defvjp(lambda x: (np.sin(x), x), lambda x, ct: (2 * ct * np.cos(x),))
+    f = to_jax(lambda x: np.sum(doubled(x)))
+    close(jax.jit(jax.grad(f))(X), 2 * np.cos(X))
+    close(jax.jit(f)(X), np.sum(np.sin(X)))
+    close(jax.jit(to_jax(grad(lambda x: np.sum(doubled(x)))))(X), 2 * np.cos(X))
+
+    @custom_jvp
+    def tripled(x):
+        return np.sin(x)
+
+    tripled.defjvp(lambda xs, ts: (np.sin(xs[0]), 3 * ts[0] * np.cos(xs[0])))
+    close(jax.jit(jax.jacfwd(to_jax(tripled)))(X), np.diag(3 * np.cos(X)))
+    close(jax.vmap(jax.grad(to_jax(lambda x: np.exp(tripled(x)))))(X), 3 * np.cos(X) * np.exp(np.sin(X)))
+
+
+def test_containers_numbers_and_keywords():
+    def f(p, x, n, *, mode="a"):
+        return {"y": p["w"] @ x * n if mode == "a" else x, "none": None}
+
+    close(to_jax(f)({"w": W}, X, 2), f({"w": W}, X, 2))
+    close(to_jax(f)({"w": W}, X, 2, mode="b"), f({"w": W}, X, 2, mode="b"))
+    close(jax.jit(to_jax(f), static_argnames="mode")({"w": W}, X, 2.0, mode="a"), f({"w": W}, X, 2))
+    # integers of Python stay what they are where nothing is compiled
+    close(to_jax(lambda x, n: sum(x for _ in range(n)))(X, 3), 3 * X)
+
+
+class Pair:
+    """A container that only JAX knows."""
+
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+
+jax.tree_util.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, children: Pair(*children))
+
+
+def test_containers_that_only_jax_knows():
+    f = to_jax(lambda p: Pair(np.sin(p.a), p.b * 2))
+    out = jax.jit(f)(Pair(X, 1.0))
+    assert type(out) is Pair
+    close((out.a, out.b), (np.sin(X), 2.0))
+    close(jax.grad(lambda p: f(p).a.sum())(Pair(X, 1.0)).a, np.cos(X))
+
+
+def test_values_that_are_known_may_be_asked_for():
+    f = to_jax(lambda x: x / 2 if np.sum(x) > 1 else float(x[0]) * x)
+    close(f(X), X / 2)
+    close(f(X / 10), 0.03 * X / 10)
+    close(jax.grad(lambda x: f(x).sum())(X), np.full(3, 0.5))
+
+
+def _branch(x):
+    return pipe(x, np.sin, lambda y: y if y[0] > 0 else -y)
+
+
+def test_values_that_are_not_known_name_line_and_remedy():
+    inner = to_jax(grad(lambda x: np.sum(_branch(x))))
+    for f, x in ((jax.jit(to_jax(_branch)), X), (jax.jit(inner), X), (jax.vmap(to_jax(_branch)), X[None])):
+        with pytest.raises(StagingError) as caught:
+            f(x)
+        line = _branch.__code__.co_firstlineno + 1
+        assert f"test_to_jax.py:{line} `return pipe(x, np.sin, lambda y: y if y[0] > 0 else -y)`" in str(caught.value)
+        assert "Use where(condition, a, b)" in str(caught.value)
+        assert str(caught.value).startswith("to_jax: ")
+    with pytest.raises(StagingError, match="mask"):
+        jax.jit(to_jax(lambda x: x[x > 0]))(X)
+    with pytest.raises(StagingError, match="stack"):
+        jax.jit(to_jax(lambda x: np.asarray(x) + 1))(X)
+
+
+def test_arguments_cannot_be_written_to_and_made_arrays_can():
+    def f(x):
+        out = fnp.zeros(3)
+        out[1] = x[0] * 2
+        out[2:] += x[2]
+        return out
+
+    def g(x):
+        x[0] = 1.0
+        return x
+
+    close(to_jax(f)(X), np.array([0, 0.6, 1.1]))
+    close(jax.jit(jax.jacfwd(to_jax(f)))(X), np.array([[0.0, 0, 0], [2, 0, 0], [0, 0, 1]]))
+    with pytest.raises(InputError):
+        jax.jit(to_jax(g))(X)
+
+
+def test_memory_is_not_shared():
+    x = X.copy()
+    y = to_jax(lambda x: x)(x)
+    z = to_jax(lambda x: x.reshape(1, 3))(x)
+    x[:] = 0
+    close((y, z), (X, X[None]))
+
+
+def test_precision_is_that_of_jax():
+    with precision_switch(jax)(False):
+        assert to_jax(np.sin)(X.astype("float32")).dtype == np.float32
+        assert jax.jit(to_jax(np.sin))(X).dtype == np.float32
+    assert to_jax(np.sin)(X).dtype == np.float64
+
+
+def test_what_is_no_function_is_refused():
+    with pytest.raises(InputError, match="to_jax: the first argument must be a function"):
+        to_jax(X)

@@ -1,0 +1,485 @@
+"""Determinants, inverses, systems, Cholesky factors and norms where they are singular or not smooth, and refusals.
+
+The expected numbers at kinks are JAX's, which each test asks as well, unless it says why not.
+"""
+
+import itertools
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from helpers import close, complex_normal, normal
+
+import funcgrad.numpy as fnp
+from funcgrad import check_grads, grad, hessian, jacfwd, jvp, vjp, vmap
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.numpy.linalg import LinAlgError
+from funcgrad.primitives.solving import solve_triangular
+
+same = partial(close, rtol=1e-13)
+
+NAN, INF = float("nan"), float("inf")
+la = fnp.linalg
+
+
+# ---- determinants ------------------------------------------------------------------------------------------
+
+
+def minors(x):
+    """The cofactors by their definition."""
+    n = len(x)
+    signs = (-1.0) ** np.add.outer(np.arange(n), np.arange(n))
+    drop = lambda i, j: np.delete(np.delete(x, i, 0), j, 1)
+    return signs * [[np.linalg.det(drop(i, j)) for j in range(n)] for i in range(n)]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("lost", [0, 1, 2, 6])
+def test_gradient_of_det_is_cofactors(n, lost):
+    rank = max(n - lost, 0)
+    x = normal(n, rank) @ normal(rank, n, seed=1)
+    want = minors(x)
+    same(grad(la.det)(x), want, rtol=1e-12)
+    same(jacfwd(la.det)(x), want, rtol=1e-12)
+    same(jax.grad(jnp.linalg.det)(jnp.array(x)), want, rtol=1e-12)
+    same(vmap(grad(la.det))(np.stack([x, np.eye(n), x])), [want, np.eye(n), want], rtol=1e-12)
+
+
+def test_gradient_of_det_is_exact_where_integers_are():
+    x = np.array([[1.0, 2.0], [2.0, 4.0]])
+    np.testing.assert_array_equal(grad(la.det)(x), [[4.0, -2.0], [-2.0, 1.0]])
+    x = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
+    np.testing.assert_array_equal(grad(la.det)(x), [[-3.0, 6.0, -3.0], [6.0, -12.0, 6.0], [-3.0, 6.0, -3.0]])
+
+
+def along(n, order, x, t):
+    """The derivative of ``order`` of ``det(x + s t)`` in s at 0, from the coefficients of that polynomial."""
+    s = np.arange(n + 1.0) - n / 2
+    coefficients = np.polynomial.polynomial.polyfit(s, [np.linalg.det(x + v * t) for v in s], n)
+    return coefficients[order] * np.prod(np.arange(1, order + 1))
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+@pytest.mark.parametrize("lost", [0, 1, 2, 3, 5])
+def test_second_derivative_of_det(n, lost):
+    rank = max(n - lost, 0)
+    x, t = normal(n, rank) @ normal(rank, n, seed=1), normal(n, n, seed=2)
+    want = along(n, 2, x, t)
+    slope = lambda s: la.det(x + s * t)
+    same(grad(grad(slope))(0.0), want, rtol=1e-10)
+    same(jacfwd(jacfwd(slope))(0.0), want, rtol=1e-10)
+    same(np.sum(t * jvp(grad(la.det), (x,), (t,))[1]), want, rtol=1e-10)
+
+
+@pytest.mark.parametrize(("n", "lost"), [(2, 2), (3, 0), (3, 3), (4, 0), (6, 0)])
+def test_third_derivative_of_det(n, lost):
+    x, t = normal(n, n - lost) @ normal(n - lost, n, seed=1), normal(n, n, seed=2)
+    slope = lambda s: la.det(x + s * t)
+    want = along(n, 3, x, t) if n > 2 else 0.0
+    same(grad(grad(grad(slope)))(0.0), want, rtol=1e-9)
+    same(jacfwd(jacfwd(jacfwd(slope)))(0.0), want, rtol=1e-9)
+
+
+def test_hessian_of_det_where_jax_has_zero():
+    x = np.diag([1.0, 2.0, 0.0, 0.0])
+    found = hessian(la.det)(x)
+    assert found[2, 2, 3, 3] == pytest.approx(2.0)
+    assert found[2, 3, 3, 2] == pytest.approx(-2.0)
+    same(jax.jit(hessian(la.det))(jnp.array(x)), found)
+    assert jax.hessian(jnp.linalg.det)(jnp.array(x))[2, 2, 3, 3] == 0.0
+
+
+def test_det_of_nothing_and_of_nan():
+    out, pullback = vjp(la.det, np.ones((2, 0, 0)))
+    same(out, [1.0, 1.0])
+    assert pullback(np.ones(2))[0].shape == (2, 0, 0)
+    x = np.stack([np.eye(4), np.zeros((4, 4))])
+    x[1, 2, 3] = NAN
+    with np.errstate(all="ignore"):
+        found = vmap(grad(la.det))(x)
+    same(found[0], np.eye(4))
+    assert np.isnan(found[1]).all()
+
+
+def test_det_of_float32_stays():
+    x = np.ones((4, 4), np.float32)
+    assert grad(la.det)(x).dtype == np.float32
+    assert jvp(grad(la.det), (x,), (x,))[1].dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("x", "want"),
+    [
+        ([[1.0, 2.0], [2.0, 4.0]], [[INF, -INF], [-INF, INF]]),
+        ([[0.0, 0.0], [0.0, 0.0]], [[NAN, NAN], [NAN, NAN]]),
+    ],
+)
+def test_slogdet_of_a_singular_matrix(x, want):
+    x = np.array(x)
+    logarithm = lambda x: la.slogdet(x)[1]
+    value, pullback = vjp(logarithm, x)
+    assert value == -INF
+    same(pullback(1.0)[0], want)
+    with np.errstate(invalid="ignore"):
+        tangent = jvp(logarithm, (x,), (np.abs(x),))[1]
+    assert np.isnan(tangent) == np.isnan(want[0][0]) or np.isinf(want[0][0])
+    same(jax.grad(lambda x: jnp.linalg.slogdet(x)[1])(jnp.array(x)), want)
+    # another matrix of the batch keeps its derivative
+    batch = vmap(grad(logarithm))(np.stack([2 * np.eye(2), x]))
+    same(batch, [np.eye(2) / 2, want])
+
+
+def test_slogdet_of_a_singular_matrix_with_four_rows():
+    found = grad(lambda x: la.slogdet(x)[1])(np.diag([1.0, 2.0, 3.0, 0.0]))
+    assert found[3, 3] == INF
+    assert not np.isfinite(found).any()
+
+
+def test_slogdet_is_numpys_named_tuple():
+    x = np.array([[0.0, 2.0], [1.0, 0.0]])
+    for found in (la.slogdet(x), jvp(la.slogdet, (x,), (x,))[1], vmap(la.slogdet)(x[None])):
+        assert type(found) is type(np.linalg.slogdet(x))
+        assert found._fields == ("sign", "logabsdet")
+
+
+def test_sign_of_a_complex_determinant_turns():
+    x, t = complex_normal(3, 3), complex_normal(3, 3, seed=1)
+    sign = lambda x: la.slogdet(x).sign
+    value, pushed = jvp(sign, (x,), (t,))
+    assert abs((pushed * np.conj(value)).real) < 1e-14
+    assert abs(pushed) > 0.1
+    h = 1e-6
+    same(pushed, (sign(x + h * t) - sign(x - h * t)) / (2 * h), rtol=1e-8)
+    check_grads(la.slogdet, (x,), order=2)
+
+
+# ---- inverses and systems ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("singular", [np.zeros((2, 2)), np.ones((3, 3))])
+@pytest.mark.parametrize("transform", [grad, vmap])
+def test_singular_matrices_are_refused(singular, transform):
+    n = len(singular)
+    x = np.stack([np.eye(n), singular]) if transform is vmap else singular
+    for fun in (la.inv, lambda x: la.solve(x, np.ones(n)), lambda x: la.matrix_power(x, -2)):
+        with pytest.raises(LinAlgError, match="Singular"):
+            transform(lambda x: fnp.sum(fun(x)))(x)  # noqa: B023
+
+
+@pytest.mark.parametrize("name", ["inv", "det", "slogdet", "cholesky"])
+@pytest.mark.parametrize("shape", [(2, 3), (3,), ()])
+def test_other_matrices_are_refused(name, shape):
+    x = np.ones(shape)
+    with pytest.raises(LinAlgError):
+        getattr(np.linalg, name)(x)
+    with pytest.raises(LinAlgError, match=rf"{name}: square matrices .* got float64\[.*Check"):
+        jvp(getattr(la, name), (x,), (x,))
+
+
+def test_a_batch_of_vectors_is_no_matrix():
+    with pytest.raises(LinAlgError, match="square matrices"):
+        vmap(la.inv)(np.eye(3))
+    with pytest.raises(LinAlgError, match="square matrices"):
+        vmap(lambda x: la.matrix_power(x, 2))(np.eye(3))
+
+
+@pytest.mark.parametrize("name", ["inv", "det", "slogdet", "cholesky"])
+def test_halves_are_refused_as_by_numpy(name):
+    x = np.eye(2, dtype=np.float16)
+    with pytest.raises(TypeError, match="float16 is unsupported"):
+        getattr(la, name)(x)
+    with pytest.raises(TypeError, match="float16 is unsupported"):
+        jvp(getattr(la, name), (x,), (x,))
+
+
+def test_integers_become_floating():
+    x = np.stack([np.array([[2, 1], [1, 1]]), np.eye(2, dtype=int)])
+    for name in ("inv", "det", "slogdet", "cholesky"):
+        want = getattr(np.linalg, name)(x)
+        same(vmap(getattr(la, name))(x), want)
+    right = np.array([1.0, 2.0])
+    same(grad(lambda b: fnp.sum(la.solve(x[0], b)))(right), np.linalg.inv(x[0]).sum(0))
+
+
+def test_right_hand_sides_are_vectors_with_one_axis_only():
+    x, b = normal(3, 3, 3), normal(3, 3)
+    want = np.linalg.solve(x, b)  # three times all columns, not three vectors
+    same(vjp(la.solve, x, b)[0], want)
+    same(vmap(la.solve)(x, b), np.linalg.solve(x, b[..., None])[..., 0])
+    assert grad(lambda b: fnp.sum(la.solve(x, b)))(b).shape == b.shape
+    for bad in (np.ones(2), np.ones((2, 3)), np.float64(1.0), np.ones((3, 2, 3))):
+        with pytest.raises(ValueError, match="solve: as many right-hand sides"):
+            jvp(lambda x: la.solve(x, bad), (x[0],), (x[0],))  # noqa: B023
+        with pytest.raises(ValueError, match=r"solve1?: Input operand 1"):
+            np.linalg.solve(x[0], bad)
+
+
+def test_one_matrix_for_many_vectors_is_factored_once(monkeypatch):
+    calls = []
+    plain = np.linalg.solve
+    monkeypatch.setattr(np.linalg, "solve", lambda x, y: calls.append(x.shape) or plain(x, y))
+    x, b = normal(3, 3), normal(7, 3)
+    _, pullback = vjp(lambda x, b: vmap(la.solve, in_axes=(None, 0))(x, b), x, b)
+    same(pullback(b)[1], plain(x.T, b.T).T)
+    assert calls == [(3, 3), (3, 3)]  # one forward, one back for both arguments
+
+
+def test_tensorsolve_and_tensorinv_refuse():
+    x = np.ones((2, 3, 4))
+    with pytest.raises(LinAlgError, match="tensorsolve: as many equations"):
+        jvp(lambda x: la.tensorsolve(x, np.ones(2)), (x,), (x,))
+    with pytest.raises(ValueError, match="tensorinv: ind"):
+        jvp(lambda x: la.tensorinv(x, 0), (x,), (x,))
+    with pytest.raises(LinAlgError):
+        jvp(lambda x: la.tensorinv(x, 1), (x,), (x,))
+
+
+@pytest.mark.parametrize(("lower", "transposed", "unit"), list(itertools.product([True, False], repeat=3)))
+@pytest.mark.parametrize("kind", [normal, complex_normal])
+def test_triangular_systems(lower, transposed, unit, kind):
+    options = {"lower": lower, "transposed": transposed, "unit_diagonal": unit}
+    solve = lambda x, y: solve_triangular(x, y, **options)
+    x, y = kind(3, 3) + 3 * np.eye(3), kind(2, 3, 2, seed=1)
+    part = np.tril(x) if lower else np.triu(x)
+    if unit:
+        np.fill_diagonal(part, 1.0)
+    spoilt = np.where(np.tril(np.ones((3, 3), bool), -1) if not lower else np.triu(np.ones((3, 3), bool), 1), NAN, x)
+    matrix = part.T if transposed else part
+    same(solve(spoilt, y), np.linalg.solve(matrix, y))
+    same(vmap(solve, in_axes=(None, 0))(x, y), np.linalg.solve(matrix, y))
+    same(vmap(solve, in_axes=(0, None))(np.stack([x, x]), y[0]), np.linalg.solve(matrix, np.stack([y[0], y[0]])))
+    same(jax.jit(solve)(jnp.array(x), jnp.array(y)), np.linalg.solve(matrix, y))
+    check_grads(solve, (x, y), order=2)
+
+
+def test_triangular_systems_are_solved_by_substitution():
+    """No rows are exchanged, so a tiny pivot leaves the exact answer."""
+    x, y = np.array([[1e-20, 0.0], [1.0, 1.0]]), np.array([[1e-20], [3.0]])
+    options = {"lower": True, "transposed": False, "unit_diagonal": False}
+    np.testing.assert_array_equal(solve_triangular(x, y, **options), [[1.0], [2.0]])
+
+
+# ---- Cholesky factors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_cholesky_reads_one_triangle_and_has_a_symmetric_derivative(upper):
+    x = normal(3, 3)
+    x = x @ x.T + np.eye(3)
+    rest = np.tril(normal(3, 3, seed=1), -1)
+    spoilt = x + (rest if upper else rest.T)
+    factor = lambda x: la.cholesky(x, upper=upper)
+    want = np.linalg.cholesky(x, upper=upper)
+    value, pullback = vjp(factor, spoilt)
+    np.testing.assert_array_equal(value, np.linalg.cholesky(spoilt, upper=upper))
+    same(value, want)
+    ct = normal(3, 3, seed=2)
+    (found,) = pullback(ct)
+    same(found, found.T)
+    theirs = lambda x: jnp.linalg.cholesky(x, upper=upper)
+    same(found, jax.vjp(theirs, jnp.array(x))[1](jnp.array(ct))[0], rtol=1e-12)
+    t = normal(3, 3, seed=3)
+    same(jvp(factor, (spoilt,), (t,))[1], jax.jvp(theirs, (jnp.array(x),), (jnp.array(t),))[1], rtol=1e-12)
+    on_jax, pullback = jax.vjp(jax.jit(factor), jnp.array(spoilt))
+    same(on_jax, want)
+    same(pullback(jnp.array(ct))[0], found, rtol=1e-12)
+
+
+def test_cholesky_of_other_matrices_is_refused():
+    with pytest.raises(LinAlgError, match="positive definite"):
+        grad(lambda x: fnp.sum(la.cholesky(x)))(-np.eye(2))
+
+
+# ---- norms -------------------------------------------------------------------------------------------------
+
+X = [2.0, -2.0, 0.0]
+T = [[1.0, -2.0], [2.0, 1.0]]
+ZERO, EYE = [[0.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]
+NANS = [[NAN, NAN], [NAN, NAN]]
+r = 0.5**0.5
+
+
+@pytest.mark.parametrize(
+    ("x", "ord", "gradient", "tangent"),
+    [
+        ([0.0] * 3, None, [NAN] * 3, NAN),
+        ([0.0] * 3, 2, [NAN] * 3, NAN),
+        ([0.0] * 3, 3, [NAN] * 3, NAN),
+        ([0.0] * 3, -1, [NAN] * 3, NAN),
+        ([0.0] * 3, 1, [1.0] * 3, 7.0),
+        ([0.0] * 3, INF, [1 / 6] * 3, 7 / 6),
+        ([0.0] * 3, -INF, [1 / 3] * 3, 7 / 3),
+        ([0.0] * 3, 0, [0.0] * 3, 0.0),
+        (X, None, [r, -r, 0.0], -r),
+        (X, 1, [1.0, -1.0, 1.0], 3.0),
+        (X, INF, [0.5, -0.5, 0.0], -0.5),
+        (X, -INF, [0.0, 0.0, 1.0], 4.0),
+        (X, 0, [0.0] * 3, 0.0),
+        (X, 0.5, [2.0, -2.0, INF], INF),
+        (X, -1, [0.0, 0.0, NAN], NAN),
+        (ZERO, "fro", NANS, NAN),
+        (ZERO, 1, [[0.25, 0.25], [0.25, 0.25]], 0.5),
+        (ZERO, -1, [[0.5, 0.5], [0.5, 0.5]], 1.0),
+        (ZERO, INF, [[0.25, 0.25], [0.25, 0.25]], 0.5),
+        (ZERO, -INF, [[0.5, 0.5], [0.5, 0.5]], 1.0),
+        (EYE, 1, [[0.5, 0.5], [0.5, 0.5]], 1.0),
+        (EYE, INF, [[0.5, 0.5], [0.5, 0.5]], 1.0),
+        (T, 1, [[0.5, -0.5], [0.5, 0.5]], 3.0),
+        (T, -INF, [[0.5, -0.5], [0.5, 0.5]], 3.0),
+        (EYE, "nuc", EYE, 2.0),
+        (EYE, 2, [[0.5, 0.0], [0.0, 0.5]], 1.0),
+        (EYE, -2, [[0.5, 0.0], [0.0, 0.5]], 1.0),
+    ],
+)
+def test_norm_where_it_is_not_smooth(x, ord, gradient, tangent):
+    x = np.array(x)
+    direction = np.array([1.0, 2.0, 4.0]) if x.ndim == 1 else np.array(T)
+    ours, theirs = lambda x: la.norm(x, ord), lambda x: jnp.linalg.norm(x, ord)
+    with np.errstate(all="ignore"):
+        same(grad(ours)(x), gradient)
+        same(jvp(ours, (x,), (direction,))[1], tangent)
+    same(jax.grad(theirs)(jnp.array(x)), gradient)
+    same(jax.jvp(theirs, (jnp.array(x),), (jnp.array(direction),))[1], tangent)
+
+
+def test_norm_of_complex_numbers():
+    x = np.array([3.0 + 4.0j, 0.0])
+    same(grad(la.norm)(x), [0.6 - 0.8j, 0.0])
+    same(grad(lambda x: la.norm(x, INF))(x), [0.6 - 0.8j, 0.0])
+    same(grad(lambda x: la.norm(x, 1))(x), [0.6 - 0.8j, 0.0])
+
+
+def test_norm_of_nothing():
+    for ord in (None, 1, INF, 0):
+        assert vjp(lambda x: la.norm(x, ord), np.ones(0))[0] == 0.0  # noqa: B023
+    assert grad(lambda x: la.norm(x, 1))(np.ones(0)).shape == (0,)
+    with pytest.raises(ValueError, match="zero-size"):
+        vjp(lambda x: la.norm(x, -INF), np.ones(0))
+
+
+def test_norms_of_integers_and_halves():
+    x = np.array([[3, 4], [6, 8]])
+    same(vmap(la.norm)(x), [5.0, 10.0])
+    same(vmap(lambda x: la.vector_norm(x, ord=1))(x), [7.0, 14.0])
+    half = np.array([3.0, 4.0], np.float16)
+    assert grad(la.norm)(half).dtype == np.float16
+    assert vjp(la.norm, half)[0].dtype == np.float16
+    assert vjp(lambda x: la.norm(x, 3), half)[0].dtype == np.float16
+
+
+@pytest.mark.parametrize(
+    ("message", "error", "fun"),
+    [
+        ("norm: vectors have no norm", ValueError, lambda x: la.norm(x[0], "fro")),
+        ("vector_norm: vectors have no norm", ValueError, lambda x: la.vector_norm(x, ord="nuc")),
+        ("norm: matrices have no such norm", ValueError, lambda x: la.norm(x, 3)),
+        ("norm: matrices have no such norm", ValueError, lambda x: la.matrix_norm(x, ord=0)),
+        ("norm: one axis for vectors, two", ValueError, lambda x: la.norm(x[None], 1)),
+        ("norm: one axis for vectors, two", ValueError, lambda x: la.norm(x[0, 0], 1)),
+        ("norm: a matrix has two different axes", ValueError, lambda x: la.norm(x, axis=(0, -2))),
+        ("norm: axis is an integer", InputError, lambda x: la.norm(x, axis=[0, 1])),
+        ("out of bounds", np.exceptions.AxisError, lambda x: la.norm(x, axis=2)),
+        ("out of bounds", np.exceptions.AxisError, lambda x: la.matrix_norm(x[0])),
+        ("cond: matrices without elements", LinAlgError, lambda x: la.cond(x[:, :0])),
+        ("cond: square matrices", LinAlgError, lambda x: la.cond(x, 1)),
+        ("matrix_rank: one tolerance", ValueError, lambda x: la.matrix_rank(x, 1.0, rtol=1.0)),
+        ("matrix_power: square", LinAlgError, lambda x: la.matrix_power(x, 2)),
+        ("matrix_power: the exponent", TypeError, lambda x: la.matrix_power(x[:, :2], 0.5)),
+        ("multi_dot: two arrays", ValueError, lambda x: la.multi_dot([x])),
+        ("multi_dot: factor 1", LinAlgError, lambda x: la.multi_dot([x, x[0], x])),
+        ("multi_dot: columns meet rows", ShapeError, lambda x: la.multi_dot([x, x, x])),
+        ("outer: two vectors", ShapeError, lambda x: la.outer(x, x)),
+        ("cross: vectors have three", ShapeError, lambda x: la.cross(x[:, :2], x)),
+    ],
+)
+def test_refused(message, error, fun):
+    x = np.ones((2, 3))
+    with pytest.raises(error, match=message):
+        jvp(fun, (x,), (x,))
+
+
+# ---- condition numbers and ranks ---------------------------------------------------------------------------
+
+
+def test_condition_of_singular_matrices():
+    x = np.stack([np.diag([2.0, 1.0]), np.array([[1.0, 2.0], [2.0, 4.0]]), np.full((2, 2), NAN)])
+    for p in (1, -1, INF, "fro"):
+        fun = lambda x: la.cond(x, p)  # noqa: B023
+        with np.errstate(all="ignore"):
+            same(vmap(fun)(x), np.linalg.cond(x, p))
+            value, pullback = vjp(fun, x[1])
+            assert value == INF
+            assert not np.isfinite(pullback(1.0)[0]).any()
+            found = vjp(fun, x)[1](np.ones(3))[0]
+        same(found[0], grad(fun)(x[0]))
+
+
+def test_rank_of_vectors_and_tolerances():
+    x = np.stack([np.diag([3.0, 2.0, 1.0]), np.eye(3)])
+    assert vmap(la.matrix_rank)(np.zeros((2, 3))).tolist() == [0, 0]
+    assert vmap(la.matrix_rank)(np.ones((2, 3))).tolist() == [1, 1]
+    assert vmap(lambda x: la.matrix_rank(x, 1.5))(x).tolist() == [2, 0]
+    assert jvp(lambda x: la.matrix_rank(x, rtol=np.array([0.5, 2.0])), (x,), (x,))[0].tolist() == [2, 0]
+
+
+# ---- faces -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("inv", (np.eye(2),)),
+        ("solve", (np.eye(2), np.ones(2))),
+        ("det", (np.eye(2),)),
+        ("cholesky", (np.eye(2),)),
+        ("norm", (np.ones(2),)),
+        ("vector_norm", (np.ones(2),)),
+        ("matrix_norm", (np.eye(2),)),
+        ("cond", (np.eye(2), 1)),
+        ("matrix_power", (np.eye(2), 3)),
+        ("tensorinv", (np.eye(4).reshape(2, 2, 4),)),
+        ("tensorsolve", (np.eye(4).reshape(2, 2, 4), np.ones((2, 2)))),
+        ("cross", (np.ones(3), np.arange(3.0))),
+        ("outer", (np.ones(2), np.ones(3))),
+        ("matmul", (np.eye(2), np.ones(2))),
+        ("vecdot", (np.ones(2), np.ones(2))),
+        ("tensordot", (np.eye(2), np.eye(2))),
+        ("trace", (np.eye(2),)),
+        ("diagonal", (np.eye(2),)),
+        ("matrix_transpose", (np.eye(2),)),
+    ],
+)
+def test_numpys_functions_take_tracers(name, args):
+    theirs, ours = getattr(np.linalg, name), getattr(la, name)
+    x, rest = args[0], args[1:]
+    for fun in (theirs, ours):
+        out, pullback = vjp(lambda x: fun(x, *rest), x)  # noqa: B023
+        same(out, theirs(*args))
+        same(pullback(np.ones_like(out))[0], vjp(lambda x: ours(x, *rest), x)[1](np.ones_like(out))[0])
+
+
+def test_multi_dot_by_numpys_name():
+    x = normal(2, 3)
+    same(grad(lambda x: np.linalg.multi_dot([np.ones(2), x, np.ones(3)]))(x), np.ones((2, 3)))
+
+
+def test_power_of_zero_is_the_identity():
+    x = normal(2, 3, 3)
+    out, pullback = vjp(lambda x: la.matrix_power(x, 0), x)
+    same(out, [np.eye(3)] * 2)
+    same(pullback(x)[0], np.zeros((2, 3, 3)))
+
+
+@pytest.mark.parametrize(("n", "m"), [(2, 2), (2, 3), (3, 2)])
+@pytest.mark.parametrize("axes", [{}, {"axisa": 0, "axisb": 1, "axisc": 0}])
+def test_plane_vectors_have_a_cross_product_with_a_warning(n, m, axes):
+    x, y = normal(n, 3) if axes else normal(3, n), normal(3, m, seed=1)
+    cross = lambda x, y: fnp.cross(x, y, **axes)
+    with pytest.warns(DeprecationWarning, match="Arrays of 2-dimensional vectors are deprecated"):
+        want = np.cross(x, y, **axes)
+    with pytest.warns(DeprecationWarning, match="2-dimensional vectors are deprecated"):
+        same(vjp(cross, x, y)[0], want)
+    with pytest.warns(DeprecationWarning, match="2-dimensional vectors are deprecated"):
+        check_grads(cross, (x, y), order=2)

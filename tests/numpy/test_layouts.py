@@ -1,0 +1,125 @@
+"""What every function of NumPy gives lies in memory as NumPy's does: a number, an array, a view, and in which order.
+
+On that depends who sees a write to the result, to a view of it, or to its ``ravel``.
+"""
+
+import numpy as np
+import pytest
+from operations import cases
+
+import funcgrad.numpy as fnp
+from funcgrad import jvp, vmap
+from funcgrad.core import Tracer
+from funcgrad.views import layout
+from funcgrad.writable import View, is_buffer, is_number
+
+#: What differs: the order follows from steps of NumPy's own that are not taken here, or a number is an array there.
+DIFFER = (
+    *("nanquantile", "nanpercentile", "linalg.det", "cross-3x2-3x2-axis0", "linalg.cross-3x2-3x2-axis0"),
+    *("einsum-bij,bjk->kbi", "einsum-bj,bij->ib", "einsum-ij,jk,kl", "einsum-ijk,l->jl", "einsum-2x3-0_"),
+    *("real-0.52", "imag-scalar", "imag-0.52", "i0-0.5", "piecewise-scalar-scalar"),
+    "getitem-2x3x4-scalarint64_slice1,3,None_scalarint64",
+)
+
+
+def tried(case):
+    """Whether the case is compared."""
+    other = case.id.startswith(("scipy.", "polynomial.", *DIFFER))
+    return bool(case.live) and case.numpy is not None and not other
+
+
+ROWS = [row for row in cases.rows() if any(map(tried, row.cases))]
+#: A write to what NumPy broadcasts is refused, so that its order does not matter; batches are not broadcast.
+BROADCAST = ("broadcast_to", "broadcast_arrays")
+
+
+def described(out, given):
+    """What ``out``, made from ``given``, is."""
+    if isinstance(out, Tracer):
+        like, number = layout(out), is_number(out)
+        view = any(
+            out is x or root(out) is x or (is_buffer(out) and is_buffer(x) and shares(out.value, x.value))
+            for x in given
+        )
+    else:
+        like, number = np.asarray(out), isinstance(out, np.generic)
+        view = any(shares(out, x) for x in given)
+    if number:
+        return "a number"
+    kind = "a view" if view else "new"
+    if like.ndim == 0:
+        return f"{kind}, no axes"
+    return f"{kind}, C order {like.flags.c_contiguous}" if like.size else "empty"
+
+
+def root(x):
+    return x.alias.root if type(getattr(x, "alias", None)) is View else None
+
+
+def shares(a, b):
+    return type(a) is type(b) is np.ndarray and a.size > 0 and np.shares_memory(a, b)
+
+
+def results(case, fun, library, live):
+    """What ``fun`` gives of the arrays, of copies where there is a library, and its description."""
+    full = [x.copy() if isinstance(x, np.ndarray) else x for x in case.values]
+    for i, x in zip(case.live, live, strict=True):
+        full[i] = library.array(x) if isinstance(case.values[i], np.ndarray) and library else x
+    outs = case.call(fun, full)
+    return outs, [described(out, full) for out in outs]
+
+
+MODES = {
+    "jvp": lambda f, live: jvp(f, live, live),
+    "vmap": lambda f, live: vmap(f)(*[np.stack([x, x]) for x in live]),
+    "jvp of vmap": lambda f, live: jvp(vmap(f), *[tuple([np.stack([x, x]) for x in live])] * 2),
+    "vmap, last axis": lambda f, live: vmap(f, in_axes=-1)(*[np.stack([x, x], -1) for x in live]),
+    "jvp of vmap, last axis": lambda f, live: jvp(
+        vmap(f, in_axes=-1), *[tuple([np.stack([x, x], -1) for x in live])] * 2
+    ),
+    "vmap of vmap, last axis": lambda f, live: vmap(vmap(f, in_axes=-1), in_axes=-1)(
+        *[np.stack([np.stack([x, x], -1)] * 3, -1) for x in live]
+    ),
+}
+
+
+def told(case, mode, *, gaps=False):
+    """What ``case`` gives in NumPy and in the mode, of examples with ``gaps`` in memory; None where it does not run."""
+    live, found = tuple(case.primals), []
+    each = [np.stack([x, x], -1)[..., 0] if isinstance(x, np.ndarray) else x for x in live]
+
+    def noted(*args):
+        outs, told = results(case, case.fun, None if gaps else fnp, args)
+        found.append(told)
+        return [out for out in outs if cases.kind_of(out) in "fc"]
+
+    try:
+        _, expected = results(case, case.numpy, None if gaps else np, each if gaps else live)
+        MODES[mode](noted, live)
+    except Exception:  # of what is read-only, say, or has no vmap
+        if not found:
+            return None
+    return expected, found[0]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.op.name for row in ROWS])
+def test_a_result_lies_in_memory_as_numpys_does(row):
+    ran = 0
+    for mode in MODES:
+        if "vmap" in mode and row.op.name in BROADCAST:
+            continue
+        for case in filter(tried, row.cases):
+            if (pair := told(case, mode)) is not None:
+                ran += 1
+                assert pair[1] == pair[0], f"{case.id}, {mode}"
+    assert ran
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.op.name for row in ROWS])
+def test_so_it_does_where_the_axis_of_a_batch_is_the_last_in_memory(row):
+    for mode in MODES:
+        if "last" in mode and row.op.name not in BROADCAST:
+            for case in filter(tried, row.cases):
+                if (pair := told(case, mode, gaps=True)) is not None:  # views of arguments cannot be written to
+                    new = [i for i, text in enumerate(pair[0]) if "view" not in text]
+                    assert [pair[1][i] for i in new] == [pair[0][i] for i in new], f"{case.id}, {mode}"

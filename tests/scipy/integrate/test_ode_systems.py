@@ -1,0 +1,148 @@
+"""Systems of many fields and the classical stiff ones: SciPy's values, published ones, gradients of all parameters."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import jax.experimental.ode
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.integrate
+from ode_systems import STIFF, SYSTEMS
+
+import funcgrad.numpy as fnp
+from funcgrad import grad, jvp
+from funcgrad.scipy import integrate
+
+REFERENCES = json.loads((Path(__file__).parents[2] / "stiff_references.json").read_text())
+MORE = {"rtol": 1e-9, "atol": 1e-10}
+#: Ends for what takes long.
+EARLY = {"robertson": 1e4, "van der pol 1e6": 0.5, "brusselator on 200 points": 0.5, "pleiades": 1.0}
+EARLY |= {"orego": 3.0, "hires": 50.0, "e5": 1e2}
+
+
+def solved(module, system, start, p, **options):
+    return module.solve_ivp(system.fun, (0.0, system.end), start, system.method, args=(p,), **options)
+
+
+def along_parameters(last, p, step):
+    """The derivative of ``last`` by the logarithm of each parameter: extrapolated differences."""
+
+    def slope(i, size):
+        ends = [last(p * np.exp(sign * size * (np.arange(len(p)) == i))) for sign in (1, -1)]
+        return (ends[0] - ends[1]) / (2 * size)
+
+    return np.array([(4 * slope(i, step / 2) - slope(i, step)) / 3 for i in range(len(p))])
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda s: s.name)
+def test_a_system(system):
+    start, p = np.array(system.start), np.array(system.parameters)
+    want = solved(scipy.integrate, system, start, p)
+    got = jvp(lambda p: (lambda found: (found.t, found.y))(solved(integrate, system, start, p)), (p,), (p,))[0]
+    assert (got[0] == want.t).all()
+    assert (got[1] == want.y).all()
+
+    weights = np.linspace(1.0, 2.0, len(start))
+    loss = lambda module: lambda start, p: fnp.sum(weights * solved(module, system, start, p, **MORE).y[:, -1])
+    by_start, by_parameters = grad(loss(integrate), (0, 1))(start, p)
+    measured = along_parameters(lambda p: loss(scipy.integrate)(start, p), p, 1e-3)
+    size = np.abs(measured).max()
+    np.testing.assert_allclose(by_parameters * p, measured, rtol=3e-5, atol=1e-5 * size)
+    tangents = np.cos(np.arange(len(start))), np.sin(1.0 + np.arange(len(p))) * p
+    pushed = jvp(loss(integrate), (start, p), tangents)[1]
+    np.testing.assert_allclose(pushed, by_start @ tangents[0] + by_parameters @ tangents[1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["hunters", "pendulum", "kepler"])
+def test_gradients_are_those_of_jax(name):
+    system = next(s for s in SYSTEMS if s.name == name)
+    start, p = np.array(system.start), np.array(system.parameters)
+    got = grad(lambda y, p: fnp.sum(solved(integrate, system, y, p, **MORE).y[:, -1]), (0, 1))(start, p)
+
+    def in_jax(y, p):
+        flow = lambda y, t, p: jnp.stack(system.fun(t, y, p))
+        return jnp.sum(
+            jax.experimental.ode.odeint(flow, y, jnp.array([0.0, system.end]), p, rtol=1e-11, atol=1e-11)[-1]
+        )
+
+    with jax.enable_x64(True):
+        want = jax.grad(in_jax, (0, 1))(start, p)
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("system", STIFF, ids=lambda s: s.name)
+def test_a_classical_stiff_system(system):
+    start, p = np.array(system.start, float), np.array(system.parameters)
+    found = solved(integrate, system, start, p, **system.options)
+    want = solved(scipy.integrate, system, start, p, **system.options)
+    assert (found.t == want.t).all()
+    assert (found.y == want.y).all()
+    # solved by two methods at tolerances near what doubles allow, which must agree: see stiff_references.py
+    first, second = (np.array(values[-1]) for values in REFERENCES[system.name].values())
+    size = 1e-3 * np.abs(first).max() if system.name in ("pleiades", "brusselator on 200 points") else 0.0
+    np.testing.assert_allclose(first, second, rtol=1e-8, atol=1e-8 * size)
+    np.testing.assert_allclose(found.y[:, -1], first, rtol=1e-5, atol=1e-5 * size)
+
+
+@pytest.mark.parametrize("system", [s for s in STIFF if s.recalled], ids=lambda s: s.name)
+def test_references_are_what_the_test_set_has(system):
+    """The digits that the test set for initial value problems is remembered to print agree with what was computed."""
+    first = next(iter(REFERENCES[system.name].values()))[-1]
+    for got, recalled in zip(first, system.recalled, strict=False):
+        if recalled is not None:
+            np.testing.assert_allclose(got, recalled, rtol=1e-7)
+
+
+@pytest.mark.parametrize("system", STIFF, ids=lambda s: s.name)
+def test_gradients_of_a_stiff_system(system):
+    start, p = np.array(system.start, float), np.array(system.parameters)
+    part = replace(system, end=EARLY[system.name])
+    size = np.abs(solved(scipy.integrate, part, start, p, **system.options).y[:, -1])
+    weights = 1.0 / (size + (0.0 if system.name == "e5" else 1e-3))
+    last = lambda module: lambda p: fnp.sum(weights * solved(module, part, start, p, **system.options).y[:, -1])
+    got = grad(last(integrate))(p) * p
+    measured = along_parameters(last(scipy.integrate), p, 1e-3)
+    np.testing.assert_allclose(got, measured, rtol=1e-3, atol=1e-4 * np.abs(measured).max())
+    np.testing.assert_allclose(jvp(last(integrate), (p,), (p,))[1], got.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
+@pytest.mark.parametrize("system", [s for s in STIFF if s.name != "pleiades"], ids=lambda s: s.name)
+def test_exact_jacobians_take_fewer_evaluations_of_a_stiff_system(system, method):
+    """Each run of the right-hand side is counted, also those for Jacobians: SciPy's ``nfev`` leaves some out."""
+    start, p = np.array(system.start, float), np.array(system.parameters)
+    counts, ends = [], []
+    for module, options in ((scipy.integrate, {}), (integrate, {"jac": "exact"})):
+        calls = []
+
+        def counted(t, y, p, calls=calls):
+            calls.append(t)
+            return system.fun(t, y, p)
+
+        part = replace(system, fun=counted, end=EARLY[system.name], method=method)
+        ends.append(solved(module, part, start, p, **system.options, **options).y[:, -1])
+        counts.append(len(calls))
+    if method == "LSODA":  # it steps by other rules where a Jacobian is given, and in part without one
+        assert counts[1] < 1.1 * counts[0]
+    else:
+        assert counts[1] < counts[0]
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-4, atol=1e-4 * np.abs(ends[0]).max() * (system.name != "e5"))
+
+
+def test_other_methods_find_the_same_gradient():
+    system = next(s for s in STIFF if s.name == "robertson")
+    start, p = np.array(system.start), np.array(system.parameters)
+    last = lambda p, method: integrate.solve_ivp(
+        system.fun, (0.0, 40.0), start, method, args=(p,), rtol=1e-9, atol=1e-13
+    ).y[0, -1]
+    found = [grad(last)(p, method) * p for method in ("Radau", "BDF", "LSODA")]
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], rtol=1e-5)
+    times = np.array([0.0, 4.0, 40.0])
+    options = {"tfirst": True, "rtol": 1e-10, "atol": 1e-13}
+    by_odeint = grad(lambda p: integrate.odeint(system.fun, start, times, (p,), **options)[2, 0])
+    np.testing.assert_allclose(by_odeint(p) * p, found[0], rtol=1e-5)

@@ -1,0 +1,559 @@
+"""Initial value problems: SciPy's results to the last bit, derivatives of all methods, events, the adjoint."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.sparse
+
+import funcgrad.numpy as fnp
+from funcgrad import (
+    check_grads,
+    checkpoint_chain,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    stop_gradient,
+    value_and_grad,
+    vmap,
+)
+from funcgrad.errors import ConcretizationError, InputError, ShapeError
+from funcgrad.scipy import integrate, optimize
+from funcgrad.scipy.integrate.ivp import records
+from funcgrad.transforms.closures import Hoisted
+
+METHODS = ["RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA"]
+START = np.array([10.0, 5.0])
+RATES = np.array([1.1, 0.4, 0.4, 0.1])
+TIMES = np.array([1.0, 2.5, 4.0])
+TIGHT = {"rtol": 1e-9, "atol": 1e-9}
+
+
+def hunters(t, y, p):
+    return [p[0] * y[0] - p[1] * y[0] * y[1], -p[2] * y[1] + p[3] * y[0] * y[1]]
+
+
+def in_argument(f, args, i, step=1e-5):
+    """The derivative of ``f`` in argument ``i`` by plain central differences: every value takes an integration."""
+    found = np.zeros(np.shape(args[i]))
+    for place in np.ndindex(found.shape):
+        ends = []
+        for sign in (1, -1):
+            moved = [np.array(a, float) for a in args]
+            moved[i][place] += sign * step
+            ends.append(f(*moved))
+        found[place] = (ends[0] - ends[1]) / (2 * step)
+    return found
+
+
+def ground(t, y, *rest):
+    return y[0]
+
+
+ground.terminal, ground.direction = True, -1
+
+
+def falling(t, y, g):
+    return [y[1], -g]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_results_are_scipys_to_the_last_bit(method):
+    def middle(t, y, p):
+        return y[0] - 8.0
+
+    for options in (
+        {"t_eval": TIMES},
+        {"events": [middle], "dense_output": True},
+        {"dense_output": True, "t_eval": TIMES, "max_step": 0.3},
+    ):
+        want = scipy.integrate.solve_ivp(hunters, (0, 5), START, method, args=(RATES,), **options)
+        plain = integrate.solve_ivp(hunters, (0, 5), START, method, args=(RATES,), **options)
+        seen = {}
+
+        def traced(p, options=options, seen=seen):
+            seen["it"] = found = integrate.solve_ivp(hunters, (0, 5), START, method, args=(p,), **options)
+            seen["sol"] = found.sol(np.array([0.1, 4.9, 2.0])) if found.sol is not None else None
+            return found.t, found.y, found.t_events, found.y_events, seen["sol"]
+
+        t, y, t_events, y_events, sol = jvp(traced, (RATES,), (RATES,))[0]
+        for found_t, found_y in ((plain.t, plain.y), (t, y)):
+            assert (found_t == want.t).all()
+            assert (found_y == want.y).all()
+        for found in (plain, seen["it"]):
+            assert type(found) is type(want)
+            assert [found[k] for k in ("nfev", "njev", "nlu", "status", "message", "success")] == [
+                want[k] for k in ("nfev", "njev", "nlu", "status", "message", "success")
+            ]
+        if want.t_events is not None:
+            assert (t_events[0] == want.t_events[0]).all()
+            assert (y_events[0] == want.y_events[0]).all()
+        if want.sol is not None:
+            assert (sol == want.sol(np.array([0.1, 4.9, 2.0]))).all()
+            assert isinstance(seen["it"].sol, scipy.integrate.OdeSolution)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_derivatives_in_everything(method):
+    def end(y0, p, t0, t1):
+        found = integrate.solve_ivp(hunters, (t0, t1), y0, method, args=(p,), **TIGHT)
+        return found.y[0, -1] + 2 * found.y[1, -1] + found.t[-1] ** 2
+
+    def within(y0, p, times):
+        found = integrate.solve_ivp(hunters, (0.0, 5.0), y0, method, times, args=(p,), **TIGHT)
+        return fnp.sum(found.y[0] ** 2) + found.y[1, -1] * found.t[0]
+
+    for f, args in ((end, (START, RATES, 0.3, 5.0)), (within, (START, RATES, TIMES))):
+        places = tuple(range(len(args)))
+        got = grad(f, places)(*args)
+        for i in places:
+            np.testing.assert_allclose(got[i], in_argument(f, args, i), rtol=2e-6, atol=2e-6)
+        pushed = jvp(f, args, tuple(np.ones(np.shape(a)) for a in args))[1]
+        np.testing.assert_allclose(pushed, sum(np.sum(g) for g in got), rtol=1e-11)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_second_derivatives(method):
+    def end(p, t0, t1):
+        return integrate.solve_ivp(hunters, (t0, t1), START, method, args=(p,), **TIGHT).y[0, -1]
+
+    args, along = (RATES, 0.3, 5.0), np.array([1.0, 2.0, 3.0, 4.0])
+    reverse = jacrev(grad(end, (0, 1, 2)), (0, 1, 2))(*args)
+    forward = jacfwd(grad(end, (0, 1, 2)), (0, 1, 2))(*args)
+    for i in range(3):
+        slope = lambda *a, i=i: np.sum(grad(end, i)(*a) * (along if i == 0 else 1.0))
+        for j in range(3):
+            np.testing.assert_allclose(reverse[i][j], forward[i][j], rtol=1e-9, atol=1e-9)
+            row = np.tensordot(along, reverse[i][j], 1) if i == 0 else reverse[i][j]
+            np.testing.assert_allclose(row, in_argument(slope, args, j), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
+def test_explicit_steps_are_differentiated_exactly(method):
+    """With steps that nothing changes, the function is smooth, and its derivatives are those of what was computed."""
+
+    def path(y0, p, times):
+        options = {"rtol": 1e9, "atol": 1e9, "max_step": 0.25, "first_step": 0.25}
+        return integrate.solve_ivp(hunters, (0.0, 1.0), y0, method, times, args=(p,), **options).y
+
+    check_grads(path, (START / 10, RATES, np.array([0.1, 0.6, 0.9])), order=2)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_examples_of_a_batch_take_their_own_steps(method):
+    def path(y0, p):
+        return integrate.solve_ivp(hunters, (0.0, 3.0), y0, method, TIMES[:2], args=(p,)).y
+
+    starts = np.stack([START, START * 1.3, START * 0.2])
+    values = vmap(path, (0, None))(starts, RATES)
+    loss = lambda y0, p: fnp.sum(path(y0, p) ** 2)
+    slopes, bends = (vmap(f(loss, 1), (0, None))(starts, RATES) for f in (grad, hessian))
+    for i, start in enumerate(starts):
+        want = scipy.integrate.solve_ivp(hunters, (0, 3), start, method, TIMES[:2], args=(RATES,))
+        assert (values[i] == want.y).all()
+        np.testing.assert_allclose(slopes[i], grad(loss, 1)(start, RATES), rtol=1e-10)
+        np.testing.assert_allclose(bends[i], hessian(loss, 1)(start, RATES), rtol=1e-9, atol=1e-9)
+    counts = vmap(lambda y0: integrate.solve_ivp(hunters, (0, 3), y0, method, TIMES[:2], args=(RATES,)).nfev)(starts)
+    assert len(set(counts.tolist())) > 1
+    with pytest.raises(ShapeError, match="as many for every example"):
+        vmap(lambda y0: integrate.solve_ivp(hunters, (0, 3), y0, method, args=(RATES,)).y)(starts)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_events_by_the_implicit_function_theorem(method):
+    def solve(h, g):
+        return integrate.solve_ivp(
+            falling, (0, 100.0), [h, 0.0], method, events=ground, args=(g,), rtol=1e-8, atol=1e-10
+        )
+
+    def time(h, g):
+        return solve(h, g).t_events[0][0]
+
+    h, g = 3.0, 9.81
+    np.testing.assert_allclose(time(h, g), np.sqrt(2 * h / g), rtol=1e-8)
+    np.testing.assert_allclose(grad(time, (0, 1))(h, g), [1 / np.sqrt(2 * h * g), -np.sqrt(h / 2) * g**-1.5], rtol=1e-8)
+    np.testing.assert_allclose(grad(grad(time))(h, g), -0.5 / np.sqrt(2 * g) * h**-1.5, rtol=1e-7)
+    np.testing.assert_allclose(jvp(time, (h, g), (1.0, 0.0))[1], 1 / np.sqrt(2 * h * g), rtol=1e-8)
+    np.testing.assert_allclose(grad(lambda h: solve(h, g).y_events[0][0, 1])(h), -np.sqrt(g / 2 / h), rtol=1e-7)
+    np.testing.assert_allclose(
+        grad(lambda h: solve(h, g).y[1, -1] + solve(h, g).t[-1])(h), (1 - g) / np.sqrt(2 * g * h)
+    )
+    batch = vmap(grad(time), (0, None))(np.array([3.0, 4.0]), g)
+    np.testing.assert_allclose(batch, 1 / np.sqrt(2 * np.array([3.0, 4.0]) * g), rtol=1e-8)
+
+
+@pytest.mark.parametrize("method", ["RK45", "DOP853", "Radau"])
+def test_a_ball_bounces_twenty_times(method):
+    def last_bounce(h, e, g=9.81):
+        t, y = 0.0, fnp.stack([h, 0.0 * h])
+        for _ in range(20):
+            found = integrate.solve_ivp(falling, (t, t + 100.0), y, method, events=ground, args=(g,), rtol=1e-10)
+            t, v = found.t_events[0][0], found.y_events[0][0, 1]
+            y = fnp.stack([0.0 * v, -e * v])
+        return t
+
+    def exact(h, e, g=9.81):
+        first = fnp.sqrt(2 * h / g)
+        return first + sum(2 * first * e**k for k in range(1, 20))
+
+    got, want = (value_and_grad(f, (0, 1))(1.0, 0.9) for f in (last_bounce, exact))
+    np.testing.assert_allclose(got[0], want[0], rtol=1e-11)
+    np.testing.assert_allclose(got[1], want[1], rtol=1e-10)
+    if method == "RK45":
+        np.testing.assert_allclose(
+            grad(grad(last_bounce, 1), 1)(1.0, 0.9), grad(grad(exact, 1), 1)(1.0, 0.9), rtol=1e-8
+        )
+
+
+def test_events_that_count_or_touch():
+    def level(t, y, c):
+        return y[0] - c
+
+    def oscillating(t, y, c):
+        return [y[1], -y[0]]
+
+    level.terminal = 3
+    when = lambda c: integrate.solve_ivp(oscillating, (0, 20.0), [0.0, 1.0], events=level, args=(c,), **TIGHT)
+    np.testing.assert_allclose(when(0.5).t_events[0], [np.pi / 6, 5 * np.pi / 6, 13 * np.pi / 6], rtol=1e-7)
+    np.testing.assert_allclose(
+        jacrev(lambda c: when(c).t_events[0])(0.5), np.array([1, -1, 1]) / np.sqrt(0.75), rtol=1e-6
+    )
+    never = jvp(lambda c: (when(c).t_events[0], when(c).y[0, -1]), (2.0,), (1.0,))
+    assert never[0][0].shape == (0,)
+    assert never[1][1] == 0
+    flat = lambda c: integrate.solve_ivp(
+        lambda t, y: [1.0 + 0 * y[0]], (-1.0, 1.0), [c], events=lambda t, y: fnp.sign(y[0]), max_step=0.5
+    ).t_events[0][0]
+    with pytest.raises(np.linalg.LinAlgError, match="only touches zero"):
+        grad(flat)(-1.0)
+
+
+def test_states_of_other_kinds():
+    def decay(t, y, k):
+        return {"a": -k * y["a"], "b": y["a"] - y["b"]}
+
+    start = {"a": np.ones((2, 2)), "b": np.zeros((2, 2))}
+    found = integrate.solve_ivp(decay, (0.0, 1.0), start, args=(0.5,), dense_output=True, **TIGHT)
+    np.testing.assert_allclose(found.y["a"][..., -1], np.exp(-0.5), rtol=1e-7)
+    np.testing.assert_allclose(found.sol(0.3)["a"], np.exp(-0.15), rtol=1e-7)
+    slope = grad(
+        lambda y, k: fnp.sum(integrate.solve_ivp(decay, (0.0, 1.0), y, args=(k,), **TIGHT).y["a"][..., -1]), (0, 1)
+    )
+    by_start, by_rate = slope(start, 0.5)
+    np.testing.assert_allclose(by_start["a"], np.exp(-0.5), rtol=1e-7)
+    np.testing.assert_allclose(by_rate, -4 * np.exp(-0.5), rtol=1e-7)
+    crossing = lambda t, y, k: y["a"][0, 0] - 0.8
+    at = integrate.solve_ivp(decay, (0.0, 1.0), start, args=(0.5,), events=crossing, **TIGHT)
+    np.testing.assert_allclose(at.y_events[0]["a"][0], 0.8, rtol=1e-7)
+    for method in ("RK45", "BDF"):
+        turned = lambda w, method=method: integrate.solve_ivp(
+            lambda t, z: 1j * w * z, (0.0, 1.0), np.array([1 + 0j]), method, **TIGHT
+        ).y[0, -1]
+        np.testing.assert_allclose(turned(2.0), np.exp(2j), rtol=1e-6)
+        np.testing.assert_allclose(grad(lambda w, f=turned: fnp.real(f(w)))(2.0), -np.sin(2), rtol=1e-6)
+    conjugate = lambda y: fnp.real(integrate.solve_ivp(lambda t, z: fnp.conj(z) * 1j, (0.0, 1.0), y, **TIGHT).y[0, -1])
+    got = grad(conjugate)(np.array([1 + 2j]))  # of a function that is not holomorphic: re' = im, im' = re
+    np.testing.assert_allclose(got, [np.cosh(1) - 1j * np.sinh(1)], rtol=1e-7)
+
+
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_the_adjoint_equation(method):
+    tight = {"rtol": 1e-7, "atol": 1e-7}
+
+    def loss(y0, p, times, adjoint):
+        found = integrate.solve_ivp(hunters, (0.0, 5.0), y0, method, times, args=(p,), adjoint=adjoint, **tight)
+        return fnp.sum(found.y[0] ** 2) + found.y[1, -1]
+
+    def end(y0, p, t0, t1, adjoint):
+        found = integrate.solve_ivp(hunters, (t0, t1), y0, method, args=(p,), adjoint=adjoint, **tight)
+        return found.y[0, -1] + found.t[-1]
+
+    for f, args in ((loss, (START, RATES, TIMES)), (end, (START, RATES, 0.3, 5.0))):
+        places = tuple(range(len(args)))
+        for a, b in zip(grad(f, places)(*args, True), grad(f, places)(*args, False), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        jacfwd(grad(loss, 1), 1)(START, RATES, TIMES, True), hessian(loss, 1)(START, RATES, TIMES, False), rtol=1e-9
+    )
+    batch = vmap(lambda y0: grad(loss, 1)(y0, RATES, TIMES, True))(np.stack([START, START * 1.1]))
+    np.testing.assert_allclose(batch[1], grad(loss, 1)(START * 1.1, RATES, TIMES, False), rtol=1e-4)
+
+
+def test_closures_and_functions_that_look_at_values():
+    def closed(k, method):
+        return integrate.solve_ivp(lambda t, y: -k * y + fnp.sin(k), (0.0, 1.0), [1.0], method, **TIGHT).y[0, -1]
+
+    want = lambda k: np.exp(-k) * (1 - np.sin(k) / k) + np.sin(k) / k
+    for method in METHODS:
+        step = 1e-6
+        measured = (want(0.7 + step) - want(0.7 - step)) / (2 * step)
+        np.testing.assert_allclose(grad(lambda k, m=method: closed(k, m))(0.7), measured, rtol=1e-6)
+    timed = lambda k: integrate.solve_ivp(lambda t, y: -k * y + fnp.sin(k), (0, 1.0), [1.0], t_eval=[1.0], **TIGHT).y
+    several = np.array([0.5, 0.7])
+    np.testing.assert_allclose(vmap(timed)(several)[:, 0, 0], want(several), rtol=1e-7)
+
+    def switching(t, y, k):
+        return [-k * y[0] if t < 0.5 else -2.0 * y[0]]
+
+    last = lambda k: integrate.solve_ivp(switching, (0.0, 1.0), [1.0], args=(k,), max_step=0.25, rtol=1e-8).y[0, -1]
+    np.testing.assert_allclose(grad(last)(1.0), -0.5 * np.exp(-1.5), rtol=1e-3)
+    threshold = lambda c: integrate.solve_ivp(
+        lambda t, y: [1.0 + 0 * y[0]], (0.0, 5.0), [0.0], events=lambda t, y: y[0] - c
+    ).t_events[0][0]
+    np.testing.assert_allclose(grad(threshold)(2.0), 1.0, rtol=1e-9)
+
+
+def test_a_steady_state_as_a_start_and_a_delayed_effect():
+    def growth(t, y, k):
+        return k * y * (1 - y) - 0.1
+
+    def after(k):
+        start = optimize.root(lambda y: growth(0.0, y, k), np.array([0.9])).x
+        return integrate.solve_ivp(growth, (0.0, 5.0), start, args=(k,), **TIGHT).y[0, -1]
+
+    k = 0.7
+    exact = lambda k: 0.5 + fnp.sqrt(0.25 - 0.1 / k)
+    np.testing.assert_allclose(after(k), exact(k), rtol=1e-8)
+    np.testing.assert_allclose(grad(after)(k), grad(exact)(k), rtol=1e-7)
+
+    def delayed(k):  # y' = -k y(t - 1), y = 1 before 0, by the method of steps
+        first = integrate.solve_ivp(lambda t, y: [-k + 0 * y[0]], (0.0, 1.0), [1.0], dense_output=True, **TIGHT)
+        second = integrate.solve_ivp(lambda t, y: -k * first.sol(t - 1.0), (1.0, 2.0), first.y[:, -1], **TIGHT)
+        return second.y[0, -1]
+
+    np.testing.assert_allclose(delayed(k), 1 - 2 * k + k * k / 2, rtol=1e-9)
+    np.testing.assert_allclose(grad(delayed)(k), -2 + k, rtol=1e-8)
+
+
+def diffusion(n):
+    def flow(t, y, k):
+        return k * (fnp.concatenate([y[1:], y[-1:]]) - 2 * y + fnp.concatenate([y[:1], y[:-1]])) - y**3
+
+    pattern = scipy.sparse.diags_array([np.ones(n - 1), np.ones(n), np.ones(n - 1)], offsets=[-1, 0, 1])
+    return flow, np.cos(np.arange(n) / n * np.pi) + 1.5, pattern
+
+
+@pytest.mark.parametrize("method", ["RK45", "Radau", "BDF", "LSODA"])
+def test_long_states(method):
+    flow, start, pattern = diffusion(40)
+    options = {} if method in ("RK45", "LSODA") else {"jac_sparsity": pattern}
+    loss = lambda y0, k, options: fnp.sum(
+        integrate.solve_ivp(flow, (0.0, 0.5), y0, method, args=(k,), rtol=1e-8, atol=1e-8, **options).y[:, -1] ** 2
+    )
+    given, found = (grad(loss, (0, 1))(start, 20.0, chosen) for chosen in (options, {}))
+    np.testing.assert_allclose(found[1], in_argument(lambda k: loss(start, k, {}), (20.0,), 0, 1e-2), rtol=3e-5)
+    np.testing.assert_allclose(found[0], given[0], rtol=1e-6)
+    pushed = jvp(lambda y0, k: loss(y0, k, {}), (start, 20.0), (np.ones(40), 1.0))[1]
+    np.testing.assert_allclose(pushed, np.sum(found[0]) + found[1], rtol=1e-9)
+    wrong = {} if method in ("RK45", "LSODA") else {"jac_sparsity": scipy.sparse.eye_array(40)}
+    np.testing.assert_allclose(grad(loss, 1)(start, 20.0, wrong), found[1], rtol=1e-5)
+    full = lambda t, y, k: flow(t, y, k) + 1e-3 * fnp.sum(y)  # no zeros in its Jacobian
+    dense = lambda k: fnp.sum(integrate.solve_ivp(full, (0.0, 0.1), start, method, args=(k,), rtol=1e-8).y[:, -1] ** 2)
+    np.testing.assert_allclose(grad(dense)(20.0), in_argument(dense, (20.0,), 0, 1e-2), rtol=1e-3)
+    np.testing.assert_allclose(jvp(dense, (20.0,), (1.0,))[1], grad(dense)(20.0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
+def test_exact_jacobians_take_fewer_evaluations(method):
+    flow, start, pattern = diffusion(60)
+    counts = []
+    for options in ({}, {"jac": "exact"}):
+        calls = []
+
+        def counted(t, y, k, calls=calls):
+            calls.append(t)
+            return flow(t, y, k)
+
+        found = integrate.solve_ivp(counted, (0.0, 0.5), start, method, args=(2000.0,), rtol=1e-6, **options)
+        counts.append(len(calls))
+        assert found.success
+    assert counts[1] < 0.8 * counts[0]
+    sparse = {} if method == "LSODA" else {"jac_sparsity": pattern}
+    both = [
+        integrate.solve_ivp(flow, (0.0, 0.5), start, method, args=(20.0,), **TIGHT, **options).y[:, -1]
+        for options in ({}, {"jac": "exact", **sparse})
+    ]
+    np.testing.assert_allclose(both[0], both[1], rtol=1e-7)
+
+
+def test_jacobians_and_solvers_of_the_callers():
+    def jacobian(t, y, p):
+        return [[p[0] - p[1] * y[1], -p[1] * y[0]], [p[3] * y[1], -p[2] + p[3] * y[0]]]
+
+    last = lambda p, **options: integrate.solve_ivp(hunters, (0, 2.0), START, "Radau", args=(p,), **TIGHT, **options).y[
+        0, -1
+    ]
+    np.testing.assert_allclose(grad(lambda p: last(p, jac=jacobian))(RATES), grad(last)(RATES), rtol=1e-7)
+
+    class Mine(scipy.integrate.RK45):
+        pass
+
+    own = lambda p: integrate.solve_ivp(hunters, (0, 2.0), START, Mine, args=(p,), **TIGHT).y[0, -1]
+    np.testing.assert_allclose(grad(own)(RATES), grad(last)(RATES), rtol=1e-6)
+    columns = lambda p: integrate.solve_ivp(
+        lambda t, y, p: fnp.stack(hunters(t, y, p)), (0, 2.0), START, "Radau", args=(p,), vectorized=True, **TIGHT
+    ).y[0, -1]
+    np.testing.assert_allclose(grad(columns)(RATES), grad(last)(RATES), rtol=1e-7)
+    assert integrate.RK45 is scipy.integrate.RK45
+    assert issubclass(integrate.OdeResult, dict)
+    assert "OdeSolver" in dir(integrate)
+    with pytest.raises(AttributeError, match="no attribute 'RK99'"):
+        _ = integrate.RK99
+
+
+def test_nothing_to_integrate_and_what_fails():
+    still = lambda y: integrate.solve_ivp(hunters, (1.0, 1.0), y, args=(RATES,)).y[0, -1]
+    np.testing.assert_allclose(grad(still)(START), [1.0, 0.0])
+    with np.errstate(all="ignore"):
+        early = []
+        value = lambda y: early.append(integrate.solve_ivp(lambda t, y: y * y, (0.0, 2.0), y)) or early[-1].y[0, -1]
+        assert grad(value)(np.array([1.0]))[0] > 1e3
+    assert early[-1].status == -1
+    assert not early[-1].success
+    backwards = lambda k: integrate.solve_ivp(lambda t, y: -k * y, (1.0, 0.0), [1.0], t_eval=[0.7, 0.2], **TIGHT).y[0]
+    np.testing.assert_allclose(jacrev(backwards)(0.5), [0.3 * np.exp(0.15), 0.8 * np.exp(0.4)], rtol=1e-6)
+
+
+def test_equal_steps_run_in_jax():
+    def decay(t, y, k):
+        return -k * y
+
+    for method in ("RK23", "RK45", "DOP853"):
+        solve = lambda k, m=method, **how: integrate.solve_ivp(decay, (0.0, 1.0), jnp.ones(1), m, args=(k,), **how)
+        last = lambda k, solve=solve: solve(k, steps=8).y[0, -1]
+        with jax.enable_x64(True):
+            np.testing.assert_allclose(jax.jit(last)(0.5), np.exp(-0.5), rtol=1e-5)
+            np.testing.assert_allclose(jax.jit(grad(last))(0.5), -np.exp(-0.5), rtol=1e-4)
+            adaptive = solve(0.5, rtol=1e-6)
+        np.testing.assert_allclose(adaptive.y[0, -1], np.exp(-0.5), rtol=1e-5)
+    with pytest.raises(InputError, match="known only later"):
+        jax.jit(lambda y: integrate.solve_ivp(decay, (0.0, 1.0), y, args=(0.5,)).y)(jnp.ones(1))
+
+
+@pytest.mark.usefixtures("written")
+def test_what_is_refused():
+    decay = lambda t, y, k: -k * y
+    with pytest.raises(ValueError, match="method"):
+        integrate.solve_ivp(decay, (0.0, 1.0), [1.0], "Euler", args=(0.5,))
+    with pytest.raises(InputError, match="args must be a tuple"):
+        integrate.solve_ivp(decay, (0.0, 1.0), [1.0], args=0.5)
+    with pytest.raises(InputError, match="goes without events"):
+        grad(lambda k: integrate.solve_ivp(decay, (0.0, 1.0), [1.0], args=(k,), adjoint=True, events=ground).y[0, -1])(
+            0.5
+        )
+    with pytest.raises(InputError, match="equal steps"):
+        integrate.solve_ivp(decay, (0.0, 1.0), jnp.ones(1), "Radau", args=(0.5,))
+    with pytest.raises(InputError, match='"exact"'):
+        integrate.solve_ivp(decay, (0.0, 1.0), [1.0], "Radau", args=(0.5,), jac="exact ")
+    with pytest.raises(ShapeError, match="y0 must be a vector"):
+        grad(lambda k: integrate.solve_ivp(decay, (0.0, 1.0), np.ones((2, 2)), args=(k,)).y[0, -1])(0.5)
+    with pytest.raises(ConcretizationError):
+        grad(lambda k: integrate.solve_ivp(lambda t, y: [float(k) * y[0]], (0.0, 1.0), [1.0]).y[0, -1])(0.5)
+    with pytest.raises(ValueError, match="not within"):
+        grad(lambda k: integrate.solve_ivp(decay, (0.0, 1.0), [1.0], t_eval=[2.0], args=(k,)).y[0, -1])(0.5)
+
+
+def test_shooting_and_integrals_of_solutions():
+    """The initial slope of y'' = -k y with y(0) = 0 and y(1) = 1 is sqrt(k) / sin(sqrt(k))."""
+
+    def slope(k):
+        flow = lambda t, y: [y[1], -k * y[0]]
+        start = lambda s: fnp.concatenate([np.zeros(1), s])
+        miss = lambda s: integrate.solve_ivp(flow, (0, 1.0), start(s), rtol=1e-10, atol=1e-10).y[0, -1:] - 1
+        return optimize.fsolve(miss, np.ones(1), xtol=1e-12)[0]
+
+    exact = lambda k: fnp.sqrt(k) / fnp.sin(fnp.sqrt(k))
+    for got, want in ((slope, exact), (grad(slope), grad(exact)), (grad(grad(slope)), grad(grad(exact)))):
+        np.testing.assert_allclose(got(2.0), want(2.0), rtol=1e-8)
+    decayed = lambda x, k: integrate.solve_ivp(lambda t, y: -k * y, (0, 1.0), [x], t_eval=[1.0], **TIGHT).y[0, -1]
+    mean = lambda k: integrate.quad(decayed, 0.0, 1.0, (k,))[0]
+    np.testing.assert_allclose([mean(1.0), grad(mean)(1.0)], [np.exp(-1) / 2, -np.exp(-1) / 2], rtol=1e-7)
+
+
+def test_functions_that_are_recorded_step_again_for_other_values():
+    flow, times = (lambda t, y, k: -k * y), np.array([0.0, 1.0])
+    last = {"t_eval": [1.0], **TIGHT}
+    by_ivp = lambda x, k: integrate.solve_ivp(flow, (0, 1.0), fnp.stack([x * x]), args=(k,), **last).y[0, -1]
+    by_odeint = lambda x, k: integrate.odeint(flow, fnp.stack([x * x]), times, (k,), tfirst=True)[1, 0]
+    for solve in (by_ivp, by_odeint):
+        mean = lambda k, solve=solve: integrate.quad(lambda x: solve(x, k), 0.0, 1.0)[0]
+        found = [mean(0.5), grad(mean)(0.5), grad(grad(mean))(0.5), jacfwd(mean)(0.5)]
+        np.testing.assert_allclose(found, np.exp(-0.5) / 3 * np.array([1, -1, 1, -1]), rtol=1e-6)
+        reaching = lambda k, solve=solve: optimize.brentq(lambda x: solve(x, k) - 0.3, 0.0, 2.0, xtol=1e-12)
+        rates = np.array([0.5, 1.0])
+        np.testing.assert_allclose(vmap(reaching)(rates), np.sqrt(0.3 * np.exp(rates)), rtol=1e-6)
+        np.testing.assert_allclose(vmap(grad(reaching))(rates), np.sqrt(0.3 * np.exp(rates)) / 2, rtol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{}, {"dense_output": True}])
+def test_recorded_steps_are_not_used_for_other_values(options):
+    def elsewhere(k):
+        solve = lambda x: integrate.solve_ivp(lambda t, y: -k * y * y, (0, 1.0), fnp.stack([x]), **options)
+        last = lambda x: solve(x).sol(1.0)[0] if options else solve(x).y[0, -1]
+        recorded = Hoisted("test", last, 0.5, steered=True)
+        same = stop_gradient(recorded(0.5, recorded.held))
+        np.testing.assert_allclose(same, 0.5 / (1 + 0.5 * stop_gradient(k)), rtol=1e-2)
+        return recorded(50.0, recorded.held)
+
+    with pytest.raises(ConcretizationError, match="run again with other"):
+        grad(elsewhere)(1.0)
+
+
+def test_long_runs_go_in_parts(tmp_path):
+    flow = lambda t, y, k: [y[1], -k * y[0]]
+
+    def part(y, t, k):
+        return integrate.solve_ivp(flow, (t, t + 1.0), y, "DOP853", args=(k,), **TIGHT).y[:, -1]
+
+    whole = lambda k: integrate.solve_ivp(flow, (0.0, 12.0), [1.0, 0.0], "DOP853", args=(k,), **TIGHT).y[0, -1]
+    start = np.array([1.0, 0.0])
+    parts = lambda k: checkpoint_chain(part, start, range(12), args=(k,), budget=3, store=tmp_path)[0]
+    np.testing.assert_allclose(grad(parts)(2.0), grad(whole)(2.0), rtol=1e-6)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
+@pytest.mark.parametrize("kind", ["network", "few entries", "looks at values"])
+def test_products_of_long_states_are_recorded_once(method, kind):
+    n = 30
+    weights = np.random.default_rng(0).normal(size=(n, n)) / np.sqrt(n)
+
+    def flow(t, y, p):
+        if kind == "few entries":
+            return p[0] * fnp.concatenate([y[1:] ** 2, y[:1]]) - p[1] * y * fnp.exp(-t)
+        rate = p[0] if kind == "network" or y[0] > 0 else 1.1 * p[0]
+        return rate * fnp.tanh(weights @ y + fnp.sin(t)) - p[1] * y
+
+    start, p = np.cos(np.arange(n)) / 2, np.array([1.5, 0.7])
+    options = {"rtol": 1e9, "atol": 1e9, "max_step": 0.2, "first_step": 0.2}  # steps that nothing changes
+    last = lambda y0, p: fnp.sum(integrate.solve_ivp(flow, (0, 1.0), y0, method, args=(p,), **options).y[:, -1] ** 3)
+    by_start, by_rate = grad(last, (0, 1))(start, p)
+    np.testing.assert_allclose(by_rate, in_argument(last, (start, p), 1, 1e-6), rtol=1e-7)
+    along = np.sin(np.arange(n))
+    ends = [last(start + s * 1e-6 * along, p) for s in (1, -1)]
+    np.testing.assert_allclose(by_start @ along, (ends[0] - ends[1]) / 2e-6, rtol=1e-7)
+    pushed = jvp(last, (start, p), (along, np.ones(2)))[1]
+    np.testing.assert_allclose(pushed, by_start @ along + by_rate.sum(), rtol=1e-12)
+    slope = lambda y0, p: grad(last, 1)(y0, p)[0]
+    np.testing.assert_allclose(hessian(last, 1)(start, p)[0], in_argument(slope, (start, p), 1, 1e-6), rtol=1e-6)
+
+
+def test_lsoda_on_long_states_that_are_stiff_or_not(monkeypatch):
+    """In a batch there are both: steps have other stages then."""
+    flow, start, _ = diffusion(30)
+    last = lambda k: fnp.sum(integrate.solve_ivp(flow, (0, 0.5), start, "LSODA", [0.2, 0.5], args=(k,), **TIGHT).y ** 2)
+    rates = np.array([0.5, 2000.0])
+    stages = []
+    written = records._lsoda
+    monkeypatch.setattr(records, "_lsoda", lambda *args: stages.append(len((found := written(*args))["T"][0])) or found)
+    slopes = vmap(grad(last))(rates)
+    assert stages == [16, 4]
+    bends = vmap(hessian(last))(rates)
+    for i, k in enumerate(rates):
+        np.testing.assert_allclose(slopes[i], grad(last)(k), rtol=1e-9)
+        np.testing.assert_allclose(slopes[i], in_argument(last, (k,), 0, 1e-3 * k), rtol=1e-4, atol=1e-7)
+        np.testing.assert_allclose(jvp(last, (k,), (1.0,))[1], slopes[i], rtol=1e-9)
+        np.testing.assert_allclose(bends[i], in_argument(grad(last), (k,), 0, 1e-3 * k), rtol=1e-3, atol=1e-9)

@@ -1,0 +1,195 @@
+"""The linear algebra of SciPy: which elements are read, batches, what is refused, what JAX has differently."""
+
+import jax
+import jax.scipy.linalg as jsl
+import numpy as np
+import pytest
+import scipy.linalg as sl
+from helpers import traced
+
+import funcgrad.numpy as fnp
+from funcgrad import grad, jvp, vjp, vmap
+from funcgrad.errors import NotDifferentiableError
+from funcgrad.scipy import linalg
+
+A = np.array([[4.0, 1.0, 0.5], [0.7, 5.0, -1.0], [0.2, -0.8, 6.0]])
+B = np.array([1.0, -2.0, 0.5])
+UPPER = np.triu(np.ones((3, 3), bool))
+
+
+def total(fun):
+    return lambda *args: fnp.sum(fnp.sin(fun(*args)))
+
+
+TRIANGULAR = {
+    "cholesky": lambda a, lower: linalg.cholesky(a, lower=lower),
+    "cho_factor": lambda a, lower: linalg.cho_factor(a, lower=lower)[0] * (UPPER.T if lower else UPPER),
+    "cho_solve": lambda a, lower: linalg.cho_solve((a, lower), B),
+    "solve_triangular": lambda a, lower: linalg.solve_triangular(a, B, lower=lower),
+    "solve of a triangle": lambda a, lower: linalg.solve(a, B, assume_a=f"{'lower' if lower else 'upper'} triangular"),
+    "solve of a definite": lambda a, lower: linalg.solve(a, B, lower=lower, assume_a="pos"),
+    "inv of a symmetric": lambda a, lower: linalg.inv(a, lower=lower, assume_a="sym"),
+}
+
+
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("name", TRIANGULAR)
+def test_only_the_triangle_that_is_read_has_a_derivative(name, lower):
+    fun = total(lambda a: TRIANGULAR[name](a, lower))
+    unread = ~(UPPER.T if lower else UPPER)
+    found = grad(fun)(A)
+    assert np.array_equal(found[unread], np.zeros(3))
+    assert np.all(found[~unread] != 0)
+    assert jvp(fun, (A,), (unread * 1.0,))[1] == 0.0
+    t = np.where(unread, 0.0, A)
+    h = 1e-5
+    numeric = (fun(A + h * t) - fun(A - h * t)) / (2 * h)
+    assert jvp(fun, (A,), (t,))[1] == pytest.approx(numeric, rel=1e-8)
+    assert np.sum(found * t) == pytest.approx(numeric, rel=1e-8)
+
+
+def test_a_unit_diagonal_has_no_derivative():
+    found = grad(total(lambda a: linalg.solve_triangular(a, B, unit_diagonal=True)))(A)
+    assert np.array_equal(np.diagonal(found), np.zeros(3))
+
+
+def test_jax_has_a_derivative_in_the_triangle_that_its_cholesky_ignores():
+    with jax.enable_x64(True):
+        theirs = jax.grad(lambda a: jax.numpy.sum(jax.numpy.sin(jsl.cholesky(a, lower=True))))(A)
+    ours = grad(total(lambda a: linalg.cholesky(a, lower=True)))(A)
+    assert np.any(np.asarray(theirs)[~UPPER.T] != 0)
+    assert np.array_equal(ours[~UPPER.T], np.zeros(3))
+
+
+BATCHED = {
+    "inv": lambda lib, a: lib.inv(a),
+    "solve": lambda lib, a: lib.solve(a, B),
+    "cholesky": lambda lib, a: lib.cholesky(a),
+    "lu_factor": lambda lib, a: lib.lu_factor(a)[0],
+    "lu": lambda lib, a: lib.lu(a)[0],
+    "lu_solve": lambda lib, a: lib.lu_solve(lib.lu_factor(a), B),
+    "lu_solve of the transposed": lambda lib, a: lib.lu_solve(lib.lu_factor(a), B, trans=1),
+    "indices of lu": lambda lib, a: lib.lu(a[..., ::-1, :], p_indices=True)[0],
+    "polar": lambda lib, a: lib.polar(a, side="left")[1],
+    "toeplitz": lambda lib, a: lib.toeplitz(a[..., 0, :]),
+    "block_diag": lambda lib, a: lib.block_diag(a, 2 * a),
+    "expm": lambda lib, a: lib.expm(a / 4),
+    "solve_sylvester": lambda lib, a: lib.solve_sylvester(a, a, a),
+    "solve_banded": lambda lib, a: lib.solve_banded((1, 1), a[..., [1, 2, 0], :] + 3, B),
+    "pinv": lambda lib, a: lib.pinv(a[..., :2]),
+    "eigvalsh": lambda lib, a: lib.eigvalsh(a, subset_by_index=(1, 2)),
+}
+
+
+@pytest.mark.parametrize("name", BATCHED)
+def test_batches_of_traced_values_are_those_of_scipy(name):
+    batch = np.stack([A, A + np.diag([1.0, 2.0, 3.0])])
+    fun = BATCHED[name]
+    want = np.stack([fun(sl, a) for a in batch])
+    assert np.allclose(traced(lambda a: fun(linalg, a), batch), want, rtol=1e-12, atol=1e-13)
+    assert np.allclose(vmap(lambda a: fun(linalg, a))(batch), want, rtol=1e-12, atol=1e-13)
+    pulled = grad(lambda a: fnp.sum(fnp.sin(1.0 * fun(linalg, a))))
+    if name not in ("lu", "indices of lu"):
+        assert np.allclose(pulled(batch), np.stack([pulled(a) for a in batch]), rtol=1e-10, atol=1e-12)
+
+
+def test_many_equations_with_few_diagonals_take_little_memory():
+    n = 20_000
+    bands = np.stack([np.full(n, 1.0), np.full(n, 4.0), np.full(n, -1.0)])
+    of_bands, of_b = grad(lambda ab, b: fnp.sum(linalg.solve_banded((1, 1), ab, b) ** 2), (0, 1))(bands, np.ones(n))
+    assert of_bands.shape == (3, n)
+    assert of_b[n // 2] == pytest.approx(2 / 16, rel=1e-12)  # inside the solution is 1 / 4
+
+
+def test_polar_factors_have_derivatives_where_singular_values_coincide():
+    x = 2 * np.eye(2)
+    t = np.array([[0.3, 0.5], [-0.1, 0.7]])
+    u, p = jvp(linalg.polar, (x,), (t,))[1]
+    assert np.allclose(u, (t - t.T) / 4, atol=1e-14)
+    assert np.allclose(p, (t + t.T) / 2, atol=1e-14)
+
+
+def test_dependent_pairs():
+    w, v = traced(lambda a, b: linalg.eigh(a, b, type=3), A, np.diag([1.0, 2.0, 3.0]))
+    want = sl.eigh(A, np.diag([1.0, 2.0, 3.0]), type=3)
+    assert np.allclose(w, want[0], rtol=1e-12)
+    assert np.allclose(v * v, want[1] * want[1], rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda a: linalg.solve(a, B, assume_a="round"), ValueError, "assume_a"),
+        (lambda a: linalg.solve(a, np.ones(2)), ValueError, "as many rows"),
+        (lambda a: linalg.inv(a[:2]), np.linalg.LinAlgError, "square"),
+        (lambda a: linalg.solve_triangular(a, B, trans=3), ValueError, "trans"),
+        (lambda a: linalg.solve_banded((1, 0), a, B), ValueError, "diagonals"),
+        (lambda a: linalg.qr(a, pivoting=True), NotDifferentiableError, "pivoting"),
+        (lambda a: linalg.qr(a, mode="half"), ValueError, "mode"),
+        (lambda a: linalg.polar(a, "up"), ValueError, "side"),
+        (lambda a: linalg.eig(a, left=True), NotDifferentiableError, "left"),
+        (lambda a: linalg.eigh(a, subset_by_value=(0, 1)), NotDifferentiableError, "subset_by_value"),
+        (lambda a: linalg.pinv(a, rtol=-1.0), ValueError, "tolerances"),
+        (lambda a: linalg.orthogonal_procrustes(a, B), ValueError, "one shape"),
+        (lambda a: linalg.solve_discrete_lyapunov(a, a, "guess"), ValueError, "method"),
+        (lambda a: linalg.companion(a[0, :1]), ValueError, "coefficients"),
+        (lambda a: linalg.leslie(a[0], a[0]), ValueError, "shorter"),
+        (lambda a: linalg.convolution_matrix(a[0], 0), ValueError, "n=0"),
+        (lambda a: linalg.khatri_rao(a, a[:, :2]), ValueError, "columns"),
+        (lambda a: linalg.lu(a[0]), ValueError, "matrix"),
+    ],
+)
+def test_errors_say_what_is_wrong(call, error, says):
+    with pytest.raises(error, match=says):
+        vjp(call, A)
+
+
+@pytest.mark.parametrize("name", ["schur", "null_space", "nothing"])
+def test_what_is_not_here_says_so(name):
+    with pytest.raises(AttributeError, match=f"'{name}'"):
+        getattr(linalg, name)
+
+
+def test_equations_of_riccati_in_batches_and_of_complex_matrices():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 3, 3)) + 1j * rng.normal(size=(2, 3, 3)), rng.normal(size=(3, 2)) + 0j
+    q, r, e, s = np.eye(3) + 0j, np.eye(2) + 0j, a[0] + 4 * np.eye(3), 0.1 * b
+    t = tuple(rng.normal(size=m.shape) + 1j * rng.normal(size=m.shape) for m in (a[0], b, q, r, e, s))
+    t = (*t[:2], t[2] + t[2].conj().T, t[3] + t[3].conj().T, *t[4:])
+    for name in ("solve_continuous_are", "solve_discrete_are"):
+        ours, theirs = getattr(linalg, name), getattr(sl, name)
+        batch = vmap(lambda a, ours=ours: ours(a, b, q, r))(a)
+        np.testing.assert_allclose(traced(lambda a, ours=ours: ours(a, b, q, r), a), batch, rtol=1e-9)
+        np.testing.assert_allclose(batch[1], theirs(a[1], b, q, r), rtol=1e-9)
+        value, moved = jvp(ours, (a[0], b, q, r, e, s), t)
+        near = [theirs(*[m + h * d for m, d in zip((a[0], b, q, r, e, s), t, strict=True)]) for h in (1e-6, -1e-6)]
+        np.testing.assert_allclose(value, theirs(a[0], b, q, r, e, s), rtol=1e-9)
+        np.testing.assert_allclose(moved, (near[0] - near[1]) / 2e-6, rtol=1e-6, atol=1e-7)
+
+
+def test_an_equation_of_riccati_that_scipy_balances_wrongly():
+    a, e, b = A[:2, :2], np.eye(2) + A[:2, :2] / 9, np.array([[1.0], [-0.3]])
+    q, r = np.diag([3.0, 1.0]), np.eye(1)
+    x = linalg.solve_continuous_are(a, b, q, r, e)
+    gain = b.T @ x @ e
+    assert np.allclose(a.T @ x @ e + e.T @ x @ a + q, gain.T @ gain, rtol=1e-9)
+    assert np.allclose(x, sl.solve_continuous_are(a, b, q, r, e, balanced=False), rtol=1e-9)
+
+
+def test_structured_systems():
+    c, b = np.array([4.0, 1.0, 0.5]), np.arange(6.0).reshape(3, 2)
+    for axes in ({}, {"baxis": 1, "outaxis": -1}):
+        right = b.T if axes else b
+        want = sl.solve_circulant(c, right, **axes)
+        np.testing.assert_allclose(traced(lambda c, x=right, k=axes: linalg.solve_circulant(c, x, **k), c), want)
+    singular = np.array([1.0, -1.0, 0.0])
+    want = sl.solve_circulant(singular, b[:, 0], singular="lstsq")
+    got = traced(lambda c: linalg.solve_circulant(c, b[:, 0], singular="lstsq"), singular)
+    np.testing.assert_allclose(got, want, atol=1e-12)
+    with pytest.raises(np.linalg.LinAlgError, match="singular"):
+        traced(lambda c: linalg.solve_circulant(c, b), singular)
+    rank = traced(lambda a: linalg.pinvh(a, return_rank=True)[0], np.diag([2.0, 0.0]))
+    np.testing.assert_allclose(rank, np.diag([0.5, 0.0]))
+    with pytest.raises(NotDifferentiableError, match="select='v'"):
+        grad(lambda d: linalg.eigh_tridiagonal(d, d[1:], select="v", select_range=(0, 1))[0][0])(c)
+    np.testing.assert_array_equal(linalg.hilbert(3), sl.hilbert(3))

@@ -1,0 +1,84 @@
+"""SciPy's public functions as they stand, one by one: derivatives in both modes against differences, or refused."""
+
+import importlib
+
+import numpy as np
+import pytest
+import scipy.stats
+import scipy_samples
+from helpers import differences
+from scipy.stats._distr_params import distcont
+
+from funcgrad import grad, jvp
+from funcgrad.errors import FuncgradError
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+X = np.array([0.62, 1.41, 0.93, 1.77])
+SAMPLES = [
+    (module, name)
+    for module, table in scipy_samples.TABLE.items()
+    for name, sample in table.items()
+    if sample is not None and hasattr(importlib.import_module(module), name)
+]
+REFUSED = [(module, name) for module, names in scipy_samples.REFUSED.items() for name in names]
+DENSITIES = {name: args for name, args in distcont if isinstance(name, str)}
+
+
+def of(module, name):
+    """A number made of what the sample gives."""
+    sample, home = scipy_samples.TABLE[module][name], importlib.import_module(module)
+
+    def f(x):
+        out = np.ravel(np.asarray(sample(home, x)))
+        return np.sum(np.real(out) * np.cos(np.arange(out.size)))
+
+    return f
+
+
+def check(f, x, rtol):
+    slope = grad(f)(x)
+    np.testing.assert_allclose(slope, differences(f, x, 5e-6), rtol=rtol, atol=1e-6)
+    direction = np.cos(np.arange(float(x.size)))
+    np.testing.assert_allclose(jvp(f, (x,), (direction,))[1], slope @ direction, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(("module", "name"), [pair for pair in SAMPLES if pair not in REFUSED])
+def test_functions(module, name):
+    check(of(module, name), X, scipy_samples.ROUGH.get(name, 1e-4))
+
+
+@pytest.mark.parametrize(("module", "name"), REFUSED)
+def test_what_is_refused(module, name):
+    with pytest.raises((FuncgradError, AttributeError)):
+        grad(of(module, name))(X)
+
+
+def density(name):
+    distribution = getattr(scipy.stats, name)
+    args = DENSITIES[name]
+    return lambda p: distribution.pdf(p[0], *p[1:]), np.array([distribution.ppf(0.37, *args), *args], float)
+
+
+@pytest.mark.parametrize("name", sorted(set(DENSITIES) - scipy_samples.REFUSED_DENSITIES - scipy_samples.BRANCHES))
+def test_densities(name):
+    f, p = density(name)
+    check(f, p, 2e-4)
+
+
+@pytest.mark.parametrize("name", sorted(scipy_samples.REFUSED_DENSITIES))
+def test_densities_that_are_refused(name):
+    f, p = density(name)
+    with pytest.raises((FuncgradError, AttributeError)):
+        grad(f)(p)
+
+
+@pytest.mark.parametrize("name", sorted(scipy_samples.BRANCHES))
+def test_densities_at_branches(name):
+    f, p = density(name)
+    assert grad(f)(p)[0] == pytest.approx(differences(lambda x: f(np.array([*x, *p[1:]])), p[:1], 5e-6)[0], rel=1e-4)
+
+
+def test_most_of_scipy_has_derivatives():
+    every = len(SAMPLES) + len(DENSITIES)
+    refused = len(REFUSED) + len(scipy_samples.REFUSED_DENSITIES)
+    assert 1 - refused / every > 0.9

@@ -1,0 +1,390 @@
+"""Solvers of SciPy with derivatives: SciPy's values, measured derivatives, what is kept of results, what is refused."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.optimize as so
+import scipy.sparse
+from helpers import differences
+
+import funcgrad.numpy as fnp
+from funcgrad import grad, hessian, jacfwd, jacobian, jvp, trace, vmap
+from funcgrad.errors import ConvergenceError, InputError, NotDifferentiableError, ShapeError
+from funcgrad.scipy import optimize
+
+RNG = np.random.default_rng(0)
+TIMES = np.linspace(0.0, 2.0, 6)
+POINTS = 2.0 * np.exp(-0.5 * TIMES) + 0.05 * RNG.normal(size=6)
+SPREADS = np.array([0.1, 0.2, 0.1, 0.3, 0.1, 0.2])
+EXACT = {"ftol": 1e-14, "xtol": 1e-14, "gtol": 1e-14}
+
+
+def cube(x, a):
+    return x**3 - a
+
+
+def curve(t, a, b):
+    return a * np.exp(-b * t)
+
+
+def valley(x, a):
+    return (a - x[0]) ** 2 + 100.0 * (x[1] - x[0] ** 2) ** 2
+
+
+def pulled(x, c):
+    return fnp.sum((x - c) ** 2 * np.array([1.0, 2.0, 3.0])) + x[0] * x[1]
+
+
+BRACKETED = ("bisect", "brenth", "brentq", "ridder", "toms748")
+
+
+@pytest.mark.parametrize("name", BRACKETED)
+def test_bracketed_roots(name):
+    find = getattr(optimize, name)
+    root, told = find(cube, 0.0, 3.0, (8.0,), full_output=True)
+    want, theirs = getattr(so, name)(cube, 0.0, 3.0, (8.0,), full_output=True)
+    assert root == want
+    assert type(root) is type(want)
+    assert told == theirs
+    closed = lambda a: find(lambda x: cube(x, a), 0.0, 3.0, full_output=True)[1]
+    assert grad(lambda a: closed(a).root)(8.0) == pytest.approx(1 / 12, rel=1e-10)
+    assert grad(grad(lambda a: closed(a).root))(8.0) == pytest.approx(-1 / 144, rel=1e-10)
+    assert vmap(lambda a: closed(a).iterations)(np.array([8.0, 1.0]))[0] == theirs.iterations
+    np.testing.assert_allclose(vmap(grad(lambda a: closed(a).root))(np.array([8.0, 1.0])), [1 / 12, 1 / 3], rtol=1e-10)
+
+
+def test_ends_and_guesses_are_constants():
+    assert grad(lambda b: optimize.brentq(cube, 0.0, b, (8.0,)))(3.0) == 0.0
+    np.testing.assert_allclose(vmap(lambda b: optimize.brentq(cube, 0.0, b, 8.0))(np.array([3.0, 4.0])), 2.0)
+    assert grad(lambda x: optimize.newton(cube, x, args=(8.0,)))(1.0) == 0.0
+    assert jacobian(lambda x: optimize.fsolve(cube, x, 8.0))(np.ones(1)) == 0.0
+    assert jacobian(lambda x: optimize.minimize(valley, x, 1.0).x)(np.zeros(2)).tolist() == [[0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{"x0": 1.0}, {"x0": 1.0, "method": "halley"}, {"x0": 1.0, "method": "secant"}, {"x0": 1.0, "x1": 3.0}]
+    + [{"bracket": (0.0, 3.0), "method": name} for name in (None, *BRACKETED)],
+    ids=str,
+)
+def test_root_scalar(how):
+    found = lambda a: optimize.root_scalar(lambda x: cube(x, a), **how).root
+    assert found(8.0) == pytest.approx(2.0, rel=1e-9)
+    assert grad(found)(8.0) == pytest.approx(1 / 12, rel=1e-9)
+    if how.get("method") != "halley":  # which takes no differences
+        assert optimize.root_scalar(lambda x: math.cos(x) - x, **how).converged
+
+
+def test_root_scalar_with_derivatives_that_are_given():
+    both = lambda x, a: (x**3 - a, 3 * x**2)
+    result = optimize.root_scalar(both, (8.0,), x0=1.0, fprime=True)
+    assert result == so.root_scalar(both, (8.0,), x0=1.0, fprime=True)
+    assert grad(lambda a: optimize.root_scalar(both, (a,), x0=1.0, fprime=True).root)(8.0) == pytest.approx(1 / 12)
+    given = {"x0": 1.0, "fprime": lambda x, a: 3 * x**2}
+    assert optimize.root_scalar(cube, 8.0, **given) == so.root_scalar(cube, (8.0,), **given)
+    assert grad(lambda a: optimize.root_scalar(cube, a, **given).root)(8.0) == pytest.approx(1 / 12)
+    alone = {"x0": 1.0, "fprime": lambda x: 3 * x**2}
+    assert optimize.newton(lambda x: x**3 - 8.0, full_output=True, **alone)[1].method == "newton"
+
+
+def test_newton_of_arrays():
+    for a in (8.0, np.array([8.0, 1.0])):
+        got = optimize.newton(cube, np.array([1.0, 1.5]), args=(a,), full_output=True)
+        want = so.newton(cube, np.array([1.0, 1.5]), args=(a,), full_output=True)
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_array_equal(g, w)
+    roots = lambda a: optimize.newton(cube, np.array([1.0, 1.5]), args=(a,), full_output=True)
+    np.testing.assert_allclose(jacobian(lambda a: roots(a).root)(np.array([8.0, 1.0])), np.diag([1 / 12, 1 / 3]))
+    turned = lambda a: optimize.newton(lambda x: x * x - a, 1.0 + 1.0j)
+    np.testing.assert_allclose(jvp(turned, (2j,), (1.0 + 0j,))[1], 0.5 / (1 + 1j))
+    with pytest.raises(ConvergenceError):  # what is not element by element
+        jacobian(lambda a: optimize.newton(lambda x: x + 0.5 * x[::-1] - a, np.ones(2)))(np.ones(2))
+
+
+def test_fsolve_and_root():
+    equations = lambda p, r: [p[0] ** 2 + p[1] ** 2 - r**2, p[0] - p[1] * r]
+    exact = lambda r: np.array([r * r, r]) / np.sqrt(1 + r * r)
+    for solve in (
+        lambda r: optimize.fsolve(equations, np.ones(2), r),
+        lambda r: optimize.fsolve(equations, np.ones(2), r, full_output=True)[0],
+        lambda r: optimize.fsolve(equations, np.ones(2), r, epsfcn=1e-8, factor=50),
+        *[lambda r, m=m: optimize.root(equations, np.ones(2), r, m, tol=1e-10).x for m in ("hybr", "lm", "broyden1")],
+    ):
+        np.testing.assert_allclose(solve(1.3), exact(1.3), rtol=1e-8)
+        np.testing.assert_allclose(jacobian(solve)(1.3), differences(exact, 1.3), rtol=1e-7)
+    found = optimize.root(equations, np.ones(2), 1.3)
+    assert found.njev >= 1
+    told = jacobian(lambda r: optimize.fsolve(equations, np.ones(2), r, full_output=True)[1]["fvec"])(1.3)
+    np.testing.assert_allclose(told, 0.0, atol=1e-12)
+    assert optimize.fsolve(lambda x: math.cos(x[0]) - x[0], 1.0)[0] == pytest.approx(0.739085, rel=1e-6)
+    assert jacobian(lambda a: optimize.root(lambda x: x**2 - a, 1.0, method="lm").x)(4.0)[0] == pytest.approx(0.25)
+    scalar = optimize.root(lambda x: (x**2 - 4.0, 2 * x), 1.0, jac=True)
+    assert scalar.x[0] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [None, "CG", "L-BFGS-B", "TNC", "Newton-CG", "trust-ncg", "trust-constr", "trust-exact", "Nelder-Mead", "Powell"],
+)
+def test_minima(method):
+    best = lambda a: optimize.minimize(valley, np.full(2, 0.9), a, method, tol=1e-8)
+    np.testing.assert_allclose(best(1.1).x, [1.1, 1.21], rtol=1e-3)
+    np.testing.assert_allclose(jacobian(lambda a: best(a).x)(1.1), [1.0, 2.2], rtol=1e-3)
+    assert abs(grad(lambda a: best(a).fun)(1.1)) < 1e-5
+
+
+def test_minima_to_second_order_and_in_batches():
+    best = lambda a: optimize.minimize_scalar(lambda x: np.exp(x) - a * x).x
+    assert best(2.0) == so.minimize_scalar(lambda x: np.exp(x) - 2.0 * x).x
+    assert grad(grad(best))(2.0) == pytest.approx(-0.25, rel=1e-7)
+    assert grad(grad(lambda a: optimize.minimize_scalar(lambda x: np.exp(x) - a * x).fun))(2.0) == pytest.approx(-0.5)
+    np.testing.assert_allclose(vmap(grad(best))(np.array([2.0, 4.0])), [0.5, 0.25], rtol=1e-7)
+    batch = vmap(jacobian(lambda a: optimize.minimize(valley, np.zeros(2), a, tol=1e-9).x))(np.array([1.0, 1.1]))
+    np.testing.assert_allclose(batch, [[1.0, 2.0], [1.0, 2.2]], rtol=1e-5)
+    given = lambda x, a: fnp.stack([2 * (x[0] - a) - 400 * x[0] * (x[1] - x[0] ** 2), 200 * (x[1] - x[0] ** 2)])
+    for how in ({"fun": valley, "jac": given}, {"fun": lambda x, a: (valley(x, a), given(x, a)), "jac": True}):
+        found = jacobian(lambda a, how=how: optimize.minimize(x0=np.zeros(2), args=a, **how).x)(1.1)
+        np.testing.assert_allclose(found, [1.0, 2.2], rtol=1e-4)
+    plain = optimize.minimize(lambda x: math.cosh(x[0] - 1.0), [0.0])
+    assert plain.x[0] == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("method", ["L-BFGS-B", "SLSQP", "trust-constr", "Powell"])
+def test_minima_within_bounds(method):
+    c = np.array([2.0, -1.0, 0.5])
+
+    def best(c, b):
+        bounds = [(None, b), (-0.5, None), (None, None)]
+        return optimize.minimize(pulled, np.zeros(3), c, method, bounds=bounds, tol=1e-9)
+
+    np.testing.assert_allclose(best(c, 1.0).x, [1.0, -0.5, 0.5], atol=1e-3)
+    of_c, of_b = jacobian(lambda c, b: best(c, b).x, (0, 1))(c, 1.0)
+    np.testing.assert_allclose(of_c, np.diag([0.0, 0.0, 1.0]))
+    np.testing.assert_allclose(of_b, [1.0, 0.0, 0.0])
+    assert grad(lambda b: best(c, b).fun)(1.0) == pytest.approx(-2.5, rel=1e-3)  # what the bound costs
+    assert grad(lambda b: best(c, b).jac[0])(1.0) == pytest.approx(2.0)
+
+
+def test_bounds_in_every_form():
+    c = np.array([2.0, -1.0, 0.5])
+    for bounds in (so.Bounds(-np.inf, [1.0, np.inf, np.inf]), np.array([[-9.0, 1.0], [-9.0, 9.0], [-9.0, 9.0]])):
+        found = jacobian(lambda c, b=bounds: optimize.minimize(pulled, np.zeros(3), c, bounds=b).x)(c)
+        np.testing.assert_allclose(found, [[0, 0, 0], [0, 1, 0], [0, 0, 1]], atol=1e-12)
+    whole = np.array([[-9.0, 1.0], [-9.0, 9.0], [-9.0, 9.0]])
+    found = jacobian(lambda b: optimize.minimize(pulled, np.zeros(3), c, bounds=b).x)(whole)
+    np.testing.assert_allclose(found[:, 0, 1], [1.0, -0.25, 0.0], rtol=1e-6)
+    assert found[:, :, 0].any() == np.False_
+    batch = vmap(lambda b: optimize.minimize(pulled, np.zeros(3), c, bounds=[(None, b)] * 3).x[0])(np.array([1.0, 1.5]))
+    np.testing.assert_allclose(batch, [1.0, 1.5])
+    assert grad(lambda b: optimize.minimize_scalar(lambda x: np.exp(x) - 2 * x, bounds=(b, 3.0)).x)(1.0) == 1.0
+
+
+@pytest.mark.parametrize("loss", ["linear", "soft_l1", "huber", "cauchy", "arctan"])
+def test_least_squares(loss):
+    def best(lib, y, **how):
+        return lib.least_squares(lambda p: curve(TIMES, *p) - y, np.ones(2), loss=loss, f_scale=0.1, **EXACT, **how)
+
+    np.testing.assert_allclose(best(optimize, POINTS).x, best(so, POINTS).x, rtol=1e-8)
+    got = jacobian(lambda y: best(optimize, y).x)(POINTS)
+    np.testing.assert_allclose(got, differences(lambda y: best(so, y, jac="3-point").x, POINTS), rtol=1e-4, atol=1e-5)
+    got = grad(lambda y: best(optimize, y).cost)(POINTS)
+    np.testing.assert_allclose(
+        got, differences(lambda y: best(so, y, jac="3-point").cost, POINTS), rtol=1e-5, atol=1e-7
+    )
+
+
+def test_least_squares_within_bounds_and_with_a_loss_of_ones_own():
+    def best(y, b, **how):
+        bounds = ([0.0, 0.0], [b, 5.0])
+        return optimize.least_squares(lambda p, y: curve(TIMES, *p) - y, np.ones(2), bounds=bounds, args=(y,), **how)
+
+    found = best(POINTS, 1.5)
+    assert found.active_mask.tolist() == [1, 0]
+    of_b = jacobian(lambda b: best(POINTS, b).x)(1.5)
+    np.testing.assert_allclose(of_b, differences(lambda b: best(POINTS, b, **EXACT).x, 1.5), rtol=1e-4)
+    own = lambda z: fnp.stack([fnp.log1p(z), 1 / (1 + z), -1 / (1 + z) ** 2])
+    got, want = (jacobian(lambda y, how=how: best(y, 9.0, loss=how).x)(POINTS) for how in (own, "cauchy"))
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+COVARIANCE = np.diag(SPREADS**2) + 0.001
+FITS = {
+    "plain": {},
+    "deviations": {"sigma": SPREADS},
+    "covariances": {"sigma": COVARIANCE},
+    "absolute": {"sigma": SPREADS, "absolute_sigma": True},
+    "trf": {"method": "trf"},
+    "a loss": {"method": "trf", "loss": "cauchy", "f_scale": 0.1},
+    "bounds": {"bounds": (0.0, [1.8, 5.0])},
+}
+
+
+@pytest.mark.parametrize("how", FITS.values(), ids=FITS)
+def test_curve_fit(how):
+    got, want = (lib.curve_fit(curve, TIMES, POINTS, **how) for lib in (optimize, so))
+    traced = jvp(lambda y: optimize.curve_fit(curve, TIMES, y, **how), (POINTS,), (POINTS,))[0]
+    for g, t, w in zip(got, traced, want, strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(t, g, rtol=1e-6, atol=1e-9)
+
+    def theirs(x, y, i):
+        exact = lambda t, a, b: np.stack([np.exp(-b * t), -a * t * np.exp(-b * t)], axis=1)
+        return so.curve_fit(curve, x, y, **how, **EXACT, jac=exact)[i]
+
+    for i in (0, 1):
+        of_x, of_y = jacobian(lambda x, y, i=i: optimize.curve_fit(curve, x, y, **how, **EXACT)[i], (0, 1))(
+            TIMES, POINTS
+        )
+        np.testing.assert_allclose(of_x, differences(lambda x, i=i: theirs(x, POINTS, i), TIMES), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(of_y, differences(lambda y, i=i: theirs(TIMES, y, i), POINTS), rtol=1e-4, atol=1e-5)
+
+
+def test_curve_fit_in_deviations_in_batches_and_in_what_it_closes_over():
+    fits = lambda s: optimize.curve_fit(curve, TIMES, POINTS, sigma=s, **EXACT)[0]
+    for s in (SPREADS, COVARIANCE):
+        np.testing.assert_allclose(jacfwd(fits)(s), jacobian(fits)(s), rtol=1e-9, atol=1e-12)
+        d = RNG.normal(size=s.shape)
+        d = d + d.T if d.ndim == 2 else d
+        pushed = jvp(fits, (s,), (0.01 * d,))[1]
+        np.testing.assert_allclose(
+            pushed, differences(lambda h, s=s, d=d: fits(s + 0.01 * h * d), 0.0, 1e-2), rtol=1e-4
+        )
+    scaled = vmap(lambda c: optimize.curve_fit(lambda t, a, b: c * curve(t, a, b), TIMES, POINTS)[0])(
+        np.array([1.0, 2.0])
+    )
+    np.testing.assert_allclose(scaled[1], scaled[0] * np.array([0.5, 1.0]), rtol=1e-7)
+    assert hessian(lambda y: optimize.curve_fit(curve, TIMES, y)[0][0])(POINTS).shape == (6, 6)
+    missing = np.where(TIMES == 0.0, np.nan, POINTS)
+    got, want = (lib.curve_fit(curve, TIMES, missing, nan_policy="omit")[0] for lib in (optimize, so))
+    np.testing.assert_allclose(got, want)
+    assert len(optimize.curve_fit(curve, list(TIMES), list(POINTS), full_output=True)) == 5
+
+
+def test_linear_least_squares():
+    A, b = RNG.normal(size=(5, 3)), RNG.normal(size=5)
+    for got, want in zip(optimize.nnls(A, b), so.nnls(A, b), strict=True):
+        np.testing.assert_array_equal(got, want)
+    np.testing.assert_allclose(
+        jacobian(lambda A: optimize.nnls(A, b)[0])(A),
+        differences(lambda A: so.nnls(A, b)[0], A),
+        atol=1e-8,
+    )
+    best = lambda lib, A, b, u, method: lib.lsq_linear(A, b, (-0.1, u), method).x
+    point = (A, b, np.full(3, 0.3))
+    for i in range(3):
+        want = differences(lambda v, i=i: best(so, *[v if i == j else point[j] for j in range(3)], "bvls"), point[i])
+        for method in ("trf", "bvls"):
+            got = jacobian(lambda *x, method=method: best(optimize, *x, method), i)(*point)
+            np.testing.assert_allclose(got, want, atol=1e-7)
+    sparse = jacobian(lambda b: optimize.lsq_linear(scipy.sparse.csr_array(A), b).x)(b)
+    np.testing.assert_allclose(sparse, np.linalg.pinv(A), rtol=1e-9)
+
+
+def test_what_a_result_with_derivatives_keeps():
+    found = []
+    grad(lambda a: found.append(optimize.minimize(valley, np.zeros(2), a)) or found[0].fun)(1.1)
+    assert set(found[0]) == {"x", "fun", "jac", "message", "success", "status", "nfev", "njev", "nit"}
+    assert isinstance(optimize.minimize(valley, np.zeros(2), 1.1), so.OptimizeResult)
+    assert optimize.Bounds is so.Bounds
+    with pytest.raises(AttributeError, match="'linprog'"):
+        optimize.linprog  # noqa: B018
+
+
+def test_a_graph_solves_anew():
+    graph = trace(lambda a: optimize.brentq(lambda x: cube(x, a), 0.0, 3.0))(8.0)
+    assert graph(1.0) == pytest.approx(1.0)
+    assert grad(graph)(1.0) == pytest.approx(1 / 3)
+    fit = trace(lambda y: optimize.curve_fit(curve, TIMES, y)[0])(POINTS)
+    np.testing.assert_allclose(fit(2 * POINTS), so.curve_fit(curve, TIMES, 2 * POINTS)[0], rtol=1e-6)
+
+
+def test_jax_arrays():
+    root = lambda a: optimize.brentq(cube, 0.0, 3.0, (a,))
+    assert isinstance(grad(root)(jnp.float32(8.0)), jax.Array)
+    for transformed in (
+        jax.jit(root),
+        jax.grad(root),
+        jax.jit(grad(root)),
+        jax.jit(lambda a: vmap(root)(a * jnp.ones(2))),
+    ):
+        with pytest.raises(InputError, match="JAX knows only later"):
+            transformed(8.0)
+
+
+@pytest.mark.parametrize(
+    ("program", "error", "says"),
+    [
+        (
+            lambda a: optimize.brentq(cube, 0.0, 3.0, (a,), maxiter=2, disp=False),
+            ConvergenceError,
+            "brentq: what has not",
+        ),
+        (lambda a: optimize.brentq(cube, 0.0, 3.0, (a,), maxiter=2), RuntimeError, "converge"),
+        (lambda a: optimize.brentq(cube, 2.0, 3.0, (a,)), ValueError, "different signs"),
+        (lambda a: optimize.bisect(lambda x: (x - a) ** 3, 0.0, 2.0), np.linalg.LinAlgError, "singular matrix"),
+        (lambda a: optimize.fsolve(lambda x: x**2 + a, 1.0)[0], ConvergenceError, "fsolve: what has not converged"),
+        (
+            lambda a: optimize.fsolve(lambda x: fnp.stack([x[0] + x[1] - a] * 2), [1.0, 0.0])[0],
+            np.linalg.LinAlgError,
+            "fsolve: the derivative",
+        ),
+        (
+            lambda a: optimize.root(lambda x: fnp.stack([x[0] - a] * 2), [0.5], method="lm").x[0],
+            ShapeError,
+            "least_squares",
+        ),
+        (lambda a: optimize.minimize(valley, np.zeros(2), a, options={"maxiter": 2}).x[0], ConvergenceError, "Maximum"),
+        (lambda a: optimize.minimize(lambda x: (x[0] - a) ** 2, np.zeros(2)).x[0], np.linalg.LinAlgError, "singular"),
+        (
+            lambda a: optimize.minimize(valley, np.zeros(2), a, constraints={"type": "eq", "fun": lambda x: x[0]}).x[0],
+            NotDifferentiableError,
+            "Lagrange",
+        ),
+        (
+            lambda a: optimize.curve_fit(curve, TIMES, a * POINTS, full_output=True)[0][0],
+            InputError,
+            "full_output is for plain",
+        ),
+        (
+            lambda a: optimize.curve_fit(curve, TIMES, a * POINTS, nan_policy="omit")[0][0],
+            InputError,
+            "nan_policy is for plain",
+        ),
+        (lambda a: optimize.curve_fit(lambda t: t, TIMES, a * POINTS)[0][0], ValueError, "number of fit parameters"),
+    ],
+)
+def test_errors(program, error, says):
+    with pytest.raises(error, match=says):
+        grad(program)(1.0)
+
+
+def test_warnings_are_scipys():
+    with pytest.warns(RuntimeWarning, match="not making good progress"):
+        optimize.fsolve(lambda x: x**2 + 1.0, 1.0)
+    assert not optimize.minimize(valley, np.zeros(2), 1.0, options={"maxiter": 2}).success
+
+
+def test_want_of_digits_is_no_want_of_convergence():
+    """Where SciPy could not reach a tolerance that there is no reaching."""
+    bent = lambda x, a: (x[0] - a) ** 2 + (x[1] - a * x[0]) ** 4 + (x[1] - 1) ** 2
+    lowest = lambda a, gtol: optimize.minimize(bent, np.array([1.0, 1.2]), a, options={"gtol": gtol})
+    assert not lowest(1.3, 1e-15).success
+    follow = lambda gtol: jacobian(lambda a: lowest(a, gtol).x)
+    np.testing.assert_allclose(follow(1e-15)(1.3), follow(1e-9)(1.3), rtol=1e-6)
+    np.testing.assert_allclose(vmap(follow(1e-15))(np.array([1.3, 1.4]))[0], follow(1e-9)(1.3), rtol=1e-6)
+    with pytest.raises(ConvergenceError):
+        jacobian(lambda a: optimize.minimize(bent, np.zeros(2), a, options={"maxiter": 1}).x)(1.3)
+
+
+def test_solutions_of_solutions_and_graphs():
+    """A minimum of what a root gives; a graph knows the solver as one operation."""
+    inner = lambda x: optimize.brentq(lambda y: y**3 - x * y - 1.0, 0.0, 9.0)
+    outer = lambda a: optimize.minimize_scalar(lambda x: (inner(x) - a) ** 2, (1.0, 2.0)).x
+    np.testing.assert_allclose(outer(1.7), (1.7**3 - 1) / 1.7, rtol=1e-6)
+    np.testing.assert_allclose(grad(outer)(1.7), 2 * 1.7 + 1 / 1.7**2, rtol=1e-5)
+    graph = trace(inner)(1.3)
+    np.testing.assert_allclose(graph(1.5), inner(1.5), rtol=1e-12)
+    np.testing.assert_allclose(grad(graph)(1.5), grad(inner)(1.5), rtol=1e-9)

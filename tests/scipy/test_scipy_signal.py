@@ -1,0 +1,192 @@
+"""Signals: traced values give what SciPy gives, through all options; what is refused."""
+
+import jax
+import numpy as np
+import pytest
+import scipy.signal
+from helpers import traced
+
+import funcgrad.numpy as fnp
+from funcgrad import check_grads, grad, vmap
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.scipy import signal
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(2, 37))
+B, A = np.array([0.4, 0.3, -0.1]), np.array([1.3, 0.4, -0.2, 0.1])
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("name", ["convolve", "fftconvolve", "oaconvolve", "correlate"])
+def test_convolutions_of_any_shape(name, mode):
+    for shapes in (((5,), (3,)), ((3,), (5,)), ((4, 5), (3, 2)), ((2, 3), (4, 3)), ((3, 3, 2), (2, 2, 2))):
+        x, y = (RNG.normal(size=shape) for shape in shapes)
+        want = getattr(scipy.signal, name)(x, y, mode)
+        np.testing.assert_allclose(traced(lambda x, y: getattr(signal, name)(x, y, mode), x, y), want, atol=1e-13)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("options", [("fill", 0), ("fill", 0.7), ("wrap", 0), ("symm", 0)], ids=str)
+def test_boundaries_in_the_plane(mode, options):
+    x, y = RNG.normal(size=(5, 4)), RNG.normal(size=(2, 3))
+    want = scipy.signal.convolve2d(x, y, mode, *options)
+    np.testing.assert_allclose(traced(lambda x, y: signal.convolve2d(x, y, mode, *options), x, y), want, atol=1e-13)
+    want = scipy.signal.correlate2d(x, y, mode)
+    np.testing.assert_allclose(traced(lambda x, y: signal.correlate2d(x, y, mode), x, y), want, atol=1e-13)
+
+
+def test_filters_with_states_and_axes():
+    zi = RNG.normal(size=(2, 3))
+    want = scipy.signal.lfilter(B, A, X, zi=zi)
+    got = traced(lambda b, a, x, z: signal.lfilter(b, a, x, zi=z), B, A, X, zi)
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_allclose(g, w, atol=1e-12)
+    first, state = traced(lambda x: signal.lfilter(B, A, x[:, :20], zi=zi), X)
+    second, _ = traced(lambda x: signal.lfilter(B, A, x[:, 20:], zi=state), X)
+    np.testing.assert_allclose(np.concatenate([first, second], 1), want[0], atol=1e-12)
+    turned = traced(lambda x: signal.lfilter(B, [2.0], x, axis=0), X.T)
+    np.testing.assert_allclose(turned, scipy.signal.lfilter(B, [2.0], X.T, axis=0), atol=1e-13)
+    np.testing.assert_allclose(traced(signal.lfilter_zi, B, A), scipy.signal.lfilter_zi(B, A), atol=1e-13)
+    sections = scipy.signal.butter(4, 0.3, output="sos")
+    got = traced(lambda s, x: signal.sosfilt(s, x), sections, X)
+    np.testing.assert_allclose(got, scipy.signal.sosfilt(sections, X), atol=1e-13)
+    states = RNG.normal(size=(2, 2, 37))  # of two sections, for time along the first axis of X
+    for axis, given in ((0, states), (1, RNG.normal(size=(2, 2, 2)))):
+        want = scipy.signal.sosfilt(sections, X, axis, zi=given)
+        got = traced(lambda s, x, z, axis=axis: signal.sosfilt(s, x, axis, zi=z), sections, X, given)
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(g, w, atol=1e-13)
+    check_grads(lambda b, a, x, z: signal.lfilter(b, a, x, zi=z), (B, A, X[:, :5], zi), order=2)
+    batch = vmap(lambda a: signal.lfilter(B, a, X[0]))(np.stack([A, 2 * A]))
+    np.testing.assert_allclose(batch[1], scipy.signal.lfilter(B, 2 * A, X[0]), atol=1e-13)
+
+
+@pytest.mark.parametrize("padtype", ["odd", "even", "constant", None])
+def test_filters_forward_and_backward(padtype):
+    want = scipy.signal.filtfilt(B, A, X, padtype=padtype)
+    got = traced(lambda b, a, x: signal.filtfilt(b, a, x, padtype=padtype), B, A, X)
+    np.testing.assert_allclose(got, want, atol=1e-12)
+    for sections in (scipy.signal.butter(4, 0.3, output="sos"), scipy.signal.butter(3, 0.2, "high", output="sos")):
+        want = scipy.signal.sosfiltfilt(sections, X, padtype=padtype)
+        got = traced(lambda s, x: signal.sosfiltfilt(s, x, padtype=padtype), sections, X)
+        np.testing.assert_allclose(got, want, atol=1e-12)
+    batch = vmap(lambda s: signal.sosfiltfilt(s, X, padtype=padtype))(np.stack([sections, sections]))
+    np.testing.assert_allclose(batch[1], want, atol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["interp", "mirror", "nearest", "wrap", "constant"])
+def test_polynomials_in_a_window(mode):
+    for options in ({}, {"axis": 0, "cval": 0.7}, {"deriv": 1, "delta": 0.3}):
+        x = X.T if "axis" in options else X
+        want = scipy.signal.savgol_filter(x, 7, 2, mode=mode, **options)
+        got = traced(lambda x, o=options: signal.savgol_filter(x, 7, 2, mode=mode, **o), x)
+        np.testing.assert_allclose(got, want, atol=1e-12)
+
+
+def test_trends_and_analytic_signals():
+    for options in ({"type": "constant"}, {"type": "linear"}, {"bp": [10, 20]}, {"axis": 0}):
+        got = traced(lambda x, o=options: signal.detrend(x, **o), X)
+        np.testing.assert_allclose(got, scipy.signal.detrend(X, **options), atol=1e-13)
+    for n in (None, 40, 30):
+        np.testing.assert_allclose(
+            traced(lambda x, n=n: signal.hilbert(x, n), X), scipy.signal.hilbert(X, n), atol=1e-13
+        )
+
+
+STFT = [
+    {},
+    {"noverlap": 3, "nfft": 16, "window": "hamming"},
+    {"boundary": None, "padded": False},
+    {"scaling": "psd", "fs": 5.0, "detrend": "linear"},
+    {"return_onesided": False},
+]
+
+
+@pytest.mark.parametrize("options", STFT, ids=str)
+def test_short_time_spectra(options):
+    want = scipy.signal.stft(X, nperseg=8, **options)
+    found = traced(lambda x: signal.stft(x, nperseg=8, **options)[2], X)
+    np.testing.assert_allclose(found, want[2], atol=1e-13)
+    kept = []
+    grad(lambda x: kept.append(signal.stft(x, nperseg=8, **options)) or fnp.sum(x))(X)
+    for got, w in zip(kept[0][:2], want[:2], strict=True):
+        np.testing.assert_allclose(got, w, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"boundary": False, "window": "boxcar"}, {"scaling": "psd", "fs": 3.0}, {"noverlap": 5}], ids=str
+)
+def test_back_from_short_time_spectra(options):
+    forward = {"noverlap": options["noverlap"]} if "noverlap" in options else {}
+    Z = scipy.signal.stft(X, nperseg=8, **forward)[2]
+    want = scipy.signal.istft(Z, **options)
+    np.testing.assert_allclose(traced(lambda z: signal.istft(z, **options)[1], Z), want[1], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"scaling": "spectrum", "fs": 4.0}, {"detrend": "linear", "nfft": 15}, {"return_onesided": False}],
+    ids=str,
+)
+def test_power_spectra(options):
+    y = RNG.normal(size=(2, 30))
+    got = traced(lambda x: signal.welch(x, nperseg=9, **options)[1], X)
+    np.testing.assert_allclose(got, scipy.signal.welch(X, nperseg=9, **options)[1], atol=1e-13)
+    got = traced(lambda x, y: signal.csd(x, y, nperseg=9, **options)[1], X, y)
+    np.testing.assert_allclose(got, scipy.signal.csd(X, y, nperseg=9, **options)[1], atol=1e-13)
+    for more in ({}, {"nfft": 20}, {"nfft": 50, "window": "hann"}, {"axis": 0}):
+        want = scipy.signal.periodogram(X, **{**options, **more})[1]
+        got = traced(lambda x, more=more: signal.periodogram(x, **{**options, **more})[1], X)
+        np.testing.assert_allclose(got, want, atol=1e-12)
+
+
+def test_filters_run_under_jit():
+    compiled = jax.jit(lambda a: fnp.sum(signal.lfilter(B, a, X) ** 2))
+    np.testing.assert_allclose(compiled(A), np.sum(scipy.signal.lfilter(B, A, X) ** 2), rtol=1e-12)
+
+
+def test_a_compiled_filter_needs_the_length_of_its_ends():
+    with pytest.raises(InputError, match="padlen is needed"):
+        jax.eval_shape(lambda s: signal.sosfiltfilt(s, X), np.ones((1, 6)))
+
+
+def test_windows_are_scipys():
+    assert signal.windows is scipy.signal.windows
+    assert np.array_equal(signal.get_window("hamming", 5), scipy.signal.get_window("hamming", 5))
+    with pytest.raises(AttributeError, match="no attribute 'butter'"):
+        signal.butter  # noqa: B018
+
+
+REFUSED = [
+    (InputError, "axes are for plain values", lambda x: signal.fftconvolve(x, x, axes=1)),
+    (InputError, "is for plain values", lambda x: signal.correlate2d(x, x, boundary="wrap")),
+    (InputError, "only method pad", lambda x: signal.filtfilt(B, A, x, method="gust")),
+    (InputError, "must be odd", lambda x: signal.savgol_filter(x, 4, 2)),
+    (ShapeError, "as long as the window", lambda x: signal.savgol_filter(x, 99, 2)),
+    (ShapeError, "mode must be", lambda x: signal.savgol_filter(x, 5, 2, mode="other")),
+    (ShapeError, "rows of six", lambda x: signal.sosfiltfilt(x, x)),
+    (InputError, "only the boundary of zeros", lambda x: signal.stft(x, nperseg=8, boundary="even")),
+    (InputError, "only the mean", lambda x: signal.welch(x, nperseg=8, average="median")),
+    (ShapeError, "mode must be", lambda x: signal.convolve(x, x, "some")),
+    (ShapeError, "as many axes", lambda x: signal.convolve(x, x[0])),
+    (ShapeError, "at least as long", lambda x: signal.convolve(x, x.T, "valid")),
+    (ShapeError, "must be matrices", lambda x: signal.convolve2d(x[0], x[0])),
+    (ShapeError, "boundary must be", lambda x: signal.convolve2d(x, x, boundary="other")),
+    (ShapeError, "must be vectors", lambda x: signal.lfilter(x, [1.0], x)),
+    (ShapeError, "as long as the state", lambda x: signal.lfilter(B, A, x[:, :2], zi=np.ones((2, 3)))),
+    (ShapeError, "padtype must be", lambda x: signal.filtfilt(B, A, x, padtype="other")),
+    (ShapeError, "longer than padlen", lambda x: signal.filtfilt(B, A, x[:, :5])),
+    (ShapeError, "rows of six", lambda x: signal.sosfilt(x, x)),
+    (ShapeError, "do not fit", lambda x: signal.stft(x, nperseg=8, noverlap=8)),
+    (ShapeError, "scaling must be", lambda x: signal.stft(x, nperseg=8, scaling="other")),
+    (ShapeError, "scaling must be", lambda x: signal.welch(x, nperseg=8, scaling="other")),
+    (ValueError, "Trend type", lambda x: signal.detrend(x, type="other")),
+    (ValueError, "Breakpoints", lambda x: signal.detrend(x, bp=99)),
+    (ValueError, "x must be real", lambda x: signal.hilbert(x * 1j)),
+]
+
+
+@pytest.mark.parametrize(("error", "match", "fun"), REFUSED, ids=[match for _, match, _ in REFUSED])
+def test_what_is_refused_says_so(error, match, fun):
+    with pytest.raises(error, match=match):
+        traced(fun, X)

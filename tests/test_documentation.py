@@ -1,0 +1,149 @@
+"""What public functions say of themselves: one line, their arguments, an example; and pages in the field's words.
+
+That the examples run is for doctest, which this file's neighbours run with the modules.
+"""
+
+import importlib
+import inspect
+import re
+from types import ModuleType
+
+import pytest
+from scripts import ROOT
+from test_completeness import further, public
+
+import funcgrad
+import funcgrad.numpy as fnp
+
+FUNCTIONS = {
+    f"funcgrad.{name}": function
+    for name, function in {
+        **public(funcgrad),
+        **{f"numpy.{name}": function for name, function in public(fnp).items()},
+        **further(),
+    }.items()
+}
+#: Names of functions that are those of other libraries, with the documentation they have there.
+OURS = {
+    name: function for name, function in FUNCTIONS.items() if getattr(function, "__module__", "").startswith("funcgrad")
+}
+#: What has no example, and why.
+NO_EXAMPLE: dict[str, str] = {}
+#: Said of arguments that another function explains.
+ELSEWHERE = re.compile(
+    r"arguments (as|of|are)|same arguments|Takes the arguments|[Tt]he inverse of ``|takes what ``|Options are those|"
+    r"under its other name|[Ss]ee ``"
+)
+#: Words that readers stumbled over, and what to say in their place.
+WORDS = {
+    r"\bbeside\b": "next to, with, at the same time",
+    r"\b(the|a|its|whose|record's) pulls?\b|\bpulls of\b": "VJP rule",
+    r"\bpushes\b": "JVP rule, forward mode",
+    r"\btwins?\b": "shallow copy",
+    r"\bquick ways?\b|\bless ado\b": "fast path",
+    r"\bknown[_ ]later\b": "abstract",
+    r"\bkeep_off\b": "safe_where",
+    r"\bmap_leaves\b": "tree.map",
+    r"\bguests?\b": "library, object of another library",
+    r"\bleft alone\b": "not changed",
+    r"\bnobody has looked\b": "until first use",
+}
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))
+    if path.name != "CHANGELOG.md"
+)
+
+
+def documented(function):
+    """Its documentation, without what the examples say."""
+    return re.sub(r"^ *(>>>|\.\.\.) .*$", "", inspect.getdoc(function) or "", flags=re.MULTILINE)
+
+
+def mirrored(name):
+    """The function of NumPy or SciPy that has this name in the place of the same name."""
+    home, _, attribute = name.removeprefix("funcgrad.").rpartition(".")
+    if not home.startswith(("numpy", "scipy")):
+        return None
+    try:
+        return getattr(importlib.import_module(home), attribute, None)
+    except ImportError:
+        return None
+
+
+def parameters(function):
+    try:
+        return list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # some functions in C have none
+        return []
+
+
+def unexplained(name, function):
+    """The arguments that are neither said nor those of a function of NumPy or SciPy of this name."""
+    text, theirs, own = documented(function), mirrored(name), parameters(function)
+    if ELSEWHERE.search(text):
+        return []
+    known = set() if theirs is None else set(parameters(theirs))
+    known |= {"out", "casting", "order", "dtype", "subok", "signature", "axes", "axis", "keepdims", "where"} & set(
+        own if "signature" in own else ()
+    )  # the options of every ufunc
+    spans = " ".join(re.findall(r"``[^`]+``", text))
+    said = lambda p: re.search(rf"\b{p}\b", spans) or re.search(rf"^ *\**{p}\b.*:", text, re.MULTILINE)
+    plainly = lambda p: p != "a" and re.search(rf"\b{p}\b", text)  # formulas in words: the integral from x to y
+    own = [p for p in own if p not in known and p not in ("args", "kwargs")]
+    return [] if len(own) == 1 else [p for p in own if not said(p) and not plainly(p)]
+
+
+def without_code(text):
+    """A page's words: no code, no links."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"`[^`]*`|\]\([^)]*\)", "", text)
+
+
+def avoided(text):
+    """The words of ``WORDS`` in it, with their lines."""
+    return [
+        f"{line.strip()!r}: say {better}"
+        for line in text.splitlines()
+        for word, better in WORDS.items()
+        if re.search(word, line)
+    ]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_public_function_says_what_it_does(name):
+    function = OURS[name]
+    text = inspect.getdoc(function) or ""
+    first = text.partition("\n\n")[0]
+    assert "\n" not in first, "the first paragraph is one line"
+    assert re.fullmatch(r"[A-Z`0-9-].*[.:]", first), first
+    assert ">>>" in text or name in NO_EXAMPLE, "an example"
+    assert unexplained(name, function) == []
+    assert avoided(documented(function)) == []
+
+
+def test_nothing_is_excepted_for_nothing():
+    assert all(">>>" not in (inspect.getdoc(OURS[name]) or "") for name in NO_EXAMPLE)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_use_the_words_of_the_field(page):
+    assert avoided(without_code((ROOT / page).read_text(encoding="utf-8"))) == []
+
+
+def test_a_missing_explanation_is_seen():
+    def scaled(x, factor, mode="up"):
+        """``x`` times something."""
+
+    assert unexplained("funcgrad.scaled", scaled) == ["factor", "mode"]
+    assert avoided("a twin stands\nbeside it") == [
+        "'a twin stands': say shallow copy",
+        "'beside it': say next to, with, at the same time",
+    ]
+    assert avoided(without_code("```\ntwin\n```\n`twin` and [a](twin.md)")) == []
+
+
+def test_modules_of_names_are_documented():
+    for module in (funcgrad, fnp, *(value for value in vars(fnp).values() if isinstance(value, ModuleType))):
+        if module.__name__.startswith("funcgrad"):
+            assert re.match(r"[A-Z`].*[.:]", module.__doc__ or ""), module.__name__
