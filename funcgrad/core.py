@@ -112,8 +112,8 @@ class Trace:
     def close(self) -> None:
         """Mark the transform as finished."""
         open_traces.pop(self.level, None)
-        self.open = False
-        self.rest()
+        self.open = self.live = False
+        self.numbers = None
 
     def rest(self) -> None:
         """Let operations ask first, until somebody lets the run ``wake``."""
@@ -134,7 +134,9 @@ class Trace:
 
     def twin_of(self, x: Tracer) -> Any:
         """Another object that stands for the value of ``x``, a tracer of this trace. Who asks holds ``changing``."""
-        return tracer_of(x.value, self, x.link)
+        made = Tracer()
+        made.value, made._trace, made.link, made.form = x.value, self, x.link, None
+        return made
 
 
 class Tracer:
@@ -167,11 +169,6 @@ class Tracer:
     tangent: Any
     slot: Any
     alias: Any
-
-    def _twin(self) -> Any:
-        """Another object that stands for the same value: a write to this one is not seen by it."""
-        with changing:
-            return self._trace.twin_of(self)
 
     def _class(self) -> type:
         """The class that ``isinstance`` finds, whoever asks: that of the array or number it stands for.
@@ -223,7 +220,10 @@ def twin(x: Any) -> Any:
     of them, and hands out twins of what it keeps. What enters a trace passes through its ``leaf``, what meets it on the
     way through ``bind``, and what leaves a transform through here.
     """
-    return x._twin() if isinstance(x, Tracer) else x
+    if type(x) is not Tracer:
+        return x
+    with changing:
+        return x._trace.twin_of(x)
 
 
 class ReverseRule(Protocol):
@@ -404,7 +404,7 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
     if top is None:
         return primitive.evaluate(args, params)
     if several:  # the innermost trace may keep what it sees, and the program may write to what it has
-        args = tuple([a if not isinstance(a, Tracer) or a._trace is top else a._twin() for a in args])
+        args = tuple([a if not isinstance(a, Tracer) or a._trace is top else twin(a) for a in args])
     return top.process(primitive, args, params) if top.live else _ask(top, primitive, args, params)
 
 

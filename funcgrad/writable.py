@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from threading import get_ident
 from typing import Any, Final
 from weakref import ref
@@ -100,9 +101,8 @@ class _Constants(Trace):
 CONSTANTS: Final = _Constants()
 
 
-def buffer(value: Any) -> Tracer:
-    """An array, NumPy's or another library's, that a transformed function made of constants and can write to."""
-    return tracer_of(value, CONSTANTS)
+#: ``buffer(value)``: an array, NumPy's or another library's, that a transformed function made and can write to.
+buffer: Final[Callable[[Any], Tracer]] = partial(tracer_of, trace=CONSTANTS)
 
 
 def is_buffer(x: Any) -> bool:
@@ -317,7 +317,7 @@ def move(x: Tracer, new: Any) -> None:
     """
     if not isinstance(new, Tracer):
         new = buffer(new)
-    if is_buffer(x) and not x.value.shape and getattr(x, "alias", None) is None:
+    if x._trace is CONSTANTS and not x.value.shape and getattr(x, "alias", None) is None:
         x.alias = Views()  # what is to stand for something traced stays an array, and becomes no number
     x.value, x._trace, x.link, x.form = new.value, new._trace, new.link, None
 

@@ -146,9 +146,7 @@ class Collector(core.Trace):
         self.seen = set()
 
     def tracer(self, value):
-        made = core.Tracer()
-        made.value, made._trace = value, self
-        return made
+        return core.tracer_of(value, self)
 
     def process(self, primitive, args, params):
         self.seen.add(primitive)

@@ -26,7 +26,7 @@ class Cuts:
     def note(self, trace: Trace, name: str, args: Sequence[Any], ans: Any, find: Callable[[], Origin]) -> None:
         """An operation was done on ``args``; it gave ``ans``."""
         nodes: tuple[Node, ...] = tuple(
-            [getattr(a, "node", ()) for a in args if isinstance(a, Tracer) and a._trace is trace]
+            [a.node if trace.counter is not None else () for a in args if type(a) is Tracer and a._trace is trace]
         )
         outs = ans if type(ans) is tuple else (ans,)
         if not any(isinstance(out, Tracer) and out._trace is trace for out in outs):

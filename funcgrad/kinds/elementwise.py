@@ -355,8 +355,9 @@ def operation(x, y, /):
 
 _UNLIKE = """
 def operation(x, y):
-    left = type(x) is Tracer and x._trace.counter is not None
-    right = type(y) is Tracer and y._trace.counter is not None
+    left, right = type(x) is Tracer, type(y) is Tracer
+    if left and right and x._trace is not y._trace:
+        return bind(primitive, (x, y), {{}})
     v, w = x.value if left else x, y.value if right else y
     if not (type(v) in ARRAYS and type(w) in ARRAYS and v.dtype is w.dtype and v.dtype in REAL):
         return bind(primitive, (x, y), {{}})

@@ -30,6 +30,7 @@ from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.primitives.writing import region, winners, write
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import (
+    CONSTANTS,
     READ_ONLY,
     Step,
     View,
@@ -77,13 +78,14 @@ def set_item(x: Tracer, index: Any, y: Any) -> None:
 
 def _set_item(x: Tracer, index: Any, y: Any) -> None:
     alias = getattr(x, "alias", None)
-    if not (alias is None and is_buffer(x)) and not _can_write(x, alias):
+    buffer = x._trace is CONSTANTS
+    if not (alias is None and buffer) and not _can_write(x, alias):
         refuse_writing(x)
-    if is_buffer(y):
+    if type(y) is Tracer and y._trace is CONSTANTS:
         y = twin(y)
     elif type(y) is list or type(y) is tuple:
         y = as_value(y)
-    plain = is_buffer(x) and type(x.value) is ndarray and type(y) in _NUMPY and is_concrete(index)
+    plain = buffer and type(x.value) is ndarray and type(y) in _NUMPY and is_concrete(index)
     if plain and (type(alias) is not View or is_buffer(alias.root)):
         own(root_of(x))
         x.value[index] = y  # views share the memory
@@ -109,7 +111,7 @@ def _write_root(x: Tracer, index: Any, y: Any, aval: Any) -> None:
     if not _write_directly(x, index, y, aval):
         move(x, as_before(x, updated(twin(x), index, y)))
     views = getattr(x, "alias", None)
-    if not is_buffer(x):
+    if x._trace is not CONSTANTS:
         (views if type(views) is Views else views_of(x)).written = True
     if views:
         refresh(x)
@@ -389,7 +391,7 @@ def _write_directly(x: Any, index: Any, y: Any, aval: Any) -> bool:
     Returns:
         False where it has done nothing, because the write is of another kind.
     """
-    buffer, one = is_buffer(x), type(index) is int
+    buffer, one = x._trace is CONSTANTS, type(index) is int
     if not (one or is_concrete(index)) or not can_overwrite(x.value if buffer else x, index, y):
         return False
     if not (one or is_static(index)):
