@@ -1,0 +1,54 @@
+"""Runs inside of runs: what stands still outside is a constant inside, whichever operation meets both."""
+
+import numpy as np
+import pytest
+from operations.cases import rows
+
+import funcgrad.numpy as fnp
+from funcgrad import grad, hessian, jacrev, jvp, no_grad, vjp
+
+CASES = {f"{case.id}-{k}": (case, k) for row in rows() for case in row.cases for k in case.live if len(case.live) > 1}
+
+
+def parts(case, position, given):
+    """What vjp gives of an operation, with ``given`` at ``position`` and the run's own values at the others."""
+    place = case.live.index(position)
+
+    def fun(*rest):
+        return case.smooth(*rest[:place], given, *rest[place:])
+
+    rest = [x for i, x in enumerate(case.primals) if i != place]
+    outs, pullback = vjp(fun, *rest)
+    return [np.asarray(x) for x in (*outs, *pullback(case.cotangents))]
+
+
+@pytest.mark.parametrize(("case", "position"), CASES.values(), ids=CASES.keys())
+@pytest.mark.parametrize("outer", ["reverse", "forward"])
+def test_an_outer_value_in_no_grad_is_a_constant_of_an_inner_run(outer, case, position):
+    """Were it taken for a value of the inner run, its derivative would be lost there, or stand in for another one."""
+    primal = case.leaves[position].value
+    want = parts(case, position, primal)
+    seen = []
+
+    def look(x):
+        seen.extend(no_grad(lambda x: parts(case, position, x))(x))
+        return x
+
+    if outer == "reverse":
+        vjp(look, primal)
+    else:
+        jvp(look, (primal,), (primal,))
+    for got, expected in zip(seen, want, strict=True):
+        np.testing.assert_array_equal(got, expected, strict=True)
+
+
+def inner(x):
+    return grad(lambda y: fnp.sum(x * y * y))(fnp.ones(3))
+
+
+@pytest.mark.parametrize("product", [lambda a, b: a * b, lambda a, b: b * a], ids=["before", "after"])
+def test_inner_gradients_beside_the_same_in_no_grad(product):
+    x = np.array([0.5, 1.0, -2.0])
+    found = jacrev(lambda x: product(inner(x), no_grad(inner)(x)))(x)
+    np.testing.assert_array_equal(found, np.diag(4 * x))
+    np.testing.assert_array_equal(hessian(lambda x: fnp.sum(product(inner(x), no_grad(inner)(x))))(x), np.zeros((3, 3)))
