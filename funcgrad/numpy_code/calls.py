@@ -23,7 +23,7 @@ CALLED = frozenset(("complex", "eval", "exec", "float", "int", "map", "type"))
 #: The instructions that load an attribute. Of modules Python's compiler knows that no method is meant: then the module
 #: is loaded with the flag, or a method is loaded.
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
-_IS_FLAGGED = "LOAD_METHOD" not in dis.opmap  # whether the loading of attributes has a flag, too
+_IS_FLAGGED = sys.version_info >= (3, 12)  # whether the loading of attributes has a flag, too
 #: Where the instruction stands that tells of a name in code made of a text that it is called.
 _FLAG_BESIDE = -1 if sys.version_info < (3, 13) else 1
 
