@@ -109,8 +109,10 @@ def _is_call(steps: list[dis.Instruction], at: int, is_called: Callable[[str, st
     if step.opname not in _ATTRIBUTES or at == 0 or owner.opname != "LOAD_GLOBAL":
         return False
     is_method = step.opname == "LOAD_METHOD" or (_IS_FLAGGED and bool((step.arg or 0) & 1))
-    is_last = at + 1 == len(steps) or steps[at + 1].opname not in _ATTRIBUTES
-    return (is_method or (bool((owner.arg or 0) & 1) and is_last)) and is_called(owner.argval, step.argval)
+    following = steps[at + 1].opname if at + 1 < len(steps) else ""
+    is_pushed = following == "PUSH_NULL" and _FLAG_BESIDE == 1  # of a module, since Python 3.13
+    is_last = bool((owner.arg or 0) & 1) and following not in _ATTRIBUTES
+    return (is_method or is_pushed or is_last) and is_called(owner.argval, step.argval)
 
 
 def _rename(raw: bytearray, names: list[str], offset: int, name: str, shift: int) -> None:
