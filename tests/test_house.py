@@ -158,6 +158,13 @@ def test_skips_are_counted():
     assert all(reason for _, reason in SKIPS.values())
 
 
+def test_tests_lie_in_folders_of_the_library():
+    """``tests/engine`` has those of the modules that lie directly in ``funcgrad/``."""
+    folders = {path.parent.relative_to(ROOT / "tests").as_posix() for path in walk("tests") if path.match("test_*.py")}
+    assert {"engine", "numpy", "transforms/control"} <= folders
+    assert [name for name in folders - {".", "engine"} if not (ROOT / "funcgrad" / name).is_dir()] == []
+
+
 @pytest.mark.parametrize(
     "statement",
     [

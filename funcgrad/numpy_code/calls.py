@@ -23,7 +23,7 @@ CALLED = frozenset(("complex", "eval", "exec", "float", "int", "map", "type"))
 #: The instructions that load an attribute. Of modules Python's compiler knows that no method is meant: then the module
 #: is loaded with the flag, or a method is loaded.
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
-_IS_FLAGGED = "LOAD_METHOD" not in dis.opmap  # whether the loading of attributes has a flag, too
+_IS_FLAGGED = sys.version_info >= (3, 12)  # whether the loading of attributes has a flag, too
 #: Where the instruction stands that tells of a name in code made of a text that it is called.
 _FLAG_BESIDE = -1 if sys.version_info < (3, 13) else 1
 
@@ -109,8 +109,10 @@ def _is_call(steps: list[dis.Instruction], at: int, is_called: Callable[[str, st
     if step.opname not in _ATTRIBUTES or at == 0 or owner.opname != "LOAD_GLOBAL":
         return False
     is_method = step.opname == "LOAD_METHOD" or (_IS_FLAGGED and bool((step.arg or 0) & 1))
-    is_last = at + 1 == len(steps) or steps[at + 1].opname not in _ATTRIBUTES
-    return (is_method or (bool((owner.arg or 0) & 1) and is_last)) and is_called(owner.argval, step.argval)
+    following = steps[at + 1].opname if at + 1 < len(steps) else ""
+    is_pushed = following == "PUSH_NULL" and _FLAG_BESIDE == 1  # of a module, since Python 3.13
+    is_last = bool((owner.arg or 0) & 1) and following not in _ATTRIBUTES
+    return (is_method or is_pushed or is_last) and is_called(owner.argval, step.argval)
 
 
 def _rename(raw: bytearray, names: list[str], offset: int, name: str, shift: int) -> None:

@@ -482,6 +482,13 @@ class Quantity(np.ndarray):
         return NotImplemented
 
 
+def characters():
+    """An array of a class that NumPy 2.5 announces to remove."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return np.array(["a"]).view(np.char.chararray)
+
+
 RECORDS = np.array([(1.0, 2.0)], dtype=[("a", float), ("b", float)])
 #: Value, what the message says it is, what it says to do.
 REFUSED = {
@@ -497,7 +504,7 @@ REFUSED = {
     "text": (np.array(["a", "b"]), "holds text, got <U1[2]", "Encode it"),
     "bytes": (np.array([b"a", b"b"]), "holds text, got |S1[2]", "Encode it"),
     "text of any length": (np.array(["a"], np.dtypes.StringDType()), "holds text, got StringDType()[1]", "Encode it"),
-    "characters": (np.array(["a"]).view(np.char.chararray), "holds text, got chararray", "Encode it"),
+    "characters": (characters(), "holds text, got chararray", "Encode it"),
     "dates": (np.array(["2020-01-01"], "M8[D]"), "holds dates or times, got datetime64[D][1]", "timedelta64(1, 's')"),
     "date": (np.datetime64("2020-01-01"), "holds dates or times, got datetime64", "timedelta64(1, 's')"),
     "durations": (np.array([1, 2], "m8[s]"), "holds dates or times, got timedelta64[s][2]", "timedelta64(1, 's')"),

@@ -22,6 +22,7 @@ from funcgrad.transforms import debugging
 # Lists of lists, so that the collector has work to do, and a signal after every few milliseconds.
 PROGRAM = """
 import gc, signal
+frozen = gc.get_freeze_count()  # Python 3.12 begins with some
 import funcgrad
 
 arrived = sent = 0
@@ -48,7 +49,7 @@ for _ in range(200):
                 kept.clear()
     except AlarmError:
         arrived += 1
-print(sent, arrived, gc.callbacks, gc.get_freeze_count())
+print(sent, arrived, gc.callbacks, gc.get_freeze_count() - frozen)
 """
 
 
@@ -58,7 +59,7 @@ def test_importing_loses_no_signal():
 
 
 def test_the_collector_is_let_alone():
-    before = (list(gc.callbacks), gc.get_freeze_count(), gc.get_threshold(), gc.isenabled())
+    before, frozen = (list(gc.callbacks), gc.get_threshold(), gc.isenabled()), gc.get_freeze_count()
 
     def long(x):
         for _ in range(20_000):
@@ -67,7 +68,8 @@ def test_the_collector_is_let_alone():
 
     grad(long)(1.0)
     vjp(long, 1.0)[1](1.0)
-    assert (list(gc.callbacks), gc.get_freeze_count(), gc.get_threshold(), gc.isenabled()) == before
+    assert (list(gc.callbacks), gc.get_threshold(), gc.isenabled()) == before
+    assert gc.get_freeze_count() <= frozen  # what an earlier test froze may have been freed
 
 
 class Interrupt(BaseException):

@@ -1,4 +1,4 @@
-"""Powers and products of matrices, and the faces that ``numpy.linalg`` gives to functions of ``numpy``.
+"""Powers and products of matrices, and functions of ``numpy`` under the names that they have in ``numpy.linalg``.
 
 ``matmul``, ``matrix_transpose`` and ``vecdot`` are those of ``funcgrad.numpy``.
 """
