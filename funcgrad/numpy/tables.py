@@ -51,7 +51,11 @@ class Held(Proxy):
         """The traced array."""
         return self.value
 
+    # Those of xarray's protocol stand here: since Python 3.12 ``isinstance`` does not call ``__getattr__``.
     shape = property(lambda self: self.value.shape)
+    dtype = property(lambda self: self.value.dtype)
+    real = property(lambda self: held(self.value.real))
+    imag = property(lambda self: held(self.value.imag))
     ndim = property(lambda self: self.value.ndim)
     size = property(lambda self: self.value.size)
     nbytes = property(lambda self: self.value.size * self.value.dtype.itemsize)
