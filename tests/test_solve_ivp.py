@@ -22,7 +22,7 @@ from funcgrad import (
 )
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
 from funcgrad.scipy import integrate, optimize
-from funcgrad.scipy.integrate.ivp import records
+from funcgrad.scipy.integrate.ivp import iterations, records
 from funcgrad.transforms.closures import Hoisted
 
 METHODS = ["RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA"]
@@ -539,6 +539,62 @@ def test_products_of_long_states_are_recorded_once(method, kind):
     np.testing.assert_allclose(pushed, by_start @ along + by_rate.sum(), rtol=1e-12)
     slope = lambda y0, p: grad(last, 1)(y0, p)[0]
     np.testing.assert_allclose(hessian(last, 1)(start, p)[0], differences(slope, (start, p), 1, 1e-6), rtol=1e-6)
+
+
+def mixing(n):
+    """A network whose units decay at very different rates: its Jacobian is full, and stiff."""
+    weights = np.random.default_rng(0).normal(size=(n, n)) / np.sqrt(n)
+    decay = np.logspace(0, 3, n)
+
+    def flow(t, y, p):
+        return p[0] * fnp.tanh(weights @ y) * (1.0 + fnp.sin(3.0 * t)) - p[1] * decay * y
+
+    return flow, np.cos(np.arange(n)), np.array([1.5, 0.7])
+
+
+@pytest.mark.parametrize("method", ["Radau", "BDF"])
+def test_full_jacobians_of_long_states(method, monkeypatch):
+    """One factorisation serves many steps, and iterations find what one for each step does."""
+    flow, start, p = mixing(30)
+    options = {"rtol": 1e-6, "atol": 1e-8}
+    last = lambda y0, p: fnp.sum(
+        integrate.solve_ivp(flow, (0.0, 2.0), y0, method, [0.7, 2.0], args=(p,), **options).y ** 2
+    )
+    made = []
+    renew = iterations.Iterated._renew
+    monkeypatch.setattr(iterations.Iterated, "_renew", lambda self, n: made.append(n) or renew(self, n))
+    by_start, by_rate = grad(last, (0, 1))(start, p)
+    assert 0 < len(made) < 20
+    tangents = np.sin(np.arange(30)), np.array([0.3, -0.2])
+    pushed = jvp(last, (start, p), tangents)[1]
+    np.testing.assert_allclose(pushed, by_start @ tangents[0] + by_rate @ tangents[1], rtol=1e-9)
+    tight = lambda p: fnp.sum(
+        integrate.solve_ivp(flow, (0.0, 2.0), start, method, [0.7, 2.0], args=(p,), rtol=1e-9, atol=1e-11).y ** 2
+    )
+    np.testing.assert_allclose(by_rate, differences(tight, (p,), 0, 1e-4), rtol=1e-3)
+    bend = hessian(last, 1)(start, p)
+    np.testing.assert_allclose(bend, bend.T, rtol=1e-7, atol=1e-9 * np.abs(bend).max())
+    batch = vmap(grad(lambda p: last(start, p)))(np.stack([p, 1.1 * p]))
+    np.testing.assert_allclose(batch[0], by_rate, rtol=1e-8)
+
+    monkeypatch.setattr(iterations, "_MOST", 1)  # they never come to an end
+    for got, want in zip((by_start, by_rate), grad(last, (0, 1))(start, p), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-10 * np.abs(want).max())
+    np.testing.assert_allclose(pushed, jvp(last, (start, p), tangents)[1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["Radau", "BDF"])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_full_jacobians_in_both_directions_of_time_and_where_values_are_looked_at(method, backwards):
+    flow, start, p = mixing(30)
+    ends = (1.0, 0.7) if backwards else (0.0, 1.0)
+    rate = -1e-2 if backwards else 1.0
+    plain = lambda t, y, p: rate * flow(t, y, p)
+    steered = lambda t, y, p: plain(t, y, p) if y[0] > -100 else 0 * y
+    last = lambda p, f: fnp.sum(integrate.solve_ivp(f, ends, start, method, args=(p,)).y[:, -1])
+    slope = grad(last)(p, plain)
+    np.testing.assert_allclose(grad(last)(p, steered), slope, rtol=1e-8)
+    np.testing.assert_allclose(jvp(lambda p: last(p, steered), (p,), (p,))[1], slope @ p, rtol=1e-8)
 
 
 def test_lsoda_on_long_states_that_are_stiff_or_not(monkeypatch):

@@ -28,10 +28,6 @@ __all__ = ["Derivatives"]
 
 #: How many numbers are computed at once.
 _AT_ONCE = 1 << 21
-#: Of longer states explicit methods look for no pattern: one product with the Jacobian costs more than Python does.
-_LONG = 1 << 13
-#: Nor where there are few stages.
-_FEW = 400
 
 
 class Derivatives:
@@ -132,7 +128,7 @@ class Derivatives:
 
     def _pattern(self, T: Any, Y: Any, values: Sequence[Any]) -> Pattern | None:
         """Where the Jacobian of long states may have entries, looked for once."""
-        useful = Y.shape[-1] > SHORT and (self.implicit or (Y.shape[-1] <= _LONG and len(Y) * Y.shape[1] > _FEW))
+        useful = Y.shape[-1] > SHORT and self.implicit
         if self.pattern is None and not self._looked and useful and Y.size:
             self._looked = True
             self.pattern = found_pattern(lambda y: self.flow(float(T[0, 0]), y, *values), Y[0, 0])
