@@ -38,6 +38,7 @@ class Hoisted:
         held: the tracers, and the arrays of other libraries, that the function closes over.
         outs: the leaves of the result of that run.
         out_spec: the structure of the result.
+        recording: the run.
     """
 
     def __init__(self, call: str, fun: Callable[[Any], Any], x: PyTree, *, steered: bool = False) -> None:
@@ -67,13 +68,13 @@ class Hoisted:
 
         steps = [step._replace(args=tuple([place(a) for a in step.args])) for step in recording.operations]
         outputs = [place(out) for out in recording.outputs]
-        self._recording = Recording(len(leaves) + len(self.held), steps, outputs, recording.decisions)
+        self.recording = Recording(len(leaves) + len(self.held), steps, outputs, recording.decisions)
         del recording, trace, steps  # they hold the same arrays
-        recording_apart(self._recording)
+        recording_apart(self.recording)
 
     def __call__(self, x: PyTree, held: Sequence[Any]) -> PyTree:
         """The function at ``x``, a tree like the first, with other values in place of those that it held."""
-        return tree.unflatten(self.out_spec, self._recording.evaluate(*tree.leaves(x), *held))
+        return tree.unflatten(self.out_spec, self.recording.evaluate(*tree.leaves(x), *held))
 
 
 class _Steered(GraphTrace):

@@ -1,4 +1,4 @@
-"""A function of a few arrays that is called very often, as straight NumPy code."""
+"""A recorded function that is called very often, as straight NumPy code."""
 
 from __future__ import annotations
 
@@ -8,49 +8,103 @@ from typing import Any
 import numpy as np
 
 from funcgrad import tree
+from funcgrad.graph import Recording, Ref
+from funcgrad.transforms.closures import Hoisted
 from funcgrad.transforms.compiled.agreeing import disagreement
 from funcgrad.transforms.compiled.capture import capture
-from funcgrad.transforms.compiled.copies import copy_of
-from funcgrad.transforms.compiled.source import generate
+from funcgrad.transforms.compiled.source import Program, generate
 
 __all__ = ["straight"]
 
+#: Programs by what they were written from, the oldest first.
+_programs: dict[Any, Program] = {}
+_KEPT = 64
+_VALUES = (np.ndarray, np.generic)
+_PLAIN = (int, float, complex, bool, str, bytes, type(None), np.generic, np.dtype, slice)
 
-def straight(fun: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..., Any] | None:
-    """``fun`` as a program for plain arrays in the form of ``inputs``; None where it cannot be written down.
+
+def straight(hoisted: Hoisted, x: Any, held: Sequence[Any]) -> Callable[..., Any] | None:
+    """``hoisted`` of one array, with one array for a result, as a program; None where it cannot be written down.
 
     Unlike that of ``jit`` the program looks at nothing: each call must have arrays of the same shapes, dtypes and
-    strides, and take the same way. What ``fun`` closes over is taken as it is now. It keeps memory between calls, so it
-    is for one thread at a time.
+    strides. It keeps memory between calls, so it is for one thread at a time. Functions that are recorded alike share
+    what was written.
 
     Args:
-        fun: a function of arrays to one array, which the program must give to the last bits for ``inputs``.
-        inputs: what it is recorded with.
+        hoisted: the recorded function.
+        x: an array at which it is tried: the program must give what the function gives, to the last bits.
+        held: what it holds, in plain numbers.
+
+    Returns:
+        A function of ``x`` and ``*held``.
 
     Example:
         >>> import funcgrad.numpy as fnp
-        >>> double = straight(lambda x, y: fnp.sin(x) + 2.0 * y, [np.zeros(2), np.ones(2)])
-        >>> double(np.zeros(2), np.full(2, 3.0))
-        array([6., 6.])
+        >>> x = np.zeros(2)
+        >>> twice = straight(Hoisted("example", lambda x: fnp.sin(x) + 2.0 * x, x), x, [])
+        >>> twice(np.ones(2)).round(6)
+        array([2.841471, 2.841471])
     """
-    copies: dict[int, Any] = {}
-
-    def held(x: Any) -> Any:
-        known = copies.get(id(x))
-        if known is None:
-            known = copies[id(x)] = (x, copy_of(x))  # the first keeps its number from being used again
-        return known[1]
-
-    expected = fun(*inputs)
+    recording = hoisted.recording
+    inner: list[Any] = []
+    key = _key(recording, inner)
+    inputs = [x, *held, *inner]
+    expected = hoisted(x, held)
+    known = None if key is None else (key, tuple([(type(v), np.shape(v), getattr(v, "strides", ())) for v in inputs]))
+    program = _programs.get(known)
     try:
+        if program is None:
+            program = _written(recording, inputs, expected, inner)
+        slots = program.allocate()
         with np.errstate(all="ignore"):
-            graph, spec = capture(fun, lambda values: (values, {}), inputs, held, lambda x: False, ())
-            program = generate(graph, [f"x{i}" for i in range(len(inputs))], [expected], False)
-            slots = program.allocate()
             found = program.run(*inputs, slots)
     except Exception:  # what a function does when it is recorded is not known
         return None
-    if spec != tree.structure(expected) or disagreement(found[0], expected, False):
+    if tree.structure(expected) != tree.structure(x) or disagreement(found[0], expected, False):
         return None
+    if known is not None and known not in _programs:
+        _programs[known] = program
+        while len(_programs) > _KEPT:
+            _programs.pop(next(iter(_programs)), None)
     run = program.run
-    return lambda *values: run(*values, slots)[0]
+    return lambda *values: run(*values, *inner, slots)[0]
+
+
+def _written(recording: Recording, inputs: list[Any], expected: Any, inner: list[Any]) -> Program:
+    """The program of a recording, whose own arrays and numbers of NumPy's are inputs."""
+    count = len(inputs) - len(inner)
+
+    def run(*values: Any) -> Any:
+        arrays = iter(values[count:])
+        steps = [
+            step._replace(args=tuple([next(arrays) if isinstance(a, _VALUES) else a for a in step.args]))
+            for step in recording.operations
+        ]
+        return Recording(recording.inputs, steps, recording.outputs).evaluate(*values[:count])[0]
+
+    with np.errstate(all="ignore"):
+        graph, _ = capture(run, lambda values: (values, {}), inputs, np.copy, lambda x: False, ())
+        return generate(graph, [f"x{i}" for i in range(len(inputs))], [expected], False)
+
+
+def _key(recording: Recording, inner: list[Any]) -> Any:
+    """What tells recordings apart; None where that is not known. Arrays and numbers of its own go into ``inner``."""
+    parts: list[Any] = [recording.inputs]
+    known = not recording.decisions and len(recording.outputs) == 1 and type(recording.outputs[0]) is Ref
+    for primitive, args, params, *_ in recording.operations:
+        parts.append(primitive)
+        for a in args:
+            if isinstance(a, _VALUES):
+                inner.append(a)
+                a = None
+            parts.append(a if type(a) is Ref else (type(a), repr(a)))
+            known = known and (type(a) is Ref or isinstance(a, _PLAIN))
+        for name, value in params.items():
+            parts.append((name, repr(value)))
+            known = known and _is_plain(value)
+    parts.append(tuple(recording.outputs) if known else None)
+    return tuple(parts) if known else None
+
+
+def _is_plain(x: Any) -> bool:
+    return all(map(_is_plain, x)) if type(x) is tuple else isinstance(x, _PLAIN)

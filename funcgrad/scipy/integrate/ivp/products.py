@@ -52,7 +52,7 @@ class Products:
                 self._recorded.clear()  # the function looks at values
         if self._recorded and len(Y) > _MANY:
             example = np.linspace(0.5, 1.5, Y[0].size).reshape(Y.shape[1:])
-            self._program = straight(lambda v, *held: self._recorded[0](v, held), [example, *self._held_at(0)])
+            self._program = straight(self._recorded[0], example, self._held_at(0))
 
     def _record(self, t: Any, y: Any) -> Any:
         """Record the product at one place, of which the numbers are those of all."""

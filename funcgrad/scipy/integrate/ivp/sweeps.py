@@ -109,7 +109,7 @@ def _weight(steps: Steps) -> int:
     s, n, r = int(steps.Y.shape[1]), int(steps.Y.shape[2]), int(steps.P.shape[1])
     if n <= SHORT:
         return n * n * (s * s * steps.implicit + 2 * s + r)
-    return 4 * s * int(steps.pattern.count) if steps.pattern is not None and steps.implicit else s * n
+    return s * n if steps.pattern is None else 4 * s * int(steps.pattern.count)
 
 
 def _solver(steps: Steps) -> Any:
@@ -238,28 +238,39 @@ class _Explicit:
 
     def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
         """See the function."""
-        V, Q, stages = self.steps.V, self.steps.Q[:, 0], b.shape[1]
+        U, V, P, Q, stages = self.steps.U, self.steps.V, self.steps.P, self.steps.Q, b.shape[1]
         pushed = self._products(False)
         for n in range(len(b)):
-            before, slopes = z[n, 0], x[n]
+            along, slopes = U[n] @ z[n], x[n]
             for i in range(stages):
-                slopes[i] = b[n, i] + pushed(n * stages + i, before + V[n, i, :i] @ slopes[:i] if i else before)
-            z[n + 1, 0] = before + Q[n] @ slopes + c[n, 0]
+                if i:
+                    along[i] += V[n, i, :i] @ slopes[:i]
+                slopes[i] = b[n, i] + pushed(n * stages + i, along[i])
+            z[n + 1] = P[n] @ z[n] + Q[n] @ slopes + c[n]
 
     def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
         """See the function."""
-        V, Q, stages = self.steps.V.swapaxes(1, 2).copy(), self.steps.Q[:, 0, :, None], b.shape[1]
-        pulled, last = self._products(True), b.shape[1] - 1
-        parts = np.empty(b.shape[1:])
+        Q, V = (np.ascontiguousarray(a.swapaxes(1, 2)) for a in (self.steps.Q, self.steps.V))
+        leads = np.concatenate([self.steps.P, self.steps.U], axis=1).swapaxes(1, 2).copy()
+        used = (Q.any(-1) | V.any(-1) | b.any(-1)).tolist()
+        pulled, (_, stages, size), rows = self._products(True), b.shape, z.shape[1]
+        both = np.empty((rows + stages, size))  # the cotangents behind the step, and those that the stages give
+        after, parts = both[:rows], both[rows:]
+        after[:] = z[-1]
         for n in reversed(range(len(b))):
-            after, slopes = z[n + 1, 0], x[n]
-            np.multiply(Q[n], after, out=slopes)
+            slopes = x[n]
+            np.matmul(Q[n], after, out=slopes)
             slopes += b[n]
             for i in reversed(range(stages)):
-                if i < last:
+                if not used[n][i]:
+                    parts[i] = 0.0
+                    continue
+                if i < stages - 1:
                     slopes[i] += V[n, i, i + 1 :] @ parts[i + 1 :]
                 parts[i] = pulled(n * stages + i, slopes[i])
-            z[n, 0] = after + parts.sum(0) + c[n, 0]
+            z[n] = c[n]
+            z[n] += leads[n] @ both
+            after[:] = z[n]
 
 
 class _Factors:
