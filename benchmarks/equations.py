@@ -58,8 +58,13 @@ def brusselator(t: Any, y: Any, p: Any) -> Any:
     )
 
 
-def network(tanh: Function, weights: Any) -> Function:
-    return lambda t, y, p: p[0] * tanh(weights @ y) - p[1] * y
+def diffusion(t: Any, y: Any, p: Any) -> Any:
+    nothing = np.zeros(1)
+    return p[0] * (fnp.concatenate([y[1:], nothing]) - 2 * y + fnp.concatenate([nothing, y[:-1]])) - p[1] * y * y
+
+
+def network(tanh: Function, weights: Any, decay: Any = 1.0) -> Function:
+    return lambda t, y, p: p[0] * tanh(weights @ y) - p[1] * decay * y
 
 
 def systems() -> list[System]:
@@ -77,8 +82,16 @@ def systems() -> list[System]:
             {"rtol": 1e-5, "atol": 1e-7},
         ),
         System(
-            "network, 200 states", network(fnp.tanh, weights), units, np.array([1.5, 1.0]), 5.0, METHODS[:3],
+            "diffusion, 200 states", diffusion, np.sin(np.linspace(0, 3, 200)), np.array([1.0, 0.5]), 5.0, METHODS,
             {"rtol": 1e-6, "atol": 1e-8},
+        ),
+        System(
+            "network, 200 states", network(fnp.tanh, weights), units, np.array([1.5, 1.0]), 5.0, METHODS,
+            {"rtol": 1e-6, "atol": 1e-8},
+        ),
+        System(
+            "stiff network, 200 states", network(fnp.tanh, weights, np.logspace(0, 4, 200)), units,
+            np.array([1.5, 1.0]), 5.0, METHODS[3:], {"rtol": 1e-6, "atol": 1e-8},
         ),
     ]  # fmt: skip
 
@@ -171,7 +184,7 @@ def by_diffrax(system: System, stacked: Function, solver: str) -> Function:
 
 def peers(quick: bool) -> list[Claim]:
     """One gradient by libraries that are installed, eagerly; compiled diffrax is told."""
-    few, stiff, _, units = systems()
+    few, stiff, _, _, units, _ = systems()
     stiff = stiff._replace(end=40.0)
     claims: list[Claim] = []
     if find_spec("torchdiffeq"):
@@ -188,7 +201,8 @@ def peers(quick: bool) -> list[Claim]:
         import jax
         import jax.numpy as jnp
 
-        for system, method, solver in ((few, "RK45", "Dopri5"), (stiff, "Radau", "Kvaerno5")):
+        pairs = ((few, "RK45", "Dopri5"), (stiff, "Radau", "Kvaerno5"), (stiff, "LSODA", "Kvaerno5"))
+        for system, method, solver in pairs:
             stacked = lambda t, y, p, fun=system.fun: jnp.stack(fun(t, y, p))
             gradient, p = by_diffrax(system, stacked, solver), jnp.asarray(system.parameters)
             compiled = jax.jit(gradient)

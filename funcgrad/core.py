@@ -223,7 +223,8 @@ def twin(x: Any) -> Any:
     if type(x) is not Tracer:
         return x
     with changing:
-        return x._trace.twin_of(x)
+        made = x._trace.twin_of(x)
+    return made
 
 
 class ReverseRule(Protocol):

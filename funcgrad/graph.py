@@ -352,6 +352,14 @@ class Recording:
     def __len__(self) -> int:
         return len(self.operations)
 
+    def rename(self, slots: dict[int, int]) -> None:
+        """Let ``slots[slot]`` stand for ``slot``, wherever an operation or an output names it."""
+        if any(old != new for old, new in slots.items()):
+            self.operations = [
+                step._replace(args=tuple([slots.get(slot, slot) for slot in step.args])) for step in self.operations
+            ]
+            self.outputs = [slots.get(slot, slot) for slot in self.outputs]
+
     def evaluate(self, *inputs: Any) -> list[Any]:
         """The outputs for other inputs, which may be tracers.
 

@@ -13,5 +13,6 @@ from typing import Final
 
 __all__ = ["changing"]
 
-#: Who lets a tracer stand for another value holds this. One lock for all, as a write may look at other arrays.
+#: Who lets a tracer refer to another value holds this. One lock for all, as a write may look at other arrays. What is
+#: done under it ends in a name and is returned after it, so that an interrupt behind the last call lets go of it too.
 changing: Final = threading.RLock()

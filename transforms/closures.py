@@ -38,6 +38,7 @@ class Hoisted:
         held: the tracers, and the arrays of other libraries, that the function closes over.
         outs: the leaves of the result of that run.
         out_spec: the structure of the result.
+        recording: the run.
     """
 
     def __init__(self, call: str, fun: Callable[[Any], Any], x: PyTree, *, steered: bool = False) -> None:
@@ -51,25 +52,24 @@ class Hoisted:
         for number, leaf in enumerate(found):
             check_leaf(call, leaf, lambda number=number: f"result leaf {number} of the function")
         self.outs = [leaf.value if type(leaf) is Tracer and leaf._trace is trace else leaf for leaf in found]
-        self._recording = recording = trace.recording(found, trace.decisions if isinstance(trace, _Steered) else None)
+        self.recording = recording = trace.recording(found, trace.decisions if isinstance(trace, _Steered) else None)
         del trace  # it holds the same arrays
         self.held: list[Any] = []
-        self._places: list[int] = []  # of those in ``held`` that the inputs behind the leaves take
-        places: dict[Any, int] = {}
+        slots: dict[Any, int] = {}
+        again: dict[int, int] = {}  # slots of what has one already
         for slot, x in list(recording.constants.items()):
             if isinstance(x, Tracer) or backend.namespace_of(x) not in (None, np):
-                if identity(x) not in places:
-                    places[identity(x)] = len(self.held)
-                    self.held.append(x)
-                self._places.append(places[identity(x)])
-                recording.inputs.append(slot)
                 del recording.constants[slot]
+                again[slot] = slots.setdefault(identity(x), slot)
+                if again[slot] == slot:
+                    recording.inputs.append(slot)
+                    self.held.append(x)
+        recording.rename(again)
         recording_apart(recording)
 
     def __call__(self, x: PyTree, held: Sequence[Any]) -> PyTree:
         """The function at ``x``, a tree like the first, with other values in place of those that it held."""
-        values = [held[place] for place in self._places]
-        return tree.unflatten(self.out_spec, self._recording.evaluate(*tree.leaves(x), *values))
+        return tree.unflatten(self.out_spec, self.recording.evaluate(*tree.leaves(x), *held))
 
 
 class _Steered(GraphTrace):

@@ -214,7 +214,8 @@ def operation(x, *rest, **params):
         v, t, trace = x.value, x.tangent, x._trace
         return share_view(x, dual(operation(v, **params), operation(t, **params), trace), operation, params, v)
     with changing:  # what it is a view of is still what it was made of
-        return share_view(x, bind(primitive, (x, *rest), params), operation, params)
+        made = share_view(x, bind(primitive, (x, *rest), params), operation, params)
+    return made
 """
 
 _SHARED = {

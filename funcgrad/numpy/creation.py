@@ -238,9 +238,9 @@ def copy(a: ArrayLike, order: Any = "K", subok: Any = False) -> Array:
 def _copied(x: Tracer) -> Array:
     """Another object that can be written to."""
     with changing:  # no other thread makes it traced meanwhile
-        if not is_buffer(x):
-            return twin(x)
-        return buffer(x.value.copy("K") if type(x.value) is np.ndarray else x.value)
+        value = x.value if is_buffer(x) else None
+        made = twin(x) if value is None else buffer(value.copy("K") if type(value) is np.ndarray else value)
+    return made
 
 
 def _duplicate(a: Array, order: str) -> Array:

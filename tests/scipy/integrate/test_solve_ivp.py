@@ -22,7 +22,7 @@ from funcgrad import (
 )
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
 from funcgrad.scipy import integrate, optimize
-from funcgrad.scipy.integrate.ivp import records
+from funcgrad.scipy.integrate.ivp import iterations, records
 from funcgrad.transforms.closures import Hoisted
 
 METHODS = ["RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA"]
@@ -541,6 +541,62 @@ def test_products_of_long_states_are_recorded_once(method, kind):
     np.testing.assert_allclose(hessian(last, 1)(start, p)[0], in_argument(slope, (start, p), 1, 1e-6), rtol=1e-6)
 
 
+def mixing(n):
+    """A network whose units decay at very different rates: its Jacobian is full, and stiff."""
+    weights = np.random.default_rng(0).normal(size=(n, n)) / np.sqrt(n)
+    decay = np.logspace(0, 3, n)
+
+    def flow(t, y, p):
+        return p[0] * fnp.tanh(weights @ y) * (1.0 + fnp.sin(3.0 * t)) - p[1] * decay * y
+
+    return flow, np.cos(np.arange(n)), np.array([1.5, 0.7])
+
+
+@pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
+def test_full_jacobians_of_long_states(method, monkeypatch):
+    """One factorisation serves many steps, and iterations find what one for each step does."""
+    flow, start, p = mixing(30)
+    options = {"rtol": 1e-6, "atol": 1e-8}
+    last = lambda y0, p: fnp.sum(
+        integrate.solve_ivp(flow, (0.0, 2.0), y0, method, [0.7, 2.0], args=(p,), **options).y ** 2
+    )
+    made = []
+    renew = iterations.Iterated._renew
+    monkeypatch.setattr(iterations.Iterated, "_renew", lambda self, n: made.append(n) or renew(self, n))
+    by_start, by_rate = grad(last, (0, 1))(start, p)
+    assert 0 < len(made) < 20
+    tangents = np.sin(np.arange(30)), np.array([0.3, -0.2])
+    pushed = jvp(last, (start, p), tangents)[1]
+    np.testing.assert_allclose(pushed, by_start @ tangents[0] + by_rate @ tangents[1], rtol=1e-9)
+    tight = lambda p: fnp.sum(
+        integrate.solve_ivp(flow, (0.0, 2.0), start, method, [0.7, 2.0], args=(p,), rtol=1e-9, atol=1e-11).y ** 2
+    )
+    np.testing.assert_allclose(by_rate, in_argument(tight, (p,), 0, 1e-4), rtol=1e-3)
+    bend = hessian(last, 1)(start, p)
+    np.testing.assert_allclose(bend, bend.T, rtol=1e-7, atol=1e-9 * np.abs(bend).max())
+    batch = vmap(grad(lambda p: last(start, p)))(np.stack([p, 1.1 * p]))
+    np.testing.assert_allclose(batch[0], by_rate, rtol=1e-8)
+
+    monkeypatch.setattr(iterations, "_MOST", 1)  # they never come to an end
+    for got, want in zip((by_start, by_rate), grad(last, (0, 1))(start, p), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-10 * np.abs(want).max())
+    np.testing.assert_allclose(pushed, jvp(last, (start, p), tangents)[1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["Radau", "BDF"])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_full_jacobians_in_both_directions_of_time_and_where_values_are_looked_at(method, backwards):
+    flow, start, p = mixing(30)
+    ends = (1.0, 0.7) if backwards else (0.0, 1.0)
+    rate = -1e-2 if backwards else 1.0
+    plain = lambda t, y, p: rate * flow(t, y, p)
+    steered = lambda t, y, p: plain(t, y, p) if y[0] > -100 else 0 * y
+    last = lambda p, f: fnp.sum(integrate.solve_ivp(f, ends, start, method, args=(p,)).y[:, -1])
+    slope = grad(last)(p, plain)
+    np.testing.assert_allclose(grad(last)(p, steered), slope, rtol=1e-8)
+    np.testing.assert_allclose(jvp(lambda p: last(p, steered), (p,), (p,))[1], slope @ p, rtol=1e-8)
+
+
 def test_lsoda_on_long_states_that_are_stiff_or_not(monkeypatch):
     """In a batch there are both: steps have other stages then."""
     flow, start, _ = diffusion(30)
@@ -550,10 +606,70 @@ def test_lsoda_on_long_states_that_are_stiff_or_not(monkeypatch):
     written = records._lsoda
     monkeypatch.setattr(records, "_lsoda", lambda *args: stages.append(len((found := written(*args))["T"][0])) or found)
     slopes = vmap(grad(last))(rates)
-    assert stages == [16, 4]
+    assert stages == [2, 1]
     bends = vmap(hessian(last))(rates)
     for i, k in enumerate(rates):
         np.testing.assert_allclose(slopes[i], grad(last)(k), rtol=1e-9)
         np.testing.assert_allclose(slopes[i], in_argument(last, (k,), 0, 1e-3 * k), rtol=1e-4, atol=1e-7)
         np.testing.assert_allclose(jvp(last, (k,), (1.0,))[1], slopes[i], rtol=1e-9)
         np.testing.assert_allclose(bends[i], in_argument(grad(last), (k,), 0, 1e-3 * k), rtol=1e-3, atol=1e-9)
+
+
+def alternating(n):
+    """Not stiff, stiff for a while, and not again."""
+    weights = np.random.default_rng(0).normal(size=(n, n)) / np.sqrt(n)
+
+    def flow(t, y, p):
+        rate = 1.0 + 5000.0 * fnp.exp(-((5.0 * (t - 1.0)) ** 2))
+        return p[0] * fnp.tanh(weights @ y) - p[1] * rate * (y - fnp.sin(30.0 * t))
+
+    return flow, np.cos(np.arange(n)), np.array([1.5, 0.7])
+
+
+@pytest.mark.parametrize("system", [diffusion, mixing, alternating])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_the_steps_of_lsoda_are_known(system, backwards, monkeypatch):
+    """Of long states: its rows follow from one another, and its slopes are those of the right-hand side."""
+    ahead, start, more = system(30)
+    flow = (lambda t, y, p: -ahead(-t, y, p)) if backwards else ahead
+    p, end = 2.0 if system is diffusion else more, -3.0 if backwards else 3.0
+    seen = []
+    written = records._lsoda
+    monkeypatch.setattr(records, "_lsoda", lambda *args: seen.append((args[0], found := written(*args))) or found)
+    solve = lambda p: integrate.solve_ivp(flow, (0.0, end), start, "LSODA", args=(p,), rtol=1e-7, atol=1e-9).y
+    jvp(solve, (p,), (p,))
+    [(notes, found)] = seen
+    S, X, T, U, V, P, Q = (found[name] for name in ("S", "X", "T", "U", "V", "P", "Q"))
+    size = np.abs(P) @ np.abs(S[:-1]) + np.abs(Q) @ np.abs(X)
+    assert (np.abs(P @ S[:-1] + Q @ X - S[1:]) <= 1e-12 * size.max(-1, keepdims=True)).all()
+    states = U @ S[:-1] + V @ X
+    slopes = np.array([[flow(t, y, p) for t, y in zip(*stage, strict=True)] for stage in zip(T, states, strict=True)])
+    stiff = np.array([note.whole[7] == 2 for note in notes])
+    if stiff.any():  # it iterates until a norm is small enough
+        assert X.shape[1] == 1
+        assert system is not diffusion
+        np.testing.assert_allclose(slopes, X, rtol=1e-3, atol=1e-3 * np.abs(X).max())
+    else:
+        np.testing.assert_allclose(slopes, X, rtol=1e-10, atol=1e-10 * np.abs(X).max())
+    assert np.flatnonzero(np.diff(stiff)).size == {diffusion: 0, mixing: 1, alternating: 2}[system]
+
+
+@pytest.mark.parametrize("system", [diffusion, mixing, alternating])
+def test_gradients_by_the_steps_of_lsoda(system, monkeypatch):
+    flow, start, more = system(30)
+    p = 2.0 if system is diffusion else more
+    options = {"rtol": 1e-9, "atol": 1e-11, "dense_output": True}
+
+    def last(start, p):
+        found = integrate.solve_ivp(flow, (0.0, 1.5), start, "LSODA", [0.3, 1.5], args=(p,), **options)
+        return fnp.sum(found.y**2) + fnp.sum(found.sol(0.77))
+
+    by_start, by_rate = grad(last, (0, 1))(start, p)
+    np.testing.assert_allclose(by_rate, in_argument(last, (start, p), 1, 1e-4), rtol=1e-4)
+    along = np.sin(np.arange(30))
+    ends = [last(start + s * 1e-4 * along, p) for s in (1, -1)]
+    np.testing.assert_allclose(by_start @ along, (ends[0] - ends[1]) / 2e-4, rtol=1e-4)
+    pushed = jvp(last, (start, p), (along, np.ones_like(p)))[1]
+    np.testing.assert_allclose(pushed, by_start @ along + np.sum(by_rate), rtol=1e-9)
+    monkeypatch.setattr(records, "own_steps", lambda *some: None)  # as where it has begun anew
+    np.testing.assert_allclose(grad(last, 1)(start, p), by_rate, rtol=1e-4)

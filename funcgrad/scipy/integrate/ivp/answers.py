@@ -83,7 +83,7 @@ class Answer:
         fixed = stop_gradient(self.t0)
         if self.t0 is not fixed:
             start = moved(self.flow, fixed, start, fixed - self.t0, self.values)
-        rows = self.runs.records[0].S.shape[1]
+        rows = max(record.S.shape[1] for record in self.runs.records)
         if rows == 1:
             return start[None]
         first = self.held("first") if self.alone else self.of_each([record.first for record in self.runs.records])

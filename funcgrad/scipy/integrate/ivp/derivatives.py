@@ -28,10 +28,6 @@ __all__ = ["Derivatives"]
 
 #: How many numbers are computed at once.
 _AT_ONCE = 1 << 21
-#: Of longer states explicit methods look for no pattern: one product with the Jacobian costs more than Python does.
-_LONG = 1 << 13
-#: Nor where there are few stages.
-_FEW = 400
 
 
 class Derivatives:
@@ -127,16 +123,16 @@ class Derivatives:
             if isinstance(x, Tracer):
                 np.asarray(x)  # refuses: of a batch one example after the other
         with outside():
-            steps = Steps(self.flow, self._pattern(T, Y, values), self.implicit, Y, T, U, V, P, Q, tuple(values))
+            steps = Steps(self.flow, self._pattern(T, Y, V, values), self.implicit, Y, T, U, V, P, Q, tuple(values))
             return list((backward if transposed else forward)(steps, b, c))
 
-    def _pattern(self, T: Any, Y: Any, values: Sequence[Any]) -> Pattern | None:
-        """Where the Jacobian of long states may have entries, looked for once."""
-        useful = Y.shape[-1] > SHORT and (self.implicit or (Y.shape[-1] <= _LONG and len(Y) * Y.shape[1] > _FEW))
-        if self.pattern is None and not self._looked and useful and Y.size:
+    def _pattern(self, T: Any, Y: Any, V: Any, values: Sequence[Any]) -> Pattern | None:
+        """Where the Jacobian of long states may have entries, looked for once; explicit stages need none."""
+        useful = Y.shape[-1] > SHORT and Y.size and self.implicit and bool(np.triu(V).any())
+        if useful and self.pattern is None and not self._looked:
             self._looked = True
             self.pattern = found_pattern(lambda y: self.flow(float(T[0, 0]), y, *values), Y[0, 0])
-        return self.pattern
+        return self.pattern if useful else None
 
     def _solve_fwd(self, transposed: bool, *leaves: Any) -> tuple[list[Any], Any]:
         outs = list(custom_call(*leaves, rules=self._systems[transposed]))

@@ -34,7 +34,10 @@ def found_pattern(fun: Callable[[Any], Any], y: Any) -> Pattern | None:
         return None
     finally:
         trace.close()
-    pattern = Pattern(trace.pattern_of(moved), len(y))
+    entries = import_scipy(_CALL, "scipy.sparse").csr_matrix(trace.pattern_of(moved))
+    if 4 * np.diff(entries.indptr).max(initial=0) > len(y):
+        return None  # each of a row has a colour of its own
+    pattern = Pattern(entries, len(y))
     return pattern if pattern.is_sparse else None
 
 

@@ -235,7 +235,7 @@ class Pieces:
                 notes.append(scheme.note(solver, before))
         slopes = lambda t, y: runs.flow.many(t, y, *values)
         start = {"start": rows} if len(rows) > 1 else {}
-        made = scheme.written(notes, packing, dense, slopes, **start)
+        made = scheme.part(notes, packing, dense, slopes, **start)
         times = np.array([notes[0][0], *[note[1] for note in notes]])
         return Record(**{"first": 0.0, **made}, times=times, result=None), self._remembered()
 

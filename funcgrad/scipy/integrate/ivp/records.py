@@ -5,9 +5,9 @@ Every method here is a general linear method (Butcher, Numerical Methods for Ord
 
     X = f(T, U S + V X),    S' = P S + Q X.
 
-A Runge-Kutta method has one row, the value. BDF has eight: the value and its backward differences. Of LSODA and of
-a solver of the caller's own the formula is not known: there a step is that of collocation at Radau's points, whose
-limit is the same solution.
+A Runge-Kutta method has one row, the value. BDF has eight: the value and its backward differences. LSODA has the value
+and its scaled derivatives, see ``nordsieck``. Where its states are short, and for a solver of the caller's own, whose
+formula is not known, a step is that of collocation at Radau's points, whose limit is the same solution.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.optional import import_scipy
+from funcgrad.scipy.integrate.ivp.nordsieck import LsodaNote, note_lsoda, numbers_of, own_steps
 
 __all__ = ["ARRAYS", "SHORT", "Record", "Scheme", "padded", "scheme_of"]
 
@@ -77,6 +78,7 @@ class Scheme(NamedTuple):
         watch: ``watch(solver)`` before a step, what must be remembered of it.
         note: ``note(solver, remembered)`` behind a step.
         written: ``written(notes, packing, dense, slopes)`` makes the arrays of a record.
+        part: the same of some steps in the middle of a run.
     """
 
     implicit: bool
@@ -85,20 +87,24 @@ class Scheme(NamedTuple):
     watch: Callable[[Any], Any]
     note: Callable[[Any, Any], Any]
     written: Callable[..., dict[str, Any]]
+    part: Callable[..., dict[str, Any]]
 
 
 def scheme_of(method: type) -> Scheme:
     """How steps of a class of SciPy's are recorded."""
     integrate = import_scipy("integrate.solve_ivp", "scipy.integrate")
     if method in (integrate.RK23, integrate.RK45, integrate.DOP853):
-        return Scheme(False, False, 0, _nothing, _note_explicit, _Explicit(method))
+        written: Any = _Explicit(method)
+        return Scheme(False, False, 0, _nothing, _note_explicit, written, written)
     if method is integrate.Radau:
-        return Scheme(True, True, 0, _nothing, _note_radau, partial(_collocation, 3))
+        written = partial(_collocation, 3)
+        return Scheme(True, True, 0, _nothing, _note_radau, written, written)
     if method is integrate.BDF:
-        return Scheme(True, True, 1, lambda solver: (solver.h_abs, solver.order, solver.y), _note_bdf, _bdf)
+        return Scheme(True, True, 1, lambda solver: (solver.h_abs, solver.order, solver.y), _note_bdf, _bdf, _bdf)
     if method is integrate.LSODA:
-        return Scheme(True, False, 0, lambda solver: solver.y, _note_lsoda, _lsoda)
-    return Scheme(True, False, 0, lambda solver: solver.y, _note_dense, partial(_collocation, _STAGES))
+        return Scheme(True, False, 0, lambda solver: solver.y, note_lsoda, _lsoda, _lsoda_part)
+    written = partial(_collocation, _STAGES)
+    return Scheme(True, False, 0, lambda solver: solver.y, _note_dense, written, written)
 
 
 def _nothing(solver: Any) -> None:
@@ -204,47 +210,28 @@ def _note_dense(solver: Any, before: Any) -> Any:
     return solver.t_old, solver.t, before, solver.y, inside
 
 
-class _LsodaNote(NamedTuple):
-    """What is known of one step of LSODA."""
-
-    t_old: float
-    t: float
-    y_old: Any
-    y: Any
-    order: int
-    later: int  # the order of the next step
-    length: float
-    longer: float  # the length of the next step, by which the derivatives are scaled
-    stiff: bool  # whether it was a step for stiff equations
-    scaled: Any  # Nordsieck's array, one derivative after the other
+def _lsoda(notes: list[LsodaNote], packing: Any, dense: bool, slopes: Callable[..., Any]) -> dict[str, Any]:
+    """Its own steps where states are long; where these are short, collocation takes all steps together."""
+    own = own_steps(notes, slopes) if len(notes[0].y) > SHORT else None
+    return _lsoda_part(notes, packing, dense, slopes) if own is None else own
 
 
-def _note_lsoda(solver: Any, before: Any) -> _LsodaNote:
-    """What SciPy's ``dense_output`` takes from LSODA's memory, in a tenth of its time."""
-    integrator = solver._lsoda_solver._integrator
-    whole, real = integrator.iwork, integrator.rwork
-    order = int(whole[13])
-    scaled = real[20 : 20 + (order + 1) * solver.n].copy()
-    return _LsodaNote(
-        solver.t_old, solver.t, before, solver.y, order, whole[14], real[10], real[11], whole[18] == 2, scaled
-    )
-
-
-def _lsoda(notes: list[_LsodaNote], packing: Any, dense: bool, slopes: Callable[..., Any]) -> dict[str, Any]:
+def _lsoda_part(notes: list[LsodaNote], packing: Any, dense: bool, slopes: Callable[..., Any]) -> dict[str, Any]:
     """Steps by collocation through values of the interpolants, all steps of one order together.
 
     Long states that are never stiff take steps of DOP853 of the same lengths, which need no factorisation.
     """
-    if len(notes[0].y) > SHORT and not any(note.stiff for note in notes):
+    if len(notes[0].y) > SHORT and not numbers_of(notes).stiff.any():
         explicit = import_scipy("integrate.solve_ivp", "scipy.integrate").DOP853
         unknown = np.empty((0, len(notes[0].y)))
         return _Explicit(explicit)([(*note[:4], unknown) for note in notes], packing, dense, slopes)
-    t_old, t, y_old, y, order, later, length, longer, _ = _columns([note[:-1] for note in notes])
+    t_old, t, y_old, y = _columns([note[:4] for note in notes])
+    order, later, length, longer, *_ = numbers_of(notes)
     times = t_old[:, None] + (t - t_old)[:, None] * _radau(_STAGES)[0]
     inside = np.empty((len(notes), _STAGES, y.shape[1]))
     for k in np.unique(order).tolist():
         of = np.flatnonzero(order == k)
-        scaled = np.stack([notes[i].scaled for i in of.tolist()]).reshape(len(of), k + 1, -1)
+        scaled = np.stack([notes[i].rows(k + 1) for i in of.tolist()])
         lowered = later[of] < k
         scaled[lowered, -1] *= ((longer[of] / length[of]) ** k)[lowered, None]
         x = (times[of] - t[of, None]) / longer[of, None]
@@ -433,11 +420,16 @@ def padded(records: list[Record], name: str) -> Any:
 
 
 def _widened(arrays: list[Any], name: str) -> list[Any]:
-    """The same with as many stages for all: further ones have no weight."""
+    """The same with as many stages and rows for all: further ones have no weight."""
     most = np.max([array.shape[1:] for array in arrays], axis=0)
-    ways = [[(0, 0), *[(0, n) for n in most - array.shape[1:]]] for array in arrays]
-    mode: Any = "edge" if name in ("T", "U") else "constant"
-    return [np.pad(array, way, mode) for array, way in zip(arrays, ways, strict=True)]
+    wide = []
+    for array in arrays:
+        ways = [(0, 0), *[(0, n) for n in most - array.shape[1:]]]
+        if name in ("T", "U"):  # stages are repeated, rows are not
+            array = np.pad(array, [*ways[:2], *[(0, 0)] * (array.ndim - 2)], "edge")
+            ways[1] = (0, 0)
+        wide.append(np.pad(array, ways))
+    return wide
 
 
 def _longer(array: Any, wanted: int, name: str) -> Any:

@@ -84,11 +84,12 @@ class Runs:
         t_eval = None if asked.t_eval is None else t_eval
         values = tuple([value[()] for value in given])
         notes: list[Any] = []
+        note = self.scheme.note
         result = import_scipy(_CALL, "scipy.integrate").solve_ivp(
             self.slope(values),
             (float(t0), float(tf)),
             y0,
-            method=noting(asked, self.scheme.watch, lambda *seen: notes.append(self.scheme.note(*seen))),
+            method=noting(asked, self.scheme.watch, lambda solver, before: notes.append(note(solver, before))),
             t_eval=t_eval,
             dense_output=asked.dense_output,
             events=[event.plain(values) for event in self.events] or None,
@@ -124,7 +125,12 @@ class Runs:
         return options
 
     def _record(self, notes: list[Any], result: Any, t0: float, y0: Any, dense: bool, values: Any) -> Record:
-        slopes = lambda t, y: self.flow.many(t, y, *values)
+
+        def slopes(t: Any, y: Any) -> Any:
+            if len(t) > 1:
+                return self.flow.many(t, y, *values)
+            return numbers(_CALL, self.flow(float(t[0]), y[0], *values))[None]
+
         if not notes:  # nothing was integrated: one step that changes nothing
             n = self.packing.real(np.atleast_1d(y0)).shape[-1]
             rows = np.zeros((2, 1, n)) + self.packing.real(y0)

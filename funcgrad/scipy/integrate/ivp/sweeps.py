@@ -11,13 +11,12 @@ are the matrices that lead from one step to the next; then a step is one product
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import Flow
+from funcgrad.scipy.integrate.ivp.iterations import Iterated
 from funcgrad.scipy.integrate.ivp.patterns import Pattern
 from funcgrad.scipy.integrate.ivp.products import Products
 from funcgrad.scipy.integrate.ivp.records import SHORT
@@ -110,19 +109,17 @@ def _weight(steps: Steps) -> int:
     s, n, r = int(steps.Y.shape[1]), int(steps.Y.shape[2]), int(steps.P.shape[1])
     if n <= SHORT:
         return n * n * (s * s * steps.implicit + 2 * s + r)
-    if steps.pattern is not None:
-        return 4 * s * int(steps.pattern.count)
-    return s * n * n if steps.implicit else s * n
+    return s * n if steps.pattern is None else 4 * s * int(steps.pattern.count)
 
 
 def _solver(steps: Steps) -> Any:
     short, rows = steps.Y.shape[-1] <= SHORT, steps.P.shape[1]
     if short:
         return (_Products if rows == 1 else _Inverses)(steps)
+    if not steps.implicit:
+        return _Explicit(steps)
     entries = None if steps.pattern is None else steps.pattern.entries(steps)
-    if entries is None:
-        steps = steps._replace(pattern=None)
-    return (_Factors if steps.implicit else _Explicit)(steps, entries)
+    return Iterated(steps) if entries is None else _Factors(steps, entries)
 
 
 class _Products:
@@ -231,80 +228,75 @@ class _Inverses:
 class _Explicit:
     """Long states, explicit stages: products with the Jacobian of one stage after the other."""
 
-    def __init__(self, steps: Steps, entries: Any) -> None:
-        self.steps, self.entries = steps, entries
+    def __init__(self, steps: Steps) -> None:
+        self.steps = steps
 
-    def _products(self, transposed: bool) -> Callable[[int, int, Any], Any]:
-        """The product with the Jacobian of stage ``i`` in step ``n``."""
-        steps, entries, stages = self.steps, self.entries, self.steps.Y.shape[1]
-        if entries is not None:
-            assert steps.pattern is not None
-            times = steps.pattern.times_transposed if transposed else steps.pattern.times
-            return lambda n, i, v: times(entries[n, i], v)
-        flat = steps.Y.reshape(-1, steps.Y.shape[-1])
-        many = Products(steps.flow, steps.T.ravel(), flat, steps.values, transposed)
-        return lambda n, i, v: many(n * stages + i, v)
+    def _products(self, transposed: bool) -> Products:
+        """The products with the Jacobians of all stages."""
+        steps = self.steps
+        return Products(steps.flow, steps.T.ravel(), steps.Y.reshape(-1, steps.Y.shape[-1]), steps.values, transposed)
 
     def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
         """See the function."""
-        V, Q = self.steps.V, self.steps.Q[:, 0]
+        U, V, P, Q, stages = self.steps.U, self.steps.V, self.steps.P, self.steps.Q, b.shape[1]
         pushed = self._products(False)
         for n in range(len(b)):
-            before = z[n, 0]
-            for i in range(b.shape[1]):
-                x[n, i] = b[n, i] + pushed(n, i, before + V[n, i, :i] @ x[n, :i])
-            z[n + 1, 0] = before + Q[n] @ x[n] + c[n, 0]
+            along, slopes = U[n] @ z[n], x[n]
+            for i in range(stages):
+                if i:
+                    along[i] += V[n, i, :i] @ slopes[:i]
+                slopes[i] = b[n, i] + pushed(n * stages + i, along[i])
+            z[n + 1] = P[n] @ z[n] + Q[n] @ slopes + c[n]
 
     def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
         """See the function."""
-        V, Q = self.steps.V, self.steps.Q[:, 0]
-        pulled, stages = self._products(True), b.shape[1]
-        parts = np.empty(b.shape[1:])
+        Q, V = (np.ascontiguousarray(a.swapaxes(1, 2)) for a in (self.steps.Q, self.steps.V))
+        leads = np.concatenate([self.steps.P, self.steps.U], axis=1).swapaxes(1, 2).copy()
+        used = (Q.any(-1) | V.any(-1) | b.any(-1)).tolist()
+        pulled, (_, stages, size), rows = self._products(True), b.shape, z.shape[1]
+        both = np.empty((rows + stages, size))  # the cotangents behind the step, and those that the stages give
+        after, parts = both[:rows], both[rows:]
+        after[:] = z[-1]
         for n in reversed(range(len(b))):
-            after = z[n + 1, 0]
+            slopes = x[n]
+            np.matmul(Q[n], after, out=slopes)
+            slopes += b[n]
             for i in reversed(range(stages)):
-                x[n, i] = b[n, i] + Q[n, i] * after + V[n, i + 1 :, i] @ parts[i + 1 :]
-                parts[i] = pulled(n, i, x[n, i])
-            z[n, 0] = after + parts.sum(0) + c[n, 0]
+                if not used[n][i]:
+                    parts[i] = 0.0
+                    continue
+                if i < stages - 1:
+                    slopes[i] += V[n, i, i + 1 :] @ parts[i + 1 :]
+                parts[i] = pulled(n * stages + i, slopes[i])
+            z[n] = c[n]
+            z[n] += leads[n] @ both
+            after[:] = z[n]
 
 
 class _Factors:
-    """Long states, implicit stages: one factorisation for each step, sparse where the pattern is known."""
+    """Long states with a known pattern, implicit stages: one sparse factorisation for each step."""
 
     def __init__(self, steps: Steps, entries: Any) -> None:
-        self.steps = steps
-        self.linear = import_scipy("integrate.solve_ivp", "scipy.linalg")
-        self.J = steps.jacobians() if entries is None else entries
+        assert steps.pattern is not None
+        self.steps, self.pattern, self.entries = steps, steps.pattern, entries
 
-    def _jacobian_times(self, n: int, v: Any) -> Any:
-        """Of all stages of step ``n``."""
-        pattern = self.steps.pattern
-        if pattern is None:
-            return np.einsum("kij,kj->ki", self.J[n], v)
-        return np.stack([pattern.times(entries, part) for entries, part in zip(self.J[n], v, strict=True)])
+    def _times(self, n: int, v: Any) -> Any:
+        """The Jacobians of all stages of step ``n`` times a vector for each."""
+        return np.stack([self.pattern.times(entries, part) for entries, part in zip(self.entries[n], v, strict=True)])
 
     def _transposed_times(self, n: int, v: Any) -> Any:
-        pattern = self.steps.pattern
-        if pattern is None:
-            return np.einsum("kij,ki->kj", self.J[n], v)
-        return np.stack([pattern.times_transposed(entries, part) for entries, part in zip(self.J[n], v, strict=True)])
+        times = self.pattern.times_transposed
+        return np.stack([times(entries, part) for entries, part in zip(self.entries[n], v, strict=True)])
 
     def _factor(self, n: int) -> Any:
         """What solves with the matrix of step ``n``, or with its transpose."""
-        V, pattern = self.steps.V[n], self.steps.pattern
-        if pattern is not None:
-            return pattern.factor(self.J[n], V)
-        size = V.shape[0] * self.J.shape[-1]
-        factors = self.linear.lu_factor(np.eye(size) - _blocks(self.J[n : n + 1], V[None])[0], check_finite=False)
-        return lambda rhs, transposed: self.linear.lu_solve(
-            factors, rhs.ravel(), trans=int(transposed), check_finite=False
-        ).reshape(rhs.shape)
+        return self.pattern.factor(self.entries[n], self.steps.V[n])
 
     def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
         """See the function."""
         U, P, Q = self.steps.U, self.steps.P, self.steps.Q
         for n in range(len(b)):
-            x[n] = self._factor(n)(b[n] + self._jacobian_times(n, U[n] @ z[n]), False)
+            x[n] = self._factor(n)(b[n] + self._times(n, U[n] @ z[n]), False)
             z[n + 1] = P[n] @ z[n] + Q[n] @ x[n] + c[n]
 
     def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:

@@ -1,0 +1,216 @@
+"""Implicit steps of long states with full Jacobians: one factorisation for many steps, and iterations.
+
+A step of ``s`` stages has the matrix ``I - V_ij J_i``, different in each step. SciPy's solvers keep the Jacobian of one
+time and change the factorisation when the length of the step changes; so does this, and goes on from there by
+generalised conjugate residuals (Eisenstat, Elman and Schultz, 1983), whose products with the Jacobians are exact. With
+one Jacobian ``J`` for all stages the matrix falls into one of ``n`` rows for each eigenvalue of ``V`` (Butcher, 1976).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.integrate.ivp.patterns import exact_jacobian
+from funcgrad.scipy.integrate.ivp.products import Products
+
+__all__ = ["Iterated"]
+
+_CALL = "integrate.solve_ivp"
+#: The last correction in units of the solution; it is added, so that the error is a good deal smaller.
+_TOLERANCE = 1e-11
+_MOST = 24
+#: After so many iterations the next step gets a Jacobian of its own, unless that was made a few steps ago.
+_SLOW, _YOUNG = 8, 5
+#: How much the length of a step may differ from that of the factorisation.
+_ALIKE = 0.02
+#: Through how many stages that are known the first guess goes, where a step has one.
+_BEHIND = 4
+
+
+class Iterated:
+    """The steps of one solution with what solves their systems.
+
+    Args:
+        steps: see ``sweeps.Steps``.
+    """
+
+    def __init__(self, steps: Any) -> None:
+        self.steps = steps
+        self.lapack = import_scipy(_CALL, "scipy.linalg.lapack")
+        found, right = np.linalg.eig(steps.V)
+        left = np.linalg.inv(right)
+        order = np.argsort(found.imag, axis=1)
+        which = np.arange(len(found))[:, None], order
+        self.roots, self.right, self.left = found[which], right.swapaxes(1, 2)[which], left[which]
+        self.jacobian: Any = None
+        self.made = self.slow = 0  # the step of the Jacobian, and whether it takes many iterations
+        self.factors: list[Any] = []
+        self.length = 0.0  # that of the step of the factors
+
+    def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
+        """See ``sweeps.forward``."""
+        U, P, Q = self.steps.U, self.steps.P, self.steps.Q
+        self._begin(False)
+        scale = np.ones(len(b))
+        for n, guess in enumerate(_weights(self.steps.T)):
+            along = U[n] @ z[n]
+            rhs = b[n] + self.products(n, along)
+            x[n] = self._solve(n, rhs, _guessed(guess, x, scale, n))
+            z[n + 1] = P[n] @ z[n] + Q[n] @ x[n] + c[n]
+
+    def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
+        """See ``sweeps.backward``."""
+        U, P, Q, V = self.steps.U, self.steps.P, self.steps.Q, self.steps.V
+        self._begin(True)
+        lengths = V[:, -1].sum(-1)
+        empty = lengths == 0  # steps that change nothing, of a batch whose others are more
+        scale = np.where(empty, 1.0, lengths)
+        weights = _weights(self.steps.T[::-1, ::-1])
+        behind = np.linalg.inv(np.where(empty[:, None, None], np.eye(V.shape[1]), V.swapaxes(1, 2)))
+        turned, scales = x[::-1, ::-1], scale[::-1]  # views: in the order in which steps are taken
+        for k, guess in enumerate(weights):
+            n = len(b) - 1 - k
+            after = z[n + 1]
+            rhs = b[n] + Q[n].T @ after
+            first = _guessed(guess, turned, scales, k)
+            x[n] = found = self._solve(n, rhs, None if first is None else first[::-1])
+            # the transposed Jacobians times what was found
+            pulled = self.products(n, found) if empty[n] else behind[n] @ (found - rhs)
+            z[n] = P[n].T @ after + U[n].T @ pulled + c[n]
+
+    def _begin(self, transposed: bool) -> None:
+        steps = self.steps
+        self.transposed = transposed
+        self.products = Products(steps.flow, steps.T, steps.Y, steps.values, transposed)
+
+    def _times(self, n: int, x: Any) -> Any:
+        """The matrix of step ``n`` times ``x``."""
+        if self.transposed:
+            return x - self.steps.V[n].T @ self.products(n, x)
+        return x - self.products(n, self.steps.V[n] @ x)
+
+    # ---- one step ------------------------------------------------------------------------------------------------
+
+    def _solve(self, n: int, rhs: Any, guess: Any) -> Any:
+        """What the matrix of step ``n``, or its transpose, makes ``rhs`` of."""
+        if not rhs.any():
+            return np.zeros_like(rhs)
+        length = float(abs(self.roots[n, 0]))
+        if self.jacobian is None or (self.slow and abs(n - self.made) >= _YOUNG):
+            self._renew(n)
+        elif abs(length - self.length) > _ALIKE * self.length:
+            self._factor(n)
+        with np.errstate(all="ignore"):
+            found, count, done = self._iterate(n, rhs, guess)
+            if not done and self.made != n:
+                self._renew(n)
+                found, count, done = self._iterate(n, rhs, guess)
+        self.slow = count >= _SLOW
+        return found if done else self._directly(n, rhs)
+
+    def _iterate(self, n: int, rhs: Any, guess: Any) -> tuple[Any, int, bool]:
+        """The solution, the number of iterations, and whether they have come to an end."""
+        size, shape = rhs.size, rhs.shape
+        steps, images = np.empty((_MOST, size)), np.empty((_MOST, size))
+        x, rest = np.zeros(size), rhs.ravel()
+        if guess is not None:
+            x = guess.ravel()
+            rest = rest - self._times(n, guess).ravel()
+        for k in range(_MOST):
+            step = self._nearly(n, rest.reshape(shape)).ravel()
+            if step @ step <= _TOLERANCE**2 * (x @ x):
+                return (x + step).reshape(shape), k, True
+            image = self._times(n, step.reshape(shape)).ravel()
+            if k:
+                along = images[:k] @ image
+                image = image - along @ images[:k]
+                step = step - along @ steps[:k]
+            by = 1.0 / np.sqrt(image @ image)
+            steps[k], images[k] = by * step, by * image
+            far = images[k] @ rest
+            x = x + far * steps[k]
+            rest = rest - far * images[k]
+        return x.reshape(shape), _MOST, False
+
+    def _nearly(self, n: int, rhs: Any) -> Any:
+        """Nearly the solution: with the Jacobian of another time for all stages."""
+        trans = int(self.transposed)
+        if len(rhs) == 1:
+            return self.lapack.dgetrs(*self.factors[0], rhs[0], trans=trans)[0][None]
+        into, out = (self.right[n], self.left[n]) if self.transposed else (self.left[n], self.right[n])
+        found = np.zeros(rhs.shape)
+        for k, factors in enumerate(self.factors):
+            if factors is None:
+                continue
+            if factors[0].dtype == complex:
+                part = self.lapack.zgetrs(*factors, into[k] @ rhs, trans=trans)[0]
+                found += 2.0 * np.multiply.outer(out[k], part).real
+            else:
+                part = self.lapack.dgetrs(*factors, into[k].real @ rhs, trans=trans)[0]
+                found += np.multiply.outer(out[k].real, part)
+        return found
+
+    def _renew(self, n: int) -> None:
+        """Make the Jacobian of the last stage of step ``n``."""
+        steps = self.steps
+        self.jacobian = exact_jacobian(steps.flow, None, steps.values)(float(steps.T[n, -1]), steps.Y[n, -1])
+        self.made = n
+        self._factor(n)
+
+    def _factor(self, n: int) -> None:
+        """Factorise for the length of step ``n``; of two conjugate eigenvalues only one counts."""
+        self.length, self.factors = float(abs(self.roots[n, 0])), []
+        one = np.eye(len(self.jacobian))
+        for root in self.roots[n]:
+            if root.imag < 0:
+                self.factors.append(None)
+            elif root.imag > 0:
+                self.factors.append(self.lapack.zgetrf(one - root * self.jacobian)[:2])
+            else:
+                self.factors.append(self.lapack.dgetrf(one - root.real * self.jacobian)[:2])
+
+    def _directly(self, n: int, rhs: Any) -> Any:
+        """The solution by a factorisation of the whole matrix."""
+        J, V = self.steps.part(n, n + 1).jacobians()[0], self.steps.V[n]
+        s, size, _ = J.shape
+        whole = np.eye(s * size) - (J[:, :, None, :] * V[:, None, :, None]).reshape(s * size, s * size)
+        solve = import_scipy(_CALL, "scipy.linalg").solve
+        return solve(whole, rhs.ravel(), check_finite=False, transposed=self.transposed).reshape(rhs.shape)
+
+
+def _weights(T: Any) -> Any:
+    """For each step the weights of stages before it in the polynomial through these, at its own: ``(N, s, m)``.
+
+    Zeros where there are too few of them, or where they lie too badly.
+    """
+    count, s = T.shape
+    m = _BEHIND if s == 1 else s
+    times = T.ravel()
+    found = np.zeros((count, s, m))
+    first = -(-m // s)  # the first step with enough of them
+    if count <= first:
+        return found
+    ends = s * np.arange(first, count)
+    nodes = times[ends[:, None] + np.arange(-m, 0)]
+    gaps = nodes[:, :, None] - nodes[:, None, :] + np.eye(m)
+    away = T[first:, :, None] - nodes[:, None, :]
+    with np.errstate(all="ignore"):
+        for j in range(m):
+            others = np.arange(m) != j
+            found[first:, :, j] = np.prod(away[:, :, others], axis=-1) / np.prod(gaps[:, j, others], axis=-1)[:, None]
+    bad = ~(np.abs(found).sum(-1).max(-1) < 100.0)
+    found[bad] = 0.0
+    return found
+
+
+def _guessed(weights: Any, x: Any, scale: Any, n: int) -> Any:
+    """The polynomial through what was found in the steps before step ``n``; None where there is none."""
+    if not weights.any():
+        return None
+    s, m = weights.shape
+    back = -(-m // s)
+    before = (x[n - back : n] / scale[n - back : n, None, None]).reshape(back * s, x.shape[-1])
+    return scale[n] * (weights @ before[-m:])

@@ -1,0 +1,107 @@
+"""A recorded function that is called very often, as straight NumPy code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import tree
+from funcgrad.graph import Recording
+from funcgrad.transforms.closures import Hoisted
+from funcgrad.transforms.compiled.agreeing import disagreement
+from funcgrad.transforms.compiled.capture import capture
+from funcgrad.transforms.compiled.source import Program, generate
+
+__all__ = ["straight"]
+
+#: Programs by what they were written from, the oldest first.
+_programs: dict[Any, Program] = {}
+_KEPT = 64
+_VALUES = (np.ndarray, np.generic)
+_PLAIN = (int, float, complex, bool, str, bytes, type(None), np.generic, np.dtype, slice)
+
+
+def straight(hoisted: Hoisted, x: Any, held: Sequence[Any]) -> Callable[..., Any] | None:
+    """``hoisted`` of one array, with one array for a result, as a program; None where it cannot be written down.
+
+    Unlike that of ``jit`` the program looks at nothing: each call must have arrays of the same shapes, dtypes and
+    strides. It keeps memory between calls, so it is for one thread at a time. Functions that are recorded alike share
+    what was written.
+
+    Args:
+        hoisted: the recorded function.
+        x: an array at which it is tried: the program must give what the function gives, to the last bits.
+        held: what it holds, in plain numbers.
+
+    Returns:
+        A function of ``x`` and ``*held``.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> x = np.zeros(2)
+        >>> twice = straight(Hoisted("example", lambda x: fnp.sin(x) + 2.0 * x, x), x, [])
+        >>> twice(np.ones(2)).round(6)
+        array([2.841471, 2.841471])
+    """
+    recording = hoisted.recording
+    inner: list[Any] = []
+    key = _key(recording, inner)
+    inputs = [x, *held, *inner]
+    expected = hoisted(x, held)
+    known = None if key is None else (key, tuple([(type(v), np.shape(v), getattr(v, "strides", ())) for v in inputs]))
+    program = _programs.get(known)
+    try:
+        if program is None:
+            program = _written(recording, inputs, expected, inner)
+        slots = program.allocate()
+        with np.errstate(all="ignore"):
+            found = program.run(*inputs, slots)
+    except Exception:  # what a function does when it is recorded is not known
+        return None
+    if tree.structure(expected) != tree.structure(x) or disagreement(found[0], expected, False):
+        return None
+    if known is not None and known not in _programs:
+        _programs[known] = program
+        while len(_programs) > _KEPT:
+            _programs.pop(next(iter(_programs)), None)
+    run = program.run
+    return lambda *values: run(*values, *inner, slots)[0]
+
+
+def _written(recording: Recording, inputs: list[Any], expected: Any, inner: list[Any]) -> Program:
+    """The program of a recording, whose own arrays and numbers of NumPy's are inputs."""
+    count = len(inputs) - len(inner)
+
+    def run(*values: Any) -> Any:
+        arrays = iter(values[count:])
+        constants = {slot: next(arrays) if isinstance(x, _VALUES) else x for slot, x in recording.constants.items()}
+        again = Recording(recording.inputs, constants, recording.operations, recording.outputs)
+        return again.evaluate(*values[:count])[0]
+
+    with np.errstate(all="ignore"):
+        graph, _ = capture(run, lambda values: (values, {}), inputs, np.copy, lambda x: False, ())
+        return generate(graph, [f"x{i}" for i in range(len(inputs))], [expected], False)
+
+
+def _key(recording: Recording, inner: list[Any]) -> Any:
+    """What tells recordings apart; None where that is not known. Arrays and numbers of its own go into ``inner``."""
+    parts: list[Any] = [tuple(recording.inputs), tuple(recording.outputs)]
+    known = not recording.decisions and len(recording.outputs) == 1 and recording.outputs[0] not in recording.constants
+    for slot, x in recording.constants.items():
+        if isinstance(x, _VALUES):
+            inner.append(x)
+            x = None
+        parts.append((slot, type(x), repr(x)))
+        known = known and isinstance(x, _PLAIN)
+    for primitive, args, params, out, *_ in recording.operations:
+        parts.append((primitive, args, out))
+        for name, value in params.items():
+            parts.append((name, repr(value)))
+            known = known and _is_plain(value)
+    return tuple(parts) if known else None
+
+
+def _is_plain(x: Any) -> bool:
+    return all(map(_is_plain, x)) if type(x) is tuple else isinstance(x, _PLAIN)
