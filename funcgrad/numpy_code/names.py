@@ -254,6 +254,9 @@ class Names(ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.module, name, value)
+        names: Any = getattr(self.find, "globals", {}).get(id(vars(self.module)))
+        if names is not None:
+            names.forget(name)
 
     def __dir__(self) -> list[str]:
         return dir(self.module)

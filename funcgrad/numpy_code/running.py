@@ -12,15 +12,18 @@ from typing import Any
 import numpy as np
 
 from funcgrad import tree
+from funcgrad.batching import BatchTracer
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError, FuncgradError
+from funcgrad.forward import ForwardTracer
 from funcgrad.numpy.concretization import Elsewhere, keeping, refused
-from funcgrad.numpy_code.calls import ByCode
+from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import is_seen, original
 from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.runs import PLAIN, enter, leave
-from funcgrad.numpy_code.scope import Globals
+from funcgrad.numpy_code.scope import names_behind, refresh
 from funcgrad.numpy_code.translation import Translator
+from funcgrad.reverse import ReverseTracer
 from funcgrad.writable import inside
 
 __all__ = [
@@ -61,18 +64,29 @@ class Rebuilt:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
-        translate, fun = _TRANSLATORS[self.lifts], self.fun
-        argument = translate.argument
-        run = enter() if keeping.run is None else None
+        translate = _TRANSLATORS[self.lifts]
+        if keeping.run is not None:
+            return self._called(translate, args, kwargs)
+        run = enter()
         try:
-            fun = translate.lasting(fun) or translate(fun)[0]
-            if kwargs:
-                kwargs = {name: argument(x) for name, x in kwargs.items()}
-            out = fun(*[argument(x) for x in args], **kwargs)
-            return out if run is None or issubclass(type(out), Tracer) else _handed_back(out)
+            if translate.watched:
+                refresh(translate.watched)
+            out = self._called(translate, args, kwargs)
+            return out if type(out) in _THEMSELVES else _handed_back(out)
         finally:
-            if run is not None:
-                leave(run)
+            leave(run)
+
+    def _called(self, translate: Translator, args: Any, kwargs: Any) -> Any:
+        fun: Any = self.fun
+        known = translate.functions.known.get(id(fun))
+        built = known[1] if known is not None and known[0]() is fun else translate(fun)[0]
+        argument = translate.argument
+        if kwargs:
+            kwargs = {name: argument(x) for name, x in kwargs.items()}
+        for x in args:
+            if type(x) not in _THEMSELVES:
+                return built(*[argument(x) for x in args], **kwargs)
+        return built(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.fun, name)
@@ -81,9 +95,13 @@ class Rebuilt:
         return type(self), (self.fun, self.lifts)
 
 
+#: Types of values that stand for themselves: arguments of a function that is built anew, and results.
+_THEMSELVES = PLAIN | {ReverseTracer, ForwardTracer, BatchTracer}
+
+
 def _handed_back(out: Any) -> Any:
     """A result as the original would give it: objects are of their original classes."""
-    if type(out) in PLAIN or type(out) is np.ndarray:
+    if issubclass(type(out), Tracer) or type(out) is np.ndarray:
         return out
     leaves, spec = tree.flatten(out)
     if not any(map(is_seen, leaves)):
@@ -121,7 +139,7 @@ class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
 
 _OFF: ContextVar[bool] = ContextVar("as_written", default=False)
 #: How far the functions are built anew that converted something, by the number of their code.
-_KNOWN = ByCode()
+_KNOWN = ByIdentity()
 _DEPTH = 32  # of partials of partials; objects may have all attributes that they are asked for
 
 
@@ -259,7 +277,7 @@ def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) ->
 def _can_be_rebuilt(fun: Any) -> bool:
     if _OFF.get():
         return False
-    return not (type(fun) is Rebuilt or isinstance(getattr(fun, "__globals__", None), Globals))
+    return type(fun) is not Rebuilt and names_behind(getattr(fun, "__globals__", None)) is None
 
 
 def _remember(fun: Any, level: int) -> None:
