@@ -36,6 +36,7 @@ __all__ = [
     "is_conversion",
     "put_back",
     "ready",
+    "run_rebuilt",
     "set_aside",
 ]
 
@@ -272,6 +273,16 @@ def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) ->
     finally:
         refused.pop(get_ident(), None)
         del error, first, before  # they hold this frame
+
+
+def run_rebuilt(fun: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """``fun(*args, **kwargs)``, built anew at once; its constant arrays as well, where that is needed."""
+    given = ready(fun)
+    given = given if type(given) is Rebuilt else Rebuilt(fun, False)
+    try:
+        return given(*args, **kwargs)
+    except Exception as error:
+        return again(fun, given, lambda fun: fun(*args, **kwargs), error)
 
 
 def _can_be_rebuilt(fun: Any) -> bool:
