@@ -73,6 +73,8 @@ class Rebuilt:
             if translate.watched:
                 refresh(translate.watched)
             out = self._called(translate, args, kwargs)
+            if refused:
+                _check_constant(out)
             return out if type(out) in _THEMSELVES else _handed_back(out)
         finally:
             leave(run)
@@ -94,6 +96,21 @@ class Rebuilt:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.fun, self.lifts)
+
+
+def _check_constant(out: Any) -> None:
+    """See that a result is no constant where the function went on after a conversion had been refused.
+
+    A function may take another way then, on which the derivative is kept.
+
+    Raises:
+        ConversionError: nothing of the result is traced.
+    """
+    message = refused.get(get_ident())
+    if message and not any(isinstance(leaf, Tracer) for leaf in tree.flatten(out)[0]):
+        raise ConversionError(
+            f"{message} The function went on after this had been refused, and what it returned has no derivative."
+        )
 
 
 #: Types of values that stand for themselves: arguments of a function that is built anew, and results.
@@ -220,7 +237,7 @@ def check_refused(given: Any) -> None:
     is_final = type(given) is Rebuilt or _OFF.get()
     if message and (not is_final or isinstance(message, Elsewhere)):
         raise ConversionError(f"{message} The function went on after this had been refused, without the derivative.")
-    if message == "" and not is_final and reads_texts(given):
+    if message == "" and type(given) is not Rebuilt and reads_texts(given):
         raise ConversionError("float(text): a text shows a traced number, and the function reads numbers from texts.")
 
 
