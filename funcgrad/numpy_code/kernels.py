@@ -53,6 +53,21 @@ def _evaluate(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) -
     out[...] = fnp.broadcast_to(value, out.shape)
 
 
+def _bernstein(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) -> None:
+    """``_ppoly.evaluate_bernstein``: piecewise polynomials ``c[k, piece, n]`` in Bernstein's basis at ``x``."""
+    place, outside = _piece(x, knots, bool(extrapolate))
+    knots = np.asarray(knots)
+    width = (knots[place + 1] - knots[place])[:, None]
+    rows = [fnp.take(row, place, axis=0) for row in c]
+    for _ in range(nu):
+        rows = [(len(rows) - 1) / width * (after - before) for before, after in zip(rows, rows[1:], strict=False)]
+    s = (x - knots[place])[:, None] / width
+    while len(rows) > 1:  # de Casteljau's way
+        rows = [before * (1 - s) + after * s for before, after in zip(rows, rows[1:], strict=False)]
+    value = fnp.where(outside[:, None], np.nan, rows[0] if rows else 0.0)
+    out[...] = fnp.broadcast_to(value, out.shape)
+
+
 def _integrate(c: Any, knots: Any, a: Any, b: Any, extrapolate: Any, out: Any) -> None:
     """``_ppoly.integrate``: the integral from ``a`` to ``b``, which is not smaller."""
     knots = np.asarray(knots)
@@ -128,6 +143,12 @@ def _splder(t: Any, c: Any, k: int, x: Any, nu: int, ext: int = 0) -> tuple[Any,
     at = fnp.clip(x, low, high) if ext == 3 else x
     value = _spline(t, fnp.asarray(c)[:, None], k, at, nu, True)[:, 0]
     return (fnp.where(outside, 0.0, value) if ext == 1 else value), 0
+
+
+def _spalde(t: Any, c: Any, k1: int, x: Any) -> tuple[Any, int]:
+    """``dfitpack.spalde``: a spline at a point with all of its derivatives."""
+    at = fnp.reshape(x, (1,))
+    return fnp.stack([_spline(t, fnp.asarray(c)[:, None], k1 - 1, at, nu, True)[0, 0] for nu in range(k1)]), 0
 
 
 def _splint(t: Any, c: Any, k: int, a: Any, b: Any) -> tuple[Any, Any]:
@@ -280,11 +301,13 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg._flapack", "dsbevd"): _sbevd,
     ("scipy.signal._upfirdn", "upfirdn"): _upfirdn,
     ("scipy.interpolate._ppoly", "evaluate"): _evaluate,
+    ("scipy.interpolate._ppoly", "evaluate_bernstein"): _bernstein,
     ("scipy.interpolate._ppoly", "integrate"): _integrate,
     ("scipy.interpolate._ppoly", "fix_continuity"): _fix_continuity,
     ("scipy.interpolate._dierckx", "evaluate_spline"): _spline,
     ("scipy.interpolate._dfitpack", "splev"): _splev,
     ("scipy.interpolate._dfitpack", "splder"): _splder,
+    ("scipy.interpolate._dfitpack", "spalde"): _spalde,
     ("scipy.interpolate._dfitpack", "splint"): _splint,
     ("scipy.interpolate._interpnd", "_ndim_coords_from_arrays"): _coordinates,
 }
