@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -60,10 +61,10 @@ def _bernstein(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) 
     width = (knots[place + 1] - knots[place])[:, None]
     rows = [fnp.take(row, place, axis=0) for row in c]
     for _ in range(nu):
-        rows = [(len(rows) - 1) / width * (after - before) for before, after in zip(rows, rows[1:], strict=False)]
+        rows = [(len(rows) - 1) / width * (after - before) for before, after in pairwise(rows)]
     s = (x - knots[place])[:, None] / width
     while len(rows) > 1:  # de Casteljau's way
-        rows = [before * (1 - s) + after * s for before, after in zip(rows, rows[1:], strict=False)]
+        rows = [before * (1 - s) + after * s for before, after in pairwise(rows)]
     value = fnp.where(outside[:, None], np.nan, rows[0] if rows else 0.0)
     out[...] = fnp.broadcast_to(value, out.shape)
 
