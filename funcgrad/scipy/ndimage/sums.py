@@ -88,6 +88,7 @@ def correlate1d(
         ValueError: an axis, a mode or an origin that there is not.
 
     Example:
+        >>> import numpy as np
         >>> from funcgrad import grad
         >>> correlate1d([1.0, 2.0, 4.0], [1.0, 0.0, -1.0])
         array([-1., -3., -2.])

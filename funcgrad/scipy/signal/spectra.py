@@ -107,6 +107,7 @@ def istft(
 
     Example:
         >>> import numpy as np
+        >>> from funcgrad.scipy.signal import stft
         >>> istft(stft(np.arange(8.0), nperseg=4)[2])[1].round(12)
         array([0., 1., 2., 3., 4., 5., 6., 7.])
     """
