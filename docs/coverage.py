@@ -24,6 +24,7 @@ from operations.names import OURS, look_up, named  # noqa: E402
 
 import funcgrad.numpy as fnp  # noqa: E402
 from funcgrad.core import Tracer  # noqa: E402
+from funcgrad.scipy.own_code import OWN_CODE  # noqa: E402
 
 PAGE = HERE / "coverage.md"
 
@@ -156,8 +157,9 @@ def of_scipy() -> list[str]:
         home, own = importlib.import_module(module), importlib.import_module(f"funcgrad.{module}")
         refused = scipy_samples.REFUSED.get(module, ())
         lines += [f"## {module}", "", "| name | derivative | how |", "| --- | --- | --- |"]
+        theirs = OWN_CODE.get(module.removeprefix("scipy."), frozenset())
         for name in sorted(n for n, sample in samples.items() if sample is not None and hasattr(home, n)):
-            how = "funcgrad's function" if name in own.__all__ else "SciPy's own code"
+            how = "funcgrad's function" if name in own.__all__ and name not in theirs else "SciPy's own code"
             lines.append(f"| `{name}` | no: compiled | |" if name in refused else f"| `{name}` | yes | {how} |")
         lines.append("")
     own = importlib.import_module("funcgrad.scipy.stats")

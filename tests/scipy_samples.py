@@ -12,6 +12,13 @@ ONE = np.ones((1, 2))
 BANDS = (np.array([0.3, 0.7]), np.array([0.4, 0.6]))
 Y = np.array([0.8, 1.3, 2.1, 3.4, 0.4])
 
+CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.2]])
+KNOTS = np.array([0.0, 0.0, 0.0, 0.0, 0.5, 1.0, 1.0, 1.0, 1.0])
+
+
+def padded(x):
+    return np.concatenate([x, x[:1], np.zeros(4)])
+
 
 def words(text):
     return tuple(text.split())
@@ -190,7 +197,7 @@ SIGNAL = {
     "envelope": lambda m, x: m.envelope(wave(x)),
     "fftconvolve": lambda m, x: m.fftconvolve(x, T),
     "filtfilt": lambda m, x: m.filtfilt([0.2, 0.3], [1.0, 0.1], wave(x)),
-    "firls": None,
+    "firls": lambda m, x: m.firls(5, [0.0, 0.3, 0.5, 1.0], np.array([1.0, x[0], x[1], 0.0])),
     "firwin": lambda m, x: m.firwin(5, 0.3 + 0.1 * x[0]),
     "firwin2": lambda m, x: m.firwin2(5, [0.0, 0.5, 1.0], np.array([1.0, x[0], 0.0])),
     "freqresp": lambda m, x: np.abs(m.freqresp((x[:2], [1.0, x[2], x[3]]), T + 0.1)[1]),
@@ -428,19 +435,19 @@ INTERPOLATE = {
     "NdBSpline": lambda m, x: m.NdBSpline((np.array([0.0, 0, 1, 1]),) * 2, np.reshape(x, (2, 2)), 1)([0.2, 0.3]),
     "RectBivariateSpline": lambda m, x: m.RectBivariateSpline(T[:4], T[:4], np.outer(x, x))(0.2, 0.3),
     "Akima1DInterpolator": lambda m, x: m.Akima1DInterpolator(T, wave(x)[:9])(x * 0.3),
-    "BPoly": None,
+    "BPoly": lambda m, x: m.BPoly(np.reshape(x, (2, 2)), np.array([0.0, 0.5, 1.0]))(np.array([0.1, 0.7])),
     "BSpline": lambda m, x: m.BSpline(np.arange(8.0), x, 3)(np.array([3.3, 3.7])),
     "BarycentricInterpolator": lambda m, x: m.BarycentricInterpolator(T[:4], x)(0.31),
-    "CloughTocher2DInterpolator": None,
+    "CloughTocher2DInterpolator": lambda m, x: m.CloughTocher2DInterpolator(CORNERS, x)([0.4, 0.5]),
     "CubicHermiteSpline": lambda m, x: m.CubicHermiteSpline(T[:4], x, x[::-1])(np.array([0.1, 0.3])),
     "CubicSpline": lambda m, x: m.CubicSpline(T, wave(x)[:9])(x * 0.3),
     "KroghInterpolator": lambda m, x: m.KroghInterpolator(T[:4], x)(0.31),
-    "LinearNDInterpolator": None,
+    "LinearNDInterpolator": lambda m, x: m.LinearNDInterpolator(CORNERS, x)([0.4, 0.5]),
     "LSQUnivariateSpline": None,
     "NearestNDInterpolator": None,
     "PPoly": lambda m, x: m.PPoly(np.reshape(x, (2, 2)), np.array([0.0, 0.5, 1.0]))(np.array([0.1, 0.7])),
     "PchipInterpolator": lambda m, x: m.PchipInterpolator(T, wave(x)[:9])(x * 0.3),
-    "RBFInterpolator": None,
+    "RBFInterpolator": lambda m, x: m.RBFInterpolator(CORNERS, x)([[0.4, 0.5]]),
     "Rbf": lambda m, x: m.Rbf(T[:4], x)(0.31),
     "RegularGridInterpolator": lambda m, x: m.RegularGridInterpolator((T[:6], T[:7]), image(x))(x[:2] * 0.3),
     "UnivariateSpline": None,
@@ -448,29 +455,29 @@ INTERPOLATE = {
         m.approximate_taylor_polynomial(lambda t: np.sin(t * x[0]), 0.0, 2, 0.5).coeffs
     ),
     "barycentric_interpolate": lambda m, x: m.barycentric_interpolate(T[:4], x, 0.31),
-    "griddata": None,
+    "griddata": lambda m, x: m.griddata(CORNERS, x, [[0.4, 0.5]]),
     "interp1d": lambda m, x: m.interp1d(T, wave(x)[:9])(x * 0.3),
     "interp2d": None,
     "interpn": lambda m, x: m.interpn((T[:6], T[:7]), image(x), x[:2] * 0.3),
     "krogh_interpolate": lambda m, x: m.krogh_interpolate(T[:4], x, 0.31),
     "lagrange": lambda m, x: m.lagrange(T[:4], x)(0.31),
     "make_interp_spline": lambda m, x: m.make_interp_spline(T[:5], wave(x)[:5])(0.31),
-    "make_lsq_spline": None,
-    "make_smoothing_spline": None,
+    "make_lsq_spline": lambda m, x: m.make_lsq_spline(T, wave(x)[:9], KNOTS)(0.31),
+    "make_smoothing_spline": lambda m, x: m.make_smoothing_spline(T, wave(x)[:9], lam=0.1)(0.31),
     "make_splprep": None,
     "make_splrep": None,
     "pade": lambda m, x: m.pade(x, 2)[0].coeffs,
     "pchip_interpolate": lambda m, x: m.pchip_interpolate(T, wave(x)[:9], x * 0.3),
     "splev": lambda m, x: m.splev(x * 0.3, m.splrep(T, np.sin(T))),
     "splint": lambda m, x: m.splint(0.1, x[0] * 0.5, m.splrep(T, np.sin(T))),
-    "splrep": None,
-    "splder": None,
-    "splantider": None,
+    "splrep": lambda m, x: m.splev(0.31, m.splrep(T, wave(x)[:9])),
+    "splder": lambda m, x: m.splev(0.31, m.splder((KNOTS, padded(x), 3))),
+    "splantider": lambda m, x: m.splev(0.31, m.splantider((KNOTS, padded(x), 3))),
     "sproot": None,
-    "spalde": None,
+    "spalde": lambda m, x: m.spalde(0.31, (KNOTS, padded(x), 3)),
     "splprep": None,
-    "insert": None,
-    "bisplev": None,
+    "insert": lambda m, x: m.insert(0.31, (KNOTS, padded(x), 3))[1],
+    "bisplev": lambda m, x: m.bisplev(x[0] * 0.3, x[1] * 0.3, m.bisplrep(*np.meshgrid(T, T), np.outer(T, T))),
     "bisplrep": None,
 }
 NDIMAGE = {
@@ -630,7 +637,10 @@ TABLE = {
 
 #: What is refused: SciPy has compiled it, and nothing here computes it with derivatives.
 REFUSED = {
-    "scipy.interpolate": words("InterpolatedUnivariateSpline NdBSpline RectBivariateSpline"),
+    "scipy.interpolate": words(
+        "InterpolatedUnivariateSpline NdBSpline RectBivariateSpline CloughTocher2DInterpolator LinearNDInterpolator "
+        "bisplev griddata insert make_lsq_spline splrep"
+    ),
     "scipy.optimize": words("fmin_l_bfgs_b"),
     "scipy.linalg": words("funm hessenberg ldl qr_multiply rq schur signm"),
     "scipy.signal": words("bilinear sepfir2d symiirorder1 cspline2d qspline2d"),

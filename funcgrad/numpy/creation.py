@@ -275,6 +275,10 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     if issubclass(type(x), np.generic):
         return x.astype(dtype)
     x, to = as_value(x), np.dtype(dtype)
+    if is_buffer(x) and x.dtype.kind in "SU":  # texts, which may show traced numbers
+        texts = np.char.decode(x.value) if x.dtype.kind == "S" else x.value
+        check_text(texts.ravel().tolist())
+        return new(x.value.astype(to))
     if backend.dtype_of(x) == to:
         made = _arranged_copy(x, "K") if copy and isinstance(x, Tracer) else x
     else:

@@ -48,7 +48,7 @@ from funcgrad.primitives import arithmetic, comparison
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.products import matmul
 from funcgrad.typing import Array, Axis
-from funcgrad.writable import is_number
+from funcgrad.writable import is_buffer, is_number
 
 __all__ = ["install"]
 
@@ -107,12 +107,21 @@ def _comparable(y: Any) -> bool:
     return namespace_of(y) is not None or isinstance(y, (Tracer, list, tuple))
 
 
+def _are_texts(x: Any) -> bool:
+    """Whether ``x`` is a constant array of texts, which only NumPy compares."""
+    return is_buffer(x) and x.dtype.kind in "SU"
+
+
 def _eq(x: Array, y: Any) -> Any:
     """``x == y``; nothing else than numbers equals a tracer, so that ``x == None`` can be asked."""
+    if _are_texts(x):
+        return x.value == (y.value if is_buffer(y) else y)
     return comparison.equal(x, y) if _comparable(y) else NotImplemented
 
 
 def _ne(x: Array, y: Any) -> Any:
+    if _are_texts(x):
+        return x.value != (y.value if is_buffer(y) else y)
     return comparison.not_equal(x, y) if _comparable(y) else NotImplemented
 
 

@@ -10,6 +10,7 @@ from funcgrad.numpy_code.running import (
     is_conversion,
     put_back,
     ready,
+    run_rebuilt,
     set_aside,
 )
 
@@ -23,5 +24,6 @@ __all__ = [
     "is_conversion",
     "put_back",
     "ready",
+    "run_rebuilt",
     "set_aside",
 ]

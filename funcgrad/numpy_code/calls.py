@@ -16,7 +16,7 @@ from weakref import ref
 
 from funcgrad.numpy_code.conversions import Text
 
-__all__ = ["CALLED", "ByCode", "called", "with_calls", "written"]
+__all__ = ["CALLED", "ByIdentity", "called", "with_calls", "written"]
 
 #: Names that mean something else where they are called.
 CALLED = frozenset(("complex", "eval", "exec", "float", "int", "map", "type"))
@@ -28,27 +28,27 @@ _IS_FLAGGED = sys.version_info >= (3, 12)  # whether the loading of attributes h
 _FLAG_BESIDE = -1 if sys.version_info < (3, 13) else 1
 
 
-class ByCode:
-    """What is known of code objects, as long as they live, told apart as objects and not by all that they hold."""
+class ByIdentity:
+    """What is known of objects as long as they live, told apart as objects and not by all that they hold."""
 
     def __init__(self) -> None:
-        self.known: dict[int, tuple[ref[CodeType], Any]] = {}
+        self.known: dict[int, tuple[ref[Any], Any]] = {}
 
-    def get(self, code: CodeType) -> Any:
-        """What was put for ``code``, or None."""
-        known = self.known.get(id(code))
-        if known is None or known[0]() is not code:
+    def get(self, value: Any) -> Any:
+        """What was put for ``value``, or None."""
+        known = self.known.get(id(value))
+        if known is None or known[0]() is not value:
             return None
-        return code if known[1] is _ITSELF else known[1]
+        return value if known[1] is _ITSELF else known[1]
 
-    def put(self, code: CodeType, value: Any) -> None:
-        """Know ``value`` of ``code``, which may be the code itself."""
-        number, known = id(code), self.known
-        known[number] = ref(code, lambda _: known.pop(number, None)), _ITSELF if value is code else value
+    def put(self, value: Any, found: Any) -> None:
+        """Know ``found`` of ``value``, which may be the object itself."""
+        number, known = id(value), self.known
+        known[number] = ref(value, lambda _: known.pop(number, None)), _ITSELF if found is value else found
 
 
 _ITSELF: Any = object()
-_KNOWN = ByCode()
+_KNOWN = ByIdentity()
 
 
 def called(name: str) -> str:

@@ -210,9 +210,10 @@ def seen(obj: Any, cls: type, translate: Any) -> Any:
     view: Any = object.__new__(cls)
     own, theirs = _dict(view), _dict(obj)
     own[_SOURCE] = obj
+    keeps = not translate.lifts
     for name, value in (theirs or {}).items():
         kind = type(value)
-        if kind in PLAIN or (kind is np.ndarray and not translate.lifts and value.dtype.kind in "fciub"):
+        if kind in PLAIN or (kind is np.ndarray and keeps and value.dtype.kind in "fciub"):
             own[name] = value
         elif hasattr(cls, name):  # where the class has something of that name
             own[name] = translate(value)[0]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from threading import get_ident
 from types import BuiltinFunctionType
 from typing import Any, NoReturn
 
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.callers import user_line
+from funcgrad.numpy.concretization import refused
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
 from funcgrad.numpy_code.kernels import kernel
 from funcgrad.writable import READ_ONLY, is_buffer, own, root_of
@@ -56,8 +58,13 @@ def refuse(fun: Any, args: list[Any]) -> NoReturn:
     name = f"{getattr(fun, '__module__', None) or type(fun).__module__}.{getattr(fun, '__name__', type(fun).__name__)}"
     found = next((x for x in args if is_traced(x)), args)
     shown = describe(found) if is_traced(found) else "a list with one"
-    raise ConversionError(
+    error = ConversionError(
         f"{name}: it is compiled code, which takes plain values only, so the derivative ends there, got a traced "
         f"{shown}{user_line()}. Give the function a derivative of its own with funcgrad.custom_vjp or custom_jvp, or "
         "use funcgrad's functions instead."
     )
+    refused[get_ident()] = str(error)
+    try:
+        raise error
+    finally:
+        del error  # it holds this frame

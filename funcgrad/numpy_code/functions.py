@@ -8,18 +8,18 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from funcgrad.core import Tracer
-from funcgrad.numpy_code.calls import ByCode, with_calls
+from funcgrad.numpy_code.calls import ByIdentity, with_calls
 from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.local_calls import with_local_calls
 from funcgrad.numpy_code.runs import PLAIN
-from funcgrad.numpy_code.scope import Globals, globals_of, is_called
+from funcgrad.numpy_code.scope import Globals, globals_of, is_called, names_behind
 
 __all__ = ["cached", "function", "variables_set"]
 
 _EMPTY: Any = object()
 
 
-_VARIABLES = {"DEREF": ByCode(), "GLOBAL": ByCode()}
+_VARIABLES = {"DEREF": ByIdentity(), "GLOBAL": ByIdentity()}
 
 
 def variables_set(code: CodeType, *, scope: str = "DEREF") -> frozenset[str]:
@@ -69,12 +69,16 @@ def function(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
 
     What ``fun`` closes over is looked at whenever it is asked for: another value may be there.
     """
-    if isinstance(fun.__globals__, Globals):
+    if names_behind(fun.__globals__) is not None:
         return fun, True  # built anew already
-    kept = translate.closures if fun.__closure__ else translate.functions
-    known: _Built | None = kept.get(fun)
-    if known is not None and known.still_fits():
-        return known.fun, not known.contents
+    if fun.__closure__:
+        known: _Built | None = translate.closures.get(fun)
+        if known is not None and known.still_fits():
+            return known.fun, not known.contents
+    else:
+        lasts = translate.functions.get(fun)
+        if lasts is not None:
+            return lasts, True
     memo = translate.memo()
     if id(fun) in memo:
         found: FunctionType = memo[id(fun)][1]
@@ -82,8 +86,13 @@ def function(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     built, replaced = _with_cells(fun, _names_of(fun, translate))
     memo[id(fun)] = fun, built  # before what it refers to, which may be itself
     lasting = _fill(built, replaced, fun, translate)
+    if variables_set(fun.__code__, scope="GLOBAL"):
+        lasting = False  # the end of each run that it takes part in hands over what it assigned
     if lasting:
-        kept[fun] = _Built(built, replaced)
+        if fun.__closure__:
+            translate.closures[fun] = _Built(built, replaced)
+        else:
+            translate.functions.put(fun, built)
         del memo[id(fun)]
     return built, lasting and not replaced
 
@@ -110,7 +119,7 @@ def _with_cells(fun: FunctionType, names: Globals) -> tuple[FunctionType, list[t
             replaced.append((cell, value))
     source = with_local_calls(fun.__code__) if names.translate.lifts else fun.__code__
     code = with_calls(source, is_called(fun.__globals__))
-    return FunctionType(code, names, fun.__name__, None, tuple(cells)), replaced
+    return FunctionType(code, names.fast, fun.__name__, None, tuple(cells)), replaced
 
 
 def _fill(built: FunctionType, replaced: list[tuple[CellType, Any]], fun: FunctionType, translate: Any) -> bool:

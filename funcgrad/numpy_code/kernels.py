@@ -8,13 +8,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad import backend
-from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
 from funcgrad.numpy_code.minima import MINIMA
@@ -52,6 +51,21 @@ def _evaluate(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) -
     s = x - fnp.take(knots, place)
     value = _powers([fnp.take(row, place, axis=0) for row in c], s[:, None], len(c), nu)
     value = fnp.where(outside[:, None], np.nan, value)
+    out[...] = fnp.broadcast_to(value, out.shape)
+
+
+def _bernstein(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) -> None:
+    """``_ppoly.evaluate_bernstein``: piecewise polynomials ``c[k, piece, n]`` in Bernstein's basis at ``x``."""
+    place, outside = _piece(x, knots, bool(extrapolate))
+    knots = np.asarray(knots)
+    width = (knots[place + 1] - knots[place])[:, None]
+    rows = [fnp.take(row, place, axis=0) for row in c]
+    for _ in range(nu):
+        rows = [(len(rows) - 1) / width * (after - before) for before, after in pairwise(rows)]
+    s = (x - knots[place])[:, None] / width
+    while len(rows) > 1:  # de Casteljau's way
+        rows = [before * (1 - s) + after * s for before, after in pairwise(rows)]
+    value = fnp.where(outside[:, None], np.nan, rows[0] if rows else 0.0)
     out[...] = fnp.broadcast_to(value, out.shape)
 
 
@@ -132,6 +146,12 @@ def _splder(t: Any, c: Any, k: int, x: Any, nu: int, ext: int = 0) -> tuple[Any,
     return (fnp.where(outside, 0.0, value) if ext == 1 else value), 0
 
 
+def _spalde(t: Any, c: Any, k1: int, x: Any) -> tuple[Any, int]:
+    """``dfitpack.spalde``: a spline at a point with all of its derivatives."""
+    at = fnp.reshape(x, (1,))
+    return fnp.stack([_spline(t, fnp.asarray(c)[:, None], k1 - 1, at, nu, True)[0, 0] for nu in range(k1)]), 0
+
+
 def _splint(t: Any, c: Any, k: int, a: Any, b: Any) -> tuple[Any, Any]:
     """``dfitpack.splint``: the integral of a spline, which is zero outside of its knots."""
     t = np.asarray(t)
@@ -199,15 +219,8 @@ def _nquad(
 
 
 def _namespace(*arrays: Any, **options: Any) -> Any:
-    """``array_namespace``, by which SciPy asks arrays for their functions: traced ones and NumPy's are of one kind."""
-    theirs = [x for x in arrays if backend.namespace_of(_bottom(x)) not in (None, np)]
-    return backend.namespace(tuple(theirs)) if theirs else fnp
-
-
-def _bottom(x: Any) -> Any:
-    while isinstance(x, Tracer):
-        x = x.value
-    return x
+    """``array_namespace``, by which SciPy asks arrays for their functions: traced, NumPy's and JAX's are of one."""
+    return fnp
 
 
 def _interpn(
@@ -289,11 +302,13 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg._flapack", "dsbevd"): _sbevd,
     ("scipy.signal._upfirdn", "upfirdn"): _upfirdn,
     ("scipy.interpolate._ppoly", "evaluate"): _evaluate,
+    ("scipy.interpolate._ppoly", "evaluate_bernstein"): _bernstein,
     ("scipy.interpolate._ppoly", "integrate"): _integrate,
     ("scipy.interpolate._ppoly", "fix_continuity"): _fix_continuity,
     ("scipy.interpolate._dierckx", "evaluate_spline"): _spline,
     ("scipy.interpolate._dfitpack", "splev"): _splev,
     ("scipy.interpolate._dfitpack", "splder"): _splder,
+    ("scipy.interpolate._dfitpack", "spalde"): _spalde,
     ("scipy.interpolate._dfitpack", "splint"): _splint,
     ("scipy.interpolate._interpnd", "_ndim_coords_from_arrays"): _coordinates,
 }

@@ -16,11 +16,11 @@ import textwrap
 from types import CodeType
 from typing import Any
 
-from funcgrad.numpy_code.calls import ByCode, called
+from funcgrad.numpy_code.calls import ByIdentity, called
 
 __all__ = ["with_local_calls"]
 
-_KNOWN = ByCode()
+_KNOWN = ByIdentity()
 _FUTURE = 0
 for _feature in __future__.all_feature_names:
     _FUTURE |= getattr(__future__, _feature).compiler_flag

@@ -60,6 +60,13 @@ def counterpart(value: Any) -> Any:
     return value
 
 
+def _own_code(home: str) -> frozenset[str]:
+    """The names of funcgrad's module that stand for SciPy's own code."""
+    table = import_module("funcgrad.scipy.own_code").OWN_CODE if home.startswith("scipy.") else {}
+    found: frozenset[str] = table.get(home.partition(".")[2], frozenset())
+    return found
+
+
 def _of_own(home: str, name: str, value: Any) -> Any:
     try:
         other = _others().get(value)
@@ -70,7 +77,7 @@ def _of_own(home: str, name: str, value: Any) -> Any:
     if home == "numpy" and name in _MAKING:
         return _making(checked(getattr(fnp, name, value)) if name in _READING else getattr(fnp, name, value))
     own = _own(home)
-    if own is None or name not in getattr(own, "__all__", ()):
+    if own is None or name not in getattr(own, "__all__", ()) or name in _own_code(home):
         return value
     ours = getattr(own, name)
     if isinstance(value, type) and not isinstance(ours, type):
@@ -254,6 +261,9 @@ class Names(ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.module, name, value)
+        names: Any = getattr(self.find, "globals", {}).get(id(vars(self.module)))
+        if names is not None:
+            names.forget(name)
 
     def __dir__(self) -> list[str]:
         return dir(self.module)

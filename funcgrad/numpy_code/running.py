@@ -15,11 +15,11 @@ from funcgrad import tree
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError, FuncgradError
 from funcgrad.numpy.concretization import Elsewhere, keeping, refused
-from funcgrad.numpy_code.calls import ByCode
+from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import is_seen, original
 from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.runs import PLAIN, enter, leave
-from funcgrad.numpy_code.scope import Globals
+from funcgrad.numpy_code.scope import names_behind, refresh
 from funcgrad.numpy_code.translation import Translator
 from funcgrad.writable import inside
 
@@ -33,6 +33,7 @@ __all__ = [
     "is_conversion",
     "put_back",
     "ready",
+    "run_rebuilt",
     "set_aside",
 ]
 
@@ -61,18 +62,31 @@ class Rebuilt:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
-        translate, fun = _TRANSLATORS[self.lifts], self.fun
-        argument = translate.argument
-        run = enter() if keeping.run is None else None
+        translate = _TRANSLATORS[self.lifts]
+        if keeping.run is not None:
+            return self._called(translate, args, kwargs)
+        run = enter()
         try:
-            fun = translate.lasting(fun) or translate(fun)[0]
-            if kwargs:
-                kwargs = {name: argument(x) for name, x in kwargs.items()}
-            out = fun(*[argument(x) for x in args], **kwargs)
-            return out if run is None or issubclass(type(out), Tracer) else _handed_back(out)
+            if translate.watched:
+                refresh(translate.watched)
+            out = self._called(translate, args, kwargs)
+            if refused:
+                _check_constant(out)
+            return out if type(out) in _THEMSELVES else _handed_back(out)
         finally:
-            if run is not None:
-                leave(run)
+            leave(run)
+
+    def _called(self, translate: Translator, args: Any, kwargs: Any) -> Any:
+        fun: Any = self.fun
+        known = translate.functions.known.get(id(fun))
+        built = known[1] if known is not None and known[0]() is fun else translate(fun)[0]
+        argument = translate.argument
+        if kwargs:
+            kwargs = {name: argument(x) for name, x in kwargs.items()}
+        for x in args:
+            if type(x) not in _THEMSELVES:
+                return built(*[argument(x) for x in args], **kwargs)
+        return built(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.fun, name)
@@ -81,9 +95,28 @@ class Rebuilt:
         return type(self), (self.fun, self.lifts)
 
 
+def _check_constant(out: Any) -> None:
+    """See that a result is no constant where the function went on after a conversion had been refused.
+
+    A function may take another way then, on which the derivative is kept.
+
+    Raises:
+        ConversionError: nothing of the result is traced.
+    """
+    message = refused.get(get_ident())
+    if message and not any(isinstance(leaf, Tracer) for leaf in tree.flatten(out)[0]):
+        raise ConversionError(
+            f"{message} The function went on after this had been refused, and what it returned has no derivative."
+        )
+
+
+#: Types of values that stand for themselves: arguments of a function that is built anew, and results.
+_THEMSELVES = PLAIN | {Tracer}
+
+
 def _handed_back(out: Any) -> Any:
     """A result as the original would give it: objects are of their original classes."""
-    if type(out) in PLAIN or type(out) is np.ndarray:
+    if issubclass(type(out), Tracer) or type(out) is np.ndarray:
         return out
     leaves, spec = tree.flatten(out)
     if not any(map(is_seen, leaves)):
@@ -121,7 +154,7 @@ class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
 
 _OFF: ContextVar[bool] = ContextVar("as_written", default=False)
 #: How far the functions are built anew that converted something, by the number of their code.
-_KNOWN = ByCode()
+_KNOWN = ByIdentity()
 _DEPTH = 32  # of partials of partials; objects may have all attributes that they are asked for
 
 
@@ -201,7 +234,7 @@ def check_refused(given: Any) -> None:
     is_final = type(given) is Rebuilt or _OFF.get()
     if message and (not is_final or isinstance(message, Elsewhere)):
         raise ConversionError(f"{message} The function went on after this had been refused, without the derivative.")
-    if message == "" and not is_final and reads_texts(given):
+    if message == "" and type(given) is not Rebuilt and reads_texts(given):
         raise ConversionError("float(text): a text shows a traced number, and the function reads numbers from texts.")
 
 
@@ -256,10 +289,20 @@ def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) ->
         del error, first, before  # they hold this frame
 
 
+def run_rebuilt(fun: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """``fun(*args, **kwargs)``, built anew at once; its constant arrays as well, where that is needed."""
+    given = ready(fun)
+    given = given if type(given) is Rebuilt else Rebuilt(fun, False)
+    try:
+        return given(*args, **kwargs)
+    except Exception as error:
+        return again(fun, given, lambda fun: fun(*args, **kwargs), error)
+
+
 def _can_be_rebuilt(fun: Any) -> bool:
     if _OFF.get():
         return False
-    return not (type(fun) is Rebuilt or isinstance(getattr(fun, "__globals__", None), Globals))
+    return type(fun) is not Rebuilt and names_behind(getattr(fun, "__globals__", None)) is None
 
 
 def _remember(fun: Any, level: int) -> None:

@@ -51,7 +51,9 @@ class Run:
 
 
 #: The runs of all threads: a thread that a function starts works for the run of that function, if there is but one.
-_ACTIVE: list[Run] = []
+_ACTIVE: set[Run] = set()
+#: Runs that have ended and noted nothing, to be used again.
+_EMPTY: list[Run] = []
 
 
 def current() -> Run:
@@ -59,19 +61,26 @@ def current() -> Run:
     run: Run | None = keeping.run
     if run is not None:
         return run
-    return _ACTIVE[0] if len(_ACTIVE) == 1 else Run()
+    active = list(_ACTIVE)
+    return active[0] if len(active) == 1 else Run()
 
 
 def enter() -> Run:
     """A run that begins in this thread."""
-    run = keeping.run = Run()
-    _ACTIVE.append(run)
+    try:
+        run = _EMPTY.pop()
+    except IndexError:
+        run = Run()
+    keeping.run = run
+    _ACTIVE.add(run)
     return run
 
 
 def leave(run: Run) -> None:
     """The end of a run that began here."""
     keeping.run = None
-    _ACTIVE.remove(run)
+    _ACTIVE.discard(run)
     for ending in run.endings:
         ending()
+    if not (run.endings or run.texts or run.memos[0] or run.memos[1]):
+        _EMPTY.append(run)

@@ -1,35 +1,62 @@
-"""The global names of functions that were built anew: those of their module, each translated when it is looked up."""
+"""The global names of functions that were built anew: those of their module, each translated when it is looked up.
+
+Python looks names up fastest in a plain dictionary. So functions that were built anew have one, which gets each name
+with what stands for it when the name is first asked for; a name that is not there Python looks for among the built-in
+names, where it finds an object that asks ``Globals``. When a run begins, names that were bound anew are taken out.
+"""
 
 from __future__ import annotations
 
 import builtins
 import sys
 from collections.abc import Callable, Mapping
-from types import CodeType, ModuleType
+from operator import is_, itemgetter
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
+from weakref import ref
+
+import numpy as np
 
 from funcgrad.numpy.concretization import check_text
-from funcgrad.numpy_code.calls import with_calls, written
-from funcgrad.numpy_code.names import when_called
+from funcgrad.numpy_code.calls import called, with_calls, written
+from funcgrad.numpy_code.names import is_mirrored, when_called
 from funcgrad.numpy_code.reading import MODULES, TABLES
 from funcgrad.numpy_code.runs import current
 
-__all__ = ["Globals", "globals_of", "is_called"]
+__all__ = ["Globals", "globals_of", "is_called", "names_behind", "refresh"]
 
 _MISSING: Any = object()
+#: Where the dictionary of a function that was built anew says whose names it has.
+_OWNER = "⟨names⟩"
+#: What is equal to nothing but itself, so that many are compared at once.
+_SINGLE = frozenset((BuiltinFunctionType, FunctionType, ModuleType, np.ufunc))
+
+
+class _Rest(dict[str, Any]):
+    """What Python takes for the built-in names: it asks for what is not among the names that are known."""
+
+    __slots__ = ("names",)
+
+    names: Globals
+
+    def __missing__(self, name: str) -> Any:
+        return self.names[name]
 
 
 class Globals(dict[str, Any]):
     """The names of a module, as functions that were built anew see them.
 
-    What Python looks up without asking, the names in the body of a class, it finds as they were.
-
     Args:
         real: the names themselves.
         translate: see ``translation.Translator``.
+
+    Attributes:
+        fast: the dictionary that functions have, with what stands for a name in every run.
+        known: what was found under these names, and what stands for it.
+        assigned: names that functions assign to. What they assign Python stores in ``fast``.
     """
 
-    __slots__ = ("__weakref__", "assigned", "builtins", "known", "real", "translate")
+    __slots__ = ("__weakref__", "_look", "assigned", "builtins", "fast", "known", "real", "translate")
 
     def __init__(self, real: dict[str, Any], translate: Any) -> None:
         given = real.get("__builtins__", builtins)
@@ -37,11 +64,18 @@ class Globals(dict[str, Any]):
         self.builtins: dict[str, Any] = dict(names)
         if "__import__" in names:
             self.builtins["__import__"] = _importing(names["__import__"], translate)
+        if "globals" in names:
+            self.builtins["globals"] = lambda: self
         super().__init__(real, __builtins__=self.builtins)
         self.real = real
         self.translate = translate
-        self.known: dict[str, tuple[Any, Any]] = {}  # what was found, and what stands for it
-        self.assigned: set[str] = set()  # names that functions assign to; what they assign Python stores in here
+        self.known: dict[str, tuple[Any, Any]] = {}
+        self.assigned: set[str] = set()
+        rest = _Rest({name: self.builtins[name] for name in _ASKED_FOR if name in self.builtins})
+        rest.names = self
+        own = {name: value for name, value in real.items() if name[:2] == "__"}  # of the module: its name, its file
+        self.fast: dict[str, Any] = {**own, "__builtins__": rest, _OWNER: self}
+        self._look: Any = None
 
     def __getitem__(self, name: str) -> Any:
         value = self.real.get(name, _MISSING)
@@ -53,9 +87,46 @@ class Globals(dict[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         self.real[name] = value
+        self.forget(name)
 
     def __contains__(self, name: object) -> bool:
         return name in self.real
+
+    def forget(self, name: str) -> None:
+        """Ask anew for a name, which has been bound anew."""
+        if name not in self.assigned:
+            self.fast.pop(name, None)
+        self.known.pop(name, None)
+        self._look = None
+
+    def refresh(self) -> None:
+        """Forget the names that were bound anew."""
+        single, values, others, numbers, absent = self._look or self._looked()
+        real = self.real
+        try:
+            if (
+                single(real) == values
+                and (not numbers or all(map(is_, others(real), numbers)))
+                and (not absent or real.keys().isdisjoint(absent))
+            ):
+                return
+        except (KeyError, RuntimeError):  # a name is gone, or another thread adds one
+            pass
+        for name, (value, _) in list(self.known.items()):
+            if real.get(written(name) or name, _MISSING) is not (_MISSING if written(name) else value):
+                self.forget(name)
+        for name in self.known.keys() & {called(plain) for plain in absent & real.keys()}:
+            self.forget(name)
+
+    def _looked(self) -> Any:
+        """What ``refresh`` compares: functions and modules, other values, and names that are not there."""
+        known = list(self.known.items())
+        bound = [(name, value) for name, (value, _) in known if value is not _MISSING]
+        single = [pair for pair in bound if type(pair[1]) in _SINGLE]
+        others = [pair for pair in bound if type(pair[1]) not in _SINGLE]
+        absent = frozenset(written(name) or name for name, (value, _) in known if value is _MISSING)
+        self._look = (*_getter(single), *_getter(others), absent)
+        return self._look
 
     def get(self, name: str, default: Any = None) -> Any:
         """The value of a global name, for programs that ask ``globals()``."""
@@ -63,7 +134,7 @@ class Globals(dict[str, Any]):
 
     def _found(self, name: str, value: Any) -> Any:
         if name in self.assigned:
-            value = dict.get(self, name, value)
+            value = self.fast.get(name, value)
         if value is _MISSING:
             plain = written(name) if name else ""
             if plain == "called":
@@ -71,7 +142,7 @@ class Globals(dict[str, Any]):
             if plain:
                 found = _EVALUATING[plain](self[plain]) if plain in _EVALUATING else when_called(self[plain])
                 if plain not in self.real and plain not in self.assigned:
-                    self.known[name] = value, found
+                    self._keep(name, value, found)
                 return found
             if name not in self.builtins:
                 raise KeyError(name)
@@ -79,31 +150,69 @@ class Globals(dict[str, Any]):
         else:
             found, stable = self.translate(value)
         if stable and name not in self.assigned:
-            self.known[name] = value, found
+            self._keep(name, value, found)
         return found
+
+    def _keep(self, name: str, value: Any, found: Any) -> None:
+        self.known[name] = value, found
+        self.fast[name] = found
+        self._look = None
 
     def let_assign(self, names: frozenset[str]) -> None:
         """Note that a function assigns to ``names``. At the end of the run the module has what was assigned."""
         for name in names - self.assigned:
-            dict.pop(self, name, None)
-            self.known.pop(name, None)
+            self.forget(name)
         self.assigned |= names
 
     def hand_over(self) -> None:
         """Give the module what was assigned."""
         for name in self.assigned:
-            value = dict.pop(self, name, _MISSING)
+            value = self.fast.pop(name, _MISSING)
             if value is not _MISSING:
                 self.real[name] = value
 
 
+#: Built-in names that Python takes without asking whether they are there.
+_ASKED_FOR = ("__import__", "__build_class__")
+
+
+def _getter(pairs: list[tuple[str, Any]]) -> tuple[Any, tuple[Any, ...]]:
+    """What takes these names from a dictionary at once, and what it should find."""
+    if len(pairs) < 2:  # which would take a value, and not a tuple
+        pairs = [*pairs, *pairs] if pairs else []
+    return itemgetter(*[name for name, _ in pairs]) if pairs else _nothing, tuple([value for _, value in pairs])
+
+
+def _nothing(names: dict[str, Any]) -> tuple[Any, ...]:
+    return ()
+
+
+def names_behind(names: Any) -> Globals | None:
+    """The ``Globals`` of a function that was built anew, by what Python calls its globals; else None."""
+    return names if isinstance(names, Globals) else None if names is None else names.get(_OWNER)
+
+
+def refresh(watched: list[ref[Globals]]) -> None:
+    """See that names of modules that were bound anew since the last run are asked for again.
+
+    SciPy's own are not: nobody binds them anew.
+    """
+    for known in watched:
+        names = known()
+        if names is not None:
+            names.refresh()
+
+
 def globals_of(real: dict[str, Any], translate: Any) -> Globals:
     """The one ``Globals`` of these names."""
-    if isinstance(real, Globals):
-        return real
+    owner = names_behind(real)
+    if owner is not None:
+        return owner
     known: Globals | None = translate.globals.get(id(real))
     if known is None or known.real is not real:
         known = translate.globals[id(real)] = Globals(real, translate)
+        if not is_mirrored(str(real.get("__name__", ""))):
+            translate.watched.append(ref(known, translate.watched.remove))
     if known.assigned:
         run = current()
         if known.hand_over not in run.endings:
@@ -167,8 +276,8 @@ def _evaluating(run: Callable[..., Any]) -> Callable[..., Any]:
 
     def evaluated(source: Any, globals: Any = None, locals: Any = None, /) -> Any:
         caller = sys._getframe(1)
-        names = caller.f_globals
-        assert isinstance(names, Globals)
+        names = names_behind(caller.f_globals)
+        assert names is not None
         if globals is None:
             local = caller.f_locals if locals is None else locals
         else:

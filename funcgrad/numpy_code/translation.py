@@ -8,7 +8,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakValueDictionary
 
 import numpy as np
 import toolz
@@ -20,6 +20,7 @@ from funcgrad.core import READ_ONLY, Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.callers import user_line
 from funcgrad.numpy_code import objects, reading
+from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import class_of, is_seen, seen
 from funcgrad.numpy_code.compiled import compiled, is_compiled
 from funcgrad.numpy_code.functions import cached, function
@@ -50,14 +51,16 @@ class Translator:
         objects: classes whose objects are known to be looked at through the class built anew.
         globals: the global names of modules, by the number of the dictionary.
         modules: modules, by name.
+        watched: weak references to global names that may be bound anew between runs.
     """
 
     def __init__(self, lifts: bool) -> None:
         self.lifts = lifts
-        self.functions: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self.functions = ByIdentity()
         self.closures, self.classes, self.objects = Latest(), Latest(), Latest()
         self.globals: WeakValueDictionary[int, Any] = WeakValueDictionary()
         self.modules: dict[str, Names] = {}
+        self.watched: list[Any] = []
 
     def __call__(self, value: Any) -> tuple[Any, bool]:
         """What stands for ``value``, mostly itself, and whether it does so in every run."""
@@ -66,21 +69,23 @@ class Translator:
             return value, True
         if kind is FunctionType:
             known = self.functions.get(value)
-            return (known.fun, True) if known is not None and not known.contents else self._function(value)
+            return (known, True) if known is not None else self._function(value)
         if kind is np.ndarray:
             return self._constant(value) if self.lifts else (value, value.dtype != object)
+        if kind is MethodType:
+            return _method(value, self), False
+        cls = self.objects.get(kind)
+        if cls is not None:
+            memo = self.memo()
+            known = memo.get(id(value))
+            if known is None:
+                known = memo[id(value)] = value, seen(value, cls, self)
+            return known[1], False
         if isinstance(value, ModuleType):
             return self._module(value), True
         if isinstance(value, type):
             return self._class(value), True
         return self._container(value) if kind in _CONTAINERS else self._other(value, kind)
-
-    def lasting(self, value: Any) -> Any:
-        """The function that stands for ``value`` in every run, if it is known; else None."""
-        if type(value) is not FunctionType:
-            return None
-        known = self.functions.get(value)
-        return known.fun if known is not None and not known.contents else None
 
     def memo(self) -> dict[int, tuple[Any, Any]]:
         """What stands for whom in the run that asks."""
@@ -170,16 +175,11 @@ class Translator:
             return kind(zip(value, found, strict=True))
         return deque(found, value.maxlen) if kind is deque else kind(found)
 
-    def _other(self, value: Any, kind: type) -> tuple[Any, bool]:  # noqa: C901 - one kind of object after another
+    def _other(self, value: Any, kind: type) -> tuple[Any, bool]:
         """An object that is no function, class, module, array or container."""
         known = self.memo().get(id(value))
         if known is not None:
             return known[1], False
-        if kind is MethodType:
-            return self._noted(value, _method(value, self))
-        cls = self.objects.get(kind)
-        if cls is not None and not tree.is_container(kind):
-            return self._noted(value, seen(value, cls, self))
         for makers in (_CALLABLES, objects.MAKERS):
             maker: Any = makers.get(kind) or makers.get(f"{kind.__module__}.{kind.__name__}")
             if maker is not None:

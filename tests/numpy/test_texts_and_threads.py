@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.linalg.lapack
 
 import funcgrad.numpy as fnp
 from funcgrad import as_written, custom_jvp, custom_vjp, grad, hessian, jvp, no_grad, vmap
@@ -293,3 +294,61 @@ def test_what_an_interrupt_left_is_no_business_of_the_next_function():
     assert grad(f)(3.0) == 6.0
     assert len(seen) == 1  # it was not run again
     assert not refused
+
+
+ARRAYS = {
+    "astype": lambda x: np.array([f"{x:.3f}", "2.0"]).astype(float).sum(),
+    "asarray": lambda x: np.asarray([f"{x:.3f}0"]).astype(np.float64)[0],
+    "str": lambda x: np.array([str(x)]).astype(float)[0],
+    "bytes": lambda x: np.array([f"{x:.3f}".encode()]).astype(float)[0],
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_of_texts_are_refused(name):
+    f = ARRAYS[name]
+    for transformed in (grad(f), lambda x: jvp(f, (x,), (1.0,)), grad(lambda x: f(x) * x + math.sin(x))):
+        for _ in range(2):
+            with pytest.raises(ConversionError, match=r"float\(text\): the text shows a traced number"):
+                transformed(0.7)
+        with as_written(), pytest.raises((ConversionError, ValueError)):
+            transformed(0.7)
+
+
+def test_arrays_of_other_texts_are_read():
+    def f(x):
+        shown = f"{x:.2f}"
+        assert len(shown) == 4
+        return math.sin(x) * np.array(["1.5", "2"]).astype(float)[0] * np.array([b"2"]).astype(float)[0]
+
+    def compared(x):
+        kinds = np.array(["a", "b", "a"])
+        return math.sin(x) * np.sum(kinds == "a") + x * np.sum(kinds != np.array(["a", "b", "c"]))
+
+    for _ in range(2):
+        assert grad(f)(0.0) == 3.0
+        assert grad(compared)(0.0) == 3.0
+
+
+def caught(x):
+    try:
+        return scipy.linalg.lapack.dpotrf(x * np.eye(2))[0].sum()
+    except TypeError:
+        return 7.0
+
+
+def caught_beside(x):
+    try:
+        return scipy.linalg.lapack.dpotrf(x * np.eye(2))[0].sum()
+    except TypeError:
+        return 7.0 * x
+
+
+def test_a_constant_after_a_refusal_is_refused():
+    for _ in range(2):
+        with pytest.raises(ConversionError, match="what it returned has no derivative"):
+            grad(caught)(0.7)
+        with pytest.raises(ConversionError, match="what it returned has no derivative"):
+            jvp(caught, (0.7,), (1.0,))
+        assert grad(caught_beside)(0.7) == 7.0
+    assert grad(lambda x: 2.0 if x > 0 else math.sin(x))(0.7) == 0.0

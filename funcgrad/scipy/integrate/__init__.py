@@ -20,6 +20,7 @@ from funcgrad.scipy.integrate.lsoda import *
 from funcgrad.scipy.integrate.nested import *
 from funcgrad.scipy.integrate.ode import *
 from funcgrad.scipy.integrate.sampled import *
+from funcgrad.scipy.own_code import own_code
 
 __all__: list[str] = []
 __all__ += adaptive.__all__
@@ -35,13 +36,17 @@ __all__ += sampled.__all__
 _CLASSES = ("BDF", "DOP853", "LSODA", "RK23", "RK45", "DenseOutput", "OdeSolution", "OdeSolver", "Radau")
 
 
-def __getattr__(name: str) -> Any:
+def _other(name: str) -> Any:
     """The classes of SciPy's, which is imported when one is asked for."""
     if name == "OdeResult":
         return import_scipy("integrate.OdeResult", "scipy.integrate._ivp.ivp").OdeResult
     if name in _CLASSES:
         return getattr(import_scipy(f"integrate.{name}", "scipy.integrate"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+_listed, __getattr__ = own_code("integrate", globals(), _other)
+__all__ += _listed
 
 
 def __dir__() -> list[str]:

@@ -16,25 +16,11 @@ from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["cumulative_simpson", "cumulative_trapezoid", "romb", "simpson", "trapezoid"]
+__all__ = ["cumulative_simpson", "romb", "simpson"]
 
 
 def _scipy(name: str) -> Any:
     return getattr(import_scipy(f"integrate.{name}", "scipy.integrate"), name)
-
-
-def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
-    """The integral of the samples ``y`` along ``axis`` by the trapezoidal rule; ``funcgrad.numpy.trapezoid``.
-
-    Example:
-        >>> trapezoid([1.0, 2.0, 3.0], [0.0, 1.0, 3.0])
-        np.float64(6.5)
-    """
-    y, x, dx = as_value(y), None if x is None else as_value(x), as_value(dx)
-    if is_plain(y, x, dx):
-        return _scipy("trapezoid")(y, x, dx, axis)
-    found = fnp.trapezoid(y, x, dx, axis)
-    return fnp.astype(found, backend.dtype_of(y)) if backend.is_inexact(y) else found
 
 
 def _prepared(call: str, y: Array, x: Any, dx: Any, axis: int) -> tuple[Array, Any]:
@@ -53,34 +39,6 @@ def _prepared(call: str, y: Array, x: Any, dx: Any, axis: int) -> tuple[Array, A
 
 def _inexact(x: Any) -> Any:
     return x if backend.is_inexact(x) else fnp.astype(x, float)
-
-
-def cumulative_trapezoid(
-    y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1, initial: float | None = None
-) -> Array:
-    """The running integral of the samples ``y`` along ``axis`` by the trapezoidal rule.
-
-    Args:
-        y: the samples.
-        x: where they were taken: along the axis, or for each of ``y``.
-        dx: their distance, when there is no ``x``.
-        axis: the axis.
-        initial: 0 to begin the result with it; None to begin with the first integral.
-
-    Raises:
-        ValueError: an ``initial`` that is not 0; shapes that do not fit.
-
-    Example:
-        >>> cumulative_trapezoid([1.0, 2.0, 3.0], initial=0)
-        array([0. , 1.5, 4. ])
-    """
-    y, x, dx = as_value(y), None if x is None else as_value(x), as_value(dx)
-    if is_plain(y, x, dx):
-        return _scipy("cumulative_trapezoid")(y, x, dx, axis, initial)
-    if initial not in (None, 0):
-        raise ShapeError(f"integrate.cumulative_trapezoid: initial must be None or 0, got {initial}. Add it.")
-    y, steps = _prepared("integrate.cumulative_trapezoid", y, x, dx, axis)
-    return _running(steps * (y[..., 1:] + y[..., :-1]) / 2.0, initial, axis)
 
 
 def _running(parts: Array, initial: Any, axis: int) -> Array:

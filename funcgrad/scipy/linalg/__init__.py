@@ -22,6 +22,7 @@ from funcgrad.scipy.linalg.riccati import *
 from funcgrad.scipy.linalg.solving import *
 from funcgrad.scipy.linalg.structured import *
 from funcgrad.scipy.linalg.triangles import *
+from funcgrad.scipy.own_code import own_code
 
 __all__ = ["LinAlgError"]
 __all__ += eigen.__all__
@@ -55,10 +56,14 @@ _INSTEAD = {
 _OF_INTEGERS = ("dft", "hadamard", "helmert", "hilbert", "invhilbert", "invpascal", "pascal")
 
 
-def __getattr__(name: str) -> Any:
+def _other(name: str) -> Any:
     if name in _OF_INTEGERS:
         return getattr(import_scipy(f"scipy.linalg.{name}", "scipy.linalg"), name)
     hint = f" Take {_INSTEAD[name]}." if name in _INSTEAD else " It has those of scipy.linalg in its __all__."
     raise AttributeError(
         f"funcgrad.scipy.linalg: there is no differentiable function of this name, got {name!r}.{hint}"
     )
+
+
+_listed, __getattr__ = own_code("linalg", globals(), _other)
+__all__ += _listed

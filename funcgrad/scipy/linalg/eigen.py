@@ -17,7 +17,7 @@ from funcgrad.scipy.linalg.mirror import mirrors
 from funcgrad.scipy.linalg.triangles import hermitian_of, square
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["eig", "eigh", "eigvals", "eigvalsh"]
+__all__ = ["eig", "eigh"]
 
 
 def _standard(a: Array, b: Array, lower: bool, type: int) -> tuple[Array, Array]:
@@ -98,48 +98,6 @@ def eigh(
 
 
 @mirrors
-def eigvalsh(
-    a: ArrayLike,
-    b: ArrayLike | None = None,
-    *,
-    lower: bool = True,
-    overwrite_a: bool = False,
-    overwrite_b: bool = False,
-    type: int = 1,
-    check_finite: bool = True,
-    subset_by_index: Any = None,
-    subset_by_value: Any = None,
-    driver: str | None = None,
-) -> Array:
-    """Eigenvalues, rising, of Hermitian matrices or of pairs of them; see ``eigh``.
-
-    Args:
-        a: matrices in the last two axes.
-        b: positive-definite ones.
-        lower: whether the lower triangles are read.
-        overwrite_a: for SciPy alone, as ``overwrite_b``, ``check_finite`` and ``driver`` are.
-        overwrite_b: see ``overwrite_a``.
-        type: 1, 2 or 3.
-        check_finite: see ``overwrite_a``.
-        subset_by_index: the first and the last of the eigenvalues that are wanted.
-        subset_by_value: of plain arrays only.
-        driver: see ``overwrite_a``.
-
-    Raises:
-        LinAlgError: matrices that are not square, or ``b`` not positive definite.
-        NotDifferentiableError: ``subset_by_value`` of traced values.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.eigvalsh([[2.0, 0.0], [0.0, 3.0]])
-        array([2., 3.])
-    """
-    options = {"subset_by_index": subset_by_index, "subset_by_value": subset_by_value}
-    values: Array = eigh(a, b, lower=lower, eigvals_only=True, type=type, **options)
-    return values
-
-
-@mirrors
 def eig(
     a: ArrayLike,
     b: ArrayLike | None = None,
@@ -179,33 +137,3 @@ def eig(
         return fnp.linalg.eigvals(matrix) + 0j
     w, v = fnp.linalg.eig(matrix)
     return w + 0j, v
-
-
-@mirrors
-def eigvals(
-    a: ArrayLike,
-    b: ArrayLike | None = None,
-    overwrite_a: bool = False,
-    check_finite: bool = True,
-    homogeneous_eigvals: bool = False,
-) -> Array:
-    """Eigenvalues of square matrices, which are complex; see ``eig``.
-
-    Args:
-        a: matrices in the last two axes.
-        b: matrices that have an inverse.
-        overwrite_a: for SciPy alone, as ``check_finite`` is.
-        check_finite: see ``overwrite_a``.
-        homogeneous_eigvals: of plain arrays only.
-
-    Raises:
-        LinAlgError: matrices that are not square.
-        NotDifferentiableError: ``homogeneous_eigvals`` of traced values.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.eigvals([[0.0, 1.0], [-1.0, 0.0]])
-        array([0.+1.j, 0.-1.j])
-    """
-    values: Array = eig(a, b, right=False, homogeneous_eigvals=homogeneous_eigvals)
-    return values

@@ -32,7 +32,6 @@ __all__ = [
     "polar",
     "qr",
     "svd",
-    "svdvals",
 ]
 
 
@@ -293,23 +292,3 @@ def svd(
     """
     found = fnp.linalg.svd(_matrix("svd", a), full_matrices, compute_uv)
     return tuple(found) if compute_uv else found
-
-
-@mirrors
-def svdvals(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """Singular values, falling; see ``funcgrad.numpy.linalg.svdvals``.
-
-    Args:
-        a: matrices in the last two axes.
-        overwrite_a: for SciPy alone, as ``check_finite`` is.
-        check_finite: see ``overwrite_a``.
-
-    Raises:
-        ValueError: not a matrix.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.svdvals([[0.0, 2.0], [3.0, 0.0]])
-        array([3., 2.])
-    """
-    return fnp.linalg.svdvals(_matrix("svdvals", a))

@@ -16,26 +16,17 @@ from funcgrad.scipy.linalg.triangles import double, floating, square
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "coshm",
-    "cosm",
     "expm",
     "expm_frechet",
     "fractional_matrix_power",
     "logm",
-    "sinhm",
-    "sinm",
     "solve_continuous_lyapunov",
     "solve_discrete_lyapunov",
     "solve_lyapunov",
     "solve_sylvester",
     "sqrtm",
     "tanhm",
-    "tanm",
 ]
-
-
-def _is_complex(a: Array) -> bool:
-    return backend.dtype_of(a).kind == "c"
 
 
 @mirrors
@@ -143,99 +134,9 @@ def fractional_matrix_power(A: ArrayLike, t: Any) -> Array:
     return fnp.linalg.expm(t * fnp.linalg.logm(a))
 
 
-def _waves(a: Array) -> tuple[Array, Array]:
-    """Cosine and sine, and the exponential of ``1j * a`` once, or twice."""
-    turn = fnp.linalg.expm(1j * a)
-    if not _is_complex(a):
-        return turn.real, turn.imag
-    back = fnp.linalg.expm(-1j * a)
-    return 0.5 * (turn + back), -0.5j * (turn - back)
-
-
-@mirrors
-def cosm(A: ArrayLike) -> Array:
-    """The cosine of square matrices.
-
-    Raises:
-        LinAlgError: matrices that are not square.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.cosm([[0.0, 1.0], [0.0, 0.0]])
-        array([[1., 0.],
-               [0., 1.]])
-    """
-    return _waves(square("cosm", A))[0]
-
-
-@mirrors
-def sinm(A: ArrayLike) -> Array:
-    """The sine of square matrices.
-
-    Raises:
-        LinAlgError: matrices that are not square.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.sinm([[0.0, 1.0], [0.0, 0.0]])
-        array([[0., 1.],
-               [0., 0.]])
-    """
-    return _waves(square("sinm", A))[1]
-
-
-@mirrors
-def tanm(A: ArrayLike) -> Array:
-    """The tangent of square matrices.
-
-    Raises:
-        LinAlgError: matrices that are not square, or a singular cosine.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.tanm([[0.0, 1.0], [0.0, 0.0]])
-        array([[0., 1.],
-               [0., 0.]])
-    """
-    cosine, sine = _waves(square("tanm", A))
-    return fnp.linalg.solve(cosine, sine)
-
-
 def _hyperbolic(a: Array) -> tuple[Array, Array]:
     up, down = fnp.linalg.expm(a), fnp.linalg.expm(-a)
     return 0.5 * (up + down), 0.5 * (up - down)
-
-
-@mirrors
-def coshm(A: ArrayLike) -> Array:
-    """The hyperbolic cosine of square matrices.
-
-    Raises:
-        LinAlgError: matrices that are not square.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.coshm([[0.0, 1.0], [0.0, 0.0]])
-        array([[1., 0.],
-               [0., 1.]])
-    """
-    return _hyperbolic(square("coshm", A))[0]
-
-
-@mirrors
-def sinhm(A: ArrayLike) -> Array:
-    """The hyperbolic sine of square matrices.
-
-    Raises:
-        LinAlgError: matrices that are not square.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.sinhm([[0.0, 1.0], [0.0, 0.0]])
-        array([[0., 1.],
-               [0., 0.]])
-    """
-    return _hyperbolic(square("sinhm", A))[1]
 
 
 @mirrors
@@ -296,19 +197,7 @@ def solve_continuous_lyapunov(a: ArrayLike, q: ArrayLike) -> Array:
     return prim.solve_sylvester(a, adjoint(a), square("solve_continuous_lyapunov", q))
 
 
-@mirrors
-def solve_lyapunov(a: ArrayLike, q: ArrayLike) -> Array:
-    """Another name of ``solve_continuous_lyapunov``.
-
-    Raises:
-        LinAlgError: matrices that are not square, or no single solution.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.solve_lyapunov([[2.0]], [[8.0]])
-        array([[2.]])
-    """
-    return solve_continuous_lyapunov(a, q)
+solve_lyapunov = solve_continuous_lyapunov
 
 
 @mirrors

@@ -7,7 +7,6 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import describe
-from funcgrad.numpy.creation import as_value
 from funcgrad.primitives.indexing import pad_zeros
 from funcgrad.scipy.linalg.mirror import mirrors
 from funcgrad.typing import Array, ArrayLike
@@ -16,11 +15,7 @@ __all__ = [
     "block_diag",
     "circulant",
     "companion",
-    "convolution_matrix",
-    "fiedler",
     "hankel",
-    "khatri_rao",
-    "leslie",
     "toeplitz",
 ]
 
@@ -135,103 +130,3 @@ def companion(a: ArrayLike) -> Array:
     shape = (*backend.shape_of(a)[:-1], n - 1, n)
     below = np.broadcast_to(np.eye(n - 1, n, dtype=backend.dtype_of(first)), shape)
     return fnp.concatenate([first, below], axis=-2)
-
-
-@mirrors
-def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
-    """The matrix ``m`` with ``m @ v = convolve(a, v, mode)`` for vectors of length ``n``.
-
-    Args:
-        a: a vector, or vectors along the last axis.
-        n: the number of columns.
-        mode: "full", "valid" or "same".
-
-    Raises:
-        ValueError: an empty vector, an unknown mode, or no column.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.convolution_matrix([1, 2], 2)
-        array([[1, 0],
-               [2, 1],
-               [0, 2]])
-    """
-    a = fnp.atleast_1d(a)
-    length = backend.shape_of(a)[-1]
-    if n <= 0 or not length or mode not in ("full", "valid", "same"):
-        raise ValueError(
-            f"convolution_matrix: a column or more, elements, and one of the modes 'full', 'valid' and 'same' are "
-            f"needed, got n={n}, {describe(a)} and mode={mode!r}. Check them."
-        )
-    rank = len(backend.shape_of(a))
-    column = pad_zeros(a, widths=((0, 0),) * (rank - 1) + ((0, n - 1),))
-    row = pad_zeros(a[..., :1], widths=((0, 0),) * (rank - 1) + ((0, n - 1),))
-    whole = toeplitz(column, row)
-    if mode == "full":
-        return whole
-    short, long = sorted((length, n))
-    count = long if mode == "same" else long - short + 1
-    start = (length + n - 1 - count) // 2
-    return whole[..., start : start + count, :]
-
-
-@mirrors
-def fiedler(a: ArrayLike) -> Array:
-    """The matrices of distances ``abs(a[i] - a[j])``; derivatives of zeros on the diagonal are zero.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.fiedler([1.0, 4.0])
-        array([[0., 3.],
-               [3., 0.]])
-    """
-    a = fnp.atleast_1d(a)
-    gaps = a[..., :, None] - a[..., None, :]
-    return fnp.sign(gaps) * gaps
-
-
-@mirrors
-def leslie(f: ArrayLike, s: ArrayLike) -> Array:
-    """Leslie's matrices of a population: fecundities ``f`` in the first row, survivals ``s`` below the diagonal.
-
-    Raises:
-        ValueError: ``s`` is not by one shorter than ``f``.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.leslie([1.0, 2.0], [0.5])
-        array([[1. , 2. ],
-               [0.5, 0. ]])
-    """
-    f, s = fnp.atleast_1d(f), fnp.atleast_1d(s)
-    n = backend.shape_of(f)[-1]
-    if backend.shape_of(s)[-1] != n - 1 or n < 2:
-        raise ValueError(f"leslie: s is by one shorter than f, got {describe(f)} and {describe(s)}. Check them.")
-    below = s[..., None] * np.eye(n - 1, n, dtype=np.int8)
-    batch = np.broadcast_shapes(backend.shape_of(f)[:-1], backend.shape_of(s)[:-1])
-    parts = [fnp.broadcast_to(part, (*batch, *part.shape[-2:])) for part in (f[..., None, :], below)]
-    return fnp.concatenate(parts, axis=-2)
-
-
-@mirrors
-def khatri_rao(a: ArrayLike, b: ArrayLike) -> Array:
-    """The products of Kronecker of the columns of ``a`` with those of ``b``.
-
-    Raises:
-        ValueError: numbers of columns that differ.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.khatri_rao([[1, 2]], [[3, 4], [5, 6]])
-        array([[ 3,  8],
-               [ 5, 12]])
-    """
-    a, b = as_value(a), as_value(b)
-    first, second = backend.shape_of(a), backend.shape_of(b)
-    if first[-1:] != second[-1:]:
-        raise ValueError(
-            f"khatri_rao: as many columns in one as in the other are needed, got {describe(a)} and {describe(b)}. "
-            "Check them."
-        )
-    made = a[..., :, None, :] * b[..., None, :, :]
-    return fnp.reshape(made, (*backend.shape_of(made)[:-3], first[-2] * second[-2], first[-1]))

@@ -21,7 +21,6 @@ __all__ = [
     "det",
     "inv",
     "lstsq",
-    "norm",
     "pinv",
     "solve",
     "solve_banded",
@@ -399,25 +398,3 @@ def lstsq(
     if len(backend.shape_of(b)) == 1 and backend.shape_of(residuals) == (1,):
         residuals = residuals[0]
     return x, residuals, rank, s
-
-
-@mirrors
-def norm(a: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Array:
-    """Norms of vectors and matrices: see ``funcgrad.numpy.linalg.norm``.
-
-    Args:
-        a: an array; of more than two axes, or without ``ord``, it is one vector if ``axis`` is not given.
-        ord: the order.
-        axis: the axis of vectors, or the two of matrices.
-        keepdims: whether these axes stay, with length 1.
-        check_finite: for SciPy alone.
-
-    Raises:
-        ValueError: an order that there is not.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.norm([3.0, 4.0])
-        5.0
-    """
-    return fnp.linalg.norm(a, ord, axis, keepdims)

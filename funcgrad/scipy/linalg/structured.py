@@ -16,14 +16,13 @@ from funcgrad.scipy.linalg.eigen import eigh
 from funcgrad.scipy.linalg.factors import refuse
 from funcgrad.scipy.linalg.mirror import mirrors
 from funcgrad.scipy.linalg.solving import as_columns, pinv
-from funcgrad.scipy.linalg.triangles import double, floating, hermitian_of, square
+from funcgrad.scipy.linalg.triangles import floating, hermitian_of, square
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
     "cho_solve_banded",
     "eigh_tridiagonal",
     "eigvalsh_tridiagonal",
-    "matmul_toeplitz",
     "pinvh",
     "solve_circulant",
 ]
@@ -114,43 +113,6 @@ def solve_circulant(
     x = fnp.fft.ifft(quotient)
     is_complex = "c" in {backend.dtype_of(columns).kind, backend.dtype_of(right).kind}
     return fnp.moveaxis(x if is_complex else x.real, -1, outaxis)
-
-
-@mirrors
-def matmul_toeplitz(c_or_cr: Any, x: ArrayLike, check_finite: bool = False, workers: int | None = None) -> Array:
-    """The product ``toeplitz(c, r) @ x``, by Fourier transforms.
-
-    Args:
-        c_or_cr: the first column, or a pair of that and the first row; the conjugate of the column if not given.
-        x: a vector, or a matrix.
-        check_finite: for SciPy alone, as ``workers`` is.
-        workers: see ``check_finite``.
-
-    Raises:
-        ValueError: lengths that do not match.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.matmul_toeplitz(([1.0, 2.0], [1.0, 3.0, 4.0]), [1.0, 0.0, 1.0]).round(12)
-        array([5., 5.])
-    """
-    pair = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
-    c = fnp.ravel(double(floating(pair[0])))
-    r = fnp.conjugate(c) if pair[1] is None else fnp.ravel(double(floating(pair[1])))
-    x = double(floating(x))
-    rows, columns = backend.shape_of(c)[0], backend.shape_of(r)[0]
-    shape = backend.shape_of(x)
-    if len(shape) not in (1, 2) or shape[0] != columns:
-        raise ValueError(f"matmul_toeplitz: x must have {columns} rows, got {describe(x)}. Check it.")
-    line = fnp.concatenate([c, r[:0:-1]])
-    n = rows + columns - 1
-    every = fnp.reshape(x, (columns, -1))
-    is_complex = any(backend.dtype_of(v).kind == "c" for v in (line, every))
-    if is_complex:
-        whole = fnp.fft.ifft(fnp.fft.fft(line)[:, None] * fnp.fft.fft(every, n, axis=0), axis=0)
-    else:
-        whole = fnp.fft.irfft(fnp.fft.rfft(line)[:, None] * fnp.fft.rfft(every, n, axis=0), n, axis=0)
-    return fnp.reshape(whole[:rows], (rows, *shape[1:]))
 
 
 def _tridiagonal(name: str, d: ArrayLike, e: ArrayLike) -> Array:

@@ -14,6 +14,7 @@ from funcgrad.scipy.ndimage.interpolation import *
 from funcgrad.scipy.ndimage.measurements import *
 from funcgrad.scipy.ndimage.ranks import *
 from funcgrad.scipy.ndimage.sums import *
+from funcgrad.scipy.own_code import own_code
 
 __all__: list[str] = []
 __all__ += gaussian.__all__
@@ -21,3 +22,6 @@ __all__ += interpolation.__all__
 __all__ += measurements.__all__
 __all__ += ranks.__all__
 __all__ += sums.__all__
+
+_listed, __getattr__ = own_code("ndimage", globals())
+__all__ += _listed

@@ -20,7 +20,7 @@ from funcgrad.scipy.ndimage.arguments import axes_of, checked, entries, named, p
 from funcgrad.scipy.ndimage.sums import along
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["gaussian_filter", "gaussian_filter1d", "gaussian_gradient_magnitude", "gaussian_laplace"]
+__all__ = ["gaussian_filter", "gaussian_filter1d", "gaussian_gradient_magnitude"]
 
 
 def _radius(call: str, sigma: Array, truncate: float, radius: Any) -> int:
@@ -185,40 +185,6 @@ def _filtered(
         if not _is_nothing(s):
             x = _smoothed(call, x, s, axis, o, dtype, how, cval, truncate, reach)
     return fnp.astype(x, dtype)
-
-
-def gaussian_laplace(
-    input: ArrayLike,
-    sigma: Any,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: ArrayLike = 0.0,
-    *,
-    axes: Any = None,
-    **kwargs: Any,
-) -> Array:
-    """The sum of the second derivatives along all axes, or ``axes``, by ``gaussian_filter``, which takes ``kwargs``.
-
-    Example:
-        >>> gaussian_laplace([0.0, 0.0, 1.0, 0.0, 0.0], 1.0).round(3)
-        array([ 0.197,  0.002, -0.399,  0.002,  0.197])
-    """
-    output = checked("gaussian_laplace", output)
-    if is_plain(input, sigma, cval):
-        return scipys("gaussian_laplace")(input, sigma, output, mode, cval, **named(axes), **kwargs)
-    x, dtype = prepared("gaussian_laplace", input, output)
-    rank = len(backend.shape_of(x))
-    chosen = axes_of("gaussian_laplace", axes, rank)
-    widths: list[Any] = [0] * rank
-    for axis, s in zip(chosen, entries("gaussian_laplace", "sigma", sigma, len(chosen)), strict=True):
-        widths[axis] = s
-
-    def second(axis: int, how: Any) -> Array:
-        orders = [2 if i == axis else 0 for i in range(rank)]
-        return _filtered("gaussian_laplace", x, widths, orders, dtype, how, cval, **kwargs)
-
-    terms = _along_each("gaussian_laplace", second, chosen, mode)
-    return sum(terms[1:], terms[0]) if terms else fnp.astype(x, dtype)
 
 
 def gaussian_gradient_magnitude(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import describe
@@ -22,13 +20,8 @@ from funcgrad.typing import Array, ArrayLike, Shape
 
 __all__ = [
     "convolve",
-    "convolve1d",
     "correlate",
     "correlate1d",
-    "laplace",
-    "prewitt",
-    "sobel",
-    "uniform_filter",
     "uniform_filter1d",
 ]
 
@@ -95,6 +88,7 @@ def correlate1d(
         ValueError: an axis, a mode or an origin that there is not.
 
     Example:
+        >>> import numpy as np
         >>> from funcgrad import grad
         >>> correlate1d([1.0, 2.0, 4.0], [1.0, 0.0, -1.0])
         array([-1., -3., -2.])
@@ -102,24 +96,6 @@ def correlate1d(
         array([1., 1., 2.])
     """
     return _in_one_axis("correlate1d", input, weights, axis, checked("correlate1d", output), mode, cval, origin)
-
-
-def convolve1d(
-    input: ArrayLike,
-    weights: ArrayLike,
-    axis: int = -1,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: ArrayLike = 0.0,
-    origin: int = 0,
-) -> Array:
-    """The convolution with ``weights`` along one axis; arguments as for ``correlate1d``.
-
-    Example:
-        >>> convolve1d([1.0, 2.0, 4.0], [1.0, 0.0, -1.0])
-        array([1., 3., 2.])
-    """
-    return _in_one_axis("convolve1d", input, weights, axis, checked("convolve1d", output), mode, cval, origin)
 
 
 def _in_one_axis(call: str, input: Any, weights: Any, axis: int, output: Any, mode: str, cval: Any, origin: int) -> Any:
@@ -256,97 +232,4 @@ def _mean(call: str, x: Array, size: int, axis: int, dtype: Any, mode: str, cval
     return fnp.astype(getitem(uniform_axis(x, **options), part), dtype)
 
 
-def uniform_filter(
-    input: ArrayLike,
-    size: Any = 3,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: ArrayLike = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Array:
-    """The mean of a box of neighbours; ``size``, ``mode`` and ``origin`` are one for all axes, or one for each.
-
-    Arguments as for ``correlate``.
-
-    Example:
-        >>> uniform_filter([[4.0, 0.0], [0.0, 0.0]], 2, mode="constant")
-        array([[1., 1.], [1., 1.]])
-    """
-    output = checked("uniform_filter", output)
-    if is_plain(input, cval):
-        return scipys("uniform_filter")(input, size, output, mode, cval, origin, **named(axes))
-    x, dtype = prepared("uniform_filter", input, output)
-    chosen = axes_of("uniform_filter", axes, len(backend.shape_of(x)))
-    sizes, modes, origins = [
-        entries("uniform_filter", name, given, len(chosen))
-        for name, given in (("size", size), ("mode", mode), ("origin", origin))
-    ]
-    for axis, n, how, shift in zip(chosen, sizes, modes, origins, strict=True):
-        if n > 1:
-            x = _mean("uniform_filter", x, n, axis, dtype, how, cval, shift)
-    return fnp.astype(x, dtype)
-
-
 # ---- differences -------------------------------------------------------------------------------------------
-
-
-def prewitt(
-    input: ArrayLike, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: ArrayLike = 0.0
-) -> Array:
-    """Prewitt's filter: the difference along one axis, summed over three neighbours along the others.
-
-    Arguments as for ``correlate1d``; ``mode`` may be one for each axis.
-
-    Example:
-        >>> prewitt([[0.0, 1.0, 2.0]])
-        array([[3., 6., 3.]])
-    """
-    return _differences("prewitt", [1.0, 1.0, 1.0], input, axis, output, mode, cval)
-
-
-def sobel(input: ArrayLike, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: ArrayLike = 0.0) -> Array:
-    """Sobel's filter: the difference along one axis, summed with weights 1, 2, 1 along the others.
-
-    Arguments as for ``prewitt``.
-
-    Example:
-        >>> sobel([[0.0, 1.0, 2.0]])
-        array([[4., 8., 4.]])
-    """
-    return _differences("sobel", [1.0, 2.0, 1.0], input, axis, output, mode, cval)
-
-
-def _differences(call: str, across: list[float], input: Any, axis: int, output: Any, mode: Any, cval: Any) -> Array:
-    output = checked(call, output)
-    if is_plain(input, cval):
-        return scipys(call)(input, axis, output, mode, cval)
-    x, dtype = prepared(call, input, output)
-    rank = len(backend.shape_of(x))
-    axis, modes = one_axis(axis, rank), entries(call, "mode", mode, rank)
-    x = along(call, x, np.array([-1.0, 0.0, 1.0]), axis, dtype, modes[axis], cval, 0)
-    for other in range(rank):
-        if other != axis:
-            x = along(call, x, np.array(across), other, dtype, modes[other], cval, 0)
-    return x
-
-
-def laplace(
-    input: ArrayLike, output: Any = None, mode: Any = "reflect", cval: ArrayLike = 0.0, *, axes: Any = None
-) -> Array:
-    """The sum of the second differences along all axes, or ``axes``; arguments as for ``prewitt``.
-
-    Example:
-        >>> laplace([0.0, 1.0, 0.0])
-        array([ 1., -2.,  1.])
-    """
-    output = checked("laplace", output)
-    if is_plain(input, cval):
-        return scipys("laplace")(input, output, mode, cval, **named(axes))
-    x, dtype = prepared("laplace", input, output)
-    chosen = axes_of("laplace", axes, len(backend.shape_of(x)))
-    modes = entries("laplace", "mode", mode, len(chosen))
-    weights = np.array([1.0, -2.0, 1.0])
-    terms = [along("laplace", x, weights, axis, dtype, how, cval, 0) for axis, how in zip(chosen, modes, strict=True)]
-    return sum(terms[1:], terms[0]) if terms else fnp.astype(x, dtype)

@@ -11,6 +11,7 @@ Example:
 from typing import Any
 
 from funcgrad.optional import import_scipy
+from funcgrad.scipy.own_code import own_code
 from funcgrad.scipy.signal import convolution, filters, spectra
 from funcgrad.scipy.signal.convolution import *
 from funcgrad.scipy.signal.filters import *
@@ -22,7 +23,11 @@ __all__ += filters.__all__
 __all__ += spectra.__all__
 
 
-def __getattr__(name: str) -> Any:
+def _other(name: str) -> Any:
     if name == "windows":
         return import_scipy("signal.windows", "scipy.signal.windows")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+_listed, __getattr__ = own_code("signal", globals(), _other)
+__all__ += _listed

@@ -15,7 +15,7 @@ from funcgrad.primitives.indexing import getitem
 from funcgrad.scipy.signal.operations import convolve_axes
 from funcgrad.typing import Array, ArrayLike, Shape
 
-__all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve", "oaconvolve"]
+__all__ = ["convolve", "convolve2d", "correlate2d", "oaconvolve"]
 
 
 def _scipy(name: str) -> Any:
@@ -71,16 +71,6 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
     return _convolved("signal.convolve", x, y, mode, method)
 
 
-def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Any = None) -> Array:
-    """``convolve`` by Fourier transforms; ``axes`` is for plain values.
-
-    Example:
-        >>> fftconvolve([1.0, 2.0, 3.0], [1.0, 10.0]).round(12)
-        array([ 1., 12., 23., 30.])
-    """
-    return _by_transforms("fftconvolve", in1, in2, mode, axes)
-
-
 def oaconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Any = None) -> Array:
     """``fftconvolve``, of plain values by the method of overlapping pieces.
 
@@ -104,21 +94,6 @@ def _turned(y: Array) -> Array:
     """``y`` turned round in all axes, and conjugated."""
     y = fnp.flip(y)
     return conj(y) if backend.dtype_of(y).kind == "c" else y
-
-
-def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto") -> Array:
-    """The cross-correlation of two arrays over all axes: convolution with the second turned round and conjugated.
-
-    Arguments as for ``convolve``.
-
-    Example:
-        >>> correlate([1.0, 2.0, 3.0], [1.0, 10.0])
-        array([10., 21., 32.,  3.])
-    """
-    x, y = as_value(in1), as_value(in2)
-    if is_plain(x, y):
-        return _scipy("correlate")(x, y, mode, method)
-    return _convolved("signal.correlate", x, _turned(y), mode, method)
 
 
 def convolve2d(

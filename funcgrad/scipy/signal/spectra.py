@@ -18,7 +18,7 @@ from funcgrad.scipy.signal.filters import constant
 from funcgrad.scipy.signal.filters import detrend as without_trend
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["csd", "get_window", "istft", "periodogram", "stft", "welch"]
+__all__ = ["csd", "get_window", "istft"]
 
 
 def _scipy(name: str) -> Any:
@@ -79,56 +79,6 @@ def _frequencies(frames: _Frames, fs: Any, onesided: bool) -> np.ndarray:
     return (np.fft.rfftfreq if onesided else np.fft.fftfreq)(frames.nfft, 1 / fs)
 
 
-def stft(
-    x: ArrayLike,
-    fs: float = 1.0,
-    window: Any = "hann_periodic",
-    nperseg: int | None = 256,
-    noverlap: int | None = None,
-    nfft: int | None = None,
-    detrend: Any = False,
-    return_onesided: bool = True,
-    boundary: str | None = "zeros",
-    padded: bool = True,
-    axis: int = -1,
-    scaling: str = "spectrum",
-) -> tuple[np.ndarray, np.ndarray, Array]:
-    """The Fourier transforms of segments of the signal ``x``; arguments and results are SciPy's.
-
-    Frequencies and times are constants. Traced signals are continued by zeros, or not at all (``boundary``).
-
-    Raises:
-        TypeError: another boundary with traced values.
-        ValueError: lengths that do not fit.
-
-    Example:
-        >>> import numpy as np
-        >>> stft(np.ones(8), nperseg=4)[2].shape
-        (3, 5)
-    """
-    x = as_value(x)
-    if is_plain(x):
-        plain: tuple[Any, Any, Any] = _scipy("stft")(
-            x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, boundary, padded, axis, scaling
-        )
-        return plain
-    if boundary not in ("zeros", None):
-        raise InputError(f"signal.stft: only the boundary of zeros is differentiable, got {boundary!r}. Pad before.")
-    x = fnp.moveaxis(x, axis, -1)
-    frames = _frames("signal.stft", window, nperseg, noverlap, nfft, backend.shape_of(x)[-1])
-    half = frames.length // 2 if boundary else 0
-    n = backend.shape_of(x)[-1] + 2 * half
-    more = (-(n - frames.length) % frames.step) % frames.length if padded else 0
-    x = fnp.pad(x, [(0, 0)] * (len(backend.shape_of(x)) - 1) + [(half, half + more)])
-    onesided = return_onesided and backend.dtype_of(x).kind != "c"
-    found = _spectrum(x, frames, detrend, onesided) * _scale(frames, fs, scaling, x)
-    count = backend.shape_of(found)[-2]
-    times = (np.arange(count) * frames.step + frames.length / 2 - half) / float(fs)
-    rank = len(backend.shape_of(x))
-    found = fnp.moveaxis(fnp.swapaxes(found, -1, -2), -2, axis - 1 if axis < 0 else axis) if rank > 1 else found.T
-    return _frequencies(frames, fs, onesided), times, found
-
-
 def _scale(frames: _Frames, fs: Any, scaling: str, x: Array) -> Any:
     """What makes the transform of a sine its amplitude, or its square a density."""
     if scaling not in ("spectrum", "psd"):
@@ -157,6 +107,7 @@ def istft(
 
     Example:
         >>> import numpy as np
+        >>> from funcgrad.scipy.signal import stft
         >>> istft(stft(np.arange(8.0), nperseg=4)[2])[1].round(12)
         array([0., 1., 2., 3., 4., 5., 6., 7.])
     """
@@ -219,73 +170,6 @@ def csd(
         return plain
     options = (detrend, return_onesided, scaling, average)
     return _density("signal.csd", (x, y), fs, (window, nperseg, noverlap, nfft), options, axis)
-
-
-def welch(
-    x: ArrayLike,
-    fs: float = 1.0,
-    window: Any = "hann_periodic",
-    nperseg: int | None = None,
-    noverlap: int | None = None,
-    nfft: int | None = None,
-    detrend: Any = "constant",
-    return_onesided: bool = True,
-    scaling: str = "density",
-    axis: int = -1,
-    average: str = "mean",
-) -> tuple[np.ndarray, Array]:
-    """The power spectral density of a signal by Welch's method; arguments and results are SciPy's.
-
-    Raises:
-        TypeError: another average than the mean with traced values.
-        ValueError: lengths that do not fit.
-
-    Example:
-        >>> import numpy as np
-        >>> welch(np.ones(8), nperseg=4, detrend=False)[1].round(6)
-        array([2.666667, 1.333333, 0.      ])
-    """
-    x = as_value(x)
-    if is_plain(x):
-        plain: tuple[Any, Any] = _scipy("welch")(
-            x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average
-        )
-        return plain
-    options = (detrend, return_onesided, scaling, average)
-    f, found = _density("signal.welch", (x, x), fs, (window, nperseg, noverlap, nfft), options, axis)
-    return f, fnp.real(found)
-
-
-def periodogram(
-    x: ArrayLike,
-    fs: float = 1.0,
-    window: Any = "boxcar",
-    nfft: int | None = None,
-    detrend: Any = "constant",
-    return_onesided: bool = True,
-    scaling: str = "density",
-    axis: int = -1,
-) -> tuple[np.ndarray, Array]:
-    """The power spectral density of a signal as a whole; arguments and results are SciPy's.
-
-    Raises:
-        ValueError: a window of another length.
-
-    Example:
-        >>> periodogram([1.0, -1.0, 1.0, -1.0])[1].round(6)
-        array([0., 0., 4.])
-    """
-    x = as_value(x)
-    n = backend.shape_of(x)[axis]
-    if is_plain(x) or not n:
-        plain: tuple[Any, Any] = _scipy("periodogram")(x, fs, window, nfft, detrend, return_onesided, scaling, axis)
-        return plain
-    if nfft is not None and nfft < n:
-        x, n = fnp.moveaxis(fnp.moveaxis(x, axis, -1)[..., :nfft], -1, axis), nfft
-    options = (detrend, return_onesided, scaling, "mean")
-    cutting = ("boxcar" if window is None else window, n, 0, nfft)
-    f, found = _density("signal.periodogram", (x, x), fs, cutting, options, axis)
-    return f, fnp.real(found)
 
 
 def _density(

@@ -28,6 +28,7 @@ from funcgrad.numpy.reducing import as_scalar
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.norms import flat_root
+from funcgrad.scipy.own_code import own_code
 from funcgrad.scipy.spatial import metrics
 from funcgrad.scipy.spatial.operations import squared_distances
 from funcgrad.typing import Array, ArrayLike
@@ -42,11 +43,9 @@ __all__ = [
     "cosine",
     "euclidean",
     "jensenshannon",
-    "mahalanobis",
     "minkowski",
     "pdist",
     "seuclidean",
-    "sqeuclidean",
     "squareform",
 ]
 
@@ -255,16 +254,6 @@ def euclidean(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
     return _weighted("euclidean", u, v, w)
 
 
-def sqeuclidean(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
-    """The square of ``euclidean``.
-
-    Example:
-        >>> sqeuclidean([0.0, 0.0], [3.0, 4.0])
-        np.float64(25.0)
-    """
-    return _weighted("sqeuclidean", u, v, w)
-
-
 def cityblock(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
     """The sum of absolute differences, with weights ``w``.
 
@@ -335,18 +324,6 @@ def braycurtis(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
     return _weighted("braycurtis", u, v, w)
 
 
-def mahalanobis(u: ArrayLike, v: ArrayLike, VI: ArrayLike) -> Array:
-    """The length of ``u - v``, measured with the inverse ``VI`` of a covariance.
-
-    Example:
-        >>> mahalanobis([0.0, 0.0], [1.0, 1.0], np.diag([9.0, 16.0]))
-        np.float64(5.0)
-    """
-    if is_plain(u, v, VI):
-        return _scipy("mahalanobis")(u, v, VI)
-    return as_scalar(metrics.mahalanobis(*_vectors("mahalanobis", u, v), fnp.atleast_2d(as_value(VI))))
-
-
 def seuclidean(u: ArrayLike, v: ArrayLike, V: ArrayLike) -> Array:
     """The length of ``u - v``, each element divided by the root of its variance in ``V``.
 
@@ -381,3 +358,7 @@ def jensenshannon(
     x, y = (fnp.moveaxis(as_value(v), axis, -1) for v in (p, q))
     found = metrics.jensenshannon(x, y, base)
     return fnp.expand_dims(found, axis) if keepdims else as_scalar(found)
+
+
+_listed, __getattr__ = own_code("spatial.distance", globals())
+__all__ += _listed

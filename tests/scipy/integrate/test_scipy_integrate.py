@@ -192,7 +192,7 @@ def test_fixed_quad_and_samples_refuse():
         integrate.fixed_quad(np.sin, 0.0, np.inf)
     with pytest.raises(ShapeError, match=r"2\*\*k \+ 1"):
         grad(lambda y: integrate.romb(y))(np.ones(4))
-    with pytest.raises(ShapeError, match="initial must be None or 0"):
+    with pytest.raises(ValueError, match="`initial` must be `None` or `0`"):
         grad(lambda y: integrate.cumulative_trapezoid(y, initial=1.0)[0])(np.ones(4))
     with pytest.raises(ShapeError, match="as long as y"):
         grad(lambda y: integrate.simpson(y, np.arange(3.0)))(np.ones(4))

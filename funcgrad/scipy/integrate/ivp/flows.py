@@ -20,9 +20,6 @@ from funcgrad.writable import inside
 
 __all__ = ["Flow", "Opened", "Packing", "Parameters", "is_foreign", "numbers"]
 
-#: How many numbers of a batch of states are computed at once.
-_AT_ONCE = 1 << 20
-
 
 def numbers(call: str, x: Any) -> np.ndarray:
     """``x`` as an array of NumPy's, a constant.

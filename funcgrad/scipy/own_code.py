@@ -1,0 +1,110 @@
+"""Functions whose derivative comes from SciPy's own Python code, built anew with funcgrad's functions in it.
+
+They have SciPy's names, arguments, docstrings and messages. What SciPy has compiled is written in the modules of
+``funcgrad.scipy``, and so is what is at least twice as fast there, or is compiled by JAX as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from funcgrad import tree
+from funcgrad.core import Trace
+from funcgrad.errors import InputError
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy_code import run_rebuilt
+from funcgrad.optional import import_scipy
+from funcgrad.writable import inside, is_buffer
+
+__all__ = ["OWN_CODE", "of_scipy", "own_code"]
+
+#: By the module of ``scipy`` the functions that are its own code.
+OWN_CODE: Mapping[str, frozenset[str]] = {
+    module: frozenset(names.split())
+    for module, names in {
+        "integrate": "cumulative_trapezoid trapezoid",
+        "linalg": (
+            "convolution_matrix coshm cosm eigvals eigvalsh fiedler khatri_rao leslie matmul_toeplitz norm "
+            "sinhm sinm svdvals tanm"
+        ),
+        "ndimage": "convolve1d gaussian_laplace laplace prewitt sobel uniform_filter",
+        "signal": "correlate fftconvolve periodogram stft welch",
+        "spatial.distance": "mahalanobis sqeuclidean",
+    }.items()
+}
+
+
+def of_scipy(home: str, name: str) -> Callable[..., Any]:
+    """The function ``name`` of the module ``home`` of SciPy, differentiable.
+
+    Plain arguments go to SciPy's function itself.
+
+    Raises:
+        MissingExtraError: SciPy is not installed.
+        InputError: by the function, where it is to write traced values to an array that is given as ``output``.
+
+    Example:
+        >>> from funcgrad import grad
+        >>> area = of_scipy("integrate", "trapezoid")
+        >>> grad(area)([0.0, 1.0, 4.0]), area([0.0, 1.0, 4.0])
+        ([np.float64(0.5), np.float64(1.0), np.float64(0.5)], np.float64(3.0))
+    """
+    theirs: Callable[..., Any] = getattr(import_scipy(f"{home}.{name}", f"scipy.{home}"), name)
+
+    writes = "output" in signature(theirs).parameters
+
+    @wraps(theirs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if is_plain(*args, *kwargs.values()):
+            return theirs(*args, **kwargs)
+        if writes and isinstance(signature(theirs).bind(*args, **kwargs).arguments.get("output"), np.ndarray):
+            raise InputError(
+                f"{home}.{name}: output must be a dtype or None where values are traced, got an ndarray. Use the "
+                "result of the function."
+            )
+        if inside():
+            return run_rebuilt(theirs, args, kwargs)
+        trace = Trace()  # of JAX's arrays: what SciPy's code makes must take them when it is written to
+        try:
+            return tree.map(_whole, run_rebuilt(theirs, args, kwargs))
+        finally:
+            trace.close()
+
+    call.__module__ = f"funcgrad.scipy.{home}"
+    return call
+
+
+def _whole(x: Any) -> Any:
+    return x.value if is_buffer(x) else x
+
+
+def own_code(
+    home: str, names: dict[str, Any], other: Callable[[str], Any] | None = None
+) -> tuple[list[str], Callable[[str], Any]]:
+    """The names of a module of ``funcgrad.scipy`` that are SciPy's own code, and its ``__getattr__``, which finds them.
+
+    Args:
+        home: the module of SciPy.
+        names: the ``globals()`` of the module.
+        other: finds what else the module has under names that it does not hold.
+
+    Example:
+        >>> listed, found = own_code("integrate", {})
+        >>> found("trapezoid").__name__, "trapezoid" in listed
+        ('trapezoid', True)
+    """
+
+    def get(name: str) -> Any:
+        if name not in OWN_CODE[home]:
+            if other is not None:
+                return other(name)
+            raise AttributeError(f"module 'funcgrad.scipy.{home}' has no attribute {name!r}", name=name)
+        found = names[name] = of_scipy(home, name)
+        return found
+
+    return sorted(OWN_CODE[home]), get

@@ -1,0 +1,87 @@
+"""Functions of ``funcgrad.scipy`` that are SciPy's own code, built anew: signature, values, derivatives."""
+
+import importlib
+import inspect
+import pickle
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy_samples
+
+import funcgrad.numpy as fnp
+from funcgrad import grad, hessian, jvp, vmap
+from funcgrad.errors import InputError
+from funcgrad.scipy import ndimage
+from funcgrad.scipy.own_code import OWN_CODE
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+X = np.array([0.62, 1.41, 0.93, 1.77])
+NAMES = [(home, name) for home, names in OWN_CODE.items() for name in sorted(names)]
+
+
+def modules(home):
+    return importlib.import_module(f"funcgrad.scipy.{home}"), importlib.import_module(f"scipy.{home}")
+
+
+def of(home, name):
+    """A number made of what the sample gives, with funcgrad's function and with SciPy's."""
+    ours, theirs = modules(home)
+    sample = scipy_samples.TABLE[f"scipy.{home}"][name]
+
+    def number(module):
+        def f(x):
+            out = fnp.ravel(fnp.asarray(sample(module, x)))
+            return fnp.sum(fnp.real(out) * np.cos(np.arange(out.size)))
+
+        return f
+
+    return number(ours), number(theirs)
+
+
+@pytest.mark.parametrize(("home", "name"), NAMES)
+def test_they_are_scipys(home, name):
+    ours, theirs = (getattr(module, name) for module in modules(home))
+    assert name in modules(home)[0].__all__
+    assert inspect.signature(ours) == inspect.signature(theirs)
+    assert ours.__doc__ == theirs.__doc__
+    assert pickle.loads(pickle.dumps(ours)) is ours
+    f, plain = of(home, name)
+    np.testing.assert_array_equal(f(X), plain(X))
+
+
+@pytest.mark.parametrize(("home", "name"), NAMES)
+def test_derivatives(home, name):
+    f, plain = of(home, name)
+    slope, t = grad(f)(X), np.cos(X)
+    steps = 1e-5 * np.eye(4)
+    np.testing.assert_allclose(slope, [(plain(X + s) - plain(X - s)) / 2e-5 for s in steps], rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(jvp(f, (X,), (t,)), (plain(X), slope @ t), rtol=1e-9, atol=1e-12)
+    want = [(grad(f)(X + s) - grad(f)(X - s)) / 2e-5 for s in steps]
+    np.testing.assert_allclose(hessian(f)(X), want, rtol=1e-5, atol=1e-6)
+    batch = np.stack([X, X * 1.01])
+    np.testing.assert_allclose(vmap(grad(f))(batch), [grad(f)(x) for x in batch], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("home", "name"), NAMES)
+def test_jax(home, name, monkeypatch):
+    monkeypatch.setattr(scipy_samples, "np", fnp)
+    f, _ = of(home, name)
+    want = grad(f)(X)
+    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
+        x = jnp.asarray(X)
+        np.testing.assert_allclose(jax.jit(grad(f))(x), want, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(jax.jit(jax.grad(f))(x), want, rtol=1e-8, atol=1e-10)
+
+
+def test_arrays_for_results_are_refused():
+    with pytest.raises(InputError, match="laplace: output must be a dtype"):
+        grad(lambda x: ndimage.laplace(x, output=np.empty(3)).sum())(np.ones(3))
+    found = np.empty(3)
+    assert ndimage.laplace(np.arange(3.0), found) is found
+
+
+def test_other_names_are_missed():
+    with pytest.raises(AttributeError, match="has no attribute 'other'"):
+        ndimage.other  # noqa: B018

@@ -1,0 +1,127 @@
+"""Global names of functions that are built anew: what is bound anew between calls, or in one, is what they see."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from funcgrad import grad
+
+SOURCE = """
+import math
+import numpy as np
+
+rate = 2.0
+flag = 1
+table = {"a": 3.0}
+data = np.ones(2)
+calls = 0
+
+def helper(x):
+    return math.sin(x) * rate
+
+def f(x):
+    return float(helper(x)) + abs(x) * 0 + (x if flag is True else 0.0) + table["a"] * x + data[0] * x
+
+def total(x):
+    return sum([float(x), x])
+
+def counted(x):
+    global calls
+    calls = calls + 1
+    return math.sin(x) * calls + calls
+
+def written(x):
+    globals()["rate"] = 5.0
+    return float(helper(x))
+
+def evaluated(x):
+    return eval("math.sin(x) * rate")
+
+def local(x):
+    class Scaled:
+        factor = rate
+        where = __name__
+        sine = math.sin(x) * factor
+    assert Scaled.where == __name__
+    return Scaled.sine
+"""
+
+
+@pytest.fixture
+def module():
+    found = types.ModuleType("rebinding_example")
+    sys.modules[found.__name__] = found
+    exec(compile(SOURCE, "<example>", "exec"), vars(found))
+    yield found
+    del sys.modules[found.__name__]
+
+
+def test_what_is_bound_anew_between_calls(module):
+    slope = grad(module.f)
+    assert [slope(0.0) for _ in range(3)] == [6.0] * 3
+    module.rate = 3.0
+    assert slope(0.0) == 7.0
+    module.flag = True  # equal to 1, and another object
+    assert slope(0.0) == 8.0
+    module.helper = lambda x: 10.0 * x
+    assert slope(0.0) == 15.0
+    module.table = {"a": 0.0}
+    module.data = np.zeros(2)
+    assert slope(0.0) == 11.0
+    module.table["a"] = 2.0  # the same object
+    module.data[0] = 1.0
+    assert slope(0.0) == 14.0
+    module.float = lambda x: 100.0 * x
+    assert slope(0.0) == 1004.0
+    del module.float
+    assert slope(0.0) == 14.0
+    module.abs = lambda x: np.inf
+    assert np.isnan(module.f(0.0))
+    del module.abs
+    del module.helper
+    with pytest.raises(NameError, match="helper"):
+        slope(0.0)
+
+
+def test_built_in_names_that_a_module_takes(module):
+    slope = grad(module.total)
+    assert [slope(1.0), slope(1.0)] == [2.0, 2.0]
+    module.sum = lambda values: values[0] * 7.0
+    assert slope(1.0) == 7.0
+    del module.sum
+    assert slope(1.0) == 2.0
+
+
+def test_what_functions_assign(module):
+    slope = grad(module.counted)
+    for _ in range(4):
+        before = module.calls
+        found = slope(0.0)
+        assert found == module.calls > before
+    module.calls = 10
+    assert slope(0.0) == 11.0
+    assert grad(module.written)(0.0) == 5.0
+    assert module.rate == 5.0
+    module.rate = 4.0
+    assert grad(module.helper)(0.0) == 4.0
+
+
+def test_names_in_texts_and_in_bodies_of_classes(module):
+    for rate in (2.0, 3.0):
+        module.rate = rate
+        assert grad(module.evaluated)(0.0) == rate
+        assert grad(module.local)(0.0) == rate
+
+
+def test_attributes_of_modules_that_functions_set(module):
+    def f(x):
+        first = float(module.helper(x))
+        module.rate = 7.0
+        return first + float(module.helper(x))
+
+    for _ in range(3):
+        module.rate = 2.0
+        assert grad(f)(0.0) == 9.0
+        assert module.rate == 7.0
