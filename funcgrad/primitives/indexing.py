@@ -22,7 +22,7 @@ from funcgrad.graph import GraphTrace, GraphTracer, step_of
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish
 from funcgrad.ownership import entry_is_alone
-from funcgrad.primitives.accumulating import added, is_captured
+from funcgrad.primitives.accumulating import added
 from funcgrad.primitives.index_spec import (
     ARRAY,
     Spec,
@@ -274,8 +274,8 @@ def _put_together(gathered: list[Any]) -> Any:
     cts: list[Any] = []
     specs: list[Spec] = []
     positions: list[Any] = []
-    if total is not None and is_captured(total, parts):  # the parts are added one after the other, as above
-        cts, specs, total = [total], [Whole([(0, n, 1) for n in shape])], None
+    if total is not None:  # the parts are added one after the other, as above
+        cts, specs = [total], [Whole([(0, n, 1) for n in shape])]
     whole = [(0, n, 1) for n in shape[1:]]
     for ct, index, arrays, *_ in parts:
         if type(index) is int:  # the commonest by far where there are many
@@ -285,8 +285,7 @@ def _put_together(gathered: list[Any]) -> Any:
         cts.append(ct)
         specs.append(spec)
         positions.extend(arrays)
-    scattered = scatter_sum(*cts, *positions, specs=tuple(specs), shape=shape, dtype=dtype)
-    return scattered if total is None else scattered + total
+    return scatter_sum(*cts, *positions, specs=tuple(specs), shape=shape, dtype=dtype)
 
 
 def _assembled(gathered: list[Any]) -> ndarray | None:

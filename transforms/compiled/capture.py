@@ -18,6 +18,7 @@ from funcgrad.core import READ_ONLY, Primitive, Tracer, bind, describe, refuse_c
 from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace, GraphTracer
 from funcgrad.kinds.custom import custom_call
+from funcgrad.numpy.protocols import array_ufunc
 from funcgrad.records import backward
 from funcgrad.running import running
 from funcgrad.transforms.compiled.graphs import Const, Graph
@@ -126,6 +127,7 @@ class Capture(GraphTrace):
             primitive.name in DIFFERING
             and type(args[0]) is not GraphTracer
             and doubtful(primitive.name, args, self._values(args))
+            and _is_asked_by_numpy()
         ):
             if primitive.name in self.names:
                 raise InputError(
@@ -239,4 +241,15 @@ def _whose(frame: Any) -> int:
     return _NOBODYS if frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN else _USERS
 
 
+def _is_asked_by_numpy() -> bool:
+    """Whether the operation that is processed was asked for by NumPy, and by no rule or repetition of what was kept."""
+    frame: Any = sys._getframe(2)
+    while frame is not None and frame.f_code.co_name != "process" and _whose(frame) is _NOBODYS:
+        if frame.f_code is _OF_NUMPY:
+            return True
+        frame = frame.f_back
+    return False
+
+
+_OF_NUMPY = array_ufunc.__code__
 _new = GraphTracer.__new__
