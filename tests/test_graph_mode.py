@@ -21,6 +21,7 @@ import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
 from funcgrad import (
     checkpoint,
+    control,
     custom_jvp,
     custom_vjp,
     debug_nans,
@@ -866,6 +867,72 @@ def _doubled(z):
 @pytest.mark.parametrize("fun", COMPLEX.values(), ids=COMPLEX)
 def test_complex_products_are_rounded_as_the_function_does(fun, dtype):
     agrees(fun, *[random_numbers(5, dtype=dtype, seed=seed) for seed in range(30)])
+
+
+#: Parts of an array, at places that the program writes down, that come from data, that are the answer of a value.
+PARTS = {
+    "a number": lambda x: x[1],
+    "a slice": lambda x: x[1:],
+    "backwards": lambda x: x[::-1, ...],
+    "an array": lambda x: x[np.array([0, 2, 0])],
+    "the place of the largest": lambda x: x[np.argmax(abs(x))],
+    "an order": lambda x: x[np.argsort(abs(x))],
+    "what Python asked for": lambda x: x[int(np.argmin(abs(x)))],
+    "taken": lambda x: fnp.take(x, 0, axis=0),
+}
+
+
+def read_often(x, first, second):
+    """Three parts of one array that are added up, and a whole one."""
+    parts = (PARTS[first](x), PARTS[second](x), PARTS[first](fnp.sin(x)))
+    return x * x + 0.1 * sum([fnp.sum(part * part) for part in parts], fnp.sum(x))
+
+
+def pulled(fun, x):
+    return vjp(fun, x)[1](np.asarray(x * 0 + 0.9, x.dtype))[0]
+
+
+#: How transforms look at parts: as plain values, in a batch, with a tangent, as constants that a block makes.
+AROUND_PARTS = {
+    "grad": lambda f: lambda x: grad(lambda x: fnp.sum(fnp.real(f(x))))(x),
+    "jacrev": lambda f: lambda x: vmap(lambda ct: vjp(f, x)[1](ct)[0])(np.eye(len(x), dtype=x.dtype)),
+    "grad of vmap": lambda f: lambda x: grad(lambda x: fnp.sum(fnp.real(vmap(f)(fnp.stack([x, 0.75 * x])))))(x),
+    "forward over reverse": lambda f: lambda x: jvp(partial(pulled, f), (x,), (x,)),
+    "linearize": lambda f: lambda x: linearize(f, x)[1](x),
+    "no_grad inside": lambda f: (
+        lambda x: grad(lambda x: fnp.sum(fnp.real(pulled(f, x) * no_grad(partial(pulled, f))(x))))(x)
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex64])
+@pytest.mark.parametrize("around", AROUND_PARTS.values(), ids=AROUND_PARTS)
+@pytest.mark.parametrize("first", PARTS)
+def test_parts_of_an_array_add_up_as_the_function_does(first, around, dtype):
+    """The cotangents of what is read from one array come in one order, wherever the places are from."""
+    for second in list(PARTS)[list(PARTS).index(first) :]:
+        if around is AROUND_PARTS["grad of vmap"] and "what Python asked for" in (first, second):
+            continue  # examples may give different answers
+        fun = around(partial(read_often, first=first, second=second))
+        fast = recorded(fun)
+        for seed in range(12):
+            x = random_numbers(3, dtype=dtype, seed=seed)
+            assert not difference(fast(x), fun(x)), (second, seed)
+
+
+#: Linear maps of complex numbers that are repeated for other tangents: of scalars, whose operators round otherwise.
+REPEATED = {
+    "linearize": lambda z: linearize(lambda z: fnp.sin(z[0]) * z[1], z)[1](z * (0.3 - 0.8j)),
+    "linearize of a map": lambda z: linearize(lambda z: control.map(lambda r: fnp.sum(fnp.sin(r)) * r, z), z)[1](z),
+    "checkpoint": grad(lambda z: fnp.real(checkpoint(lambda z: z[0] * z[1] * fnp.sin(z[2]))(z))),
+    "a constant on the left": lambda z: linearize(lambda z: z[0].dtype.type(0.2 + 0.7j) * z[0] * z[1], z)[1](z),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@pytest.mark.parametrize("fun", REPEATED.values(), ids=REPEATED)
+def test_repeated_products_of_complex_numbers(fun, dtype):
+    agrees(fun, *[random_numbers(3, dtype=dtype, seed=seed) for seed in range(30)])
 
 
 def test_programs_of_xla_inside():
