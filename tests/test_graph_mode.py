@@ -21,6 +21,9 @@ import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
 from funcgrad import (
     checkpoint,
+    checkpoint_chain,
+    checkpoint_name,
+    checkpoint_policies,
     control,
     custom_jvp,
     custom_vjp,
@@ -760,6 +763,77 @@ def test_large_arrays_are_not_kept():
     assert "del t" in fast.source
     (entry,) = fast._entries.values()
     assert entry.variants[0].program.bytes == 0
+
+
+def deep(h):
+    for _ in range(4):
+        h = fnp.sin(h) * fnp.exp(-h * h) + fnp.cos(h)
+    return h
+
+
+def layered(part, count=12):
+    """The slope of ``part`` after ``part``."""
+
+    def fun(h):
+        for _ in range(count):
+            h = part(h)
+        return fnp.sum(h)
+
+    return grad(fun)
+
+
+#: What is computed again on the way back: all parts, a chain that keeps few states, parts inside of parts, all but
+#: what a policy saves.
+AGAIN = {
+    "checkpoint": layered(checkpoint(deep)),
+    "checkpoint_chain": grad(lambda h: fnp.sum(checkpoint_chain(deep, h, length=12, budget=3))),
+    "inside of another": layered(checkpoint(lambda h: checkpoint(deep)(checkpoint(deep)(h))), 6),
+    "with a policy": layered(
+        checkpoint(
+            lambda h: checkpoint_name(deep(deep(h)), "two"), policy=checkpoint_policies.save_only_these_names("two")
+        ),
+        6,
+    ),
+}
+
+
+@pytest.mark.parametrize("size", [100, 20_000], ids=["kept between calls", "of the call"])
+@pytest.mark.parametrize("fun", AGAIN.values(), ids=AGAIN)
+def test_what_a_checkpoint_computes_again_saves_memory(fun, size):
+    """A recorded program computes it again too: it holds less than without, and no more than the function does."""
+    x = np.linspace(0.1, 0.9, size)
+    fast, plain = agrees(fun, x, x[::-1].copy()), agrees(layered(deep), x)
+    assert not difference(fast(x), plain(x))
+    assert needed(fast, x) < 0.5 * needed(plain, x)
+    assert needed(fast, x) < 1.05 * peak(fun, x)
+    kept = [made.report().variants[0][1] for made in (fast, plain)]
+    assert kept[0] > 1.2 * kept[1]  # operations
+
+
+def needed(fast, *args):
+    """The bytes of a call, with those that are kept between calls."""
+    fast(*args)
+    return peak(fast, *args) + sum(size for *_, size in fast.report().variants)
+
+
+def peak(fun, *args):
+    tracemalloc.start()
+    try:
+        fun(*args)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_checkpoint_does_not_ask_again():
+    """A branch inside is asked for once; another answer is another way."""
+
+    @checkpoint
+    def part(x):
+        return fnp.sin(x) if x.sum() > 0 else fnp.cos(x) * x
+
+    fast = agrees(grad(lambda x: fnp.sum(part(part(x)))), X, -X, X * 0.5)
+    assert fast.source.count("raise Otherwise") == 2 * variants(fast)
 
 
 # ---- many programs ---------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from funcgrad.graph import GraphTrace, GraphTracer
 from funcgrad.kinds.custom import custom_call
 from funcgrad.numpy.protocols import array_ufunc
 from funcgrad.records import backward
-from funcgrad.running import running
+from funcgrad.running import repeating, running
 from funcgrad.transforms.compiled.graphs import Const, Graph
 from funcgrad.transforms.compiled.operators import DIFFERING, INFIX, are_doubles, doubtful, operator_for
 
@@ -91,7 +91,7 @@ _BEGINS, _BACKWARD = capture.__code__, backward.__code__
 class Capture(GraphTrace):
     """The trace of such a run. The ``ref`` of its tracers is a value of the graph."""
 
-    __slots__ = ("graph", "held", "is_live", "names", "users")
+    __slots__ = ("graph", "held", "is_live", "names", "repeated", "users")
 
     #: Rules may do with a tracer what they do with the ndarray it holds, see ``graph.stands_for_array``.
     repeats = True
@@ -102,6 +102,7 @@ class Capture(GraphTrace):
         super().__init__()
         self.graph = Graph()
         self.held, self.is_live, self.names = held, is_live, names
+        self.repeated: Any = ()  # what is being repeated, see ``running.repeating``
         self.users: dict[Any, int] = {}  # by code: whether it is the user's, or what transforms do around the function
 
     def input(self, value: Any) -> GraphTracer:
@@ -157,6 +158,10 @@ class Capture(GraphTrace):
         line = self._line()
         results = ans if primitive.multiple else (ans,)
         with self.order:
+            if (again := repeating.get()) is not self.repeated:
+                self.repeated = again
+                if again:
+                    self.graph.repeats()
             outs = self.graph.operation(primitive, tuple(places), params, results, line)
         if not primitive.multiple:
             made = _new(GraphTracer)  # as the class does, sooner
@@ -202,9 +207,10 @@ class Capture(GraphTrace):
         return self.graph.constant(x, self.is_live(x))
 
     def decide(self, tracer: GraphTracer, answer: Any) -> None:
-        """Note the question."""
+        """Note the question; where a checkpoint repeats a part, it has had its answer."""
         with self.order:
-            self.graph.ask(tracer.ref, answer)
+            if not repeating.get():
+                self.graph.ask(tracer.ref, answer)
 
     def leave(self, leaf: Any) -> Any:
         """Where a leaf of the result comes from, or the constant that it is."""

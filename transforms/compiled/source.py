@@ -15,13 +15,13 @@ import numpy as np
 from funcgrad.transforms.compiled.broadcasts import broadcast_later
 from funcgrad.transforms.compiled.capture import AROUND
 from funcgrad.transforms.compiled.factoring import take_out_factors
-from funcgrad.transforms.compiled.graphs import Graph
+from funcgrad.transforms.compiled.graphs import LARGE, Graph
 from funcgrad.transforms.compiled.pieces import in_pieces
 from funcgrad.transforms.compiled.plain import plain_numbers
 from funcgrad.transforms.compiled.rolling import roll, rolled_text
 from funcgrad.transforms.compiled.special import HANDLERS
 from funcgrad.transforms.compiled.statements import NO_NUMBER, Parts, Writer
-from funcgrad.transforms.compiled.storage import LARGE, Storage
+from funcgrad.transforms.compiled.storage import Storage
 
 __all__ = ["Otherwise", "Program", "differs", "generate", "unlike"]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.transforms.compiled.graphs import VIEWS, Ask, Graph, Op
+from funcgrad.transforms.compiled.graphs import LARGE, VIEWS, Ask, Graph, Op
 
-__all__ = ["FILLED", "FRESH", "LARGE", "Storage", "is_ufunc"]
+__all__ = ["FILLED", "FRESH", "Storage", "is_ufunc"]
 
 ndarray = np.ndarray
 #: Operations whose result never does.
@@ -25,8 +25,6 @@ FRESH = frozenset(
         "add_along_axis", "write", "astype", "cast",
     )
 )  # fmt: skip
-#: Bytes from which on memory is not kept between calls.
-LARGE = 1 << 16
 #: So many elements at most are filled in where an array is broadcast, see ``kinds.rows.repeated``.
 FILLED = 100_000
 #: So many views of an input are worth copying it, where it has no more bytes than this.
