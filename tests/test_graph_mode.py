@@ -994,6 +994,54 @@ def test_parts_of_an_array_add_up_as_the_function_does(first, around, dtype):
             assert not difference(fast(x), fun(x)), (second, seed)
 
 
+#: Where something is written: at places that the program writes down, and at those that come from data.
+WRITTEN = {
+    "everywhere": lambda z, x: ...,
+    "a slice": lambda z, x: slice(1, None),
+    "an array": lambda z, x: np.array([2, 0]),
+    "an array with one place twice": lambda z, x: np.array([2, 0, 2]),
+    "a mask": lambda z, x: x > 0,
+    "a mask of rows": lambda z, x: x[:, 0] > 0,
+    "the place of the largest": lambda z, x: fnp.argmax(x[:, 0]),
+    "an order": lambda z, x: fnp.argsort(x[:, 0])[:2],
+    "places that meet": lambda z, x: fnp.argsort(x[:, 0])[np.array([0, 1, 0])],
+}
+WRITINGS = {
+    "a sum": lambda x: fnp.sum(fnp.sin(x)),
+    "a sum in single precision": lambda x: fnp.sum(fnp.sin(x)).astype(np.float32),
+    "an element": lambda x: x[0, 1] * 1.7,
+    "a row": lambda x: fnp.sin(x[0]).astype(np.float32),
+    "a number": lambda x: 0.3,
+}
+
+
+def written_to(x, where, what):
+    z = x * 1.5
+    z[WRITTEN[where](z, x)] = WRITINGS[what](x)
+    return z * 1.1 + 0.1 * fnp.sum(z[0]) + z[1]
+
+
+#: A row has more elements than most masks hits.
+FITTING = [pair for pair in itertools.product(WRITTEN, WRITINGS) if pair != ("a mask", "a row")]
+
+
+@pytest.mark.parametrize(("where", "what"), FITTING)
+def test_what_is_written_is_rounded_as_the_function_does(where, what):
+    """Its cotangent is that of what was written in place: rounded first, then added up in the order of memory."""
+    f = partial(written_to, where=where, what=what)
+    for around in (
+        grad(lambda x: fnp.sum(f(x) * f(x))),
+        jacrev(f),
+        jacfwd(f),
+        lambda x: jvp(partial(pulled, f), (x,), (x,)),
+        grad(lambda x: fnp.sum(pulled(f, x) * no_grad(f)(x))),
+    ):
+        fast = recorded(around)
+        for seed in range(12):
+            x = random_numbers(3, 4, seed=seed)
+            assert not difference(fast(x), around(x)), seed
+
+
 #: Linear maps of complex numbers that are repeated for other tangents: of scalars, whose operators round otherwise.
 REPEATED = {
     "linearize": lambda z: linearize(lambda z: fnp.sin(z[0]) * z[1], z)[1](z * (0.3 - 0.8j)),

@@ -103,7 +103,8 @@ class Capture(GraphTrace):
         self.graph = Graph()
         self.held, self.is_live, self.names = held, is_live, names
         self.repeated: Any = ()  # what is being repeated, see ``running.repeating``
-        self.users: dict[Any, int] = {}  # by code: whether it is the user's, or what transforms do around the function
+        #: By the identity of code: whether it is the user's, or what transforms do around the function; and the code.
+        self.users: dict[int, tuple[int, Any]] = {}
 
     def input(self, value: Any) -> GraphTracer:
         """The next input of the function, which must not write to it."""
@@ -229,9 +230,10 @@ class Capture(GraphTrace):
         users = self.users
         while frame is not None:
             code = frame.f_code
-            whose = users.get(code)
-            if whose is None:
-                whose = users[code] = _whose(frame)
+            known = users.get(id(code))  # the hash of code is that of all that is in it
+            if known is None:
+                known = users[id(code)] = (_whose(frame), code)
+            whose = known[0]
             if whose is not _NOBODYS:
                 return AROUND if whose is _TRANSFORMS else Line(code.co_filename, frame.f_lineno, code.co_name)
             frame = frame.f_back
