@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad.transforms.compiled.broadcasts import broadcast_later
 from funcgrad.transforms.compiled.capture import AROUND
 from funcgrad.transforms.compiled.factoring import take_out_factors
-from funcgrad.transforms.compiled.graphs import LARGE, Graph
+from funcgrad.transforms.compiled.graphs import Graph
 from funcgrad.transforms.compiled.pieces import in_pieces
 from funcgrad.transforms.compiled.plain import plain_numbers
 from funcgrad.transforms.compiled.rolling import roll, rolled_text
@@ -161,19 +161,19 @@ def _ending(writer: Writer, expected: Sequence[Any]) -> Parts:
 
 def _free_large(writer: Writer, lines: list[tuple[Parts, Any]]) -> None:
     """Let go of large arrays after the last statement that names them, as the tape does."""
-    graph = writer.graph
-    if not any(fact.kind is ndarray and _bytes(graph, v) >= LARGE for v, fact in enumerate(graph.facts)):
+    graph, large = writer.graph, writer.storage.large
+    if not any(fact.kind is ndarray and _bytes(graph, v) >= large for v, fact in enumerate(graph.facts)):
         return
     last: dict[Any, int] = {}
     for n, (parts, _) in enumerate(lines):
         for part in parts:
             if type(part) is tuple:
                 kind, v = part
-                if kind == "t" or (kind == "v" and _bytes(graph, v) >= LARGE):
+                if kind == "t" or (kind == "v" and _bytes(graph, v) >= large):
                     last[part] = n
     over: dict[int, list[Any]] = {}
     for part, n in last.items():
-        if n < len(lines) - 1:
+        if n < len(lines) - 1 and lines[n][0][0] != "del ":
             over.setdefault(n, []).append(part)
     for n in sorted(over, reverse=True):
         gone: Parts = ["del "]
