@@ -150,8 +150,8 @@ class Capture(GraphTrace):
                 places.append(self.constant(arg))
             lowered.append(arg)
         name = primitive.name
-        if (quick := _QUICK.get(name)) is not None and _DOUBLES.issuperset(map(type, lowered)):
-            ans = quick(*lowered)
+        if name in _QUICK and type(lowered[0]) in _DOUBLES and type(lowered[-1]) in _DOUBLES:  # of one or two
+            ans = _QUICK[name](*lowered)
         else:
             ans = primitive.call(*lowered, **params)
             if name in _ARITHMETIC and type(ans) not in _PYTHON and _PYTHON.issuperset(map(type, lowered)):
@@ -226,7 +226,7 @@ class Capture(GraphTrace):
         return self.constant(leaf)
 
     def _line(self) -> Line | None:
-        frame: Any = sys._getframe(3)
+        frame: Any = sys._getframe(4)  # before these are this class's and the operation's
         users = self.users
         while frame is not None:
             code = frame.f_code

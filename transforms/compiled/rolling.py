@@ -265,15 +265,20 @@ def rolled_text(items: Sequence[Any], called: dict[Any, str], said: Any) -> tupl
     Returns:
         The text, the slots that it names, and whether it needs ``V``.
     """
-    values, slots, before = _Values(items), set[int](), None
+    rolled = any(type(item) is Loop for item in items)
+    values, slots, before = _Values(items if rolled else ()), set[int](), None
     text: list[str] = []
+    named: dict[Any, str] = {}  # what is called the same everywhere
 
     def name(part: Any) -> str:
         kind, number = part
         if kind == "b":
             slots.add(number)
         word = called.get(part) or f"{kind}{number}"
-        return values.word(number, word) if kind == "v" else word
+        if rolled and kind == "v":
+            return values.word(number, word)
+        named[part] = word
+        return word
 
     for item in items:
         if type(item) is Loop:
@@ -285,8 +290,9 @@ def rolled_text(items: Sequence[Any], called: dict[Any, str], said: Any) -> tupl
         if said is not None and line is not None and line != before:
             before = line
             text.append(f"# {said(line)}")
-        text.append("".join([p if type(p) is str else name(p) for p in parts]))
-        text += _kept([name(part) for part in values.made(parts)])
+        text.append("".join([p if type(p) is str else named.get(p) or name(p) for p in parts]))
+        if rolled:
+            text += _kept([name(part) for part in values.made(parts)])
     return text, slots, bool(values.places)
 
 
