@@ -137,18 +137,13 @@ class Capture(GraphTrace):
                     "which rounds otherwise, got both. Write the number as a number of Python's: float(x)."
                 )
             return self.by_operator(primitive.call, *args)
-        return self._noted(primitive, args, params)
+        return self._noted(primitive, args, params, self._values(args))
 
-    def _noted(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """The results of ``primitive``, which is recorded."""
-        lowered, places = [], []
-        for arg in args:
-            if type(arg) is GraphTracer and arg._trace is self:
-                places.append(arg.ref)
-                arg = arg.value
-            else:
-                places.append(self.constant(arg))
-            lowered.append(arg)
+    def _noted(
+        self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], lowered: Sequence[Any]
+    ) -> Any:
+        """The results of ``primitive``, which is recorded: of ``args``, that hold the values ``lowered``."""
+        places = [x.ref if type(x) is GraphTracer and x._trace is self else self.constant(x) for x in args]
         name = primitive.name
         if name in _QUICK and type(lowered[0]) in _DOUBLES and type(lowered[-1]) in _DOUBLES:  # of one or two
             ans = _QUICK[name](*lowered)
@@ -175,7 +170,7 @@ class Capture(GraphTrace):
         values = self._values(args)
         if _DOUBLES.issuperset(map(type, values)) and self.live is not None:  # the commonest
             primitive = operation.primitive
-            return self._noted(INFIX["power"] if primitive.name == "power" else primitive, args, {})
+            return self._noted(INFIX["power"] if primitive.name == "power" else primitive, args, {}, values)
         found = operator_for(operation.primitive.name, values, in_place)
         if found is not None and ndarray in map(type, values) and self._is_within():
             raise InputError(  # in a run without this trace it is an array of NumPy's, or one that asks the function
@@ -195,7 +190,7 @@ class Capture(GraphTrace):
             return operation(*args)
         if short and primitive.name == "power" and are_doubles(values):
             primitive = INFIX["power"]
-        return self._noted(primitive, args, {})
+        return self._noted(primitive, args, {}, values)
 
     def _values(self, args: tuple[Any, ...]) -> list[Any]:
         return [x.value if type(x) is GraphTracer and x._trace is self else x for x in args]
