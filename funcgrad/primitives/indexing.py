@@ -352,10 +352,10 @@ def _scatter(xp: Any, *args: Any, specs: tuple[Spec, ...], shape: Shape, dtype: 
     if xp is not np:
         return _scatter_immutable(xp, xp.zeros(shape, dtype), args, specs)
     begun = type(specs[0]) is Whole
-    total = args[0].astype(dtype, "C") if begun else np.zeros(shape, dtype)
+    total = np.array(args[0], dtype, order="C") if begun else np.zeros(shape, dtype)
     for ct, spec, arrays in islice(zip(args, specs, _split(args, specs), strict=False), begun, None):
         _accumulate(total, rebuild(spec, arrays), ct)
-    return total
+    return total if shape or not begun else total[()]
 
 
 def _scatter_immutable(xp: Any, total: Any, args: tuple[Any, ...], specs: tuple[Spec, ...]) -> Any:
