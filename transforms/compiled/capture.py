@@ -91,7 +91,7 @@ _BEGINS, _BACKWARD = capture.__code__, backward.__code__
 class Capture(GraphTrace):
     """The trace of such a run. The ``ref`` of its tracers is a value of the graph."""
 
-    __slots__ = ("graph", "held", "is_live", "names", "repeated", "users")
+    __slots__ = ("codes", "graph", "held", "is_live", "names", "repeated", "users")
 
     #: Rules may do with a tracer what they do with the ndarray it holds, see ``graph.stands_for_array``.
     repeats = True
@@ -103,8 +103,8 @@ class Capture(GraphTrace):
         self.graph = Graph()
         self.held, self.is_live, self.names = held, is_live, names
         self.repeated: Any = ()  # what is being repeated, see ``running.repeating``
-        #: By the identity of code: whether it is the user's, or what transforms do around the function; and the code.
-        self.users: dict[int, tuple[int, Any]] = {}
+        self.users: dict[int, int] = {}  # by the identity of code: whose it is, see ``_whose``
+        self.codes: list[Any] = []  # what is known by its identity must live
 
     def input(self, value: Any) -> GraphTracer:
         """The next input of the function, which must not write to it."""
@@ -222,14 +222,14 @@ class Capture(GraphTrace):
 
     def _line(self) -> Line | None:
         frame: Any = sys._getframe(4)  # before these are this class's and the operation's
-        users = self.users
+        known = self.users.get
         while frame is not None:
-            code = frame.f_code
-            known = users.get(id(code))  # the hash of code is that of all that is in it
-            if known is None:
-                known = users[id(code)] = (_whose(frame), code)
-            whose = known[0]
-            if whose is not _NOBODYS:
+            whose = known(id(frame.f_code))  # the hash of code is that of all that is in it
+            if whose is None:
+                whose = self.users[id(frame.f_code)] = _whose(frame)
+                self.codes.append(frame.f_code)
+            if whose:
+                code = frame.f_code
                 return AROUND if whose is _TRANSFORMS else Line(code.co_filename, frame.f_lineno, code.co_name)
             frame = frame.f_back
         return None
