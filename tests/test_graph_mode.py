@@ -1219,6 +1219,32 @@ def test_loops_and_questions_in_pieces(monkeypatch):
     agrees(grad(recurrent), ({"w": w, "u": w[:, :3] * 0.5}, np.linspace(-1, 1, 400 * 3).reshape(400, 3)))
 
 
+@pytest.mark.parametrize("size", [2_000, 10_000], ids=["kept between calls", "of the call"])
+def test_memory_of_the_call_in_loops_and_pieces(size, monkeypatch):
+    """Names of what is let go of are used again, also where that stands in a loop and the next one in another piece."""
+    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._LONG", 10)
+    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._PIECE", 4)
+
+    def f(x):
+        for step in (fnp.sin, fnp.tanh):
+            for _ in range(180):
+                x = step(x * 1.1) * x + x
+            x = fnp.exp(-x)
+        return x
+
+    x = np.linspace(0.1, 1.0, size)
+    for fun in (f, grad(lambda x: fnp.sum(f(x)))):
+        fast = agrees(fun, x, -x)
+        assert fast.source.count("def run_") > 3
+    assert "for _ in" in recorded_source(f, x)
+
+
+def recorded_source(fun, *args):
+    fast = recorded(fun)
+    fast(*args)
+    return fast.source
+
+
 def test_a_value_of_each_piece_is_let_go_of(monkeypatch):
     """A long chain of large arrays has no more of them at once in pieces than it has in one."""
     monkeypatch.setattr("funcgrad.transforms.compiled.pieces._LONG", 20)

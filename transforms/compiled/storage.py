@@ -27,8 +27,9 @@ FRESH = frozenset(
 )  # fmt: skip
 #: So many elements at most are filled in where an array is broadcast, see ``kinds.rows.repeated``.
 FILLED = 100_000
-#: Where arrays from ``_MIDDLE`` bytes on have so many bytes together, none of these is kept between calls.
-_MIDDLE, _MANY = 1 << 12, 1 << 19
+#: Where arrays from ``_MIDDLE`` bytes on have so many bytes together, none of these is kept between calls. Of long
+#: programs slots make loops, see ``rolling``.
+_MIDDLE, _MANY, _SHORT = 1 << 12, 1 << 19, 500
 #: Bytes from which on memory of the call waits for another result: the system takes long to give as much anew.
 _WAITING = 1 << 20
 #: So many views of an input are worth copying it, where it has no more bytes than this.
@@ -62,7 +63,8 @@ class Storage:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.slots: list[tuple[Any, Any]] = []
-        self.large = _MIDDLE if _bytes_from(_MIDDLE, graph) >= _MANY else LARGE
+        short = len(graph.items) <= _SHORT
+        self.large = _MIDDLE if short and _bytes_from(_MIDDLE, graph) >= _MANY else LARGE
         self.uses = [0] * len(graph.shapes)
         self.last = [-1] * len(graph.shapes)
         self.copied: set[int] = set()
