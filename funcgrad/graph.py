@@ -287,6 +287,10 @@ class GraphTrace(Trace):
         """What an operator of a tracer gives: what the function ``operation`` does, unless last bits are looked at."""
         return operation(*args)
 
+    def by_numpy(self, operation: Callable[..., Any], *args: Any) -> Any:
+        """The same where NumPy asks a tracer, for its function or for the operator of a number of its own."""
+        return operation(*args)
+
     def by_rule(self, operation: Callable[..., Any], *args: Any, short: bool) -> Any:
         """The same where the rule of another transform asks, whose ``short`` case calls the operator of doubles."""
         return operation(*args)

@@ -27,6 +27,7 @@ from funcgrad.ownership import is_alone_in
 from funcgrad.primitives.comparison import where
 from funcgrad.primitives.index_spec import Spec, is_concrete, is_static, parse, snapshot
 from funcgrad.primitives.indexing import getitem, scatter_sum
+from funcgrad.primitives.reductions import reduce_all
 from funcgrad.primitives.writing import region, winners, write
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import (
@@ -279,11 +280,13 @@ def updated(x: Array, index: Any, y: Any, unique: bool = False) -> Array:
     ``unique`` is a promise that there are none.
     """
     shape, dtype = backend.shape_of(x), backend.dtype_of(x)
-    if type(y) not in _NUMBERS and backend.dtype_of(y) != dtype:
-        y = astype(y, to=dtype) if backend.is_inexact(y) and backend.is_inexact(x) else _cast(y, dtype)
+    other = type(y) not in _NUMBERS and backend.dtype_of(y) != dtype
+    rounds = other and backend.is_inexact(y) and backend.is_inexact(x)
+    y = _cast(y, dtype) if other and not rounds else y
     chosen = as_condition(index, shape, backend.shape_of(y))
     if chosen is not None:
-        return where(chosen, y if type(y) not in _NUMBERS else dtype.type(y), x)
+        ans = where(chosen, dtype.type(y) if type(y) in _NUMBERS else y, x)
+        return astype(ans, to=dtype) if backend.dtype_of(ans) != dtype else ans
     spec, arrays, to = parse(index, shape)
     if to is not None:
         x = reshape(x, to=to)
@@ -291,7 +294,7 @@ def updated(x: Array, index: Any, y: Any, unique: bool = False) -> Array:
     y = fitted(y, room)
     if arrays and not unique and _is_traced(y) and _names_twice(spec, arrays, backend.shape_of(x)):
         ans = _last_wins(x, y, spec, arrays, room)
-    else:
+    else:  # ``write`` rounds: its cotangent is first rounded, then summed, as that of what is written in place
         ans = write(x, y, *arrays, spec=spec)
     return ans if to is None else reshape(ans, to=shape)
 
@@ -343,7 +346,7 @@ def names_twice(index: Any, shape: Shape) -> bool:
 def _names_twice(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> bool:
     """Whether an element may be named more than once: not known of arrays whose numbers are not known."""
     if any(type(a) is not ndarray for a in arrays):
-        return True
+        return any(backend.shape_of(a) for a in arrays)
     if ... not in spec:  # slices name nothing twice: one element of theirs is enough to look at
         lengths = iter(shape)
         shape = tuple([1 if type(e) is tuple else n for e in spec if e is not None for n in (next(lengths),)])
@@ -379,7 +382,10 @@ def _last_wins(x: Array, y: Array, spec: Spec, arrays: tuple[Any, ...], room: Sh
     """``write`` where elements may be named more than once."""
     shape, dtype = backend.shape_of(x), backend.dtype_of(x)
     last = winners(_places(spec, arrays, shape), size=prod(shape))
+    if type(last) is Tracer and last._trace.repeats and reduce_all(last, axis=tuple(range(len(last.shape)))):
+        return write(x, y, *arrays, spec=spec)  # as a run without the graph, which knows the numbers
     zero = dtype.type(0)
+    y = astype(y, to=dtype) if backend.dtype_of(y) != dtype else y
     kept = where(last, broadcast_to(y, to=room), zero)
     cleared = write(x, zero, *arrays, spec=spec)
     return cleared + scatter_sum(kept, *arrays, specs=(spec,), shape=shape, dtype=dtype)

@@ -22,6 +22,7 @@ from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import conform, reshape, to_batch
 from funcgrad.ownership import argument_is_alone, is_alone
 from funcgrad.primitives.accumulating import detached
+from funcgrad.primitives.comparison import where
 from funcgrad.primitives.index_spec import is_static, parse
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.writing import write
@@ -172,7 +173,11 @@ def _of_written(ct: Any, index: Any, shape: Shape, dtype: Any) -> Any:
     """The cotangent of what was written."""
     if type(ct) is ndarray and dtype is DOUBLE and type(one := ct[index]) is float64 and not shape:  # the commonest
         return one
-    part = detached(getitem(ct, index))
+    rest = len(backend.shape_of(ct)) - index.ndim if type(index) is ndarray and index.dtype.kind == "b" else -1
+    if len(shape) <= rest:  # added up in the same order as where nobody can count the hits
+        part = where(index.reshape(*index.shape, *(1,) * rest), ct, 0.0)
+    else:
+        part = detached(getitem(ct, index))
     extra = len(shape) - len(backend.shape_of(part))
     if extra > 0:  # leading axes of length 1, which NumPy drops
         return reshape(conform(part, shape[extra:], dtype), to=shape)

@@ -32,7 +32,8 @@ def array_ufunc(x: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
         InputError: the result was to be written into an ndarray (``out=``, ``a += x``), or left out in places.
     """
     if not kwargs and method == "__call__" and ufunc in _COMPUTE:  # the commonest, such as an operator
-        return _COMPUTE[ufunc](*inputs)
+        compute = _COMPUTE[ufunc]
+        return x._trace.by_numpy(compute, *inputs) if x._trace.repeats else compute(*inputs)
     own = UFUNCS.get(ufunc)
     if own is None:
         return _other_ufunc(ufunc, method, inputs, kwargs)

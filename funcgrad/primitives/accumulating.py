@@ -15,7 +15,7 @@ from funcgrad.ownership import is_alone
 from funcgrad.primitives.index_spec import is_static, rebuild
 from funcgrad.primitives.shaping import arranged
 
-__all__ = ["added", "detached", "is_captured"]
+__all__ = ["added", "detached"]
 
 ndarray = np.ndarray
 _NUMPY = frozenset((ndarray, float, complex, np.float64, np.float32, np.float16, np.complex128, np.complex64))
@@ -88,42 +88,3 @@ def _add(total: Any, index: Any, ct: Any) -> None:
     if is_batched(total):
         index = (slice(None), *index) if type(index) is tuple else (slice(None), index)
     _add(total.value, index, ct.value if mine else ct)
-
-
-def is_captured(total: Any, parts: list[Any]) -> bool:
-    """Whether ``total``, or a part, stands for an array to which parts would be added in its memory, see ``added``."""
-    below = [_below(x) for x in (total, *[part[0] for part in parts])]
-    if not stands_for_array(below[0]):
-        return False
-    if not any(type(x) is Tracer and x._trace.repeats for x in below):
-        return False
-    if below[0] is total:
-        return all(type(_held(ct)) in _NUMPY for ct, *_ in parts)
-    return all(
-        not arrays and (arrays is not None or is_static(index)) and _could_add(total, ct)
-        for ct, index, arrays, *_ in parts
-    )
-
-
-def _could_add(total: Any, ct: Any) -> bool:
-    """As ``_can_add``, where values of a graph stand for those that they hold."""
-    if stands_for_array(total):
-        return type(_held(ct)) in _NUMPY
-    if not _is_plain(total) or not total._trace.live:
-        return False
-    mine = isinstance(ct, Tracer) and ct._trace is total._trace
-    if isinstance(total._trace, ForwardTrace) and mine and not _could_add(total.link, ct.link):
-        return False
-    return _could_add(total.value, ct.value if mine else ct)
-
-
-def _held(x: Any) -> Any:
-    """What a value of a graph holds."""
-    return x.value if isinstance(x, Tracer) and x._trace.repeats else x
-
-
-def _below(x: Any) -> Any:
-    """What a value of a batch, or one with a tangent, holds in the end."""
-    while _is_plain(x):
-        x = x.value
-    return x

@@ -22,7 +22,7 @@ from funcgrad.graph import GraphTrace
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish
 from funcgrad.ownership import entry_is_alone
-from funcgrad.primitives.accumulating import added, is_captured
+from funcgrad.primitives.accumulating import added
 from funcgrad.primitives.index_spec import (
     ARRAY,
     Spec,
@@ -281,8 +281,8 @@ def _put_together(gathered: list[Any]) -> Any:
     cts: list[Any] = []
     specs: list[Spec] = []
     positions: list[Any] = []
-    if total is not None and is_captured(total, parts):  # the parts are added one after the other, as above
-        cts, specs, total = [total], [Whole([(0, n, 1) for n in shape])], None
+    if total is not None:  # the parts are added one after the other, as above
+        cts, specs = [total], [Whole([(0, n, 1) for n in shape])]
     whole = [(0, n, 1) for n in shape[1:]]
     for ct, index, arrays, *_ in parts:
         if type(index) is int:  # the commonest by far where there are many
@@ -292,8 +292,7 @@ def _put_together(gathered: list[Any]) -> Any:
         cts.append(ct)
         specs.append(spec)
         positions.extend(arrays)
-    scattered = scatter_sum(*cts, *positions, specs=tuple(specs), shape=shape, dtype=dtype)
-    return scattered if total is None else scattered + total
+    return scatter_sum(*cts, *positions, specs=tuple(specs), shape=shape, dtype=dtype)
 
 
 def _assembled(gathered: list[Any]) -> ndarray | None:
@@ -360,10 +359,10 @@ def _scatter(xp: Any, *args: Any, specs: tuple[Spec, ...], shape: Shape, dtype: 
     if xp is not np:
         return _scatter_immutable(xp, xp.zeros(shape, dtype), args, specs)
     begun = type(specs[0]) is Whole
-    total = args[0].astype(dtype, "C") if begun else np.zeros(shape, dtype)
+    total = np.array(args[0], dtype, order="C") if begun else np.zeros(shape, dtype)
     for ct, spec, arrays in islice(zip(args, specs, _split(args, specs), strict=False), begun, None):
         _accumulate(total, rebuild(spec, arrays), ct)
-    return total
+    return total if shape or not begun else total[()]
 
 
 def _scatter_immutable(xp: Any, total: Any, args: tuple[Any, ...], specs: tuple[Spec, ...]) -> Any:

@@ -508,3 +508,21 @@ def test_rows_come_as_numpy_gives_them(x, rows, rest):
 def test_rows_that_are_not_there_are_refused(shape):
     with pytest.raises(IndexError, match=r"out of bounds|empty"):
         rows_at(np.ones(shape), np.array([shape[0]]))
+
+
+@pytest.mark.parametrize("x", [np.array(0.7), np.array([0.7]), np.array([[0.7, -0.2], [0.3, 1.1]])], ids=np.shape)
+@pytest.mark.parametrize("index", [..., 0, (0, 0), np.array([0, 0]), (slice(None), 0)], ids=str)
+def test_parts_and_a_whole_in_a_second_derivative(x, index):
+    """Cotangents of parts are added to that of the whole, on every level: here it is a tracer."""
+    index = index if np.ndim(x) == 2 or index is ... or (np.ndim(x) and type(index) is not tuple) else ()
+
+    def f(x):
+        return fnp.sum(x**3) + fnp.sum(x[index] ** 3) + fnp.sum(fnp.sin(x)[index] * x[index])
+
+    weight = np.zeros(x.shape)
+    np.add.at(weight, index, 1.0)
+    # of x**3 and of x * sin(x), as often as an element is named; no element meets another
+    want = 6 * x + weight * (6 * x + 2 * np.cos(x) - x * np.sin(x))
+    np.testing.assert_allclose(grad(lambda x: fnp.sum(grad(f)(x)))(x), want, rtol=1e-13)
+    np.testing.assert_allclose(jacfwd(grad(f))(x).reshape(x.size, x.size), np.diag(want.ravel()), rtol=1e-13)
+    np.testing.assert_allclose(jacrev(grad(f))(x).reshape(x.size, x.size), np.diag(want.ravel()), rtol=1e-13)

@@ -20,7 +20,7 @@ from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace
 from funcgrad.kinds.custom import custom_call
 from funcgrad.records import backward
-from funcgrad.running import running
+from funcgrad.running import repeating, running
 from funcgrad.transforms.compiled.graphs import Const, Graph
 from funcgrad.transforms.compiled.operators import DIFFERING, INFIX, are_doubles, doubtful, operator_for
 
@@ -91,7 +91,7 @@ _BEGINS, _BACKWARD = capture.__code__, backward.__code__
 class Capture(GraphTrace):
     """The trace of such a run. The ``slot`` of its tracers is a value of the graph."""
 
-    __slots__ = ("graph", "held", "is_live", "names", "order", "users")
+    __slots__ = ("codes", "graph", "held", "is_live", "names", "order", "repeated", "users")
 
     repeats = True
     #: A call of XLA's keeps for its derivative what it keeps in a run without this.
@@ -102,7 +102,9 @@ class Capture(GraphTrace):
         self.order = Lock()  # the function may compute in several threads
         self.graph = Graph()
         self.held, self.is_live, self.names = held, is_live, names
-        self.users: dict[Any, int] = {}  # by code: whether it is the user's, or what transforms do around the function
+        self.repeated: Any = ()  # what is being repeated, see ``running.repeating``
+        self.users: dict[int, int] = {}  # by the identity of code: whose it is, see ``_whose``
+        self.codes: list[Any] = []  # what is known by its identity must live
 
     def input(self, value: Any) -> Tracer:
         """The next input of the function, which must not write to it."""
@@ -123,32 +125,16 @@ class Capture(GraphTrace):
             ans = primitive.impl(np, *args, **params)
             refuse_closure(self, primitive, (), params)
             return ans
-        if (
-            primitive.name in DIFFERING
-            and not (type(args[0]) is Tracer and args[0]._trace.repeats)
-            and doubtful(primitive.name, args, self._values(args))
-        ):
-            if primitive.name in self.names:
-                raise InputError(
-                    f"jit: an operator of a NumPy number and a traced one cannot be told from numpy.{primitive.name}, "
-                    "which rounds otherwise, got both. Write the number as a number of Python's: float(x)."
-                )
-            return self.by_operator(primitive.call, *args)
-        return self._noted(primitive, args, params)
+        return self._noted(primitive, args, params, self._values(args))
 
-    def _noted(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """The results of ``primitive``, which is recorded."""
-        lowered, places = [], []
-        for arg in args:
-            if type(arg) is Tracer and arg._trace is self:
-                places.append(arg.slot)
-                arg = arg.value
-            else:
-                places.append(self.constant(arg))
-            lowered.append(arg)
+    def _noted(
+        self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], lowered: Sequence[Any]
+    ) -> Any:
+        """The results of ``primitive``, which is recorded: of ``args``, that hold the values ``lowered``."""
+        places = [x.slot if type(x) is Tracer and x._trace is self else self.constant(x) for x in args]
         name = primitive.name
-        if (quick := _QUICK.get(name)) is not None and _DOUBLES.issuperset(map(type, lowered)):
-            ans = quick(*lowered)
+        if name in _QUICK and type(lowered[0]) in _DOUBLES and type(lowered[-1]) in _DOUBLES:  # of one or two
+            ans = _QUICK[name](*lowered)
         else:
             ans = primitive.call(*lowered, **params)
             if name in _ARITHMETIC and type(ans) not in _PYTHON and _PYTHON.issuperset(map(type, lowered)):
@@ -156,17 +142,35 @@ class Capture(GraphTrace):
         line = self._line()
         results = ans if primitive.multiple else (ans,)
         with self.order:
+            if (again := repeating.get()) is not self.repeated:
+                self.repeated = again
+                if again:
+                    self.graph.repeats()
             outs = self.graph.operation(primitive, tuple(places), params, results, line)
         if not primitive.multiple:
             return tracer_of(ans, self, outs[0])
         return tuple([tracer_of(a, self, v) for a, v in zip(ans, outs, strict=True)])
+
+    def by_numpy(self, operation: Any, *args: Any) -> Any:
+        """What NumPy asked for, which may be an operator of a number of its own."""
+        primitive = getattr(operation, "primitive", None)
+        name = None if primitive is None else primitive.name
+        first_is_mine = type(args[0]) is Tracer and args[0]._trace.repeats
+        if name not in DIFFERING or first_is_mine or not doubtful(name, args, self._values(args)):
+            return operation(*args)
+        if name in self.names:
+            raise InputError(
+                f"jit: an operator of a NumPy number and a traced one cannot be told from numpy.{name}, which rounds "
+                "otherwise, got both. Write the number as a number of Python's: float(x)."
+            )
+        return self.by_operator(operation, *args)
 
     def by_operator(self, operation: Any, *args: Any, in_place: bool = False) -> Any:
         """What Python's operator gives, which may be rounded otherwise than what the function ``operation`` does."""
         values = self._values(args)
         if _DOUBLES.issuperset(map(type, values)) and self.live:  # the commonest
             primitive = operation.primitive
-            return self._noted(INFIX["power"] if primitive.name == "power" else primitive, args, {})
+            return self._noted(INFIX["power"] if primitive.name == "power" else primitive, args, {}, values)
         found = operator_for(operation.primitive.name, values, in_place)
         if found is not None and ndarray in map(type, values) and self._is_within():
             raise InputError(  # in a run without this trace it is an array of NumPy's, or one that asks the function
@@ -186,7 +190,7 @@ class Capture(GraphTrace):
             return operation(*args)
         if short and primitive.name == "power" and are_doubles(values):
             primitive = INFIX["power"]
-        return self._noted(primitive, args, {})
+        return self._noted(primitive, args, {}, values)
 
     def _values(self, args: tuple[Any, ...]) -> list[Any]:
         return [x.value if type(x) is Tracer and x._trace is self else x for x in args]
@@ -199,9 +203,10 @@ class Capture(GraphTrace):
         return self.graph.constant(x, self.is_live(x))
 
     def decide(self, tracer: Tracer, answer: Any) -> None:
-        """Note the question."""
+        """Note the question; where a checkpoint repeats a part, it has had its answer."""
         with self.order:
-            self.graph.ask(tracer.slot, answer)
+            if not repeating.get():
+                self.graph.ask(tracer.slot, answer)
 
     def leave(self, leaf: Any) -> Any:
         """Where a leaf of the result comes from, or the constant that it is."""
@@ -216,14 +221,15 @@ class Capture(GraphTrace):
         return self.constant(leaf)
 
     def _line(self) -> Line | None:
-        frame: Any = sys._getframe(3)
-        users = self.users
+        frame: Any = sys._getframe(4)  # before these are this class's and the operation's
+        known = self.users.get
         while frame is not None:
-            code = frame.f_code
-            whose = users.get(code)
+            whose = known(id(frame.f_code))  # the hash of code is that of all that is in it
             if whose is None:
-                whose = users[code] = _whose(frame)
-            if whose is not _NOBODYS:
+                whose = self.users[id(frame.f_code)] = _whose(frame)
+                self.codes.append(frame.f_code)
+            if whose:
+                code = frame.f_code
                 return AROUND if whose is _TRANSFORMS else Line(code.co_filename, frame.f_lineno, code.co_name)
             frame = frame.f_back
         return None

@@ -12,11 +12,13 @@ import numpy as np
 
 from funcgrad import backend
 
-__all__ = ["VIEWS", "Ask", "Const", "Fact", "Graph", "Op", "Value", "fact_of"]
+__all__ = ["LARGE", "VIEWS", "Ask", "Const", "Fact", "Graph", "Op", "Value", "fact_of"]
 
 ndarray = np.ndarray
 Value: TypeAlias = Any
 _KNOWN = 4096  # bytes of an array up to which it is known by its bits
+#: Bytes from which on an array is large: its memory is not kept between calls.
+LARGE = 1 << 16
 #: Operations whose result shows the memory of their first argument, or of a copy.
 VIEWS = frozenset(("reshape", "permute", "getitem", "split", "unstack", "flip", "broadcast_to", "diagonal", "real"))
 
@@ -131,6 +133,7 @@ class Graph:
         self.numbers: list[bool] = []
         self.delicate = False
         self._known: dict[Any, list[int]] = {}  # the results of operations, to find equal ones
+        self._part = 0  # how many parts of the run were repeated so far
         self._consts: dict[Any, Const] = {}
         self._numbers: dict[tuple[type, Any], Const] = {}
 
@@ -188,12 +191,23 @@ class Graph:
             key = outs = None
         if primitive.calls or name == "write":
             key = outs = None
+        elif self._part and key is not None:
+            key = None if any(type(x) is ndarray and x.nbytes >= LARGE for x in results) else (self._part, key)
+            outs = self._known.get(key)
         if outs is None:
             outs = [self._value(x, name) for x in results]
             self.items.append(Op(primitive, args, params, outs, line))
             if key is not None:
                 self._known[key] = outs
         return outs
+
+    def repeats(self) -> None:
+        """Note that what comes is repeated by a checkpoint, and then goes back through that.
+
+        What was computed before is not looked for from here on: it would have to be kept until now, and to save that
+        memory is what it is computed again for.
+        """
+        self._part += 1
 
     def _value(self, x: Any, name: str) -> int:
         """A new value."""

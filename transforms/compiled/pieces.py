@@ -81,13 +81,14 @@ class _Piece:
         self.made: set[str] = set()
         self.gone: set[str] = set()
         for line in lines:
-            if line.lstrip().startswith("#"):
+            line = line.lstrip()
+            if line.startswith("#"):
                 continue
             names = _NAME.findall(line)
             self.names.update(names)
             if line.startswith("del "):
                 self.gone.update(names[1:])
-            elif (found := _MADE.match(line.lstrip())) is not None:
+            elif (found := _MADE.match(line)) is not None:
                 made = _NAME.findall(found[1])
                 self.made.update(made)
                 self.gone.difference_update(made)

@@ -16,6 +16,7 @@ __all__ = ["Loop", "roll", "rolled_text"]
 _LONG = 1_000  # statements from which on it is worth looking: without loops a short program is faster
 _TIMES = 6  # so many equal pieces at the least
 _PIECE = 4_000  # statements of a piece at most
+_WIDE = 16  # so many statements of short pieces make one piece
 _TRIES = 6
 _KINDS = {kind: number for number, kind in enumerate("ibtv")}
 Line = tuple[list[Any], Any]
@@ -133,9 +134,16 @@ def _loop_at(at: int, lines: Any, ids: Any, names: Any, following: Any) -> Loop 
         if ids[at : at + size] == ids[other : other + size] and ids[at] == ids[at + size]:
             loop = _measured(at, size, lines, ids, names)
             if loop is not None:
-                return loop
+                return _widened(loop, at, lines, ids, names)
         other = following[other]
     return None
+
+
+def _widened(loop: Loop, at: int, lines: Any, ids: Any, names: Any) -> Loop:
+    """The loop with several of its pieces as one, where they are short: the turns of a loop take time of their own."""
+    size = len(loop.body)
+    wider = _measured(at, size * min(_WIDE // size, loop.times // _TIMES), lines, ids, names) if size < _WIDE else None
+    return loop if wider is None else wider
 
 
 def _measured(at: int, size: int, lines: Any, ids: Any, names: Any) -> Loop | None:
@@ -257,15 +265,20 @@ def rolled_text(items: Sequence[Any], called: dict[Any, str], said: Any) -> tupl
     Returns:
         The text, the slots that it names, and whether it needs ``V``.
     """
-    values, slots, before = _Values(items), set[int](), None
+    rolled = any(type(item) is Loop for item in items)
+    values, slots, before = _Values(items if rolled else ()), set[int](), None
     text: list[str] = []
+    named: dict[Any, str] = {}  # what is called the same everywhere
 
     def name(part: Any) -> str:
         kind, number = part
         if kind == "b":
             slots.add(number)
         word = called.get(part) or f"{kind}{number}"
-        return values.word(number, word) if kind == "v" else word
+        if rolled and kind == "v":
+            return values.word(number, word)
+        named[part] = word
+        return word
 
     for item in items:
         if type(item) is Loop:
@@ -277,8 +290,9 @@ def rolled_text(items: Sequence[Any], called: dict[Any, str], said: Any) -> tupl
         if said is not None and line is not None and line != before:
             before = line
             text.append(f"# {said(line)}")
-        text.append("".join([p if type(p) is str else name(p) for p in parts]))
-        text += _kept([name(part) for part in values.made(parts)])
+        text.append("".join([p if type(p) is str else named.get(p) or name(p) for p in parts]))
+        if rolled:
+            text += _kept([name(part) for part in values.made(parts)])
     return text, slots, bool(values.places)
 
 

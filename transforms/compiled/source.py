@@ -21,7 +21,7 @@ from funcgrad.transforms.compiled.plain import plain_numbers
 from funcgrad.transforms.compiled.rolling import roll, rolled_text
 from funcgrad.transforms.compiled.special import HANDLERS
 from funcgrad.transforms.compiled.statements import NO_NUMBER, Parts, Writer
-from funcgrad.transforms.compiled.storage import LARGE, Storage
+from funcgrad.transforms.compiled.storage import Storage
 
 __all__ = ["Otherwise", "Program", "differs", "generate", "unlike"]
 
@@ -161,19 +161,19 @@ def _ending(writer: Writer, expected: Sequence[Any]) -> Parts:
 
 def _free_large(writer: Writer, lines: list[tuple[Parts, Any]]) -> None:
     """Let go of large arrays after the last statement that names them, as the tape does."""
-    graph = writer.graph
-    if not any(fact.kind is ndarray and _bytes(graph, v) >= LARGE for v, fact in enumerate(graph.facts)):
+    graph, large = writer.graph, writer.storage.large
+    if not any(fact.kind is ndarray and _bytes(graph, v) >= large for v, fact in enumerate(graph.facts)):
         return
     last: dict[Any, int] = {}
     for n, (parts, _) in enumerate(lines):
         for part in parts:
             if type(part) is tuple:
                 kind, v = part
-                if kind == "t" or (kind == "v" and _bytes(graph, v) >= LARGE):
+                if kind == "t" or (kind == "v" and _bytes(graph, v) >= large):
                     last[part] = n
     over: dict[int, list[Any]] = {}
     for part, n in last.items():
-        if n < len(lines) - 1:
+        if n < len(lines) - 1 and lines[n][0][0] != "del ":
             over.setdefault(n, []).append(part)
     for n in sorted(over, reverse=True):
         gone: Parts = ["del "]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -159,10 +159,13 @@ def _scatter_sum(w: Writer, n: int, op: Op) -> bool:
     if ARRAY in [e for spec in specs for e in spec] or not shape or len(specs) > _PARTS:
         return False
     v, parts = op.outs[0], list(zip(op.args, specs, strict=True))
-    place = w.storage.place(n, op, False)
-    where = ("v", v) if place is None else place[0]
+    over = type(specs[0]) is Whole and _written_over(w, n, v, op.args[0], op.args[1:])
+    place = None if over else w.storage.place(n, op, False)
+    where = w.names[v][0] if over else ("v", v) if place is None else place[0]
     there = place is not None and place[1]
-    if type(specs[0]) is Whole:
+    if over:
+        del parts[0]
+    elif type(specs[0]) is Whole:
         first = w.arg(parts.pop(0)[0])
         w.say(w.call(np.copyto, [where], first) if there else [where, " = ", *first, ".copy()"])
     elif there:
@@ -290,6 +293,26 @@ def _stack(w: Writer, n: int, op: Op) -> bool:
     return True
 
 
+def _written_over(w: Writer, n: int, v: int, x: Any, others: Sequence[Any]) -> bool:
+    """Let ``v`` be made in the memory of the array ``x``, which nothing needs any more, where that can be done.
+
+    What else it is made of must lie somewhere else.
+    """
+    if type(x) is not int or w.graph.facts[x].kind is not ndarray or x in others:
+        return False
+    storage, name = w.storage, w.names[x]
+    if not (storage.is_own(x) and storage.ends_at(x, n) and len(name) == 1 and x not in storage.outputs):
+        return False
+    if any(type(a) is int and w.graph.facts[a].kind is ndarray and not storage.is_own(a) for a in others):
+        return False
+    alike = (w.graph.shapes[x], w.graph.dtypes[x]) == (w.graph.shapes[v], w.graph.dtypes[v])
+    if not alike or w.graph.facts[x] != w.graph.facts[v] or (v in storage.escaping and name[0][0] == "b"):
+        return False
+    storage.take_over(v, x)
+    w.names[v] = name
+    return True
+
+
 def _write(w: Writer, n: int, op: Op) -> bool:
     """``x`` with ``y`` at an index: written there where ``x`` is not needed any more."""
     x, y, *arrays = op.args
@@ -297,13 +320,7 @@ def _write(w: Writer, n: int, op: Op) -> bool:
     if type(x) is not int or arrays or w.graph.facts[x].kind is not ndarray:
         return False
     text = index_text(op.params["spec"])
-    name = w.names[x]
-    whole = w.storage.is_own(x) and w.storage.ends_at(x, n) and len(name) == 1 and x not in w.storage.outputs
-    views_y = type(y) is int and not w.storage.is_own(y) and w.graph.facts[y].kind is ndarray
-    if whole and not views_y and (v not in w.storage.escaping or name[0][0] != "b"):
-        w.storage.take_over(v, x)
-        w.names[v] = name
-    else:
+    if not _written_over(w, n, v, x, (y,)):
         place = w.storage.place(n, op, False)
         if place is not None and place[1]:
             w.say(w.call(np.copyto, [place[0]], w.arg(x)))

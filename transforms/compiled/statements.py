@@ -83,7 +83,8 @@ class Writer:
             else:
                 self.line = item.line
                 self.operation(n, item)
-            self.storage.over(n)
+            for name in self.storage.over(n):
+                self.say(["del ", name])
 
     # ---- names ---------------------------------------------------------------------------------------------------
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.transforms.compiled.graphs import VIEWS, Ask, Graph, Op
+from funcgrad.transforms.compiled.graphs import LARGE, VIEWS, Ask, Graph, Op
 
-__all__ = ["FILLED", "FRESH", "LARGE", "Storage", "is_ufunc"]
+__all__ = ["FILLED", "FRESH", "Storage", "is_ufunc"]
 
 ndarray = np.ndarray
 #: Operations whose result never does.
@@ -25,10 +25,13 @@ FRESH = frozenset(
         "add_along_axis", "write", "astype", "cast",
     )
 )  # fmt: skip
-#: Bytes from which on memory is not kept between calls.
-LARGE = 1 << 16
 #: So many elements at most are filled in where an array is broadcast, see ``kinds.rows.repeated``.
 FILLED = 100_000
+#: Where arrays from ``_MIDDLE`` bytes on have so many bytes together, none of these is kept between calls. Of long
+#: programs slots make loops, see ``rolling``.
+_MIDDLE, _MANY, _SHORT = 1 << 12, 1 << 19, 500
+#: Bytes from which on memory of the call waits for another result: the system takes long to give as much anew.
+_WAITING = 1 << 20
 #: So many views of an input are worth copying it, where it has no more bytes than this.
 _LOOKS, _COPIED = 3, 1 << 20
 _NEVER = 1 << 62
@@ -40,11 +43,19 @@ def is_ufunc(op: Op) -> bool:
     return op.primitive.impl is None and isinstance(getattr(np, op.name, None), np.ufunc)
 
 
+def _bytes_from(least: int, graph: Graph) -> int:
+    """The bytes of all arrays that operations make, of ``least`` bytes and more."""
+    of = zip(graph.shapes, graph.dtypes, graph.facts, strict=True)
+    sizes = [prod(shape) * dtype.itemsize for shape, dtype, fact in of if shape and fact.kind is ndarray]
+    return sum([size for size in sizes[graph.inputs :] if size >= least])
+
+
 class Storage:
     """What is known of the memory of a graph's values, and which slots there are.
 
     Attributes:
         slots: for each slot ``(shape, dtype)``, or ``(slot, expression)`` of a view of another one, ``x``.
+        large: bytes from which on an array has memory of the call.
         uses: how often a value is used.
         copied: inputs that are copied into slots, since many parts of them are read.
     """
@@ -52,6 +63,8 @@ class Storage:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.slots: list[tuple[Any, Any]] = []
+        short = len(graph.items) <= _SHORT
+        self.large = _MIDDLE if short and _bytes_from(_MIDDLE, graph) >= _MANY else LARGE
         self.uses = [0] * len(graph.shapes)
         self.last = [-1] * len(graph.shapes)
         self.copied: set[int] = set()
@@ -62,6 +75,7 @@ class Storage:
         self._free: dict[Any, list[Any]] = {}
         self._owner: dict[int, Any] = {}
         self._temporaries = 0
+        self._names: list[tuple[str, int]] = []  # of memory of the call that has been let go of
         self._views: dict[Any, int] = {}
         self._survey()
         self.ends: dict[int, list[int]] = {}
@@ -151,7 +165,7 @@ class Storage:
         if fact.kind is not ndarray or not fact.contiguous or kind[1].kind not in "fciub":
             return None
         size = prod(kind[0]) * kind[1].itemsize
-        if not kind[0] or not size or (size < LARGE and v in self.escaping):
+        if not kind[0] or not size or (size < self.large and v in self.escaping):
             return None
         if over and not all(self._is_plain(a) for a in op.args):
             return None  # NumPy goes through it in the order in which it lies, which a result that is given may change
@@ -184,7 +198,9 @@ class Storage:
         return None
 
     def _new(self, kind: Any, size: int) -> tuple[str, int]:
-        if size >= LARGE:
+        if size >= self.large:
+            if self._names:
+                return self._names.pop()
             self._temporaries += 1
             return "t", self._temporaries - 1
         return "b", self.slot(*kind)
@@ -210,9 +226,21 @@ class Storage:
             self._views[key] = self.slot(slot, expression)
         return self._views[key]
 
-    def over(self, n: int) -> None:
-        """Item ``n`` is written: what is not needed any more may be used again."""
+    def over(self, n: int) -> list[Any]:
+        """Item ``n`` is written: what is not needed any more may be used again.
+
+        Returns:
+            The names of memory of the call that is to be let go of.
+        """
+        gone = []
         for v in self.ends.get(n, ()):
             name = self._owner.pop(v, None)
-            if name is not None:
-                self._free.setdefault((self.graph.shapes[v], self.graph.dtypes[v]), []).append(name)
+            if name is None:
+                continue
+            shape, dtype = self.graph.shapes[v], self.graph.dtypes[v]
+            if name[0] == "t" and prod(shape) * dtype.itemsize < _WAITING:
+                gone.append(name)
+            else:
+                self._free.setdefault((shape, dtype), []).append(name)
+        self._names += gone
+        return gone

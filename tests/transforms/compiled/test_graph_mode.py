@@ -21,6 +21,10 @@ import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
 from funcgrad import (
     checkpoint,
+    checkpoint_chain,
+    checkpoint_name,
+    checkpoint_policies,
+    control,
     custom_jvp,
     custom_vjp,
     debug_nans,
@@ -761,6 +765,77 @@ def test_large_arrays_are_not_kept():
     assert entry.variants[0].program.bytes == 0
 
 
+def deep(h):
+    for _ in range(4):
+        h = fnp.sin(h) * fnp.exp(-h * h) + fnp.cos(h)
+    return h
+
+
+def layered(part, count=12):
+    """The slope of ``part`` after ``part``."""
+
+    def fun(h):
+        for _ in range(count):
+            h = part(h)
+        return fnp.sum(h)
+
+    return grad(fun)
+
+
+#: What is computed again on the way back: all parts, a chain that keeps few states, parts inside of parts, all but
+#: what a policy saves.
+AGAIN = {
+    "checkpoint": layered(checkpoint(deep)),
+    "checkpoint_chain": grad(lambda h: fnp.sum(checkpoint_chain(deep, h, length=12, budget=3))),
+    "inside of another": layered(checkpoint(lambda h: checkpoint(deep)(checkpoint(deep)(h))), 6),
+    "with a policy": layered(
+        checkpoint(
+            lambda h: checkpoint_name(deep(deep(h)), "two"), policy=checkpoint_policies.save_only_these_names("two")
+        ),
+        6,
+    ),
+}
+
+
+@pytest.mark.parametrize("size", [100, 20_000], ids=["kept between calls", "of the call"])
+@pytest.mark.parametrize("fun", AGAIN.values(), ids=AGAIN)
+def test_what_a_checkpoint_computes_again_saves_memory(fun, size):
+    """A recorded program computes it again too: it holds less than without, and no more than the function does."""
+    x = np.linspace(0.1, 0.9, size)
+    fast, plain = agrees(fun, x, x[::-1].copy()), agrees(layered(deep), x)
+    assert not difference(fast(x), plain(x))
+    assert needed(fast, x) < 0.5 * needed(plain, x)
+    assert needed(fast, x) < 1.05 * peak(fun, x)
+    kept = [made.report().variants[0][1] for made in (fast, plain)]
+    assert kept[0] > 1.2 * kept[1]  # operations
+
+
+def needed(fast, *args):
+    """The bytes of a call, with those that are kept between calls."""
+    fast(*args)
+    return peak(fast, *args) + sum(size for *_, size in fast.report().variants)
+
+
+def peak(fun, *args):
+    tracemalloc.start()
+    try:
+        fun(*args)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_checkpoint_does_not_ask_again():
+    """A branch inside is asked for once; another answer is another way."""
+
+    @checkpoint
+    def part(x):
+        return fnp.sin(x) if x.sum() > 0 else fnp.cos(x) * x
+
+    fast = agrees(grad(lambda x: fnp.sum(part(part(x)))), X, -X, X * 0.5)
+    assert fast.source.count("raise Otherwise") == 2 * variants(fast)
+
+
 # ---- many programs ---------------------------------------------------------------------------------------------------
 
 
@@ -866,6 +941,120 @@ def _doubled(z):
 @pytest.mark.parametrize("fun", COMPLEX.values(), ids=COMPLEX)
 def test_complex_products_are_rounded_as_the_function_does(fun, dtype):
     agrees(fun, *[random_numbers(5, dtype=dtype, seed=seed) for seed in range(30)])
+
+
+#: Parts of an array, at places that the program writes down, that come from data, that are the answer of a value.
+PARTS = {
+    "a number": lambda x: x[1],
+    "a slice": lambda x: x[1:],
+    "backwards": lambda x: x[::-1, ...],
+    "an array": lambda x: x[np.array([0, 2, 0])],
+    "the place of the largest": lambda x: x[np.argmax(abs(x))],
+    "an order": lambda x: x[np.argsort(abs(x))],
+    "what Python asked for": lambda x: x[int(np.argmin(abs(x)))],
+    "taken": lambda x: fnp.take(x, 0, axis=0),
+}
+
+
+def read_often(x, first, second):
+    """Three parts of one array that are added up, and a whole one."""
+    parts = (PARTS[first](x), PARTS[second](x), PARTS[first](fnp.sin(x)))
+    return x * x + 0.1 * sum([fnp.sum(part * part) for part in parts], fnp.sum(x))
+
+
+def pulled(fun, x):
+    return vjp(fun, x)[1](np.asarray(x * 0 + 0.9, x.dtype))[0]
+
+
+#: How transforms look at parts: as plain values, in a batch, with a tangent, as constants that a block makes.
+AROUND_PARTS = {
+    "grad": lambda f: lambda x: grad(lambda x: fnp.sum(fnp.real(f(x))))(x),
+    "jacrev": lambda f: lambda x: vmap(lambda ct: vjp(f, x)[1](ct)[0])(np.eye(len(x), dtype=x.dtype)),
+    "grad of vmap": lambda f: lambda x: grad(lambda x: fnp.sum(fnp.real(vmap(f)(fnp.stack([x, 0.75 * x])))))(x),
+    "forward over reverse": lambda f: lambda x: jvp(partial(pulled, f), (x,), (x,)),
+    "linearize": lambda f: lambda x: linearize(f, x)[1](x),
+    "no_grad inside": lambda f: (
+        lambda x: grad(lambda x: fnp.sum(fnp.real(pulled(f, x) * no_grad(partial(pulled, f))(x))))(x)
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex64])
+@pytest.mark.parametrize("around", AROUND_PARTS.values(), ids=AROUND_PARTS)
+@pytest.mark.parametrize("first", PARTS)
+def test_parts_of_an_array_add_up_as_the_function_does(first, around, dtype):
+    """The cotangents of what is read from one array come in one order, wherever the places are from."""
+    for second in list(PARTS)[list(PARTS).index(first) :]:
+        if around is AROUND_PARTS["grad of vmap"] and "what Python asked for" in (first, second):
+            continue  # examples may give different answers
+        fun = around(partial(read_often, first=first, second=second))
+        fast = recorded(fun)
+        for seed in range(12):
+            x = random_numbers(3, dtype=dtype, seed=seed)
+            assert not difference(fast(x), fun(x)), (second, seed)
+
+
+#: Where something is written: at places that the program writes down, and at those that come from data.
+WRITTEN = {
+    "everywhere": lambda z, x: ...,
+    "a slice": lambda z, x: slice(1, None),
+    "an array": lambda z, x: np.array([2, 0]),
+    "an array with one place twice": lambda z, x: np.array([2, 0, 2]),
+    "a mask": lambda z, x: x > 0,
+    "a mask of rows": lambda z, x: x[:, 0] > 0,
+    "the place of the largest": lambda z, x: fnp.argmax(x[:, 0]),
+    "an order": lambda z, x: fnp.argsort(x[:, 0])[:2],
+    "places that meet": lambda z, x: fnp.argsort(x[:, 0])[np.array([0, 1, 0])],
+}
+WRITINGS = {
+    "a sum": lambda x: fnp.sum(fnp.sin(x)),
+    "a sum in single precision": lambda x: fnp.sum(fnp.sin(x)).astype(np.float32),
+    "an element": lambda x: x[0, 1] * 1.7,
+    "a row": lambda x: fnp.sin(x[0]).astype(np.float32),
+    "a number": lambda x: 0.3,
+}
+
+
+def written_to(x, where, what):
+    z = x * 1.5
+    z[WRITTEN[where](z, x)] = WRITINGS[what](x)
+    return z * 1.1 + 0.1 * fnp.sum(z[0]) + z[1]
+
+
+#: A row has more elements than most masks hits.
+FITTING = [pair for pair in itertools.product(WRITTEN, WRITINGS) if pair != ("a mask", "a row")]
+
+
+@pytest.mark.parametrize(("where", "what"), FITTING)
+def test_what_is_written_is_rounded_as_the_function_does(where, what):
+    """Its cotangent is that of what was written in place: rounded first, then added up in the order of memory."""
+    f = partial(written_to, where=where, what=what)
+    for around in (
+        grad(lambda x: fnp.sum(f(x) * f(x))),
+        jacrev(f),
+        jacfwd(f),
+        lambda x: jvp(partial(pulled, f), (x,), (x,)),
+        grad(lambda x: fnp.sum(pulled(f, x) * no_grad(f)(x))),
+    ):
+        fast = recorded(around)
+        for seed in range(12):
+            x = random_numbers(3, 4, seed=seed)
+            assert not difference(fast(x), around(x)), seed
+
+
+#: Linear maps of complex numbers that are repeated for other tangents: of scalars, whose operators round otherwise.
+REPEATED = {
+    "linearize": lambda z: linearize(lambda z: fnp.sin(z[0]) * z[1], z)[1](z * (0.3 - 0.8j)),
+    "linearize of a map": lambda z: linearize(lambda z: control.map(lambda r: fnp.sum(fnp.sin(r)) * r, z), z)[1](z),
+    "checkpoint": grad(lambda z: fnp.real(checkpoint(lambda z: z[0] * z[1] * fnp.sin(z[2]))(z))),
+    "a constant on the left": lambda z: linearize(lambda z: z[0].dtype.type(0.2 + 0.7j) * z[0] * z[1], z)[1](z),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@pytest.mark.parametrize("fun", REPEATED.values(), ids=REPEATED)
+def test_repeated_products_of_complex_numbers(fun, dtype):
+    agrees(fun, *[random_numbers(3, dtype=dtype, seed=seed) for seed in range(30)])
 
 
 def test_programs_of_xla_inside():
@@ -1028,6 +1217,32 @@ def test_loops_and_questions_in_pieces(monkeypatch):
     agrees(f, X, -X)
     w = np.linspace(-1, 1, 16).reshape(4, 4)
     agrees(grad(recurrent), ({"w": w, "u": w[:, :3] * 0.5}, np.linspace(-1, 1, 400 * 3).reshape(400, 3)))
+
+
+@pytest.mark.parametrize("size", [2_000, 10_000], ids=["kept between calls", "of the call"])
+def test_memory_of_the_call_in_loops_and_pieces(size, monkeypatch):
+    """Names of what is let go of are used again, also where that stands in a loop and the next one in another piece."""
+    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._LONG", 10)
+    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._PIECE", 4)
+
+    def f(x):
+        for step in (fnp.sin, fnp.tanh):
+            for _ in range(180):
+                x = step(x * 1.1) * x + x
+            x = fnp.exp(-x)
+        return x
+
+    x = np.linspace(0.1, 1.0, size)
+    for fun in (f, grad(lambda x: fnp.sum(f(x)))):
+        fast = agrees(fun, x, -x)
+        assert fast.source.count("def run_") > 3
+    assert "for _ in" in recorded_source(f, x)
+
+
+def recorded_source(fun, *args):
+    fast = recorded(fun)
+    fast(*args)
+    return fast.source
 
 
 def test_a_value_of_each_piece_is_let_go_of(monkeypatch):
