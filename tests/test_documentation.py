@@ -14,6 +14,7 @@ from test_completeness import further, public
 
 import funcgrad
 import funcgrad.numpy as fnp
+from funcgrad.scipy.own_code import OWN_CODE
 
 FUNCTIONS = {
     f"funcgrad.{name}": function
@@ -23,9 +24,12 @@ FUNCTIONS = {
         **further(),
     }.items()
 }
-#: Names of functions that are those of other libraries, with the documentation they have there.
+#: Names of functions that are not those of other libraries, with the documentation they have there.
 OURS = {
-    name: function for name, function in FUNCTIONS.items() if getattr(function, "__module__", "").startswith("funcgrad")
+    name: function
+    for name, function in FUNCTIONS.items()
+    if getattr(function, "__module__", "").startswith("funcgrad")
+    and name not in {f"funcgrad.scipy.{home}.{name}" for home, names in OWN_CODE.items() for name in names}
 }
 #: What has no example, and why.
 NO_EXAMPLE: dict[str, str] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from inspect import signature
+from inspect import cleandoc, signature
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,8 @@ def of_scipy(home: str, name: str) -> Callable[..., Any]:
             trace.close()
 
     call.__module__ = f"funcgrad.scipy.{home}"
+    # SciPy's examples import SciPy and draw pictures: they show nothing of this function
+    call.__doc__ = cleandoc(theirs.__doc__ or "").partition("\nExamples\n")[0].rstrip() + "\n"
     return call
 
 
