@@ -9,7 +9,6 @@ from weakref import ref
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.batching import is_batched
 from funcgrad.core import READ_ONLY, Tracer
 from funcgrad.locking import changing
 from funcgrad.writable import View, Views, bottom, buffer, copy_small, is_buffer, move, views_of
@@ -93,7 +92,7 @@ def is_view(x: Tracer, made: Any, step: Callable[..., Any], params: dict[str, An
 
 def share_view(x: Any, made: Any, step: Callable[..., Any], params: dict[str, Any], value: Any = None) -> Any:
     """``made``, ``step(x, **params)``, noted as a view if it is one; ``x`` held ``value``: None under the lock."""
-    known = isinstance(x, Tracer) and isinstance(made, Tracer) and made is not x and not is_batched(x)
+    known = type(x) is type(made) is Tracer and made is not x and not x._trace.hidden
     known = known and not _is_apart(x)
     if value is None and known:
         value = x.value

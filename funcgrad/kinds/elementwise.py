@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.batching import BatchTrace, is_batched
+from funcgrad.batching import BatchTrace
 from funcgrad.core import Primitive, Tracer, computed, tracer_of
 from funcgrad.forward import ForwardTrace, dual
 from funcgrad.generated import function
@@ -469,16 +469,19 @@ def _records(rules: _Rules, unlike: bool) -> tuple[dict[str, Pull], dict[str, st
 
 def _batch_of(x: Any, y: Any) -> BatchTrace | None:
     """The batch of two arguments whose examples meet as they lie in memory, or of one of them beside a constant."""
-    batched, other = (x, y) if is_batched(x) else (y, x)
-    if not is_batched(batched) or not batched._trace.live:
+    batched, other = (x, y) if type(x) is Tracer and type(x._trace) is BatchTrace else (y, x)
+    if type(batched) is not Tracer or type(trace := batched._trace) is not BatchTrace or not trace.live:
         return None
-    trace: BatchTrace = batched._trace
-    rank = len(backend.shape_of(batched.value))
+    if type(other) in (float, float64, int):
+        return trace
+    rank = _rank(batched.value)
     if type(other) is Tracer:
-        return trace if other._trace is trace and len(backend.shape_of(other.value)) == rank else None
-    if type(other) is ndarray:
-        return trace if other.ndim < rank and other.dtype.kind in "fciub" else None
-    return trace if type(other) in (float, float64, int) else None
+        return trace if other._trace is trace and _rank(other.value) == rank else None
+    return trace if type(other) is ndarray and other.ndim < rank and other.dtype.kind in "fciub" else None
+
+
+def _rank(x: Any) -> int:
+    return x.ndim if type(x) is ndarray else len(backend.shape_of(x))
 
 
 _ANY = """

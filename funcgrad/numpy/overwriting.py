@@ -111,8 +111,9 @@ def _batched(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alon
     trace = (x if mine else y)._trace
     w = y.value if given else y
     if given:
-        have = backend.shape_of(w)[1:]
-        missing = rank_left(index, len(x.shape)) - len(have)
+        have = w.shape[1:] if type(w) is ndarray else backend.shape_of(w)[1:]
+        rank = old.ndim - mine if type(old) is ndarray else len(x.shape)
+        missing = rank_left(index, rank) - len(have)
         w = reshape(w, to=(trace.size, *(1,) * missing, *have)) if missing > 0 else w
         w = reshape(w, to=(trace.size, *have[-missing:])) if missing < 0 else w
     if not mine:

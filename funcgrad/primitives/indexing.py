@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.batching import is_batched
+from funcgrad.batching import BatchTrace
 from funcgrad.core import Primitive, Tracer, bind, computed, tracer_of
 from funcgrad.cotangents import SparseCotangent
 from funcgrad.forward import ForwardTrace, dual
@@ -42,7 +42,7 @@ from funcgrad.records import pull_for_all, pull_of_each
 from funcgrad.reverse import recorder
 from funcgrad.typing import Array, Shape
 from funcgrad.views import set_apart, share, shares
-from funcgrad.writable import as_array, as_made_by, buffer, is_buffer
+from funcgrad.writable import CONSTANTS, as_array, as_made_by, buffer, is_buffer
 
 __all__ = ["add_along_axis", "getitem", "pad_zeros", "read", "scatter_sum", "take_along_axis"]
 
@@ -65,7 +65,10 @@ def getitem(x: Array, index: Any) -> Array:
         >>> grad(lambda x: getitem(x, 1) ** 2)(np.array([1.0, 2.0, 3.0]))
         array([0., 4., 0.])
     """
-    if type(x) is Tracer and x._trace.numbers is not None:
+    if type(x) is not Tracer:
+        return _of_constant(x, index)
+    kind = type(x._trace)
+    if x._trace.numbers is not None:
         simple = type(index) is int or type(index) is slice
         if simple or is_concrete(index):
             value, trace, parent = x.value, x._trace, x.node
@@ -80,19 +83,24 @@ def getitem(x: Array, index: Any) -> Array:
                 share(x, made, getitem, {"index": index})
                 return made
             return _noted(x, made, index, value)
-    elif type(x) is Tracer and type(x._trace) is ForwardTrace and is_concrete(index) and x._trace.live:
-        value, t, run = x.value, x.tangent, x._trace
-        return _noted(x, dual(getitem(value, index), getitem(t, index), run), index, value)
-    elif is_batched(x) and is_static(index) and x._trace.live:
+    elif kind is BatchTrace and is_static(index) and x._trace.live:
         if (part := _of_each(x, index)) is not None:
             return part
-    elif type(x) is Tracer and type(x._trace) is GraphTrace and is_static(index) and x._trace.live:
+    elif kind is ForwardTrace and is_concrete(index) and x._trace.live:
+        value, t, run = x.value, x.tangent, x._trace
+        return _noted(x, dual(getitem(value, index), getitem(t, index), run), index, value)
+    elif kind is GraphTrace and is_static(index) and x._trace.live:
         if (found := _captured(x, index)) is not None:
             return found
-    elif type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
-        return rows_at(x, index) if type(index) is ndarray else x[index]
-    elif is_buffer(x) and type(value := x.value) is ndarray and is_concrete(index):
+    elif x._trace is CONSTANTS and type(value := x.value) is ndarray and is_concrete(index):
         return _part(x, value, value[index], index)
+    return _found(x, index)
+
+
+def _of_constant(x: Any, index: Any) -> Any:
+    """``x[index]``, where ``x`` is not traced."""
+    if type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
+        return rows_at(x, index) if type(index) is ndarray else x[index]
     return _found(x, index)
 
 
