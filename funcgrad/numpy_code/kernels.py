@@ -144,6 +144,16 @@ def _splint(t: Any, c: Any, k: int, a: Any, b: Any) -> tuple[Any, Any]:
     return high - low, None
 
 
+def _fitpack_splder(t: Any, c: Any, k: int, nu: int, x: Any, ext: int = 0) -> tuple[Any, int]:
+    """``_fitpack.splder`` of SciPy 1.18, with another order of the arguments."""
+    return _splder(t, c, k, x, nu, ext)
+
+
+def _fitpack_splint(t: Any, c: Any, k: int, a: Any, b: Any) -> Any:
+    """``_fitpack.splint`` of SciPy 1.18, which gives the integral alone."""
+    return _splint(t, c, k, a, b)[0]
+
+
 def _coordinates(points: Any, ndim: Any = None) -> Any:
     """``_interpnd._ndim_coords_from_arrays``: points from arrays of coordinates."""
     if isinstance(points, tuple) and len(points) == 1:
@@ -282,6 +292,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **MINIMA,
     ("scipy._lib._array_api", "array_namespace"): _namespace,
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
+    ("scipy._external.array_api_extra._lib._at", "at"): _At,  # where SciPy 1.18 keeps it
     ("scipy.integrate._quadpack_py", "nquad"): _nquad,
     ("scipy.interpolate._rgi", "interpn"): _interpn,
     ("scipy.linalg._flapack", "dgbsv"): _gbsv,
@@ -295,6 +306,9 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._dfitpack", "splev"): _splev,
     ("scipy.interpolate._dfitpack", "splder"): _splder,
     ("scipy.interpolate._dfitpack", "splint"): _splint,
+    ("scipy.interpolate._fitpack", "splev"): _splev,  # with SciPy 1.18 this and the next two
+    ("scipy.interpolate._fitpack", "splder"): _fitpack_splder,
+    ("scipy.interpolate._fitpack", "splint"): _fitpack_splint,
     ("scipy.interpolate._interpnd", "_ndim_coords_from_arrays"): _coordinates,
 }
 
