@@ -95,6 +95,9 @@ def _filtered(b: Array, a: Array, x: Array, state: Array | None) -> tuple[Array,
 def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
     """The state of ``lfilter`` in which a constant signal of 1 has no transient.
 
+    Raises:
+        ZeroDivisionError: the coefficients of the denominator sum to 0.
+
     Example:
         >>> lfilter_zi([1.0], [1.0, -0.5])
         array([1.])
@@ -104,7 +107,7 @@ def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
         return _scipy("lfilter_zi")(b, a)
     b, a = _coefficients("signal.lfilter_zi", b, a)
     n = max(backend.shape_of(b)[0], backend.shape_of(a)[0])
-    b, a = [fnp.concatenate([c, 0.0 * c[:1] * constant(np.ones(n - backend.shape_of(c)[0]), c)]) for c in (b, a)]
+    b, a = [fnp.pad(c, (0, n - backend.shape_of(c)[0])) for c in (b, a)]
     total = fnp.sum(a)
     values = known(total)
     if values is not None and not values.all():
