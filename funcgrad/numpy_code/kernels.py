@@ -14,10 +14,11 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
 from funcgrad.numpy_code.minima import MINIMA
+from funcgrad.optional import import_scipy
 
 __all__ = ["PYTHONS", "kernel"]
 
@@ -287,6 +288,39 @@ def _sbevd(ab: Any, compute_v: int = 1, lower: int = 0, **options: Any) -> tuple
     return values, vectors, 0
 
 
+def _siegel(y: Any, x: Any, method: str) -> tuple[Any, Any]:
+    """``_stats_pythran.siegelslopes``: the median over the points of the median slope to the other points.
+
+    Pairs with the same ``x`` are left out before they are divided: a NaN in their place, as SciPy 1.18 has it, would
+    make the derivative NaN.
+    """
+    y, x = fnp.asarray(y), fnp.asarray(x)
+    run = x[:, None] - x
+    same = run == 0
+    slopes = (y[:, None] - y) / fnp.where(same, 1.0, run)
+
+    def middle(of_pairs: Any) -> Any:
+        return fnp.median(fnp.nanmedian(fnp.where(same, np.nan, of_pairs), axis=-1))
+
+    slope = middle(slopes)
+    if method == "hierarchical":
+        return slope, fnp.median(y - slope * x)
+    return slope, middle(y[:, None] - slopes * x[:, None])
+
+
+def _siegelslopes(y: Any, x: Any = None, method: str = "hierarchical", **options: Any) -> Any:
+    """``scipy.stats.siegelslopes`` of SciPy 1.18, of vectors."""
+    y = fnp.asarray(y) * 1.0
+    x = fnp.arange(float(len(y))) if x is None else fnp.asarray(x) * 1.0
+    given = {name: value for name, value in options.items() if value not in (None, "propagate", False)}
+    if given or y.ndim != 1 or x.shape != y.shape or len(y) < 2 or method not in ("hierarchical", "separate"):
+        raise ConversionError(
+            "stats.siegelslopes: traced values must be two vectors of one length, of two points at least, got "
+            f"{describe(y)} and {describe(x)} with method={method!r} and {given}. Call it for each vector."
+        )
+    return import_scipy("stats.siegelslopes", "scipy.stats._correlation").SiegelslopesResult(*_siegel(y, x, method))
+
+
 _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **DISTRIBUTIONS,
     **MINIMA,
@@ -299,6 +333,8 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg._flapack", "dpbtrf"): _pbtrf,
     ("scipy.linalg._flapack", "dsbevd"): _sbevd,
     ("scipy.signal._upfirdn", "upfirdn"): _upfirdn,
+    ("scipy.stats._stats_pythran", "siegelslopes"): _siegel,
+    ("scipy.stats._correlation", "siegelslopes"): _siegelslopes,  # which SciPy has in Python since 1.18
     ("scipy.interpolate._ppoly", "evaluate"): _evaluate,
     ("scipy.interpolate._ppoly", "integrate"): _integrate,
     ("scipy.interpolate._ppoly", "fix_continuity"): _fix_continuity,
@@ -321,6 +357,7 @@ PYTHONS = frozenset(
         "scipy.integrate._quadpack_py",
         "scipy.interpolate._rgi",
         "scipy.signal._upfirdn",
+        "scipy.stats._correlation",
         *[module for module, _ in (*DISTRIBUTIONS, *MINIMA)],
     )
 )

@@ -20,9 +20,7 @@ SAMPLES = [
     for name, sample in table.items()
     if sample is not None and hasattr(importlib.import_module(module), name)
 ]
-# SciPy had compiled Siegel's slopes before 1.18, and has them in Python since.
-IN_PYTHON = () if hasattr(scipy.stats._stats_mstats_common, "siegelslopes_pythran") else ("siegelslopes",)
-REFUSED = [(module, name) for module, names in scipy_samples.REFUSED.items() for name in names if name not in IN_PYTHON]
+REFUSED = [(module, name) for module, names in scipy_samples.REFUSED.items() for name in names]
 DENSITIES = {name: args for name, args in distcont if isinstance(name, str)}
 
 
@@ -47,6 +45,15 @@ def check(f, x, rtol):
 @pytest.mark.parametrize(("module", "name"), [pair for pair in SAMPLES if pair not in REFUSED])
 def test_functions(module, name):
     check(of(module, name), X, scipy_samples.ROUGH.get(name, 1e-4))
+
+
+@pytest.mark.parametrize("method", ["hierarchical", "separate"])
+def test_slopes_of_siegel_where_points_share_a_place(method):
+    at = np.array([0.0, 0.3, 0.3, 1.1])
+    for part in (0, 1):
+        check(lambda x, part=part: scipy.stats.siegelslopes(np.sin(x), at, method)[part] * 2.0, X, 1e-4)
+        check(lambda x, part=part: scipy.stats.siegelslopes(np.sin(3 * x), x, method)[part], X, 1e-4)
+        check(lambda x, part=part: scipy.stats.siegelslopes(x, method=method)[part], X, 1e-4)
 
 
 @pytest.mark.parametrize(("module", "name"), REFUSED)
