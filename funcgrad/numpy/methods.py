@@ -324,9 +324,17 @@ def _fill(x: Tracer, value: Any) -> None:
     set_item(x, ..., value)
 
 
-def _sort(x: Tracer, axis: int = -1, kind: Any = None, order: None = None, *, stable: bool | None = None) -> None:
+def _sort(
+    x: Tracer,
+    axis: int = -1,
+    kind: Any = None,
+    order: None = None,
+    *,
+    stable: bool | None = None,
+    descending: bool | None = None,
+) -> None:
     """In place, as of an ndarray."""
-    set_whole(x, sorting.sort(x, axis, kind, order, stable=stable))
+    set_whole(x, sorting.sort(x, axis, kind, order, stable=stable, descending=bool(descending)))
 
 
 def _partition(x: Tracer, kth: Any, axis: int = -1, kind: Any = "introselect", order: None = None) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -342,8 +343,8 @@ def cross(
 ) -> Array:
     """The cross product of vectors with three components; the other axes broadcast.
 
-    As in NumPy, vectors with two components still work, with a DeprecationWarning: they lie in the plane, and of
-    two such the third component alone is given, without an axis for it.
+    As in NumPy before 2.5, and with that, vectors with two components still work, with a DeprecationWarning: they lie
+    in the plane, and of two such the third component alone is given, without an axis for it.
 
     Args:
         a: vectors.
@@ -368,10 +369,10 @@ def cross(
         return np.cross(a, b, axisa, axisb, axisc)
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
     lengths = shape_of(a)[-1], shape_of(b)[-1]
-    if not {2, 3}.issuperset(lengths):
+    if not ({2, 3} if _takes_plane_vectors() else {3}).issuperset(lengths):
         raise ShapeError(
             f"cross: vectors have three components, got {describe(a)} and {describe(b)}, components last. "
-            "Check the axes."
+            "Check the axes, and append a zero to vectors of the plane."
         )
     if 2 in lengths:
         warnings.warn("cross: 2-dimensional vectors are deprecated, append a zero", DeprecationWarning, 2)
@@ -379,6 +380,18 @@ def cross(
     (a1, a2), (b1, b2) = ([roll(x, shift=(-k,), axis=(len(shape_of(x)) - 1,)) for k in (1, 2)] for x in (a, b))
     ans = subtract(multiply(a1, b2), multiply(a2, b1))
     return getitem(ans, (..., 2)) if lengths == (2, 2) else moveaxis(ans, -1, axisc)
+
+
+@cache
+def _takes_plane_vectors() -> bool:
+    """Whether NumPy's ``cross`` takes vectors with two components, as before 2.5."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            np.cross([1.0, 0.0], [0.0, 1.0])
+        except ValueError:
+            return False
+    return True
 
 
 def _in_space(x: Array) -> Array:

@@ -12,11 +12,12 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.kinds.linear import reshape
+from funcgrad.kinds.linear import imag, real, reshape
 from funcgrad.numpy.axes import kept, one_axis
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.output import into
 from funcgrad.primitives import sorting as prim
+from funcgrad.primitives.comparison import isnan
 from funcgrad.primitives.indexing import take_along_axis
 from funcgrad.primitives.shaping import flip
 from funcgrad.typing import Array, ArrayLike, Axis
@@ -69,7 +70,8 @@ def sort(
         kind: NumPy's name of an algorithm; the result is the same for all.
         order: not supported.
         stable: accepted as NumPy does; sorting is always stable.
-        descending: in falling order instead, NaN at the start; equal elements count as standing in their order too.
+        descending: in falling order instead, NaN at the end as in NumPy since 2.5; equal elements count as standing in
+            their order too.
 
     Raises:
         numpy.exceptions.AxisError: an axis out of range.
@@ -82,7 +84,7 @@ def sort(
     _unordered("sort", order)
     a, along = _along(a, axis)
     if descending:
-        return flip(prim.sort(flip(a, axis=(along,)), axis=along), axis=(along,))
+        return take_along_axis(a, _falling(a, along), axis=along, unique=True)
     return prim.sort(a, axis=along)
 
 
@@ -106,10 +108,20 @@ def argsort(
     """
     _unordered("argsort", order)
     a, along = _along(a, axis)
-    if descending:
-        last = backend.shape_of(a)[along] - 1
-        return last - flip(prim.argsort(flip(a, axis=(along,)), axis=along), axis=(along,))
-    return prim.argsort(a, axis=along)
+    return _falling(a, along) if descending else prim.argsort(a, axis=along)
+
+
+def _falling(a: Array, axis: int) -> Array:
+    """The positions that sort ``a`` in falling order: equal elements in their order, NaN at the end."""
+    last = backend.shape_of(a)[axis] - 1
+    order = last - flip(prim.argsort(flip(a, axis=(axis,)), axis=axis), axis=(axis,))
+    if not backend.is_inexact(a):
+        return order
+    missing = isnan(a)
+    if backend.dtype_of(a).kind == "c":  # NumPy has NaN in the imaginary part before NaN in the real one
+        missing = isnan(real(a)) * 2 + isnan(imag(a))
+    late = prim.argsort(take_along_axis(missing, order, axis=axis), axis=axis)
+    return take_along_axis(order, late, axis=axis)
 
 
 def partition(a: ArrayLike, kth: Any, axis: Axis = -1, kind: str = "introselect", order: None = None) -> Array:

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.core import describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
 from funcgrad.numpy_code.minima import MINIMA
+from funcgrad.optional import import_scipy
 
 __all__ = ["PYTHONS", "kernel"]
 
@@ -164,6 +166,16 @@ def _splint(t: Any, c: Any, k: int, a: Any, b: Any) -> tuple[Any, Any]:
     return high - low, None
 
 
+def _fitpack_splder(t: Any, c: Any, k: int, nu: int, x: Any, ext: int = 0) -> tuple[Any, int]:
+    """``_fitpack.splder`` of SciPy 1.18, with another order of the arguments."""
+    return _splder(t, c, k, x, nu, ext)
+
+
+def _fitpack_splint(t: Any, c: Any, k: int, a: Any, b: Any) -> Any:
+    """``_fitpack.splint`` of SciPy 1.18, which gives the integral alone."""
+    return _splint(t, c, k, a, b)[0]
+
+
 def _coordinates(points: Any, ndim: Any = None) -> Any:
     """``_interpnd._ndim_coords_from_arrays``: points from arrays of coordinates."""
     if isinstance(points, tuple) and len(points) == 1:
@@ -290,17 +302,53 @@ def _sbevd(ab: Any, compute_v: int = 1, lower: int = 0, **options: Any) -> tuple
     return values, vectors, 0
 
 
+def _siegel(y: Any, x: Any, method: str) -> tuple[Any, Any]:
+    """``_stats_pythran.siegelslopes``: the median over the points of the median slope to the other points.
+
+    Pairs with the same ``x`` are left out before they are divided: a NaN in their place, as SciPy 1.18 has it, would
+    make the derivative NaN.
+    """
+    y, x = fnp.asarray(y), fnp.asarray(x)
+    run = x[:, None] - x
+    same = run == 0
+    slopes = (y[:, None] - y) / fnp.where(same, 1.0, run)
+
+    def middle(of_pairs: Any) -> Any:
+        return fnp.median(fnp.nanmedian(fnp.where(same, np.nan, of_pairs), axis=-1))
+
+    slope = middle(slopes)
+    if method == "hierarchical":
+        return slope, fnp.median(y - slope * x)
+    return slope, middle(y[:, None] - slopes * x[:, None])
+
+
+def _siegelslopes(y: Any, x: Any = None, method: str = "hierarchical", **options: Any) -> Any:
+    """``scipy.stats.siegelslopes`` of SciPy 1.18, of vectors."""
+    y = fnp.asarray(y) * 1.0
+    x = fnp.arange(float(len(y))) if x is None else fnp.asarray(x) * 1.0
+    given = {name: value for name, value in options.items() if value not in (None, "propagate", False)}
+    if given or y.ndim != 1 or x.shape != y.shape or len(y) < 2 or method not in ("hierarchical", "separate"):
+        raise ConversionError(
+            "stats.siegelslopes: traced values must be two vectors of one length, of two points at least, got "
+            f"{describe(y)} and {describe(x)} with method={method!r} and {given}. Call it for each vector."
+        )
+    return import_scipy("stats.siegelslopes", "scipy.stats._correlation").SiegelslopesResult(*_siegel(y, x, method))
+
+
 _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **DISTRIBUTIONS,
     **MINIMA,
     ("scipy._lib._array_api", "array_namespace"): _namespace,
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
+    ("scipy._external.array_api_extra._lib._at", "at"): _At,  # where SciPy 1.18 keeps it
     ("scipy.integrate._quadpack_py", "nquad"): _nquad,
     ("scipy.interpolate._rgi", "interpn"): _interpn,
     ("scipy.linalg._flapack", "dgbsv"): _gbsv,
     ("scipy.linalg._flapack", "dpbtrf"): _pbtrf,
     ("scipy.linalg._flapack", "dsbevd"): _sbevd,
     ("scipy.signal._upfirdn", "upfirdn"): _upfirdn,
+    ("scipy.stats._stats_pythran", "siegelslopes"): _siegel,
+    ("scipy.stats._correlation", "siegelslopes"): _siegelslopes,  # which SciPy has in Python since 1.18
     ("scipy.interpolate._ppoly", "evaluate"): _evaluate,
     ("scipy.interpolate._ppoly", "evaluate_bernstein"): _bernstein,
     ("scipy.interpolate._ppoly", "integrate"): _integrate,
@@ -310,6 +358,9 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._dfitpack", "splder"): _splder,
     ("scipy.interpolate._dfitpack", "spalde"): _spalde,
     ("scipy.interpolate._dfitpack", "splint"): _splint,
+    ("scipy.interpolate._fitpack", "splev"): _splev,  # with SciPy 1.18 this and the next two
+    ("scipy.interpolate._fitpack", "splder"): _fitpack_splder,
+    ("scipy.interpolate._fitpack", "splint"): _fitpack_splint,
     ("scipy.interpolate._interpnd", "_ndim_coords_from_arrays"): _coordinates,
 }
 
@@ -322,6 +373,7 @@ PYTHONS = frozenset(
         "scipy.integrate._quadpack_py",
         "scipy.interpolate._rgi",
         "scipy.signal._upfirdn",
+        "scipy.stats._correlation",
         *[module for module, _ in (*DISTRIBUTIONS, *MINIMA)],
     )
 )

@@ -241,7 +241,7 @@ def test_memory_of_other_libraries_is_not_shared():
 
 
 def test_no_number_is_a_missing_date():
-    assert fnp.isnat(np.datetime64("NaT"))
+    assert fnp.isnat(np.datetime64("NaT", "s"))
     for x in (X, None):
         with pytest.raises(TypeError, match="isnat"):
             fnp.isnat(X) if x is None else traced(fnp.isnat, X)

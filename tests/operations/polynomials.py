@@ -151,13 +151,15 @@ def family_rows(module, prefix):
             f"polynomial.{module}.{name}",
             *samples,
             fun=wrap(getattr(ours, name)),
-            numpy=wrap(getattr(theirs, name)),
-            **{"jax": None, "reason": ALONE, **options},
+            **{"numpy": wrap(getattr(theirs, name, None)), "jax": None, "reason": ALONE, **options},
         )
 
     for name, samples in SHARED.items():
         static = {"jit": False, "portable": False, "reason": "the length depends on the values"}
         yield row(prefix + name, *samples[:many], **(static if name == "trim" else {}))
+    together = getattr(theirs, f"{prefix}val3d")  # which NumPy has before 2.5, too
+    points = array(2), array(2, seed=1), array(2, seed=2)
+    yield row(f"{prefix}valnd", (points, array(2, 1, 3)), numpy=lambda pts, c: together(*pts, c))
     yield row(f"{prefix}fit", FIT, S((T, array(5, 2), [0, 2], None, False, W), unbatched=(2, 3, 4)))
     yield row(f"{prefix}roots", (QUINTIC,), (REAL_ZEROS,), wrap=real_part)
     if module == "polynomial":

@@ -239,7 +239,10 @@ def mode_of_arrays(mode, fun, arrays):
 
 @pytest.mark.parametrize(("name", "args", "expected"), KINKS, ids=label)
 def test_kink_is_that_of_jax(name, args, expected):
-    np.testing.assert_allclose(theirs(getattr(jnp, name), *args), expected, rtol=1e-15)
+    found = theirs(getattr(jnp, name), *args)
+    if name == "hypot" and args == (0.0, 0.0) and np.isnan(found[0]).all():  # JAX's since 0.12
+        return
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
 
 
 @pytest.mark.usefixtures("_silent")

@@ -53,11 +53,12 @@ def test_a_unit_diagonal_has_no_derivative():
     assert np.array_equal(np.diagonal(found), np.zeros(3))
 
 
-def test_jax_has_a_derivative_in_the_triangle_that_its_cholesky_ignores():
+def test_there_is_no_derivative_in_the_triangle_that_cholesky_ignores():
+    """JAX gives one there, or since 0.12 the same as here."""
     with jax.enable_x64(True):
         theirs = jax.grad(lambda a: jax.numpy.sum(jax.numpy.sin(jsl.cholesky(a, lower=True))))(A)
     ours = grad(total(lambda a: linalg.cholesky(a, lower=True)))(A)
-    assert np.any(np.asarray(theirs)[~UPPER.T] != 0)
+    assert np.any(np.asarray(theirs)[~UPPER.T] != 0) or np.allclose(theirs, ours, rtol=1e-12, atol=1e-14)
     assert np.array_equal(ours[~UPPER.T], np.zeros(3))
 
 

@@ -47,6 +47,15 @@ def test_functions(module, name):
     check(of(module, name), X, scipy_samples.ROUGH.get(name, 1e-4))
 
 
+@pytest.mark.parametrize("method", ["hierarchical", "separate"])
+def test_slopes_of_siegel_where_points_share_a_place(method):
+    at = np.array([0.0, 0.3, 0.3, 1.1])
+    for part in (0, 1):
+        check(lambda x, part=part: scipy.stats.siegelslopes(np.sin(x), at, method)[part] * 2.0, X, 1e-4)
+        check(lambda x, part=part: scipy.stats.siegelslopes(np.sin(3 * x), x, method)[part], X, 1e-4)
+        check(lambda x, part=part: scipy.stats.siegelslopes(x, method=method)[part], X, 1e-4)
+
+
 @pytest.mark.parametrize(("module", "name"), REFUSED)
 def test_what_is_refused(module, name):
     with pytest.raises((FuncgradError, AttributeError)):

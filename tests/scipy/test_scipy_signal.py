@@ -47,6 +47,10 @@ def test_filters_with_states_and_axes():
     turned = traced(lambda x: signal.lfilter(B, [2.0], x, axis=0), X.T)
     np.testing.assert_allclose(turned, scipy.signal.lfilter(B, [2.0], X.T, axis=0), atol=1e-13)
     np.testing.assert_allclose(traced(signal.lfilter_zi, B, A), scipy.signal.lfilter_zi(B, A), atol=1e-13)
+    for b, a in ((B, A[:2]), (B[:1], A)):
+        np.testing.assert_allclose(traced(signal.lfilter_zi, b, a), scipy.signal.lfilter_zi(b, a), atol=1e-13)
+    with pytest.raises(ZeroDivisionError, match="sum to 0"):
+        traced(signal.lfilter_zi, B, np.array([1.0, -1.0]))
     sections = scipy.signal.butter(4, 0.3, output="sos")
     got = traced(lambda s, x: signal.sosfilt(s, x), sections, X)
     np.testing.assert_allclose(got, scipy.signal.sosfilt(sections, X), atol=1e-13)

@@ -33,6 +33,7 @@ __all__ = [
     "chebval",
     "chebval2d",
     "chebval3d",
+    "chebvalnd",
     "chebgrid2d",
     "chebgrid3d",
     "chebder",
@@ -73,6 +74,7 @@ chebpow = _series.pow
 chebval = _series.val
 chebval2d = _series.val2d
 chebval3d = _series.val3d
+chebvalnd = _series.valnd
 chebgrid2d = _series.grid2d
 chebgrid3d = _series.grid3d
 chebder = _series.der

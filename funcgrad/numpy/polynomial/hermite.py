@@ -28,6 +28,7 @@ __all__ = [
     "hermval",
     "hermval2d",
     "hermval3d",
+    "hermvalnd",
     "hermgrid2d",
     "hermgrid3d",
     "hermder",
@@ -65,6 +66,7 @@ hermpow = _series.pow
 hermval = _series.val
 hermval2d = _series.val2d
 hermval3d = _series.val3d
+hermvalnd = _series.valnd
 hermgrid2d = _series.grid2d
 hermgrid3d = _series.grid3d
 hermder = _series.der

@@ -28,6 +28,7 @@ __all__ = [
     "hermeval",
     "hermeval2d",
     "hermeval3d",
+    "hermevalnd",
     "hermegrid2d",
     "hermegrid3d",
     "hermeder",
@@ -65,6 +66,7 @@ hermepow = _series.pow
 hermeval = _series.val
 hermeval2d = _series.val2d
 hermeval3d = _series.val3d
+hermevalnd = _series.valnd
 hermegrid2d = _series.grid2d
 hermegrid3d = _series.grid3d
 hermeder = _series.der

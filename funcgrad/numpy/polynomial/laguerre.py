@@ -28,6 +28,7 @@ __all__ = [
     "lagval",
     "lagval2d",
     "lagval3d",
+    "lagvalnd",
     "laggrid2d",
     "laggrid3d",
     "lagder",
@@ -65,6 +66,7 @@ lagpow = _series.pow
 lagval = _series.val
 lagval2d = _series.val2d
 lagval3d = _series.val3d
+lagvalnd = _series.valnd
 laggrid2d = _series.grid2d
 laggrid3d = _series.grid3d
 lagder = _series.der

@@ -27,6 +27,7 @@ __all__ = [
     "legval",
     "legval2d",
     "legval3d",
+    "legvalnd",
     "leggrid2d",
     "leggrid3d",
     "legder",
@@ -64,6 +65,7 @@ legpow = _series.pow
 legval = _series.val
 legval2d = _series.val2d
 legval3d = _series.val3d
+legvalnd = _series.valnd
 leggrid2d = _series.grid2d
 leggrid3d = _series.grid3d
 legder = _series.der

@@ -33,6 +33,7 @@ __all__ = [
     "polyval",
     "polyval2d",
     "polyval3d",
+    "polyvalnd",
     "polygrid2d",
     "polygrid3d",
     "polyder",
@@ -66,6 +67,7 @@ polydiv = _series.div
 polyval = _series.val
 polyval2d = _series.val2d
 polyval3d = _series.val3d
+polyvalnd = _series.valnd
 polygrid2d = _series.grid2d
 polygrid3d = _series.grid3d
 polyder = _series.der

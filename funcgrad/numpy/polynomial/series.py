@@ -8,6 +8,7 @@ says of leading ones: where the numbers are known, and after the whole has been 
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -96,9 +97,14 @@ class Series:
     def _val_together(self, name: str, c: ArrayLike, *points: ArrayLike) -> Array:
         if is_plain(c, *points):
             return self._basis.numpy(name)(*points, c)
+        return self._val_by_val(c, *points)
+
+    def _val_by_val(self, c: ArrayLike, *points: ArrayLike) -> Array:
+        """One coordinate after the other, each of which takes the first axis of the coefficients."""
         first, *rest = [as_value(p) for p in points]
         if any(backend.shape_of(p) != backend.shape_of(first) for p in rest):
-            raise ValueError(f"{', '.join('xyz'[: len(points)])} are incompatible")
+            what = ", ".join("xyz"[: len(points)]) if len(points) <= 3 else "ordinates"
+            raise ValueError(f"{what} are incompatible")
         c = self.val(first, c)
         for p in rest:
             c = self.val(p, c, tensor=False)
@@ -129,6 +135,21 @@ class Series:
             np.float64(14.5)
         """
         return self._val_together("val3d", c, x, y, z)
+
+    def valnd(self, pts: Sequence[ArrayLike], c: ArrayLike) -> Array:
+        """The series ``c`` in as many variables as ``pts`` has coordinates; its degrees stand along the first axes.
+
+        NumPy has it since 2.5; here it is there with every NumPy.
+
+        Raises:
+            ValueError: coordinates of different shapes.
+
+        Example:
+            >>> from funcgrad.numpy.polynomial import chebyshev
+            >>> chebyshev.chebvalnd((0.5, 2.0, 3.0, 0.0), [[[[1.0], [2.0]]], [[[3.0], [4.0]]]])
+            np.float64(17.5)
+        """
+        return self._val_by_val(c, *pts)
 
     def _val_on_grid(self, name: str, c: ArrayLike, *points: ArrayLike) -> Array:
         if is_plain(c, *points):

@@ -322,11 +322,11 @@ class _Equations:
         sparse = import_scipy(_CALL, "scipy.sparse")
         n, m = self.shape
         two = sparse.diags_array([np.ones(m - 1), np.ones(m - 1)], offsets=[0, 1], shape=(m - 1, m))
-        inside = sparse.kron(np.ones((n, n)), two)
+        inside = sparse.kron(sparse.coo_array(np.ones((n, n))), two)
         ends = np.zeros((1, m))
         ends[0, [0, -1]] = 1.0
         k = self._count
-        whole = sparse.vstack([inside, sparse.kron(np.ones((n + k, n)), ends)])
+        whole = sparse.vstack([inside, sparse.kron(sparse.coo_array(np.ones((n + k, n))), ends)])
         return sparse.hstack([whole, np.ones((n * m + k, k))]) if k else whole
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -73,13 +74,31 @@ def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, ax
         >>> simpson([0.0, 1.0, 4.0])
         np.float64(2.6666666666666665)
     """
-    y, x, dx = as_value(y), None if x is None else as_value(x), as_value(dx)
+    is_weak = type(dx) in (int, float)
+    y, x = as_value(y), None if x is None else as_value(x)
     if is_plain(y, x, dx):
         return _scipy("simpson")(y, x, dx=dx, axis=axis)
+    found = _simpson_in_some_dtype(y, x, as_value(dx), axis)
+    if _widens():
+        return found
+    kinds = [backend.dtype_of(a) for a in (y, x, None if is_weak else as_value(dx)) if a is not None]
+    kind = np.result_type(*kinds)
+    return fnp.astype(found, kind if backend.is_inexact(np.empty(0, kind)) else float)
+
+
+@cache
+def _widens() -> bool:
+    """Whether SciPy's rule of Simpson gives double precision of single, as before 1.18."""
+    points = np.arange(3, dtype=np.float32)
+    return bool(_scipy("simpson")(points, points).dtype == float)
+
+
+def _simpson_in_some_dtype(y: Array, x: Any, dx: Any, axis: int) -> Array:
+    """The integral in SciPy's dtypes before 1.18."""
     if x is None:
         found = _simpson(*_prepared("integrate.simpson", y, None, 1.0, axis)) * dx
         even = not backend.shape_of(y)[axis] % 2 and len(backend.shape_of(y)) == 1
-        return _doubled(found) if even else found  # SciPy's dtypes, here and below
+        return _doubled(found) if even else found
     found = _simpson(*_prepared("integrate.simpson", y, x, dx, axis))
     return found if backend.shape_of(y)[axis] == 2 else _doubled(found)
 

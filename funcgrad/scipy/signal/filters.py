@@ -9,6 +9,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
+from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.graph import steer
 from funcgrad.numpy.creation import as_value
@@ -94,6 +95,9 @@ def _filtered(b: Array, a: Array, x: Array, state: Array | None) -> tuple[Array,
 def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
     """The state of ``lfilter`` in which a constant signal of 1 has no transient.
 
+    Raises:
+        ZeroDivisionError: the coefficients of the denominator sum to 0.
+
     Example:
         >>> lfilter_zi([1.0], [1.0, -0.5])
         array([1.])
@@ -103,10 +107,16 @@ def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
         return _scipy("lfilter_zi")(b, a)
     b, a = _coefficients("signal.lfilter_zi", b, a)
     n = max(backend.shape_of(b)[0], backend.shape_of(a)[0])
-    b, a = [fnp.concatenate([c, 0.0 * c[:1] * constant(np.ones(n - backend.shape_of(c)[0]), c)]) for c in (b, a)]
-    # the transpose of the companion matrix of a moves the state by one sample
-    companion = fnp.concatenate([-a[1:, None], constant(np.eye(n - 1, n - 2), a)], axis=1)
-    return fnp.linalg.solve(constant(np.eye(n - 1), a) - companion, b[1:] - a[1:] * b[0])
+    b, a = [fnp.pad(c, (0, n - backend.shape_of(c)[0])) for c in (b, a)]
+    total = fnp.sum(a)
+    values = known(total)
+    if values is not None and not values.all():
+        raise ZeroDivisionError(
+            "signal.lfilter_zi: the coefficients of the denominator sum to 0, so that a constant signal grows without "
+            f"end, got a={describe(a)}. Choose a stable filter."
+        )
+    # A constant 1 comes out as sum(b) / sum(a), and the state is what later coefficients still add to that.
+    return fnp.flip(fnp.cumsum(fnp.flip(b - a * (fnp.sum(b) / total))))[1:]
 
 
 def filtfilt(

@@ -13,6 +13,7 @@ Example:
 
 from __future__ import annotations
 
+from functools import cache
 from math import isqrt
 from typing import Any
 
@@ -238,7 +239,14 @@ def _weighted(call: str, u: ArrayLike, v: ArrayLike, w: Any, **options: Any) -> 
     if call in ("canberra", "braycurtis"):  # whose second argument SciPy takes in double precision
         y = fnp.astype(y, float)
     found = metrics.METRICS[call][0](x, y, w=metrics.weights_of(call, w), **options)
-    return as_scalar(fnp.astype(found, float) if call == "euclidean" else found)  # of which SciPy gives a Python float
+    return as_scalar(fnp.astype(found, float) if call == "euclidean" and _widens() else found)
+
+
+@cache
+def _widens() -> bool:
+    """Whether SciPy's length of a vector is a Python float, whatever the dtype, as before 1.18."""
+    vector = np.ones(1, np.float32)
+    return type(_scipy("euclidean")(vector, vector)) is not np.float32
 
 
 def euclidean(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
@@ -248,7 +256,7 @@ def euclidean(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
         ValueError: what are no vectors of one length; negative weights.
 
     Example:
-        >>> euclidean([0.0, 0.0], [3.0, 4.0])
+        >>> float(euclidean([0.0, 0.0], [3.0, 4.0]))
         5.0
     """
     return _weighted("euclidean", u, v, w)
