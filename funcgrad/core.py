@@ -193,7 +193,9 @@ class Tracer:
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes, as the function being transformed sees them."""
         value, hidden = self.value, self._trace.hidden
-        return value.shape[hidden:] if type(value) is np.ndarray else backend.shape_of(value)[hidden:]
+        known = type(value) is np.ndarray or type(value) is Tracer
+        whole: tuple[int, ...] = value.shape if known else backend.shape_of(value)
+        return whole[hidden:]
 
     @property
     def dtype(self) -> Any:

@@ -79,20 +79,31 @@ def getitem(x: Array, index: Any) -> Array:
                 ans, shape, dtype = getitem(value, index), backend.shape_of(value), backend.dtype_of(value)
             kept = index if simple else snapshot(index)
             made = _record_read(trace, ans, parent, kept, None, shape, dtype)
-            if simple and type(ans) is ndarray:  # the commonest
+            if not simple:
+                return _noted(x, made, index, value)
+            if type(index) is slice or len(shape) > 1:  # a view, else a number
                 share(x, made, getitem, {"index": index})
-                return made
-            return _noted(x, made, index, value)
+            elif type(value) is not ndarray:
+                set_apart(x, made)
+            return made
     elif kind is BatchTrace and is_static(index) and x._trace.live:
         if (part := _of_each(x, index)) is not None:
             return part
-    elif kind is ForwardTrace and is_concrete(index) and x._trace.live:
-        value, t, run = x.value, x.tangent, x._trace
-        return _noted(x, dual(getitem(value, index), getitem(t, index), run), index, value)
-    elif kind is GraphTrace and is_static(index) and x._trace.live:
+    else:
+        return _of_others(x, index)
+    return _found(x, index)
+
+
+def _of_others(x: Tracer, index: Any) -> Any:
+    """``x[index]`` of a traced value, where there is a short way in forward mode, on a graph, and of constants."""
+    trace, value, t = x._trace, x.value, x.link
+    kind = type(trace)
+    if kind is ForwardTrace and is_concrete(index) and trace.live:
+        return _noted(x, dual(getitem(value, index), getitem(t, index), trace), index, value)
+    if kind is GraphTrace and is_static(index) and trace.live:
         if (found := _captured(x, index)) is not None:
             return found
-    elif x._trace is CONSTANTS and type(value := x.value) is ndarray and is_concrete(index):
+    elif trace is CONSTANTS and type(value) is ndarray and is_concrete(index):
         return _part(x, value, value[index], index)
     return _found(x, index)
 
