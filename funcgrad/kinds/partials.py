@@ -166,6 +166,8 @@ def scaled(ct: Any, partial: Any) -> Any:
 def spread(tangent: Any, ans: Any) -> Any:
     """``tangent`` in the shape and dtype of the result it belongs to."""
     shape, dtype = backend.shape_of(ans), backend.dtype_of(ans)
+    if type(tangent) is complex and type(ans) is not complex:
+        tangent = np.complex128(tangent)  # Python makes its own complex number of one and a float64
     if backend.dtype_of(tangent) != dtype:
         tangent = conform(tangent, None, dtype)
     return tangent if backend.shape_of(tangent) == shape else broadcast_to(tangent, to=shape)

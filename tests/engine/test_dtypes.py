@@ -660,3 +660,11 @@ def test_cotangents_of_few_bits_are_added_up_with_more(dtype):
     np.testing.assert_array_equal(vjp(lambda b: np.broadcast_to(b, x.shape), bias)[1](x)[0], want)
     twice = jvp(lambda b: vjp(lambda b: x * b * b, b)[1](x)[0], (np.ones(2, dtype),), (np.ones(2, dtype),))
     np.testing.assert_array_equal(twice, [want * dtype(2), want * dtype(2)])
+
+
+@pytest.mark.parametrize("product", [lambda x: x * 1j, lambda x: 1j * x, lambda x: 2.0 * x * 1j, lambda x: x + 1j * x])
+def test_tangents_of_numbers_times_a_complex_number_are_numpys(product):
+    x = np.float64(1.5)
+    for out, tangent in (jvp(product, (x,), (x,)), jvp(product, (x,), (1.0,))):
+        assert type(out) is type(tangent) is np.complex128
+    assert type(jvp(product, (1.5,), (1.0,))[0]) is complex  # of Python's numbers alone
