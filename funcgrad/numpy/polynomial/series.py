@@ -147,7 +147,7 @@ class Series:
         Example:
             >>> from funcgrad.numpy.polynomial import chebyshev
             >>> chebyshev.chebvalnd((0.5, 2.0, 3.0, 0.0), [[[[1.0], [2.0]]], [[[3.0], [4.0]]]])
-            np.float64(17.5)
+            np.float64(14.5)
         """
         return self._val_by_val(c, *pts)
 
