@@ -88,7 +88,7 @@ def _visit_records(nodes: Sequence[Node | None], note: Callable[[ndarray], None]
     """Call ``note`` with the arrays that records hold and may share, once for each reference; the chains among them."""
     seen: set[int] = set()
     chains: dict[int, Chain] = {}
-    for x in note_shared(each_saved(nodes), note, _ATOMS):
+    for x in note_shared(each_saved(nodes), note, tree.ATOMS):
         if type(x) is Chain:
             chains[id(x)] = x
         elif not _is_atomic(x):
@@ -101,7 +101,7 @@ def _visit_records(nodes: Sequence[Node | None], note: Callable[[ndarray], None]
 def _visit_recording(recording: Recording, note: Callable[[ndarray], None]) -> None:
     """The same of the constants and the parameters of a graph."""
     seen: set[int] = set()
-    for x in note_shared(list(recording.constants.values()), note, _ATOMS):
+    for x in note_shared(list(recording.constants.values()), note, tree.ATOMS):
         if not _is_atomic(x):
             _visit(x, note, seen)
     for step in recording.operations:
@@ -120,10 +120,7 @@ def _is_atomic(x: Any) -> bool:
     kind = type(x)
     if kind is dict:
         return all(map(_is_atomic, x.values()))
-    return kind in _ATOMS or (kind is tuple and (_ATOMS.issuperset(map(type, x)) or all(map(_is_atomic, x))))
-
-
-_ATOMS = tree.ATOMS
+    return kind in tree.ATOMS or (kind is tuple and (tree.ATOMS.issuperset(map(type, x)) or all(map(_is_atomic, x))))
 
 
 def _replaced(copies: dict[int, ndarray], x: Any) -> Any:
@@ -131,7 +128,7 @@ def _replaced(copies: dict[int, ndarray], x: Any) -> Any:
     kind = type(x)
     if kind is ndarray:
         return copies.get(id(x), x)
-    if kind in _ATOMS:
+    if kind in tree.ATOMS:
         return x
     if isinstance(x, (tuple, list)):
         new = [_replaced(copies, item) for item in x]

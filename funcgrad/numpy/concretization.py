@@ -261,7 +261,7 @@ _TELLING = 3  # so many characters of a text tell that they are of it
 def _is_followed(x: Any) -> bool:
     """Whether a derivative of ``x`` is asked for, or a recording of the run that will be used for other values."""
     while isinstance(x, Tracer):
-        if x._trace.differentiates or (type(x) is Tracer and x._trace.repeats):
+        if x._trace.differentiates or x._trace.repeats:
             return True
         x = x.value
     return False

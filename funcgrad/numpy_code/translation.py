@@ -211,7 +211,7 @@ def _close(owner: Any, part: Any) -> None:
     Raises:
         ConversionError: something has been.
     """
-    if not is_buffer(owner) or getattr(owner, "link", None) is not LENT:
+    if not is_buffer(owner) or owner.link is not LENT:
         raise ConversionError(
             "a constant array: traced values were written to it, and a part of its memory is read under another name, "
             f"got {describe(part)}{user_line()}. Make the array inside of the function, and take its parts there."
