@@ -55,12 +55,14 @@ class CotangentAccumulator(Unfinished):
         self.most: int = (old if is_sparse(old) else new).most
 
     def add(self, ct: Any) -> bool:
-        """Add a cotangent; False for a whole one where there is one already: they are to be summed, ``entries[0]``."""
+        """Add a cotangent, None being zero; False for a whole one where there is one already: they are to be summed, ``entries[0]``."""
         entries = self.entries
         if issubclass(type(ct), SparseCotangent):
             entries.append(ct)
             if len(entries) > self.most:
                 self.entries = [self.materialize()]
+        elif ct is None:
+            pass
         elif issubclass(type(entries[0]), SparseCotangent):
             entries.insert(0, ct)
         else:

@@ -36,6 +36,7 @@ __all__ = [
     "called",
     "each_saved",
     "leaf",
+    "marked",
     "number_of",
     "operation_of",
     "parents_of",
@@ -65,10 +66,12 @@ class Pull(Protocol):
     Attributes:
         operation: the name of the operation; a function of what is saved where the rule serves several.
         parents: how many there are.
+        end: where in the record that ends which may hold arrays; shapes and dtypes follow. None for nowhere.
     """
 
     operation: Any
     parents: int
+    end: int | None
 
     def __call__(self, ct: Any, record: Node, /) -> Any:
         """A pair for each parent: the parent, and its cotangent or None."""
@@ -114,8 +117,17 @@ def pull_of_each(
         f"    _, _, {', '.join([*parents, *saved])} = record\n"
         f"    return {pairs}{',' * (len(parents) == 1)}\n"
     )
-    made: Pull = _marked(generated.function(operation, text, shared, **rules), operation, len(parents))
+    end = 2 + len(parents) + len(saved)
+    for name in reversed(saved):
+        if name.partition("_")[0] not in _STATIC:
+            break
+        end -= 1
+    made: Pull = marked(generated.function(operation, text, shared, **rules), operation, len(parents), end)
     return made
+
+
+#: What saved values are called that are no arrays, and hold none: ``like_1`` is a shape and a dtype.
+_STATIC = frozenset(("dtype", "like", "shape"))
 
 
 @cache
@@ -132,11 +144,12 @@ def pull_for_all(operation: Any, rule: Callable[..., Sequence[Any]], parents: in
     def pull(ct: Any, record: Node) -> Any:
         return tuple(zip(record[2:end], rule(ct, *record[end:]), strict=False))
 
-    return _marked(pull, operation, parents)
+    return marked(pull, operation, parents)
 
 
-def _marked(pull: Any, operation: Any, parents: int) -> Any:
-    pull.operation, pull.parents = operation, parents
+def marked(pull: Any, operation: Any, parents: int, end: int | None = None) -> Any:
+    """``pull`` as the ``Pull`` of an operation."""
+    pull.operation, pull.parents, pull.end = operation, parents, end
     return pull
 
 
@@ -185,17 +198,16 @@ def reachable(ends: Sequence[Node | None]) -> dict[int, Node]:
 
 
 def each_saved(ends: Sequence[Node | None]) -> list[Any]:
-    """What the records have saved that a backward pass from ``ends`` may visit, of each once."""
+    """What the records have saved that a backward pass from ``ends`` may visit, of each once; not shapes and dtypes."""
     seen: set[int] = set()
     saved: list[Any] = []
     waiting = [node for node in ends if node is not None]
-    while waiting:
-        node = waiting.pop()
-        if node[1] is not None and node[0] not in seen:
+    for node in waiting:  # which grows
+        if (pull := node[1]) is not None and node[0] not in seen:
             seen.add(node[0])
-            end = 2 + node[1].parents
-            waiting += node[2:end]
-            saved += node[end:]
+            first = 2 + pull.parents
+            waiting += node[2:first]
+            saved += node[first : pull.end]
     return saved
 
 
@@ -291,8 +303,10 @@ def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
             for parent, ct in pairs:
                 if (number := parent[0]) in pending:
                     old = pending[number]
-                    joined = type(old) is type(ct) is ndarray and ct.size < _SMALL
-                    pending[number] = old + ct if joined else _combined(number, old, ct, owned)
+                    if type(old) is type(ct) is ndarray and ct.size < _SMALL:
+                        pending[number] = old + ct
+                    elif type(old) is not CotangentAccumulator or not old.add(ct):
+                        pending[number] = _combined(number, old, ct, owned)
                 elif ct is not None:
                     pending[number] = ct
                     if last is not None:

@@ -27,7 +27,7 @@ from funcgrad import blocks, core, tree
 from funcgrad.chronicle import Digests, StepNumbers, close, digest
 from funcgrad.core import Trace, Tracer, tracer_of, twin
 from funcgrad.memory import Memory, differs
-from funcgrad.records import Node, number_of, operation_of, parents_of, pull_in, recorded, saved_by, to_part
+from funcgrad.records import Node, marked, number_of, operation_of, parents_of, pull_in, recorded, saved_by, to_part
 from funcgrad.reverse import ReverseTrace
 from funcgrad.running import Repetition, at_work, repeating, repeating_anywhere, running
 from funcgrad.schedule import Placement, split
@@ -397,9 +397,7 @@ def _pull_through(parents: int) -> Any:
         pairs: list[tuple[Node, Any]] = chain.pull(trace, number, cts)
         return pairs
 
-    made: Any = pull
-    made.operation, made.parents = _name, parents
-    return made
+    return marked(pull, _name, parents)
 
 
 def _recording() -> bool:

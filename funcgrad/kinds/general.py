@@ -16,6 +16,7 @@ from funcgrad.core import Primitive, Tracer, computed
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace, dual
 from funcgrad.generated import function
+from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import Batching, batch_rule, conform
 from funcgrad.kinds.rules import (
     NAMES,
@@ -43,8 +44,8 @@ def multilinear(
     transposes: Sequence[Rule],
     batch: Batching,
     foreign: Callable[..., Any] | None = None,
-    numpy: Callable[..., Any] | None = None,
     meets: Callable[[Any, Any], bool] | None = None,
+    at_once: Callable[..., Any] | None = None,
 ) -> Operation:
     """Define an operation that is linear in each of its arguments when the others are held fixed.
 
@@ -55,9 +56,9 @@ def multilinear(
             may name the other arguments and ``shape``, its own argument's shape.
         batch: how a batch axis passes, see ``funcgrad.kinds.linear.Batching``.
         foreign: ``foreign(*args)`` where an argument is no value, a sparse matrix say; None where it cannot either.
-        numpy: a faster way to compute it of two ndarrays that ``meets`` finds.
         meets: of two factors, whether nothing broadcasts or promotes, so that the transposes give cotangents of the
             shape and dtype of their arguments as they are. It is what makes a product quick; left out, it never is.
+        at_once: of two factors, their product if they meet, else None: a faster way than to ask and then to compute.
     """
 
     def push(position: int) -> Rule:
@@ -68,7 +69,7 @@ def multilinear(
 
     pulls = [_Pull(name, rule) for rule in transposes]
     pushes = [push(i) for i in range(len(pulls))]
-    call = _with_rules(name, impl, pulls, pushes, batch, multiple=False, numpy=numpy, meets=meets)
+    call = _with_rules(name, impl, pulls, pushes, batch, multiple=False, meets=meets, at_once=at_once)
     call.primitive.foreign = foreign  # type: ignore[attr-defined]
     return call
 
@@ -255,9 +256,9 @@ class _Rules:
         names = [n for n in (*NAMES, "ans", "args") if n in named]
         pairs = zip(traced, rules, strict=True)
         answers = [rule.answer(i, meets, params, named) if rule else "None" for i, rule in pairs]
-        names += [n for i in traced for n in (f"shape_{i}", f"like_{i}") if any(n in answer for answer in answers)]
         names += ["params"] * any("params" in answer for answer in answers)
         names += ["results"] * self.filled
+        names += [n for i in traced for n in (f"shape_{i}", f"like_{i}") if any(n in answer for answer in answers)]
         answers = list(map(self.cotangent, answers))
         functions = {f"rule_{i}": rule.rule for i, rule in zip(traced, rules, strict=True) if rule is not None}
         return pull_of_each(self.name, answers, names, _SHARED, **functions), names
@@ -291,8 +292,8 @@ def _with_rules(
     multiple: bool,
     sparse: bool = False,
     loose: bool = False,
-    numpy: Callable[..., Any] | None = None,
     meets: Callable[[Any, Any], bool] | None = None,
+    at_once: Callable[..., Any] | None = None,
 ) -> Operation:
     """A primitive from a cotangent rule and a tangent rule per argument."""
     rules = _Rules(name, pulls, multiple and not sparse, meets)
@@ -306,7 +307,7 @@ def _with_rules(
     kernel = made.kernel(np)
     values = {"primitive": made, "kernel": kernel}
     if meets is not None and len(pulls) == 2:
-        values.update(meets=meets, quick=numpy or kernel)
+        values.update(at_once=at_once or _asking(meets, again))
         text = _BILINEAR.format(**_records(rules, values, _WAYS, impl is None))
         if impl is None:  # it has no parameters
             text = text.replace(", **params)", ")").replace("(x, y), params)", "(x, y), EMPTY)")
@@ -340,8 +341,14 @@ def _records(rules: _Rules, values: dict[str, Any], ways: dict[str, tuple[int, .
         places |= {"shape_0": "v.shape", "shape_1": "w.shape", "shape_2": "u.shape"}
         saved = "".join([f", {places[n]}" for n in names])
         parents = ", ".join(_PARENTS[: len(traced)])
+        texts["form"] = "ans.shape if type(ans) is ndarray and ans.dtype is DOUBLE else None"
         texts["record_" + way] = RECORD.format(pull="pull_" + way, parents=parents, saved=saved)
     return texts
+
+
+def _asking(meets: Callable[[Any, Any], bool], call: Operation) -> Callable[..., Any]:
+    """``at_once`` of a product that has no way of its own."""
+    return lambda x, y, **params: call(x, y, **params) if meets(x, y) else None
 
 
 _ANY = """
@@ -373,13 +380,13 @@ def operation(x, y, z):
         w, u = y.value, z.value
         if type(x) is Tracer:
             if x._trace is trace and meets(v := x.value, w, u):
-                made, parent, second, third = Tracer(), x.node, y.node, z.node
-                made.value, made._trace, made.form = kernel(v, w, u), trace, None
+                made, parent, second, third, ans = Tracer(), x.node, y.node, z.node, kernel(v, w, u)
+                made.value, made._trace, made.form = ans, trace, {form}
                 made.node = {record_all}
                 return made
         elif type(x) is ndarray and meets(x, w, u):
-            made, v, parent, second = Tracer(), x, y.node, z.node
-            made.value, made._trace, made.form = kernel(v, w, u), trace, None
+            made, v, parent, second, ans = Tracer(), x, y.node, z.node, kernel(x, w, u)
+            made.value, made._trace, made.form = ans, trace, {form}
             made.node = {record_last}
             return made
     elif type(x) is type(y) is type(z) is ndarray:
@@ -409,34 +416,34 @@ def operation(x, y, **params):
         if (numbers := trace.numbers) is not None:
             if type(y) is Tracer:
                 w, second = y.value, y.node
-                if y._trace is trace and meets(v, w):
+                if y._trace is trace and (ans := at_once(v, w, **params)) is not None:
                     made = Tracer()
-                    made.value = (quick if type(v) is type(w) is ndarray else operation)(v, w, **params)
-                    made._trace, made.form = trace, None
+                    made.value, made._trace, made.form = ans, trace, {form}
                     made.node = {record_both}
                     return made
-            elif type(y) is ndarray and meets(v, y):
+            elif type(y) is ndarray and (ans := at_once(v, y, **params)) is not None:
                 made, w = Tracer(), y
-                made.value = (quick if type(v) is ndarray else operation)(v, w, **params)
-                made._trace, made.form = trace, None
+                made.value, made._trace, made.form = ans, trace, {form}
                 made.node = {record_left}
                 return made
-        elif type(trace) is ForwardTrace and trace.live and type(y) is ndarray and meets(v, y):
-            return dual(operation(v, y, **params), operation(parent, y, **params), trace)
+        elif type(trace) is ForwardTrace and trace.live and type(y) is ndarray:
+            if (ans := at_once(v, y, **params)) is not None:
+                return dual(ans, operation(parent, y, **params), trace)
     elif type(x) is ndarray:
         if type(y) is ndarray:
             return kernel(x, y, **params)
-        if type(y) is Tracer and (numbers := y._trace.numbers) is not None and meets(x, y.value):
+        if type(y) is Tracer and (numbers := y._trace.numbers) is not None:
             v, w, trace, parent = x, y.value, y._trace, y.node
-            made = Tracer()
-            made.value = (quick if type(w) is ndarray else operation)(v, w, **params)
-            made._trace, made.form = trace, None
-            made.node = {record_right}
-            return made
+            if (ans := at_once(v, w, **params)) is not None:
+                made = Tracer()
+                made.value, made._trace, made.form = ans, trace, {form}
+                made.node = {record_right}
+                return made
     return bind(primitive, (x, y), params)
 """
 
 _SHARED = {
+    "DOUBLE": DOUBLE,
     "EMPTY": {},
     "ForwardTrace": ForwardTrace,
     "Tracer": Tracer,

@@ -253,6 +253,8 @@ def _batch_read(
     size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
 ) -> tuple[Any, bool]:
     spec, arrays, axes = lift(size, params["spec"], args[1:], batched[1:], x_batched=batched[0])
+    if not arrays:  # a view, and noted as one
+        return getitem(args[0], rebuild(spec, ())), True
     ans = read(args[0], *arrays, spec=spec)
     return ans if axes is None else permute(ans, axes=axes), True
 

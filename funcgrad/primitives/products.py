@@ -56,6 +56,17 @@ def _product(x: ndarray, y: ndarray) -> Any:
     return np.matmul(x, y)
 
 
+def _product_at_once(x: Any, y: Any) -> Any:
+    """``matmul(x, y)`` where they meet as they are, else None."""
+    if type(x) is type(y) is ndarray and (dtype := x.dtype) is y.dtype and (dtype is _DOUBLE or dtype.char in _BLAS):
+        if 0 < x.ndim <= 2 >= y.ndim > 0 and (x.size > 1 or y.size > 1):
+            try:
+                return x.dot(y)
+            except ValueError:  # see ``_product``
+                pass
+    return matmul(x, y) if _fits(x, y) else None
+
+
 def times(x: Array, y: Array) -> Array:
     """``matmul`` as the rules call it."""
     return _product(x, y) if type(x) is ndarray and type(y) is ndarray else matmul(x, y)
@@ -206,7 +217,7 @@ def _meets(v: Any, w: Any) -> bool:
 
 def _fits(v: Any, w: Any) -> bool:
     """The same of matrices and vectors, or of stacks of matrices of which none is repeated."""
-    if not (type(v) is type(w) is ndarray and v.dtype is w.dtype is _DOUBLE) and not _meets(v, w):
+    if not _meets(v, w):
         return False
     here, there = v.ndim, w.ndim
     return bool(0 < here <= 2 >= there > 0 or (here > 2 and v.shape[:-2] == w.shape[:-2]))
@@ -218,8 +229,8 @@ matmul: Operation = multilinear(
     transposes=(_matmul_dx, _matmul_dy),
     batch=_batch_matmul,
     foreign=sparse_product,
-    numpy=_product,
     meets=_fits,
+    at_once=_product_at_once,
 )
 
 
