@@ -51,11 +51,14 @@ class CotangentAccumulator(Unfinished):
     __slots__ = ("entries", "most")
 
     def __init__(self, old: Any, new: Any) -> None:
-        self.entries = [old, new] if is_sparse(new) else [new, old]
-        self.most: int = (old if is_sparse(old) else new).most
+        if issubclass(type(old), SparseCotangent):
+            self.most: int = old.most
+            self.entries = [old, new] if issubclass(type(new), SparseCotangent) else [new, old]
+        else:
+            self.most, self.entries = new.most, [old, new]
 
     def add(self, ct: Any) -> bool:
-        """Add a cotangent, None being zero; False for a whole one where there is one already: they are to be summed, ``entries[0]``."""
+        """Add a cotangent, None for zero; False for a whole one beside another: they are to be summed first."""
         entries = self.entries
         if issubclass(type(ct), SparseCotangent):
             entries.append(ct)
@@ -72,6 +75,10 @@ class CotangentAccumulator(Unfinished):
     def materialize(self) -> Any:
         """The cotangent as an array."""
         entries = self.entries
+        kind = type(entries[0])
+        if issubclass(kind, SparseCotangent) and len(set(map(type, entries))) == 1:  # the commonest
+            self.entries = []
+            return kind.put_together(entries)
         kinds = sorted({type(entry) for entry in entries if is_sparse(entry)}, key=_most)
         for kind in kinds[:-1]:  # an array may be read and multiplied, say
             others = [entry for entry in entries if is_sparse(entry) and type(entry) is not kind]

@@ -8,6 +8,7 @@ interpreters than CPython count otherwise: there nothing counts as alone, and ev
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -209,28 +210,25 @@ class Census:
         True
     """
 
-    __slots__ = ("_arrays", "_inside", "_places")
+    __slots__ = ("_noted", "note")
 
     def __init__(self) -> None:
-        self._arrays: list[Any] = []
-        self._places: dict[int, int] = {}
-        self._inside: list[int] = []
-
-    def note(self, x: ndarray) -> None:
-        """Count a reference of the structure to an array. Each must be counted."""
-        place = self._places.setdefault(id(x), len(self._arrays))
-        if place == len(self._arrays):
-            self._arrays.append(x)
-            self._inside.append(0)
-        self._inside[place] += 1
+        self._noted: list[Any] = []
+        #: Count a reference of the structure to an array. Each must be counted.
+        self.note: Callable[[ndarray], None] = self._noted.append
 
     def copies(self) -> dict[int, ndarray]:
         """Copies of the arrays that somebody else holds too, by the identity of the array."""
-        arrays, places, inside = self._arrays, self._places, self._inside
+        noted = self._noted
+        counts = Counter(map(id, noted))
+        arrays = list({id(x): x for x in noted}.values())  # in the order of ``counts``
+        noted.clear()
+        inside = list(counts.values())
         shared = [sys.getrefcount(arrays[i]) != _ENTRY + n for i, n in enumerate(inside)]
         bases = [i for i in range(len(arrays)) if arrays[i].base is not None]
         if not bases and True not in shared:  # the commonest
             return {}
+        places = {key: i for i, key in enumerate(counts)}
         views: dict[int, int] = {}  # by the identity of an array: how many of the others are views of it
         for i in bases:
             # memory that is not NumPy's own may be written to by whoever gave it

@@ -27,7 +27,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from funcgrad import blocks, generated
-from funcgrad.cotangents import CotangentAccumulator, SparseCotangent, Unfinished, is_sparse
+from funcgrad.cotangents import CotangentAccumulator, SparseCotangent, Unfinished
 
 __all__ = [
     "Node",
@@ -205,9 +205,10 @@ def each_saved(ends: Sequence[Node | None]) -> list[Any]:
     for node in waiting:  # which grows
         if (pull := node[1]) is not None and node[0] not in seen:
             seen.add(node[0])
-            first = 2 + pull.parents
+            first, end = 2 + pull.parents, pull.end
             waiting += node[2:first]
-            saved += node[first : pull.end]
+            if first != end:
+                saved += node[first:end]
     return saved
 
 
@@ -303,17 +304,21 @@ def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
             for parent, ct in pairs:
                 if (number := parent[0]) in pending:
                     old = pending[number]
-                    if type(old) is type(ct) is ndarray and ct.size < _SMALL:
-                        pending[number] = old + ct
-                    elif type(old) is not CotangentAccumulator or not old.add(ct):
-                        pending[number] = _combined(number, old, ct, owned)
+                    joined = type(old) is type(ct) is ndarray and ct.size < _SMALL
+                    pending[number] = (
+                        old + ct
+                        if joined
+                        else old
+                        if type(old) is CotangentAccumulator and old.add(ct)
+                        else _combined(number, old, ct, owned)
+                    )
                 elif ct is not None:
                     pending[number] = ct
                     if last is not None:
                         heappush(heap, last)
                     last = parent
             node = heappop(heap) if last is None else heappushpop(heap, last)
-            last = parent = pairs = ct = old = None
+            last = pairs = old = None
     except Exception as error:
         _name_operation(error, node)
         raise
@@ -323,8 +328,9 @@ def _arrive(pending: dict[int, Any], heap: list[Node], owned: set[int], seeds: l
     """The cotangents that a pass begins with."""
     for node, ct in seeds:
         number = number_of(node)
-        if number in pending:
-            pending[number] = _combined(number, pending[number], ct, owned)
+        if (old := pending.get(number)) is not None:
+            if type(old) is not CotangentAccumulator or not old.add(ct):
+                pending[number] = _combined(number, old, ct, owned)
         elif ct is not None:
             pending[number] = ct
             heappush(heap, node)
@@ -342,11 +348,10 @@ def _combined(number: int, old: Any, new: Any, owned: set[int]) -> Any:
         return old + new
     if new is None:
         return old
-    if type(old) is CotangentAccumulator:
-        if not old.add(new):
-            old.entries[0] = _combined(number, old.entries[0], new, owned)
+    if type(old) is CotangentAccumulator:  # and both have a whole one
+        old.entries[0] = _combined(number, old.entries[0], new, owned)
         return old
-    if is_sparse(old) or is_sparse(new):
+    if issubclass(type(new), SparseCotangent) or issubclass(type(old), SparseCotangent):
         return CotangentAccumulator(old, new)
     return old + new
 

@@ -19,6 +19,7 @@ from funcgrad.core import Primitive, Tracer, bind, computed, tracer_of
 from funcgrad.cotangents import SparseCotangent
 from funcgrad.forward import ForwardTrace, dual
 from funcgrad.graph import GraphTrace
+from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish
 from funcgrad.ownership import entry_is_alone
@@ -47,6 +48,7 @@ from funcgrad.writable import CONSTANTS, as_array, as_made_by, buffer, is_buffer
 __all__ = ["add_along_axis", "getitem", "pad_zeros", "read", "scatter_sum", "take_along_axis"]
 
 ndarray = np.ndarray
+float64 = np.float64
 _NUMPY = frozenset((ndarray, float, complex, np.float64, np.float32, np.float16, np.complex128, np.complex64))
 
 
@@ -79,6 +81,8 @@ def getitem(x: Array, index: Any) -> Array:
                 ans, shape, dtype = getitem(value, index), backend.shape_of(value), backend.dtype_of(value)
             kept = index if simple else snapshot(index)
             made = _record_read(trace, ans, parent, kept, None, shape, dtype)
+            if dtype is DOUBLE and type(value) is ndarray:
+                made.form = ans.shape if type(ans) is ndarray else float64
             if not simple:
                 return _noted(x, made, index, value)
             if type(index) is slice or len(shape) > 1:  # a view, else a number

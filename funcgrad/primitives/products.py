@@ -58,12 +58,14 @@ def _product(x: ndarray, y: ndarray) -> Any:
 
 def _product_at_once(x: Any, y: Any) -> Any:
     """``matmul(x, y)`` where they meet as they are, else None."""
-    if type(x) is type(y) is ndarray and (dtype := x.dtype) is y.dtype and (dtype is _DOUBLE or dtype.char in _BLAS):
-        if 0 < x.ndim <= 2 >= y.ndim > 0 and (x.size > 1 or y.size > 1):
-            try:
-                return x.dot(y)
-            except ValueError:  # see ``_product``
-                pass
+    plain = (
+        type(x) is type(y) is ndarray and (dtype := x.dtype) is y.dtype and (dtype is _DOUBLE or dtype.char in _BLAS)
+    )
+    if plain and 0 < x.ndim <= 2 >= y.ndim > 0 and (x.size > 1 or y.size > 1):
+        try:
+            return x.dot(y)
+        except ValueError:  # see ``_product``
+            pass
     return matmul(x, y) if _fits(x, y) else None
 
 
