@@ -1,0 +1,58 @@
+"""What a backward pass runs again records what the first run recorded: of every operation, under vmap too."""
+
+import warnings
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from operations.batched import Batch
+from operations.cases import rows
+
+import funcgrad.numpy as fnp
+from funcgrad import checkpoint, vjp, vmap
+
+ROWS = [row for row in rows() if any(case.live and any(leaf.mapped for leaf in case.leaves) for case in row.cases)]
+
+
+def arranging():
+    """Cases of operations that make views, or whose results lie in memory as the arguments do."""
+    from operations import indexing, joining, shaping
+
+    names = {op.name for module in (indexing, joining, shaping) for op in module.OPS}
+    return [row for row in ROWS if row.op.name in names and row.op.on_jax]
+
+
+def cotangents(case, wrap, lift):
+    """Those of the arguments, where examples lie along the last axis and results are copied as they lie in memory."""
+    batch = Batch(case)
+    axes = [-1 if case.leaves[i].mapped else None for i in case.live]
+    inner = wrap(lambda *leaves: [fnp.copy(out) for out in case.smooth(*leaves)])
+    primals = [
+        lift(case.values[i] if axis is None else np.stack(batch.examples[i], axis))
+        for i, axis in zip(case.live, axes, strict=True)
+    ]
+    outs, pullback = vjp(vmap(inner, in_axes=tuple(axes), out_axes=-1), *primals)
+    return pullback([lift(np.ones(out.shape, out.dtype)) for out in outs])
+
+
+def check(row, lift):
+    for case in row.cases:
+        if case.live and any(case.leaves[i].mapped for i in case.live):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of what is outside of a domain
+                expected = cotangents(case, lambda fun: fun, lift)
+                found = cotangents(case, checkpoint, lift)
+            for a, b in zip(found, expected, strict=True):
+                assert a.dtype == b.dtype, case.id
+                assert np.asarray(a).tobytes() == np.asarray(b).tobytes(), case.id
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)
+def test_of_numpy_arrays(row):
+    check(row, lambda x: x)
+
+
+@pytest.mark.parametrize("row", arranging(), ids=lambda row: row.op.name)
+def test_of_jax_arrays(row):
+    """Their order in memory is not seen, so that it has to be known of views."""
+    check(row, jnp.asarray)
