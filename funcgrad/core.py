@@ -152,8 +152,8 @@ class Tracer:
     Attributes:
         value: what the trace looks at: an array, a number, or a tracer of an outer trace.
         _trace: the run of a transform that this tracer belongs to (an ndarray has a method ``trace``).
-        form: what derivatives know of the value, and of its tangent if it has one: the shape of an array of doubles,
-            ``float64`` of such a number; None where nobody has looked. A write leaves it what it is.
+        form: what derivatives know of the value: the shape of an array of doubles, ``float64`` of such a number; None
+            of all else, a tracer among it, and where nobody has looked.
         link: what else the trace knows of the value: in reverse mode its record, also called ``node``; in forward mode
             its ``tangent``; on a graph its ``slot``; None of a batch.
         alias: whose memory it shares, see ``writable``; unset where nobody has asked.

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, twin
 
 __all__ = ["ForwardTrace", "dual"]
 
+_DOUBLE = np.dtype(np.float64)
+
 
 def dual(value: Any, tangent: Any, trace: Trace, form: Any = None) -> Tracer:
-    """The tracer of a value of ``trace`` and its tangent, of the same shape and dtype; ``form`` is that of both."""
+    """The tracer of a value of ``trace`` and its tangent, of the same shape and dtype."""
     made = Tracer()
     made.value, made._trace, made.tangent, made.form = value, trace, tangent, form
     return made
@@ -25,8 +29,11 @@ class ForwardTrace(Trace):
 
     def leaf(self, value: Any, tangent: Any) -> Tracer:
         """An input of the function, which must not write to it."""
-        primal, moving = [twin(x) for x in (value, tangent)]
-        made = dual(primal, moving, self)
+        made = dual(twin(value), twin(tangent), self)
+        if type(value) is np.ndarray:
+            made.form = value.shape if value.dtype is _DOUBLE else None
+        elif type(value) is np.float64:
+            made.form = np.float64
         made.alias = READ_ONLY
         return made
 

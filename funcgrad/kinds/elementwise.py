@@ -238,6 +238,8 @@ _SHARED = {
 
 #: The aval of a plain result of what is not NumPy's own, an array without axes where a number went in, say.
 _FORM = "None if aval is None else aval_of(ans)"
+#: That of a result that is no array.
+_NUMBER_FORM = "float64 if type(ans) is float64 else None"
 #: Whether such a result is no number or array of doubles.
 _FOREIGN = "type(ans) is float or ans.dtype is not DOUBLE"
 #: That of NumPy's own functions: of arrays without axes they give numbers.
@@ -266,11 +268,11 @@ def operation(x, /):
             made.link = {record}
             return made
         if trace.live and type(trace) is ForwardTrace:
-            if (aval := aval_of(x)) is not None{known_pushed}:
+            if (aval is not None or (aval := aval_of(v)) is not None){known_pushed}:
                 ct, given, x = parent, x, v
                 ans = kernel(x) if type(x) is ndarray or type(x) is float64 else operation(x)
                 {check_given}
-                return dual(ans, {forward}, trace, given.form)
+                return dual(ans, {forward}, trace, {form_pushed})
         elif trace.live and type(trace) is BatchTrace:
             return tracer_of(operation(v), trace)
     elif type(x) is ndarray or type(x) is float64{plain}:
@@ -292,6 +294,7 @@ def _unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | N
         check="" if own else f"if {_FOREIGN}:\n                return bind(primitive, (x,), {{}})",
         check_given="" if own else f"if {_FOREIGN}:\n                    return bind(primitive, (given,), {{}})",
         form="float64 if type(ans) is float64 else aval" if own else _FORM,
+        form_pushed=f"{'aval' if own else 'aval_of(ans)'} if type(ans) is ndarray else {_NUMBER_FORM}",
         record=RECORD.format(pull="pull", parents="parent", saved=saved),
         forward=rules.of[0].forward,
     )
@@ -391,19 +394,29 @@ def operation(x, y):
         return None
     if type(y) is Tracer:
         w, second, other = y.value, y.tangent, y.form
-        if y._trace is not trace or not ((aval is not None and aval == other) or common_aval(v, w, closed) is not None):
+        if y._trace is not trace:
             return None
         x, y = v, w
-        ans = kernel(x, y) if type(x) in PLAIN and type(y) in PLAIN else call(x, y)
+        if (aval is not None and aval == other) or (type(x) in closed and type(y) in closed):
+            ans = kernel(x, y)
+        elif (aval := common_aval(v, w, closed)) is None:
+            return None
+        elif type(x) in PLAIN and type(y) in PLAIN:
+            ans = kernel(x, y)
+        else:
+            ans = call(x, y)
+            aval = None
         {check}
         first, ct = {dx}, second
-        return dual(ans, first + ({dy}), trace, aval)
-    if (c := constant_beside(v, y, aval or aval_of(v), closed, converts)) is None:
+        return dual(ans, first + ({dy}), trace, {form})
+    if aval is not None and (type(y) is float or type(y) is int):
+        c = beside_doubles(y) if converts and aval is not float64 else y
+    elif (c := constant_beside(v, y, aval, closed, converts)) is None:
         return None
     x, y = v, c
     ans = kernel(x, y) if type(x) in PLAIN else call(x, y)
     {check}
-    return dual(ans, {dx}, trace, aval)
+    return dual(ans, {dx}, trace, {form})
 """
 
 
