@@ -65,13 +65,13 @@ class Pull(Protocol):
 
     Attributes:
         operation: the name of the operation; a function of what is saved where the rule serves several.
-        parents: how many there are.
-        end: where in the record that ends which may hold arrays; shapes and dtypes follow. None for nowhere.
+        parents: where they stand in a record.
+        arrays: where what is saved stands that may hold arrays; shapes and dtypes follow.
     """
 
     operation: Any
-    parents: int
-    end: int | None
+    parents: slice
+    arrays: slice
 
     def __call__(self, ct: Any, record: Node, /) -> Any:
         """A pair for each parent: the parent, and its cotangent or None."""
@@ -117,12 +117,9 @@ def pull_of_each(
         f"    _, _, {', '.join([*parents, *saved])} = record\n"
         f"    return {pairs}{',' * (len(parents) == 1)}\n"
     )
-    end = 2 + len(parents) + len(saved)
-    for name in reversed(saved):
-        if name.partition("_")[0] not in _STATIC:
-            break
-        end -= 1
-    made: Pull = marked(generated.function(operation, text, shared, **rules), operation, len(parents), end)
+    static = [name.partition("_")[0] in _STATIC for name in saved]
+    few = max([i + 1 for i, one in enumerate(static) if not one], default=0)
+    made: Pull = marked(generated.function(operation, text, shared, **rules), operation, len(parents), few)
     return made
 
 
@@ -147,9 +144,11 @@ def pull_for_all(operation: Any, rule: Callable[..., Sequence[Any]], parents: in
     return marked(pull, operation, parents)
 
 
-def marked(pull: Any, operation: Any, parents: int, end: int | None = None) -> Any:
-    """``pull`` as the ``Pull`` of an operation."""
-    pull.operation, pull.parents, pull.end = operation, parents, end
+def marked(pull: Any, operation: Any, parents: int, arrays: int | None = None) -> Any:
+    """``pull`` as the ``Pull`` of an operation. Of what it saves, the first ``arrays`` may hold arrays, else all."""
+    end = 2 + parents
+    pull.operation, pull.parents = operation, slice(2, end)
+    pull.arrays = slice(end, None if arrays is None else end + arrays)
     return pull
 
 
@@ -166,12 +165,12 @@ def operation_of(node: Node) -> str:
 
 def parents_of(node: Node) -> tuple[Node, ...]:
     """The records that a record depends on."""
-    return () if node[1] is None else node[2 : 2 + node[1].parents]
+    return () if node[1] is None else node[node[1].parents]
 
 
 def saved_by(node: Node) -> tuple[Any, ...]:
     """What a record has saved, in order."""
-    return () if node[1] is None else node[2 + node[1].parents :]
+    return () if node[1] is None else node[node[1].parents.stop :]
 
 
 def with_pull(node: Node, pull: Any) -> Node:
@@ -193,7 +192,7 @@ def reachable(ends: Sequence[Node | None]) -> dict[int, Node]:
         if (place := -node[0]) not in found:
             found[place] = node
             if node[1] is not None:
-                waiting += node[2 : 2 + node[1].parents]
+                waiting += node[node[1].parents]
     return found
 
 
@@ -205,10 +204,8 @@ def each_saved(ends: Sequence[Node | None]) -> list[Any]:
     for node in waiting:  # which grows
         if (pull := node[1]) is not None and node[0] not in seen:
             seen.add(node[0])
-            first, end = 2 + pull.parents, pull.end
-            waiting += node[2:first]
-            if first != end:
-                saved += node[first:end]
+            waiting += node[pull.parents]
+            saved += node[pull.arrays]
     return saved
 
 
@@ -221,8 +218,8 @@ def with_saved(ends: Sequence[Node | None], change: Callable[[Any], Any]) -> lis
     made: dict[int, Node] = {}  # those that are not themselves, by their numbers
     for place in sorted(records):
         if (pull := (node := records[place])[1]) is not None:
-            end = 2 + pull.parents
-            new = (*node[:2], *[made.get(p[0], p) for p in node[2:end]], *map(change, node[end:]))
+            parents = [made.get(p[0], p) for p in node[pull.parents]]
+            new = (*node[:2], *parents, *map(change, node[pull.parents.stop :]))
             if any(map(is_not, node, new)):
                 made[node[0]] = new
     return [None if node is None else made.get(node[0], node) for node in ends]

@@ -109,13 +109,11 @@ def _name(primitive: Primitive, params: dict[str, Any]) -> str:
 class Located:
     """A pull that knows where its operation comes from."""
 
-    __slots__ = ("end", "operation", "origin", "parents", "pull")
+    __slots__ = ("arrays", "operation", "origin", "parents", "pull")
 
     def __init__(self, pull: Any, origin: Origin) -> None:
         self.pull, self.origin = pull, origin
-        self.operation: Any = pull.operation
-        self.parents: int = pull.parents
-        self.end: int | None = pull.end
+        self.operation, self.parents, self.arrays = pull.operation, pull.parents, pull.arrays
 
     def __call__(self, ct: Any, node: Node) -> Any:
         """What the pull gives."""
