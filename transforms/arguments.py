@@ -16,19 +16,9 @@ from funcgrad.typing import PyTree
 from funcgrad.writable import handed, inside, is_buffer
 
 __all__ = [
-    "FLOATS",
-    "Argnums",
-    "check_argnums",
-    "check_leaf",
-    "completed",
-    "hand_out",
-    "leaf_path",
-    "match",
-    "own_tree",
-    "positions",
-    "split_aux",
-    "strip",
-]
+    "FLOATS", "Argnums", "check_argnums", "check_leaf", "completed", "hand_out", "leaf_path", "match", "own_tree",
+    "positions", "split_aux", "strip",
+]  # fmt: skip
 
 Argnums = int | tuple[int, ...]
 #: Types of leaves that need no look inside a tree; an ndarray's dtype is looked at still.

@@ -25,40 +25,10 @@ from funcgrad.views import locked
 from funcgrad.writable import is_number
 
 __all__ = [
-    "add",
-    "subtract",
-    "multiply",
-    "divide",
-    "true_divide",
-    "negative",
-    "positive",
-    "reciprocal",
-    "power",
-    "pow",
-    "float_power",
-    "square",
-    "sqrt",
-    "cbrt",
-    "absolute",
-    "abs",
-    "fabs",
-    "sign",
-    "copysign",
-    "heaviside",
-    "remainder",
-    "mod",
-    "fmod",
-    "floor_divide",
-    "divmod",
-    "modf",
-    "frexp",
-    "ldexp",
-    "conj",
-    "conjugate",
-    "real",
-    "imag",
-    "angle",
-]
+    "add", "subtract", "multiply", "divide", "true_divide", "negative", "positive", "reciprocal", "power", "pow",
+    "float_power", "square", "sqrt", "cbrt", "absolute", "abs", "fabs", "sign", "copysign", "heaviside", "remainder",
+    "mod", "fmod", "floor_divide", "divmod", "modf", "frexp", "ldexp", "conj", "conjugate", "real", "imag", "angle",
+]  # fmt: skip
 
 table = Table(__name__)
 

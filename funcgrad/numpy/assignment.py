@@ -46,15 +46,8 @@ from funcgrad.writable import (
 )
 
 __all__ = [
-    "as_condition",
-    "as_entries",
-    "fitted",
-    "in_place",
-    "names_twice",
-    "set_item",
-    "set_whole",
-    "updated",
-]
+    "as_condition", "as_entries", "fitted", "in_place", "names_twice", "set_item", "set_whole", "updated",
+]  # fmt: skip
 
 ndarray = np.ndarray
 _NUMPY = frozenset((ndarray, int, float, complex, np.float64, np.float32, np.int64))

@@ -20,28 +20,10 @@ from funcgrad.primitives.reductions import reduce_all
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "equal",
-    "not_equal",
-    "less",
-    "less_equal",
-    "greater",
-    "greater_equal",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "logical_not",
-    "isnan",
-    "isinf",
-    "isfinite",
-    "isneginf",
-    "isposinf",
-    "isreal",
-    "iscomplex",
-    "signbit",
-    "isclose",
-    "allclose",
-    "array_equal",
-]
+    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
+    "logical_not", "isnan", "isinf", "isfinite", "isneginf", "isposinf", "isreal", "iscomplex", "signbit", "isclose",
+    "allclose", "array_equal",
+]  # fmt: skip
 
 table = Table(__name__)
 

@@ -22,22 +22,9 @@ from funcgrad.views import layout
 from funcgrad.writable import Proxy, as_array, buffer, inside, is_buffer, is_number
 
 __all__ = [
-    "array",
-    "asanyarray",
-    "asarray",
-    "ascontiguousarray",
-    "asfortranarray",
-    "astype",
-    "copy",
-    "empty",
-    "empty_like",
-    "full",
-    "full_like",
-    "ones",
-    "ones_like",
-    "zeros",
-    "zeros_like",
-]
+    "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "astype", "copy", "empty", "empty_like",
+    "full", "full_like", "ones", "ones_like", "zeros", "zeros_like",
+]  # fmt: skip
 
 _NUMBERS = frozenset((bool, int, float, complex))
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from inspect import Parameter, Signature, cleandoc
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["documented", "stub"]
+__all__ = ["documented", "named", "stub"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 #: How the names that examples use come into them.
 IMPORTS = {
@@ -32,6 +35,18 @@ def documented(text: str, example: str, shows: str) -> str:
     return "\n    ".join([f"{cleandoc(text)}\n\nExample:", *lines])
 
 
+def named(fun: F, module: str, name: str, doc: str) -> F:
+    """``fun`` as the function ``name`` of ``module``, with ``doc`` for its documentation.
+
+    Example:
+        >>> fun = named(lambda x: x, "here", "same", "What is given.")
+        >>> fun.__module__, fun.__name__, fun.__doc__
+        ('here', 'same', 'What is given.')
+    """
+    fun.__module__, fun.__name__, fun.__qualname__, fun.__doc__ = module, name, name, doc
+    return fun
+
+
 def stub(module: str, call: str, doc: str) -> Any:
     """A function of ``module`` that does nothing, with the name and the arguments of ``call``: ``"sici(x)"``.
 
@@ -50,8 +65,7 @@ def stub(module: str, call: str, doc: str) -> Any:
     name, arguments = plain.rstrip(")").split("(")
     parameters = [Parameter(p, Parameter.POSITIONAL_ONLY, annotation="ArrayLike") for p in arguments.split(", ")]
     result = result or "Array"
-    dressed: Any = fun
-    dressed.__module__, dressed.__name__, dressed.__qualname__, dressed.__doc__ = module, name, name, doc
+    dressed: Any = named(fun, module, name, doc)
     dressed.__annotations__ = {**{p.name: "ArrayLike" for p in parameters}, "return": result}
     dressed.__signature__ = Signature(parameters, return_annotation=result)
     return dressed

@@ -29,13 +29,8 @@ from funcgrad.typing import Array, ArrayLike, Shape
 from funcgrad.writable import as_array
 
 __all__ = [
-    "apply_along_axis",
-    "apply_over_axes",
-    "fromfunction",
-    "frompyfunc",
-    "piecewise",
-    "vectorize",
-]
+    "apply_along_axis", "apply_over_axes", "fromfunction", "frompyfunc", "piecewise", "vectorize",
+]  # fmt: skip
 
 
 def _gathered(results: Sequence[Array], loop: Shape, dtype: Any) -> Array:

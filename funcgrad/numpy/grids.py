@@ -21,17 +21,8 @@ from funcgrad.primitives.indexing import getitem
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "c_",
-    "index_exp",
-    "mask_indices",
-    "mgrid",
-    "ndenumerate",
-    "ndindex",
-    "nditer",
-    "ogrid",
-    "r_",
-    "s_",
-]
+    "c_", "index_exp", "mask_indices", "mgrid", "ndenumerate", "ndindex", "nditer", "ogrid", "r_", "s_",
+]  # fmt: skip
 
 numpy: Any = np  # its annotations have no room for values of any kind
 

@@ -27,13 +27,8 @@ from funcgrad.primitives.sorting import searchsorted
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "bincount",
-    "digitize",
-    "histogram",
-    "histogram2d",
-    "histogram_bin_edges",
-    "histogramdd",
-]
+    "bincount", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
+]  # fmt: skip
 
 # ---- counts ------------------------------------------------------------------------------------------------
 

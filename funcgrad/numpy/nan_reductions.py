@@ -20,16 +20,8 @@ from funcgrad.primitives.elementwise import sqrt
 from funcgrad.typing import Array, ArrayLike, Axes, Axis, Scalar
 
 __all__ = [
-    "nancumprod",
-    "nancumsum",
-    "nanmax",
-    "nanmean",
-    "nanmin",
-    "nanprod",
-    "nanstd",
-    "nansum",
-    "nanvar",
-]
+    "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar",
+]  # fmt: skip
 
 
 def _filled(a: ArrayLike, fill: float) -> Array:

@@ -36,17 +36,8 @@ from funcgrad.primitives.elementwise import sqrt
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "poly",
-    "polyadd",
-    "polyder",
-    "polydiv",
-    "polyfit",
-    "polyint",
-    "polymul",
-    "polysub",
-    "polyval",
-    "roots",
-]
+    "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots",
+]  # fmt: skip
 
 numpy: Any = np  # its annotations have no room for values of any kind
 

@@ -32,21 +32,8 @@ from funcgrad.primitives.elementwise import sqrt
 from funcgrad.typing import Array, ArrayLike, Axes, Scalar
 
 __all__ = [
-    "all",
-    "amax",
-    "amin",
-    "any",
-    "average",
-    "count_nonzero",
-    "max",
-    "mean",
-    "min",
-    "prod",
-    "ptp",
-    "std",
-    "sum",
-    "var",
-]
+    "all", "amax", "amin", "any", "average", "count_nonzero", "max", "mean", "min", "prod", "ptp", "std", "sum", "var",
+]  # fmt: skip
 
 _HALF = np.dtype(np.float16)
 

@@ -15,29 +15,10 @@ from funcgrad.primitives import comparison as prim
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "floor",
-    "ceil",
-    "trunc",
-    "fix",
-    "rint",
-    "round",
-    "around",
-    "spacing",
-    "nextafter",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "bitwise_count",
-    "invert",
-    "bitwise_not",
-    "bitwise_invert",
-    "left_shift",
-    "bitwise_left_shift",
-    "right_shift",
-    "bitwise_right_shift",
-    "gcd",
-    "lcm",
-]
+    "floor", "ceil", "trunc", "fix", "rint", "round", "around", "spacing", "nextafter", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "bitwise_count", "invert", "bitwise_not", "bitwise_invert", "left_shift", "bitwise_left_shift",
+    "right_shift", "bitwise_right_shift", "gcd", "lcm",
+]  # fmt: skip
 
 table = Table(__name__)
 

@@ -23,16 +23,8 @@ from funcgrad.primitives.shaping import flip
 from funcgrad.typing import Array, ArrayLike, Axis
 
 __all__ = [
-    "argmax",
-    "argmin",
-    "argpartition",
-    "argsort",
-    "nanargmax",
-    "nanargmin",
-    "partition",
-    "searchsorted",
-    "sort",
-]
+    "argmax", "argmin", "argpartition", "argsort", "nanargmax", "nanargmin", "partition", "searchsorted", "sort",
+]  # fmt: skip
 
 
 def _along(a: ArrayLike, axis: Axis) -> tuple[Array, int]:

@@ -34,15 +34,8 @@ from funcgrad.primitives.shaping import diagonal
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "bincount",
-    "corrcoef",
-    "cov",
-    "digitize",
-    "histogram",
-    "histogram2d",
-    "histogram_bin_edges",
-    "histogramdd",
-]
+    "bincount", "corrcoef", "cov", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
+]  # fmt: skip
 
 
 def cov(

@@ -14,42 +14,10 @@ from funcgrad.primitives import elementwise as prim
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "logaddexp",
-    "logaddexp2",
-    "hypot",
-    "sin",
-    "cos",
-    "tan",
-    "arcsin",
-    "asin",
-    "arccos",
-    "acos",
-    "arctan",
-    "atan",
-    "arctan2",
-    "atan2",
-    "sinh",
-    "cosh",
-    "tanh",
-    "arcsinh",
-    "asinh",
-    "arccosh",
-    "acosh",
-    "arctanh",
-    "atanh",
-    "sinc",
-    "deg2rad",
-    "radians",
-    "rad2deg",
-    "degrees",
-]
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "logaddexp2", "hypot", "sin", "cos", "tan",
+    "arcsin", "asin", "arccos", "acos", "arctan", "atan", "arctan2", "atan2", "sinh", "cosh", "tanh", "arcsinh",
+    "asinh", "arccosh", "acosh", "arctanh", "atanh", "sinc", "deg2rad", "radians", "rad2deg", "degrees",
+]  # fmt: skip
 
 table = Table(__name__)
 

@@ -25,14 +25,8 @@ from funcgrad.scipy.linalg.triangles import floating, square
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "lu",
-    "lu_factor",
-    "lu_solve",
-    "orthogonal_procrustes",
-    "polar",
-    "qr",
-    "svd",
-]
+    "lu", "lu_factor", "lu_solve", "orthogonal_procrustes", "polar", "qr", "svd",
+]  # fmt: skip
 
 
 def _matrix(name: str, a: ArrayLike) -> Array:

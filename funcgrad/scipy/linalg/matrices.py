@@ -12,12 +12,8 @@ from funcgrad.scipy.linalg.mirror import mirrors
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "block_diag",
-    "circulant",
-    "companion",
-    "hankel",
-    "toeplitz",
-]
+    "block_diag", "circulant", "companion", "hankel", "toeplitz",
+]  # fmt: skip
 
 
 @mirrors

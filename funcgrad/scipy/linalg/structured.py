@@ -20,12 +20,8 @@ from funcgrad.scipy.linalg.triangles import floating, hermitian_of, square
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "cho_solve_banded",
-    "eigh_tridiagonal",
-    "eigvalsh_tridiagonal",
-    "pinvh",
-    "solve_circulant",
-]
+    "cho_solve_banded", "eigh_tridiagonal", "eigvalsh_tridiagonal", "pinvh", "solve_circulant",
+]  # fmt: skip
 
 
 @mirrors

@@ -17,17 +17,8 @@ from funcgrad.optional import import_scipy
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "axes_of",
-    "checked",
-    "entries",
-    "mode_of",
-    "named",
-    "prepared",
-    "scipys",
-    "shift_of",
-    "value_of",
-    "zero",
-]
+    "axes_of", "checked", "entries", "mode_of", "named", "prepared", "scipys", "shift_of", "value_of", "zero",
+]  # fmt: skip
 
 _MODES = {
     "reflect": "reflect",

@@ -24,14 +24,8 @@ from funcgrad.scipy.special import cosdg, sindg
 from funcgrad.typing import Array, ArrayLike, Shape
 
 __all__ = [
-    "affine_transform",
-    "map_coordinates",
-    "rotate",
-    "shift",
-    "spline_filter",
-    "spline_filter1d",
-    "zoom",
-]
+    "affine_transform", "map_coordinates", "rotate", "shift", "spline_filter", "spline_filter1d", "zoom",
+]  # fmt: skip
 
 
 def _image(call: str, input: ArrayLike, output: Any) -> tuple[Array, np.dtype[Any]]:

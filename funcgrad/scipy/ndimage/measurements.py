@@ -20,14 +20,8 @@ from funcgrad.scipy.ndimage.arguments import scipys
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "center_of_mass",
-    "maximum",
-    "mean",
-    "minimum",
-    "standard_deviation",
-    "sum_labels",
-    "variance",
-]
+    "center_of_mass", "maximum", "mean", "minimum", "standard_deviation", "sum_labels", "variance",
+]  # fmt: skip
 
 
 class _Regions:

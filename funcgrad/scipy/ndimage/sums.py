@@ -19,11 +19,8 @@ from funcgrad.scipy.ndimage.operations import correlate_axes, uniform_axis
 from funcgrad.typing import Array, ArrayLike, Shape
 
 __all__ = [
-    "convolve",
-    "correlate",
-    "correlate1d",
-    "uniform_filter1d",
-]
+    "convolve", "correlate", "correlate1d", "uniform_filter1d",
+]  # fmt: skip
 
 
 def _around(x: Array, lengths: Shape, origins: Shape, cval: ArrayLike) -> tuple[Array, tuple[slice, ...]]:

@@ -12,34 +12,9 @@ from funcgrad.scipy.special.operations import bessel as prim
 from funcgrad.scipy.special.ufunc import table
 
 __all__ = [
-    "j0",
-    "j1",
-    "y0",
-    "y1",
-    "i0",
-    "i1",
-    "i0e",
-    "i1e",
-    "k0",
-    "k1",
-    "k0e",
-    "k1e",
-    "jn",
-    "jv",
-    "jve",
-    "yn",
-    "yv",
-    "yve",
-    "iv",
-    "ive",
-    "kn",
-    "kv",
-    "kve",
-    "hankel1",
-    "hankel1e",
-    "hankel2",
-    "hankel2e",
-]
+    "j0", "j1", "y0", "y1", "i0", "i1", "i0e", "i1e", "k0", "k1", "k0e", "k1e", "jn", "jv", "jve", "yn", "yv", "yve",
+    "iv", "ive", "kn", "kv", "kve", "hankel1", "hankel1e", "hankel2", "hankel2e",
+]  # fmt: skip
 
 row = table(__name__)
 

@@ -24,22 +24,9 @@ from funcgrad.scipy.special.ufunc import table
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "airy",
-    "airye",
-    "bessel_jn",
-    "h1vp",
-    "h2vp",
-    "ivp",
-    "jvp",
-    "kvp",
-    "modstruve",
-    "spherical_in",
-    "spherical_jn",
-    "spherical_kn",
-    "spherical_yn",
-    "struve",
-    "yvp",
-]
+    "airy", "airye", "bessel_jn", "h1vp", "h2vp", "ivp", "jvp", "kvp", "modstruve", "spherical_in", "spherical_jn",
+    "spherical_kn", "spherical_yn", "struve", "yvp",
+]  # fmt: skip
 
 row = table(__name__)
 

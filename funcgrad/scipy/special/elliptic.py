@@ -9,19 +9,9 @@ from funcgrad.scipy.special.operations import elliptic as prim
 from funcgrad.scipy.special.ufunc import table
 
 __all__ = [
-    "agm",
-    "ellipe",
-    "ellipeinc",
-    "ellipj",
-    "ellipk",
-    "ellipkinc",
-    "ellipkm1",
-    "elliprc",
-    "elliprd",
-    "elliprf",
-    "elliprg",
-    "elliprj",
-]
+    "agm", "ellipe", "ellipeinc", "ellipj", "ellipk", "ellipkinc", "ellipkm1", "elliprc", "elliprd", "elliprf",
+    "elliprg", "elliprj",
+]  # fmt: skip
 
 row = table(__name__)
 

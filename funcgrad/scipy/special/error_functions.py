@@ -8,22 +8,9 @@ from funcgrad.scipy.special.operations import error_functions as prim
 from funcgrad.scipy.special.ufunc import table
 
 __all__ = [
-    "erf",
-    "erfc",
-    "erfcx",
-    "erfi",
-    "erfinv",
-    "erfcinv",
-    "wofz",
-    "dawsn",
-    "ndtr",
-    "log_ndtr",
-    "ndtri",
-    "ndtri_exp",
-    "owens_t",
-    "fresnel",
-    "voigt_profile",
-]
+    "erf", "erfc", "erfcx", "erfi", "erfinv", "erfcinv", "wofz", "dawsn", "ndtr", "log_ndtr", "ndtri", "ndtri_exp",
+    "owens_t", "fresnel", "voigt_profile",
+]  # fmt: skip
 
 row = table(__name__)
 

@@ -22,25 +22,9 @@ from funcgrad.scipy.special.ufunc import table
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "gamma",
-    "gammaln",
-    "loggamma",
-    "gammasgn",
-    "rgamma",
-    "digamma",
-    "psi",
-    "beta",
-    "betaln",
-    "poch",
-    "binom",
-    "zetac",
-    "polygamma",
-    "multigammaln",
-    "zeta",
-    "comb",
-    "perm",
-    "factorial",
-]
+    "gamma", "gammaln", "loggamma", "gammasgn", "rgamma", "digamma", "psi", "beta", "betaln", "poch", "binom", "zetac",
+    "polygamma", "multigammaln", "zeta", "comb", "perm", "factorial",
+]  # fmt: skip
 
 row = table(__name__)
 

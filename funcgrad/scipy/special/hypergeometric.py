@@ -10,11 +10,8 @@ from funcgrad.scipy.special.operations import hypergeometric as prim
 from funcgrad.scipy.special.ufunc import table
 
 __all__ = [
-    "hyp0f1",
-    "hyp1f1",
-    "hyp2f1",
-    "hyperu",
-]
+    "hyp0f1", "hyp1f1", "hyp2f1", "hyperu",
+]  # fmt: skip
 
 row = table(__name__)
 

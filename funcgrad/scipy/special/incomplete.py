@@ -13,15 +13,8 @@ from funcgrad.scipy.special.operations import incomplete_gamma as gamma
 from funcgrad.scipy.special.ufunc import table
 
 __all__ = [
-    "gammainc",
-    "gammaincc",
-    "gammaincinv",
-    "gammainccinv",
-    "betainc",
-    "betaincc",
-    "betaincinv",
-    "betainccinv",
-]
+    "gammainc", "gammaincc", "gammaincinv", "gammainccinv", "betainc", "betaincc", "betaincinv", "betainccinv",
+]  # fmt: skip
 
 row = table(__name__)
 

@@ -6,13 +6,8 @@ from funcgrad.scipy.special.operations import exponential_integrals as prim
 from funcgrad.scipy.special.ufunc import table
 
 __all__ = [
-    "expi",
-    "exp1",
-    "expn",
-    "sici",
-    "shichi",
-    "spence",
-]
+    "expi", "exp1", "expn", "sici", "shichi", "spence",
+]  # fmt: skip
 
 row = table(__name__)
 

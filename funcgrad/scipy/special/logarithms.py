@@ -13,35 +13,10 @@ from funcgrad.scipy.special.ufunc import table
 from funcgrad.typing import Array, ArrayLike, Axes
 
 __all__ = [
-    "xlogy",
-    "xlog1py",
-    "entr",
-    "rel_entr",
-    "kl_div",
-    "expit",
-    "log_expit",
-    "logit",
-    "boxcox",
-    "boxcox1p",
-    "inv_boxcox",
-    "inv_boxcox1p",
-    "huber",
-    "pseudo_huber",
-    "exprel",
-    "cosm1",
-    "powm1",
-    "wrightomega",
-    "exp10",
-    "sindg",
-    "cosdg",
-    "tandg",
-    "cotdg",
-    "softplus",
-    "logsumexp",
-    "softmax",
-    "log_softmax",
-    "lambertw",
-]
+    "xlogy", "xlog1py", "entr", "rel_entr", "kl_div", "expit", "log_expit", "logit", "boxcox", "boxcox1p", "inv_boxcox",
+    "inv_boxcox1p", "huber", "pseudo_huber", "exprel", "cosm1", "powm1", "wrightomega", "exp10", "sindg", "cosdg",
+    "tandg", "cotdg", "softplus", "logsumexp", "softmax", "log_softmax", "lambertw",
+]  # fmt: skip
 
 row = table(__name__)
 

@@ -15,23 +15,10 @@ from funcgrad.scipy.special.ufunc import Ufunc, table
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "eval_chebyc",
-    "eval_chebys",
-    "eval_chebyt",
-    "eval_chebyu",
-    "eval_gegenbauer",
-    "eval_genlaguerre",
-    "eval_hermite",
-    "eval_hermitenorm",
-    "eval_jacobi",
-    "eval_laguerre",
-    "eval_legendre",
-    "eval_sh_chebyt",
-    "eval_sh_chebyu",
-    "eval_sh_legendre",
-    "lpmv",
-    "sph_harm_y",
-]
+    "eval_chebyc", "eval_chebys", "eval_chebyt", "eval_chebyu", "eval_gegenbauer", "eval_genlaguerre", "eval_hermite",
+    "eval_hermitenorm", "eval_jacobi", "eval_laguerre", "eval_legendre", "eval_sh_chebyt", "eval_sh_chebyu",
+    "eval_sh_legendre", "lpmv", "sph_harm_y",
+]  # fmt: skip
 
 row = table(__name__)
 

@@ -11,41 +11,10 @@ from funcgrad.scipy.special.operations import student
 from funcgrad.scipy.special.ufunc import table
 
 __all__ = [
-    "chdtr",
-    "chdtrc",
-    "chdtri",
-    "chdtriv",
-    "gdtr",
-    "gdtrc",
-    "gdtria",
-    "gdtrib",
-    "gdtrix",
-    "pdtr",
-    "pdtrc",
-    "pdtri",
-    "pdtrik",
-    "bdtr",
-    "bdtrc",
-    "bdtri",
-    "nbdtr",
-    "nbdtrc",
-    "nbdtri",
-    "fdtr",
-    "fdtrc",
-    "fdtri",
-    "fdtridfd",
-    "btdtria",
-    "btdtrib",
-    "bdtrin",
-    "nbdtrik",
-    "nbdtrin",
-    "nrdtrimn",
-    "nrdtrisd",
-    "tklmbda",
-    "stdtr",
-    "stdtrit",
-    "stdtridf",
-]
+    "chdtr", "chdtrc", "chdtri", "chdtriv", "gdtr", "gdtrc", "gdtria", "gdtrib", "gdtrix", "pdtr", "pdtrc", "pdtri",
+    "pdtrik", "bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "nbdtri", "fdtr", "fdtrc", "fdtri", "fdtridfd", "btdtria",
+    "btdtrib", "bdtrin", "nbdtrik", "nbdtrin", "nrdtrimn", "nrdtrisd", "tklmbda", "stdtr", "stdtrit", "stdtridf",
+]  # fmt: skip
 
 row = table(__name__)
 

@@ -25,38 +25,10 @@ from funcgrad.scipy.special.operations.kernels import kernel
 from funcgrad.scipy.special.operations.partials import refused
 
 __all__ = [
-    "bdtr",
-    "bdtrc",
-    "bdtri",
-    "bdtrin",
-    "btdtria",
-    "btdtrib",
-    "chdtr",
-    "chdtrc",
-    "chdtri",
-    "chdtriv",
-    "fdtr",
-    "fdtrc",
-    "fdtri",
-    "fdtridfd",
-    "gdtr",
-    "gdtrc",
-    "gdtria",
-    "gdtrib",
-    "gdtrix",
-    "nbdtr",
-    "nbdtrc",
-    "nbdtri",
-    "nbdtrik",
-    "nbdtrin",
-    "nrdtrimn",
-    "nrdtrisd",
-    "pdtr",
-    "pdtrc",
-    "pdtri",
-    "pdtrik",
-    "tklmbda",
-]
+    "bdtr", "bdtrc", "bdtri", "bdtrin", "btdtria", "btdtrib", "chdtr", "chdtrc", "chdtri", "chdtriv", "fdtr", "fdtrc",
+    "fdtri", "fdtridfd", "gdtr", "gdtrc", "gdtria", "gdtrib", "gdtrix", "nbdtr", "nbdtrc", "nbdtri", "nbdtrik",
+    "nbdtrin", "nrdtrimn", "nrdtrisd", "pdtr", "pdtrc", "pdtri", "pdtrik", "tklmbda",
+]  # fmt: skip
 
 #: For each argument the partial derivative, a function of all arguments, or the name of a whole number that has none.
 Partials = tuple[Callable[..., Any] | str, ...]

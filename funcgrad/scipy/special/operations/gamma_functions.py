@@ -24,22 +24,9 @@ from funcgrad.scipy.special.operations.kernels import derivatives, kernel, log_b
 from funcgrad.scipy.special.operations.partials import in_double, pointwise, refused
 
 __all__ = [
-    "beta",
-    "betaln",
-    "binom",
-    "digamma",
-    "gamma",
-    "gammaln",
-    "gammasgn",
-    "hurwitz_zeta",
-    "loggamma",
-    "poch",
-    "polygamma",
-    "psi",
-    "rgamma",
-    "riemann_zeta",
-    "zetac",
-]
+    "beta", "betaln", "binom", "digamma", "gamma", "gammaln", "gammasgn", "hurwitz_zeta", "loggamma", "poch",
+    "polygamma", "psi", "rgamma", "riemann_zeta", "zetac",
+]  # fmt: skip
 
 
 def _is_complex(x: Any) -> bool:

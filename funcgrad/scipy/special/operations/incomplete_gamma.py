@@ -22,13 +22,8 @@ from funcgrad.scipy.special.operations.partials import in_double, pointwise
 from funcgrad.scipy.special.operations.quadrature import DEPTH, bell, tail
 
 __all__ = [
-    "gamma_density",
-    "gammainc",
-    "gammainc_parameter",
-    "gammaincc",
-    "gammainccinv",
-    "gammaincinv",
-]
+    "gamma_density", "gammainc", "gammainc_parameter", "gammaincc", "gammainccinv", "gammaincinv",
+]  # fmt: skip
 
 
 def _log_density(xp: Any, a: Any, x: Any) -> Any:
