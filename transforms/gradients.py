@@ -309,9 +309,7 @@ def _check_output(call: str, value: Any, holomorphic: bool) -> None:
     if holomorphic:
         if dtype.kind != "c":
             _refuse_output(
-                call,
-                f"must return a complex scalar with holomorphic=True, got dtype {dtype}",
-                "Leave it out.",
+                call, f"must return a complex scalar with holomorphic=True, got dtype {dtype}", "Leave it out."
             )
     elif dtype.kind == "c":
         _refuse_output(

@@ -89,12 +89,7 @@ def _converted(a: Array, dtype: Any, copy: bool | None) -> Array:
 
 
 def asarray(
-    a: ArrayLike,
-    dtype: Any = None,
-    order: Any = None,
-    *,
-    device: Any = None,
-    copy: bool | None = None,
+    a: ArrayLike, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None
 ) -> Array:
     """``a`` as an array: lists and tuples of numbers, arrays and traced values are stacked.
 
@@ -170,12 +165,7 @@ def array(
 
 
 def asanyarray(
-    a: ArrayLike,
-    dtype: Any = None,
-    order: Any = None,
-    *,
-    device: Any = None,
-    copy: bool | None = None,
+    a: ArrayLike, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None
 ) -> Array:
     """``asarray``, except that subclasses of ndarray pass through.
 

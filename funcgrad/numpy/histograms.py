@@ -143,11 +143,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Array:
 
 
 def histogram(
-    a: ArrayLike,
-    bins: Any = 10,
-    range: Any = None,
-    density: bool | None = None,
-    weights: ArrayLike | None = None,
+    a: ArrayLike, bins: Any = 10, range: Any = None, density: bool | None = None, weights: ArrayLike | None = None
 ) -> tuple[Array, Array]:
     """How many elements of ``a`` lie in each bin, or what they weigh; and the edges of the bins.
 
@@ -335,11 +331,7 @@ def histogram2d(
 
 
 def histogramdd(
-    sample: ArrayLike,
-    bins: Any = 10,
-    range: Any = None,
-    density: bool | None = None,
-    weights: ArrayLike | None = None,
+    sample: ArrayLike, bins: Any = 10, range: Any = None, density: bool | None = None, weights: ArrayLike | None = None
 ) -> tuple[Array, Any]:
     """How many points lie in each bin of a grid; and for each axis the edges of the bins.
 

@@ -71,11 +71,7 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 
 @mirrors
 def lu(
-    a: ArrayLike,
-    permute_l: bool = False,
-    overwrite_a: bool = False,
-    check_finite: bool = True,
-    p_indices: bool = False,
+    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True, p_indices: bool = False
 ) -> tuple[Array, ...]:
     """The factors of ``a = P L U``: a permutation, a lower triangle with ones on the diagonal, an upper triangle.
 

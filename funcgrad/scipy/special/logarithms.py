@@ -114,11 +114,7 @@ def lambertw(z: ArrayLike, k: int = 0, tol: float = 1e-8) -> Array:
 
 
 def logsumexp(
-    a: ArrayLike,
-    axis: Axes = None,
-    b: ArrayLike | None = None,
-    keepdims: bool = False,
-    return_sign: bool = False,
+    a: ArrayLike, axis: Axes = None, b: ArrayLike | None = None, keepdims: bool = False, return_sign: bool = False
 ) -> Any:
     """``log(sum(b * exp(a)))`` along ``axis``, by default of all elements: ``funcgrad.numpy.logsumexp``.
 

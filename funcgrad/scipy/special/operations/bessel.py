@@ -424,9 +424,5 @@ def _scaled_bessel_i_rule(t: Any, x: Any, *, order: int) -> Any:
 
 #: ``scaled_bessel_i(x, *, order)``: ``exp(-abs(x)) * I_n(x)`` of a whole order, which begins with i0e and i1e.
 scaled_bessel_i: Operation = primitive(
-    "scaled_bessel_i",
-    _scaled_bessel_i,
-    vjps=[_scaled_bessel_i_rule],
-    jvps=[_scaled_bessel_i_rule],
-    batch="elementwise",
+    "scaled_bessel_i", _scaled_bessel_i, vjps=[_scaled_bessel_i_rule], jvps=[_scaled_bessel_i_rule], batch="elementwise"
 )

@@ -161,10 +161,7 @@ beta: Operation = elementwise(
     dy=lambda x, y, ans: -ans * _digamma_step(y, x),
 )
 betaln: Operation = elementwise(
-    "betaln",
-    kernel("betaln", log_beta),
-    dx=lambda x, y: -_digamma_step(x, y),
-    dy=lambda x, y: -_digamma_step(y, x),
+    "betaln", kernel("betaln", log_beta), dx=lambda x, y: -_digamma_step(x, y), dy=lambda x, y: -_digamma_step(y, x)
 )
 
 
@@ -187,12 +184,7 @@ def _poch_partial(x: Any, y: Any, ans: Any) -> Any:
 #: Further out the gamma function underflows.
 _POLES = 100.0
 
-poch: Operation = elementwise(
-    "poch",
-    kernel("poch"),
-    dx=_poch_partial,
-    dy=lambda x, y, ans: ans * digamma(x + y),
-)
+poch: Operation = elementwise("poch", kernel("poch"), dx=_poch_partial, dy=lambda x, y, ans: ans * digamma(x + y))
 
 
 def _binom_of_jax(xp: Any, n: Any, k: Any) -> Any:
