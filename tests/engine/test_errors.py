@@ -68,18 +68,36 @@ def test_complex_input_without_holomorphic(call):
         (lambda x: x * np.ones(1), r"\(1,\)"),
         (lambda x: x * np.ones((1, 1)), r"\(1, 1\)"),
         (lambda x: x * np.ones(3), r"\(3,\)"),
-        (lambda x: (x, x), "tuple"),
-        (lambda x: [x], "list"),
+        (lambda x: (x, x), r"a tuple of float64\[\], float64\[\]\. Pass has_aux=True"),
+        (lambda x: (x * np.ones(2), x), r"a tuple of float64\[2\], float64\[\]"),
+        (lambda x: [x] * 5, "a list of float64.*, ..."),
         (lambda x: {"a": x}, "dict"),
-        (lambda x: None, "None"),
         (lambda x: "text", "str 'text'"),
     ],
-    ids=["one", "one-one", "three", "tuple", "list", "dict", "None", "str"],
+    ids=["one", "one-one", "three", "pair", "vector-first", "list", "dict", "str"],
 )
 @pytest.mark.parametrize("call", ["grad", "value_and_grad"])
 def test_output_that_is_no_scalar(call, result, says):
     with raises(TypeError, call, "scalar", says, "jacrev"):
         getattr(fg, call)(result)(2.0)
+
+
+@pytest.mark.parametrize("call", ["grad", "value_and_grad"])
+@pytest.mark.parametrize("argument", [2.0, None])
+def test_output_that_was_forgotten(call, argument):
+    with raises(TypeError, call, "got None. Return what is to be differentiated"):
+        getattr(fg, call)(lambda x: None)(argument)
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [("detach", "stop_gradient"), ("numpy", "as it is"), ("backward", "grad"), ("requires_grad", "grad")],
+)
+def test_attributes_of_torch_name_ours(name, ours):
+    with raises(AttributeError, f"x.{name}: PyTorch's", r"float64\[2\]", "test_errors.py", f"Use .*{ours}") as found:
+        fg.grad(lambda x: getattr(x, name))(np.ones(2))
+    assert not getattr(found.value, "__notes__", ()), "nothing is said twice"
+    assert fg.grad(lambda x: x * hasattr(x, name))(2.0) == 0.0
 
 
 @pytest.mark.parametrize("call", ["grad", "value_and_grad", "jacrev", "jacfwd", "hessian"])

@@ -11,6 +11,7 @@ Example:
     array([2., 2., 2.])
 """
 
+import sys
 from typing import Any
 
 from funcgrad.optional import import_scipy
@@ -35,5 +36,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_scipy(f"scipy.fft.{name}", "scipy.fft"), name)
     raise AttributeError(
         f"funcgrad.scipy.fft: there is no function of this name, got {name!r}. It has those of scipy.fft in its "
-        "__all__."
+        "__all__",
+        name=name,
+        obj=sys.modules[__name__],
     )
