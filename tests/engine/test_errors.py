@@ -1,5 +1,7 @@
 """Every bad input gets its error: the builtin type a caller would catch, and a message that says what to do."""
 
+import dataclasses
+import datetime
 import functools
 
 import numpy as np
@@ -120,6 +122,57 @@ class TestArgnums:
     def test_not_ints(self, call, argnums):
         with raises(TypeError, call, "argnums", "ints"):
             getattr(fg, call)(first, argnums=argnums)
+
+
+@dataclasses.dataclass
+class Parameters:
+    w: float
+
+
+class Model:
+    pass
+
+
+class Tensor:
+    def __array__(self, dtype=None, copy=None):
+        return np.ones(2)
+
+
+@pytest.mark.parametrize(
+    ("thing", "remedy"),
+    [
+        (Parameters(1.0), "put @register_dataclass above @dataclass of Parameters"),
+        (Model(), r"register_pytree_node\(Model"),
+        (Tensor(), r"Convert it: numpy\.asarray"),
+        (datetime.date(2026, 1, 1), "Leave it out"),
+        ("text", "Leave it out"),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_what_is_no_array_says_how_to_make_it_one(thing, remedy):
+    with raises(TypeError, r"grad: argument 0\['p'\] is not an array or a number", remedy):
+        fg.grad(lambda p: 1.0)({"p": thing})
+
+
+def test_what_cannot_be_mapped_is_told_to_stay_the_same():
+    with raises(TypeError, "vmap: argument 1 is not an array or a number", "None for it in in_axes"):
+        fg.vmap(lambda x, how: x)(np.ones(2), "mean")
+
+
+class Pair:
+    def __init__(self, *parts):
+        self.parts = parts
+
+
+fg.register_pytree_node(Pair, lambda pair: (pair.parts, None), lambda _, parts: Pair(*parts))
+
+
+@pytest.mark.parametrize(
+    ("pair", "where"), [(Pair(1), "argument 0 must"), (Pair(1.0, 2), r"argument 0 \(child 1\) must")]
+)
+def test_children_without_names_are_counted(pair, where):
+    with raises(TypeError, f"grad: {where} be real"):
+        fg.grad(lambda pair: pair.parts[0])(pair)
 
 
 LEAVES = {"str": "text", "object": object(), "array": np.array(["a"]), "object array": np.array([None])}
