@@ -26,9 +26,7 @@ from funcgrad.primitives.indexing import add_along_axis, getitem
 from funcgrad.primitives.sorting import searchsorted
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = [
-    "bincount", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
-]  # fmt: skip
+__all__ = ["bincount", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
 # ---- counts ------------------------------------------------------------------------------------------------
 

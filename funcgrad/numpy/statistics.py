@@ -26,9 +26,7 @@ from funcgrad.primitives.products import matmul
 from funcgrad.primitives.shaping import diagonal
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = [
-    "bincount", "corrcoef", "cov", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
-]  # fmt: skip
+__all__ = ["bincount", "corrcoef", "cov", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
 
 def cov(

@@ -24,9 +24,7 @@ from funcgrad.scipy.linalg.solving import as_columns, transposition
 from funcgrad.scipy.linalg.triangles import floating, square
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = [
-    "lu", "lu_factor", "lu_solve", "orthogonal_procrustes", "polar", "qr", "svd",
-]  # fmt: skip
+__all__ = ["lu", "lu_factor", "lu_solve", "orthogonal_procrustes", "polar", "qr", "svd"]
 
 
 def _matrix(name: str, a: ArrayLike) -> Array:

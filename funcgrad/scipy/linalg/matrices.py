@@ -11,9 +11,7 @@ from funcgrad.primitives.indexing import pad_zeros
 from funcgrad.scipy.linalg.mirror import mirrors
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = [
-    "block_diag", "circulant", "companion", "hankel", "toeplitz",
-]  # fmt: skip
+__all__ = ["block_diag", "circulant", "companion", "hankel", "toeplitz"]
 
 
 @mirrors

@@ -9,9 +9,7 @@ from __future__ import annotations
 from funcgrad.scipy.special.operations import hypergeometric as prim
 from funcgrad.scipy.special.ufunc import table
 
-__all__ = [
-    "hyp0f1", "hyp1f1", "hyp2f1", "hyperu",
-]  # fmt: skip
+__all__ = ["hyp0f1", "hyp1f1", "hyp2f1", "hyperu"]
 
 row = table(__name__)
 

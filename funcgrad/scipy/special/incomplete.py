@@ -12,9 +12,7 @@ from funcgrad.scipy.special.operations import incomplete_beta as beta
 from funcgrad.scipy.special.operations import incomplete_gamma as gamma
 from funcgrad.scipy.special.ufunc import table
 
-__all__ = [
-    "gammainc", "gammaincc", "gammaincinv", "gammainccinv", "betainc", "betaincc", "betaincinv", "betainccinv",
-]  # fmt: skip
+__all__ = ["gammainc", "gammaincc", "gammaincinv", "gammainccinv", "betainc", "betaincc", "betaincinv", "betainccinv"]
 
 row = table(__name__)
 

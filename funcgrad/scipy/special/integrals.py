@@ -5,9 +5,7 @@ from __future__ import annotations
 from funcgrad.scipy.special.operations import exponential_integrals as prim
 from funcgrad.scipy.special.ufunc import table
 
-__all__ = [
-    "expi", "exp1", "expn", "sici", "shichi", "spence",
-]  # fmt: skip
+__all__ = ["expi", "exp1", "expn", "sici", "shichi", "spence"]
 
 row = table(__name__)
 
