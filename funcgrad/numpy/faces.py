@@ -16,6 +16,7 @@ IMPORTS = {
     "np": "import numpy as np",
     "fnp": "import funcgrad.numpy as fnp",
     "fsp": "import funcgrad.scipy.special as fsp",
+    "fnn": "import funcgrad.nn as fnn",
     "fft": "from funcgrad.scipy import fft",
     "ndimage": "from funcgrad.scipy import ndimage",
     "grad": "from funcgrad import grad",
