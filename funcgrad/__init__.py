@@ -177,9 +177,14 @@ if not TYPE_CHECKING:  # those that funcgrad.transforms imports when they are fi
     _homes |= {name: f"funcgrad.{name}" for name in ("errors", "extend", "interop", "nn", "scipy")}
     _advice = {
         "elementwise_grad": "vmap(grad(f)), or grad(lambda x: f(x).sum())",
+        "enable_grad": "grad(f): what it is given is differentiated, within no_grad too",
+        "grad_and_value": "value_and_grad, which gives the value first",
         "make_jvp": "jvp",
         "make_vjp": "vjp",
+        "minimize": "funcgrad.scipy.optimize.minimize",
         "multigrad_dict": "grad of a function of a dictionary",
+        "primitive": "custom_vjp, or funcgrad.extend",
+        "stop_grad": "stop_gradient",
         "tree_flatten": "funcgrad.tree.flatten",
         "tree_leaves": "funcgrad.tree.leaves",
         "tree_map": "funcgrad.tree.map",

@@ -34,7 +34,8 @@ def later(
     def get(name: str) -> Any:
         if name not in homes:
             instead = f". Use {advice[name]}." if name in advice else ""
-            raise AttributeError(f"module {package!r} has no attribute {name!r}{instead}")
+            module = sys.modules.get(package)  # where Python looks for a name that is alike
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{instead}", name=name, obj=module)
         home, _, own = homes[name].partition(":")
         module = importlib.import_module(home)
         found = names[name] = getattr(module, own) if own else module

@@ -20,15 +20,6 @@ from funcgrad.interop.jax.jit import jit
 from funcgrad.interop.jax.lift import to_jax
 
 __all__ = [
-    "CrossCheck",
-    "Row",
-    "adopt",
-    "crosscheck",
-    "default_device",
-    "device_put",
-    "from_array_api",
-    "from_jax",
-    "from_numpy",
-    "jit",
-    "to_jax",
-]
+    "CrossCheck", "Row", "adopt", "crosscheck", "default_device", "device_put", "from_array_api", "from_jax",
+    "from_numpy", "jit", "to_jax",
+]  # fmt: skip

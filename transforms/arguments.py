@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import operator
+import re
+import sys
 from collections.abc import Sequence
+from dataclasses import is_dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,19 +19,9 @@ from funcgrad.typing import PyTree
 from funcgrad.writable import handed, inside, is_buffer
 
 __all__ = [
-    "FLOATS",
-    "Argnums",
-    "check_argnums",
-    "check_leaf",
-    "completed",
-    "hand_out",
-    "leaf_path",
-    "match",
-    "own_tree",
-    "positions",
-    "split_aux",
-    "strip",
-]
+    "FLOATS", "Argnums", "check_argnums", "check_leaf", "completed", "hand_out", "leaf_path", "match", "own_tree",
+    "positions", "split_aux", "strip",
+]  # fmt: skip
 
 Argnums = int | tuple[int, ...]
 #: Types of leaves that need no look inside a tree; an ndarray's dtype is looked at still.
@@ -88,7 +81,10 @@ def leaf_path(args: Sequence[Any], chosen: Sequence[int], number: int) -> str:
     for position in chosen:
         paths, _, _ = tree.flatten_with_path(args[position])
         if number < len(paths):
-            return f"argument {position}{paths[number]}"
+            # of a class that is registered without names: which of its children, if there are several
+            nameless = "" if len(paths) == 1 else r" (child \1)"
+            path = re.sub(r"\[<flat index (\d+)>\]", nameless, paths[number])
+            return f"argument {position}{path}"
         number -= len(paths)
     return "an argument"
 
@@ -110,13 +106,26 @@ def check_leaf(call: str, leaf: Any, where: Any) -> None:
             return
         problem, remedy = backend.refusal(leaf)
         if not isinstance(leaf, (np.ndarray, np.generic)):
-            remedy = "Leave it out of what is differentiated (argnums), close over it, or pass it by keyword."
+            remedy = _remedy(call, type(leaf))
         raise InputError(f"{call}: {where()} {problem}. {remedy}")
     if backend.foreign_order(leaf):
         raise InputError(
             f"{call}: {where()} has its bytes in the order of another machine, got {describe(leaf)}. Convert it: "
             "x.astype(x.dtype.newbyteorder('='))."
         )
+
+
+def _remedy(call: str, kind: type) -> str:
+    """What to do about an argument of another library's class, of the user's, or of Python's."""
+    if is_dataclass(kind):
+        return f"Make its class a container: put @register_dataclass above @dataclass of {kind.__name__}."
+    if hasattr(kind, "__array__"):
+        return "Convert it: numpy.asarray(x)."
+    if kind.__module__.partition(".")[0] not in sys.stdlib_module_names:
+        return f"Make its class a container: register_pytree_node({kind.__name__}, ...)."
+    if call == "vmap":
+        return "Close over it, or pass None for it in in_axes."
+    return "Leave it out of what is differentiated (argnums), close over it, or pass it by keyword."
 
 
 def split_aux(call: str, result: Any) -> tuple[Any, Any]:

@@ -27,10 +27,7 @@ _WRONG = (
     "is wrong at {}",
     "Look for a wrong rule, a value cut off by stop_gradient, or state that the function keeps.",
 )
-_KINK = (
-    "does not exist at {}: the function has a kink there",
-    "Check at a point where the function is smooth.",
-)
+_KINK = ("does not exist at {}: the function has a kink there", "Check at a point where the function is smooth.")
 _UNMEASURED = (
     "cannot be measured at {}: the function jumps, is not defined, or is singular there",
     "Check at a point where the function is smooth.",

@@ -179,9 +179,7 @@ class _PerArgument:
 
 
 def custom_vjp(
-    fun: Callable[P, R],
-    nondiff_argnums: int | Sequence[int] = (),
-    nondiff_argnames: str | Sequence[str] = (),
+    fun: Callable[P, R], nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: str | Sequence[str] = ()
 ) -> CustomDerivative[P, R]:
     """A function with a VJP rule of your own, given by ``defvjp(fwd, bwd)``. Usable as a decorator.
 
@@ -212,9 +210,7 @@ def custom_vjp(
 
 
 def custom_jvp(
-    fun: Callable[P, R],
-    nondiff_argnums: int | Sequence[int] = (),
-    nondiff_argnames: str | Sequence[str] = (),
+    fun: Callable[P, R], nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: str | Sequence[str] = ()
 ) -> CustomDerivative[P, R]:
     """A function with a JVP rule of your own, given by ``defjvp`` or ``defjvps``. Usable as a decorator.
 

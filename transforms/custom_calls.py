@@ -98,7 +98,8 @@ class CustomCall:
         if not isinstance(pulled, (tuple, list)) or len(pulled) != len(self.diff):
             raise InputError(
                 f"{self.name}: the bwd rule must return a tuple with {len(self.diff)} cotangents, one for each "
-                f"differentiable argument, got {describe(pulled)}. Use None for zero."
+                f"differentiable argument, got {describe(pulled)}. Return ({', '.join(['ct'] * len(self.diff))}"
+                f"{',' if len(self.diff) == 1 else ''}), with None for zero."
             )
         like = tree.unflatten(self.spec, self.places())
         found = [

@@ -298,7 +298,7 @@ def _check_output(call: str, value: Any, holomorphic: bool) -> None:
         return
     if type(value) not in _REAL_SCALARS:
         if not isinstance(value, Tracer) and not backend.is_value(value):
-            _refuse_output(call, f"must return one scalar, got {describe(value)}", "Use jacrev for trees of results.")
+            _refuse_output(call, f"must return one scalar, got {_told(value)}", _remedy(value))
         if backend.shape_of(value) != ():
             _refuse_output(
                 call,
@@ -309,9 +309,7 @@ def _check_output(call: str, value: Any, holomorphic: bool) -> None:
     if holomorphic:
         if dtype.kind != "c":
             _refuse_output(
-                call,
-                f"must return a complex scalar with holomorphic=True, got dtype {dtype}",
-                "Leave it out.",
+                call, f"must return a complex scalar with holomorphic=True, got dtype {dtype}", "Leave it out."
             )
     elif dtype.kind == "c":
         _refuse_output(
@@ -321,6 +319,23 @@ def _check_output(call: str, value: Any, holomorphic: bool) -> None:
         )
     elif not backend.is_inexact(value):
         _refuse_output(call, f"must return a floating scalar, got dtype {dtype}", "Convert it to float, or use vjp.")
+
+
+def _told(value: Any) -> str:
+    """``value`` in a few words; of a tuple or a list the entries."""
+    if value is None or type(value) not in (tuple, list):
+        return "None" if value is None else describe(value)
+    return f"a {type(value).__name__} of {', '.join(map(describe, value[:4]))}{', ...' if len(value) > 4 else ''}"
+
+
+def _remedy(value: Any) -> str:
+    """What to do about a result that is not one number."""
+    if value is None:
+        return "Return what is to be differentiated."
+    first = value[0] if type(value) is tuple and len(value) == 2 else None
+    if (isinstance(first, Tracer) or backend.is_value(first)) and backend.shape_of(first) == ():
+        return "Pass has_aux=True if only the first is to be differentiated; jacrev differentiates both."
+    return "Use jacrev for trees of results."
 
 
 def _refuse_output(call: str, problem: str, remedy: str) -> NoReturn:

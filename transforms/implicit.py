@@ -228,10 +228,7 @@ def custom_root(
 
 @no_grad
 def _solved(
-    call: str,
-    f: Callable[[Any], Any],
-    guess: PyTree,
-    solve: Callable[[Callable[[Any], Any], Any], Any],
+    call: str, f: Callable[[Any], Any], guess: PyTree, solve: Callable[[Callable[[Any], Any], Any], Any]
 ) -> Any:
     """What a solver finds, a constant. Where it takes plain values only, it becomes an operation.
 

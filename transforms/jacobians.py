@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Never, ParamSpec
 from funcgrad import backend, tree
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
-from funcgrad.transforms.arguments import (
-    Argnums,
-    check_argnums,
-    check_leaf,
-    leaf_path,
-    own_tree,
-    positions,
-    split_aux,
-)
+from funcgrad.transforms.arguments import Argnums, check_argnums, check_leaf, leaf_path, own_tree, positions, split_aux
 from funcgrad.transforms.products import jvp, recorded
 from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others
 from funcgrad.transforms.vectorize import vmap

@@ -18,17 +18,9 @@ from typing import Any, TypeAlias
 from funcgrad.memory import NAME
 
 __all__ = [
-    "Policy",
-    "Rule",
-    "dots_saveable",
-    "everything_saveable",
-    "nothing_saveable",
-    "save_any_names_but_these",
-    "save_anything_except_these_names",
-    "save_from_both_policies",
-    "save_only_these_names",
-    "save_smaller_than",
-]
+    "Policy", "Rule", "dots_saveable", "everything_saveable", "nothing_saveable", "save_any_names_but_these",
+    "save_anything_except_these_names", "save_from_both_policies", "save_only_these_names", "save_smaller_than",
+]  # fmt: skip
 
 #: ``policy(operation, params, result)``: whether to keep the result of the operation of that name.
 Policy: TypeAlias = Callable[[str, dict[str, Any], Any], bool]

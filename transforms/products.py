@@ -231,11 +231,7 @@ def jvp(
 
 
 def jvp(
-    fun: Callable[..., Any],
-    primals: Together,
-    tangents: Together,
-    has_aux: bool = False,
-    **kwargs: Any,
+    fun: Callable[..., Any], primals: Together, tangents: Together, has_aux: bool = False, **kwargs: Any
 ) -> tuple[Any, ...]:
     """Evaluate ``fun`` and its directional derivative (Jacobian-vector product), in forward mode.
 
@@ -416,12 +412,7 @@ def _linearized(fun: Callable[..., Any], primals: Any, has_aux: bool, kwargs: di
     return (tree.unflatten(out_spec, handed(results, primals)), derivative, *aux)
 
 
-def hvp(
-    fun: Callable[..., Any],
-    primals: Together,
-    tangents: Together,
-    **kwargs: Any,
-) -> tuple[Any, ...]:
+def hvp(fun: Callable[..., Any], primals: Together, tangents: Together, **kwargs: Any) -> tuple[Any, ...]:
     """The Hessian of a scalar function times a vector, without forming the Hessian.
 
     Forward mode over reverse mode: it costs a small multiple of one gradient.

@@ -7,6 +7,8 @@ At kinks the derivatives are those of ``jax.nn``: 0 for ``relu(0)``, 1 for ``lea
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from funcgrad.nn.operations import activations as prim
 from funcgrad.nn.operations.gates import gelu_by_tanh, gelu_exact
 from funcgrad.numpy.axes import one_axis, some_axes
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.faces import documented, named
 from funcgrad.numpy.reducing import as_scalar, counted
 from funcgrad.numpy.reductions import mean as mean_of
 from funcgrad.numpy.special import log_softmax, logsumexp, softmax
@@ -32,41 +35,74 @@ from funcgrad.primitives.shaping import cast
 from funcgrad.typing import Array, ArrayLike, Axes
 
 __all__ = [
-    "celu",
-    "elu",
-    "gelu",
-    "glu",
-    "hard_sigmoid",
-    "hard_silu",
-    "hard_swish",
-    "hard_tanh",
-    "identity",
-    "leaky_relu",
-    "log1mexp",
-    "log_sigmoid",
-    "log_softmax",
-    "logmeanexp",
-    "logsumexp",
-    "mish",
-    "one_hot",
-    "relu",
-    "relu6",
-    "selu",
-    "sigmoid",
-    "silu",
-    "soft_sign",
-    "softmax",
-    "softplus",
-    "sparse_plus",
-    "sparse_sigmoid",
-    "squareplus",
-    "standardize",
-    "swish",
-    "tanh",
-]
+    "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity", "leaky_relu",
+    "log1mexp", "log_sigmoid", "log_softmax", "logmeanexp", "logsumexp", "mish", "one_hot", "relu", "relu6", "selu",
+    "sigmoid", "silu", "soft_sign", "softmax", "softplus", "sparse_plus", "sparse_sigmoid", "squareplus", "standardize",
+    "swish", "tanh",
+]  # fmt: skip
 
 _NUMBERS = frozenset((int, float))
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+def _elu(x: Array, alpha: ArrayLike) -> Array:
+    positive = greater(x, 0)
+    return where(positive, x, as_value(alpha) * expm1(where(positive, 0.0, x)))
+
+
+def _activation(
+    name: str, compute: Callable[[Array], Array], text: str, example: str, shows: str
+) -> Callable[[ArrayLike], Array]:
+    """A function of one array that ``compute`` is for floating numbers."""
+    made: Any = named(on_floats(compute), __name__, name, documented(text, example, shows))
+    made.__annotations__ = {"x": "ArrayLike", "return": "Array"}
+    made.__signature__ = Signature([_X], return_annotation="Array")
+    dressed: Callable[[ArrayLike], Array] = made
+    return dressed
+
+
+_X = Parameter("x", Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike")
+
+# fmt: off
+relu6 = _activation("relu6", prim.relu6, "``minimum(maximum(x, 0), 6)``. The derivative at 0 and at 6 is 0.",
+    "fnn.relu6([-1.0, 2.0, 7.0])", "array([0., 2., 6.])")
+sigmoid = _activation("sigmoid", logistic, "``1 / (1 + exp(-x))``, without overflow.", "fnn.sigmoid([-1000.0, 0.0])",
+    "array([0. , 0.5])")
+softplus = _activation("softplus", prim.softplus, "``log(1 + exp(x))``, without overflow.",
+    "fnn.softplus([-1000.0, 1000.0])", "array([   0., 1000.])")
+sparse_sigmoid = _activation("sparse_sigmoid", lambda x: 0.5 * minimum(maximum(x + 1.0, 0.0), 2.0),
+    """0 up to -1, 1 from 1 on, and ``(x + 1) / 2`` in between.
+
+    At -1 and 1 the derivative is that of ``clip``, half of the slope inside.""",
+    "fnn.sparse_sigmoid([-2.0, 0.0, 2.0])", "array([0. , 0.5, 1. ])")
+soft_sign = _activation("soft_sign", lambda x: x / (absolute(x) + 1), "``x / (abs(x) + 1)``.",
+    "fnn.soft_sign([-1.0, 3.0])", "array([-0.5 ,  0.75])")
+silu = _activation("silu", lambda x: x * logistic(x), "``x * sigmoid(x)``, also called ``swish``.",
+    "fnn.silu([0.0, 100.0])", "array([  0., 100.])")
+swish = silu
+mish = _activation("mish", lambda x: x * hyperbolic(prim.softplus(x)), "``x * tanh(softplus(x))``.",
+    "fnn.mish([0.0, 100.0])", "array([  0., 100.])")
+log_sigmoid = _activation("log_sigmoid", lambda x: -prim.softplus(-x),
+    "``log(sigmoid(x))``, exact where that underflows.", "fnn.log_sigmoid([-1000.0, 1000.0])",
+    "array([-1000.,    -0.])")
+hard_sigmoid = _activation("hard_sigmoid", lambda x: prim.relu6(x + 3.0) / 6.0,
+    "``relu6(x + 3) / 6``. At -3 and 3 the derivative is 0.", "fnn.hard_sigmoid([-4.0, 0.0, 4.0])",
+    "array([0. , 0.5, 1. ])")
+hard_silu = _activation("hard_silu", lambda x: x * (prim.relu6(x + 3.0) / 6.0),
+    "``x * hard_sigmoid(x)``, also called ``hard_swish``.", "fnn.hard_silu([-4.0, 4.0])", "array([-0.,  4.])")
+hard_swish = hard_silu
+hard_tanh = _activation("hard_tanh", lambda x: where(greater(x, 1), 1.0, where(less(x, -1), -1.0, x)),
+    "``x`` between -1 and 1, else the nearer of the two. At -1 and 1 the derivative is 1.",
+    "fnn.hard_tanh([-2.0, 0.5, 2.0])", "array([-1. ,  0.5,  1. ])")
+selu = _activation("selu", lambda x: _SELU_SCALE * _elu(x, _SELU_ALPHA),
+    """``elu`` with the two constants that keep mean and variance from layer to layer.
+
+    Klambauer et al., Self-normalizing neural networks, 2017, equation 2.""", "fnn.selu([-1000.0, 1.0]).round(6)",
+    "array([-1.758099,  1.050701])")
+log1mexp = _activation("log1mexp", prim.log1mexp,
+    "``log(1 - exp(-x))`` of positive ``x``, without cancellation; NaN of negative ones.",
+    "fnn.log1mexp([1e-20, 1000.0]).round(6)", "array([-46.051702,  -0.      ])")
+# fmt: on
 
 
 def identity(x: ArrayLike) -> Array:
@@ -95,42 +131,6 @@ def relu(x: ArrayLike) -> Array:
 
 
 @on_floats
-def relu6(x: ArrayLike) -> Array:
-    """``minimum(maximum(x, 0), 6)``. The derivative at 0 and at 6 is 0.
-
-    Example:
-        >>> import funcgrad.nn as fnn
-        >>> fnn.relu6([-1.0, 2.0, 7.0])
-        array([0., 2., 6.])
-    """
-    return prim.relu6(x)
-
-
-@on_floats
-def sigmoid(x: ArrayLike) -> Array:
-    """``1 / (1 + exp(-x))``, without overflow.
-
-    Example:
-        >>> import funcgrad.nn as fnn
-        >>> fnn.sigmoid([-1000.0, 0.0])
-        array([0. , 0.5])
-    """
-    return logistic(x)
-
-
-@on_floats
-def softplus(x: ArrayLike) -> Array:
-    """``log(1 + exp(x))``, without overflow.
-
-    Example:
-        >>> import funcgrad.nn as fnn
-        >>> fnn.softplus([-1000.0, 1000.0])
-        array([   0., 1000.])
-    """
-    return prim.softplus(x)
-
-
-@on_floats
 def sparse_plus(x: ArrayLike) -> Array:
     """0 up to -1, ``x`` from 1 on, and ``(x + 1)**2 / 4`` in between; its derivative is ``sparse_sigmoid``.
 
@@ -145,71 +145,6 @@ def sparse_plus(x: ArrayLike) -> Array:
 
 
 @on_floats
-def sparse_sigmoid(x: ArrayLike) -> Array:
-    """0 up to -1, 1 from 1 on, and ``(x + 1) / 2`` in between.
-
-    At -1 and 1 the derivative is that of ``clip``, half of the slope inside.
-
-    Example:
-        >>> import funcgrad.nn as fnn
-        >>> fnn.sparse_sigmoid([-2.0, 0.0, 2.0])
-        array([0. , 0.5, 1. ])
-    """
-    return 0.5 * minimum(maximum(x + 1.0, 0.0), 2.0)
-
-
-@on_floats
-def soft_sign(x: ArrayLike) -> Array:
-    """``x / (abs(x) + 1)``.
-
-    Example:
-        >>> import funcgrad.nn as fnn
-        >>> fnn.soft_sign([-1.0, 3.0])
-        array([-0.5 ,  0.75])
-    """
-    return x / (absolute(x) + 1)
-
-
-@on_floats
-def silu(x: ArrayLike) -> Array:
-    """``x * sigmoid(x)``, also called ``swish``.
-
-    Example:
-        >>> import funcgrad.nn as fnn
-        >>> fnn.silu([0.0, 100.0])
-        array([  0., 100.])
-    """
-    return x * logistic(x)
-
-
-swish = silu
-
-
-@on_floats
-def mish(x: ArrayLike) -> Array:
-    """``x * tanh(softplus(x))``.
-
-    Example:
-        >>> import funcgrad.nn as fnn
-        >>> fnn.mish([0.0, 100.0])
-        array([  0., 100.])
-    """
-    return x * hyperbolic(prim.softplus(x))
-
-
-@on_floats
-def log_sigmoid(x: ArrayLike) -> Array:
-    """``log(sigmoid(x))``, exact where that underflows.
-
-    Example:
-        >>> import funcgrad.nn as fnn
-        >>> fnn.log_sigmoid([-1000.0, 1000.0])
-        array([-1000.,    -0.])
-    """
-    return -prim.softplus(-x)
-
-
-@on_floats
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
     """``x`` where it is at least 0, else ``negative_slope * x``. The derivative at 0 is 1.
 
@@ -219,45 +154,6 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
         array([-0.5,  2. ])
     """
     return where(greater_equal(x, 0), x, as_value(negative_slope) * x)
-
-
-@on_floats
-def hard_sigmoid(x: ArrayLike) -> Array:
-    """``relu6(x + 3) / 6``. At -3 and 3 the derivative is 0.
-
-    Example:
-        >>> import funcgrad.nn as fnn
-        >>> fnn.hard_sigmoid([-4.0, 0.0, 4.0])
-        array([0. , 0.5, 1. ])
-    """
-    return prim.relu6(x + 3.0) / 6.0
-
-
-@on_floats
-def hard_silu(x: ArrayLike) -> Array:
-    """``x * hard_sigmoid(x)``, also called ``hard_swish``.
-
-    Example:
-        >>> import funcgrad.nn as fnn
-        >>> fnn.hard_silu([-4.0, 4.0])
-        array([-0.,  4.])
-    """
-    return x * (prim.relu6(x + 3.0) / 6.0)
-
-
-hard_swish = hard_silu
-
-
-@on_floats
-def hard_tanh(x: ArrayLike) -> Array:
-    """``x`` between -1 and 1, else the nearer of the two. At -1 and 1 the derivative is 1.
-
-    Example:
-        >>> import funcgrad.nn as fnn
-        >>> fnn.hard_tanh([-2.0, 0.5, 2.0])
-        array([-1. ,  0.5,  1. ])
-    """
-    return where(greater(x, 1), 1.0, where(less(x, -1), -1.0, x))
 
 
 @on_floats
@@ -284,11 +180,6 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     return _elu(x, alpha)
 
 
-def _elu(x: Array, alpha: ArrayLike) -> Array:
-    positive = greater(x, 0)
-    return where(positive, x, as_value(alpha) * expm1(where(positive, 0.0, x)))
-
-
 @on_floats
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """``maximum(x, 0) + alpha * (exp(minimum(x, 0) / alpha) - 1)``, smooth for every ``alpha``.
@@ -300,20 +191,6 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """
     alpha = as_value(alpha)
     return maximum(x, 0.0) + alpha * expm1(minimum(x, 0.0) / alpha)
-
-
-@on_floats
-def selu(x: ArrayLike) -> Array:
-    """``elu`` with the two constants that keep mean and variance from layer to layer.
-
-    Klambauer et al., Self-normalizing neural networks, 2017, equation 2.
-
-    Example:
-        >>> import funcgrad.nn as fnn
-        >>> fnn.selu([-1000.0, 1.0]).round(6)
-        array([-1.758099,  1.050701])
-    """
-    return _SELU_SCALE * _elu(x, _SELU_ALPHA)
 
 
 @on_floats
@@ -368,18 +245,6 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     root = hypot(x, math.sqrt(b) if issubclass(type(b), (int, float)) else sqrt(floating(b)))
     negative = less(x, 0)
     return where(negative, 0.5 * b / where(negative, root - x, 1.0), 0.5 * (x + root))
-
-
-@on_floats
-def log1mexp(x: ArrayLike) -> Array:
-    """``log(1 - exp(-x))`` of positive ``x``, without cancellation; NaN of negative ones.
-
-    Example:
-        >>> import funcgrad.nn as fnn
-        >>> fnn.log1mexp([1e-20, 1000.0]).round(6)
-        array([-46.051702,  -0.      ])
-    """
-    return prim.log1mexp(x)
 
 
 def logmeanexp(x: ArrayLike, axis: Axes = None, where: ArrayLike | None = None, keepdims: bool = False) -> Array:

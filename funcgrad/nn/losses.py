@@ -29,21 +29,10 @@ from funcgrad.primitives.indexing import take_along_axis
 from funcgrad.typing import Array, ArrayLike, Axes
 
 __all__ = [
-    "cosine_distance",
-    "cosine_similarity",
-    "hinge_loss",
-    "huber_loss",
-    "kl_divergence",
-    "kl_divergence_with_log_targets",
-    "l2_loss",
-    "log_cosh",
-    "perceptron_loss",
-    "sigmoid_binary_cross_entropy",
-    "smooth_labels",
-    "softmax_cross_entropy",
-    "softmax_cross_entropy_with_integer_labels",
-    "squared_error",
-]
+    "cosine_distance", "cosine_similarity", "hinge_loss", "huber_loss", "kl_divergence",
+    "kl_divergence_with_log_targets", "l2_loss", "log_cosh", "perceptron_loss", "sigmoid_binary_cross_entropy",
+    "smooth_labels", "softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels", "squared_error",
+]  # fmt: skip
 
 
 def _in_dtype(ans: Array, *arrays: Array) -> Array:

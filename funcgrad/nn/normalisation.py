@@ -40,11 +40,7 @@ def _along(parameter: ArrayLike, shape: tuple[int, ...], axes: tuple[int, ...]) 
 
 
 def layer_norm(
-    x: ArrayLike,
-    scale: ArrayLike | None = None,
-    bias: ArrayLike | None = None,
-    axis: Axes = -1,
-    epsilon: float = 1e-5,
+    x: ArrayLike, scale: ArrayLike | None = None, bias: ArrayLike | None = None, axis: Axes = -1, epsilon: float = 1e-5
 ) -> Array:
     """``(x - mean) / sqrt(variance + epsilon) * scale + bias``, mean and variance being those along ``axis``.
 
@@ -116,11 +112,7 @@ def batch_norm(
 
 
 def group_norm(
-    x: ArrayLike,
-    groups: int,
-    scale: ArrayLike | None = None,
-    bias: ArrayLike | None = None,
-    epsilon: float = 1e-5,
+    x: ArrayLike, groups: int, scale: ArrayLike | None = None, bias: ArrayLike | None = None, epsilon: float = 1e-5
 ) -> Array:
     """The features, along axis 1, in groups, each normalised for every example; as many groups as features is one each.
 

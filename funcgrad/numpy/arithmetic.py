@@ -17,7 +17,7 @@ from funcgrad.kinds.linear import conj as conjugated
 from funcgrad.kinds.linear import imag as imaginary_part
 from funcgrad.kinds.linear import real as real_part
 from funcgrad.numpy.creation import as_value, astype
-from funcgrad.numpy.ufunc import ufunc
+from funcgrad.numpy.ufunc import Table, ufunc
 from funcgrad.primitives import arithmetic as prim
 from funcgrad.primitives import comparison, elementwise
 from funcgrad.typing import Array, ArrayLike
@@ -25,140 +25,91 @@ from funcgrad.views import locked
 from funcgrad.writable import is_number
 
 __all__ = [
-    "add",
-    "subtract",
-    "multiply",
-    "divide",
-    "true_divide",
-    "negative",
-    "positive",
-    "reciprocal",
-    "power",
-    "pow",
-    "float_power",
-    "square",
-    "sqrt",
-    "cbrt",
-    "absolute",
-    "abs",
-    "fabs",
-    "sign",
-    "copysign",
-    "heaviside",
-    "remainder",
-    "mod",
-    "fmod",
-    "floor_divide",
-    "divmod",
-    "modf",
-    "frexp",
-    "ldexp",
-    "conj",
-    "conjugate",
-    "real",
-    "imag",
-    "angle",
-]
+    "add", "subtract", "multiply", "divide", "true_divide", "negative", "positive", "reciprocal", "power", "pow",
+    "float_power", "square", "sqrt", "cbrt", "absolute", "abs", "fabs", "sign", "copysign", "heaviside", "remainder",
+    "mod", "fmod", "floor_divide", "divmod", "modf", "frexp", "ldexp", "conj", "conjugate", "real", "imag", "angle",
+]  # fmt: skip
 
+table = Table(__name__)
 
-@ufunc(np.add, prim.add)
-def add(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The sum.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.add([1.0, 2.0], 3.0)
-        array([4., 5.])
-    """
-
-
-@ufunc(np.subtract, prim.subtract)
-def subtract(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The difference ``x1 - x2``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.subtract([1.0, 2.0], 3.0)
-        array([-2., -1.])
-    """
-
-
-@ufunc(np.multiply, prim.multiply)
-def multiply(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The product.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.multiply([1.0, 2.0], 3.0)
-        array([3., 6.])
-    """
-
-
-@ufunc(np.divide, prim.divide)
-def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The quotient ``x1 / x2``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.divide([1.0, 2.0], 4.0)
-        array([0.25, 0.5 ])
-    """
-
-
+# fmt: off
+add = table.binary(np.add, prim.add, "The sum.", "fnp.add([1.0, 2.0], 3.0)", "array([4., 5.])")
+subtract = table.binary(np.subtract, prim.subtract, "The difference ``x1 - x2``.", "fnp.subtract([1.0, 2.0], 3.0)",
+    "array([-2., -1.])")
+multiply = table.binary(np.multiply, prim.multiply, "The product.", "fnp.multiply([1.0, 2.0], 3.0)", "array([3., 6.])")
+divide = table.binary(np.divide, prim.divide, "The quotient ``x1 / x2``.", "fnp.divide([1.0, 2.0], 4.0)",
+    "array([0.25, 0.5 ])")
 true_divide = divide
-
-
-@ufunc(np.negative, prim.negative)
-def negative(x: ArrayLike, /) -> Array:
-    """``-x``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.negative([1.0, -2.0])
-        array([-1.,  2.])
-    """
-
-
-@ufunc(np.positive, prim.positive)
-def positive(x: ArrayLike, /) -> Array:
-    """``+x``: a copy of ``x``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.positive([1.0, -2.0])
-        array([ 1., -2.])
-    """
-
-
-@ufunc(np.reciprocal, prim.reciprocal)
-def reciprocal(x: ArrayLike, /) -> Array:
-    """``1 / x``. The derivative at 0 is minus infinity.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.reciprocal([2.0, 4.0])
-        array([0.5 , 0.25])
-    """
-
-
-@ufunc(np.power, prim.power)
-def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """``x1`` to the power ``x2``.
+negative = table.unary(np.negative, prim.negative, "``-x``.", "fnp.negative([1.0, -2.0])", "array([-1.,  2.])")
+positive = table.unary(np.positive, prim.positive, "``+x``: a copy of ``x``.", "fnp.positive([1.0, -2.0])",
+    "array([ 1., -2.])")
+reciprocal = table.unary(np.reciprocal, prim.reciprocal, "``1 / x``. The derivative at 0 is minus infinity.",
+    "fnp.reciprocal([2.0, 4.0])", "array([0.5 , 0.25])")
+power = table.binary(np.power, prim.power, """``x1`` to the power ``x2``.
 
     Where ``x2`` is 0 the derivative in ``x1`` is 0, at 0 too. At ``x1`` = 0 the derivative in ``x2`` is 0
     where ``x2`` is positive and NaN elsewhere; where ``x1`` is negative it is NaN.
 
     Raises:
-        ValueError: an integer to a negative integer power.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.power([1.0, 2.0, 3.0], 2)
-        array([1., 4., 9.])
-    """
-
-
+        ValueError: an integer to a negative integer power.""", "fnp.power([1.0, 2.0, 3.0], 2)", "array([1., 4., 9.])")
 pow = power
+square = table.unary(np.square, prim.square, "``x * x``.", "fnp.square([1.0, -2.0])", "array([1., 4.])")
+sqrt = table.unary(np.sqrt, elementwise.sqrt, "The square root. The derivative at 0 is infinity.",
+    "fnp.sqrt([4.0, 9.0])", "array([2., 3.])")
+cbrt = table.unary(np.cbrt, prim.cbrt, "The cube root. The derivative at 0 is infinity.", "fnp.cbrt([1.0, -8.0])",
+    "array([ 1., -2.])")
+absolute = table.unary(np.absolute, prim.absolute, """The absolute value, of complex numbers too.
+
+    The derivative at 0 is 1 for real numbers (and the second one 0); for complex numbers it is 0.""",
+    "fnp.absolute([-1.5, 3 + 4j])", "array([1.5, 5. ])")
+abs = absolute
+fabs = table.unary(np.fabs, prim.fabs, """The absolute value of real numbers, as floats. The derivative at 0 is 1.
+
+    Raises:
+        TypeError: complex numbers.""", "fnp.fabs([-1, 2])", "array([1., 2.])")
+copysign = table.binary(np.copysign, prim.copysign, """``x1`` with the sign of ``x2``.
+
+    The derivative in ``x1`` at 0 is that of the absolute value, 1, with the sign of ``x2``; in ``x2`` it
+    is 0 everywhere.
+
+    Raises:
+        TypeError: complex numbers.""", "fnp.copysign([1.0, -2.0], -3.0)", "array([-1., -2.])")
+heaviside = table.binary(np.heaviside, prim.heaviside,
+    """0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is 0.
+
+    The derivative in ``x1`` is 0 everywhere; in ``x2`` it is 1 where ``x1`` is 0.
+
+    Raises:
+        TypeError: complex numbers.""", "fnp.heaviside([-1.0, 0.0, 1.0], 0.5)", "array([0. , 0.5, 1. ])")
+remainder = table.binary(np.remainder, prim.remainder,
+    """What is left of ``x1`` after division by ``x2``, with the sign of ``x2``, as Python's ``%``.
+
+    The derivative in ``x1`` is 1 and in ``x2`` ``-floor_divide(x1, x2)``, at the jumps too.
+
+    Raises:
+        TypeError: complex numbers.""", "fnp.remainder([7.0, -7.0], 3.0)", "array([1., 2.])")
+mod = remainder
+fmod = table.binary(np.fmod, prim.fmod,
+    """What is left of ``x1`` after division by ``x2``, with the sign of ``x1``, as C's ``fmod``.
+
+    The derivative in ``x1`` is 1 and in ``x2`` ``-trunc(x1 / x2)``, at the jumps too.
+
+    Raises:
+        TypeError: complex numbers.""", "fnp.fmod([7.0, -7.0], 3.0)", "array([ 1., -1.])")
+floor_divide = table.binary(np.floor_divide, comparison.floor_divide,
+    """The largest whole number not above ``x1 / x2``. Its derivative is 0.
+
+    Raises:
+        TypeError: complex numbers.""", "fnp.floor_divide([7.0, -7.0], 3.0)", "array([ 2., -3.])")
+ldexp = table.binary(np.ldexp, prim.ldexp, """``x1 * 2**x2`` for integers ``x2``.
+
+    Raises:
+        TypeError: ``x2`` is not of an integer dtype.""", "fnp.ldexp([0.75, -0.5], [3, 0])", "array([ 6. , -0.5])")
+conj = table.unary(np.conj, conjugated,
+    "The complex conjugate. Cotangents are conjugated too: a pullback is the plain transpose.",
+    "fnp.conj([1 + 2j, 3.0])", "array([1.-2.j, 3.-0.j])", name="conj")
+conjugate = conj
+# fmt: on
 
 
 @ufunc(np.float_power)
@@ -177,69 +128,6 @@ def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return prim.float_power(x1, x2)
 
 
-@ufunc(np.square, prim.square)
-def square(x: ArrayLike, /) -> Array:
-    """``x * x``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.square([1.0, -2.0])
-        array([1., 4.])
-    """
-
-
-@ufunc(np.sqrt, elementwise.sqrt)
-def sqrt(x: ArrayLike, /) -> Array:
-    """The square root. The derivative at 0 is infinity.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.sqrt([4.0, 9.0])
-        array([2., 3.])
-    """
-
-
-@ufunc(np.cbrt, prim.cbrt)
-def cbrt(x: ArrayLike, /) -> Array:
-    """The cube root. The derivative at 0 is infinity.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.cbrt([1.0, -8.0])
-        array([ 1., -2.])
-    """
-
-
-@ufunc(np.absolute, prim.absolute)
-def absolute(x: ArrayLike, /) -> Array:
-    """The absolute value, of complex numbers too.
-
-    The derivative at 0 is 1 for real numbers (and the second one 0); for complex numbers it is 0.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.absolute([-1.5, 3 + 4j])
-        array([1.5, 5. ])
-    """
-
-
-abs = absolute
-
-
-@ufunc(np.fabs, prim.fabs)
-def fabs(x: ArrayLike, /) -> Array:
-    """The absolute value of real numbers, as floats. The derivative at 0 is 1.
-
-    Raises:
-        TypeError: complex numbers.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.fabs([-1, 2])
-        array([1., 2.])
-    """
-
-
 @ufunc(np.sign)
 def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1 by the sign of ``x``; of complex numbers ``x / abs(x)``.
@@ -254,88 +142,6 @@ def sign(x: ArrayLike, /) -> Array:
     if isinstance(x, Tracer) and x.dtype.kind == "c":
         return prim.unit(x)
     return comparison.sign(x)
-
-
-@ufunc(np.copysign, prim.copysign)
-def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """``x1`` with the sign of ``x2``.
-
-    The derivative in ``x1`` at 0 is that of the absolute value, 1, with the sign of ``x2``; in ``x2`` it
-    is 0 everywhere.
-
-    Raises:
-        TypeError: complex numbers.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.copysign([1.0, -2.0], -3.0)
-        array([-1., -2.])
-    """
-
-
-@ufunc(np.heaviside, prim.heaviside)
-def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is 0.
-
-    The derivative in ``x1`` is 0 everywhere; in ``x2`` it is 1 where ``x1`` is 0.
-
-    Raises:
-        TypeError: complex numbers.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.heaviside([-1.0, 0.0, 1.0], 0.5)
-        array([0. , 0.5, 1. ])
-    """
-
-
-@ufunc(np.remainder, prim.remainder)
-def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """What is left of ``x1`` after division by ``x2``, with the sign of ``x2``, as Python's ``%``.
-
-    The derivative in ``x1`` is 1 and in ``x2`` ``-floor_divide(x1, x2)``, at the jumps too.
-
-    Raises:
-        TypeError: complex numbers.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.remainder([7.0, -7.0], 3.0)
-        array([1., 2.])
-    """
-
-
-mod = remainder
-
-
-@ufunc(np.fmod, prim.fmod)
-def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """What is left of ``x1`` after division by ``x2``, with the sign of ``x1``, as C's ``fmod``.
-
-    The derivative in ``x1`` is 1 and in ``x2`` ``-trunc(x1 / x2)``, at the jumps too.
-
-    Raises:
-        TypeError: complex numbers.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.fmod([7.0, -7.0], 3.0)
-        array([ 1., -1.])
-    """
-
-
-@ufunc(np.floor_divide, comparison.floor_divide)
-def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The largest whole number not above ``x1 / x2``. Its derivative is 0.
-
-    Raises:
-        TypeError: complex numbers.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.floor_divide([7.0, -7.0], 3.0)
-        array([ 2., -3.])
-    """
 
 
 @ufunc(np.divmod)
@@ -380,34 +186,6 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
         (array([ 0.75, -0.5 ]), array([3, 0], dtype=int32))
     """
     return prim.mantissa(x), comparison.exponent(x)
-
-
-@ufunc(np.ldexp, prim.ldexp)
-def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """``x1 * 2**x2`` for integers ``x2``.
-
-    Raises:
-        TypeError: ``x2`` is not of an integer dtype.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.ldexp([0.75, -0.5], [3, 0])
-        array([ 6. , -0.5])
-    """
-
-
-@ufunc(np.conj, conjugated)
-def conj(x: ArrayLike, /) -> Array:
-    """The complex conjugate. Cotangents are conjugated too: a pullback is the plain transpose.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.conj([1 + 2j, 3.0])
-        array([1.-2.j, 3.-0.j])
-    """
-
-
-conjugate = conj
 
 
 def real(val: ArrayLike) -> Array:

@@ -4,9 +4,6 @@ A derivative goes where the value came from. Where two candidates tie, ``maximum
 ``clip`` share it half and half, ``fmax`` and ``fmin`` give it to the second, as JAX does.
 """
 
-# mypy: disable-error-code="empty-body"
-# Functions without a body are what their decorators make of them.
-
 from __future__ import annotations
 
 import sys
@@ -24,7 +21,7 @@ from funcgrad.numpy.assignment import set_whole
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import as_scalar, weak
-from funcgrad.numpy.ufunc import ufunc
+from funcgrad.numpy.ufunc import Table
 from funcgrad.primitives import arithmetic as prim
 from funcgrad.primitives import comparison
 from funcgrad.typing import Array, ArrayLike
@@ -32,53 +29,24 @@ from funcgrad.writable import as_array, is_number
 
 __all__ = ["maximum", "minimum", "fmax", "fmin", "clip", "where", "select", "nan_to_num"]
 
+table = Table(__name__)
 
-@ufunc(np.maximum, prim.maximum)
-def maximum(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The larger of two; NaN where one is NaN.
+# fmt: off
+maximum = table.binary(np.maximum, prim.maximum, """The larger of two; NaN where one is NaN.
 
-    Equals share the derivative half and half. Next to NaN both derivatives are 0.
+    Equals share the derivative half and half. Next to NaN both derivatives are 0.""", "fnp.maximum([1.0, 5.0], 3.0)",
+    "array([3., 5.])")
+minimum = table.binary(np.minimum, prim.minimum, """The smaller of two; NaN where one is NaN.
 
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.maximum([1.0, 5.0], 3.0)
-        array([3., 5.])
-    """
-
-
-@ufunc(np.minimum, prim.minimum)
-def minimum(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The smaller of two; NaN where one is NaN.
-
-    Equals share the derivative half and half. Next to NaN both derivatives are 0.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.minimum([1.0, 5.0], 3.0)
-        array([1., 3.])
-    """
-
-
-@ufunc(np.fmax, prim.fmax)
-def fmax(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The larger of two; the other one where one is NaN. Of equals the second gets the derivative.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.fmax([1.0, float("nan")], 3.0)
-        array([3., 3.])
-    """
-
-
-@ufunc(np.fmin, prim.fmin)
-def fmin(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The smaller of two; the other one where one is NaN. Of equals the second gets the derivative.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.fmin([1.0, float("nan")], 3.0)
-        array([1., 3.])
-    """
+    Equals share the derivative half and half. Next to NaN both derivatives are 0.""", "fnp.minimum([1.0, 5.0], 3.0)",
+    "array([1., 3.])")
+fmax = table.binary(np.fmax, prim.fmax,
+    "The larger of two; the other one where one is NaN. Of equals the second gets the derivative.",
+    'fnp.fmax([1.0, float("nan")], 3.0)', "array([3., 3.])")
+fmin = table.binary(np.fmin, prim.fmin,
+    "The smaller of two; the other one where one is NaN. Of equals the second gets the derivative.",
+    'fnp.fmin([1.0, float("nan")], 3.0)', "array([1., 3.])")
+# fmt: on
 
 
 def clip(

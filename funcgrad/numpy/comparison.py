@@ -4,9 +4,6 @@ No derivative passes through any of them: where there is one it is 0. The result
 trace of a derivative and may steer Python control flow there.
 """
 
-# mypy: disable-error-code="empty-body"
-# Functions without a body are what their decorators make of them.
-
 from __future__ import annotations
 
 from typing import Any
@@ -17,177 +14,49 @@ from funcgrad.backend import shape_of
 from funcgrad.numpy.axes import all_axes
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.output import into
-from funcgrad.numpy.ufunc import ufunc
+from funcgrad.numpy.ufunc import Table
 from funcgrad.primitives import comparison as prim
 from funcgrad.primitives.reductions import reduce_all
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "equal",
-    "not_equal",
-    "less",
-    "less_equal",
-    "greater",
-    "greater_equal",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "logical_not",
-    "isnan",
-    "isinf",
-    "isfinite",
-    "isneginf",
-    "isposinf",
-    "isreal",
-    "iscomplex",
-    "signbit",
-    "isclose",
-    "allclose",
-    "array_equal",
-]
+    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
+    "logical_not", "isnan", "isinf", "isfinite", "isneginf", "isposinf", "isreal", "iscomplex", "signbit", "isclose",
+    "allclose", "array_equal",
+]  # fmt: skip
 
+table = Table(__name__)
 
-@ufunc(np.equal, prim.equal)
-def equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Where ``x1`` is equal to ``x2``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.equal([1.0, 2.0], 2.0)
-        array([False,  True])
-    """
-
-
-@ufunc(np.not_equal, prim.not_equal)
-def not_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Where ``x1`` differs from ``x2``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.not_equal([1.0, 2.0], 2.0)
-        array([ True, False])
-    """
-
-
-@ufunc(np.less, prim.less)
-def less(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Where ``x1`` is less than ``x2``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.less([1.0, 2.0], 2.0)
-        array([ True, False])
-    """
-
-
-@ufunc(np.less_equal, prim.less_equal)
-def less_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Where ``x1`` is at most ``x2``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.less_equal([1.0, 2.0], 2.0)
-        array([ True,  True])
-    """
-
-
-@ufunc(np.greater, prim.greater)
-def greater(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Where ``x1`` is greater than ``x2``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.greater([1.0, 3.0], 2.0)
-        array([False,  True])
-    """
-
-
-@ufunc(np.greater_equal, prim.greater_equal)
-def greater_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Where ``x1`` is at least ``x2``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.greater_equal([1.0, 2.0], 2.0)
-        array([False,  True])
-    """
-
-
-@ufunc(np.logical_and, prim.logical_and)
-def logical_and(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Where neither is 0.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.logical_and([0, 1], [1, 2])
-        array([False,  True])
-    """
-
-
-@ufunc(np.logical_or, prim.logical_or)
-def logical_or(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Where one is not 0.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.logical_or([0, 1], [0, 2])
-        array([False,  True])
-    """
-
-
-@ufunc(np.logical_xor, prim.logical_xor)
-def logical_xor(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Where exactly one is not 0.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.logical_xor([0, 1], [1, 2])
-        array([ True, False])
-    """
-
-
-@ufunc(np.logical_not, prim.logical_not)
-def logical_not(x: ArrayLike, /) -> Array:
-    """Where ``x`` is 0.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.logical_not([0.0, 1.0])
-        array([ True, False])
-    """
-
-
-@ufunc(np.isnan, prim.isnan)
-def isnan(x: ArrayLike, /) -> Array:
-    """Where ``x`` is NaN.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.isnan([1.0, float("nan")])
-        array([False,  True])
-    """
-
-
-@ufunc(np.isinf, prim.isinf)
-def isinf(x: ArrayLike, /) -> Array:
-    """Where ``x`` is infinite.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.isinf([1.0, -float("inf")])
-        array([False,  True])
-    """
-
-
-@ufunc(np.isfinite, prim.isfinite)
-def isfinite(x: ArrayLike, /) -> Array:
-    """Where ``x`` is neither infinite nor NaN.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.isfinite([1.0, float("nan")])
-        array([ True, False])
-    """
+# fmt: off
+equal = table.binary(np.equal, prim.equal, "Where ``x1`` is equal to ``x2``.", "fnp.equal([1.0, 2.0], 2.0)",
+    "array([False,  True])")
+not_equal = table.binary(np.not_equal, prim.not_equal, "Where ``x1`` differs from ``x2``.",
+    "fnp.not_equal([1.0, 2.0], 2.0)", "array([ True, False])")
+less = table.binary(np.less, prim.less, "Where ``x1`` is less than ``x2``.", "fnp.less([1.0, 2.0], 2.0)",
+    "array([ True, False])")
+less_equal = table.binary(np.less_equal, prim.less_equal, "Where ``x1`` is at most ``x2``.",
+    "fnp.less_equal([1.0, 2.0], 2.0)", "array([ True,  True])")
+greater = table.binary(np.greater, prim.greater, "Where ``x1`` is greater than ``x2``.", "fnp.greater([1.0, 3.0], 2.0)",
+    "array([False,  True])")
+greater_equal = table.binary(np.greater_equal, prim.greater_equal, "Where ``x1`` is at least ``x2``.",
+    "fnp.greater_equal([1.0, 2.0], 2.0)", "array([False,  True])")
+logical_and = table.binary(np.logical_and, prim.logical_and, "Where neither is 0.", "fnp.logical_and([0, 1], [1, 2])",
+    "array([False,  True])")
+logical_or = table.binary(np.logical_or, prim.logical_or, "Where one is not 0.", "fnp.logical_or([0, 1], [0, 2])",
+    "array([False,  True])")
+logical_xor = table.binary(np.logical_xor, prim.logical_xor, "Where exactly one is not 0.",
+    "fnp.logical_xor([0, 1], [1, 2])", "array([ True, False])")
+logical_not = table.unary(np.logical_not, prim.logical_not, "Where ``x`` is 0.", "fnp.logical_not([0.0, 1.0])",
+    "array([ True, False])")
+isnan = table.unary(np.isnan, prim.isnan, "Where ``x`` is NaN.", 'fnp.isnan([1.0, float("nan")])',
+    "array([False,  True])")
+isinf = table.unary(np.isinf, prim.isinf, "Where ``x`` is infinite.", 'fnp.isinf([1.0, -float("inf")])',
+    "array([False,  True])")
+isfinite = table.unary(np.isfinite, prim.isfinite, "Where ``x`` is neither infinite nor NaN.",
+    'fnp.isfinite([1.0, float("nan")])', "array([ True, False])")
+signbit = table.unary(np.signbit, prim.signbit, "Where the sign bit is set: of negative numbers, and of -0.0.",
+    "fnp.signbit([1.0, -0.0])", "array([False,  True])")
+# fmt: on
 
 
 def isneginf(x: ArrayLike, out: Any = None) -> Array:
@@ -232,17 +101,6 @@ def iscomplex(x: ArrayLike) -> Array:
         array([False,  True])
     """
     return prim.iscomplex(x)
-
-
-@ufunc(np.signbit, prim.signbit)
-def signbit(x: ArrayLike, /) -> Array:
-    """Where the sign bit is set: of negative numbers, and of -0.0.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.signbit([1.0, -0.0])
-        array([False,  True])
-    """
 
 
 def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Array:

@@ -27,20 +27,9 @@ from funcgrad.numpy.texts import Shown, has_all_digits, refuse_text
 from funcgrad.writable import buffer, inside, is_buffer
 
 __all__ = [
-    "CONCRETIZATION",
-    "Elsewhere",
-    "check_text",
-    "concrete",
-    "constant",
-    "constant_array",
-    "forgive",
-    "keeping",
-    "other_thread",
-    "refuse",
-    "refused",
-    "user_frame",
-    "user_line",
-]
+    "CONCRETIZATION", "Elsewhere", "check_text", "concrete", "constant", "constant_array", "forgive", "keeping",
+    "other_thread", "refuse", "refused", "user_frame", "user_line",
+]  # fmt: skip
 
 
 def refuse(x: Tracer, asked: str) -> NoReturn:

@@ -22,22 +22,9 @@ from funcgrad.views import layout
 from funcgrad.writable import Proxy, as_array, buffer, inside, is_buffer, is_number
 
 __all__ = [
-    "array",
-    "asanyarray",
-    "asarray",
-    "ascontiguousarray",
-    "asfortranarray",
-    "astype",
-    "copy",
-    "empty",
-    "empty_like",
-    "full",
-    "full_like",
-    "ones",
-    "ones_like",
-    "zeros",
-    "zeros_like",
-]
+    "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "astype", "copy", "empty", "empty_like",
+    "full", "full_like", "ones", "ones_like", "zeros", "zeros_like",
+]  # fmt: skip
 
 _NUMBERS = frozenset((bool, int, float, complex))
 
@@ -102,12 +89,7 @@ def _converted(a: Array, dtype: Any, copy: bool | None) -> Array:
 
 
 def asarray(
-    a: ArrayLike,
-    dtype: Any = None,
-    order: Any = None,
-    *,
-    device: Any = None,
-    copy: bool | None = None,
+    a: ArrayLike, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None
 ) -> Array:
     """``a`` as an array: lists and tuples of numbers, arrays and traced values are stacked.
 
@@ -183,12 +165,7 @@ def array(
 
 
 def asanyarray(
-    a: ArrayLike,
-    dtype: Any = None,
-    order: Any = None,
-    *,
-    device: Any = None,
-    copy: bool | None = None,
+    a: ArrayLike, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None
 ) -> Array:
     """``asarray``, except that subclasses of ndarray pass through.
 

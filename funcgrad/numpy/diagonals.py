@@ -19,22 +19,9 @@ from funcgrad.typing import Array, ArrayLike
 from funcgrad.views import locked
 
 __all__ = [
-    "diag",
-    "diag_indices",
-    "diag_indices_from",
-    "diagflat",
-    "diagonal",
-    "eye",
-    "identity",
-    "tri",
-    "tril",
-    "tril_indices",
-    "tril_indices_from",
-    "triu",
-    "triu_indices",
-    "triu_indices_from",
-    "vander",
-]
+    "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "eye", "identity", "tri", "tril",
+    "tril_indices", "tril_indices_from", "triu", "triu_indices", "triu_indices_from", "vander",
+]  # fmt: skip
 
 
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:

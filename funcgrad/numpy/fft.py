@@ -10,7 +10,8 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from functools import partial
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -20,31 +21,16 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value, astype, new
+from funcgrad.numpy.faces import documented, named
 from funcgrad.numpy.output import into
 from funcgrad.numpy.rearranging import roll
 from funcgrad.primitives import fourier as prim
 from funcgrad.typing import Array, ArrayLike, Axes, Scalar, Shape
 
 __all__ = [
-    "fft",
-    "fft2",
-    "fftfreq",
-    "fftn",
-    "fftshift",
-    "hfft",
-    "ifft",
-    "ifft2",
-    "ifftn",
-    "ifftshift",
-    "ihfft",
-    "irfft",
-    "irfft2",
-    "irfftn",
-    "rfft",
-    "rfft2",
-    "rfftfreq",
-    "rfftn",
-]
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",
+    "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
+]  # fmt: skip
 
 
 Norm: TypeAlias = Literal["backward", "ortho", "forward"] | None
@@ -69,11 +55,6 @@ def _along(operation: Callable[..., Array], a: Array, n: Any, axis: int, norm: s
     if n < 1:
         raise ValueError(f"Invalid number of FFT data points ({n}) specified.")
     return operation(a, n=n, axis=along, norm=_norm(norm))
-
-
-def _filled(a: Array) -> bool:
-    """Whether NumPy turns ``a`` into real numbers: of no entries NumPy 2.4 makes arbitrary ones."""
-    return namespace_of(a) is np and np.size(a) > 0
 
 
 def _plan(shape: Shape, s: Any, axes: Any, of_reals: str | None = None) -> list[tuple[int, Any]]:
@@ -101,10 +82,88 @@ def _plan(shape: Shape, s: Any, axes: Any, of_reals: str | None = None) -> list[
 
 
 def _deprecated(message: str) -> None:
-    warnings.warn(f"{message}: NumPy deprecates it and will refuse it.", DeprecationWarning, stacklevel=4)
+    warnings.warn(f"{message}: NumPy deprecates it and will refuse it.", DeprecationWarning, stacklevel=6)
 
 
-def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None, out: Any = None) -> Array:
+class AlongOne(Protocol):
+    """A transform along one axis."""
+
+    def __call__(self, a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None, out: Any = None) -> Array:
+        """Compute it."""
+
+
+class AlongSeveral(Protocol):
+    """A transform along several axes."""
+
+    def __call__(self, a: ArrayLike, s: Any = None, axes: Any = None, norm: Norm = None, out: Any = None) -> Array:
+        """Compute it."""
+
+
+def _computed(name: str, traced: Callable[..., Array], a: ArrayLike, *options: Any) -> Array:
+    """The transform of NumPy's arrays by NumPy, of others by ``traced``."""
+    a = as_value(a)
+    # of no entries NumPy 2.4 makes arbitrary real numbers
+    numpys = namespace_of(a) is np and not (name in _TO_REALS and np.size(a) == 0)
+    return getattr(np.fft, name)(a, *options) if numpys else traced(a, *options)
+
+
+_TO_REALS = ("irfft", "hfft", "irfftn", "irfft2")
+
+
+def _along_one(name: str, traced: Callable[..., Array], text: str, example: str, shows: str) -> AlongOne:
+    def call(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None, out: Any = None) -> Array:
+        if out is not None:
+            return into(call, out, a, n, axis, norm)
+        return _computed(name, traced, a, n, axis, norm)
+
+    return named(call, __name__, name, documented(text, example, shows))
+
+
+def _along_several(name: str, traced: Callable[..., Array], text: str, example: str, shows: str) -> AlongSeveral:
+    by_default = (-2, -1) if name.endswith("2") else None
+
+    def call(a: ArrayLike, s: Any = None, axes: Any = by_default, norm: Norm = None, out: Any = None) -> Array:
+        if out is not None:
+            return into(call, out, a, s, axes, norm)
+        return _computed(name, traced, a, s, axes, norm)
+
+    return named(call, __name__, name, documented(text, example, shows))
+
+
+def _hfft(a: Array, n: Any, axis: int, norm: Norm) -> Array:
+    return _along(prim.irfft, conj(a), n, axis, prim.NORMS[_norm(norm)])
+
+
+def _ihfft(a: Array, n: Any, axis: int, norm: Norm) -> Array:
+    return conj(_along(prim.rfft, a, n, axis, prim.NORMS[_norm(norm)]))
+
+
+def _each(operation: Callable[..., Array]) -> Callable[..., Array]:
+    def traced(a: Array, s: Any, axes: Any, norm: Norm) -> Array:
+        for axis, n in reversed(_plan(a.shape, s, axes)):
+            a = _along(operation, a, n, axis, norm)
+        return a
+
+    return traced
+
+
+def _rfftn(a: Array, s: Any, axes: Any, norm: Norm) -> Array:
+    *others, (last, n) = _plan(a.shape, s, axes, "rfftn")
+    a = _along(prim.rfft, a, n, last, norm)
+    for axis, n in reversed(others):
+        a = _along(prim.fft, a, n, axis, norm)
+    return a
+
+
+def _irfftn(a: Array, s: Any, axes: Any, norm: Norm) -> Array:
+    *others, (last, n) = _plan(a.shape, s, axes, "irfftn")
+    for axis, m in others:
+        a = _along(prim.ifft, a, m, axis, norm)
+    return _along(prim.irfft, a, n, last, norm)
+
+
+# fmt: off
+fft = _along_one("fft", partial(_along, prim.fft),
     """The discrete Fourier transform along ``axis``: ``sum(a[j] * exp(-2j * pi * j * k / n))`` at k.
 
     Args:
@@ -116,102 +175,31 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None, o
 
     Raises:
         ValueError: ``n`` is not positive; an unknown ``norm``.
-        numpy.exceptions.AxisError: ``axis`` is out of range.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.fft.fft([1.0, 2.0, 1.0, 0.0])
-        array([4.+0.j, 0.-2.j, 0.+0.j, 0.+2.j])
-    """
-    if out is not None:
-        return into(fft, out, a, n, axis, norm)
-    a = as_value(a)
-    return np.fft.fft(a, n, axis, norm) if namespace_of(a) is np else _along(prim.fft, a, n, axis, norm)
-
-
-def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None, out: Any = None) -> Array:
-    """The inverse of ``fft``: ``sum(a[k] * exp(2j * pi * j * k / n)) / n`` at j; arguments as there.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.fft.ifft([4.0, -2.0j, 0.0, 2.0j]).real
-        array([1., 2., 1., 0.])
-    """
-    if out is not None:
-        return into(ifft, out, a, n, axis, norm)
-    a = as_value(a)
-    return np.fft.ifft(a, n, axis, norm) if namespace_of(a) is np else _along(prim.ifft, a, n, axis, norm)
-
-
-def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None, out: Any = None) -> Array:
+        numpy.exceptions.AxisError: ``axis`` is out of range.""", "fnp.fft.fft([1.0, 2.0, 1.0, 0.0])",
+    "array([4.+0.j, 0.-2.j, 0.+0.j, 0.+2.j])")
+ifft = _along_one("ifft", partial(_along, prim.ifft),
+    "The inverse of ``fft``: ``sum(a[k] * exp(2j * pi * j * k / n)) / n`` at j; arguments as there.",
+    "fnp.fft.ifft([4.0, -2.0j, 0.0, 2.0j]).real", "array([1., 2., 1., 0.])")
+rfft = _along_one("rfft", partial(_along, prim.rfft),
     """The first ``n // 2 + 1`` entries of the ``fft`` of real numbers, which tell the others; arguments as there.
 
     Raises:
-        TypeError: complex numbers.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.fft.rfft([1.0, 2.0, 1.0, 0.0])
-        array([4.+0.j, 0.-2.j, 0.+0.j])
-    """
-    if out is not None:
-        return into(rfft, out, a, n, axis, norm)
-    a = as_value(a)
-    return np.fft.rfft(a, n, axis, norm) if namespace_of(a) is np else _along(prim.rfft, a, n, axis, norm)
-
-
-def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None, out: Any = None) -> Array:
+        TypeError: complex numbers.""", "fnp.fft.rfft([1.0, 2.0, 1.0, 0.0])", "array([4.+0.j, 0.-2.j, 0.+0.j])")
+irfft = _along_one("irfft", partial(_along, prim.irfft),
     """The inverse of ``rfft``: ``n`` real numbers, by default ``2 * (m - 1)`` of them from m entries.
 
     The imaginary part of the first entry, and of the last one when ``n`` is even, plays no part: its
-    derivative is zero. An odd number of values must be asked for by ``n``. Arguments as for ``fft``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.fft.irfft([4.0, -2.0j, 0.0])
-        array([1., 2., 1., 0.])
-    """
-    if out is not None:
-        return into(irfft, out, a, n, axis, norm)
-    a = as_value(a)
-    return np.fft.irfft(a, n, axis, norm) if _filled(a) else _along(prim.irfft, a, n, axis, norm)
-
-
-def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None, out: Any = None) -> Array:
+    derivative is zero. An odd number of values must be asked for by ``n``. Arguments as for ``fft``.""",
+    "fnp.fft.irfft([4.0, -2.0j, 0.0])", "array([1., 2., 1., 0.])")
+hfft = _along_one("hfft", _hfft,
     """The ``fft`` of numbers whose second half mirrors the first, conjugated, and is not given: it is real.
 
-    Arguments as for ``irfft``; the result has ``n`` entries, by default ``2 * (m - 1)`` of m.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.fft.hfft([1.0, 2.0j, 3.0])
-        array([ 4.,  2.,  4., -6.])
-    """
-    if out is not None:
-        return into(hfft, out, a, n, axis, norm)
-    a = as_value(a)
-    if _filled(a):
-        return np.fft.hfft(a, n, axis, norm)
-    return _along(prim.irfft, conj(a), n, axis, prim.NORMS[_norm(norm)])
-
-
-def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None, out: Any = None) -> Array:
-    """The inverse of ``hfft``: the first ``n // 2 + 1`` entries of the ``ifft`` of real numbers; arguments as there.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.fft.ihfft([4.0, 2.0, 4.0, -6.0])
-        array([1.-0.j, 0.+2.j, 3.-0.j])
-    """
-    if out is not None:
-        return into(ihfft, out, a, n, axis, norm)
-    a = as_value(a)
-    if namespace_of(a) is np:
-        return np.fft.ihfft(a, n, axis, norm)
-    return conj(_along(prim.rfft, a, n, axis, prim.NORMS[_norm(norm)]))
-
-
-def fftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: Norm = None, out: Any = None) -> Array:
+    Arguments as for ``irfft``; the result has ``n`` entries, by default ``2 * (m - 1)`` of m.""",
+    "fnp.fft.hfft([1.0, 2.0j, 3.0])", "array([ 4.,  2.,  4., -6.])")
+ihfft = _along_one("ihfft", _ihfft,
+    "The inverse of ``hfft``: the first ``n // 2 + 1`` entries of the ``ifft`` of real numbers; arguments as there.",
+    "fnp.fft.ihfft([4.0, 2.0, 4.0, -6.0])", "array([1.-0.j, 0.+2.j, 3.-0.j])")
+fftn = _along_several("fftn", _each(prim.fft),
     """``fft`` along several axes, by default all; an axis named twice is transformed twice.
 
     Args:
@@ -222,135 +210,32 @@ def fftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: Norm = None, out: 
         out: an array for the result.
 
     Raises:
-        ValueError: ``s`` and ``axes`` of different lengths, or as ``fft``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.fft.fftn([[1.0, 2.0], [3.0, 4.0]]).real
-        array([[10., -2.],
-               [-4.,  0.]])
-    """
-    if out is not None:
-        return into(fftn, out, a, s, axes, norm)
-    a = as_value(a)
-    if namespace_of(a) is np:
-        return np.fft.fftn(a, s, axes, norm)
-    for axis, n in reversed(_plan(a.shape, s, axes)):
-        a = _along(prim.fft, a, n, axis, norm)
-    return a
-
-
-def ifftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: Norm = None, out: Any = None) -> Array:
-    """``ifft`` along several axes, the inverse of ``fftn``; arguments as there.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.fft.ifftn([[10.0, -2.0], [-4.0, 0.0]]).real
-        array([[1., 2.],
-               [3., 4.]])
-    """
-    if out is not None:
-        return into(ifftn, out, a, s, axes, norm)
-    a = as_value(a)
-    if namespace_of(a) is np:
-        return np.fft.ifftn(a, s, axes, norm)
-    for axis, n in reversed(_plan(a.shape, s, axes)):
-        a = _along(prim.ifft, a, n, axis, norm)
-    return a
-
-
-def rfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: Norm = None, out: Any = None) -> Array:
+        ValueError: ``s`` and ``axes`` of different lengths, or as ``fft``.""",
+    "fnp.fft.fftn([[1.0, 2.0], [3.0, 4.0]]).real", "array([[10., -2.],\n       [-4.,  0.]])")
+fft2 = _along_several("fft2", _each(prim.fft), "``fftn``, by default along the last two axes; arguments as there.",
+    "fnp.fft.fft2([[1.0, 2.0], [3.0, 4.0]]).real", "array([[10., -2.],\n       [-4.,  0.]])")
+ifftn = _along_several("ifftn", _each(prim.ifft),
+    "``ifft`` along several axes, the inverse of ``fftn``; arguments as there.",
+    "fnp.fft.ifftn([[10.0, -2.0], [-4.0, 0.0]]).real", "array([[1., 2.],\n       [3., 4.]])")
+ifft2 = _along_several("ifft2", _each(prim.ifft),
+    "``ifftn``, by default along the last two axes; arguments as for ``fftn``.",
+    "fnp.fft.ifft2([[10.0, -2.0], [-4.0, 0.0]]).real", "array([[1., 2.],\n       [3., 4.]])")
+rfftn = _along_several("rfftn", _rfftn,
     """``rfft`` along the last of several axes, then ``fft`` along the others; arguments as for ``fftn``.
 
     Raises:
-        TypeError: complex numbers.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.fft.rfftn([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).real
-        array([[21., -3.],
-               [-9.,  0.]])
-    """
-    if out is not None:
-        return into(rfftn, out, a, s, axes, norm)
-    a = as_value(a)
-    if namespace_of(a) is np:
-        return np.fft.rfftn(a, s, axes, norm)
-    *others, (last, n) = _plan(a.shape, s, axes, "rfftn")
-    a = _along(prim.rfft, a, n, last, norm)
-    for axis, n in reversed(others):
-        a = _along(prim.fft, a, n, axis, norm)
-    return a
-
-
-def irfftn(a: ArrayLike, s: Any = None, axes: Any = None, norm: Norm = None, out: Any = None) -> Array:
+        TypeError: complex numbers.""", "fnp.fft.rfftn([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).real",
+    "array([[21., -3.],\n       [-9.,  0.]])")
+rfft2 = _along_several("rfft2", _rfftn, "``rfftn``, by default along the last two axes; arguments as for ``fftn``.",
+    "fnp.fft.rfft2([[1.0, 2.0], [3.0, 4.0]]).real", "array([[10., -2.],\n       [-4.,  0.]])")
+irfftn = _along_several("irfftn", _irfftn,
     """``ifft`` along all of several axes but the last, then ``irfft`` along that: the inverse of ``rfftn``.
 
-    Arguments as for ``fftn``; the last length is by default ``2 * (m - 1)`` of m entries.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.fft.irfftn([[10.0, -2.0], [-4.0, 0.0]])
-        array([[1., 2.],
-               [3., 4.]])
-    """
-    if out is not None:
-        return into(irfftn, out, a, s, axes, norm)
-    a = as_value(a)
-    if _filled(a):
-        return np.fft.irfftn(a, s, axes, norm)
-    *others, (last, n) = _plan(a.shape, s, axes, "irfftn")
-    for axis, m in others:
-        a = _along(prim.ifft, a, m, axis, norm)
-    return _along(prim.irfft, a, n, last, norm)
-
-
-def fft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: Norm = None, out: Any = None) -> Array:
-    """``fftn``, by default along the last two axes; arguments as there.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.fft.fft2([[1.0, 2.0], [3.0, 4.0]]).real
-        array([[10., -2.],
-               [-4.,  0.]])
-    """
-    return fftn(a, s, axes, norm, out)
-
-
-def ifft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: Norm = None, out: Any = None) -> Array:
-    """``ifftn``, by default along the last two axes; arguments as for ``fftn``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.fft.ifft2([[10.0, -2.0], [-4.0, 0.0]]).real
-        array([[1., 2.],
-               [3., 4.]])
-    """
-    return ifftn(a, s, axes, norm, out)
-
-
-def rfft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: Norm = None, out: Any = None) -> Array:
-    """``rfftn``, by default along the last two axes; arguments as for ``fftn``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.fft.rfft2([[1.0, 2.0], [3.0, 4.0]]).real
-        array([[10., -2.],
-               [-4.,  0.]])
-    """
-    return rfftn(a, s, axes, norm, out)
-
-
-def irfft2(a: ArrayLike, s: Any = None, axes: Any = (-2, -1), norm: Norm = None, out: Any = None) -> Array:
-    """``irfftn``, by default along the last two axes; arguments as for ``fftn``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.fft.irfft2([[10.0, -2.0], [-4.0, 0.0]])
-        array([[1., 2.],
-               [3., 4.]])
-    """
-    return irfftn(a, s, axes, norm, out)
+    Arguments as for ``fftn``; the last length is by default ``2 * (m - 1)`` of m entries.""",
+    "fnp.fft.irfftn([[10.0, -2.0], [-4.0, 0.0]])", "array([[1., 2.],\n       [3., 4.]])")
+irfft2 = _along_several("irfft2", _irfftn, "``irfftn``, by default along the last two axes; arguments as for ``fftn``.",
+    "fnp.fft.irfft2([[10.0, -2.0], [-4.0, 0.0]])", "array([[1., 2.],\n       [3., 4.]])")
+# fmt: on
 
 
 def _count(n: Any) -> int:

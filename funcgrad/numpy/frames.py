@@ -11,7 +11,9 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import tree
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import ReadOnlyError
+from funcgrad.numpy.callers import user_line
 from funcgrad.numpy.tables import BINARY, UNARY, Held, Labels, fits, taken_out
 
 pd: Any = import_module("pandas")
@@ -77,6 +79,12 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
     def __getitem__(self, key: Any) -> Any:
         found = self.held.value[pd.api.indexers.check_array_indexer(self, key)]
         return TracedColumn(found) if found.ndim else found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise ReadOnlyError(
+            f"s[i] = y: a column of traced numbers cannot be written to, got {describe(self.held.value)}{user_line()}. "
+            "Write to a copy of its values: x = s.to_numpy().copy()."
+        )
 
     def isna(self) -> Any:
         """Where numbers are missing: nowhere."""

@@ -28,14 +28,7 @@ from funcgrad.primitives.shaping import stack
 from funcgrad.typing import Array, ArrayLike, Shape
 from funcgrad.writable import as_array
 
-__all__ = [
-    "apply_along_axis",
-    "apply_over_axes",
-    "fromfunction",
-    "frompyfunc",
-    "piecewise",
-    "vectorize",
-]
+__all__ = ["apply_along_axis", "apply_over_axes", "fromfunction", "frompyfunc", "piecewise", "vectorize"]
 
 
 def _gathered(results: Sequence[Array], loop: Shape, dtype: Any) -> Array:

@@ -20,18 +20,7 @@ from funcgrad.numpy.shaping import result_type
 from funcgrad.primitives.indexing import getitem
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = [
-    "c_",
-    "index_exp",
-    "mask_indices",
-    "mgrid",
-    "ndenumerate",
-    "ndindex",
-    "nditer",
-    "ogrid",
-    "r_",
-    "s_",
-]
+__all__ = ["c_", "index_exp", "mask_indices", "mgrid", "ndenumerate", "ndindex", "nditer", "ogrid", "r_", "s_"]
 
 numpy: Any = np  # its annotations have no room for values of any kind
 

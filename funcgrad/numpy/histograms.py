@@ -26,14 +26,7 @@ from funcgrad.primitives.indexing import add_along_axis, getitem
 from funcgrad.primitives.sorting import searchsorted
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = [
-    "bincount",
-    "digitize",
-    "histogram",
-    "histogram2d",
-    "histogram_bin_edges",
-    "histogramdd",
-]
+__all__ = ["bincount", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
 # ---- counts ------------------------------------------------------------------------------------------------
 
@@ -148,11 +141,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Array:
 
 
 def histogram(
-    a: ArrayLike,
-    bins: Any = 10,
-    range: Any = None,
-    density: bool | None = None,
-    weights: ArrayLike | None = None,
+    a: ArrayLike, bins: Any = 10, range: Any = None, density: bool | None = None, weights: ArrayLike | None = None
 ) -> tuple[Array, Array]:
     """How many elements of ``a`` lie in each bin, or what they weigh; and the edges of the bins.
 
@@ -340,11 +329,7 @@ def histogram2d(
 
 
 def histogramdd(
-    sample: ArrayLike,
-    bins: Any = 10,
-    range: Any = None,
-    density: bool | None = None,
-    weights: ArrayLike | None = None,
+    sample: ArrayLike, bins: Any = 10, range: Any = None, density: bool | None = None, weights: ArrayLike | None = None
 ) -> tuple[Array, Any]:
     """How many points lie in each bin of a grid; and for each axis the edges of the bins.
 

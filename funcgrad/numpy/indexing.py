@@ -30,19 +30,9 @@ from funcgrad.typing import Array, ArrayLike, Axis, Shape
 from funcgrad.writable import as_number
 
 __all__ = [
-    "argwhere",
-    "choose",
-    "compress",
-    "extract",
-    "flatnonzero",
-    "getitem",
-    "ix_",
-    "nonzero",
-    "ravel_multi_index",
-    "take",
-    "take_along_axis",
-    "unravel_index",
-]
+    "argwhere", "choose", "compress", "extract", "flatnonzero", "getitem", "ix_", "nonzero", "ravel_multi_index",
+    "take", "take_along_axis", "unravel_index",
+]  # fmt: skip
 
 Order: TypeAlias = Literal["C", "F"]
 Mode: TypeAlias = Literal["raise", "wrap", "clip"]

@@ -25,22 +25,9 @@ from funcgrad.typing import Array, ArrayLike, Axis
 from funcgrad.views import share
 
 __all__ = [
-    "append",
-    "array_split",
-    "block",
-    "column_stack",
-    "concat",
-    "concatenate",
-    "dsplit",
-    "dstack",
-    "hsplit",
-    "hstack",
-    "split",
-    "stack",
-    "unstack",
-    "vsplit",
-    "vstack",
-]
+    "append", "array_split", "block", "column_stack", "concat", "concatenate", "dsplit", "dstack", "hsplit", "hstack",
+    "split", "stack", "unstack", "vsplit", "vstack",
+]  # fmt: skip
 
 
 _NUMPYS = frozenset((np.ndarray,))

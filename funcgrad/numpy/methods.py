@@ -256,6 +256,28 @@ def _set_imag(x: Tracer, y: Any) -> None:
     set_item(numbers.imag(x), ..., y)
 
 
+#: What stands in the place of attributes of PyTorch's tensors.
+_INSTEAD = {
+    "backward": "grad(f)(x), with what is computed here as the result of f",
+    "detach": "stop_gradient(x)",
+    "numpy": "x as it is: NumPy's functions take it",
+    "requires_grad": "grad(f)(x), which differentiates f in what it is given",
+}
+
+
+def _of_torch(name: str, instead: str) -> property:
+    """An attribute that is not there: an ``AttributeError`` on every access, so that ``hasattr`` answers rightly."""
+
+    def get(x: Tracer) -> Any:
+        raise AttributeError(
+            f"x.{name}: PyTorch's tensors have it, a traced value has not, got {describe(x)}{user_line()}. Use "
+            f"{instead}.",
+            name=name,
+        )
+
+    return property(get, doc=f"Not there: use {instead}.")
+
+
 _ATTRIBUTES: dict[str, Any] = {
     "ndim": property(lambda x: len(x.shape), doc="The number of axes."),
     "size": property(lambda x: math.prod(x.shape), doc="The number of elements."),
@@ -269,6 +291,7 @@ _ATTRIBUTES: dict[str, Any] = {
     "at": property(At, doc="``x.at[i].set(y)`` and its like: copies of ``x`` with something changed."),
     "device": property(_device, doc="Where the value lies."),
     **viewing.ATTRIBUTES,
+    **{name: _of_torch(name, instead) for name, instead in _INSTEAD.items()},
 }
 
 

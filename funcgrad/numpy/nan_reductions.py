@@ -19,17 +19,7 @@ from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.elementwise import sqrt
 from funcgrad.typing import Array, ArrayLike, Axes, Axis, Scalar
 
-__all__ = [
-    "nancumprod",
-    "nancumsum",
-    "nanmax",
-    "nanmean",
-    "nanmin",
-    "nanprod",
-    "nanstd",
-    "nansum",
-    "nanvar",
-]
+__all__ = ["nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]
 
 
 def _filled(a: ArrayLike, fill: float) -> Array:

@@ -35,18 +35,7 @@ from funcgrad.primitives.comparison import equal, less_equal, not_equal, where
 from funcgrad.primitives.elementwise import sqrt
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = [
-    "poly",
-    "polyadd",
-    "polyder",
-    "polydiv",
-    "polyfit",
-    "polyint",
-    "polymul",
-    "polysub",
-    "polyval",
-    "roots",
-]
+__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
 
 numpy: Any = np  # its annotations have no room for values of any kind
 

@@ -36,19 +36,8 @@ from funcgrad.typing import Array, ArrayLike, Shape
 from funcgrad.writable import as_array
 
 __all__ = [
-    "cross",
-    "dot",
-    "inner",
-    "kron",
-    "matmul",
-    "matvec",
-    "outer",
-    "tensordot",
-    "trace",
-    "vdot",
-    "vecdot",
-    "vecmat",
-]
+    "cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace", "vdot", "vecdot", "vecmat",
+]  # fmt: skip
 
 
 def _is_numpy(a: Any, b: Any) -> bool:

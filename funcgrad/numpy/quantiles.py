@@ -21,15 +21,7 @@ from funcgrad.numpy.axes import kept
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.layout import in_order
 from funcgrad.numpy.output import into
-from funcgrad.numpy.reducing import (
-    aligned_weights,
-    as_scalar,
-    can_be_nan,
-    converted,
-    merged,
-    split_axes,
-    weak,
-)
+from funcgrad.numpy.reducing import aligned_weights, as_scalar, can_be_nan, converted, merged, split_axes, weak
 from funcgrad.numpy.reductions import mean
 from funcgrad.primitives.arithmetic import add, divide, multiply, subtract
 from funcgrad.primitives.comparison import equal, greater_equal, isnan, logical_not

@@ -19,18 +19,9 @@ from funcgrad.typing import Array, ArrayLike, Axes, Shape
 from funcgrad.writable import as_number, buffer, is_buffer
 
 __all__ = [
-    "aligned_weights",
-    "as_floating",
-    "as_scalar",
-    "can_be_nan",
-    "converted",
-    "counted",
-    "masked",
-    "merged",
-    "reduced",
-    "split_axes",
-    "weak",
-]
+    "aligned_weights", "as_floating", "as_scalar", "can_be_nan", "converted", "counted", "masked", "merged", "reduced",
+    "split_axes", "weak",
+]  # fmt: skip
 
 
 def converted(a: Array, dtype: Any) -> Array:

@@ -16,15 +16,7 @@ from funcgrad.kinds.linear import broadcast_to, conj, real, reduce_sum
 from funcgrad.numpy.axes import some_axes
 from funcgrad.numpy.creation import as_value, copy
 from funcgrad.numpy.output import into
-from funcgrad.numpy.reducing import (
-    aligned_weights,
-    as_floating,
-    as_scalar,
-    converted,
-    counted,
-    masked,
-    reduced,
-)
+from funcgrad.numpy.reducing import aligned_weights, as_floating, as_scalar, converted, counted, masked, reduced
 from funcgrad.primitives import reductions as prim
 from funcgrad.primitives.arithmetic import add, divide, maximum, minimum, multiply, subtract
 from funcgrad.primitives.comparison import logical_not, logical_or
@@ -32,21 +24,8 @@ from funcgrad.primitives.elementwise import sqrt
 from funcgrad.typing import Array, ArrayLike, Axes, Scalar
 
 __all__ = [
-    "all",
-    "amax",
-    "amin",
-    "any",
-    "average",
-    "count_nonzero",
-    "max",
-    "mean",
-    "min",
-    "prod",
-    "ptp",
-    "std",
-    "sum",
-    "var",
-]
+    "all", "amax", "amin", "any", "average", "count_nonzero", "max", "mean", "min", "prod", "ptp", "std", "sum", "var",
+]  # fmt: skip
 
 _HALF = np.dtype(np.float16)
 
@@ -277,13 +256,7 @@ def std(
 
 
 def _extremum(
-    name: str,
-    a: ArrayLike,
-    axis: Axes,
-    out: Any,
-    keepdims: bool,
-    initial: Scalar | None,
-    where: ArrayLike | bool,
+    name: str, a: ArrayLike, axis: Axes, out: Any, keepdims: bool, initial: Scalar | None, where: ArrayLike | bool
 ) -> Array:
     operation, join = (prim.reduce_max, maximum) if name == "max" else (prim.reduce_min, minimum)
     if out is not None:
@@ -379,12 +352,7 @@ def ptp(a: ArrayLike, axis: Axes = None, out: Any = None, keepdims: bool = False
 
 
 def all(
-    a: ArrayLike,
-    axis: Axes = None,
-    out: Any = None,
-    keepdims: bool = False,
-    *,
-    where: ArrayLike | bool = True,
+    a: ArrayLike, axis: Axes = None, out: Any = None, keepdims: bool = False, *, where: ArrayLike | bool = True
 ) -> Array:
     """Whether all elements along ``axis`` are true, that is not zero. No derivative passes.
 
@@ -402,12 +370,7 @@ def all(
 
 
 def any(
-    a: ArrayLike,
-    axis: Axes = None,
-    out: Any = None,
-    keepdims: bool = False,
-    *,
-    where: ArrayLike | bool = True,
+    a: ArrayLike, axis: Axes = None, out: Any = None, keepdims: bool = False, *, where: ArrayLike | bool = True
 ) -> Array:
     """Whether any element along ``axis`` is true, that is not zero. No derivative passes.
 
@@ -433,12 +396,7 @@ def count_nonzero(a: ArrayLike, axis: Axes = None, *, keepdims: bool = False) ->
 
 
 def average(
-    a: ArrayLike,
-    axis: Axes = None,
-    weights: ArrayLike | None = None,
-    returned: bool = False,
-    *,
-    keepdims: bool = False,
+    a: ArrayLike, axis: Axes = None, weights: ArrayLike | None = None, returned: bool = False, *, keepdims: bool = False
 ) -> Any:
     """The weighted mean along ``axis``, by default of all elements.
 

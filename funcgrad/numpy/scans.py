@@ -87,13 +87,7 @@ def _cumulative(run: Callable[..., Array], x: ArrayLike, axis: Axis, dtype: Any,
 
 
 def cumulative_sum(
-    x: ArrayLike,
-    /,
-    *,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: Any = None,
-    include_initial: bool = False,
+    x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Array:
     """The running sums along ``axis``, which only an array of one axis may leave out.
 
@@ -118,13 +112,7 @@ def cumulative_sum(
 
 
 def cumulative_prod(
-    x: ArrayLike,
-    /,
-    *,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: Any = None,
-    include_initial: bool = False,
+    x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Array:
     """The running products along ``axis``; arguments as for ``cumulative_sum``, a 1 stands at the beginning.
 

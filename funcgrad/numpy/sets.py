@@ -29,20 +29,9 @@ from funcgrad.primitives.sorting import sort
 from funcgrad.typing import Array, ArrayLike, Axes, Axis
 
 __all__ = [
-    "intersect1d",
-    "isin",
-    "lexsort",
-    "setdiff1d",
-    "setxor1d",
-    "sort_complex",
-    "trim_zeros",
-    "union1d",
-    "unique",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
-    "unique_values",
-]
+    "intersect1d", "isin", "lexsort", "setdiff1d", "setxor1d", "sort_complex", "trim_zeros", "union1d", "unique",
+    "unique_all", "unique_counts", "unique_inverse", "unique_values",
+]  # fmt: skip
 
 numpy: Any = np  # its annotations have no room for values of any kind
 

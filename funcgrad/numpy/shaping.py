@@ -23,30 +23,10 @@ from funcgrad.views import layout, locked, share, shares
 from funcgrad.writable import READ_ONLY, buffer, is_buffer, is_number
 
 __all__ = [
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "broadcast_arrays",
-    "broadcast_shapes",
-    "broadcast_to",
-    "expand_dims",
-    "iscomplexobj",
-    "isrealobj",
-    "isscalar",
-    "matrix_transpose",
-    "moveaxis",
-    "ndim",
-    "permute_dims",
-    "ravel",
-    "reshape",
-    "result_type",
-    "rollaxis",
-    "shape",
-    "size",
-    "squeeze",
-    "swapaxes",
-    "transpose",
-]
+    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "expand_dims",
+    "iscomplexobj", "isrealobj", "isscalar", "matrix_transpose", "moveaxis", "ndim", "permute_dims", "ravel", "reshape",
+    "result_type", "rollaxis", "shape", "size", "squeeze", "swapaxes", "transpose",
+]  # fmt: skip
 
 
 def _rank(a: Array) -> int:

@@ -25,17 +25,7 @@ from funcgrad.primitives.sorting import argsort
 from funcgrad.typing import Array, ArrayLike, Scalar
 from funcgrad.writable import as_array
 
-__all__ = [
-    "bartlett",
-    "blackman",
-    "convolve",
-    "correlate",
-    "hamming",
-    "hanning",
-    "i0",
-    "interp",
-    "kaiser",
-]
+__all__ = ["bartlett", "blackman", "convolve", "correlate", "hamming", "hanning", "i0", "interp", "kaiser"]
 
 _MODES = {"valid": "valid", "same": "same", "full": "full", 0: "valid", 1: "same", 2: "full"}
 

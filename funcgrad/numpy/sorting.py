@@ -22,17 +22,7 @@ from funcgrad.primitives.indexing import take_along_axis
 from funcgrad.primitives.shaping import flip
 from funcgrad.typing import Array, ArrayLike, Axis
 
-__all__ = [
-    "argmax",
-    "argmin",
-    "argpartition",
-    "argsort",
-    "nanargmax",
-    "nanargmin",
-    "partition",
-    "searchsorted",
-    "sort",
-]
+__all__ = ["argmax", "argmin", "argpartition", "argsort", "nanargmax", "nanargmin", "partition", "searchsorted", "sort"]
 
 
 def _along(a: ArrayLike, axis: Axis) -> tuple[Array, int]:

@@ -13,14 +13,7 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import conj, permute, real, reduce_sum, reshape
 from funcgrad.numpy.creation import as_value, astype
-from funcgrad.numpy.histograms import (
-    bincount,
-    digitize,
-    histogram,
-    histogram2d,
-    histogram_bin_edges,
-    histogramdd,
-)
+from funcgrad.numpy.histograms import bincount, digitize, histogram, histogram2d, histogram_bin_edges, histogramdd
 from funcgrad.numpy.joining import concatenate
 from funcgrad.numpy.peeking import is_plain, known
 from funcgrad.numpy.reductions import mean
@@ -33,16 +26,7 @@ from funcgrad.primitives.products import matmul
 from funcgrad.primitives.shaping import diagonal
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = [
-    "bincount",
-    "corrcoef",
-    "cov",
-    "digitize",
-    "histogram",
-    "histogram2d",
-    "histogram_bin_edges",
-    "histogramdd",
-]
+__all__ = ["bincount", "corrcoef", "cov", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
 
 def cov(

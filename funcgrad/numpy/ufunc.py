@@ -1,12 +1,11 @@
 """Elementwise functions as NumPy has them: with options, methods and attributes.
 
-    @ufunc(np.exp, prim.exp)
-    def exp(x: ArrayLike, /) -> Array:
-        \"\"\"``e**x``.\"\"\"
+    table = Table(__name__)
+    exp = table.unary(np.exp, prim.exp, "``e**x``.", "fnp.exp([0.0, 1.0])", "array([1.        , 2.71828183])")
 
 makes a function that is called as fast as ``prim.exp`` is, and that takes ``out``, ``where``, ``dtype`` and the
 rest, has the methods ``reduce``, ``accumulate``, ``outer``, ``reduceat``, ``at``, and ``nin``, ``identity`` and so on.
-What is more than one operation has a body, and the decorator only NumPy's ufunc.
+What is more than one operation has a body, and ``ufunc`` as its decorator.
 """
 
 from __future__ import annotations
@@ -21,11 +20,12 @@ from typing import Any, Protocol, TypeVar, overload
 import numpy as np
 
 from funcgrad.numpy import ufunc_methods
+from funcgrad.numpy.faces import documented, stub
 from funcgrad.numpy.ufunc_calls import DEFAULTS, applied, applied_to_axes, check_options
 from funcgrad.numpy.ufunc_methods import Ufunc
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["Binary", "GeneralizedUfunc", "Ufunc", "Unary", "gufunc", "ufunc"]
+__all__ = ["Binary", "GeneralizedUfunc", "Table", "Ufunc", "Unary", "gufunc", "ufunc"]
 
 R_co = TypeVar("R_co", covariant=True)
 R = TypeVar("R")
@@ -75,6 +75,33 @@ class _Decorator(Protocol):
     def __call__(self, stub: Callable[[ArrayLike], R]) -> Unary[R]: ...
     @overload
     def __call__(self, stub: Callable[[ArrayLike, ArrayLike], R]) -> Binary[R]: ...
+
+
+class Table:
+    """The ufuncs of ``module`` that are one operation each, a row for each: see the head of this file.
+
+    A row has NumPy's ufunc, the operation, one line on it, an example and what that shows.
+    """
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def unary(
+        self, theirs: np.ufunc, own: Callable[..., Any], text: str, example: str, shows: str, name: str = ""
+    ) -> Unary[Array]:
+        """A ufunc of one argument, by default called as NumPy's is."""
+        made: Unary[Array] = self._made(f"{name or theirs.__name__}(x)", theirs, own, text, example, shows)
+        return made
+
+    def binary(
+        self, theirs: np.ufunc, own: Callable[..., Any], text: str, example: str, shows: str, name: str = ""
+    ) -> Binary[Array]:
+        """A ufunc of two arguments, by default called as NumPy's is."""
+        made: Binary[Array] = self._made(f"{name or theirs.__name__}(x1, x2)", theirs, own, text, example, shows)
+        return made
+
+    def _made(self, call: str, theirs: np.ufunc, own: Callable[..., Any], *said: str) -> Any:
+        return ufunc(theirs, own)(stub(self._module, call, documented(*said)))
 
 
 def ufunc(theirs: np.ufunc, own: Callable[..., Any] | None = None) -> _Decorator:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from funcgrad.kinds.linear import broadcast_to
 from funcgrad.numpy.assignment import as_condition, as_entries, fitted, names_twice, updated
 from funcgrad.numpy.choice import maximum, minimum
 from funcgrad.numpy.creation import as_value, asarray, astype, copy, new
+from funcgrad.numpy.faces import named
 from funcgrad.numpy.joining import concatenate
 from funcgrad.numpy.reductions import max as greatest
 from funcgrad.numpy.reductions import min as smallest
@@ -34,6 +35,106 @@ ndarray = np.ndarray
 #: What becomes of elements of ``x`` and of what is to be written to them.
 Combine: TypeAlias = Callable[[Any, Any], Any]
 _MODES = (None, "promise_in_bounds", "clip", "drop", "fill", "wrap")
+
+
+def _in_turn(operation: Combine) -> Combine:
+    """Apply ``operation`` once for each of what is written to an element."""
+
+    def combine(x: Any, ys: Any) -> Any:
+        for j in range(backend.shape_of(ys)[-1]):
+            x = operation(x, getitem(ys, (..., j)))
+        return x
+
+    return combine
+
+
+def _as_often(func: Callable[[Any], Any]) -> Combine:
+    """Apply ``func`` as often as there are ones to be written to an element."""
+
+    def combine(x: Any, ones: Any) -> Any:
+        n = backend.shape_of(ones)[-1]
+        if type(ones) is ndarray:
+            for _ in range(n):
+                x = func(x)
+            return x
+        first, times = x, total(ones, -1)
+        for j in range(n):
+            active = times > j
+            x = where(active, func(where(active, x, first)), x)  # so that no derivative is infinite elsewhere
+        return x
+
+    return combine
+
+
+def _extreme(reduction: Callable[..., Any]) -> Combine:
+    return lambda x, ys: reduction(concatenate([getitem(x, (..., None)), ys], -1), -1)
+
+
+class Change(NamedTuple):
+    """What a method does to the elements of ``x``.
+
+    Attributes:
+        once: what becomes of ``x[i]`` and ``y``.
+        several: what becomes of ``x[i]`` and several ``y``, one after the other along a last axis; None where
+            sums, or the last one, need no such detour.
+        neutral: a ``y`` that changes nothing, for a dtype.
+    """
+
+    once: Combine
+    several: Combine | None = None
+    neutral: Callable[[Any], Any] = lambda dtype: 1
+
+
+def _bound(least: bool) -> Callable[[Any], Any]:
+    def bound(dtype: Any) -> Any:
+        if dtype.kind not in "iu":
+            return -np.inf if least else np.inf
+        limits = np.iinfo(dtype)
+        return limits.min if least else limits.max
+
+    return bound
+
+
+_SET = Change(lambda x, y: y)
+_ADD = Change(add)
+_MULTIPLY = Change(multiply, lambda x, ys: x * product(ys, -1))
+_DIVIDE = Change(divide, _in_turn(divide))
+_POWER = Change(power, _in_turn(power))
+_MIN = Change(minimum, _extreme(smallest), _bound(least=False))
+_MAX = Change(maximum, _extreme(greatest), _bound(least=True))
+
+
+class Update(Protocol):
+    """A method of ``x.at[index]`` that writes ``values``."""
+
+    def __call__(
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """Compute it."""
+
+
+def _method(name: str, does: str, change: Change, negative: bool = False) -> Any:
+    """The method ``name``, which makes ``change`` with the values, or with the negative ones."""
+
+    def method(
+        self: Place,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        if change is _DIVIDE and self._x.dtype.kind in "iub":
+            self = Place(self._x * 1.0, self._index)
+        return _changed(self, -as_value(values) if negative else values, mode, unique_indices, change)
+
+    named(method, __name__, name, f"A copy of ``x`` {does}").__qualname__ = f"Place.{name}"
+    return method
 
 
 class At:
@@ -119,96 +220,15 @@ class Place:
         found = getitem(ravel(x), where(index.valid, index.places, 0))
         return where(index.valid, found, as_entries(fill_value, x))
 
-    def set(
-        self,
-        values: ArrayLike,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | None = None,
-    ) -> Any:
-        """A copy of ``x`` with ``values`` at the index."""
-        return _changed(self, values, mode, unique_indices, _SET)
-
-    def add(
-        self,
-        values: ArrayLike,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | None = None,
-    ) -> Any:
-        """A copy of ``x`` with ``values`` added at the index."""
-        return _changed(self, values, mode, unique_indices, _ADD)
-
-    def subtract(
-        self,
-        values: ArrayLike,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | None = None,
-    ) -> Any:
-        """A copy of ``x`` with ``values`` subtracted at the index."""
-        return _changed(self, -as_value(values), mode, unique_indices, _ADD)
-
-    def multiply(
-        self,
-        values: ArrayLike,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | None = None,
-    ) -> Any:
-        """A copy of ``x`` multiplied with ``values`` at the index."""
-        return _changed(self, values, mode, unique_indices, _MULTIPLY)
-
+    set: Update = _method("set", "with ``values`` at the index.", _SET)
+    add: Update = _method("add", "with ``values`` added at the index.", _ADD)
+    subtract: Update = _method("subtract", "with ``values`` subtracted at the index.", _ADD, negative=True)
+    multiply: Update = _method("multiply", "multiplied with ``values`` at the index.", _MULTIPLY)
     mul = multiply
-
-    def divide(
-        self,
-        values: ArrayLike,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | None = None,
-    ) -> Any:
-        """A copy of ``x`` divided by ``values`` at the index; integers as floating numbers."""
-        floating = Place(self._x * 1.0, self._index) if self._x.dtype.kind in "iub" else self
-        return _changed(floating, values, mode, unique_indices, _DIVIDE)
-
-    def power(
-        self,
-        values: ArrayLike,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | None = None,
-    ) -> Any:
-        """A copy of ``x`` raised to the power ``values`` at the index."""
-        return _changed(self, values, mode, unique_indices, _POWER)
-
-    def min(
-        self,
-        values: ArrayLike,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | None = None,
-    ) -> Any:
-        """A copy of ``x`` with the smaller of ``x`` and ``values`` at the index."""
-        return _changed(self, values, mode, unique_indices, _MIN)
-
-    def max(
-        self,
-        values: ArrayLike,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | None = None,
-    ) -> Any:
-        """A copy of ``x`` with the greater of ``x`` and ``values`` at the index."""
-        return _changed(self, values, mode, unique_indices, _MAX)
+    divide: Update = _method("divide", "divided by ``values`` at the index; integers as floating numbers.", _DIVIDE)
+    power: Update = _method("power", "raised to the power ``values`` at the index.", _POWER)
+    min: Update = _method("min", "with the smaller of ``x`` and ``values`` at the index.", _MIN)
+    max: Update = _method("max", "with the greater of ``x`` and ``values`` at the index.", _MAX)
 
     def apply(
         self,
@@ -221,73 +241,6 @@ class Place:
         """A copy of ``x`` with ``func``, a function that works element by element, applied at the index."""
         change = Change(lambda x, y: func(x), _as_often(func), lambda dtype: 0)
         return _changed(self, 1, mode, unique_indices, change)
-
-
-def _in_turn(operation: Combine) -> Combine:
-    """Apply ``operation`` once for each of what is written to an element."""
-
-    def combine(x: Any, ys: Any) -> Any:
-        for j in range(backend.shape_of(ys)[-1]):
-            x = operation(x, getitem(ys, (..., j)))
-        return x
-
-    return combine
-
-
-def _as_often(func: Callable[[Any], Any]) -> Combine:
-    """Apply ``func`` as often as there are ones to be written to an element."""
-
-    def combine(x: Any, ones: Any) -> Any:
-        n = backend.shape_of(ones)[-1]
-        if type(ones) is ndarray:
-            for _ in range(n):
-                x = func(x)
-            return x
-        first, times = x, total(ones, -1)
-        for j in range(n):
-            active = times > j
-            x = where(active, func(where(active, x, first)), x)  # so that no derivative is infinite elsewhere
-        return x
-
-    return combine
-
-
-def _extreme(reduction: Callable[..., Any]) -> Combine:
-    return lambda x, ys: reduction(concatenate([getitem(x, (..., None)), ys], -1), -1)
-
-
-class Change(NamedTuple):
-    """What a method does to the elements of ``x``.
-
-    Attributes:
-        once: what becomes of ``x[i]`` and ``y``.
-        several: what becomes of ``x[i]`` and several ``y``, one after the other along a last axis; None where
-            sums, or the last one, need no such detour.
-        neutral: a ``y`` that changes nothing, for a dtype.
-    """
-
-    once: Combine
-    several: Combine | None = None
-    neutral: Callable[[Any], Any] = lambda dtype: 1
-
-
-def _bound(least: bool) -> Callable[[Any], Any]:
-    def bound(dtype: Any) -> Any:
-        if dtype.kind not in "iu":
-            return -np.inf if least else np.inf
-        limits = np.iinfo(dtype)
-        return limits.min if least else limits.max
-
-    return bound
-
-
-_SET = Change(lambda x, y: y)
-_ADD = Change(add)
-_MULTIPLY = Change(multiply, lambda x, ys: x * product(ys, -1))
-_DIVIDE = Change(divide, _in_turn(divide))
-_POWER = Change(power, _in_turn(power))
-_MIN = Change(minimum, _extreme(smallest), _bound(least=False))
-_MAX = Change(maximum, _extreme(greatest), _bound(least=True))
 
 
 class _Partial:

@@ -95,10 +95,7 @@ def _as_dtype(x: Array, *, to: np.dtype[Any]) -> Array:
 
 def _of_memory(name: str, doc: str) -> property:
     def get(x: Tracer) -> Any:
-        if keeping.run is not None and name in (
-            "flags",
-            "strides",
-        ):  # built anew: it may go by them
+        if keeping.run is not None and name in ("flags", "strides"):  # built anew: it may go by them
             return getattr(layout(x), name)
         raise AttributeError(
             f"x.{name}: a traced value has no memory of its own, got {describe(x)}{user_line()}.{counterpart()} Use "

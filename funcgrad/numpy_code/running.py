@@ -281,7 +281,7 @@ def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) ->
                 return found
         if error is not first:
             error.__suppress_context__ = error.__cause__ is None or error.__suppress_context__
-            if not isinstance(error, FuncgradError):
+            if not isinstance(error, FuncgradError) and str(error) != str(first):
                 error.add_note(f"It ran {_LEVELS[level]} in place of NumPy's, as it raised as it is written: {first}")
         raise error
     finally:

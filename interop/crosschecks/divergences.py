@@ -178,9 +178,7 @@ KNOWN = (
         "heaviside", _not_a_number, "heaviside of NaN: JAX's derivative there is 1. funcgrad's is 0, as elsewhere."
     ),
     Divergence(
-        "angle_of_real",
-        _zero,
-        "the angle of a real 0: JAX's derivative is nan. Real numbers do not turn: it is 0.",
+        "angle_of_real", _zero, "the angle of a real 0: JAX's derivative is nan. Real numbers do not turn: it is 0."
     ),
     Divergence(
         "absolute",

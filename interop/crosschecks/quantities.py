@@ -139,10 +139,7 @@ def asked(library: Library, fun: Callable[..., Leaves], at: Inputs, cts: Leaves,
         yield ("vmap value", "vmap reverse"), lambda: library.vmap(both)(*at.copies)
     if "float32" in kinds:
         yield ("float32 value", "float32 reverse"), lambda: both(*at.single)
-        yield (
-            ("float32 forward",),
-            lambda: library.jvp(fun, tuple(at.single), tuple(at.single_tangents))[1:],
-        )
+        yield (("float32 forward",), lambda: library.jvp(fun, tuple(at.single), tuple(at.single_tangents))[1:])
 
 
 def answered(asked: Iterable[Any], failed: Answers) -> Answers:

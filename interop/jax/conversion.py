@@ -18,18 +18,9 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 
 __all__ = [
-    "HOST",
-    "Frame",
-    "bottom",
-    "filled",
-    "filling",
-    "is_array",
-    "on_host",
-    "private",
-    "take_apart",
-    "to_numpy",
+    "HOST", "Frame", "bottom", "filled", "filling", "is_array", "on_host", "private", "take_apart", "to_numpy",
     "viewed",
-]
+]  # fmt: skip
 
 ndarray = np.ndarray
 #: The types of numbers and arrays that are NumPy's or Python's.

@@ -40,13 +40,7 @@ class Program:
     """
 
     def __init__(
-        self,
-        jax: Any,
-        name: str,
-        fun: Callable[..., Any],
-        *,
-        compiled: bool,
-        options: dict[str, Any] | None = None,
+        self, jax: Any, name: str, fun: Callable[..., Any], *, compiled: bool, options: dict[str, Any] | None = None
     ) -> None:
         self.jax, self.name = jax, name
         self.fun = fun

@@ -1,5 +1,7 @@
 """Every bad input gets its error: the builtin type a caller would catch, and a message that says what to do."""
 
+import dataclasses
+import datetime
 import functools
 
 import numpy as np
@@ -68,18 +70,36 @@ def test_complex_input_without_holomorphic(call):
         (lambda x: x * np.ones(1), r"\(1,\)"),
         (lambda x: x * np.ones((1, 1)), r"\(1, 1\)"),
         (lambda x: x * np.ones(3), r"\(3,\)"),
-        (lambda x: (x, x), "tuple"),
-        (lambda x: [x], "list"),
+        (lambda x: (x, x), r"a tuple of float64\[\], float64\[\]\. Pass has_aux=True"),
+        (lambda x: (x * np.ones(2), x), r"a tuple of float64\[2\], float64\[\]"),
+        (lambda x: [x] * 5, "a list of float64.*, ..."),
         (lambda x: {"a": x}, "dict"),
-        (lambda x: None, "None"),
         (lambda x: "text", "str 'text'"),
     ],
-    ids=["one", "one-one", "three", "tuple", "list", "dict", "None", "str"],
+    ids=["one", "one-one", "three", "pair", "vector-first", "list", "dict", "str"],
 )
 @pytest.mark.parametrize("call", ["grad", "value_and_grad"])
 def test_output_that_is_no_scalar(call, result, says):
     with raises(TypeError, call, "scalar", says, "jacrev"):
         getattr(fg, call)(result)(2.0)
+
+
+@pytest.mark.parametrize("call", ["grad", "value_and_grad"])
+@pytest.mark.parametrize("argument", [2.0, None])
+def test_output_that_was_forgotten(call, argument):
+    with raises(TypeError, call, "got None. Return what is to be differentiated"):
+        getattr(fg, call)(lambda x: None)(argument)
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [("detach", "stop_gradient"), ("numpy", "as it is"), ("backward", "grad"), ("requires_grad", "grad")],
+)
+def test_attributes_of_torch_name_ours(name, ours):
+    with raises(AttributeError, f"x.{name}: PyTorch's", r"float64\[2\]", "test_errors.py", f"Use .*{ours}") as found:
+        fg.grad(lambda x: getattr(x, name))(np.ones(2))
+    assert not getattr(found.value, "__notes__", ()), "nothing is said twice"
+    assert fg.grad(lambda x: x * hasattr(x, name))(2.0) == 0.0
 
 
 @pytest.mark.parametrize("call", ["grad", "value_and_grad", "jacrev", "jacfwd", "hessian"])
@@ -102,6 +122,57 @@ class TestArgnums:
     def test_not_ints(self, call, argnums):
         with raises(TypeError, call, "argnums", "ints"):
             getattr(fg, call)(first, argnums=argnums)
+
+
+@dataclasses.dataclass
+class Parameters:
+    w: float
+
+
+class Model:
+    pass
+
+
+class Tensor:
+    def __array__(self, dtype=None, copy=None):
+        return np.ones(2)
+
+
+@pytest.mark.parametrize(
+    ("thing", "remedy"),
+    [
+        (Parameters(1.0), "put @register_dataclass above @dataclass of Parameters"),
+        (Model(), r"register_pytree_node\(Model"),
+        (Tensor(), r"Convert it: numpy\.asarray"),
+        (datetime.date(2026, 1, 1), "Leave it out"),
+        ("text", "Leave it out"),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_what_is_no_array_says_how_to_make_it_one(thing, remedy):
+    with raises(TypeError, r"grad: argument 0\['p'\] is not an array or a number", remedy):
+        fg.grad(lambda p: 1.0)({"p": thing})
+
+
+def test_what_cannot_be_mapped_is_told_to_stay_the_same():
+    with raises(TypeError, "vmap: argument 1 is not an array or a number", "None for it in in_axes"):
+        fg.vmap(lambda x, how: x)(np.ones(2), "mean")
+
+
+class Pair:
+    def __init__(self, *parts):
+        self.parts = parts
+
+
+fg.register_pytree_node(Pair, lambda pair: (pair.parts, None), lambda _, parts: Pair(*parts))
+
+
+@pytest.mark.parametrize(
+    ("pair", "where"), [(Pair(1), "argument 0 must"), (Pair(1.0, 2), r"argument 0 \(child 1\) must")]
+)
+def test_children_without_names_are_counted(pair, where):
+    with raises(TypeError, f"grad: {where} be real"):
+        fg.grad(lambda pair: pair.parts[0])(pair)
 
 
 LEAVES = {"str": "text", "object": object(), "array": np.array(["a"]), "object array": np.array([None])}

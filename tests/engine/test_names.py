@@ -1,6 +1,7 @@
 """What ``dir`` lists, names of other libraries, and dataclasses registered as in JAX."""
 
 import dataclasses
+import importlib
 import inspect
 
 import jax
@@ -28,11 +29,28 @@ def test_what_only_jax_and_scipy_need_is_found_at_the_top():
 
 
 @pytest.mark.parametrize(
-    ("name", "ours"), [("tree_map", r"tree\.map"), ("elementwise_grad", "vmap"), ("make_vjp", "vjp")]
+    ("name", "ours"),
+    [
+        ("tree_map", r"tree\.map"),
+        ("elementwise_grad", "vmap"),
+        ("grad_and_value", "value_and_grad"),
+        ("make_vjp", "vjp"),
+        ("minimize", r"funcgrad\.scipy\.optimize\.minimize"),
+        ("stop_grad", "stop_gradient"),
+    ],
 )
 def test_names_of_other_libraries_name_ours(name, ours):
     with pytest.raises(AttributeError, match=rf"no attribute '{name}'\. Use .*{ours}"):
         getattr(funcgrad, name)
+
+
+@pytest.mark.parametrize("home", ["", "numpy", "scipy.fft", "scipy.linalg", "scipy.optimize", "scipy.signal"])
+def test_python_can_propose_the_name_that_is_alike(home):
+    """It does where an uncaught error says which name was asked of what."""
+    module = importlib.import_module(f"funcgrad.{home}".rstrip("."))
+    with pytest.raises(AttributeError, match="gradd") as found:
+        module.gradd  # noqa: B018
+    assert (found.value.name, found.value.obj) == ("gradd", module)
 
 
 @dataclasses.dataclass

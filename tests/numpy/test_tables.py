@@ -10,7 +10,7 @@ from helpers import differences
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jacrev, jvp, tree, value_and_grad, vjp
-from funcgrad.errors import ConversionError, FuncgradError
+from funcgrad.errors import ConversionError, FuncgradError, ReadOnlyError
 from funcgrad.numpy.tables import Held, number_of
 
 SERIES = pd.Series([1.0, 2.0, 3.0], index=list("abc"), name="rate")
@@ -53,6 +53,22 @@ def test_series(name):
     tangent = pd.Series([0.5, -1.0, 2.0], SERIES.index, name="rate")
     pushed = jvp(f, (SERIES,), (tangent,))[1]
     assert float(pushed) == pytest.approx(expected @ tangent.to_numpy(), rel=1e-6, abs=1e-6)
+
+
+def test_a_column_is_not_written_to():
+    def written(s):
+        s.iloc[0] = 2.0
+        return s.sum()
+
+    with pytest.raises(ReadOnlyError, match=r"float64\[3\], at .*test_tables.*Write to a copy of its values"):
+        grad(written)(SERIES)
+
+    def copied(s):
+        x = s.to_numpy().copy()
+        x[0] = 2.0
+        return np.sum(x**2)
+
+    np.testing.assert_array_equal(grad(copied)(SERIES).to_numpy(), [0.0, *(2.0 * SERIES.to_numpy()[1:])])
 
 
 OF_FRAME = {

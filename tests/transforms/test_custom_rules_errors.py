@@ -26,7 +26,7 @@ def pushed(rule):
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (grad(doubled(lambda x, ct: ct)), InputError, "must return a tuple with 1 cotangents"),
+        (grad(doubled(lambda x, ct: ct)), InputError, r"must return a tuple with 1 cotangents.* Return \(ct,\)"),
         (grad(doubled(lambda x, ct: (ct, ct))), InputError, "must return a tuple with 1 cotangents"),
         (
             grad(doubled(lambda x, ct: (fnp.sum(ct),))),

@@ -332,12 +332,7 @@ def _staged_while(call: str, cond_fun: Callable[[Any], Any], body_fun: Callable[
 
 
 def fori_loop(
-    lower: Any,
-    upper: Any,
-    body_fun: Callable[[Any, Any], Any],
-    init_val: PyTree,
-    *,
-    unroll: int | bool | None = None,
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: PyTree, *, unroll: int | bool | None = None
 ) -> Any:
     """Run ``val = body_fun(i, val)`` for ``i`` from ``lower`` up to, and without, ``upper``.
 

@@ -25,18 +25,9 @@ from funcgrad.optional import loaded_jax
 from funcgrad.records import pull_for_all
 
 __all__ = [
-    "Like",
-    "Stage",
-    "batched",
-    "bottom",
-    "example",
-    "known_later",
-    "like",
-    "native",
-    "rehearsing",
-    "staged",
+    "Like", "Stage", "batched", "bottom", "example", "known_later", "like", "native", "rehearsing", "staged",
     "staged_call",
-]
+]  # fmt: skip
 
 Leaves: TypeAlias = Sequence[Any]
 

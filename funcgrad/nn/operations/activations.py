@@ -40,11 +40,7 @@ def _relu(xp: Any, x: Any) -> Any:
 
 
 #: ``maximum(x, 0)``, with the derivative 0 at 0.
-relu: Operation = elementwise(
-    "relu",
-    _relu,
-    dx=lambda t, ans: where(greater(ans, 0), t, 0),
-)
+relu: Operation = elementwise("relu", _relu, dx=lambda t, ans: where(greater(ans, 0), t, 0))
 #: ``minimum(maximum(x, 0), 6)``, with the derivative 0 at 0 and at 6.
 relu6: Operation = elementwise(
     "relu6",

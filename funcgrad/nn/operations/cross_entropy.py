@@ -191,10 +191,7 @@ cross_entropy: Operation = primitive(
     vjps=[_of_logits, _of_weights],
     jvps=[
         _pushed_from_logits,
-        lambda t, x, y, ans, *, axis: (
-            reduce_sum(t * _terms(x, y, axis), axis=axis),
-            backend.zeros_like(ans[1]),
-        ),
+        lambda t, x, y, ans, *, axis: (reduce_sum(t * _terms(x, y, axis), axis=axis), backend.zeros_like(ans[1])),
     ],
     batch="axis",
     multiple=True,

@@ -127,17 +127,11 @@ def _pick_places(xp: Any, x: Any, y: Any, *, window: Ints, strides: Ints, pads: 
 #: ``spread_places(ct, y, *, ..., lengths)``: zeros of ``lengths`` along the last axes, each ``ct`` added at position
 #: ``y`` of its window.
 spread_places: Operation = linear(
-    "spread_places",
-    _spread_places,
-    transpose=lambda ct, y, **where: pick_places(ct, y, **where),
-    batch="leading",
+    "spread_places", _spread_places, transpose=lambda ct, y, **where: pick_places(ct, y, **where), batch="leading"
 )
 #: ``pick_places(x, y, *, ..., lengths)``, its transpose: from each window of ``x`` the element at position ``y``.
 pick_places: Operation = linear(
-    "pick_places",
-    _pick_places,
-    transpose=lambda ct, y, **where: spread_places(ct, y, **where),
-    batch="leading",
+    "pick_places", _pick_places, transpose=lambda ct, y, **where: spread_places(ct, y, **where), batch="leading"
 )
 
 

@@ -30,17 +30,9 @@ from funcgrad.primitives.products import matmul as product
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "cross",
-    "diagonal",
-    "matmul",
-    "matrix_power",
-    "matrix_transpose",
-    "multi_dot",
-    "outer",
-    "tensordot",
-    "trace",
+    "cross", "diagonal", "matmul", "matrix_power", "matrix_transpose", "multi_dot", "outer", "tensordot", "trace",
     "vecdot",
-]
+]  # fmt: skip
 
 
 def matrix_power(a: ArrayLike, n: int) -> Array:

@@ -19,16 +19,6 @@ from funcgrad.numpy.polynomial.legendre import Legendre
 from funcgrad.numpy.polynomial.polynomial import Polynomial
 
 __all__ = [
-    "Chebyshev",
-    "Hermite",
-    "HermiteE",
-    "Laguerre",
-    "Legendre",
-    "Polynomial",
-    "chebyshev",
-    "hermite",
-    "hermite_e",
-    "laguerre",
-    "legendre",
-    "polynomial",
-]
+    "Chebyshev", "Hermite", "HermiteE", "Laguerre", "Legendre", "Polynomial", "chebyshev", "hermite", "hermite_e",
+    "laguerre", "legendre", "polynomial",
+]  # fmt: skip

@@ -19,42 +19,11 @@ from funcgrad.numpy.products import matmul
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "chebdomain",
-    "chebzero",
-    "chebone",
-    "chebx",
-    "chebline",
-    "chebadd",
-    "chebsub",
-    "chebmulx",
-    "chebmul",
-    "chebdiv",
-    "chebpow",
-    "chebval",
-    "chebval2d",
-    "chebval3d",
-    "chebvalnd",
-    "chebgrid2d",
-    "chebgrid3d",
-    "chebder",
-    "chebint",
-    "chebfromroots",
-    "chebroots",
-    "chebcompanion",
-    "chebvander",
-    "chebvander2d",
-    "chebvander3d",
-    "chebfit",
-    "chebtrim",
-    "poly2cheb",
-    "cheb2poly",
-    "chebgauss",
-    "chebweight",
-    "chebpts1",
-    "chebpts2",
-    "chebinterpolate",
-    "Chebyshev",
-]
+    "chebdomain", "chebzero", "chebone", "chebx", "chebline", "chebadd", "chebsub", "chebmulx", "chebmul", "chebdiv",
+    "chebpow", "chebval", "chebval2d", "chebval3d", "chebvalnd", "chebgrid2d", "chebgrid3d", "chebder", "chebint",
+    "chebfromroots", "chebroots", "chebcompanion", "chebvander", "chebvander2d", "chebvander3d", "chebfit", "chebtrim",
+    "poly2cheb", "cheb2poly", "chebgauss", "chebweight", "chebpts1", "chebpts2", "chebinterpolate", "Chebyshev",
+]  # fmt: skip
 
 _numpy = np.polynomial.chebyshev
 _series = series("cheb")

@@ -14,39 +14,11 @@ from funcgrad.numpy.transcendental import exp
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "hermdomain",
-    "hermzero",
-    "hermone",
-    "hermx",
-    "hermline",
-    "hermadd",
-    "hermsub",
-    "hermmulx",
-    "hermmul",
-    "hermdiv",
-    "hermpow",
-    "hermval",
-    "hermval2d",
-    "hermval3d",
-    "hermvalnd",
-    "hermgrid2d",
-    "hermgrid3d",
-    "hermder",
-    "hermint",
-    "hermfromroots",
-    "hermroots",
-    "hermcompanion",
-    "hermvander",
-    "hermvander2d",
-    "hermvander3d",
-    "hermfit",
-    "hermtrim",
-    "poly2herm",
-    "herm2poly",
-    "hermgauss",
-    "hermweight",
-    "Hermite",
-]
+    "hermdomain", "hermzero", "hermone", "hermx", "hermline", "hermadd", "hermsub", "hermmulx", "hermmul", "hermdiv",
+    "hermpow", "hermval", "hermval2d", "hermval3d", "hermvalnd", "hermgrid2d", "hermgrid3d", "hermder", "hermint",
+    "hermfromroots", "hermroots", "hermcompanion", "hermvander", "hermvander2d", "hermvander3d", "hermfit", "hermtrim",
+    "poly2herm", "herm2poly", "hermgauss", "hermweight", "Hermite",
+]  # fmt: skip
 
 _numpy = np.polynomial.hermite
 _series = series("herm")

@@ -14,39 +14,11 @@ from funcgrad.numpy.transcendental import exp
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "hermedomain",
-    "hermezero",
-    "hermeone",
-    "hermex",
-    "hermeline",
-    "hermeadd",
-    "hermesub",
-    "hermemulx",
-    "hermemul",
-    "hermediv",
-    "hermepow",
-    "hermeval",
-    "hermeval2d",
-    "hermeval3d",
-    "hermevalnd",
-    "hermegrid2d",
-    "hermegrid3d",
-    "hermeder",
-    "hermeint",
-    "hermefromroots",
-    "hermeroots",
-    "hermecompanion",
-    "hermevander",
-    "hermevander2d",
-    "hermevander3d",
-    "hermefit",
-    "hermetrim",
-    "poly2herme",
-    "herme2poly",
-    "hermegauss",
-    "hermeweight",
-    "HermiteE",
-]
+    "hermedomain", "hermezero", "hermeone", "hermex", "hermeline", "hermeadd", "hermesub", "hermemulx", "hermemul",
+    "hermediv", "hermepow", "hermeval", "hermeval2d", "hermeval3d", "hermevalnd", "hermegrid2d", "hermegrid3d",
+    "hermeder", "hermeint", "hermefromroots", "hermeroots", "hermecompanion", "hermevander", "hermevander2d",
+    "hermevander3d", "hermefit", "hermetrim", "poly2herme", "herme2poly", "hermegauss", "hermeweight", "HermiteE",
+]  # fmt: skip
 
 _numpy = np.polynomial.hermite_e
 _series = series("herme")

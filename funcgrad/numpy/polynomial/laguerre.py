@@ -14,39 +14,11 @@ from funcgrad.numpy.transcendental import exp
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "lagdomain",
-    "lagzero",
-    "lagone",
-    "lagx",
-    "lagline",
-    "lagadd",
-    "lagsub",
-    "lagmulx",
-    "lagmul",
-    "lagdiv",
-    "lagpow",
-    "lagval",
-    "lagval2d",
-    "lagval3d",
-    "lagvalnd",
-    "laggrid2d",
-    "laggrid3d",
-    "lagder",
-    "lagint",
-    "lagfromroots",
-    "lagroots",
-    "lagcompanion",
-    "lagvander",
-    "lagvander2d",
-    "lagvander3d",
-    "lagfit",
-    "lagtrim",
-    "poly2lag",
-    "lag2poly",
-    "laggauss",
-    "lagweight",
-    "Laguerre",
-]
+    "lagdomain", "lagzero", "lagone", "lagx", "lagline", "lagadd", "lagsub", "lagmulx", "lagmul", "lagdiv", "lagpow",
+    "lagval", "lagval2d", "lagval3d", "lagvalnd", "laggrid2d", "laggrid3d", "lagder", "lagint", "lagfromroots",
+    "lagroots", "lagcompanion", "lagvander", "lagvander2d", "lagvander3d", "lagfit", "lagtrim", "poly2lag", "lag2poly",
+    "laggauss", "lagweight", "Laguerre",
+]  # fmt: skip
 
 _numpy = np.polynomial.laguerre
 _series = series("lag")

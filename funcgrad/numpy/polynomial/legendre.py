@@ -13,39 +13,11 @@ from funcgrad.numpy.polynomial.series import series
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "legdomain",
-    "legzero",
-    "legone",
-    "legx",
-    "legline",
-    "legadd",
-    "legsub",
-    "legmulx",
-    "legmul",
-    "legdiv",
-    "legpow",
-    "legval",
-    "legval2d",
-    "legval3d",
-    "legvalnd",
-    "leggrid2d",
-    "leggrid3d",
-    "legder",
-    "legint",
-    "legfromroots",
-    "legroots",
-    "legcompanion",
-    "legvander",
-    "legvander2d",
-    "legvander3d",
-    "legfit",
-    "legtrim",
-    "poly2leg",
-    "leg2poly",
-    "leggauss",
-    "legweight",
-    "Legendre",
-]
+    "legdomain", "legzero", "legone", "legx", "legline", "legadd", "legsub", "legmulx", "legmul", "legdiv", "legpow",
+    "legval", "legval2d", "legval3d", "legvalnd", "leggrid2d", "leggrid3d", "legder", "legint", "legfromroots",
+    "legroots", "legcompanion", "legvander", "legvander2d", "legvander3d", "legfit", "legtrim", "poly2leg", "leg2poly",
+    "leggauss", "legweight", "Legendre",
+]  # fmt: skip
 
 _numpy = np.polynomial.legendre
 _series = series("leg")

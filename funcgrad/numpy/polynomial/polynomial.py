@@ -19,36 +19,11 @@ from funcgrad.numpy.reductions import prod
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "polydomain",
-    "polyzero",
-    "polyone",
-    "polyx",
-    "polyline",
-    "polyadd",
-    "polysub",
-    "polymulx",
-    "polymul",
-    "polydiv",
-    "polypow",
-    "polyval",
-    "polyval2d",
-    "polyval3d",
-    "polyvalnd",
-    "polygrid2d",
-    "polygrid3d",
-    "polyder",
-    "polyint",
-    "polyfromroots",
-    "polyroots",
-    "polycompanion",
-    "polyvander",
-    "polyvander2d",
-    "polyvander3d",
-    "polyfit",
-    "polytrim",
-    "polyvalfromroots",
-    "Polynomial",
-]
+    "polydomain", "polyzero", "polyone", "polyx", "polyline", "polyadd", "polysub", "polymulx", "polymul", "polydiv",
+    "polypow", "polyval", "polyval2d", "polyval3d", "polyvalnd", "polygrid2d", "polygrid3d", "polyder", "polyint",
+    "polyfromroots", "polyroots", "polycompanion", "polyvander", "polyvander2d", "polyvander3d", "polyfit", "polytrim",
+    "polyvalfromroots", "Polynomial",
+]  # fmt: skip
 
 _numpy = np.polynomial.polynomial
 _series = series("poly")

@@ -267,13 +267,7 @@ class Series:
         return moveaxis(made, 0, along)
 
     def integral(
-        self,
-        c: ArrayLike,
-        m: int = 1,
-        k: Any = (),
-        lbnd: ArrayLike = 0,
-        scl: ArrayLike = 1,
-        axis: int = 0,
+        self, c: ArrayLike, m: int = 1, k: Any = (), lbnd: ArrayLike = 0, scl: ArrayLike = 1, axis: int = 0
     ) -> Array:
         """The series whose derivative of order ``m`` is ``c``; the derivative flows to ``k``, ``lbnd``, ``scl``, too.
 

@@ -11,19 +11,18 @@ Example:
     array([2., 2., 2.])
 """
 
+import sys
 from typing import Any
 
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.fft import fourier, fourier_axes, frequencies, hankel, trigonometric
+from funcgrad.scipy.fft import fourier, frequencies, hankel, trigonometric
 from funcgrad.scipy.fft.fourier import *
-from funcgrad.scipy.fft.fourier_axes import *
 from funcgrad.scipy.fft.frequencies import *
 from funcgrad.scipy.fft.hankel import *
 from funcgrad.scipy.fft.trigonometric import *
 
 __all__: list[str] = []
 __all__ += fourier.__all__
-__all__ += fourier_axes.__all__
 __all__ += frequencies.__all__
 __all__ += hankel.__all__
 __all__ += trigonometric.__all__
@@ -37,5 +36,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_scipy(f"scipy.fft.{name}", "scipy.fft"), name)
     raise AttributeError(
         f"funcgrad.scipy.fft: there is no function of this name, got {name!r}. It has those of scipy.fft in its "
-        "__all__."
+        "__all__",
+        name=name,
+        obj=sys.modules[__name__],
     )

@@ -3,32 +3,135 @@
 All are linear. ``norm`` says which direction is scaled: "backward" (or None) divides the inverse transforms by the
 number of entries, "forward" the others, "ortho" all of them by its square root. ``overwrite_x`` and ``workers`` are for
 SciPy, which computes plain arrays; others are never overwritten. A ``plan`` is refused, as by SciPy.
+
+Along several axes each may be named once, and lengths and axes may be single numbers: so SciPy reads them, and NumPy
+does not.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
+from funcgrad.kinds.linear import conj
 from funcgrad.numpy import fft as own
+from funcgrad.numpy.faces import documented, named
 from funcgrad.numpy.fft import Norm
-from funcgrad.scipy.fft.arguments import check_plan, wide
+from funcgrad.primitives.fourier import NORMS
+from funcgrad.scipy.fft.arguments import check_plan, lengths_and_axes, wide
 from funcgrad.scipy.mirror import mirrors
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["fft", "hfft", "ifft", "ihfft", "irfft", "rfft"]
+__all__ = ["fft", "hfft", "ifft", "ihfft", "irfft", "rfft", "fft2", "fftn", "hfft2", "hfftn", "ifft2", "ifftn"]
+__all__ += [
+    "fft2",
+    "fftn",
+    "hfft2",
+    "hfftn",
+    "ifft2",
+    "ifftn",
+    "ihfft2",
+    "ihfftn",
+    "irfft2",
+    "irfftn",
+    "rfft2",
+    "rfftn",
+]
 
 
-@mirrors
-def fft(
-    x: ArrayLike,
-    n: int | None = None,
-    axis: int = -1,
-    norm: Norm = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    *,
-    plan: Any = None,
-) -> Array:
+class AlongOne(Protocol):
+    """A transform along one axis."""
+
+    def __call__(
+        self,
+        x: ArrayLike,
+        n: int | None = None,
+        axis: int = -1,
+        norm: Norm = None,
+        overwrite_x: bool = False,
+        workers: int | None = None,
+        *,
+        plan: Any = None,
+    ) -> Array:
+        """Compute it."""
+
+
+class AlongSeveral(Protocol):
+    """A transform along several axes."""
+
+    def __call__(
+        self,
+        x: ArrayLike,
+        s: Any = None,
+        axes: Any = None,
+        norm: Norm = None,
+        overwrite_x: bool = False,
+        workers: int | None = None,
+        *,
+        plan: Any = None,
+    ) -> Array:
+        """Compute it."""
+
+
+def _along_one(name: str, text: str, example: str, shows: str) -> AlongOne:
+    """The transform ``name`` of ``funcgrad.numpy.fft``, as SciPy has it."""
+    transform: Callable[..., Array] = getattr(own, name)
+
+    def call(
+        x: ArrayLike,
+        n: int | None = None,
+        axis: int = -1,
+        norm: Norm = None,
+        overwrite_x: bool = False,
+        workers: int | None = None,
+        *,
+        plan: Any = None,
+    ) -> Array:
+        check_plan(name, plan)
+        return transform(wide(x), n, axis, norm)
+
+    return mirrors(named(call, __name__, name, documented(text, example, shows)))
+
+
+def _along_several(name: str, of_axes: Callable[..., Array], text: str, example: str, shows: str) -> AlongSeveral:
+    """The transform ``of_axes``, as SciPy has it under ``name``: with a 2 in it along the last two axes."""
+    by_default = (-2, -1) if name.endswith("2") else None
+
+    def call(
+        x: ArrayLike,
+        s: Any = None,
+        axes: Any = by_default,
+        norm: Norm = None,
+        overwrite_x: bool = False,
+        workers: int | None = None,
+        *,
+        plan: Any = None,
+    ) -> Array:
+        check_plan(name, plan)
+        x = wide(x)
+        lengths, along = lengths_and_axes(name, x, s, axes)
+        if not along and set("rh") & set(name):
+            raise ValueError(f"scipy.fft.{name}: a transform of real numbers needs an axis, got none. Name one.")
+        return of_axes(x, lengths, along, norm)
+
+    return mirrors(named(call, __name__, name, documented(text, example, shows)))
+
+
+def _turned(norm: Norm) -> Any:
+    """``norm`` for the transform in the other direction; what is none is refused further on."""
+    return NORMS.get(norm or "backward", norm)
+
+
+def _hfftn(x: Array, s: Any, axes: Any, norm: Norm) -> Array:
+    return own.irfftn(conj(x), s, axes, _turned(norm))
+
+
+def _ihfftn(x: Array, s: Any, axes: Any, norm: Norm) -> Array:
+    return conj(own.rfftn(x, s, axes, _turned(norm)))
+
+
+# fmt: off
+fft = _along_one("fft",
     """The discrete Fourier transform along ``axis``: ``sum(x[j] * exp(-2j * pi * j * k / n))`` at k.
 
     Args:
@@ -43,135 +146,83 @@ def fft(
     Raises:
         ValueError: ``n`` is not positive; an unknown ``norm``.
         numpy.exceptions.AxisError: ``axis`` is out of range.
-        NotImplementedError: a ``plan``.
-
-    Example:
-        >>> from funcgrad.scipy import fft
-        >>> fft.fft([1.0, 2.0, 1.0, 0.0])
-        array([4.-0.j, 0.-2.j, 0.-0.j, 0.+2.j])
-    """
-    check_plan("fft", plan)
-    return own.fft(wide(x), n, axis, norm)
-
-
-@mirrors
-def ifft(
-    x: ArrayLike,
-    n: int | None = None,
-    axis: int = -1,
-    norm: Norm = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    *,
-    plan: Any = None,
-) -> Array:
-    """The inverse of ``fft``: ``sum(x[k] * exp(2j * pi * j * k / n)) / n`` at j; arguments as there.
-
-    Example:
-        >>> from funcgrad.scipy import fft
-        >>> fft.ifft([4.0, -2.0j, 0.0, 2.0j]).real
-        array([1., 2., 1., 0.])
-    """
-    check_plan("ifft", plan)
-    return own.ifft(wide(x), n, axis, norm)
-
-
-@mirrors
-def rfft(
-    x: ArrayLike,
-    n: int | None = None,
-    axis: int = -1,
-    norm: Norm = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    *,
-    plan: Any = None,
-) -> Array:
+        NotImplementedError: a ``plan``.""", "fft.fft([1.0, 2.0, 1.0, 0.0])", "array([4.-0.j, 0.-2.j, 0.-0.j, 0.+2.j])")
+ifft = _along_one("ifft",
+    "The inverse of ``fft``: ``sum(x[k] * exp(2j * pi * j * k / n)) / n`` at j; arguments as there.",
+    "fft.ifft([4.0, -2.0j, 0.0, 2.0j]).real", "array([1., 2., 1., 0.])")
+rfft = _along_one("rfft",
     """The first ``n // 2 + 1`` entries of the ``fft`` of real numbers, which tell the others; arguments as there.
 
     Raises:
-        TypeError: complex numbers.
-
-    Example:
-        >>> from funcgrad.scipy import fft
-        >>> fft.rfft([1.0, 2.0, 1.0, 0.0])
-        array([4.+0.j, 0.-2.j, 0.+0.j])
-    """
-    check_plan("rfft", plan)
-    return own.rfft(wide(x), n, axis, norm)
-
-
-@mirrors
-def irfft(
-    x: ArrayLike,
-    n: int | None = None,
-    axis: int = -1,
-    norm: Norm = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    *,
-    plan: Any = None,
-) -> Array:
+        TypeError: complex numbers.""", "fft.rfft([1.0, 2.0, 1.0, 0.0])", "array([4.+0.j, 0.-2.j, 0.+0.j])")
+irfft = _along_one("irfft",
     """The inverse of ``rfft``: ``n`` real numbers, by default ``2 * (m - 1)`` of them from m entries.
 
     The imaginary part of the first entry, and of the last one when ``n`` is even, plays no part: its derivative is
-    zero. An odd number of values must be asked for by ``n``. Arguments as for ``fft``.
-
-    Example:
-        >>> from funcgrad.scipy import fft
-        >>> fft.irfft([4.0, -2.0j, 0.0])
-        array([1., 2., 1., 0.])
-    """
-    check_plan("irfft", plan)
-    return own.irfft(wide(x), n, axis, norm)
-
-
-@mirrors
-def hfft(
-    x: ArrayLike,
-    n: int | None = None,
-    axis: int = -1,
-    norm: Norm = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    *,
-    plan: Any = None,
-) -> Array:
+    zero. An odd number of values must be asked for by ``n``. Arguments as for ``fft``.""",
+    "fft.irfft([4.0, -2.0j, 0.0])", "array([1., 2., 1., 0.])")
+hfft = _along_one("hfft",
     """The ``fft`` of numbers whose second half mirrors the first, conjugated, and is not given: it is real.
 
-    Arguments as for ``irfft``; the result has ``n`` entries, by default ``2 * (m - 1)`` of m.
-
-    Example:
-        >>> from funcgrad.scipy import fft
-        >>> fft.hfft([1.0, 2.0j, 3.0])
-        array([ 4.,  2.,  4., -6.])
-    """
-    check_plan("hfft", plan)
-    return own.hfft(wide(x), n, axis, norm)
-
-
-@mirrors
-def ihfft(
-    x: ArrayLike,
-    n: int | None = None,
-    axis: int = -1,
-    norm: Norm = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    *,
-    plan: Any = None,
-) -> Array:
+    Arguments as for ``irfft``; the result has ``n`` entries, by default ``2 * (m - 1)`` of m.""",
+    "fft.hfft([1.0, 2.0j, 3.0])", "array([ 4.,  2.,  4., -6.])")
+ihfft = _along_one("ihfft",
     """The inverse of ``hfft``: the first ``n // 2 + 1`` entries of the ``ifft`` of real numbers.
 
     Arguments as for ``fft``.
 
     Raises:
-        TypeError: complex numbers.
+        TypeError: complex numbers.""", "fft.ihfft([4.0, 2.0, 4.0, -6.0])", "array([1.+0.j, 0.+2.j, 3.+0.j])")
+fftn = _along_several("fftn", own.fftn, """``fft`` along several axes, by default all.
 
-    Example:
-        >>> from funcgrad.scipy import fft
-        >>> fft.ihfft([4.0, 2.0, 4.0, -6.0])
-        array([1.+0.j, 0.+2.j, 3.+0.j])
-    """
-    check_plan("ihfft", plan)
-    return own.ihfft(wide(x), n, axis, norm)
+    Args:
+        x: an array.
+        s: the number of entries along each of ``axes``; -1 for what there are.
+        axes: the axes, all different; by default all, the last ones where ``s`` is given.
+        norm: "backward" (or None), "ortho" or "forward".
+        overwrite_x: whether SciPy may use the memory of ``x``.
+        workers: how many threads SciPy may use.
+        plan: None.
+
+    Raises:
+        ValueError: ``s`` and ``axes`` of different lengths, an axis twice, or as ``fft``.
+        NotImplementedError: a ``plan``.""", "fft.fftn([[1.0, 2.0], [3.0, 4.0]]).real",
+    "array([[10., -2.],\n       [-4.,  0.]])")
+fft2 = _along_several("fft2", own.fftn, "``fftn``, by default along the last two axes; arguments as for ``fftn``.",
+    "fft.fft2([[1.0, 2.0], [3.0, 4.0]]).real", "array([[10., -2.],\n       [-4.,  0.]])")
+ifftn = _along_several("ifftn", own.ifftn, "``ifft`` along several axes, the inverse of ``fftn``; arguments as there.",
+    "fft.ifftn([[10.0, -2.0], [-4.0, 0.0]]).real", "array([[1., 2.],\n       [3., 4.]])")
+ifft2 = _along_several("ifft2", own.ifftn, "``ifftn``, by default along the last two axes; arguments as for ``fftn``.",
+    "fft.ifft2([[10.0, -2.0], [-4.0, 0.0]]).real", "array([[1., 2.],\n       [3., 4.]])")
+rfftn = _along_several("rfftn", own.rfftn,
+    """``rfft`` along the last of several axes, then ``fft`` along the others; arguments as for ``fftn``.
+
+    Raises:
+        TypeError: complex numbers.""", "fft.rfftn([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).real",
+    "array([[21., -3.],\n       [-9.,  0.]])")
+rfft2 = _along_several("rfft2", own.rfftn, "``rfftn``, by default along the last two axes; arguments as for ``fftn``.",
+    "fft.rfft2([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).real", "array([[21., -3.],\n       [-9.,  0.]])")
+irfftn = _along_several("irfftn", own.irfftn,
+    """``ifft`` along all of several axes but the last, then ``irfft`` along that: the inverse of ``rfftn``.
+
+    Arguments as for ``fftn``; the last length is by default ``2 * (m - 1)`` of m entries.""",
+    "fft.irfftn([[10.0, -2.0], [-4.0, 0.0]])", "array([[1., 2.],\n       [3., 4.]])")
+irfft2 = _along_several("irfft2", own.irfftn,
+    "``irfftn``, by default along the last two axes; arguments as for ``fftn``.",
+    "fft.irfft2([[10.0, -2.0], [-4.0, 0.0]])", "array([[1., 2.],\n       [3., 4.]])")
+hfftn = _along_several("hfftn", _hfftn,
+    "``fft`` along all of several axes but the last, then ``hfft`` along that; arguments as for ``irfftn``.",
+    "fft.hfftn([[1.0, 2.0j], [3.0, 0.0]])", "array([[ 4.,  4.],\n       [-2., -2.]])")
+hfft2 = _along_several("hfft2", _hfftn, "``hfftn``, by default along the last two axes; arguments as for ``irfftn``.",
+    "fft.hfft2([[1.0, 2.0j], [3.0, 0.0]])", "array([[ 4.,  4.],\n       [-2., -2.]])")
+ihfftn = _along_several("ihfftn", _ihfftn,
+    """The inverse of ``hfftn``, of real numbers: ``ihfft`` along the last axis, ``ifft`` along the others.
+
+    Arguments as for ``fftn``.
+
+    Raises:
+        TypeError: complex numbers.""", "fft.ihfftn([[4.0, 4.0], [-2.0, -2.0]]).real",
+    "array([[1., 0.],\n       [3., 0.]])")
+ihfft2 = _along_several("ihfft2", _ihfftn, "``ihfftn``, by default along the last two axes; arguments as for ``fftn``.",
+    "fft.ihfft2([[4.0, 4.0], [-2.0, -2.0]]).real", "array([[1., 0.],\n       [3., 0.]])")
+# fmt: on

@@ -15,13 +15,14 @@ half. ``overwrite_x`` and ``workers`` are for SciPy, which computes plain arrays
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, Protocol
 
 from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.faces import documented, named
 from funcgrad.numpy.fft import Norm
 from funcgrad.primitives.fourier import NORMS
 from funcgrad.scipy.fft.arguments import lengths_and_axes
@@ -60,12 +61,58 @@ def _transformed(
     return x
 
 
-def _one(name: str, x: ArrayLike, type: int, n: int | None, axis: int, norm: Norm, orthogonalize: bool | None) -> Array:
-    x = as_value(x)
-    shape = backend.shape_of(x)
-    along = one_axis(axis, len(shape))
-    length = shape[along] if n is None else operator.index(n)
-    return _transformed(name, x, type, [length], [along], norm, orthogonalize)
+class AlongOne(Protocol):
+    """A transform along one axis."""
+
+    def __call__(
+        self,
+        x: ArrayLike,
+        type: int = 2,
+        n: int | None = None,
+        axis: int = -1,
+        norm: Norm = None,
+        overwrite_x: bool = False,
+        workers: int | None = None,
+        orthogonalize: bool | None = None,
+    ) -> Array:
+        """Compute it."""
+
+
+class AlongSeveral(Protocol):
+    """A transform along several axes."""
+
+    def __call__(
+        self,
+        x: ArrayLike,
+        type: int = 2,
+        s: Any = None,
+        axes: Any = None,
+        norm: Norm = None,
+        overwrite_x: bool = False,
+        workers: int | None = None,
+        orthogonalize: bool | None = None,
+    ) -> Array:
+        """Compute it."""
+
+
+def _along_one(name: str, text: str, example: str, shows: str) -> AlongOne:
+    def call(
+        x: ArrayLike,
+        type: int = 2,
+        n: int | None = None,
+        axis: int = -1,
+        norm: Norm = None,
+        overwrite_x: bool = False,
+        workers: int | None = None,
+        orthogonalize: bool | None = None,
+    ) -> Array:
+        x = as_value(x)
+        shape = backend.shape_of(x)
+        along = one_axis(axis, len(shape))
+        length = shape[along] if n is None else operator.index(n)
+        return _transformed(name, x, type, [length], [along], norm, orthogonalize)
+
+    return mirrors(named(call, __name__, name, documented(text, example, shows)))
 
 
 def _several(name: str, x: ArrayLike, type: int, s: Any, axes: Any, norm: Norm, orthogonalize: bool | None) -> Array:
@@ -77,104 +124,20 @@ def _several(name: str, x: ArrayLike, type: int, s: Any, axes: Any, norm: Norm, 
     )
 
 
-@mirrors
-def dct(
-    x: ArrayLike,
-    type: int = 2,
-    n: int | None = None,
-    axis: int = -1,
-    norm: Norm = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    orthogonalize: bool | None = None,
-) -> Array:
-    """The cosine transform along ``axis``.
+def _along_several(name: str, text: str, example: str, shows: str) -> AlongSeveral:
+    def call(
+        x: ArrayLike,
+        type: int = 2,
+        s: Any = None,
+        axes: Any = None,
+        norm: Norm = None,
+        overwrite_x: bool = False,
+        workers: int | None = None,
+        orthogonalize: bool | None = None,
+    ) -> Array:
+        return _several(name, x, type, s, axes, norm, orthogonalize)
 
-    Args:
-        x: an array; of complex numbers the real and the imaginary part are transformed.
-        type: 1, 2, 3 or 4. Type 3 undoes type 2, the others undo themselves.
-        n: the number of entries, by cutting ``x`` or padding it with zeros; by default what there are.
-        axis: the axis to transform.
-        norm: "backward" (or None) leaves the scale to the inverse, "forward" leaves none to it, "ortho" shares it.
-        overwrite_x: whether SciPy may use the memory of ``x``.
-        workers: how many threads SciPy may use.
-        orthogonalize: whether those entries that have no mirror image are scaled by ``sqrt(2)``, so that with
-            ``norm="ortho"`` the matrix is orthogonal; by default where ``norm`` is "ortho".
-
-    Raises:
-        ValueError: an unknown ``type`` or ``norm``; no entries.
-        numpy.exceptions.AxisError: ``axis`` is out of range.
-        InputError: ``orthogonalize`` with complex numbers, which SciPy leaves out of account.
-
-    Example:
-        >>> from funcgrad.scipy import fft
-        >>> fft.dct([1.0, 2.0, 3.0], norm="ortho").round(6)
-        array([ 3.464102, -1.414214,  0.      ])
-    """
-    return _one("dct", x, type, n, axis, norm, orthogonalize)
-
-
-@mirrors
-def idct(
-    x: ArrayLike,
-    type: int = 2,
-    n: int | None = None,
-    axis: int = -1,
-    norm: Norm = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    orthogonalize: bool | None = None,
-) -> Array:
-    """The inverse of ``dct`` of the same type; arguments as there.
-
-    Example:
-        >>> from funcgrad.scipy import fft
-        >>> fft.idct([12.0, -3.464102, 0.0]).round(6)
-        array([1., 2., 3.])
-    """
-    return _one("idct", x, type, n, axis, norm, orthogonalize)
-
-
-@mirrors
-def dst(
-    x: ArrayLike,
-    type: int = 2,
-    n: int | None = None,
-    axis: int = -1,
-    norm: Norm = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    orthogonalize: bool | None = None,
-) -> Array:
-    """The sine transform along ``axis``; arguments as for ``dct``.
-
-    Example:
-        >>> from funcgrad.scipy import fft
-        >>> fft.dst([1.0, 2.0, 3.0], type=1).round(6)
-        array([ 9.656854, -4.      ,  1.656854])
-    """
-    return _one("dst", x, type, n, axis, norm, orthogonalize)
-
-
-@mirrors
-def idst(
-    x: ArrayLike,
-    type: int = 2,
-    n: int | None = None,
-    axis: int = -1,
-    norm: Norm = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    orthogonalize: bool | None = None,
-) -> Array:
-    """The inverse of ``dst`` of the same type; arguments as for ``dct``.
-
-    Example:
-        >>> from funcgrad.scipy import fft
-        >>> fft.idst([9.656854, -4.0, 1.656854], type=1).round(6)
-        array([1., 2., 3.])
-    """
-    return _one("idst", x, type, n, axis, norm, orthogonalize)
+    return mirrors(named(call, __name__, name, documented(text, example, shows)))
 
 
 @mirrors
@@ -213,67 +176,35 @@ def dctn(
     return _several("dctn", x, type, s, axes, norm, orthogonalize)
 
 
-@mirrors
-def idctn(
-    x: ArrayLike,
-    type: int = 2,
-    s: Any = None,
-    axes: Any = None,
-    norm: Norm = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    orthogonalize: bool | None = None,
-) -> Array:
-    """The inverse of ``dctn`` of the same type; arguments as there.
+# fmt: off
+dct = _along_one("dct", """The cosine transform along ``axis``.
 
-    Example:
-        >>> from funcgrad.scipy import fft
-        >>> fft.idctn([[5.0, -1.0], [-2.0, 0.0]], norm="ortho").round(6)
-        array([[1., 2.],
-               [3., 4.]])
-    """
-    return _several("idctn", x, type, s, axes, norm, orthogonalize)
+    Args:
+        x: an array; of complex numbers the real and the imaginary part are transformed.
+        type: 1, 2, 3 or 4. Type 3 undoes type 2, the others undo themselves.
+        n: the number of entries, by cutting ``x`` or padding it with zeros; by default what there are.
+        axis: the axis to transform.
+        norm: "backward" (or None) leaves the scale to the inverse, "forward" leaves none to it, "ortho" shares it.
+        overwrite_x: whether SciPy may use the memory of ``x``.
+        workers: how many threads SciPy may use.
+        orthogonalize: whether those entries that have no mirror image are scaled by ``sqrt(2)``, so that with
+            ``norm="ortho"`` the matrix is orthogonal; by default where ``norm`` is "ortho".
 
-
-@mirrors
-def dstn(
-    x: ArrayLike,
-    type: int = 2,
-    s: Any = None,
-    axes: Any = None,
-    norm: Norm = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    orthogonalize: bool | None = None,
-) -> Array:
-    """``dst`` along several axes, by default all; arguments as for ``dctn``.
-
-    Example:
-        >>> from funcgrad.scipy import fft
-        >>> fft.dstn([[1.0, 2.0], [3.0, 4.0]], norm="ortho").round(6)
-        array([[ 5., -1.],
-               [-2.,  0.]])
-    """
-    return _several("dstn", x, type, s, axes, norm, orthogonalize)
-
-
-@mirrors
-def idstn(
-    x: ArrayLike,
-    type: int = 2,
-    s: Any = None,
-    axes: Any = None,
-    norm: Norm = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    orthogonalize: bool | None = None,
-) -> Array:
-    """The inverse of ``dstn`` of the same type; arguments as for ``dctn``.
-
-    Example:
-        >>> from funcgrad.scipy import fft
-        >>> fft.idstn([[5.0, -1.0], [-2.0, 0.0]], norm="ortho").round(6)
-        array([[1., 2.],
-               [3., 4.]])
-    """
-    return _several("idstn", x, type, s, axes, norm, orthogonalize)
+    Raises:
+        ValueError: an unknown ``type`` or ``norm``; no entries.
+        numpy.exceptions.AxisError: ``axis`` is out of range.
+        InputError: ``orthogonalize`` with complex numbers, which SciPy leaves out of account.""",
+    'fft.dct([1.0, 2.0, 3.0], norm="ortho").round(6)', "array([ 3.464102, -1.414214,  0.      ])")
+idct = _along_one("idct", "The inverse of ``dct`` of the same type; arguments as there.",
+    "fft.idct([12.0, -3.464102, 0.0]).round(6)", "array([1., 2., 3.])")
+dst = _along_one("dst", "The sine transform along ``axis``; arguments as for ``dct``.",
+    "fft.dst([1.0, 2.0, 3.0], type=1).round(6)", "array([ 9.656854, -4.      ,  1.656854])")
+idst = _along_one("idst", "The inverse of ``dst`` of the same type; arguments as for ``dct``.",
+    "fft.idst([9.656854, -4.0, 1.656854], type=1).round(6)", "array([1., 2., 3.])")
+idctn = _along_several("idctn", "The inverse of ``dctn`` of the same type; arguments as there.",
+    'fft.idctn([[5.0, -1.0], [-2.0, 0.0]], norm="ortho").round(6)', "array([[1., 2.],\n       [3., 4.]])")
+dstn = _along_several("dstn", "``dst`` along several axes, by default all; arguments as for ``dctn``.",
+    'fft.dstn([[1.0, 2.0], [3.0, 4.0]], norm="ortho").round(6)', "array([[ 5., -1.],\n       [-2.,  0.]])")
+idstn = _along_several("idstn", "The inverse of ``dstn`` of the same type; arguments as for ``dctn``.",
+    'fft.idstn([[5.0, -1.0], [-2.0, 0.0]], norm="ortho").round(6)', "array([[1., 2.],\n       [3., 4.]])")
+# fmt: on

@@ -8,6 +8,7 @@ Example:
            [0.  , 0.  ]])
 """
 
+import sys
 from typing import Any
 
 from numpy.linalg import LinAlgError
@@ -59,9 +60,11 @@ _OF_INTEGERS = ("dft", "hadamard", "helmert", "hilbert", "invhilbert", "invpasca
 def _other(name: str) -> Any:
     if name in _OF_INTEGERS:
         return getattr(import_scipy(f"scipy.linalg.{name}", "scipy.linalg"), name)
-    hint = f" Take {_INSTEAD[name]}." if name in _INSTEAD else " It has those of scipy.linalg in its __all__."
+    hint = f" Take {_INSTEAD[name]}." if name in _INSTEAD else " It has those of scipy.linalg in its __all__"
     raise AttributeError(
-        f"funcgrad.scipy.linalg: there is no differentiable function of this name, got {name!r}.{hint}"
+        f"funcgrad.scipy.linalg: there is no differentiable function of this name, got {name!r}.{hint}",
+        name=name,
+        obj=sys.modules[__name__],
     )
 
 

@@ -24,15 +24,7 @@ from funcgrad.scipy.linalg.solving import as_columns, transposition
 from funcgrad.scipy.linalg.triangles import floating, square
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = [
-    "lu",
-    "lu_factor",
-    "lu_solve",
-    "orthogonal_procrustes",
-    "polar",
-    "qr",
-    "svd",
-]
+__all__ = ["lu", "lu_factor", "lu_solve", "orthogonal_procrustes", "polar", "qr", "svd"]
 
 
 def _matrix(name: str, a: ArrayLike) -> Array:
@@ -77,11 +69,7 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 
 @mirrors
 def lu(
-    a: ArrayLike,
-    permute_l: bool = False,
-    overwrite_a: bool = False,
-    check_finite: bool = True,
-    p_indices: bool = False,
+    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True, p_indices: bool = False
 ) -> tuple[Array, ...]:
     """The factors of ``a = P L U``: a permutation, a lower triangle with ones on the diagonal, an upper triangle.
 

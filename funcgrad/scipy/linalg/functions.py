@@ -16,17 +16,9 @@ from funcgrad.scipy.linalg.triangles import double, floating, square
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "expm",
-    "expm_frechet",
-    "fractional_matrix_power",
-    "logm",
-    "solve_continuous_lyapunov",
-    "solve_discrete_lyapunov",
-    "solve_lyapunov",
-    "solve_sylvester",
-    "sqrtm",
-    "tanhm",
-]
+    "expm", "expm_frechet", "fractional_matrix_power", "logm", "solve_continuous_lyapunov", "solve_discrete_lyapunov",
+    "solve_lyapunov", "solve_sylvester", "sqrtm", "tanhm",
+]  # fmt: skip
 
 
 @mirrors

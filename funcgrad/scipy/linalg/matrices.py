@@ -11,13 +11,7 @@ from funcgrad.primitives.indexing import pad_zeros
 from funcgrad.scipy.linalg.mirror import mirrors
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = [
-    "block_diag",
-    "circulant",
-    "companion",
-    "hankel",
-    "toeplitz",
-]
+__all__ = ["block_diag", "circulant", "companion", "hankel", "toeplitz"]
 
 
 @mirrors

@@ -18,16 +18,8 @@ from funcgrad.scipy.linalg.triangles import double, floating, hermitian_of, squa
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "det",
-    "inv",
-    "lstsq",
-    "pinv",
-    "solve",
-    "solve_banded",
-    "solve_toeplitz",
-    "solve_triangular",
-    "solveh_banded",
-]
+    "det", "inv", "lstsq", "pinv", "solve", "solve_banded", "solve_toeplitz", "solve_triangular", "solveh_banded",
+]  # fmt: skip
 
 #: What is read of a matrix under each name of ``assume_a``.
 _READ: dict[Any, Any] = {

@@ -19,13 +19,7 @@ from funcgrad.scipy.linalg.solving import as_columns, pinv
 from funcgrad.scipy.linalg.triangles import floating, hermitian_of, square
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = [
-    "cho_solve_banded",
-    "eigh_tridiagonal",
-    "eigvalsh_tridiagonal",
-    "pinvh",
-    "solve_circulant",
-]
+__all__ = ["cho_solve_banded", "eigh_tridiagonal", "eigvalsh_tridiagonal", "pinvh", "solve_circulant"]
 
 
 @mirrors

@@ -16,18 +16,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = [
-    "axes_of",
-    "checked",
-    "entries",
-    "mode_of",
-    "named",
-    "prepared",
-    "scipys",
-    "shift_of",
-    "value_of",
-    "zero",
-]
+__all__ = ["axes_of", "checked", "entries", "mode_of", "named", "prepared", "scipys", "shift_of", "value_of", "zero"]
 
 _MODES = {
     "reflect": "reflect",

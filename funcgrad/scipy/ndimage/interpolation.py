@@ -23,15 +23,7 @@ from funcgrad.scipy.ndimage.sampling import Reading, coefficients, sampled, spli
 from funcgrad.scipy.special import cosdg, sindg
 from funcgrad.typing import Array, ArrayLike, Shape
 
-__all__ = [
-    "affine_transform",
-    "map_coordinates",
-    "rotate",
-    "shift",
-    "spline_filter",
-    "spline_filter1d",
-    "zoom",
-]
+__all__ = ["affine_transform", "map_coordinates", "rotate", "shift", "spline_filter", "spline_filter1d", "zoom"]
 
 
 def _image(call: str, input: ArrayLike, output: Any) -> tuple[Array, np.dtype[Any]]:

@@ -19,15 +19,7 @@ from funcgrad.primitives.indexing import getitem
 from funcgrad.scipy.ndimage.arguments import scipys
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = [
-    "center_of_mass",
-    "maximum",
-    "mean",
-    "minimum",
-    "standard_deviation",
-    "sum_labels",
-    "variance",
-]
+__all__ = ["center_of_mass", "maximum", "mean", "minimum", "standard_deviation", "sum_labels", "variance"]
 
 
 class _Regions:

@@ -23,14 +23,9 @@ from funcgrad.scipy.ndimage.operations import chosen, extend
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "maximum_filter",
-    "maximum_filter1d",
-    "median_filter",
-    "minimum_filter",
-    "minimum_filter1d",
-    "percentile_filter",
+    "maximum_filter", "maximum_filter1d", "median_filter", "minimum_filter", "minimum_filter1d", "percentile_filter",
     "rank_filter",
-]
+]  # fmt: skip
 
 
 def _picked(call: str, x: Array, footprint: np.ndarray, rank: int, mode: str, cval: Any, origins: list[int]) -> Array:

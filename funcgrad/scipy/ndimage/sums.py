@@ -18,12 +18,7 @@ from funcgrad.scipy.ndimage.arguments import axes_of, checked, entries, mode_of,
 from funcgrad.scipy.ndimage.operations import correlate_axes, uniform_axis
 from funcgrad.typing import Array, ArrayLike, Shape
 
-__all__ = [
-    "convolve",
-    "correlate",
-    "correlate1d",
-    "uniform_filter1d",
-]
+__all__ = ["convolve", "correlate", "correlate1d", "uniform_filter1d"]
 
 
 def _around(x: Array, lengths: Shape, origins: Shape, cval: ArrayLike) -> tuple[Array, tuple[slice, ...]]:

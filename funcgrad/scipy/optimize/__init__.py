@@ -10,6 +10,7 @@ Example:
     np.float64(0.083333333)
 """
 
+import sys
 from typing import Any
 
 from funcgrad.optional import import_scipy
@@ -46,7 +47,9 @@ def __getattr__(name: str) -> Any:
         theirs = getattr(import_scipy("optimize", "scipy.optimize"), name, None)
         if isinstance(theirs, type):
             return theirs
-    hint = f" Take {_INSTEAD[name]}." if name in _INSTEAD else " It has those of scipy.optimize in its __all__."
+    hint = f" Take {_INSTEAD[name]}." if name in _INSTEAD else " It has those of scipy.optimize in its __all__"
     raise AttributeError(
-        f"funcgrad.scipy.optimize: there is no differentiable function of this name, got {name!r}.{hint}"
+        f"funcgrad.scipy.optimize: there is no differentiable function of this name, got {name!r}.{hint}",
+        name=name,
+        obj=sys.modules[__name__],
     )

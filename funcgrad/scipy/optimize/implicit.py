@@ -31,19 +31,9 @@ from funcgrad.transforms.stopping import no_grad
 _NEAR = 1e-5
 
 __all__ = [
-    "Found",
-    "Problem",
-    "answer",
-    "as_args",
-    "as_one_operation",
-    "depends",
-    "differentiated",
-    "number",
-    "plain",
-    "search",
-    "vector",
-    "with_fields",
-]
+    "Found", "Problem", "answer", "as_args", "as_one_operation", "depends", "differentiated", "number", "plain",
+    "search", "vector", "with_fields",
+]  # fmt: skip
 
 
 class Problem(NamedTuple):

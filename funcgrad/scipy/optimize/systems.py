@@ -180,15 +180,7 @@ def root(
         jacobian = problem.given(jac) if callable(jac) else jac
         if not together and not callable(jac) and method in JACOBIANS and not (options or {}).keys() & {"band", "eps"}:
             jacobian = _exact(problem, start)
-        found = optimize.root(
-            problem,
-            start,
-            method=method,
-            jac=jacobian,
-            tol=tol,
-            callback=callback,
-            options=options,
-        )
+        found = optimize.root(problem, start, method=method, jac=jacobian, tol=tol, callback=callback, options=options)
         return found.x, found
 
     found = search(call, fun, args, (x0,), solve, fnp.astype(x0, float))

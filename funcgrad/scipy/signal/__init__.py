@@ -8,6 +8,7 @@ Example:
     np.float64(1.0)
 """
 
+import sys
 from typing import Any
 
 from funcgrad.optional import import_scipy
@@ -26,7 +27,7 @@ __all__ += spectra.__all__
 def _other(name: str) -> Any:
     if name == "windows":
         return import_scipy("signal.windows", "scipy.signal.windows")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
 
 _listed, __getattr__ = own_code("signal", globals(), _other)

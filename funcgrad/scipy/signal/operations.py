@@ -102,10 +102,7 @@ def _fed_back(x: Array, ans: Array) -> Array:
 all_pole: Operation = primitive(
     "all_pole",
     _all_pole,
-    vjps=[
-        lambda ct, x, ans, shape: _pulled_back(_back_in_time(ct, x), ans, shape),
-        lambda ct, x: _back_in_time(ct, x),
-    ],
+    vjps=[lambda ct, x, ans, shape: _pulled_back(_back_in_time(ct, x), ans, shape), lambda ct, x: _back_in_time(ct, x)],
     jvps=[lambda t, x, ans: -all_pole(x, _fed_back(t, ans)), lambda t, x: all_pole(x, t)],
     batch="elementwise",
 )

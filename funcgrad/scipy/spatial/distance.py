@@ -35,20 +35,9 @@ from funcgrad.scipy.spatial.operations import squared_distances
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "braycurtis",
-    "canberra",
-    "cdist",
-    "chebyshev",
-    "cityblock",
-    "correlation",
-    "cosine",
-    "euclidean",
-    "jensenshannon",
-    "minkowski",
-    "pdist",
-    "seuclidean",
-    "squareform",
-]
+    "braycurtis", "canberra", "cdist", "chebyshev", "cityblock", "correlation", "cosine", "euclidean", "jensenshannon",
+    "minkowski", "pdist", "seuclidean", "squareform",
+]  # fmt: skip
 
 
 def _scipy(name: str) -> Any:

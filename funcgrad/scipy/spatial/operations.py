@@ -98,10 +98,7 @@ squared_distances: Operation = primitive(
         lambda ct, x, y: 2.0 * summed_differences(ct, x, y),
         lambda ct, x, y: 2.0 * summed_differences(swapped(ct), y, x),
     ],
-    jvps=[
-        lambda t, x, y: 2.0 * differences_along(t, x, y),
-        lambda t, x, y: 2.0 * swapped(differences_along(t, y, x)),
-    ],
+    jvps=[lambda t, x, y: 2.0 * differences_along(t, x, y), lambda t, x, y: 2.0 * swapped(differences_along(t, y, x))],
     batch="leading",
 )
 
@@ -114,11 +111,7 @@ summed_differences: Operation = primitive(
         lambda ct, x: ct * _rows(x),
         lambda ct, x: -times(swapped(x), ct),
     ],
-    jvps=[
-        lambda t, y, z: summed_differences(t, y, z),
-        lambda t, x: t * _rows(x),
-        lambda t, x: -times(x, t),
-    ],
+    jvps=[lambda t, y, z: summed_differences(t, y, z), lambda t, x: t * _rows(x), lambda t, x: -times(x, t)],
     batch="leading",
 )
 
@@ -131,10 +124,6 @@ differences_along: Operation = primitive(
         lambda ct, x: x * _rows(ct),
         lambda ct, x: -times(swapped(ct), x),
     ],
-    jvps=[
-        lambda t, y, z: differences_along(t, y, z),
-        lambda t, x: _rows(x * t),
-        lambda t, x: -times(x, swapped(t)),
-    ],
+    jvps=[lambda t, y, z: differences_along(t, y, z), lambda t, x: _rows(x * t), lambda t, x: -times(x, swapped(t))],
     batch="leading",
 )

@@ -4,9 +4,6 @@ Whole orders and numbers of derivatives are constants. The kernels are SciPy's, 
 function and takes its arrays.
 """
 
-# mypy: disable-error-code="empty-body"
-# Functions without a body are what their decorators make of them.
-
 from __future__ import annotations
 
 import operator
@@ -23,26 +20,42 @@ from funcgrad.numpy.reducing import as_floating
 from funcgrad.scipy.special.operations import bessel_related as prim
 from funcgrad.scipy.special.operations.bessel import hankel1, hankel2, iv, jv, kv, yv
 from funcgrad.scipy.special.operations.partials import shifted
-from funcgrad.scipy.special.ufunc import ufunc
+from funcgrad.scipy.special.ufunc import table
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "airy",
-    "airye",
-    "bessel_jn",
-    "h1vp",
-    "h2vp",
-    "ivp",
-    "jvp",
-    "kvp",
-    "modstruve",
-    "spherical_in",
-    "spherical_jn",
-    "spherical_kn",
-    "spherical_yn",
-    "struve",
-    "yvp",
-]
+    "airy", "airye", "bessel_jn", "h1vp", "h2vp", "ivp", "jvp", "kvp", "modstruve", "spherical_in", "spherical_jn",
+    "spherical_kn", "spherical_yn", "struve", "yvp",
+]  # fmt: skip
+
+row = table(__name__)
+
+# fmt: off
+struve = row("struve(v, x)", lambda v, x: prim.struve(v, x, orders=(0, 0)),
+    """The Struve function of real order ``v`` at ``x``.
+
+    Its derivative in x is DLMF 11.4.23 and 11.4.24 together; that in v comes from differences
+    and is NaN for negative x.""", "grad(fsp.struve, 1)(0.0, 1.0).round(10)", "np.float64(0.4381624362)")
+modstruve = row("modstruve(v, x)", lambda v, x: prim.modstruve(v, x, orders=(0, 0)),
+    """The modified Struve function of real order ``v`` at ``x``.
+
+    Its derivative in x is DLMF 11.4.25 and 11.4.26 together; that in v comes from differences and is NaN for negative
+    x. Its error is about 1e-13 of the function itself, which is much larger than the derivative where x is large.""",
+    "grad(fsp.modstruve, 1)(0.0, 1.0).round(10)", "np.float64(0.8633841534)")
+airy = row("airy(z) -> tuple[Array, Array, Array, Array]", prim.airy,
+    """The Airy functions and their derivatives: Ai, Ai', Bi, Bi'. They solve ``y'' = z * y``, DLMF 9.2.1.
+
+    Complex z are supported.""", "grad(lambda z: fsp.airy(z)[1])(1.0).round(10)", "np.float64(0.1352924163)")
+airye = row("airye(z) -> tuple[Array, Array, Array, Array]", prim.airye,
+    """The Airy functions, scaled: Ai and Ai' times ``exp(2/3 * z**1.5)``, Bi and Bi' times ``exp(-2/3 * z**1.5)``.
+
+    For negative z the first two are NaN, and the others are not scaled.
+
+    Raises:
+        NotDifferentiableError: a derivative for complex z, of which the scaling is no analytic function.""",
+    "grad(lambda z: fsp.airye(z)[0])(1.0).round(10)", "np.float64(-0.0464632442)")
+# fmt: on
+
 
 # ---- derivatives -------------------------------------------------------------------------------------------
 
@@ -235,64 +248,3 @@ def spherical_kn(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
 
 
 # ---- Struve and Airy functions -----------------------------------------------------------------------------
-
-
-@ufunc(lambda v, x: prim.struve(v, x, orders=(0, 0)))
-def struve(v: ArrayLike, x: ArrayLike, /) -> Array:
-    """The Struve function of real order ``v`` at ``x``.
-
-    Its derivative in x is DLMF 11.4.23 and 11.4.24 together; that in v comes from differences
-    and is NaN for negative x.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> from funcgrad import grad
-        >>> grad(fsp.struve, 1)(0.0, 1.0).round(10)
-        np.float64(0.4381624362)
-    """
-
-
-@ufunc(lambda v, x: prim.modstruve(v, x, orders=(0, 0)))
-def modstruve(v: ArrayLike, x: ArrayLike, /) -> Array:
-    """The modified Struve function of real order ``v`` at ``x``.
-
-    Its derivative in x is DLMF 11.4.25 and 11.4.26 together; that in v comes from differences and is NaN for negative
-    x. Its error is about 1e-13 of the function itself, which is much larger than the derivative where x is large.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> from funcgrad import grad
-        >>> grad(fsp.modstruve, 1)(0.0, 1.0).round(10)
-        np.float64(0.8633841534)
-    """
-
-
-@ufunc(prim.airy)
-def airy(z: ArrayLike, /) -> tuple[Array, Array, Array, Array]:
-    """The Airy functions and their derivatives: Ai, Ai', Bi, Bi'. They solve ``y'' = z * y``, DLMF 9.2.1.
-
-    Complex z are supported.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> from funcgrad import grad
-        >>> grad(lambda z: fsp.airy(z)[1])(1.0).round(10)
-        np.float64(0.1352924163)
-    """
-
-
-@ufunc(prim.airye)
-def airye(z: ArrayLike, /) -> tuple[Array, Array, Array, Array]:
-    """The Airy functions, scaled: Ai and Ai' times ``exp(2/3 * z**1.5)``, Bi and Bi' times ``exp(-2/3 * z**1.5)``.
-
-    For negative z the first two are NaN, and the others are not scaled.
-
-    Raises:
-        NotDifferentiableError: a derivative for complex z, of which the scaling is no analytic function.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> from funcgrad import grad
-        >>> grad(lambda z: fsp.airye(z)[0])(1.0).round(10)
-        np.float64(-0.0464632442)
-    """

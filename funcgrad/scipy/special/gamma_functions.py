@@ -1,8 +1,5 @@
 """The gamma function, its logarithm and derivatives, beta, Pochhammer's symbol, binomials and zeta."""
 
-# mypy: disable-error-code="empty-body"
-# Functions without a body are what their decorators make of them.
-
 from __future__ import annotations
 
 import math
@@ -21,168 +18,52 @@ from funcgrad.numpy.peeking import is_plain, known
 from funcgrad.numpy.reducing import as_scalar
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.special.operations import gamma_functions as prim
-from funcgrad.scipy.special.ufunc import ufunc
+from funcgrad.scipy.special.ufunc import table
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "gamma",
-    "gammaln",
-    "loggamma",
-    "gammasgn",
-    "rgamma",
-    "digamma",
-    "psi",
-    "beta",
-    "betaln",
-    "poch",
-    "binom",
-    "zetac",
-    "polygamma",
-    "multigammaln",
-    "zeta",
-    "comb",
-    "perm",
-    "factorial",
-]
+    "gamma", "gammaln", "loggamma", "gammasgn", "rgamma", "digamma", "psi", "beta", "betaln", "poch", "binom", "zetac",
+    "polygamma", "multigammaln", "zeta", "comb", "perm", "factorial",
+]  # fmt: skip
 
+row = table(__name__)
 
-@ufunc(prim.gamma)
-def gamma(z: ArrayLike, /) -> Array:
-    """The gamma function (DLMF 5.2.1), real or complex. At its poles the derivatives are NaN.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.gamma([1.0, 5.0])
-        array([ 1., 24.])
-    """
-
-
-@ufunc(prim.gammaln)
-def gammaln(x: ArrayLike, /) -> Array:
-    """The logarithm of ``abs(gamma(x))``, for real ``x``; inf at the poles.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.gammaln(1e5).round(6)
-        np.float64(1051287.708974)
-    """
-
-
-@ufunc(prim.loggamma)
-def loggamma(z: ArrayLike, /) -> Array:
+# fmt: off
+gamma = row("gamma(z)", prim.gamma,
+    "The gamma function (DLMF 5.2.1), real or complex. At its poles the derivatives are NaN.", "fsp.gamma([1.0, 5.0])",
+    "array([ 1., 24.])")
+gammaln = row("gammaln(x)", prim.gammaln, "The logarithm of ``abs(gamma(x))``, for real ``x``; inf at the poles.",
+    "fsp.gammaln(1e5).round(6)", "np.float64(1051287.708974)")
+loggamma = row("loggamma(z)", prim.loggamma,
     """The principal branch of the logarithm of the gamma function; of negative real numbers NaN.
 
-    Complex arguments have a first derivative only: SciPy has no ``polygamma`` of complex numbers.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.loggamma(5.0).round(6)
-        np.float64(3.178054)
-    """
-
-
-@ufunc(prim.gammasgn)
-def gammasgn(x: ArrayLike, /) -> Array:
-    """The sign of the gamma function; its derivative is zero.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.gammasgn([-0.5, 0.5])
-        array([-1.,  1.])
-    """
-
-
-@ufunc(prim.rgamma)
-def rgamma(z: ArrayLike, /) -> Array:
-    """``1 / gamma(z)``, an entire function: 0 at the poles of gamma, where its derivatives are exact too.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> from funcgrad import grad
-        >>> grad(fsp.rgamma)(-2.0).round(12)
-        np.float64(2.0)
-    """
-
-
-@ufunc(partial(prim.psi, order=0))
-def digamma(z: ArrayLike, /) -> Array:
-    """The logarithmic derivative of the gamma function (DLMF 5.2.2); without derivatives at complex ``z``.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.digamma(1.0).round(6)
-        np.float64(-0.577216)
-    """
-
-
-@ufunc(partial(prim.psi, order=0))
-def psi(z: ArrayLike, /) -> Array:
-    """``digamma`` under its other name.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.psi(1.0).round(6)
-        np.float64(-0.577216)
-    """
-
-
-@ufunc(prim.beta)
-def beta(a: ArrayLike, b: ArrayLike, /) -> Array:
-    """``gamma(a) * gamma(b) / gamma(a + b)`` (DLMF 5.12.1).
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.beta(2.0, 3.0).round(12)
-        np.float64(0.083333333333)
-    """
-
-
-@ufunc(prim.betaln)
-def betaln(a: ArrayLike, b: ArrayLike, /) -> Array:
-    """The logarithm of ``abs(beta(a, b))``.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.betaln(2.0, 3.0).round(6)
-        np.float64(-2.484907)
-    """
-
-
-@ufunc(prim.poch)
-def poch(z: ArrayLike, m: ArrayLike, /) -> Array:
+    Complex arguments have a first derivative only: SciPy has no ``polygamma`` of complex numbers.""",
+    "fsp.loggamma(5.0).round(6)", "np.float64(3.178054)")
+gammasgn = row("gammasgn(x)", prim.gammasgn, "The sign of the gamma function; its derivative is zero.",
+    "fsp.gammasgn([-0.5, 0.5])", "array([-1.,  1.])")
+rgamma = row("rgamma(z)", prim.rgamma,
+    "``1 / gamma(z)``, an entire function: 0 at the poles of gamma, where its derivatives are exact too.",
+    "grad(fsp.rgamma)(-2.0).round(12)", "np.float64(2.0)")
+digamma = row("digamma(z)", partial(prim.psi, order=0),
+    "The logarithmic derivative of the gamma function (DLMF 5.2.2); without derivatives at complex ``z``.",
+    "fsp.digamma(1.0).round(6)", "np.float64(-0.577216)")
+psi = row("psi(z)", partial(prim.psi, order=0), "``digamma`` under its other name.", "fsp.psi(1.0).round(6)",
+    "np.float64(-0.577216)")
+beta = row("beta(a, b)", prim.beta, "``gamma(a) * gamma(b) / gamma(a + b)`` (DLMF 5.12.1).",
+    "fsp.beta(2.0, 3.0).round(12)", "np.float64(0.083333333333)")
+betaln = row("betaln(a, b)", prim.betaln, "The logarithm of ``abs(beta(a, b))``.", "fsp.betaln(2.0, 3.0).round(6)",
+    "np.float64(-2.484907)")
+poch = row("poch(z, m)", prim.poch,
     """``gamma(z + m) / gamma(z)``, Pochhammer's symbol or rising factorial (DLMF 5.2.5).
 
-    Differentiable in both; NaN at the poles of ``gamma(z + m)``.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.poch(3.0, 2.0)
-        np.float64(12.0)
-    """
-
-
-@ufunc(prim.binom)
-def binom(x: ArrayLike, y: ArrayLike, /) -> Array:
+    Differentiable in both; NaN at the poles of ``gamma(z + m)``.""", "fsp.poch(3.0, 2.0)", "np.float64(12.0)")
+binom = row("binom(x, y)", prim.binom,
     """``gamma(x + 1) / (gamma(y + 1) * gamma(x - y + 1))``, of real numbers; differentiable in both.
 
-    At the poles of ``gamma(x + 1)`` the derivatives are NaN.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.binom(5.0, 2.0)
-        np.float64(10.0)
-    """
-
-
-@ufunc(prim.zetac)
-def zetac(x: ArrayLike, /) -> Array:
-    """Riemann's zeta function less 1.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.zetac(2.0).round(6)
-        np.float64(0.644934)
-    """
+    At the poles of ``gamma(x + 1)`` the derivatives are NaN.""", "fsp.binom(5.0, 2.0)", "np.float64(10.0)")
+zetac = row("zetac(x)", prim.zetac, "Riemann's zeta function less 1.", "fsp.zetac(2.0).round(6)",
+    "np.float64(0.644934)")
+# fmt: on
 
 
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:

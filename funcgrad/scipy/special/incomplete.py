@@ -6,117 +6,39 @@ only of the inverses JAX has no values. At the ends of the domain, ``x = 0`` for
 are 0; outside of it they are NaN.
 """
 
-# mypy: disable-error-code="empty-body"
-# Functions without a body are what their decorators make of them.
-
 from __future__ import annotations
 
 from funcgrad.scipy.special.operations import incomplete_beta as beta
 from funcgrad.scipy.special.operations import incomplete_gamma as gamma
-from funcgrad.scipy.special.ufunc import ufunc
-from funcgrad.typing import Array, ArrayLike
+from funcgrad.scipy.special.ufunc import table
 
-__all__ = [
-    "gammainc",
-    "gammaincc",
-    "gammaincinv",
-    "gammainccinv",
-    "betainc",
-    "betaincc",
-    "betaincinv",
-    "betainccinv",
-]
+__all__ = ["gammainc", "gammaincc", "gammaincinv", "gammainccinv", "betainc", "betaincc", "betaincinv", "betainccinv"]
 
+row = table(__name__)
 
-@ufunc(gamma.gammainc)
-def gammainc(a: ArrayLike, x: ArrayLike, /) -> Array:
-    """The regularised lower incomplete gamma function P (DLMF 8.2.4), for ``a >= 0`` and ``x >= 0``.
+# fmt: off
+gammainc = row("gammainc(a, x)", gamma.gammainc,
+    "The regularised lower incomplete gamma function P (DLMF 8.2.4), for ``a >= 0`` and ``x >= 0``.",
+    "fsp.gammainc(2.0, 3.0).round(6), grad(fsp.gammainc)(2.0, 3.0).round(6)",
+    "(np.float64(0.800852), np.float64(-0.197425))")
+gammaincc = row("gammaincc(a, x)", gamma.gammaincc,
+    "``1 - gammainc(a, x)``, the regularised upper incomplete gamma function Q, accurate where that vanishes.",
+    "fsp.gammaincc(2.0, 100.0) < 1e-41", "np.True_")
+gammaincinv = row("gammaincinv(a, y)", gamma.gammaincinv, """The inverse of ``gammainc`` in its second argument.
 
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> from funcgrad import grad
-        >>> fsp.gammainc(2.0, 3.0).round(6), grad(fsp.gammainc)(2.0, 3.0).round(6)
-        (np.float64(0.800852), np.float64(-0.197425))
-    """
+    The derivatives follow from those of ``gammainc`` by the implicit function theorem.""",
+    "fsp.gammaincinv(2.0, 0.5).round(6)", "np.float64(1.678347)")
+gammainccinv = row("gammainccinv(a, y)", gamma.gammainccinv, "The inverse of ``gammaincc`` in its second argument.",
+    "fsp.gammainccinv(2.0, 1e-30).round(6)", "np.float64(73.386832)")
+betainc = row("betainc(a, b, x)", beta.betainc,
+    "The regularised incomplete beta function (DLMF 8.17.2), for positive ``a`` and ``b``, and ``0 <= x <= 1``.",
+    "grad(fsp.betainc, (0, 1))(2.0, 3.0, 0.5)", "(np.float64(-0.1952886...), np.float64(0.1541084...))")
+betaincc = row("betaincc(a, b, x)", beta.betaincc, "``1 - betainc(a, b, x)``, accurate where that vanishes.",
+    "fsp.betaincc(2.0, 30.0, 0.9).round(35)", "np.float64(2.8e-29)")
+betaincinv = row("betaincinv(a, b, y)", beta.betaincinv, """The inverse of ``betainc`` in its third argument.
 
-
-@ufunc(gamma.gammaincc)
-def gammaincc(a: ArrayLike, x: ArrayLike, /) -> Array:
-    """``1 - gammainc(a, x)``, the regularised upper incomplete gamma function Q, accurate where that vanishes.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.gammaincc(2.0, 100.0) < 1e-41
-        np.True_
-    """
-
-
-@ufunc(gamma.gammaincinv)
-def gammaincinv(a: ArrayLike, y: ArrayLike, /) -> Array:
-    """The inverse of ``gammainc`` in its second argument.
-
-    The derivatives follow from those of ``gammainc`` by the implicit function theorem.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.gammaincinv(2.0, 0.5).round(6)
-        np.float64(1.678347)
-    """
-
-
-@ufunc(gamma.gammainccinv)
-def gammainccinv(a: ArrayLike, y: ArrayLike, /) -> Array:
-    """The inverse of ``gammaincc`` in its second argument.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.gammainccinv(2.0, 1e-30).round(6)
-        np.float64(73.386832)
-    """
-
-
-@ufunc(beta.betainc)
-def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike, /) -> Array:
-    """The regularised incomplete beta function (DLMF 8.17.2), for positive ``a`` and ``b``, and ``0 <= x <= 1``.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> from funcgrad import grad
-        >>> grad(fsp.betainc, (0, 1))(2.0, 3.0, 0.5)
-        (np.float64(-0.1952886...), np.float64(0.1541084...))
-    """
-
-
-@ufunc(beta.betaincc)
-def betaincc(a: ArrayLike, b: ArrayLike, x: ArrayLike, /) -> Array:
-    """``1 - betainc(a, b, x)``, accurate where that vanishes.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.betaincc(2.0, 30.0, 0.9).round(35)
-        np.float64(2.8e-29)
-    """
-
-
-@ufunc(beta.betaincinv)
-def betaincinv(a: ArrayLike, b: ArrayLike, y: ArrayLike, /) -> Array:
-    """The inverse of ``betainc`` in its third argument.
-
-    The derivatives follow from those of ``betainc`` by the implicit function theorem.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.betaincinv(2.0, 3.0, 0.5).round(6)
-        np.float64(0.385728)
-    """
-
-
-@ufunc(beta.betainccinv)
-def betainccinv(a: ArrayLike, b: ArrayLike, y: ArrayLike, /) -> Array:
-    """The inverse of ``betaincc`` in its third argument.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.betainccinv(2.0, 3.0, 0.5).round(6)
-        np.float64(0.385728)
-    """
+    The derivatives follow from those of ``betainc`` by the implicit function theorem.""",
+    "fsp.betaincinv(2.0, 3.0, 0.5).round(6)", "np.float64(0.385728)")
+betainccinv = row("betainccinv(a, b, y)", beta.betainccinv, "The inverse of ``betaincc`` in its third argument.",
+    "fsp.betainccinv(2.0, 3.0, 0.5).round(6)", "np.float64(0.385728)")
+# fmt: on

@@ -1,69 +1,70 @@
 """Elementwise functions as SciPy has them: ufuncs, with ``out``, ``where``, ``dtype`` and ``casting``.
 
-    @ufunc(prim.erf)
-    def erf(x: ArrayLike, /) -> Array:
-        \"\"\"The error function.\"\"\"
+    row = table(__name__)
+    erf = row("erf(x)", prim.erf, "The error function.", "fsp.erf([0.0, 1.0])", "array([0.        , 0.84270079])")
 
 makes a function that is called as fast as ``prim.erf`` is. SciPy's ufunc is looked up when an option is given.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from functools import wraps
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 
+from funcgrad.numpy.faces import documented, stub
 from funcgrad.numpy.ufunc_calls import DEFAULTS, applied
 from funcgrad.optional import special
 
-__all__ = ["Ufunc", "ufunc"]
+__all__ = ["Ufunc", "table"]
 
 #: A function of arrays with the options of ufuncs.
 Ufunc = Callable[..., Any]
 
+_OPTIONS = [
+    Parameter("out", Parameter.POSITIONAL_OR_KEYWORD, default=None),
+    *[Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in DEFAULTS.items()],
+]
 
-def ufunc(own: Callable[..., Any]) -> Callable[[Callable[..., Any]], Ufunc]:
-    """Make a ufunc of a documented function, whose name is that of SciPy's.
 
-    Args:
-        own: what computes it.
+def table(module: str) -> Callable[[str, Callable[..., Any], str, str, str], Ufunc]:
+    """What makes the ufuncs of ``module``, of a row each.
+
+    A row has the call, whose name is that of SciPy's function, the operation, what there is to say, an example and
+    what that shows.
 
     Example:
-        >>> @ufunc(lambda x: 1 - x)
-        ... def erfc(x, /):
-        ...     '''Not quite.'''
+        >>> row = table("here")
+        >>> erfc = row("erfc(x)", lambda x: 1 - x, "Not quite.", "erfc(0.25)", "0.75")
         >>> erfc(0.25), erfc(0.0, out=np.zeros(()))
         (0.75, array(1.))
     """
 
-    def decorate(stub: Callable[..., Any]) -> Ufunc:
-        name, nin = stub.__name__, len(inspect.signature(stub).parameters)
+    def row(call: str, own: Callable[..., Any], text: str, example: str, shows: str) -> Ufunc:
+        return _ufunc(stub(module, call, documented(text, example, shows)), own)
 
-        def call(*args: Any, out: Any = None, **options: Any) -> Any:
-            if len(args) == nin and out is None and not options:
-                return own(*args)
-            if len(args) < nin:
-                raise TypeError(f"{name}() takes {nin} arguments, got {len(args)}")
-            theirs: Any = special(np, name)
-            places = out if len(args) == nin else args[nin] if theirs.nout == 1 else args[nin:]
-            return applied(theirs, own, args[:nin], places, options, name)
-
-        wraps(stub)(call)
-        dressed: Any = call
-        del dressed.__wrapped__
-        dressed.__signature__ = _signature(stub)
-        dressed.nin = nin
-        return call
-
-    return decorate
+    return row
 
 
-def _signature(stub: Callable[..., Any]) -> inspect.Signature:
-    """That of ``stub``, with ``out`` and options behind its arguments."""
-    plain = inspect.signature(stub)
-    out = inspect.Parameter("out", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
-    rest = [inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY, default=v) for k, v in DEFAULTS.items()]
-    return plain.replace(parameters=[*plain.parameters.values(), out, *rest])
+def _ufunc(dressed: Callable[..., Any], own: Callable[..., Any]) -> Ufunc:
+    plain = signature(dressed)
+    name, nin = dressed.__name__, len(plain.parameters)
+
+    @wraps(dressed)
+    def call(*args: Any, out: Any = None, **options: Any) -> Any:
+        if len(args) == nin and out is None and not options:
+            return own(*args)
+        if len(args) < nin:
+            raise TypeError(f"{name}() takes {nin} arguments, got {len(args)}")
+        theirs: Any = special(np, name)
+        places = out if len(args) == nin else args[nin] if theirs.nout == 1 else args[nin:]
+        return applied(theirs, own, args[:nin], places, options, name)
+
+    made: Any = call
+    del made.__wrapped__
+    made.__signature__ = plain.replace(parameters=[*plain.parameters.values(), *_OPTIONS])
+    made.nin = nin
+    return call

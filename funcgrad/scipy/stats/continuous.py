@@ -10,26 +10,9 @@ from funcgrad.scipy import special as fsp
 from funcgrad.scipy.stats.kinds import INF, Continuous
 
 __all__ = [
-    "cauchy",
-    "expon",
-    "fisk",
-    "gumbel_l",
-    "gumbel_r",
-    "halfcauchy",
-    "halfnorm",
-    "laplace",
-    "logistic",
-    "loglaplace",
-    "lognorm",
-    "loguniform",
-    "lomax",
-    "norm",
-    "pareto",
-    "rayleigh",
-    "triang",
-    "uniform",
-    "wrapcauchy",
-]
+    "cauchy", "expon", "fisk", "gumbel_l", "gumbel_r", "halfcauchy", "halfnorm", "laplace", "logistic", "loglaplace",
+    "lognorm", "loguniform", "lomax", "norm", "pareto", "rayleigh", "triang", "uniform", "wrapcauchy",
+]  # fmt: skip
 
 LOG_2 = math.log(2)
 LOG_PI = math.log(math.pi)

@@ -18,21 +18,9 @@ from funcgrad.scipy.stats.distribution import settled
 from funcgrad.scipy.stats.kinds import INF, Continuous
 
 __all__ = [
-    "beta",
-    "chi",
-    "chi2",
-    "exponnorm",
-    "f",
-    "gamma",
-    "gennorm",
-    "invgamma",
-    "invgauss",
-    "maxwell",
-    "skewnorm",
-    "t",
-    "truncnorm",
-    "vonmises",
-]
+    "beta", "chi", "chi2", "exponnorm", "f", "gamma", "gennorm", "invgamma", "invgauss", "maxwell", "skewnorm", "t",
+    "truncnorm", "vonmises",
+]  # fmt: skip
 
 exp, expm1, log, log1p, where = fnp.exp, fnp.expm1, fnp.log, fnp.log1p, fnp.where
 

@@ -51,16 +51,7 @@ def _resized(xp: Any, x: Any, n: int, axis: int) -> Any:
 
 
 def _trigonometric(
-    xp: Any,
-    x: Any,
-    *,
-    kind: str,
-    type: int,
-    n: int,
-    axis: int,
-    norm: str,
-    orthogonal: bool,
-    dual: bool = False,
+    xp: Any, x: Any, *, kind: str, type: int, n: int, axis: int, norm: str, orthogonal: bool, dual: bool = False
 ) -> Any:
     x = single(xp, xp.asarray(x))
     if x.dtype.kind == "c":  # SciPy 1.17 forgets ``orthogonalize`` of complex numbers

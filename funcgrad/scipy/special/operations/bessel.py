@@ -30,45 +30,11 @@ from funcgrad.scipy.special.operations.partials import (
 )
 
 __all__ = [
-    "hankel1",
-    "hankel1_in_order",
-    "hankel1e",
-    "hankel1e_slope",
-    "hankel2",
-    "hankel2_in_order",
-    "hankel2e",
-    "hankel2e_slope",
-    "i0",
-    "i1",
-    "iv",
-    "iv_in_order",
-    "ive",
-    "ive_in_order",
-    "ive_slope",
-    "j0",
-    "j1",
-    "jv",
-    "jv_in_order",
-    "jve",
-    "k0",
-    "k0e",
-    "k1",
-    "k1e",
-    "kn",
-    "kv",
-    "kv_in_order",
-    "kve",
-    "kve_in_order",
-    "kve_slope",
-    "order_rate",
-    "scaled_bessel_i",
-    "y0",
-    "y1",
-    "yn",
-    "yv",
-    "yv_in_order",
-    "yve",
-]
+    "hankel1", "hankel1_in_order", "hankel1e", "hankel1e_slope", "hankel2", "hankel2_in_order", "hankel2e",
+    "hankel2e_slope", "i0", "i1", "iv", "iv_in_order", "ive", "ive_in_order", "ive_slope", "j0", "j1", "jv",
+    "jv_in_order", "jve", "k0", "k0e", "k1", "k1e", "kn", "kv", "kv_in_order", "kve", "kve_in_order", "kve_slope",
+    "order_rate", "scaled_bessel_i", "y0", "y1", "yn", "yv", "yv_in_order", "yve",
+]  # fmt: skip
 
 # ---- derivatives in the order ------------------------------------------------------------------------------
 
@@ -458,9 +424,5 @@ def _scaled_bessel_i_rule(t: Any, x: Any, *, order: int) -> Any:
 
 #: ``scaled_bessel_i(x, *, order)``: ``exp(-abs(x)) * I_n(x)`` of a whole order, which begins with i0e and i1e.
 scaled_bessel_i: Operation = primitive(
-    "scaled_bessel_i",
-    _scaled_bessel_i,
-    vjps=[_scaled_bessel_i_rule],
-    jvps=[_scaled_bessel_i_rule],
-    batch="elementwise",
+    "scaled_bessel_i", _scaled_bessel_i, vjps=[_scaled_bessel_i_rule], jvps=[_scaled_bessel_i_rule], batch="elementwise"
 )

@@ -18,34 +18,10 @@ from funcgrad.primitives.elementwise import exp, hypot, log, log1p, sin, tanh
 from funcgrad.scipy.special.operations.kernels import derivatives, kernel
 
 __all__ = [
-    "boxcox",
-    "boxcox1p",
-    "boxcox_slope",
-    "cosdg",
-    "cosm1",
-    "cotdg",
-    "entr",
-    "exp10",
-    "expit",
-    "exprel",
-    "huber",
-    "inv_boxcox",
-    "inv_boxcox1p",
-    "kl_div",
-    "lambertw",
-    "log1p_quotient",
-    "log_expit",
-    "logit",
-    "powm1",
-    "pseudo_huber",
-    "rel_entr",
-    "sindg",
-    "sinh_quotient",
-    "tandg",
-    "wrightomega",
-    "xlog1py",
-    "xlogy",
-]
+    "boxcox", "boxcox1p", "boxcox_slope", "cosdg", "cosm1", "cotdg", "entr", "exp10", "expit", "exprel", "huber",
+    "inv_boxcox", "inv_boxcox1p", "kl_div", "lambertw", "log1p_quotient", "log_expit", "logit", "powm1", "pseudo_huber",
+    "rel_entr", "sindg", "sinh_quotient", "tandg", "wrightomega", "xlog1py", "xlogy",
+]  # fmt: skip
 
 LN10, RADIAN = math.log(10.0), math.pi / 180
 
@@ -98,10 +74,7 @@ _harmonic: Operation = elementwise(
     dy=lambda x, y: (x / hypot(x, y)) ** 3,
 )
 pseudo_huber: Operation = elementwise(
-    "pseudo_huber",
-    kernel("pseudo_huber", _pseudo_huber_of_jax),
-    dx=_pseudo_huber_dx,
-    dy=lambda x, y: _harmonic(x, y),
+    "pseudo_huber", kernel("pseudo_huber", _pseudo_huber_of_jax), dx=_pseudo_huber_dx, dy=lambda x, y: _harmonic(x, y)
 )
 
 # ---- the logistic function -----------------------------------------------------------------------------------
@@ -215,10 +188,7 @@ def boxcox_slope(logarithm: Any, lmbda: Any) -> Any:
 
 
 boxcox: Operation = elementwise(
-    "boxcox",
-    kernel("boxcox", _boxcox_of_jax),
-    dx=lambda x, y: power(x, y - 1),
-    dy=lambda x, y: boxcox_slope(log(x), y),
+    "boxcox", kernel("boxcox", _boxcox_of_jax), dx=lambda x, y: power(x, y - 1), dy=lambda x, y: boxcox_slope(log(x), y)
 )
 boxcox1p: Operation = elementwise(
     "boxcox1p",
@@ -267,10 +237,7 @@ def _powm1_of_jax(xp: Any, x: Any, y: Any) -> Any:
 
 
 powm1: Operation = elementwise(
-    "powm1",
-    kernel("powm1", _powm1_of_jax),
-    dx=lambda x, y: y * power(x, y - 1),
-    dy=lambda x, y: power(x, y) * log(x),
+    "powm1", kernel("powm1", _powm1_of_jax), dx=lambda x, y: y * power(x, y - 1), dy=lambda x, y: power(x, y) * log(x)
 )
 cosm1: Operation = elementwise("cosm1", kernel("cosm1", lambda xp, x: -2 * xp.sin(x / 2) ** 2), dx=lambda x: -sin(x))
 

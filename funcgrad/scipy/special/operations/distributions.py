@@ -25,38 +25,10 @@ from funcgrad.scipy.special.operations.kernels import kernel
 from funcgrad.scipy.special.operations.partials import refused
 
 __all__ = [
-    "bdtr",
-    "bdtrc",
-    "bdtri",
-    "bdtrin",
-    "btdtria",
-    "btdtrib",
-    "chdtr",
-    "chdtrc",
-    "chdtri",
-    "chdtriv",
-    "fdtr",
-    "fdtrc",
-    "fdtri",
-    "fdtridfd",
-    "gdtr",
-    "gdtrc",
-    "gdtria",
-    "gdtrib",
-    "gdtrix",
-    "nbdtr",
-    "nbdtrc",
-    "nbdtri",
-    "nbdtrik",
-    "nbdtrin",
-    "nrdtrimn",
-    "nrdtrisd",
-    "pdtr",
-    "pdtrc",
-    "pdtri",
-    "pdtrik",
-    "tklmbda",
-]
+    "bdtr", "bdtrc", "bdtri", "bdtrin", "btdtria", "btdtrib", "chdtr", "chdtrc", "chdtri", "chdtriv", "fdtr", "fdtrc",
+    "fdtri", "fdtridfd", "gdtr", "gdtrc", "gdtria", "gdtrib", "gdtrix", "nbdtr", "nbdtrc", "nbdtri", "nbdtrik",
+    "nbdtrin", "nrdtrimn", "nrdtrisd", "pdtr", "pdtrc", "pdtri", "pdtrik", "tklmbda",
+]  # fmt: skip
 
 #: For each argument the partial derivative, a function of all arguments, or the name of a whole number that has none.
 Partials = tuple[Callable[..., Any] | str, ...]
@@ -114,10 +86,7 @@ GAMMA: Partials = (
 )
 #: In the mean; the number of events is a whole one, but in the inverse in it.
 POISSON: Partials = ("k", lambda k, m: -gamma_density(floor(k) + 1, m))
-POISSON_REAL: Partials = (
-    lambda k, m: -gammainc_parameter(k + 1, m, order=1),
-    lambda k, m: -gamma_density(k + 1, m),
-)
+POISSON_REAL: Partials = (lambda k, m: -gammainc_parameter(k + 1, m, order=1), lambda k, m: -gamma_density(k + 1, m))
 
 chdtr: Operation = _function("chdtr", CHI_SQUARE, lambda xp, v, x: special(xp, "gammainc")(v / 2, x / 2))
 chdtrc: Operation = _function("chdtrc", CHI_SQUARE, lambda xp, v, x: special(xp, "gammaincc")(v / 2, x / 2), -1.0)

@@ -24,21 +24,9 @@ from funcgrad.scipy.special.operations.kernels import kernel
 from funcgrad.scipy.special.operations.partials import in_double, pointwise, refused, summed
 
 __all__ = [
-    "agm",
-    "carlson",
-    "ellipe",
-    "ellipeinc",
-    "ellipj",
-    "ellipk",
-    "ellipkinc",
-    "ellipkm1",
-    "elliprc",
-    "elliprd",
-    "elliprf",
-    "elliprg",
-    "elliprj",
-    "legendre_integral",
-]
+    "agm", "carlson", "ellipe", "ellipeinc", "ellipj", "ellipk", "ellipkinc", "ellipkm1", "elliprc", "elliprd",
+    "elliprf", "elliprg", "elliprj", "legendre_integral",
+]  # fmt: skip
 
 _STEP = 0.4
 _DIGITS = 40.0  # how far down the integrand is followed, as a power of e

@@ -22,22 +22,9 @@ from funcgrad.scipy.special.operations.kernels import derivatives, kernel
 from funcgrad.scipy.special.operations.partials import in_double, pointwise
 
 __all__ = [
-    "dawsn",
-    "erf",
-    "erfc",
-    "erfcinv",
-    "erfcx",
-    "erfi",
-    "erfinv",
-    "fresnel",
-    "log_ndtr",
-    "ndtr",
-    "ndtri",
-    "ndtri_exp",
-    "owens_t",
-    "voigt_profile",
-    "wofz",
-]
+    "dawsn", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv", "fresnel", "log_ndtr", "ndtr", "ndtri", "ndtri_exp",
+    "owens_t", "voigt_profile", "wofz",
+]  # fmt: skip
 
 ROOT_PI = math.sqrt(math.pi)
 ROOT_2 = math.sqrt(2.0)

@@ -24,22 +24,9 @@ from funcgrad.scipy.special.operations.kernels import derivatives, kernel, log_b
 from funcgrad.scipy.special.operations.partials import in_double, pointwise, refused
 
 __all__ = [
-    "beta",
-    "betaln",
-    "binom",
-    "digamma",
-    "gamma",
-    "gammaln",
-    "gammasgn",
-    "hurwitz_zeta",
-    "loggamma",
-    "poch",
-    "polygamma",
-    "psi",
-    "rgamma",
-    "riemann_zeta",
-    "zetac",
-]
+    "beta", "betaln", "binom", "digamma", "gamma", "gammaln", "gammasgn", "hurwitz_zeta", "loggamma", "poch",
+    "polygamma", "psi", "rgamma", "riemann_zeta", "zetac",
+]  # fmt: skip
 
 
 def _is_complex(x: Any) -> bool:
@@ -174,10 +161,7 @@ beta: Operation = elementwise(
     dy=lambda x, y, ans: -ans * _digamma_step(y, x),
 )
 betaln: Operation = elementwise(
-    "betaln",
-    kernel("betaln", log_beta),
-    dx=lambda x, y: -_digamma_step(x, y),
-    dy=lambda x, y: -_digamma_step(y, x),
+    "betaln", kernel("betaln", log_beta), dx=lambda x, y: -_digamma_step(x, y), dy=lambda x, y: -_digamma_step(y, x)
 )
 
 
@@ -200,12 +184,7 @@ def _poch_partial(x: Any, y: Any, ans: Any) -> Any:
 #: Further out the gamma function underflows.
 _POLES = 100.0
 
-poch: Operation = elementwise(
-    "poch",
-    kernel("poch"),
-    dx=_poch_partial,
-    dy=lambda x, y, ans: ans * digamma(x + y),
-)
+poch: Operation = elementwise("poch", kernel("poch"), dx=_poch_partial, dy=lambda x, y, ans: ans * digamma(x + y))
 
 
 def _binom_of_jax(xp: Any, n: Any, k: Any) -> Any:

@@ -27,14 +27,7 @@ from funcgrad.scipy.special.operations.kernels import kernel, log_beta, stirling
 from funcgrad.scipy.special.operations.partials import in_double, pointwise
 from funcgrad.scipy.special.operations.quadrature import DEPTH, bell, tail
 
-__all__ = [
-    "beta_density",
-    "betainc",
-    "betainc_parameter",
-    "betaincc",
-    "betainccinv",
-    "betaincinv",
-]
+__all__ = ["beta_density", "betainc", "betainc_parameter", "betaincc", "betainccinv", "betaincinv"]
 
 
 def _log_density(xp: Any, a: Any, b: Any, x: Any) -> Any:

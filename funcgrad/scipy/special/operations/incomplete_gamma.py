@@ -21,14 +21,7 @@ from funcgrad.scipy.special.operations.kernels import kernel, stirling_error
 from funcgrad.scipy.special.operations.partials import in_double, pointwise
 from funcgrad.scipy.special.operations.quadrature import DEPTH, bell, tail
 
-__all__ = [
-    "gamma_density",
-    "gammainc",
-    "gammainc_parameter",
-    "gammaincc",
-    "gammainccinv",
-    "gammaincinv",
-]
+__all__ = ["gamma_density", "gammainc", "gammainc_parameter", "gammaincc", "gammainccinv", "gammaincinv"]
 
 
 def _log_density(xp: Any, a: Any, x: Any) -> Any:

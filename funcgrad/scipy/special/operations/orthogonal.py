@@ -19,18 +19,9 @@ from funcgrad.scipy.special.operations.kernels import kernel
 from funcgrad.scipy.special.operations.partials import analytic, pointwise, refused
 
 __all__ = [
-    "eval_chebyt",
-    "eval_chebyu",
-    "eval_gegenbauer",
-    "eval_genlaguerre",
-    "eval_hermite",
-    "eval_hermitenorm",
-    "eval_jacobi",
-    "eval_laguerre",
-    "eval_legendre",
-    "lpmv",
-    "sph_harm_y",
-]
+    "eval_chebyt", "eval_chebyu", "eval_gegenbauer", "eval_genlaguerre", "eval_hermite", "eval_hermitenorm",
+    "eval_jacobi", "eval_laguerre", "eval_legendre", "lpmv", "sph_harm_y",
+]  # fmt: skip
 
 #: Of what family with which parameters the derivative is: ``(factor, name, parameters)`` of degree n and parameters.
 _LOWERED: dict[str, Callable[..., tuple[Any, str, tuple[Any, ...]]]] = {

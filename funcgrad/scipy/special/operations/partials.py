@@ -23,16 +23,9 @@ from funcgrad.kinds.linear import astype
 from funcgrad.kinds.rules import Operation, positional_names
 
 __all__ = [
-    "HIGHEST",
-    "analytic",
-    "beside_pole",
-    "difference_quotient",
-    "in_double",
-    "pointwise",
-    "refused",
-    "shifted",
+    "HIGHEST", "analytic", "beside_pole", "difference_quotient", "in_double", "pointwise", "refused", "shifted",
     "summed",
-]
+]  # fmt: skip
 
 #: The highest order of derivatives by differences: each costs a digit.
 HIGHEST = 4

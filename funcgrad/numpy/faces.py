@@ -1,0 +1,72 @@
+"""Public functions as rows of a table: arguments, one line, and an example of what it gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from inspect import Parameter, Signature, cleandoc
+from typing import Any, TypeVar
+
+__all__ = ["documented", "named", "stub"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: How the names that examples use come into them.
+IMPORTS = {
+    "np": "import numpy as np",
+    "fnp": "import funcgrad.numpy as fnp",
+    "fsp": "import funcgrad.scipy.special as fsp",
+    "fnn": "import funcgrad.nn as fnn",
+    "fft": "from funcgrad.scipy import fft",
+    "ndimage": "from funcgrad.scipy import ndimage",
+    "grad": "from funcgrad import grad",
+    "jvp": "from funcgrad import jvp",
+}
+
+
+def documented(text: str, example: str, shows: str) -> str:
+    r"""A docstring: ``text``, then a section with ``example``, an expression, and with what that ``shows``.
+
+    Example:
+        >>> documented("The sum.", "np.add(1, 2)", "3").split("\n")[2:]
+        ['Example:', '    >>> import numpy as np', '    >>> np.add(1, 2)', '    3']
+    """
+    needed = [line for name, line in IMPORTS.items() if re.search(rf"(?<![\w.]){name}\b", example)]
+    lines = [f">>> {line}" for line in (*needed, *example.split("\n"))] + shows.split("\n")
+    return "\n    ".join([f"{cleandoc(text)}\n\nExample:", *lines])
+
+
+def named(fun: F, module: str, name: str, doc: str) -> F:
+    """``fun`` as the function ``name`` of ``module``, with ``doc`` for its documentation.
+
+    Example:
+        >>> fun = named(lambda x: x, "here", "same", "What is given.")
+        >>> fun.__module__, fun.__name__, fun.__doc__
+        ('here', 'same', 'What is given.')
+    """
+    fun.__module__, fun.__name__, fun.__qualname__, fun.__doc__ = module, name, name, doc
+    return fun
+
+
+def stub(module: str, call: str, doc: str) -> Any:
+    """A function of ``module`` that does nothing, with the name and the arguments of ``call``: ``"sici(x)"``.
+
+    Behind an arrow stands what it returns where that is not one array.
+
+    Example:
+        >>> from inspect import signature
+        >>> fun = stub("here", "add(x, y)", "The sum.")
+        >>> fun.__module__, fun.__name__, str(signature(fun))
+        ('here', 'add', "(x: 'ArrayLike', y: 'ArrayLike', /) -> 'Array'")
+    """
+
+    def fun() -> None: ...
+
+    plain, _, result = call.partition(" -> ")
+    name, arguments = plain.rstrip(")").split("(")
+    parameters = [Parameter(p, Parameter.POSITIONAL_ONLY, annotation="ArrayLike") for p in arguments.split(", ")]
+    result = result or "Array"
+    dressed: Any = named(fun, module, name, doc)
+    dressed.__annotations__ = {**{p.name: "ArrayLike" for p in parameters}, "return": result}
+    dressed.__signature__ = Signature(parameters, return_annotation=result)
+    return dressed
