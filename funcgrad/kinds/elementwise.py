@@ -25,6 +25,7 @@ from funcgrad.kinds.rows import in_columns
 from funcgrad.kinds.rules import NAMES, Operation, bind, finish, traced_at_once
 from funcgrad.ownership import LARGE
 from funcgrad.records import RECORD, Pull, pull_of_each
+from funcgrad.writable import as_made_by
 
 __all__ = ["elementwise"]
 
@@ -226,6 +227,7 @@ _SHARED = {
     "Tracer": Tracer,
     "DOUBLE": _DOUBLE,
     "aval_of": aval_of,
+    "as_made_by": as_made_by,
     "batch_of": lambda x, y: _batch_of(x, y),
     "beside_doubles": beside_doubles,
     "bind": bind,
@@ -502,7 +504,7 @@ def operation(*args):
     if (found := traced_at_once(args)) is not None:
         trace, values, traced, parents, plain = found
         ans, pull, saved = planned(values, traced, kernel(*values) if plain else operation(*values))
-        return ans if pull is None else trace.recorded(ans, pull, parents, saved)
+        return as_made_by(args, ans) if pull is None else trace.recorded(ans, pull, parents, saved)
     for arg in args:
         if type(arg) not in NUMPY:
             return bind(primitive, args, {})

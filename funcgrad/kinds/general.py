@@ -30,6 +30,7 @@ from funcgrad.kinds.rules import (
 )
 from funcgrad.records import RECORD, Pull, backward, pull_of_each
 from funcgrad.reverse import record
+from funcgrad.writable import as_made_by
 
 __all__ = ["multilinear", "primitive"]
 
@@ -366,7 +367,7 @@ def operation(*args, **params):
         trace, values, traced, parents, plain = found
         ans = kernel(*values, **params) if plain else operation(*values, **params)
         ans, pull, saved = planned(values, traced, params, ans)
-        return ans if pull is None else trace.recorded(ans, pull, parents, saved)
+        return as_made_by(args, ans) if pull is None else trace.recorded(ans, pull, parents, saved)
     for arg in args:
         if type(arg) is not ndarray:
             return bind(primitive, args, params)
@@ -404,7 +405,7 @@ def operation(x, *others, **params):
     if type(x) is Tracer and type(x.value) is ndarray and x._trace.numbers is not None:
         v, trace, parent = x.value, x._trace, x.node
         ans, pull, saved = planned((v,), (0,), params, kernel(v, **params))
-        return ans if pull is None else trace.recorded(ans, pull, (parent,), saved)
+        return as_made_by((x,), ans) if pull is None else trace.recorded(ans, pull, (parent,), saved)
     return bind(primitive, (x,), params)
 """
 
@@ -448,6 +449,7 @@ _SHARED = {
     "ForwardTrace": ForwardTrace,
     "Tracer": Tracer,
     "__name__": __name__,
+    "as_made_by": as_made_by,
     "bind": bind,
     "conform": conform,
     "dual": dual,
@@ -508,7 +510,7 @@ def operation(*args, **params):
     if (found := traced_at_once(args)) is not None:
         trace, values, traced, parents, _ = found
         ans, pull, saved = planned(values, traced, params, whole(*values, **params))
-        return ans[0] if pull is None else trace.recorded(ans[0], pull, parents, saved)
+        return as_made_by(args, ans[0]) if pull is None else trace.recorded(ans[0], pull, parents, saved)
     for arg in args:
         if type(arg) is not ndarray:
             return bind(primitive, args, params)

@@ -2,13 +2,15 @@
 
 import inspect
 import traceback
+from contextlib import nullcontext
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from operations.cases import rows
 
 import funcgrad.numpy as fnp
-from funcgrad import blocks, grad
+from funcgrad import blocks, grad, jvp
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.extend import elementwise, linear, primitive, source
@@ -94,6 +96,41 @@ def test_a_watched_run_makes_the_same_records(name):
         if operation == "write":  # which also says in one of two ways where, and nothing else
             continue
         assert same(saved, again), (operation, saved, again)
+
+
+def test_results_without_a_derivative_can_be_written_to():
+    """Whoever computes them: a short case, the general one, or ``bind`` under a watcher."""
+    results = []
+
+    def each(x, y):
+        found = [fnp.heaviside(x, 0.5), fnp.copysign(2.0, x), fnp.floor(x), fnp.modf(x)[1], fnp.nextafter(x, 2.0)]
+        for ans in found:
+            ans[0] = y
+            results.append(ans)
+        return sum(map(fnp.sum, found))
+
+    both = grad(each, (0, 1))
+    for x in (np.array([0.5, -1.5]), np.array([0.5, -1.5], np.float32), jnp.asarray([0.5, -1.5])):
+        assert both(x, 2.0)[1] == 5.0
+        with blocks.Block(lambda state: state._replace(watch=Watch())):
+            assert both(x, 2.0)[1] == 5.0
+        assert jvp(each, (x, 2.0), (x, 1.0))[1] == 5.0
+    assert all(type(ans) is Tracer for ans in results)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_watched_run_gives_the_same_kinds_of_objects(name):
+    """Whether something traced can be written to a result does not depend on who computed it."""
+    case, kinds = CASES[name], []
+    for watch in (None, Watch()):
+        values = [x.copy() if isinstance(x, np.ndarray) else x for x in case.values]
+        fun = case.of_live(case.fun, values)
+        with blocks.Block(lambda state, watch=watch: state._replace(watch=watch)) if watch else nullcontext():
+            outs = []
+            record(lambda *leaves, fun=fun, outs=outs: outs.extend(fun(*leaves)) or outs, case.primals)
+        kinds.append([type(out) for out in outs])
+    plain, watched = kinds
+    assert plain == watched
 
 
 ALL = [
