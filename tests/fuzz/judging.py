@@ -169,18 +169,25 @@ def _disputed(program: Program, got: Any, off: str, referee: str) -> Verdict:
 
 
 def _under_jit(program: Program, got: Any) -> Verdict:
-    """funcgrad's transforms on JAX arrays."""
-    stacked, f = program.stacked(), program.function()
-    fun = stacked(fnp, library(), lambda x: f(fnp, library(), x))
+    """funcgrad's transforms on JAX arrays. What single precision rounds otherwise must agree in double precision."""
     try:
-        want = compiled(fun, jax.tree.map(jnp.asarray, program.point))
+        want = _compiled(program)
     except Exception as error:
         said = f"under jax.jit, {type(error).__name__}: {str(error)[:300]}"
         return Verdict("JAX refuses" if _cannot_compile(program, error) else "funcgrad raises", said)
     off = _difference(program, _leaves(got), _leaves(want), dtypes=False)
+    if off and _tolerance(program) == SINGLE:
+        wide = _in_double(program)
+        if not _difference(wide, _leaves(ours(wide, wide.point)), _leaves(_compiled(wide)), dtypes=False):
+            return Verdict("ill-conditioned", off)
     if off and not _reacts(program, got):
         return Verdict("funcgrad differs from itself under jax.jit", off)
     return Verdict("agree")
+
+
+def _compiled(program: Program) -> Any:
+    stacked, f = program.stacked(), program.function()
+    return compiled(stacked(fnp, library(), lambda x: f(fnp, library(), x)), jax.tree.map(jnp.asarray, program.point))
 
 
 def _cannot_compile(program: Program, error: Exception) -> bool:
