@@ -104,4 +104,4 @@ def _key(recording: Recording, inner: list[Any]) -> Any:
 
 
 def _is_plain(x: Any) -> bool:
-    return all(map(_is_plain, x)) if type(x) is tuple else isinstance(x, _PLAIN)
+    return all(map(_is_plain, x)) if isinstance(x, tuple) else isinstance(x, _PLAIN)
