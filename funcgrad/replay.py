@@ -104,7 +104,7 @@ class Chain:
         start: state 0, a tree.
         budget: how many states after the first may be kept at a time.
         memory: what is kept of the operations inside the only step.
-        keep: what gives a leaf of a state that is to be kept, in a file for instance.
+        store: where leaves of states that are kept lie, see ``Store``; None for memory.
 
     Attributes:
         done: how many steps have been run so far, each counted once.
@@ -117,10 +117,10 @@ class Chain:
         start: Any,
         budget: int = 0,
         memory: Memory | None = None,
-        keep: Callable[[Any], Any] | None = None,
+        store: Any = None,
     ) -> None:
         self.name = name
-        self._keep = keep
+        self._store = store
         self.done = 0
         self._step = step
         self._budget = budget
@@ -199,6 +199,8 @@ class Chain:
             while kept[-1][0] > wanted:
                 kept.pop()
             place, state = kept[-1]
+            if self._store is not None:
+                state = [self._store.take(leaf) for leaf in state[0]], state[1]
             while place < wanted:
                 free = self._budget - len(kept) + 1
                 stop = place + split(wanted + 1 - place, free + 1) if free > 0 else wanted
@@ -210,7 +212,7 @@ class Chain:
             return state
 
     def _snapshot(self, state: State) -> State:
-        return state if self._keep is None else ([self._keep(leaf) for leaf in state[0]], state[1])
+        return state if self._store is None else ([self._store.put(leaf) for leaf in state[0]], state[1])
 
     def _advance(self, i: int, state: State, trace: ReverseTrace | None = None) -> State:
         """State ``i + 1`` from state ``i``, with one record for the step on every tape."""

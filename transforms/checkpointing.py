@@ -20,7 +20,7 @@ from funcgrad.schedule import states_for
 from funcgrad.transforms.arguments import own_tree
 from funcgrad.transforms.frozen import frozen
 from funcgrad.transforms.policies import Policy, everything_saveable
-from funcgrad.transforms.snapshots import snapshots_in
+from funcgrad.transforms.snapshots import Store
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import twin_in_memory
@@ -188,8 +188,8 @@ def checkpoint_chain(
             step is repeated more than twice; 32 where the length is unknown.
         length: the number of steps, where neither ``xs`` nor ``step`` tells it.
         args: more arguments of every step.
-        store: a folder for the carries that are kept, in place of memory. Its files have no names, so that nothing is
-            left there, also where the process is killed.
+        store: a folder for the carries that are kept, in place of memory. They lie in a file without a name, so that
+            nothing is left there, also where the process is killed.
 
     Returns:
         The last carry.
@@ -229,9 +229,9 @@ def checkpoint_chain(
     one_step = _stepping(functions, given, kept_items, args)
     if budget is None:
         budget = _ONLINE if known is None else states_for(known, 2) - 1
-    keep = None if store is None else snapshots_in("checkpoint_chain", store)
+    kept = None if store is None else Store("checkpoint_chain", store)
     name = "checkpoint_chain" if several else f"checkpoint_chain({name_of(step)})"
-    chain = Chain(name, one_step, init, budget, keep=keep)
+    chain = Chain(name, one_step, init, budget, store=kept)
     if coming is None:
         return own_tree(chain.run(known or 0))
     return own_tree(chain.run_while(_taking(chain, coming, cast(list[Any], given), cast(list[Any], kept_items))))

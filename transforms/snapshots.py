@@ -1,12 +1,11 @@
-"""Arrays kept in files instead of memory, for runs whose snapshots are larger than it."""
+"""Arrays kept in a file instead of memory, for runs whose snapshots are larger than it."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-import weakref
-from collections.abc import Callable
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -14,79 +13,123 @@ import numpy as np
 from funcgrad.core import Tracer, twin
 from funcgrad.errors import InputError
 
-__all__ = ["snapshots_in"]
+__all__ = ["Store"]
 
-#: Smaller arrays stay in memory, in bytes: a file has a block of that size at least.
+#: Smaller arrays stay in memory, in bytes; larger ones begin at a multiple of it.
 _SMALL = 4096
 
 
-def snapshots_in(call: str, folder: Any) -> Callable[[Any], Any]:
-    """A function that writes a leaf to a file in ``folder`` and gives one that lies there.
+class Store:
+    """One file without a name, in which arrays lie until they are taken out: their places are used again.
 
-    A file loses its name as soon as it is open, so that the system frees it when nobody needs the array any more,
-    also where the process is killed. Where a system does not allow that, it is removed with the array.
+    The system frees the file when nobody needs it any more, also where the process is killed. Where a system knows no
+    such files, it is removed when it is closed.
 
     Args:
         call: the public call, for messages.
-        folder: where the files are made; it must be there.
+        folder: where the file is made; it must be there.
 
     Raises:
         InputError: there is no such folder (a ``TypeError``).
-        OSError: when called, a file cannot be written, for instance because the disk is full.
 
     Example:
-        >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     there = snapshots_in("checkpoint_chain", folder)(np.arange(1000.0))
-        ...     print(there[-1], list(Path(folder).iterdir()))
-        999.0 []
+        ...     store = Store("checkpoint_chain", folder)
+        ...     there = store.put(np.arange(1000.0))
+        ...     print(there, store.take(there)[-1], list(Path(folder).iterdir()))
+        <8000 bytes in a file> 999.0 []
     """
-    place = Path(os.fspath(folder)) if isinstance(folder, (str, os.PathLike)) else None
-    if place is None or not place.is_dir():
-        raise InputError(f"{call}: store must be a folder that is there, got {folder!r}. Make it, or leave it out.")
 
-    def keep(x: Any) -> Any:
+    def __init__(self, call: str, folder: Any) -> None:
+        self._file: Any = None
+        self.call, self.folder = call, Path(os.fspath(folder)) if isinstance(folder, (str, os.PathLike)) else None
+        if self.folder is None or not self.folder.is_dir():
+            raise InputError(f"{call}: store must be a folder that is there, got {folder!r}. Make it, or leave it out.")
+        self._lock, self._end = Lock(), 0
+        self._free: dict[int, list[int]] = {}  # by their sizes the places that nobody needs any more
+
+    def __del__(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def put(self, x: Any) -> Any:
+        """What stands for ``x``, whose arrays lie in the file from now on.
+
+        Raises:
+            OSError: they cannot be written, for instance because the disk is full.
+        """
         if isinstance(x, Tracer):
-            kept = keep(x.value)
-            if kept is x.value:
-                return x
-            copy = twin(x)
-            if isinstance(copy, Tracer):
-                copy.value = kept
-                return copy
-            return kept  # a buffer's array
-        return _mapped(call, x, place) if type(x) is np.ndarray and x.nbytes >= _SMALL and not x.dtype.hasobject else x
-
-    return keep
-
-
-def _mapped(call: str, x: Any, folder: Path) -> Any:
-    """``x`` as an array of the same layout that lies in a file."""
-    handle, name = tempfile.mkstemp(prefix="funcgrad-", suffix=".snapshot", dir=folder)
-    order = "F" if x.flags.f_contiguous and not x.flags.c_contiguous else "C"
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(np.ascontiguousarray(x.T if order == "F" else x).view(np.uint8).data)
-        mapped = np.memmap(name, x.dtype, "c", shape=x.shape, order=order)  # type: ignore[call-overload]
-    except BaseException as error:
-        _remove(name)
-        if isinstance(error, OSError):
+            return _with_value(x, self.put(x.value))
+        if type(x) is not np.ndarray or x.nbytes < _SMALL or x.dtype.hasobject:
+            return x
+        size = -(-x.nbytes // _SMALL) * _SMALL
+        order = "F" if x.flags.f_contiguous and not x.flags.c_contiguous else "C"
+        try:
+            return self._written(np.ascontiguousarray(x.T if order == "F" else x), _Place(self, size, x, order))
+        except OSError as error:
             raise OSError(
                 error.errno,
-                f"{call}: a snapshot of {x.nbytes} bytes cannot be written to {str(folder)!r}, got {error.strerror}. "
-                "Make room, name another folder (store), or keep fewer snapshots (budget).",
+                f"{self.call}: a snapshot of {x.nbytes} bytes cannot be written to {str(self.folder)!r}, got "
+                f"{error.strerror}. Make room, name another folder (store), or keep fewer snapshots (budget).",
             ) from error
-        raise
-    try:
-        os.unlink(name)
-    except OSError:
-        weakref.finalize(mapped, _remove, name)
-    return np.asarray(mapped)
+
+    def take(self, x: Any) -> Any:
+        """What ``put`` got: of arrays others of the same numbers and the same layout."""
+        if isinstance(x, Tracer):
+            return _with_value(x, self.take(x.value))
+        if type(x) is not _Place:
+            return x
+        found: Any = np.empty(x.shape, x.dtype, x.order)
+        rest = memoryview((found.T if x.order == "F" else found).reshape(-1).view(np.uint8))
+        with self._lock:
+            self._file.seek(x.start)
+            while rest:
+                rest = rest[self._file.readinto(rest) :]
+        return found
+
+    def _written(self, x: Any, place: _Place) -> _Place:
+        rest = memoryview(x.reshape(-1).view(np.uint8))
+        with self._lock:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(  # noqa: SIM115  # closed when nobody has it
+                    buffering=0, prefix="funcgrad-", suffix=".snapshots", dir=self.folder
+                )
+            free = self._free.setdefault(place.size, [])
+            start = free.pop() if free else self._end
+            self._file.seek(start)
+            while rest:
+                rest = rest[self._file.write(rest) :]
+            self._end, place.start = max(self._end, start + place.size), start
+        return place
+
+    def free(self, place: _Place) -> None:
+        """Let another array lie at ``place``."""
+        if place.start >= 0:
+            self._free[place.size].append(place.start)
 
 
-def _remove(name: str) -> None:
-    """Remove a file that may be gone."""
-    try:
-        os.unlink(name)
-    except FileNotFoundError:
-        pass
+class _Place:
+    """An array in the file."""
+
+    __slots__ = ("dtype", "nbytes", "order", "shape", "size", "start", "store")
+
+    def __init__(self, store: Store, size: int, x: Any, order: Any) -> None:
+        self.store, self.size, self.start = store, size, -1  # nowhere yet
+        self.shape, self.dtype, self.nbytes, self.order = x.shape, x.dtype, x.nbytes, order
+
+    def __del__(self) -> None:
+        self.store.free(self)
+
+    def __repr__(self) -> str:
+        return f"<{self.nbytes} bytes in a file>"
+
+
+def _with_value(x: Tracer, value: Any) -> Any:
+    """A tracer like ``x`` that stands for ``value``; of a buffer the value."""
+    if value is x.value:
+        return x
+    made = twin(x)
+    if not isinstance(made, Tracer):
+        return value
+    made.value = value
+    return made

@@ -14,6 +14,7 @@ import funcgrad.numpy as fnp
 from funcgrad import checkpoint_chain, grad, hessian, jacfwd, vmap
 from funcgrad.errors import InputError
 from funcgrad.transforms import snapshots
+from funcgrad.transforms.snapshots import Store
 
 X = np.random.default_rng(0).normal(size=1024)
 
@@ -37,20 +38,37 @@ def test_derivatives_are_the_same_bits_and_nothing_is_left(tmp_path, transform, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_carries_lie_in_files(tmp_path, monkeypatch):
+def test_carries_lie_in_a_file(tmp_path, monkeypatch):
     written = []
-    mapped = snapshots._mapped
-    monkeypatch.setattr(snapshots, "_mapped", lambda *args: written.append(args[1].nbytes) or mapped(*args))
+    put = Store._written
+    monkeypatch.setattr(Store, "_written", lambda self, x, place: written.append(place.nbytes) or put(self, x, place))
     grad(lambda w: last(w, str(tmp_path)))(1.3)
     assert set(written) == {X.nbytes}
     assert len(written) >= 5
-    keep = snapshots.snapshots_in("checkpoint_chain", tmp_path)
+    store = Store("checkpoint_chain", tmp_path)
     for array in (np.arange(6000.0).reshape(2, 3, 1000), np.asfortranarray(np.ones((50, 60))), np.ones(2000, ">i4")):
-        there = keep(array)
+        there = store.take(store.put(array))
         assert (there == array).all()
         assert (there.dtype, there.strides, type(there)) == (array.dtype, array.strides, np.ndarray)
     small = np.ones(3)
-    assert keep(small) is small
+    assert store.put(small) is small
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_places_in_the_file_are_used_again(tmp_path):
+    store = Store("checkpoint_chain", tmp_path)
+    kept = [store.put(np.full(1000, float(i))) for i in range(5)]
+    larger = store.put(np.zeros(3000))
+    size = os.fstat(store._file.fileno()).st_size
+    kept[1] = kept[3] = None
+    kept[1], kept[3] = store.put(np.full(999, 7.0)), store.put(np.full(1001, 8.0))
+    assert [store.take(there)[-1] for there in kept] == [0.0, 7.0, 2.0, 8.0, 4.0]
+    assert not store.take(larger).any()
+    assert os.fstat(store._file.fileno()).st_size == size
+    open_files = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    more = [store.put(np.full(1000, float(i))) for i in range(50)]  # no file of its own for each
+    assert [store.take(there)[0] for there in more] == list(range(50))
+    assert (len(os.listdir("/proc/self/fd")) if open_files else 0) == open_files
 
 
 def test_an_error_on_the_way_leaves_nothing(tmp_path, monkeypatch):
@@ -64,19 +82,16 @@ def test_an_error_on_the_way_leaves_nothing(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
     class Full:
-        def __init__(self, handle, mode):
-            os.close(handle)
+        def close(self):
+            pass
 
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *error):
-            return False
+        def seek(self, place):
+            pass
 
         def write(self, data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(snapshots.os, "fdopen", Full)
+    monkeypatch.setattr(snapshots.tempfile, "TemporaryFile", lambda **options: Full())
     with pytest.raises(OSError, match=r"snapshot of 8192 bytes cannot be written to .*No space left") as caught:
         grad(lambda w: last(w, tmp_path))(1.3)
     assert caught.value.errno == errno.ENOSPC

@@ -49,25 +49,34 @@ def straight(hoisted: Hoisted, x: Any, held: Sequence[Any]) -> Callable[..., Any
     inner: list[Any] = []
     key = _key(recording, inner)
     inputs = [x, *held, *inner]
-    expected = hoisted(x, held)
-    known = None if key is None else (key, tuple([(type(v), np.shape(v), getattr(v, "strides", ())) for v in inputs]))
+    known = None if key is None else (key, tuple(map(_kind, inputs)))
     program = _programs.get(known)
+    if program is None:
+        program = _tried(hoisted, inputs, inner, hoisted(x, held))
+        if program is not None and known is not None:
+            _programs[known] = program
+            while len(_programs) > _KEPT:
+                _programs.pop(next(iter(_programs)), None)
+    if program is None:
+        return None
+    run, slots = program.run, program.allocate()
+    return lambda *values: run(*values, *inner, slots)[0]
+
+
+def _kind(x: Any) -> tuple[Any, ...]:
+    return type(x), np.shape(x), getattr(x, "strides", ()), getattr(x, "dtype", None)
+
+
+def _tried(hoisted: Hoisted, inputs: list[Any], inner: list[Any], expected: Any) -> Program | None:
+    """The program, which has given what the function gives; None where it does not."""
     try:
-        if program is None:
-            program = _written(recording, inputs, expected, inner)
-        slots = program.allocate()
+        program = _written(hoisted.recording, inputs, expected, inner)
         with np.errstate(all="ignore"):
-            found = program.run(*inputs, slots)
+            found = program.run(*inputs, program.allocate())
     except Exception:  # what a function does when it is recorded is not known
         return None
-    if tree.structure(expected) != tree.structure(x) or disagreement(found[0], expected, False):
-        return None
-    if known is not None and known not in _programs:
-        _programs[known] = program
-        while len(_programs) > _KEPT:
-            _programs.pop(next(iter(_programs)), None)
-    run = program.run
-    return lambda *values: run(*values, *inner, slots)[0]
+    differs = tree.structure(expected) != tree.structure(inputs[0]) or disagreement(found[0], expected, False)
+    return None if differs else program
 
 
 def _written(recording: Recording, inputs: list[Any], expected: Any, inner: list[Any]) -> Program:
@@ -104,4 +113,4 @@ def _key(recording: Recording, inner: list[Any]) -> Any:
 
 
 def _is_plain(x: Any) -> bool:
-    return all(map(_is_plain, x)) if type(x) is tuple else isinstance(x, _PLAIN)
+    return all(map(_is_plain, x)) if isinstance(x, tuple) else isinstance(x, _PLAIN)

@@ -24,6 +24,7 @@ from funcgrad.errors import ConcretizationError, InputError, ShapeError
 from funcgrad.scipy import integrate, optimize
 from funcgrad.scipy.integrate.ivp import iterations, records
 from funcgrad.transforms.closures import Hoisted
+from funcgrad.transforms.compiled import straight
 
 METHODS = ["RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA"]
 START = np.array([10.0, 5.0])
@@ -539,6 +540,20 @@ def test_products_of_long_states_are_recorded_once(method, kind):
     np.testing.assert_allclose(pushed, by_start @ along + by_rate.sum(), rtol=1e-12)
     slope = lambda y0, p: grad(last, 1)(y0, p)[0]
     np.testing.assert_allclose(hessian(last, 1)(start, p)[0], in_argument(slope, (start, p), 1, 1e-6), rtol=1e-6)
+
+
+def test_products_are_written_down_once(monkeypatch):
+    """A second solve, of another number of steps, runs the same code; another right-hand side does not."""
+    written = []
+    write = straight._written
+    monkeypatch.setattr(straight, "_programs", {})
+    monkeypatch.setattr(straight, "_written", lambda *args: written.append(0) or write(*args))
+    flow, start, _ = diffusion(30)
+    bent = lambda t, y, k: flow(t, y, k) - y**3
+    for k, fun, count in ((5.0, flow, 1), (7.0, flow, 1), (5.0, bent, 2), (7.0, bent, 2), (6.0, flow, 2)):
+        last = lambda k, fun=fun: fnp.sum(integrate.solve_ivp(fun, (0, 0.5), start, args=(k,), **TIGHT).y[:, -1] ** 2)
+        np.testing.assert_allclose(grad(last)(k), in_argument(last, (k,), 0, 1e-4), rtol=1e-5)
+        assert len(written) == count
 
 
 def mixing(n):

@@ -18,6 +18,7 @@ from funcgrad.core import Tracer
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.scipy.integrate.ivp.patterns import Pattern, found_pattern
+from funcgrad.scipy.integrate.ivp.products import pulled
 from funcgrad.scipy.integrate.ivp.records import SHORT
 from funcgrad.scipy.integrate.ivp.sweeps import Steps, backward, forward
 from funcgrad.transforms.closures import example_by_example
@@ -25,9 +26,6 @@ from funcgrad.transforms.products import jvp, vjp
 from funcgrad.writable import outside
 
 __all__ = ["Derivatives"]
-
-#: How many numbers are computed at once.
-_AT_ONCE = 1 << 21
 
 
 class Derivatives:
@@ -78,8 +76,13 @@ class Derivatives:
         (S, X), rest = residuals
         mesh, values = rest[:5], rest[5:]
         Y = _stages(S, X, mesh)
-        slopes, states = self._solved(True, cts[1], cts[0], Y, rest)
-        return [states[0], *[None] * 7, *self._pulled(mesh[0], Y, values, slopes)]
+        if any(isinstance(x, Tracer) for x in (*cts, Y, *rest)):
+            slopes, states = self._solved(True, cts[1], cts[0], Y, rest)
+            found = pulled(self.flow, mesh[0], Y, tuple(values), slopes)
+        else:
+            with outside():
+                _, states, found = backward(self._laid_out(Y, rest), cts[1], cts[0], True)
+        return [states[0], *[None] * 7, *found]
 
     def _push(self, leaves: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         outs = list(custom_call(*leaves, rules=self._steps))
@@ -93,24 +96,6 @@ class Derivatives:
         slopes, states = self._solved(False, moved, first, Y, rest)
         return outs, [states, slopes]
 
-    def _pulled(self, T: Any, Y: Any, values: Sequence[Any], ct: Any) -> list[Any]:
-        """The cotangents of what the right-hand side depends on, piece by piece where that is possible."""
-        if not values:
-            return []
-
-        def pull(t: Any, y: Any, c: Any) -> list[Any]:
-            return list(vjp(lambda *some: self.flow.many(t, y, *some), *values)[1](c))
-
-        if not len(Y) or any(isinstance(x, Tracer) for x in (T, Y, ct, *values)):
-            return pull(T, Y, ct)
-        size = max(1, _AT_ONCE // max(1, Y[0].size))
-        with outside():
-            total = pull(T[:size], Y[:size], ct[:size])
-            for a in range(size, len(Y), size):
-                more = pull(T[a : a + size], Y[a : a + size], ct[a : a + size])
-                total = [x + y for x, y in zip(total, more, strict=True)]
-        return total
-
     # The linear systems: leaves are two right-hand sides, the arguments of stages, T, U, V, P, Q, and the values.
 
     def _solved(self, transposed: bool, b: Any, c: Any, Y: Any, rest: Sequence[Any]) -> tuple[Any, Any]:
@@ -118,13 +103,16 @@ class Derivatives:
         return x, z
 
     def _solve(self, transposed: bool, b: Any, c: Any, Y: Any, *rest: Any) -> list[Any]:
-        T, U, V, P, Q, *values = rest
         for x in (b, c, Y, *rest):
             if isinstance(x, Tracer):
                 np.asarray(x)  # refuses: of a batch one example after the other
         with outside():
-            steps = Steps(self.flow, self._pattern(T, Y, V, values), self.implicit, Y, T, U, V, P, Q, tuple(values))
-            return list((backward if transposed else forward)(steps, b, c))
+            return list((backward if transposed else forward)(self._laid_out(Y, rest), b, c)[:2])
+
+    def _laid_out(self, Y: Any, rest: Sequence[Any]) -> Steps:
+        """The steps in plain numbers."""
+        T, U, V, P, Q, *values = rest
+        return Steps(self.flow, self._pattern(T, Y, V, values), self.implicit, Y, T, U, V, P, Q, tuple(values))
 
     def _pattern(self, T: Any, Y: Any, V: Any, values: Sequence[Any]) -> Pattern | None:
         """Where the Jacobian of long states may have entries, looked for once; explicit stages need none."""

@@ -85,6 +85,7 @@ class Iterated:
         steps = self.steps
         self.transposed = transposed
         self.products = Products(steps.flow, steps.T, steps.Y, steps.values, transposed)
+        self.pulled = self.products.pulled
 
     def _times(self, n: int, x: Any) -> Any:
         """The matrix of step ``n`` times ``x``."""

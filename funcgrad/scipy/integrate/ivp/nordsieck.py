@@ -6,12 +6,13 @@ of the method (Hindmarsh, ODEPACK; Byrne and Hindmarsh, 1975) and ``e = h f(t, y
     z' = A z + l e,    y = (A z)_0 + l_0 e,    h y' = (A z)_1.
 
 A change of the length scales the rows; a higher order adds a row made of ``e``, a lower one drops the last. Methods for
-equations that are stiff solve for ``y``. Adams' method takes one to three evaluations, one after the other, whose
-number is found by repeating them.
+equations that are stiff solve for ``y``. Adams' method takes one to three evaluations, one after the other: the last
+of those that were kept, if they follow from one another.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import lru_cache
 from math import comb, factorial
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.polynomial import polynomial
 
-__all__ = ["LsodaNote", "note_lsoda", "numbers_of", "own_steps"]
+__all__ = ["LsodaNote", "evaluated", "note_lsoda", "numbers_of", "own_steps"]
 
 #: The rows of a method of the highest order, 12.
 _ROWS = 13
@@ -42,6 +43,7 @@ class LsodaNote(NamedTuple):
     y: Any
     whole: Any
     real: Any
+    tries: tuple[tuple[Any, Any], ...]  # the last evaluations: arguments and slopes
 
     def rows(self, count: int) -> Any:
         """The first rows behind the step, scaled by the length of the next one."""
@@ -53,13 +55,33 @@ class LsodaNote(NamedTuple):
 _WHOLE, _REAL, _BEFORE = 11, 10, 10
 
 
+def evaluated(method: Any) -> Any:
+    """LSODA's class, which keeps the last evaluations of each step."""
+
+    def begin(self: Any, fun: Callable[[Any, Any], Any], *args: Any, **options: Any) -> None:
+        kept = self.tries = deque(maxlen=_MOST)
+
+        def keeping(t: Any, y: Any) -> Any:
+            slope = np.array(fun(t, y), float)
+            kept.append((y.ravel().copy(), slope.ravel()))
+            return slope
+
+        method.__init__(self, keeping, *args, **options)
+
+    return type(method.__name__, (method,), {"__init__": begin})
+
+
 def note_lsoda(solver: Any, before: Any) -> LsodaNote:
     """What SciPy's ``dense_output`` takes from LSODA's memory, and more, in a tenth of its time."""
     integrator = solver._lsoda_solver._integrator
     whole = integrator.iwork[_WHOLE:19].copy()
     rows = 1 + max(whole[2].item(), whole[3].item())
     real = integrator.rwork[_REAL : _REAL + _BEFORE + rows * solver.n].copy()
-    return LsodaNote(solver.t_old, solver.t, before, solver.y, whole, real)
+    tries = getattr(solver, "tries", ())
+    note = LsodaNote(solver.t_old, solver.t, before, solver.y, whole, real, () if whole[7] == 2 else tuple(tries))
+    if tries:
+        tries.clear()
+    return note
 
 
 class Numbers(NamedTuple):
@@ -71,7 +93,6 @@ class Numbers(NamedTuple):
         length: of the step.
         longer: the length of the next one.
         stiff: whether it was a step for stiff equations.
-        evaluations: how many there were so far.
     """
 
     order: Any
@@ -79,14 +100,13 @@ class Numbers(NamedTuple):
     length: Any
     longer: Any
     stiff: Any
-    evaluations: Any
 
 
 def numbers_of(notes: list[LsodaNote]) -> Numbers:
     """By step what was noted."""
     whole = np.array([note.whole for note in notes])
     length, longer = np.array([note.real[:2] for note in notes]).T
-    return Numbers(whole[:, 2], whole[:, 3], length, longer, whole[:, 7] == 2, whole[:, 0])
+    return Numbers(whole[:, 2], whole[:, 3], length, longer, whole[:, 7] == 2)
 
 
 @lru_cache(maxsize=1)
@@ -134,7 +154,7 @@ def own_steps(notes: list[LsodaNote], slopes: _Slopes) -> dict[str, Any] | None:
         slopes: the right-hand side at many times and states.
     """
     count, n = len(notes), len(notes[0].y)
-    order, later, h, longer, stiff, evaluations = numbers_of(notes)
+    order, later, h, longer, stiff = numbers_of(notes)
     t = np.array([note.t for note in notes])
     rows = 1 + int(max(order.max(), later.max()))
     S = np.zeros((count + 1, rows, n))
@@ -154,7 +174,7 @@ def own_steps(notes: list[LsodaNote], slopes: _Slopes) -> dict[str, Any] | None:
     S[1:, 0] = [note.y for note in notes]
     made = {"S": S, "P": P, "TS": TS, "origin": t, "scale": longer, "first": h[0]}
     if not stiff.any():
-        found = _evaluations(formula, S, X[:, 0], (Q, TX), np.diff(evaluations, prepend=0), slopes)
+        found = _evaluations(formula, S, X[:, 0], (Q, TX), [note.tries for note in notes])
         if found is not None:
             return made | found
     U, V = formula.predicted[:, None], (h * formula.el[:, 0])[:, None, None]
@@ -184,7 +204,7 @@ def _fits(P: Any, Q: Any, S: Any, X: Any) -> bool:
 
 
 def _evaluations(
-    formula: _Formula, S: Any, X: Any, weights: tuple[Any, Any], evaluations: Any, slopes: _Slopes
+    formula: _Formula, S: Any, X: Any, weights: tuple[Any, Any], tries: list[tuple[tuple[Any, Any], ...]]
 ) -> dict[str, Any] | None:
     """The stages of Adams' method, one for each evaluation; None where they do not lead to what was found.
 
@@ -193,32 +213,31 @@ def _evaluations(
         S: the rows before and behind them.
         X: the last slope in each.
         weights: with what it enters ``S`` and the interpolant.
-        evaluations: how many there were in each, with those of further tries.
-        slopes: the right-hand side.
+        tries: the last evaluations of each.
     """
     t, h, predict, el = formula
-    predicted, moved = (np.matmul(predict[:, i : i + 1], S[:-1])[:, 0] for i in (0, 1))
-    size = np.abs(X).max(-1) + np.abs(moved).max(-1) / np.abs(h)
-    last = np.full(len(h), -1)
-    found, state = [], predicted
-    for i in range(_MOST):
-        unknown = last < 0
-        if i and (evaluations[unknown] == i + 1).all():  # there was no second try: it is the last of them
-            slope, last[unknown] = X, i
-        else:
-            slope = slopes(t, state)
-            last[unknown & (np.abs(slope - X).max(-1) <= _CLOSE * size)] = i
-        found.append(slope)
-        if (last >= 0).all():
-            break
-        state = predicted + el[:, :1] * (h[:, None] * slope - moved)
-    else:
+    count, n = X.shape
+    nothing = (np.full(n, np.nan),) * 2
+    whole = np.array([[*[nothing] * (_MOST - len(mine)), *mine] for mine in tries])
+    Y, F = whole[:, :, 0], whole[:, :, 1]
+    predicted, moved = (np.matmul(predict[:, i : i + 1], S[:-1]) for i in (0, 1))
+    by = (h * el[:, 0])[:, None, None]
+    size = np.abs(X).max(-1) + np.abs(moved).max((-1, -2)) / np.abs(h)
+    close = _CLOSE * (np.abs(predicted).max((-1, -2)) + np.abs(by[:, 0, 0]) * size)
+    begins = np.abs(Y - predicted).max(-1) <= close[:, None]
+    follows = np.abs(Y[:, 1:] - (predicted + by * F[:, :-1] - el[:, :1, None] * moved)).max(-1) <= close[:, None]
+    ends = np.abs(F[:, -1] - X).max(-1) <= _CLOSE * size
+    led = np.logical_and.accumulate(np.column_stack([ends, follows[:, ::-1]]), axis=1)[:, ::-1] & begins
+    if not led.any(-1).all():
         return None
-    stages = len(found)
-    U = np.repeat(formula.predicted[:, None], stages, axis=1)
-    U[:, 0] = predict[:, 0]
-    V = np.zeros((len(h), stages, stages))
-    for i in range(1, stages):
-        V[:, i, i - 1] = np.where(i <= last, h * el[:, 0], 0.0)
-    Q, TX = (weight * (last[:, None] == np.arange(stages))[:, None] for weight in weights)
-    return {"X": np.stack(found, axis=1), "T": np.repeat(t[:, None], stages, axis=1), "U": U, "V": V, "Q": Q, "TX": TX}
+    first = led.argmax(-1)
+    last = _MOST - 1 - first
+    stages = int(last.max()) + 1
+    steps, stage = np.arange(count)[:, None], np.arange(stages)
+    later = (stage > 0) & (stage <= last[:, None])  # what has no further try has further stages without weight
+    U = np.where(later[..., None], formula.predicted[:, None], predict[:, :1])
+    V = np.zeros((count, stages, stages))
+    V[:, stage[1:], stage[:-1]] = np.where(later[:, 1:], by[:, 0], 0.0)
+    Q, TX = (weight * (last[:, None] == stage)[:, None] for weight in weights)
+    X = F[steps, np.minimum(first[:, None] + stage, _MOST - 1)]
+    return {"X": X, "T": np.repeat(t[:, None], stages, axis=1), "U": U, "V": V, "Q": Q, "TX": TX}

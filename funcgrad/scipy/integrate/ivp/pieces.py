@@ -28,7 +28,7 @@ from funcgrad.scipy.integrate.ivp.records import Record
 from funcgrad.scipy.integrate.ivp.runs import Runs, noting
 from funcgrad.scipy.integrate.ivp.solutions import Path, moved, segments, valued
 from funcgrad.transforms.checkpointing import checkpoint, checkpoint_chain
-from funcgrad.transforms.snapshots import snapshots_in
+from funcgrad.transforms.snapshots import Store
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.writable import outside
 
@@ -91,7 +91,7 @@ class Pieces:
         self.values, self.call = list(values), snapshots.call
         self._lock = RLock()
         if snapshots.store is not None:
-            snapshots_in(self.call, snapshots.store)  # refuses what is no folder
+            Store(self.call, snapshots.store)  # refuses what is no folder
         given = [stop_gradient(x) for x in (*leaves, *values)]
         if any(is_recorded(x) or isinstance(constant(twin(x)), Tracer) for x in given):
             raise InputError(

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.integrate.ivp.nordsieck import LsodaNote, note_lsoda, numbers_of, own_steps
+from funcgrad.scipy.integrate.ivp.nordsieck import LsodaNote, evaluated, note_lsoda, numbers_of, own_steps
 
 __all__ = ["ARRAYS", "SHORT", "Record", "Scheme", "padded", "scheme_of"]
 
@@ -79,6 +79,7 @@ class Scheme(NamedTuple):
         note: ``note(solver, remembered)`` behind a step.
         written: ``written(notes, packing, dense, slopes)`` makes the arrays of a record.
         part: the same of some steps in the middle of a run.
+        kept: makes the solver's class, for long states, one that keeps more of a step for ``note``.
     """
 
     implicit: bool
@@ -88,13 +89,14 @@ class Scheme(NamedTuple):
     note: Callable[[Any, Any], Any]
     written: Callable[..., dict[str, Any]]
     part: Callable[..., dict[str, Any]]
+    kept: Callable[[Any], Any] = lambda method: method
 
 
 def scheme_of(method: type) -> Scheme:
     """How steps of a class of SciPy's are recorded."""
     integrate = import_scipy("integrate.solve_ivp", "scipy.integrate")
     if method in (integrate.RK23, integrate.RK45, integrate.DOP853):
-        written: Any = _Explicit(method)
+        written: Any = _explicit(method)
         return Scheme(False, False, 0, _nothing, _note_explicit, written, written)
     if method is integrate.Radau:
         written = partial(_collocation, 3)
@@ -102,7 +104,7 @@ def scheme_of(method: type) -> Scheme:
     if method is integrate.BDF:
         return Scheme(True, True, 1, lambda solver: (solver.h_abs, solver.order, solver.y), _note_bdf, _bdf, _bdf)
     if method is integrate.LSODA:
-        return Scheme(True, False, 0, lambda solver: solver.y, note_lsoda, _lsoda, _lsoda_part)
+        return Scheme(True, False, 0, lambda solver: solver.y, note_lsoda, _lsoda, _lsoda_part, evaluated)
     written = partial(_collocation, _STAGES)
     return Scheme(True, False, 0, lambda solver: solver.y, _note_dense, written, written)
 
@@ -168,6 +170,11 @@ class _Explicit:
         }
 
 
+@lru_cache(maxsize=8)
+def _explicit(method: Any) -> _Explicit:
+    return _Explicit(method)
+
+
 def _polynomial(h: Any, powers: Any, count: int) -> dict[str, Any]:
     """The coefficients of the value and of ``h`` times slopes, for rising powers from 0 on."""
     TX = np.zeros((len(powers) + 1, count))
@@ -224,9 +231,9 @@ def _lsoda_part(notes: list[LsodaNote], packing: Any, dense: bool, slopes: Calla
     if len(notes[0].y) > SHORT and not numbers_of(notes).stiff.any():
         explicit = import_scipy("integrate.solve_ivp", "scipy.integrate").DOP853
         unknown = np.empty((0, len(notes[0].y)))
-        return _Explicit(explicit)([(*note[:4], unknown) for note in notes], packing, dense, slopes)
+        return _explicit(explicit)([(*note[:4], unknown) for note in notes], packing, dense, slopes)
     t_old, t, y_old, y = _columns([note[:4] for note in notes])
-    order, later, length, longer, *_ = numbers_of(notes)
+    order, later, length, longer, _ = numbers_of(notes)
     times = t_old[:, None] + (t - t_old)[:, None] * _radau(_STAGES)[0]
     inside = np.empty((len(notes), _STAGES, y.shape[1]))
     for k in np.unique(order).tolist():

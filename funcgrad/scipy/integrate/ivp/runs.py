@@ -13,7 +13,7 @@ from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.events import Event
 from funcgrad.scipy.integrate.ivp.flows import Flow, Packing, Parameters, numbers
 from funcgrad.scipy.integrate.ivp.patterns import exact_jacobian
-from funcgrad.scipy.integrate.ivp.records import Record, Scheme, scheme_of
+from funcgrad.scipy.integrate.ivp.records import SHORT, Record, Scheme, scheme_of
 from funcgrad.writable import outside
 
 __all__ = ["Question", "Runs", "noting"]
@@ -85,11 +85,12 @@ class Runs:
         values = tuple([value[()] for value in given])
         notes: list[Any] = []
         note = self.scheme.note
+        solver = asked if self.packing.size <= SHORT else asked._replace(method=self.scheme.kept(asked.method))
         result = import_scipy(_CALL, "scipy.integrate").solve_ivp(
             self.slope(values),
             (float(t0), float(tf)),
             y0,
-            method=noting(asked, self.scheme.watch, lambda solver, before: notes.append(note(solver, before))),
+            method=noting(solver, self.scheme.watch, lambda solver, before: notes.append(note(solver, before))),
             t_eval=t_eval,
             dense_output=asked.dense_output,
             events=[event.plain(values) for event in self.events] or None,

@@ -18,7 +18,7 @@ import numpy as np
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.scipy.integrate.ivp.iterations import Iterated
 from funcgrad.scipy.integrate.ivp.patterns import Pattern
-from funcgrad.scipy.integrate.ivp.products import Products
+from funcgrad.scipy.integrate.ivp.products import Products, pulled
 from funcgrad.scipy.integrate.ivp.records import SHORT
 from funcgrad.transforms.products import jvp
 
@@ -83,6 +83,10 @@ class Steps(NamedTuple):
         """The Jacobians times a vector for each stage."""
         return jvp(lambda Y: self.flow.many(self.T, Y, *self.values), (self.Y,), (tangent,))[1]
 
+    def pulled(self, ct: Any) -> list[Any]:
+        """The cotangents of the values by those of the slopes."""
+        return pulled(self.flow, self.T, self.Y, self.values, ct)
+
 
 def forward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
     """The slopes ``x`` and states ``z`` of right-hand sides ``b``, ``(N, s, n)``, and ``c``, ``(N + 1, r, n)``."""
@@ -94,14 +98,18 @@ def forward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
     return x, z
 
 
-def backward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
-    """The same of the transposed system."""
+def backward(steps: Steps, b: Any, c: Any, wanted: bool = False) -> tuple[Any, Any, list[Any]]:
+    """The same of the transposed system; if ``wanted`` the cotangents of the values too, which ``x`` gives."""
     x, z, steps = np.empty_like(b), np.empty_like(c), steps.settled()
     z[-1] = c[-1]
+    total: list[Any] = []
     for a, e in reversed(steps.pieces(_weight(steps))):
         part = _solver(steps.part(a, e))
         part.backward(b[a:e], c[a:e], x[a:e], z[a : e + 1])
-    return x, z
+        if wanted:
+            more = part.pulled(x[a:e])
+            total = [u + v for u, v in zip(total, more, strict=True)] if total else more
+    return x, z, total
 
 
 def _weight(steps: Steps) -> int:
@@ -122,11 +130,18 @@ def _solver(steps: Steps) -> Any:
     return Iterated(steps) if entries is None else _Factors(steps, entries)
 
 
-class _Products:
+class _Solver:
+    """What goes along some steps."""
+
+    def __init__(self, steps: Steps) -> None:
+        self.steps, self.pulled = steps, steps.pulled
+
+
+class _Products(_Solver):
     """Short states of one row: ``z`` goes from step to step by one matrix."""
 
     def __init__(self, steps: Steps) -> None:
-        self.steps = steps
+        super().__init__(steps)
         self.J = J = steps.jacobians()
         self.W: Any = None
         N, s, n, _ = J.shape
@@ -198,11 +213,11 @@ def _times(matrices: Any, vectors: Any) -> Any:
     return np.matmul(matrices, vectors[..., None])[..., 0]
 
 
-class _Inverses:
+class _Inverses(_Solver):
     """Short states of several rows and one implicit stage: BDF."""
 
     def __init__(self, steps: Steps) -> None:
-        self.steps = steps
+        super().__init__(steps)
         J = steps.jacobians()[:, 0]
         self.W = np.linalg.inv(np.eye(J.shape[-1]) - steps.V * J)
         self.WJ = self.W @ J
@@ -225,11 +240,8 @@ class _Inverses:
             z[n] = P[n].T @ after + np.multiply.outer(U[n, 0], rest @ self.WJ[n]) + c[n]
 
 
-class _Explicit:
+class _Explicit(_Solver):
     """Long states, explicit stages: products with the Jacobian of one stage after the other."""
-
-    def __init__(self, steps: Steps) -> None:
-        self.steps = steps
 
     def _products(self, transposed: bool) -> Products:
         """The products with the Jacobians of all stages."""
@@ -250,35 +262,40 @@ class _Explicit:
 
     def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
         """See the function."""
-        Q, V = (np.ascontiguousarray(a.swapaxes(1, 2)) for a in (self.steps.Q, self.steps.V))
-        leads = np.concatenate([self.steps.P, self.steps.U], axis=1).swapaxes(1, 2).copy()
-        used = (Q.any(-1) | V.any(-1) | b.any(-1)).tolist()
-        pulled, (_, stages, size), rows = self._products(True), b.shape, z.shape[1]
-        both = np.empty((rows + stages, size))  # the cotangents behind the step, and those that the stages give
+        U, V, P, Q = self.steps.U, self.steps.V, self.steps.P, self.steps.Q
+        leads, enters = (np.concatenate(two, axis=1).swapaxes(1, 2).copy() for two in ((P, U), (Q, V)))
+        used = enters.any(-1) | b.any(-1)
+        stages, rows = b.shape[1], z.shape[1]
+        product = self._products(True)
+        self.pulled = lambda ct: product.pulled(ct.reshape(-1, ct.shape[-1]))
+        both = np.zeros((rows + stages, b.shape[2]))  # the cotangents behind the step, and those that the stages give
         after, parts = both[:rows], both[rows:]
         after[:] = z[-1]
+        x[~used] = 0.0
+        along = [np.flatnonzero(mine)[::-1].tolist() for mine in used]
+        whole, given, added = used.all(-1).tolist(), b.any((1, 2)).tolist(), c.any((1, 2)).tolist()
         for n in reversed(range(len(b))):
-            slopes = x[n]
-            np.matmul(Q[n], after, out=slopes)
-            slopes += b[n]
-            for i in reversed(range(stages)):
-                if not used[n][i]:
-                    parts[i] = 0.0
-                    continue
-                if i < stages - 1:
-                    slopes[i] += V[n, i, i + 1 :] @ parts[i + 1 :]
-                parts[i] = pulled(n * stages + i, slopes[i])
-            z[n] = c[n]
-            z[n] += leads[n] @ both
-            after[:] = z[n]
+            slopes, enter = x[n], enters[n]
+            if not whole[n]:
+                parts[:] = 0.0
+            for i in along[n]:
+                np.matmul(enter[i], both, out=slopes[i])  # of stages that come before it the weights are zero
+                if given[n]:
+                    slopes[i] += b[n, i]
+                parts[i] = product(n * stages + i, slopes[i])
+            after[:] = leads[n] @ both
+            if added[n]:
+                after += c[n]
+            z[n] = after
 
 
-class _Factors:
+class _Factors(_Solver):
     """Long states with a known pattern, implicit stages: one sparse factorisation for each step."""
 
     def __init__(self, steps: Steps, entries: Any) -> None:
+        super().__init__(steps)
         assert steps.pattern is not None
-        self.steps, self.pattern, self.entries = steps, steps.pattern, entries
+        self.pattern, self.entries = steps.pattern, entries
 
     def _times(self, n: int, v: Any) -> Any:
         """The Jacobians of all stages of step ``n`` times a vector for each."""
