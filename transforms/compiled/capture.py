@@ -228,17 +228,25 @@ class Capture(GraphTrace):
             if whose is None:
                 whose = self.users[id(frame.f_code)] = _whose(frame)
                 self.codes.append(frame.f_code)
-            if whose:
+            if whose == _ASKS_NUMPY:
+                self.graph.delicate = self.graph.delicate or not self._is_within()
+            elif whose:
                 code = frame.f_code
                 return AROUND if whose is _TRANSFORMS else Line(code.co_filename, frame.f_lineno, code.co_name)
             frame = frame.f_back
         return None
 
 
-_NOBODYS, _TRANSFORMS, _USERS = range(3)
+_NOBODYS, _TRANSFORMS, _USERS, _ASKS_NUMPY = range(4)
+#: What a function of the library calls that has NumPy's own compute what is no tracer.
+_ASKING = frozenset(("is_plain", "_is_numpy", "namespace_of", "namespace"))
 
 
 def _whose(frame: Any) -> int:
-    if frame.f_code is _BEGINS or frame.f_code is _BACKWARD:
+    code = frame.f_code
+    if code is _BEGINS or code is _BACKWARD:
         return _TRANSFORMS
-    return _NOBODYS if frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN else _USERS
+    package = frame.f_globals.get("__name__", "").partition(".")[0]
+    if package == "funcgrad" and not _ASKING.isdisjoint(code.co_names):
+        return _ASKS_NUMPY
+    return _NOBODYS if package in _BETWEEN else _USERS
