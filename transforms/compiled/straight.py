@@ -11,7 +11,8 @@ from funcgrad import tree
 from funcgrad.graph import Recording
 from funcgrad.transforms.closures import Hoisted
 from funcgrad.transforms.compiled.agreeing import disagreement
-from funcgrad.transforms.compiled.capture import capture
+from funcgrad.transforms.compiled.capture import UnrecordableError, capture
+from funcgrad.transforms.compiled.graphs import Ask
 from funcgrad.transforms.compiled.source import Program, generate
 
 __all__ = ["straight"]
@@ -52,14 +53,14 @@ def straight(hoisted: Hoisted, x: Any, held: Sequence[Any]) -> Callable[..., Any
     expected = hoisted(x, held)
     known = None if key is None else (key, tuple([(type(v), np.shape(v), getattr(v, "strides", ())) for v in inputs]))
     program = _programs.get(known)
-    try:
-        if program is None:
+    if program is None:
+        try:
             program = _written(recording, inputs, expected, inner)
-        slots = program.allocate()
-        with np.errstate(all="ignore"):
-            found = program.run(*inputs, slots)
-    except Exception:  # what a function does when it is recorded is not known
-        return None
+        except UnrecordableError:
+            return None
+    slots = program.allocate()
+    with np.errstate(all="ignore"):
+        found = program.run(*inputs, slots)
     if tree.structure(expected) != tree.structure(x) or disagreement(found[0], expected, False):
         return None
     if known is not None and known not in _programs:
@@ -82,6 +83,10 @@ def _written(recording: Recording, inputs: list[Any], expected: Any, inner: list
 
     with np.errstate(all="ignore"):
         graph, _ = capture(run, lambda values: (values, {}), inputs, np.copy, lambda x: False, ())
+        if any(type(item) is Ask or item.primitive.loose for item in graph.items):
+            raise UnrecordableError(
+                "straight: a program that looks at nothing cannot ask for values, got such questions."
+            )
         return generate(graph, [f"x{i}" for i in range(len(inputs))], [expected], False)
 
 

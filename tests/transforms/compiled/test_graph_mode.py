@@ -1108,6 +1108,48 @@ def test_what_is_broadcast_lies_in_memory_as_in_the_function(made, around):
     agrees(around(f), *[random_numbers(5, 7, seed=seed) for seed in range(8)])
 
 
+#: Rows and columns of which each is broadcast several times.
+OFTEN = {
+    "rows": lambda m, v, c: (m * v + v) / (v * v + 1.5) - m * v,
+    "columns": lambda m, v, c: (m - c) * c + c,
+    "both": lambda m, v, c: (m * v - c) * (v - m) * (m + c) + (v * c - m) * (v * c),
+    "by columns in memory": lambda m, v, c: (m.T * c[:, 0] + c[:, 0]).T * v + m * v,
+    "beside constants": lambda m, v, c: (np.arange(32.0).reshape(8, 4).astype(m.dtype) * v + m) * v,
+    "powers": lambda m, v, c: fnp.abs(m) ** fnp.abs(c) * v + fnp.abs(m) ** fnp.abs(v) * v,
+    "in place": lambda m, v, c: added_in_place(m, v),
+}
+
+
+def added_in_place(m, v):
+    y = m * v
+    y += v
+    y[1:] *= v * 2.0
+    return y
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+@pytest.mark.parametrize("fun", OFTEN.values(), ids=OFTEN)
+def test_what_is_broadcast_several_times(fun, dtype):
+    """It is filled in once, and loops over arrays of one shape give the same bits."""
+    loss = lambda m, v, c: fnp.sum(fnp.real(fnp.sin(0.1 * fun(m, v, c))))
+    shapes = ((8, 4), (4,), (8, 1))
+    points = [tuple([random_numbers(*s, dtype=dtype, seed=seed) for s in shapes]) for seed in range(4)]
+    agrees(lambda m, v, c: (fun(m, v, c), loss(m, v, c)), *points)
+    agrees(grad(loss, (0, 1, 2)), *points)
+    around = lambda m, v, c: jvp(grad(loss, (0, 1)), (m, v, c), (m * 0.5, v, c * 0.25))
+    agrees(around, *points)
+    agrees(lambda m, v, c: vmap(grad(loss), in_axes=(None, 0, None))(m, fnp.stack([v, v * 2.0]), c), *points)
+
+
+def test_a_row_is_filled_in_once():
+    fun = lambda m, v: (m * v + 1.0) * v - v * m
+    fast = recorded(fun)
+    for seed in range(3):
+        m, v = random_numbers(40, 50, seed=seed), random_numbers(50, seed=seed)
+        assert not difference(fast(m, v), fun(m, v))
+    assert fast.source.count("np_copyto") == 1
+
+
 #: Where something is written: at places that the program writes down, and at those that come from data.
 WRITTEN = {
     "everywhere": lambda z, x: ...,
