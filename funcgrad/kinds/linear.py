@@ -318,8 +318,17 @@ sum_over: Operation = linear(
 
 broadcast_to: Operation = linear(
     "broadcast_to",
-    lambda xp, x, *, to: xp.broadcast_to(x, to),
+    # of numbers too: whether a rule meets a number or a tracer of one, the array that it makes lies alike in memory
+    lambda xp, x, *, to: repeated(np.asarray(x), to=to) if xp is np else xp.broadcast_to(x, to),
     numpy=repeated,
+    transpose=lambda ct, shape, *, to: unbroadcast(ct, shape),
+    batch=lambda size, args, batched, params: (_broadcast_batch(size, args[0], params["to"]), True),
+)
+
+#: What NumPy's function gives: a view, of numbers and where it has few elements too.
+broadcast_view: Operation = linear(
+    "broadcast_view",
+    lambda xp, x, *, to: xp.broadcast_to(x, to),
     transpose=lambda ct, shape, *, to: unbroadcast(ct, shape),
     batch=lambda size, args, batched, params: (_broadcast_batch(size, args[0], params["to"]), True),
 )

@@ -12,7 +12,7 @@ from funcgrad.backend import namespace_of
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to as stretch
-from funcgrad.kinds.linear import permute
+from funcgrad.kinds.linear import broadcast_view, permute
 from funcgrad.kinds.linear import reshape as refill
 from funcgrad.numpy.axes import one_axis, some_axes
 from funcgrad.numpy.creation import as_value, new
@@ -273,7 +273,8 @@ def _spread(x: Array, *, to: Shape) -> Array:
         return np.broadcast_to(x, to)
     if is_buffer(x) and type(value := x.value) is np.ndarray:
         return buffer(np.broadcast_to(value, to))
-    return stretch(x, to=to)
+    as_numpy = type(x) is Tracer and (x._trace.repeats or is_number(x))
+    return (broadcast_view if as_numpy else stretch)(x, to=to)
 
 
 def _repeated(x: Array, to: Shape) -> Array:

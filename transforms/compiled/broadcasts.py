@@ -1,15 +1,25 @@
-"""Products of what was broadcast with numbers are computed before it is broadcast: the same bits, of fewer elements."""
+"""When arrays are broadcast: after products with numbers, which are of fewer elements then; once for several uses."""
 
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from funcgrad.transforms.compiled.graphs import Ask, Const, Graph, Op
+from funcgrad.core import Primitive
+from funcgrad.kinds.linear import broadcast_to
+from funcgrad.transforms.compiled.graphs import Ask, Const, Graph, Op, fact_of
 from funcgrad.transforms.compiled.storage import FILLED, is_ufunc
 
-__all__ = ["broadcast_later"]
+__all__ = ["broadcast_later", "broadcast_once"]
+
+_BROADCAST: Primitive = broadcast_to.primitive  # type: ignore[attr-defined]
+
+#: What gives the same bits of what is filled in as of what is broadcast. Powers look whether it is one number.
+_SAME = frozenset(("add", "subtract", "multiply", "divide"))
+#: Elements up to which it pays for one use, and bytes of what is filled in at the most.
+_SHORT, _MOST = 1_000, 1 << 17
 
 
 def broadcast_later(graph: Graph) -> None:
@@ -64,3 +74,49 @@ def _meets_others(v: int, users: dict[int, list[Op]], graph: Graph) -> bool:
         if not is_ufunc(op) or not any(graph.facts[a].contiguous for a in others):
             return False
     return graph.facts[v].kind is np.ndarray
+
+
+def broadcast_once(graph: Graph) -> None:
+    """Fill in what is broadcast again and again: NumPy's loops over arrays of one shape take half the time, or less."""
+    if not any(len(shape) > 1 for shape in graph.shapes):
+        return
+    found: dict[tuple[int, tuple[int, ...]], list[Op]] = {}
+    for item in graph.items:
+        for a in _repeated_in(item, graph) if type(item) is Op else ():
+            found.setdefault((a, graph.shapes[item.outs[0]]), []).append(item)
+    first: dict[int, list[tuple[int, tuple[int, ...]]]] = {}  # by the operation what is to be filled in before it
+    for (a, shape), ops in found.items():
+        if len(ops) > 1 or prod(shape) <= _SHORT:
+            first.setdefault(id(ops[0]), []).append((a, shape))
+    if not first:
+        return
+    filled: dict[tuple[int, tuple[int, ...]], int] = {}
+    items = []
+    for item in graph.items:
+        for a, shape in first.get(id(item), ()):
+            v = filled[a, shape] = graph.new(shape, graph.dtypes[a], fact_of(np.empty(1)))
+            items.append(Op(_BROADCAST, (a,), {"to": shape}, [v], item.line))
+        if type(item) is Op and (mine := _repeated_in(item, graph)):
+            shape = graph.shapes[item.outs[0]]
+            item.args = [filled.get((a, shape), a) if a in mine else a for a in item.args]
+        items.append(item)
+    graph.items = items
+
+
+def _repeated_in(op: Op, graph: Graph) -> list[int]:
+    """The arrays that an operation broadcasts beside one of the shape of its result, all row by row in memory."""
+    v = op.outs[0]
+    shape, dtype = graph.shapes[v], graph.dtypes[v]
+    if op.name not in _SAME or len(shape) < 2 or not graph.facts[v].contiguous or dtype.kind != "f":
+        return []
+    if prod(shape) * dtype.itemsize > _MOST or not all(_lies_by_rows(a, graph, dtype) for a in op.args):
+        return []
+    shapes = [graph.shape(a) for a in op.args]
+    broadcast = [a for a, one in zip(op.args, shapes, strict=True) if one != shape]
+    return broadcast if shape in shapes and all(type(a) is int for a in broadcast) else []
+
+
+def _lies_by_rows(a: Any, graph: Graph, dtype: Any) -> bool:
+    if type(a) is int:
+        return bool(graph.shapes[a]) and graph.facts[a].contiguous and graph.dtypes[a] is dtype
+    return type(a.value) is np.ndarray and not a.live and a.dtype is dtype and fact_of(a.value).contiguous

@@ -24,7 +24,7 @@ from funcgrad.running import repeating, running
 from funcgrad.transforms.compiled.graphs import Const, Graph
 from funcgrad.transforms.compiled.operators import DIFFERING, INFIX, are_doubles, doubtful, operator_for
 
-__all__ = ["AROUND", "Line", "capture"]
+__all__ = ["AROUND", "Line", "UnrecordableError", "capture"]
 
 ndarray = np.ndarray
 _PYTHON = frozenset((bool, int, float, complex))
@@ -38,6 +38,10 @@ _QUICK: dict[str, Callable[..., Any]] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "negative": operator.neg
 }  # fmt: skip
 _DOUBLES = frozenset((float, np.float64))
+
+
+class UnrecordableError(InputError):
+    """What a function does cannot be listed so that the list gives the same."""
 
 
 class Line(NamedTuple):
@@ -159,7 +163,7 @@ class Capture(GraphTrace):
         if name not in DIFFERING or first_is_mine or not doubtful(name, args, self._values(args)):
             return operation(*args)
         if name in self.names:
-            raise InputError(
+            raise UnrecordableError(
                 f"jit: an operator of a NumPy number and a traced one cannot be told from numpy.{name}, which rounds "
                 "otherwise, got both. Write the number as a number of Python's: float(x)."
             )
@@ -173,7 +177,8 @@ class Capture(GraphTrace):
             return self._noted(INFIX["power"] if primitive.name == "power" else primitive, args, {}, values)
         found = operator_for(operation.primitive.name, values, in_place)
         if found is not None and ndarray in map(type, values) and self._is_within():
-            raise InputError(  # in a run without this trace it is an array of NumPy's, or one that asks the function
+            # in a run without this trace it is an array of NumPy's, or one that asks the function
+            raise UnrecordableError(
                 f"jit: an operator of complex arrays in a transform cannot be told from {operation.primitive.name}, "
                 "which rounds otherwise, got such arrays. Call the function."
             )
@@ -214,7 +219,7 @@ class Capture(GraphTrace):
             return leaf.slot
         leaf = twin(leaf)
         if isinstance(leaf, Tracer):
-            raise InputError(
+            raise UnrecordableError(
                 f"jit: the function returned a value of another transform, got {describe(leaf)}. Return values that "
                 "are computed from the arguments."
             )
@@ -228,17 +233,25 @@ class Capture(GraphTrace):
             if whose is None:
                 whose = self.users[id(frame.f_code)] = _whose(frame)
                 self.codes.append(frame.f_code)
-            if whose:
+            if whose == _ASKS_NUMPY:
+                self.graph.delicate = self.graph.delicate or not self._is_within()
+            elif whose:
                 code = frame.f_code
                 return AROUND if whose is _TRANSFORMS else Line(code.co_filename, frame.f_lineno, code.co_name)
             frame = frame.f_back
         return None
 
 
-_NOBODYS, _TRANSFORMS, _USERS = range(3)
+_NOBODYS, _TRANSFORMS, _USERS, _ASKS_NUMPY = range(4)
+#: What a function of the library calls that has NumPy's own compute what is no tracer.
+_ASKING = frozenset(("is_plain", "_is_numpy", "namespace_of", "namespace"))
 
 
 def _whose(frame: Any) -> int:
-    if frame.f_code is _BEGINS or frame.f_code is _BACKWARD:
+    code = frame.f_code
+    if code is _BEGINS or code is _BACKWARD:
         return _TRANSFORMS
-    return _NOBODYS if frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN else _USERS
+    package = frame.f_globals.get("__name__", "").partition(".")[0]
+    if package == "funcgrad" and not _ASKING.isdisjoint(code.co_names):
+        return _ASKS_NUMPY
+    return _NOBODYS if package in _BETWEEN else _USERS

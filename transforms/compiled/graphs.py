@@ -20,7 +20,12 @@ _KNOWN = 4096  # bytes of an array up to which it is known by its bits
 #: Bytes from which on an array is large: its memory is not kept between calls.
 LARGE = 1 << 16
 #: Operations whose result shows the memory of their first argument, or of a copy.
-VIEWS = frozenset(("reshape", "permute", "getitem", "split", "unstack", "flip", "broadcast_to", "diagonal", "real"))
+VIEWS = frozenset(
+    (
+        "reshape", "permute", "getitem", "split", "unstack", "flip", "broadcast_to", "broadcast_view", "diagonal",
+        "real",
+    )
+)  # fmt: skip
 
 
 class Fact(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 __all__ = ["Loop", "roll", "rolled_text"]
 
-_LONG = 1_000  # statements from which on it is worth looking: without loops a short program is faster
+_LONG = 500  # statements from which on it is worth looking: without loops a short program is faster
 _TIMES = 6  # so many equal pieces at the least
 _PIECE = 4_000  # statements of a piece at most
 _WIDE = 16  # so many statements of short pieces make one piece

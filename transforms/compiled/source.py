@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.transforms.compiled.broadcasts import broadcast_later
+from funcgrad.transforms.compiled.broadcasts import broadcast_later, broadcast_once
 from funcgrad.transforms.compiled.capture import AROUND
 from funcgrad.transforms.compiled.factoring import take_out_factors
 from funcgrad.transforms.compiled.graphs import Graph
@@ -108,6 +108,7 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
     broadcast_later(graph)
     if not exact:
         take_out_factors(graph)
+    broadcast_once(graph)
     storage = Storage(graph)
     known = all(x - x == 0 for x in expected if isinstance(x, (float, complex)))  # else it is left at every call
     plain, looks = plain_numbers(graph) if exact and known else (set(), {})

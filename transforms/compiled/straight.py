@@ -11,7 +11,8 @@ from funcgrad import tree
 from funcgrad.graph import Recording
 from funcgrad.transforms.closures import Hoisted
 from funcgrad.transforms.compiled.agreeing import disagreement
-from funcgrad.transforms.compiled.capture import capture
+from funcgrad.transforms.compiled.capture import UnrecordableError, capture
+from funcgrad.transforms.compiled.graphs import Ask
 from funcgrad.transforms.compiled.source import Program, generate
 
 __all__ = ["straight"]
@@ -71,10 +72,10 @@ def _tried(hoisted: Hoisted, inputs: list[Any], inner: list[Any], expected: Any)
     """The program, which has given what the function gives; None where it does not."""
     try:
         program = _written(hoisted.recording, inputs, expected, inner)
-        with np.errstate(all="ignore"):
-            found = program.run(*inputs, program.allocate())
-    except Exception:  # what a function does when it is recorded is not known
+    except UnrecordableError:
         return None
+    with np.errstate(all="ignore"):
+        found = program.run(*inputs, program.allocate())
     differs = tree.structure(expected) != tree.structure(inputs[0]) or disagreement(found[0], expected, False)
     return None if differs else program
 
@@ -91,6 +92,10 @@ def _written(recording: Recording, inputs: list[Any], expected: Any, inner: list
 
     with np.errstate(all="ignore"):
         graph, _ = capture(run, lambda values: (values, {}), inputs, np.copy, lambda x: False, ())
+        if any(type(item) is Ask or item.primitive.loose for item in graph.items):
+            raise UnrecordableError(
+                "straight: a program that looks at nothing cannot ask for values, got such questions."
+            )
         return generate(graph, [f"x{i}" for i in range(len(inputs))], [expected], False)
 
 

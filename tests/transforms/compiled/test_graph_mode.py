@@ -869,6 +869,29 @@ def test_operations(case):
             assert not difference(fast(*points), expected)
 
 
+@pytest.mark.parametrize("row", [row for row in ROWS if row.cases[0].live], ids=lambda row: row.op.name)
+def test_functions_that_call_numpys_own_of_arrays(row):
+    """Of plain arrays many functions are NumPy's own, of traced ones made of others, which may round otherwise."""
+    rng = np.random.default_rng(1)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for case in [case for case in row.cases if case.live][:2]:
+            fun = lambda *xs, case=case: list(case.fun(*xs))
+            fast = recorded(fun)
+            for _ in range(6):
+                points = [cast(x * (1 + 0.05 * rng.uniform(-1, 1, np.shape(x))), x) for x in case.primals]
+                try:
+                    expected = fun(*points)
+                except Exception:  # there it is not defined
+                    continue
+                if not difference(fun(*points), expected):
+                    assert not difference(fast(*points), expected), case.id
+
+
+def cast(x, like):
+    return x.astype(like.dtype) if isinstance(like, np.ndarray) else type(like)(x)
+
+
 def test_random_programs():
     """Recorded and run on inputs that take other ways; see ``fuzz.recorded``. What is run as it stands says why."""
     found = [examine(generate(5, number)) for number in range(150)]
@@ -992,6 +1015,139 @@ def test_parts_of_an_array_add_up_as_the_function_does(first, around, dtype):
         for seed in range(12):
             x = random_numbers(3, dtype=dtype, seed=seed)
             assert not difference(fast(x), fun(x)), (second, seed)
+
+
+#: How an array comes from a number on the way back, or forward.
+SPREAD = {
+    "a sum": fnp.sum,
+    "a mean": fnp.mean,
+    "a variance": fnp.var,
+    "a norm": lambda x: fnp.linalg.vector_norm(x),
+    "a largest": lambda x: fnp.max(x),
+    "a sum of logarithms": lambda x: fnp.log(fnp.sum(fnp.exp(x))),
+    "a mean of columns": lambda x: fnp.sum(fnp.mean(x, axis=0) ** 2),
+    "a mean of rows": lambda x: fnp.sum(fnp.mean(x, axis=1, keepdims=True) ** 2),
+    "broadcast": lambda x: fnp.sum(fnp.sin(x) * fnp.broadcast_to(x[0, 0], x.shape)),
+    "filled": lambda x: fnp.sum(fnp.cos(x) * fnp.full(x.shape, x[1, 0])),
+    "a Python number": lambda x: fnp.sum(fnp.sin(x)) * 2 + 3.0,
+}
+#: How the array lies in memory that meets it.
+LYING = {
+    "by rows": lambda x: x,
+    "by columns": lambda x: fnp.matrix_transpose(x),
+    "with gaps": lambda x: x[:, ::2],
+    "in another order": lambda x: fnp.moveaxis(fnp.reshape(x, (3, 2, 2)), 0, 1)[:, :, 1],
+}
+
+
+def slopes_of_product(x, spread, lying):
+    """The derivatives of a product of two numbers, one of them of an array that lies in memory as ``lying`` says."""
+    made = grad(lambda y: fnp.sum(x**2) * spread(fnp.sin(y)))(lying(x))
+    return made, fnp.sum(fnp.tanh(made)), fnp.sum(made * made)
+
+
+#: Transforms in which the cotangents of numbers are numbers, or tracers of numbers, or of one number an example.
+AROUND_NUMBERS = {
+    "grad": lambda f: f,
+    "forward over reverse": lambda f: lambda x: jvp(f, (x,), (x * 0.7,)),
+    "reverse over reverse": lambda f: lambda x: vjp(f, x)[1]((lambda a, b, c: (a * 0.3, b, c))(*f(x)))[0],
+    "forward over forward": lambda f: lambda x: jvp(lambda x: jvp(f, (x,), (x * 0.7,))[1], (x,), (x,)),
+    "linearize": lambda f: lambda x: linearize(f, x)[1](x),
+    "vmap": lambda f: lambda x: vmap(f)(fnp.stack([x, x * 0.75])),
+    "vmap of forward over reverse": lambda f: (
+        lambda x: vmap(lambda x: jvp(f, (x,), (x * 0.7,))[1])(fnp.stack([x, x * 0.75]))
+    ),
+}
+
+
+@pytest.mark.parametrize("around", AROUND_NUMBERS.values(), ids=AROUND_NUMBERS)
+@pytest.mark.parametrize("lying", LYING.values(), ids=LYING)
+@pytest.mark.parametrize("spread", SPREAD.values(), ids=SPREAD)
+def test_what_comes_of_a_number_lies_in_memory_as_in_the_function(spread, lying, around):
+    """Sums of what it meets add up in the order of memory."""
+    fun = around(partial(slopes_of_product, spread=spread, lying=lying))
+    agrees(fun, *[random_numbers(3, 4, seed=seed) for seed in range(4)])
+
+
+#: Arrays of the shape ``to`` whose elements are broadcast, filled in, or repeated.
+BROADCAST = {
+    "a number": lambda x, to: fnp.broadcast_to(fnp.sum(x), to),
+    "an array without axes": lambda x, to: fnp.broadcast_to(fnp.asarray(fnp.sum(x)), to),
+    "one element": lambda x, to: fnp.broadcast_to(x[0, :1], to),
+    "a row": lambda x, to: fnp.broadcast_to(fnp.resize(x[0], to[1:]), to),
+    "a column": lambda x, to: fnp.broadcast_to(fnp.resize(x[0], (to[0], 1)), to),
+    "with another": lambda x, to: fnp.broadcast_arrays(fnp.ones(to), x[0, 0])[1],
+    "in place": lambda x, to: doubled_broadcast(x, to),
+    "full": lambda x, to: fnp.full(to, x[0, 0]),
+    "full like another": lambda x, to: fnp.full_like(fnp.ones(to[::-1]).T, x[0, 0]),
+}
+
+
+def doubled_broadcast(x, to):
+    y = fnp.zeros(to)
+    y += fnp.broadcast_to(x[0, 0], to)
+    return y
+
+
+AROUND_BROADCASTS = {
+    "as it is": lambda f: f,
+    "grad": lambda f: lambda x: grad(lambda x: f(x)[0])(x),
+    "jvp": lambda f: lambda x: jvp(f, (x,), (x * 0.7,)),
+    "vmap": lambda f: lambda x: vmap(f)(fnp.stack([x, x * 0.75])),
+    "grad of grad": lambda f: lambda x: grad(lambda x: fnp.sum(fnp.tanh(grad(lambda x: f(x)[0])(x))))(x),
+}
+
+
+@pytest.mark.parametrize("around", AROUND_BROADCASTS.values(), ids=AROUND_BROADCASTS)
+@pytest.mark.parametrize("made", BROADCAST.values(), ids=BROADCAST)
+def test_what_is_broadcast_lies_in_memory_as_in_the_function(made, around):
+    def f(x):
+        product = x.T * made(x, x.shape[::-1])
+        return fnp.sum(fnp.tanh(product)), product
+
+    agrees(around(f), *[random_numbers(5, 7, seed=seed) for seed in range(8)])
+
+
+#: Rows and columns of which each is broadcast several times.
+OFTEN = {
+    "rows": lambda m, v, c: (m * v + v) / (v * v + 1.5) - m * v,
+    "columns": lambda m, v, c: (m - c) * c + c,
+    "both": lambda m, v, c: (m * v - c) * (v - m) * (m + c) + (v * c - m) * (v * c),
+    "by columns in memory": lambda m, v, c: (m.T * c[:, 0] + c[:, 0]).T * v + m * v,
+    "beside constants": lambda m, v, c: (np.arange(32.0).reshape(8, 4).astype(m.dtype) * v + m) * v,
+    "powers": lambda m, v, c: fnp.abs(m) ** fnp.abs(c) * v + fnp.abs(m) ** fnp.abs(v) * v,
+    "in place": lambda m, v, c: added_in_place(m, v),
+}
+
+
+def added_in_place(m, v):
+    y = m * v
+    y += v
+    y[1:] *= v * 2.0
+    return y
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+@pytest.mark.parametrize("fun", OFTEN.values(), ids=OFTEN)
+def test_what_is_broadcast_several_times(fun, dtype):
+    """It is filled in once, and loops over arrays of one shape give the same bits."""
+    loss = lambda m, v, c: fnp.sum(fnp.real(fnp.sin(0.1 * fun(m, v, c))))
+    shapes = ((8, 4), (4,), (8, 1))
+    points = [tuple([random_numbers(*s, dtype=dtype, seed=seed) for s in shapes]) for seed in range(4)]
+    agrees(lambda m, v, c: (fun(m, v, c), loss(m, v, c)), *points)
+    agrees(grad(loss, (0, 1, 2)), *points)
+    around = lambda m, v, c: jvp(grad(loss, (0, 1)), (m, v, c), (m * 0.5, v, c * 0.25))
+    agrees(around, *points)
+    agrees(lambda m, v, c: vmap(grad(loss), in_axes=(None, 0, None))(m, fnp.stack([v, v * 2.0]), c), *points)
+
+
+def test_a_row_is_filled_in_once():
+    fun = lambda m, v: (m * v + 1.0) * v - v * m
+    fast = recorded(fun)
+    for seed in range(3):
+        m, v = random_numbers(40, 50, seed=seed), random_numbers(50, seed=seed)
+        assert not difference(fast(m, v), fun(m, v))
+    assert fast.source.count("np_copyto") == 1
 
 
 #: Where something is written: at places that the program writes down, and at those that come from data.
