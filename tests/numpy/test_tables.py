@@ -165,9 +165,8 @@ def test_jacobians_come_as_arrays():
 
 
 def test_what_would_lose_the_derivative_is_refused():
-    for f in (lambda s: s @ s, lambda s: s.rank().sum()):
-        with pytest.raises((ConversionError, TypeError)):
-            grad(f)(SERIES)
+    with pytest.raises((ConversionError, TypeError)):
+        grad(lambda s: s.rolling(2, center=True).sum().sum())(SERIES)
     with pytest.raises((ConversionError, TypeError)):
         grad(lambda d: d.interp(t=15).sum())(ARRAY)
 
