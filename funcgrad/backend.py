@@ -24,6 +24,7 @@ __all__ = [
     "foreign_order",
     "is_inexact",
     "is_masked",
+    "is_of_tables",
     "is_stand_in",
     "is_value",
     "library_of",
@@ -213,12 +214,24 @@ def is_table(x: Any) -> bool:
     kind = type(x)
     if kind in ARRAY_CLASSES:
         return True
-    if kind.__module__.partition(".")[0] not in ("pandas", "xarray") or not hasattr(kind, "__array__"):
+    if not is_of_tables(kind):
         return False
-    if kind.__name__ == "DataFrame":
+    if hasattr(kind, "_constructor_sliced"):  # a frame
         return all(getattr(dtype, "kind", "O") in "biufc" for dtype in x.dtypes)
     dtype = getattr(x, "dtype", None)
     return dtype is not None and getattr(dtype, "kind", "O") in "biufc"
+
+
+def is_of_tables(kind: type) -> bool:
+    """Whether a class, or one that it derives from, is a table's of pandas or xarray.
+
+    Example:
+        >>> is_of_tables(np.ndarray)
+        False
+    """
+    if not hasattr(kind, "__array__") or issubclass(kind, np.ndarray):
+        return False
+    return any(base.__module__.partition(".")[0] in ("pandas", "xarray") for base in kind.__mro__)
 
 
 def values_of(table: Any) -> Any:
@@ -228,7 +241,9 @@ def values_of(table: Any) -> Any:
         >>> values_of([1.0, 2.0])
         array([1., 2.])
     """
-    inside: Any = getattr(getattr(table, "array", None), "held", getattr(table, "data", None))
+    if hasattr(type(table), "_constructor_sliced"):  # a frame: traced columns make it ours
+        return table.to_numpy()
+    inside: Any = getattr(getattr(table, "array", table), "held", getattr(table, "data", None))
     return inside.whole() if hasattr(inside, "whole") else np.asarray(table)
 
 

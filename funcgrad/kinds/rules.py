@@ -20,7 +20,17 @@ from funcgrad.core import Primitive, Tracer
 from funcgrad.errors import InputError
 from funcgrad.writable import Proxy, as_made_by
 
-__all__ = ["NAMES", "Operation", "Rule", "bind", "check_names", "finish", "positional_names", "traced_at_once"]
+__all__ = [
+    "NAMES",
+    "OF_TABLES",
+    "Operation",
+    "Rule",
+    "bind",
+    "check_names",
+    "finish",
+    "positional_names",
+    "traced_at_once",
+]
 
 NAMES = ("x", "y", "z")
 _NUMBERS = frozenset((bool, int, float, complex, np.float64, np.float32))
@@ -28,6 +38,10 @@ _DEFINERS = ("funcgrad.kinds", "funcgrad.extend")
 Rule: TypeAlias = Callable[..., Any]
 #: What a definer returns: a function of arrays, with the primitive as its attribute ``primitive``.
 Operation: TypeAlias = Callable[..., Any]
+
+
+#: What computes an operation of tables, which keep their labels; ``NotImplemented`` where arrays do not fit a table's.
+OF_TABLES: dict[Primitive, Operation] = {}
 
 
 def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -72,6 +86,9 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
             args = (*args[:position], arg, *args[position + 1 :])
         elif not backend.is_value(arg):
             if backend.is_table(arg):
+                of_tables = OF_TABLES.get(primitive)
+                if of_tables is not None and (made := of_tables(*args)) is not NotImplemented:
+                    return made
                 arg = backend.values_of(arg)
                 traced = traced or isinstance(arg, Tracer)
                 args = (*args[:position], arg, *args[position + 1 :])

@@ -75,7 +75,7 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         refuse_writing(x)
     if type(y) is Tracer and y._trace is CONSTANTS:
         y = twin(y)
-    elif type(y) is list or type(y) is tuple:
+    elif type(y) is list or type(y) is tuple or (type(y) not in _NUMPY and backend.is_table(y)):
         y = as_value(y)
     plain = buffer and type(x.value) is ndarray and type(y) in _NUMPY and is_concrete(index)
     if plain and (type(alias) is not View or is_buffer(alias.root)):
@@ -419,6 +419,8 @@ def in_place(operation: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any
         alias = getattr(x, "alias", None)
         if is_number(x):
             return operation(x, y)
+        if type(y) not in _NUMPY and backend.is_table(y):
+            y = backend.values_of(y)
         if alias is READ_ONLY:
             if backend.library_of(x) is not np:
                 return operation(x, y)

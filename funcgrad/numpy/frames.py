@@ -1,8 +1,7 @@
-"""Columns of pandas that hold traced values, and its tables as containers. Imported when pandas has been."""
+"""Tables of pandas with traced values: products, windows, containers. Imported when pandas has been."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -11,163 +10,157 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import tree
-from funcgrad.core import Tracer, describe
-from funcgrad.errors import ReadOnlyError
+from funcgrad.core import Tracer
+from funcgrad.errors import ConversionError
 from funcgrad.numpy.callers import user_line
-from funcgrad.numpy.tables import BINARY, UNARY, Held, Labels, fits, taken_out
+from funcgrad.numpy.columns import TracedColumn, TracedDtype, is_labelled
+from funcgrad.numpy.tables import Held, Labels, fits, taken_out
 
 pd: Any = import_module("pandas")
-__all__ = ["TracedColumn", "TracedDtype", "join", "of_traced"]
+__all__ = ["TracedFrame", "TracedSeries", "join", "labelled", "of_traced", "open_to_traced", "values"]
 
 #: Where a table says what stands in the place of its numbers, which is none of them.
 _LEAF = "⟨leaf⟩"
-#: What a reduction of pandas is called in NumPy, and which arguments it passes on.
-_REDUCTIONS: dict[str, Callable[..., Any]] = {
-    **{name: lambda x, name=name, **kwargs: getattr(fnp, name)(x) for name in ("sum", "mean", "prod", "min", "max")},
-    "median": lambda x, **kwargs: fnp.median(x),
-    "std": lambda x, ddof=1, **kwargs: fnp.std(x, ddof=ddof),
-    "var": lambda x, ddof=1, **kwargs: fnp.var(x, ddof=ddof),
-    "sem": lambda x, ddof=1, **kwargs: fnp.std(x, ddof=ddof) / np.sqrt(len(x)),
+
+
+# ---- tables whose products take traced values --------------------------------------------------------------
+
+
+class _Table:
+    """What a table has that traced values are in, or beside: products, and its values as an array."""
+
+    def dot(self, other: Any) -> Any:
+        """The matrix product, with pandas' labels."""
+        left, right = _aligned(self, other)
+        if not (_holds_traced(left) or _holds_traced(right)):
+            return super().dot(other)  # type: ignore[misc]
+        found = fnp.matmul(values(left), values(right))
+        ends: list[Any] = [left.index] if left.ndim == 2 else []
+        if len(fnp.shape(right)) == 2:
+            ends.append(right.columns if isinstance(right, pd.DataFrame) else None)
+        is_array = not isinstance(self, pd.DataFrame) and not is_labelled(other)
+        return found if is_array else labelled(found, *ends)
+
+    def __matmul__(self, other: Any) -> Any:
+        return self.dot(other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        if not (_holds_traced(self) or _holds_traced(other)):
+            return super().__rmatmul__(other)  # type: ignore[misc]
+        found = fnp.matmul(other, values(self))
+        if not isinstance(self, pd.DataFrame):
+            return found
+        return labelled(found, *[None] * (fnp.ndim(found) - 1), self.columns)
+
+
+class TracedSeries(_Table, pd.Series):  # type: ignore[misc]
+    """A series that traced values are in, or beside."""
+
+    def rolling(self, window: Any, min_periods: Any = None, **kwargs: Any) -> Any:
+        """The windows of so many numbers."""
+        if not _holds_traced(self):
+            return super().rolling(window, min_periods, **kwargs)
+        if not isinstance(window, int) or min_periods not in (None, window) or any(kwargs.values()):
+            raise ConversionError(
+                "series.rolling: of traced values there are windows of a whole number of rows, without other options, "
+                f"got {window!r}{user_line()}. Take windows of series.to_numpy() with "
+                "funcgrad.numpy.lib.stride_tricks.sliding_window_view."
+            )
+        return _Windows(self, window)
+
+    _constructor = property(lambda self: TracedSeries)
+    _constructor_expanddim = property(lambda self: TracedFrame)
+
+
+class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
+    """A frame that traced values are in, or beside."""
+
+    _constructor = property(lambda self: TracedFrame)
+    _constructor_sliced = property(lambda self: TracedSeries)
+    values = property(lambda self: values(self))
+
+    def to_numpy(self, *args: Any, **kwargs: Any) -> Any:
+        """The values as one array, which is traced where columns are."""
+        return values(self) if _holds_traced(self) else super().to_numpy(*args, **kwargs)
+
+
+class _Windows:
+    """The windows of a traced series, with the reductions that pandas has of them."""
+
+    def __init__(self, series: Any, window: int) -> None:
+        self.series, self.window = series, window
+
+    def __getattr__(self, name: str) -> Any:
+        reduce = _WINDOWED.get(name)
+        if reduce is None:
+            raise AttributeError(f"windows of traced values have no {name!r}")
+        return lambda **kwargs: self._reduced(lambda x: reduce(x, **kwargs))
+
+    def _reduced(self, reduce: Callable[[Any], Any]) -> Any:
+        x, n = self.series.array.held.value, self.window
+        empty = np.full(min(n - 1, len(x)), np.nan)
+        found = reduce(fnp.lib.stride_tricks.sliding_window_view(x, n)) if len(x) >= n else empty[:0]
+        return _series(fnp.concatenate([empty, found]), self.series.index, self.series.name)
+
+
+_WINDOWED: dict[str, Callable[..., Any]] = {
+    **{name: lambda x, name=name: getattr(fnp, name)(x, axis=-1) for name in ("sum", "mean", "min", "max", "median")},
+    "std": lambda x, ddof=1: fnp.std(x, axis=-1, ddof=ddof),
+    "var": lambda x, ddof=1: fnp.var(x, axis=-1, ddof=ddof),
 }
 
 
-class TracedDtype(pd.api.extensions.ExtensionDtype):  # type: ignore[misc]
-    """The type of a column of traced numbers."""
-
-    name, kind, type = "traced", "f", np.float64
-    na_value = np.nan
-    _is_numeric = True
-
-    @classmethod
-    def construct_array_type(cls) -> Any:
-        """The class of such columns."""
-        return TracedColumn
+def open_to_traced(table: Any) -> Any:
+    """A table of pandas as one whose products take traced values."""
+    if isinstance(table, _Table) or type(table) not in (pd.Series, pd.DataFrame):
+        return table
+    return (TracedSeries if table.ndim == 1 else TracedFrame)(table)
 
 
-class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
-    """A column of traced numbers, as pandas asks for: see ``pandas.api.extensions.ExtensionArray``.
+def _holds_traced(x: Any) -> bool:
+    if isinstance(x, pd.DataFrame):
+        return any(isinstance(dtype, TracedDtype) for dtype in x.dtypes)
+    return isinstance(getattr(x, "array", x), (TracedColumn, Held, Tracer))
 
-    Args:
-        value: a traced array with one axis.
+
+def values(x: Any) -> Any:
+    """The values of a table, or of an array, without labels."""
+    if isinstance(x, pd.DataFrame):
+        if not _holds_traced(x):
+            return pd.DataFrame(x).to_numpy()
+        return fnp.stack([values(x.iloc[:, i]) for i in range(x.shape[1])], axis=1)
+    inside = getattr(x, "array", x) if is_labelled(x) else x
+    return (
+        inside.held.value if isinstance(inside, TracedColumn) else taken_out(inside) if x is inside else np.asarray(x)
+    )
+
+
+def labelled(found: Any, *ends: Any) -> Any:
+    """A traced array as a series or a frame with these labels along its axes; a number as it is."""
+    if not ends:
+        return found
+    made = of_traced(found)
+    if len(ends) == 1:
+        return TracedSeries(made, ends[0])
+    for axis, labels in enumerate(ends):
+        made = made if labels is None else made.set_axis(labels, axis=axis)
+    return made
+
+
+def _aligned(left: Any, right: Any) -> tuple[Any, Any]:
+    """Both factors of a product in the same order of labels.
+
+    Raises:
+        ValueError: they have others.
     """
-
-    __array_priority__ = 2000
-
-    def __init__(self, value: Any) -> None:
-        self.held = Held(taken_out(value))
-
-    @classmethod
-    def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Any:
-        return cls(fnp.stack(list(scalars)) if len(scalars) else np.zeros(0))
-
-    @classmethod
-    def _concat_same_type(cls, parts: Any) -> Any:
-        return cls(fnp.concatenate([part.held.value for part in parts]))
-
-    dtype = property(lambda self: TracedDtype())
-    nbytes = property(lambda self: self.held.nbytes)
-
-    def __len__(self) -> int:
-        return len(self.held)
-
-    def __getattr__(self, name: str) -> Any:
-        """Methods of arrays, for programs that ask a series for its values."""
-        if name.startswith("_") or name == "held":
-            raise AttributeError(name)
-        return getattr(self.held.value, name)
-
-    def __getitem__(self, key: Any) -> Any:
-        found = self.held.value[pd.api.indexers.check_array_indexer(self, key)]
-        return TracedColumn(found) if found.ndim else found
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        raise ReadOnlyError(
-            f"s[i] = y: a column of traced numbers cannot be written to, got {describe(self.held.value)}{user_line()}. "
-            "Write to a copy of its values: x = s.to_numpy().copy()."
-        )
-
-    def isna(self) -> Any:
-        """Where numbers are missing: nowhere."""
-        return np.zeros(len(self), bool)
-
-    def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Any:
-        """The numbers at some places; at -1 a number to fill in."""
-        indices = np.asarray(indices)
-        found = self.held.value[indices]
-        if allow_fill and (indices < 0).any():
-            found = fnp.where(indices < 0, np.nan if fill_value is None else fill_value, found)
-        return TracedColumn(found)
-
-    def copy(self) -> Any:
-        """Another column of the same numbers."""
-        return TracedColumn(self.held)
-
-    def _reduce(self, name: str, *, skipna: bool = True, keepdims: bool = False, **kwargs: Any) -> Any:
-        if name not in _REDUCTIONS:
-            raise TypeError(f"a column of traced numbers has no reduction {name!r}")
-        found = _REDUCTIONS[name](self.held.value, **kwargs)
-        return TracedColumn(found[None]) if keepdims else found
-
-    def _accumulate(self, name: str, *, skipna: bool = True, **kwargs: Any) -> Any:
-        return TracedColumn(getattr(fnp, name)(self.held.value))
-
-    def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
-        """The traced array."""
-        return self.held.value
-
-    def astype(self, dtype: Any, copy: bool = True) -> Any:
-        """The column in another precision; as objects its numbers, each traced."""
-        if isinstance(dtype, TracedDtype):
-            return self.copy() if copy else self
-        if np.dtype(dtype) == object:
-            found = np.empty(len(self), object)
-            found[:] = list(self.held.value)
-            return found
-        return TracedColumn(self.held.value.astype(dtype)) if np.dtype(dtype).kind in "fc" else np.asarray(self)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.asarray(self.held.value, dtype)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if any(map(_is_labelled, inputs)):
-            return NotImplemented
-        return _column(getattr(ufunc, method)(*map(_values, inputs), **kwargs))
-
-
-def _is_labelled(x: Any) -> bool:
-    return isinstance(x, (pd.Series, pd.DataFrame, pd.Index))
-
-
-def _values(x: Any) -> Any:
-    return x.held.value if isinstance(x, TracedColumn) else taken_out(x)
-
-
-def _column(found: Any) -> Any:
-    return TracedColumn(found) if isinstance(found, Tracer) and fnp.ndim(found) and found.dtype.kind in "fc" else found
-
-
-def _binary(name: str, reflected: bool) -> Callable[..., Any]:
-    apply = getattr(operator, name + "_" if name in ("and", "or") else name)
-
-    def run(self: Any, other: Any) -> Any:
-        if _is_labelled(other):
-            return NotImplemented
-        pair = (_values(other), self.held.value) if reflected else (self.held.value, _values(other))
-        return _column(apply(*pair))
-
-    return run
-
-
-def _unary(name: str) -> Callable[..., Any]:
-    apply = getattr(operator, name)
-    return lambda self: _column(apply(self.held.value))
-
-
-for _name in BINARY.split():
-    setattr(TracedColumn, f"__{_name}__", _binary(_name, reflected=False))
-    setattr(TracedColumn, f"__r{_name}__", _binary(_name, reflected=True))
-for _name in UNARY.split():
-    setattr(TracedColumn, f"__{_name}__", _unary(_name))
+    if not isinstance(right, (pd.Series, pd.DataFrame)):
+        return left, right
+    inner = left.columns if isinstance(left, pd.DataFrame) else left.index
+    common = inner.union(right.index)
+    if len(common) > len(inner) or len(common) > len(right.index):
+        raise ValueError("matrices are not aligned")
+    axis = {"columns" if isinstance(left, pd.DataFrame) else "index": common}
+    return left.reindex(**axis), right.reindex(index=common)
 
 
 # ---- containers -----------------------------------------------------------------------------------------------
@@ -182,8 +175,10 @@ def _numbers(series: Any) -> Any:
 
 def _series(leaf: Any, index: Any, name: Any) -> Any:
     """The series with this leaf."""
-    if isinstance(leaf, Tracer) or hasattr(leaf, "ndim"):
-        return pd.Series(TracedColumn(leaf) if isinstance(leaf, Tracer) else np.asarray(leaf), index, name=name)
+    if isinstance(leaf, Tracer):
+        return TracedSeries(TracedColumn(leaf), index, name=name)
+    if hasattr(leaf, "ndim"):
+        return pd.Series(np.asarray(leaf), index, name=name)
     made = pd.Series(np.zeros(len(index)), index, name=name)
     made.attrs[_LEAF] = leaf
     return made
@@ -210,7 +205,7 @@ def _of_frame(frame: Any) -> tuple[Any, Any]:
         shell.isetitem(i, np.zeros(len(frame)))
     shell.attrs = {}
     found = frame.attrs[_LEAF] if _LEAF in frame.attrs else [_numbers(frame.iloc[:, i]) for i in places]
-    return found, (tuple(places), Labels(shell))
+    return found, (tuple(places), Labels(pd.DataFrame(shell)))
 
 
 def _to_frame(static: Any, leaves: Any) -> Any:
@@ -223,15 +218,16 @@ def _to_frame(static: Any, leaves: Any) -> Any:
         return made
     for i, leaf in zip(places, leaves, strict=True):
         made.isetitem(i, _series(leaf, made.index, None).array)
-    return made
+    return TracedFrame(made) if any(isinstance(leaf, Tracer) for leaf in leaves) else made
 
 
 def join() -> None:
     """Let tables of pandas be containers."""
-    tree.register_pytree_node(pd.Series, _of_series, _to_series)
-    tree.register_pytree_node(pd.DataFrame, _of_frame, _to_frame)
+    for series, frame in ((pd.Series, pd.DataFrame), (TracedSeries, TracedFrame)):
+        tree.register_pytree_node(series, _of_series, _to_series)
+        tree.register_pytree_node(frame, _of_frame, _to_frame)
 
 
 def of_traced(x: Any) -> Any:
     """A traced array as what pandas makes a column, or a table, of."""
-    return TracedColumn(x) if x.ndim == 1 else pd.DataFrame({i: TracedColumn(x[:, i]) for i in range(x.shape[1])})
+    return TracedColumn(x) if x.ndim == 1 else TracedFrame({i: TracedColumn(x[:, i]) for i in range(x.shape[1])})

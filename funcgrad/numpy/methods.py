@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from funcgrad.backend import dtype_of, namespace_of
+from funcgrad.backend import dtype_of, is_table, namespace_of
 from funcgrad.core import Primitive, Tracer, describe, twin
 from funcgrad.errors import InputError, UnsizedError
 from funcgrad.generated import value_of, with_names
@@ -28,6 +28,7 @@ from funcgrad.numpy import (
     creation,
     diagonals,
     indexing,
+    labels,
     products,
     rearranging,
     reductions,
@@ -66,6 +67,7 @@ def install(cls: type[Tracer]) -> None:
     members = {**_OPERATORS, **_CONTAINER, **_ATTRIBUTES, **_METHODS, **_IN_PLACE, **CONCRETIZATION, **PROTOCOLS}
     for name, member in members.items():
         setattr(cls, name, member)
+    labels.install()
     setattr(cls, "shape", cls.__dict__["shape"].setter(_set_shape))  # noqa: B010  (mypy takes it for a method)
 
 
@@ -104,7 +106,7 @@ def _divmod(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _comparable(y: Any) -> bool:
-    return namespace_of(y) is not None or isinstance(y, (Tracer, list, tuple))
+    return namespace_of(y) is not None or isinstance(y, (Tracer, list, tuple)) or is_table(y)
 
 
 def _are_texts(x: Any) -> bool:

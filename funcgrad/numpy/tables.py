@@ -15,14 +15,25 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import tree
+from funcgrad import backend, tree
 from funcgrad.core import Tracer
 from funcgrad.writable import Proxy, is_buffer
 
 __all__ = [
-    "BINARY", "JOINED", "LIBRARIES", "UNARY", "Held", "Labels", "fits", "held", "join_loaded", "number_of", "table_of",
+    "BINARY",
+    "JOINED",
+    "LIBRARIES",
+    "UNARY",
+    "Held",
+    "Labels",
+    "fits",
+    "held",
+    "join_loaded",
+    "number_of",
+    "opened",
+    "table_of",
     "taken_out",
-]  # fmt: skip
+]
 
 
 class Held(Proxy):
@@ -54,23 +65,23 @@ class Held(Proxy):
         if name.startswith("__") or name == "value":  # a protocol that this class does not have
             raise AttributeError(name)
         found = getattr(self.value, name)
-        return _calling(found) if callable(found) else found
+        return _calling(self, found) if callable(found) and name not in ("item", "tolist") else found
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         outs = kwargs.get("out")
         if outs is not None or any(_is_table(x) for x in inputs):
             return NotImplemented
-        return held(getattr(ufunc, method)(*map(taken_out, inputs), **kwargs))
+        return _held_as(self, getattr(ufunc, method)(*map(taken_out, inputs), **kwargs))
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         found = func(*taken_out(args), **taken_out(kwargs))
-        return type(found)(map(held, found)) if type(found) in (list, tuple) else held(found)
+        return _held_as(self, found)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self.value, dtype)
 
     def __getitem__(self, key: Any) -> Any:
-        return held(self.value[taken_out(key)])
+        return _held_as(self, self.value[taken_out(key)])
 
     def __copy__(self) -> Held:
         return Held(self.value)
@@ -91,8 +102,8 @@ class Held(Proxy):
         return repr(self.value)
 
 
-def _calling(method: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args, **kwargs: held(method(*map(taken_out, args), **kwargs))
+def _calling(table: Held, method: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **kwargs: _held_as(table, method(*map(taken_out, args), **kwargs))
 
 
 def taken_out(x: Any) -> Any:
@@ -105,12 +116,20 @@ def taken_out(x: Any) -> Any:
 
 
 def _is_table(x: Any) -> bool:
-    return type(x).__module__.partition(".")[0] in ("pandas", "xarray") and not isinstance(x, Held)
+    return backend.is_of_tables(type(x))
 
 
 def held(x: Any) -> Any:
     """``x`` for a table: traced arrays and numbers as ``Held``."""
     return Held(x) if isinstance(x, Tracer) else x
+
+
+def _held_as(given: Any, x: Any) -> Any:
+    """``x``, computed from ``given``, for a table: of constants that meet traced values later those stay ``Held``."""
+    if type(x) in (list, tuple):
+        return type(x)([_held_as(given, part) for part in x])
+    is_number = isinstance(x, np.ndarray) and x.dtype.kind in "fc"
+    return Held(x) if is_number and not isinstance(taken_out(given), Tracer) else held(x)
 
 
 BINARY = "add sub mul truediv floordiv mod pow matmul lt le gt ge eq ne and or xor"
@@ -119,12 +138,12 @@ UNARY = "neg pos abs invert"
 
 def _binary(name: str) -> Callable[..., Any]:
     apply = getattr(operator, name + "_" if name in ("and", "or") else name)
-    return lambda a, b: NotImplemented if _is_table(b) else held(apply(taken_out(a), taken_out(b)))
+    return lambda a, b: NotImplemented if _is_table(b) else _held_as(a, apply(taken_out(a), taken_out(b)))
 
 
 def _unary(name: str) -> Callable[..., Any]:
     apply = getattr(operator, name)
-    return lambda a: held(apply(taken_out(a)))
+    return lambda a: _held_as(a, apply(taken_out(a)))
 
 
 def _reflected(forward: Callable[..., Any]) -> Callable[..., Any]:
@@ -204,7 +223,8 @@ def table_of(cls: Any) -> Callable[..., Any]:
 
     def made(*args: Any, **kwargs: Any) -> Any:
         join_loaded()
-        return cls(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()})
+        found = cls(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()})
+        return import_module("funcgrad.numpy.frames").open_to_traced(found) if of_pandas else opened(found)
 
     return made
 
@@ -244,6 +264,17 @@ def _join_xarray(xr: Any) -> None:
 
     tree.register_pytree_node(xr.DataArray, parts, whole)
     tree.register_pytree_node(xr.Dataset, variables, dataset)
+
+
+def opened(table: Any) -> Any:
+    """A table of xarray whose operators take traced values: its arrays of numbers are ``Held``, too."""
+    if type(table).__name__ == "Dataset":
+        return table.assign({name: opened(array) for name, array in table.data_vars.items()})
+    if not _is_numeric(data := table.variable._data) or not isinstance(data, np.ndarray):
+        return table
+    made = table.copy(deep=False)
+    made.variable._data = Held(data)
+    return made
 
 
 def _shape(variable: Any) -> tuple[int, ...]:

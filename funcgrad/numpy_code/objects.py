@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import funcgrad.numpy as fnp
+from funcgrad.numpy.tables import opened
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.sparse import Constant
 
@@ -97,6 +98,14 @@ MAKERS: dict[Any, Callable[[Any, Translate], Any]] = {
     "scipy.spatial.transform._rotation.Rotation": lambda value, translate: _own(
         "scipy.spatial.transform", "Rotation"
     ).from_quat(value.as_quat()),
+    **{
+        name: lambda value, translate: _own("numpy.frames", "open_to_traced")(value)
+        for name in ("pandas.Series", "pandas.DataFrame", "pandas.core.series.Series", "pandas.core.frame.DataFrame")
+    },
+    **{
+        f"xarray.core.{home}": lambda value, translate: opened(value)
+        for home in ("dataarray.DataArray", "dataset.Dataset")
+    },
     **{
         f"scipy.sparse._{home}.{home}_{kind}": lambda value, translate: Constant(value)
         for home in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")

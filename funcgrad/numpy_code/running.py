@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import tree
+from funcgrad import backend, tree
+from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError, FuncgradError
-from funcgrad.numpy.concretization import Elsewhere, keeping, refused
+from funcgrad.numpy.concretization import keeping, refused
 from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import is_seen, original
 from funcgrad.numpy_code.reading import reads_texts
@@ -64,17 +65,27 @@ class Rebuilt:
         """Run the function."""
         translate = _TRANSLATORS[self.lifts]
         if keeping.run is not None:
-            return self._called(translate, args, kwargs)
+            return self._inside(translate, args, kwargs)
         run = enter()
         try:
             if translate.watched:
                 refresh(translate.watched)
             out = self._called(translate, args, kwargs)
             if refused:
-                _check_constant(out)
+                _check_way(self.fun, args, kwargs, out)
             return out if type(out) in _THEMSELVES else _handed_back(out)
         finally:
             leave(run)
+
+    def _inside(self, translate: Translator, args: Any, kwargs: Any) -> Any:
+        """A call inside of another function that was built anew."""
+        around = refused.pop(get_ident(), None) if refused else None
+        out = self._called(translate, args, kwargs)
+        if refused:
+            _check_way(self.fun, args, kwargs, out)
+        if around is not None:
+            refused[get_ident()] = around
+        return out
 
     def _called(self, translate: Translator, args: Any, kwargs: Any) -> Any:
         fun: Any = self.fun
@@ -95,20 +106,69 @@ class Rebuilt:
         return type(self), (self.fun, self.lifts)
 
 
-def _check_constant(out: Any) -> None:
-    """See that a result is no constant where the function went on after a conversion had been refused.
+def _check_way(fun: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> None:
+    """See that a result is the function's own where it went on after a conversion had been refused.
 
-    A function may take another way then, on which the derivative is kept.
+    A function may take another way then, on which the derivative is kept: that gives what the function gives of plain
+    numbers. What is not traced, or another number, is none.
 
     Raises:
-        ConversionError: nothing of the result is traced.
+        ConversionError: nothing of the result is traced, or it is not what plain numbers give.
     """
     message = refused.get(get_ident())
-    if message and not any(isinstance(leaf, Tracer) for leaf in tree.flatten(out)[0]):
+    if not message:
+        return
+    if not any(isinstance(leaf, Tracer) for leaf in tree.flatten(out)[0]):
         raise ConversionError(
             f"{message} The function went on after this had been refused, and what it returned has no derivative."
         )
+    if not _is_own(fun, args, kwargs, out):
+        raise ConversionError(
+            f"{message} The function went on after this had been refused, and returned another number than it does "
+            "outside of the transform."
+        )
+    refused.pop(get_ident(), None)  # the other way is as good
 
+
+def _is_own(fun: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> bool:
+    """Whether ``fun`` of the plain numbers behind the arguments gives what is behind ``out``, for all that is known."""
+    leaves, spec = tree.flatten((args, kwargs))
+    given, found = [_plain(leaf) for leaf in leaves], [_plain(leaf) for leaf in tree.flatten(out)[0]]
+    if any(isinstance(x, Tracer) or backend.is_stand_in(x) for x in (*given, *found)):
+        return False
+    around, keeping.run = keeping.run, None
+    message = refused.pop(get_ident())
+    try:
+        args, kwargs = tree.unflatten(spec, given)
+        expected = [_plain(leaf) for leaf in tree.flatten(fun(*args, **kwargs))[0]]
+        is_plain = get_ident() not in refused  # else it closes over traced values
+    except Exception:
+        return False
+    finally:
+        keeping.run = around
+        refused[get_ident()] = message
+    return is_plain and len(expected) == len(found) and all(map(_is_near, found, expected))
+
+
+def _plain(x: Any) -> Any:
+    """What a traced value stands for; itself where it stands for many examples of a ``vmap``."""
+    bottom = x
+    while isinstance(bottom, Tracer):
+        if isinstance(bottom._trace, BatchTrace):
+            return x
+        bottom = bottom.value
+    return bottom
+
+
+def _is_near(x: Any, y: Any) -> bool:
+    try:
+        return bool(np.allclose(x, y, rtol=_NEAR, atol=0.0, equal_nan=True))
+    except TypeError:  # no numbers
+        return bool(x == y)
+
+
+#: Two ways to compute a number differ by less, relative to it.
+_NEAR = 1e-9
 
 #: Types of values that stand for themselves: arguments of a function that is built anew, and results.
 _THEMSELVES = PLAIN | {Tracer}
@@ -231,8 +291,7 @@ def check_refused(given: Any) -> None:
         ConversionError: it did, or it may read a number from a text that shows a traced one.
     """
     message = refused.get(get_ident())
-    is_final = type(given) is Rebuilt or _OFF.get()
-    if message and (not is_final or isinstance(message, Elsewhere)):
+    if message:
         raise ConversionError(f"{message} The function went on after this had been refused, without the derivative.")
     if message == "" and type(given) is not Rebuilt and reads_texts(given):
         raise ConversionError("float(text): a text shows a traced number, and the function reads numbers from texts.")

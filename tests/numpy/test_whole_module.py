@@ -46,13 +46,13 @@ BESIDE = {
     "number": (lambda x: (S * x[0]).sum(), [6.0, 0.0, 0.0]),
     "comparison": (lambda x: (x * (x < S)).sum(), [0.0, 1.0, 0.0]),
     "columns": (lambda x: ((FRAME["a"] * x[0] + FRAME["b"]) ** 2).mean(), [2 * (5 + 14 + 27) / 3, 0.0, 0.0]),
-    "frame": (lambda x: (FRAME * x[0]).sum(), [21.0, 0.0, 0.0]),
+    "frame": (lambda x: (FRAME * x[0]).sum().sum(), [21.0, 0.0, 0.0]),
     "dot": (lambda x: np.dot(S, x), [1.0, 2.0, 3.0]),
 }
 
 
 @pytest.mark.parametrize("name", BESIDE)
-def test_tables_are_their_values(name):
+def test_tables_beside_traced_values(name):
     f, slope = BESIDE[name]
     x = numpy.array([1.0, 1.0, 3.0])
     with as_written():

@@ -1,0 +1,97 @@
+"""Elementwise operations of traced values and tables of pandas and xarray: tables of the same kind, as NumPy's give.
+
+A traced array beside a table takes the table's labels, and the library computes: it aligns, names and broadcasts as it
+does with plain arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from funcgrad.backend import shape_of
+from funcgrad.core import Tracer
+from funcgrad.kinds.rules import OF_TABLES
+from funcgrad.numpy.shaping import broadcast_to
+from funcgrad.numpy.tables import Held, join_loaded
+from funcgrad.numpy.ufuncs import UFUNCS
+from funcgrad.primitives.products import matmul
+
+__all__ = ["install"]
+
+
+def install() -> None:
+    """Let operations of one or two arrays ask here where a table is among them."""
+    for ufunc, own in UFUNCS.items():
+        primitive = getattr(vars(own)["compute"], "primitive", None)
+        if primitive is not None and ufunc.signature is None and ufunc.nout == 1:
+            OF_TABLES[primitive] = _elementwise(ufunc)
+    OF_TABLES[matmul.primitive] = _product  # type: ignore[attr-defined]
+
+
+def _elementwise(ufunc: np.ufunc) -> Callable[..., Any]:
+    def computed(*args: Any) -> Any:
+        table = next((x for x in args if _is_table(x)), None)
+        return NotImplemented if table is None else _beside(table, ufunc, args)
+
+    return computed
+
+
+def _beside(table: Any, ufunc: np.ufunc, args: tuple[Any, ...]) -> Any:
+    """A ufunc of a table and arrays beside it; NotImplemented where their shapes do not fit the table's."""
+    join_loaded()
+    given = []
+    for x in args:
+        if isinstance(x, Tracer):
+            if not _fits(shape_of(x), table):
+                return NotImplemented
+            x = _labelled(x, table)
+        given.append(x)
+    return ufunc(*given) if len(given) == 1 or not hasattr(table, "columns") else _by_columns(table, ufunc, given)
+
+
+def _by_columns(table: Any, ufunc: np.ufunc, given: list[Any]) -> Any:
+    """A ufunc of a frame, which pandas would make an array of, and of another with the same labels or a number."""
+    if not all(x is table or not hasattr(x, "shape") or hasattr(x, "columns") for x in given):
+        return ufunc(*given)
+    same = all(x.axes[0].equals(table.index) and x.columns.equals(table.columns) for x in given if hasattr(x, "axes"))
+    if not same:
+        return ufunc(*given)
+    columns = [ufunc(*[x.iloc[:, i] if hasattr(x, "iloc") else x for x in given]) for i in range(len(table.columns))]
+    made = _frames().pd.concat(columns, axis=1)
+    return _frames().open_to_traced(made.set_axis(table.columns, axis=1))
+
+
+def _is_table(x: Any) -> bool:
+    return hasattr(x, "dims") or hasattr(x, "iloc")
+
+
+def _fits(shape: tuple[int, ...], table: Any) -> bool:
+    try:
+        return np.broadcast_shapes(shape, table.shape) == tuple(table.shape)
+    except ValueError:
+        return False
+
+
+def _labelled(x: Tracer, table: Any) -> Any:
+    """A traced array with the labels of a table."""
+    if hasattr(table, "dims"):
+        return Held(x)
+    made = _frames().labelled(broadcast_to(x, table.shape), *table.axes)
+    return made.rename(table.name) if table.ndim == 1 else made
+
+
+def _product(a: Any, b: Any) -> Any:
+    """``a @ b``, where pandas knows labels of the product."""
+    if not any(isinstance(x, _frames().pd.DataFrame) for x in (a, b) if hasattr(x, "iloc")):
+        return NotImplemented
+    if isinstance(a, Tracer):
+        return _frames().open_to_traced(b).__rmatmul__(a)
+    return _frames().open_to_traced(a) @ b if hasattr(a, "iloc") else NotImplemented
+
+
+def _frames() -> Any:
+    return import_module("funcgrad.numpy.frames")

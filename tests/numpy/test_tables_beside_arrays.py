@@ -1,0 +1,178 @@
+"""Tables of pandas and xarray beside traced values: labels stay, programs give what they give as they stand."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from helpers import differences
+
+import funcgrad.numpy as fnp
+from funcgrad import grad, hessian, jvp, value_and_grad, vmap
+from funcgrad.errors import ConversionError
+
+RNG = np.random.default_rng(0)
+R = pd.DataFrame(RNG.normal(0, 0.02, (40, 3)), columns=list("abc"), index=pd.date_range("2020", periods=40))
+MISSING = R.copy()
+MISSING.iloc[3, 1] = np.nan
+S = (R.iloc[0] + 1.0).rename("w")
+COVARIANCE, MEAN = R.cov(), R.mean()
+ARRAY = xr.DataArray(R.values[:6], dims=("t", "u"), coords={"u": list("abc")})
+DATASET = xr.Dataset({"p": ("u", [1.0, 2, 3]), "q": ("u", [0.5, 0.6, 0.7])})
+X = np.array([0.3, 0.5, 0.9])
+
+
+def assigned(w):
+    d = R.copy()
+    d["d"] = d["a"] * w[0]
+    d["e"] = d["d"] ** 2
+    return d["e"].sum() + d.d.mean()
+
+
+PROGRAMS = {
+    "assigned": assigned,
+    "port": lambda w: np.sqrt(w.T @ COVARIANCE @ w),
+    "port dot": lambda w: np.sqrt(np.dot(w.T, np.dot(COVARIANCE * 252, w))),
+    "sharpe": lambda w: (R @ w).mean() / (R @ w).std(),
+    "sharpe2": lambda w: R.dot(w).mean() / R.dot(w).std() * np.sqrt(252),
+    "sharpe3": lambda w: (R * w).sum(axis=1).mean() / (R * w).sum(axis=1).std(),
+    "prod": lambda w: (1 + R @ w).prod(),
+    "cumprod": lambda w: (1 + (R * w).sum(axis=1)).cumprod().iloc[-1],
+    "drawdown": lambda w: ((1 + R.dot(w)).cumprod() / (1 + R.dot(w)).cumprod().cummax() - 1).min(),
+    "mu": lambda w: np.sum(MEAN * w) * 252 - w @ MEAN,
+    "mu2": lambda w: MEAN.dot(w) + (MEAN * w).sum() + MEAN @ w,
+    "col": lambda w: (w[0] * R["a"] + w[1] * R["b"] ** 2).sum(),
+    "scalar": lambda w: (w[0] * S).std() + (S / w[1]).var() + (S ** w[2]).mean(),
+    "frame scalar": lambda w: (R * w[0]).mean().max() + (R - w[1]).abs().sum().sum(),
+    "nan": lambda w: (MISSING * w).sum().sum() + (MISSING * w).mean().sum() + (MISSING["b"] * w[0]).std(),
+    "labels": lambda w: (w * S)["a"] + (w * S).loc["b"] * 2 + (w * S).iloc[2],
+    "new": lambda w: (
+        pd.Series(w, index=list("abc")).mul(MEAN).sum() + (pd.Series(w, index=list("abc")) @ COVARIANCE).sum()
+    ),
+    "assign": lambda w: R.assign(d=R["a"] * w[0] + w[1])["d"].std(),
+    "loop": lambda w: sum(w[i] * MEAN[n] * math.exp(w[0]) for i, n in enumerate(R.columns)),
+    "iter": lambda w: sum((row * w).sum() ** 2 for _, row in R.iterrows()),
+    "exp": lambda w: np.exp(R * w).sum().sum() + np.log1p(R * w).std().sum(),
+    "max": lambda w: np.maximum(R * w, 0.0).sum().sum() + np.minimum(w, S).sum(),
+    "where": lambda w: (R * w).where(R > 0, 0.0).sum().sum(),
+    "clip": lambda w: (S * w).clip(0.5, 1.2).sum(),
+    "diff": lambda w: (R @ w).diff().dropna().std(),
+    "shift": lambda w: (R @ w * (R @ w).shift(1)).sum(),
+    "pct": lambda w: (1 + R @ w).cumprod().pct_change().dropna().mean(),
+    "rolling": lambda w: (R @ w).rolling(3).mean().dropna().sum(),
+    "apply": lambda w: R.apply(lambda col: (col * w[0]).sum()).sum(),
+    "T": lambda w: (R.T * w[:, None]).sum().std(),
+    "values": lambda w: (R.values @ w).std() + (R.to_numpy() * w).sum(),
+    "groupby": lambda w: (R @ w).groupby(R.index.month).sum().max(),
+    "corr": lambda w: (R @ w).corr(R["a"]),
+    "covs": lambda w: (R @ w).cov(R["a"]),
+    "xr1": lambda w: (ARRAY * w).mean("t").std().item(),
+    "xr2": lambda w: (w * ARRAY).sum("u").std(),
+    "xr3": lambda w: (ARRAY * w[0]).sel(u="a").sum() + (DATASET * w[1]).p.sum(),
+    "xr4": lambda w: (ARRAY @ xr.DataArray(w, dims="u")).var(),
+    "xr5": lambda w: np.exp(ARRAY * w).mean(),
+    "xr6": lambda w: ARRAY.dot(xr.DataArray(w, dims="u")).sum(),
+    "xr7": lambda w: (DATASET["p"] * w + DATASET["q"]).max(),
+    "xr8": lambda w: (np.exp(ARRAY) * w).cumsum("t").isel(t=-1).sum(),
+    "quantile": lambda w: (R @ w).quantile(0.3),
+    "sort": lambda w: (R @ w).sort_values().iloc[:4].sum(),
+    "agg": lambda w: (R * w).agg(["mean", "std"]).sum().sum(),
+    "describe": lambda w: (R * w).std(axis=1).sum(),
+    "skew": lambda w: (R @ w).skew(),
+    "merge": lambda w: pd.concat([R["a"] * w[0], R["b"] * w[1]], axis=1).sum(axis=1).std(),
+    "eval": lambda w: (R * w).eval("a+b").sum(),
+    "norm": lambda w: np.linalg.norm(R @ w) + np.linalg.norm(S * w),
+    "np.std": lambda w: np.std(R @ w) + np.mean((R * w).sum()) + np.var(S * w),
+    "np.sum": lambda w: np.sum(R * w, axis=0).max() + np.sum(np.sum(R * w)),
+    "dot ss": lambda w: S * w @ (S * w) + (S * w).dot(MEAN),
+    "div": lambda w: (R / w).div(MEAN).sum().sum() + (R * w).add(1.0).mul(2).sum().sum(),
+    "round": lambda w: (S * w).round(1).sum() + w[0],
+    "isna": lambda w: (MISSING * w).fillna(0.5).sum().sum(),
+    "interp": lambda w: np.interp(0.5, S.sort_values() * 1.0, w),
+    "lstsq": lambda w: np.linalg.lstsq(R[["b", "c"]], R["a"] * w[0], rcond=None)[0].sum(),
+    "solve": lambda w: np.linalg.solve(COVARIANCE * 10000.0, w).sum(),
+    "abs": lambda w: (S * w).abs().sum() + abs(S - w).sum(),
+}
+#: Programs that take another way for each example of a batch.
+STEERED = ("clip", "sort")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name):
+    f = PROGRAMS[name]
+    value, slope = value_and_grad(f)(X)
+    assert float(value) == pytest.approx(float(f(X)), rel=1e-12)
+    assert slope == pytest.approx(differences(lambda w: float(f(w)), X), rel=1e-6, abs=1e-8)
+    assert float(jvp(f, (X,), (np.ones(3),))[1]) == pytest.approx(slope.sum(), rel=1e-9, abs=1e-12)
+    assert np.isfinite(hessian(f)(X)).all()
+    if name not in STEERED:
+        assert vmap(grad(f))(np.stack([X, X + 0.01]))[0] == pytest.approx(slope, rel=1e-9)
+
+
+OPERATORS = {
+    "times": lambda x, c: x * c,
+    "times on the right": lambda x, c: c * x,
+    "plus": lambda x, c: x + c,
+    "minus": lambda x, c: c - x,
+    "over": lambda x, c: x / c,
+    "under": lambda x, c: c / x,
+    "power": lambda x, c: x**c,
+    "power on the right": lambda x, c: c**x,
+    "np.power": lambda x, c: np.power(c, x),
+    "fnp.power": lambda x, c: fnp.power(x, c),
+    "fnp.exp": lambda x, c: fnp.exp(c) * x,
+    "np.exp": lambda x, c: np.exp(c * x),
+    "np.maximum": lambda x, c: np.maximum(c, x),
+    "fnp.arctan2": lambda x, c: fnp.arctan2(c, x),
+    "comparison": lambda x, c: x * (c > x),
+    "equality": lambda x, c: x * (x == c),
+    "number": lambda x, c: x[0] * c + c / x[1],
+    "in place": lambda x, c: (1.0 * x).__iadd__(c if np.ndim(c) == 1 else c[0]),
+}
+
+CONSTANTS = {"series": S, "frame": R.iloc[:2] + 1.0, "array": ARRAY[0] + 1.0, "named axes": ARRAY + 1.0}
+
+
+@pytest.mark.parametrize("table", CONSTANTS)
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators(name, table):
+    apply, constant = OPERATORS[name], CONSTANTS[table]
+    if name == "in place":
+        constant = constant.iloc[0] if table == "frame" else constant[0] if table == "named axes" else constant
+
+    def f(x):
+        found = apply(x, constant)
+        assert isinstance(found, type(plain)) or name == "in place"
+        assert found.shape == plain.shape
+        return found.sum().sum()
+
+    plain = apply(X, constant)
+    slope = grad(f)(X)
+    assert slope == pytest.approx(differences(lambda x: float(apply(x, constant).sum().sum()), X), rel=1e-6, abs=1e-8)
+
+
+def test_numpys_functions_of_arrays_take_the_values():
+    for table in (S, COVARIANCE, ARRAY[0]):
+        slope = grad(lambda x, c=table: fnp.sum(fnp.dot(c, x)) + np.sum(np.dot(x, c)))(X)
+        found = differences(lambda x, c=table: float(np.sum(np.dot(c, x)) + np.sum(np.dot(x, c))), X)
+        assert slope == pytest.approx(found, rel=1e-6)
+    assert grad(lambda x: fnp.where(S > 1.0, x, 0.0).sum())(X).tolist() == (S > 1.0).astype(float).tolist()
+
+
+def test_labels_that_are_not_shared():
+    other = pd.Series([1.0, 2.0, 3.0], index=list("bcd"))
+    f = lambda x: ((x * S) * other).sum() + ((x * S) + other).count()
+    assert grad(f)(X) == pytest.approx(differences(f, X), rel=1e-7)
+    with pytest.raises(ValueError, match="not aligned"):
+        grad(lambda x: (x * S) @ other)(X)
+
+
+def test_what_windows_of_traced_series_have():
+    with pytest.raises(ConversionError, match="whole number of rows"):
+        grad(lambda x: (R @ x).rolling(3, center=True).mean().sum())(X)
+    with pytest.raises(AttributeError, match="skew"):
+        grad(lambda x: (R @ x).rolling(5).skew().sum())(X)
+    for name in ("sum", "mean", "min", "max", "median", "std", "var"):
+        f = lambda x, name=name: getattr((R @ x).rolling(4), name)().dropna().sum()
+        assert grad(f)(X) == pytest.approx(differences(f, X), rel=1e-6, abs=1e-8)
