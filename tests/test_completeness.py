@@ -49,7 +49,7 @@ STATIC = {
     "iscomplexobj": (M + 1j,),
     "isdtype": (np.dtype(float), "real floating"),
     "isfortran": (M,),
-    "isnat": (np.datetime64("NaT"),),
+    "isnat": (np.datetime64("NaT", "D"),),
     "isrealobj": (M,),
     "isscalar": (1.5,),
     "issubdtype": (np.float32, np.floating),

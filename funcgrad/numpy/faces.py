@@ -21,6 +21,7 @@ IMPORTS = {
     "ndimage": "from funcgrad.scipy import ndimage",
     "grad": "from funcgrad import grad",
     "jvp": "from funcgrad import jvp",
+    "optimize": "from funcgrad.scipy import optimize",
 }
 
 

@@ -115,7 +115,7 @@ def isnat(x: ArrayLike, /, *args: Any, **kwargs: Any) -> Any:
     Example:
         >>> import numpy as np
         >>> import funcgrad.numpy as fnp
-        >>> fnp.isnat(np.datetime64("NaT"))
+        >>> fnp.isnat(np.datetime64("NaT", "D"))
         np.True_
     """
     return np.isnat(_kind(x), *args, **kwargs)

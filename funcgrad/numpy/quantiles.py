@@ -8,7 +8,7 @@ a constant: its gradient is 0. The functions whose names begin with "nan" leave 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.axes import kept
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.faces import documented, named
 from funcgrad.numpy.layout import in_order
 from funcgrad.numpy.output import into
 from funcgrad.numpy.reducing import aligned_weights, as_scalar, can_be_nan, converted, merged, split_axes, weak
@@ -148,18 +149,47 @@ def nanmedian(
     return _finished(choose(equal(n, 0), weak(math.nan, middle), middle), a, axis, keepdims)
 
 
-def quantile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: Axes = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: ArrayLike | None = None,
-) -> Array:
-    """The quantiles ``q`` of the elements along ``axis``, by default of all.
+class Quantile(Protocol):
+    """Quantiles ``q`` of the elements along ``axis``."""
+
+    __name__: str
+
+    def __call__(
+        self,
+        a: ArrayLike,
+        q: ArrayLike,
+        axis: Axes = None,
+        out: Any = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: bool = False,
+        *,
+        weights: ArrayLike | None = None,
+    ) -> Array:
+        """Compute it."""
+
+
+def _of_whole(name: str, whole: int, text: str, example: str, shows: str) -> Quantile:
+    def call(
+        a: ArrayLike,
+        q: ArrayLike,
+        axis: Axes = None,
+        out: Any = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: bool = False,
+        *,
+        weights: ArrayLike | None = None,
+    ) -> Array:
+        if out is not None:
+            return into(call, out, a, q, axis, method=method, keepdims=keepdims, weights=weights)
+        return _quantile(name, a, q, whole, axis, method, keepdims, weights)
+
+    return named(call, __name__, name, documented(text, example, shows))
+
+
+# fmt: off
+quantile = _of_whole("quantile", 1, """The quantiles ``q`` of the elements along ``axis``, by default of all.
 
     The derivative passes to ``q`` as well where ``method`` interpolates; at a sorted position it is 0.
 
@@ -176,85 +206,16 @@ def quantile(
 
     Raises:
         ValueError: ``q`` out of range, an unknown method, weights with another method.
-        TypeError: complex numbers.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.quantile([1.0, 2.0, 4.0], 0.75)
-        np.float64(3.0)
-    """
-    if out is not None:
-        return into(quantile, out, a, q, axis, method=method, keepdims=keepdims, weights=weights)
-    return _quantile("quantile", a, q, 1, axis, method, keepdims, weights)
-
-
-def percentile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: Axes = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: ArrayLike | None = None,
-) -> Array:
-    """The percentiles ``q``, from 0 to 100; all else as for ``quantile``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.percentile([1.0, 2.0, 4.0], 75)
-        np.float64(3.0)
-    """
-    if out is not None:
-        return into(percentile, out, a, q, axis, method=method, keepdims=keepdims, weights=weights)
-    return _quantile("percentile", a, q, 100, axis, method, keepdims, weights)
-
-
-def nanquantile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: Axes = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: ArrayLike | None = None,
-) -> Array:
-    """The quantiles of the elements that are not NaN; arguments as for ``quantile``. NaN where none is left.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.nanquantile([1.0, float("nan"), 2.0, 4.0], 0.75)
-        np.float64(3.0)
-    """
-    if out is not None:
-        return into(nanquantile, out, a, q, axis, method=method, keepdims=keepdims, weights=weights)
-    return _quantile("nanquantile", a, q, 1, axis, method, keepdims, weights)
-
-
-def nanpercentile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: Axes = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: ArrayLike | None = None,
-) -> Array:
-    """The percentiles, from 0 to 100, of the elements that are not NaN; all else as for ``nanquantile``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.nanpercentile([1.0, float("nan"), 2.0, 4.0], 75)
-        np.float64(3.0)
-    """
-    if out is not None:
-        return into(nanpercentile, out, a, q, axis, method=method, keepdims=keepdims, weights=weights)
-    return _quantile("nanpercentile", a, q, 100, axis, method, keepdims, weights)
+        TypeError: complex numbers.""", "fnp.quantile([1.0, 2.0, 4.0], 0.75)", "np.float64(3.0)")
+percentile = _of_whole("percentile", 100, "The percentiles ``q``, from 0 to 100; all else as for ``quantile``.",
+    "fnp.percentile([1.0, 2.0, 4.0], 75)", "np.float64(3.0)")
+nanquantile = _of_whole("nanquantile", 1,
+    "The quantiles of the elements that are not NaN; arguments as for ``quantile``. NaN where none is left.",
+    'fnp.nanquantile([1.0, float("nan"), 2.0, 4.0], 0.75)', "np.float64(3.0)")
+nanpercentile = _of_whole("nanpercentile", 100,
+    "The percentiles, from 0 to 100, of the elements that are not NaN; all else as for ``nanquantile``.",
+    'fnp.nanpercentile([1.0, float("nan"), 2.0, 4.0], 75)', "np.float64(3.0)")
+# fmt: on
 
 
 def _quantile(

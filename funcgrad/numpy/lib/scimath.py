@@ -22,6 +22,7 @@ from funcgrad.numpy.arithmetic import power as real_power
 from funcgrad.numpy.arithmetic import sqrt as real_sqrt
 from funcgrad.numpy.choice import where
 from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.faces import documented, named
 from funcgrad.numpy.peeking import is_plain, known
 from funcgrad.numpy.reductions import any as some
 from funcgrad.primitives.arithmetic import absolute
@@ -96,52 +97,37 @@ def _large_complex(name: str, x: ArrayLike) -> Array:
     return _complex(x) if backend.dtype_of(x).kind != "c" and _anywhere(name, greater(absolute(x), 1)) else x
 
 
-@_mirrors
-def sqrt(x: ArrayLike) -> Array:
-    """The square root; of negative numbers it is imaginary.
+def _row(
+    name: str, compute: Callable[[ArrayLike], Array], text: str, example: str, shows: str
+) -> Callable[[ArrayLike], Array]:
+    def call(x: ArrayLike) -> Array:
+        return compute(x)
 
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.emath.sqrt([-4.0, 4.0]).round(6)
-        array([0.+2.j, 2.+0.j])
-    """
-    return real_sqrt(_negative_complex("sqrt", x))
+    return _mirrors(named(call, __name__, name, documented(text, example, shows)))
 
 
-@_mirrors
-def log(x: ArrayLike) -> Array:
-    """The natural logarithm; that of negative numbers has the imaginary part pi.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.emath.log([-1.0, 1.0]).round(6)
-        array([0.+3.141593j, 0.+0.j      ])
-    """
-    return transcendental.log(_negative_complex("log", x))
-
-
-@_mirrors
-def log2(x: ArrayLike) -> Array:
-    """The logarithm to base 2, as ``log``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.emath.log2([-4.0, 4.0]).round(6)
-        array([2.+4.53236j, 2.+0.j     ])
-    """
-    return transcendental.log2(_negative_complex("log2", x))
-
-
-@_mirrors
-def log10(x: ArrayLike) -> Array:
-    """The logarithm to base 10, as ``log``.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.emath.log10([-10.0, 10.0]).round(6)
-        array([1.+1.364376j, 1.+0.j      ])
-    """
-    return transcendental.log10(_negative_complex("log10", x))
+# fmt: off
+sqrt = _row("sqrt", lambda x: real_sqrt(_negative_complex("sqrt", x)),
+    "The square root; of negative numbers it is imaginary.", "fnp.emath.sqrt([-4.0, 4.0]).round(6)",
+    "array([0.+2.j, 2.+0.j])")
+log = _row("log", lambda x: transcendental.log(_negative_complex("log", x)),
+    "The natural logarithm; that of negative numbers has the imaginary part pi.", "fnp.emath.log([-1.0, 1.0]).round(6)",
+    "array([0.+3.141593j, 0.+0.j      ])")
+log2 = _row("log2", lambda x: transcendental.log2(_negative_complex("log2", x)), "The logarithm to base 2, as ``log``.",
+    "fnp.emath.log2([-4.0, 4.0]).round(6)", "array([2.+4.53236j, 2.+0.j     ])")
+log10 = _row("log10", lambda x: transcendental.log10(_negative_complex("log10", x)),
+    "The logarithm to base 10, as ``log``.", "fnp.emath.log10([-10.0, 10.0]).round(6)",
+    "array([1.+1.364376j, 1.+0.j      ])")
+arccos = _row("arccos", lambda x: _beyond(x, transcendental.arccos, 0.0, math.pi, -1),
+    "The inverse cosine; that of numbers beyond -1 and 1 is complex.", "fnp.emath.arccos([0.5, 2.0]).round(6)",
+    "array([1.047198-0.j      , 0.      -1.316958j])")
+arcsin = _row("arcsin", lambda x: _beyond(x, transcendental.arcsin, math.pi / 2, -math.pi / 2, 1),
+    "The inverse sine; that of numbers beyond -1 and 1 is complex.", "fnp.emath.arcsin([0.5, 2.0]).round(6)",
+    "array([0.523599+0.j      , 1.570796+1.316958j])")
+arctanh = _row("arctanh", lambda x: transcendental.arctanh(_large_complex("arctanh", x)),
+    "The inverse hyperbolic tangent; that of numbers beyond -1 and 1 is complex.",
+    "fnp.emath.arctanh([0.5, 2.0]).round(6)", "array([0.549306+0.j      , 0.549306+1.570796j])")
+# fmt: on
 
 
 @_mirrors
@@ -170,39 +156,3 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
     if backend.dtype_of(p).kind in "biu" and _anywhere("power", less(p, 0)):
         p = astype(p, float)
     return real_power(_negative_complex("power", x), p)
-
-
-@_mirrors
-def arccos(x: ArrayLike) -> Array:
-    """The inverse cosine; that of numbers beyond -1 and 1 is complex.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.emath.arccos([0.5, 2.0]).round(6)
-        array([1.047198-0.j      , 0.      -1.316958j])
-    """
-    return _beyond(x, transcendental.arccos, 0.0, math.pi, -1)
-
-
-@_mirrors
-def arcsin(x: ArrayLike) -> Array:
-    """The inverse sine; that of numbers beyond -1 and 1 is complex.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.emath.arcsin([0.5, 2.0]).round(6)
-        array([0.523599+0.j      , 1.570796+1.316958j])
-    """
-    return _beyond(x, transcendental.arcsin, math.pi / 2, -math.pi / 2, 1)
-
-
-@_mirrors
-def arctanh(x: ArrayLike) -> Array:
-    """The inverse hyperbolic tangent; that of numbers beyond -1 and 1 is complex.
-
-    Example:
-        >>> import funcgrad.numpy as fnp
-        >>> fnp.emath.arctanh([0.5, 2.0]).round(6)
-        array([0.549306+0.j      , 0.549306+1.570796j])
-    """
-    return transcendental.arctanh(_large_complex("arctanh", x))

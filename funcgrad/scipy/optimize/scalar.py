@@ -7,11 +7,12 @@ guesses are where the search begins, and the root does not depend on them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from funcgrad import backend
+from funcgrad.numpy.faces import documented, named
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.implicit import Found, Problem, answer, as_args, depends, number, search, with_fields
 from funcgrad.transforms.products import jvp
@@ -23,60 +24,50 @@ __all__ = ["bisect", "brenth", "brentq", "newton", "ridder", "root_scalar", "tom
 _RTOL = 4 * np.finfo(float).eps
 
 
-def bisect(
-    f: Callable[..., Any],
-    a: ArrayLike,
-    b: ArrayLike,
-    args: Any = (),
-    xtol: float = 2e-12,
-    rtol: float = _RTOL,
-    maxiter: int = 100,
-    full_output: bool = False,
-    disp: bool = True,
-) -> Any:
-    """The root of ``f`` between ``a`` and ``b`` by bisection; arguments, results and errors are those of ``brentq``.
+class Between(Protocol):
+    """A search for a root between two ends."""
 
-    Example:
-        >>> from funcgrad.scipy import optimize
-        >>> round(optimize.bisect(lambda x, a: x**3 - a, 0.0, 3.0, (8.0,)), 9)
-        2.0
-    """
-    return _bracketed("bisect", f, (a, b), args, full_output, disp, xtol=xtol, rtol=rtol, maxiter=maxiter)
+    __name__: str
 
-
-def ridder(
-    f: Callable[..., Any],
-    a: ArrayLike,
-    b: ArrayLike,
-    args: Any = (),
-    xtol: float = 2e-12,
-    rtol: float = _RTOL,
-    maxiter: int = 100,
-    full_output: bool = False,
-    disp: bool = True,
-) -> Any:
-    """The root of ``f`` between ``a`` and ``b`` by Ridder's method; see ``brentq``.
-
-    Example:
-        >>> from funcgrad.scipy import optimize
-        >>> round(optimize.ridder(lambda x, a: x**3 - a, 0.0, 3.0, (8.0,)), 9)
-        2.0
-    """
-    return _bracketed("ridder", f, (a, b), args, full_output, disp, xtol=xtol, rtol=rtol, maxiter=maxiter)
+    def __call__(
+        self,
+        f: Callable[..., Any],
+        a: ArrayLike,
+        b: ArrayLike,
+        args: Any = (),
+        xtol: float = 2e-12,
+        rtol: float = _RTOL,
+        maxiter: int = 100,
+        full_output: bool = False,
+        disp: bool = True,
+    ) -> Any:
+        """Compute it."""
 
 
-def brentq(
-    f: Callable[..., Any],
-    a: ArrayLike,
-    b: ArrayLike,
-    args: Any = (),
-    xtol: float = 2e-12,
-    rtol: float = _RTOL,
-    maxiter: int = 100,
-    full_output: bool = False,
-    disp: bool = True,
-) -> Any:
-    """The root of ``f`` between ``a`` and ``b`` by Brent's method.
+def _between(name: str, text: str, example: str, shows: str) -> Between:
+    def call(
+        f: Callable[..., Any],
+        a: ArrayLike,
+        b: ArrayLike,
+        args: Any = (),
+        xtol: float = 2e-12,
+        rtol: float = _RTOL,
+        maxiter: int = 100,
+        full_output: bool = False,
+        disp: bool = True,
+    ) -> Any:
+        return _bracketed(name, f, (a, b), args, full_output, disp, xtol=xtol, rtol=rtol, maxiter=maxiter)
+
+    return named(call, __name__, name, documented(text, example, shows))
+
+
+# fmt: off
+bisect = _between("bisect",
+    "The root of ``f`` between ``a`` and ``b`` by bisection; arguments, results and errors are those of ``brentq``.",
+    "round(optimize.bisect(lambda x, a: x**3 - a, 0.0, 3.0, (8.0,)), 9)", "2.0")
+ridder = _between("ridder", "The root of ``f`` between ``a`` and ``b`` by Ridder's method; see ``brentq``.",
+    "round(optimize.ridder(lambda x, a: x**3 - a, 0.0, 3.0, (8.0,)), 9)", "2.0")
+brentq = _between("brentq", """The root of ``f`` between ``a`` and ``b`` by Brent's method.
 
     Differentiable in ``args`` and in what ``f`` closes over, to any order: one division by the derivative of ``f`` at
     the root. In ``a`` and ``b`` it is constant.
@@ -100,37 +91,13 @@ def brentq(
         RuntimeError: no convergence.
         ConvergenceError: no convergence, with ``disp=False`` and traced values (an ``ArithmeticError``).
         LinAlgError: the derivative of ``f`` at the root is zero, and one of the root is asked for.
-        InputError: values that JAX knows only later, inside ``jax.jit`` (a ``TypeError``).
-
-    Example:
-        >>> from funcgrad import grad
-        >>> from funcgrad.scipy import optimize
-        >>> root = lambda a: optimize.brentq(lambda x: x**3 - a, 0.0, 3.0)
-        >>> grad(root)(8.0).round(9)
-        np.float64(0.083333333)
-    """
-    return _bracketed("brentq", f, (a, b), args, full_output, disp, xtol=xtol, rtol=rtol, maxiter=maxiter)
-
-
-def brenth(
-    f: Callable[..., Any],
-    a: ArrayLike,
-    b: ArrayLike,
-    args: Any = (),
-    xtol: float = 2e-12,
-    rtol: float = _RTOL,
-    maxiter: int = 100,
-    full_output: bool = False,
-    disp: bool = True,
-) -> Any:
-    """The root of ``f`` between ``a`` and ``b`` by Brent's method with hyperbolic extrapolation; see ``brentq``.
-
-    Example:
-        >>> from funcgrad.scipy import optimize
-        >>> round(optimize.brenth(lambda x, a: x**3 - a, 0.0, 3.0, (8.0,)), 9)
-        2.0
-    """
-    return _bracketed("brenth", f, (a, b), args, full_output, disp, xtol=xtol, rtol=rtol, maxiter=maxiter)
+        InputError: values that JAX knows only later, inside ``jax.jit`` (a ``TypeError``).""",
+    "root = lambda a: optimize.brentq(lambda x: x**3 - a, 0.0, 3.0)\ngrad(root)(8.0).round(9)",
+    "np.float64(0.083333333)")
+brenth = _between("brenth",
+    "The root of ``f`` between ``a`` and ``b`` by Brent's method with hyperbolic extrapolation; see ``brentq``.",
+    "round(optimize.brenth(lambda x, a: x**3 - a, 0.0, 3.0, (8.0,)), 9)", "2.0")
+# fmt: on
 
 
 def toms748(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from functools import cache
 from math import isqrt
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.faces import documented, named
 from funcgrad.numpy.peeking import is_plain, known
 from funcgrad.numpy.reducing import as_scalar
 from funcgrad.optional import import_scipy
@@ -238,37 +239,41 @@ def _widens() -> bool:
     return type(_scipy("euclidean")(vector, vector)) is not np.float32
 
 
-def euclidean(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
-    """The length of ``u - v``, with weights ``w`` of the squares.
+class Metric(Protocol):
+    """A distance of two vectors, with weights."""
+
+    __name__: str
+
+    def __call__(self, u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
+        """Compute it."""
+
+
+def _metric(name: str, text: str, example: str, shows: str) -> Metric:
+    def call(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
+        return _weighted(name, u, v, w)
+
+    return named(call, __name__, name, documented(text, example, shows))
+
+
+# fmt: off
+euclidean = _metric("euclidean", """The length of ``u - v``, with weights ``w`` of the squares.
 
     Raises:
-        ValueError: what are no vectors of one length; negative weights.
-
-    Example:
-        >>> float(euclidean([0.0, 0.0], [3.0, 4.0]))
-        5.0
-    """
-    return _weighted("euclidean", u, v, w)
-
-
-def cityblock(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
-    """The sum of absolute differences, with weights ``w``.
-
-    Example:
-        >>> cityblock([0.0, 0.0], [3.0, 4.0])
-        np.float64(7.0)
-    """
-    return _weighted("cityblock", u, v, w)
-
-
-def chebyshev(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
-    """The largest absolute difference, of elements whose weight is not zero; equal ones share the derivative.
-
-    Example:
-        >>> chebyshev([0.0, 0.0], [3.0, 4.0])
-        np.float64(4.0)
-    """
-    return _weighted("chebyshev", u, v, w)
+        ValueError: what are no vectors of one length; negative weights.""", "float(euclidean([0.0, 0.0], [3.0, 4.0]))",
+    "5.0")
+cityblock = _metric("cityblock", "The sum of absolute differences, with weights ``w``.",
+    "cityblock([0.0, 0.0], [3.0, 4.0])", "np.float64(7.0)")
+chebyshev = _metric("chebyshev",
+    "The largest absolute difference, of elements whose weight is not zero; equal ones share the derivative.",
+    "chebyshev([0.0, 0.0], [3.0, 4.0])", "np.float64(4.0)")
+cosine = _metric("cosine", "1 less the cosine of the angle between two vectors.", "cosine([1.0, 0.0], [0.0, 1.0])",
+    "np.float64(1.0)")
+canberra = _metric("canberra",
+    "The sum of absolute differences, each divided by the sum of both absolute values, 0 of two zeros.",
+    "canberra([1.0, 0.0], [3.0, 0.0])", "np.float64(0.5)")
+braycurtis = _metric("braycurtis", "The sum of absolute differences, divided by that of absolute sums.",
+    "braycurtis([1.0, 0.0], [3.0, 0.0])", "np.float64(0.5)")
+# fmt: on
 
 
 def minkowski(u: ArrayLike, v: ArrayLike, p: ArrayLike = 2, w: ArrayLike | None = None) -> Array:
@@ -289,36 +294,6 @@ def correlation(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None, centered
         np.float64(1.5)
     """
     return _weighted("correlation", u, v, w, centered=centered)
-
-
-def cosine(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
-    """1 less the cosine of the angle between two vectors.
-
-    Example:
-        >>> cosine([1.0, 0.0], [0.0, 1.0])
-        np.float64(1.0)
-    """
-    return _weighted("cosine", u, v, w)
-
-
-def canberra(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
-    """The sum of absolute differences, each divided by the sum of both absolute values, 0 of two zeros.
-
-    Example:
-        >>> canberra([1.0, 0.0], [3.0, 0.0])
-        np.float64(0.5)
-    """
-    return _weighted("canberra", u, v, w)
-
-
-def braycurtis(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
-    """The sum of absolute differences, divided by that of absolute sums.
-
-    Example:
-        >>> braycurtis([1.0, 0.0], [3.0, 0.0])
-        np.float64(0.5)
-    """
-    return _weighted("braycurtis", u, v, w)
 
 
 def seuclidean(u: ArrayLike, v: ArrayLike, V: ArrayLike) -> Array:

@@ -7,7 +7,7 @@ function and takes its arrays.
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.faces import documented, named
 from funcgrad.numpy.joining import stack
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.scipy.special.operations import bessel_related as prim
@@ -78,8 +79,23 @@ def _derivative(call: str, fun: Any, v: ArrayLike, z: ArrayLike, n: int, phase: 
     return total / 2.0**order
 
 
-def jvp(v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
-    """The derivative of order n of ``jv(v, z)`` in z, DLMF 10.6.7.
+class Derived(Protocol):
+    """A derivative of order ``n``."""
+
+    def __call__(self, v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
+        """Compute it."""
+
+
+def _derived(name: str, fun: Any, phase: int, text: str, example: str, shows: str) -> Derived:
+    def call(v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
+        total = _derivative(name, fun, v, z, n, phase)
+        return (-1) ** n * total if n and name == "kvp" else total
+
+    return named(call, __name__, name, documented(text, example, shows))
+
+
+# fmt: off
+jvp = _derived("jvp", jv, -1, """The derivative of order n of ``jv(v, z)`` in z, DLMF 10.6.7.
 
     Args:
         v: the order, real.
@@ -88,70 +104,20 @@ def jvp(v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
 
     Raises:
         InputError: n is no whole number.
-        ValueError: n is negative.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.jvp(0, 1.0).round(10)
-        np.float64(-0.4400505857)
-    """
-    return _derivative("jvp", jv, v, z, n, -1)
-
-
-def yvp(v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
-    """The derivative of order n of ``yv(v, z)`` in z, DLMF 10.6.7; arguments as for ``jvp``.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.yvp(0, 1.0).round(10)
-        np.float64(0.7812128213)
-    """
-    return _derivative("yvp", yv, v, z, n, -1)
-
-
-def ivp(v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
-    """The derivative of order n of ``iv(v, z)`` in z, DLMF 10.29.5; arguments as for ``jvp``.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.ivp(0, 1.0).round(10)
-        np.float64(0.565159104)
-    """
-    return _derivative("ivp", iv, v, z, n, 1)
-
-
-def kvp(v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
-    """The derivative of order n of ``kv(v, z)`` in z, DLMF 10.29.5; arguments as for ``jvp``.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.kvp(0, 1.0).round(10)
-        np.float64(-0.6019072302)
-    """
-    total = _derivative("kvp", kv, v, z, n, 1)
-    return (-1) ** n * total if n else total
-
-
-def h1vp(v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
-    """The derivative of order n of ``hankel1(v, z)`` in z, DLMF 10.6.7; arguments as for ``jvp``.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.h1vp(0, 1.0).round(10)
-        np.complex128(-0.4400505857+0.7812128213j)
-    """
-    return _derivative("h1vp", hankel1, v, z, n, -1)
-
-
-def h2vp(v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
-    """The derivative of order n of ``hankel2(v, z)`` in z, DLMF 10.6.7; arguments as for ``jvp``.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> fsp.h2vp(0, 1.0).round(10)
-        np.complex128(-0.4400505857-0.7812128213j)
-    """
-    return _derivative("h2vp", hankel2, v, z, n, -1)
+        ValueError: n is negative.""", "fsp.jvp(0, 1.0).round(10)", "np.float64(-0.4400505857)")
+yvp = _derived("yvp", yv, -1, "The derivative of order n of ``yv(v, z)`` in z, DLMF 10.6.7; arguments as for ``jvp``.",
+    "fsp.yvp(0, 1.0).round(10)", "np.float64(0.7812128213)")
+ivp = _derived("ivp", iv, 1, "The derivative of order n of ``iv(v, z)`` in z, DLMF 10.29.5; arguments as for ``jvp``.",
+    "fsp.ivp(0, 1.0).round(10)", "np.float64(0.565159104)")
+kvp = _derived("kvp", kv, 1, "The derivative of order n of ``kv(v, z)`` in z, DLMF 10.29.5; arguments as for ``jvp``.",
+    "fsp.kvp(0, 1.0).round(10)", "np.float64(-0.6019072302)")
+h1vp = _derived("h1vp", hankel1, -1,
+    "The derivative of order n of ``hankel1(v, z)`` in z, DLMF 10.6.7; arguments as for ``jvp``.",
+    "fsp.h1vp(0, 1.0).round(10)", "np.complex128(-0.4400505857+0.7812128213j)")
+h2vp = _derived("h2vp", hankel2, -1,
+    "The derivative of order n of ``hankel2(v, z)`` in z, DLMF 10.6.7; arguments as for ``jvp``.",
+    "fsp.h2vp(0, 1.0).round(10)", "np.complex128(-0.4400505857-0.7812128213j)")
+# fmt: on
 
 
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
@@ -180,18 +146,29 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
 # ---- spherical Bessel functions ----------------------------------------------------------------------------
 
 
-def _spherical(name: str, n: ArrayLike, z: ArrayLike, derivative: bool) -> Array:
-    n = as_value(n)
-    if backend.dtype_of(n).kind == "f":
-        if isinstance(n, Tracer):
-            raise NotDifferentiableError(
-                f"scipy.special.{name}: it has no derivative in n, got {describe(n)}. The order is a whole number."
-            )
-        n = np.asarray(n, np.dtype("long"))
-    return (prim.spherical_slope if derivative else prim.spherical)(n, as_value(z), name=name)
+class Spherical(Protocol):
+    """A spherical Bessel function of order ``n``, or its derivative."""
+
+    def __call__(self, n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
+        """Compute it."""
 
 
-def spherical_jn(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
+def _spherical(name: str, text: str, example: str, shows: str) -> Spherical:
+    def call(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
+        n = as_value(n)
+        if backend.dtype_of(n).kind == "f":
+            if isinstance(n, Tracer):
+                raise NotDifferentiableError(
+                    f"scipy.special.{name}: it has no derivative in n, got {describe(n)}. The order is a whole number."
+                )
+            n = np.asarray(n, np.dtype("long"))
+        return (prim.spherical_slope if derivative else prim.spherical)(n, as_value(z), name=name)
+
+    return named(call, __name__, name, documented(text, example, shows))
+
+
+# fmt: off
+spherical_jn = _spherical("spherical_jn",
     """The spherical Bessel function of the first kind, or its derivative, which is DLMF 10.51.2.
 
     Args:
@@ -200,51 +177,15 @@ def spherical_jn(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
         derivative: whether to give the derivative in z.
 
     Raises:
-        NotDifferentiableError: a derivative in n.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> from funcgrad import grad
-        >>> grad(fsp.spherical_jn, 1)(0, 1.0).round(10)
-        np.float64(-0.3011686789)
-    """
-    return _spherical("spherical_jn", n, z, derivative)
-
-
-def spherical_yn(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
-    """The spherical Bessel function of the second kind, or its derivative; arguments as for ``spherical_jn``.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> from funcgrad import grad
-        >>> grad(fsp.spherical_yn, 1)(0, 1.0).round(10)
-        np.float64(1.3817732907)
-    """
-    return _spherical("spherical_yn", n, z, derivative)
-
-
-def spherical_in(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
-    """The modified spherical Bessel function of the first kind, or its derivative; arguments as for ``spherical_jn``.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> from funcgrad import grad
-        >>> grad(fsp.spherical_in, 1)(0, 1.0).round(10)
-        np.float64(0.3678794412)
-    """
-    return _spherical("spherical_in", n, z, derivative)
-
-
-def spherical_kn(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
-    """The modified spherical Bessel function of the second kind, or its derivative; arguments as for ``spherical_jn``.
-
-    Example:
-        >>> import funcgrad.scipy.special as fsp
-        >>> from funcgrad import grad
-        >>> grad(fsp.spherical_kn, 1)(0, 1.0).round(10)
-        np.float64(-1.1557273498)
-    """
-    return _spherical("spherical_kn", n, z, derivative)
-
-
-# ---- Struve and Airy functions -----------------------------------------------------------------------------
+        NotDifferentiableError: a derivative in n.""", "grad(fsp.spherical_jn, 1)(0, 1.0).round(10)",
+    "np.float64(-0.3011686789)")
+spherical_yn = _spherical("spherical_yn",
+    "The spherical Bessel function of the second kind, or its derivative; arguments as for ``spherical_jn``.",
+    "grad(fsp.spherical_yn, 1)(0, 1.0).round(10)", "np.float64(1.3817732907)")
+spherical_in = _spherical("spherical_in",
+    "The modified spherical Bessel function of the first kind, or its derivative; arguments as for ``spherical_jn``.",
+    "grad(fsp.spherical_in, 1)(0, 1.0).round(10)", "np.float64(0.3678794412)")
+spherical_kn = _spherical("spherical_kn",
+    "The modified spherical Bessel function of the second kind, or its derivative; arguments as for ``spherical_jn``.",
+    "grad(fsp.spherical_kn, 1)(0, 1.0).round(10)", "np.float64(-1.1557273498)")
+# fmt: on
