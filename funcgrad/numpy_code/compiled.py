@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from threading import get_ident
 from types import BuiltinFunctionType
 from typing import Any, NoReturn
@@ -16,7 +19,7 @@ from funcgrad.numpy_code.conversions import holds_traced, is_traced
 from funcgrad.numpy_code.kernels import kernel
 from funcgrad.writable import READ_ONLY, is_buffer, own, root_of
 
-__all__ = ["compiled", "is_compiled"]
+__all__ = ["compiled", "in_python", "is_compiled"]
 
 #: The types of functions that Cython, f2py, Numba and others make.
 _TYPES = frozenset(("cython_function_or_method", "fortran", "fused_cython_function", "CPUDispatcher"))
@@ -29,9 +32,26 @@ def is_compiled(value: Any, is_known: Callable[[Any], bool]) -> bool:
     return type(value).__name__ in _TYPES
 
 
-def compiled(fun: Any) -> Any:
-    """``fun``, which is called with plain values: constants are handed over as such, traced values refused."""
-    ours = kernel(fun)
+def in_python(fun: Any) -> Any:
+    """The same function in Python, where its package has it in a module of the same name with ``_python``; else None.
+
+    Packages with compiled loops have them for those who cannot compile, and for their tests.
+    """
+    home = getattr(fun, "__module__", None)
+    name = f"{home}_python"
+    if not isinstance(home, str) or "." not in home or sys.modules.get(home) is None or find_spec(name) is None:
+        return None
+    return getattr(import_module(name), getattr(fun, "__name__", ""), None)
+
+
+def compiled(fun: Any, twin: Any = None) -> Any:
+    """``fun``, which is called with plain values: constants are handed over as such, traced values refused.
+
+    Args:
+        fun: a compiled function.
+        twin: what takes traced values in its place.
+    """
+    ours = kernel(fun) or twin
 
     @functools.wraps(fun, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:

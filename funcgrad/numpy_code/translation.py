@@ -22,7 +22,7 @@ from funcgrad.numpy.callers import user_line
 from funcgrad.numpy_code import objects, reading
 from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import class_of, is_seen, seen
-from funcgrad.numpy_code.compiled import compiled, is_compiled
+from funcgrad.numpy_code.compiled import compiled, in_python, is_compiled
 from funcgrad.numpy_code.functions import cached, function
 from funcgrad.numpy_code.kernels import PYTHONS, kernel
 from funcgrad.numpy_code.libraries import KEPT
@@ -194,7 +194,8 @@ class Translator:
             cls = class_of(kind, self, _is_kept)  # a distribution
             return self._noted(value, objects.Distribution(ours, seen(value, cls, self)))
         if is_compiled(value, _is_kept_function):
-            return compiled(value), True
+            twin = in_python(value)
+            return compiled(value, None if twin is None else self(twin)[0]), twin is None
         if is_seen(value) or tree.is_container(kind) or _is_kept(kind):
             return value, False
         cls = class_of(kind, self, _is_kept)
