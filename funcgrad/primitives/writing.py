@@ -85,7 +85,8 @@ def _batch(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: 
     y, room = args[1], region(params["spec"], examples, one)
     if batched[1]:
         have = backend.shape_of(y)[1:]
-        y = reshape(y, to=(size, *(1,) * (len(room) - len(have)), *have))
+        if len(room) > len(have):  # else it is in place as it is
+            y = reshape(y, to=(size, *(1,) * (len(room) - len(have)), *have))
     if axes is not None:
         y = broadcast_to(y, to=(size, *room))
         y = permute(y, axes=tuple(sorted(range(len(axes)), key=axes.__getitem__)))

@@ -9,7 +9,7 @@ from operations.batched import Batch
 from operations.cases import rows
 
 import funcgrad.numpy as fnp
-from funcgrad import checkpoint, vjp, vmap
+from funcgrad import checkpoint, no_grad, vjp, vmap
 
 ROWS = [row for row in rows() if any(case.live and any(leaf.mapped for leaf in case.leaves) for case in row.cases)]
 
@@ -50,6 +50,46 @@ def check(row, lift):
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)
 def test_of_numpy_arrays(row):
     check(row, lambda x: x)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)
+def test_in_a_block(row):
+    """There the repeated run asks in every operation: what the short cases recorded the general ones must record."""
+    with no_grad():
+        check(row, lambda x: x)
+
+
+EXAMPLES = np.linspace(0.3, 1.1, 6).reshape(2, 3)
+WRITES = {
+    "whole": lambda v, x: v.__setitem__(..., x),
+    "number": lambda v, x: v.__setitem__(0, x[1]),
+    "number, broadcast": lambda v, x: v.__setitem__(slice(None), x[1]),
+    "part": lambda v, x: v.__setitem__(slice(0, 2), x[1:]),
+    "constant": lambda v, x: v.__setitem__(slice(0, 2), 2.0),
+    "mask": lambda v, x: v.__setitem__(np.array([True, False, True]), x[:2]),
+    "places": lambda v, x: v.__setitem__(np.array([2, 0]), x[:2]),
+    "added": lambda v, x: v.__iadd__(x),
+    "fill": lambda v, x: v.fill(x[0]),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("made", ["copy", "zeros", "product"])
+def test_of_writes(name, made):
+    """The same of what programs write to, a copy, an array of constants, a result."""
+
+    def written(x):
+        v = {"copy": fnp.copy, "zeros": fnp.zeros_like, "product": lambda x: x * x}[made](x)
+        WRITES[name](v, x)
+        return v * x
+
+    def pulled(wrap):
+        return vjp(vmap(wrap(written)), EXAMPLES)[1](EXAMPLES)[0]
+
+    expected = pulled(lambda fun: fun)
+    np.testing.assert_array_equal(pulled(checkpoint), expected)
+    with no_grad():
+        np.testing.assert_array_equal(pulled(checkpoint), expected)
 
 
 @pytest.mark.parametrize("row", arranging(), ids=lambda row: row.op.name)
