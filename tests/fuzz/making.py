@@ -17,6 +17,8 @@ __all__ = ["Builder", "LARGEST", "Maker"]
 LARGEST = 12  # elements of a value
 TOO_LARGE = 4.0  # absolute values
 _CONSTANT = ("np.zeros_like", "np.ones_like", "np.full_like", "np.empty_like")
+#: Which arguments have a derivative, where some have none.
+_MOVING = {"np.heaviside({0}, 0.5) * {1}": slice(1, None), "np.copysign({0}, {1})": slice(1)}
 Maker = Callable[["Builder"], "Line | None"]
 
 
@@ -78,7 +80,7 @@ class Builder:
     def _uses(self, i: int) -> tuple[int, ...]:
         """What the value was made of; nothing where that does not reach it."""
         line = next((line for line in self.program.lines if line.out == i), None)
-        return () if line is None or line.text.startswith(_CONSTANT) else line.uses
+        return () if line is None or line.text.startswith(_CONSTANT) else line.uses[_MOVING.get(line.text, slice(None))]
 
     def _behind(self, i: int) -> list[tuple[int, str]]:
         """The value and all that it was made of, each with the text that made it; an input has none but ``{0}``."""
