@@ -17,8 +17,8 @@ __all__ = ["Builder", "LARGEST", "Maker"]
 LARGEST = 12  # elements of a value
 TOO_LARGE = 4.0  # absolute values
 _CONSTANT = ("np.zeros_like", "np.ones_like", "np.full_like", "np.empty_like")
-#: Which arguments have a derivative, where some have none.
-_MOVING = {"np.heaviside({0}, 0.5) * {1}": slice(1, None), "np.copysign({0}, {1})": slice(1)}
+#: How statements begin in whose result the first argument stands as a constant, unless it is named again.
+_STEP = "np.heaviside({0}, 0.5)"
 Maker = Callable[["Builder"], "Line | None"]
 
 
@@ -75,12 +75,15 @@ class Builder:
         return self._is_constant(i) and any(self.value(k).ndim == 0 or "fg." in t for k, t in self._behind(i))
 
     def _is_constant(self, i: int) -> bool:
-        return all(t.startswith(_CONSTANT) or "{0}" not in t for k, t in self._behind(i) if not self._uses(k))
+        return all(k >= len(self.program.inputs) for k, _ in self._behind(i) if not self._uses(k))
 
     def _uses(self, i: int) -> tuple[int, ...]:
         """What the value was made of; nothing where that does not reach it."""
         line = next((line for line in self.program.lines if line.out == i), None)
-        return () if line is None or line.text.startswith(_CONSTANT) else line.uses[_MOVING.get(line.text, slice(None))]
+        if line is None or line.text.startswith(_CONSTANT):
+            return ()
+        text = line.text.removeprefix(_STEP)
+        return tuple([k for n, k in enumerate(line.uses) if f"{{{n}}}" in text])
 
     def _behind(self, i: int) -> list[tuple[int, str]]:
         """The value and all that it was made of, each with the text that made it; an input has none but ``{0}``."""
