@@ -49,6 +49,8 @@ __all__ = ["as_condition", "as_entries", "fitted", "in_place", "names_twice", "s
 
 ndarray = np.ndarray
 _NUMPY = frozenset((ndarray, int, float, complex, np.float64, np.float32, np.int64))
+#: What is seen at once to be no table.
+_SEEN = _NUMPY | {Tracer}
 
 
 def set_item(x: Tracer, index: Any, y: Any) -> None:
@@ -75,7 +77,7 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         refuse_writing(x)
     if type(y) is Tracer and y._trace is CONSTANTS:
         y = twin(y)
-    elif type(y) is list or type(y) is tuple or (type(y) not in _NUMPY and backend.is_table(y)):
+    elif type(y) is list or type(y) is tuple or (type(y) not in _SEEN and backend.is_table(y)):
         y = as_value(y)
     plain = buffer and type(x.value) is ndarray and type(y) in _NUMPY and is_concrete(index)
     if plain and (type(alias) is not View or is_buffer(alias.root)):
@@ -419,7 +421,7 @@ def in_place(operation: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any
         alias = getattr(x, "alias", None)
         if is_number(x):
             return operation(x, y)
-        if type(y) not in _NUMPY and backend.is_table(y):
+        if type(y) not in _SEEN and backend.is_table(y):
             y = backend.values_of(y)
         if alias is READ_ONLY:
             if backend.library_of(x) is not np:
