@@ -48,19 +48,18 @@ class CotangentAccumulator(Unfinished):
         new: what came next; one of the two is sparse.
     """
 
-    __slots__ = ("entries", "most")
+    __slots__ = ("entries", "kind", "most")
 
     def __init__(self, old: Any, new: Any) -> None:
-        if issubclass(type(old), SparseCotangent):
-            self.most: int = old.most
-            self.entries = [old, new] if issubclass(type(new), SparseCotangent) else [new, old]
-        else:
-            self.most, self.entries = new.most, [old, new]
+        first = old if issubclass(type(old), SparseCotangent) else new
+        self.kind: type[SparseCotangent] = type(first)  # of most of them
+        self.most: int = first.most
+        self.entries = [old, new] if first is new or issubclass(type(new), SparseCotangent) else [new, old]
 
     def add(self, ct: Any) -> bool:
         """Add a cotangent, None for zero; False for a whole one beside another: they are to be summed first."""
         entries = self.entries
-        if issubclass(type(ct), SparseCotangent):
+        if type(ct) is self.kind or issubclass(type(ct), SparseCotangent):
             entries.append(ct)
             if len(entries) > self.most:
                 self.entries = [self.materialize()]

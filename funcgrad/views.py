@@ -111,9 +111,10 @@ def share_view(x: Any, made: Any, step: Callable[..., Any], params: dict[str, An
 
 def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]) -> None:
     """Note that ``view``, which is ``step(x, **params)``, shares the memory of ``x``; a number has none."""
-    alias = getattr(x, "alias", None)
+    alias, form = getattr(x, "alias", None), x.form
     if alias is READ_ONLY:
-        if x.shape or type(bottom(x)) is ndarray:  # NumPy makes new arrays of numbers
+        # NumPy makes new arrays of numbers
+        if (form if type(form) is tuple else x.shape) or type(bottom(x)) is ndarray:
             view.alias = READ_ONLY
         return
     made = View()
@@ -123,7 +124,7 @@ def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]
         known = alias.root.alias
     else:
         if alias is None:
-            if not x.shape and not is_buffer(x):
+            if not (form if type(form) is tuple else x.shape) and not is_buffer(x):
                 return
             alias = views_of(x)
         made.root, made.steps = x, ((step, params),)

@@ -101,8 +101,10 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
     return ans if not traced or isinstance(ans, Tracer) else as_made_by(args, ans)
 
 
-def traced_at_once(args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tuple[int, ...], list[Any], bool] | None:
-    """What tracers of one run of reverse mode, ndarrays and numbers beside them are, None of all other arguments.
+def traced_at_once(
+    args: tuple[Any, ...], numbers: frozenset[type] = frozenset((float, int))
+) -> tuple[Any, tuple[Any, ...], tuple[int, ...], list[Any], bool] | None:
+    """What tracers of one run of reverse mode, ndarrays and ``numbers`` beside them are, None of all other arguments.
 
     Returns:
         The run, values, traced positions, records of these, and whether what the tracers hold are ndarrays.
@@ -117,11 +119,12 @@ def traced_at_once(args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tuple[i
                     return None
                 trace = arg._trace
             value = arg.value
-            plain = plain and type(value) is np.ndarray
+            if type(value) is not np.ndarray:
+                plain = False
             values.append(value)
             traced.append(position)
             parents.append(arg.node)
-        elif (type(arg) is np.ndarray and arg.dtype.kind in "fciub") or type(arg) is float or type(arg) is int:
+        elif (type(arg) is np.ndarray and arg.dtype.kind in "fciub") or type(arg) in numbers:
             values.append(arg)
         else:
             return None

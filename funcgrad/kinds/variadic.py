@@ -7,6 +7,7 @@ cotangents of all of them in one pass over ``ct``. The tape keeps shapes and dty
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from funcgrad.records import pull_for_all
 __all__ = ["jointly_linear"]
 
 ndarray = np.ndarray
-_NUMBERS = frozenset((float, int))
+_NO_NUMBERS: frozenset[type] = frozenset()
+_SHAPE, _DTYPE = attrgetter("shape"), attrgetter("dtype")
 
 
 def jointly_linear(
@@ -65,9 +67,11 @@ def jointly_linear(
     def reverse(args: Any, traced: Any, params: Any) -> Any:
         return recorded(args, traced, params, computed(call, args, params))
 
-    def recorded(args: Any, traced: Any, params: Any, ans: Any) -> Any:
-        shapes = [a.shape if type(a) is ndarray else backend.shape_of(a) for a in args]
-        dtypes = [a.dtype if type(a) is ndarray else backend.dtype_of(a) for a in args]
+    def recorded(args: Any, traced: Any, params: Any, ans: Any, plain: bool = False) -> Any:
+        if plain:
+            shapes, dtypes = list(map(_SHAPE, args)), list(map(_DTYPE, args))
+        else:
+            shapes, dtypes = list(map(backend.shape_of, args)), list(map(backend.dtype_of, args))
         alike = dtypes.count(backend.dtype_of(ans)) == len(dtypes)
         return ans, pull_for_all(name, pull_each, len(traced)), (traced, shapes, None if alike else dtypes, params)
 
@@ -77,10 +81,10 @@ def jointly_linear(
         return ans, conform(call(*whole, **params), None, backend.dtype_of(ans))
 
     def call(*args: Any, **params: Any) -> Any:
-        if _NUMBERS.isdisjoint(map(type, args)) and (found := traced_at_once(args)) is not None:
+        if (found := traced_at_once(args, _NO_NUMBERS)) is not None:
             trace, values, traced, parents, plain = found
             ans = kernel(*values, **params) if plain else call(*values, **params)
-            ans, pull, saved = recorded(values, traced, params, ans)
+            ans, pull, saved = recorded(values, traced, params, ans, plain)
             return trace.recorded(ans, pull, parents, saved)
         for arg in args:
             if type(arg) is not ndarray or arg.dtype.kind not in "fciub":

@@ -136,7 +136,7 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:  # noqa: C901, PLR09
     here, there = len(shape), x.ndim
     if type(ct) is type(x) is ndarray and ct.dtype is x.dtype is _DOUBLE:
         if here == there == 2:
-            if can_wait(ct, x):
+            if len(ct) == 1 or can_wait(ct, x):
                 return ProductCotangent((x, ct))
             return x.T.dot(ct) if x.size > 1 else _product(x.T, ct)
         if here == 2 and there == 1:

@@ -26,7 +26,7 @@ def _impl(xp: Any, x: Any, y: Any, z: Any) -> Any:
     if xp is not np:
         return xp.matmul(x, y) + z
     ans = x.dot(y)
-    ans += z
+    ans += z[None] if len(ans) == 1 else z  # of one shape it takes NumPy half the time
     return ans
 
 
@@ -36,7 +36,7 @@ def _dx(ct: Array, y: Array) -> Array:
 
 def _dy(ct: Array, x: Array) -> Any:
     if type(ct) is type(x) is ndarray:
-        return ProductCotangent((x, ct)) if can_wait(ct, x) else x.T.dot(ct)
+        return ProductCotangent((x, ct)) if len(ct) == 1 or can_wait(ct, x) else x.T.dot(ct)
     if stands_for_array(ct) and stands_for_array(x) and can_wait(ct, x):
         return ProductCotangent((x, ct))
     return times(swapped(x), ct)
@@ -44,7 +44,7 @@ def _dy(ct: Array, x: Array) -> Any:
 
 def _dz(ct: Array, x: Array, shape: Shape) -> Any:
     if type(ct) is type(x) is ndarray:
-        return RowsCotangent((ct,)) if can_wait(ct, x) else summed(ct, (0,))
+        return RowsCotangent((ct,)) if len(ct) == 1 or can_wait(ct, x) else summed(ct, (0,))
     if stands_for_array(ct) and stands_for_array(x) and can_wait(ct, x):
         return RowsCotangent((ct,))
     return unbroadcast(ct, shape)
@@ -80,7 +80,8 @@ def is_biased_product(x: Any, y: Any, z: Any) -> bool:
         for a in (v, w, b):
             if type(a) is not ndarray and not issubclass(type(a), Tracer):
                 return False
-    dtype, shape = w.dtype, w.shape
-    if len(shape) != 2 or v.ndim != 2 or not v.dtype is dtype is b.dtype or dtype not in _REAL:
+    dtype = w.dtype
+    if not v.dtype is dtype is b.dtype or dtype not in _REAL or not v.ndim == 2 == w.ndim:
         return False
-    return bool(v.shape[1] == shape[0] and b.shape == shape[1:])
+    inputs, outputs = w.shape
+    return bool(v.shape[1] == inputs and b.shape == (outputs,))
