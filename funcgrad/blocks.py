@@ -18,7 +18,7 @@ from funcgrad.running import at_work
 
 if TYPE_CHECKING:
     from funcgrad.core import Primitive, Trace
-    from funcgrad.records import Node
+    from funcgrad.reverse import Node
 
 __all__ = [
     "NO_BLOCK",

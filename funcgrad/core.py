@@ -18,20 +18,22 @@ Nothing here knows what a derivative is.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from threading import get_ident
-from typing import Any, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 from weakref import ref
 
 import numpy as np
 
 from funcgrad import backend, blocks, heap
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, shown
-from funcgrad.locking import changing
-from funcgrad.records import Pull
-from funcgrad.running import open_traces, repeating, repeating_anywhere
-from funcgrad.storing import by_name
+from funcgrad.running import changing, open_traces, repeating, repeating_anywhere
+
+if TYPE_CHECKING:
+    from funcgrad.reverse import Pull
 
 __all__ = [
     "READ_ONLY",
@@ -145,7 +147,7 @@ class Tracer:
     Programs may write to what they made, ``x[0] = y``. Then this object refers to another value, perhaps of another
     trace, from now on (see ``writable``). So that it can, there is one class of tracers: what kind it is its trace
     says. Nothing but the program itself holds an object that the program can write to: see ``bind``, for threads
-    ``locking``.
+    ``running``.
 
     It is made empty and filled, by ``tracer_of`` or by who cannot wait: a constructor in Python takes longer than both.
 
@@ -265,7 +267,7 @@ class Primitive:
             that ``getattr(xp, name)(*args, **params)`` does.
         reverse: ``reverse(args, traced, params) -> (ans, pull, saved)``, or None where no derivative
             passes. ``traced`` are the positions to differentiate; ``pull(ct, record)`` gives a cotangent
-            for each of them; ``saved`` is what the record keeps for it, see ``records``.
+            for each of them; ``saved`` is what the record keeps for it, see ``reverse``.
         forward: ``forward(args, tangents, params) -> (ans, tangent)``, a tangent of None meaning zero.
         batch: ``batch(size, args, batched, params) -> (ans, batched)``; batch axes stand first.
         multiple: whether the result is a tuple of arrays.
@@ -322,7 +324,20 @@ class Primitive:
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
 
-    __reduce__ = by_name
+    def __reduce__(self) -> tuple[Any, ...]:
+        """It pickles by the module and the name that its operation has there, for a rule is code.
+
+        Raises:
+            InputError: its operation stands in no module.
+        """
+        module = sys.modules.get(home := getattr(self.call, "__module__", ""))
+        for name, operation in list(vars(module).items() if module is not None else ()):
+            if getattr(operation, "primitive", None) is self:
+                return _named, (home, name)
+        raise InputError(
+            f"pickle: an operation is stored by its name in a module, got {self!r}, which stands in none. Define it "
+            "at the top of a module, or store the function and run it again."
+        )
 
     def kernel(self, xp: Any) -> Callable[..., Any]:
         """The function of the array namespace ``xp`` that computes this primitive."""
@@ -384,6 +399,10 @@ class Primitive:
     def compute(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Call the kernel."""
         return self.kernel(backend.namespace(args))(*args, **params)
+
+
+def _named(home: str, name: str) -> Any:
+    return getattr(import_module(home), name).primitive
 
 
 def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:

@@ -16,8 +16,8 @@ from funcgrad import tree
 from funcgrad.errors import ReplayError
 from funcgrad.graph import Recording
 from funcgrad.ownership import Census, note_shared
-from funcgrad.records import Node, each_saved, with_saved
 from funcgrad.replay import Chain
+from funcgrad.reverse import Node, each_saved, with_saved
 
 __all__ = ["Unchanged", "kept_apart", "recording_apart"]
 

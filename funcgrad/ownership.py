@@ -163,7 +163,7 @@ def is_temporary(x: Any) -> bool:
 def argument_is_alone(ct: Any) -> bool:
     """Whether a backward pass alone holds the cotangent ``ct``, an ndarray or tracer.
 
-    A function that a pull calls asks that, of its first argument, see ``records.pull_of_each``.
+    A function that a pull calls asks that, of its first argument, see ``reverse.pull_of_each``.
     """
     if sys.getrefcount(ct) != _ARGUMENT:
         return False

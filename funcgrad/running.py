@@ -1,14 +1,23 @@
-"""Which runs of transforms have not finished."""
+"""Which runs of transforms have not finished, and how threads share the tracers that a program writes to.
+
+Writes are made one after the other, under ``changing``: a write reads what it changes. They store what changes without
+a call in between, so who reads ``value``, ``_trace`` and ``link`` of a tracer without a call in between, and takes no
+lock, finds what belongs together: CPython switches between threads at calls and jumps. The record of an operation takes
+its number after it has read those of its parents, which are the older ones then.
+"""
 
 from __future__ import annotations
 
 from contextvars import ContextVar
-from threading import get_ident
-from typing import Any
+from threading import RLock, get_ident
+from typing import Any, Final
 from weakref import ref
 
-__all__ = ["Repetition", "at_work", "open_traces", "repeating", "repeating_anywhere", "running"]
+__all__ = ["Repetition", "at_work", "changing", "open_traces", "repeating", "repeating_anywhere", "running"]
 
+#: Who lets a tracer refer to another value holds this. One lock for all, as a write may look at other arrays. What is
+#: done under it ends in a name and is returned after it, so that an interrupt behind the last call lets go of it too.
+changing: Final = RLock()
 #: The runs (``core.Trace``) that have not finished, by level.
 open_traces: dict[int, ref[Any]] = {}
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.core import READ_ONLY, Tracer
-from funcgrad.locking import changing
+from funcgrad.running import changing
 from funcgrad.writable import View, Views, bottom, buffer, copy_small, is_buffer, move, views_of
 
 __all__ = [

@@ -26,8 +26,7 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, tracer_of, twin
 from funcgrad.forward import ForwardTrace
-from funcgrad.locking import changing
-from funcgrad.running import open_traces, repeating, running
+from funcgrad.running import changing, open_traces, repeating, running
 
 __all__ = [
     "CONSTANTS",
@@ -313,7 +312,7 @@ def argument(x: Any) -> Any:
 def move(x: Tracer, new: Any) -> None:
     """Let the object ``x`` refer to ``new`` from now on: what a tracer of whatever trace stands for, or an array.
 
-    Who asks holds ``changing``, see ``locking``.
+    Who asks holds ``changing``, see ``running``.
     """
     if not isinstance(new, Tracer):
         new = buffer(new)

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from funcgrad import backend, blocks
 from funcgrad.core import Trace, Tracer
 from funcgrad.errors import StructuralZeroError
-from funcgrad.records import Node, number_of, pull_in, reachable
+from funcgrad.reverse import Node, number_of, pull_in, reachable
 from funcgrad.transforms.origins import Origin
 
 __all__ = ["Cuts"]

@@ -8,11 +8,12 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from funcgrad import backend, blocks, core
 from funcgrad.core import Primitive, Trace, Tracer
-from funcgrad.cotangents import CotangentAccumulator, SparseCotangent
 from funcgrad.errors import NanError
 from funcgrad.forward import ForwardTrace
-from funcgrad.records import (
+from funcgrad.reverse import (
+    CotangentAccumulator,
     Node,
+    SparseCotangent,
     called,
     number_of,
     operation_of,

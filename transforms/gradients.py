@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, Never, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
@@ -13,8 +14,7 @@ from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError
 from funcgrad.kinds.avals import aval_of
 from funcgrad.numpy.tables import number_of
-from funcgrad.records import backward
-from funcgrad.reverse import ReverseTrace
+from funcgrad.reverse import ReverseTrace, backward
 from funcgrad.transforms.arguments import (
     FLOATS,
     Argnums,
@@ -48,6 +48,7 @@ class _Options(NamedTuple):
     strict: bool
 
 
+_options = lru_cache(typed=True)(_Options)  # a program has few, and asks for them often
 _ONE = np.float64(1.0)
 #: Avals of one real number of 64 bits.
 _NUMBER = frozenset((np.float64, float, ()))
@@ -115,7 +116,7 @@ def grad(
     if _others:
         refuse_others("grad", _others)
     check_callable("grad", fun)
-    options = _Options("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int, strict)
+    options = _options("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int, strict)
     return Transformed(run_grad, fun, options, "Gradient of {fun} with respect to positional argument(s) {argnums}.")
 
 
@@ -146,7 +147,7 @@ def value_and_grad(
         refuse_others("value_and_grad", _others)
     check_callable("value_and_grad", fun)
     chosen = check_argnums("value_and_grad", argnums)
-    options = _Options("value_and_grad", chosen, has_aux, holomorphic, allow_int, strict)
+    options = _options("value_and_grad", chosen, has_aux, holomorphic, allow_int, strict)
     says = "Value and gradient of {fun} with respect to positional argument(s) {argnums}."
     return Transformed(run_value_and_grad, fun, options, says)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from funcgrad.memory import NAME
+from funcgrad.replay.memory import NAME
 
 __all__ = [
     "Policy", "Rule", "dots_saveable", "everything_saveable", "nothing_saveable", "save_any_names_but_these",

@@ -14,8 +14,7 @@ from funcgrad.graph import GraphTrace, stands_for_array
 from funcgrad.keeping import Unchanged, kept_apart, recording_apart
 from funcgrad.numpy_code import attempt
 from funcgrad.ownership import own
-from funcgrad.records import Node, backward
-from funcgrad.reverse import record
+from funcgrad.reverse import Node, backward, record
 from funcgrad.transforms.arguments import check_leaf, completed, hand_out, leaf_path, match, split_aux, strip
 from funcgrad.transforms.cuts import Cuts
 from funcgrad.transforms.debugging import looked_at, strictly

@@ -18,7 +18,7 @@ from funcgrad.errors import ConcretizationError, InputError, shown
 from funcgrad.numpy.concretization import refused
 from funcgrad.numpy.hints import explain
 from funcgrad.numpy.tables import JOINED, LIBRARIES, join_loaded
-from funcgrad.numpy_code import again, check_refused, is_conversion, put_back, ready, set_aside
+from funcgrad.numpy_code import again, built_before, check_refused, is_conversion, put_back, ready, set_aside
 
 __all__ = ["Transformed", "check_callable", "name_of", "own_arguments", "raise_own", "refuse_others"]
 
@@ -81,7 +81,7 @@ class Transformed(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the transformed function."""
-        run, options, given = self.run, self.options, ready(self.fun)
+        run, options, given = self.run, self.options, ready(self.fun) if built_before else self.fun
         around = set_aside() if refused else None
         try:
             found = run(given, options, args, kwargs)

@@ -20,8 +20,7 @@ from funcgrad.errors import EscapedTracerError
 from funcgrad.kinds.linear import reduce_sum, to_batch
 from funcgrad.kinds.rules import Operation, finish
 from funcgrad.optional import loaded_jax
-from funcgrad.records import backward, pull_for_all
-from funcgrad.reverse import record
+from funcgrad.reverse import backward, pull_for_all, record
 from funcgrad.writable import constant, is_buffer
 
 __all__ = ["CustomRules", "custom_call"]

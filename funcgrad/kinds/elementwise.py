@@ -24,7 +24,7 @@ from funcgrad.kinds.partials import Partial, PartialRule, met, product, product_
 from funcgrad.kinds.rows import in_columns
 from funcgrad.kinds.rules import NAMES, Operation, bind, finish, traced_at_once
 from funcgrad.ownership import LARGE
-from funcgrad.records import RECORD, Pull, pull_of_each
+from funcgrad.reverse import RECORD, Pull, pull_of_each
 from funcgrad.writable import as_made_by
 
 __all__ = ["elementwise"]

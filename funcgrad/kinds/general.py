@@ -28,8 +28,7 @@ from funcgrad.kinds.rules import (
     positional_names,
     traced_at_once,
 )
-from funcgrad.records import RECORD, Pull, backward, pull_of_each
-from funcgrad.reverse import record
+from funcgrad.reverse import RECORD, Pull, backward, pull_of_each, record
 from funcgrad.writable import as_made_by
 
 __all__ = ["multilinear", "primitive"]

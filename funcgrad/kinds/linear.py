@@ -17,15 +17,14 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.core import Primitive, Tracer, computed
-from funcgrad.cotangents import is_sparse
 from funcgrad.errors import NotDifferentiableError, ShapeError
 from funcgrad.forward import ForwardTrace, dual
 from funcgrad.generated import function
 from funcgrad.graph import stands_for_array
 from funcgrad.kinds.rows import repeated, row_sums
 from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, positional_names
-from funcgrad.locking import changing
-from funcgrad.records import RECORD, pull_of_each
+from funcgrad.reverse import RECORD, is_sparse, pull_of_each
+from funcgrad.running import changing
 from funcgrad.typing import Shape
 from funcgrad.views import share_view
 

@@ -16,7 +16,7 @@ from funcgrad import backend
 from funcgrad.core import Primitive, computed
 from funcgrad.kinds.linear import Batching, batch_rule, conform
 from funcgrad.kinds.rules import Operation, Rule, bind, finish, traced_at_once
-from funcgrad.records import pull_for_all
+from funcgrad.reverse import pull_for_all
 
 __all__ = ["jointly_linear"]
 

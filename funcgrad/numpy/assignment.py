@@ -17,7 +17,6 @@ from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.avals import aval_of
 from funcgrad.kinds.linear import astype, broadcast_to, imag, real, reshape
-from funcgrad.locking import changing
 from funcgrad.numpy.concretization import constant, user_line
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.layout import as_before
@@ -29,6 +28,7 @@ from funcgrad.primitives.index_spec import Spec, is_concrete, is_static, parse, 
 from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.primitives.reductions import reduce_all
 from funcgrad.primitives.writing import region, winners, write
+from funcgrad.running import changing
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import (
     CONSTANTS,

@@ -11,7 +11,6 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.core import Tracer
-from funcgrad.locking import changing
 from funcgrad.numpy.assignment import set_item
 from funcgrad.numpy.creation import as_value, copy
 from funcgrad.numpy.overlapping import written_in_order
@@ -20,6 +19,7 @@ from funcgrad.numpy.shaping import ravel
 from funcgrad.numpy.writing import place, positions, write_places
 from funcgrad.primitives import comparison
 from funcgrad.primitives.indexing import getitem
+from funcgrad.running import changing
 from funcgrad.typing import Array
 from funcgrad.writable import Proxy
 

@@ -14,11 +14,11 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import READ_ONLY, Tracer, describe
 from funcgrad.errors import ConversionError, InputError
-from funcgrad.locking import changing
 from funcgrad.numpy.assignment import refuse_writing, set_whole
 from funcgrad.numpy.concretization import other_thread, user_line
 from funcgrad.numpy.creation import astype
 from funcgrad.numpy.peeking import is_plain
+from funcgrad.running import changing
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import Views, buffer, is_buffer, own, root_of
 

@@ -26,8 +26,7 @@ from funcgrad.primitives.comparison import where
 from funcgrad.primitives.index_spec import is_static, parse
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.writing import write
-from funcgrad.records import pull_of_each
-from funcgrad.reverse import ReverseTrace, recorder
+from funcgrad.reverse import ReverseTrace, pull_of_each, recorder
 from funcgrad.typing import Shape
 
 __all__ = ["can_overwrite", "composed", "overwritten", "rank_left"]

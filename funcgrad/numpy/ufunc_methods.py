@@ -17,7 +17,6 @@ from funcgrad import backend
 from funcgrad.core import READ_ONLY, Tracer, describe, twin
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, reshape
-from funcgrad.locking import changing
 from funcgrad.numpy import reductions, scans
 from funcgrad.numpy.assignment import refuse_writing, set_whole, updated
 from funcgrad.numpy.axes import one_axis
@@ -31,6 +30,7 @@ from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.index_spec import ARRAY
 from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.primitives.shaping import stack
+from funcgrad.running import changing
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["Ufunc", "accumulate", "at", "outer", "reduce", "reduceat"]

@@ -15,7 +15,6 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.kinds.linear import broadcast_to
-from funcgrad.locking import changing
 from funcgrad.numpy.assignment import fitted, set_item, set_whole
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.concretization import refuse, user_line
@@ -28,6 +27,7 @@ from funcgrad.primitives.arithmetic import clip, remainder
 from funcgrad.primitives.comparison import floor_divide, not_equal
 from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.indexing import getitem
+from funcgrad.running import changing
 from funcgrad.typing import Array, ArrayLike, Axis, Shape
 
 __all__ = ["at", "copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]

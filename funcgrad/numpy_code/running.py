@@ -33,6 +33,7 @@ __all__ = [
     "check_refused",
     "is_conversion",
     "put_back",
+    "built_before",
     "ready",
     "run_rebuilt",
     "set_aside",
@@ -215,6 +216,8 @@ class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
 _OFF: ContextVar[bool] = ContextVar("as_written", default=False)
 #: How far the functions are built anew that converted something, by the number of their code.
 _KNOWN = ByIdentity()
+#: What is known of them: where there is nothing, nobody need ask whether a function is ``ready``.
+built_before = _KNOWN.known
 _DEPTH = 32  # of partials of partials; objects may have all attributes that they are asked for
 
 
@@ -233,11 +236,10 @@ def _code(fun: Any) -> Any:
 
 def ready(fun: Any) -> Any:
     """``fun``, as it is run: built anew if it has converted a traced value before."""
-    known = _KNOWN.known
-    if not known:
+    if not built_before:
         return fun
     code = fun.__code__ if type(fun) is FunctionType else _code(fun)
-    found = known.get(id(code))
+    found = built_before.get(id(code))
     if found is None or found[0]() is not code or type(fun) is Rebuilt or _OFF.get():
         return fun
     return Rebuilt(fun, found[1] == _CONSTANTS)

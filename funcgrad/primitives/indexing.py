@@ -16,7 +16,6 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.batching import BatchTrace
 from funcgrad.core import Primitive, Tracer, bind, computed, tracer_of
-from funcgrad.cotangents import SparseCotangent
 from funcgrad.forward import ForwardTrace, dual
 from funcgrad.graph import GraphTrace
 from funcgrad.kinds.avals import DOUBLE
@@ -39,8 +38,7 @@ from funcgrad.primitives.index_spec import (
     snapshot,
 )
 from funcgrad.primitives.shaping import concatenate
-from funcgrad.records import pull_for_all, pull_of_each
-from funcgrad.reverse import recorder
+from funcgrad.reverse import SparseCotangent, pull_for_all, pull_of_each, recorder
 from funcgrad.typing import Array, Shape
 from funcgrad.views import set_apart, share, shares
 from funcgrad.writable import CONSTANTS, as_array, as_made_by, buffer, is_buffer

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.cotangents import SparseCotangent
 from funcgrad.kinds.linear import sum_over, summed
+from funcgrad.reverse import SparseCotangent
 
 __all__ = ["ProductCotangent", "RowsCotangent", "can_wait"]
 

@@ -20,7 +20,7 @@ from funcgrad.kinds.rules import Operation, finish
 from funcgrad.optional import loaded_jax
 from funcgrad.primitives.products import matmul, swapped
 from funcgrad.primitives.shaping import tril, triu
-from funcgrad.records import pull_for_all
+from funcgrad.reverse import pull_for_all
 from funcgrad.typing import Array
 
 __all__ = ["adjoint", "cholesky", "inv", "solve", "solve_triangular"]

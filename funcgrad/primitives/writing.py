@@ -17,7 +17,7 @@ from funcgrad.kinds.rules import Operation, finish
 from funcgrad.primitives.accumulating import detached
 from funcgrad.primitives.index_spec import Spec, lift, names_all, rebuild
 from funcgrad.primitives.indexing import read
-from funcgrad.records import pull_for_all
+from funcgrad.reverse import pull_for_all
 from funcgrad.typing import Shape
 
 __all__ = ["region", "winners", "write"]

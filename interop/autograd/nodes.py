@@ -24,8 +24,7 @@ from funcgrad.core import Primitive, Trace, Tracer, tracer_of, twin
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
 from funcgrad.interop.autograd.boxes import Box, isbox
-from funcgrad.records import backward
-from funcgrad.reverse import ReverseTrace
+from funcgrad.reverse import ReverseTrace, backward
 
 __all__ = ["JVPNode", "Node", "VJPNode", "backward_pass", "new_box", "node_of", "trace", "trace_stack", "value_of"]
 

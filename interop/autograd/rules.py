@@ -23,8 +23,7 @@ from funcgrad.interop.autograd.spaces import vspace
 from funcgrad.interop.autograd.util import subval
 from funcgrad.interop.autograd.wrap_util import get_name, wraps
 from funcgrad.kinds.custom import CustomRules, custom_call
-from funcgrad.records import backward
-from funcgrad.reverse import record
+from funcgrad.reverse import backward, record
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.writable import outside
 

@@ -21,7 +21,7 @@ from funcgrad.batching import BatchTrace, is_batched, named_axes
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.interop.jax.conversion import filled, private, to_numpy, viewed
 from funcgrad.optional import double_precision
-from funcgrad.records import pull_for_all
+from funcgrad.reverse import pull_for_all
 
 __all__ = ["Batched", "Call", "Like", "Program", "Pullback", "Pushed", "Residuals", "call_program", "nothing", "run"]
 

@@ -22,8 +22,7 @@ from funcgrad.interop.jax.programs import Batched, Like, Program, Pullback, Push
 from funcgrad.interop.jax.refusing import staging
 from funcgrad.interop.jax.splitting import halves, mark
 from funcgrad.kinds.linear import to_batch
-from funcgrad.records import backward
-from funcgrad.reverse import record
+from funcgrad.reverse import backward, record
 from funcgrad.transforms.lifting import LiftedTrace
 
 __all__ = ["Staged"]

@@ -9,8 +9,8 @@ import pytest
 
 import funcgrad.numpy as fnp
 from funcgrad import checkpoint_chain, grad
-from funcgrad.chronicle import Digests, StepNumbers
 from funcgrad.errors import ReplayError
+from funcgrad.replay.chronicle import Digests, StepNumbers
 
 rng = np.random.default_rng(3)
 

@@ -17,7 +17,7 @@ from scripts import ROOT
 
 import funcgrad.numpy as fnp
 from funcgrad import blocks, checkpoint, debug_nans, grad, jvp, no_grad, strict, vjp, vmap
-from funcgrad.locking import changing
+from funcgrad.running import changing
 from funcgrad.transforms import debugging
 
 # Lists of lists, so that the collector has work to do, and a signal after every few milliseconds.

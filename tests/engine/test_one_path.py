@@ -17,8 +17,7 @@ from funcgrad.extend import elementwise, linear, primitive, source
 from funcgrad.primitives import arithmetic, comparison, products, reductions
 from funcgrad.primitives import elementwise as functions
 from funcgrad.primitives.index_spec import rebuild
-from funcgrad.records import called, number_of, operation_of, parents_of, reachable, saved_by
-from funcgrad.reverse import record
+from funcgrad.reverse import called, number_of, operation_of, parents_of, reachable, record, saved_by
 
 CASES = {f"{row.op.name}-{i}": case for row in rows() for i, case in enumerate(row.cases) if case.live}
 

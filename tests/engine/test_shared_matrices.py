@@ -8,11 +8,10 @@ import pytest
 import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
 from funcgrad import checkpoint, debug_nans, grad, hvp, jacrev, jvp, vjp, vmap
-from funcgrad.cotangents import CotangentAccumulator
 from funcgrad.errors import EscapedTracerError
 from funcgrad.kinds.avals import aval_of
 from funcgrad.primitives import matrices
-from funcgrad.reverse import ReverseTrace
+from funcgrad.reverse import CotangentAccumulator, ReverseTrace
 
 rng = np.random.default_rng(11)
 W, B = rng.normal(size=(5, 5)) / 3, rng.normal(size=5)

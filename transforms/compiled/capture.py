@@ -19,7 +19,7 @@ from funcgrad.core import READ_ONLY, Primitive, Tracer, bind, describe, refuse_c
 from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace
 from funcgrad.kinds.custom import custom_call
-from funcgrad.records import backward
+from funcgrad.reverse import backward
 from funcgrad.running import repeating, running
 from funcgrad.transforms.compiled.graphs import Const, Graph
 from funcgrad.transforms.compiled.operators import DIFFERING, INFIX, are_doubles, doubtful, operator_for

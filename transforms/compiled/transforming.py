@@ -15,8 +15,7 @@ from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, named_axes
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.forward import ForwardTrace
-from funcgrad.records import pull_for_all
-from funcgrad.reverse import ReverseTrace
+from funcgrad.reverse import ReverseTrace, pull_for_all
 from funcgrad.transforms.compiled.arguments import is_number, is_setting
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.vectorize import vmap

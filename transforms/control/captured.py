@@ -18,7 +18,7 @@ from funcgrad.batching import named_axes
 from funcgrad.core import Primitive, Trace, Tracer, bind, describe, raise_escaped, tracer_of, twin
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.optional import loaded_jax
-from funcgrad.records import called
+from funcgrad.reverse import called
 from funcgrad.transforms.control.staging import Like, example, like, native, rehearsing
 from funcgrad.transforms.lifting import LiftedTrace
 from funcgrad.writable import argument

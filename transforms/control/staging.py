@@ -22,7 +22,7 @@ from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.kinds.rules import Operation, finish
 from funcgrad.optional import loaded_jax
-from funcgrad.records import pull_for_all
+from funcgrad.reverse import pull_for_all
 
 __all__ = [
     "Like", "Stage", "batched", "bottom", "example", "known_later", "like", "native", "rehearsing", "staged",

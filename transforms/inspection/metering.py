@@ -19,7 +19,7 @@ from funcgrad import blocks
 from funcgrad.core import Primitive, Trace, Tracer
 from funcgrad.graph import Source, Stage
 from funcgrad.numpy.concretization import user_frame
-from funcgrad.records import Node, called, operation_of, parents_of, pull_in, saved_by, to_part
+from funcgrad.reverse import Node, called, operation_of, parents_of, pull_in, saved_by, to_part
 from funcgrad.transforms.debugging import Located, located, values_in
 from funcgrad.transforms.origins import Origin, Origins
 

@@ -14,8 +14,7 @@ from funcgrad import backend, blocks, tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.optional import loaded_jax
-from funcgrad.records import backward
-from funcgrad.reverse import record
+from funcgrad.reverse import backward, record
 from funcgrad.transforms.arguments import Argnums, check_argnums, check_leaf, leaf_path, positions, split_aux
 from funcgrad.transforms.debugging import metered, values_in
 from funcgrad.transforms.inspection.metering import Meter, Row

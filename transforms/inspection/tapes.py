@@ -10,7 +10,7 @@ from funcgrad import backend, tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.graph import Node, Operand
-from funcgrad.records import number_of, operation_of, parents_of, pull_in, reachable, saved_by
+from funcgrad.reverse import number_of, operation_of, parents_of, pull_in, reachable, saved_by
 from funcgrad.transforms.inspection.drawing import Picture
 from funcgrad.transforms.products import Pullback
 from funcgrad.writable import identity

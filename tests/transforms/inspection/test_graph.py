@@ -35,7 +35,7 @@ from funcgrad import (
 )
 from funcgrad.errors import BranchError, ConcretizationError, InputError, MissingExtraError, ShapeError
 from funcgrad.primitives import arithmetic
-from funcgrad.records import saved_by
+from funcgrad.reverse import saved_by
 from funcgrad.transforms.inspection.drawing import describe_bytes
 from funcgrad.transforms.inspection.tapes import tape
 from funcgrad.transforms.inspection.tracing import trace

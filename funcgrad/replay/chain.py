@@ -24,13 +24,23 @@ from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 from funcgrad import blocks, core, tree
-from funcgrad.chronicle import Digests, StepNumbers, close, digest
 from funcgrad.core import Trace, Tracer, tracer_of, twin
-from funcgrad.memory import Memory, differs
-from funcgrad.records import Node, marked, number_of, operation_of, parents_of, pull_in, recorded, saved_by, to_part
-from funcgrad.reverse import ReverseTrace
+from funcgrad.replay.chronicle import Digests, StepNumbers, close, digest
+from funcgrad.replay.memory import Memory, differs
+from funcgrad.replay.schedule import Placement, split
+from funcgrad.reverse import (
+    Node,
+    ReverseTrace,
+    marked,
+    number_of,
+    operation_of,
+    parents_of,
+    pull_in,
+    recorded,
+    saved_by,
+    to_part,
+)
 from funcgrad.running import Repetition, at_work, repeating, repeating_anywhere, running
-from funcgrad.schedule import Placement, split
 from funcgrad.writable import twin_in_memory
 
 __all__ = ["Chain"]
