@@ -121,7 +121,7 @@ class _Rules:
         self.converts = operator in _CONVERTING
         self.rounds = operator in _ROUNDING
         self._plans: dict[Any, tuple[Pull | None, list[int], list[bool]]] = {}
-        self._pushes: dict[int, Callable[..., Any]] = {}
+        self._pushes: dict[Any, tuple[Callable[..., Any], list[int], list[bool]]] = {}
 
     def pull(self, traced: Sequence[int], unlike: bool = False) -> tuple[Pull, tuple[str, ...]]:
         """How a cotangent goes back to the arguments that are traced, and the names of what is saved for it.
@@ -149,7 +149,9 @@ class _Rules:
             if type(x) is Tracer and x._trace.repeats:
                 return x._trace.by_rule(self.call, *args, short=short)
         ans = computed(self.call, args, {})
-        return ans.item() if self.arithmetic and all(type(a) in _PYTHON for a in args) else ans
+        if self.arithmetic and type(ans) is not ndarray and _PYTHON.issuperset(map(type, args)):
+            return ans.item()
+        return ans
 
     def reverse(self, args: Any, traced: Any, params: Any) -> Any:
         """The result, the pull, and what is saved for it, see ``Primitive``."""
@@ -175,18 +177,15 @@ class _Rules:
     def forward(self, args: Any, tangents: Any, params: Any) -> Any:
         """The result and its tangent, see ``Primitive``."""
         ans = self.compute(args, tangents[0] is not None)
-        total = None
-        for i, (rule, t) in enumerate(zip(self.of, tangents, strict=True)):
-            if t is None or not rule.differentiable:
-                continue
-            push = self._pushes.get(i)
-            if push is None:
-                push = self._pushes[i] = self._push(i)
-            places = [self.names.index(n) for n in rule.names]
-            as_met = [rule.as_met] * len(places)
-            part = push(t, *self._saved((*args, ans), places, as_met, backend.dtype_of(ans)))
-            total = part if total is None else total + part
-        return ans, None if total is None else spread(total, ans)
+        moved = tuple([i for i, t in enumerate(tangents) if t is not None and self.of[i].differentiable])
+        if not moved:
+            return ans, None
+        plan = self._pushes.get(moved)
+        if plan is None:
+            plan = self._pushes[moved] = self._pushed(moved)
+        push, places, as_met = plan
+        saved = self._saved((*args, ans), places, as_met, backend.dtype_of(ans))
+        return ans, spread(push([tangents[i] for i in moved], *saved), ans)
 
     def _planned(self, traced: tuple[int, ...], unlike: bool) -> tuple[Pull | None, list[int], list[bool]]:
         """The pull, where its values stand among arguments and result, and which are saved as they met."""
@@ -194,8 +193,7 @@ class _Rules:
         if not any(rule.differentiable for rule in rules):
             return None, [], []
         pull, names = self.pull(traced, unlike)
-        as_met = [any(rule.as_met and n in rule.names for rule in rules) for n in names]
-        return pull, [self.names.index(n) for n in names], as_met
+        return pull, [self.names.index(n) for n in names], self._as_met(rules, names)
 
     def _saved(self, known: Sequence[Any], places: Sequence[int], as_met: Sequence[bool], dtype: Any) -> list[Any]:
         values = [known[i] for i in places]
@@ -205,12 +203,20 @@ class _Rules:
                     values[k] = met(v, dtype)
         return values
 
-    def _push(self, position: int) -> Callable[..., Any]:
-        """What makes a tangent of the result of that of one argument."""
-        rule = self.of[position]
-        text = f"def operation({', '.join(['ct', *rule.names])}):\n    return {rule.forward}"
-        push: Callable[..., Any] = function(self.name, text, _EXPRESSIONS, **rule.functions)
-        return push
+    def _pushed(self, moved: tuple[int, ...]) -> tuple[Callable[..., Any], list[int], list[bool]]:
+        """What makes the result's tangent of those of arguments, and of its values what a plan of a pull knows."""
+        rules = [self.of[i] for i in moved]
+        names = [n for n in self.names if any(n in rule.names for rule in rules)]
+        parts = "".join([f"    ct = cts[{k}]\n    part_{k} = {rule.forward}\n" for k, rule in enumerate(rules)])
+        total = " + ".join([f"part_{k}" for k in range(len(rules))])
+        text = f"def operation({', '.join(['cts', *names])}):\n{parts}    return {total}"
+        push = function(self.name, text, _EXPRESSIONS, **{n: f for rule in rules for n, f in rule.functions.items()})
+        return push, [self.names.index(n) for n in names], self._as_met(rules, names)
+
+    @staticmethod
+    def _as_met(rules: Sequence[PartialRule], names: Sequence[str]) -> list[bool]:
+        """Which values the rules are given as they met."""
+        return [any(rule.as_met and n in rule.names for rule in rules) for n in names]
 
 
 _DOUBLE = np.dtype(float64)
@@ -234,6 +240,7 @@ _SHARED = {
     "common_aval": common_aval,
     "constant_beside": constant_beside,
     "dual": dual,
+    "spread": spread,
     "traced_at_once": traced_at_once,
     "tracer_of": tracer_of,
 }
@@ -352,6 +359,9 @@ def operation(x, y, /):
     if type(x) is Tracer and type(x._trace) is ForwardTrace:
         if (made := push(x, y)) is not None:
             return made
+    elif type(y) is Tracer and type(y._trace) is ForwardTrace:
+        if (made := push_unlike(x, y)) is not None:
+            return made
     elif (trace := batch_of(x, y)) is not None:
         v, w = x.value if type(x) is Tracer else x, y.value if type(y) is Tracer else y
         return tracer_of(operation(v, w), trace)
@@ -364,9 +374,14 @@ def operation(x, y):
     if left and right and x._trace is not y._trace:
         return bind(primitive, (x, y), {{}})
     v, w = x.value if left else x, y.value if right else y
-    if not (type(v) in ARRAYS and type(w) in ARRAYS and v.dtype is w.dtype and v.dtype in REAL):
+    if type(v) in ARRAYS and type(w) in ARRAYS:
+        if not (v.dtype is w.dtype and v.dtype in REAL):
+            return bind(primitive, (x, y), {{}})
+        ans = kernel(v, w)
+    elif type(aval_of(v)) is type(aval_of(w)) is tuple:
+        ans = operation_of(v, w)
+    else:
         return bind(primitive, (x, y), {{}})
-    ans = kernel(v, w)
     if ans.dtype is not v.dtype:
         return bind(primitive, (x, y), {{}})
     made = Tracer()
@@ -398,27 +413,51 @@ def operation(x, y):
         w, second, other = y.value, y.tangent, y.form
         if y._trace is not trace:
             return None
-        x, y = v, w
-        if (aval is not None and aval == other) or (type(x) in closed and type(y) in closed):
-            ans = kernel(x, y)
+        if (aval is not None and aval == other) or (type(v) in closed and type(w) in closed):
+            ans = kernel(v, w)
         elif (aval := common_aval(v, w, closed)) is None:
-            return None
-        elif type(x) in PLAIN and type(y) in PLAIN:
-            ans = kernel(x, y)
+            return push_unlike(x, y)
+        elif type(v) in PLAIN and type(w) in PLAIN:
+            ans = kernel(v, w)
         else:
-            ans = call(x, y)
+            ans = call(v, w)
             aval = None
         {check}
+        x, y = v, w
         first, ct = {dx}, second
         return dual(ans, first + ({dy}), trace, {form})
     if aval is not None and (type(y) is float or type(y) is int):
         c = beside_doubles(y) if converts and aval is not float64 else y
     elif (c := constant_beside(v, y, aval, closed, converts)) is None:
-        return None
+        return push_unlike(x, y)
     x, y = v, c
     ans = kernel(x, y) if type(x) in PLAIN else call(x, y)
     {check}
     return dual(ans, {dx}, trace, {form})
+"""
+
+#: Of two arrays of one dtype that may broadcast; a constant may stand before the tracer.
+_PUSH_UNLIKE = """
+def operation(x, y):
+    left, right = type(x) is Tracer, type(y) is Tracer
+    if left and right and x._trace is not y._trace:
+        return None
+    v, w, trace = x.value if left else x, y.value if right else y, (x if left else y)._trace
+    if not trace.live or not (type(v) is ndarray or type(w) is ndarray):  # numbers an operator may round otherwise
+        return None
+    if not (type(v) in ARRAYS and type(w) in ARRAYS and v.dtype is w.dtype and v.dtype in REAL):
+        return None
+    ans = kernel(v, w)
+    if ans.dtype is not v.dtype:
+        return None
+    ct, second = x.tangent if left else None, y.tangent if right else None
+    x, y, total = v, w, None
+    if left:
+        total = {dx}
+    if right:
+        ct = second
+        total = total + ({dy}) if left else {dy}
+    return dual(ans, spread(total, ans), trace, ans.shape if type(ans) is ndarray and ans.dtype is DOUBLE else None)
 """
 
 
@@ -440,14 +479,24 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
     beside = {"closed": frozenset((float, float64) if operator in _CLOSED else (float64,)), "converts": rules.converts}
     alike = {n + "_alike": text for n, text in records.items()}
     unlike = made(
-        _UNLIKE, {**records_unlike, **alike}, "", primitive=primitive, kernel=in_any_shape, **pulls, **pulls_unlike
+        _UNLIKE,
+        {**records_unlike, **alike},
+        "",
+        primitive=primitive,
+        kernel=in_any_shape,
+        operation_of=lambda x, y: call(x, y),
+        **pulls,
+        **pulls_unlike,
     )
+    tangents = {"dx": rules.of[0].forward, "dy": rules.of[1].forward}
+    push_unlike = made(_PUSH_UNLIKE, tangents, "", kernel=in_any_shape, **rules.functions)
     push = made(
         _PUSH,
-        {"dx": rules.of[0].forward, "dy": rules.of[1].forward},
+        tangents,
         f"if {_FOREIGN}:\n            return None",
         call=lambda x, y: call(x, y),
         kernel=kernel,
+        push_unlike=push_unlike,
         **beside,
         **rules.functions,
     )
@@ -459,6 +508,7 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
         kernel=kernel,
         plain=plain,
         push=push,
+        push_unlike=push_unlike,
         unlike=unlike,
         **beside,
         **pulls,

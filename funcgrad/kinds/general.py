@@ -426,9 +426,12 @@ def operation(x, y, **params):
                 made.value, made._trace, made.form = ans, trace, {form}
                 made.node = {record_left}
                 return made
-        elif type(trace) is ForwardTrace and trace.live and type(y) is ndarray:
-            if (ans := at_once(v, y, **params)) is not None:
-                return dual(ans, operation(parent, y, **params), trace)
+        elif type(trace) is ForwardTrace and trace.live:
+            if type(y) is ndarray:
+                if (ans := at_once(v, y, **params)) is not None:
+                    return dual(ans, operation(parent, y, **params), trace)
+            elif type(y) is Tracer and y._trace is trace and (ans := at_once(v, w := y.value, **params)) is not None:
+                return dual(ans, operation(parent, w, **params) + operation(v, y.tangent, **params), trace)
     elif type(x) is ndarray:
         if type(y) is ndarray:
             return kernel(x, y, **params)
@@ -439,6 +442,9 @@ def operation(x, y, **params):
                 made.value, made._trace, made.form = ans, trace, {form}
                 made.node = {record_right}
                 return made
+        elif type(y) is Tracer and type(y._trace) is ForwardTrace and y._trace.live:
+            if (ans := at_once(x, y.value, **params)) is not None:
+                return dual(ans, operation(x, y.tangent, **params), y._trace)
     return bind(primitive, (x, y), params)
 """
 

@@ -165,6 +165,8 @@ def scaled(ct: Any, partial: Any) -> Any:
 
 def spread(tangent: Any, ans: Any) -> Any:
     """``tangent`` in the shape and dtype of the result it belongs to."""
+    if type(tangent) is type(ans) is ndarray and tangent.dtype is ans.dtype and tangent.shape == ans.shape:
+        return tangent
     shape, dtype = backend.shape_of(ans), backend.dtype_of(ans)
     if type(tangent) is complex and type(ans) is not complex:
         tangent = np.complex128(tangent)  # Python makes its own complex number of one and a float64

@@ -10,7 +10,7 @@ import pytest
 from operations.cases import rows
 
 import funcgrad.numpy as fnp
-from funcgrad import blocks, grad, jvp
+from funcgrad import blocks, grad, jvp, tree
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.extend import elementwise, linear, primitive, source
@@ -130,6 +130,72 @@ def test_a_watched_run_gives_the_same_kinds_of_objects(name):
         kinds.append([type(out) for out in outs])
     plain, watched = kinds
     assert plain == watched
+
+
+BINARY = [op for op in vars(arithmetic).values() if hasattr(op, "primitive") and op.__code__.co_argcount == 2]
+PAIRS = {
+    "alike": (np.array([[0.5, 1.5], [2.5, 3.5]]), np.array([[1.25, 0.75], [3.0, 2.0]])),
+    "left-row": (np.array([0.5, 1.5]), np.array([[1.25, 0.75], [3.0, 2.0]])),
+    "right-column": (np.array([[0.5, 1.5], [2.5, 3.5]]), np.array([[1.25], [3.0]])),
+    "left-number": (np.float64(0.5), np.array([1.25, 0.75])),
+    "right-number": (np.array([0.5, 1.5]), np.float64(1.25)),
+    "numbers": (np.float64(0.7), np.float64(1.3)),
+    "singles": (np.array([0.5, 1.5], np.float32), np.array([[1.25], [3.0]], np.float32)),
+    "mixed": (np.array([0.5, 1.5], np.float32), np.array([[1.25], [3.0]])),
+    "matrices": (np.array([[0.5, 1.5], [2.5, 3.5]]), np.array([[1.25, 0.75, 1.0], [3.0, 2.0, 0.5]])),
+    "matrix-vector": (np.array([[0.5, 1.5], [2.5, 3.5]]), np.array([1.25, 0.75])),
+}
+
+
+def fits(op, values):
+    try:
+        op(*values)
+    except ValueError:
+        return False
+    return True
+
+
+MEETINGS = [
+    pytest.param(op, pair, id=f"{op.__name__}-{pair}")
+    for op in (*BINARY, products.matmul)
+    for pair, values in PAIRS.items()
+    if fits(op, values)
+]
+
+
+@pytest.mark.parametrize(("op", "pair"), MEETINGS)
+def test_forward_mode_gives_the_same_bits_watched_and_not(op, pair):
+    """Short cases against general rules, whichever arguments move, alone, around reverse mode and inside of it."""
+    values = PAIRS[pair]
+
+    def moved(places):
+        def fun(*moving):
+            rest = iter(moving)
+            return op(*[next(rest) if i in places else x for i, x in enumerate(values)])
+
+        return fun, tuple(values[i] for i in places)
+
+    def outcome(places):
+        fun, x = moved(places)
+        wide = tuple(1 + np.arange(v.size, dtype=v.dtype).reshape(v.shape)[()] for v in x)
+        out, tangent = jvp(fun, x, wide)
+        if not np.issubdtype(np.asarray(out).dtype, np.inexact):
+            return out, tangent
+        summed = lambda *x: fnp.sum(fun(*x) ** 2)
+        each = tuple(range(len(x)))
+        around = jvp(lambda *x: grad(summed, each)(*x), x, wide)
+        inside = grad(lambda *x: fnp.sum(jvp(fun, x, wide)[1] ** 2), each)(*x)
+        return out, tangent, around, inside
+
+    for places in ((0,), (1,), (0, 1)):
+        plain = outcome(places)
+        with blocks.Block(lambda state: state._replace(watch=Watch())):
+            watched = outcome(places)
+        if op is arithmetic.power and pair == "numbers":  # which Python's operator rounds otherwise than NumPy's kernel
+            for a, b in zip(tree.leaves(plain), tree.leaves(watched), strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-14)
+        else:
+            assert same(plain, watched), (places, plain, watched)
 
 
 ALL = [
