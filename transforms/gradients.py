@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, Never, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
@@ -48,7 +47,6 @@ class _Options(NamedTuple):
     strict: bool
 
 
-_options = lru_cache(typed=True)(_Options)  # a program has few, and asks for them often
 _ONE = np.float64(1.0)
 #: Avals of one real number of 64 bits.
 _NUMBER = frozenset((np.float64, float, ()))
@@ -115,8 +113,8 @@ def grad(
     """
     if _others:
         refuse_others("grad", _others)
+    options = _Options("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int, strict)
     check_callable("grad", fun)
-    options = _options("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int, strict)
     return Transformed(run_grad, fun, options, "Gradient of {fun} with respect to positional argument(s) {argnums}.")
 
 
@@ -145,9 +143,9 @@ def value_and_grad(
     """
     if _others:
         refuse_others("value_and_grad", _others)
-    check_callable("value_and_grad", fun)
     chosen = check_argnums("value_and_grad", argnums)
-    options = _options("value_and_grad", chosen, has_aux, holomorphic, allow_int, strict)
+    options = _Options("value_and_grad", chosen, has_aux, holomorphic, allow_int, strict)
+    check_callable("value_and_grad", fun)
     says = "Value and gradient of {fun} with respect to positional argument(s) {argnums}."
     return Transformed(run_value_and_grad, fun, options, says)
 
