@@ -295,6 +295,9 @@ class GraphTrace(Trace):
         """The same where the rule of another transform asks, whose ``short`` case calls the operator of doubles."""
         return operation(*args)
 
+    def composes(self) -> None:
+        """What NumPy's own function computes in a run without this graph is composed of operations here."""
+
     def decide(self, tracer: Tracer, answer: Any) -> None:
         """Python asked ``tracer`` for what it stands for and will steer by ``answer``: a bool, an int or an array."""
 

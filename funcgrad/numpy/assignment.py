@@ -226,8 +226,8 @@ def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
         if whole is not None:
             _write_root(root, whole, y, aval_of(y))
             return
-    if (chosen := as_condition(index, x.shape, backend.shape_of(y))) is not None:
-        index, y = ..., where(chosen, y, twin(x))
+    if as_condition(index, x.shape, backend.shape_of(y)) is not None:
+        index, y = ..., updated(twin(x), index, y)
     shape: Shape = root.shape
     places: Any = np.arange(prod(shape)).reshape(shape)
     part: Any = None
@@ -300,8 +300,8 @@ def _is_traced(y: Any) -> bool:
 
 
 def as_condition(index: Any, shape: Shape, new: Shape) -> Any:
-    """A mask that is no ndarray, as ``where`` takes it, else None: perhaps nobody can count its hits."""
-    if type(index) is ndarray or type(index) is tuple or not hasattr(index, "dtype") or index.dtype.kind != "b":
+    """A mask as ``where`` takes it, else None: of a traced one perhaps nobody can count the hits."""
+    if type(index) is tuple or not hasattr(index, "dtype") or index.dtype.kind != "b":
         return None
     rank = len(index.shape)
     if not rank or index.shape != shape[:rank] or len(new) > len(shape) - rank:
@@ -337,9 +337,16 @@ def names_twice(index: Any, shape: Shape) -> bool:
 
 
 def _names_twice(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> bool:
-    """Whether an element may be named more than once: not known of arrays whose numbers are not known."""
+    """Whether an element may be named more than once: not known of arrays whose numbers are not known.
+
+    Those of a graph are known in a run without it, so that it asks.
+    """
     if any(type(a) is not ndarray for a in arrays):
-        return any(backend.shape_of(a) for a in arrays)
+        if not any(backend.shape_of(a) for a in arrays):
+            return False
+        last = winners(_places(spec, arrays, shape), size=prod(shape))
+        known = type(last) is Tracer and last._trace.repeats
+        return not (known and reduce_all(last, axis=tuple(range(len(last.shape)))))
     if ... not in spec:  # slices name nothing twice: one element of theirs is enough to look at
         lengths = iter(shape)
         shape = tuple([1 if type(e) is tuple else n for e in spec if e is not None for n in (next(lengths),)])
@@ -375,8 +382,6 @@ def _last_wins(x: Array, y: Array, spec: Spec, arrays: tuple[Any, ...], room: Sh
     """``write`` where elements may be named more than once."""
     shape, dtype = backend.shape_of(x), backend.dtype_of(x)
     last = winners(_places(spec, arrays, shape), size=prod(shape))
-    if type(last) is Tracer and last._trace.repeats and reduce_all(last, axis=tuple(range(len(last.shape)))):
-        return write(x, y, *arrays, spec=spec)  # as a run without the graph, which knows the numbers
     zero = dtype.type(0)
     y = astype(y, to=dtype) if backend.dtype_of(y) != dtype else y
     kept = where(last, broadcast_to(y, to=room), zero)

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.backend import namespace
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, reduce_sum, reshape
@@ -17,6 +16,7 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.layout import in_order
 from funcgrad.numpy.output import into
+from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import converted
 from funcgrad.primitives.products import LETTERS
 from funcgrad.primitives.products import einsum as product
@@ -73,7 +73,7 @@ def einsum(
         return into(einsum, out, subscripts, *operands, dtype=dtype, order=order, casting=casting, optimize=optimize)
     text, arrays = _formula(subscripts, operands)
     values = [as_value(a) for a in arrays]
-    if not any(isinstance(v, Tracer) for v in values) and namespace(values) is np:
+    if is_plain(*values):
         keywords = {"dtype": dtype, "order": order, "casting": casting, "optimize": optimize}
         return np.einsum(text, *values, **keywords)
     if dtype is not None:

@@ -12,6 +12,7 @@ from funcgrad.backend import namespace_of
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.axes import some_axes
 from funcgrad.numpy.creation import as_value, new
+from funcgrad.numpy.peeking import is_numpys
 from funcgrad.numpy.shaping import ravel
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.arithmetic import power
@@ -148,7 +149,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
                [4., 2., 1.]])
     """
     x = as_value(x)
-    if namespace_of(x) is np:
+    if is_numpys(x):
         return np.vander(x, N, increasing)
     shape = backend.shape_of(x)
     if len(shape) != 1:

@@ -23,6 +23,7 @@ from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value, astype, new
 from funcgrad.numpy.faces import documented, named
 from funcgrad.numpy.output import into
+from funcgrad.numpy.peeking import is_numpys
 from funcgrad.numpy.rearranging import roll
 from funcgrad.primitives import fourier as prim
 from funcgrad.typing import Array, ArrayLike, Axes, Scalar, Shape
@@ -103,7 +104,7 @@ def _computed(name: str, traced: Callable[..., Array], a: ArrayLike, *options: A
     """The transform of NumPy's arrays by NumPy, of others by ``traced``."""
     a = as_value(a)
     # of no entries NumPy 2.4 makes arbitrary real numbers
-    numpys = namespace_of(a) is np and not (name in _TO_REALS and np.size(a) == 0)
+    numpys = is_numpys(a) and not (name in _TO_REALS and np.size(a) == 0)
     return getattr(np.fft, name)(a, *options) if numpys else traced(a, *options)
 
 

@@ -9,8 +9,9 @@ import numpy as np
 from funcgrad.backend import namespace_of
 from funcgrad.core import Tracer
 from funcgrad.graph import steer
+from funcgrad.writable import is_buffer
 
-__all__ = ["agreed", "is_plain", "known"]
+__all__ = ["agreed", "is_numpys", "is_plain", "known"]
 
 _NUMBERS = frozenset((bool, int, float, complex))
 
@@ -18,7 +19,7 @@ _NUMBERS = frozenset((bool, int, float, complex))
 def is_plain(*values: Any) -> bool:
     """Whether NumPy can take ``values`` as they are: no tracer and no other library's array in them.
 
-    It looks into lists, tuples and slices; what is no array at all is plain.
+    It looks into lists, tuples and slices; what is no array at all is plain. Graphs are told as by ``is_numpys``.
 
     Example:
         >>> is_plain(np.ones(2), [1, (2.0, None)], "auto", slice(0, 5))
@@ -33,8 +34,37 @@ def is_plain(*values: Any) -> bool:
             if not is_plain(value.start, value.stop, value.step):
                 return False
         elif isinstance(value, Tracer) or namespace_of(value) not in (None, np):
-            return False
+            return _not_here(values)
     return True
+
+
+def is_numpys(*values: Any) -> bool:
+    """Whether all ``values`` are arrays and numbers of NumPy's, so that its own function takes them.
+
+    A graph that alone stands against it is told: without it NumPy computes this, and may round otherwise.
+
+    Example:
+        >>> is_numpys(np.ones(2), 1.0), is_numpys(np.ones(2), None)
+        (True, False)
+    """
+    for value in values:
+        if namespace_of(value) is not np:
+            return _not_here(values)
+    return True
+
+
+def _not_here(values: tuple[Any, ...]) -> bool:
+    """False. The graph of ``values`` that are NumPy's without it is told."""
+    graph: Any = None
+    for value in values:
+        if isinstance(value, Tracer):
+            if value._trace.repeats:
+                graph = value._trace
+            elif not is_buffer(value):
+                return False
+    if graph is not None:
+        graph.composes()
+    return False
 
 
 def known(x: Any) -> np.ndarray | None:

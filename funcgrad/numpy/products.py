@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.backend import namespace, shape_of
+from funcgrad.backend import shape_of
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import conj, reduce_sum, reshape
@@ -24,6 +24,7 @@ from funcgrad.numpy.creation import as_value, astype, new
 from funcgrad.numpy.diagonals import diagonal
 from funcgrad.numpy.layout import in_order
 from funcgrad.numpy.output import into
+from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import converted
 from funcgrad.numpy.shaping import moveaxis, ravel
 from funcgrad.numpy.ufunc import gufunc
@@ -38,10 +39,6 @@ from funcgrad.writable import as_array
 __all__ = [
     "cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace", "vdot", "vecdot", "vecmat",
 ]  # fmt: skip
-
-
-def _is_numpy(a: Any, b: Any) -> bool:
-    return not isinstance(a, Tracer) and not isinstance(b, Tracer) and namespace((a, b)) is np
 
 
 @gufunc("(n?,k),(k,m?)->(n?,m?)", prim.matmul)
@@ -74,7 +71,7 @@ def dot(a: ArrayLike, b: ArrayLike, out: Any = None) -> Array:
     if out is not None:
         return into(dot, out, a, b)
     a, b = as_value(a), as_value(b)
-    if _is_numpy(a, b):
+    if is_plain(a, b):
         return np.dot(a, b)
     ranks = len(shape_of(a)), len(shape_of(b))
     if 0 in ranks:
@@ -120,7 +117,7 @@ def vdot(a: ArrayLike, b: ArrayLike, /) -> Array:
         np.complex128(1-5j)
     """
     a, b = as_value(a), as_value(b)
-    if _is_numpy(a, b):
+    if is_plain(a, b):
         return np.vdot(a, b)
     return _narrow(prim.matmul(_conjugated(ravel(a)), ravel(b)), a, b)
 
@@ -138,7 +135,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         array([3., 7.])
     """
     x1, x2 = as_value(x1), as_value(x2)
-    if _is_numpy(x1, x2):
+    if is_plain(x1, x2):
         return np.vecdot(x1, x2)
     return _vector_products("vecdot", _conjugated(x1), x2)
 
@@ -157,7 +154,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
                [2., 4.]])
     """
     x1, x2 = _with_rank("matvec", x1, 2), _with_rank("matvec", x2, 1)
-    if _is_numpy(x1, x2) and hasattr(np, "matvec"):  # since NumPy 2.2
+    if is_plain(x1, x2) and hasattr(np, "matvec"):  # since NumPy 2.2
         return np.matvec(x1, x2)
     if len(shape_of(x2)) == 1:
         return prim.matmul(x1, x2)
@@ -177,7 +174,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         array([ 7., 10.])
     """
     x1, x2 = _with_rank("vecmat", x1, 1), _with_rank("vecmat", x2, 2)
-    if _is_numpy(x1, x2) and hasattr(np, "vecmat"):  # since NumPy 2.2
+    if is_plain(x1, x2) and hasattr(np, "vecmat"):  # since NumPy 2.2
         return np.vecmat(x1, x2)
     x1 = _conjugated(x1)
     if len(shape_of(x1)) == 1:
@@ -220,7 +217,7 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Array:
         array([3., 7.])
     """
     a, b = as_value(a), as_value(b)
-    if _is_numpy(a, b):
+    if is_plain(a, b):
         return np.inner(a, b)
     ranks = len(shape_of(a)), len(shape_of(b))
     if 0 in ranks:
@@ -240,7 +237,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: Any = None) -> Array:
     if out is not None:
         return into(outer, out, a, b)
     a, b = as_value(a), as_value(b)
-    if _is_numpy(a, b):
+    if is_plain(a, b):
         return np.outer(a, b)
     return _narrow(prim.einsum(ravel(a), ravel(b), subscripts="a,b->ab"), a, b)
 
@@ -263,7 +260,7 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Array:
         array([12., 12.])
     """
     a, b = as_value(a), as_value(b)
-    if _is_numpy(a, b):
+    if is_plain(a, b):
         return np.tensordot(a, b, axes)
     left, right = _paired(axes, len(shape_of(a)), len(shape_of(b)))
     made = as_array(_contracted("tensordot", a, b, left, right))
@@ -314,7 +311,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
         array([ 1., 10.,  2., 20.])
     """
     a, b = as_value(a), as_value(b)
-    if _is_numpy(a, b):
+    if is_plain(a, b):
         return np.kron(a, b)
     shapes = shape_of(a), shape_of(b)
     rank = max(map(len, shapes))
@@ -354,7 +351,7 @@ def cross(
     a, b = as_value(a), as_value(b)
     if axis is not None:
         axisa = axisb = axisc = axis
-    if _is_numpy(a, b):
+    if is_plain(a, b):
         return np.cross(a, b, axisa, axisb, axisc)
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
     lengths = shape_of(a)[-1], shape_of(b)[-1]
@@ -409,7 +406,7 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: 
     if out is not None:
         return into(trace, out, a, offset, axis1, axis2, dtype)
     a = as_value(a)
-    if not isinstance(a, Tracer) and namespace((a,)) is np:
+    if is_plain(a):
         return np.trace(a, offset, axis1, axis2, dtype)
     on_it = converted(diagonal(a, offset, axis1, axis2), dtype)
     return reduce_sum(on_it, axis=(len(shape_of(on_it)) - 1,))

@@ -14,6 +14,7 @@ from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value, astype, new
 from funcgrad.numpy.creation import copy as copied
+from funcgrad.numpy.peeking import is_numpys
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.numpy.shaping import broadcast_arrays, moveaxis, result_type
 from funcgrad.primitives.arithmetic import absolute, power
@@ -25,10 +26,6 @@ __all__ = ["arange", "geomspace", "indices", "linspace", "logspace", "meshgrid"]
 
 
 numpy: Any = np  # its annotations have no room for values of any kind
-
-
-def _is_plain(*values: Any) -> bool:
-    return all(namespace_of(v) is np for v in values)
 
 
 def arange(
@@ -56,10 +53,10 @@ def arange(
     """
     start, end = (0, start_or_stop) if stop is None else (start_or_stop, stop)
     bounds = [start, end, step]
-    if _is_plain(*bounds):
+    if is_numpys(*bounds):
         return new(numpy.arange(start, end, step, dtype, device=device))
     plain = numpy.arange(*[_number(b) for b in bounds], dtype)
-    if plain.dtype.kind not in "fc" or _is_plain(start, step):
+    if plain.dtype.kind not in "fc" or is_numpys(start, step):
         return new(plain)
     counts = np.arange(plain.size, dtype=plain.dtype)
     if dtype is None and backend.library_of(start + step) is not np:  # NumPy makes a float64 of every float
@@ -107,7 +104,7 @@ def linspace(
     """
     num = operator.index(num)
     start, stop = as_value(start), as_value(stop)
-    if _is_plain(start, stop):
+    if is_numpys(start, stop):
         found = numpy.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=device)
         return (new(found[0]), found[1]) if retstep else new(found)
     weights, intervals, inexact = _weights(num, endpoint, start, stop)
@@ -164,7 +161,7 @@ def logspace(
         array([  1.,  10., 100.])
     """
     start, stop, base = as_value(start), as_value(stop), as_value(base)
-    if _is_plain(start, stop, base):
+    if is_numpys(start, stop, base):
         return numpy.logspace(start, stop, num, endpoint, base, dtype, axis)
     if backend.shape_of(base):
         start, stop, base = broadcast_arrays(start, stop, base)
@@ -196,7 +193,7 @@ def geomspace(
         array([1., 2., 4., 8.])
     """
     start, stop = as_value(start), as_value(stop)
-    if _is_plain(start, stop):
+    if is_numpys(start, stop):
         return numpy.geomspace(start, stop, num, endpoint, dtype, axis)
     inexact = np.dtype(result_type(start, stop, 1.0))
     if dtype is not None or backend.library_of(start) is backend.library_of(stop) is np:
@@ -231,7 +228,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
                [3, 4]]))
     """
     values = [as_value(x) for x in xi]
-    if _is_plain(*values):
+    if is_numpys(*values):
         return tuple(numpy.meshgrid(*values, copy=copy, sparse=sparse, indexing=indexing))
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")

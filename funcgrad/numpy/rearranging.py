@@ -17,6 +17,7 @@ from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value, astype, copy, new
 from funcgrad.numpy.layout import in_order
 from funcgrad.numpy.padding import OPTIONS, bordered, by_function
+from funcgrad.numpy.peeking import is_numpys
 from funcgrad.numpy.shapes import as_shape
 from funcgrad.numpy.shaping import ravel, swapaxes
 from funcgrad.primitives import shaping as prim
@@ -267,7 +268,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any)
         array([-1.,  2.])
     """
     x = as_value(array)
-    if namespace_of(x) is np and all(map(_is_plain, kwargs.values())):
+    if is_numpys(x) and all(map(_is_plain, kwargs.values())):
         return np.pad(x, pad_width, mode, **kwargs)
     widths = _widths(pad_width, len(backend.shape_of(x)))
     if callable(mode):

@@ -14,7 +14,7 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import conj, reshape
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value, new
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.peeking import is_numpys, is_plain
 from funcgrad.numpy.reducing import as_floating, converted
 from funcgrad.primitives import signals as prim
 from funcgrad.primitives.arithmetic import absolute, remainder, subtract
@@ -202,7 +202,7 @@ def i0(x: ArrayLike) -> Array:
         np.float64(0.0)
     """
     x = as_value(x)
-    if namespace_of(x) is np:
+    if is_numpys(x):
         return np.i0(x)
     if backend.dtype_of(x).kind == "c":
         raise InputError(f"i0: complex numbers are not supported, got {describe(x)}. Take the real part.")
@@ -273,7 +273,7 @@ def kaiser(M: int, beta: Scalar) -> Array:
         array([0., 0., 0.])
     """
     M, beta = _length("kaiser", M), as_value(beta)
-    if namespace_of(beta) is np:
+    if is_numpys(beta):
         return np.kaiser(M, beta)
     if backend.shape_of(beta):
         raise ValueError(f"kaiser: beta must be a number, got {describe(beta)}. Use vmap for several windows.")

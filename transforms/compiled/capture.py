@@ -207,6 +207,10 @@ class Capture(GraphTrace):
         x = self.held(x)
         return self.graph.constant(x, self.is_live(x))
 
+    def composes(self) -> None:
+        """Have the program tried for more arguments."""
+        self.graph.delicate = True
+
     def decide(self, tracer: Tracer, answer: Any) -> None:
         """Note the question; where a checkpoint repeats a part, it has had its answer."""
         with self.order:
@@ -233,18 +237,14 @@ class Capture(GraphTrace):
             if whose is None:
                 whose = self.users[id(frame.f_code)] = _whose(frame)
                 self.codes.append(frame.f_code)
-            if whose == _ASKS_NUMPY:
-                self.graph.delicate = self.graph.delicate or not self._is_within()
-            elif whose:
+            if whose:
                 code = frame.f_code
                 return AROUND if whose is _TRANSFORMS else Line(code.co_filename, frame.f_lineno, code.co_name)
             frame = frame.f_back
         return None
 
 
-_NOBODYS, _TRANSFORMS, _USERS, _ASKS_NUMPY = range(4)
-#: What a function of the library calls that has NumPy's own compute what is no tracer.
-_ASKING = frozenset(("is_plain", "_is_numpy", "namespace_of", "namespace"))
+_NOBODYS, _TRANSFORMS, _USERS = range(3)
 
 
 def _whose(frame: Any) -> int:
@@ -252,6 +252,4 @@ def _whose(frame: Any) -> int:
     if code is _BEGINS or code is _BACKWARD:
         return _TRANSFORMS
     package = frame.f_globals.get("__name__", "").partition(".")[0]
-    if package == "funcgrad" and not _ASKING.isdisjoint(code.co_names):
-        return _ASKS_NUMPY
     return _NOBODYS if package in _BETWEEN else _USERS

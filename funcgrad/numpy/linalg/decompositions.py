@@ -29,6 +29,7 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.kinds.linear import broadcast_to
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.primitives import decompositions as prim
 from funcgrad.primitives import least_squares, nonsymmetric
@@ -52,6 +53,10 @@ def _is_lower(uplo: str) -> bool:
     if uplo.upper() not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
     return uplo.upper() == "L"
+
+
+def _is_traced(a: Array) -> bool:
+    return isinstance(a, Tracer) and not is_plain(a)
 
 
 def _values(name: str, a: Array, **options: Any) -> Array:
@@ -97,7 +102,7 @@ def eigvalsh(a: ArrayLike, UPLO: str = "L") -> Array:
                [0., 1.]])
     """
     a, lower = as_value(a), _is_lower(UPLO)
-    return prim.eigh(a, lower=lower)[0] if isinstance(a, Tracer) else _values("eigvalsh", a, UPLO=UPLO)
+    return prim.eigh(a, lower=lower)[0] if _is_traced(a) else _values("eigvalsh", a, UPLO=UPLO)
 
 
 def eig(a: ArrayLike) -> Any:
@@ -130,7 +135,7 @@ def eigvals(a: ArrayLike) -> Array:
         array([0.+1.j, 0.-1.j])
     """
     a = as_value(a)
-    return nonsymmetric.eig(a)[0] if isinstance(a, Tracer) else _values("eigvals", a)
+    return nonsymmetric.eig(a)[0] if _is_traced(a) else _values("eigvals", a)
 
 
 def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
@@ -160,7 +165,7 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
 
 
 def _hermitian_svd(a: Array, compute_uv: bool) -> Any:
-    if not isinstance(a, Tracer):
+    if not _is_traced(a):
         found = _values("svd", a, compute_uv=compute_uv, hermitian=True)
         return SVDResult(*found) if compute_uv else found
     w, v = prim.eigh(a, lower=True)
@@ -189,7 +194,7 @@ def svdvals(x: ArrayLike, /) -> Array:
         array([3., 2.])
     """
     x = as_value(x)
-    if isinstance(x, Tracer):
+    if _is_traced(x):
         return prim.svd(x, full_matrices=False)[1]
     return _values("svd", x, compute_uv=False)
 
@@ -219,7 +224,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     a = as_value(a)
     if mode in ("reduced", "complete"):
         return QRResult(*least_squares.qr(a, complete=mode == "complete"))
-    if not isinstance(a, Tracer):
+    if not _is_traced(a):
         return _values("qr", a, mode=mode)
     if mode == "r":
         return least_squares.qr(a, complete=False)[1]
@@ -290,7 +295,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[Array
         array([2.])
     """
     a, b = as_value(a), as_value(b)
-    if not isinstance(a, Tracer) and not isinstance(b, Tracer) and backend.namespace((a, b)) is np:
+    if is_plain(a, b):
         return np.linalg.lstsq(a, b, rcond)
     shape = backend.shape_of(a)
     is_vector = len(backend.shape_of(b)) == 1

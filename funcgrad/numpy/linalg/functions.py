@@ -14,8 +14,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from funcgrad import backend
-from funcgrad.backend import namespace, namespace_of
-from funcgrad.core import Tracer, describe
+from funcgrad.core import describe
 from funcgrad.errors import ShapeError
 from funcgrad.kinds.linear import broadcast_to
 from funcgrad.numpy import diagonals, products
@@ -23,6 +22,7 @@ from funcgrad.numpy.contractions import contracted
 from funcgrad.numpy.creation import as_value, new
 from funcgrad.numpy.linalg.solving import inv
 from funcgrad.numpy.output import into
+from funcgrad.numpy.peeking import is_numpys, is_plain
 from funcgrad.numpy.products import matmul, vecdot
 from funcgrad.numpy.shaping import matrix_transpose
 from funcgrad.primitives.products import LETTERS
@@ -54,7 +54,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
                [0., 1.]])
     """
     a = as_value(a)
-    if namespace_of(a) is np:
+    if is_numpys(a):
         return np.linalg.matrix_power(a, n)
     shape = backend.shape_of(a)
     if len(shape) < 2 or shape[-1] != shape[-2]:
@@ -98,7 +98,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, out: Any = None) -> Array:
     if out is not None:
         return into(multi_dot, out, arrays)
     factors = [as_value(a) for a in arrays]
-    if not any(isinstance(f, Tracer) for f in factors) and namespace(factors) is np:
+    if is_plain(*factors):
         return np.linalg.multi_dot(factors)
     if len(factors) < 2:
         raise ValueError(f"multi_dot: two arrays or more are needed, got {len(factors)}. Pass a list of them.")

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from funcgrad import backend
-from funcgrad.backend import namespace_of
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
@@ -18,7 +17,7 @@ from funcgrad.numpy.axes import all_axes, kept, one_axis, some_axes
 from funcgrad.numpy.creation import as_value, asarray, astype
 from funcgrad.numpy.linalg.decompositions import eigvalsh, svdvals
 from funcgrad.numpy.linalg.solving import square
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.peeking import is_numpys, is_plain
 from funcgrad.numpy.reducing import as_floating, as_scalar, reduced
 from funcgrad.numpy.shaping import moveaxis
 from funcgrad.primitives.arithmetic import absolute, divide, multiply, power
@@ -61,7 +60,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: int | tuple[int, ...] | None = Non
         array([0.6, 0.8])
     """
     x = as_value(x)
-    if namespace_of(x) is np:
+    if is_numpys(x):
         return np.linalg.norm(x, ord, axis, keepdims)
     x = as_floating(x)
     rank = len(backend.shape_of(x))
@@ -150,7 +149,7 @@ def vector_norm(
         np.float64(6.0)
     """
     x = as_value(x)
-    if namespace_of(x) is np:
+    if is_numpys(x):
         return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)  # type: ignore[arg-type]  # stub lacks None
     x = as_floating(x)
     return _of_vectors("vector_norm", x, ord, some_axes(axis, len(backend.shape_of(x))), keepdims)
@@ -195,7 +194,7 @@ def cond(x: ArrayLike, p: Any = None) -> Array:
         np.float64(2.0)
     """
     x = as_value(x)
-    if namespace_of(x) is np:
+    if is_numpys(x):
         return np.linalg.cond(x, p)
     shape = backend.shape_of(x)
     if 0 in shape[-2:]:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from funcgrad import backend
-from funcgrad.backend import namespace, namespace_of
-from funcgrad.core import Tracer, describe
+from funcgrad.core import describe
 from funcgrad.kinds.linear import permute, reshape
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_numpys, is_plain
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.primitives import determinants, solving
 from funcgrad.typing import Array, ArrayLike
@@ -61,7 +61,7 @@ def inv(a: ArrayLike) -> Array:
                [0.  , 0.25]])
     """
     a = as_value(a)
-    if namespace_of(a) is np:
+    if is_numpys(a):
         return np.linalg.inv(a)
     return solving.inv(square("inv", a))
 
@@ -87,7 +87,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
         array([1., 2.])
     """
     a, b = as_value(a), as_value(b)
-    if not isinstance(a, Tracer) and not isinstance(b, Tracer) and namespace((a, b)) is np:
+    if is_plain(a, b):
         return np.linalg.solve(a, b)
     a = square("solve", a)
     shape = backend.shape_of(b)
@@ -125,7 +125,7 @@ def det(a: ArrayLike) -> Array:
                [-2.,  1.]])
     """
     a = as_value(a)
-    if namespace_of(a) is np:
+    if is_numpys(a):
         return np.linalg.det(a)
     return determinants.det(square("det", a))
 
@@ -153,7 +153,7 @@ def slogdet(a: ArrayLike) -> Any:
         SlogdetResult(sign=np.float64(-1.0), logabsdet=np.float64(0.0))
     """
     a = as_value(a)
-    if namespace_of(a) is np:
+    if is_numpys(a):
         return np.linalg.slogdet(a)
     return SlogdetResult(*determinants.slogdet(square("slogdet", a)))
 
@@ -180,7 +180,7 @@ def cholesky(a: ArrayLike, /, *, upper: bool = False) -> Array:
                [1., 3.]])
     """
     a = as_value(a)
-    if namespace_of(a) is np:
+    if is_numpys(a):
         return np.linalg.cholesky(a, upper=upper)
     return solving.cholesky(square("cholesky", a), upper=bool(upper))
 
@@ -206,7 +206,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
         (6, 2, 3)
     """
     a = as_value(a)
-    if namespace_of(a) is np:
+    if is_numpys(a):
         return np.linalg.tensorinv(a, ind)
     if ind <= 0:
         raise ValueError(f"tensorinv: ind counts the axes of the rows, got {ind}. It is at least 1.")
@@ -256,7 +256,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
         array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
     """
     a, b = as_value(a), as_value(b)
-    if not isinstance(a, Tracer) and not isinstance(b, Tracer) and namespace((a, b)) is np:
+    if is_plain(a, b):
         return np.linalg.tensorsolve(a, b, axes)
     order, unknowns = _unfolded(a, b, axes)
     n = prod(unknowns)

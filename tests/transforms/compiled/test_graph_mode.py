@@ -888,6 +888,46 @@ def test_functions_that_call_numpys_own_of_arrays(row):
                     assert not difference(fast(*points), expected), case.id
 
 
+#: What NumPy computes itself of arrays, and what it is composed of where they are traced rounds otherwise.
+COMPOSED = {
+    "a trace": np.trace,
+    "an inner product": lambda a: fnp.inner(a, a),
+    "einsum": lambda a: fnp.einsum("ij,kj->ik", a, a),
+    "a norm": lambda a: fnp.linalg.norm(a, 2),
+    "a power": lambda a: fnp.linalg.matrix_power(a, 3),
+    "eigenvalues": fnp.linalg.eigvalsh,
+    "an integral": fnp.trapezoid,
+    "with an array that was made": lambda a: fnp.vdot(fnp.ones(a.shape), a),
+    "in a list": lambda a: fnp.polyval([a[0, 0], a[0, 1]], a),
+}
+
+
+@pytest.mark.parametrize("fun", COMPOSED.values(), ids=COMPOSED)
+def test_what_numpy_computes_itself_is_tried_with_more_arguments(fun):
+    """Inside of a transform that traces them NumPy never does."""
+    squared = lambda a: fnp.sum(fnp.sin(fun(a)) ** 2)
+    for tried in (
+        fun,
+        squared,
+        lambda a: (grad(squared)(a), fun(a * a)),
+        lambda a: grad(lambda b: squared(a) * b)(2.0),
+    ):
+        assert is_tried(tried)
+    assert not is_tried(grad(squared))
+    assert not is_tried(hessian(squared))
+    assert not is_tried(lambda a: fnp.sin(a) * a)
+
+
+def is_tried(fun):
+    """Whether its program is tried with more arguments than those that it was recorded with."""
+    fast = recorded(fun)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EagerWarning)
+        fast(random_numbers(3, 3, seed=1))
+    (entry,) = fast._entries.values()
+    return bool(entry.eager) or entry.variants[0].delicate
+
+
 def cast(x, like):
     return x.astype(like.dtype) if isinstance(like, np.ndarray) else type(like)(x)
 
@@ -1196,6 +1236,114 @@ def test_what_is_written_is_rounded_as_the_function_does(where, what):
         for seed in range(12):
             x = random_numbers(3, 4, seed=seed)
             assert not difference(fast(x), around(x)), seed
+
+
+#: Parts of an array: what is written to one the whole shows.
+VIEWED = {
+    "a column": lambda z: z[..., 0],
+    "rows": lambda z: z[1:],
+    "backwards": lambda z: z[::-1, ::2],
+    "the transpose": lambda z: z.T,
+    "one row": lambda z: fnp.reshape(z, (-1,)),
+    "a part of a part": lambda z: z.T[1:][::-1],
+    "with another axis": lambda z: z[None, :, 1],
+    "the array": lambda z: z,
+}
+
+
+def at_places(places, what=lambda v, x: fnp.sum(fnp.sin(x))):
+    """A write of ``what(v, x)`` to the places of ``v`` that come from its numbers."""
+
+    def write(v, x):
+        v[places(v)] = what(v, x)
+
+    return write
+
+
+def added(v, x):
+    v[v > 0.3] += 0.7
+
+
+def multiplied(v, x):
+    v[v > 0.3] *= fnp.sum(x)
+
+
+def firsts(v):
+    return fnp.reshape(v, (v.shape[0], -1))[:, 0]
+
+
+#: Where NumPy writes at a mask, or at places that come from data.
+WRITERS = {
+    "a number at a mask": at_places(lambda v: v > 0.3, lambda v, x: 0.2),
+    "a sum at a mask": at_places(lambda v: v > 0.3),
+    "a sum in single precision": at_places(lambda v: v > 0.3, lambda v, x: fnp.sum(fnp.sin(x)).astype(np.float32)),
+    "a sum at a mask of rows": at_places(lambda v: firsts(v) > 0.1),
+    "a row at a mask of rows": at_places(lambda v: firsts(v) > 0.1, lambda v, x: fnp.sin(v[0]) * fnp.sum(x)),
+    "a mask in a tuple": at_places(lambda v: (v > 0.3,)),
+    "what was there": at_places(lambda v: v > 0.1, lambda v, x: fnp.sin(v[v > 0.1])),
+    "an order": at_places(lambda v: fnp.argsort(firsts(v))[:2]),
+    "places that meet": at_places(lambda v: fnp.argsort(firsts(v))[np.array([0, 0])]),
+    "what is not zero": at_places(lambda v: fnp.nonzero(v > 0.3)),
+    "added": added,
+    "multiplied": multiplied,
+    "putmask": lambda v, x: fnp.putmask(v, v > 0.3, fnp.cos(v)),
+    "copyto": lambda v, x: fnp.copyto(v, fnp.sum(fnp.sin(x)), where=v > 0.3),
+    "place": lambda v, x: fnp.place(v, v > 0.3, fnp.sin(x)[0]),
+    "put": lambda v, x: fnp.put(v, fnp.argsort(fnp.ravel(v))[:2], fnp.sum(x)),
+    "add.at": lambda v, x: fnp.add.at(v, v > 0.3, fnp.sum(x)),
+    "add.at places that meet": lambda v, x: fnp.add.at(v, fnp.argsort(firsts(v))[np.array([0, 0])], fnp.sum(x)),
+    "out where": lambda v, x: fnp.multiply(v, 1.3, out=v, where=v > 0.3),
+}
+#: What ``x.at[index]`` does at places that come from data.
+PLACES = {
+    "a mask": lambda z: z > 0.3,
+    "a mask of rows": lambda z: firsts(z) > 0.1,
+    "an order": lambda z: fnp.argsort(firsts(z))[:2],
+    "places that meet": lambda z: fnp.argsort(firsts(z))[np.array([0, 1, 0])],
+    "two": lambda z: (fnp.argsort(firsts(z))[:2], fnp.argsort(z[:2, 0])),
+    "what is not zero": lambda z: fnp.nonzero(z > 0.3),
+}
+METHODS = {
+    "set": lambda at, x: at.set(fnp.sum(fnp.sin(x))),
+    "add": lambda at, x: at.add(fnp.sum(fnp.sin(x))),
+    "multiply": lambda at, x: at.multiply(fnp.sum(fnp.sin(x))),
+    "divide": lambda at, x: at.divide(fnp.sum(x**2)),
+    "power": lambda at, x: at.power(3),
+    "max": lambda at, x: at.max(0.5 * x[0, 0]),
+    "apply": lambda at, x: at.apply(fnp.sin),
+}
+AROUND_WRITES = {
+    "grad": lambda f: grad(lambda x: fnp.sum(f(x) * f(x))),
+    "jacrev": jacrev,
+    "forward over reverse": lambda f: lambda x: jvp(partial(pulled, f), (x,), (x,)),
+}
+
+
+@pytest.mark.parametrize("around", AROUND_WRITES.values(), ids=AROUND_WRITES)
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+@pytest.mark.parametrize("view", VIEWED.values(), ids=VIEWED)
+def test_what_is_written_to_a_part_adds_up_as_the_function_does(view, write, around):
+    """The whole is read before and after, so that cotangents of it meet those of the part."""
+
+    def f(x):
+        z = x * 1.5
+        before, part = fnp.sum(z * z), view(z)
+        write(part, x)
+        return z * 1.1 + 0.1 * fnp.sum(z[0]) + 0.3 * before + z * fnp.sum(view(z) * 0.7)
+
+    agrees(around(f), *[random_numbers(3, 4, seed=seed) for seed in range(2)])
+
+
+@pytest.mark.parametrize("around", AROUND_WRITES.values(), ids=AROUND_WRITES)
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@pytest.mark.parametrize("places", PLACES.values(), ids=PLACES)
+def test_at_places_from_data(places, method, around):
+    def f(x):
+        z = x * 1.5
+        new = method(fnp.at(z)[places(z)], x)
+        return z * 1.1 + 0.3 * fnp.sum(new * new) + new * 0.7
+
+    agrees(around(f), *[random_numbers(3, 4, seed=seed) for seed in range(2)])
 
 
 #: Linear maps of complex numbers that are repeated for other tangents: of scalars, whose operators round otherwise.
