@@ -76,7 +76,8 @@ def test_a_file_that_was_cut_short_is_an_error(tmp_path):
     first, second = store.put(np.arange(2000.0)), store.put(np.ones(1000))
     store._file.truncate(5000)
     for there, found in ((first, "5000 of its 16000"), (second, "0 of its 8000")):
-        with pytest.raises(OSError, match=rf"cannot be read from .*, got {found} bytes: .* Name another folder") as caught:
+        match = rf"cannot be read from .*, got {found} bytes: .* Name another folder"
+        with pytest.raises(OSError, match=match) as caught:
             store.take(there)
         assert caught.value.errno == errno.EIO
 
