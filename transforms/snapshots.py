@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -74,7 +75,11 @@ class Store:
             ) from error
 
     def take(self, x: Any) -> Any:
-        """What ``put`` got: of arrays others of the same numbers and the same layout."""
+        """What ``put`` got: of arrays others of the same numbers and the same layout.
+
+        Raises:
+            OSError: the file is shorter than it was.
+        """
         if isinstance(x, Tracer):
             return _with_value(x, self.take(x.value))
         if type(x) is not _Place:
@@ -84,7 +89,14 @@ class Store:
         with self._lock:
             self._file.seek(x.start)
             while rest:
-                rest = rest[self._file.readinto(rest) :]
+                count = self._file.readinto(rest)
+                if not count:
+                    raise OSError(
+                        errno.EIO,
+                        f"{self.call}: a snapshot cannot be read from {str(self.folder)!r}, got {x.nbytes - len(rest)} "
+                        f"of its {x.nbytes} bytes: something has cut the file short. Name another folder (store).",
+                    )
+                rest = rest[count:]
         return found
 
     def _written(self, x: Any, place: _Place) -> _Place:

@@ -71,6 +71,17 @@ def test_places_in_the_file_are_used_again(tmp_path):
     assert (len(os.listdir("/proc/self/fd")) if open_files else 0) == open_files
 
 
+def test_a_file_that_was_cut_short_is_an_error(tmp_path):
+    store = Store("checkpoint_chain", tmp_path)
+    first, second = store.put(np.arange(2000.0)), store.put(np.ones(1000))
+    store._file.truncate(5000)
+    for there, found in ((first, "5000 of its 16000"), (second, "0 of its 8000")):
+        match = rf"cannot be read from .*, got {found} bytes: .* Name another folder"
+        with pytest.raises(OSError, match=match) as caught:
+            store.take(there)
+        assert caught.value.errno == errno.EIO
+
+
 def test_an_error_on_the_way_leaves_nothing(tmp_path, monkeypatch):
     def failing(h, i):
         if i == 40:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -172,12 +173,17 @@ def as_one_operation(call: str, one: Callable[..., list[Any]], values: list[Any]
     if not any(isinstance(value, Tracer) for value in values):
         return one(*values)
 
-    def push(leaves: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
-        outs = list(custom_call(*leaves, rules=rules))
-        return outs, [None] * len(outs)
+    return list(custom_call(*values, rules=_constant(call, one)))
 
-    rules = CustomRules(call, lambda *values: example_by_example(one, values), jvp=push)
-    return list(custom_call(*values, rules=rules))
+
+def _constant(call: str, one: Callable[..., list[Any]]) -> CustomRules:
+    """Rules of a constant. They do not refer to themselves: what ``one`` holds is given back with them."""
+    return CustomRules(call, lambda *values: example_by_example(one, values), jvp=partial(_push, call, one))
+
+
+def _push(call: str, one: Callable[..., list[Any]], leaves: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+    outs = list(custom_call(*leaves, rules=_constant(call, one)))
+    return outs, [None] * len(outs)
 
 
 class _Aside:

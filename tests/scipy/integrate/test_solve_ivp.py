@@ -650,7 +650,7 @@ def test_the_steps_of_lsoda_are_known(system, backwards, monkeypatch):
     p, end = 2.0 if system is diffusion else more, -3.0 if backwards else 3.0
     seen = []
     written = records._lsoda
-    monkeypatch.setattr(records, "_lsoda", lambda *args: seen.append((args[0], found := written(*args))) or found)
+    monkeypatch.setattr(records, "_lsoda", lambda *args: seen.append((list(args[0]), found := written(*args))) or found)
     solve = lambda p: integrate.solve_ivp(flow, (0.0, end), start, "LSODA", args=(p,), rtol=1e-7, atol=1e-9).y
     jvp(solve, (p,), (p,))
     [(notes, found)] = seen

@@ -161,6 +161,9 @@ class Answer:
             wanted = self.t_eval[:count]
             found = self.at(wanted, self.steps_of(stop_gradient(wanted), "left"))
             return valued(y, fnp.moveaxis(found, 0, -1))
+        fixed = all(t is stop_gradient(t) for t in (self.t0, self.tf))
+        if fixed and self._ended() == 0:
+            return fnp.moveaxis(self.packing.from_real(self.path.S[:count, 0]), 0, -1)
         rows = [self.start[None], self.packing.from_real(self.path.S[1 : count - 1, 0])]
         if count > 1:
             rows.append(self._last(count - 1)[None])

@@ -159,6 +159,8 @@ class Parameters:
         t, y = self._trial
         own = self._own
         try:
+            if _is_plain(fun(t, y, *self.full(stop_gradient(self.values[:own])))):
+                return Opened(self, fun)
             hoisted = Hoisted(
                 self.call, lambda x: _arrays(fun(x[0], x[1], *self.full(x[2]))), (t, y, self.values[:own]), steered=True
             )
@@ -199,6 +201,15 @@ class Opened:
         own, first, last = self.places
         given, held = list(values[:own]), values[first:last]
         return lambda t, y: fun((t, y, given), held)
+
+
+def _is_plain(y: Any) -> bool:
+    """Whether a result consists of numbers of NumPy's and Python's, and nothing is traced."""
+    return all(
+        type(leaf) in (float, int, complex)
+        or (issubclass(type(leaf), (np.ndarray, np.generic)) and leaf.dtype.kind in "fciub")
+        for leaf in tree.leaves(y)
+    )
 
 
 def _arrays(y: Any) -> Any:

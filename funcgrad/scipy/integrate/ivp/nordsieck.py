@@ -12,7 +12,6 @@ of those that were kept, if they follow from one another.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from functools import lru_cache
 from math import comb, factorial
@@ -43,7 +42,9 @@ class LsodaNote(NamedTuple):
     y: Any
     whole: Any
     real: Any
-    tries: tuple[tuple[Any, Any], ...]  # the last evaluations: arguments and slopes
+    many: int  # how many evaluations there were
+    sums: list[float]  # of the arguments of the last three, with random weights, in turn
+    slopes: Any  # what they gave; None where nobody kept them
 
     def rows(self, count: int) -> Any:
         """The first rows behind the step, scaled by the length of the next one."""
@@ -58,15 +59,18 @@ _WHOLE, _REAL, _BEFORE = 11, 10, 10
 def evaluated(method: Any) -> Any:
     """LSODA's class, which keeps the last evaluations of each step."""
 
-    def begin(self: Any, fun: Callable[[Any, Any], Any], *args: Any, **options: Any) -> None:
-        kept = self.tries = deque(maxlen=_MOST)
+    def begin(self: Any, fun: Callable[[Any, Any], Any], t0: Any, y0: Any, *args: Any, **options: Any) -> None:
+        self.many, self.sums, self.slopes = 0, [0.0] * _MOST, np.empty((_MOST, len(y0)))
+        sums, slopes, weights = self.sums, self.slopes, _random(len(y0))
 
         def keeping(t: Any, y: Any) -> Any:
-            slope = np.array(fun(t, y), float)
-            kept.append((y.ravel().copy(), slope.ravel()))
+            slope = np.asarray(fun(t, y), float)
+            place = self.many % _MOST
+            sums[place], slopes[place] = y.ravel().dot(weights), slope.ravel()
+            self.many += 1
             return slope
 
-        method.__init__(self, keeping, *args, **options)
+        method.__init__(self, keeping, t0, y0, *args, **options)
 
     return type(method.__name__, (method,), {"__init__": begin})
 
@@ -75,13 +79,13 @@ def note_lsoda(solver: Any, before: Any) -> LsodaNote:
     """What SciPy's ``dense_output`` takes from LSODA's memory, and more, in a tenth of its time."""
     integrator = solver._lsoda_solver._integrator
     whole = integrator.iwork[_WHOLE:19].copy()
-    rows = 1 + max(whole[2].item(), whole[3].item())
-    real = integrator.rwork[_REAL : _REAL + _BEFORE + rows * solver.n].copy()
-    tries = getattr(solver, "tries", ())
-    note = LsodaNote(solver.t_old, solver.t, before, solver.y, whole, real, () if whole[7] == 2 else tuple(tries))
-    if tries:
-        tries.clear()
-    return note
+    _, _, now, later, *_, way = whole.tolist()
+    real = integrator.rwork[_REAL : _REAL + _BEFORE + (1 + max(now, later)) * solver.n].copy()
+    many, sums, slopes = getattr(solver, "many", 0), [], None
+    if many and way != 2:
+        sums, slopes = solver.sums[:many], solver.slopes[:many].copy()
+    solver.many = 0
+    return LsodaNote(solver.t_old, solver.t, before, solver.y, whole, real, many, sums, slopes)
 
 
 class Numbers(NamedTuple):
@@ -168,13 +172,14 @@ def own_steps(notes: list[LsodaNote], slopes: _Slopes) -> dict[str, Any] | None:
     predict = pascal[order, :rows] * ((h / np.append(h[0], longer[:-1]))[:, None] ** powers)[:, None]
     formula = _Formula(t, h, predict, el[stiff.astype(int), order])
     P, Q, TS, TX = _led(formula, order, later, longer)
-    X = (S[1:, 1] / longer[:, None])[:, None]
-    if not _fits(P, Q, S, X):
+    X = S[1:, 1:2] / longer[:, None, None]
+    sums = _Sums(S, X[:, 0])
+    if not _fits(P, Q[..., 0], sums):
         return None
     S[1:, 0] = [note.y for note in notes]
     made = {"S": S, "P": P, "TS": TS, "origin": t, "scale": longer, "first": h[0]}
     if not stiff.any():
-        found = _evaluations(formula, S, X[:, 0], (Q, TX), [note.tries for note in notes])
+        found = _evaluations(formula, sums, (Q, TX), notes)
         if found is not None:
             return made | found
     U, V = formula.predicted[:, None], (h * formula.el[:, 0])[:, None, None]
@@ -194,50 +199,81 @@ def _led(formula: _Formula, order: Any, later: Any, longer: Any) -> tuple[Any, A
     return P, (scaled * (enters + h[:, None] * more))[:, :, None], TS, TX
 
 
-def _fits(P: Any, Q: Any, S: Any, X: Any) -> bool:
-    """Whether the relations hold, for one sum of all states with random weights."""
-    weights = np.random.default_rng(0).uniform(0.5, 1.5, S.shape[-1])
-    rows, slope = (S @ weights)[..., None], X[:, 0] @ weights
-    wrong = np.abs((P @ rows[:-1] - rows[1:])[..., 0] + Q[..., 0] * slope[:, None])
-    rows, slope = (np.abs(S) @ weights)[..., None], np.abs(X[:, 0]) @ weights
-    return bool(np.all(wrong <= _CLOSE * ((np.abs(P) @ rows[:-1])[..., 0] + np.abs(Q[..., 0]) * slope[:, None])))
+class _Sums:
+    """Sums of all states with random weights, by which relations between states are tried.
+
+    Attributes:
+        weights: ``(n, )``.
+        rows: sums of ``S``.
+        slope: sums of ``X``.
+        sizes: of the magnitudes of ``S``.
+        steep: of those of ``X``.
+    """
+
+    def __init__(self, S: Any, X: Any) -> None:
+        self.weights = _random(S.shape[-1])
+        self.rows, self.sizes = S @ self.weights, np.abs(S) @ self.weights
+        self.slope, self.steep = X @ self.weights, np.abs(X) @ self.weights
+
+
+@lru_cache(maxsize=8)
+def _random(n: int) -> Any:
+    return np.random.default_rng(0).uniform(0.5, 1.5, n)
+
+
+def _fits(P: Any, Q: Any, sums: _Sums) -> bool:
+    """Whether the relations between rows hold."""
+    wrong = np.abs(_times(P, sums.rows[:-1]) - sums.rows[1:] + Q * sums.slope[:, None])
+    return bool(np.all(wrong <= _CLOSE * (_times(np.abs(P), sums.sizes[:-1]) + np.abs(Q) * sums.steep[:, None])))
+
+
+def _times(matrices: Any, vectors: Any) -> Any:
+    return np.matmul(matrices, vectors[..., None])[..., 0]
 
 
 def _evaluations(
-    formula: _Formula, S: Any, X: Any, weights: tuple[Any, Any], tries: list[tuple[tuple[Any, Any], ...]]
+    formula: _Formula, sums: _Sums, weights: tuple[Any, Any], notes: list[LsodaNote]
 ) -> dict[str, Any] | None:
     """The stages of Adams' method, one for each evaluation; None where they do not lead to what was found.
 
     Args:
         formula: the steps.
-        S: the rows before and behind them.
-        X: the last slope in each.
-        weights: with what it enters ``S`` and the interpolant.
-        tries: the last evaluations of each.
+        sums: of the rows before and behind them, and of the last slope in each.
+        weights: with what that slope enters ``S`` and the interpolant.
+        notes: of all steps.
     """
+    if any(note.slopes is None for note in notes):
+        return None
     t, h, predict, el = formula
-    count, n = X.shape
-    nothing = (np.full(n, np.nan),) * 2
-    whole = np.array([[*[nothing] * (_MOST - len(mine)), *mine] for mine in tries])
-    Y, F = whole[:, :, 0], whole[:, :, 1]
-    predicted, moved = (np.matmul(predict[:, i : i + 1], S[:-1]) for i in (0, 1))
-    by = (h * el[:, 0])[:, None, None]
-    size = np.abs(X).max(-1) + np.abs(moved).max((-1, -2)) / np.abs(h)
-    close = _CLOSE * (np.abs(predicted).max((-1, -2)) + np.abs(by[:, 0, 0]) * size)
-    begins = np.abs(Y - predicted).max(-1) <= close[:, None]
-    follows = np.abs(Y[:, 1:] - (predicted + by * F[:, :-1] - el[:, :1, None] * moved)).max(-1) <= close[:, None]
-    ends = np.abs(F[:, -1] - X).max(-1) <= _CLOSE * size
+    count = len(t)
+    many, slopes = np.array([note.many for note in notes]), np.concatenate([note.slopes for note in notes])
+    begin = np.cumsum(np.minimum(many, _MOST)) - np.minimum(many, _MOST)
+    steps, places = np.arange(count)[:, None], np.arange(_MOST)
+    there = places >= _MOST - many[:, None]
+    tries = begin[:, None] + np.where(there, (many[:, None] + places) % _MOST, 0)  # the last one is the last
+    with np.errstate(invalid="ignore"):  # of tries that failed
+        F = (slopes @ sums.weights)[tries]
+    Y = np.concatenate([note.sums for note in notes])[tries]
+    ahead = predict[:, :2]  # the value and the scaled slope that are predicted
+    predicted, moved = _times(ahead, sums.rows[:-1]).T[..., None]
+    sizes = _times(np.abs(ahead), sums.sizes[:-1])
+    by = (h * el[:, 0])[:, None]
+    size = sums.steep + sizes[:, 1] / np.abs(h)
+    close = _CLOSE * (sizes[:, :1] + np.abs(by) * size[:, None])
+    begins = (np.abs(Y - predicted) <= close) & there
+    follows = np.abs(Y[:, 1:] - (predicted + by * F[:, :-1] - el[:, :1] * moved)) <= close
+    ends = np.abs(F[:, -1] - sums.slope) <= _CLOSE * size
     led = np.logical_and.accumulate(np.column_stack([ends, follows[:, ::-1]]), axis=1)[:, ::-1] & begins
     if not led.any(-1).all():
         return None
     first = led.argmax(-1)
     last = _MOST - 1 - first
     stages = int(last.max()) + 1
-    steps, stage = np.arange(count)[:, None], np.arange(stages)
+    stage = np.arange(stages)
     later = (stage > 0) & (stage <= last[:, None])  # what has no further try has further stages without weight
     U = np.where(later[..., None], formula.predicted[:, None], predict[:, :1])
     V = np.zeros((count, stages, stages))
-    V[:, stage[1:], stage[:-1]] = np.where(later[:, 1:], by[:, 0], 0.0)
+    V[:, stage[1:], stage[:-1]] = np.where(later[:, 1:], by, 0.0)
     Q, TX = (weight * (last[:, None] == stage)[:, None] for weight in weights)
-    X = F[steps, np.minimum(first[:, None] + stage, _MOST - 1)]
+    X = slopes[tries[steps, np.minimum(first[:, None] + stage, _MOST - 1)]]
     return {"X": X, "T": np.repeat(t[:, None], stages, axis=1), "U": U, "V": V, "Q": Q, "TX": TX}

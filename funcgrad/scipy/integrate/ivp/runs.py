@@ -102,6 +102,7 @@ class Runs:
             ends = result.sol.ts
             result.sol = type(result.sol)(ends, result.sol.interpolants, alt_segment=True)
         self.records.append(self._record(notes, result, float(t0), y0, dense, values))
+        notes.clear()  # the solver's class is a cycle, which is collected later
 
     def slope(self, values: tuple[Any, ...]) -> Callable[[Any, Any], Any]:
         """The right-hand side as SciPy takes it."""

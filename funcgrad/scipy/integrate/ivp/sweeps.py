@@ -272,21 +272,22 @@ class _Explicit(_Solver):
         after, parts = both[:rows], both[rows:]
         after[:] = z[-1]
         x[~used] = 0.0
-        along = [np.flatnonzero(mine)[::-1].tolist() for mine in used]
+        order = range(stages - 1, -1, -1)
+        along = [[i for i in order if mine[i]] for mine in used.tolist()]
         whole, given, added = used.all(-1).tolist(), b.any((1, 2)).tolist(), c.any((1, 2)).tolist()
         for n in reversed(range(len(b))):
             slopes, enter = x[n], enters[n]
             if not whole[n]:
                 parts[:] = 0.0
             for i in along[n]:
-                np.matmul(enter[i], both, out=slopes[i])  # of stages that come before it the weights are zero
+                enter[i].dot(both, slopes[i])  # of stages that come before it the weights are zero
                 if given[n]:
                     slopes[i] += b[n, i]
                 parts[i] = product(n * stages + i, slopes[i])
-            after[:] = leads[n] @ both
+            leads[n].dot(both, z[n])
             if added[n]:
-                after += c[n]
-            z[n] = after
+                z[n] += c[n]
+            after[:] = z[n]
 
 
 class _Factors(_Solver):
