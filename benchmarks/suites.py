@@ -2,9 +2,9 @@
 
 python benchmarks/suites.py [package ...]
 
-Packages and their sources are fetched by pip into ``build/suites``, which can be thrown away. A suite is what the
-source distribution brings along. Each is run twice, in processes of their own: counts and seconds of the processor
-stand beside each other, and below them the tests that pass on autograd alone.
+Packages and their sources are fetched by pip into ``build/suites``, an environment for each, which can be thrown away.
+A suite is what the source distribution brings along. Each is run twice, in processes of their own: counts and seconds
+of the processor stand beside each other, and below them the tests that pass on autograd alone.
 
 For these processes this file is a plugin of pytest, too: it installs funcgrad where the suite looks for autograd, and
 notes what became of each test.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import resource
 import subprocess
 import sys
@@ -22,9 +23,11 @@ import venv
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / "build" / "suites"
-BASE = ("numpy==2.4.6", "scipy==1.17.1", "autograd==1.9.1", "pytest==9.2.0", "toolz", "optree", "opt_einsum")
+BASE = ("numpy==2.4.6", "scipy==1.17.1", "pytest==9.2.0", "toolz", "optree", "opt_einsum")
 
 
 class Suite(NamedTuple):
@@ -35,12 +38,18 @@ class Suite(NamedTuple):
         tests: files and folders of the source distribution.
         chosen: pytest's expression of the tests that have to do with derivatives; all of them where it is empty.
         needs: what else has to be installed.
+        autograd: the version of HIPS autograd that it allows.
+        source: the version whose source brings tests along, where that is another one.
+        options: of pytest.
     """
 
     version: str
     tests: tuple[str, ...]
     chosen: str = ""
     needs: tuple[str, ...] = ()
+    autograd: str = "1.9.1"
+    source: str = ""
+    options: tuple[str, ...] = ()
 
 
 SUITES = {
@@ -49,16 +58,39 @@ SUITES = {
     "lifelines": Suite(
         "0.30.3", ("lifelines/tests/test_estimation.py",), "Regression or AFT", ("flaky", "dill", "matplotlib")
     ),
+    "mici": Suite("0.4.1", ("tests/test_autodiff.py",)),
+    "nannos": Suite("2.6.5", ("test/basic", "test/common")),
+    "pennylane": Suite(  # with the last source that has tests: what the newer version has no more fails on both
+        "0.45.1",
+        tuple(
+            f"tests/test_{name}.py" for name in ("grad", "classical_gradients", "vqe", "qnode", "return_types_qnode")
+        ),
+        "grad or Autograd or VQE",
+        ("pytest-mock", "flaky"),
+        autograd="1.8.0",
+        source="0.30.0",
+    ),
+    "pot": Suite("0.9.7.post1", ("test/test_dr.py",), "", ("pymanopt", "scikit-learn")),
+    "pymanopt": Suite(  # whose conftest asks for other libraries
+        "2.2.1",
+        ("tests/manifolds", "tests/optimizers", "tests/backends/test_autograd.py", "tests/test_multi_tools.py"),
+        options=("--noconftest",),
+    ),
+    "reliability": Suite("0.9.0", ("tests",)),
     "surpyval": Suite("0.25", ("surpyval/tests/univariate/regression",), "fit"),
 }
 
 
-def pytest_configure(config: Any) -> None:
-    """Put funcgrad in autograd's place before the suite imports it."""
-    if os.environ.get("SUITE_ON") == "funcgrad":
-        from funcgrad.interop.autograd import install
+if os.environ.get("SUITE_ON") == "funcgrad":  # before anything imports autograd, other plugins among it
+    from funcgrad.interop.autograd import install
 
-        install()
+    install()
+
+
+def pytest_runtest_setup() -> None:
+    """Let random numbers be the same on both."""
+    random.seed(0)
+    np.random.seed(0)
 
 
 def pytest_runtest_logreport(report: Any) -> None:
@@ -68,36 +100,34 @@ def pytest_runtest_logreport(report: Any) -> None:
             file.write(json.dumps([report.nodeid, report.outcome]) + "\n")
 
 
-def fetched(name: str, suite: Suite, python: Path) -> Path | None:
-    """The folder of the source of a package, which is installed as well; None where it cannot be had."""
-    folder = HOME / "sources"
-    pip = [str(python), "-m", "pip", "-q", "--disable-pip-version-check"]
-    source = folder / name
+def fetched(name: str, suite: Suite) -> tuple[Path, Path] | None:
+    """The folder of the source of a package, and a Python that has it installed; None where it cannot be had."""
+    home = HOME / name
+    source, python = home / "source", home / "bin" / "python"
     if source.exists():
-        return source
-    asked = f"{name}=={suite.version}"
-    if subprocess.run([*pip[:3], "install", *pip[3:], asked, *suite.needs], check=False).returncode:
+        return source, python
+    venv.create(home, with_pip=True, clear=True)
+    pip = [str(python), "-m", "pip", "-q", "--disable-pip-version-check"]
+    wanted = [*BASE, f"autograd=={suite.autograd}", f"{name}=={suite.version}", *suite.needs]
+    get = ["download", "--no-deps", "--no-binary", name, "-d", str(home), f"{name}=={suite.source or suite.version}"]
+    if any(subprocess.run([*pip, *asked], check=False).returncode for asked in (["install", *wanted], get)):
         return None
-    get = [*pip[:3], "download", *pip[3:], "--no-deps", "--no-binary", ":all:", "-d", str(folder), asked]
-    if subprocess.run(get, check=False).returncode:
-        return None
-    stem = name.replace("-", "_")
-    archive = next(p for p in folder.glob("*.tar.gz") if p.name.replace("-", "_").startswith(stem))
-    with tarfile.open(archive) as packed:
-        packed.extractall(folder, filter="data")
-    next(p for p in folder.iterdir() if p.is_dir() and p.name.replace("-", "_").startswith(stem)).rename(source)
-    return source
+    with tarfile.open(next(home.glob("*.tar.gz"))) as packed:
+        packed.extractall(home / "packed", filter="data")
+    next((home / "packed").iterdir()).rename(source)
+    return source, python
 
 
 def outcomes(suite: Suite, source: Path, python: Path, on: str) -> tuple[dict[str, str], float]:
     """What became of each test, and how many seconds of the processor all took."""
-    to = HOME / f"{source.name}-{on}"
+    to = source.parent / on
     to.write_text("")
     environment = {**os.environ, "SUITE_ON": on, "SUITE_TO": str(to), "MPLBACKEND": "agg", "JAX_PLATFORMS": "cpu"}
+    environment["PYTHONSAFEPATH"] = "1"  # else the source, in which nothing is compiled, is found before the package
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])
     tests = [str(source / path) for path in suite.tests]
-    options = ["-q", "-p", "suites", "-p", "no:cacheprovider", "-W", "ignore", "--tb=short"]
-    options += ["-k", suite.chosen] if suite.chosen else []
+    options = ["-q", "-p", "suites", "-p", "no:cacheprovider", "-W", "ignore", "--tb=short", "-o", "addopts="]
+    options += [*suite.options, *(["-k", suite.chosen] if suite.chosen else [])]
     start = _spent()
     with open(f"{to}.log", "w") as log:
         command = [str(python), "-m", "pytest", *options, *tests]
@@ -112,21 +142,19 @@ def _spent() -> float:
 
 
 def main(names: list[str]) -> None:
-    """Make the environment, and print the table."""
-    python = HOME / "bin" / "python"
-    if not python.exists():
-        venv.create(HOME, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", *BASE], check=True)
+    """Print the table."""
     print(f"{'package':20}{'autograd':>22}{'funcgrad':>22}", flush=True)
     for name in names or SUITES:
-        source = fetched(name, SUITES[name], python)
-        if source is None:
+        found = fetched(name, SUITES[name])
+        if found is None:
             print(f"{name:20}cannot be fetched here", flush=True)
             continue
-        runs = {on: outcomes(SUITES[name], source, python, on) for on in ("autograd", "funcgrad")}
-        cells = [f"{list(found.values()).count('passed')} in {took:.0f} s" for found, took in runs.values()]
+        (theirs, their_time), (ours, our_time) = [outcomes(SUITES[name], *found, on) for on in ("autograd", "funcgrad")]
+        cells = [
+            f"{list(results.values()).count('passed')} in {took:.0f} s"
+            for results, took in ((theirs, their_time), (ours, our_time))
+        ]
         print(f"{name:20}{cells[0]:>22}{cells[1]:>22}", flush=True)
-        (theirs, _), (ours, _) = runs.values()
         for test, outcome in theirs.items():
             if outcome == "passed" and ours.get(test) != "passed":
                 print(f"    {test}: {ours.get(test, 'not run')}", flush=True)

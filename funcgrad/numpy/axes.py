@@ -43,7 +43,8 @@ def some_axes(axis: Axes, rank: int) -> tuple[int, ...]:
         return (0,) if rank == 1 else tuple(range(rank))
     if type(axis) is int and -rank <= axis < rank:
         return (axis % rank,)
-    found = tuple(one_axis(a, rank) for a in (axis if isinstance(axis, (tuple, list)) else (axis,)))
+    several: Any = axis if isinstance(axis, (tuple, list)) or np.ndim(axis) else (axis,)
+    found = tuple(one_axis(a, rank) for a in several)
     if len(set(found)) != len(found):
         raise ValueError("duplicate value in 'axis'")
     return found

@@ -259,7 +259,7 @@ def _set_imag(x: Tracer, y: Any) -> None:
 
 
 #: What stands in the place of attributes of PyTorch's tensors.
-_INSTEAD = {
+OF_TORCH = {
     "backward": "grad(f)(x), with what is computed here as the result of f",
     "detach": "stop_gradient(x)",
     "numpy": "x as it is: NumPy's functions take it",
@@ -293,7 +293,7 @@ _ATTRIBUTES: dict[str, Any] = {
     "at": property(At, doc="``x.at[i].set(y)`` and its like: copies of ``x`` with something changed."),
     "device": property(_device, doc="Where the value lies."),
     **viewing.ATTRIBUTES,
-    **{name: _of_torch(name, instead) for name, instead in _INSTEAD.items()},
+    **{name: _of_torch(name, instead) for name, instead in OF_TORCH.items()},
 }
 
 

@@ -100,8 +100,15 @@ def _member(member: Any, translate: Any) -> Any:
     if type(member) is partialmethod:
         return partialmethod(translate(member.func)[0], *member.args, **member.keywords)
     if type(member) is singledispatchmethod:
-        return member
+        return _dispatching(member, translate)
     return member
+
+
+def _dispatching(member: singledispatchmethod[Any], translate: Any) -> Any:
+    built = singledispatchmethod(_member(member.func, translate))
+    for cls, method in member.dispatcher.registry.items():
+        built.register(cls, _member(method, translate))
+    return built
 
 
 def _cached_property(member: cached_property[Any], translate: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import functools
+from collections.abc import Callable
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
@@ -14,7 +15,7 @@ from funcgrad.numpy_code.local_calls import with_local_calls
 from funcgrad.numpy_code.runs import PLAIN
 from funcgrad.numpy_code.scope import Globals, globals_of, is_called, names_behind
 
-__all__ = ["cached", "function", "variables_set"]
+__all__ = ["cached", "dispatching", "function", "variables_set"]
 
 _EMPTY: Any = object()
 
@@ -143,6 +144,25 @@ def _fill(built: FunctionType, replaced: list[tuple[CellType, Any]], fun: Functi
     built.__doc__, built.__qualname__, built.__module__ = fun.__doc__, fun.__qualname__, fun.__module__
     built.__annotations__ = fun.__annotations__
     return lasting
+
+
+_dispatching: Any = functools.singledispatch(lambda x: x)
+#: The code that all functions of ``functools.singledispatch`` share.
+_DISPATCHING = _dispatching.__code__
+
+
+def dispatching(fun: FunctionType, translate: Any) -> Callable[..., Any] | None:
+    """What stands for a function of ``functools.singledispatch``; None for another function."""
+    if fun.__code__ is not _DISPATCHING:
+        return None
+    dispatch: Any = vars(fun)["dispatch"]
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        chosen = translate(dispatch(args[0].__class__))[0] if args else fun
+        return chosen(*args, **kwargs)
+
+    return call
 
 
 def cached(fun: Any, translate: Any) -> tuple[Any, bool]:

@@ -134,9 +134,9 @@ def _elementwise(fun: Callable[..., Any], nin: int, nout: int, **options: Any) -
     return fnp.vectorize(fun)
 
 
-def _source(*args: Any) -> Any:
+def _source(seed: Any = None) -> Any:
     """``numpy.random.default_rng``."""
-    return Random(np.random.default_rng(*args))
+    return seed if type(seed) is Random else Random(np.random.default_rng(seed))
 
 
 def _windows(x: Any, window_shape: Any, axis: Any = None, **kwargs: Any) -> Any:

@@ -23,7 +23,7 @@ from funcgrad.numpy_code import objects, reading
 from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import class_of, is_seen, seen
 from funcgrad.numpy_code.compiled import compiled, in_python, is_compiled
-from funcgrad.numpy_code.functions import cached, function
+from funcgrad.numpy_code.functions import cached, dispatching, function
 from funcgrad.numpy_code.kernels import PYTHONS, kernel
 from funcgrad.numpy_code.libraries import KEPT
 from funcgrad.numpy_code.mathematics import MODULES
@@ -108,6 +108,7 @@ class Translator:
 
     def _function(self, value: FunctionType) -> tuple[Any, bool]:
         ours = kernel(value) if value.__module__ in PYTHONS else None
+        ours = ours or dispatching(value, self)
         if ours is not None:
             return ours, True
         return function(value, self) if _is_rebuilt(value) else (counterpart(value), True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from functools import wraps
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -14,6 +15,7 @@ from funcgrad.batching import BatchTrace, is_batched
 from funcgrad.core import Trace, Tracer, describe, tracer_of
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.numpy.concretization import constant
+from funcgrad.numpy.methods import OF_TORCH
 
 __all__ = [
     "Box",
@@ -49,6 +51,18 @@ class _Ignored:
         pass
 
 
+def _leaving_traced(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    """A class's way to compute ufuncs, which leaves those of traced values to funcgrad."""
+
+    @wraps(theirs)
+    def compute(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any(isinstance(x, Tracer) for x in inputs):
+            return NotImplemented
+        return theirs(self, ufunc, method, *inputs, **kwargs)
+
+    return compute
+
+
 class _Makers(dict[type, Callable[..., Any]]):
     """What to do with arrays of a class before they are traced. Such a class is known to all functions from then on."""
 
@@ -57,9 +71,11 @@ class _Makers(dict[type, Callable[..., Any]]):
         if not issubclass(kind, np.ndarray):
             return
         backend.ARRAY_CLASSES.add(kind)
+        of_class: Any = kind
+        of_class.__array_ufunc__ = _leaving_traced(of_class.__array_ufunc__)
         code = getattr(kind.__array_finalize__, "__code__", None)
         for step in dis.get_instructions(code) if code else ():
-            if step.opname == "STORE_ATTR" and not hasattr(Tracer, step.argval):
+            if step.opname == "STORE_ATTR" and (step.argval in OF_TORCH or not hasattr(Tracer, step.argval)):
                 setattr(Tracer, step.argval, _Ignored(step.argval))
 
 

@@ -20,6 +20,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.interop.autograd.spaces import VSpace, differentiable, vspace
 from funcgrad.interop.autograd.wrap_util import get_name, unary_to_nary
+from funcgrad.numpy_code import Standing
 
 __all__ = [
     "checkpoint",
@@ -47,9 +48,11 @@ __all__ = [
 
 def noticed(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """``fun``, with a warning where its result does not depend on the argument: the derivative will be zero."""
+    is_nary = getattr(fun, "__module__", None) == unary_to_nary.__module__
+    stands = fun if is_nary else Standing(fun)
 
     def run(x: Any) -> Any:
-        out = fun(x)
+        out = stands(x)
         traces = {leaf._trace for leaf in tree.leaves(x) if isinstance(leaf, Tracer)}
         depends = any(isinstance(leaf, Tracer) and leaf._trace in traces for leaf in tree.leaves(out))
         if not depends:

@@ -8,6 +8,7 @@ from typing import Any
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.interop.autograd.util import subvals
+from funcgrad.numpy_code import Standing
 from funcgrad.transforms.transformed import check_callable
 
 __all__ = ["get_doc", "get_name", "unary_to_nary", "wrap_nary_f", "wraps"]
@@ -69,12 +70,14 @@ def unary_to_nary(unary_operator: Callable[..., Any]) -> Callable[..., Callable[
                 f"{describe(argnum)}. Pass an int."
             )
 
+        stands = Standing(fun)
+
         def nary_f(*args: Any, **kwargs: Any) -> Any:
             where: Any = argnum
             one = type(argnum) is int
 
             def unary_f(x: Any) -> Any:
-                return fun(*subvals(args, [(where, x)] if one else zip(where, x, strict=True)), **kwargs)
+                return stands(*subvals(args, [(where, x)] if one else zip(where, x, strict=True)), **kwargs)
 
             unary_f.__name__ = get_name(fun)
             try:

@@ -547,6 +547,43 @@ def functions_of_elements(x):
     return by_element(x).sum() + np.vectorize(math.exp)(x).sum() + np.apply_along_axis(lambda v: math.cos(v[0]), 0, x)
 
 
+@functools.singledispatch
+def kind_of_term(weight, x):
+    return weight * math.sin(x[0])
+
+
+@kind_of_term.register
+def _(weight: str, x):
+    return math.exp(x[1]) * len(weight)
+
+
+class Terms:
+    @functools.singledispatchmethod
+    def term(self, weight, x):
+        return weight * math.cos(x[0])
+
+    @term.register
+    def _(self, weight: str, x):
+        return math.sqrt(x[1]) * len(weight)
+
+
+def dispatched_by_type(x):
+    return sum(term(weight, x) for term in (kind_of_term, TERMS.term, Terms().term) for weight in (0.5, "ab"))
+
+
+TERMS = Terms()
+
+
+def sources_of_numbers(x):
+    rng = np.random.default_rng(3)
+    return math.exp(x[0]) * np.random.default_rng(rng).normal() * rng.normal()
+
+
+def axes_in_arrays(x):
+    cube = np.multiply.outer(np.multiply.outer(x, x), np.ones(2))
+    return np.transpose(np.sin(cube), np.argsort([2, 0, 1]))[1, 0, 1] * math.exp(x[0])
+
+
 def iterators(x):
     values = np.fromiter((math.sin(v) for v in x), dtype=float)
     grid = np.fromfunction(lambda i, j: i * x[0] + j * x[1], (2, 2))
@@ -641,6 +678,9 @@ PROGRAMS = [
         local_classes,
         random_numbers,
         functions_of_elements,
+        dispatched_by_type,
+        sources_of_numbers,
+        axes_in_arrays,
         iterators,
     )
 ]

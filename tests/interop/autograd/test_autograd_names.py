@@ -2,6 +2,7 @@
 
 import gc
 import json
+import math
 import subprocess
 import sys
 import threading
@@ -977,10 +978,11 @@ class Tensor(numpy.ndarray):
 
     def __array_finalize__(self, obj):
         self.moves = getattr(obj, "moves", True)
+        self.requires_grad = True
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         plain = [x.view(numpy.ndarray) if isinstance(x, Tensor) else x for x in inputs]
-        return getattr(ufunc, method)(*plain, **kwargs)
+        return tensor(super().__array_ufunc__(ufunc, method, *plain, **kwargs))
 
 
 def tensor(values, moves=True):
@@ -999,6 +1001,7 @@ def test_arrays_of_a_class_of_the_programs_own(monkeypatch):
     with pytest.raises(InputError, match="class with rules of its own"):
         grad(lambda x: np.sum(np.sin(x) * tensor(X)))(X)
     monkeypatch.setattr(backend, "ARRAY_CLASSES", set())
+    requires_grad = Tracer.requires_grad
     Box.type_mappings[Tensor] = as_box
     VSpace.mappings[Tensor] = ArrayVSpace
     try:
@@ -1007,6 +1010,8 @@ def test_arrays_of_a_class_of_the_programs_own(monkeypatch):
         found = grad(lambda x: np.sum(tensor(x * 2) ** 2))(X)  # it asks a traced value to be of the class
         numpy.testing.assert_allclose(found, 8 * X)
         numpy.testing.assert_allclose(jacobian(lambda x, y: x * y**2, 1)(X, tensor(X)), numpy.diag(2 * X**2))
+        numpy.testing.assert_allclose(jacobian(lambda x, y: x * y, 1)(tensor(X), tensor(X)), numpy.diag(X))
+        numpy.testing.assert_allclose(grad(lambda x: tensor(math.exp(x)) * x)(0.5), 1.5 * numpy.exp(0.5))
         with pytest.raises(ValueError, match="does not take part"):
             grad(np.sum)(tensor(X, moves=False))
         assert isbox(as_box(tensor(X), None, None))
@@ -1019,6 +1024,7 @@ def test_arrays_of_a_class_of_the_programs_own(monkeypatch):
     finally:
         del Box.type_mappings[Tensor], VSpace.mappings[Tensor]
         del Tracer.moves
+        Tracer.requires_grad = requires_grad
 
 
 def test_derivatives_of_functions_of_scipy_can_be_declared():
@@ -1031,6 +1037,14 @@ def test_derivatives_of_functions_of_scipy_can_be_declared():
     defvjp(bei, lambda ans, x: lambda g: g * special.beip(x))
     assert bei(0.5) == value
     assert grad(lambda x: bei(2 * x))(0.25) == pytest.approx(2 * special.beip(0.5), rel=1e-14)
+
+
+def test_functions_as_they_stand():
+    assert grad(math.sin)(0.5) == pytest.approx(math.cos(0.5))
+    assert hessian(lambda x: math.sin(x))(0.5) == pytest.approx(-math.sin(0.5))
+    assert make_vjp(lambda x: math.exp(x) * x)(0.5)[0](1.0) == pytest.approx(1.5 * math.exp(0.5))
+    assert ag.core.make_vjp(lambda x: math.exp(x), 0.5)[0](1.0) == pytest.approx(math.exp(0.5))
+    assert make_jvp(lambda x: math.exp(x))(0.5)(2.0)[1] == pytest.approx(2 * math.exp(0.5))
 
 
 def test_arrays_made_in_primitives_are_numpys():
