@@ -14,6 +14,9 @@ A heap of records gives the youngest first. That is a topological order, in whic
 keeps only the frontier: a record and what it saved are dropped as soon as it has been passed, unless somebody else
 still holds the tape. Records point to their parents only, so what nothing refers to any more is freed at once, by
 reference counting. Nothing recurses.
+
+Sparse cotangents wait until the pass comes to the record they belong to: reading ``x[i]`` n times gives n small
+cotangents of parts, not n arrays of the size of ``x``; products with a matrix that many share are multiplied at once.
 """
 
 from __future__ import annotations
