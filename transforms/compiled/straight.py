@@ -15,7 +15,7 @@ from funcgrad.transforms.compiled.capture import UnrecordableError, capture
 from funcgrad.transforms.compiled.graphs import Ask
 from funcgrad.transforms.compiled.source import Program, generate
 
-__all__ = ["straight"]
+__all__ = ["key_of", "kind_of", "lifted", "straight"]
 
 #: Programs by what they were written from, the oldest first.
 _programs: dict[Any, Program] = {}
@@ -48,9 +48,9 @@ def straight(hoisted: Hoisted, x: Any, held: Sequence[Any]) -> Callable[..., Any
     """
     recording = hoisted.recording
     inner: list[Any] = []
-    key = _key(recording, inner)
+    key = key_of(recording, inner)
     inputs = [x, *held, *inner]
-    known = None if key is None else (key, tuple(map(_kind, inputs)))
+    known = None if key is None else (key, tuple(map(kind_of, inputs)))
     program = _programs.get(known)
     if program is None:
         program = _tried(hoisted, inputs, inner, hoisted(x, held))
@@ -64,7 +64,8 @@ def straight(hoisted: Hoisted, x: Any, held: Sequence[Any]) -> Callable[..., Any
     return lambda *values: run(*values, *inner, slots)[0]
 
 
-def _kind(x: Any) -> tuple[Any, ...]:
+def kind_of(x: Any) -> tuple[Any, ...]:
+    """What a program that looks at nothing relies on."""
     return type(x), np.shape(x), getattr(x, "strides", ()), getattr(x, "dtype", None)
 
 
@@ -82,14 +83,7 @@ def _tried(hoisted: Hoisted, inputs: list[Any], inner: list[Any], expected: Any)
 
 def _written(recording: Recording, inputs: list[Any], expected: Any, inner: list[Any]) -> Program:
     """The program of a recording, whose own arrays and numbers of NumPy's are inputs."""
-    count = len(inputs) - len(inner)
-
-    def run(*values: Any) -> Any:
-        arrays = iter(values[count:])
-        constants = {slot: next(arrays) if isinstance(x, _VALUES) else x for slot, x in recording.constants.items()}
-        again = Recording(recording.inputs, constants, recording.operations, recording.outputs)
-        return again.evaluate(*values[:count])[0]
-
+    run = lifted(recording, len(inputs) - len(inner))
     with np.errstate(all="ignore"):
         graph, _ = capture(run, lambda values: (values, {}), inputs, np.copy, lambda x: False, ())
         if any(type(item) is Ask or item.primitive.loose for item in graph.items):
@@ -99,7 +93,19 @@ def _written(recording: Recording, inputs: list[Any], expected: Any, inner: list
         return generate(graph, [f"x{i}" for i in range(len(inputs))], [expected], False)
 
 
-def _key(recording: Recording, inner: list[Any]) -> Any:
+def lifted(recording: Recording, count: int) -> Callable[..., Any]:
+    """The result of a recording as a function of its ``count`` inputs and of its own arrays and numbers of NumPy's."""
+
+    def run(*values: Any) -> Any:
+        arrays = iter(values[count:])
+        constants = {slot: next(arrays) if isinstance(x, _VALUES) else x for slot, x in recording.constants.items()}
+        again = Recording(recording.inputs, constants, recording.operations, recording.outputs)
+        return again.evaluate(*values[:count])[0]
+
+    return run
+
+
+def key_of(recording: Recording, inner: list[Any]) -> Any:
     """What tells recordings apart; None where that is not known. Arrays and numbers of its own go into ``inner``."""
     parts: list[Any] = [tuple(recording.inputs), tuple(recording.outputs)]
     known = not recording.decisions and len(recording.outputs) == 1 and recording.outputs[0] not in recording.constants

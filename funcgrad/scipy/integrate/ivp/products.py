@@ -1,25 +1,28 @@
 """Products with the Jacobians of many stages, one after the other, as long sweeps need them.
 
-A pullback of Python's engine costs more than the right-hand side of a few hundred numbers. Here the part that does not
-depend on the vector is computed for all stages at once, as a batch; what is left, the linear part, is recorded once,
-written down as straight NumPy code, and run for each stage with the numbers of that stage.
+A pullback of Python's engine costs more than the right-hand side of a few hundred numbers. Here a product is recorded
+at one stage. The part that does not depend on the vector is computed for all stages at once, as a batch; what is left,
+the linear part, is written down as straight NumPy code, and run for each stage with the numbers of that stage. Of a
+right-hand side that is recorded as one before was, both parts are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcgrad import tree
 from funcgrad.batching import is_batched
 from funcgrad.core import Tracer
-from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError
+from funcgrad.errors import BranchError, ConcretizationError, InputError, NotDifferentiableError
+from funcgrad.graph import Recording
 from funcgrad.numpy_code.running import attempt
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.transforms.closures import Hoisted
-from funcgrad.transforms.compiled.straight import straight
+from funcgrad.transforms.compiled.straight import key_of, kind_of, lifted, straight
 from funcgrad.transforms.products import jvp, recorded, vjp
 from funcgrad.transforms.vectorize import vmap
 
@@ -56,17 +59,20 @@ class Products:
         if len(Y) > 1 and Y.shape[-1] <= _LONG and not flow.one_by_one:
             try:
                 self._record_all()
-            except (ConcretizationError, NotDifferentiableError, InputError, TypeError, IndexError):
+            except (BranchError, ConcretizationError, NotDifferentiableError, InputError, TypeError, IndexError):
                 self._run = self._pull = None  # the function looks at values
 
     def _record_all(self) -> None:
-        """Record the product at one place, of which the numbers are those of all."""
-        found: list[Hoisted] = []
+        """Record the product at one place, and compute what does not depend on the vector for all places."""
+        slope = self.flow if self.Y.ndim == 2 else self.flow.many
+        at = (self.T[0], self.Y[0], list(self.values))
+        given = Hoisted(_CALL, lambda x: slope(x[0], x[1], *x[2]), at, steered=True)
+        ahead, linear, held = self._parts(given, slope, tree.leaves(at))
+        found: list[Any] = []
 
         def slopes(*values: Any) -> Any:
             def slope(t: Any, y: Any) -> Any:
-                value, product = self._product(t, y, values)
-                found[:] = [Hoisted(_CALL, product, np.zeros(self.Y.shape[1:]))]
+                value, *found[:] = ahead.evaluate(t, y, *values, *held)
                 return value
 
             return vmap(slope)(self.T, self.Y)
@@ -75,18 +81,43 @@ class Products:
             self._pull = _pulling(slopes, *self.values)[1]
         else:
             slopes(*self.values)
-        recorded = found[0]
-        columns = [_numbers(value.value) if is_batched(value) else repeat(_numbers(value)) for value in recorded.held]
-        self._held = list(zip(*columns, strict=False)) if recorded.held else [()] * len(self.Y)
-        self._run = lambda v, *held: recorded(v, held)
+        columns = [_numbers(value.value) if is_batched(value) else repeat(_numbers(value)) for value in found]
+        self._held = list(zip(*columns, strict=False)) if found else [()] * len(self.Y)
+        self._run = lambda v, *held: linear(v, held)
         if len(self.Y) > _MANY:
             example = np.linspace(0.5, 1.5, self.Y[0].size).reshape(self.Y.shape[1:])
-            self._run = straight(recorded, example, self._held[0]) or self._run
+            self._run = straight(linear, example, self._held[0]) or self._run
 
-    def _product(self, t: Any, y: Any, values: tuple[Any, ...]) -> tuple[Any, Callable[[Any], Any]]:
-        """The slope at one place, and the product there."""
-        slope = self.flow if self.Y.ndim == 2 else self.flow.many
-        fun = lambda y: slope(t, y, *values)
+    def _parts(self, given: Hoisted, slope: Callable[..., Any], inputs: list[Any]) -> _Parts:
+        """The parts of a recorded slope, those of one that was recorded alike where that is known."""
+        inner: list[Any] = []
+        key = None if given.held else key_of(given.recording, inner)
+        if key is None:
+            return self._parted(slope, inputs)
+        lasting = [*inputs, *inner]
+        known = (self.transposed, key, tuple(map(kind_of, lasting)))
+        if known not in _parts:
+            parts = self._parted(lifted(given.recording, len(inputs)), lasting)
+            if parts.held or parts.ahead.decisions:
+                return self._parted(slope, inputs)
+            _parts[known] = parts
+            while len(_parts) > _KEPT:
+                _parts.pop(next(iter(_parts)), None)
+        return _parts[known]._replace(held=inner)
+
+    def _parted(self, slope: Callable[..., Any], inputs: list[Any]) -> _Parts:
+        """The parts of the slope and the product of a function of ``inputs``."""
+
+        def both(x: Any) -> Any:
+            t, y, *rest, v = x
+            value, product = self._product(lambda y: slope(t, y, *rest), y)
+            return value, product(v)
+
+        whole = Hoisted(_CALL, both, [*inputs, np.zeros(self.Y.shape[1:])], steered=True)
+        return _parted(whole, len(inputs))
+
+    def _product(self, fun: Callable[[Any], Any], y: Any) -> tuple[Any, Callable[[Any], Any]]:
+        """The slope at ``y``, and what makes products there."""
         if self.transposed:
             value, pull = _pulling(fun, y)
             return value, lambda v: pull(v)[0]
@@ -96,13 +127,70 @@ class Products:
         """The product at place ``i`` with ``v``."""
         if self._run is not None:
             return self._run(v, *self._held[i])
-        return self._product(float(self.T[i]) if self.Y.ndim == 2 else self.T[i], self.Y[i], self.values)[1](v)
+        slope, t = (self.flow, float(self.T[i])) if self.Y.ndim == 2 else (self.flow.many, self.T[i])
+        return self._product(lambda y: slope(t, y, *self.values), self.Y[i])[1](v)
 
     def pulled(self, ct: Any) -> list[Any]:
         """The cotangents of the values by those of the slopes at all places."""
         if self._pull is not None:
             return list(self._pull(ct))
         return pulled(self.flow, self.T, self.Y, self.values, ct)
+
+
+class _Linear(Hoisted):
+    """What a recording does with one of its inputs.
+
+    Args:
+        recording: of that input, and of what it holds.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+
+    def __call__(self, x: Any, held: Sequence[Any]) -> Any:
+        """The result."""
+        return self.recording.evaluate(x, *held)[0]
+
+
+class _Parts(NamedTuple):
+    """A recorded slope and product.
+
+    Attributes:
+        ahead: gives the slope, and what the product needs besides its vector.
+        linear: the product, of the vector and of what it needs.
+        held: what is given to ``ahead`` behind its inputs.
+    """
+
+    ahead: Recording
+    linear: _Linear
+    held: list[Any]
+
+
+def _parted(both: Hoisted, number: int) -> _Parts:
+    """The parts of a recording whose input of that number is the vector, and whose results are slope and product."""
+    whole = both.recording
+    vector, (value, product) = whole.inputs[number], whole.outputs
+    moving, ahead, after = {vector}, [], []
+    for step in whole.operations:
+        if moving.isdisjoint(step.args):
+            ahead.append(step)
+        else:
+            after.append(step)
+            moving.update(step.outs)
+    used = dict.fromkeys([*[slot for step in after for slot in step.args], product])
+    needed = [slot for slot in used if slot not in moving and slot not in whole.constants]
+    decided: list[dict[int, Any]] = [{}, {}]
+    for slot, answer in whole.decisions.items():
+        decided[slot in moving][slot] = answer
+    inputs = [slot for slot in whole.inputs if slot != vector]
+    first = Recording(inputs, dict(whole.constants), ahead, [value, *needed], decided[0])
+    second = Recording([vector, *needed], dict(whole.constants), after, [product], decided[1])
+    return _Parts(first, _Linear(second), both.held)
+
+
+#: By what tells right-hand sides apart their parts, the oldest first.
+_parts: dict[Any, _Parts] = {}
+_KEPT = 64
 
 
 def _pulling(fun: Callable[..., Any], *primals: Any) -> tuple[Any, ...]:
