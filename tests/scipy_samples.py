@@ -443,14 +443,14 @@ INTERPOLATE = {
     "CubicSpline": lambda m, x: m.CubicSpline(T, wave(x)[:9])(x * 0.3),
     "KroghInterpolator": lambda m, x: m.KroghInterpolator(T[:4], x)(0.31),
     "LinearNDInterpolator": lambda m, x: m.LinearNDInterpolator(CORNERS, x)([0.4, 0.5]),
-    "LSQUnivariateSpline": None,
+    "LSQUnivariateSpline": lambda m, x: m.LSQUnivariateSpline(T, wave(x)[:9], [0.4])(x * 0.3),
     "NearestNDInterpolator": None,
     "PPoly": lambda m, x: m.PPoly(np.reshape(x, (2, 2)), np.array([0.0, 0.5, 1.0]))(np.array([0.1, 0.7])),
     "PchipInterpolator": lambda m, x: m.PchipInterpolator(T, wave(x)[:9])(x * 0.3),
     "RBFInterpolator": lambda m, x: m.RBFInterpolator(CORNERS, x)([[0.4, 0.5]]),
     "Rbf": lambda m, x: m.Rbf(T[:4], x)(0.31),
     "RegularGridInterpolator": lambda m, x: m.RegularGridInterpolator((T[:6], T[:7]), image(x))(x[:2] * 0.3),
-    "UnivariateSpline": None,
+    "UnivariateSpline": lambda m, x: m.UnivariateSpline(T, wave(x)[:9], s=0)(x * 0.3),
     "approximate_taylor_polynomial": lambda m, x: (
         m.approximate_taylor_polynomial(lambda t: np.sin(t * x[0]), 0.0, 2, 0.5).coeffs
     ),
@@ -476,7 +476,7 @@ INTERPOLATE = {
     "sproot": None,
     "spalde": lambda m, x: m.spalde(0.31, (KNOTS, padded(x), 3)),
     "splprep": None,
-    "insert": lambda m, x: m.insert(0.31, (KNOTS, padded(x), 3))[1],
+    "insert": lambda m, x: m.insert(0.31, (KNOTS, padded(x), 3))[1][:6],
     "bisplev": lambda m, x: m.bisplev(x[0] * 0.3, x[1] * 0.3, m.bisplrep(*np.meshgrid(T, T), np.outer(T, T))),
     "bisplrep": None,
 }
@@ -637,10 +637,7 @@ TABLE = {
 
 #: What is refused: SciPy has compiled it, and nothing here computes it with derivatives.
 REFUSED = {
-    "scipy.interpolate": words(
-        "InterpolatedUnivariateSpline NdBSpline RectBivariateSpline CloughTocher2DInterpolator LinearNDInterpolator "
-        "bisplev griddata insert make_lsq_spline splrep"
-    ),
+    "scipy.interpolate": words("CloughTocher2DInterpolator"),
     "scipy.optimize": words("fmin_l_bfgs_b"),
     "scipy.linalg": words("funm hessenberg ldl qr_multiply rq schur signm"),
     "scipy.signal": words("bilinear sepfir2d symiirorder1 cspline2d qspline2d"),

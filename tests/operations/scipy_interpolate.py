@@ -24,6 +24,11 @@ def on_grid(module):
     return lambda x, values, q: module.RegularGridInterpolator((x, x[:3]), values)(q)
 
 
+def scattered(module):
+    corners = np.array([[0.0, 0.0], [1.0, 0.1], [0.1, 1.0], [1.2, 1.3]])
+    return lambda values, q: module.LinearNDInterpolator(corners, values)(q)
+
+
 OPS = [
     row("interp1d", (KNOTS, array(2, 5), QUERIES)),
     row("CubicSpline", (KNOTS, array(5), QUERIES)),
@@ -34,6 +39,14 @@ OPS = [
         Sample((KNOTS, array(5, 3), np.array([[0.3, 1.2], [2.7, 0.2]])), ordered=True),
         fun=on_grid(interpolate),
         numpy=on_grid(scipy.interpolate),
+        jax=None,
+        reason=NO_JAX,
+    ),
+    op(
+        "scipy.interpolate.LinearNDInterpolator",
+        Sample((array(4), np.array([[0.5, 0.4], [0.3, 0.6]]))),
+        fun=scattered(interpolate),
+        numpy=scattered(scipy.interpolate),
         jax=None,
         reason=NO_JAX,
     ),

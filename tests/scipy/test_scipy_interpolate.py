@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import scipy.interpolate
+import scipy.spatial
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, jacobian, vmap
-from funcgrad.errors import InputError, ShapeError
+from funcgrad.errors import ConversionError, InputError, ShapeError
 from funcgrad.scipy import interpolate
 
 RNG = np.random.default_rng(0)
@@ -118,7 +119,41 @@ def test_steps_have_values_with_a_derivative_and_queries_without():
     assert grad(lambda q: interpolate.interp1d(X, Y, "previous")(q))(1.0) == 0.0
 
 
+POINTS = RNG.normal(size=(20, 2))
+VALUES = RNG.normal(size=(20, 3))
+PLACES = RNG.normal(size=(7, 2)) * 0.3
+
+
+@pytest.mark.parametrize("rescale", [False, True])
+def test_scattered_points_are_scipys(rescale):
+    wide = PLACES * [4.0, 200.0]
+    ours, theirs = [
+        m.LinearNDInterpolator(POINTS * [1.0, 50.0], VALUES, rescale=rescale) for m in (interpolate, scipy.interpolate)
+    ]
+    np.testing.assert_allclose(ours(wide), theirs(wide), rtol=1e-9)
+    mesh = scipy.spatial.Delaunay(POINTS)
+    ours, theirs = [m.LinearNDInterpolator(mesh, VALUES[:, 0], 0.5) for m in (interpolate, scipy.interpolate)]
+    np.testing.assert_allclose(ours(*wide.T), theirs(*wide.T), rtol=1e-9)
+
+
+def test_scattered_points_have_derivatives():
+    check_grads(lambda points: interpolate.LinearNDInterpolator(points, VALUES)(PLACES).sum(), (POINTS,))
+    check_grads(lambda q: interpolate.LinearNDInterpolator(POINTS, VALUES)(q).sum(), (PLACES,))
+
+    def f(q):
+        return fnp.sum(interpolate.LinearNDInterpolator(POINTS, VALUES[:, 0], 0.0)(q) ** 2)
+
+    batch = np.stack([PLACES, PLACES * 9.0])
+    np.testing.assert_allclose(vmap(grad(f))(batch), [grad(f)(q) for q in batch], rtol=1e-9, atol=1e-12)
+    with pytest.raises(ConversionError):
+        vmap(lambda points: interpolate.LinearNDInterpolator(points, VALUES)(PLACES))(np.stack([POINTS, POINTS]))
+
+
 def test_errors():
+    with pytest.raises(ShapeError, match="one entry for each point"):
+        interpolate.LinearNDInterpolator(POINTS, VALUES[:4])
+    with pytest.raises(ShapeError, match="must be 2 long"):
+        interpolate.LinearNDInterpolator(POINTS, VALUES)([[1.0, 2.0, 3.0]])
     with pytest.raises(ValueError, match="outside the interpolation range"):
         interpolate.interp1d(X, Y)(9.0)
     with pytest.raises(ValueError, match="out of bounds"):

@@ -1,0 +1,388 @@
+"""What SciPy has compiled of splines and piecewise polynomials, with derivatives; see ``kernels``.
+
+Knots and the places of data are constants; values, weights and coefficients may be traced, and so may the points at
+which a spline is evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, NoReturn
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.errors import ConversionError
+
+__all__ = ["SPLINES"]
+
+
+def _piece(x: Any, knots: Any, extrapolate: bool) -> tuple[Any, Any]:
+    """The number of the piece that each point lies in, and whether it lies outside of all."""
+    knots = np.asarray(knots)
+    inside = fnp.searchsorted(knots, x, "right") - 1
+    outside = fnp.logical_or(fnp.logical_or(x < knots[0], x > knots[-1]), fnp.isnan(x))
+    return fnp.clip(inside, 0, len(knots) - 2), fnp.logical_and(outside, not extrapolate)
+
+
+def _powers(c: Any, s: Any, order: int, nu: int) -> Any:
+    """The ``nu``-th derivative (integral, where negative) of polynomials with ``order`` coefficients, highest first."""
+    result: Any = 0.0
+    for i in range(order):
+        power = order - 1 - i
+        if power < nu:
+            break
+        factor = 1.0
+        for j in range(nu):
+            factor *= power - j
+        for j in range(-nu):
+            factor /= power + 1 + j
+        result = result * s + c[i] * factor if power - nu >= 0 and i else c[i] * factor
+    return result * s ** (-nu) if nu < 0 else result
+
+
+def _evaluate(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) -> None:
+    """``_ppoly.evaluate``: piecewise polynomials ``c[k, piece, n]`` at ``x``."""
+    place, outside = _piece(x, knots, bool(extrapolate))
+    s = x - fnp.take(knots, place)
+    value = _powers([fnp.take(row, place, axis=0) for row in c], s[:, None], len(c), nu)
+    value = fnp.where(outside[:, None], np.nan, value)
+    out[...] = fnp.broadcast_to(value, out.shape)
+
+
+def _bernstein(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) -> None:
+    """``_ppoly.evaluate_bernstein``: piecewise polynomials ``c[k, piece, n]`` in Bernstein's basis at ``x``."""
+    place, outside = _piece(x, knots, bool(extrapolate))
+    knots = np.asarray(knots)
+    width = (knots[place + 1] - knots[place])[:, None]
+    rows = [fnp.take(row, place, axis=0) for row in c]
+    for _ in range(nu):
+        rows = [(len(rows) - 1) / width * (after - before) for before, after in pairwise(rows)]
+    s = (x - knots[place])[:, None] / width
+    while len(rows) > 1:  # de Casteljau's way
+        rows = [before * (1 - s) + after * s for before, after in pairwise(rows)]
+    value = fnp.where(outside[:, None], np.nan, rows[0] if rows else 0.0)
+    out[...] = fnp.broadcast_to(value, out.shape)
+
+
+def _integrate(c: Any, knots: Any, a: Any, b: Any, extrapolate: Any, out: Any) -> None:
+    """``_ppoly.integrate``: the integral from ``a`` to ``b``, which is not smaller."""
+    knots = np.asarray(knots)
+    (first, last), outside = _piece(fnp.stack([a * 1.0, b * 1.0]), knots, bool(extrapolate))
+    total = fnp.zeros(out.shape)
+    for n in range(int(first), int(last) + 1):
+        low = a if n == int(first) else knots[n]
+        high = b if n == int(last) else knots[n + 1]
+        rows = [row[n] for row in c]
+        total = total + _powers(rows, high - knots[n], len(c), -1) - _powers(rows, low - knots[n], len(c), -1)
+    out[...] = fnp.where(fnp.any(outside), np.nan, total)
+
+
+def _fix_continuity(c: Any, knots: Any, order: int) -> None:
+    """``_ppoly.fix_continuity``: lower coefficients such that derivatives up to ``order`` pass from piece to piece."""
+    k = len(c)
+    knots = np.asarray(knots)
+    for n in range(1, c.shape[1]):
+        s = knots[n] - knots[n - 1]
+        for nu in range(order, -1, -1):
+            value = _powers([c[i, n - 1] for i in range(k)], s, k, nu)
+            factor = 1.0
+            for j in range(2, nu + 1):
+                factor *= j
+            c[k - nu - 1, n] = value / factor
+
+
+def _basis(t: Any, k: int, x: Any, place: Any) -> list[Any]:
+    """The ``k + 1`` B-splines that are not zero in the piece ``place``, by the formula of de Boor and Cox."""
+    values = [fnp.ones_like(x)]
+    for degree in range(1, k + 1):
+        saved: Any = 0.0
+        new = []
+        for r in range(degree):
+            right, left = np.asarray(t)[place + r + 1], np.asarray(t)[place + 1 - degree + r]
+            part = values[r] / fnp.where(right == left, 1.0, right - left)
+            new.append(saved + (right - x) * part)
+            saved = (x - left) * part
+        values = [*new, saved]
+    return values
+
+
+def _spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any) -> Any:
+    """``_dierckx.evaluate_spline``: splines with coefficients ``c[i, n]`` at ``x``."""
+    t, c = np.asarray(t), c[: len(t) - k - 1]
+    for degree in range(k, k - nu, -1):
+        widths = t[degree + 1 : len(t) - 1] - t[1 : len(t) - degree - 1]
+        c = degree * (c[1:] - c[:-1]) / fnp.where(widths == 0, 1.0, widths)[:, None]
+        t = t[1:-1]
+    k = k - nu
+    if k < 0:
+        return fnp.zeros((len(x), c.shape[1]))
+    n = len(t) - k - 1
+    place = fnp.clip(fnp.searchsorted(t, x, "right") - 1, k, n - 1)
+    place = np.asarray(place)
+    values = _basis(t, k, x, place)
+    out = sum([fnp.take(c, place - k + j, axis=0) * values[j][:, None] for j in range(k + 1)])
+    outside = fnp.logical_or(x < t[k], x > t[n])
+    return out if extrapolate else fnp.where(outside[:, None], np.nan, out)
+
+
+def _splev(t: Any, c: Any, k: int, x: Any, ext: int = 0) -> tuple[Any, int]:
+    return _splder(t, c, k, x, 0, ext)
+
+
+def _splder(t: Any, c: Any, k: int, x: Any, nu: int, ext: int = 0) -> tuple[Any, int]:
+    """``dfitpack.splder``: what is outside is as ``ext`` says: extrapolated, zero, an error, or the boundary's."""
+    t = np.asarray(t)
+    low, high = t[k], t[len(t) - k - 1]
+    outside = fnp.logical_or(x < low, x > high)
+    if ext == 2 and fnp.any(outside):
+        return x, 1
+    at = fnp.clip(x, low, high) if ext == 3 else x
+    value = _spline(t, fnp.asarray(c)[:, None], k, at, nu, True)[:, 0]
+    return (fnp.where(outside, 0.0, value) if ext == 1 else value), 0
+
+
+def _spalde(t: Any, c: Any, k1: int, x: Any) -> tuple[Any, int]:
+    """``dfitpack.spalde``: a spline at a point with all of its derivatives."""
+    at = fnp.reshape(x, (1,))
+    return fnp.stack([_spline(t, fnp.asarray(c)[:, None], k1 - 1, at, nu, True)[0, 0] for nu in range(k1)]), 0
+
+
+def _splint(t: Any, c: Any, k: int, a: Any, b: Any) -> tuple[Any, Any]:
+    """``dfitpack.splint``: the integral of a spline, which is zero outside of its knots."""
+    t = np.asarray(t)
+    n = len(t) - k - 1
+    widths = (t[k + 1 : k + 1 + n] - t[:n]) / (k + 1)
+    sums = fnp.concatenate([np.zeros(1), fnp.cumsum(fnp.asarray(c)[:n] * widths)])
+    knots = np.concatenate([t[:1], t, t[-1:]])
+    ends = fnp.clip(fnp.stack([a * 1.0, b * 1.0]), t[k], t[n])
+    low, high = _spline(knots, sums[:, None], k + 1, ends, 0, True)[:, 0]
+    return high - low, None
+
+
+def _fitpack_splder(t: Any, c: Any, k: int, nu: int, x: Any, ext: int = 0) -> tuple[Any, int]:
+    """``_fitpack.splder`` of SciPy 1.18, with another order of the arguments."""
+    return _splder(t, c, k, x, nu, ext)
+
+
+def _fitpack_splint(t: Any, c: Any, k: int, a: Any, b: Any) -> Any:
+    """``_fitpack.splint`` of SciPy 1.18, which gives the integral alone."""
+    return _splint(t, c, k, a, b)[0]
+
+
+def _coordinates(points: Any, ndim: Any = None) -> Any:
+    """``_interpnd._ndim_coords_from_arrays``: points from arrays of coordinates."""
+    if isinstance(points, tuple) and len(points) == 1:
+        points = points[0]
+    if isinstance(points, tuple):
+        return fnp.stack(fnp.broadcast_arrays(*points), axis=-1)
+    points = fnp.asarray(points)
+    if points.ndim == 1:
+        return points.reshape(-1, 1) if ndim is None else points.reshape(-1, ndim)
+    return points
+
+
+def _design(t: Any, k: int, x: Any, nu: int = 0) -> Any:
+    """The ``nu``-th derivatives of all B-splines, each in a column, at ``x``; outside of the knots extrapolated."""
+    return _spline(t, np.eye(len(t) - k - 1), k, x, nu, True)
+
+
+def _interpolating_knots(x: Any, k: int, low: Any, high: Any) -> Any:
+    """The knots that FITPACK chooses for a spline through all points: these without the outermost, or their middles."""
+    x, half = np.asarray(x, float), (k + 1) // 2
+    inner = x[half : len(x) - half] if k % 2 else (x[half : len(x) - half] + x[half + 1 : len(x) - half + 1]) / 2
+    ends = [x[0] if low is None else low], [x[-1] if high is None else high]
+    return np.concatenate([ends[0] * (k + 1), inner[: len(x) - k - 1], ends[1] * (k + 1)])
+
+
+def _nearest(x: Any, y: Any, w: Any, t: Any, k: int) -> tuple[Any, Any]:
+    """The coefficients of the spline with knots ``t`` that is nearest to ``y``, and what is left of ``y``, squared."""
+    matrix, w = _design(t, k, x), fnp.ones(len(x)) if w is None else fnp.asarray(w)
+    weights = w.reshape(-1, *[1] * (y.ndim - 1))
+    c = fnp.linalg.lstsq(w[:, None] * matrix, weights * y, rcond=None)[0]
+    return c, fnp.sum((weights * (y - matrix @ c)) ** 2)
+
+
+def _refuse_smoothing(s: Any) -> NoReturn:
+    raise ConversionError(
+        f"scipy.interpolate: FITPACK chooses the knots of a smoothing spline by the data, which has no derivative, got "
+        f"s={s} and traced data. Pass s=0 to interpolate, or the knots, as to make_lsq_spline."
+    )
+
+
+def _curfit(
+    task: int, x: Any, y: Any, w: Any, t: Any, wrk: Any, iwrk: Any, xb: Any, xe: Any, k: int, s: Any
+) -> tuple[int, Any, Any, int]:
+    """``dfitpack.curfit``: a spline through all points, or the nearest with given knots; ``t`` gets the knots."""
+    if task == -1:
+        knots = np.concatenate([[xb] * (k + 1), np.asarray(t[k + 1 : len(t) - k - 1]), [xe] * (k + 1)])
+        c, left = _nearest(x, y, w, knots, k)
+    elif task == 0 and s == 0:
+        knots, left = _interpolating_knots(x, k, xb, xe), 0.0
+        c = fnp.linalg.solve(_design(knots, k, x), y)
+    else:
+        _refuse_smoothing(s)
+    t[: len(knots)] = knots
+    return len(knots), fnp.concatenate([c, np.zeros(k + 1)]), left, 0 if task else -1
+
+
+def _fpcurf0(
+    x: Any, y: Any, k: int, w: Any = None, xb: Any = None, xe: Any = None, s: Any = None, nest: Any = None
+) -> tuple[Any, ...]:
+    """``dfitpack.fpcurf0``, which ``InterpolatedUnivariateSpline`` calls: ``curfit`` and all that it needs."""
+    t = np.empty(len(x) + k + 1)
+    n, c, left, told = _curfit(0, x, y, w, t, None, None, xb, xe, k, len(x) if s is None else s)
+    return x, y, w, xb, xe, k, s, n, t, c, left, None, None, told
+
+
+def _fpcurfm1(x: Any, y: Any, k: int, t: Any, w: Any = None, xb: Any = None, xe: Any = None) -> tuple[Any, ...]:
+    """``dfitpack.fpcurfm1``, which ``LSQUnivariateSpline`` calls."""
+    n, c, left, told = _curfit(-1, x, y, w, np.array(t, float), None, None, xb, xe, k, -1)
+    return x, y, w, xb, xe, k, -1.0, n, t, c, left, None, None, told
+
+
+def _qr_reduce(*args: Any) -> None:
+    """``_dierckx.qr_reduce``: nothing. ``fpback`` does both steps, of data that nothing was written to."""
+
+
+def _fpback(a: Any, nc: int, x: Any, y: Any, t: Any, k: int, w: Any, y_w: Any) -> tuple[Any, Any, Any]:
+    """``_dierckx.fpback``: the coefficients of the nearest spline."""
+    c, left = _nearest(x, y, w, t, k)
+    return c, None, left
+
+
+def _norm_eq_lsq(x: Any, t: Any, k: int, y: Any, w: Any, ab: Any, rhs: Any) -> None:
+    """``_dierckx._norm_eq_lsq``: the normal equations of the nearest spline, the diagonals in columns of ``ab``."""
+    matrix = _design(t, k, x)
+    weighted = matrix * (w * w)[:, None]
+    square = weighted.T @ matrix
+    for d in range(k + 1):
+        ab[: len(ab) - d, d] = fnp.diagonal(square, -d)
+    rhs[...] = weighted.T @ y
+
+
+def _insert(per: Any, t: Any, c: Any, k: int, x: Any, m: int) -> tuple[Any, Any, int]:
+    """``_fitpack._insert``: the same spline with ``x`` as a knot, ``m`` times more, by the formula of Boehm."""
+    if per:
+        raise ConversionError("scipy.interpolate.insert: of traced values no spline is periodic. Pass per=False.")
+    t = np.asarray(t, float)
+    c = fnp.asarray(c)[: len(t) - k - 1]
+    for _ in range(m):
+        last = int(np.clip(np.searchsorted(t, x, "right") - 1, k, len(t) - k - 2))
+        knots, ends = t[last - k + 1 : last + 1], t[last + 1 : last + k + 1]
+        share = (x - knots) / (ends - knots)
+        between = share * c[last - k + 1 : last + 1] + (1 - share) * c[last - k : last]
+        c = fnp.concatenate([c[: last - k + 1], between, c[last:]])
+        t = np.insert(t, last + 1, x)
+    return t, fnp.concatenate([c, np.zeros(k + 1)]), 0
+
+
+def _surface(tx: Any, ty: Any, c: Any, kx: int, ky: int, dx: int, dy: int, x: Any, y: Any) -> tuple[Any, Any, Any]:
+    """The splines of each axis at the points, moved to the nearest knot if outside, and the matrix of coefficients."""
+
+    def along(t: Any, k: int, at: Any, nu: int) -> Any:
+        return _design(t, k, fnp.clip(fnp.atleast_1d(at), t[k], t[len(t) - k - 1]), nu)
+
+    shape = len(tx) - kx - 1, len(ty) - ky - 1
+    return along(tx, kx, x, dx), along(ty, ky, y, dy), fnp.reshape(fnp.asarray(c)[: shape[0] * shape[1]], shape)
+
+
+def _parder(tx: Any, ty: Any, c: Any, kx: int, ky: int, dx: int, dy: int, x: Any, y: Any) -> tuple[Any, int]:
+    """``dfitpack.parder``: a partial derivative of a spline of two variables on a grid."""
+    of_x, of_y, matrix = _surface(tx, ty, c, kx, ky, dx, dy, x, y)
+    return of_x @ matrix @ of_y.T, 0
+
+
+def _pardeu(tx: Any, ty: Any, c: Any, kx: int, ky: int, dx: int, dy: int, x: Any, y: Any) -> tuple[Any, int]:
+    """``dfitpack.pardeu``: a partial derivative at points."""
+    of_x, of_y, matrix = _surface(tx, ty, c, kx, ky, dx, dy, x, y)
+    return fnp.sum(of_x @ matrix * of_y, axis=1), 0
+
+
+def _bispev(tx: Any, ty: Any, c: Any, kx: int, ky: int, x: Any, y: Any) -> tuple[Any, int]:
+    """``dfitpack.bispev``: a spline of two variables on a grid."""
+    return _parder(tx, ty, c, kx, ky, 0, 0, x, y)
+
+
+def _bispeu(tx: Any, ty: Any, c: Any, kx: int, ky: int, x: Any, y: Any) -> tuple[Any, int]:
+    """``dfitpack.bispeu``: a spline of two variables at points."""
+    return _pardeu(tx, ty, c, kx, ky, 0, 0, x, y)
+
+
+def _regrid(
+    x: Any,
+    y: Any,
+    z: Any,
+    xb: Any = None,
+    xe: Any = None,
+    yb: Any = None,
+    ye: Any = None,
+    kx: int = 3,
+    ky: int = 3,
+    s: Any = 0.0,
+    maxit: int = 20,
+) -> tuple[Any, ...]:
+    """``dfitpack.regrid_smth``: the spline of two variables through values on a grid."""
+    if s != 0:
+        _refuse_smoothing(s)
+    tx, ty = _interpolating_knots(x, kx, xb, xe), _interpolating_knots(y, ky, yb, ye)
+    along_x = fnp.linalg.solve(_design(tx, kx, x), fnp.reshape(z, (len(x), len(y))))
+    c = fnp.linalg.solve(_design(ty, ky, y), along_x.T).T
+    return len(tx), tx, len(ty), ty, fnp.ravel(c), 0.0, -1
+
+
+def _ndbspline(self: Any, xi: Any, *, nu: Any = None, extrapolate: Any = None) -> Any:
+    """``NdBSpline.__call__``: a tensor product of splines, summed up axis by axis."""
+    extrapolate, ndim = self.extrapolate if extrapolate is None else extrapolate, len(self.t)
+    xi = fnp.asarray(xi, dtype=float)
+    if xi.shape[-1] != ndim:
+        raise ValueError(f"Shapes: xi.shape={xi.shape} and ndim={ndim}")
+    columns = xi.reshape(-1, ndim).T
+    value: Any = fnp.asarray(self.c)
+    outside: Any = False
+    for axis, (t, k, x, order) in enumerate(
+        zip(self.t, self.k, columns, [0] * ndim if nu is None else nu, strict=True)
+    ):
+        splines = _design(np.asarray(t), int(k), x, int(order))
+        value = fnp.einsum("pn,pn...->p..." if axis else "pn,n...->p...", splines, value)
+        outside = outside | (x < t[k]) | (x > t[len(t) - k - 1])
+    value = value if extrapolate else fnp.where(outside.reshape(-1, *[1] * (value.ndim - 1)), np.nan, value)
+    return value.reshape(*xi.shape[:-1], *value.shape[1:])
+
+
+#: Of FITPACK, which is another module from SciPy 1.18 on.
+_FITPACK: dict[str, Callable[..., Any]] = {
+    "bispeu": _bispeu,
+    "bispev": _bispev,
+    "curfit": _curfit,
+    "fpcurf0": _fpcurf0,
+    "fpcurfm1": _fpcurfm1,
+    "pardeu": _pardeu,
+    "parder": _parder,
+    "regrid_smth": _regrid,
+    "splev": _splev,
+}
+SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
+    ("scipy.interpolate._ppoly", "evaluate"): _evaluate,
+    ("scipy.interpolate._ppoly", "evaluate_bernstein"): _bernstein,
+    ("scipy.interpolate._ppoly", "integrate"): _integrate,
+    ("scipy.interpolate._ppoly", "fix_continuity"): _fix_continuity,
+    ("scipy.interpolate._dierckx", "evaluate_spline"): _spline,
+    ("scipy.interpolate._dfitpack", "splder"): _splder,
+    ("scipy.interpolate._dfitpack", "spalde"): _spalde,
+    ("scipy.interpolate._dfitpack", "splint"): _splint,
+    ("scipy.interpolate._fitpack", "splder"): _fitpack_splder,
+    ("scipy.interpolate._fitpack", "splint"): _fitpack_splint,
+    ("scipy.interpolate._interpnd", "_ndim_coords_from_arrays"): _coordinates,
+    ("scipy.interpolate._dierckx", "_norm_eq_lsq"): _norm_eq_lsq,
+    ("scipy.interpolate._dierckx", "fpback"): _fpback,
+    ("scipy.interpolate._dierckx", "qr_reduce"): _qr_reduce,
+    ("scipy.interpolate._fitpack", "_insert"): _insert,
+    ("scipy.interpolate._ndbspline", "NdBSpline.__call__"): _ndbspline,
+    **{
+        (f"scipy.interpolate.{home}", name): ours
+        for home in ("_dfitpack", "_fitpack")
+        for name, ours in _FITPACK.items()
+    },
+}

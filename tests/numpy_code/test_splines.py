@@ -1,0 +1,89 @@
+"""Splines of SciPy whose data are traced: its compiled parts have counterparts with derivatives."""
+
+import numpy as np
+import pytest
+import scipy.interpolate as si
+from helpers import differences
+
+from funcgrad import grad, jvp
+from funcgrad.errors import ConversionError
+
+T = np.linspace(0.0, 1.0, 9)
+AT = np.array([0.03, 0.31, 0.97])
+Y = np.array([0.3, 1.2, 0.7, -0.4, 0.9, 1.1, 0.2, -0.3, 0.8])
+Z = np.outer(Y, np.cos(Y[:7])) + Y[:7]
+KNOTS = np.array([0.0, 0.0, 0.0, 0.0, 0.4, 0.7, 1.0, 1.0, 1.0, 1.0])
+C = np.array([0.4, 1.3, -0.2, 0.8, 0.5, 0.9, 0.0, 0.0, 0.0, 0.0])
+WEIGHTS = np.array([1.0, 2.0, 1.0, 0.5, 1.0, 1.0, 3.0, 1.0, 1.0])
+D = np.sin(np.arange(12.0))
+GRID = np.linspace(0.0, 2.0, 7)
+
+
+def nd(c):
+    return si.NdBSpline((np.arange(6.0), np.arange(8.0)), c.reshape(3, 4, 1), k=(2, 3))
+
+
+CASES = {
+    "degree 2": (lambda y: si.splev(AT, si.splrep(T, y, k=2)), Y),
+    "degree 4": (lambda y: si.splev(AT, si.splrep(T, y, k=4)), Y),
+    "degree 5": (lambda y: si.splev(AT, si.splrep(T, y, k=5)), Y),
+    "wider": (lambda y: si.splev(AT, si.splrep(T, y, xb=-0.5, xe=1.5)), Y),
+    "knots": (lambda y: si.splev(AT, si.splrep(T, y, w=WEIGHTS, t=[0.4, 0.6])), Y),
+    "residual": (lambda y: si.splrep(T, y, t=[0.4, 0.6], full_output=True)[1], Y),
+    "univariate": (lambda y: si.InterpolatedUnivariateSpline(T, y, k=4).derivative()(AT), Y),
+    "extended": (lambda y: si.InterpolatedUnivariateSpline(T, y, ext="const")(np.array([-0.2, 0.3, 1.4])), Y),
+    "integral": (lambda y: si.UnivariateSpline(T, y, s=0).integral(0.2, 0.7), Y),
+    "least squares": (lambda y: si.LSQUnivariateSpline(T, y, [0.3, 0.6], w=WEIGHTS)(AT), Y),
+    "several": (lambda y: si.make_lsq_spline(T, np.stack([y, y**2], 1), KNOTS, w=WEIGHTS)(AT), Y),
+    "normal equations": (lambda y: si.make_lsq_spline(T, y, KNOTS, method="norm-eq")(AT), Y),
+    "inserted twice": (lambda c: si.insert(0.55, (KNOTS, c, 3), m=2)[1][:8], C),
+    "surface": (lambda z: si.RectBivariateSpline(T, GRID, z, kx=2)(AT, AT), Z),
+    "partial": (lambda z: si.RectBivariateSpline(T, GRID, z)(AT, AT, dx=1, dy=1), Z),
+    "at points": (lambda z: si.RectBivariateSpline(T, GRID, z)(AT, AT[::-1], grid=False), Z),
+    "partial at points": (lambda z: si.RectBivariateSpline(T, GRID, z).ev(AT, AT[::-1], dx=1), Z),
+    "place": (lambda x: si.RectBivariateSpline(T, GRID, Z).ev(x, x**2), AT),
+    "outside": (lambda x: si.RectBivariateSpline(T, GRID, Z)(x, [0.5]), np.array([-0.4, 0.5, 1.3])),
+    "tensor": (lambda c: nd(c)(np.array([[2.2, 3.1], [2.9, 3.6]]), nu=(1, 0)), D),
+    "tensor outside": (lambda c: nd(c)(np.array([5.2, 3.1])), D),
+    "tensor place": (lambda x: nd(D)(x.reshape(1, 2)), np.array([2.4, 3.3])),
+    "scattered": (lambda y: si.griddata((Y, np.sin(5 * Y)), y, ([0.3, 0.5], [0.2, 0.4]), rescale=True), Y),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_splines(name):
+    fun, x = CASES[name]
+
+    def total(x):
+        found = np.ravel(fun(x))
+        return np.sum(found * np.cos(np.arange(found.size)))
+
+    slope = grad(total)(x)
+    np.testing.assert_allclose(slope, differences(total, x, 1e-4), rtol=1e-6, atol=1e-8)
+    value, pushed = jvp(total, (x,), (np.cos(x),))
+    np.testing.assert_allclose(value, total(x), rtol=1e-11)
+    np.testing.assert_allclose(pushed, np.sum(slope * np.cos(x)), rtol=1e-9)
+
+
+def test_tensor_products_outside_of_the_knots_and_of_another_dimension():
+    def f(c):
+        spline = nd(c)
+        return np.sum(np.nan_to_num(spline([[9.0, 3.1], [2.2, 3.1]], extrapolate=False)))
+
+    np.testing.assert_allclose(grad(f)(D), differences(f, D, 1e-4), rtol=1e-8, atol=1e-10)
+    with pytest.raises(ValueError, match="ndim=2"):
+        grad(lambda c: nd(c)([[1.0, 2.0, 3.0]]).sum())(D)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda y: si.splrep(T, y, s=0.1)[1].sum(),
+        lambda y: si.UnivariateSpline(T, y)(0.3),
+        lambda y: si.RectBivariateSpline(T, T, np.outer(y, y), s=1.0)(0.3, 0.2)[0, 0],
+        lambda y: si.insert(0.3, (KNOTS, np.append(y, 0.0), 3), per=True)[1].sum(),
+    ],
+)
+def test_what_has_no_derivative_is_refused(fun):
+    with pytest.raises(ConversionError, match=r"smoothing spline|periodic"):
+        grad(fun)(Y)
