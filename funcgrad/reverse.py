@@ -476,16 +476,6 @@ def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
             if (kind := type(ct)) is not ndarray and kind is not float64 and issubclass(kind, Unfinished):
                 ct = ct.materialize()
             pairs = watch.pull(ct, node) if watch else pull(ct, node)
-            if len(pairs) == 1:
-                ((parent, ct),) = pairs
-                if (number := parent[0]) not in pending:
-                    if ct is None:
-                        node = heappop(heap)
-                    else:
-                        pending[number] = ct
-                        node = heappushpop(heap, parent)  # itself, where it comes next
-                    parent = pairs = None  # what a pull is given nobody else holds
-                    continue
             for parent, ct in pairs:
                 if (number := parent[0]) in pending:
                     old = pending[number]
@@ -503,7 +493,7 @@ def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
                         heappush(heap, last)
                     last = parent
             node = heappop(heap) if last is None else heappushpop(heap, last)
-            last = pairs = old = None
+            last = parent = pairs = old = None
     except Exception as error:
         _name_operation(error, node)
         raise
