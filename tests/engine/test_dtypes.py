@@ -50,7 +50,7 @@ PAIRED = {np.float32: np.complex64, np.longdouble: np.clongdouble}
 LEFT_OUT = {
     "float16": r"scipy\.integrate\.quad$",
     "bfloat16": r"linalg\.|.*fit$|convolve|correlate|polymul|polydiv|histogram|scipy\.",
-    "longdouble": r"kaiser|scipy\.(linalg|ndimage|optimize|sparse|spatial\.distance\.cosine)"
+    "longdouble": r"kaiser|scipy\.(linalg|ndimage|optimize|sparse|interpolate\.LinearND|spatial\.distance\.cosine)"
     r"|scipy\.stats\.(mult|loglaplace)|scipy\.integrate\.(quad|tanhsinh)$",
 }
 
