@@ -22,7 +22,7 @@ from funcgrad import (
 )
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
 from funcgrad.scipy import integrate, optimize
-from funcgrad.scipy.integrate.ivp import iterations, records
+from funcgrad.scipy.integrate.ivp import iterations, products, records
 from funcgrad.transforms.closures import Hoisted
 from funcgrad.transforms.compiled import straight
 
@@ -554,6 +554,43 @@ def test_products_are_written_down_once(monkeypatch):
         last = lambda k, fun=fun: fnp.sum(integrate.solve_ivp(fun, (0, 0.5), start, args=(k,), **TIGHT).y[:, -1] ** 2)
         np.testing.assert_allclose(grad(last)(k), in_argument(last, (k,), 0, 1e-4), rtol=1e-5)
         assert len(written) == count
+
+
+@pytest.mark.parametrize("method", ["DOP853", "LSODA"])
+def test_parts_of_products_that_are_known_take_the_numbers_of_each_call(method, monkeypatch):
+    """Of one code with other arrays, arguments and numbers: gradients are those of a first call."""
+    rng, n, made = np.random.default_rng(0), 30, []
+    parted = products._parted
+    monkeypatch.setattr(products, "_parts", {})
+    monkeypatch.setattr(products, "_parted", lambda *args: made.append(0) or parted(*args))
+
+    def loss(weights, power, p, start):
+        flow = lambda t, y, p: p[0] * fnp.tanh(weights @ y + fnp.sin(t)) - p[1] * y**power
+        found = integrate.solve_ivp(flow, (0.1, 1.0), start, method, args=(p,), **TIGHT)
+        return fnp.sum(found.y[:, -1] ** 2)
+
+    few, more = (rng.normal(size=(n, n)) / np.sqrt(n) for _ in range(2))
+    p, start = np.array([1.5, 0.7]), np.cos(np.arange(n)) / 2
+    cases = [
+        (few, 3, p, start),
+        (more, 3, p, start),
+        (few, 2, p, start),
+        (few, 3, 1.1 * p, 0.9 * start),
+        (more, 2, p, start),
+    ]
+    once = [0, 0, 1, 1, 1]  # further recordings
+    found = []
+    for case, further in zip(cases, once, strict=True):
+        found.append(grad(loss, (2, 3))(*case))
+        assert len(made) == 1 + further
+    for case, (by_rate, by_start) in zip(cases, found, strict=True):
+        monkeypatch.setattr(products, "_parts", {})
+        anew = grad(loss, (2, 3))(*case)
+        np.testing.assert_allclose(by_rate, anew[0], rtol=1e-13)
+        np.testing.assert_allclose(by_start, anew[1], rtol=1e-13, atol=1e-15)
+        np.testing.assert_allclose(
+            by_rate, in_argument(lambda p, c=case: loss(*c[:2], p, c[3]), (case[2],), 0, 1e-4), rtol=1e-5
+        )
 
 
 def mixing(n):
