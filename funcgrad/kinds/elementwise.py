@@ -323,7 +323,7 @@ def operation(x, y, /):
             elif type(v) in PLAIN and type(w) in PLAIN:
                 ans = kernel(v, w)
             else:
-                ans = operation(v, w)
+                ans = {again}(v, w)
                 aval = None
             {check}
             made.link = {record_both}
@@ -332,7 +332,7 @@ def operation(x, y, /):
                 w = beside_doubles(y) if converts and aval is not float64 else y
             elif (w := constant_beside(v, y, aval, closed, converts)) is None:
                 return unlike(x, y)
-            ans = kernel(v, w) if type(v) in PLAIN else operation(v, w)
+            ans = kernel(v, w) if type(v) in PLAIN else {again}(v, w)
             {check}
             made.link = {record_left}
         made.value, made._trace, made.form = ans, trace, {form}
@@ -341,7 +341,7 @@ def operation(x, y, /):
         w, aval, parent = y.value, y.form, y.link
         if (v := constant_beside(w, x, aval, closed, converts)) is None:
             return unlike(x, y)
-        ans = kernel(v, w) if type(w) in PLAIN else operation(v, w)
+        ans = kernel(v, w) if type(w) in PLAIN else {again}(v, w)
         {check}
         made = Tracer()
         made.value, made._trace, made.form = ans, trace, {form}
@@ -406,7 +406,7 @@ def operation(x, y):
         elif type(x) in PLAIN and type(y) in PLAIN:
             ans = kernel(x, y)
         else:
-            ans = call(x, y)
+            ans = again(x, y)
             aval = None
         {check}
         first, ct = {dx}, second
@@ -416,7 +416,7 @@ def operation(x, y):
     elif (c := constant_beside(v, y, aval, closed, converts)) is None:
         return None
     x, y = v, c
-    ans = kernel(x, y) if type(x) in PLAIN else call(x, y)
+    ans = kernel(x, y) if type(x) in PLAIN else again(x, y)
     {check}
     return dual(ans, {dx}, trace, {form})
 """
@@ -437,6 +437,8 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
 
     pulls, records = _records(rules, unlike=False)
     pulls_unlike, records_unlike = _records(rules, unlike=True)
+    differs = operator is pow  # of doubles too
+    again = (lambda x, y: rules.compute((x, y))) if differs else lambda x, y: call(x, y)
     beside = {"closed": frozenset((float, float64) if operator in _CLOSED else (float64,)), "converts": rules.converts}
     alike = {n + "_alike": text for n, text in records.items()}
     unlike = made(
@@ -446,20 +448,21 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
         _PUSH,
         {"dx": rules.of[0].forward, "dy": rules.of[1].forward},
         f"if {_FOREIGN}:\n            return None",
-        call=lambda x, y: call(x, y),
+        again=again,
         kernel=kernel,
         **beside,
         **rules.functions,
     )
     call: Operation = made(
         _BINARY,
-        records,
+        {**records, "again": "again" if differs else "operation"},
         f"if {_FOREIGN}:\n                return bind(primitive, (x, y), {{}})",
         primitive=primitive,
         kernel=kernel,
         plain=plain,
         push=push,
         unlike=unlike,
+        again=again,
         **beside,
         **pulls,
     )
