@@ -38,7 +38,7 @@ def aval_of(v: Any) -> Any:
     if type(v) is Tracer and v._trace.hidden:
         whole = aval_of(v.value)
         return whole[1:] if type(whole) is tuple else None
-    return None
+    return v.form if type(v) is Tracer else None
 
 
 def common_aval(v: Any, w: Any, closed: frozenset[type]) -> Any:

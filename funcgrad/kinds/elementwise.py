@@ -330,7 +330,7 @@ def operation(x, y, /):
             elif type(v) in PLAIN and type(w) in PLAIN:
                 ans = kernel(v, w)
             else:
-                ans = operation(v, w)
+                ans = {again}(v, w)
                 aval = None
             {check}
             made.link = {record_both}
@@ -339,7 +339,7 @@ def operation(x, y, /):
                 w = beside_doubles(y) if converts and aval is not float64 else y
             elif (w := constant_beside(v, y, aval, closed, converts)) is None:
                 return unlike(x, y)
-            ans = kernel(v, w) if type(v) in PLAIN else operation(v, w)
+            ans = kernel(v, w) if type(v) in PLAIN else {again}(v, w)
             {check}
             made.link = {record_left}
         made.value, made._trace, made.form = ans, trace, {form}
@@ -348,7 +348,7 @@ def operation(x, y, /):
         w, aval, parent = y.value, y.form, y.link
         if (v := constant_beside(w, x, aval, closed, converts)) is None:
             return unlike(x, y)
-        ans = kernel(v, w) if type(w) in PLAIN else operation(v, w)
+        ans = kernel(v, w) if type(w) in PLAIN else {again}(v, w)
         {check}
         made = Tracer()
         made.value, made._trace, made.form = ans, trace, {form}
@@ -379,7 +379,7 @@ def operation(x, y):
             return bind(primitive, (x, y), {{}})
         ans = kernel(v, w)
     elif type(aval_of(v)) is type(aval_of(w)) is tuple:
-        ans = operation_of(v, w)
+        ans = again(v, w)
     else:
         return bind(primitive, (x, y), {{}})
     if ans.dtype is not v.dtype:
@@ -420,7 +420,7 @@ def operation(x, y):
         elif type(v) in PLAIN and type(w) in PLAIN:
             ans = kernel(v, w)
         else:
-            ans = call(v, w)
+            ans = again(v, w)
             aval = None
         {check}
         x, y = v, w
@@ -431,7 +431,7 @@ def operation(x, y):
     elif (c := constant_beside(v, y, aval, closed, converts)) is None:
         return push_unlike(x, y)
     x, y = v, c
-    ans = kernel(x, y) if type(x) in PLAIN else call(x, y)
+    ans = kernel(x, y) if type(x) in PLAIN else again(x, y)
     {check}
     return dual(ans, {dx}, trace, {form})
 """
@@ -476,6 +476,8 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
 
     pulls, records = _records(rules, unlike=False)
     pulls_unlike, records_unlike = _records(rules, unlike=True)
+    differs = operator is pow  # of doubles too
+    again = (lambda x, y: rules.compute((x, y))) if differs else lambda x, y: call(x, y)
     beside = {"closed": frozenset((float, float64) if operator in _CLOSED else (float64,)), "converts": rules.converts}
     alike = {n + "_alike": text for n, text in records.items()}
     unlike = made(
@@ -484,7 +486,7 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
         "",
         primitive=primitive,
         kernel=in_any_shape,
-        operation_of=lambda x, y: call(x, y),
+        again=again,
         **pulls,
         **pulls_unlike,
     )
@@ -494,7 +496,7 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
         _PUSH,
         tangents,
         f"if {_FOREIGN}:\n            return None",
-        call=lambda x, y: call(x, y),
+        again=again,
         kernel=kernel,
         push_unlike=push_unlike,
         **beside,
@@ -502,7 +504,7 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
     )
     call: Operation = made(
         _BINARY,
-        records,
+        {**records, "again": "again" if differs else "operation"},
         f"if {_FOREIGN}:\n                return bind(primitive, (x, y), {{}})",
         primitive=primitive,
         kernel=kernel,
@@ -510,6 +512,7 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
         push=push,
         push_unlike=push_unlike,
         unlike=unlike,
+        again=again,
         **beside,
         **pulls,
     )

@@ -18,6 +18,7 @@ from funcgrad import tree
 from funcgrad.core import READ_ONLY, Primitive, Tracer, bind, describe, refuse_closure, tracer_of, twin
 from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace
+from funcgrad.kinds.avals import aval_of
 from funcgrad.kinds.custom import custom_call
 from funcgrad.reverse import backward
 from funcgrad.running import repeating, running
@@ -88,6 +89,11 @@ def capture(
     return run.graph, spec
 
 
+def _form(x: Any) -> Any:
+    """By which operations of tracers that hold the tracer of ``x`` take their short cases."""
+    return np.float64 if type(x) is np.float64 else aval_of(x) if type(x) is ndarray else None
+
+
 _CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
 _BEGINS, _BACKWARD = capture.__code__, backward.__code__
 
@@ -112,7 +118,7 @@ class Capture(GraphTrace):
 
     def input(self, value: Any) -> Tracer:
         """The next input of the function, which must not write to it."""
-        made = tracer_of(twin(value), self, self.graph.input(value))
+        made = tracer_of(twin(value), self, self.graph.input(value), _form(value))
         made.alias = READ_ONLY
         return made
 
@@ -129,19 +135,24 @@ class Capture(GraphTrace):
             ans = primitive.impl(np, *args, **params)
             refuse_closure(self, primitive, (), params)
             return ans
-        return self._noted(primitive, args, params, self._values(args))
+        return self._noted(primitive, args, params)
 
-    def _noted(
-        self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], lowered: Sequence[Any]
-    ) -> Any:
-        """The results of ``primitive``, which is recorded: of ``args``, that hold the values ``lowered``."""
-        places = [x.slot if type(x) is Tracer and x._trace is self else self.constant(x) for x in args]
+    def _noted(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """The results of ``primitive``, which is recorded."""
+        places, values = [], []
+        for x in args:
+            if type(x) is Tracer and x._trace is self:
+                places.append(x.slot)
+                values.append(x.value)
+            else:
+                places.append(self.constant(x))
+                values.append(x)
         name = primitive.name
-        if name in _QUICK and type(lowered[0]) in _DOUBLES and type(lowered[-1]) in _DOUBLES:  # of one or two
-            ans = _QUICK[name](*lowered)
+        if name in _QUICK and type(values[0]) in _DOUBLES and type(values[-1]) in _DOUBLES:  # of one or two
+            ans = _QUICK[name](*values)
         else:
-            ans = primitive.call(*lowered, **params)
-            if name in _ARITHMETIC and type(ans) not in _PYTHON and _PYTHON.issuperset(map(type, lowered)):
+            ans = primitive.call(*values, **params)
+            if name in _ARITHMETIC and type(ans) not in _PYTHON and _PYTHON.issuperset(map(type, values)):
                 ans = ans.item()
         line = self._line()
         results = ans if primitive.multiple else (ans,)
@@ -152,8 +163,8 @@ class Capture(GraphTrace):
                     self.graph.repeats()
             outs = self.graph.operation(primitive, tuple(places), params, results, line)
         if not primitive.multiple:
-            return tracer_of(ans, self, outs[0])
-        return tuple([tracer_of(a, self, v) for a, v in zip(ans, outs, strict=True)])
+            return tracer_of(ans, self, outs[0], _form(ans))
+        return tuple([tracer_of(a, self, v, _form(a)) for a, v in zip(ans, outs, strict=True)])
 
     def by_numpy(self, operation: Any, *args: Any) -> Any:
         """What NumPy asked for, which may be an operator of a number of its own."""
@@ -174,7 +185,7 @@ class Capture(GraphTrace):
         values = self._values(args)
         if _DOUBLES.issuperset(map(type, values)) and self.live:  # the commonest
             primitive = operation.primitive
-            return self._noted(INFIX["power"] if primitive.name == "power" else primitive, args, {}, values)
+            return self._noted(INFIX["power"] if primitive.name == "power" else primitive, args, {})
         found = operator_for(operation.primitive.name, values, in_place)
         if found is not None and ndarray in map(type, values) and self._is_within():
             # in a run without this trace it is an array of NumPy's, or one that asks the function
@@ -195,7 +206,7 @@ class Capture(GraphTrace):
             return operation(*args)
         if short and primitive.name == "power" and are_doubles(values):
             primitive = INFIX["power"]
-        return self._noted(primitive, args, {}, values)
+        return self._noted(primitive, args, {})
 
     def _values(self, args: tuple[Any, ...]) -> list[Any]:
         return [x.value if type(x) is Tracer and x._trace is self else x for x in args]
@@ -232,16 +243,13 @@ class Capture(GraphTrace):
     def _line(self) -> Line | None:
         frame: Any = sys._getframe(4)  # before these are this class's and the operation's
         known = self.users.get
-        while frame is not None:
-            whose = known(id(frame.f_code))  # the hash of code is that of all that is in it
+        while not (whose := known(id(code := frame.f_code))):  # the hash of code is that of all that is in it
             if whose is None:
-                whose = self.users[id(frame.f_code)] = _whose(frame)
-                self.codes.append(frame.f_code)
-            if whose:
-                code = frame.f_code
-                return AROUND if whose is _TRANSFORMS else Line(code.co_filename, frame.f_lineno, code.co_name)
-            frame = frame.f_back
-        return None
+                self.users[id(code)] = _whose(frame)
+                self.codes.append(code)
+            elif (frame := frame.f_back) is None:
+                return None
+        return AROUND if whose is _TRANSFORMS else Line(code.co_filename, frame.f_lineno, code.co_name)
 
 
 _NOBODYS, _TRANSFORMS, _USERS = range(3)

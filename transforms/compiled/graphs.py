@@ -183,9 +183,7 @@ class Graph:
         """The values of the results of an operation: old ones, if they are the same to the last bit."""
         self.recorded += 1
         name = primitive.name
-        if name == "multiply" and type(args[0]) is int and (type(args[1]) is int or not args[1].is_one):
-            pass  # the commonest
-        elif name in _UNCHANGING and (same := self._unchanged(name, args, params, results[0])) is not None:
+        if name in _UNCHANGING and (same := self._unchanged(name, args, params, results[0])) is not None:
             return (same,)
         key: Any = (
             (primitive, args, tuple([(k, type(v), v) for k, v in params.items()])) if params else (primitive, args)
@@ -200,7 +198,7 @@ class Graph:
             key = None if any(type(x) is ndarray and x.nbytes >= LARGE for x in results) else (self._part, key)
             outs = self._known.get(key)
         if outs is None:
-            outs = [self._value(x, name) for x in results]
+            outs = [self._value(results[0], name)] if len(results) == 1 else [self._value(x, name) for x in results]
             self.items.append(Op(primitive, args, params, outs, line))
             if key is not None:
                 self._known[key] = outs
@@ -243,6 +241,8 @@ class Graph:
         """The argument that an operation gives back to the last bit."""
         first = args[0]
         if name in ("multiply", "divide"):
+            if type(first) is int and (type(args[1]) is int or not args[1].is_one):
+                return None  # the commonest
             for a, b in ((args[0], args[1]), (args[1], args[0]))[: 1 if name == "divide" else 2]:
                 if type(a) is int and type(b) is Const and b.is_one and self.dtypes[a].kind == "f":
                     return a if self._is_like(a, result) else None
@@ -301,21 +301,28 @@ _MAY_RAISE = frozenset(
 
 def _needed(graph: Graph) -> list[Any]:
     """The items without what neither a result nor a question needs."""
-    live = {v for v in graph.outputs if type(v) is int}
+    live = bytearray(len(graph.shapes))
+    for v in graph.outputs:
+        if type(v) is int:
+            live[v] = 1
     kept, asked = [], False
     for item in reversed(graph.items):
         if type(item) is Ask:
-            live.add(item.value)
-            asked = True
-        elif item.outs[0] in live or item.primitive.loose or item.name in _MAY_RAISE or not live.isdisjoint(item.outs):
+            live[item.value] = asked = True
+        elif live[item.outs[0]] or any(live[v] for v in item.outs[1:]) or _may_be_seen(item):
             for a in item.args:
                 if type(a) is int:
-                    live.add(a)
+                    live[a] = True
         else:
             continue
         kept.append(item)
     kept.reverse()
     return _asked_once(kept) if asked else kept
+
+
+def _may_be_seen(op: Op) -> bool:
+    """Whether an operation counts though nothing takes its result."""
+    return op.primitive.loose or op.name in _MAY_RAISE
 
 
 def _asked_once(items: list[Any]) -> list[Any]:

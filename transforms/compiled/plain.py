@@ -6,9 +6,11 @@ number is Python's only where that would still be seen in a result: then the fun
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from funcgrad.transforms.compiled.graphs import Ask, Const, Graph
+from funcgrad.transforms.compiled.graphs import Ask, Const, Graph, Value
 from funcgrad.transforms.compiled.storage import is_ufunc
 
 __all__ = ["ARITHMETIC", "plain_numbers"]
@@ -27,42 +29,53 @@ def plain_numbers(graph: Graph) -> tuple[set[int], dict[int, list[int]]]:
     looks whether they are numbers.
     """
     facts, numbers, double = graph.facts, graph.numbers, np.float64
-    shown = {v for v in graph.outputs if type(v) is int}
+    known = [0] * len(graph.shapes)
+    for v in graph.outputs:
+        if type(v) is int:
+            known[v] = _TAKEN | _SHOWN
     plain: set[int] = set()
-    used: set[int] = set()
-    kept: set[int] = set()  # what something takes that wants NumPy's
-    taken = set(shown)  # what is more than asked for
     looks: dict[int, list[int]] = {}
+    constants: dict[Const, bool] = {}
     for item in reversed(graph.items):  # whatever uses a value comes before it
         if type(item) is Ask:
-            used.add(item.value)
+            known[item.value] |= _USED
             continue
-        v, name = item.outs[0], item.name
-        computed = name in ARITHMETIC
-        values = [a for a in item.args if type(a) is int]
-        taken.update(values)
-        if name in _COMPARING and v not in taken and all(numbers[a] for a in values):
-            used.update(values)  # whether Python's or NumPy's, the answer is the same
-            looks[v] = [a for a in values if a not in shown]
-            shown.update(values)
-            continue
-        if facts[v].kind is not double or item.primitive.multiple:
-            kept.update(values)
-            continue
-        if v not in kept and v in (shown if computed else used):
-            plain.add(v)
-        shows, keeps = name in _SHOWING and v in shown, not (v in plain if computed else len(item.args) == 1)
-        for a in item.args:
-            if not (numbers[a] if type(a) is int else _is_number(a)):
-                shows, keeps = False, True
-        keeps = keeps or not (computed or is_ufunc(item))
-        used.update(values)
-        if shows:
-            shown.update(values)
-        if keeps:
-            kept.update(values)
-    plain.update([i for i in range(graph.inputs) if facts[i].kind is double and i in used and i not in kept])
+        name, args, mine = item.name, item.args, known[item.outs[0]]
+        values = [a for a in args if type(a) is int]
+        of_numbers = False not in [numbers[a] for a in values]
+        if name in _COMPARING and not mine & _TAKEN and of_numbers:
+            looks[item.outs[0]] = [a for a in values if not known[a] & _SHOWN]
+            says = _TAKEN | _USED | _SHOWN  # whether Python's or NumPy's, the answer is the same
+        elif facts[item.outs[0]].kind is not double or item.primitive.multiple:
+            says = _TAKEN | _KEPT
+        else:
+            computed = name in ARITHMETIC
+            if of_numbers and len(values) < len(args):
+                of_numbers = _are_numbers(args, constants)
+            is_plain = not mine & _KEPT and mine & (_SHOWN if computed else _USED)
+            if is_plain:
+                plain.add(item.outs[0])
+            says = _TAKEN | _USED
+            if of_numbers and mine & _SHOWN and name in _SHOWING:
+                says |= _SHOWN
+            if not (of_numbers and (is_plain if computed else len(args) == 1 and is_ufunc(item))):
+                says |= _KEPT
+        for a in values:
+            known[a] |= says
+    inputs = range(graph.inputs)
+    plain.update([i for i in inputs if facts[i].kind is double and known[i] & _USED and not known[i] & _KEPT])
     return plain, {v: [a for a in values if a in plain] for v, values in looks.items()}
+
+
+#: What is known of a value: something takes it, and not only asks; something computes with it; a result shows where it
+#: is no number; something takes it that wants NumPy's.
+_TAKEN, _USED, _SHOWN, _KEPT = 1, 2, 4, 8
+
+
+def _are_numbers(args: Sequence[Value], known: dict[Const, bool]) -> bool:
+    """Whether the constants among ``args`` are."""
+    found = [known[a] if a in known else known.setdefault(a, _is_number(a)) for a in args if type(a) is not int]
+    return False not in found
 
 
 def _is_number(c: Const) -> bool:

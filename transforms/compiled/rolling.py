@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from operator import add
 from typing import Any, NamedTuple
 
 __all__ = ["Loop", "roll", "rolled_text"]
@@ -114,12 +115,13 @@ def _templates(lines: Sequence[Line]) -> tuple[list[int], list[list[Any]], list[
     known: dict[Any, int] = {}
     ids, names = [], []
     for parts, _ in lines:
+        used = [p for p in parts if type(p) is tuple]
         key = tuple([p if type(p) is str else _KINDS[p[0]] for p in parts])
         ids.append(known.setdefault(key, len(known)))
-        names.append([p for p in parts if type(p) is tuple])
-    following, last = [-1] * len(lines), dict[int, int]()
+        names.append(used)
+    following, last = [-1] * len(lines), [-1] * len(known)
     for i in range(len(lines) - 1, -1, -1):
-        following[i] = last.get(ids[i], -1)
+        following[i] = last[ids[i]]
         last[ids[i]] = i
     return ids, names, following
 
@@ -134,16 +136,24 @@ def _loop_at(at: int, lines: Any, ids: Any, names: Any, following: Any) -> Loop 
         if ids[at : at + size] == ids[other : other + size] and ids[at] == ids[at + size]:
             loop = _measured(at, size, lines, ids, names)
             if loop is not None:
-                return _widened(loop, at, lines, ids, names)
+                return _widened(loop, at, lines)
         other = following[other]
     return None
 
 
-def _widened(loop: Loop, at: int, lines: Any, ids: Any, names: Any) -> Loop:
+def _widened(loop: Loop, at: int, lines: Any) -> Loop:
     """The loop with several of its pieces as one, where they are short: the turns of a loop take time of their own."""
     size = len(loop.body)
-    wider = _measured(at, size * min(_WIDE // size, loop.times // _TIMES), lines, ids, names) if size < _WIDE else None
-    return loop if wider is None else wider
+    together = min(_WIDE // size, loop.times // _TIMES)
+    if together < 2:
+        return loop
+    names = [
+        [_Name(kind, first + turn * step, together * step) for kind, first, step in used]
+        for turn in range(together)
+        for used in loop.names
+    ]
+    wider = Loop(list(lines[at : at + together * size]), names, loop.times // together)
+    return wider if wider.holds_together() else loop
 
 
 def _measured(at: int, size: int, lines: Any, ids: Any, names: Any) -> Loop | None:
@@ -157,21 +167,18 @@ def _measured(at: int, size: int, lines: Any, ids: Any, names: Any) -> Loop | No
     if any(name.kind in "it" and name.step for used in steps for name in used):
         return None
     piece, times = ids[at : at + size], 1
-    while ids[at + times * size : at + (times + 1) * size] == piece and _fits(at, size, times, steps, names):
+    numbers = [name.first for used in steps for name in used]
+    growing = [name.step for used in steps for name in used]
+    for start in range(at + size, len(lines) - size + 1, size):
+        numbers = list(map(add, numbers, growing))
+        here = names[start : start + size]
+        if ids[start : start + size] != piece or [number for used in here for _, number in used] != numbers:
+            break
         times += 1
     if times < _TIMES:
         return None
     loop = Loop(list(lines[at : at + size]), steps, times)
     return loop if loop.holds_together() else None
-
-
-def _fits(at: int, size: int, times: int, steps: list[list[_Name]], names: Any) -> bool:
-    start = at + times * size
-    for place, used in enumerate(steps):
-        for name, (_, number) in zip(used, names[start + place], strict=True):
-            if number != name.first + name.step * times:
-                return False
-    return True
 
 
 # ---- text --------------------------------------------------------------------------------------------------------

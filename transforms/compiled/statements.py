@@ -30,6 +30,7 @@ _INFIX = {
     "multiply": "*", "add": "+", "subtract": "-", "divide": "/", "greater": ">", "less": "<", "greater_equal": ">=",
     "less_equal": "<=", "equal": "==", "not_equal": "!=",
 }  # fmt: skip
+_OPERATORS = frozenset((*_INFIX, "negative", "one_minus_square"))
 _CLOSED = {"multiply": " * ", "add": " + ", "subtract": " - "}
 #: Functions that take a number as an array without axes for what it is.
 _MEETING = frozenset((*_INFIX, "maximum", "minimum"))
@@ -83,7 +84,7 @@ class Writer:
             else:
                 self.line = item.line
                 self.operation(n, item)
-            for name in self.storage.over(n):
+            for name in self.storage.over(n) if n in self.storage.ends else ():
                 self.say(["del ", name])
 
     # ---- names ---------------------------------------------------------------------------------------------------
@@ -199,28 +200,31 @@ class Writer:
 
     def _number(self, op: Op) -> bool:
         """Write an operation of numbers with Python's operators; into the statement that needs it, if only one does."""
-        v = op.outs[0]
-        if not op.args:
+        v, args, symbol = op.outs[0], op.args, _CLOSED.get(op.name)
+        if not args:
             return False
-        plain = v in self.plain and op.name in _CLOSED
-        for a in op.args:
-            if not (self.graph.numbers[a] if type(a) is int else self._is_number(a)):
+        plain = symbol is not None and v in self.plain
+        for a in args:
+            if type(a) is int:
+                if not self.graph.numbers[a]:
+                    return self._other_number(op)
+                plain = plain and a in self.python
+            elif a not in self.literals and not self._is_number(a):
                 return self._other_number(op)
-            plain = plain and (type(a) is not int or a in self.python)
         if plain:  # the commonest
-            left, right = [self.names[a] if type(a) is int else [self._literal(a)] for a in op.args]
+            left, right = [self.names[a] if type(a) is int else [self._literal(a)] for a in args]
             self.python.add(v)
-            self._give(v, [*left, _CLOSED[op.name], *right], True)
+            self._give(v, [*left, symbol, *right], True)
             return True
         return self._made_of_numbers(op)
 
     def _made_of_numbers(self, op: Op) -> bool:
         """The same where not all are numbers of Python's."""
         v, fact = op.outs[0], self.graph.facts[op.outs[0]]
-        python = all(self._is_python(a) for a in op.args)
-        operator = op.name in _INFIX or op.name in ("negative", "one_minus_square")
-        plainly = v in self.plain
-        if python and self.exact and fact.kind is np.float64 and operator and not plainly:
+        python, plainly = True, v in self.plain
+        for a in op.args:
+            python = python and self._is_python(a)
+        if python and self.exact and fact.kind is np.float64 and op.name in _OPERATORS and not plainly:
             return False
         if op.name in _INFIX:
             mixed = not self.exact or plainly or any(type(a) is int and a not in self.python for a in op.args)

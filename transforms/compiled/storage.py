@@ -40,7 +40,10 @@ _NONE: frozenset[int] = frozenset()
 
 def is_ufunc(op: Op) -> bool:
     """Whether one function of NumPy's with ``out`` computes it."""
-    return op.primitive.impl is None and isinstance(getattr(np, op.name, None), np.ufunc)
+    return op.primitive.impl is None and op.name in _UFUNCS
+
+
+_UFUNCS = frozenset([name for name, found in vars(np).items() if isinstance(found, np.ufunc)])
 
 
 def _bytes_from(least: int, graph: Graph) -> int:
