@@ -36,6 +36,8 @@ def stop_gradient(x: Tree) -> Tree:
         >>> grad(lambda x: x * stop_gradient(x))(3.0)
         np.float64(3.0)
     """
+    if type(x) is np.ndarray or type(x) is float:  # at once
+        return x
     stopped: Tree = tree.map(_stopped, x)
     return stopped
 

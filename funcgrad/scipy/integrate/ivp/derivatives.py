@@ -112,15 +112,16 @@ class Derivatives:
     def _laid_out(self, Y: Any, rest: Sequence[Any]) -> Steps:
         """The steps in plain numbers."""
         T, U, V, P, Q, *values = rest
-        return Steps(self.flow, self._pattern(T, Y, V, values), self.implicit, Y, T, U, V, P, Q, tuple(values))
+        implicit = self.implicit and bool(np.triu(V).any())
+        pattern = self._pattern(T, Y, values) if implicit and Y.shape[-1] > SHORT and Y.size else None
+        return Steps(self.flow, pattern, implicit, Y, T, U, V, P, Q, tuple(values))
 
-    def _pattern(self, T: Any, Y: Any, V: Any, values: Sequence[Any]) -> Pattern | None:
-        """Where the Jacobian of long states may have entries, looked for once; explicit stages need none."""
-        useful = Y.shape[-1] > SHORT and Y.size and self.implicit and bool(np.triu(V).any())
-        if useful and self.pattern is None and not self._looked:
+    def _pattern(self, T: Any, Y: Any, values: Sequence[Any]) -> Pattern | None:
+        """Where the Jacobian of long states may have entries, looked for once."""
+        if self.pattern is None and not self._looked:
             self._looked = True
             self.pattern = found_pattern(lambda y: self.flow(float(T[0, 0]), y, *values), Y[0, 0])
-        return self.pattern if useful else None
+        return self.pattern
 
     def _solve_fwd(self, transposed: bool, *leaves: Any) -> tuple[list[Any], Any]:
         outs = list(custom_call(*leaves, rules=self._systems[transposed]))

@@ -56,6 +56,7 @@ class LsodaNote(NamedTuple):
 _WHOLE, _REAL, _BEFORE = 11, 10, 10
 
 
+@lru_cache(maxsize=8)
 def evaluated(method: Any) -> Any:
     """LSODA's class, which keeps the last evaluations of each step."""
 

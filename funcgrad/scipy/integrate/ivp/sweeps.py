@@ -34,7 +34,7 @@ class Steps(NamedTuple):
     Attributes:
         flow: the right-hand side.
         pattern: where its Jacobian may have entries; None where nobody knows.
-        implicit: whether stages depend on later ones or on themselves.
+        implicit: whether a stage depends on itself or on later ones.
         Y: the arguments of the stages, ``(N, s, n)``.
         T: their times.
         U: see ``records``, as the following.
@@ -54,10 +54,6 @@ class Steps(NamedTuple):
     P: Any
     Q: Any
     values: tuple[Any, ...]
-
-    def settled(self) -> Steps:
-        """The same; implicit only where a stage does depend on itself or on later ones."""
-        return self._replace(implicit=self.implicit and bool(np.triu(self.V).any()))
 
     def part(self, a: int, b: int) -> Steps:
         """The steps from ``a`` to ``b``."""
@@ -90,7 +86,7 @@ class Steps(NamedTuple):
 
 def forward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
     """The slopes ``x`` and states ``z`` of right-hand sides ``b``, ``(N, s, n)``, and ``c``, ``(N + 1, r, n)``."""
-    x, z, steps = np.empty_like(b), np.empty_like(c), steps.settled()
+    x, z = np.empty_like(b), np.empty_like(c)
     z[0] = c[0]
     for a, e in steps.pieces(_weight(steps)):
         part = _solver(steps.part(a, e))
@@ -100,7 +96,7 @@ def forward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
 
 def backward(steps: Steps, b: Any, c: Any, wanted: bool = False) -> tuple[Any, Any, list[Any]]:
     """The same of the transposed system; if ``wanted`` the cotangents of the values too, which ``x`` gives."""
-    x, z, steps = np.empty_like(b), np.empty_like(c), steps.settled()
+    x, z = np.empty_like(b), np.empty_like(c)
     z[-1] = c[-1]
     total: list[Any] = []
     for a, e in reversed(steps.pieces(_weight(steps))):
