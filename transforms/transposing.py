@@ -76,11 +76,12 @@ def _check_linear(fun: Callable[..., Any], zeros: tuple[Any, ...]) -> None:
         watch.close()
     for leaf in tree.leaves(out):
         value = leaf
-        while isinstance(value, Tracer):
+        while isinstance(value, Tracer) and not value._trace.repeats:
             value = value.value
-        if not (isinstance(leaf, Tracer) and leaf._trace is watch) or (
-            type(value) in _PLAIN and np.any(np.asarray(value) != 0)
-        ):
+        numbers = (
+            isinstance(value, Tracer) or type(value) in _PLAIN
+        )  # those of a graph it remembers that were asked for
+        if not (isinstance(leaf, Tracer) and leaf._trace is watch) or (numbers and np.any(np.not_equal(value, 0))):
             raise InputError(
                 f"linear_transpose: {name_of(fun)} is not linear, got a result that is not zero, or constant, for "
                 "arguments that are. Leave out what is added."

@@ -89,6 +89,13 @@ def capture(
     return run.graph, spec
 
 
+def _is_for_blas(x: Any) -> bool:
+    """Whether an array of one or two axes lies in memory so that products of all kinds are by one routine of BLAS."""
+    if type(x) is not ndarray or x.ndim > 2 or x.flags.c_contiguous or x.flags.f_contiguous:
+        return True
+    return min(x.strides) > 0 and (x.ndim == 1 or min(x.strides) == x.itemsize)
+
+
 def _form(x: Any) -> Any:
     """By which operations of tracers that hold the tracer of ``x`` take their short cases."""
     return np.float64 if type(x) is np.float64 else aval_of(x) if type(x) is ndarray else None
@@ -152,6 +159,8 @@ class Capture(GraphTrace):
             ans = _QUICK[name](*values)
         else:
             ans = primitive.call(*values, **params)
+            if name == "matmul" and not all(map(_is_for_blas, values)):
+                self.graph.delicate = True  # NumPy's matmul rounds otherwise than its dot there
             if name in _ARITHMETIC and type(ans) not in _PYTHON and _PYTHON.issuperset(map(type, values)):
                 ans = ans.item()
         line = self._line()

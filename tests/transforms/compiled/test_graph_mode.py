@@ -46,6 +46,7 @@ from funcgrad import (
     vmap,
 )
 from funcgrad.errors import EagerWarning, InputError
+from funcgrad.transforms import transposing
 from funcgrad.transforms.compiled.mathematics import MATH, has_same_bits
 
 X = np.array([0.3, -1.2, 2.5])
@@ -1709,3 +1710,50 @@ def test_saved_operations(case, tmp_path):
         space = {"__name__": "kept"}
         exec(compile((tmp_path / "kept.py").read_text(), "kept.py", "exec"), space)
         assert not difference(space["kept"](*case.primals), expected)
+
+
+#: How the factors of a product lie in memory: those that BLAS cannot take NumPy's matmul and its dot round differently.
+FACTORS = {
+    "by rows": lambda a: a,
+    "by columns": lambda a: a.T,
+    "backwards": lambda a: a[::-1],
+    "backwards in each row": lambda a: a[:, ::-1],
+    "with gaps": lambda a: fnp.reshape(fnp.concatenate([a, 2 * a], 1), (4, 8))[:, ::2],
+    "a column of a flipped row": lambda a: fnp.flip(a[0])[None, :].T,
+}
+PRODUCTS = {
+    "as it is": lambda f: f,
+    "grad": lambda f: grad(lambda x: fnp.sum(fnp.sin(f(x)))),
+    "vjp": lambda f: lambda x: vjp(f, x)[1](f(x * 0.7))[0],
+    "jvp": lambda f: lambda x: jvp(f, (x,), (x * 0.7,)),
+}
+
+
+@pytest.mark.parametrize("around", PRODUCTS.values(), ids=PRODUCTS)
+@pytest.mark.parametrize("second", FACTORS.values(), ids=FACTORS)
+@pytest.mark.parametrize("first", [f for name, f in FACTORS.items() if "column of" not in name])
+def test_products_of_factors_that_lie_anyhow(first, second, around):
+    fun = around(lambda x: fnp.matmul(first(fnp.sin(x)), second(x)))
+    fast = recorded(fun)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EagerWarning)
+        for seed in range(12):
+            x = random_numbers(4, 4, seed=seed)
+            assert not difference(fast(x), fun(x))
+
+
+def test_an_error_for_values_is_raised():
+    """That a function is linear is looked at with the numbers: here no constant is added where ``y`` is a number."""
+
+    def f(x):
+        y = x**0.5
+        return transposing.linear_transpose(lambda z: 2 * z * fnp.sum(y), y)(fnp.sin(x))[0]
+
+    fast = agrees(f, X * X, X * X + 1)
+    for x in (-X, X * X, -X):
+        with np.errstate(invalid="ignore"):
+            if x[0] < 0:
+                with pytest.raises(InputError):
+                    fast(x)
+            else:
+                assert not difference(fast(x), f(x))
