@@ -66,9 +66,80 @@ def reliability() -> Any:
     return [v for kind in kinds for v in kind.fit(DURATIONS).params]
 
 
+def waves() -> Any:
+    import autograd.numpy as npa
+    import ceviche
+
+    source = np.zeros((24, 30))
+    source[6, 12:18] = 1.0
+
+    def transmitted(block: Any) -> Any:
+        design = npa.pad(npa.reshape(block, (4, 6)), ((10, 10), (12, 12)), mode="constant")
+        field = ceviche.fdfd_ez(2 * np.pi * 2e14, 5e-8, 1.0 + design, [5, 5]).solve(source)[2]
+        return npa.sum(npa.abs(field[18, 12:18]) ** 2) * 1e12
+
+    return ceviche.jacobian(transmitted, mode="reverse")(np.linspace(1.0, 6.0, 24)).ravel()
+
+
+def waves_in_time() -> Any:
+    import autograd.numpy as npa
+    import ceviche
+
+    def measured(eps: Any) -> Any:
+        run = ceviche.fdtd(1.0 + eps[0] * np.ones((15, 15, 1)), dL=5e-8, npml=[4, 4, 0])
+        source = np.zeros((15, 15, 1))
+        source[6, 7] = 1.0
+        fields = [run.forward(Jz=source * np.exp(-(((t - 10) / 4) ** 2)))["Ez"][9, 7] for t in range(30)]
+        return npa.sum(npa.abs(npa.array(fields)) ** 2) * 1e3
+
+    return [ceviche.jacobian(measured, mode=mode)(np.array([2.0])).item() for mode in ("forward", "reverse")]
+
+
+def test_problems() -> Any:
+    import pymoo.gradient
+    from pymoo.gradient.automatic import AutomaticDifferentiation
+    from pymoo.problems import get_problem
+
+    pymoo.gradient.activate("autograd")
+    found = []
+    for name in ("zdt1", "zdt3", "dtlz2", "osy", "tnk", "bnh", "rosenbrock", "ackley", "rastrigin", "griewank"):
+        problem = AutomaticDifferentiation(get_problem(name))
+        share = np.linspace(0.2, 0.7, 3 * problem.n_var).reshape(3, -1)
+        wanted = ["F", "dF", "dG"] if problem.n_constr else ["F", "dF"]
+        values = problem.evaluate(problem.xl + (problem.xu - problem.xl) * share, return_values_of=wanted)
+        found += [v for part in values for v in np.ravel(part)]
+    return found
+
+
+def propagation_of_errors() -> Any:
+    import autograd.numpy as npa
+    import pyerrors as pe
+
+    rng = np.random.default_rng(0)
+    x = np.linspace(0.5, 3.0, 6)
+    y = [pe.Obs([2 * np.exp(-0.7 * t) + 0.3 + 0.02 * rng.normal(size=200)], ["run"]) for t in x]
+    for each in y:
+        each.gamma_method()
+    matrix = np.array([[y[0], y[1]], [y[1], y[2] + 2.0]])
+    found = [
+        *pe.least_squares(x, y, lambda a, t: a[0] * npa.exp(-a[1] * t) + a[2], silent=True).fit_parameters,
+        pe.derived_observable(lambda v, **options: npa.log(v[0] / v[1]) * npa.sin(v[2]), y[:3]),
+        pe.roots.find_root(y[0], lambda v, d: npa.exp(-(v**2)) * 2 - d, 0.8),
+        pe.integrate.quad(lambda p, t: p[0] * npa.exp(-t * p[1]), [y[0], y[1]], 0, 1)[0],
+        *pe.linalg.inv(matrix).ravel(),
+        *pe.linalg.eigh(matrix)[0],
+    ]
+    for each in found:
+        each.gamma_method()
+    return [v for each in found for v in (each.value, each.dvalue)]
+
+
 PROGRAMS: dict[str, list[Callable[[], Any]]] = {
     "autograd-gamma": [incomplete_gamma],
+    "ceviche": [waves, waves_in_time],
     "lifelines": [survival, regression],
+    "pyerrors": [propagation_of_errors],
+    "pymoo": [test_problems],
     "pymanopt": [sphere],
     "surpyval": [reliability],
 }

@@ -29,6 +29,7 @@ PINNED = {
     "arch": "8.0.0",
     "autograd": "1.9.1",
     "autograd-gamma": "0.5.0",
+    "ceviche": "0.1.3",
     "chemicals": "1.5.2",
     "colour-science": "0.4.7",
     "control": "0.10.2",
@@ -36,8 +37,10 @@ PINNED = {
     "fluids": "1.3.1",
     "lifelines": "0.30.3",
     "pvlib": "0.16.1",
+    "pyerrors": "2.17.0",
     "pykalman": "0.11.2",
     "pymanopt": "2.2.1",
+    "pymoo": "0.6.2",
     "surpyval": "0.25",
     "thermo": "0.6.1",
 }

@@ -127,6 +127,7 @@ def outcomes(suite: Suite, source: Path, python: Path, on: str) -> tuple[dict[st
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])
     tests = [str(source / path) for path in suite.tests]
     options = ["-q", "-p", "suites", "-p", "no:cacheprovider", "-W", "ignore", "--tb=short", "-o", "addopts="]
+    options += ["--continue-on-collection-errors"]
     options += [*suite.options, *(["-k", suite.chosen] if suite.chosen else [])]
     start = _spent()
     with open(f"{to}.log", "w") as log:

@@ -141,6 +141,9 @@ def _of_library() -> str:
 
 
 def _takes_plain_values(name: str) -> str:
+    if name in ("pandas", "xarray"):
+        values = "table.to_numpy()" if name == "pandas" else "table.values"
+        return f"{name} takes plain values only there: compute with its values, such as {values} @ x for table @ x."
     return (
         f"{name} takes plain values only: pass stop_gradient(x) where its result is a constant, or give the function "
         "that calls it a derivative with custom_vjp."

@@ -90,14 +90,16 @@ class Rebuilt:
 
     def _called(self, translate: Translator, args: Any, kwargs: Any) -> Any:
         fun: Any = self.fun
-        known = translate.functions.known.get(id(fun))
-        built = known[1] if known is not None and known[0]() is fun else translate(fun)[0]
-        argument = translate.argument
         if kwargs:
-            kwargs = {name: argument(x) for name, x in kwargs.items()}
+            kwargs = {name: translate.argument(x) for name, x in kwargs.items()}
         for x in args:
             if type(x) not in _THEMSELVES:
-                return built(*[argument(x) for x in args], **kwargs)
+                args = [translate.argument(x) for x in args]
+                break
+        if type(fun) is MethodType and type(fun.__func__) is FunctionType:
+            args, fun = [translate(fun.__self__)[0], *args], fun.__func__
+        known = translate.functions.known.get(id(fun))
+        built = known[1] if known is not None and known[0]() is fun else translate(fun)[0]
         return built(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:

@@ -52,7 +52,7 @@ class Run:
 
 #: The runs of all threads: a thread that a function starts works for the run of that function, if there is but one.
 _ACTIVE: set[Run] = set()
-#: Runs that have ended and noted nothing, to be used again.
+#: Runs that have ended, to be used again.
 _EMPTY: list[Run] = []
 
 
@@ -80,7 +80,13 @@ def leave(run: Run) -> None:
     """The end of a run that began here."""
     keeping.run = None
     _ACTIVE.discard(run)
-    for ending in run.endings:
-        ending()
-    if not (run.endings or run.texts or run.memos[0] or run.memos[1]):
-        _EMPTY.append(run)
+    if run.endings or run.texts:
+        for ending in run.endings:
+            ending()
+        return
+    plain, lifted = run.memos
+    if plain:
+        plain.clear()
+    if lifted:
+        lifted.clear()
+    _EMPTY.append(run)

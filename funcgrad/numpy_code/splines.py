@@ -211,10 +211,12 @@ def _refuse_smoothing(s: Any) -> NoReturn:
     )
 
 
-def _curfit(
-    task: int, x: Any, y: Any, w: Any, t: Any, wrk: Any, iwrk: Any, xb: Any, xe: Any, k: int, s: Any
-) -> tuple[int, Any, Any, int]:
-    """``dfitpack.curfit``: a spline through all points, or the nearest with given knots; ``t`` gets the knots."""
+def _fitted(task: int, x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any, t: Any) -> tuple[Any, Any, Any, int]:
+    """A spline through all points, or the nearest with the knots ``t`` where ``task`` is -1.
+
+    Returns:
+        Its knots, its coefficients, what is left of ``y``, squared, and FITPACK's number for how it was found.
+    """
     if task == -1:
         knots = np.concatenate([[xb] * (k + 1), np.asarray(t[k + 1 : len(t) - k - 1]), [xe] * (k + 1)])
         c, left = _nearest(x, y, w, knots, k)
@@ -223,23 +225,38 @@ def _curfit(
         c = fnp.linalg.solve(_design(knots, k, x), y)
     else:
         _refuse_smoothing(s)
+    return knots, fnp.concatenate([c, np.zeros(k + 1)]), left, 0 if task else -1
+
+
+def _curfit(
+    task: int, x: Any, y: Any, w: Any, t: Any, wrk: Any, iwrk: Any, xb: Any, xe: Any, k: int, s: Any
+) -> tuple[int, Any, Any, int]:
+    """``dfitpack.curfit``, which writes the knots to ``t``."""
+    knots, c, left, told = _fitted(task, x, y, w, xb, xe, k, s, t)
     t[: len(knots)] = knots
-    return len(knots), fnp.concatenate([c, np.zeros(k + 1)]), left, 0 if task else -1
+    return len(knots), c, left, told
+
+
+def _fitpack_curfit(
+    task: int, x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any, t: Any, wrk: Any, iwrk: Any
+) -> tuple[int, Any, Any, Any, int]:
+    """``_fitpack.curfit`` of SciPy 1.18, which returns the knots."""
+    knots, c, left, told = _fitted(task, x, y, w, xb, xe, k, s, t)
+    return len(knots), knots, c, left, told
 
 
 def _fpcurf0(
     x: Any, y: Any, k: int, w: Any = None, xb: Any = None, xe: Any = None, s: Any = None, nest: Any = None
 ) -> tuple[Any, ...]:
     """``dfitpack.fpcurf0``, which ``InterpolatedUnivariateSpline`` calls: ``curfit`` and all that it needs."""
-    t = np.empty(len(x) + k + 1)
-    n, c, left, told = _curfit(0, x, y, w, t, None, None, xb, xe, k, len(x) if s is None else s)
-    return x, y, w, xb, xe, k, s, n, t, c, left, None, None, told
+    t, c, left, told = _fitted(0, x, y, w, xb, xe, k, len(x) if s is None else s, None)
+    return x, y, w, xb, xe, k, s, len(t), t, c, left, None, None, told
 
 
 def _fpcurfm1(x: Any, y: Any, k: int, t: Any, w: Any = None, xb: Any = None, xe: Any = None) -> tuple[Any, ...]:
     """``dfitpack.fpcurfm1``, which ``LSQUnivariateSpline`` calls."""
-    n, c, left, told = _curfit(-1, x, y, w, np.array(t, float), None, None, xb, xe, k, -1)
-    return x, y, w, xb, xe, k, -1.0, n, t, c, left, None, None, told
+    t, c, left, told = _fitted(-1, x, y, w, xb, xe, k, -1, t)
+    return x, y, w, xb, xe, k, -1.0, len(t), t, c, left, None, None, told
 
 
 def _qr_reduce(*args: Any) -> None:
@@ -332,6 +349,13 @@ def _regrid(
     return len(tx), tx, len(ty), ty, fnp.ravel(c), 0.0, -1
 
 
+def _fitpack_regrid(
+    task: int, x: Any, y: Any, z: Any, xb: Any, xe: Any, yb: Any, ye: Any, kx: int, ky: int, s: Any, *rest: Any
+) -> tuple[Any, ...]:
+    """``_fitpack.regrid`` of SciPy 1.18."""
+    return _regrid(x, y, z, xb, xe, yb, ye, kx, ky, s)
+
+
 def _ndbspline(self: Any, xi: Any, *, nu: Any = None, extrapolate: Any = None) -> Any:
     """``NdBSpline.__call__``: a tensor product of splines, summed up axis by axis."""
     extrapolate, ndim = self.extrapolate if extrapolate is None else extrapolate, len(self.t)
@@ -351,16 +375,13 @@ def _ndbspline(self: Any, xi: Any, *, nu: Any = None, extrapolate: Any = None) -
     return value.reshape(*xi.shape[:-1], *value.shape[1:])
 
 
-#: Of FITPACK, which is another module from SciPy 1.18 on.
+#: What FITPACK has under the same names in SciPy 1.18 and before, in another module.
 _FITPACK: dict[str, Callable[..., Any]] = {
     "bispeu": _bispeu,
     "bispev": _bispev,
-    "curfit": _curfit,
-    "fpcurf0": _fpcurf0,
-    "fpcurfm1": _fpcurfm1,
     "pardeu": _pardeu,
     "parder": _parder,
-    "regrid_smth": _regrid,
+    "spalde": _spalde,
     "splev": _splev,
 }
 SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
@@ -370,7 +391,6 @@ SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._ppoly", "fix_continuity"): _fix_continuity,
     ("scipy.interpolate._dierckx", "evaluate_spline"): _spline,
     ("scipy.interpolate._dfitpack", "splder"): _splder,
-    ("scipy.interpolate._dfitpack", "spalde"): _spalde,
     ("scipy.interpolate._dfitpack", "splint"): _splint,
     ("scipy.interpolate._fitpack", "splder"): _fitpack_splder,
     ("scipy.interpolate._fitpack", "splint"): _fitpack_splint,
@@ -378,7 +398,14 @@ SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._dierckx", "_norm_eq_lsq"): _norm_eq_lsq,
     ("scipy.interpolate._dierckx", "fpback"): _fpback,
     ("scipy.interpolate._dierckx", "qr_reduce"): _qr_reduce,
+    ("scipy.interpolate._dfitpack", "curfit"): _curfit,
+    ("scipy.interpolate._dfitpack", "fpcurf0"): _fpcurf0,
+    ("scipy.interpolate._dfitpack", "fpcurfm1"): _fpcurfm1,
+    ("scipy.interpolate._dfitpack", "regrid_smth"): _regrid,
     ("scipy.interpolate._fitpack", "_insert"): _insert,
+    ("scipy.interpolate._fitpack", "insert"): _insert,  # with SciPy 1.18 this and the next two
+    ("scipy.interpolate._fitpack", "curfit"): _fitpack_curfit,
+    ("scipy.interpolate._fitpack", "regrid"): _fitpack_regrid,
     ("scipy.interpolate._ndbspline", "NdBSpline.__call__"): _ndbspline,
     **{
         (f"scipy.interpolate.{home}", name): ours

@@ -247,7 +247,7 @@ REMEDIES = {
     "copyto": (lambda x: np.copyto(np.zeros(3), x), "For `a[i] = x` make a with funcgrad.numpy.zeros, empty or"),
     "setitem": (lambda x: operator.setitem(np.zeros(3), 0, x), "For `a[i] = x` make a with funcgrad.numpy.zeros,"),
     "tree": (lambda x: scipy.spatial.cKDTree([[x]]), "scipy.spatial.cKDTree takes plain values only: pass stop_gr"),
-    "frame": (lambda x: pandas.DataFrame({"a": fnp.ones(2) * x}), "pandas takes plain values only: pass stop_grad"),
+    "frame": (lambda x: pandas.DataFrame({"a": fnp.ones(2) * x}), "pandas takes plain values only there: compute"),
 }
 
 

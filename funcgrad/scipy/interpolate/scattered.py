@@ -59,8 +59,13 @@ class LinearNDInterpolator:
         self._unit: Any = np.where(wide > 0, wide, 1.0) if scaled else 1.0
         self.tri = points if given else spatial.Delaunay((plain - self._origin) / self._unit)
 
-    def __call__(self, *args: Any) -> Array:
-        """The values at points: an array of shape (..., d), or d arrays of coordinates."""
+    def __call__(self, *args: Any, simplex_tolerance: float = 1.0) -> Array:
+        """The values at points: an array of shape (..., d), or d arrays of coordinates.
+
+        Args:
+            args: the points.
+            simplex_tolerance: how far a point may lie outside of a simplex, as a multiple of what rounding makes.
+        """
         xi = _coordinates(args[0] if len(args) == 1 else args)
         dimension = backend.shape_of(self.points)[1]
         if backend.shape_of(xi)[-1:] != (dimension,):
@@ -68,7 +73,7 @@ class LinearNDInterpolator:
                 f"interpolate.LinearNDInterpolator: the last axis of xi must be {dimension} long, got {describe(xi)}."
             )
         flat = fnp.reshape(xi, (-1, dimension))
-        places = self._places(flat)
+        places = self._places(flat, simplex_tolerance * 100 * np.finfo(float).eps)
         corners = fnp.take(self.tri.simplices, places, axis=0)
         vertices = fnp.take(self.points, corners, axis=0)
         edges = fnp.swapaxes(vertices[:, :-1] - vertices[:, -1:], 1, 2)
@@ -79,16 +84,16 @@ class LinearNDInterpolator:
         outside = fnp.reshape(places < 0, (-1, *[1] * len(behind)))
         return fnp.reshape(fnp.where(outside, self.fill_value, found), (*backend.shape_of(xi)[:-1], *behind))
 
-    def _places(self, points: Array) -> Any:
+    def _places(self, points: Array, tolerance: float) -> Any:
         """The number of the simplex that each point lies in, -1 outside of all."""
         plain = known(points)
         if plain is not None and plain.shape == backend.shape_of(points):
-            return self.tri.find_simplex((plain - self._origin) / self._unit)
+            return self.tri.find_simplex((plain - self._origin) / self._unit, tol=tolerance)
         vertices = np.asarray(known(self.points))[self.tri.simplices]  # of many examples: each simplex is tried
         inverses = np.linalg.inv(np.swapaxes(vertices[:, :-1] - vertices[:, -1:], 1, 2))
         shares = fnp.einsum("sij,psj->psi", inverses, points[:, None] - vertices[:, -1])
         least = fnp.minimum(fnp.min(shares, axis=2), 1 - fnp.sum(shares, axis=2))
-        return fnp.where(fnp.max(least, axis=1) < -1e-12, -1, fnp.argmax(least, axis=1))
+        return fnp.where(fnp.max(least, axis=1) < -tolerance, -1, fnp.argmax(least, axis=1))
 
 
 def _coordinates(points: Any) -> Array:
