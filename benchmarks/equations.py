@@ -22,7 +22,7 @@ PLAIN, FEW, MANY = 1.1, 6.0, 4.0
 #: Of the time of other libraries that run eagerly. Diffrax compiles its loop also without ``jax.jit``: where SciPy's
 #: plain solve, which is told beside it, takes more than that, no gradient through SciPy's steps can take less.
 EAGER = 0.2
-COMPILED = ("diffrax", "diffrax in jax.jit")
+COMPILED = "diffrax in jax.jit"
 POINTS = 100
 METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 
@@ -205,8 +205,8 @@ def peers(quick: bool) -> list[Claim]:
             gradient, p = by_diffrax(system, stacked, solver), jnp.asarray(system.parameters)
             compiled = jax.jit(gradient)
             ways = {
-                COMPILED[0]: lambda gradient=gradient, p=p: np.asarray(gradient(p)),
-                COMPILED[1]: lambda compiled=compiled, p=p: np.asarray(compiled(p)),
+                "diffrax": lambda gradient=gradient, p=p: np.asarray(gradient(p)),
+                COMPILED: lambda compiled=compiled, p=p: np.asarray(compiled(p)),
             }
             claims += beside(system, method, ways, quick)
         short = few._replace(name="Lorenz, a few steps", end=0.2)  # each takes a second and more
@@ -242,7 +242,8 @@ def beside(system: System, method: str, ways: dict[str, Function], quick: bool) 
         mine, least, theirs = (min(times[which]) for which in candidates)
         what = f"gradient, {system.name}, {method}"
         against = f"{name} {1e3 * theirs:.3g} ms; SciPy, no gradient {1e3 * least:.3g} ms"
-        claims.append(Claim(what, f"{1e3 * mine:.3g} ms", against, mine / theirs, None if name in COMPILED else EAGER))
+        bar = None if name == COMPILED else EAGER
+        claims.append(Claim(what, f"{1e3 * mine:.3g} ms", against, mine / theirs, bar))
     return claims
 
 
