@@ -17,7 +17,7 @@ from funcgrad import backend
 from funcgrad.batching import BatchTrace
 from funcgrad.core import Primitive, Tracer, bind, computed, tracer_of
 from funcgrad.forward import ForwardTrace, dual
-from funcgrad.graph import GraphTrace
+from funcgrad.graph import GraphTrace, stands_for_array
 from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish
@@ -329,16 +329,14 @@ def _assembled(gathered: list[Any]) -> ndarray | None:
             return None
         if total is None:
             total = np.zeros(shape, dtype)
-            total[index] = ct
-        else:
-            part = total[index]
-            part += ct
+        part = total[index]
+        part += ct  # the first too: the sum with 0 is never -0, whoever adds
     return total
 
 
 def _joined(parts: Sequence[tuple[Any, ...]]) -> Any:
     """The same of slices that are the whole array, one behind the other, as of all parameters in one array."""
-    if any(type(index) is not slice for _, index, *_ in parts):
+    if any(type(index) is not slice or stands_for_array(ct) for ct, index, *_ in parts):
         return None
     (length, *_), end, cts = parts[0][3], 0, []
     pieces = sorted([(index.indices(length), ct) for ct, index, *_ in parts], key=itemgetter(0))

@@ -1757,3 +1757,28 @@ def test_an_error_for_values_is_raised():
                     fast(x)
             else:
                 assert not difference(fast(x), f(x))
+
+
+#: What is read of an array, and how large its first axis is.
+READ = {
+    "a slice": lambda x: x[1:],
+    "slices that make it up": lambda x: fnp.concatenate([x[1:], x[:1]]),
+    "slices that meet": lambda x: x[1:] + x[:-1],
+    "rows": lambda x: fnp.reshape(x, (2, 2))[1:],
+    "one of all": lambda x: x[2],
+    "with steps": lambda x: x[::2],
+    "places": lambda x: x[np.array([0, 2])],
+    "an element": lambda x: fnp.reshape(x, (2, 2))[:, 0],
+}
+
+
+@pytest.mark.parametrize("part", READ.values(), ids=READ)
+def test_zeros_have_the_sign_that_the_function_gives_them(part):
+    """Added to zeros -0 is 0, written over them it is not."""
+    pull = lambda x, ct: vjp(part, x)[1](ct)[0]
+    signs = np.array([-0.0, 0.0, -2.0, 1.0])
+    fast = recorded(pull)
+    for y in (signs + 1, signs, signs[::-1].copy(), -signs):
+        ct = y.reshape(-1)[: np.size(part(y))].reshape(np.shape(part(y)))
+        ct = ct if ct.ndim else ct[()]
+        assert not difference(fast(y, ct), pull(y, ct))
