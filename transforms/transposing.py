@@ -78,9 +78,7 @@ def _check_linear(fun: Callable[..., Any], zeros: tuple[Any, ...]) -> None:
         value = leaf
         while isinstance(value, Tracer) and not value._trace.repeats:
             value = value.value
-        numbers = (
-            isinstance(value, Tracer) or type(value) in _PLAIN
-        )  # those of a graph it remembers that were asked for
+        numbers = isinstance(value, Tracer) or type(value) in _PLAIN  # a graph remembers what was asked of it
         if not (isinstance(leaf, Tracer) and leaf._trace is watch) or (numbers and np.any(np.not_equal(value, 0))):
             raise InputError(
                 f"linear_transpose: {name_of(fun)} is not linear, got a result that is not zero, or constant, for "
