@@ -96,14 +96,15 @@ class Products:
             return self._parted(slope, inputs)
         lasting = [*inputs, *inner]
         known = (self.transposed, key, tuple(map(kind_of, lasting)))
-        if known not in _parts:
+        parts = _parts.get(known)
+        if parts is None:
             parts = self._parted(lifted(given.recording, len(inputs)), lasting)
             if parts.held or parts.ahead.decisions:
                 return self._parted(slope, inputs)
             _parts[known] = parts
             while len(_parts) > _KEPT:
                 _parts.pop(next(iter(_parts)), None)
-        return _parts[known]._replace(held=inner)
+        return parts._replace(held=inner)
 
     def _parted(self, slope: Callable[..., Any], inputs: list[Any]) -> _Parts:
         """The parts of the slope and the product of a function of ``inputs``."""
