@@ -150,6 +150,7 @@ def _is_own(values: list[Any], i: int) -> bool:
 
 _ENTRY = _references_at([np.empty(1)], 0) if _LOCKED else -1
 _BASE = _references_of_base([np.empty(2).reshape(2, 1)], 0) if _LOCKED else -1
+_LISTED = sum(map(sys.getrefcount, [np.empty(1)])) if _LOCKED else -1
 _ATTRIBUTE = _lone_attribute() if _LOCKED else -1
 _ARGUMENT = _lone_argument() if _LOCKED else -1
 _TEMPORARY = _as_helper(None, np.empty(1)) if _LOCKED else -1
@@ -219,15 +220,14 @@ class Census:
 
     def copies(self) -> dict[int, ndarray]:
         """Copies of the arrays that somebody else holds too, by the identity of the array."""
-        noted = self._noted
-        counts = Counter(map(id, noted))
-        arrays = list({id(x): x for x in noted}.values())  # in the order of ``counts``
-        noted.clear()
-        inside = list(counts.values())
-        shared = [sys.getrefcount(arrays[i]) != _ENTRY + n for i, n in enumerate(inside)]
+        arrays = list({id(x): x for x in self._noted}.values())
         bases = [i for i in range(len(arrays)) if arrays[i].base is not None]
-        if not bases and True not in shared:  # the commonest
-            return {}
+        # nobody's count is below what the structure and this census hold, so the sums tell whether any is above it
+        if not bases and sum(map(sys.getrefcount, arrays)) == _LISTED * len(arrays) + 2 * len(self._noted):
+            return {}  # the commonest
+        counts = Counter(map(id, self._noted))  # in the order of ``arrays``
+        self._noted.clear()
+        shared = [sys.getrefcount(arrays[i]) != _ENTRY + counts[id(arrays[i])] for i in range(len(arrays))]
         places = {key: i for i, key in enumerate(counts)}
         views: dict[int, int] = {}  # by the identity of an array: how many of the others are views of it
         for i in bases:
@@ -237,7 +237,7 @@ class Census:
         for key, n in views.items():
             if key in places:
                 i = places[key]
-                shared[i] = sys.getrefcount(arrays[i]) != _ENTRY + inside[i] + n
+                shared[i] = sys.getrefcount(arrays[i]) != _ENTRY + counts[key] + n
         for i in bases:
             base = id(arrays[i].base)
             if not shared[i]:

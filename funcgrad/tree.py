@@ -59,6 +59,7 @@ _DTYPES = {type(np.dtype(code)) for code in np.typecodes["All"]}
 _PYTHON = (int, float, complex, bool, str, type(None), slice, type(Ellipsis))
 #: Types of what holds no array.
 ATOMS: frozenset[type[Any]] = frozenset((*_DTYPES, *_PYTHON, np.float64))
+_LEAF: PyTreeSpec = optree.tree_flatten(0.0, namespace=NAMESPACE)[1]
 T = TypeVar("T", bound=type)
 map_ = map  # Python's; tree.map is another
 
@@ -93,6 +94,8 @@ def flatten(tree: PyTree) -> tuple[list[Any], PyTreeSpec]:
         >>> flatten({"b": 1, "a": (2, None)})[0]
         [2, 1]
     """
+    if type(tree) in LEAVES:  # the commonest
+        return [tree], _LEAF
     try:
         found, spec = optree.tree_flatten(tree, namespace=NAMESPACE)
         while not LEAVES.issuperset(map_(type, found)) and adopt(found):
@@ -136,6 +139,8 @@ def leaves(tree: PyTree) -> list[Any]:
         >>> leaves([1, (2, None), {"k": 3}])
         [1, 2, 3]
     """
+    if type(tree) in LEAVES:
+        return [tree]
     try:
         found = optree.tree_leaves(tree, namespace=NAMESPACE)
     except RecursionError as error:

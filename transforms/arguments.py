@@ -5,8 +5,9 @@ from __future__ import annotations
 import operator
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,13 +20,25 @@ from funcgrad.typing import PyTree
 from funcgrad.writable import handed, inside, is_buffer
 
 __all__ = [
-    "FLOATS", "Argnums", "check_argnums", "check_leaf", "completed", "hand_out", "leaf_path", "match", "own_tree",
-    "positions", "split_aux", "strip",
-]  # fmt: skip
+    "Argnums",
+    "check_argnums",
+    "check_leaf",
+    "check_leaves",
+    "check_results",
+    "completed",
+    "filled",
+    "hand_out",
+    "is_plain",
+    "leaf_path",
+    "match",
+    "own_tree",
+    "positions",
+    "split_aux",
+    "strip",
+]
 
 Argnums = int | tuple[int, ...]
-#: Types of leaves that need no look inside a tree; an ndarray's dtype is looked at still.
-FLOATS = frozenset((np.ndarray, float, np.float64))
+_FLOAT64 = np.dtype(np.float64)
 
 
 def check_argnums(call: str, argnums: Any) -> Argnums:
@@ -87,6 +100,52 @@ def leaf_path(args: Sequence[Any], chosen: Sequence[int], number: int) -> str:
             return f"argument {position}{path}"
         number -= len(paths)
     return "an argument"
+
+
+def is_plain(x: Any) -> bool:
+    """Whether ``x`` is one real floating array or number: what most leaves are, and needs no further look."""
+    kind = type(x)
+    if kind is not np.ndarray:
+        return kind is float or kind is np.float64
+    dtype = x.dtype
+    return dtype is _FLOAT64 or (dtype.kind == "f" and dtype.isnative)
+
+
+def check_leaves(call: str, leaves: Sequence[Any], where: Callable[[int], str]) -> list[bool]:
+    """Whether a derivative can flow through each leaf; refuse leaves that are no arrays or numbers.
+
+    Args:
+        call: the public call, for messages.
+        leaves: what to look at.
+        where: gives the key path of a leaf by its number.
+
+    Raises:
+        InputError: a ``TypeError`` naming key path and type.
+    """
+    if all(map(is_plain, leaves)):  # the commonest
+        return [True] * len(leaves)
+    for number, leaf in enumerate(leaves):
+        check_leaf(call, leaf, partial(where, number))
+    return list(map(backend.is_inexact, leaves))
+
+
+def filled(
+    leaves: Sequence[Any], flags: list[bool], chosen: Sequence[Any], other: Callable[[Any], Any] = lambda leaf: leaf
+) -> list[Any]:
+    """The ``chosen`` values, one after the other, for leaves with a flag, ``other(leaf)`` for those without."""
+    if len(chosen) == len(leaves):  # the commonest
+        return list(chosen)
+    rest = iter(chosen)
+    return [next(rest) if flag else other(leaf) for leaf, flag in zip(leaves, flags, strict=True)]
+
+
+def check_results(call: str, leaves: Sequence[Any]) -> None:
+    """Refuse leaves of what a function returned that are no arrays or numbers.
+
+    Raises:
+        InputError: a ``TypeError`` naming the number of the leaf and its type.
+    """
+    check_leaves(call, leaves, "result leaf {} of the function".format)
 
 
 def check_leaf(call: str, leaf: Any, where: Any) -> None:
@@ -230,6 +289,9 @@ def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree
 
     results: list[Any] = []
     for number, (t, leaf) in enumerate(zip(found, leaves, strict=True)):
+        if type(t) is type(leaf) is np.ndarray and t.dtype is leaf.dtype and t.shape == leaf.shape and is_plain(t):
+            results.append(t)  # the commonest
+            continue
         check_leaf(call, t, lambda number=number: f"the {what} at {path(number) or 'the root'}")
         shape, dtype = backend.shape_of(leaf), backend.dtype_of(leaf)
         have = backend.dtype_of(t)

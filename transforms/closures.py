@@ -15,7 +15,7 @@ from funcgrad.errors import ConcretizationError, NotDifferentiableError
 from funcgrad.graph import GraphTrace, remember
 from funcgrad.keeping import recording_apart
 from funcgrad.numpy.concretization import forgive
-from funcgrad.transforms.arguments import check_leaf
+from funcgrad.transforms.arguments import check_results
 from funcgrad.typing import PyTree
 from funcgrad.writable import identity
 
@@ -49,8 +49,7 @@ class Hoisted:
         finally:
             trace.close()
         found, self.out_spec = tree.flatten(out)
-        for number, leaf in enumerate(found):
-            check_leaf(call, leaf, lambda number=number: f"result leaf {number} of the function")
+        check_results(call, found)
         self.outs = [leaf.value if type(leaf) is Tracer and leaf._trace is trace else leaf for leaf in found]
         self.recording = recording = trace.recording(found, trace.decisions if isinstance(trace, _Steered) else None)
         del trace  # it holds the same arrays

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, Never, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
@@ -15,12 +16,13 @@ from funcgrad.kinds.avals import aval_of
 from funcgrad.numpy.tables import number_of
 from funcgrad.reverse import ReverseTrace, backward
 from funcgrad.transforms.arguments import (
-    FLOATS,
     Argnums,
     check_argnums,
     check_leaf,
     completed,
+    filled,
     hand_out,
+    is_plain,
     leaf_path,
     positions,
     split_aux,
@@ -218,7 +220,7 @@ def _enter(trace: ReverseTrace, options: _Options, args: Any) -> tuple[list[Any]
     new_args, argnums = list(args), options.argnums
     if type(argnums) is int and -len(args) <= argnums < len(args) and not options.holomorphic and trace.cuts is None:
         x = args[argnums]
-        if (type(x) in FLOATS and _plain(x)) or (issubclass(type(x), Tracer) and x.dtype.kind == "f"):
+        if is_plain(x) or (issubclass(type(x), Tracer) and x.dtype.kind == "f"):
             new_args[argnums] = trace.leaf(x)
             return new_args, [x], _FIRST
         shallow = _shallow(x)
@@ -234,12 +236,10 @@ def _enter(trace: ReverseTrace, options: _Options, args: Any) -> tuple[list[Any]
         new_args[i] = new
 
     def rebuilt(cts: list[Any]) -> Any:
-        rest = iter(cts)
-        filled = [next(rest) if flag else backend.zeros_like(x) for x, flag in zip(leaves, flags, strict=True)]
-        gradient = tree.unflatten(spec, filled)
+        gradient = tree.unflatten(spec, filled(leaves, flags, cts, backend.zeros_like))
         return gradient[0] if type(argnums) is int else gradient
 
-    return new_args, [leaf for leaf, flag in zip(leaves, flags, strict=True) if flag], rebuilt
+    return new_args, list(compress(leaves, flags)), rebuilt
 
 
 def _shallow(x: Any) -> tuple[list[Any], Rebuild] | None:
@@ -250,8 +250,8 @@ def _shallow(x: Any) -> tuple[list[Any], Rebuild] | None:
     kind = type(x)
     if kind is dict:
         names, leaves = list(x), list(x.values())
-        return (leaves, lambda new: dict(zip(names, new, strict=True))) if all(map(_plain, leaves)) else None
-    if (kind is list or kind is tuple) and all(map(_plain, x)):
+        return (leaves, lambda new: dict(zip(names, new, strict=True))) if all(map(is_plain, leaves)) else None
+    if (kind is list or kind is tuple) and all(map(is_plain, x)):
         return list(x), kind
     return None
 
@@ -259,14 +259,9 @@ def _shallow(x: Any) -> tuple[list[Any], Rebuild] | None:
 _FIRST = itemgetter(0)
 
 
-def _plain(x: Any) -> bool:
-    """Whether ``x`` is one real floating array or number."""
-    return type(x) in FLOATS and (type(x) is not np.ndarray or (x.dtype.kind == "f" and x.dtype.isnative))
-
-
 def _check_input(options: _Options, leaf: Any, args: Any, chosen: tuple[int, ...], number: int) -> bool:
     """Whether to differentiate ``leaf``; refuse what cannot be."""
-    if _plain(leaf) and not options.holomorphic:
+    if is_plain(leaf) and not options.holomorphic:
         return True
     call = options.call
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from functools import partial
+from itertools import compress
 from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 from funcgrad import backend, tree
@@ -15,7 +16,17 @@ from funcgrad.keeping import Unchanged, kept_apart, recording_apart
 from funcgrad.numpy_code import attempt
 from funcgrad.ownership import own
 from funcgrad.reverse import Node, backward, record
-from funcgrad.transforms.arguments import check_leaf, completed, hand_out, leaf_path, match, split_aux, strip
+from funcgrad.transforms.arguments import (
+    check_leaves,
+    check_results,
+    completed,
+    filled,
+    hand_out,
+    leaf_path,
+    match,
+    split_aux,
+    strip,
+)
 from funcgrad.transforms.cuts import Cuts
 from funcgrad.transforms.debugging import looked_at, strictly
 from funcgrad.transforms.gradients import grad
@@ -69,15 +80,13 @@ class Pullback:
         cts = match("pullback", "cotangent", ct, self._outs, self._out_spec)
         pairs = zip(self._nodes, cts, strict=True)
         seeds = [(node, c) for node, c in pairs if node is not None and c is not None]
-        live = [leaf for leaf, flag in zip(self._leaves, self._live, strict=True) if flag]
+        live = list(compress(self._leaves, self._live))
         del cts, pairs
-        found = iter(handed(completed(self._pulled(seeds, len(live)), live), (self._leaves, ct)))
-        pulled = [
-            next(found) if flag else backend.zeros_like(leaf)
-            for leaf, flag in zip(self._leaves, self._live, strict=True)
-        ]
-        result: tuple[Any, ...] = tree.unflatten(self._spec, pulled)
-        return result
+        found = handed(completed(self._pulled(seeds, len(live)), live), (self._leaves, ct))
+        pulled: tuple[Any, ...] = tree.unflatten(
+            self._spec, filled(self._leaves, self._live, found, backend.zeros_like)
+        )
+        return pulled
 
     def _pulled(self, seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
         if self._unchanged is not None:
@@ -158,10 +167,12 @@ def vjp(
         >>> pullback(np.ones(2))[0].round(3)
         array([1.  , 0.54])
     """
+    if strict:
+        with strictly():
+            return vjp(fun, *primals, has_aux=has_aux, **kwargs)
     check_callable("vjp", fun)
-    with strictly() if strict else nullcontext():
-        found: tuple[Any, ...] = attempt(fun, lambda fun: recorded(fun, primals, has_aux, kwargs, lasting=True))
-        return found
+    found: tuple[Any, ...] = attempt(fun, lambda fun: recorded(fun, primals, has_aux, kwargs, lasting=True))
+    return found
 
 
 def recorded(
@@ -169,18 +180,14 @@ def recorded(
 ) -> tuple[Any, ...]:
     """What ``vjp`` returns. A pullback that is not ``lasting`` is used before the caller can write to anything."""
     leaves, spec = tree.flatten(primals)
-    for number, leaf in enumerate(leaves):
-        check_leaf("vjp", leaf, lambda number=number: leaf_path(primals, range(len(primals)), number))
-    live = [backend.is_inexact(leaf) for leaf in leaves]
+    live = check_leaves("vjp", leaves, partial(leaf_path, primals, range(len(primals))))
     side: dict[str, Any] = {}
 
     def of_leaves(*moving: Any) -> list[Any]:
         if moving:
             side["trace"] = moving[0]._trace
-        rest = iter(moving)
-        filled = [next(rest) if flag else leaf for leaf, flag in zip(leaves, live, strict=True)]
         try:
-            out = fun(*tree.unflatten(spec, filled), **kwargs)
+            out = fun(*tree.unflatten(spec, filled(leaves, live, moving)), **kwargs)
         except Exception as error:
             raise_own(error)
             raise
@@ -189,10 +196,10 @@ def recorded(
         flat, side["spec"] = tree.flatten(out)
         return flat
 
-    moving = [leaf for leaf, flag in zip(leaves, live, strict=True) if flag]
+    moving = list(compress(leaves, live))
     results, nodes = record(of_leaves, _copied(moving) if lasting else moving)
     del moving
-    _check_results("vjp", results)
+    check_results("vjp", results)
     out_spec = side["spec"]
     trace = side.get("trace")  # None where nothing moves
     cuts: Cuts | None = None if trace is None else trace.cuts
@@ -208,11 +215,6 @@ def recorded(
 def _copied(leaves: list[Any]) -> list[Any]:
     """``leaves``, arrays copied: rules may close over them, where nobody finds them afterwards."""
     return [leaf.copy("K") if stands_for_array(leaf) else leaf for leaf in leaves]
-
-
-def _check_results(call: str, results: list[Any]) -> None:
-    for number, leaf in enumerate(results):
-        check_leaf(call, leaf, lambda number=number: f"result leaf {number} of the function")
 
 
 @overload
@@ -269,8 +271,7 @@ def _pairs(call: str, primals: Any, tangents: Any) -> tuple[list[Any], tree.PyTr
                 f"Write {call}(f, (x,), (t,))."
             )
     leaves, spec = tree.flatten(tuple(primals))
-    for number, leaf in enumerate(leaves):
-        check_leaf(call, leaf, lambda number=number: leaf_path(primals, range(len(primals)), number))
+    check_leaves(call, leaves, partial(leaf_path, primals, range(len(primals))))
     return leaves, spec, match(call, "tangent", tuple(tangents), leaves, spec)
 
 
@@ -304,9 +305,9 @@ def _push(
             pushed.append(twin(results[i].tangent))
             results[i] = twin(results[i].value)
         else:
-            check_leaf("jvp", results[i], lambda i=i: f"result leaf {i} of the function")
             pushed.append(None)
             results[i] = twin(results[i])
+    check_results("jvp", results)
     if trace.cuts is not None:
         trace.cuts.check_tangents("jvp", results, pushed)
     completed(pushed, results)
@@ -392,11 +393,10 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, 
 
 def _linearized(fun: Callable[..., Any], primals: Any, has_aux: bool, kwargs: dict[str, Any]) -> tuple[Any, ...]:
     leaves, spec = tree.flatten(primals)
-    for number, leaf in enumerate(leaves):
-        check_leaf("linearize", leaf, lambda number=number: leaf_path(primals, range(len(primals)), number))
+    live = check_leaves("linearize", leaves, partial(leaf_path, primals, range(len(primals))))
     trace = GraphTrace()
     try:
-        zeros = [trace.input(backend.zeros_like(leaf)) if backend.is_inexact(leaf) else None for leaf in leaves]
+        zeros = [trace.input(backend.zeros_like(x)) if flag else None for x, flag in zip(leaves, live, strict=True)]
         value, tangent, *aux = _push(fun, _copied(leaves), spec, zeros, has_aux, kwargs)
     finally:
         trace.close()

@@ -325,7 +325,7 @@ def operation(x, y, /):
                 return bind(primitive, (x, y), {{}})
             if (aval is not None and aval == other) or (type(v) in closed and type(w) in closed):
                 ans = kernel(v, w)
-            elif (aval := common_aval(v, w, closed)) is None:
+            elif type(aval) is type(other) is tuple or (aval := common_aval(v, w, closed)) is None:
                 return unlike(x, y)
             elif type(v) in PLAIN and type(w) in PLAIN:
                 ans = kernel(v, w)
@@ -385,7 +385,7 @@ def operation(x, y):
     if ans.dtype is not v.dtype:
         return bind(primitive, (x, y), {{}})
     made = Tracer()
-    made.value, made.form = ans, None
+    made.value, made.form = ans, ans.shape if type(ans) is ndarray and ans.dtype is DOUBLE else None
     if left and right:
         made._trace, parent, second = x._trace, x.link, y.link
         numbers = made._trace.numbers or made._trace.counter
@@ -415,7 +415,7 @@ def operation(x, y):
             return None
         if (aval is not None and aval == other) or (type(v) in closed and type(w) in closed):
             ans = kernel(v, w)
-        elif (aval := common_aval(v, w, closed)) is None:
+        elif type(aval) is type(other) is tuple or (aval := common_aval(v, w, closed)) is None:
             return push_unlike(x, y)
         elif type(v) in PLAIN and type(w) in PLAIN:
             ans = kernel(v, w)

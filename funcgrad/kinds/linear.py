@@ -384,17 +384,18 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
     have = ct.shape if type(ct) is ndarray else backend.shape_of(ct)
     if have == shape:
         return ct
-    if not shape and type(ct) is ndarray and 1 < ct.size < 1024 and ct.itemsize > 2:
-        few = ct.size <= 64 and ct.dtype is _DOUBLE and ct.ndim == 1
-        return _ONES[: len(ct)].dot(ct) if few else np.add.reduce(ct, None)
-    if type(ct) is ndarray and ct.size == prod(shape):  # of what was added or stretched every length is 1
-        return ct.reshape(shape)
+    if type(ct) is ndarray:
+        if have[1:] == shape and 1 < have[0] <= 64 and len(have) <= 2 and ct.dtype is _DOUBLE and ct.size < 1024:
+            return _ONES[: have[0]].dot(ct)  # the commonest, as ``summed`` does it
+        if not shape and 1 < ct.size < 1024 and ct.itemsize > 2:
+            return np.add.reduce(ct, None)
+        if ct.size == prod(shape):  # of what was added or stretched every length is 1
+            return ct.reshape(shape)
+        total = summed(ct, _stretched(have, shape))
+        return total if total.shape == shape else total.reshape(shape)
     if type(ct) is Tracer and prod(have) == prod(shape) and stands_for_array(ct):
         return reshape(ct, to=shape)
     axis = _stretched(have, shape)
-    if type(ct) is ndarray:
-        total = summed(ct, axis)
-        return total if total.shape == shape else total.reshape(shape)
     dtype = backend.dtype_of(ct)
     if dtype.itemsize > 2:
         return reshape(sum_over(ct, axis=axis), to=shape)

@@ -29,6 +29,7 @@ ndarray = np.ndarray
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DOUBLE = np.dtype(np.float64)
 _BLAS = "fdFD"  # the dtypes for whose products there are routines
+_FLAT = (1, 2)  # the ranks of vectors and matrices
 _SMALL = 4096  # the number of products up to which NumPy's own loop is the fastest
 
 
@@ -58,10 +59,8 @@ def _product(x: ndarray, y: ndarray) -> Any:
 
 def _product_at_once(x: Any, y: Any) -> Any:
     """``matmul(x, y)`` where they meet as they are, else None."""
-    plain = (
-        type(x) is type(y) is ndarray and (dtype := x.dtype) is y.dtype and (dtype is _DOUBLE or dtype.char in _BLAS)
-    )
-    if plain and 0 < x.ndim <= 2 >= y.ndim > 0 and (x.size > 1 or y.size > 1):
+    flat = type(x) is type(y) is ndarray and (dtype := x.dtype) is y.dtype and x.ndim in _FLAT and y.ndim in _FLAT
+    if flat and (dtype is _DOUBLE or dtype.char in _BLAS) and (x.size > 1 or y.size > 1):
         try:
             return x.dot(y)
         except ValueError:  # see ``_product``
@@ -108,10 +107,11 @@ def _is_captured(ct: Any, other: Any) -> bool:
 
 def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
     """The cotangent of the left factor; the batch axes that were broadcast are summed where that is cheap."""
+    plain = type(ct) is type(y) is ndarray and ct.dtype is y.dtype is _DOUBLE
+    if plain and ct.ndim == y.ndim == 2:  # the commonest
+        return ct.dot(y.T) if y.size > 1 else _product(ct, y.T)
     here, there = len(shape), y.ndim
-    if type(ct) is type(y) is ndarray and ct.dtype is y.dtype is _DOUBLE:
-        if here == there == 2:
-            return ct.dot(y.T) if y.size > 1 else _product(ct, y.T)
+    if plain:
         if here == 2 and there == 1:
             return ProductCotangent((ct[None], y[None]))
         if here == 1 and there == 2:
@@ -133,12 +133,13 @@ def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
 
 def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:  # noqa: C901, PLR0912 - each pair of ranks is a case
     """The cotangent of the right factor."""
+    plain = type(ct) is type(x) is ndarray and ct.dtype is x.dtype is _DOUBLE
+    if plain and ct.ndim == x.ndim == 2:  # the commonest
+        if len(ct) == 1 or can_wait(ct, x):
+            return ProductCotangent((x, ct))
+        return x.T.dot(ct) if x.size > 1 else _product(x.T, ct)
     here, there = len(shape), x.ndim
-    if type(ct) is type(x) is ndarray and ct.dtype is x.dtype is _DOUBLE:
-        if here == there == 2:
-            if len(ct) == 1 or can_wait(ct, x):
-                return ProductCotangent((x, ct))
-            return x.T.dot(ct) if x.size > 1 else _product(x.T, ct)
+    if plain:
         if here == 2 and there == 1:
             return ProductCotangent((x[None], ct[None]))
         if here == 1 and there == 2:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from itertools import compress
 from time import perf_counter
 from typing import Any, NamedTuple, ParamSpec
 
@@ -15,7 +17,16 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.optional import loaded_jax
 from funcgrad.reverse import backward, record
-from funcgrad.transforms.arguments import Argnums, check_argnums, check_leaf, leaf_path, positions, split_aux
+from funcgrad.transforms.arguments import (
+    Argnums,
+    check_argnums,
+    check_leaves,
+    check_results,
+    filled,
+    leaf_path,
+    positions,
+    split_aux,
+)
 from funcgrad.transforms.debugging import metered, values_in
 from funcgrad.transforms.inspection.metering import Meter, Row
 from funcgrad.transforms.inspection.peaks import Peaks
@@ -167,9 +178,7 @@ class _Call:
         self._has_aux = options.has_aux
         self._chosen = () if options.argnums is None else positions("profile", options.argnums, args)
         self._leaves, self._spec = tree.flatten(tuple(args[i] for i in self._chosen))
-        for number, leaf in enumerate(self._leaves):
-            check_leaf("profile", leaf, lambda number=number: leaf_path(args, self._chosen, number))
-        self._live = [backend.is_inexact(leaf) for leaf in self._leaves]
+        self._live = check_leaves("profile", self._leaves, partial(leaf_path, args, self._chosen))
         if self._chosen and not any(self._live):
             given = ", ".join(map(describe, self._leaves[:3])) or "no array at all"
             raise InputError(
@@ -181,7 +190,7 @@ class _Call:
         """Run the function in ``phase("forward")`` and its pullback in ``phase("backward")``; give their results."""
         with phase("forward"):
             if self._chosen:
-                moving = [leaf for leaf, flag in zip(self._leaves, self._live, strict=True) if flag]
+                moving = list(compress(self._leaves, self._live))
                 results, nodes = record(lambda *new: self._results(fun, new), moving)
             else:
                 results, nodes = self._results(fun, ()), []
@@ -199,10 +208,9 @@ class _Call:
 
     def _results(self, fun: Callable[..., Any], moving: Sequence[Any]) -> list[Any]:
         """The leaves of the result for these values of what is differentiated."""
-        rest = iter(moving)
-        leaves = [next(rest) if flag else leaf for leaf, flag in zip(self._leaves, self._live, strict=True)]
         args = list(self.args)
         if moving:
+            leaves = filled(self._leaves, self._live, moving)
             for i, new in zip(self._chosen, tree.unflatten(self._spec, leaves), strict=True):
                 args[i] = new
         try:
@@ -214,8 +222,7 @@ class _Call:
             out, _ = split_aux("profile", out)
         flat: list[Any] = tree.flatten(out)[0]
         if self._chosen:
-            for number, leaf in enumerate(flat):
-                check_leaf("profile", leaf, lambda number=number: f"result leaf {number} of the function")
+            check_results("profile", flat)
         return flat
 
 
