@@ -186,7 +186,8 @@ def _of_written(ct: Any, index: Any, shape: Shape, dtype: Any) -> Any:
 
 def _of_array(ct: Any, index: Any) -> Any:
     """The cotangent of the array that was written to; one that only the backward pass holds is changed."""
-    return _cleared(ct, index, argument_is_alone(ct))
+    alone = argument_is_alone(ct)  # before the next call holds it too
+    return _cleared(ct, index, alone)
 
 
 def _cleared(ct: Any, index: Any, alone: bool) -> Any:

@@ -132,6 +132,35 @@ def test_what_nobody_holds_is_written_over():
     assert addresses[0] == addresses[1]
 
 
+@pytest.mark.counts
+@pytest.mark.parametrize("value", [lambda x: 0.0, lambda x: x[0]], ids=["constant", "traced"])
+def test_the_cotangent_of_an_array_that_was_written_to_is_cleared_where_it_lies(value):
+    """Else each write of a loop would copy the whole array in the backward pass."""
+    addresses = []
+
+    def made(ct):
+        fresh = ct * 1.0
+        addresses.append(fresh.ctypes.data)
+        return fresh
+
+    def noted(ct):
+        addresses.append(ct.ctypes.data)
+        return ct
+
+    def written(x):
+        y = fnp.copy(observed(noted)(x))
+        y[3] = value(x)
+        return observed(made)(y)
+
+    kept = CT.copy()
+    expected = CT.copy()
+    expected[3] = 0.0
+    expected[0] += CT[3] * (value(X) != 0.0)
+    np.testing.assert_array_equal(vjp(written, X)[1](CT)[0], expected)
+    np.testing.assert_array_equal(CT, kept)
+    assert addresses[0] == addresses[1]
+
+
 def test_a_partial_derivative_of_another_shape_is_not_written_over():
     """It is as large as one argument, and the product as large as both."""
     scaled = elementwise("scaled", lambda xp, x, y: x * y * y, dx=lambda y: y * y, dy=lambda x, y: 2.0 * x * y)
