@@ -16,7 +16,7 @@ from funcgrad import backend, blocks
 from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.avals import aval_of
-from funcgrad.kinds.linear import astype, broadcast_to, imag, real, reshape
+from funcgrad.kinds.linear import astype, broadcast_to, imag, permute, real, reshape
 from funcgrad.numpy.concretization import constant, user_line
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.layout import as_before
@@ -76,13 +76,12 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
     if not (alias is None and buffer) and not _can_write(x, alias):
         refuse_writing(x)
     if type(y) is Tracer and y._trace is CONSTANTS:
+        if buffer and type(y.value) is ndarray and _write_now(x, alias, index, y.value):
+            return  # nobody keeps what was written
         y = twin(y)
     elif type(y) is list or type(y) is tuple or (type(y) not in _SEEN and backend.is_table(y)):
         y = as_value(y)
-    plain = buffer and type(x.value) is ndarray and type(y) in _NUMPY and is_concrete(index)
-    if plain and (type(alias) is not View or is_buffer(alias.root)):
-        own(root_of(x))
-        x.value[index] = y  # views share the memory
+    if buffer and type(y) in _NUMPY and _write_now(x, alias, index, y):
         return
     if blocks.here() is not None and blocks.current().floor:
         _write_constant(x, index, y)
@@ -98,6 +97,15 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         _write_through(x, alias, index, y)
     else:
         _write_root(x, index, y, aval)
+
+
+def _write_now(x: Tracer, alias: Any, index: Any, y: Any) -> bool:
+    """Write an array or a number to a buffer, where the index is NumPy's too; say whether."""
+    if type(x.value) is not ndarray or not is_concrete(index) or (type(alias) is View and not is_buffer(alias.root)):
+        return False
+    own(root_of(x))
+    x.value[index] = y  # views share the memory
+    return True
 
 
 def _write_root(x: Tracer, index: Any, y: Any, aval: Any) -> None:
@@ -221,9 +229,9 @@ def _leads_to(x: Tracer, index: Any, steps: tuple[Step, ...]) -> bool:
 def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
     """Write to a view: to the places in its root that it stands for."""
     root = alias.root
-    if all(step is getitem for step, _ in alias.steps) and is_static(index):
-        whole = composed(root.shape, [*[params["index"] for _, params in alias.steps], index])
-        if whole is not None:
+    if all(step is getitem or step is permute for step, _ in alias.steps) and is_static(index):
+        steps = [params["index"] if step is getitem else list(params["axes"]) for step, params in alias.steps]
+        if (whole := composed(root.shape, [*steps, index])) is not None:
             _write_root(root, whole, y, aval_of(y))
             return
     if as_condition(index, x.shape, backend.shape_of(y)) is not None:

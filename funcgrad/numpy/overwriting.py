@@ -218,30 +218,52 @@ _record_written = _recorder([_TO_WRITTEN], ["index", "shape", "dtype"])
 _record_both = _recorder([_TO_WRITTEN, _TO_ARRAY], ["index", "shape", "dtype"])
 
 
-def composed(shape: Shape, indices: list[Any]) -> Any:
+def composed(shape: Shape, steps: list[Any]) -> Any:
     """The one index that stands for several, each of what the one before names; None where that is not seen at once.
+
+    Args:
+        shape: that of the array.
+        steps: indices of integers, slices and ellipses, and lists: the axes in another order.
 
     Example:
         >>> composed((9, 2), [slice(1, None), 3]), composed((9, 2), [(4,), 1])
         (4, (4, 1))
         >>> composed((3,), [slice(None, None, -1), slice(3, None)])
         slice(0, 0, None)
+        >>> composed((3, 5), [(slice(None), 1), slice(1, None)]), composed((3, 5), [[1, 0], 2])
+        ((slice(1, 3, 1), 1), (slice(None, None, None), 2))
     """
-    found: Any = indices[0]
-    for index in indices[1:]:
-        entries = index if type(index) is tuple else (index,)
-        if type(found) is int:
-            found = (found,)
-        if type(found) is tuple and all(type(e) is int for e in found):
-            found = (*found, *entries)
-        elif entries == (...,) or not entries:
+    chosen: list[Any] = list(map(range, shape))  # of each axis: where one place is left of it, that
+    order = list(range(len(shape)))  # the axes of what is named so far
+    for step in steps:
+        if type(step) is list:
+            order = [order[axis] for axis in step]
             continue
-        elif type(found) is slice and type(entries[0]) in (int, slice):
-            part: Any = range(shape[0])[found][entries[0]]
-            if type(part) is range:
-                # None, since -1 would count from the end; nothing at all may begin there too
-                part = slice(part.start, part.stop if part.stop >= 0 else None, part.step) if part else slice(0, 0)
-            found = (part, *entries[1:]) if len(entries) > 1 else part
-        else:
+        entries = step if type(step) is tuple else (step,)
+        if ... in entries:
+            place = entries.index(...)
+            rest = len(order) - len(entries) + 1
+            entries = (*entries[:place], *[slice(None)] * rest, *entries[place + 1 :])
+        if None in entries or len(entries) > len(order):
             return None
-    return found
+        try:
+            for axis, entry in zip(order, entries, strict=False):
+                chosen[axis] = chosen[axis][entry]
+        except IndexError:  # which NumPy says in its own words
+            return None
+        order = [axis for axis in order if type(chosen[axis]) is range]
+    if order != sorted(order):
+        return None
+    while chosen and chosen[-1] == range(shape[len(chosen) - 1]):
+        chosen.pop()
+    found = tuple([_as_slice(part, n) if type(part) is range else part for part, n in zip(chosen, shape, strict=False)])
+    return found[0] if len(found) == 1 else found
+
+
+def _as_slice(part: range, length: int) -> slice:
+    """The slice that names ``part`` of an axis."""
+    if part == range(length):
+        return slice(None)
+    if not part:  # nothing at all may begin where an axis has no place
+        return slice(0, 0)
+    return slice(part.start, part.stop if part.stop >= 0 else None, part.step)  # -1 would count from the end

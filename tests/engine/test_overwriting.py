@@ -378,6 +378,42 @@ def test_the_index_that_stands_for_two_names_the_same(n):
             np.testing.assert_array_equal(whole[index], part[second])
 
 
+def random_step(rng, rank):
+    """An index of integers, slices and perhaps an ellipsis, or another order of the axes."""
+    if rng.random() < 0.25:
+        return list(map(int, rng.permutation(rank)))
+    bounds = [None, -3, -1, 0, 1, 2, 4]
+    entries = [
+        int(rng.integers(-1, 1)) if rng.random() < 0.4 else slice(*rng.choice(bounds, 2), rng.choice([None, 1, 2, -1]))
+        for _ in range(rng.integers(0, rank + 1))
+    ]
+    if rng.random() < 0.3:
+        entries.insert(rng.integers(0, len(entries) + 1), ...)
+    return entries[0] if len(entries) == 1 and rng.random() < 0.7 else tuple(entries)
+
+
+@pytest.mark.parametrize("seed", range(400))
+def test_the_index_that_stands_for_several_names_the_same(seed):
+    """Steps through an array of several axes, which may be exchanged, until NumPy refuses one."""
+    rng = np.random.default_rng(seed)
+    shape = tuple(map(int, rng.integers(1, 5, size=rng.integers(1, 4))))
+    whole = np.arange(np.prod(shape)).reshape(shape)
+    part, steps = whole, []
+    for _ in range(4):
+        step = random_step(rng, part.ndim)
+        try:
+            part = part.transpose(step) if type(step) is list else part[step]
+        except IndexError:
+            assert composed(shape, [*steps, step]) is None
+            break
+        steps.append(step)
+        index = composed(shape, steps)
+        if index is not None:
+            np.testing.assert_array_equal(whole[index], part)
+        else:
+            assert any(type(step) is list for step in steps)
+
+
 @pytest.mark.parametrize("mode", WRITTEN_IN)
 @pytest.mark.parametrize(
     ("shape", "index"), [((3, 2), slice(None, None, 2)), ((3, 2), 1), ((3, 2), np.array([0, 2])), ((4,), slice(1, 1))]
