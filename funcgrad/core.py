@@ -122,10 +122,8 @@ class Trace:
         self.live, self.numbers = False, None
 
     def records_at_once(self) -> bool:
-        """Whether nobody needs to be asked, the run of a pullback that repeats a part of this one among them."""
-        if self.live:
-            return True
-        return not self.open and repeated(self.level) and blocks.current() == blocks.NO_BLOCK
+        """Whether nobody needs to be asked: no block has a say here, and the run goes on, or a pullback repeats it."""
+        return self.live or ((self.open or repeated(self.level)) and blocks.current() == blocks.NO_BLOCK)
 
     def wake(self) -> None:
         """Let operations ask nobody any more, unless a block is open that may have a say."""

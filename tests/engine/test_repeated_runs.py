@@ -67,6 +67,11 @@ WRITES = {
     "part": lambda v, x: v.__setitem__(slice(0, 2), x[1:]),
     "constant": lambda v, x: v.__setitem__(slice(0, 2), 2.0),
     "mask": lambda v, x: v.__setitem__(np.array([True, False, True]), x[:2]),
+    "mask of what was computed": lambda v, x: v.__setitem__(v > 0.3, 0.2),
+    "constants at a mask": lambda v, x: v.__setitem__(np.array([True, False, True]), [1.0, 2.0]),
+    "list": lambda v, x: v.__setitem__([2, 0], x[:2]),
+    "column": lambda v, x: v[:, None].__setitem__((slice(0, 2), 0), x[1:]),
+    "part, added": lambda v, x: v[1:].__iadd__(x[:2]),
     "places": lambda v, x: v.__setitem__(np.array([2, 0]), x[:2]),
     "added": lambda v, x: v.__iadd__(x),
     "fill": lambda v, x: v.fill(x[0]),
@@ -75,7 +80,8 @@ WRITES = {
 
 @pytest.mark.parametrize("name", WRITES)
 @pytest.mark.parametrize("made", ["copy", "zeros", "product"])
-def test_of_writes(name, made):
+@pytest.mark.parametrize("batched", [True, False])
+def test_of_writes(name, made, batched):
     """The same of what programs write to, a copy, an array of constants, a result."""
 
     def written(x):
@@ -84,7 +90,9 @@ def test_of_writes(name, made):
         return v * x
 
     def pulled(wrap):
-        return vjp(vmap(wrap(written)), EXAMPLES)[1](EXAMPLES)[0]
+        if batched:
+            return vjp(vmap(wrap(written)), EXAMPLES)[1](EXAMPLES)[0]
+        return vjp(wrap(written), EXAMPLES[0])[1](EXAMPLES[0])[0]
 
     expected = pulled(lambda fun: fun)
     np.testing.assert_array_equal(pulled(checkpoint), expected)
