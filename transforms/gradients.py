@@ -220,7 +220,9 @@ def _enter(trace: ReverseTrace, options: _Options, args: Any) -> tuple[list[Any]
     new_args, argnums = list(args), options.argnums
     if type(argnums) is int and -len(args) <= argnums < len(args) and not options.holomorphic and trace.cuts is None:
         x = args[argnums]
-        if is_plain(x) or (issubclass(type(x), Tracer) and x.dtype.kind == "f"):
+        kind = type(x)
+        sure = kind is float or (kind is np.ndarray and x.dtype is _ONE.dtype)  # the commonest
+        if sure or is_plain(x) or (issubclass(kind, Tracer) and x.dtype.kind == "f"):
             new_args[argnums] = trace.leaf(x)
             return new_args, [x], _FIRST
         shallow = _shallow(x)
