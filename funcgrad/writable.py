@@ -376,5 +376,6 @@ def refresh(root: Tracer) -> None:
         source = buffer(root.value) if is_buffer(root) else twin(root)
         for view in views:
             move(view, view.alias.take(source))
-            if view.alias.apart and not is_buffer(view):  # buffers share the memory that is written to
+            if not is_buffer(view):  # buffers share the memory that is written to
+                view.alias.apart = True
                 copy_small(view)
