@@ -260,7 +260,8 @@ class _Explicit(_Solver):
         """See the function."""
         U, V, P, Q = self.steps.U, self.steps.V, self.steps.P, self.steps.Q
         leads, enters = (np.concatenate(two, axis=1).swapaxes(1, 2).copy() for two in ((P, U), (Q, V)))
-        used = enters.any(-1) | b.any(-1)
+        given, added = b.any(-1), c.reshape(len(c), -1).any(-1).tolist()
+        used = enters.any(-1) | given
         stages, rows = b.shape[1], z.shape[1]
         product = self._products(True)
         self.pulled = lambda ct: product.pulled(ct.reshape(-1, ct.shape[-1]))
@@ -270,7 +271,7 @@ class _Explicit(_Solver):
         x[~used] = 0.0
         order = range(stages - 1, -1, -1)
         along = [[i for i in order if mine[i]] for mine in used.tolist()]
-        whole, given, added = used.all(-1).tolist(), b.any((1, 2)).tolist(), c.any((1, 2)).tolist()
+        whole, given = used.all(-1).tolist(), given.any(-1).tolist()
         for n in reversed(range(len(b))):
             slopes, enter = x[n], enters[n]
             if not whole[n]:
