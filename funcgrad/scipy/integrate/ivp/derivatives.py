@@ -20,7 +20,7 @@ from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.scipy.integrate.ivp.patterns import Pattern, found_pattern
 from funcgrad.scipy.integrate.ivp.products import pulled
 from funcgrad.scipy.integrate.ivp.records import SHORT
-from funcgrad.scipy.integrate.ivp.sweeps import Steps, backward, forward
+from funcgrad.scipy.integrate.ivp.sweeps import Steps, backward, forward, pulled_back
 from funcgrad.transforms.closures import example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.writable import outside
@@ -79,11 +79,11 @@ class Derivatives:
         Y = _stages(S, X, mesh)
         if any(isinstance(x, Tracer) for x in (*cts, Y, *rest)):
             slopes, states = self._solved(True, cts[1], cts[0], Y, rest)
-            found = pulled(self.flow, mesh[0], Y, tuple(values), slopes)
+            first, found = states[0], pulled(self.flow, mesh[0], Y, tuple(values), slopes)
         else:
             with outside():
-                _, states, found = backward(self._laid_out(Y, rest), cts[1], cts[0], True)
-        return [states[0], *[None] * 7, *found]
+                first, found = pulled_back(self._laid_out(Y, rest), cts[1], cts[0])
+        return [first, *[None] * 7, *found]
 
     def _push(self, leaves: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         outs = list(custom_call(*leaves, rules=self._steps))
@@ -108,7 +108,7 @@ class Derivatives:
             if isinstance(x, Tracer):
                 np.asarray(x)  # refuses: of a batch one example after the other
         with outside():
-            return list((backward if transposed else forward)(self._laid_out(Y, rest), b, c)[:2])
+            return list((backward if transposed else forward)(self._laid_out(Y, rest), b, c))
 
     def _laid_out(self, Y: Any, rest: Sequence[Any]) -> Steps:
         """The steps in plain numbers."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from math import comb, factorial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import polynomial
@@ -27,10 +27,7 @@ _ROWS = 13
 #: The most evaluations of Adams' method in a step.
 _MOST = 3
 #: How far relations may be from what was found, in units of their largest terms.
-_CLOSE = 1e-11
-
-
-_Slopes: TypeAlias = Callable[[Any, Any], Any]
+_CLOSE = 1e-12
 
 
 class LsodaNote(NamedTuple):
@@ -45,8 +42,8 @@ class LsodaNote(NamedTuple):
     stiff: bool  # whether it was a step for stiff equations
     length: float
     longer: float  # the length of the next step
-    behind: Any  # the rows behind the step as one vector, scaled by the length of the next one
     many: int  # how many evaluations there were
+    behind: Any  # the rows behind the step as one vector, scaled by the length of the next one
     kept: Any  # the last of them, and of all steps before; None where nobody keeps them
 
     def rows(self, count: int) -> Any:
@@ -67,6 +64,7 @@ class _Kept:
         n: the length of a state.
 
     Attributes:
+        first: what the first of all gave.
         many: how many there were in the step that is taken.
         begin: the place of the first of them; the others follow in turn.
         sums: of their arguments, with random weights.
@@ -75,6 +73,7 @@ class _Kept:
 
     def __init__(self, n: int) -> None:
         self.many = self.begin = 0
+        self.first: Any = None
         self.sums, self.slopes = np.empty(_PLACES), np.empty((_PLACES, n))
 
     def next(self, stiff: bool) -> int:
@@ -98,6 +97,8 @@ def evaluated(method: Any) -> Any:
             place = kept.begin + kept.many % _MOST
             kept.sums[place], kept.slopes[place] = y.dot(weights), slope.ravel()
             kept.many += 1
+            if kept.first is None:
+                kept.first = slope.ravel().copy()
             return slope
 
         self.kept = kept
@@ -115,7 +116,7 @@ def note_lsoda(solver: Any, before: Any) -> LsodaNote:
     kept = getattr(solver, "kept", None)
     many = 0 if kept is None else kept.next(stiff)
     length, longer = real[_LENGTHS : _LENGTHS + 2].tolist()
-    return LsodaNote(solver.t_old, solver.t, before, solver.y, order, later, stiff, length, longer, behind, many, kept)
+    return LsodaNote(solver.t_old, solver.t, before, solver.y, order, later, stiff, length, longer, many, behind, kept)
 
 
 class Numbers(NamedTuple):
@@ -127,6 +128,7 @@ class Numbers(NamedTuple):
         stiff: whether it was a step for stiff equations.
         length: of the step.
         longer: the length of the next one.
+        many: how many evaluations there were.
     """
 
     order: Any
@@ -134,12 +136,13 @@ class Numbers(NamedTuple):
     stiff: Any
     length: Any
     longer: Any
+    many: Any
 
 
 def numbers_of(notes: list[LsodaNote]) -> Numbers:
     """By step what was noted."""
-    order, later, stiff, length, longer = np.array([note[4:9] for note in notes]).T
-    return Numbers(order.astype(int), later.astype(int), stiff != 0, length, longer)
+    order, later, stiff, length, longer, many = np.array([note[4:10] for note in notes]).T
+    return Numbers(order.astype(int), later.astype(int), stiff != 0, length, longer, many.astype(int))
 
 
 @lru_cache(maxsize=1)
@@ -179,15 +182,14 @@ class _Formula(NamedTuple):
         return self.predict[:, 0] - self.el[:, :1] * self.predict[:, 1]
 
 
-def own_steps(notes: list[LsodaNote], slopes: _Slopes) -> dict[str, Any] | None:
+def own_steps(notes: list[LsodaNote]) -> dict[str, Any] | None:
     """The arrays of a record; None where it did something else, as a new beginning after several failures.
 
     Args:
         notes: of all steps.
-        slopes: the right-hand side at many times and states.
     """
-    count, n = len(notes), len(notes[0].y)
-    order, later, stiff, h, longer = numbers_of(notes)
+    count, n, kept = len(notes), len(notes[0].y), notes[0].kept
+    order, later, stiff, h, longer, many = numbers_of(notes)
     t = np.array([note.t for note in notes])
     rows = 1 + int(max(order.max(), later.max()))
     blank = np.zeros(rows * n)
@@ -196,7 +198,7 @@ def own_steps(notes: list[LsodaNote], slopes: _Slopes) -> dict[str, Any] | None:
         parts += note.behind[:size], blank[size:]
     S = np.concatenate(parts).reshape(count + 1, rows, n)
     S[0, 0] = notes[0].y_old
-    S[0, 1] = h[0] * slopes(np.array([notes[0].t_old]), S[0, :1])[0]
+    S[0, 1] = h[0] * kept.first
 
     pascal, el = (table[..., :rows] for table in _tables())
     powers = np.arange(rows)
@@ -210,7 +212,6 @@ def own_steps(notes: list[LsodaNote], slopes: _Slopes) -> dict[str, Any] | None:
     S[1:, 0] = [note.y for note in notes]
     made = {"S": S, "P": P, "TS": TS, "origin": t, "scale": longer, "first": h[0]}
     if not stiff.any():
-        many, kept = np.array([note.many for note in notes]), notes[0].kept
         found = _evaluations(formula, sums, (Q, TX), many, kept.sums, kept.slopes[: kept.begin])
         if found is not None:
             return made | found
@@ -238,14 +239,14 @@ class _Sums:
         weights: ``(n, )``.
         rows: sums of ``S``.
         slope: sums of ``X``.
-        sizes: of the magnitudes of ``S``.
-        steep: of those of ``X``.
+        sizes: what those of the magnitudes of ``S`` are at most.
+        steep: those of ``X``.
     """
 
     def __init__(self, S: Any, X: Any) -> None:
-        self.weights = _random(S.shape[-1])
-        self.rows, self.sizes = S @ self.weights, np.abs(S) @ self.weights
-        self.slope, self.steep = X @ self.weights, np.abs(X) @ self.weights
+        self.weights = weights = _random(S.shape[-1])
+        self.rows, self.slope = S @ weights, X @ weights
+        self.sizes, self.steep = (np.sqrt(np.vecdot(x, x) * weights.dot(weights)) for x in (S, X))
 
 
 @lru_cache(maxsize=8)
@@ -280,7 +281,8 @@ def _evaluations(
         return None
     t, h, predict, el = formula
     count = len(t)
-    begin = np.cumsum(np.minimum(many, _MOST)) - np.minimum(many, _MOST)
+    held = np.minimum(many, _MOST)
+    begin = np.cumsum(held) - held
     steps, places = np.arange(count)[:, None], np.arange(_MOST)
     there = places >= _MOST - many[:, None]
     tries = begin[:, None] + np.where(there, (many[:, None] + places) % _MOST, 0)  # the last one is the last
@@ -296,7 +298,8 @@ def _evaluations(
     begins = (np.abs(Y - predicted) <= close) & there
     follows = np.abs(Y[:, 1:] - (predicted + by * F[:, :-1] - el[:, :1] * moved)) <= close
     ends = np.abs(F[:, -1] - sums.slope) <= _CLOSE * size
-    led = np.logical_and.accumulate(np.column_stack([ends, follows[:, ::-1]]), axis=1)[:, ::-1] & begins
+    leads = np.concatenate([follows, ends[:, None]], axis=1)  # to the next try, or to the end
+    led = np.logical_and.accumulate(leads[:, ::-1], axis=1)[:, ::-1] & begins
     if not led.any(-1).all():
         return None
     first = led.argmax(-1)
