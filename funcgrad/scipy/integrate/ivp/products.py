@@ -66,7 +66,7 @@ class Products:
         """Record the product at one place, and compute what does not depend on the vector for all places."""
         slope = self.flow if self.Y.ndim == 2 else self.flow.many
         at = (self.T[0], self.Y[0], list(self.values))
-        given = Hoisted(_CALL, lambda x: slope(x[0], x[1], *x[2]), at, steered=True)
+        given = Hoisted(_CALL, lambda x: slope(x[0], x[1], *x[2]), at, steered=True, lasting=False)
         ahead, linear, held = self._parts(given, slope, tree.leaves(at))
         found: list[Any] = []
 
