@@ -54,7 +54,7 @@ class LsodaNote(NamedTuple):
 #: Where orders, lengths and rows begin in LSODA's memory, and which method a step took, 2 for stiff equations.
 _ORDERS, _METHOD, _LENGTHS, _BEHIND = 13, 18, 10, 20
 #: For how many evaluations there is a place at first.
-_PLACES = 64
+_PLACES = 128
 
 
 class _Kept:
