@@ -33,6 +33,7 @@ class Hoisted:
         fun: a function of one tree.
         x: where it is run.
         steered: whether to refuse values for which the function would take another way.
+        lasting: whether it is evaluated when the program may have written to arrays; else it holds these themselves.
 
     Attributes:
         held: the tracers, and the arrays of other libraries, that the function closes over.
@@ -41,7 +42,9 @@ class Hoisted:
         recording: the run.
     """
 
-    def __init__(self, call: str, fun: Callable[[Any], Any], x: PyTree, *, steered: bool = False) -> None:
+    def __init__(
+        self, call: str, fun: Callable[[Any], Any], x: PyTree, *, steered: bool = False, lasting: bool = True
+    ) -> None:
         leaves, self.spec = tree.flatten(x)
         trace = _Steered() if steered else GraphTrace()
         try:
@@ -64,7 +67,8 @@ class Hoisted:
                     recording.inputs.append(slot)
                     self.held.append(x)
         recording.rename(again)
-        recording_apart(recording)
+        if lasting:
+            recording_apart(recording)
 
     def __call__(self, x: PyTree, held: Sequence[Any]) -> PyTree:
         """The function at ``x``, a tree like the first, with other values in place of those that it held."""

@@ -15,7 +15,7 @@ from funcgrad.transforms.compiled.capture import UnrecordableError, capture
 from funcgrad.transforms.compiled.graphs import Ask
 from funcgrad.transforms.compiled.source import Program, generate
 
-__all__ = ["key_of", "kind_of", "lifted", "straight"]
+__all__ = ["Straight", "key_of", "kind_of", "lifted"]
 
 #: Programs by what they were written from, the oldest first.
 _programs: dict[Any, Program] = {}
@@ -24,8 +24,8 @@ _VALUES = (np.ndarray, np.generic)
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), np.generic, np.dtype, slice)
 
 
-def straight(hoisted: Hoisted, x: Any, held: Sequence[Any]) -> Callable[..., Any] | None:
-    """``hoisted`` of one array, with one array for a result, as a program; None where it cannot be written down.
+class Straight:
+    """``hoisted`` of one vector or matrix of doubles, with one array for a result, as a program.
 
     Unlike that of ``jit`` the program looks at nothing: each call must have arrays of the same shapes, dtypes and
     strides. It keeps memory between calls, so it is for one thread at a time. Functions that are recorded alike share
@@ -33,35 +33,49 @@ def straight(hoisted: Hoisted, x: Any, held: Sequence[Any]) -> Callable[..., Any
 
     Args:
         hoisted: the recorded function.
-        x: an array at which it is tried: the program must give what the function gives, to the last bits.
-        held: what it holds, in plain numbers.
-
-    Returns:
-        A function of ``x`` and ``*held``.
 
     Example:
         >>> import funcgrad.numpy as fnp
         >>> x = np.zeros(2)
-        >>> twice = straight(Hoisted("example", lambda x: fnp.sin(x) + 2.0 * x, x), x, [])
-        >>> twice(np.ones(2)).round(6)
+        >>> run, rest = Straight(Hoisted("example", lambda x: fnp.sin(x) + 2.0 * x, x)).program(x.shape, [])
+        >>> run(np.ones(2), *rest)[0].round(6)
         array([2.841471, 2.841471])
     """
-    recording = hoisted.recording
-    inner: list[Any] = []
-    key = key_of(recording, inner)
-    inputs = [x, *held, *inner]
-    known = None if key is None else (key, tuple(map(kind_of, inputs)))
-    program = _programs.get(known)
-    if program is None:
-        program = _tried(hoisted, inputs, inner, hoisted(x, held))
-        if program is not None and known is not None:
-            _programs[known] = program
+
+    def __init__(self, hoisted: Hoisted) -> None:
+        self.hoisted = hoisted
+        self._inner: list[Any] = []
+        self._key = key_of(hoisted.recording, self._inner)
+        self._known: dict[Any, Program] = {}  # of those that are shared, by what they rely on
+
+    def program(self, shape: tuple[int, ...], held: Sequence[Any]) -> tuple[Callable[..., Any], list[Any]] | None:
+        """A program, and what it takes behind the array and what is held; its result is the first of a tuple.
+
+        Args:
+            shape: of the array, at one of which it is tried: it must give what the function gives, to the last bits.
+            held: what the function holds, in plain numbers.
+
+        Returns:
+            None where it cannot be written down.
+        """
+        inputs = [np.empty(shape), *held, *self._inner]
+        kinds = tuple(map(kind_of, inputs))
+        program = self._known.get(kinds) or self._shared(kinds, inputs, held)
+        return None if program is None else (program.run, [*self._inner, program.allocate()])
+
+    def _shared(self, kinds: Any, inputs: list[Any], held: Sequence[Any]) -> Program | None:
+        """The program of functions that are recorded alike."""
+        program = None if self._key is None else _programs.get((self._key, kinds))
+        if program is None:
+            inputs[0] = np.linspace(0.5, 1.5, inputs[0].size).reshape(inputs[0].shape)
+            program = _tried(self.hoisted, inputs, self._inner, self.hoisted(inputs[0], held))
+            if program is None or self._key is None:
+                return program
+            _programs[self._key, kinds] = program
             while len(_programs) > _KEPT:
                 _programs.pop(next(iter(_programs)), None)
-    if program is None:
-        return None
-    run, slots = program.run, program.allocate()
-    return lambda *values: run(*values, *inner, slots)[0]
+        self._known[kinds] = program
+        return program
 
 
 def kind_of(x: Any) -> tuple[Any, ...]:

@@ -7,24 +7,26 @@ import funcgrad.numpy as fnp
 from funcgrad import custom_jvp
 from funcgrad.transforms.closures import Hoisted
 from funcgrad.transforms.compiled import straight as module
-from funcgrad.transforms.compiled.straight import straight
+from funcgrad.transforms.compiled.straight import Straight
 
 X = np.array([0.3, -1.2, 2.5])
 
 
-def hoisted(fun):
-    return Hoisted("test", fun, X)
+def written(fun):
+    """``fun`` of an array like ``X`` as a program."""
+    found = Straight(Hoisted("test", fun, X)).program(X.shape, [])
+    return found and (lambda x: found[0](x, *found[1])[0])
 
 
 def test_it_gives_what_the_function_gives():
     fun = lambda x: fnp.tanh(x) * 2.0 + fnp.cumsum(x)
-    program = straight(hoisted(fun), X, [])
+    program = written(fun)
     for x in (X, X * 3.0):
         np.testing.assert_allclose(program(x), fun(x), rtol=1e-15)
 
 
 def test_functions_that_are_recorded_alike_share_a_program():
-    first, second = [straight(hoisted(lambda x, c=c: fnp.sin(x) * np.array([c, 1.0, 2.0])), X, []) for c in (1.0, 5.0)]
+    first, second = [written(lambda x, c=c: fnp.sin(x) * np.array([c, 1.0, 2.0])) for c in (1.0, 5.0)]
     assert second(X)[0] == 5.0 * first(X)[0]
 
 
@@ -37,7 +39,7 @@ steered.defjvp(lambda primals, tangents: (steered(*primals), tangents[0] * 2.0))
 
 
 def test_what_asks_for_values_is_not_written():
-    assert straight(hoisted(lambda x: steered(x) * 2.0), X, []) is None
+    assert written(lambda x: steered(x) * 2.0) is None
 
 
 def test_a_failure_is_seen(monkeypatch):
@@ -46,4 +48,4 @@ def test_a_failure_is_seen(monkeypatch):
 
     monkeypatch.setattr(module, "generate", broken)
     with pytest.raises(KeyError, match="v7"):
-        straight(hoisted(lambda x: fnp.cos(x) * 7.0), X, [])
+        written(lambda x: fnp.cos(x) * 7.0)

@@ -18,7 +18,7 @@ from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.answers import Answer, plain_states
 from funcgrad.scipy.integrate.ivp.derivatives import Derivatives
-from funcgrad.scipy.integrate.ivp.runs import Runs
+from funcgrad.scipy.integrate.ivp.runs import Runs, forget, noting
 from funcgrad.transforms.closures import example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.vectorize import vmap
@@ -37,10 +37,16 @@ class Adjoint:
 
     def __init__(self, runs: Runs, derivatives: Derivatives) -> None:
         self.runs, self.derivatives = runs, derivatives
-        self._rules = CustomRules(_CALL, self._run, self._fwd, self._bwd, self._push)
-        self._back = CustomRules(
-            _CALL, lambda *leaves: example_by_example(self._backwards, leaves), jvp=self._push_backwards
-        )
+
+    @property
+    def _rules(self) -> CustomRules:
+        """The states as an operation. Nobody keeps it: it holds what holds the runs."""
+        return CustomRules(_CALL, self._run, self._fwd, self._bwd, self._push)
+
+    @property
+    def _back(self) -> CustomRules:
+        """The way back as an operation."""
+        return CustomRules(_CALL, lambda *leaves: example_by_example(self._backwards, leaves), jvp=self._push_backwards)
 
     def __call__(self, number: Any, start: Any, t0: Any, tf: Any, t_eval: Any, values: Sequence[Any]) -> Any:
         """The states of run ``number``, one in a column."""
@@ -140,7 +146,10 @@ class _Way:
         if self.runs.scheme.implicit:
             options["jac"] = matrix
         solve = import_scipy(_CALL, "scipy.integrate").solve_ivp
-        found = solve(slope, (start, stop), state, method=self.runs.asked.method, **options)
+        asked, seen = self.runs.asked._replace(most=None), list[Any]()
+        method = noting(asked, lambda solver: None, lambda *_: None, seen)
+        found = solve(slope, (start, stop), state, method=method, **options)
+        forget(asked.method, seen)
         if found.status < 0:
             raise ConvergenceError(
                 f"{_CALL}: the adjoint equation was not solved, got {found.message!r}. Leave adjoint=True out: then "

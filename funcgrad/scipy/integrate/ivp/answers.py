@@ -147,6 +147,8 @@ class Answer:
         if self.asked.t_eval is not None:
             return valued(t, self.t_eval[:count]) if count else t
         ended = self._ended()
+        if self._fixed and ended != 1:
+            return fnp.copy(t)  # the program may write to it
         end = self.terminal[0] if ended == 1 else self.tf if ended == 0 else t[-1]
         parts = [fnp.reshape(self.t0, (1,)), t[1:-1], fnp.reshape(end, (1,))]
         return valued(t, fnp.concatenate(parts[:count] if count > 1 else parts[:1]))
@@ -161,13 +163,17 @@ class Answer:
             wanted = self.t_eval[:count]
             found = self.at(wanted, self.steps_of(stop_gradient(wanted), "left"))
             return valued(y, fnp.moveaxis(found, 0, -1))
-        fixed = all(t is stop_gradient(t) for t in (self.t0, self.tf))
-        if fixed and self._ended() == 0:
+        if self._fixed and self._ended() == 0:
             return fnp.moveaxis(self.packing.from_real(self.path.S[:count, 0]), 0, -1)
         rows = [self.start[None], self.packing.from_real(self.path.S[1 : count - 1, 0])]
         if count > 1:
             rows.append(self._last(count - 1)[None])
         return valued(y, fnp.moveaxis(fnp.concatenate(rows), 0, -1))
+
+    @property
+    def _fixed(self) -> bool:
+        """Whether both ends are constants."""
+        return all(t is stop_gradient(t) for t in (self.t0, self.tf))
 
     def _ended(self) -> int:
         """How the runs have ended."""

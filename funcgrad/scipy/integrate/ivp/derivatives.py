@@ -20,7 +20,7 @@ from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.scipy.integrate.ivp.patterns import Pattern, found_pattern
 from funcgrad.scipy.integrate.ivp.products import pulled
 from funcgrad.scipy.integrate.ivp.records import SHORT
-from funcgrad.scipy.integrate.ivp.sweeps import Steps, backward, forward
+from funcgrad.scipy.integrate.ivp.sweeps import Steps, backward, forward, pulled_back
 from funcgrad.transforms.closures import example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.writable import outside
@@ -40,12 +40,13 @@ class Derivatives:
     def __init__(self, flow: Flow, pattern: Pattern | None, implicit: bool) -> None:
         self.flow, self.pattern, self.implicit = flow, pattern, implicit
         self._looked = False  # for a pattern
-        self._steps = CustomRules(
-            "integrate.solve_ivp", lambda *leaves: list(leaves[1:3]), self._fwd, self._bwd, self._push
-        )
-        self._systems = [self._rules(False), self._rules(True)]
 
-    def _rules(self, transposed: bool) -> CustomRules:
+    @property
+    def _steps(self) -> CustomRules:
+        """The steps as an operation. Nobody keeps it: it holds what holds the factorisations."""
+        return CustomRules("integrate.solve_ivp", lambda *leaves: list(leaves[1:3]), self._fwd, self._bwd, self._push)
+
+    def _system(self, transposed: bool) -> CustomRules:
         """A linear system as an operation."""
         return CustomRules(
             "integrate.solve_ivp",
@@ -78,11 +79,11 @@ class Derivatives:
         Y = _stages(S, X, mesh)
         if any(isinstance(x, Tracer) for x in (*cts, Y, *rest)):
             slopes, states = self._solved(True, cts[1], cts[0], Y, rest)
-            found = pulled(self.flow, mesh[0], Y, tuple(values), slopes)
+            first, found = states[0], pulled(self.flow, mesh[0], Y, tuple(values), slopes)
         else:
             with outside():
-                _, states, found = backward(self._laid_out(Y, rest), cts[1], cts[0], True)
-        return [states[0], *[None] * 7, *found]
+                first, found = pulled_back(self._laid_out(Y, rest), cts[1], cts[0])
+        return [first, *[None] * 7, *found]
 
     def _push(self, leaves: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         outs = list(custom_call(*leaves, rules=self._steps))
@@ -99,7 +100,7 @@ class Derivatives:
     # The linear systems: leaves are two right-hand sides, the arguments of stages, T, U, V, P, Q, and the values.
 
     def _solved(self, transposed: bool, b: Any, c: Any, Y: Any, rest: Sequence[Any]) -> tuple[Any, Any]:
-        x, z = custom_call(b, c, Y, *rest, rules=self._systems[transposed])
+        x, z = custom_call(b, c, Y, *rest, rules=self._system(transposed))
         return x, z
 
     def _solve(self, transposed: bool, b: Any, c: Any, Y: Any, *rest: Any) -> list[Any]:
@@ -107,12 +108,12 @@ class Derivatives:
             if isinstance(x, Tracer):
                 np.asarray(x)  # refuses: of a batch one example after the other
         with outside():
-            return list((backward if transposed else forward)(self._laid_out(Y, rest), b, c)[:2])
+            return list((backward if transposed else forward)(self._laid_out(Y, rest), b, c))
 
     def _laid_out(self, Y: Any, rest: Sequence[Any]) -> Steps:
         """The steps in plain numbers."""
         T, U, V, P, Q, *values = rest
-        implicit = self.implicit and bool(np.triu(V).any())
+        implicit = self.implicit and any(V[:, i, i:].any() for i in range(V.shape[1]))
         pattern = self._pattern(T, Y, values) if implicit and Y.shape[-1] > SHORT and Y.size else None
         return Steps(self.flow, pattern, implicit, Y, T, U, V, P, Q, tuple(values))
 
@@ -124,7 +125,7 @@ class Derivatives:
         return self.pattern
 
     def _solve_fwd(self, transposed: bool, *leaves: Any) -> tuple[list[Any], Any]:
-        outs = list(custom_call(*leaves, rules=self._systems[transposed]))
+        outs = list(custom_call(*leaves, rules=self._system(transposed)))
         return outs, (outs, leaves[2:])
 
     def _along(self, transposed: bool, x: Any, z: Any, rest: Sequence[Any]) -> Any:
@@ -144,7 +145,7 @@ class Derivatives:
         return [*found, pulled[0], *[None] * 5, *pulled[1:]]
 
     def _solve_push(self, transposed: bool, leaves: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
-        outs = list(custom_call(*leaves, rules=self._systems[transposed]))
+        outs = list(custom_call(*leaves, rules=self._system(transposed)))
         Y, *rest = leaves[2:]
         values = rest[5:]
         moving = (tangents[2], *tangents[8:])

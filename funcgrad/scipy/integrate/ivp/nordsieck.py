@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from math import comb, factorial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import polynomial
@@ -27,10 +27,7 @@ _ROWS = 13
 #: The most evaluations of Adams' method in a step.
 _MOST = 3
 #: How far relations may be from what was found, in units of their largest terms.
-_CLOSE = 1e-11
-
-
-_Slopes: TypeAlias = Callable[[Any, Any], Any]
+_CLOSE = 1e-12
 
 
 class LsodaNote(NamedTuple):
@@ -40,20 +37,52 @@ class LsodaNote(NamedTuple):
     t: float
     y_old: Any
     y: Any
-    whole: Any
-    real: Any
+    order: int
+    later: int  # the order of the next step
+    stiff: bool  # whether it was a step for stiff equations
+    length: float
+    longer: float  # the length of the next step
     many: int  # how many evaluations there were
-    sums: list[float]  # of the arguments of the last three, with random weights, in turn
-    slopes: Any  # what they gave; None where nobody kept them
+    behind: Any  # the rows behind the step as one vector, scaled by the length of the next one
+    kept: Any  # the last of them, and of all steps before; None where nobody keeps them
 
     def rows(self, count: int) -> Any:
-        """The first rows behind the step, scaled by the length of the next one."""
-        size = len(self.y)
-        return self.real[_BEFORE : _BEFORE + count * size].reshape(count, size)
+        """The first rows behind the step."""
+        return self.behind.reshape(-1, len(self.y))[:count]
 
 
-#: Where these parts begin; and how many numbers stand there before the rows.
-_WHOLE, _REAL, _BEFORE = 11, 10, 10
+#: Where orders, lengths and rows begin in LSODA's memory, and which method a step took, 2 for stiff equations.
+_ORDERS, _METHOD, _LENGTHS, _BEHIND = 13, 18, 10, 20
+#: For how many evaluations there is a place at first.
+_PLACES = 128
+
+
+class _Kept:
+    """The last evaluations of each step.
+
+    Args:
+        n: the length of a state.
+
+    Attributes:
+        first: what the first of all gave.
+        many: how many there were in the step that is taken.
+        begin: the place of the first of them; the others follow in turn.
+        sums: of their arguments, with random weights.
+        slopes: what they gave.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.many = self.begin = 0
+        self.first: Any = None
+        self.sums, self.slopes = np.empty(_PLACES), np.empty((_PLACES, n))
+
+    def next(self, stiff: bool) -> int:
+        """Go on with the next step; how many evaluations there were. Those of a ``stiff`` step are not kept."""
+        many, self.many = self.many, 0
+        self.begin += 0 if stiff else min(many, _MOST)
+        if self.begin + _MOST > len(self.sums):
+            self.sums, self.slopes = (np.concatenate([x, np.empty_like(x)]) for x in (self.sums, self.slopes))
+        return many
 
 
 @lru_cache(maxsize=8)
@@ -61,16 +90,18 @@ def evaluated(method: Any) -> Any:
     """LSODA's class, which keeps the last evaluations of each step."""
 
     def begin(self: Any, fun: Callable[[Any, Any], Any], t0: Any, y0: Any, *args: Any, **options: Any) -> None:
-        self.many, self.sums, self.slopes = 0, [0.0] * _MOST, np.empty((_MOST, len(y0)))
-        sums, slopes, weights = self.sums, self.slopes, _random(len(y0))
+        kept, weights = _Kept(len(y0)), _random(len(y0))
 
         def keeping(t: Any, y: Any) -> Any:
             slope = np.asarray(fun(t, y), float)
-            place = self.many % _MOST
-            sums[place], slopes[place] = y.ravel().dot(weights), slope.ravel()
-            self.many += 1
+            place = kept.begin + kept.many % _MOST
+            kept.sums[place], kept.slopes[place] = y.dot(weights), slope.ravel()
+            kept.many += 1
+            if kept.first is None:
+                kept.first = slope.ravel().copy()
             return slope
 
+        self.kept = kept
         method.__init__(self, keeping, t0, y0, *args, **options)
 
     return type(method.__name__, (method,), {"__init__": begin})
@@ -79,14 +110,13 @@ def evaluated(method: Any) -> Any:
 def note_lsoda(solver: Any, before: Any) -> LsodaNote:
     """What SciPy's ``dense_output`` takes from LSODA's memory, and more, in a tenth of its time."""
     integrator = solver._lsoda_solver._integrator
-    whole = integrator.iwork[_WHOLE:19].copy()
-    _, _, now, later, *_, way = whole.tolist()
-    real = integrator.rwork[_REAL : _REAL + _BEFORE + (1 + max(now, later)) * solver.n].copy()
-    many, sums, slopes = getattr(solver, "many", 0), [], None
-    if many and way != 2:
-        sums, slopes = solver.sums[:many], solver.slopes[:many].copy()
-    solver.many = 0
-    return LsodaNote(solver.t_old, solver.t, before, solver.y, whole, real, many, sums, slopes)
+    numbers, real = integrator.iwork[_ORDERS : _METHOD + 1].tolist(), integrator.rwork
+    order, later, stiff = numbers[0], numbers[1], numbers[-1] == 2
+    behind = real[_BEHIND : _BEHIND + (1 + max(order, later)) * solver.n].copy()
+    kept = getattr(solver, "kept", None)
+    many = 0 if kept is None else kept.next(stiff)
+    length, longer = real[_LENGTHS : _LENGTHS + 2].tolist()
+    return LsodaNote(solver.t_old, solver.t, before, solver.y, order, later, stiff, length, longer, many, behind, kept)
 
 
 class Numbers(NamedTuple):
@@ -95,23 +125,24 @@ class Numbers(NamedTuple):
     Attributes:
         order: of the step.
         later: the order of the next one.
+        stiff: whether it was a step for stiff equations.
         length: of the step.
         longer: the length of the next one.
-        stiff: whether it was a step for stiff equations.
+        many: how many evaluations there were.
     """
 
     order: Any
     later: Any
+    stiff: Any
     length: Any
     longer: Any
-    stiff: Any
+    many: Any
 
 
 def numbers_of(notes: list[LsodaNote]) -> Numbers:
     """By step what was noted."""
-    whole = np.array([note.whole for note in notes])
-    length, longer = np.array([note.real[:2] for note in notes]).T
-    return Numbers(whole[:, 2], whole[:, 3], length, longer, whole[:, 7] == 2)
+    order, later, stiff, length, longer, many = np.array([note[4:10] for note in notes]).T
+    return Numbers(order.astype(int), later.astype(int), stiff != 0, length, longer, many.astype(int))
 
 
 @lru_cache(maxsize=1)
@@ -151,22 +182,23 @@ class _Formula(NamedTuple):
         return self.predict[:, 0] - self.el[:, :1] * self.predict[:, 1]
 
 
-def own_steps(notes: list[LsodaNote], slopes: _Slopes) -> dict[str, Any] | None:
+def own_steps(notes: list[LsodaNote]) -> dict[str, Any] | None:
     """The arrays of a record; None where it did something else, as a new beginning after several failures.
 
     Args:
         notes: of all steps.
-        slopes: the right-hand side at many times and states.
     """
-    count, n = len(notes), len(notes[0].y)
-    order, later, h, longer, stiff = numbers_of(notes)
+    count, n, kept = len(notes), len(notes[0].y), notes[0].kept
+    order, later, stiff, h, longer, many = numbers_of(notes)
     t = np.array([note.t for note in notes])
     rows = 1 + int(max(order.max(), later.max()))
-    S = np.zeros((count + 1, rows, n))
-    for i, (note, k) in enumerate(zip(notes, (later + 1).tolist(), strict=True)):
-        S[i + 1, :k] = note.rows(k)
+    blank = np.zeros(rows * n)
+    parts = [blank]
+    for note, size in zip(notes, ((later + 1) * n).tolist(), strict=True):
+        parts += note.behind[:size], blank[size:]
+    S = np.concatenate(parts).reshape(count + 1, rows, n)
     S[0, 0] = notes[0].y_old
-    S[0, 1] = h[0] * slopes(np.array([notes[0].t_old]), S[0, :1])[0]
+    S[0, 1] = h[0] * kept.first
 
     pascal, el = (table[..., :rows] for table in _tables())
     powers = np.arange(rows)
@@ -180,7 +212,7 @@ def own_steps(notes: list[LsodaNote], slopes: _Slopes) -> dict[str, Any] | None:
     S[1:, 0] = [note.y for note in notes]
     made = {"S": S, "P": P, "TS": TS, "origin": t, "scale": longer, "first": h[0]}
     if not stiff.any():
-        found = _evaluations(formula, sums, (Q, TX), notes)
+        found = _evaluations(formula, sums, (Q, TX), many, kept.sums, kept.slopes[: kept.begin])
         if found is not None:
             return made | found
     U, V = formula.predicted[:, None], (h * formula.el[:, 0])[:, None, None]
@@ -207,14 +239,14 @@ class _Sums:
         weights: ``(n, )``.
         rows: sums of ``S``.
         slope: sums of ``X``.
-        sizes: of the magnitudes of ``S``.
-        steep: of those of ``X``.
+        sizes: what those of the magnitudes of ``S`` are at most.
+        steep: those of ``X``.
     """
 
     def __init__(self, S: Any, X: Any) -> None:
-        self.weights = _random(S.shape[-1])
-        self.rows, self.sizes = S @ self.weights, np.abs(S) @ self.weights
-        self.slope, self.steep = X @ self.weights, np.abs(X) @ self.weights
+        self.weights = weights = _random(S.shape[-1])
+        self.rows, self.slope = S @ weights, X @ weights
+        self.sizes, self.steep = (np.sqrt(np.vecdot(x, x) * weights.dot(weights)) for x in (S, X))
 
 
 @lru_cache(maxsize=8)
@@ -233,7 +265,7 @@ def _times(matrices: Any, vectors: Any) -> Any:
 
 
 def _evaluations(
-    formula: _Formula, sums: _Sums, weights: tuple[Any, Any], notes: list[LsodaNote]
+    formula: _Formula, sums: _Sums, weights: tuple[Any, Any], many: Any, arguments: Any, slopes: Any
 ) -> dict[str, Any] | None:
     """The stages of Adams' method, one for each evaluation; None where they do not lead to what was found.
 
@@ -241,20 +273,22 @@ def _evaluations(
         formula: the steps.
         sums: of the rows before and behind them, and of the last slope in each.
         weights: with what that slope enters ``S`` and the interpolant.
-        notes: of all steps.
+        many: how many evaluations there were in each step.
+        arguments: sums of the arguments of those that were kept.
+        slopes: what they gave.
     """
-    if any(note.slopes is None for note in notes):
+    if not many.all():
         return None
     t, h, predict, el = formula
     count = len(t)
-    many, slopes = np.array([note.many for note in notes]), np.concatenate([note.slopes for note in notes])
-    begin = np.cumsum(np.minimum(many, _MOST)) - np.minimum(many, _MOST)
+    held = np.minimum(many, _MOST)
+    begin = np.cumsum(held) - held
     steps, places = np.arange(count)[:, None], np.arange(_MOST)
     there = places >= _MOST - many[:, None]
     tries = begin[:, None] + np.where(there, (many[:, None] + places) % _MOST, 0)  # the last one is the last
     with np.errstate(invalid="ignore"):  # of tries that failed
         F = (slopes @ sums.weights)[tries]
-    Y = np.concatenate([note.sums for note in notes])[tries]
+    Y = arguments[tries]
     ahead = predict[:, :2]  # the value and the scaled slope that are predicted
     predicted, moved = _times(ahead, sums.rows[:-1]).T[..., None]
     sizes = _times(np.abs(ahead), sums.sizes[:-1])
@@ -264,7 +298,8 @@ def _evaluations(
     begins = (np.abs(Y - predicted) <= close) & there
     follows = np.abs(Y[:, 1:] - (predicted + by * F[:, :-1] - el[:, :1] * moved)) <= close
     ends = np.abs(F[:, -1] - sums.slope) <= _CLOSE * size
-    led = np.logical_and.accumulate(np.column_stack([ends, follows[:, ::-1]]), axis=1)[:, ::-1] & begins
+    leads = np.concatenate([follows, ends[:, None]], axis=1)  # to the next try, or to the end
+    led = np.logical_and.accumulate(leads[:, ::-1], axis=1)[:, ::-1] & begins
     if not led.any(-1).all():
         return None
     first = led.argmax(-1)

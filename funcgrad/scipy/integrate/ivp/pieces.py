@@ -25,7 +25,7 @@ from funcgrad.scipy.integrate.ivp.derivatives import Derivatives
 from funcgrad.scipy.integrate.ivp.flows import numbers
 from funcgrad.scipy.integrate.ivp.recorded import is_recorded
 from funcgrad.scipy.integrate.ivp.records import Record
-from funcgrad.scipy.integrate.ivp.runs import Runs, noting
+from funcgrad.scipy.integrate.ivp.runs import Runs, forget, noting
 from funcgrad.scipy.integrate.ivp.solutions import Path, moved, segments, valued
 from funcgrad.transforms.checkpointing import checkpoint, checkpoint_chain
 from funcgrad.transforms.snapshots import Store
@@ -107,24 +107,18 @@ class Pieces:
         asked = self.runs.asked
         y0, t0, tf, t_eval, *given = self.plain
         values = tuple([value[()] for value in given])
-        ends, seen = array("d"), set()
-
-        def note(solver: Any, _: Any) -> None:
-            ends.append(solver.t)
-            seen.add(solver)
-
+        ends, seen = array("d"), list[Any]()
         slope, options = self.runs.slope(values), self.runs.options(values)
         self.result = import_scipy(self.call, "scipy.integrate").solve_ivp(
             slope,
             (float(t0), float(tf)),
             y0,
-            method=noting(asked, lambda solver: None, note),
+            method=noting(asked, lambda solver: None, lambda solver, _: ends.append(solver.t), seen),
             t_eval=t_eval,
             vectorized=asked.vectorized,
             **options,
         )
-        for solver in seen:
-            vars(solver).clear()  # SciPy's solvers hold themselves, and so all their arrays until a collection
+        forget(asked.method, seen)
         self.times = np.append(float(t0), ends)
         options = self.runs.options(values)
         self.solver = asked.method(slope, float(t0), y0, float(tf), vectorized=asked.vectorized, **options)

@@ -22,7 +22,7 @@ from funcgrad.graph import Recording
 from funcgrad.numpy_code.running import attempt
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.transforms.closures import Hoisted
-from funcgrad.transforms.compiled.straight import key_of, kind_of, lifted, straight
+from funcgrad.transforms.compiled.straight import Straight, key_of, kind_of, lifted
 from funcgrad.transforms.products import jvp, recorded, vjp
 from funcgrad.transforms.vectorize import vmap
 
@@ -53,8 +53,8 @@ class Products:
 
     def __init__(self, flow: Flow, T: Any, Y: Any, values: tuple[Any, ...], transposed: bool) -> None:
         self.flow, self.T, self.Y, self.values, self.transposed = flow, T, Y, values, transposed
-        self._run: Callable[..., Any] | None = None
-        self._held: list[Any] = []  # for each place what the linear part needs there
+        self._run: Callable[..., Any] | None = None  # gives the product as the first of a tuple
+        self._held: list[Any] = []  # for each place what it needs there
         self._pull: Callable[[Any], Any] | None = None  # to the values, where all places are recorded together
         if len(Y) > 1 and Y.shape[-1] <= _LONG and not flow.one_by_one:
             try:
@@ -66,7 +66,7 @@ class Products:
         """Record the product at one place, and compute what does not depend on the vector for all places."""
         slope = self.flow if self.Y.ndim == 2 else self.flow.many
         at = (self.T[0], self.Y[0], list(self.values))
-        given = Hoisted(_CALL, lambda x: slope(x[0], x[1], *x[2]), at, steered=True)
+        given = Hoisted(_CALL, lambda x: slope(x[0], x[1], *x[2]), at, steered=True, lasting=False)
         ahead, linear, held = self._parts(given, slope, tree.leaves(at))
         found: list[Any] = []
 
@@ -82,11 +82,16 @@ class Products:
         else:
             slopes(*self.values)
         columns = [_numbers(value.value) if is_batched(value) else repeat(_numbers(value)) for value in found]
-        self._held = list(zip(*columns, strict=False)) if found else [()] * len(self.Y)
-        self._run = lambda v, *held: linear(v, held)
+        written = None
         if len(self.Y) > _MANY:
-            example = np.linspace(0.5, 1.5, self.Y[0].size).reshape(self.Y.shape[1:])
-            self._run = straight(linear, example, self._held[0]) or self._run
+            first = [column[0] if type(column) is np.ndarray else next(column) for column in columns]
+            written = linear.program(self.Y.shape[1:], first)
+        if written is None:
+            self._run = lambda v, *held: (linear.hoisted(v, held),)
+        else:
+            self._run = written[0]
+            columns += map(repeat, written[1])
+        self._held = list(zip(*columns, strict=False)) if columns else [()] * len(self.Y)
 
     def _parts(self, given: Hoisted, slope: Callable[..., Any], inputs: list[Any]) -> _Parts:
         """The parts of a recorded slope, those of one that was recorded alike where that is known."""
@@ -127,7 +132,7 @@ class Products:
     def __call__(self, i: int, v: Any) -> Any:
         """The product at place ``i`` with ``v``."""
         if self._run is not None:
-            return self._run(v, *self._held[i])
+            return self._run(v, *self._held[i])[0]
         slope, t = (self.flow, float(self.T[i])) if self.Y.ndim == 2 else (self.flow.many, self.T[i])
         return self._product(lambda y: slope(t, y, *self.values), self.Y[i])[1](v)
 
@@ -158,12 +163,12 @@ class _Parts(NamedTuple):
 
     Attributes:
         ahead: gives the slope, and what the product needs besides its vector.
-        linear: the product, of the vector and of what it needs.
+        linear: the product as a program, of the vector and of what it needs.
         held: what is given to ``ahead`` behind its inputs.
     """
 
     ahead: Recording
-    linear: _Linear
+    linear: Straight
     held: list[Any]
 
 
@@ -186,7 +191,7 @@ def _parted(both: Hoisted, number: int) -> _Parts:
     inputs = [slot for slot in whole.inputs if slot != vector]
     first = Recording(inputs, dict(whole.constants), ahead, [value, *needed], decided[0])
     second = Recording([vector, *needed], dict(whole.constants), after, [product], decided[1])
-    return _Parts(first, _Linear(second), both.held)
+    return _Parts(first, Straight(_Linear(second)), both.held)
 
 
 #: By what tells right-hand sides apart their parts, the oldest first.

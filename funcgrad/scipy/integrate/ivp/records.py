@@ -219,7 +219,7 @@ def _note_dense(solver: Any, before: Any) -> Any:
 
 def _lsoda(notes: list[LsodaNote], packing: Any, dense: bool, slopes: Callable[..., Any]) -> dict[str, Any]:
     """Its own steps where states are long; where these are short, collocation takes all steps together."""
-    own = own_steps(notes, slopes) if len(notes[0].y) > SHORT else None
+    own = own_steps(notes) if len(notes[0].y) > SHORT else None
     return _lsoda_part(notes, packing, dense, slopes) if own is None else own
 
 
@@ -233,7 +233,7 @@ def _lsoda_part(notes: list[LsodaNote], packing: Any, dense: bool, slopes: Calla
         unknown = np.empty((0, len(notes[0].y)))
         return _explicit(explicit)([(*note[:4], unknown) for note in notes], packing, dense, slopes)
     t_old, t, y_old, y = _columns([note[:4] for note in notes])
-    order, later, length, longer, _ = numbers_of(notes)
+    order, later, _, length, longer, _ = numbers_of(notes)
     times = t_old[:, None] + (t - t_old)[:, None] * _radau(_STAGES)[0]
     inside = np.empty((len(notes), _STAGES, y.shape[1]))
     for k in np.unique(order).tolist():
@@ -416,9 +416,9 @@ def _bdf_inside(order: int) -> Any:
 
 def padded(records: list[Record], name: str) -> Any:
     """An array of all records as one, shorter ones with steps that change nothing."""
+    if len(records) == 1:
+        return getattr(records[0], name)
     arrays = [getattr(record, name) for record in records]
-    if len(arrays) == 1:
-        return arrays[0]
     steps = max(len(record.T) for record in records)
     wanted = steps + (name in ("S", "times"))
     if len({array.shape[1:] for array in arrays}) > 1:

@@ -16,7 +16,7 @@ from funcgrad.scipy.integrate.ivp.patterns import exact_jacobian
 from funcgrad.scipy.integrate.ivp.records import SHORT, Record, Scheme, scheme_of
 from funcgrad.writable import outside
 
-__all__ = ["Question", "Runs", "noting"]
+__all__ = ["Question", "Runs", "forget", "noting"]
 
 _CALL = "integrate.solve_ivp"
 
@@ -84,13 +84,14 @@ class Runs:
         t_eval = None if asked.t_eval is None else t_eval
         values = tuple([value[()] for value in given])
         notes: list[Any] = []
+        seen: list[Any] = []
         note = self.scheme.note
         solver = asked if self.packing.size <= SHORT else asked._replace(method=self.scheme.kept(asked.method))
         result = import_scipy(_CALL, "scipy.integrate").solve_ivp(
             self.slope(values),
             (float(t0), float(tf)),
             y0,
-            method=noting(solver, self.scheme.watch, lambda solver, before: notes.append(note(solver, before))),
+            method=noting(solver, self.scheme.watch, lambda solver, before: notes.append(note(solver, before)), seen),
             t_eval=t_eval,
             dense_output=asked.dense_output,
             events=[event.plain(values) for event in self.events] or None,
@@ -102,6 +103,7 @@ class Runs:
             ends = result.sol.ts
             result.sol = type(result.sol)(ends, result.sol.interpolants, alt_segment=True)
         self.records.append(self._record(notes, result, float(t0), y0, dense, values))
+        forget(asked.method, seen)
         notes.clear()  # the solver's class is a cycle, which is collected later
 
     def slope(self, values: tuple[Any, ...]) -> Callable[[Any, Any], Any]:
@@ -158,18 +160,39 @@ _SHAPES = {
 }
 
 
-def noting(asked: Question, watch: Callable[[Any], Any], note: Callable[[Any, Any], None]) -> Any:
-    """The solver's class, which calls ``note(solver, watch(solver))`` with what it was before each step, behind it."""
+def forget(method: Any, solvers: list[Any]) -> None:
+    """Let go of what solvers of a class of SciPy's hold: they hold themselves, and so all arrays until a collection.
+
+    From SciPy 1.17 on each step of LSODA counts its memory once more, for ever. Nobody sees that now: it is made empty.
+    """
+    for solver in solvers if method.__module__.startswith("scipy.") else ():
+        if hasattr(solver, "_lsoda_solver"):
+            inner = solver._lsoda_solver._integrator
+            for memory in (inner.rwork, inner.iwork):
+                memory.resize(0, refcheck=False)
+        vars(solver).clear()
+    solvers.clear()
+
+
+def noting(asked: Question, watch: Callable[[Any], Any], note: Callable[[Any, Any], None], seen: list[Any]) -> Any:
+    """The solver's class, which calls ``note(solver, watch(solver))`` with what it was before each step, behind it.
+
+    A solver stands in ``seen``, to be forgotten.
+    """
     method: Any = asked.method
-    count = itertools.count(1)
+    most, count = asked.most, itertools.count(1)
+
+    def begin(self: Any, *args: Any, **options: Any) -> None:
+        seen.append(self)
+        method.__init__(self, *args, **options)
 
     def step(self: Any) -> Any:
         before = watch(self)
         message = method.step(self)
         if self.status != "failed" and self.t != self.t_old and self.n:
             note(self, before)
-        if next(count) == asked.most:  # some of them may not move at all
+        if next(count) == most:  # some of them may not move at all
             self.status, message = "failed", "Excess work done on this call."
         return message
 
-    return type(method.__name__, (method,), {"step": step})
+    return type(method.__name__, (method,), {"__init__": begin, "step": step})

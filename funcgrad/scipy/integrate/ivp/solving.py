@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -97,18 +98,18 @@ class _Setting:
 def traced_solution(asked: Question) -> Answer:
     """What SciPy finds, with derivatives."""
     setting = _Setting(asked)
+    return _answer(setting, *setting.leaves, *setting.parameters.values)
 
-    def answer(start: Any, t0: Any, tf: Any, t_eval: Any, *values: Any) -> Answer:
-        runs = setting.runs()
-        found = as_one_operation(_CALL, runs.run, stop_gradient([start, t0, tf, t_eval, *values]))
-        runs.complete = True
-        if not runs.records:
-            raise InputError(f"{_CALL}: there is nothing to solve, got a batch without an example.")
-        made = Answer(runs, setting.derivatives(runs), found[0], start, t0, tf, t_eval, values)
-        made.anew = answer
-        return made
 
-    return answer(*setting.leaves, *setting.parameters.values)
+def _answer(setting: _Setting, start: Any, t0: Any, tf: Any, t_eval: Any, *values: Any) -> Answer:
+    runs = setting.runs()
+    found = as_one_operation(_CALL, runs.run, stop_gradient([start, t0, tf, t_eval, *values]))
+    runs.complete = True
+    if not runs.records:
+        raise InputError(f"{_CALL}: there is nothing to solve, got a batch without an example.")
+    made = Answer(runs, setting.derivatives(runs), found[0], start, t0, tf, t_eval, values)
+    made.anew = partial(_answer, setting)
+    return made
 
 
 def run_in_pieces(asked: Question, snapshots: Snapshots) -> Pieces:

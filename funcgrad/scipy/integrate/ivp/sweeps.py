@@ -14,6 +14,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.scipy.integrate.ivp.iterations import Iterated
@@ -22,7 +23,7 @@ from funcgrad.scipy.integrate.ivp.products import Products, pulled
 from funcgrad.scipy.integrate.ivp.records import SHORT
 from funcgrad.transforms.products import jvp
 
-__all__ = ["Steps", "backward", "forward"]
+__all__ = ["Steps", "backward", "forward", "pulled_back"]
 
 #: How many numbers are computed at once.
 _AT_ONCE = 1 << 21
@@ -94,9 +95,21 @@ def forward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
     return x, z
 
 
-def backward(steps: Steps, b: Any, c: Any, wanted: bool = False) -> tuple[Any, Any, list[Any]]:
-    """The same of the transposed system; if ``wanted`` the cotangents of the values too, which ``x`` gives."""
+def backward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
+    """The same of the transposed system."""
     x, z = np.empty_like(b), np.empty_like(c)
+    _backwards(steps, b, c, x, z)
+    return x, z
+
+
+def pulled_back(steps: Steps, b: Any, c: Any) -> tuple[Any, list[Any]]:
+    """The first state of the transposed system, and the cotangents of the values, which its slopes give."""
+    x, z = np.empty_like(b), np.empty_like(c[0])
+    states = np.empty_like(c) if steps.Y.shape[-1] <= SHORT else as_strided(z, c.shape, (0, *z.strides))  # one for all
+    return states[0], _backwards(steps, b, c, x, states, True)
+
+
+def _backwards(steps: Steps, b: Any, c: Any, x: Any, z: Any, wanted: bool = False) -> list[Any]:
     z[-1] = c[-1]
     total: list[Any] = []
     for a, e in reversed(steps.pieces(_weight(steps))):
@@ -105,7 +118,7 @@ def backward(steps: Steps, b: Any, c: Any, wanted: bool = False) -> tuple[Any, A
         if wanted:
             more = part.pulled(x[a:e])
             total = [u + v for u, v in zip(total, more, strict=True)] if total else more
-    return x, z, total
+    return total
 
 
 def _weight(steps: Steps) -> int:
@@ -260,7 +273,8 @@ class _Explicit(_Solver):
         """See the function."""
         U, V, P, Q = self.steps.U, self.steps.V, self.steps.P, self.steps.Q
         leads, enters = (np.concatenate(two, axis=1).swapaxes(1, 2).copy() for two in ((P, U), (Q, V)))
-        used = enters.any(-1) | b.any(-1)
+        given, added = b.any(-1), c.reshape(len(c), -1).any(-1).tolist()
+        used = enters.any(-1) | given
         stages, rows = b.shape[1], z.shape[1]
         product = self._products(True)
         self.pulled = lambda ct: product.pulled(ct.reshape(-1, ct.shape[-1]))
@@ -270,7 +284,7 @@ class _Explicit(_Solver):
         x[~used] = 0.0
         order = range(stages - 1, -1, -1)
         along = [[i for i in order if mine[i]] for mine in used.tolist()]
-        whole, given, added = used.all(-1).tolist(), b.any((1, 2)).tolist(), c.any((1, 2)).tolist()
+        whole, given = used.all(-1).tolist(), given.any(-1).tolist()
         for n in reversed(range(len(b))):
             slopes, enter = x[n], enters[n]
             if not whole[n]:
