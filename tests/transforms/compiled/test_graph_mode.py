@@ -1459,6 +1459,22 @@ def test_equal_pieces_are_a_loop(x, order):
     assert "for " in fast.source
 
 
+@pytest.mark.parametrize("steps", range(260, 277))
+def test_one_iterator_gives_what_a_turn_reads(steps):
+    """Several steps are one turn, and however many are left over, what a turn of the way back reads lies in a row."""
+
+    def run(x):
+        for _ in range(steps):
+            x = x * 0.1 + fnp.sin(x)
+        return x
+
+    for exact in (True, False):
+        fast = jit(grad(run), backend="numpy", exact=exact)
+        found = [fast(x) for x in (0.7, 0.35, -1.4)]
+        assert np.allclose(found, [grad(run)(x) for x in (0.7, 0.35, -1.4)], rtol=0 if exact else 1e-12, atol=0)
+        assert "zip(*[iter(V[" in fast.source
+
+
 def test_a_recurrent_network_is_a_loop():
     params = {"w": np.linspace(-1, 1, 16).reshape(4, 4), "u": np.linspace(1, -1, 12).reshape(4, 3)}
     for steps in (100, 300):
