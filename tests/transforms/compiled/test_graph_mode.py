@@ -605,6 +605,22 @@ def test_transforms_outside_go_through_the_program(transform):
     assert calls() == before
 
 
+@pytest.mark.parametrize("transform", [grad, value_and_grad, hessian, jacrev, jacfwd])
+def test_a_transform_outside_is_one_program(transform):
+    """It gives the bits of the eager run; another such transform of the function has the program too."""
+    f = lambda x, y=2.0: fnp.sum(fnp.sin(x) * x**y) if x[0] > 0 else fnp.sum(fnp.tanh(x))
+    counted, calls = counting(f)
+    fast = recorded(counted)
+    for point in (X, -X, X * 0.5):
+        assert not difference(transform(fast)(point), transform(f)(point))
+    before = calls()
+    assert not difference(transform(fast)(X + 1), transform(f)(X + 1))
+    assert not difference(pickle.loads(pickle.dumps(transform(recorded(fnp.max))))(X), transform(fnp.max)(X))
+    assert calls() == before
+    with pytest.raises(InputError):
+        transform(fast, argnums=7)(X)
+
+
 def test_transforms_outside_of_containers_settings_and_complex_numbers():
     def f(params, n, *, name):
         z = params["a"] * params["b"][0] + (1.0 if name == "one" else 2.0)
