@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from funcgrad import tree
+from funcgrad.errors import EagerWarning
 from funcgrad.graph import Recording
 from funcgrad.transforms.closures import Hoisted
 from funcgrad.transforms.compiled.agreeing import disagreement
@@ -17,8 +19,8 @@ from funcgrad.transforms.compiled.source import Program, generate
 
 __all__ = ["key_of", "kind_of", "lifted", "straight"]
 
-#: Programs by what they were written from, the oldest first.
-_programs: dict[Any, Program] = {}
+#: Programs by what they were written from, the oldest first; None where there is none.
+_programs: dict[Any, Program | None] = {}
 _KEPT = 64
 _VALUES = (np.ndarray, np.generic)
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), np.generic, np.dtype, slice)
@@ -52,9 +54,9 @@ def straight(hoisted: Hoisted, x: Any, held: Sequence[Any]) -> Callable[..., Any
     inputs = [x, *held, *inner]
     known = None if key is None else (key, tuple(map(kind_of, inputs)))
     program = _programs.get(known)
-    if program is None:
+    if known is None or known not in _programs:
         program = _tried(hoisted, inputs, inner, hoisted(x, held))
-        if program is not None and known is not None:
+        if known is not None:
             _programs[known] = program
             while len(_programs) > _KEPT:
                 _programs.pop(next(iter(_programs)), None)
@@ -70,15 +72,23 @@ def kind_of(x: Any) -> tuple[Any, ...]:
 
 
 def _tried(hoisted: Hoisted, inputs: list[Any], inner: list[Any], expected: Any) -> Program | None:
-    """The program, which has given what the function gives; None where it does not."""
+    """The program, which has given what the function gives; None where it does not, after a warning."""
     try:
         program = _written(hoisted.recording, inputs, expected, inner)
     except UnrecordableError:
         return None
     with np.errstate(all="ignore"):
         found = program.run(*inputs, program.allocate())
-    differs = tree.structure(expected) != tree.structure(inputs[0]) or disagreement(found[0], expected, False)
-    return None if differs else program
+    if tree.structure(expected) != tree.structure(inputs[0]):
+        return None
+    if reason := disagreement(found[0], expected, False):
+        warnings.warn(
+            f"{hoisted.call}: a recorded function is run without its program, since {reason}. Results are right, only "
+            "slower.",
+            EagerWarning,
+            stacklevel=2,
+        )
+    return None if reason else program
 
 
 def _written(recording: Recording, inputs: list[Any], expected: Any, inner: list[Any]) -> Program:
