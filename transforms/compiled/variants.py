@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, ParamSpec
 import numpy as np
 
 from funcgrad import blocks, tree
+from funcgrad.core import Tracer
 from funcgrad.errors import EagerWarning
 from funcgrad.running import open_traces
 from funcgrad.transforms.compiled.agreeing import disagreement, disagreement_nearby
@@ -394,7 +395,8 @@ class _Around(Transformed[P, Any]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Run the transformed function."""
-        if open_traces or blocks.here() is not None:
+        traced = open_traces and any(isinstance(x, Tracer) for x in tree.leaves((args, kwargs)))
+        if traced or inside() or blocks.here() is not None:
             return super().__call__(*args, **kwargs)
         return self.fun.whole(self.run, self.options, self.says)(*args, **kwargs)  # type: ignore[attr-defined]
 

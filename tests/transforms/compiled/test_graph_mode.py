@@ -621,6 +621,25 @@ def test_a_transform_outside_is_one_program(transform):
         transform(fast, argnums=7)(X)
 
 
+def test_a_transform_outside_has_one_program_whatever_other_threads_do():
+    f = lambda x: fnp.sum(fnp.sin(x) * x * fnp.exp(x) / (x + 3.0))
+    fast, expected, found, over = recorded(f), grad(f)(X), [], threading.Event()
+
+    def transforming():
+        while not over.is_set():
+            grad(lambda x: fnp.sum(x * x))(X)
+
+    other = threading.Thread(target=transforming)
+    other.start()
+    try:
+        found = [grad(fast)(X) for _ in range(200)]
+    finally:
+        over.set()
+        other.join()
+    assert not any(difference(slope, expected) for slope in found)
+    assert not fast.report().variants  # of the function by itself there is none
+
+
 def test_transforms_outside_of_containers_settings_and_complex_numbers():
     def f(params, n, *, name):
         z = params["a"] * params["b"][0] + (1.0 if name == "one" else 2.0)
