@@ -257,8 +257,8 @@ def first_calls(quick: bool) -> list[Claim]:
 
 
 def first_call(name: str, fun: Function, args: tuple[Any, ...], operations: int) -> list[Claim]:
-    eager = min(elapsed(partial(fun, *args)) for _ in range(7))
-    first = min(elapsed(partial(jit(fun, backend="numpy"), *args)) for _ in range(3))
+    eager = min(seconds(partial(fun, *args), 1) for _ in range(7))
+    first = min(seconds(partial(jit(fun, backend="numpy"), *args), 1) for _ in range(3))
     what = f"recorded: first call, {name}"
     return [
         Claim(what, f"{first:.3g} s", f"eager {eager:.3g} s", first / eager, 30),

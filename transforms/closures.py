@@ -45,6 +45,7 @@ class Hoisted:
     def __init__(
         self, call: str, fun: Callable[[Any], Any], x: PyTree, *, steered: bool = False, lasting: bool = True
     ) -> None:
+        self.call = call
         leaves, self.spec = tree.flatten(x)
         trace = _Steered() if steered else GraphTrace()
         try:

@@ -29,7 +29,7 @@ from funcgrad.transforms.arguments import (
     strip,
 )
 from funcgrad.transforms.debugging import strictly
-from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others
+from funcgrad.transforms.transformed import check_callable, own_arguments, refuse_others, transformed
 from funcgrad.writable import handed, inside
 
 __all__ = ["grad", "value_and_grad"]
@@ -117,7 +117,7 @@ def grad(
         refuse_others("grad", _others)
     options = _Options("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int, strict)
     check_callable("grad", fun)
-    return Transformed(run_grad, fun, options, "Gradient of {fun} with respect to positional argument(s) {argnums}.")
+    return transformed(run_grad, fun, options, "Gradient of {fun} with respect to positional argument(s) {argnums}.")
 
 
 @own_arguments
@@ -149,7 +149,7 @@ def value_and_grad(
     options = _Options("value_and_grad", chosen, has_aux, holomorphic, allow_int, strict)
     check_callable("value_and_grad", fun)
     says = "Value and gradient of {fun} with respect to positional argument(s) {argnums}."
-    return Transformed(run_value_and_grad, fun, options, says)
+    return transformed(run_value_and_grad, fun, options, says)
 
 
 def run_grad(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:

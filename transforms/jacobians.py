@@ -10,7 +10,7 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
 from funcgrad.transforms.arguments import Argnums, check_argnums, check_leaf, leaf_path, own_tree, positions, split_aux
 from funcgrad.transforms.products import jvp, recorded
-from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others
+from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others, transformed
 from funcgrad.transforms.vectorize import vmap
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def jacrev(
         refuse_others("jacrev", _others)
     check_callable("jacrev", fun)
     options = _Options("jacrev", check_argnums("jacrev", argnums), has_aux, holomorphic, allow_int)
-    return Transformed(run_jacrev, fun, options, _SAYS)
+    return transformed(run_jacrev, fun, options, _SAYS)
 
 
 @own_arguments
@@ -93,7 +93,7 @@ def jacfwd(
         refuse_others("jacfwd", _others)
     check_callable("jacfwd", fun)
     options = _Options("jacfwd", check_argnums("jacfwd", argnums), has_aux, holomorphic, False)
-    return Transformed(run_jacfwd, fun, options, _SAYS)
+    return transformed(run_jacfwd, fun, options, _SAYS)
 
 
 _SAYS = "Jacobian of {fun} with respect to its positional arguments."
@@ -190,7 +190,7 @@ def hessian(
     check_callable("hessian", fun)
     options = _Options("hessian", check_argnums("hessian", argnums), has_aux, holomorphic, False)
     says = "Hessian of {fun} with respect to its positional arguments."
-    return Transformed(run_hessian, fun, options, says)
+    return transformed(run_hessian, fun, options, says)
 
 
 def run_jacrev(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:

@@ -20,7 +20,7 @@ from funcgrad.numpy.hints import explain
 from funcgrad.numpy.tables import JOINED, LIBRARIES, join_loaded
 from funcgrad.numpy_code import again, built_before, check_refused, is_conversion, put_back, ready, set_aside
 
-__all__ = ["Transformed", "check_callable", "name_of", "own_arguments", "raise_own", "refuse_others"]
+__all__ = ["Transformed", "check_callable", "name_of", "own_arguments", "raise_own", "refuse_others", "transformed"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -111,6 +111,10 @@ class Transformed(Generic[P, R]):
         finally:
             del error  # it holds this frame
 
+    def within(self, run: Callable[..., Any], options: Any, says: str) -> Any:
+        """A transform of this function, see ``transformed``."""
+        return Transformed(run, self, options, says)
+
     def _with_functions(self, translate: Callable[[Any], Any]) -> Transformed[..., Any]:
         """The same transform of what stands for its function."""
         fun = translate(self.fun)
@@ -142,12 +146,20 @@ class Transformed(Generic[P, R]):
     __doc__ = _OnInstance(lambda self: _docstring(self), __doc__)
 
 
-def _docstring(transformed: Transformed[..., Any]) -> str:
-    fun = transformed.fun
+def transformed(run: Callable[..., R], fun: Callable[P, Any], options: Any, says: str) -> Transformed[P, R]:
+    """``Transformed(run, fun, options, says)``, unless ``fun`` is a transformed function that knows better."""
+    if isinstance(fun, Transformed):
+        made: Transformed[P, R] = fun.within(run, options, says)
+        return made
+    return Transformed(run, fun, options, says)
+
+
+def _docstring(made: Transformed[..., Any]) -> str:
+    fun = made.fun
     name = name_of(fun)
     own = None if isinstance(fun, functools.partial) else getattr(fun, "__doc__", None)
-    note = transformed.says.format(fun=name, argnums=_listed(getattr(transformed.options, "argnums", ())))
-    if own and transformed.says.startswith("{fun}"):
+    note = made.says.format(fun=name, argnums=_listed(getattr(made.options, "argnums", ())))
+    if own and made.says.startswith("{fun}"):
         return f"{inspect.cleandoc(own)}\n\n{note}"
     lines = [note, "", f"Takes the same arguments as {name}."]
     if own:

@@ -10,6 +10,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.core import describe
+from funcgrad.graph import stands_for_array
 from funcgrad.kinds.linear import broadcast_to, reduce_sum, reshape
 from funcgrad.numpy.axes import one_axis, some_axes
 from funcgrad.numpy.creation import as_value
@@ -189,7 +190,7 @@ def _spacing(h: Array, shape: Shape, axis: int) -> Array:
     if have[0] != shape[axis]:
         raise ValueError("when 1d, distances must match the length of the corresponding dimension")
     steps = _steps(as_floating(h), 0)
-    if type(steps) is np.ndarray and (steps == steps[0]).all():
+    if stands_for_array(steps) and bool((steps == steps[0]).all()):
         return steps[0]
     return _column(steps, axis, len(shape))
 

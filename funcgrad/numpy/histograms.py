@@ -15,7 +15,7 @@ from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.kinds.linear import reduce_sum, reshape
 from funcgrad.numpy.axes import all_axes
 from funcgrad.numpy.creation import as_value, astype, new
-from funcgrad.numpy.peeking import is_plain, known
+from funcgrad.numpy.peeking import anywhere, is_plain, known
 from funcgrad.numpy.reductions import max as largest
 from funcgrad.numpy.reductions import min as smallest
 from funcgrad.numpy.shaping import ravel, result_type
@@ -61,7 +61,7 @@ def bincount(x: ArrayLike, /, weights: ArrayLike | None = None, minlength: int =
     if backend.dtype_of(x).kind not in "iub":
         raise InputError(f"bincount: what is counted are integers, got {describe(x)}. Convert it with astype(int).")
     numbers = known(x)
-    if numbers is not None and numbers.size and numbers.min() < 0:
+    if anywhere(lambda x: x < 0, x):
         raise ValueError("'list' argument must have no negative elements")
     if weights is not None and backend.shape_of(weights := as_value(weights)) != shape:
         raise ValueError("The weights and list don't have the same length.")
@@ -125,10 +125,8 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Array:
     n = prod(backend.shape_of(bins))
     if backend.shape_of(bins) != (n,):
         raise ValueError("object of too small or large depth for bins")
-    if (numbers := known(bins)) is not None:
-        steps = np.diff(numbers)
-        if not ((steps >= 0).all(-1) | (steps <= 0).all(-1)).all():
-            raise ValueError("bins must be monotonically increasing or decreasing")
+    if anywhere(lambda x: (x[..., :-1] > x[..., 1:]).any(-1) & (x[..., :-1] < x[..., 1:]).any(-1), bins):
+        raise ValueError("bins must be monotonically increasing or decreasing")
     side = "left" if right else "right"
     rising = searchsorted(bins, x, side=side)
     if n < 2:
@@ -234,7 +232,7 @@ def _is_array(bins: Any) -> bool:
 
 def _evenly(first: Any, last: Any, number: int, dtype: Any) -> Array:
     edges = prim.uniform_edges(first, last, bins=number, dtype=np.dtype(dtype))
-    if (values := known(edges)) is not None and (values[..., :-1] >= values[..., 1:]).any():
+    if anywhere(lambda x: x[..., :-1] >= x[..., 1:], edges):
         raise ValueError(f"Too many bins for data range. Cannot create {number} finite-sized bins.")
     return new(edges)
 
@@ -255,7 +253,7 @@ def _given_edges(name: str, bins: Any) -> Array:
     edges = as_value(bins)
     if len(backend.shape_of(edges)) != 1:
         raise ValueError(f"{name} must be 1d, when an array")
-    if (values := known(edges)) is not None and (values[..., :-1] > values[..., 1:]).any():
+    if anywhere(lambda x: x[..., :-1] > x[..., 1:], edges):
         raise ValueError(f"{name} must increase monotonically, when an array")
     return edges
 
@@ -264,14 +262,13 @@ def _bounds(a: Array, range: Any) -> tuple[Any, Any]:
     """The first and the last edge, apart by 1 where ``a`` or ``range`` does not say."""
     if range is not None:
         first, last = range
-        if (falling := known(greater(first, last))) is not None and falling.any():
+        if anywhere(lambda falling: falling, greater(first, last)):
             raise ValueError("max must be larger than min in range parameter.")
     elif not prod(backend.shape_of(a)):
         first, last = 0, 1
     else:
         first, last = smallest(a), largest(a)
-    finite = known(logical_and(isfinite(first), isfinite(last)))
-    if finite is not None and not finite.all():
+    if anywhere(lambda finite: ~finite, logical_and(isfinite(first), isfinite(last))):
         raise ValueError(f"{'autodetected' if range is None else 'supplied'} range of the bins is not finite")
     same = equal(first, last)
     if is_plain(same):

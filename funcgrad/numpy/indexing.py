@@ -18,6 +18,7 @@ from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value, astype, copy
 from funcgrad.numpy.layout import in_order
 from funcgrad.numpy.output import into
+from funcgrad.numpy.peeking import anywhere, known
 from funcgrad.numpy.shapes import as_shape
 from funcgrad.numpy.shaping import atleast_1d, broadcast_arrays, ravel, reshape, result_type
 from funcgrad.primitives import indexing as prim
@@ -42,13 +43,9 @@ def _is_numpy(*values: Any) -> bool:
     return not any(isinstance(v, Tracer) for v in values) and namespace(values) is np
 
 
-def _extent(x: Any) -> tuple[int, int] | None:
-    """The least and the greatest of integers, through every trace; None where they are not known or none exist."""
-    while isinstance(x, Tracer):
-        x = x.value
-    if namespace((x,)) is not np or not np.size(x):
-        return None
-    return int(np.min(x)), int(np.max(x))
+def _is_outside(x: Any, n: int) -> bool:
+    """Whether any of these integers is no position along an axis of length ``n``."""
+    return anywhere(lambda i: (i < 0) | (i >= n), x)
 
 
 def _as_indices(indices: ArrayLike) -> Array:
@@ -280,8 +277,7 @@ def choose(a: ArrayLike, choices: Sequence[ArrayLike] | Array, out: Any = None, 
         return np.choose(a, choices, mode=mode)
     n = len(choices)
     a = _as_positions("choose", a)
-    extent = _extent(a)
-    if mode == "raise" and extent and (extent[0] < 0 or extent[1] >= n):
+    if mode == "raise" and _is_outside(a, n):
         raise ValueError("invalid entry in choice array")
     to = result_type(*choices)
     chosen, *arrays = broadcast_arrays(_bounded("choose", a, n, mode), *[astype(c, to) for c in choices])
@@ -308,9 +304,9 @@ def unravel_index(indices: ArrayLike, shape: Any, order: Order = "C") -> tuple[A
     indices, shape = as_value(indices), as_shape(shape)
     if _is_numpy(indices):
         return np.unravel_index(indices, shape, order)
-    extent = _extent(indices)
-    if extent and (extent[0] < 0 or extent[1] >= prod(shape)):
-        worst = extent[0] if extent[0] < 0 else extent[1]
+    if _is_outside(indices, prod(shape)):
+        values: Any = known(indices)
+        worst = values.min() if values.min() < 0 else values.max()
         raise ValueError(f"index {worst} is out of bounds for array with size {prod(shape)}")
     rest = _as_positions("unravel_index", indices)
     found: list[Array] = []
@@ -354,8 +350,7 @@ def ravel_multi_index(
     modes: list[Mode] = [mode] * len(dims) if isinstance(mode, str) else list(mode)
     bounded: list[Array] = []
     for part, n, how in zip(parts, dims, modes, strict=True):
-        extent = _extent(part)
-        if how == "raise" and extent and (extent[0] < 0 or extent[1] >= n):
+        if how == "raise" and _is_outside(part, n):
             raise ValueError("invalid entry in coordinates array")
         bounded.append(_bounded("ravel_multi_index", _as_positions("ravel_multi_index", part), n, how))
     step, total = 1, 0

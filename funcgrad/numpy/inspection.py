@@ -39,7 +39,7 @@ from funcgrad.numpy.axes import all_axes, one_axis
 from funcgrad.numpy.comparison import array_equal
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import array, as_value, asanyarray, asarray, ascontiguousarray, asfortranarray, copy, new
-from funcgrad.numpy.peeking import agreed, is_plain, known
+from funcgrad.numpy.peeking import agreed, anywhere, is_plain, known
 from funcgrad.numpy.shaping import broadcast_arrays, ravel
 from funcgrad.primitives import counting as prim
 from funcgrad.primitives.arithmetic import absolute
@@ -293,8 +293,7 @@ def asarray_chkfinite(a: ArrayLike, dtype: Any = None, order: Any = None) -> Arr
     if is_plain(a):
         return np.asarray_chkfinite(a, dtype, order)
     x = asarray(a, dtype, order)
-    finite = known(isfinite(x))
-    if finite is not None and not finite.all():
+    if anywhere(lambda finite: ~finite, isfinite(x)):
         raise ValueError("array must not contain infs or NaNs")
     return x
 

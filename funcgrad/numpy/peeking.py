@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from funcgrad.core import Tracer
 from funcgrad.graph import steer
 from funcgrad.writable import is_buffer
 
-__all__ = ["agreed", "is_numpys", "is_plain", "known"]
+__all__ = ["agreed", "anywhere", "is_numpys", "is_plain", "known"]
 
 _NUMBERS = frozenset((bool, int, float, complex))
 
@@ -77,6 +78,29 @@ def known(x: Any) -> np.ndarray | None:
     while isinstance(x, Tracer):
         x = x.value
     return np.asarray(x) if namespace_of(x) is np else None
+
+
+def anywhere(test: Callable[[Any], Any], x: Any) -> bool:
+    """Whether ``test`` is true of any number behind ``x``, in any example of a ``vmap``: for checks that raise errors.
+
+    A graph that is run again asks again. False where the numbers are not NumPy's.
+
+    Example:
+        >>> anywhere(lambda x: x < 0, np.array([1.0, -2.0]))
+        True
+    """
+    values = known(x)
+    if values is None:
+        return False
+    found = bool(np.any(test(values)))
+    below = x
+    while isinstance(below, Tracer) and not below._trace.repeats:
+        below = below.value
+    if isinstance(below, Tracer) and not found:
+        asked = test(x)
+        answer = np.asarray(known(asked))
+        steer(asked, answer if answer.ndim else False)
+    return found
 
 
 def agreed(x: Any) -> bool:

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.backend import namespace_of
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
@@ -22,6 +21,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.faces import documented, named
 from funcgrad.numpy.layout import in_order
 from funcgrad.numpy.output import into
+from funcgrad.numpy.peeking import anywhere
 from funcgrad.numpy.reducing import aligned_weights, as_scalar, can_be_nan, converted, merged, split_axes, weak
 from funcgrad.numpy.reductions import mean
 from funcgrad.primitives.arithmetic import add, divide, multiply, subtract
@@ -234,7 +234,7 @@ def _quantile(
     python = _is_python_number(q)
     q = as_value(q)
     q = q if whole == 1 else divide(q, whole)
-    if namespace_of(q) is np and not np.all((np.asarray(q) >= 0) & (np.asarray(q) <= 1)):
+    if anywhere(lambda q: ~((q >= 0) & (q <= 1)), q):
         raise ValueError(f"{name}: q must be in the range [0, {whole}]")
     before = backend.shape_of(q)
     q = reshape(q, to=(math.prod(before),))
@@ -282,7 +282,7 @@ def _weighted(name: str, lanes: Array, order: Array, q: Array, method: str, weig
     """The first element at which the weights of all up to it are at least the share ``q`` of the whole."""
     if method != "inverted_cdf":
         raise ValueError(f"{name}: only method 'inverted_cdf' supports weights, got {method!r}.")
-    if namespace_of(weights) is np and np.any(weights < 0):
+    if anywhere(lambda w: w < 0, weights):
         raise ValueError(f"{name}: weights must be non-negative.")
     if skip:
         weights = choose(isnan(lanes), 0, weights)
@@ -292,7 +292,7 @@ def _weighted(name: str, lanes: Array, order: Array, q: Array, method: str, weig
     share = divide(running, take_along_axis(running, np.full((*[1] * last, 1), n - 1), axis=last))
     share = converted(choose(equal(share, 0), -1, share), backend.dtype_of(q))  # a weight of 0 is never met
     wanted = broadcast_to(q, to=(*outer, *backend.shape_of(q)))
-    if namespace_of(share) is np and np.any(np.isnan(share)):
+    if anywhere(lambda share: share != share, share):
         raise ValueError(f"{name}: weights included NaN, inf or were all zero.")
     places = searchsorted(share, wanted, side="left")
     ans = _read(lanes, order, choose(greater_equal(places, n), n - 1, places))

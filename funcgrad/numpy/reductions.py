@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.backend import namespace_of
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import broadcast_to, conj, real, reduce_sum
 from funcgrad.numpy.axes import some_axes
 from funcgrad.numpy.creation import as_value, copy
 from funcgrad.numpy.output import into
+from funcgrad.numpy.peeking import anywhere
 from funcgrad.numpy.reducing import aligned_weights, as_floating, as_scalar, converted, counted, masked, reduced
 from funcgrad.primitives import reductions as prim
 from funcgrad.primitives.arithmetic import add, divide, maximum, minimum, multiply, subtract
@@ -429,7 +429,7 @@ def average(
         a = as_floating(a)
         dtype = np.result_type(backend.dtype_of(a), backend.dtype_of(weights))
         total = reduced(reduce_sum, converted(weights, dtype), axis, keepdims)
-        if namespace_of(total) is np and np.any(total == 0):
+        if anywhere(lambda total: total == 0, total):
             raise ZeroDivisionError("Weights sum to zero, can't be normalized")
         ans = divide(reduced(reduce_sum, multiply(a, weights), axis, keepdims), total)
     if not returned:

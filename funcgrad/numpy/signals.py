@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.backend import library_of, namespace_of
+from funcgrad.backend import library_of
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import conj, reshape
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value, new
-from funcgrad.numpy.peeking import is_numpys, is_plain
+from funcgrad.numpy.peeking import anywhere, is_numpys, is_plain
 from funcgrad.numpy.reducing import as_floating, converted
 from funcgrad.primitives import signals as prim
 from funcgrad.primitives.arithmetic import absolute, remainder, subtract
@@ -176,7 +176,7 @@ def _doubles(x: Array, xp: Array, fp: Array) -> tuple[Array, Array, Array]:
 
 def _periodic(x: Array, xp: Array, fp: Array, period: Array) -> tuple[Array, Array, Array]:
     """The knots of one period in rising order, with one more on each side."""
-    if namespace_of(period) is np and period == 0:
+    if anywhere(lambda period: period == 0, period):
         raise ValueError("period must be a non-zero value")
     period = absolute(period)
     x, xp = remainder(x, period), remainder(xp, period)

@@ -15,7 +15,7 @@ from funcgrad.kinds.linear import conj, permute, real, reduce_sum, reshape
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.histograms import bincount, digitize, histogram, histogram2d, histogram_bin_edges, histogramdd
 from funcgrad.numpy.joining import concatenate
-from funcgrad.numpy.peeking import is_plain, known
+from funcgrad.numpy.peeking import anywhere, is_plain, known
 from funcgrad.numpy.reductions import mean
 from funcgrad.numpy.shaping import result_type, squeeze
 from funcgrad.primitives.arithmetic import divide, multiply, subtract
@@ -82,7 +82,7 @@ def cov(
     if w is None:
         return squeeze(_products(subtract(x, mean(x, 1, keepdims=True)), None, _checked(count - ddof)))
     total = reduce_sum(w, axis=(0,))
-    if (sums := known(total)) is not None and not sums.all():
+    if anywhere(lambda total: total == 0, total):
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     middle = divide(matmul(x, w), total)
     free = subtract(total, ddof)
@@ -133,7 +133,7 @@ def _weights(name: str, weights: ArrayLike, count: int) -> Array:
         raise RuntimeError(f"cannot handle multidimensional {name}")
     if shape != (count,):
         raise RuntimeError(f"incompatible numbers of samples and {name}")
-    if (values := known(weights)) is not None and (values < 0).any():
+    if anywhere(lambda w: w < 0, weights):
         raise ValueError(f"{name} cannot be negative")
     return astype(weights, np.float64)
 
@@ -145,7 +145,7 @@ def _repeats(fweights: ArrayLike, count: int) -> Array:
             f"cov: fweights say how often an observation is repeated and have no derivative, got "
             f"{describe(fweights)}. Pass fweights.astype(int), or weights that have one as aweights."
         )
-    if (values := known(fweights)) is not None and (values != np.around(values)).any():
+    if anywhere(lambda w: w != np.around(w), fweights):
         raise TypeError("fweights must be integer")
     return _weights("fweights", fweights, count)
 

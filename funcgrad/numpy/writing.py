@@ -19,7 +19,7 @@ from funcgrad.numpy.assignment import fitted, set_item, set_whole
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.concretization import refuse, user_line
 from funcgrad.numpy.creation import as_value, astype
-from funcgrad.numpy.peeking import is_plain, known
+from funcgrad.numpy.peeking import anywhere, is_plain, known
 from funcgrad.numpy.scans import cumsum
 from funcgrad.numpy.shaping import ravel, reshape
 from funcgrad.numpy.updating import at
@@ -233,8 +233,7 @@ def place(arr: Any, mask: ArrayLike, vals: ArrayLike) -> None:
         return
     mask, row = _truths("place", mask, arr.shape), ravel(vals)
     if not row.shape[0]:
-        hits = known(mask)
-        if hits is None or hits.any():
+        if known(mask) is None or anywhere(lambda hit: hit, mask):
             raise ValueError("Cannot insert from an empty array!")
         return
     order = cumsum(ravel(mask).astype(int)) - 1

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad import tree
+from funcgrad import reverse, tree
 from funcgrad.core import READ_ONLY, Primitive, Tracer, bind, describe, refuse_closure, tracer_of, twin
 from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace
 from funcgrad.kinds.avals import aval_of
 from funcgrad.kinds.custom import custom_call
-from funcgrad.reverse import backward
 from funcgrad.running import repeating, running
 from funcgrad.transforms.compiled.graphs import Const, Graph
 from funcgrad.transforms.compiled.operators import DIFFERING, INFIX, are_doubles, doubtful, operator_for
@@ -102,13 +101,14 @@ def _form(x: Any) -> Any:
 
 
 _CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
-_BEGINS, _BACKWARD = capture.__code__, backward.__code__
+#: What calls the user's function and what calls rules: operations that these ask for belong to no line of the user's.
+_AROUND = frozenset(id(fun.__code__) for fun in (capture, reverse.backward, reverse._visit))
 
 
 class Capture(GraphTrace):
     """The trace of such a run. The ``slot`` of its tracers is a value of the graph."""
 
-    __slots__ = ("codes", "graph", "held", "is_live", "names", "order", "repeated", "users")
+    __slots__ = ("codes", "graph", "held", "is_live", "lines", "names", "order", "repeated", "users")
 
     repeats = True
     #: A call of XLA's keeps for its derivative what it keeps in a run without this.
@@ -122,6 +122,7 @@ class Capture(GraphTrace):
         self.repeated: Any = ()  # what is being repeated, see ``running.repeating``
         self.users: dict[int, int] = {}  # by the identity of code: whose it is, see ``_whose``
         self.codes: list[Any] = []  # what is known by its identity must live
+        self.lines: dict[tuple[int, int], Line] = {}  # by the identity of code and a place in it
 
     def input(self, value: Any) -> Tracer:
         """The next input of the function, which must not write to it."""
@@ -258,15 +259,20 @@ class Capture(GraphTrace):
                 self.codes.append(code)
             elif (frame := frame.f_back) is None:
                 return None
-        return AROUND if whose is _TRANSFORMS else Line(code.co_filename, frame.f_lineno, code.co_name)
+        if whose is _TRANSFORMS:
+            return AROUND
+        place = id(code), frame.f_lasti
+        found = self.lines.get(place)
+        if found is None:
+            found = self.lines[place] = Line(code.co_filename, frame.f_lineno, code.co_name)
+        return found
 
 
 _NOBODYS, _TRANSFORMS, _USERS = range(3)
 
 
 def _whose(frame: Any) -> int:
-    code = frame.f_code
-    if code is _BEGINS or code is _BACKWARD:
+    if id(frame.f_code) in _AROUND:
         return _TRANSFORMS
     package = frame.f_globals.get("__name__", "").partition(".")[0]
     return _NOBODYS if package in _BETWEEN else _USERS

@@ -33,7 +33,7 @@ def take_out_factors(graph: Graph) -> None:
             continue
         earlier, later = sorted(products, key=lambda p: p.outs[0])
         for x in earlier.args:
-            if type(x) is not int or x not in later.args or not graph.is_number(x):
+            if type(x) is not int or x not in later.args or not graph.numbers[x]:
                 continue
             a, b = _other(earlier, x), _other(later, x)
             if _is_small(a, graph, made) and _is_small(b, graph, made):
@@ -54,4 +54,4 @@ def _is_small(a: Value, graph: Graph, made: dict[int, Op]) -> bool:
     if type(a) is Const:
         value: Any = a.value
         return type(value) in (int, float, np.ndarray) and not a.shape and bool(abs(value) <= _LARGEST)
-    return graph.is_number(a) and a in made and made[a].name in _BOUNDED
+    return graph.numbers[a] and a in made and made[a].name in _BOUNDED

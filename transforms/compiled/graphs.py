@@ -43,6 +43,7 @@ class Fact(NamedTuple):
 _BY_ROWS, _OTHERWISE = Fact(ndarray, True), Fact(ndarray, False)
 _FLOAT64, _FLOAT, _DOUBLE = Fact(np.float64, False), Fact(float, False), np.dtype(np.float64)
 _SCALARS: dict[type, Fact] = {np.float64: _FLOAT64, float: _FLOAT}
+_NUMBERS = frozenset((float, int, np.float64))
 
 
 def fact_of(x: Any) -> Fact:
@@ -60,7 +61,7 @@ class Const:
         value: it.
         live: whether it is an array of the program's, which is read anew at each call.
         key: equal for constants that are the same to the last bit.
-        is_number: whether it is a floating number of Python or NumPy, no array.
+        is_number: whether it is a real number, or a double in an array without axes.
         is_one: whether it is the number 1, or an array without axes of it.
     """
 
@@ -78,7 +79,7 @@ class Const:
             self.key = (type(value), repr(value))
         else:
             self.key = ("id", id(value))
-        self.is_number = type(value) is float or type(value) is np.float64
+        self.is_number = type(value) in _NUMBERS or (self.dtype == np.float64 and not live and not self.shape)
         self.is_one = not live and not self.shape and _is_one(value)
 
 
@@ -151,10 +152,6 @@ class Graph:
         """That of a value or constant."""
         shape: tuple[int, ...] = self.shapes[value] if type(value) is int else value.shape
         return shape
-
-    def is_number(self, value: Value) -> bool:
-        """Whether it is a floating number of Python or NumPy, no array."""
-        return self.numbers[value] if type(value) is int else value.is_number
 
     # ---- recording -----------------------------------------------------------------------------------------------
 

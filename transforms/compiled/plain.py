@@ -6,11 +6,9 @@ number is Python's only where that would still be seen in a result: then the fun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from funcgrad.transforms.compiled.graphs import Ask, Const, Graph, Value
+from funcgrad.transforms.compiled.graphs import Ask, Graph
 from funcgrad.transforms.compiled.storage import is_ufunc
 
 __all__ = ["ARITHMETIC", "plain_numbers"]
@@ -18,7 +16,6 @@ __all__ = ["ARITHMETIC", "plain_numbers"]
 ARITHMETIC = frozenset(("add", "subtract", "multiply", "negative", "one_minus_square"))
 #: What gives no number of what is none or infinite.
 _SHOWING = ARITHMETIC | {"sin", "cos", "absolute"}
-_CONSTANTS = (float, int, np.float64)
 _COMPARING = frozenset(("greater", "less", "greater_equal", "less_equal", "equal", "not_equal"))
 
 
@@ -35,33 +32,30 @@ def plain_numbers(graph: Graph) -> tuple[set[int], dict[int, list[int]]]:
             known[v] = _TAKEN | _SHOWN
     plain: set[int] = set()
     looks: dict[int, list[int]] = {}
-    constants: dict[Const, bool] = {}
     for item in reversed(graph.items):  # whatever uses a value comes before it
         if type(item) is Ask:
             known[item.value] |= _USED
             continue
         name, args, mine = item.name, item.args, known[item.outs[0]]
-        values = [a for a in args if type(a) is int]
-        of_numbers = False not in [numbers[a] for a in values]
+        of_numbers = True
+        for a in args:
+            of_numbers = of_numbers and (numbers[a] if type(a) is int else a.is_number)
         if name in _COMPARING and not mine & _TAKEN and of_numbers:
-            looks[item.outs[0]] = [a for a in values if not known[a] & _SHOWN]
+            looks[item.outs[0]] = [a for a in args if type(a) is int and not known[a] & _SHOWN]
             says = _TAKEN | _USED | _SHOWN  # whether Python's or NumPy's, the answer is the same
         elif facts[item.outs[0]].kind is not double or item.primitive.multiple:
             says = _TAKEN | _KEPT
         else:
             computed = name in ARITHMETIC
-            if of_numbers and len(values) < len(args):
-                of_numbers = _are_numbers(args, constants)
             is_plain = not mine & _KEPT and mine & (_SHOWN if computed else _USED)
             if is_plain:
                 plain.add(item.outs[0])
-            says = _TAKEN | _USED
-            if of_numbers and mine & _SHOWN and name in _SHOWING:
-                says |= _SHOWN
+            says = _TAKEN | _USED | (_SHOWN if of_numbers and mine & _SHOWN and name in _SHOWING else 0)
             if not (of_numbers and (is_plain if computed else len(args) == 1 and is_ufunc(item))):
                 says |= _KEPT
-        for a in values:
-            known[a] |= says
+        for a in args:
+            if type(a) is int:
+                known[a] |= says
     inputs = range(graph.inputs)
     plain.update([i for i in inputs if facts[i].kind is double and known[i] & _USED and not known[i] & _KEPT])
     return plain, {v: [a for a in values if a in plain] for v, values in looks.items()}
@@ -70,16 +64,3 @@ def plain_numbers(graph: Graph) -> tuple[set[int], dict[int, list[int]]]:
 #: What is known of a value: something takes it, and not only asks; something computes with it; a result shows where it
 #: is no number; something takes it that wants NumPy's.
 _TAKEN, _USED, _SHOWN, _KEPT = 1, 2, 4, 8
-
-
-def _are_numbers(args: Sequence[Value], known: dict[Const, bool]) -> bool:
-    """Whether the constants among ``args`` are."""
-    found = [known[a] if a in known else known.setdefault(a, _is_number(a)) for a in args if type(a) is not int]
-    return False not in found
-
-
-def _is_number(c: Const) -> bool:
-    """Whether a constant is a number, or a double in an array without axes."""
-    if type(c.value) is np.ndarray:
-        return not c.live and not c.shape and c.dtype == np.float64
-    return type(c.value) in _CONSTANTS

@@ -8,7 +8,7 @@ that other statements need from a list ``V``, to which they are appended as they
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from operator import add
 from typing import Any, NamedTuple
 
@@ -144,9 +144,10 @@ def _loop_at(at: int, lines: Any, ids: Any, names: Any, following: Any) -> Loop 
 def _widened(loop: Loop, at: int, lines: Any) -> Loop:
     """The loop with several of its pieces as one, where they are short: the turns of a loop take time of their own."""
     size = len(loop.body)
-    together = min(_WIDE // size, loop.times // _TIMES)
-    if together < 2:
+    most = min(_WIDE // size, loop.times // _TIMES)
+    if most < 2:
         return loop
+    together = min(range(most, most * 3 // 4, -1), key=lambda count: loop.times % count)  # those over make a loop too
     names = [
         [_Name(kind, first + turn * step, together * step) for kind, first, step in used]
         for turn in range(together)
@@ -252,13 +253,13 @@ class _Values:
         """The value in the text outside of the loop that makes it."""
         return self.last.get(number) or (f"V[{self.places[number]}]" if number in self.maker else name)
 
-    def read(self, numbers: Sequence[int]) -> str:
-        """What gives values in ``V`` one after the other."""
+    def read(self, numbers: Sequence[int]) -> _Name:
+        """Where values stand in ``V``; a piece of text, with no step, where they stand in no row."""
         places = [self.places[n] for n in numbers]
         step = places[1] - places[0]
         if all(after - before == step for before, after in pairwise(places)):
-            return _slice("V", _Name("v", places[0], step), len(places))
-        return f"[V[i] for i in {tuple(places)}]"
+            return _Name("V", places[0], step)
+        return _Name(f"[V[i] for i in {tuple(places)}]", 0, 0)
 
 
 def rolled_text(items: Sequence[Any], called: dict[Any, str], said: Any) -> tuple[list[str], set[int], bool]:
@@ -320,7 +321,7 @@ def _shortened(parts: list[Any]) -> list[Any]:
         count = _row(parts, at)
         if count >= _TIMES:
             first, second = parts[at][1], parts[at + 2][1]
-            found += ["*", _slice("B", _Name("b", first, second - first), count), ", "]
+            found += ["*", _slice(_Name("B", first, second - first), count), ", "]
             at += 2 * count
         else:
             found.append(parts[at])
@@ -345,7 +346,9 @@ def _row(parts: list[Any], at: int) -> int:
 
 
 def _loop_text(loop: Loop, values: _Values, slots: set[int], called: dict[Any, str], said: Any) -> list[str]:
-    words, read, carried = {}, {}, {}
+    words: dict[_Name, str] = {}
+    read: dict[str, _Name] = {}
+    carried: dict[str, tuple[str, str]] = {}
     for place, used in enumerate(loop.names):
         for name in used:
             if name in words:
@@ -354,7 +357,7 @@ def _loop_text(loop: Loop, values: _Values, slots: set[int], called: dict[Any, s
             if kind == "b":
                 words[name] = f"b{first}" if not step else f"s{first}_{abs(step)}"
                 if step:
-                    read[words[name]] = _slice("B", name, loop.times)
+                    read[words[name]] = name._replace(kind="B")
                 else:
                     slots.add(first)
             elif kind == "v" and (way := loop.way(name)) != "here":
@@ -390,12 +393,7 @@ def _written(loop: Loop, words: Any, read: Any, carried: Any, kept: list[str], s
     """The lines of a loop."""
     for word, (start, _) in carried.items():
         yield f"{word} = {start}"
-    if len(read) > 1:
-        yield f"for {', '.join(read)} in zip({', '.join(read.values())}):"
-    elif read:
-        yield f"for {next(iter(read))} in {next(iter(read.values()))}:"
-    else:
-        yield f"for _ in range({loop.times}):"
+    yield _heading(read, loop.times)
     before = None
     for (parts, line), used in zip(loop.body, loop.names, strict=True):
         if said is not None and line is not None and line != before:
@@ -409,6 +407,29 @@ def _written(loop: Loop, words: Any, read: Any, carried: Any, kept: list[str], s
             yield f"    {word} = {after}"
 
 
-def _slice(of: str, name: _Name, times: int) -> str:
+def _heading(read: dict[str, _Name], times: int) -> str:
+    """The line with which a loop begins. One iterator gives all that a turn reads of a list, if nothing is left out."""
+    if not read:
+        return f"for _ in range({times}):"
+    words = sorted(read, key=lambda word: (*_list_of(read[word]), read[word].first * read[word].step))
+    texts = []
+    for (kind, step), row in groupby([read[word] for word in words], _list_of):
+        names = list(row)
+        count, first = len(names), names[0].first
+        whole = count > 1 and step and step % count == 0
+        if whole and [name.first for name in names] == list(range(first, first + step, step // count)):
+            texts.append(f"*[iter({_slice(_Name(kind, first, step // count), count * times)})] * {count}")
+        else:
+            texts += [_slice(name, times) for name in names]
+    return f"for {', '.join(words)} in {texts[0] if len(words) == 1 else 'zip(' + ', '.join(texts) + ')'}:"
+
+
+def _list_of(name: _Name) -> tuple[str, int]:
+    return name.kind, name.step
+
+
+def _slice(name: _Name, times: int) -> str:
+    if not name.step:
+        return name.kind
     stop = name.first + name.step * times
-    return f"{of}[{name.first}:{'' if stop < 0 else stop}:{name.step}]"
+    return f"{name.kind}[{name.first}:{'' if stop < 0 else stop}:{name.step}]"

@@ -78,13 +78,14 @@ class Writer:
             slot = self.storage.slot(self.graph.shapes[i], self.graph.dtypes[i])
             self.say(self.call(np.copyto, [("b", slot)], [("i", i)]))
             self.names[i] = [("b", slot)]
+        ends = self.storage.ends
         for n, item in enumerate(self.graph.items):
             if type(item) is Ask:
                 self.ask(item)
             else:
                 self.line = item.line
                 self.operation(n, item)
-            for name in self.storage.over(n) if n in self.storage.ends else ():
+            for name in self.storage.over(n) if n in ends else ():
                 self.say(["del ", name])
 
     # ---- names ---------------------------------------------------------------------------------------------------
@@ -200,30 +201,29 @@ class Writer:
 
     def _number(self, op: Op) -> bool:
         """Write an operation of numbers with Python's operators; into the statement that needs it, if only one does."""
-        v, args, symbol = op.outs[0], op.args, _CLOSED.get(op.name)
-        if not args:
-            return False
-        plain = symbol is not None and v in self.plain
+        v, args, numbers, python = op.outs[0], op.args, self.graph.numbers, True
         for a in args:
             if type(a) is int:
-                if not self.graph.numbers[a]:
+                if not numbers[a]:
                     return self._other_number(op)
-                plain = plain and a in self.python
-            elif a not in self.literals and not self._is_number(a):
+                python = python and a in self.python
+            elif not a.is_number:
                 return self._other_number(op)
-        if plain:  # the commonest
-            left, right = [self.names[a] if type(a) is int else [self._literal(a)] for a in args]
+        if python and op.name in _CLOSED and v in self.plain:  # the commonest
+            left, right = args
+            words = self.names[left] if type(left) is int else [self._literal(left)]
+            more = self.names[right] if type(right) is int else [self._literal(right)]
             self.python.add(v)
-            self._give(v, [*left, symbol, *right], True)
+            self._give(v, [*words, _CLOSED[op.name], *more], True)
             return True
-        return self._made_of_numbers(op)
+        return self._made_of_numbers(op, python) if args else False
 
-    def _made_of_numbers(self, op: Op) -> bool:
-        """The same where not all are numbers of Python's."""
+    def _made_of_numbers(self, op: Op, python: bool) -> bool:
+        """The same of others: ``python`` says whether all values are numbers of Python's."""
         v, fact = op.outs[0], self.graph.facts[op.outs[0]]
-        python, plainly = True, v in self.plain
-        for a in op.args:
-            python = python and self._is_python(a)
+        plainly = v in self.plain
+        if self.exact:
+            python = python and np.float64 not in [type(a.value) for a in op.args if type(a) is Const]
         if python and self.exact and fact.kind is np.float64 and op.name in _OPERATORS and not plainly:
             return False
         if op.name in _INFIX:
@@ -271,12 +271,6 @@ class Writer:
             word = self.literals[c] = self.const(c, "number")
         return word
 
-    def _is_python(self, a: Any) -> bool:
-        """Whether a number is one of Python's when the text is run."""
-        if type(a) is int:
-            return a in self.python
-        return not self.exact or type(a.value) is not np.float64
-
     def _other_number(self, op: Op) -> bool:
         """The same of complex numbers and of single precision: NumPy's operators round products otherwise."""
         kinds = [self.graph.facts[a].kind if type(a) is int else type(a.value) for a in op.args]
@@ -288,14 +282,6 @@ class Writer:
         left, right = [self.arg(a) for a in op.args]
         self.bind(op.outs[0], [*left, f" {symbol} ", *right])
         return True
-
-    def _is_number(self, a: Any) -> bool:
-        if self.graph.is_number(a):
-            return True
-        if type(a) is int:
-            return False
-        value = a.value
-        return type(value) is int or (type(value) is ndarray and not value.shape and value.dtype is _DOUBLE)
 
     def into(self, n: int, op: Op, fun: Any, *words: Parts, over: bool, name: str = "") -> None:
         """Write a call that puts its result where it belongs: ``fun(*words, out)``."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from funcgrad import tree
+from funcgrad.errors import EagerWarning
 from funcgrad.graph import Recording
 from funcgrad.transforms.closures import Hoisted
 from funcgrad.transforms.compiled.agreeing import disagreement
@@ -17,8 +19,8 @@ from funcgrad.transforms.compiled.source import Program, generate
 
 __all__ = ["Straight", "key_of", "kind_of", "lifted"]
 
-#: Programs by what they were written from, the oldest first.
-_programs: dict[Any, Program] = {}
+#: Programs by what they were written from, the oldest first; None where there is none.
+_programs: dict[Any, Program | None] = {}
 _KEPT = 64
 _VALUES = (np.ndarray, np.generic)
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), np.generic, np.dtype, slice)
@@ -46,7 +48,7 @@ class Straight:
         self.hoisted = hoisted
         self._inner: list[Any] = []
         self._key = key_of(hoisted.recording, self._inner)
-        self._known: dict[Any, Program] = {}  # of those that are shared, by what they rely on
+        self._known: dict[Any, Program | None] = {}  # of those that are shared, by what they rely on
 
     def program(self, shape: tuple[int, ...], held: Sequence[Any]) -> tuple[Callable[..., Any], list[Any]] | None:
         """A program, and what it takes behind the array and what is held; its result is the first of a tuple.
@@ -60,18 +62,19 @@ class Straight:
         """
         inputs = [np.empty(shape), *held, *self._inner]
         kinds = tuple(map(kind_of, inputs))
-        program = self._known.get(kinds) or self._shared(kinds, inputs, held)
+        program = self._known[kinds] if kinds in self._known else self._shared(kinds, inputs, held)
         return None if program is None else (program.run, [*self._inner, program.allocate()])
 
     def _shared(self, kinds: Any, inputs: list[Any], held: Sequence[Any]) -> Program | None:
         """The program of functions that are recorded alike."""
-        program = None if self._key is None else _programs.get((self._key, kinds))
-        if program is None:
+        shared = self._key, kinds
+        program = _programs.get(shared)
+        if program is None and shared not in _programs:
             inputs[0] = np.linspace(0.5, 1.5, inputs[0].size).reshape(inputs[0].shape)
             program = _tried(self.hoisted, inputs, self._inner, self.hoisted(inputs[0], held))
-            if program is None or self._key is None:
+            if self._key is None:
                 return program
-            _programs[self._key, kinds] = program
+            _programs[shared] = program
             while len(_programs) > _KEPT:
                 _programs.pop(next(iter(_programs)), None)
         self._known[kinds] = program
@@ -84,15 +87,23 @@ def kind_of(x: Any) -> tuple[Any, ...]:
 
 
 def _tried(hoisted: Hoisted, inputs: list[Any], inner: list[Any], expected: Any) -> Program | None:
-    """The program, which has given what the function gives; None where it does not."""
+    """The program, which has given what the function gives; None where it does not, after a warning."""
     try:
         program = _written(hoisted.recording, inputs, expected, inner)
     except UnrecordableError:
         return None
     with np.errstate(all="ignore"):
         found = program.run(*inputs, program.allocate())
-    differs = tree.structure(expected) != tree.structure(inputs[0]) or disagreement(found[0], expected, False)
-    return None if differs else program
+    if tree.structure(expected) != tree.structure(inputs[0]):
+        return None
+    if reason := disagreement(found[0], expected, False):
+        warnings.warn(
+            f"{hoisted.call}: a recorded function is run without its program, since {reason}. Results are right, only "
+            "slower.",
+            EagerWarning,
+            stacklevel=2,
+        )
+    return None if reason else program
 
 
 def _written(recording: Recording, inputs: list[Any], expected: Any, inner: list[Any]) -> Program:

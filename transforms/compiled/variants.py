@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, ParamSpec
 import numpy as np
 
 from funcgrad import blocks, tree
+from funcgrad.core import Tracer
 from funcgrad.errors import EagerWarning
 from funcgrad.running import open_traces
 from funcgrad.transforms.compiled.agreeing import disagreement, disagreement_nearby
@@ -116,6 +117,7 @@ class Compiled(Transformed[P, Any]):
         self._quick: Callable[..., Any] | None = None
         self._closed: Closed | None = None  # of what was recorded last
         self._throughs: dict[Any, Through] = {}
+        self._wholes: dict[Any, Compiled[...]] = {}  # by what transforms it
         self._said: set[str] = set()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
@@ -221,6 +223,21 @@ class Compiled(Transformed[P, Any]):
                     return fun(*args)
 
         return run
+
+    def within(self, run: Callable[..., Any], options: Any, says: str) -> Any:
+        """A transform of this function."""
+        kind = Transformed if self._places.static else _Around
+        return kind(run, self, options, says)
+
+    def whole(self, run: Callable[..., Any], options: Any, says: str) -> Compiled[...]:
+        """The same transform of the function as it stands, recorded."""
+        found = self._wholes.get((run, options))
+        if found is None:
+            made: Compiled[...] = Compiled(
+                self.run, Transformed(run, self.fun, options, says), Options((), (), self.options.exact), self.says
+            )
+            found = self._wholes.setdefault((run, options), made)
+        return found
 
     def _closes_over_traced(self) -> bool:
         if self._closed is None or not self._closed.holds_good():
@@ -369,6 +386,19 @@ class Compiled(Transformed[P, Any]):
     def _variants(self) -> list[Variant]:
         parts = [v for part in self._parts.values() for v in part._variants()]
         return [*parts, *[v for entry in self._entries.values() for v in entry.variants]]
+
+
+class _Around(Transformed[P, Any]):
+    """A transform of a recorded function: where no other is going on, one program does all of it."""
+
+    __doc__ = Transformed.__dict__["__doc__"]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Run the transformed function."""
+        traced = open_traces and any(isinstance(x, Tracer) for x in tree.leaves((args, kwargs)))
+        if traced or inside() or blocks.here() is not None:
+            return super().__call__(*args, **kwargs)
+        return self.fun.whole(self.run, self.options, self.says)(*args, **kwargs)  # type: ignore[attr-defined]
 
 
 class _Uncollected:

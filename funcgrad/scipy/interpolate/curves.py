@@ -11,7 +11,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import known
+from funcgrad.numpy.peeking import anywhere, known
 from funcgrad.primitives.indexing import getitem
 from funcgrad.scipy.linalg.solving import solve_banded
 from funcgrad.typing import Array, ArrayLike
@@ -28,8 +28,7 @@ def _knots(call: str, x: ArrayLike, y: ArrayLike, axis: int) -> tuple[Array, Arr
         )
     if backend.shape_of(x)[0] < 2:
         raise ShapeError(f"{call}: a curve needs at least two points, got {describe(x)}.")
-    values = known(x)
-    if values is not None and not (np.diff(values) > 0).all():
+    if anywhere(lambda x: ~(x[..., 1:] > x[..., :-1]), x):
         raise ShapeError(f"{call}: x must rise, got {describe(x)} that does not. Sort the points.")
     return x, y
 
@@ -180,10 +179,11 @@ def _spline_slopes(x: Array, y: Array, ends: list[Any]) -> Array:
 
 def _periodic_slopes(x: Array, y: Array) -> Array:
     """The slopes at the knots of a closed curve, from a system of three diagonals and two corners."""
-    gap, first = known(y[0] - y[-1]), known(y[0])
-    if gap is not None and first is not None and (abs(gap) > 1e-15 * (1.0 + abs(first))).any():
+    gap = y[0] - y[-1]
+    if anywhere(lambda apart: apart, abs(gap) > 1e-15 * (1.0 + abs(y[0]))):
         raise ShapeError(
-            f"interpolate.CubicSpline: the first and the last y of a periodic curve must be equal, got {gap} between."
+            "interpolate.CubicSpline: the first and the last y of a periodic curve must be equal, got "
+            f"{known(gap)} between."
         )
     h = fnp.diff(x)
     wide, n = _column(h, y), backend.shape_of(h)[0]
@@ -389,10 +389,8 @@ class interp1d:  # noqa: N801  (SciPy's name)
         return getitem(self.y, fnp.clip(fnp.searchsorted(self.x, q, side="right") - 1, 0, last))
 
     def _check(self, q: Array) -> None:
-        values, knots = known(q), known(self.x)
-        if not self.bounds_error or values is None or knots is None or not values.size:
-            return
-        if (values < knots.min(axis=-1).min()).any() or (values > knots.max(axis=-1).max()).any():
+        if self.bounds_error and anywhere(lambda outside: outside, (q < fnp.min(self.x)) | (q > fnp.max(self.x))):
+            values: Any = known(q)
             raise ValueError(
                 "A value in x_new is outside the interpolation range: interpolate.interp1d, got "
                 f"{values.min()} to {values.max()}. Pass fill_value or bounds_error=False."

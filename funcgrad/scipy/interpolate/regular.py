@@ -13,7 +13,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import known
+from funcgrad.numpy.peeking import anywhere, known
 from funcgrad.primitives.indexing import getitem
 from funcgrad.typing import Array, ArrayLike
 
@@ -87,10 +87,8 @@ class RegularGridInterpolator:
 
     def _cell(self, points: Array, q: Array) -> tuple[Array, Array]:
         """The interval in which ``q`` lies, and the share of it that is behind ``q``."""
-        values, ends = known(q), known(points)
-        if not self.bounds_error or values is None or ends is None:
-            pass
-        elif values.size and ((values < ends.min()).any() or (values > ends.max()).any()):
+        if self.bounds_error and anywhere(lambda outside: outside, (q < points[0]) | (q > points[-1])):
+            values: Any = known(q)
             raise ValueError(
                 "One of the requested xi is out of bounds: interpolate.RegularGridInterpolator, got "
                 f"{values.min()} to {values.max()}. Pass bounds_error=False."

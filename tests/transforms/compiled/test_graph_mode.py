@@ -605,6 +605,41 @@ def test_transforms_outside_go_through_the_program(transform):
     assert calls() == before
 
 
+@pytest.mark.parametrize("transform", [grad, value_and_grad, hessian, jacrev, jacfwd])
+def test_a_transform_outside_is_one_program(transform):
+    """It gives the bits of the eager run; another such transform of the function has the program too."""
+    f = lambda x, y=2.0: fnp.sum(fnp.sin(x) * x**y) if x[0] > 0 else fnp.sum(fnp.tanh(x))
+    counted, calls = counting(f)
+    fast = recorded(counted)
+    for point in (X, -X, X * 0.5):
+        assert not difference(transform(fast)(point), transform(f)(point))
+    before = calls()
+    assert not difference(transform(fast)(X + 1), transform(f)(X + 1))
+    assert not difference(pickle.loads(pickle.dumps(transform(recorded(fnp.max))))(X), transform(fnp.max)(X))
+    assert calls() == before
+    with pytest.raises(InputError):
+        transform(fast, argnums=7)(X)
+
+
+def test_a_transform_outside_has_one_program_whatever_other_threads_do():
+    f = lambda x: fnp.sum(fnp.sin(x) * x * fnp.exp(x) / (x + 3.0))
+    fast, expected, found, over = recorded(f), grad(f)(X), [], threading.Event()
+
+    def transforming():
+        while not over.is_set():
+            grad(lambda x: fnp.sum(x * x))(X)
+
+    other = threading.Thread(target=transforming)
+    other.start()
+    try:
+        found = [grad(fast)(X) for _ in range(200)]
+    finally:
+        over.set()
+        other.join()
+    assert not any(difference(slope, expected) for slope in found)
+    assert not fast.report().variants  # of the function by itself there is none
+
+
 def test_transforms_outside_of_containers_settings_and_complex_numbers():
     def f(params, n, *, name):
         z = params["a"] * params["b"][0] + (1.0 if name == "one" else 2.0)
@@ -1457,6 +1492,22 @@ def test_equal_pieces_are_a_loop(x, order):
     fun = chain(500) if order == 1 else grad(lambda x: fnp.sum(chain(150)(x)))
     fast = agrees(fun, x, x * 0.5, x * 2)
     assert "for " in fast.source
+
+
+@pytest.mark.parametrize("steps", range(260, 277))
+def test_one_iterator_gives_what_a_turn_reads(steps):
+    """Several steps are one turn, and however many are left over, what a turn of the way back reads lies in a row."""
+
+    def run(x):
+        for _ in range(steps):
+            x = x * 0.1 + fnp.sin(x)
+        return x
+
+    for exact in (True, False):
+        fast = jit(grad(run), backend="numpy", exact=exact)
+        found = [fast(x) for x in (0.7, 0.35, -1.4)]
+        assert np.allclose(found, [grad(run)(x) for x in (0.7, 0.35, -1.4)], rtol=0 if exact else 1e-12, atol=0)
+        assert "zip(*[iter(V[" in fast.source
 
 
 def test_a_recurrent_network_is_a_loop():

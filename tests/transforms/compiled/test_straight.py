@@ -5,6 +5,7 @@ import pytest
 
 import funcgrad.numpy as fnp
 from funcgrad import custom_jvp
+from funcgrad.errors import EagerWarning
 from funcgrad.transforms.closures import Hoisted
 from funcgrad.transforms.compiled import straight as module
 from funcgrad.transforms.compiled.straight import Straight
@@ -40,6 +41,14 @@ steered.defjvp(lambda primals, tangents: (steered(*primals), tangents[0] * 2.0))
 
 def test_what_asks_for_values_is_not_written():
     assert written(lambda x: steered(x) * 2.0) is None
+
+
+def test_a_program_that_differs_is_told_of_once(monkeypatch):
+    monkeypatch.setattr(module, "disagreement", lambda *args: "result 0 has other bits when it is recorded")
+    fun = lambda x: fnp.sinh(x) * 11.0
+    with pytest.warns(EagerWarning, match=r"^test: .*result 0 has other bits"):
+        assert straight(hoisted(fun), X, []) is None
+    assert straight(hoisted(fun), X, []) is None  # warnings are errors here
 
 
 def test_a_failure_is_seen(monkeypatch):
