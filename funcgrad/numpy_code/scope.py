@@ -240,8 +240,8 @@ def is_called(names: dict[str, Any]) -> Callable[[str, str], bool]:
         module = names.get(owner)
         if not isinstance(module, ModuleType) or module.__name__.partition(".")[0] not in ("numpy", *MODULES, *TABLES):
             return False
-        value = getattr(module, name, None)
-        return callable(value) and when_called(value) is not value
+        value = vars(module).get(name)  # to ask for a name that is not there may warn, or load a module
+        return not name or (callable(value) and when_called(value) is not value)
 
     return asked
 
