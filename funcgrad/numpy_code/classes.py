@@ -42,8 +42,9 @@ def class_of(cls: type, translate: Any, is_known: Callable[[type], bool]) -> typ
     try:
         kind = _kind(type(cls))
         first = cls if cls.__dictoffset__ else kind(cls.__name__, (cls,), {"__module__": cls.__module__})
-        made = kind(
-            cls.__name__,
+        made = _derived(
+            kind,
+            cls,
             (first, *[b for b in bases if b not in cls.__mro__]),
             {**names, **members, **_hooks(cls, members, translate), "__original__": cls},
         )
@@ -52,6 +53,21 @@ def class_of(cls: type, translate: Any, is_known: Callable[[type], bool]) -> typ
     translate.classes[cls] = made
     derived: type = made
     return derived
+
+
+class _Nobody:
+    """What a class is derived from at first that nobody is to be told of."""
+
+
+def _derived(kind: Any, cls: Any, bases: tuple[type, ...], names: dict[str, Any]) -> type:
+    """The class with these bases. Their ``__init_subclass__``, which may note it, is not called where that can be."""
+    if hasattr(cls.__init_subclass__, "__func__"):
+        with suppress(TypeError):  # of classes whose objects lie in memory in another way
+            made: type = kind(cls.__name__, (_Nobody,), names)
+            made.__bases__ = bases
+            return made
+    found: type = kind(cls.__name__, bases, names)
+    return found
 
 
 def _may_differ(cls: type) -> bool:

@@ -416,7 +416,7 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     while seen is not None and seen is not before:
         if isinstance(seen, ConversionError):
             return True
-        seen = seen.__cause__ or seen.__context__
+        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)  # see ``again``
     text = str(error)
     if not isinstance(error, (TypeError, ValueError, AttributeError, SystemError)):
         return False

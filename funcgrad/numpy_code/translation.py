@@ -165,22 +165,23 @@ class Translator:
         known = self.memo().get(id(value))
         if known is not None:
             return known[1], False
-        members = value.values() if isinstance(value, (dict, MappingProxyType)) else value
+        is_named = isinstance(value, (dict, MappingProxyType))
+        names, members = (list(value), list(value.values())) if is_named else ([], list(value))  # a registry may grow
         if all(type(member) in PLAIN for member in members):
             return value, False
         self._noted(value, value)  # it may hold itself
         found = [self(member)[0] for member in members]
         if all(map(operator.is_, found, members)):
             return value, False
-        return self._noted(value, self._refilled(type(value), value, found))
+        return self._noted(value, self._refilled(type(value), value, names, found))
 
-    def _refilled(self, kind: type, value: Any, found: list[Any]) -> Any:
+    def _refilled(self, kind: type, value: Any, names: list[Any], found: list[Any]) -> Any:
         if kind is defaultdict:
-            return defaultdict(self(value.default_factory)[0], zip(value, found, strict=True))
+            return defaultdict(self(value.default_factory)[0], zip(names, found, strict=True))
         if kind is MappingProxyType:
-            return MappingProxyType(dict(zip(value, found, strict=True)))
+            return MappingProxyType(dict(zip(names, found, strict=True)))
         if kind in (dict, OrderedDict):
-            return kind(zip(value, found, strict=True))
+            return kind(zip(names, found, strict=True))
         return deque(found, value.maxlen) if kind is deque else kind(found)
 
     def _other(self, value: Any, kind: type) -> tuple[Any, bool]:

@@ -383,6 +383,59 @@ def test_an_array_of_constants_beside_a_traced_one_is_what_it_was_then(operation
             np.testing.assert_allclose(transform(written)(X, first), transform(plain)(X))
 
 
+KINDS = []
+
+
+class Registered:
+    """A class whose subclasses are noted."""
+
+    def __init_subclass__(cls, factor, **kwargs):
+        super().__init_subclass__(**kwargs)
+        cls.factor = factor
+        KINDS.append(cls)
+
+    def value(self, x):
+        return self.factor * math.sin(x)
+
+
+class Second(Registered, factor=2.0):
+    def value(self, x):
+        return super().value(x) + self.factor * math.sin(x)
+
+
+class Third(Second, factor=3.0):
+    pass
+
+
+def test_classes_that_are_built_anew_are_noted_nowhere():
+    def f(x):
+        class Fourth(Third, factor=4.0):
+            pass
+
+        return sum(kind().value(x) for kind in KINDS if kind.__name__ != "Fourth") + Fourth().value(x)
+
+    for _ in range(2):
+        assert grad(f)(0.5) == pytest.approx((4.0 + 6.0 + 8.0) * math.cos(0.5))
+        assert KINDS[:2] == [Second, Third]
+        assert {kind.__name__ for kind in KINDS[2:]} == {"Fourth"}
+
+
+def test_an_error_of_an_inner_run_is_not_run_again_outside():
+    runs = []
+
+    def inner(x):
+        runs.append(1)
+        math.sin(x)
+        raise ValueError("its own")
+
+    def outer(x):
+        return grad(inner)(x) * x
+
+    with pytest.raises(ValueError, match="its own"):
+        grad(outer)(0.5)
+    assert len(runs) == 2  # as it is written, and rebuilt
+
+
 WORK = np.zeros(4)
 TOP = WORK[:2]
 
