@@ -36,6 +36,7 @@ PINNED = {
     "filterpy": "2.0.0",
     "fluids": "1.3.1",
     "lifelines": "0.30.3",
+    "pint": "0.25.3",
     "pvlib": "0.16.1",
     "pyerrors": "2.17.0",
     "pykalman": "0.11.2",
@@ -267,6 +268,18 @@ def state_feedback(x: Any) -> Any:
 
     gain = control.lqr(np.array([[0.0, 1.0], [-x[0], -x[1]]]), np.array([[0.0], [1.0]]), np.eye(2), np.eye(1))[0]
     return gain.sum()
+
+
+@program("pint", 3.0, 0.5)
+def quantities(x: Any) -> Any:
+    import numpy as np
+    import pint
+
+    units = pint.UnitRegistry()
+    height, mass = x[0] * units.m, units.Quantity(x[1], "kg")
+    energy = mass * units.Quantity(9.81, "m/s**2") * height
+    speeds = np.array([1.0, 2.0]) * units.km / units.hour
+    return (energy + (0.5 * mass * speeds**2).sum()).to("kJ").magnitude
 
 
 @program("colour-science", 0.3, 0.4, 0.2)

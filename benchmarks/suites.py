@@ -123,12 +123,18 @@ def outcomes(suite: Suite, source: Path, python: Path, on: str) -> tuple[dict[st
     to = source.parent / on
     to.write_text("")
     environment = {**os.environ, "SUITE_ON": on, "SUITE_TO": str(to), "MPLBACKEND": "agg", "JAX_PLATFORMS": "cpu"}
+    environment.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # threads that wait for each other count as work
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     environment["PYTHONSAFEPATH"] = "1"  # else the source, in which nothing is compiled, is found before the package
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])
     tests = [str(source / path) for path in suite.tests]
     options = ["-q", "-p", "suites", "-p", "no:cacheprovider", "-W", "ignore", "--tb=short", "-o", "addopts="]
     options += ["--continue-on-collection-errors"]
     options += [*suite.options, *(["-k", suite.chosen] if suite.chosen else [])]
+    first = (
+        "from funcgrad.interop.autograd import install; install()"  # so that it is compiled, as what pip installs is
+    )
+    subprocess.run([str(python), "-c", first], env=environment, check=True)
     start = _spent()
     with open(f"{to}.log", "w") as log:
         command = [str(python), "-m", "pytest", *options, *tests]
@@ -152,7 +158,7 @@ def main(names: list[str]) -> None:
             continue
         (theirs, their_time), (ours, our_time) = [outcomes(SUITES[name], *found, on) for on in ("autograd", "funcgrad")]
         cells = [
-            f"{list(results.values()).count('passed')} in {took:.0f} s"
+            f"{list(results.values()).count('passed')} in {took:.1f} s"
             for results, took in ((theirs, their_time), (ours, our_time))
         ]
         print(f"{name:20}{cells[0]:>22}{cells[1]:>22}", flush=True)

@@ -8,7 +8,8 @@ among the modules already imported, never imported from here: a program that hol
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from numbers import Number
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +23,7 @@ __all__ = [
     "detached",
     "dtype_of",
     "foreign_order",
+    "has_operators",
     "is_inexact",
     "is_masked",
     "is_of_tables",
@@ -275,6 +277,25 @@ def refusal(x: Any) -> tuple[str, str]:
     elif not _is_number(dtype):
         what, remedy = next((w, r) for kinds, w, r in _WITHOUT_NUMBERS if dtype.kind in kinds)
     return f"is not an array or a number: it {what}, {got}", remedy
+
+
+def has_operators(x: Any, array: Any) -> bool:
+    """Whether operators of ``array`` and ``x``, which is no value, are left to ``x``, as an ndarray leaves them.
+
+    So are those of objects that have a say in NumPy's ufuncs, or whose ``__array_priority__`` is higher, and of
+    objects that are no arrays, numbers or sequences.
+
+    Example:
+        >>> has_operators(object(), np.ones(2)), has_operators("text", np.ones(2))
+        (True, False)
+    """
+    kind = type(x)
+    if issubclass(kind, (np.ndarray, np.generic, Number, Sequence)) or is_of_tables(kind) or hasattr(kind, "tocsr"):
+        return False
+    if hasattr(kind, "__array_ufunc__"):
+        return True
+    higher = getattr(x, "__array_priority__", 0.0) > getattr(array, "__array_priority__", 0.0)
+    return higher or not hasattr(kind, "__array__")
 
 
 #: Kinds of dtypes of what is no number: what such arrays hold, and what to do.

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from threading import get_ident
 from typing import Any, Final
 from weakref import ref
@@ -24,7 +23,7 @@ from weakref import ref
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, tracer_of, twin
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, twin
 from funcgrad.forward import ForwardTrace
 from funcgrad.running import changing, open_traces, repeating, running
 
@@ -100,8 +99,11 @@ class _Constants(Trace):
 CONSTANTS: Final = _Constants()
 
 
-#: ``buffer(value)``: an array, NumPy's or another library's, that a transformed function made and can write to.
-buffer: Final[Callable[[Any], Tracer]] = partial(tracer_of, trace=CONSTANTS)
+def buffer(value: Any) -> Tracer:
+    """An array, NumPy's or another library's, that a transformed function made and can write to."""
+    made = Tracer()
+    made.value, made._trace, made.link, made.form = value, CONSTANTS, None, None
+    return made
 
 
 def is_buffer(x: Any) -> bool:

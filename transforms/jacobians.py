@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Never, ParamSpec
 
+import numpy as np
+
 from funcgrad import backend, tree
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
@@ -12,6 +14,7 @@ from funcgrad.transforms.arguments import Argnums, check_argnums, check_leaf, le
 from funcgrad.transforms.products import jvp, recorded
 from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others, transformed
 from funcgrad.transforms.vectorize import vmap
+from funcgrad.writable import inside
 
 if TYPE_CHECKING:
     from funcgrad.transforms.sparse_jacobians import Sparsity
@@ -38,7 +41,9 @@ def jacrev(
     allow_int: bool = False,
     **_others: Never,
 ) -> Callable[P, Any]:
-    """The Jacobian in reverse mode: all rows at once, by one batch of cotangents. Best for few outputs.
+    """The Jacobian in reverse mode: all rows at once, or of a large one many at once, by batches of cotangents.
+
+    Best for few outputs.
 
     Args:
         fun: a function of arrays or pytrees, returning an array or a pytree.
@@ -214,11 +219,35 @@ def _by_rows(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
         leaves, in_spec = tree.flatten(pullback(tree.unflatten(out_spec, [backend.ones_like(outs[0])])))
         rows = [[leaf] for leaf in leaves]
     else:
-        leaves, in_spec = tree.flatten(vmap(pullback)(tree.unflatten(out_spec, _basis(outs))))
+        leaves, in_spec = _pulled(pullback, inputs, outs, out_spec)
         rows = [_split_axis(leaf, 0, shapes) for leaf in leaves]
     blocks = [tree.unflatten(in_spec, [rows[i][k] for i in range(len(leaves))]) for k in range(len(outs))]
     jacobian_tree = tree.unflatten(out_spec, [b[0] if isinstance(argnums, int) else b for b in blocks])
     return (jacobian_tree, *aux) if has_aux else jacobian_tree
+
+
+def _pulled(pullback: Callable[..., Any], inputs: Any, outs: list[Any], out_spec: Any) -> tuple[list[Any], Any]:
+    """What ``pullback`` makes of the standard basis, as leaves: of a large one part after part, in memory that is near.
+
+    What lies in the whole result is then all that takes its memory. Of traced values all is one batch.
+    """
+    pull, given = vmap(pullback), tree.leaves(inputs)
+    total, width = [sum([_count(backend.shape_of(x)) for x in leaves]) for leaves in (outs, given)]
+    width = max(total, width)
+    if total * width <= _LARGE or inside() or any(backend.library_of(x) is not np for x in (*outs, *given)):
+        return tree.flatten(pull(tree.unflatten(out_spec, _basis(outs))))
+    wholes: list[Any] = []
+    for start in range(0, total, step := max(_FEW_ROWS, _NEAR // width)):
+        part = range(start, min(start + step, total))
+        leaves, in_spec = tree.flatten(pull(tree.unflatten(out_spec, _basis(outs, part))))
+        wholes = wholes or [np.empty((total, *leaf.shape[1:]), leaf.dtype) for leaf in leaves]
+        for whole, leaf in zip(wholes, leaves, strict=True):
+            whole[part.start : part.stop] = leaf
+    return wholes, in_spec
+
+
+#: A Jacobian of more numbers than this is made of parts of so many numbers, and of so many rows at least.
+_LARGE, _NEAR, _FEW_ROWS = 1 << 22, 1 << 18, 16
 
 
 def run_jacfwd(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
@@ -364,13 +393,13 @@ def _check_outputs(call: str, outs: list[Any], holomorphic: bool) -> None:
             )
 
 
-def _basis(leaves: list[Any]) -> list[Any]:
-    """The standard basis of the space of ``leaves``: along axis 0 of each, one entry of one leaf is 1."""
+def _basis(leaves: list[Any], rows: range | None = None) -> list[Any]:
+    """The standard basis of the space of ``leaves``, or some rows: along axis 0 of each, one entry of one leaf is 1."""
     sizes = [_count(backend.shape_of(x)) for x in leaves]
-    total, start, basis = sum(sizes), 0, []
+    rows, start, basis = range(sum(sizes)) if rows is None else rows, 0, []
     for leaf, size in zip(leaves, sizes, strict=True):
-        ones = backend.library_of(leaf).eye(total, size, -start, dtype=backend.dtype_of(leaf))
-        basis.append(reshape(ones, to=(total, *backend.shape_of(leaf))))
+        ones = backend.library_of(leaf).eye(len(rows), size, rows.start - start, dtype=backend.dtype_of(leaf))
+        basis.append(reshape(ones, to=(len(rows), *backend.shape_of(leaf))))
         start += size
     return basis
 

@@ -18,7 +18,17 @@ from funcgrad.errors import ConcretizationError, InputError, shown
 from funcgrad.numpy.concretization import refused
 from funcgrad.numpy.hints import explain
 from funcgrad.numpy.tables import JOINED, LIBRARIES, join_loaded
-from funcgrad.numpy_code import again, built_before, check_refused, is_conversion, put_back, ready, set_aside
+from funcgrad.numpy_code import (
+    Rebuilt,
+    again,
+    built_before,
+    check_refused,
+    is_as_written,
+    is_conversion,
+    put_back,
+    ready,
+    set_aside,
+)
 
 __all__ = ["Transformed", "check_callable", "name_of", "own_arguments", "raise_own", "refuse_others", "transformed"]
 
@@ -78,10 +88,13 @@ class Transformed(Generic[P, R]):
         self.fun = fun
         self.options = options
         self.says = says
+        self._rebuilt: Rebuilt | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the transformed function."""
-        run, options, given = self.run, self.options, ready(self.fun) if built_before else self.fun
+        run, options, given = self.run, self.options, self.fun
+        if built_before:
+            given = self._ready() if self._rebuilt is None or is_as_written() else self._rebuilt
         around = set_aside() if refused else None
         try:
             found = run(given, options, args, kwargs)
@@ -99,9 +112,15 @@ class Transformed(Generic[P, R]):
             if refused or around is not None:
                 put_back(around)
 
+    def _ready(self) -> Any:
+        given = ready(self.fun)
+        if type(given) is Rebuilt:
+            self._rebuilt = given
+        return given
+
     def _again(self, given: Any, error: Exception, args: Any, kwargs: Any) -> R:
         """The same once more with the function built anew: as it is written it would lose the derivative."""
-        run, options = self.run, self.options
+        run, options, self._rebuilt = self.run, self.options, None
         try:
             found: R = again(self.fun, given, lambda fun: run(fun, options, args, kwargs), error)
             return found

@@ -15,7 +15,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Primitive, Tracer, computed, tracer_of
+from funcgrad.core import Primitive, Tracer, computed, tracer_of, twin
 from funcgrad.forward import ForwardTrace, dual
 from funcgrad.generated import function
 from funcgrad.kinds.avals import aval_of, beside_doubles, common_aval, constant_beside
@@ -25,7 +25,7 @@ from funcgrad.kinds.rows import in_columns
 from funcgrad.kinds.rules import NAMES, Operation, bind, finish, traced_at_once
 from funcgrad.ownership import LARGE
 from funcgrad.reverse import RECORD, Pull, pull_of_each
-from funcgrad.writable import as_made_by
+from funcgrad.writable import CONSTANTS, as_made_by
 
 __all__ = ["elementwise"]
 
@@ -226,6 +226,7 @@ _SHARED = {
     **_EXPRESSIONS,
     "ARRAYS": frozenset((ndarray, float64)),
     "BatchTrace": BatchTrace,
+    "CONSTANTS": CONSTANTS,
     "ForwardTrace": ForwardTrace,
     "NUMPY": _NUMPY,
     "PLAIN": _PLAIN,
@@ -243,6 +244,7 @@ _SHARED = {
     "spread": spread,
     "traced_at_once": traced_at_once,
     "tracer_of": tracer_of,
+    "twin": twin,
 }
 
 #: The aval of a plain result of what is not NumPy's own, an array without axes where a number went in, say.
@@ -322,7 +324,7 @@ def operation(x, y, /):
         if type(y) is Tracer:
             w, other, second = y.value, y.form, y.link
             if y._trace is not trace:
-                return bind(primitive, (x, y), {{}})
+                return unlike(x, y)
             if (aval is not None and aval == other) or (type(v) in closed and type(w) in closed):
                 ans = kernel(v, w)
             elif type(aval) is type(other) is tuple or (aval := common_aval(v, w, closed)) is None:
@@ -372,7 +374,9 @@ _UNLIKE = """
 def operation(x, y):
     left, right = type(x) is Tracer, type(y) is Tracer
     if left and right and x._trace is not y._trace:
-        return bind(primitive, (x, y), {{}})
+        if y._trace is CONSTANTS:
+            return whole(x, twin(y))
+        return whole(twin(x), y) if x._trace is CONSTANTS else bind(primitive, (x, y), {{}})
     v, w = x.value if left else x, y.value if right else y
     if type(v) in ARRAYS and type(w) in ARRAYS:
         if not (v.dtype is w.dtype and v.dtype in REAL):
@@ -477,7 +481,8 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
     pulls, records = _records(rules, unlike=False)
     pulls_unlike, records_unlike = _records(rules, unlike=True)
     differs = operator is pow  # of doubles too
-    again = (lambda x, y: rules.compute((x, y))) if differs else lambda x, y: call(x, y)
+    whole = lambda x, y: call(x, y)
+    again = (lambda x, y: rules.compute((x, y))) if differs else whole
     beside = {"closed": frozenset((float, float64) if operator in _CLOSED else (float64,)), "converts": rules.converts}
     alike = {n + "_alike": text for n, text in records.items()}
     unlike = made(
@@ -487,6 +492,7 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
         primitive=primitive,
         kernel=in_any_shape,
         again=again,
+        whole=whole,
         **pulls,
         **pulls_unlike,
     )

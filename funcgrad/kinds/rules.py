@@ -23,6 +23,7 @@ from funcgrad.writable import Proxy, as_made_by
 __all__ = [
     "NAMES",
     "OF_TABLES",
+    "OPERATORS",
     "Operation",
     "Rule",
     "bind",
@@ -40,6 +41,8 @@ Rule: TypeAlias = Callable[..., Any]
 Operation: TypeAlias = Callable[..., Any]
 
 
+#: By the operation of an operator the methods that Python asks, of the operand on the left and of the one on the right.
+OPERATORS: dict[Primitive, tuple[str, str]] = {}
 #: What computes an operation of tables, which keep their labels; ``NotImplemented`` where arrays do not fit a table's.
 OF_TABLES: dict[Primitive, Operation] = {}
 
@@ -95,10 +98,25 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
                 continue
             if primitive.foreign is not None and (made := primitive.foreign(*args)) is not None:
                 return made
+            if (made := _by_operand(primitive, args, position)) is not NotImplemented:
+                return made
             problem, remedy = backend.refusal(arg)
             raise InputError(f"{primitive.name}: argument {position} {problem}. {remedy}")
     ans = core.bind(primitive, args, params)
     return ans if not traced or isinstance(ans, Tracer) else as_made_by(args, ans)
+
+
+def _by_operand(primitive: Primitive, args: tuple[Any, ...], position: int) -> Any:
+    """What the operator of the foreign operand at ``position`` gives: an ndarray leaves operators to it, too.
+
+    ``NotImplemented`` where the operand has no such operator, or does not know what to do either.
+    """
+    names, operand = OPERATORS.get(primitive), args[position]
+    other = args[1 - position] if names is not None and len(args) == 2 else None
+    if names is None or not isinstance(other, Tracer) or not backend.has_operators(operand, other):
+        return NotImplemented
+    method = getattr(type(operand), names[position], None)
+    return NotImplemented if method is None else method(operand, other)
 
 
 def traced_at_once(

@@ -28,7 +28,7 @@ from funcgrad.writable import buffer, inside, is_buffer
 
 __all__ = [
     "CONCRETIZATION", "Elsewhere", "check_text", "concrete", "constant", "constant_array", "forgive", "keeping",
-    "other_thread", "refuse", "refused", "user_frame", "user_line",
+    "other_thread", "refuse", "refused", "run_here", "user_frame", "user_line",
 ]  # fmt: skip
 
 
@@ -176,7 +176,7 @@ def _shared(x: Any) -> Any:
 
     Such code checks its arguments, and knows nothing of examples. Where they differ it is refused.
     """
-    while keeping.run is not None and is_batched(x) and not x.shape and len(x.value):
+    while run_here() is not None and is_batched(x) and not x.shape and len(x.value):
         first = x.value[0]
         if backend.is_stand_in(_innermost(x)) or not bool(np.all(x.value == first)):
             break
@@ -215,8 +215,8 @@ def _remembered(x: Tracer, text: str, spec: str) -> str:
     """``text``, which shows ``x``: one that knows that, unless ``x`` is a constant."""
     if is_buffer(x) or not _is_followed(x if x._trace.repeats else constant(x)):
         return text
-    if keeping.run is not None:
-        keeping.run.texts.append((x, text))  # the number itself may be asked for
+    if (run := run_here()) is not None:
+        run.texts.append((x, text))  # the number itself may be asked for
     else:
         refused.setdefault(_thread_of(x), "")
     return Shown.of(text, x, has_all_digits(spec))
@@ -231,7 +231,7 @@ def check_text(values: Any) -> None:
     Raises:
         ConversionError: one shows a traced number, or a part of one.
     """
-    run = keeping.run
+    run = run_here()
     if run is None or not run.texts:
         return
     if isinstance(values, (list, tuple)):
@@ -326,7 +326,7 @@ def _as_ndarray(value: Any, dtype: Any = None, copy: bool | None = None) -> np.n
 
 
 class _Keeping(threading.local):
-    """The run, if there is one in this thread, of code that was built anew: numbers that it takes out stay traced."""
+    """The run of this thread of code that was built anew, ``open`` or not; None before the first."""
 
     run: Any = None
 
@@ -334,9 +334,15 @@ class _Keeping(threading.local):
 keeping = _Keeping()
 
 
+def run_here() -> Any:
+    """The run of rebuilt code that is open in this thread, or None: numbers that it takes out stay traced."""
+    run = keeping.run
+    return run if run is not None and run.open else None
+
+
 def _item(x: Any, *args: Any) -> Any:
     """One element as a number: of a traced array a traced one, for code that was built anew."""
-    if x._trace.as_numpy or keeping.run is None or not isinstance(constant(x), Tracer):
+    if x._trace.as_numpy or run_here() is None or not isinstance(constant(x), Tracer):
         return _of_ndarray("item")(x, *args)
     place = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
     return (
@@ -346,7 +352,7 @@ def _item(x: Any, *args: Any) -> Any:
 
 def _list(x: Any) -> Any:
     """Nested lists of the elements, as ``_item`` has them."""
-    if x._trace.as_numpy or keeping.run is None or not isinstance(constant(x), Tracer):
+    if x._trace.as_numpy or run_here() is None or not isinstance(constant(x), Tracer):
         return _of_ndarray("tolist")(x)
     return [_list(row) for row in x] if x.ndim else x
 

@@ -95,7 +95,8 @@ def remedies(asked: str, batch: int | None) -> list[str]:
     alone = f"There is one value for each of the {batch} examples of a vmap: leave them together."
     constant = "If a constant is meant, use stop_gradient(x)." if batch is None else alone
     first = (
-        _of_library()
+        _of_class()
+        or _of_library()
         or (_WRITING if asked.removeprefix("numpy.") in _WRITERS else counterpart().strip())
         or _of_statement()
         or (_BY_WHAT_ASKS.get(asked) if batch is None else alone)
@@ -125,6 +126,24 @@ _BY_WHAT_ASKS = {
     name: f"Use x itself in place of {name}; if a constant is meant, use stop_gradient(x)."
     for name in ("float(x)", "complex(x)", "x.item()", "x.tolist()")
 }
+
+
+def _of_class() -> str:
+    """What to do where a class derived from NumPy's arrays makes one of its own."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_users(frame):
+        frame = frame.f_back
+    if frame is None or frame.f_code.co_name != "__new__" or not frame.f_code.co_argcount:
+        return ""
+    cls = frame.f_locals.get(frame.f_code.co_varnames[0])
+    if not (isinstance(cls, type) and issubclass(cls, np.ndarray)):
+        return ""
+    plain = _PLAIN.get(f"{cls.__module__}.{cls.__name__}", "the plain array that it would be made of")
+    return f"{cls.__name__} is derived from numpy.ndarray, and such arrays hold plain values only: use {plain}."
+
+
+#: Where packages have what they make such arrays of.
+_PLAIN = {"control.iosys.NamedSignal": "response.y, response.x and response.u for outputs, states and inputs"}
 
 
 def _of_library() -> str:

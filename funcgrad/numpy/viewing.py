@@ -13,7 +13,7 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.arithmetic import imag, real
 from funcgrad.numpy.callers import user_line
-from funcgrad.numpy.concretization import keeping
+from funcgrad.numpy.concretization import run_here
 from funcgrad.numpy.creation import astype
 from funcgrad.numpy.hints import counterpart
 from funcgrad.numpy.joining import stack
@@ -95,7 +95,7 @@ def _as_dtype(x: Array, *, to: np.dtype[Any]) -> Array:
 
 def _of_memory(name: str, doc: str) -> property:
     def get(x: Tracer) -> Any:
-        if keeping.run is not None and name in ("flags", "strides"):  # built anew: it may go by them
+        if run_here() is not None and name in ("flags", "strides"):  # built anew: it may go by them
             return getattr(layout(x), name)
         raise AttributeError(
             f"x.{name}: a traced value has no memory of its own, got {describe(x)}{user_line()}.{counterpart()} Use "

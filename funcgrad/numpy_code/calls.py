@@ -67,7 +67,7 @@ def with_calls(code: CodeType, is_called: Callable[[str, str], bool]) -> CodeTyp
     Args:
         code: a function's code.
         is_called: ``is_called(owner, name)``: whether the call of a global name is meant, ``owner`` being empty,
-            or that of an attribute of the global name ``owner``.
+            or that of an attribute of the global name ``owner``; ``name`` being empty, whether it may be that of any.
     """
     made: CodeType | None = _KNOWN.get(code)
     if made is None:
@@ -78,7 +78,7 @@ def with_calls(code: CodeType, is_called: Callable[[str, str], bool]) -> CodeTyp
 
 def _changed(code: CodeType, is_called: Callable[[str, str], bool]) -> CodeType:
     names, raw = list(code.co_names), bytearray(code.co_code)
-    steps = list(dis.get_instructions(code))
+    steps = list(dis.get_instructions(code)) if _may_change(code, is_called) else []
     for at, step in enumerate(steps):
         if _is_call(steps, at, is_called):
             shift = 1 if step.opname == "LOAD_GLOBAL" or (step.opname == "LOAD_ATTR" and _IS_FLAGGED) else 0
@@ -88,6 +88,15 @@ def _changed(code: CodeType, is_called: Callable[[str, str], bool]) -> CodeType:
     if len(names) == len(code.co_names) and all(a is b for a, b in zip(consts, code.co_consts, strict=True)):
         return code
     return code.replace(co_code=bytes(raw), co_names=tuple(names), co_consts=consts)
+
+
+def _may_change(code: CodeType, is_called: Callable[[str, str], bool]) -> bool:
+    """Whether a name of the code is meant where it is called, or a text may be filled: most code has none of these."""
+    names = code.co_names
+    owners = ["", *[name for name in names if is_called(name, "")]]
+    return any(is_called(owner, name) for owner in owners for name in names) or any(
+        type(value) is str and "%" in value for value in code.co_consts
+    )
 
 
 def _constant(value: Any, is_called: Callable[[str, str], bool], fills: bool) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from enum import EnumMeta
-from functools import cached_property, partialmethod, singledispatchmethod
+from functools import cached_property, partial, partialmethod, singledispatchmethod
 from types import FunctionType, MemberDescriptorType
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.numpy_code.runs import PLAIN, Latest
 
-__all__ = ["class_of", "is_seen", "original", "seen"]
+__all__ = ["class_of", "is_seen", "original", "viewer"]
 
 #: Where an object says what it is looked at instead of.
 _SOURCE = "⟨source⟩"
@@ -42,8 +42,9 @@ def class_of(cls: type, translate: Any, is_known: Callable[[type], bool]) -> typ
     try:
         kind = _kind(type(cls))
         first = cls if cls.__dictoffset__ else kind(cls.__name__, (cls,), {"__module__": cls.__module__})
-        made = kind(
-            cls.__name__,
+        made = _derived(
+            kind,
+            cls,
             (first, *[b for b in bases if b not in cls.__mro__]),
             {**names, **members, **_hooks(cls, members, translate), "__original__": cls},
         )
@@ -52,6 +53,21 @@ def class_of(cls: type, translate: Any, is_known: Callable[[type], bool]) -> typ
     translate.classes[cls] = made
     derived: type = made
     return derived
+
+
+class _Nobody:
+    """What a class is derived from at first that nobody is to be told of."""
+
+
+def _derived(kind: Any, cls: Any, bases: tuple[type, ...], names: dict[str, Any]) -> type:
+    """The class with these bases. Their ``__init_subclass__``, which may note it, is not called where that can be."""
+    if hasattr(cls.__init_subclass__, "__func__"):
+        with suppress(TypeError):  # of classes whose objects lie in memory in another way
+            made: type = kind(cls.__name__, (_Nobody,), names)
+            made.__bases__ = bases
+            return made
+    found: type = kind(cls.__name__, bases, names)
+    return found
 
 
 def _may_differ(cls: type) -> bool:
@@ -162,6 +178,10 @@ def _hooks(cls: type, members: dict[str, Any], translate: Any) -> dict[str, Any]
         own = _dict(self)
         source = own.get(_SOURCE) if own is not None else None
         if source is not None:
+            given = _dict(source)
+            if given is not None and name in given:
+                own[name] = value = translate(given[name])[0]
+                return value
             has, value = _raw(source, name)
             if has:
                 value = translate(value)[0]
@@ -209,22 +229,26 @@ def _slots(cls: type) -> list[str]:
     return [name for base in cls.__mro__ for name, member in vars(base).items() if type(member) is MemberDescriptorType]
 
 
-def seen(obj: Any, cls: type, translate: Any) -> Any:
-    """``obj`` looked at through ``cls``, which is built anew from its class.
+def viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
+    """What looks at objects of the class ``kind`` through ``cls``, which is built anew from it.
 
-    What is written to it ``obj`` does not have.
+    What is written to what it makes the object itself does not have.
     """
-    view: Any = object.__new__(cls)
-    own, theirs = _dict(view), _dict(obj)
-    own[_SOURCE] = obj
-    keeps = not translate.lifts
-    for name, value in (theirs or {}).items():
-        kind = type(value)
-        if kind in PLAIN or (kind is np.ndarray and keeps and value.dtype.kind in "fciub"):
-            own[name] = value
-        elif hasattr(cls, name):  # where the class has something of that name
-            own[name] = translate(value)[0]
-    return view
+    made, own_of, of, keeps = partial(object.__new__, cls), _dict_of(cls), _dict_of(kind), not translate.lifts
+
+    def seen(obj: Any) -> Any:
+        view: Any = made()
+        own = own_of(view)
+        own[_SOURCE] = obj
+        for name, value in (of(obj) or {}).items():
+            kind = type(value)
+            if kind in PLAIN or (kind is np.ndarray and keeps and value.dtype.kind in "fciub"):
+                own[name] = value
+            elif hasattr(cls, name):  # where the class has something of that name
+                own[name] = translate(value)[0]
+        return view
+
+    return seen
 
 
 def is_seen(obj: Any) -> bool:

@@ -38,7 +38,10 @@ def variables_set(code: CodeType, *, scope: str = "DEREF") -> frozenset[str]:
 
 
 def _set_in(code: CodeType, scope: str) -> frozenset[str]:
-    own = {i.argval for i in dis.get_instructions(code) if i.opname in (f"STORE_{scope}", f"DELETE_{scope}")}
+    setting = {dis.opmap[f"STORE_{scope}"], dis.opmap[f"DELETE_{scope}"]}
+    own: set[str] = set()
+    if not setting.isdisjoint(code.co_code[::2]):  # few do: to look at the instructions takes long
+        own = {i.argval for i in dis.get_instructions(code) if i.opcode in setting}
     inner = [variables_set(const, scope=scope) for const in code.co_consts if type(const) is CodeType]
     every = frozenset(own.union(*inner))
     return every & frozenset(code.co_freevars) if scope == "DEREF" else every

@@ -19,7 +19,7 @@ from funcgrad.numpy.concretization import keeping, refused
 from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import is_seen, original
 from funcgrad.numpy_code.reading import reads_texts
-from funcgrad.numpy_code.runs import PLAIN, enter, leave
+from funcgrad.numpy_code.runs import PLAIN, Run, leave, of_thread
 from funcgrad.numpy_code.scope import names_behind, refresh
 from funcgrad.numpy_code.translation import Translator
 from funcgrad.writable import inside
@@ -31,6 +31,7 @@ __all__ = [
     "as_written",
     "attempt",
     "check_refused",
+    "is_as_written",
     "is_conversion",
     "put_back",
     "built_before",
@@ -56,57 +57,81 @@ class Rebuilt:
         lifts: whether constant arrays can take traced values, too.
     """
 
-    __slots__ = ("fun", "lifts")
+    __slots__ = ("_way", "fun", "lifts")
 
     def __init__(self, fun: Callable[..., Any], lifts: bool) -> None:
         self.fun = fun
         self.lifts = lifts
+        self._way = _Way(fun, lifts)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
-        translate = _TRANSLATORS[self.lifts]
-        if keeping.run is not None:
-            return self._inside(translate, args, kwargs)
-        run = enter()
+        way, run = self._way, keeping.run or of_thread()
+        if run.open:
+            return self._inside(run, args, kwargs)
         try:
-            if translate.watched:
-                refresh(translate.watched)
-            out = self._called(translate, args, kwargs)
+            run.open = True
+            if way.translate.watched:
+                refresh(way.translate.watched)
+            out = way.go(run, args, kwargs)
             if refused:
                 _check_way(self.fun, args, kwargs, out)
             return out if type(out) in _THEMSELVES else _handed_back(out)
         finally:
             leave(run)
 
-    def _inside(self, translate: Translator, args: Any, kwargs: Any) -> Any:
+    def _inside(self, run: Run, args: Any, kwargs: Any) -> Any:
         """A call inside of another function that was built anew."""
         around = refused.pop(get_ident(), None) if refused else None
-        out = self._called(translate, args, kwargs)
+        out = self._way.go(run, args, kwargs)
         if refused:
             _check_way(self.fun, args, kwargs, out)
         if around is not None:
             refused[get_ident()] = around
         return out
 
-    def _called(self, translate: Translator, args: Any, kwargs: Any) -> Any:
-        fun: Any = self.fun
-        if kwargs:
-            kwargs = {name: translate.argument(x) for name, x in kwargs.items()}
-        for x in args:
-            if type(x) not in _THEMSELVES:
-                args = [translate.argument(x) for x in args]
-                break
-        if type(fun) is MethodType and type(fun.__func__) is FunctionType:
-            args, fun = [translate(fun.__self__)[0], *args], fun.__func__
-        known = translate.functions.known.get(id(fun))
-        built = known[1] if known is not None and known[0]() is fun else translate(fun)[0]
-        return built(*args, **kwargs)
-
     def __getattr__(self, name: str) -> Any:
         return getattr(self.fun, name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.fun, self.lifts)
+
+
+class _Way:
+    """How a function that was built anew is called. Attributes of this class Python finds sooner than a ``Rebuilt``'s.
+
+    Attributes:
+        translate: what stands for whom.
+        lifts: see ``Rebuilt``.
+        function: the function; that of a method.
+        owner: the object whose method it is, if it is one.
+        built: what stands for the function in every run; None before the first, and where something else may.
+    """
+
+    __slots__ = ("built", "function", "lifts", "owner", "translate")
+
+    def __init__(self, fun: Any, lifts: bool) -> None:
+        self.translate, self.lifts, self.built = _TRANSLATORS[lifts], lifts, None
+        is_method = type(fun) is MethodType and type(fun.__func__) is FunctionType
+        self.function: Any = fun.__func__ if is_method else fun
+        self.owner: Any = fun.__self__ if is_method else None
+
+    def go(self, run: Run, args: Any, kwargs: Any) -> Any:
+        """Call what stands for the function in this run."""
+        translate, built = self.translate, self.built
+        for x in args:
+            if type(x) not in _THEMSELVES:
+                args = list(map(translate.argument, args))
+                break
+        if self.owner is not None:
+            args = (translate.owner(self.owner, run.memos[self.lifts]), *args)
+        if built is None:
+            built, always = translate(self.function)
+            if always:
+                self.built = built
+        if kwargs:
+            return built(*args, **{name: translate.argument(x) for name, x in kwargs.items()})
+        return built(*args)
 
 
 def _check_way(fun: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> None:
@@ -216,6 +241,8 @@ class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
 
 
 _OFF: ContextVar[bool] = ContextVar("as_written", default=False)
+#: Whether functions run as they are written here.
+is_as_written = _OFF.get
 #: How far the functions are built anew that converted something, by the number of their code.
 _KNOWN = ByIdentity()
 #: What is known of them: where there is nothing, nobody need ask whether a function is ``ready``.
@@ -383,13 +410,13 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
         error: what was raised.
         before: an error that was handled already when it was raised.
     """
-    if refused and refused.get(get_ident()) and not isinstance(error, FuncgradError):
+    if refused and refused.get(get_ident()):
         return True  # compiled code, and other threads, may have raised another error after it
     seen: BaseException | None = error
     while seen is not None and seen is not before:
         if isinstance(seen, ConversionError):
             return True
-        seen = seen.__cause__ or seen.__context__
+        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)  # see ``again``
     text = str(error)
     if not isinstance(error, (TypeError, ValueError, AttributeError, SystemError)):
         return False

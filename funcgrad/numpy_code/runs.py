@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from funcgrad.numpy.concretization import keeping
 
-__all__ = ["PLAIN", "Latest", "Run", "current", "enter", "leave"]
+__all__ = ["PLAIN", "Latest", "Run", "current", "leave", "of_thread"]
 
 _PYTHONS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range)
 #: Types of values that stand for themselves wherever they are.
@@ -36,57 +37,53 @@ class Run:
     """What stands for whom in one run.
 
     Attributes:
+        open: whether the functions run still.
         memos: by the ``id`` of a value the value and what stands for it: where constant arrays stay what they are, and
             where buffers stand for them, to which traced values can be written.
         endings: what is to be done when the run ends.
         texts: the traced numbers that texts were made of, with the texts.
     """
 
-    __slots__ = ("endings", "memos", "texts")
+    __slots__ = ("__weakref__", "endings", "memos", "open", "texts")
 
     def __init__(self) -> None:
+        self.open = False
         self.memos: tuple[dict[int, tuple[Any, Any]], dict[int, tuple[Any, Any]]] = ({}, {})
         self.endings: list[Callable[[], None]] = []
         self.texts: list[Any] = []
 
 
 #: The runs of all threads: a thread that a function starts works for the run of that function, if there is but one.
-_ACTIVE: set[Run] = set()
-#: Runs that have ended, to be used again.
-_EMPTY: list[Run] = []
+_RUNS: list[ref[Run]] = []
 
 
 def current() -> Run:
     """The run that asks; a new one where none is known, as in a generator that is used after its run."""
     run: Run | None = keeping.run
-    if run is not None:
+    if run is not None and run.open:
         return run
-    active = list(_ACTIVE)
+    active = [found for known in list(_RUNS) if (found := known()) is not None and found.open]
     return active[0] if len(active) == 1 else Run()
 
 
-def enter() -> Run:
-    """A run that begins in this thread."""
-    try:
-        run = _EMPTY.pop()
-    except IndexError:
-        run = Run()
-    keeping.run = run
-    _ACTIVE.add(run)
+def of_thread() -> Run:
+    """The run of this thread, the same one time after time, which is ``open`` or not."""
+    run: Run | None = keeping.run
+    if run is None:
+        run = keeping.run = Run()
+        _RUNS.append(ref(run, _RUNS.remove))
     return run
 
 
 def leave(run: Run) -> None:
     """The end of a run that began here."""
-    keeping.run = None
-    _ACTIVE.discard(run)
-    if run.endings or run.texts:
-        for ending in run.endings:
-            ending()
-        return
+    run.open = False
     plain, lifted = run.memos
     if plain:
         plain.clear()
     if lifted:
         lifted.clear()
-    _EMPTY.append(run)
+    if run.endings or run.texts:
+        endings, run.endings, run.texts = run.endings, [], []
+        for ending in endings:
+            ending()

@@ -56,7 +56,7 @@ class Globals(dict[str, Any]):
         assigned: names that functions assign to. What they assign Python stores in ``fast``.
     """
 
-    __slots__ = ("__weakref__", "_look", "assigned", "builtins", "fast", "known", "real", "translate")
+    __slots__ = ("__weakref__", "assigned", "builtins", "fast", "known", "look", "real", "translate")
 
     def __init__(self, real: dict[str, Any], translate: Any) -> None:
         given = real.get("__builtins__", builtins)
@@ -75,7 +75,7 @@ class Globals(dict[str, Any]):
         rest.names = self
         own = {name: value for name, value in real.items() if name[:2] == "__"}  # of the module: its name, its file
         self.fast: dict[str, Any] = {**own, "__builtins__": rest, _OWNER: self}
-        self._look: Any = None
+        self.look: Any = None
 
     def __getitem__(self, name: str) -> Any:
         value = self.real.get(name, _MISSING)
@@ -97,36 +97,26 @@ class Globals(dict[str, Any]):
         if name not in self.assigned:
             self.fast.pop(name, None)
         self.known.pop(name, None)
-        self._look = None
+        self.look = None
 
     def refresh(self) -> None:
-        """Forget the names that were bound anew."""
-        single, values, others, numbers, absent = self._look or self._looked()
-        real = self.real
-        try:
-            if (
-                single(real) == values
-                and (not numbers or all(map(is_, others(real), numbers)))
-                and (not absent or real.keys().isdisjoint(absent))
-            ):
-                return
-        except (KeyError, RuntimeError):  # a name is gone, or another thread adds one
-            pass
+        """Forget the names that were bound anew: all are looked at one by one."""
+        real, absent = self.real, self.looked()[-1]
         for name, (value, _) in list(self.known.items()):
             if real.get(written(name) or name, _MISSING) is not (_MISSING if written(name) else value):
                 self.forget(name)
         for name in self.known.keys() & {called(plain) for plain in absent & real.keys()}:
             self.forget(name)
 
-    def _looked(self) -> Any:
-        """What ``refresh`` compares: functions and modules, other values, and names that are not there."""
+    def looked(self) -> Any:
+        """What is compared at once: functions and modules, other values, and names that are not there."""
         known = list(self.known.items())
         bound = [(name, value) for name, (value, _) in known if value is not _MISSING]
         single = [pair for pair in bound if type(pair[1]) in _SINGLE]
         others = [pair for pair in bound if type(pair[1]) not in _SINGLE]
         absent = frozenset(written(name) or name for name, (value, _) in known if value is _MISSING)
-        self._look = (*_getter(single), *_getter(others), absent)
-        return self._look
+        self.look = (*_getter(single), *_getter(others), absent)
+        return self.look
 
     def get(self, name: str, default: Any = None) -> Any:
         """The value of a global name, for programs that ask ``globals()``."""
@@ -156,7 +146,7 @@ class Globals(dict[str, Any]):
     def _keep(self, name: str, value: Any, found: Any) -> None:
         self.known[name] = value, found
         self.fast[name] = found
-        self._look = None
+        self.look = None
 
     def let_assign(self, names: frozenset[str]) -> None:
         """Note that a function assigns to ``names``. At the end of the run the module has what was assigned."""
@@ -199,8 +189,20 @@ def refresh(watched: list[ref[Globals]]) -> None:
     """
     for known in watched:
         names = known()
-        if names is not None:
-            names.refresh()
+        if names is None:
+            continue
+        single, values, others, numbers, absent = names.look or names.looked()
+        real = names.real
+        try:
+            if (
+                single(real) == values
+                and (not numbers or all(map(is_, others(real), numbers)))
+                and (not absent or real.keys().isdisjoint(absent))
+            ):
+                continue
+        except (KeyError, RuntimeError):  # a name is gone, or another thread adds one
+            pass
+        names.refresh()
 
 
 def globals_of(real: dict[str, Any], translate: Any) -> Globals:
@@ -238,8 +240,8 @@ def is_called(names: dict[str, Any]) -> Callable[[str, str], bool]:
         module = names.get(owner)
         if not isinstance(module, ModuleType) or module.__name__.partition(".")[0] not in ("numpy", *MODULES, *TABLES):
             return False
-        value = getattr(module, name, None)
-        return callable(value) and when_called(value) is not value
+        value = vars(module).get(name)  # to ask for a name that is not there may warn, or load a module
+        return not name or (callable(value) and when_called(value) is not value)
 
     return asked
 

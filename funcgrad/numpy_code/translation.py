@@ -21,7 +21,7 @@ from funcgrad.errors import ConversionError
 from funcgrad.numpy.callers import user_line
 from funcgrad.numpy_code import objects, reading
 from funcgrad.numpy_code.calls import ByIdentity
-from funcgrad.numpy_code.classes import class_of, is_seen, seen
+from funcgrad.numpy_code.classes import class_of, is_seen, viewer
 from funcgrad.numpy_code.compiled import compiled, in_python, is_compiled
 from funcgrad.numpy_code.functions import cached, dispatching, function
 from funcgrad.numpy_code.kernels import PYTHONS, kernel
@@ -48,7 +48,7 @@ class Translator:
         functions: functions that were built anew, by what they were built from.
         closures: those that close over something.
         classes: classes.
-        objects: classes whose objects are known to be looked at through the class built anew.
+        objects: by the class what looks at its objects through the class built anew.
         globals: the global names of modules, by the number of the dictionary.
         modules: modules, by name.
         watched: weak references to global names that may be bound anew between runs.
@@ -74,13 +74,8 @@ class Translator:
             return self._constant(value) if self.lifts else (value, value.dtype != object)
         if kind is MethodType:
             return _method(value, self), False
-        cls = self.objects.get(kind)
-        if cls is not None:
-            memo = self.memo()
-            known = memo.get(id(value))
-            if known is None:
-                known = memo[id(value)] = value, seen(value, cls, self)
-            return known[1], False
+        if kind in self.objects:
+            return self.owner(value, self.memo()), False
         if isinstance(value, ModuleType):
             return self._module(value), True
         if isinstance(value, type):
@@ -90,6 +85,16 @@ class Translator:
     def memo(self) -> dict[int, tuple[Any, Any]]:
         """What stands for whom in the run that asks."""
         return current().memos[self.lifts]
+
+    def owner(self, value: Any, memo: dict[int, tuple[Any, Any]]) -> Any:
+        """What stands for an object whose method is run, with the ``memo`` of the run."""
+        seen = self.objects.get(type(value))
+        if seen is None:
+            return self(value)[0]
+        known = memo.get(id(value))
+        if known is None:
+            known = memo[id(value)] = value, seen(value)
+        return known[1]
 
     def argument(self, value: Any) -> Any:
         """What stands for an argument of a function that is run anew: of arrays what can only be read."""
@@ -139,41 +144,44 @@ class Translator:
         """A buffer for a constant array, if it has numbers."""
         if value.dtype.kind not in "iufc" or not inside():
             return value, False
-        memo = self.memo()
-        known = memo.get(id(value))
+        memo, number = self.memo(), id(value)
+        known = memo.get(number)
         if known is not None:
             return known[1], False
-        made = buffer(value)
+        made, base = buffer(value), value.base
         made.link = LENT
-        base = value if value.base is None else value.base
-        if base is not value or -id(value) in memo:  # others share its memory, who would not see what is written to it
-            made.alias = READ_ONLY
-            memo[-id(base)] = base, None
-            if id(base) in memo:
-                _close(memo[id(base)][1], value)
-        return self._noted(value, made)
+        memo[number] = value, made
+        if base is None and -number not in memo:
+            return made, False
+        base = value if base is None else base  # others share its memory, who would not see what is written to it
+        made.alias = READ_ONLY
+        memo[-id(base)] = base, None
+        if id(base) in memo and base is not value:
+            _close(memo[id(base)][1], value)
+        return made, False
 
     def _container(self, value: Any) -> tuple[Any, bool]:
         """A container whose members are translated; the very one where nothing in it is."""
         known = self.memo().get(id(value))
         if known is not None:
             return known[1], False
-        members = value.values() if isinstance(value, (dict, MappingProxyType)) else value
+        is_named = isinstance(value, (dict, MappingProxyType))
+        names, members = (list(value), list(value.values())) if is_named else ([], list(value))  # a registry may grow
         if all(type(member) in PLAIN for member in members):
             return value, False
         self._noted(value, value)  # it may hold itself
         found = [self(member)[0] for member in members]
         if all(map(operator.is_, found, members)):
             return value, False
-        return self._noted(value, self._refilled(type(value), value, found))
+        return self._noted(value, self._refilled(type(value), value, names, found))
 
-    def _refilled(self, kind: type, value: Any, found: list[Any]) -> Any:
+    def _refilled(self, kind: type, value: Any, names: list[Any], found: list[Any]) -> Any:
         if kind is defaultdict:
-            return defaultdict(self(value.default_factory)[0], zip(value, found, strict=True))
+            return defaultdict(self(value.default_factory)[0], zip(names, found, strict=True))
         if kind is MappingProxyType:
-            return MappingProxyType(dict(zip(value, found, strict=True)))
+            return MappingProxyType(dict(zip(names, found, strict=True)))
         if kind in (dict, OrderedDict):
-            return kind(zip(value, found, strict=True))
+            return kind(zip(names, found, strict=True))
         return deque(found, value.maxlen) if kind is deque else kind(found)
 
     def _other(self, value: Any, kind: type) -> tuple[Any, bool]:
@@ -193,7 +201,7 @@ class Translator:
             if not hasattr(kind, "_logpdf") and not hasattr(kind, "_logpmf"):
                 return ours, True
             cls = class_of(kind, self, _is_kept)  # a distribution
-            return self._noted(value, objects.Distribution(ours, seen(value, cls, self)))
+            return self._noted(value, objects.Distribution(ours, viewer(kind, cls, self)(value)))
         if is_compiled(value, _is_kept_function):
             twin = in_python(value)
             return compiled(value, None if twin is None else self(twin)[0]), twin is None
@@ -202,9 +210,10 @@ class Translator:
         cls = class_of(kind, self, _is_kept)
         if cls is kind:
             return value, False
+        seen = viewer(kind, cls, self)
         if not is_mirrored(kind.__module__):
-            self.objects[kind] = cls
-        return self._noted(value, seen(value, cls, self))
+            self.objects[kind] = seen
+        return self._noted(value, seen(value))
 
 
 def _close(owner: Any, part: Any) -> None:

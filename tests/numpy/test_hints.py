@@ -12,7 +12,7 @@ import scipy.sparse.linalg
 import scipy.stats
 
 import funcgrad.numpy as fnp
-from funcgrad import check_grads, grad, jvp, stop_gradient, vjp, vmap
+from funcgrad import as_written, check_grads, grad, jvp, stop_gradient, vjp, vmap
 from funcgrad.errors import ConcretizationError, ConversionError, InputError, ReadOnlyError
 
 pytestmark = pytest.mark.usefixtures("written")
@@ -272,3 +272,18 @@ def test_views_see_writes_and_refuse_their_own():
 def test_views_of_bits_are_refused(asked, error):
     with pytest.raises(error):
         grad(lambda x: np.sum(asked(x)).real)(X)
+
+
+class Named(np.ndarray):
+    """An array with a name."""
+
+    def __new__(cls, values, name):
+        made = np.asarray(values).view(cls)
+        made.name = name
+        return made
+
+
+@pytest.mark.parametrize("run", [lambda slope: slope, as_written()])
+def test_classes_derived_from_ndarray_are_named(run):
+    with pytest.raises(ConversionError, match=r"Named is derived from numpy\.ndarray.*: use the plain array that it"):
+        run(grad(lambda x: Named(x, "signal").sum()))(X)

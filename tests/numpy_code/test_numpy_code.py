@@ -334,6 +334,108 @@ def test_constants_are_looked_at_in_every_run():
     assert grad(f)(0.5) == pytest.approx(3 * (math.sin(0.5) + 0.5 * math.cos(0.5)))
 
 
+def test_one_transform_is_called_again_and_again():
+    """What it remembers of its function holds good: in a block, for constants that are written to, after an error."""
+    parts = {"scale": np.ones(2), "raises": False, "writes": False}
+
+    class Model:
+        factor = 2.0
+
+        def loss(self, x):
+            if parts["raises"]:
+                raise ZeroDivisionError("its own")
+            if parts["writes"]:
+                parts["scale"][0] = x[1]
+            return math.sin(x[0]) * self.factor * parts["scale"][0] + 0.0 * x[1]
+
+    model = Model()
+    slope = grad(model.loss)
+    expected = np.array([2.0 * math.cos(0.5), 0.0])
+    for _ in range(3):
+        np.testing.assert_allclose(slope(X), expected)
+    with as_written(), pytest.raises(ConversionError):
+        slope(X)
+    parts["raises"] = True
+    with pytest.raises(ZeroDivisionError):
+        slope(X)
+    parts["raises"] = False
+    model.factor = 3.0
+    np.testing.assert_allclose(slope(X), 1.5 * expected)
+    parts["writes"] = True
+    for _ in range(3):
+        np.testing.assert_allclose(slope(X), [3.0 * math.cos(0.5) * 1.5, 3.0 * math.sin(0.5)])
+    assert parts["scale"].tolist() == [1.0, 1.0]
+    parts["writes"] = False
+    np.testing.assert_allclose(slope(X), 1.5 * expected)
+
+
+@pytest.mark.parametrize("operation", [np.add, np.subtract, np.multiply, np.divide, np.power, np.hypot, np.fmod])
+def test_an_array_of_constants_beside_a_traced_one_is_what_it_was_then(operation):
+    def written(x, first):
+        made = fnp.full(2, 2.0)
+        y = operation(made, x) if first else operation(x, made)
+        made[:] = 7.0 * x
+        return y.sum()
+
+    for first in (True, False):
+        plain = lambda x, first=first: operation(*([2.0, x] if first else [x, 2.0])).sum()
+        for transform in (grad, jacfwd, lambda f: lambda x, *rest: jvp(lambda x: f(x, *rest), (x,), (X,))[1]):
+            np.testing.assert_allclose(transform(written)(X, first), transform(plain)(X))
+
+
+KINDS = []
+
+
+class Registered:
+    """A class whose subclasses are noted."""
+
+    def __init_subclass__(cls, factor, **kwargs):
+        super().__init_subclass__(**kwargs)
+        cls.factor = factor
+        KINDS.append(cls)
+
+    def value(self, x):
+        return self.factor * math.sin(x)
+
+
+class Second(Registered, factor=2.0):
+    def value(self, x):
+        return super().value(x) + self.factor * math.sin(x)
+
+
+class Third(Second, factor=3.0):
+    pass
+
+
+def test_classes_that_are_built_anew_are_noted_nowhere():
+    def f(x):
+        class Fourth(Third, factor=4.0):
+            pass
+
+        return sum(kind().value(x) for kind in KINDS if kind.__name__ != "Fourth") + Fourth().value(x)
+
+    for _ in range(2):
+        assert grad(f)(0.5) == pytest.approx((4.0 + 6.0 + 8.0) * math.cos(0.5))
+        assert KINDS[:2] == [Second, Third]
+        assert {kind.__name__ for kind in KINDS[2:]} == {"Fourth"}
+
+
+def test_an_error_of_an_inner_run_is_not_run_again_outside():
+    runs = []
+
+    def inner(x):
+        runs.append(1)
+        math.sin(x)
+        raise ValueError("its own")
+
+    def outer(x):
+        return grad(inner)(x) * x
+
+    with pytest.raises(ValueError, match="its own"):
+        grad(outer)(0.5)
+    assert len(runs) == 2  # as it is written, and rebuilt
+
+
 WORK = np.zeros(4)
 TOP = WORK[:2]
 

@@ -1,0 +1,168 @@
+"""Operators of traced values beside objects with operators of their own: these answer, as they answer an ndarray."""
+
+import operator
+from collections import deque
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import funcgrad.numpy as fnp
+from funcgrad import as_written, grad, hessian, jacfwd, vmap
+from funcgrad.errors import InputError
+
+X = np.array([0.5, 1.5, 2.5])
+ARITHMETIC = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow]
+COMPARISONS = [operator.lt, operator.le, operator.gt, operator.ge]
+
+
+class Number:
+    """A number with operators of its own on either side."""
+
+    def __init__(self, number):
+        self.number = number
+
+
+class Apart(Number):
+    """One that has no part in NumPy's ufuncs."""
+
+    __array_ufunc__ = None
+
+
+class Measured(Number):
+    """One that has a say in them, as pint's quantities have."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
+        return type(self)(getattr(ufunc, method)(*[getattr(x, "number", x) for x in inputs], **kwargs))
+
+
+class Preferred(Number):
+    """One that is an array for NumPy, and says that its operators go first."""
+
+    __array_priority__ = 2000.0
+
+    def __array__(self, dtype=None, copy=None):
+        raise AssertionError("nobody asked for an array")
+
+
+def _left(operation):
+    return lambda self, other: type(self)(operation(self.number, other))
+
+
+def _right(operation):
+    return lambda self, other: type(self)(operation(other, self.number))
+
+
+for _name in ("add", "sub", "mul", "truediv", "pow"):
+    _operation = getattr(operator, _name)
+    setattr(Number, f"__{_name}__", _left(_operation))
+    setattr(Number, f"__r{_name}__", _right(_operation))
+for _name in ("lt", "le", "gt", "ge"):
+    setattr(Number, f"__{_name}__", _left(getattr(operator, _name)))
+
+KINDS = [Apart, Measured, Preferred]
+
+
+@pytest.mark.parametrize("rebuilt", [True, False])
+@pytest.mark.parametrize("operation", ARITHMETIC)
+@pytest.mark.parametrize("kind", KINDS)
+def test_operands_with_operators_of_their_own_answer(kind, operation, rebuilt):
+    constant, plain = kind(1.25), lambda x: operation(x, 1.25).sum()
+    right = lambda x: operation(x, constant).number.sum()
+    left = lambda x: operation(constant, x).number.sum()
+    run = (lambda f: f) if rebuilt else as_written()
+    assert type(operation(X, constant)) is kind  # what NumPy does
+    np.testing.assert_array_equal(run(grad(right))(X), grad(plain)(X))
+    np.testing.assert_array_equal(run(hessian(right))(X), hessian(plain)(X))
+    np.testing.assert_array_equal(run(jacfwd(right))(X), jacfwd(plain)(X))
+    np.testing.assert_array_equal(run(vmap(grad(right)))(X[:, None]), vmap(grad(plain))(X[:, None]))
+    np.testing.assert_array_equal(run(grad(left))(X), grad(lambda x: operation(1.25, x).sum())(X))
+
+
+@pytest.mark.parametrize("operation", COMPARISONS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_so_they_do_when_they_are_compared(kind, operation):
+    chosen = grad(lambda x: (x * operation(x, kind(1.5)).number).sum())(X)
+    np.testing.assert_array_equal(chosen, operation(X, 1.5).astype(float))
+
+
+def test_ufuncs_of_traced_values_give_what_operators_give():
+    measured = Measured(np.array([2.0, 3.0, 4.0]))
+    np.testing.assert_array_equal(grad(lambda x: np.multiply(x, measured).number.sum())(X), measured.number)
+    np.testing.assert_array_equal(grad(lambda x: fnp.multiply(measured, x).number.sum())(X), measured.number)
+
+
+def test_an_array_that_the_function_made_meets_them_too():
+    def f(x):
+        made = fnp.ones(3) * Measured(2.0)
+        made = made.number
+        made[0] = x[1]
+        return (made * x).sum()
+
+    np.testing.assert_array_equal(grad(f)(X), [1.5, 0.5 + 2.0, 2.0])
+
+
+def test_in_place_the_name_gets_what_the_operand_makes():
+    def f(x):
+        y = x * 2.0
+        y *= Measured(3.0)
+        return y.number.sum()
+
+    np.testing.assert_array_equal(grad(f)(X), [6.0, 6.0, 6.0])
+
+
+class Knowing:
+    """An object whose operators know only their own kind."""
+
+    def __rmul__(self, other):
+        return NotImplemented
+
+    __mul__ = __rmul__
+
+
+class Failing:
+    """An object whose operator raises."""
+
+    def __rmul__(self, other):
+        raise ZeroDivisionError("its own")
+
+
+class Named:
+    """What NumPy takes for an array, with operators that do not go first."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.ones(3)
+
+    def __rmul__(self, other):
+        return other
+
+
+@pytest.mark.parametrize(
+    "operand",
+    [Knowing(), Named(), object(), Fraction(1, 2), "text", deque([1.0]), None],
+    ids=lambda x: type(x).__name__,
+)
+def test_of_others_the_error_says_what_is_wrong(operand):
+    with pytest.raises(InputError, match=rf"multiply: argument 1 is not .* {type(operand).__name__} .* Pass arrays"):
+        grad(lambda x: x * operand)(X)
+
+
+def test_objects_on_the_left_that_do_not_know_are_named_too():
+    with pytest.raises(InputError, match="is not an array or a number, got Knowing"):
+        grad(lambda x: Knowing() * x)(X)
+
+
+def test_errors_of_the_operand_are_its_own():
+    with pytest.raises(ZeroDivisionError, match="its own"):
+        grad(lambda x: x * Failing())(X)
+
+
+def test_subclasses_of_ndarray_keep_their_error():
+    with pytest.raises(InputError, match="masked array"):
+        grad(lambda x: (x * np.ma.array(X, mask=[0, 1, 0])).sum())(X)
+
+
+@pytest.mark.parametrize("sides", [operator.mul, lambda x, y: y * x])
+def test_a_series_of_numpy_is_run_anew_where_its_operator_swallows_the_refusal(sides):
+    series = np.polynomial.Chebyshev([1.0, 2.0])
+    np.testing.assert_array_equal(grad(lambda x: sides(x[0], series)(2.0))(X), [5.0, 0.0, 0.0])
