@@ -11,7 +11,7 @@ from funcgrad import backend, tree
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
 from funcgrad.transforms.arguments import Argnums, check_argnums, check_leaf, leaf_path, own_tree, positions, split_aux
-from funcgrad.transforms.products import jvp, recorded
+from funcgrad.transforms.products import Pullback, jvp, recorded, sizes_of
 from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others, transformed
 from funcgrad.transforms.vectorize import vmap
 from funcgrad.writable import inside
@@ -226,18 +226,21 @@ def _by_rows(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
     return (jacobian_tree, *aux) if has_aux else jacobian_tree
 
 
-def _pulled(pullback: Callable[..., Any], inputs: Any, outs: list[Any], out_spec: Any) -> tuple[list[Any], Any]:
+def _pulled(pullback: Pullback, inputs: Any, outs: list[Any], out_spec: Any) -> tuple[list[Any], Any]:
     """What ``pullback`` makes of the standard basis, as leaves: of a large one part after part, in memory that is near.
 
-    What lies in the whole result is then all that takes its memory. Of traced values all is one batch.
+    What lies in the whole result is then all that takes its memory. Of traced values all is one batch, and so it is of
+    operations on few numbers, which would take their time for each part.
     """
     pull, given = vmap(pullback), tree.leaves(inputs)
     total, width = [sum([_count(backend.shape_of(x)) for x in leaves]) for leaves in (outs, given)]
     width = max(total, width)
-    if total * width <= _LARGE or inside() or any(backend.library_of(x) is not np for x in (*outs, *given)):
+    step = max(_FEW_ROWS, _NEAR // max(width, 1))
+    small = total * width <= _LARGE or inside() or any(backend.library_of(x) is not np for x in (*outs, *given))
+    if small or not _is_worth_parts(pullback, total, step):
         return tree.flatten(pull(tree.unflatten(out_spec, _basis(outs))))
     wholes: list[Any] = []
-    for start in range(0, total, step := max(_FEW_ROWS, _NEAR // width)):
+    for start in range(0, total, step):
         part = range(start, min(start + step, total))
         leaves, in_spec = tree.flatten(pull(tree.unflatten(out_spec, _basis(outs, part))))
         wholes = wholes or [np.empty((total, *leaf.shape[1:]), leaf.dtype) for leaf in leaves]
@@ -246,8 +249,15 @@ def _pulled(pullback: Callable[..., Any], inputs: Any, outs: list[Any], out_spec
     return wholes, in_spec
 
 
-#: A Jacobian of more numbers than this is made of parts of so many numbers, and of so many rows at least.
-_LARGE, _NEAR, _FEW_ROWS = 1 << 22, 1 << 18, 16
+def _is_worth_parts(pullback: Pullback, total: int, step: int) -> bool:
+    """Whether the numbers that a pass computes with take far longer than to call its operations for each part."""
+    records, numbers = sizes_of(pullback)
+    return total * numbers >= _WORK * records * (total // step)
+
+
+#: A Jacobian of more numbers than this is made of parts of so many numbers, and of so many rows at least, if there are
+#: so many products with a saved number for each call of a rule.
+_LARGE, _NEAR, _FEW_ROWS, _WORK = 1 << 22, 1 << 18, 16, 20_000
 
 
 def run_jacfwd(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:

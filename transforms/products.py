@@ -7,6 +7,8 @@ from functools import partial
 from itertools import compress
 from typing import Any, Literal, TypeAlias, TypeVar, overload
 
+import numpy as np
+
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError
@@ -15,7 +17,7 @@ from funcgrad.graph import GraphTrace, stands_for_array
 from funcgrad.keeping import Unchanged, kept_apart, recording_apart
 from funcgrad.numpy_code import attempt
 from funcgrad.ownership import own
-from funcgrad.reverse import Node, backward, record
+from funcgrad.reverse import Node, backward, each_saved, reachable, record
 from funcgrad.transforms.arguments import (
     check_leaves,
     check_results,
@@ -34,7 +36,7 @@ from funcgrad.transforms.transformed import check_callable, name_of, raise_own
 from funcgrad.typing import PyTree
 from funcgrad.writable import handed
 
-__all__ = ["Linearized", "Pullback", "hvp", "jvp", "linearize", "recorded", "vjp"]
+__all__ = ["Linearized", "Pullback", "hvp", "jvp", "linearize", "recorded", "sizes_of", "vjp"]
 
 R = TypeVar("R")
 Aux = TypeVar("Aux")
@@ -112,6 +114,12 @@ class Pullback:
 
     def __repr__(self) -> str:
         return f"<pullback of {self._name}>"
+
+
+def sizes_of(pullback: Pullback) -> tuple[int, int]:
+    """How many operations ``pullback`` goes back through, and how many numbers of arrays these have saved."""
+    nodes = pullback._nodes
+    return len(reachable(nodes)), sum([x.size for x in each_saved(nodes) if type(x) is np.ndarray])
 
 
 def _live_path(spec: tree.PyTreeSpec, leaves: list[Any], live: list[bool]) -> Callable[[int], str]:

@@ -33,6 +33,7 @@ def small(monkeypatch):
     monkeypatch.setattr(jacobians, "_LARGE", 2)
     monkeypatch.setattr(jacobians, "_NEAR", 1)
     monkeypatch.setattr(jacobians, "_FEW_ROWS", 3)
+    monkeypatch.setattr(jacobians, "_WORK", 0)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -60,6 +61,19 @@ def test_inside_of_other_transforms_all_is_one_batch(small):
     np.testing.assert_allclose(grad(lambda x: jacrev(cubes)(x).sum())(x), 6 * x, rtol=1e-14)
     np.testing.assert_allclose(jacrev(jacrev(cubes))(x).sum((1, 2)), 6 * x, rtol=1e-14)
     np.testing.assert_allclose(vmap(jacrev(cubes))(x.reshape(2, 3)).sum(-1), 3 * x.reshape(2, 3) ** 2, rtol=1e-14)
+
+
+def test_many_operations_on_numbers_are_one_batch():
+    """They would take their time for each part."""
+    passes = []
+    counted = custom_vjp(lambda x: x)
+    counted.defvjp(lambda x: (x, None), lambda kept, ct: (passes.append(1), (ct,))[1])
+    numbers = lambda x: counted(fnp.stack([v * v for v in x]))
+    x = RNG.normal(size=2100)
+    np.testing.assert_allclose(np.diagonal(jacrev(numbers)(x)), 2.0 * x)
+    assert len(passes) == 1
+    jacrev(lambda x: counted(x * x))(x)
+    assert len(passes) > 2
 
 
 def test_a_large_jacobian_takes_the_memory_of_its_result():
