@@ -640,7 +640,7 @@ REFUSED = {
     "scipy.interpolate": words("CloughTocher2DInterpolator"),
     "scipy.optimize": words("fmin_l_bfgs_b"),
     "scipy.linalg": words("funm hessenberg ldl qr_multiply rq schur signm"),
-    "scipy.signal": words("bilinear sepfir2d symiirorder1 cspline2d qspline2d"),
+    "scipy.signal": words("sepfir2d symiirorder1 cspline2d qspline2d"),
     "scipy.stats": words("bayes_mvs invwishart Binomial Mixture truncate abs exp log order_statistic ks_1samp kstest"),
     "scipy.ndimage": words(
         "fourier_gaussian fourier_shift fourier_uniform fourier_ellipsoid geometric_transform generic_filter"
