@@ -17,7 +17,7 @@ __all__ = ["Loop", "roll", "rolled_text"]
 _LONG = 500  # statements from which on it is worth looking: without loops a short program is faster
 _TIMES = 6  # so many equal pieces at the least
 _PIECE = 4_000  # statements of a piece at most
-_WIDE = 16  # so many statements of short pieces make one piece
+_WIDE, _SHORT = 16, 4  # so many statements of short pieces make one piece, twice as many of pieces of so few
 _TRIES = 6
 _KINDS = {kind: number for number, kind in enumerate("ibtv")}
 Line = tuple[list[Any], Any]
@@ -144,7 +144,7 @@ def _loop_at(at: int, lines: Any, ids: Any, names: Any, following: Any) -> Loop 
 def _widened(loop: Loop, at: int, lines: Any) -> Loop:
     """The loop with several of its pieces as one, where they are short: the turns of a loop take time of their own."""
     size = len(loop.body)
-    most = min(_WIDE // size, loop.times // _TIMES)
+    most = min((_WIDE if size > _SHORT else 2 * _WIDE) // size, loop.times // _TIMES)
     if most < 2:
         return loop
     together = min(range(most, most * 3 // 4, -1), key=lambda count: loop.times % count)  # those over make a loop too
