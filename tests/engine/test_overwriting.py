@@ -113,9 +113,8 @@ def observed(see):
     return same
 
 
-@pytest.mark.counts
-def test_what_nobody_holds_is_written_over():
-    """No array is made for the product with a number: the address stays the same while the old array lives."""
+def addressed():
+    """The addresses of cotangents, and what notes them: of a new one, and of one as it comes."""
     addresses = []
 
     def made(ct):
@@ -126,6 +125,14 @@ def test_what_nobody_holds_is_written_over():
     def noted(ct):
         addresses.append(ct.ctypes.data)
         return ct
+
+    return addresses, made, noted
+
+
+@pytest.mark.counts
+def test_what_nobody_holds_is_written_over():
+    """No array is made for the product with a number: the address stays the same while the old array lives."""
+    addresses, made, noted = addressed()
 
     _, pullback = vjp(lambda x: observed(made)(observed(noted)(x) * 0.5), X)
     np.testing.assert_array_equal(pullback(CT)[0], CT * 0.5)
@@ -136,16 +143,7 @@ def test_what_nobody_holds_is_written_over():
 @pytest.mark.parametrize("value", [lambda x: 0.0, lambda x: x[0]], ids=["constant", "traced"])
 def test_the_cotangent_of_an_array_that_was_written_to_is_cleared_where_it_lies(value):
     """Else each write of a loop would copy the whole array in the backward pass."""
-    addresses = []
-
-    def made(ct):
-        fresh = ct * 1.0
-        addresses.append(fresh.ctypes.data)
-        return fresh
-
-    def noted(ct):
-        addresses.append(ct.ctypes.data)
-        return ct
+    addresses, made, noted = addressed()
 
     def written(x):
         y = fnp.copy(observed(noted)(x))
