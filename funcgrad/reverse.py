@@ -475,25 +475,22 @@ def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
             ct = pending.pop(node[0])
             if (kind := type(ct)) is not ndarray and kind is not float64 and issubclass(kind, Unfinished):
                 ct = ct.materialize()
-            pairs = watch.pull(ct, node) if watch else pull(ct, node)
+            pairs = pull(ct, node) if watch is None else watch.pull(ct, node)
             for parent, ct in pairs:
                 if (number := parent[0]) in pending:
                     old = pending[number]
-                    joined = type(old) is type(ct) is ndarray and ct.size < _SMALL
-                    pending[number] = (
-                        old + ct
-                        if joined
-                        else old
-                        if type(old) is CotangentAccumulator and old.add(ct)
-                        else _combined(number, old, ct, owned)
-                    )
+                    if type(old) is type(ct) is ndarray and ct.size < _SMALL:
+                        pending[number] = old + ct
+                    elif type(old) is not CotangentAccumulator or not old.add(ct):
+                        pending[number] = _combined(number, old, ct, owned)
+                    old = None  # what a pull is given nobody else holds
                 elif ct is not None:
                     pending[number] = ct
                     if last is not None:
                         heappush(heap, last)
                     last = parent
             node = heappop(heap) if last is None else heappushpop(heap, last)
-            last = parent = pairs = old = None
+            last = pairs = None
     except Exception as error:
         _name_operation(error, node)
         raise

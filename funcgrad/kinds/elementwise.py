@@ -132,11 +132,10 @@ class _Rules:
         names = tuple([n for n in self.names if any(n in rule.names for rule in rules)])
         likes = [f"like_{i}" for i in traced] if unlike else []
         last = len(rules) - 1
-        answers = [rule.back if k == last else rule.forward for k, rule in enumerate(rules)]
-        if unlike:
-            answers = [
-                rule.conformed(i) if rule.differentiable else "None" for i, rule in zip(traced, rules, strict=True)
-            ]
+        answers = [
+            rule.conformed(i, k == last) if unlike and rule.differentiable else rule.back if k == last else rule.forward
+            for k, (i, rule) in enumerate(zip(traced, rules, strict=True))
+        ]
         functions = {n: f for rule in rules for n, f in rule.functions.items()}
         return pull_of_each(self.name, answers, [*names, *likes], _EXPRESSIONS, **functions), names
 
@@ -159,7 +158,8 @@ class _Rules:
 
     def planned(self, args: Any, traced: Any, ans: Any) -> Any:
         """The same where the result is known."""
-        like, likes = backend.like(ans), [backend.like(args[i]) for i in traced]
+        like = backend.like(ans)
+        likes: list[Any] = [backend.like(args[i]) for i in traced]
         # of kind "V", bfloat16 say, products with numbers are wider; so they are of Python's complex numbers
         weak = like[1].kind == "V" or complex in map(type, args)
         unlike = weak or any(one != like for one in likes)
@@ -169,6 +169,8 @@ class _Rules:
         pull, places, as_met = plan
         if pull is None:
             return ans, None, ()
+        if unlike and not weak:
+            likes = [None if one == like else one for one in likes]
         if self.converts and len(traced) == 1 and type(args[traced[0]]) is ndarray and like[1] is _DOUBLE:
             args = [beside_doubles(a) if type(a) is float or type(a) is int else a for a in args]
         saved = self._saved((*args, ans), places, as_met, like[1])
@@ -528,7 +530,7 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
 def _records(rules: _Rules, unlike: bool) -> tuple[dict[str, Pull], dict[str, str]]:
     """The pulls by which of two arguments are traced, and the texts of their records, by the names in templates."""
     pulls, texts = {}, {}
-    likes = {0: ", (v.shape, v.dtype)", 1: ", (w.shape, w.dtype)"}
+    likes = {i: f", None if {x}.shape == ans.shape else ({x}.shape, {x}.dtype)" for i, x in enumerate(("v", "w"))}
     for way, traced in (("both", (0, 1)), ("left", (0,)), ("right", (1,))):
         pull, names = rules.pull(traced, unlike)
         name = f"pull_{way}_unlike" if unlike else f"pull_{way}"

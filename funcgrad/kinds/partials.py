@@ -75,14 +75,19 @@ class PartialRule:
                 self.as_met = arity > 1
                 self.forward = self.back = _of_values(rule, values, partial, self.functions)
 
-    def conformed(self, position: int) -> str:
-        """``back`` in the shape and dtype of the argument, ``like_{position}``; what is summed is multiplied after."""
-        like = f"like_{position}"
+    def conformed(self, position: int, last: bool) -> str:
+        """The cotangent in the shape and dtype of the argument, ``like_{position}``; what is summed is multiplied last.
+
+        ``like_{position}`` is None for an argument that is like the result. ``back`` is for the ``last`` argument only.
+        """
+        like, whole = f"like_{position}", self.back if last else self.forward
         if self.constant == 1:
-            return f"conform(ct, *{like})"
-        if self.constant is not None:
-            return f"conform({self.forward.replace('ct', f'conform(ct, *{like})')}, None, {like}[1])"
-        return f"conform({self.back}, *{like})"
+            conformed = f"conform(ct, *{like})"
+        elif self.constant is not None:
+            conformed = f"conform({self.forward.replace('ct', f'conform(ct, *{like})')}, None, {like}[1])"
+        else:
+            conformed = f"conform({whole}, *{like})"
+        return f"({whole}) if {like} is None else {conformed}"
 
 
 def _of_values(rule: str, values: str, partial: Callable[..., Any], functions: dict[str, Any]) -> str:

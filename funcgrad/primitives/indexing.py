@@ -69,25 +69,27 @@ def getitem(x: Array, index: Any) -> Array:
         return _of_constant(x, index)
     kind = type(x._trace)
     if x._trace.numbers is not None:
-        simple = type(index) is int or type(index) is slice
-        if simple or is_concrete(index):
+        static = type(index) is int or is_static(index)
+        if static or is_concrete(index):
             value, trace, parent = x.value, x._trace, x.node
+            kept = index if static else snapshot(index)
             if type(value) is ndarray:
-                ans = value[index] if simple else rows_at(value, index)
-                shape, dtype = x.form or value.shape, value.dtype
+                ans = value[index] if static else rows_at(value, index)
+                dtype = value.dtype
+                made = _record_read(trace, ans, parent, kept, None, x.form or value.shape, dtype)
+                if dtype is DOUBLE:
+                    made.form = ans.shape if type(ans) is ndarray else float64
+                if static and (type(ans) is not ndarray or ans.ndim):  # a number, or a view
+                    if type(ans) is ndarray:
+                        share(x, made, getitem, {"index": index})
+                    return made
             else:
-                ans, shape, dtype = getitem(value, index), backend.shape_of(value), backend.dtype_of(value)
-            kept = index if simple else snapshot(index)
-            made = _record_read(trace, ans, parent, kept, None, shape, dtype)
-            if dtype is DOUBLE and type(value) is ndarray:
-                made.form = ans.shape if type(ans) is ndarray else float64
-            if not simple:
-                return _noted(x, made, index, value)
-            if type(index) is slice or len(shape) > 1:  # a view, else a number
-                share(x, made, getitem, {"index": index})
-            elif type(value) is not ndarray:
-                set_apart(x, made)
-            return made
+                ans, shape = getitem(value, index), backend.shape_of(value)
+                made = _record_read(trace, ans, parent, kept, None, shape, backend.dtype_of(value))
+                if type(index) is slice or (type(index) is int and len(shape) > 1):  # a view, seen at once
+                    share(x, made, getitem, {"index": index})
+                    return made
+            return _noted(x, made, index, value)
     elif kind is BatchTrace and is_static(index) and x._trace.live:
         if (part := _of_each(x, index)) is not None:
             return part

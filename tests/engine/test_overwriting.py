@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from operations.cases import rows
 
 import funcgrad.numpy as fnp
 from funcgrad import checkpoint, custom_vjp, grad, jacfwd, jvp, linearize, ownership, tree, vjp, vmap
@@ -435,3 +436,53 @@ def test_leading_axes_of_length_one_are_dropped(shape, index, mode):
         tree.leaves(WRITTEN_IN[mode](fun, x))[:1], tree.leaves(WRITTEN_IN[mode](by_hand, x))[:1], strict=True
     ):
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def large(value, shape):
+    """``value``, whose numbers are in the domain of the operation, repeated."""
+    return np.resize(value, shape)
+
+
+def first_of(fun):
+    return lambda *args: fun(*args)[0]
+
+
+def broadcasting_cases():
+    """Operations on several arrays, element by element; SciPy has the same kinds of rules, and takes long."""
+    for row in (row for row in rows() if not row.op.name.startswith("scipy.")):
+        for case in row.cases:
+            values = [case.values[i] for i in case.live]
+            if len(values) < 2 or any(type(x) is not np.ndarray or x.dtype != float or not x.size for x in values):
+                continue
+            fun = first_of(case.of_live(case.fun))
+            try:
+                few, more = [fun(*[large(x, (n, 2)) for x in values]) for n in (3, 6)]
+                thin = [
+                    fun(*[large(x, (2,) if i == thin else (6, 2)) for i, x in enumerate(values)]) for thin in (0, 1)
+                ]
+            except Exception:  # they do not take these shapes, so they are of another kind
+                continue
+            shapes = [getattr(out, "shape", None) for out in (few, more, *thin)]
+            if shapes == [(3, 2), (6, 2), (6, 2), (6, 2)] and np.array_equal(few, more[:3], equal_nan=True):
+                yield pytest.param(fun, values, id=case.id)
+                break  # others of the same operation have other shapes
+
+
+@pytest.mark.parametrize(("fun", "values"), [*broadcasting_cases()])
+def test_each_large_argument_has_its_own_cotangent(fun, values):
+    length, columns = 110, 100
+    assert length * columns >= ownership.LARGE
+    weights = np.cos(np.arange(length * columns)).reshape(length, columns)
+
+    def loss(*args):
+        return fnp.sum(fun(*args) * weights)
+
+    numbers = tuple(range(len(values)))
+    for thin in numbers:
+        args = [large(x, (columns,) if i == thin else (length, columns)) for i, x in enumerate(values)]
+        together = grad(loss, argnums=numbers)(*args)
+        for i, found in enumerate(together):
+            np.testing.assert_array_equal(found, grad(loss, argnums=i)(*args))
+        whole = [np.broadcast_to(x, (length, columns)).copy() for x in args]
+        for found, one in zip(together, grad(loss, argnums=numbers)(*whole), strict=True):
+            np.testing.assert_allclose(found, one if one.shape == found.shape else one.sum(0), rtol=1e-10, atol=1e-10)
