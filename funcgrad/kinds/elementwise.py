@@ -322,7 +322,6 @@ _BINARY = """
 def operation(x, y, /):
     if type(x) is Tracer and (numbers := (trace := x._trace).numbers) is not None:
         v, aval, parent = x.value, x.form, x.link
-        made = Tracer()
         if type(y) is Tracer:
             w, other, second = y.value, y.form, y.link
             if y._trace is not trace:
@@ -337,6 +336,7 @@ def operation(x, y, /):
                 ans = {again}(v, w)
                 aval = None
             {check}
+            made = Tracer()
             made.link = {record_both}
         else:
             if aval is not None and (type(y) is float or type(y) is int):
@@ -345,6 +345,7 @@ def operation(x, y, /):
                 return unlike(x, y)
             ans = kernel(v, w) if type(v) in PLAIN else {again}(v, w)
             {check}
+            made = Tracer()
             made.link = {record_left}
         made.value, made._trace, made.form = ans, trace, {form}
         return made
@@ -380,7 +381,9 @@ def operation(x, y):
             return whole(x, twin(y))
         return whole(twin(x), y) if x._trace is CONSTANTS else bind(primitive, (x, y), {{}})
     v, w = x.value if left else x, y.value if right else y
-    if type(v) in ARRAYS and type(w) in ARRAYS:
+    if left and right and type(x.form) is type(y.form) is tuple:  # the commonest: arrays of doubles
+        ans = kernel(v, w)
+    elif type(v) in ARRAYS and type(w) in ARRAYS:
         if not (v.dtype is w.dtype and v.dtype in REAL):
             return bind(primitive, (x, y), {{}})
         ans = kernel(v, w)
@@ -390,23 +393,21 @@ def operation(x, y):
         return bind(primitive, (x, y), {{}})
     if ans.dtype is not v.dtype:
         return bind(primitive, (x, y), {{}})
-    made = Tracer()
-    made.value, made.form = ans, ans.shape if type(ans) is ndarray and ans.dtype is DOUBLE else None
+    made, shape = Tracer(), ans.shape
+    made.value, made.form = ans, shape if type(ans) is ndarray and ans.dtype is DOUBLE else None
     if left and right:
         made._trace, parent, second = x._trace, x.link, y.link
         numbers = made._trace.numbers or made._trace.counter
-        if v.shape == ans.shape == w.shape:
-            made.link = {record_both_alike}
-        else:
-            made.link = {record_both}
+        first_alike, second_alike = v.shape == shape, w.shape == shape
+        made.link = {record_both_alike} if first_alike and second_alike else {record_both}
     elif left:
         made._trace, parent = x._trace, x.link
         numbers = made._trace.numbers or made._trace.counter
-        made.link = {record_left_alike} if v.shape == ans.shape else {record_left}
+        made.link = {record_left_alike} if v.shape == shape else {record_left}
     else:
         made._trace, parent = y._trace, y.link
         numbers = made._trace.numbers or made._trace.counter
-        made.link = {record_right_alike} if w.shape == ans.shape else {record_right}
+        made.link = {record_right_alike} if w.shape == shape else {record_right}
     return made
 """
 
@@ -530,12 +531,15 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
 def _records(rules: _Rules, unlike: bool) -> tuple[dict[str, Pull], dict[str, str]]:
     """The pulls by which of two arguments are traced, and the texts of their records, by the names in templates."""
     pulls, texts = {}, {}
-    likes = {i: f", None if {x}.shape == ans.shape else ({x}.shape, {x}.dtype)" for i, x in enumerate(("v", "w"))}
+    likes = {0: "(v.shape, v.dtype)", 1: "(w.shape, w.dtype)"}
     for way, traced in (("both", (0, 1)), ("left", (0,)), ("right", (1,))):
         pull, names = rules.pull(traced, unlike)
         name = f"pull_{way}_unlike" if unlike else f"pull_{way}"
         saved = "".join([{"x": ", v", "y": ", w", "ans": ", ans"}[n] for n in names])
-        saved += "".join([likes[i] for i in traced]) if unlike else ""
+        if unlike and way == "both":
+            saved += f", None if first_alike else {likes[0]}, None if second_alike else {likes[1]}"
+        elif unlike:
+            saved += f", {likes[traced[0]]}"
         pulls[name] = pull
         texts[f"record_{way}"] = RECORD.format(
             pull=name, parents="parent, second" if way == "both" else "parent", saved=saved
