@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from operator import itemgetter
+from operator import is_not, itemgetter
 from typing import Any
 
 import numpy as np
@@ -121,6 +121,8 @@ def _of_constant(x: Any, index: Any) -> Any:
 
 def _found(x: Any, index: Any) -> Any:
     """``x[index]`` for whatever they are."""
+    if (plain := _plain(index)) is not index:
+        return getitem(x, plain)
     spec, arrays, to = parse(index, backend.shape_of(x))
     found = read(x if to is None else reshape(x, to=to), *arrays, spec=spec)
     if not isinstance(x, Tracer) or arrays:
@@ -132,6 +134,14 @@ def _found(x: Any, index: Any) -> Any:
     elif is_buffer(found) and type(found.value) is ndarray:
         found = buffer(found.value.copy())
     return found
+
+
+def _plain(index: Any) -> Any:
+    """``index`` with arrays in place of buffers, which the program may write to: ``getitem`` copies what it keeps."""
+    if type(index) is not tuple:
+        return index.value if is_buffer(index) and type(index.value) is ndarray and index.value.ndim else index
+    made = tuple(map(_plain, index)) if any(map(is_buffer, index)) else index
+    return made if any(map(is_not, made, index)) else index
 
 
 def _of_each(x: Tracer, index: Any) -> Tracer | None:
@@ -299,10 +309,17 @@ def _put_together(gathered: list[Any]) -> Any:
         for ct, index, arrays, *_ in parts:
             _accumulate(total, index if arrays is None else rebuild(index, arrays), ct)
         return total if shape else total[()]
-    if total is None and (joined := _joined(parts)) is not None:
-        return joined
+    if total is None and (found := _joined(parts)) is not None:
+        return found
     if total is not None and (found := added(total, parts, alone)) is not None:
         return found
+    found = _pushed(total, parts)
+    return _scattered(total, parts) if found is None else found
+
+
+def _scattered(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
+    """The same by ``scatter_sum``."""
+    shape, dtype = parts[0][3:]
     cts: list[Any] = []
     specs: list[Spec] = []
     positions: list[Any] = []
@@ -350,6 +367,26 @@ def _joined(parts: Sequence[tuple[Any, ...]]) -> Any:
     return concatenate(*cts, axis=0) if end == length else None
 
 
+def _pushed(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
+    """The same of cotangents of one run of forward mode, and of constants: of values and of tangents; else None."""
+    trace = next((ct._trace for ct in (total, *[part[0] for part in parts]) if type(ct) is Tracer), None)
+    if type(trace) is not ForwardTrace or not trace.live:
+        return None
+    values, tangents = [], []
+    for ct, *place in (() if total is None else ((total,),)) + tuple(parts):
+        if place and place[1] is not None and not {ndarray}.issuperset(map(type, place[1])):
+            return None
+        if type(ct) is not Tracer:
+            values.append(IndexedCotangent((ct, *place)) if place else ct)
+        elif ct._trace is trace:
+            values.append(IndexedCotangent((ct.value, *place)) if place else ct.value)
+            tangents.append(IndexedCotangent((ct.tangent, *place)) if place else ct.tangent)
+        else:
+            return None
+    moving = any(type(t) is IndexedCotangent for t in tangents)  # else the parts are constants
+    return dual(_put_together(values), _put_together(tangents) if moving else tangents[0], trace)
+
+
 def _accumulate(total: np.ndarray, index: Any, ct: Any) -> None:
     """``total[index] += ct``, where an element that is named several times receives all its shares."""
     if type(index) is slice or is_static(index) or _names_once(index, total.shape):
@@ -371,7 +408,7 @@ def _names_once(index: Any, shape: Shape) -> bool:
     if array.dtype.kind == "b":
         return True
     axis = position - sum([e is None for e in entries[:position]])
-    if len(shape) == 1:
+    if len(shape) == 1 or array.size > shape[axis]:
         return False
     hit = np.zeros(shape[axis], bool)
     hit[array] = True

@@ -9,7 +9,7 @@ import pytest
 from fuzz.eager import run_eagerly
 
 import funcgrad.numpy as fnp
-from funcgrad import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+from funcgrad import debug_nans, grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 from funcgrad.errors import ConcretizationError
 from funcgrad.primitives.index_spec import rows_at
 from funcgrad.primitives.indexing import add_along_axis, getitem, scatter_sum, take_along_axis
@@ -526,3 +526,50 @@ def test_parts_and_a_whole_in_a_second_derivative(x, index):
     np.testing.assert_allclose(grad(lambda x: fnp.sum(grad(f)(x)))(x), want, rtol=1e-13)
     np.testing.assert_allclose(jacfwd(grad(f))(x).reshape(x.size, x.size), np.diag(want.ravel()), rtol=1e-13)
     np.testing.assert_allclose(jacrev(grad(f))(x).reshape(x.size, x.size), np.diag(want.ravel()), rtol=1e-13)
+
+
+def test_an_array_made_inside_that_is_an_index_may_be_written_to_afterwards():
+    def read(x):
+        rows = fnp.arange(3)
+        part, pair = x[rows], x[rows, rows]
+        rows[0] = 2
+        return fnp.sum(part**2) + fnp.sum(pair**3)
+
+    x = np.arange(1.0, 10.0).reshape(3, 3)
+    np.testing.assert_allclose(grad(read)(x), 2 * x + 3 * np.diag(np.diag(x)) ** 2)
+    np.testing.assert_allclose(jvp(grad(read), (x,), (x,))[1], 2 * x + 6 * np.diag(np.diag(x)) ** 2)
+
+
+def test_an_array_made_inside_that_is_no_index_is_refused_as_by_numpy():
+    for index in (fnp.array(1.5), (fnp.array([0.5, 1.0]), 0)):
+        with pytest.raises(IndexError):
+            grad(lambda x, index=index: fnp.sum(x[index]))(np.ones((3, 3)))
+    with pytest.raises(IndexError):
+        grad(lambda x: fnp.sum(x[fnp.array([0.5, 1.0]), fnp.array(1)]))(np.ones((3, 3)))
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("constant", [False, True])
+def test_reads_of_rows_in_hessian_products(whole, constant):
+    rows, weights = np.array([2, 0, 2, 1]), np.arange(1.0, 13.0).reshape(4, 3)
+
+    def cost(x):
+        parts = weights * x[rows] + x[1:3].sum() if constant else x[rows] ** 3 + x[1]
+        return fnp.sum(parts) + fnp.sum(x[rows, rows] * x[0, 0]) + (fnp.sum(x**4) if whole else 0.0)
+
+    x = np.linspace(0.5, 2.0, 9).reshape(3, 3)
+    v = np.cos(x)
+    found = jvp(grad(cost), (x,), (v,))[1]
+    eps = 1e-6
+    np.testing.assert_allclose(found, (grad(cost)(x + eps * v) - grad(cost)(x - eps * v)) / (2 * eps), rtol=1e-7)
+    np.testing.assert_array_equal(found, jvp(looked_at(cost), (x,), (v,))[1])
+
+
+def looked_at(cost):
+    """The gradient in a block that looks on, where operations go the long way."""
+
+    def slope(x):
+        with debug_nans():
+            return grad(cost)(x)
+
+    return slope
