@@ -288,6 +288,7 @@ class Primitive:
         "loose",
         "multiple",
         "name",
+        "operator",
         "reuse",
         "reverse",
     )
@@ -316,6 +317,8 @@ class Primitive:
         self.call: Callable[..., Any] = lambda *args, **params: bind(self, args, params)
         #: What computes with arguments that are no values, a sparse matrix say; None where it cannot either.
         self.foreign: Callable[..., Any] | None = None
+        #: The name in Python's ``operator`` of the operator of two operands that computes the same.
+        self.operator: str | None = None
         self.reuse = reuse
         self._kernels: dict[Any, Callable[..., Any]] = {}
 

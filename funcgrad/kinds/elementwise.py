@@ -93,6 +93,7 @@ def elementwise(
         name, impl, rules.reverse, rules.forward, batch_rule("elementwise", lambda *args: rules.call(*args))
     )
     primitive.foreign = foreign
+    primitive.operator = operator.__name__ if operator is not None and arity == 2 else None
     short = None not in partials[:arity] and arity < 3
     template = (_unary if arity == 1 else _binary) if short else _any
     rules.primitive = primitive

@@ -46,6 +46,7 @@ def multilinear(
     foreign: Callable[..., Any] | None = None,
     meets: Callable[[Any, Any], bool] | None = None,
     at_once: Callable[..., Any] | None = None,
+    operator: Callable[..., Any] | None = None,
 ) -> Operation:
     """Define an operation that is linear in each of its arguments when the others are held fixed.
 
@@ -59,6 +60,7 @@ def multilinear(
         meets: of two factors, whether nothing broadcasts or promotes, so that the transposes give cotangents of the
             shape and dtype of their arguments as they are. It is what makes a product quick; left out, it never is.
         at_once: of two factors, their product if they meet, else None: a faster way than to ask and then to compute.
+        operator: Python's operator of two operands that computes the same. It is asked of one that is no value.
     """
 
     def push(position: int) -> Rule:
@@ -70,7 +72,8 @@ def multilinear(
     pulls = [_Pull(name, rule) for rule in transposes]
     pushes = [push(i) for i in range(len(pulls))]
     call = _with_rules(name, impl, pulls, pushes, batch, multiple=False, meets=meets, at_once=at_once)
-    call.primitive.foreign = foreign  # type: ignore[attr-defined]
+    made: Primitive = call.primitive  # type: ignore[attr-defined]
+    made.foreign, made.operator = foreign, None if operator is None else operator.__name__
     return call
 
 

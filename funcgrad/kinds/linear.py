@@ -247,6 +247,7 @@ def nondifferentiable(
     batch: Batching = "elementwise",
     multiple: bool = False,
     loose: bool = False,
+    operator: Callable[..., Any] | None = None,
 ) -> Operation:
     """Define an operation whose derivative is zero wherever there is one: its result leaves the derivative's trace.
 
@@ -256,6 +257,7 @@ def nondifferentiable(
         batch: how a batch axis passes, see ``funcgrad.kinds.linear.Batching``.
         multiple: whether the result is a tuple of arrays.
         loose: whether shape or dtype of a result depend on the values of the arguments.
+        operator: Python's operator of two operands that computes the same. It is asked of one that is no value.
     """
 
     def call(*args: Any, **params: Any) -> Any:
@@ -265,6 +267,7 @@ def nondifferentiable(
         return kernel(*args, **params)
 
     primitive = Primitive(name, impl, None, None, batch_rule(batch, call), multiple=multiple, loose=loose)
+    primitive.operator = None if operator is None else operator.__name__
     kernel = primitive.kernel(np)
     return finish(call, primitive)
 

@@ -23,7 +23,6 @@ from funcgrad.writable import Proxy, as_made_by
 __all__ = [
     "NAMES",
     "OF_TABLES",
-    "OPERATORS",
     "Operation",
     "Rule",
     "bind",
@@ -41,8 +40,8 @@ Rule: TypeAlias = Callable[..., Any]
 Operation: TypeAlias = Callable[..., Any]
 
 
-#: By the operation of an operator the methods that Python asks, of the operand on the left and of the one on the right.
-OPERATORS: dict[Primitive, tuple[str, str]] = {}
+#: The operators that Python asks the operand on the right for, where they are not the same with an ``r`` before.
+_REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 #: What computes an operation of tables, which keep their labels; ``NotImplemented`` where arrays do not fit a table's.
 OF_TABLES: dict[Primitive, Operation] = {}
 
@@ -111,11 +110,12 @@ def _by_operand(primitive: Primitive, args: tuple[Any, ...], position: int) -> A
 
     ``NotImplemented`` where the operand has no such operator, or does not know what to do either.
     """
-    names, operand = OPERATORS.get(primitive), args[position]
-    other = args[1 - position] if names is not None and len(args) == 2 else None
-    if names is None or not isinstance(other, Tracer) or not backend.has_operators(operand, other):
+    name, operand = primitive.operator, args[position]
+    other = args[1 - position] if name is not None and len(args) == 2 else None
+    if name is None or not isinstance(other, Tracer) or not backend.has_operators(operand, other):
         return NotImplemented
-    method = getattr(type(operand), names[position], None)
+    name = name.strip("_") if position == 0 else _REFLECTED.get(name, "r" + name.strip("_"))
+    method = getattr(type(operand), f"__{name}__", None)
     return NotImplemented if method is None else method(operand, other)
 
 

@@ -21,7 +21,7 @@ from funcgrad.errors import InputError, UnsizedError
 from funcgrad.generated import value_of, with_names
 from funcgrad.kinds.linear import permute
 from funcgrad.kinds.linear import reshape as refill
-from funcgrad.kinds.rules import OPERATORS, Operation, bind
+from funcgrad.kinds.rules import bind
 from funcgrad.numpy import arithmetic as numbers
 from funcgrad.numpy import (
     choice,
@@ -68,8 +68,6 @@ def install(cls: type[Tracer]) -> None:
     for name, member in members.items():
         setattr(cls, name, member)
     labels.install()
-    for operation, names in _LEFT_TO_OPERANDS.items():
-        OPERATORS[operation.primitive] = names  # type: ignore[attr-defined]
     setattr(cls, "shape", cls.__dict__["shape"].setter(_set_shape))  # noqa: B010  (mypy takes it for a method)
 
 
@@ -183,33 +181,6 @@ _OPERATORS: dict[str, Any] = {
     "__ge__": comparison.greater_equal,
     "__eq__": _eq,
     "__ne__": _ne,
-}
-
-
-#: What a foreign operand may know how to do in the place of these.
-_LEFT_TO_OPERANDS: dict[Operation, tuple[str, str]] = {
-    **{
-        operation: (f"__{name}__", f"__r{name}__")
-        for name, operation in (
-            ("add", arithmetic.add),
-            ("sub", arithmetic.subtract),
-            ("mul", arithmetic.multiply),
-            ("truediv", arithmetic.divide),
-            ("floordiv", comparison.floor_divide),
-            ("mod", arithmetic.remainder),
-            ("pow", arithmetic.power),
-            ("matmul", matmul),
-            ("and", comparison.bitwise_and),
-            ("or", comparison.bitwise_or),
-            ("xor", comparison.bitwise_xor),
-            ("lshift", comparison.left_shift),
-            ("rshift", comparison.right_shift),
-        )
-    },
-    comparison.less: ("__lt__", "__gt__"),
-    comparison.less_equal: ("__le__", "__ge__"),
-    comparison.greater: ("__gt__", "__lt__"),
-    comparison.greater_equal: ("__ge__", "__le__"),
 }
 
 

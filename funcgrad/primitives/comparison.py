@@ -5,6 +5,7 @@ All but ``where`` are step functions or functions of integers: no derivative pas
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,10 @@ __all__ = [
 
 equal: Operation = nondifferentiable("equal")
 not_equal: Operation = nondifferentiable("not_equal")
-less: Operation = nondifferentiable("less")
-less_equal: Operation = nondifferentiable("less_equal")
-greater: Operation = nondifferentiable("greater")
-greater_equal: Operation = nondifferentiable("greater_equal")
+less: Operation = nondifferentiable("less", operator=operator.lt)
+less_equal: Operation = nondifferentiable("less_equal", operator=operator.le)
+greater: Operation = nondifferentiable("greater", operator=operator.gt)
+greater_equal: Operation = nondifferentiable("greater_equal", operator=operator.ge)
 logical_and: Operation = nondifferentiable("logical_and")
 logical_or: Operation = nondifferentiable("logical_or")
 logical_xor: Operation = nondifferentiable("logical_xor")
@@ -92,17 +93,17 @@ trunc: Operation = nondifferentiable("trunc")
 rint: Operation = nondifferentiable("rint")
 fix: Operation = nondifferentiable("fix", lambda xp, x: xp.trunc(x))
 round: Operation = nondifferentiable("round")  # decimals is static
-floor_divide: Operation = nondifferentiable("floor_divide")
+floor_divide: Operation = nondifferentiable("floor_divide", operator=operator.floordiv)
 spacing: Operation = nondifferentiable("spacing")
 nextafter: Operation = nondifferentiable("nextafter")
 
-bitwise_and: Operation = nondifferentiable("bitwise_and")
-bitwise_or: Operation = nondifferentiable("bitwise_or")
-bitwise_xor: Operation = nondifferentiable("bitwise_xor")
+bitwise_and: Operation = nondifferentiable("bitwise_and", operator=operator.and_)
+bitwise_or: Operation = nondifferentiable("bitwise_or", operator=operator.or_)
+bitwise_xor: Operation = nondifferentiable("bitwise_xor", operator=operator.xor)
 bitwise_count: Operation = nondifferentiable("bitwise_count")
 invert: Operation = nondifferentiable("invert")
-left_shift: Operation = nondifferentiable("left_shift")
-right_shift: Operation = nondifferentiable("right_shift")
+left_shift: Operation = nondifferentiable("left_shift", operator=operator.lshift)
+right_shift: Operation = nondifferentiable("right_shift", operator=operator.rshift)
 gcd: Operation = nondifferentiable("gcd")
 lcm: Operation = nondifferentiable("lcm")
 

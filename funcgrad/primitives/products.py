@@ -6,6 +6,7 @@ letters and sums over the letters that its result lacks; its transposes are of t
 
 from __future__ import annotations
 
+import operator
 from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
@@ -234,6 +235,7 @@ matmul: Operation = multilinear(
     foreign=sparse_product,
     meets=_fits,
     at_once=_product_at_once,
+    operator=operator.matmul,
 )
 
 
