@@ -29,11 +29,14 @@ OWN_CODE: Mapping[str, frozenset[str]] = {
     for module, names in {
         "integrate": "cumulative_trapezoid trapezoid",
         "linalg": (
-            "convolution_matrix coshm cosm eigvals eigvalsh fiedler khatri_rao leslie matmul_toeplitz norm "
-            "sinhm sinm svdvals tanm"
+            "convolution_matrix coshm cosm eigvals eigvalsh eigvalsh_tridiagonal fiedler khatri_rao leslie "
+            "matmul_toeplitz norm sinhm sinm svdvals tanm"
         ),
-        "ndimage": "convolve1d gaussian_laplace laplace prewitt sobel uniform_filter",
-        "signal": "correlate fftconvolve periodogram stft welch",
+        "ndimage": (
+            "convolve1d gaussian_laplace laplace mean prewitt sobel spline_filter standard_deviation sum_labels "
+            "uniform_filter variance"
+        ),
+        "signal": "correlate fftconvolve filtfilt oaconvolve periodogram stft welch",
         "spatial.distance": "mahalanobis sqeuclidean",
     }.items()
 }

@@ -19,7 +19,7 @@ from funcgrad.scipy.linalg.solving import as_columns, pinv
 from funcgrad.scipy.linalg.triangles import floating, hermitian_of, square
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["cho_solve_banded", "eigh_tridiagonal", "eigvalsh_tridiagonal", "pinvh", "solve_circulant"]
+__all__ = ["cho_solve_banded", "eigh_tridiagonal", "pinvh", "solve_circulant"]
 
 
 @mirrors
@@ -154,31 +154,6 @@ def eigh_tridiagonal(
         refuse("eigh_tridiagonal", "select='v'", "Take select='i', or choose from all with where.")
     chosen = select_range if select in ("i", "index", 2) else None
     return eigh(_tridiagonal("eigh_tridiagonal", d, e), eigvals_only=eigvals_only, subset_by_index=chosen)
-
-
-@mirrors
-def eigvalsh_tridiagonal(
-    d: ArrayLike,
-    e: ArrayLike,
-    select: str = "a",
-    select_range: Any = None,
-    check_finite: bool = True,
-    tol: float = 0.0,
-    lapack_driver: str = "auto",
-) -> Array:
-    """Eigenvalues, rising, of a real symmetric tridiagonal matrix; see ``eigh_tridiagonal``.
-
-    Raises:
-        ValueError: lengths that do not match.
-        NotDifferentiableError: ``select="v"`` of traced values.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.eigvalsh_tridiagonal([2.0, 2.0], [1.0])
-        array([1., 3.])
-    """
-    values: Array = eigh_tridiagonal(d, e, True, select, select_range)
-    return values
 
 
 @mirrors

@@ -23,7 +23,7 @@ from funcgrad.scipy.ndimage.sampling import Reading, coefficients, sampled, spli
 from funcgrad.scipy.special import cosdg, sindg
 from funcgrad.typing import Array, ArrayLike, Shape
 
-__all__ = ["affine_transform", "map_coordinates", "rotate", "shift", "spline_filter", "spline_filter1d", "zoom"]
+__all__ = ["affine_transform", "map_coordinates", "rotate", "shift", "spline_filter1d", "zoom"]
 
 
 def _image(call: str, input: ArrayLike, output: Any) -> tuple[Array, np.dtype[Any]]:
@@ -347,27 +347,9 @@ def spline_filter1d(
     output = checked("spline_filter1d", output)
     if is_plain(input):
         return scipys("spline_filter1d")(input, order, axis, output, mode)
-    return _splined("spline_filter1d", input, order, [axis], output, mode)
-
-
-def spline_filter(input: ArrayLike, order: int = 3, output: Any = np.float64, mode: str = "mirror") -> Array:
-    """The coefficients of the spline through the elements, for ``prefilter=False``.
-
-    Example:
-        >>> spline_filter([0.0, 1.0, 0.0]).round(6)
-        array([-1.,  2., -1.])
-    """
-    output = checked("spline_filter", output)
-    if is_plain(input):
-        return scipys("spline_filter")(input, order, output, mode)
-    return _splined("spline_filter", input, order, range(len(backend.shape_of(input))), output, mode)
-
-
-def _splined(call: str, input: ArrayLike, order: int, axes: Sequence[int], output: Any, mode: str) -> Array:
-    reading = Reading(call, order, mode, 0.0, True)
-    x, dtype = _image(call, input, output)
-    rank = len(backend.shape_of(x))
-    for axis in axes if order > 1 else ():
-        along = one_axis(axis, rank)
-        x = spline_axis(x, axis=along, order=reading.order, mode=spline_mode(reading.mode), transposed=False)
+    reading = Reading("spline_filter1d", order, mode, 0.0, True)
+    x, dtype = _image("spline_filter1d", input, output)
+    if order > 1:
+        along, mode = one_axis(axis, len(backend.shape_of(x))), spline_mode(reading.mode)
+        x = spline_axis(x, axis=along, order=reading.order, mode=mode, transposed=False)
     return fnp.astype(x, dtype)

@@ -15,7 +15,11 @@ from funcgrad.primitives.indexing import getitem
 from funcgrad.scipy.signal.operations import convolve_axes
 from funcgrad.typing import Array, ArrayLike, Shape
 
-__all__ = ["convolve", "convolve2d", "correlate2d", "oaconvolve"]
+__all__ = [
+    "convolve",
+    "convolve2d",
+    "correlate2d",
+]
 
 
 def _scipy(name: str) -> Any:
@@ -69,25 +73,6 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
     if is_plain(x, y):
         return _scipy("convolve")(x, y, mode, method)
     return _convolved("signal.convolve", x, y, mode, method)
-
-
-def oaconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Any = None) -> Array:
-    """``fftconvolve``, of plain values by the method of overlapping pieces.
-
-    Example:
-        >>> oaconvolve([1.0, 2.0, 3.0], [1.0, 10.0]).round(12)
-        array([ 1., 12., 23., 30.])
-    """
-    return _by_transforms("oaconvolve", in1, in2, mode, axes)
-
-
-def _by_transforms(name: str, in1: ArrayLike, in2: ArrayLike, mode: str, axes: Any) -> Array:
-    x, y = as_value(in1), as_value(in2)
-    if is_plain(x, y):
-        return _scipy(name)(x, y, mode, axes)
-    if axes is not None:
-        raise InputError(f"signal.{name}: axes are for plain values, got {axes}. Use vmap over the others.")
-    return _convolved(f"signal.{name}", x, y, mode, "fft")
 
 
 def _turned(y: Array) -> Array:

@@ -19,7 +19,7 @@ from funcgrad.primitives.signals import convolve as convolve_last
 from funcgrad.scipy.signal.operations import all_pole
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["detrend", "filtfilt", "hilbert", "lfilter", "lfilter_zi", "savgol_filter", "sosfilt", "sosfiltfilt"]
+__all__ = ["detrend", "hilbert", "lfilter", "lfilter_zi", "savgol_filter", "sosfilt", "sosfiltfilt"]
 
 
 def _scipy(name: str) -> Any:
@@ -116,52 +116,6 @@ def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
         )
     # A constant 1 comes out as sum(b) / sum(a), and the state is what later coefficients still add to that.
     return fnp.flip(fnp.cumsum(fnp.flip(b - a * (fnp.sum(b) / total))))[1:]
-
-
-def filtfilt(
-    b: ArrayLike,
-    a: ArrayLike,
-    x: ArrayLike,
-    axis: int = -1,
-    padtype: str | None = "odd",
-    padlen: int | None = None,
-    method: str = "pad",
-    irlen: int | None = None,
-) -> Array:
-    """The signal ``x`` filtered forwards and backwards, so that its phase stays.
-
-    Args:
-        b: coefficients of the numerator.
-        a: those of the denominator.
-        x: the signal.
-        axis: the axis of time.
-        padtype: how it goes on at both ends: "odd", "even", "constant", or None.
-        padlen: by how many samples; by default three times the length of the filter.
-        method: "pad"; "gust" is for plain values.
-        irlen: see SciPy, of plain values.
-
-    Raises:
-        ValueError: a signal that is not longer than ``padlen``; an unknown ``padtype``.
-        TypeError: ``method`` "gust" with traced values.
-
-    Example:
-        >>> filtfilt([0.5, 0.5], [1.0], [0.0, 1.0, 0.0, 0.0], padlen=0)
-        array([0.25, 0.5 , 0.25, 0.  ])
-    """
-    b, a, x = as_value(b), as_value(a), as_value(x)
-    if is_plain(b, a, x):
-        return _scipy("filtfilt")(b, a, x, axis, padtype, padlen, method, irlen)
-    if method != "pad":
-        raise InputError(f"signal.filtfilt: only method pad is differentiable, got {method!r}. Leave it out.")
-    b, a = _coefficients("signal.filtfilt", b, a)
-    edge = 3 * max(backend.shape_of(b)[0], backend.shape_of(a)[0]) if padlen is None else padlen
-    edge = 0 if padtype is None else edge
-    x = _extended("signal.filtfilt", fnp.moveaxis(x, axis, -1), padtype, edge)
-    zi = lfilter_zi(b, a)
-    for _ in range(2):
-        x = fnp.flip(_filtered(b, a, x, zi * x[..., :1])[0], axis=-1)
-    n = backend.shape_of(x)[-1]
-    return fnp.moveaxis(x[..., edge : n - edge], -1, axis)
 
 
 def _extended(call: str, x: Array, padtype: str | None, edge: int) -> Array:
