@@ -17,13 +17,14 @@ from funcgrad.nn.segments import segment_max, segment_min
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.primitives.indexing import getitem
-from funcgrad.scipy.ndimage.arguments import scipys
+from funcgrad.scipy.mirror import mirrors
 from funcgrad.scipy.own_code import of_scipy
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["center_of_mass", "maximum", "minimum"]
 
 
+@mirrors
 def center_of_mass(input: ArrayLike, labels: Any = None, index: Any = None) -> Any:
     """The centres of mass of the regions of an array; arguments as for ``minimum``.
 
@@ -34,8 +35,6 @@ def center_of_mass(input: ArrayLike, labels: Any = None, index: Any = None) -> A
         >>> center_of_mass([[1.0, 1.0], [0.0, 2.0]])
         (np.float64(0.5), np.float64(0.75))
     """
-    if is_plain(input, labels, index):
-        return scipys("center_of_mass")(input, labels, index)
     x, sum_labels = as_value(input), of_scipy("ndimage", "sum_labels")
     shape = backend.shape_of(x)
     total = sum_labels(x, labels, index)
@@ -47,6 +46,7 @@ def center_of_mass(input: ArrayLike, labels: Any = None, index: Any = None) -> A
     return [tuple([f[i] for f in found]) for i in range(backend.shape_of(found[0])[0])]
 
 
+@mirrors
 def minimum(input: ArrayLike, labels: Any = None, index: Any = None) -> Array:
     """The least elements of the regions of an array, 0 of none; equal ones share the derivative.
 
@@ -71,6 +71,7 @@ def minimum(input: ArrayLike, labels: Any = None, index: Any = None) -> Array:
     return _extremes("minimum", input, labels, index, fnp.min, segment_min)
 
 
+@mirrors
 def maximum(input: ArrayLike, labels: Any = None, index: Any = None) -> Array:
     """The largest elements of the regions of an array, 0 of none; equal ones share the derivative.
 
@@ -86,8 +87,6 @@ def maximum(input: ArrayLike, labels: Any = None, index: Any = None) -> Array:
 def _extremes(
     call: str, input: ArrayLike, labels: Any, index: Any, of_one: Callable[..., Array], of_each: Callable[..., Array]
 ) -> Array:
-    if is_plain(input, labels, index):
-        return scipys(call)(input, labels, index)
     x = as_value(input)
     labels, index = twin(labels), twin(index)  # made inside a transform they may be arrays to write to
     if not is_plain(labels, index):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
-from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
+from funcgrad.scipy.mirror import mirrors
 from funcgrad.scipy.signal.operations import convolve_axes
 from funcgrad.typing import Array, ArrayLike, Shape
 
@@ -20,10 +17,6 @@ __all__ = [
     "convolve2d",
     "correlate2d",
 ]
-
-
-def _scipy(name: str) -> Any:
-    return getattr(import_scipy(f"signal.{name}", "scipy.signal"), name)
 
 
 def _part(call: str, mode: str, x: Shape, y: Shape) -> tuple[slice, ...]:
@@ -52,6 +45,7 @@ def _convolved(call: str, x: Array, y: Array, mode: str, method: str) -> Array:
     return getitem(convolve_axes(x, y, rank=len(part), method=method), part)
 
 
+@mirrors
 def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto") -> Array:
     """The convolution of two arrays over all axes.
 
@@ -70,8 +64,6 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
         array([ 1., 12., 23., 30.])
     """
     x, y = as_value(in1), as_value(in2)
-    if is_plain(x, y):
-        return _scipy("convolve")(x, y, mode, method)
     return _convolved("signal.convolve", x, y, mode, method)
 
 
@@ -81,6 +73,7 @@ def _turned(y: Array) -> Array:
     return conj(y) if backend.dtype_of(y).kind == "c" else y
 
 
+@mirrors
 def convolve2d(
     in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: float = 0
 ) -> Array:
@@ -101,11 +94,10 @@ def convolve2d(
         array([[21., 12.]])
     """
     x, y = as_value(in1), as_value(in2)
-    if is_plain(x, y):
-        return _scipy("convolve2d")(x, y, mode, boundary, fillvalue)
     return _in_the_plane("signal.convolve2d", x, y, mode, boundary, fillvalue)
 
 
+@mirrors
 def correlate2d(
     in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: float = 0
 ) -> Array:
@@ -116,8 +108,6 @@ def correlate2d(
         array([[10., 21.,  2.]])
     """
     x, y = as_value(in1), as_value(in2)
-    if is_plain(x, y):
-        return _scipy("correlate2d")(x, y, mode, boundary, fillvalue)
     if boundary != "fill" or fillvalue:
         raise InputError(
             f"signal.correlate2d: boundary={boundary!r} with fillvalue={fillvalue} is for plain values. Use convolve2d "

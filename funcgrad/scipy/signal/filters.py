@@ -13,17 +13,13 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.graph import steer
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import anywhere, is_plain, known
-from funcgrad.optional import import_scipy
+from funcgrad.numpy.peeking import anywhere, known
 from funcgrad.primitives.signals import convolve as convolve_last
+from funcgrad.scipy.mirror import mirrors
 from funcgrad.scipy.signal.operations import all_pole
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["detrend", "hilbert", "lfilter", "lfilter_zi", "savgol_filter", "sosfilt", "sosfiltfilt"]
-
-
-def _scipy(name: str) -> Any:
-    return getattr(import_scipy(f"signal.{name}", "scipy.signal"), name)
 
 
 def constant(values: np.ndarray, like: Array) -> np.ndarray:
@@ -39,6 +35,7 @@ def _coefficients(call: str, b: ArrayLike, a: ArrayLike) -> tuple[Array, Array]:
     return b / a[0], a / a[0]
 
 
+@mirrors
 def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None = None) -> Any:
     """The signal ``x`` filtered by the rational function ``b / a``; differentiable in all three and in ``zi``.
 
@@ -60,8 +57,6 @@ def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayL
         array([1.  , 0.5 , 0.25])
     """
     b, a, x = as_value(b), as_value(a), as_value(x)
-    if is_plain(b, a, x, zi):
-        return _scipy("lfilter")(b, a, x, axis, zi)
     b, a = _coefficients("signal.lfilter", b, a)
     x = fnp.moveaxis(x, axis, -1)
     state = None if zi is None else fnp.moveaxis(as_value(zi), axis, -1)
@@ -92,6 +87,7 @@ def _filtered(b: Array, a: Array, x: Array, state: Array | None) -> tuple[Array,
     return y, rest
 
 
+@mirrors
 def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
     """The state of ``lfilter`` in which a constant signal of 1 has no transient.
 
@@ -103,8 +99,6 @@ def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
         array([1.])
     """
     b, a = as_value(b), as_value(a)
-    if is_plain(b, a):
-        return _scipy("lfilter_zi")(b, a)
     b, a = _coefficients("signal.lfilter_zi", b, a)
     n = max(backend.shape_of(b)[0], backend.shape_of(a)[0])
     b, a = [fnp.pad(c, (0, n - backend.shape_of(c)[0])) for c in (b, a)]
@@ -136,6 +130,7 @@ def _extended(call: str, x: Array, padtype: str | None, edge: int) -> Array:
     return fnp.concatenate([before, x, behind], axis=-1)
 
 
+@mirrors
 def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None = None) -> Any:
     """The signal ``x`` filtered by sections of second order, one after the other.
 
@@ -156,8 +151,6 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None =
         array([1., 3., 5.])
     """
     sos, x = as_value(sos), as_value(x)
-    if is_plain(sos, x, zi):
-        return _scipy("sosfilt")(sos, x, axis, zi)
     sections = _sections("signal.sosfilt", sos)
     axis = axis % len(backend.shape_of(x))
     states = None if zi is None else fnp.moveaxis(as_value(zi), axis + 1, -1)
@@ -183,6 +176,7 @@ def _through(sections: list[tuple[Array, Array]], x: Array, states: Any) -> tupl
     return x, behind
 
 
+@mirrors
 def sosfiltfilt(
     sos: ArrayLike, x: ArrayLike, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None
 ) -> Array:
@@ -204,8 +198,6 @@ def sosfiltfilt(
         array([0.25, 0.5 , 0.25, 0.  ])
     """
     sos, x = as_value(sos), as_value(x)
-    if is_plain(sos, x):
-        return _scipy("sosfiltfilt")(sos, x, axis, padtype, padlen)
     sections = _sections("signal.sosfiltfilt", sos)
     edge = 0 if padtype is None else _taps(sos) * 3 if padlen is None else padlen
     x = _extended("signal.sosfiltfilt", fnp.moveaxis(x, axis, -1), padtype, edge)
@@ -228,6 +220,7 @@ def _taps(sos: Array) -> int:
     return 2 * len(short) + 1 - int(min(short[:, 2].sum(), short[:, 5].sum()))
 
 
+@mirrors
 def savgol_filter(
     x: ArrayLike,
     window_length: int,
@@ -261,14 +254,12 @@ def savgol_filter(
         array([1.5     , 3.      , 3.      , 2.666667, 0.666667])
     """
     x = as_value(x)
-    if is_plain(x):
-        return _scipy("savgol_filter")(x, window_length, polyorder, deriv, delta, axis, mode, cval)
     if window_length % 2 == 0:
         raise InputError(f"signal.savgol_filter: window_length must be odd for traced values, got {window_length}.")
     x = fnp.moveaxis(x if backend.is_inexact(x) else fnp.astype(x, float), axis, -1)
     n, half = backend.shape_of(x)[-1], window_length // 2
     # each row gives one sample of a smoothed window from all of the window
-    rows = _scipy("savgol_filter")(np.eye(window_length), window_length, polyorder, deriv, delta, axis=0)
+    rows = savgol_filter(np.eye(window_length), window_length, polyorder, deriv, delta, axis=0)
     rows = constant(rows, x)
     if mode != "interp":
         x = _continued(x, half, mode, cval)
@@ -295,6 +286,7 @@ def _continued(x: Array, half: int, mode: str, cval: float) -> Array:
     return fnp.pad(x, [(0, 0)] * (len(backend.shape_of(x)) - 1) + [(half, half)], **modes[mode])
 
 
+@mirrors
 def detrend(
     data: ArrayLike, axis: int = -1, type: str = "linear", bp: ArrayLike = 0, overwrite_data: bool = False
 ) -> Array:
@@ -315,8 +307,6 @@ def detrend(
         array([-1.333333, -0.333333,  1.666667])
     """
     x = as_value(data)
-    if is_plain(x):
-        return _scipy("detrend")(x, axis, type, bp)
     if type not in ("linear", "l", "constant", "c"):
         raise ValueError("Trend type must be 'linear' or 'constant'.")
     if type in ("constant", "c"):
@@ -336,6 +326,7 @@ def detrend(
     return fnp.moveaxis(fnp.concatenate(pieces, axis=-1), -1, axis)
 
 
+@mirrors
 def hilbert(x: ArrayLike, N: int | None = None, axis: int = -1) -> Array:
     """The analytic signal of the real signal ``x``: without its negative frequencies.
 
@@ -352,8 +343,6 @@ def hilbert(x: ArrayLike, N: int | None = None, axis: int = -1) -> Array:
         array([ 1.+0.j,  0.+1.j, -1.+0.j,  0.-1.j])
     """
     x = as_value(x)
-    if is_plain(x):
-        return _scipy("hilbert")(x, N, axis)
     if backend.dtype_of(x).kind == "c":
         raise ValueError("x must be real.")
     n = backend.shape_of(x)[axis] if N is None else N
