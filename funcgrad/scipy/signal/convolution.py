@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.errors import InputError, ShapeError
@@ -14,7 +12,7 @@ from funcgrad.scipy.mirror import mirrors
 from funcgrad.scipy.signal.operations import convolve_axes
 from funcgrad.typing import Array, ArrayLike, Shape
 
-__all__ = ["convolve", "convolve2d", "correlate2d", "oaconvolve"]
+__all__ = ["convolve", "convolve2d", "correlate2d"]
 
 
 def _part(call: str, mode: str, x: Shape, y: Shape) -> tuple[slice, ...]:
@@ -63,19 +61,6 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
     """
     x, y = as_value(in1), as_value(in2)
     return _convolved("signal.convolve", x, y, mode, method)
-
-
-@mirrors
-def oaconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Any = None) -> Array:
-    """``fftconvolve``, of plain values by the method of overlapping pieces.
-
-    Example:
-        >>> oaconvolve([1.0, 2.0, 3.0], [1.0, 10.0]).round(12)
-        array([ 1., 12., 23., 30.])
-    """
-    if axes is not None:
-        raise InputError(f"signal.oaconvolve: axes are for plain values, got {axes}. Use vmap over the others.")
-    return _convolved("signal.oaconvolve", as_value(in1), as_value(in2), mode, "fft")
 
 
 def _turned(y: Array) -> Array:
