@@ -90,7 +90,22 @@ def convolve2d(
         array([[21., 12.]])
     """
     x, y = as_value(in1), as_value(in2)
-    return _in_the_plane("signal.convolve2d", x, y, mode, boundary, fillvalue)
+    if len(backend.shape_of(x)) != 2 or len(backend.shape_of(y)) != 2:
+        raise ShapeError(
+            f"signal.convolve2d: both arrays must be matrices, got {backend.shape_of(x)} and {backend.shape_of(y)}."
+        )
+    if mode == "valid" or (boundary == "fill" and not fillvalue):
+        return _convolved("signal.convolve2d", x, y, mode, "direct")
+    modes = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
+    if boundary not in modes:
+        raise ShapeError(f"signal.convolve2d: boundary must be fill, wrap or symm, got {boundary!r}.")
+    part = _part("signal.convolve2d", mode, backend.shape_of(x), backend.shape_of(y))
+    widths = [(m - 1, m - 1) for m in backend.shape_of(y)]
+    options = {"constant_values": fillvalue} if boundary == "fill" else {}
+    around = fnp.pad(x, widths, modes[boundary], **options)
+    whole = convolve_axes(around, y, rank=2, method="direct")
+    inner = tuple([slice(m - 1, n) for n, m in zip(backend.shape_of(around), backend.shape_of(y), strict=True)])
+    return getitem(getitem(whole, inner), part)
 
 
 @mirrors
@@ -114,20 +129,3 @@ def correlate2d(
         starts = [m // 2 for m in backend.shape_of(y)]
         return getitem(whole, tuple([slice(i, i + n) for i, n in zip(starts, backend.shape_of(x), strict=True)]))
     return _convolved("signal.correlate2d", x, _turned(y), mode, "direct")
-
-
-def _in_the_plane(call: str, x: Array, y: Array, mode: str, boundary: str, fillvalue: float) -> Array:
-    if len(backend.shape_of(x)) != 2 or len(backend.shape_of(y)) != 2:
-        raise ShapeError(f"{call}: both arrays must be matrices, got {backend.shape_of(x)} and {backend.shape_of(y)}.")
-    if mode == "valid" or (boundary == "fill" and not fillvalue):
-        return _convolved(call, x, y, mode, "direct")
-    modes = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
-    if boundary not in modes:
-        raise ShapeError(f"{call}: boundary must be fill, wrap or symm, got {boundary!r}.")
-    part = _part(call, mode, backend.shape_of(x), backend.shape_of(y))
-    widths = [(m - 1, m - 1) for m in backend.shape_of(y)]
-    options = {"constant_values": fillvalue} if boundary == "fill" else {}
-    around = fnp.pad(x, widths, modes[boundary], **options)
-    whole = convolve_axes(around, y, rank=2, method="direct")
-    inner = tuple([slice(m - 1, n) for n, m in zip(backend.shape_of(around), backend.shape_of(y), strict=True)])
-    return getitem(getitem(whole, inner), part)

@@ -112,13 +112,13 @@ def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
     return fnp.flip(fnp.cumsum(fnp.flip(b - a * (fnp.sum(b) / total))))[1:]
 
 
-def _extended(call: str, x: Array, padtype: str | None, edge: int) -> Array:
+def _extended(x: Array, padtype: str | None, edge: int) -> Array:
     """``x`` with ``edge`` samples more on both sides of the last axis."""
     n = backend.shape_of(x)[-1]
     if padtype not in (None, "odd", "even", "constant"):
-        raise ShapeError(f"{call}: padtype must be odd, even, constant or None, got {padtype!r}.")
+        raise ShapeError(f"signal.sosfiltfilt: padtype must be odd, even, constant or None, got {padtype!r}.")
     if n <= edge:
-        raise ShapeError(f"{call}: the signal must be longer than padlen={edge}, got {n} samples.")
+        raise ShapeError(f"signal.sosfiltfilt: the signal must be longer than padlen={edge}, got {n} samples.")
     if not edge:
         return x
     first, last = x[..., :1], x[..., -1:]
@@ -200,7 +200,7 @@ def sosfiltfilt(
     sos, x = as_value(sos), as_value(x)
     sections = _sections("signal.sosfiltfilt", sos)
     edge = 0 if padtype is None else _taps(sos) * 3 if padlen is None else padlen
-    x = _extended("signal.sosfiltfilt", fnp.moveaxis(x, axis, -1), padtype, edge)
+    x = _extended(fnp.moveaxis(x, axis, -1), padtype, edge)
     states, gain = [], 1.0  # in which a constant signal, grown by the sections before, has no transient
     for b, a in sections:
         states.append(lfilter_zi(b, a) * gain)

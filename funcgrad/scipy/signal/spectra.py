@@ -75,7 +75,7 @@ def _frequencies(frames: _Frames, fs: Any, onesided: bool) -> np.ndarray:
     return (np.fft.rfftfreq if onesided else np.fft.fftfreq)(frames.nfft, 1 / fs)
 
 
-def _scale(frames: _Frames, fs: Any, scaling: str, x: Array) -> Any:
+def _scale(frames: _Frames, fs: Any, scaling: str) -> Any:
     """What makes the transform of a sine its amplitude, or its square a density."""
     if scaling not in ("spectrum", "psd"):
         raise ShapeError(f"signal.stft: scaling must be spectrum or psd, got {scaling!r}.")
@@ -115,7 +115,7 @@ def istft(
     size = nfft if nfft is not None else size
     frames = _frames("signal.istft", window, size if nperseg is None else nperseg, noverlap, size, size)
     cut = fnp.fft.irfft(Z, size) if input_onesided else fnp.fft.ifft(Z, size)
-    cut = cut[..., : frames.length] * constant(frames.window / _scale(frames, fs, scaling, Z), cut)
+    cut = cut[..., : frames.length] * constant(frames.window / _scale(frames, fs, scaling), cut)
     n = frames.length + (count - 1) * frames.step
     at = (np.arange(count)[:, None] * frames.step + np.arange(frames.length)).ravel()
     flat = fnp.reshape(cut, (*backend.shape_of(cut)[:-2], count * frames.length))
