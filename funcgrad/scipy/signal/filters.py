@@ -19,7 +19,7 @@ from funcgrad.scipy.mirror import mirrors
 from funcgrad.scipy.signal.operations import all_pole
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["detrend", "hilbert", "lfilter", "lfilter_zi", "savgol_filter", "sosfilt", "sosfiltfilt"]
+__all__ = ["detrend", "lfilter", "lfilter_zi", "savgol_filter", "sosfilt", "sosfiltfilt"]
 
 
 def constant(values: np.ndarray, like: Array) -> np.ndarray:
@@ -324,32 +324,3 @@ def detrend(
         basis, piece = constant(basis, x), x[..., start:stop]
         pieces.append(piece - fnp.matmul(fnp.matmul(piece, basis), basis.T))
     return fnp.moveaxis(fnp.concatenate(pieces, axis=-1), -1, axis)
-
-
-@mirrors
-def hilbert(x: ArrayLike, N: int | None = None, axis: int = -1) -> Array:
-    """The analytic signal of the real signal ``x``: without its negative frequencies.
-
-    Args:
-        x: real samples.
-        N: the number of components; by default the length.
-        axis: the axis of time.
-
-    Raises:
-        ValueError: complex samples.
-
-    Example:
-        >>> hilbert([1.0, 0.0, -1.0, 0.0]).round(12) + 0.0
-        array([ 1.+0.j,  0.+1.j, -1.+0.j,  0.-1.j])
-    """
-    x = as_value(x)
-    if backend.dtype_of(x).kind == "c":
-        raise ValueError("x must be real.")
-    n = backend.shape_of(x)[axis] if N is None else N
-    weights = np.zeros(n)
-    weights[0] = 1.0
-    weights[1 : (n + 1) // 2] = 2.0
-    if n % 2 == 0:
-        weights[n // 2] = 1.0
-    spectrum = fnp.moveaxis(fnp.fft.fft(x, n, axis=axis), axis, -1)
-    return fnp.moveaxis(fnp.fft.ifft(spectrum * constant(weights, spectrum)), -1, axis)
