@@ -264,6 +264,7 @@ def test_measurements_of_regions():
 
 REFUSED = [
     (InputError, "output must be a dtype", lambda x: ndimage.sobel(x, output=np.empty((6, 5)))),
+    (InputError, "output must be a dtype", lambda x: ndimage.maximum_filter(x, 3, output=np.empty((6, 5)))),
     (InputError, "integers have no derivative", lambda x: ndimage.correlate1d(np.arange(3), x[0])),
     (InputError, "integers have no derivative", lambda x: ndimage.gaussian_filter(x, 1.0, output=int)),
     (InputError, "complex numbers have no order", lambda x: ndimage.median_filter(x * 1j, 3)),
@@ -295,6 +296,12 @@ REFUSED = [
     (ShapeError, "the last row", lambda x: ndimage.affine_transform(x, np.ones((3, 3)))),
     (ShapeError, "two different axes", lambda x: ndimage.rotate(x, 3, (1, 1))),
 ]
+
+
+def test_plain_results_go_to_the_array_that_is_given():
+    found = np.empty_like(X)
+    assert ndimage.gaussian_filter(X, 1.0, output=found) is found
+    np.testing.assert_array_equal(found, scipy.ndimage.gaussian_filter(X, 1.0))
 
 
 @pytest.mark.parametrize(("error", "match", "fun"), REFUSED, ids=[match for _, match, _ in REFUSED])
