@@ -8,13 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.signal
 import scipy_samples
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jvp, vmap
 from funcgrad.errors import InputError
 from funcgrad.scipy import ndimage
-from funcgrad.scipy.own_code import OWN_CODE
+from funcgrad.scipy.own_code import OWN_CODE, of_scipy
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 X = np.array([0.62, 1.41, 0.93, 1.77])
@@ -75,6 +76,21 @@ def test_jax(home, name, monkeypatch):
         x = jnp.asarray(X)
         np.testing.assert_allclose(jax.jit(grad(f))(x), want, rtol=1e-8, atol=1e-10)
         np.testing.assert_allclose(jax.jit(jax.grad(f))(x), want, rtol=1e-8, atol=1e-10)
+
+
+def test_parts_of_jax_arrays_are_written_to(monkeypatch):
+    def raised(x):
+        made = np.sin(x)
+        part = made[2:]
+        part += x[:2] ** 2
+        return np.sum(made * np.arange(4.0))
+
+    monkeypatch.setattr(scipy.signal, "raised", raised, raising=False)
+    ours = of_scipy("signal", "raised")
+    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
+        value, slope = jax.value_and_grad(ours)(jnp.asarray(X))
+    np.testing.assert_allclose(value, raised(X.copy()), rtol=1e-12)
+    np.testing.assert_allclose(slope, grad(ours)(X), rtol=1e-12)
 
 
 def test_arrays_for_results_are_refused():

@@ -137,7 +137,17 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     x1, x2 = as_value(x1), as_value(x2)
     if is_plain(x1, x2):
         return np.vecdot(x1, x2)
-    return _vector_products("vecdot", _conjugated(x1), x2)
+    ranks = len(shape_of(x1)), len(shape_of(x2))
+    if 0 in ranks or shape_of(x1)[-1] != shape_of(x2)[-1]:
+        raise ShapeError(
+            f"vecdot: vectors of one length are needed, got {describe(x1)} and {describe(x2)}. Check them."
+        )
+    x1 = _conjugated(x1)
+    if ranks == (1, 1):
+        return prim.matmul(x1, x2)
+    dots, vector = LETTERS[: max(ranks) - 1], LETTERS[max(ranks)]
+    terms = [dots[len(dots) + 1 - rank :] + vector for rank in ranks]
+    return contracted((terms[0], terms[1]), dots, [x1, x2])
 
 
 @gufunc("(m,n),(n)->(m)")
@@ -191,18 +201,6 @@ def _with_rank(name: str, x: ArrayLike, least: int) -> Array:
 
 def _conjugated(x: Array) -> Array:
     return conj(x) if backend.dtype_of(x).kind == "c" else x
-
-
-def _vector_products(name: str, x: Array, y: Array) -> Array:
-    """The products of vectors along the last axes; the others broadcast."""
-    ranks = len(shape_of(x)), len(shape_of(y))
-    if 0 in ranks or shape_of(x)[-1] != shape_of(y)[-1]:
-        raise ShapeError(f"{name}: vectors of one length are needed, got {describe(x)} and {describe(y)}. Check them.")
-    if ranks == (1, 1):
-        return prim.matmul(x, y)
-    dots, vector = LETTERS[: max(ranks) - 1], LETTERS[max(ranks)]
-    terms = [dots[len(dots) + 1 - rank :] + vector for rank in ranks]
-    return contracted((terms[0], terms[1]), dots, [x, y])
 
 
 def inner(a: ArrayLike, b: ArrayLike, /) -> Array:

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import tree
+from funcgrad import backend, tree
 from funcgrad.core import Trace
 from funcgrad.errors import InputError
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code import run_rebuilt
 from funcgrad.optional import import_scipy
-from funcgrad.writable import inside, is_buffer
+from funcgrad.writable import constant, inside, is_buffer
 
 __all__ = ["OWN_CODE", "of_scipy", "own_code"]
 
@@ -29,11 +29,14 @@ OWN_CODE: Mapping[str, frozenset[str]] = {
     for module, names in {
         "integrate": "cumulative_trapezoid trapezoid",
         "linalg": (
-            "convolution_matrix coshm cosm eigvals eigvalsh fiedler khatri_rao leslie matmul_toeplitz norm "
-            "sinhm sinm svdvals tanm"
+            "convolution_matrix coshm cosm eigvals eigvalsh eigvalsh_tridiagonal fiedler khatri_rao leslie "
+            "matmul_toeplitz norm sinhm sinm svdvals tanm"
         ),
-        "ndimage": "convolve1d gaussian_laplace laplace prewitt sobel uniform_filter",
-        "signal": "correlate fftconvolve periodogram stft welch",
+        "ndimage": (
+            "convolve1d gaussian_laplace laplace mean prewitt sobel spline_filter standard_deviation sum_labels "
+            "uniform_filter variance"
+        ),
+        "signal": "correlate fftconvolve filtfilt hilbert oaconvolve periodogram stft welch",
         "spatial.distance": "mahalanobis sqeuclidean",
     }.items()
 }
@@ -70,6 +73,8 @@ def of_scipy(home: str, name: str) -> Callable[..., Any]:
         if inside():
             return run_rebuilt(theirs, args, kwargs)
         trace = Trace()  # of JAX's arrays: what SciPy's code makes must take them when it is written to
+        if home != "linalg":  # which writes to no part of what it computes
+            args, kwargs = tree.map(_held, (args, kwargs))
         try:
             return tree.map(_whole, run_rebuilt(theirs, args, kwargs))
         finally:
@@ -79,6 +84,11 @@ def of_scipy(home: str, name: str) -> Callable[..., Any]:
     # SciPy's examples import SciPy and draw pictures: they show nothing of this function
     call.__doc__ = cleandoc(theirs.__doc__ or "").partition("\nExamples\n")[0].rstrip() + "\n"
     return call
+
+
+def _held(x: Any) -> Any:
+    """An array of JAX's such that what is computed of it can be written to, its parts too, as NumPy's can."""
+    return constant(x) if backend.is_value(x) and backend.namespace_of(x) is not np else x
 
 
 def _whole(x: Any) -> Any:

@@ -264,6 +264,7 @@ def test_measurements_of_regions():
 
 REFUSED = [
     (InputError, "output must be a dtype", lambda x: ndimage.sobel(x, output=np.empty((6, 5)))),
+    (InputError, "output must be a dtype", lambda x: ndimage.maximum_filter(x, 3, output=np.empty((6, 5)))),
     (InputError, "integers have no derivative", lambda x: ndimage.correlate1d(np.arange(3), x[0])),
     (InputError, "integers have no derivative", lambda x: ndimage.gaussian_filter(x, 1.0, output=int)),
     (InputError, "complex numbers have no order", lambda x: ndimage.median_filter(x * 1j, 3)),
@@ -271,8 +272,8 @@ REFUSED = [
     (InputError, "a window is needed", lambda x: ndimage.rank_filter(x, 0)),
     (InputError, "zoom sets the shape", lambda x: ndimage.zoom(X, x[0, 0])),
     (InputError, "coordinates must be real", lambda x: ndimage.map_coordinates(x, COORDINATES * 1j)),
-    (InputError, "must be plain arrays", lambda x: ndimage.sum_labels(X, x)),
-    (InputError, "only real numbers", lambda x: ndimage.sum_labels(x * 1j, LABELS, [1])),
+    (InputError, "must be plain arrays", lambda x: ndimage.minimum(X, x)),
+    (InputError, "only real numbers", lambda x: ndimage.minimum(x * 1j, LABELS, [1])),
     (ShapeError, "must be a vector", lambda x: ndimage.correlate1d(x, x)),
     (ShapeError, "weights must have one axis", lambda x: ndimage.correlate(x, x[0])),
     (ShapeError, "origin must leave", lambda x: ndimage.correlate1d(x, [1.0, 2.0], origin=1)),
@@ -295,6 +296,12 @@ REFUSED = [
     (ShapeError, "the last row", lambda x: ndimage.affine_transform(x, np.ones((3, 3)))),
     (ShapeError, "two different axes", lambda x: ndimage.rotate(x, 3, (1, 1))),
 ]
+
+
+def test_plain_results_go_to_the_array_that_is_given():
+    found = np.empty_like(X)
+    assert ndimage.gaussian_filter(X, 1.0, output=found) is found
+    np.testing.assert_array_equal(found, scipy.ndimage.gaussian_filter(X, 1.0))
 
 
 @pytest.mark.parametrize(("error", "match", "fun"), REFUSED, ids=[match for _, match, _ in REFUSED])

@@ -14,6 +14,7 @@ from funcgrad.scipy import signal
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 37))
 B, A = np.array([0.4, 0.3, -0.1]), np.array([1.3, 0.4, -0.2, 0.1])
+SECTIONS = np.array([[0.4, 0.3, -0.1, 1.0, 0.3, -0.1], [0.4, 0.3, 0.2, 1.0, 0.2, 0.1]])
 
 
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
@@ -76,6 +77,12 @@ def test_filters_forward_and_backward(padtype):
         np.testing.assert_allclose(got, want, atol=1e-12)
     batch = vmap(lambda s: signal.sosfiltfilt(s, X, padtype=padtype))(np.stack([sections, sections]))
     np.testing.assert_allclose(batch[1], want, atol=1e-12)
+
+
+def test_a_filter_by_gustafssons_method():
+    got = traced(lambda b, a, x: signal.filtfilt(b, a, x, method="gust"), B, A, X)
+    np.testing.assert_allclose(got, scipy.signal.filtfilt(B, A, X, method="gust"), atol=1e-12)
+    check_grads(lambda b, x: signal.filtfilt(b, A, x, method="gust"), (B, X), order=2)
 
 
 @pytest.mark.parametrize("mode", ["interp", "mirror", "nearest", "wrap", "constant"])
@@ -164,7 +171,6 @@ def test_windows_are_scipys():
 REFUSED = [
     (ValueError, "axes exceeds dimensionality", lambda x: signal.fftconvolve(x, x, axes=9)),
     (InputError, "is for plain values", lambda x: signal.correlate2d(x, x, boundary="wrap")),
-    (InputError, "only method pad", lambda x: signal.filtfilt(B, A, x, method="gust")),
     (InputError, "must be odd", lambda x: signal.savgol_filter(x, 4, 2)),
     (ShapeError, "as long as the window", lambda x: signal.savgol_filter(x, 99, 2)),
     (ShapeError, "mode must be", lambda x: signal.savgol_filter(x, 5, 2, mode="other")),
@@ -178,8 +184,8 @@ REFUSED = [
     (ShapeError, "boundary must be", lambda x: signal.convolve2d(x, x, boundary="other")),
     (ShapeError, "must be vectors", lambda x: signal.lfilter(x, [1.0], x)),
     (ShapeError, "as long as the state", lambda x: signal.lfilter(B, A, x[:, :2], zi=np.ones((2, 3)))),
-    (ShapeError, "padtype must be", lambda x: signal.filtfilt(B, A, x, padtype="other")),
-    (ShapeError, "longer than padlen", lambda x: signal.filtfilt(B, A, x[:, :5])),
+    (ShapeError, "padtype must be", lambda x: signal.sosfiltfilt(SECTIONS, x, padtype="other")),
+    (ShapeError, "longer than padlen", lambda x: signal.sosfiltfilt(SECTIONS, x[:, :5])),
     (ShapeError, "rows of six", lambda x: signal.sosfilt(x, x)),
     (ValueError, "noverlap must be less", lambda x: signal.stft(x, nperseg=8, noverlap=8)),
     (ValueError, "Parameter scaling=", lambda x: signal.stft(x, nperseg=8, scaling="other")),

@@ -39,7 +39,7 @@ def broadcast_later(graph: Graph) -> None:
                     users.setdefault(a, []).append(item)
     items = []
     for item in graph.items:
-        broadcast = _of_broadcast(item, graph, large) if type(item) is Op else None
+        broadcast = _of_broadcast(item, large) if type(item) is Op else None
         if broadcast is None or item.outs[0] in seen or not _meets_others(item.outs[0], users, graph):
             items.append(item)
             continue
@@ -57,7 +57,7 @@ def broadcast_later(graph: Graph) -> None:
     graph.drop()
 
 
-def _of_broadcast(op: Op, graph: Graph, large: set[int]) -> int | None:
+def _of_broadcast(op: Op, large: set[int]) -> int | None:
     """The large broadcast array of which and of numbers an elementwise operation is made."""
     values = [a for a in op.args if type(a) is int]
     if len(values) != 1 or values[0] not in large or not is_ufunc(op) or op.params:

@@ -291,7 +291,7 @@ class _Box:
         return [title, *(f"{name} x {n}" for name, n in names[:3]), *["..."][: len(names) > 3], *[str(first)][:same]]
 
 
-def _groupings(picture: Picture) -> Iterator[Callable[[Node], Hashable]]:
+def _groupings() -> Iterator[Callable[[Node], Hashable]]:
     """Ways to share boxes, finer ones first; the last one always gives few."""
     yield lambda node: (node.kind, node.index)
     yield lambda node: (node.kind, node.stage, node.source)
@@ -303,7 +303,7 @@ def _groupings(picture: Picture) -> Iterator[Callable[[Node], Hashable]]:
 def _boxes(picture: Picture, limit: int) -> tuple[list[_Box], dict[tuple[str, str], int]]:
     """Boxes, and how many arrows go from one to another."""
     nodes = (*picture.inputs, *picture.nodes)
-    for key in _groupings(picture):
+    for key in _groupings():
         keys = [key(node) for node in nodes]
         if len(set(keys)) <= limit:
             break

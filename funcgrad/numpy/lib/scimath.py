@@ -92,9 +92,9 @@ def _beyond(x: ArrayLike, real: Callable[[Array], Array], right: float, left: fl
     return astype(flat + sign * 1j * where(outside, transcendental.arccosh(where(outside, size, 2)), 0), whole.dtype)
 
 
-def _large_complex(name: str, x: ArrayLike) -> Array:
+def _large_complex(x: ArrayLike) -> Array:
     x = as_value(x)
-    return _complex(x) if backend.dtype_of(x).kind != "c" and _anywhere(name, greater(absolute(x), 1)) else x
+    return _complex(x) if backend.dtype_of(x).kind != "c" and _anywhere("arctanh", greater(absolute(x), 1)) else x
 
 
 def _row(
@@ -124,7 +124,7 @@ arccos = _row("arccos", lambda x: _beyond(x, transcendental.arccos, 0.0, math.pi
 arcsin = _row("arcsin", lambda x: _beyond(x, transcendental.arcsin, math.pi / 2, -math.pi / 2, 1),
     "The inverse sine; that of numbers beyond -1 and 1 is complex.", "fnp.emath.arcsin([0.5, 2.0]).round(6)",
     "array([0.523599+0.j      , 1.570796+1.316958j])")
-arctanh = _row("arctanh", lambda x: transcendental.arctanh(_large_complex("arctanh", x)),
+arctanh = _row("arctanh", lambda x: transcendental.arctanh(_large_complex(x)),
     "The inverse hyperbolic tangent; that of numbers beyond -1 and 1 is complex.",
     "fnp.emath.arctanh([0.5, 2.0]).round(6)", "array([0.549306+0.j      , 0.549306+1.570796j])")
 # fmt: on

@@ -22,21 +22,10 @@ from funcgrad.scipy.fft.arguments import check_plan, lengths_and_axes, wide
 from funcgrad.scipy.mirror import mirrors
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["fft", "hfft", "ifft", "ihfft", "irfft", "rfft", "fft2", "fftn", "hfft2", "hfftn", "ifft2", "ifftn"]
-__all__ += [
-    "fft2",
-    "fftn",
-    "hfft2",
-    "hfftn",
-    "ifft2",
-    "ifftn",
-    "ihfft2",
-    "ihfftn",
-    "irfft2",
-    "irfftn",
-    "rfft2",
-    "rfftn",
-]
+__all__ = [
+    "fft", "fft2", "fftn", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ihfft", "ihfft2", "ihfftn", "irfft",
+    "irfft2", "irfftn", "rfft", "rfft2", "rfftn",
+]  # fmt: skip
 
 
 class AlongOne(Protocol):

@@ -13,15 +13,10 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
-from funcgrad.optional import import_scipy
+from funcgrad.scipy.mirror import mirrors
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["cumulative_simpson", "romb", "simpson"]
-
-
-def _scipy(name: str) -> Any:
-    return getattr(import_scipy(f"integrate.{name}", "scipy.integrate"), name)
 
 
 def _prepared(call: str, y: Array, x: Any, dx: Any, axis: int) -> tuple[Array, Any]:
@@ -55,6 +50,7 @@ def _running(parts: Array, initial: Any, axis: int) -> Array:
     return fnp.moveaxis(sums, -1, axis)
 
 
+@mirrors
 def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
     """The integral of the samples ``y`` along ``axis`` by Simpson's rule.
 
@@ -76,8 +72,6 @@ def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, ax
     """
     is_weak = type(dx) in (int, float)
     y, x = as_value(y), None if x is None else as_value(x)
-    if is_plain(y, x, dx):
-        return _scipy("simpson")(y, x, dx=dx, axis=axis)
     found = _simpson_in_some_dtype(y, x, as_value(dx), axis)
     if _widens():
         return found
@@ -90,7 +84,7 @@ def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, ax
 def _widens() -> bool:
     """Whether SciPy's rule of Simpson gives double precision of single, as before 1.18."""
     points = np.arange(3, dtype=np.float32)
-    return bool(_scipy("simpson")(points, points).dtype == float)
+    return bool(simpson(points, points).dtype == float)
 
 
 def _simpson_in_some_dtype(y: Array, x: Any, dx: Any, axis: int) -> Array:
@@ -131,6 +125,7 @@ def _simpson(y: Array, steps: Any) -> Array:
     return found + last + middle - h1 * h1 * h1 / (6.0 * h0 * (h0 + h1)) * y[..., -3]
 
 
+@mirrors
 def cumulative_simpson(
     y: ArrayLike, *, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1, initial: ArrayLike | None = None
 ) -> Array:
@@ -151,8 +146,6 @@ def cumulative_simpson(
         array([0.      , 0.333333, 2.666667])
     """
     y, x, dx = as_value(y), None if x is None else as_value(x), as_value(dx)
-    if is_plain(y, x, dx, initial):
-        return _scipy("cumulative_simpson")(y, x=x, dx=dx, axis=axis, initial=initial)
     y, steps = _prepared("integrate.cumulative_simpson", y, x, dx, axis)
     n = backend.shape_of(y)[-1]
     steps = fnp.broadcast_to(steps, (*backend.shape_of(steps)[:-1], max(n - 1, 0)))
@@ -178,6 +171,7 @@ def _halves(y: Array, steps: Array) -> Array:
     return h / 6.0 * (outer - y[..., 2:] * (share * ratio))
 
 
+@mirrors
 def romb(y: ArrayLike, dx: ArrayLike = 1.0, axis: int = -1, show: bool = False) -> Array:
     """The integral of ``2**k + 1`` samples ``y`` along ``axis`` by Romberg's method.
 
@@ -195,8 +189,6 @@ def romb(y: ArrayLike, dx: ArrayLike = 1.0, axis: int = -1, show: bool = False) 
         np.float64(2.6666666666666665)
     """
     y, dx = as_value(y), as_value(dx)
-    if is_plain(y, dx):
-        return _scipy("romb")(y, dx, axis, show)
     y = fnp.astype(_prepared("integrate.romb", y, None, dx, axis)[0], float)
     intervals = backend.shape_of(y)[-1] - 1
     levels = int(math.log2(intervals)) if intervals > 0 else -1

@@ -19,7 +19,7 @@ from funcgrad.scipy.linalg.solving import as_columns, pinv
 from funcgrad.scipy.linalg.triangles import floating, hermitian_of, square
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["cho_solve_banded", "eigh_tridiagonal", "eigvalsh_tridiagonal", "pinvh", "solve_circulant"]
+__all__ = ["cho_solve_banded", "eigh_tridiagonal", "pinvh", "solve_circulant"]
 
 
 @mirrors
@@ -109,13 +109,6 @@ def solve_circulant(
     return fnp.moveaxis(x if is_complex else x.real, -1, outaxis)
 
 
-def _tridiagonal(name: str, d: ArrayLike, e: ArrayLike) -> Array:
-    d, e = floating(d), floating(e)
-    if len(backend.shape_of(d)) != 1 or backend.shape_of(e) != (backend.shape_of(d)[0] - 1,):
-        raise ValueError(f"{name}: e is by one shorter than d, got {describe(d)} and {describe(e)}. Check them.")
-    return fnp.diag(d) + fnp.diag(e, 1) + fnp.diag(e, -1)
-
-
 @mirrors
 def eigh_tridiagonal(
     d: ArrayLike,
@@ -153,32 +146,13 @@ def eigh_tridiagonal(
     if select in ("v", "value", 1):
         refuse("eigh_tridiagonal", "select='v'", "Take select='i', or choose from all with where.")
     chosen = select_range if select in ("i", "index", 2) else None
-    return eigh(_tridiagonal("eigh_tridiagonal", d, e), eigvals_only=eigvals_only, subset_by_index=chosen)
-
-
-@mirrors
-def eigvalsh_tridiagonal(
-    d: ArrayLike,
-    e: ArrayLike,
-    select: str = "a",
-    select_range: Any = None,
-    check_finite: bool = True,
-    tol: float = 0.0,
-    lapack_driver: str = "auto",
-) -> Array:
-    """Eigenvalues, rising, of a real symmetric tridiagonal matrix; see ``eigh_tridiagonal``.
-
-    Raises:
-        ValueError: lengths that do not match.
-        NotDifferentiableError: ``select="v"`` of traced values.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.eigvalsh_tridiagonal([2.0, 2.0], [1.0])
-        array([1., 3.])
-    """
-    values: Array = eigh_tridiagonal(d, e, True, select, select_range)
-    return values
+    d, e = floating(d), floating(e)
+    if len(backend.shape_of(d)) != 1 or backend.shape_of(e) != (backend.shape_of(d)[0] - 1,):
+        raise ValueError(
+            f"eigh_tridiagonal: e is by one shorter than d, got {describe(d)} and {describe(e)}. Check them."
+        )
+    whole = fnp.diag(d) + fnp.diag(e, 1) + fnp.diag(e, -1)
+    return eigh(whole, eigvals_only=eigvals_only, subset_by_index=chosen)
 
 
 @mirrors

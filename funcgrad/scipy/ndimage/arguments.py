@@ -13,10 +13,9 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.optional import import_scipy
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["axes_of", "checked", "entries", "mode_of", "named", "prepared", "scipys", "shift_of", "value_of", "zero"]
+__all__ = ["axes_of", "entries", "mode_of", "prepared", "shift_of", "value_of", "zero"]
 
 _MODES = {
     "reflect": "reflect",
@@ -30,30 +29,16 @@ _MODES = {
 }
 
 
-def scipys(name: str) -> Any:
-    """The function of ``scipy.ndimage`` of that name."""
-    return getattr(import_scipy(f"ndimage.{name}", "scipy.ndimage"), name)
-
-
-def checked(call: str, output: Any) -> Any:
-    """``output``, a dtype or None: arrays are values here, so nothing is written into one.
-
-    Raises:
-        InputError: an array.
-    """
-    if output is None or isinstance(output, (type, str, np.dtype)):
-        return output
-    raise InputError(
-        f"ndimage.{call}: output must be a dtype or None, got {type(output).__name__}. Assign the result instead."
-    )
-
-
 def prepared(call: str, input: ArrayLike, output: Any, *, complex: bool = False) -> tuple[Array, np.dtype[Any]]:
     """The array in the precision to compute in, and the dtype of the result.
 
     Raises:
-        InputError: the result would be of integers, which have no derivative.
+        InputError: an array for ``output``, for arrays are values here; a result of integers, without derivative.
     """
+    if not (output is None or isinstance(output, (type, str, np.dtype))):
+        raise InputError(
+            f"ndimage.{call}: output must be a dtype or None, got {type(output).__name__}. Assign the result instead."
+        )
     x = as_value(input)
     have = backend.dtype_of(x)
     dtype = have if output is None else np.dtype(output)
@@ -94,11 +79,6 @@ def entries(call: str, name: str, given: Any, count: int) -> list[Any]:
     if len(listed) != count:
         raise ShapeError(f"ndimage.{call}: {name} must be one, or one for each axis, got {len(listed)} for {count}.")
     return listed
-
-
-def named(axes: Any) -> dict[str, Any]:
-    """The argument ``axes``, which not every SciPy knows, where it is given."""
-    return {} if axes is None else {"axes": axes}
 
 
 def mode_of(call: str, mode: Any) -> str:

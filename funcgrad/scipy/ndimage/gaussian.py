@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,9 @@ from funcgrad.core import describe
 from funcgrad.errors import ConcretizationError, ShapeError
 from funcgrad.graph import steer
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
 from funcgrad.primitives.norms import flat_root
-from funcgrad.scipy.ndimage.arguments import axes_of, checked, entries, named, prepared, scipys, value_of
+from funcgrad.scipy.mirror import mirrors
+from funcgrad.scipy.ndimage.arguments import axes_of, entries, prepared, value_of
 from funcgrad.scipy.ndimage.sums import along
 from funcgrad.typing import Array, ArrayLike
 
@@ -89,6 +88,7 @@ def _smoothed(
     return along(call, x, weights, axis, dtype, mode, cval, 0)
 
 
+@mirrors
 def gaussian_filter1d(
     input: ArrayLike,
     sigma: ArrayLike,
@@ -117,8 +117,8 @@ def gaussian_filter1d(
         radius: by how many elements, instead; needed where ``sigma`` is traced by JAX.
 
     Raises:
-        TypeError: an array for ``output``; a traced call whose result would be of integers; a ``sigma`` whose value
-            is not known.
+        TypeError: a traced call with an array for ``output``, or whose result would be of integers; a ``sigma``
+            whose value is not known.
         ValueError: an axis, a mode or an order that there is not.
 
     Example:
@@ -128,13 +128,11 @@ def gaussian_filter1d(
         >>> grad(lambda s: gaussian_filter1d([0.0, 1.0, 0.0], s)[1])(0.5).round(6)
         np.float64(-1.35298)
     """
-    output = checked("gaussian_filter1d", output)
-    if is_plain(input, sigma, cval):
-        return scipys("gaussian_filter1d")(input, sigma, axis, order, output, mode, cval, truncate, radius=radius)
     x, dtype = prepared("gaussian_filter1d", input, output)
     return _smoothed("gaussian_filter1d", x, as_value(sigma), axis, order, dtype, mode, cval, truncate, radius)
 
 
+@mirrors
 def gaussian_filter(
     input: ArrayLike,
     sigma: Any,
@@ -155,11 +153,6 @@ def gaussian_filter(
         >>> gaussian_filter([[0.0, 0.0], [0.0, 1.0]], 0.5).round(3)
         array([[0.011, 0.096], [0.096, 0.797]])
     """
-    output = checked("gaussian_filter", output)
-    if is_plain(input, sigma, cval):
-        return scipys("gaussian_filter")(
-            input, sigma, order, output, mode, cval, truncate, radius=radius, **named(axes)
-        )
     x, dtype = prepared("gaussian_filter", input, output)
     return _filtered("gaussian_filter", x, sigma, order, dtype, mode, cval, truncate, radius, axes)
 
@@ -187,6 +180,7 @@ def _filtered(
     return fnp.astype(x, dtype)
 
 
+@mirrors
 def gaussian_gradient_magnitude(
     input: ArrayLike,
     sigma: Any,
@@ -203,24 +197,16 @@ def gaussian_gradient_magnitude(
         >>> gaussian_gradient_magnitude([0.0, 1.0, 2.0], 1.0).round(6)
         array([0.349418, 0.698837, 0.349418])
     """
-    output = checked("gaussian_gradient_magnitude", output)
-    if is_plain(input, sigma, cval):
-        return scipys("gaussian_gradient_magnitude")(input, sigma, output, mode, cval, **named(axes), **kwargs)
     x, dtype = prepared("gaussian_gradient_magnitude", input, output)
     rank = len(backend.shape_of(x))
     chosen = axes_of("gaussian_gradient_magnitude", axes, rank)
 
-    def first(axis: int, how: Any) -> Array:
+    modes = entries("gaussian_gradient_magnitude", "mode", mode, len(chosen))
+    squares = []
+    for axis, how in zip(chosen, modes, strict=True):
         orders = [1 if i == axis else 0 for i in range(rank)]
-        return _filtered("gaussian_gradient_magnitude", x, sigma, orders, dtype, how, cval, **kwargs)
-
-    terms = _along_each("gaussian_gradient_magnitude", first, chosen, mode)
-    if not terms:
+        term = _filtered("gaussian_gradient_magnitude", x, sigma, orders, dtype, how, cval, **kwargs)
+        squares.append(term * term)
+    if not squares:
         return fnp.astype(x, dtype)
-    squares = [term * term for term in terms]
     return flat_root(sum(squares[1:], squares[0]))
-
-
-def _along_each(call: str, term: Callable[[int, Any], Array], chosen: tuple[int, ...], mode: Any) -> list[Array]:
-    modes = entries(call, "mode", mode, len(chosen))
-    return [term(axis, how) for axis, how in zip(chosen, modes, strict=True)]

@@ -17,13 +17,14 @@ from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.scipy.ndimage.arguments import checked, entries, prepared, scipys, value_of
+from funcgrad.scipy.mirror import mirrors
+from funcgrad.scipy.ndimage.arguments import entries, prepared, value_of
 from funcgrad.scipy.ndimage.operations import spline_axis
 from funcgrad.scipy.ndimage.sampling import Reading, coefficients, sampled, spline_mode
 from funcgrad.scipy.special import cosdg, sindg
 from funcgrad.typing import Array, ArrayLike, Shape
 
-__all__ = ["affine_transform", "map_coordinates", "rotate", "shift", "spline_filter", "spline_filter1d", "zoom"]
+__all__ = ["affine_transform", "map_coordinates", "rotate", "shift", "spline_filter1d", "zoom"]
 
 
 def _image(call: str, input: ArrayLike, output: Any) -> tuple[Array, np.dtype[Any]]:
@@ -43,6 +44,7 @@ def _filled(values: Array, outside: Any, reading: Reading, dtype: Any) -> Array:
     return fnp.astype(values if outside is None else fnp.where(outside, reading.cval, values), dtype)
 
 
+@mirrors
 def map_coordinates(
     input: ArrayLike,
     coordinates: ArrayLike,
@@ -68,7 +70,8 @@ def map_coordinates(
         prefilter: whether ``input`` holds values; else it holds the coefficients of the spline.
 
     Raises:
-        TypeError: an array for ``output``; a traced call whose result would be of integers; complex coordinates.
+        TypeError: a traced call with an array for ``output``, or whose result would be of integers; complex
+            coordinates.
         ValueError: shapes that do not fit; an order or a mode that there is not.
 
     Example:
@@ -79,11 +82,8 @@ def map_coordinates(
         >>> grad(lambda c: map_coordinates(image, [[c]], order=1)[0])(1.5)
         np.float64(3.0)
     """
-    output = checked("map_coordinates", output)
     if isinstance(coordinates, (list, tuple)) and not is_plain(coordinates):
         coordinates = fnp.stack([fnp.asarray(c) for c in coordinates])
-    if is_plain(input, coordinates, cval):
-        return scipys("map_coordinates")(input, coordinates, output, order, mode, cval, prefilter)
     reading = Reading("map_coordinates", order, mode, cval, prefilter)
     x, dtype = _image("map_coordinates", input, output)
     coordinates = as_value(coordinates)
@@ -116,6 +116,7 @@ def _by_axes(x: Array, coordinates: Sequence[Array], reading: Reading, dtype: An
     return _filled(x, outside, reading, dtype)
 
 
+@mirrors
 def shift(
     input: ArrayLike,
     shift: Any,
@@ -133,9 +134,6 @@ def shift(
         >>> shift([0.0, 1.0, 4.0], 0.5, order=1)
         array([0. , 0.5, 2.5])
     """
-    output = checked("shift", output)
-    if is_plain(input, shift, cval):
-        return scipys("shift")(input, shift, output, order, mode, cval, prefilter)
     reading = Reading("shift", order, mode, cval, prefilter)
     x, dtype = _image("shift", input, output)
     lengths = backend.shape_of(x)
@@ -143,6 +141,7 @@ def shift(
     return _by_axes(x, [np.arange(float(n)) - s for n, s in zip(lengths, moves, strict=True)], reading, dtype)
 
 
+@mirrors
 def zoom(
     input: ArrayLike,
     zoom: Any,
@@ -165,14 +164,11 @@ def zoom(
         >>> zoom([0.0, 1.0, 4.0], 5 / 3, order=1)
         array([0. , 0.5, 1. , 2.5, 4. ])
     """
-    output = checked("zoom", output)
     if not is_plain(zoom):
         raise InputError(
             "ndimage.zoom: zoom sets the shape of the result, which has no derivative in it, got a traced value. Pass "
             "plain numbers, or scale with affine_transform."
         )
-    if is_plain(input, cval):
-        return scipys("zoom")(input, zoom, output, order, mode, cval, prefilter, grid_mode=grid_mode)
     reading = Reading("zoom", order, mode, cval, prefilter)
     x, dtype = _image("zoom", input, output)
     lengths = backend.shape_of(x)
@@ -189,6 +185,7 @@ def zoom(
     return _by_axes(x, coordinates, reading, dtype)
 
 
+@mirrors
 def affine_transform(
     input: ArrayLike,
     matrix: ArrayLike,
@@ -221,9 +218,6 @@ def affine_transform(
         >>> affine_transform([[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]], order=1)
         array([[1., 3.], [2., 4.]])
     """
-    output = checked("affine_transform", output)
-    if is_plain(input, matrix, offset, cval):
-        return scipys("affine_transform")(input, matrix, offset, output_shape, output, order, mode, cval, prefilter)
     reading = Reading("affine_transform", order, mode, cval, prefilter)
     x, dtype = _image("affine_transform", input, output)
     shape = backend.shape_of(x) if output_shape is None else tuple(map(int, output_shape))
@@ -264,6 +258,7 @@ def _affinely(x: Array, matrix: Array, offset: Sequence[Array], shape: Shape, re
     return _filled(*sampled(coefficients(x, reading, len(offset)), coordinates, reading), reading, dtype)
 
 
+@mirrors
 def rotate(
     input: ArrayLike,
     angle: ArrayLike,
@@ -297,9 +292,6 @@ def rotate(
         >>> rotate([[1.0, 2.0], [3.0, 4.0]], 90, order=1)
         array([[2., 4.], [1., 3.]])
     """
-    output = checked("rotate", output)
-    if is_plain(input, angle, cval):
-        return scipys("rotate")(input, angle, axes, reshape, output, order, mode, cval, prefilter)
     reading = Reading("rotate", order, mode, cval, prefilter)
     x, dtype = _image("rotate", input, output)
     rank = len(backend.shape_of(x))
@@ -335,6 +327,7 @@ def _turned_shape(c: Array, s: Array, lengths: Shape) -> Shape:
     return int(flat[0, 0]), int(flat[0, 1])
 
 
+@mirrors
 def spline_filter1d(
     input: ArrayLike, order: int = 3, axis: int = -1, output: Any = np.float64, mode: str = "mirror"
 ) -> Array:
@@ -344,30 +337,9 @@ def spline_filter1d(
         >>> spline_filter1d([0.0, 1.0, 0.0]).round(6)
         array([-1.,  2., -1.])
     """
-    output = checked("spline_filter1d", output)
-    if is_plain(input):
-        return scipys("spline_filter1d")(input, order, axis, output, mode)
-    return _splined("spline_filter1d", input, order, [axis], output, mode)
-
-
-def spline_filter(input: ArrayLike, order: int = 3, output: Any = np.float64, mode: str = "mirror") -> Array:
-    """The coefficients of the spline through the elements, for ``prefilter=False``.
-
-    Example:
-        >>> spline_filter([0.0, 1.0, 0.0]).round(6)
-        array([-1.,  2., -1.])
-    """
-    output = checked("spline_filter", output)
-    if is_plain(input):
-        return scipys("spline_filter")(input, order, output, mode)
-    return _splined("spline_filter", input, order, range(len(backend.shape_of(input))), output, mode)
-
-
-def _splined(call: str, input: ArrayLike, order: int, axes: Sequence[int], output: Any, mode: str) -> Array:
-    reading = Reading(call, order, mode, 0.0, True)
-    x, dtype = _image(call, input, output)
-    rank = len(backend.shape_of(x))
-    for axis in axes if order > 1 else ():
-        along = one_axis(axis, rank)
-        x = spline_axis(x, axis=along, order=reading.order, mode=spline_mode(reading.mode), transposed=False)
+    reading = Reading("spline_filter1d", order, mode, 0.0, True)
+    x, dtype = _image("spline_filter1d", input, output)
+    if order > 1:
+        along, mode = one_axis(axis, len(backend.shape_of(x))), spline_mode(reading.mode)
+        x = spline_axis(x, axis=along, order=reading.order, mode=mode, transposed=False)
     return fnp.astype(x, dtype)

@@ -16,9 +16,9 @@ from funcgrad import backend
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import one_axis
-from funcgrad.numpy.peeking import is_plain
 from funcgrad.primitives.indexing import take_along_axis
-from funcgrad.scipy.ndimage.arguments import axes_of, checked, entries, mode_of, named, prepared, scipys, shift_of
+from funcgrad.scipy.mirror import mirrors
+from funcgrad.scipy.ndimage.arguments import axes_of, entries, mode_of, prepared, shift_of
 from funcgrad.scipy.ndimage.operations import chosen, extend
 from funcgrad.typing import Array, ArrayLike
 
@@ -53,10 +53,6 @@ def _numbers(call: str, input: Any, output: Any) -> tuple[Array, np.dtype[Any]]:
 
 
 def _in_one_axis(call: str, input: Any, size: int, axis: int, output: Any, mode: str, cval: Any, origin: int) -> Array:
-    name = call
-    output = checked(call, output)
-    if is_plain(input, cval):
-        return scipys(name)(input, size, axis, output, mode, cval, origin)
     x, dtype = _numbers(call, input, output)
     return _extreme(call, x, size, axis, dtype, mode, cval, origin, call.startswith("max"))
 
@@ -73,6 +69,7 @@ def _extreme(
     return fnp.astype(_picked(call, x, window, int(size) - 1 if largest else 0, mode, cval, origins), dtype)
 
 
+@mirrors
 def maximum_filter1d(
     input: ArrayLike,
     size: int,
@@ -91,6 +88,7 @@ def maximum_filter1d(
     return _in_one_axis("maximum_filter1d", input, size, axis, output, mode, cval, origin)
 
 
+@mirrors
 def minimum_filter1d(
     input: ArrayLike,
     size: int,
@@ -135,9 +133,6 @@ def _window(call: str, x: Array, size: Any, footprint: Any, origin: Any, axes: A
 def _of_box(call: str, input: Any, size: Any, footprint: Any, output: Any, mode: Any, cval: Any, *rest: Any) -> Array:
     """The extremum in a box by one axis after the other, in a footprint at once."""
     origin, axes = rest
-    output = checked(call, output)
-    if is_plain(input, cval):
-        return scipys(call)(input, size, footprint, output, mode, cval, origin, **named(axes))
     x, dtype = _numbers(call, input, output)
     largest = call.startswith("max")
     if footprint is not None and not np.all(footprint):
@@ -155,6 +150,7 @@ def _of_box(call: str, input: Any, size: Any, footprint: Any, output: Any, mode:
     return fnp.astype(x, dtype)
 
 
+@mirrors
 def maximum_filter(
     input: ArrayLike,
     size: Any = None,
@@ -179,7 +175,8 @@ def maximum_filter(
         axes: the axes; by default all.
 
     Raises:
-        TypeError: complex numbers, no window, an array for ``output``; a traced call whose result would be of integers.
+        TypeError: complex numbers, no window; a traced call with an array for ``output``, or whose result would be of
+            integers.
         ValueError: a window, an axis, a mode or an origin that there is not.
 
     Example:
@@ -192,6 +189,7 @@ def maximum_filter(
     return _of_box("maximum_filter", input, size, footprint, output, mode, cval, origin, axes)
 
 
+@mirrors
 def minimum_filter(
     input: ArrayLike,
     size: Any = None,
@@ -214,10 +212,6 @@ def minimum_filter(
 
 def _of_rank(call: str, input: Any, given: Any, size: Any, footprint: Any, output: Any, *rest: Any) -> Array:
     mode, cval, origin, axes = rest
-    output = checked(call, output)
-    if is_plain(input, cval):
-        ranks = () if call == "median_filter" else (given,)
-        return scipys(call)(input, *ranks, size, footprint, output, mode, cval, origin, **named(axes))
     x, dtype = _numbers(call, input, output)
     window, origins = _window(call, x, size, footprint, origin, axes)
     count = int(window.sum())
@@ -244,6 +238,7 @@ def _rank(call: str, given: Any, count: int) -> int:
     return count - 1 if percentile == 100.0 else int(count * percentile / 100.0)
 
 
+@mirrors
 def median_filter(
     input: ArrayLike,
     size: Any = None,
@@ -264,6 +259,7 @@ def median_filter(
     return _of_rank("median_filter", input, None, size, footprint, output, mode, cval, origin, axes)
 
 
+@mirrors
 def percentile_filter(
     input: ArrayLike,
     percentile: float,
@@ -285,6 +281,7 @@ def percentile_filter(
     return _of_rank("percentile_filter", input, percentile, size, footprint, output, mode, cval, origin, axes)
 
 
+@mirrors
 def rank_filter(
     input: ArrayLike,
     rank: int,

@@ -11,10 +11,10 @@ from funcgrad.errors import ShapeError
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import flip
-from funcgrad.scipy.ndimage.arguments import axes_of, checked, entries, mode_of, named, prepared, scipys, shift_of, zero
+from funcgrad.scipy.mirror import mirrors
+from funcgrad.scipy.ndimage.arguments import axes_of, entries, mode_of, prepared, shift_of, zero
 from funcgrad.scipy.ndimage.operations import correlate_axes, uniform_axis
 from funcgrad.typing import Array, ArrayLike, Shape
 
@@ -57,6 +57,7 @@ def along(call: str, x: Array, weights: Array, axis: int, dtype: Any, mode: str,
     return fnp.astype(found, dtype)
 
 
+@mirrors
 def correlate1d(
     input: ArrayLike,
     weights: ArrayLike,
@@ -79,7 +80,7 @@ def correlate1d(
         origin: by how much the window is moved to the left.
 
     Raises:
-        TypeError: an array for ``output``; a traced call whose result would be of integers.
+        TypeError: a traced call with an array for ``output``, or whose result would be of integers.
         ValueError: an axis, a mode or an origin that there is not.
 
     Example:
@@ -90,20 +91,12 @@ def correlate1d(
         >>> grad(lambda w: correlate1d([1.0, 2.0, 4.0], w)[0])(np.array([1.0, 0.0, -1.0]))
         array([1., 1., 2.])
     """
-    return _in_one_axis("correlate1d", input, weights, axis, checked("correlate1d", output), mode, cval, origin)
+    weights = _weights(weights, conjugated=True)
+    x, dtype = prepared("correlate1d", input, output, complex=backend.dtype_of(weights).kind == "c")
+    return along("correlate1d", x, weights, axis, dtype, mode, cval, origin)
 
 
-def _in_one_axis(call: str, input: Any, weights: Any, axis: int, output: Any, mode: str, cval: Any, origin: int) -> Any:
-    if is_plain(input, weights, cval):
-        return scipys(call)(input, weights, axis, output, mode, cval, origin)
-    weights = _weights(weights, conjugated=call == "correlate1d")
-    if call == "convolve1d":
-        weights = fnp.flip(weights)
-        origin = -origin if backend.shape_of(weights)[0] & 1 else -origin - 1
-    x, dtype = prepared(call, input, output, complex=backend.dtype_of(weights).kind == "c")
-    return along(call, x, weights, axis, dtype, mode, cval, origin)
-
-
+@mirrors
 def correlate(
     input: ArrayLike,
     weights: ArrayLike,
@@ -133,9 +126,10 @@ def correlate(
         >>> correlate([[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]], mode="constant")
         array([[0., 1.], [1., 5.]])
     """
-    return _in_all_axes("correlate", input, weights, checked("correlate", output), mode, cval, origin, axes)
+    return _in_all_axes("correlate", input, weights, output, mode, cval, origin, axes)
 
 
+@mirrors
 def convolve(
     input: ArrayLike,
     weights: ArrayLike,
@@ -152,14 +146,12 @@ def convolve(
         >>> convolve([[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]], mode="constant")
         array([[5., 4.], [4., 0.]])
     """
-    return _in_all_axes("convolve", input, weights, checked("convolve", output), mode, cval, origin, axes)
+    return _in_all_axes("convolve", input, weights, output, mode, cval, origin, axes)
 
 
 def _in_all_axes(
     call: str, input: Any, weights: Any, output: Any, mode: str, cval: Any, origin: Any, axes: Any
 ) -> Array:
-    if is_plain(input, weights, cval):
-        return scipys(call)(input, weights, output, mode, cval, origin, **named(axes))
     weights = _weights(weights, conjugated=call == "correlate")
     x, dtype = prepared(call, input, output, complex=backend.dtype_of(weights).kind == "c")
     rank = len(backend.shape_of(x))
@@ -187,6 +179,7 @@ def _in_all_axes(
 # ---- means -------------------------------------------------------------------------------------------------
 
 
+@mirrors
 def uniform_filter1d(
     input: ArrayLike,
     size: int,
@@ -202,29 +195,14 @@ def uniform_filter1d(
         >>> uniform_filter1d([3.0, 0.0, 6.0], 3)
         array([2., 3., 4.])
     """
-    output = checked("uniform_filter1d", output)
-    if is_plain(input, cval):
-        return scipys("uniform_filter1d")(input, size, axis, output, mode, cval, origin)
     x, dtype = prepared("uniform_filter1d", input, output)
-    return _mean("uniform_filter1d", x, size, axis, dtype, mode, cval, origin)
-
-
-def _mean(call: str, x: Array, size: int, axis: int, dtype: Any, mode: str, cval: Any, origin: int) -> Array:
     if size < 1:
-        raise ShapeError(f"ndimage.{call}: size must be positive, got {size}.")
+        raise ShapeError(f"ndimage.uniform_filter1d: size must be positive, got {size}.")
     rank = len(backend.shape_of(x))
-    axis, mode = one_axis(axis, rank), mode_of(call, mode)
-    options: dict[str, Any] = {
-        "axis": axis,
-        "size": int(size),
-        "mode": mode,
-        "origin": shift_of(call, origin, int(size)),
-    }
+    axis, mode, size = one_axis(axis, rank), mode_of("uniform_filter1d", mode), int(size)
+    origin = shift_of("uniform_filter1d", origin, size)
     if mode != "constant" or zero(cval):
-        return fnp.astype(uniform_axis(x, **options), dtype)
-    lengths = tuple([int(size) if i == axis else 1 for i in range(rank)])
-    x, part = _around(x, lengths, tuple([options["origin"] if i == axis else 0 for i in range(rank)]), cval)
-    return fnp.astype(getitem(uniform_axis(x, **options), part), dtype)
-
-
-# ---- differences -------------------------------------------------------------------------------------------
+        return fnp.astype(uniform_axis(x, axis=axis, size=size, mode=mode, origin=origin), dtype)
+    lengths = tuple([size if i == axis else 1 for i in range(rank)])
+    x, part = _around(x, lengths, tuple([origin if i == axis else 0 for i in range(rank)]), cval)
+    return fnp.astype(getitem(uniform_axis(x, axis=axis, size=size, mode=mode, origin=origin), part), dtype)

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
-from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
+from funcgrad.scipy.mirror import mirrors
 from funcgrad.scipy.signal.operations import convolve_axes
 from funcgrad.typing import Array, ArrayLike, Shape
 
-__all__ = ["convolve", "convolve2d", "correlate2d", "oaconvolve"]
-
-
-def _scipy(name: str) -> Any:
-    return getattr(import_scipy(f"signal.{name}", "scipy.signal"), name)
+__all__ = ["convolve", "convolve2d", "correlate2d"]
 
 
 def _part(call: str, mode: str, x: Shape, y: Shape) -> tuple[slice, ...]:
@@ -48,6 +41,7 @@ def _convolved(call: str, x: Array, y: Array, mode: str, method: str) -> Array:
     return getitem(convolve_axes(x, y, rank=len(part), method=method), part)
 
 
+@mirrors
 def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto") -> Array:
     """The convolution of two arrays over all axes.
 
@@ -66,28 +60,7 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
         array([ 1., 12., 23., 30.])
     """
     x, y = as_value(in1), as_value(in2)
-    if is_plain(x, y):
-        return _scipy("convolve")(x, y, mode, method)
     return _convolved("signal.convolve", x, y, mode, method)
-
-
-def oaconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Any = None) -> Array:
-    """``fftconvolve``, of plain values by the method of overlapping pieces.
-
-    Example:
-        >>> oaconvolve([1.0, 2.0, 3.0], [1.0, 10.0]).round(12)
-        array([ 1., 12., 23., 30.])
-    """
-    return _by_transforms("oaconvolve", in1, in2, mode, axes)
-
-
-def _by_transforms(name: str, in1: ArrayLike, in2: ArrayLike, mode: str, axes: Any) -> Array:
-    x, y = as_value(in1), as_value(in2)
-    if is_plain(x, y):
-        return _scipy(name)(x, y, mode, axes)
-    if axes is not None:
-        raise InputError(f"signal.{name}: axes are for plain values, got {axes}. Use vmap over the others.")
-    return _convolved(f"signal.{name}", x, y, mode, "fft")
 
 
 def _turned(y: Array) -> Array:
@@ -96,6 +69,7 @@ def _turned(y: Array) -> Array:
     return conj(y) if backend.dtype_of(y).kind == "c" else y
 
 
+@mirrors
 def convolve2d(
     in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: float = 0
 ) -> Array:
@@ -116,11 +90,25 @@ def convolve2d(
         array([[21., 12.]])
     """
     x, y = as_value(in1), as_value(in2)
-    if is_plain(x, y):
-        return _scipy("convolve2d")(x, y, mode, boundary, fillvalue)
-    return _in_the_plane("signal.convolve2d", x, y, mode, boundary, fillvalue)
+    if len(backend.shape_of(x)) != 2 or len(backend.shape_of(y)) != 2:
+        raise ShapeError(
+            f"signal.convolve2d: both arrays must be matrices, got {backend.shape_of(x)} and {backend.shape_of(y)}."
+        )
+    if mode == "valid" or (boundary == "fill" and not fillvalue):
+        return _convolved("signal.convolve2d", x, y, mode, "direct")
+    modes = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
+    if boundary not in modes:
+        raise ShapeError(f"signal.convolve2d: boundary must be fill, wrap or symm, got {boundary!r}.")
+    part = _part("signal.convolve2d", mode, backend.shape_of(x), backend.shape_of(y))
+    widths = [(m - 1, m - 1) for m in backend.shape_of(y)]
+    options = {"constant_values": fillvalue} if boundary == "fill" else {}
+    around = fnp.pad(x, widths, modes[boundary], **options)
+    whole = convolve_axes(around, y, rank=2, method="direct")
+    inner = tuple([slice(m - 1, n) for n, m in zip(backend.shape_of(around), backend.shape_of(y), strict=True)])
+    return getitem(getitem(whole, inner), part)
 
 
+@mirrors
 def correlate2d(
     in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: float = 0
 ) -> Array:
@@ -131,8 +119,6 @@ def correlate2d(
         array([[10., 21.,  2.]])
     """
     x, y = as_value(in1), as_value(in2)
-    if is_plain(x, y):
-        return _scipy("correlate2d")(x, y, mode, boundary, fillvalue)
     if boundary != "fill" or fillvalue:
         raise InputError(
             f"signal.correlate2d: boundary={boundary!r} with fillvalue={fillvalue} is for plain values. Use convolve2d "
@@ -143,20 +129,3 @@ def correlate2d(
         starts = [m // 2 for m in backend.shape_of(y)]
         return getitem(whole, tuple([slice(i, i + n) for i, n in zip(starts, backend.shape_of(x), strict=True)]))
     return _convolved("signal.correlate2d", x, _turned(y), mode, "direct")
-
-
-def _in_the_plane(call: str, x: Array, y: Array, mode: str, boundary: str, fillvalue: float) -> Array:
-    if len(backend.shape_of(x)) != 2 or len(backend.shape_of(y)) != 2:
-        raise ShapeError(f"{call}: both arrays must be matrices, got {backend.shape_of(x)} and {backend.shape_of(y)}.")
-    if mode == "valid" or (boundary == "fill" and not fillvalue):
-        return _convolved(call, x, y, mode, "direct")
-    modes = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
-    if boundary not in modes:
-        raise ShapeError(f"{call}: boundary must be fill, wrap or symm, got {boundary!r}.")
-    part = _part(call, mode, backend.shape_of(x), backend.shape_of(y))
-    widths = [(m - 1, m - 1) for m in backend.shape_of(y)]
-    options = {"constant_values": fillvalue} if boundary == "fill" else {}
-    around = fnp.pad(x, widths, modes[boundary], **options)
-    whole = convolve_axes(around, y, rank=2, method="direct")
-    inner = tuple([slice(m - 1, n) for n, m in zip(backend.shape_of(around), backend.shape_of(y), strict=True)])
-    return getitem(getitem(whole, inner), part)

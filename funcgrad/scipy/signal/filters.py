@@ -13,17 +13,13 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.graph import steer
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import anywhere, is_plain, known
-from funcgrad.optional import import_scipy
+from funcgrad.numpy.peeking import anywhere, known
 from funcgrad.primitives.signals import convolve as convolve_last
+from funcgrad.scipy.mirror import mirrors
 from funcgrad.scipy.signal.operations import all_pole
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["detrend", "filtfilt", "hilbert", "lfilter", "lfilter_zi", "savgol_filter", "sosfilt", "sosfiltfilt"]
-
-
-def _scipy(name: str) -> Any:
-    return getattr(import_scipy(f"signal.{name}", "scipy.signal"), name)
+__all__ = ["detrend", "lfilter", "lfilter_zi", "savgol_filter", "sosfilt", "sosfiltfilt"]
 
 
 def constant(values: np.ndarray, like: Array) -> np.ndarray:
@@ -39,6 +35,7 @@ def _coefficients(call: str, b: ArrayLike, a: ArrayLike) -> tuple[Array, Array]:
     return b / a[0], a / a[0]
 
 
+@mirrors
 def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None = None) -> Any:
     """The signal ``x`` filtered by the rational function ``b / a``; differentiable in all three and in ``zi``.
 
@@ -60,8 +57,6 @@ def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayL
         array([1.  , 0.5 , 0.25])
     """
     b, a, x = as_value(b), as_value(a), as_value(x)
-    if is_plain(b, a, x, zi):
-        return _scipy("lfilter")(b, a, x, axis, zi)
     b, a = _coefficients("signal.lfilter", b, a)
     x = fnp.moveaxis(x, axis, -1)
     state = None if zi is None else fnp.moveaxis(as_value(zi), axis, -1)
@@ -92,6 +87,7 @@ def _filtered(b: Array, a: Array, x: Array, state: Array | None) -> tuple[Array,
     return y, rest
 
 
+@mirrors
 def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
     """The state of ``lfilter`` in which a constant signal of 1 has no transient.
 
@@ -103,8 +99,6 @@ def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
         array([1.])
     """
     b, a = as_value(b), as_value(a)
-    if is_plain(b, a):
-        return _scipy("lfilter_zi")(b, a)
     b, a = _coefficients("signal.lfilter_zi", b, a)
     n = max(backend.shape_of(b)[0], backend.shape_of(a)[0])
     b, a = [fnp.pad(c, (0, n - backend.shape_of(c)[0])) for c in (b, a)]
@@ -118,59 +112,13 @@ def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
     return fnp.flip(fnp.cumsum(fnp.flip(b - a * (fnp.sum(b) / total))))[1:]
 
 
-def filtfilt(
-    b: ArrayLike,
-    a: ArrayLike,
-    x: ArrayLike,
-    axis: int = -1,
-    padtype: str | None = "odd",
-    padlen: int | None = None,
-    method: str = "pad",
-    irlen: int | None = None,
-) -> Array:
-    """The signal ``x`` filtered forwards and backwards, so that its phase stays.
-
-    Args:
-        b: coefficients of the numerator.
-        a: those of the denominator.
-        x: the signal.
-        axis: the axis of time.
-        padtype: how it goes on at both ends: "odd", "even", "constant", or None.
-        padlen: by how many samples; by default three times the length of the filter.
-        method: "pad"; "gust" is for plain values.
-        irlen: see SciPy, of plain values.
-
-    Raises:
-        ValueError: a signal that is not longer than ``padlen``; an unknown ``padtype``.
-        TypeError: ``method`` "gust" with traced values.
-
-    Example:
-        >>> filtfilt([0.5, 0.5], [1.0], [0.0, 1.0, 0.0, 0.0], padlen=0)
-        array([0.25, 0.5 , 0.25, 0.  ])
-    """
-    b, a, x = as_value(b), as_value(a), as_value(x)
-    if is_plain(b, a, x):
-        return _scipy("filtfilt")(b, a, x, axis, padtype, padlen, method, irlen)
-    if method != "pad":
-        raise InputError(f"signal.filtfilt: only method pad is differentiable, got {method!r}. Leave it out.")
-    b, a = _coefficients("signal.filtfilt", b, a)
-    edge = 3 * max(backend.shape_of(b)[0], backend.shape_of(a)[0]) if padlen is None else padlen
-    edge = 0 if padtype is None else edge
-    x = _extended("signal.filtfilt", fnp.moveaxis(x, axis, -1), padtype, edge)
-    zi = lfilter_zi(b, a)
-    for _ in range(2):
-        x = fnp.flip(_filtered(b, a, x, zi * x[..., :1])[0], axis=-1)
-    n = backend.shape_of(x)[-1]
-    return fnp.moveaxis(x[..., edge : n - edge], -1, axis)
-
-
-def _extended(call: str, x: Array, padtype: str | None, edge: int) -> Array:
+def _extended(x: Array, padtype: str | None, edge: int) -> Array:
     """``x`` with ``edge`` samples more on both sides of the last axis."""
     n = backend.shape_of(x)[-1]
     if padtype not in (None, "odd", "even", "constant"):
-        raise ShapeError(f"{call}: padtype must be odd, even, constant or None, got {padtype!r}.")
+        raise ShapeError(f"signal.sosfiltfilt: padtype must be odd, even, constant or None, got {padtype!r}.")
     if n <= edge:
-        raise ShapeError(f"{call}: the signal must be longer than padlen={edge}, got {n} samples.")
+        raise ShapeError(f"signal.sosfiltfilt: the signal must be longer than padlen={edge}, got {n} samples.")
     if not edge:
         return x
     first, last = x[..., :1], x[..., -1:]
@@ -182,6 +130,7 @@ def _extended(call: str, x: Array, padtype: str | None, edge: int) -> Array:
     return fnp.concatenate([before, x, behind], axis=-1)
 
 
+@mirrors
 def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None = None) -> Any:
     """The signal ``x`` filtered by sections of second order, one after the other.
 
@@ -202,8 +151,6 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None =
         array([1., 3., 5.])
     """
     sos, x = as_value(sos), as_value(x)
-    if is_plain(sos, x, zi):
-        return _scipy("sosfilt")(sos, x, axis, zi)
     sections = _sections("signal.sosfilt", sos)
     axis = axis % len(backend.shape_of(x))
     states = None if zi is None else fnp.moveaxis(as_value(zi), axis + 1, -1)
@@ -229,6 +176,7 @@ def _through(sections: list[tuple[Array, Array]], x: Array, states: Any) -> tupl
     return x, behind
 
 
+@mirrors
 def sosfiltfilt(
     sos: ArrayLike, x: ArrayLike, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None
 ) -> Array:
@@ -250,11 +198,9 @@ def sosfiltfilt(
         array([0.25, 0.5 , 0.25, 0.  ])
     """
     sos, x = as_value(sos), as_value(x)
-    if is_plain(sos, x):
-        return _scipy("sosfiltfilt")(sos, x, axis, padtype, padlen)
     sections = _sections("signal.sosfiltfilt", sos)
     edge = 0 if padtype is None else _taps(sos) * 3 if padlen is None else padlen
-    x = _extended("signal.sosfiltfilt", fnp.moveaxis(x, axis, -1), padtype, edge)
+    x = _extended(fnp.moveaxis(x, axis, -1), padtype, edge)
     states, gain = [], 1.0  # in which a constant signal, grown by the sections before, has no transient
     for b, a in sections:
         states.append(lfilter_zi(b, a) * gain)
@@ -274,6 +220,7 @@ def _taps(sos: Array) -> int:
     return 2 * len(short) + 1 - int(min(short[:, 2].sum(), short[:, 5].sum()))
 
 
+@mirrors
 def savgol_filter(
     x: ArrayLike,
     window_length: int,
@@ -307,14 +254,12 @@ def savgol_filter(
         array([1.5     , 3.      , 3.      , 2.666667, 0.666667])
     """
     x = as_value(x)
-    if is_plain(x):
-        return _scipy("savgol_filter")(x, window_length, polyorder, deriv, delta, axis, mode, cval)
     if window_length % 2 == 0:
         raise InputError(f"signal.savgol_filter: window_length must be odd for traced values, got {window_length}.")
     x = fnp.moveaxis(x if backend.is_inexact(x) else fnp.astype(x, float), axis, -1)
     n, half = backend.shape_of(x)[-1], window_length // 2
     # each row gives one sample of a smoothed window from all of the window
-    rows = _scipy("savgol_filter")(np.eye(window_length), window_length, polyorder, deriv, delta, axis=0)
+    rows = savgol_filter(np.eye(window_length), window_length, polyorder, deriv, delta, axis=0)
     rows = constant(rows, x)
     if mode != "interp":
         x = _continued(x, half, mode, cval)
@@ -341,6 +286,7 @@ def _continued(x: Array, half: int, mode: str, cval: float) -> Array:
     return fnp.pad(x, [(0, 0)] * (len(backend.shape_of(x)) - 1) + [(half, half)], **modes[mode])
 
 
+@mirrors
 def detrend(
     data: ArrayLike, axis: int = -1, type: str = "linear", bp: ArrayLike = 0, overwrite_data: bool = False
 ) -> Array:
@@ -361,8 +307,6 @@ def detrend(
         array([-1.333333, -0.333333,  1.666667])
     """
     x = as_value(data)
-    if is_plain(x):
-        return _scipy("detrend")(x, axis, type, bp)
     if type not in ("linear", "l", "constant", "c"):
         raise ValueError("Trend type must be 'linear' or 'constant'.")
     if type in ("constant", "c"):
@@ -380,33 +324,3 @@ def detrend(
         basis, piece = constant(basis, x), x[..., start:stop]
         pieces.append(piece - fnp.matmul(fnp.matmul(piece, basis), basis.T))
     return fnp.moveaxis(fnp.concatenate(pieces, axis=-1), -1, axis)
-
-
-def hilbert(x: ArrayLike, N: int | None = None, axis: int = -1) -> Array:
-    """The analytic signal of the real signal ``x``: without its negative frequencies.
-
-    Args:
-        x: real samples.
-        N: the number of components; by default the length.
-        axis: the axis of time.
-
-    Raises:
-        ValueError: complex samples.
-
-    Example:
-        >>> hilbert([1.0, 0.0, -1.0, 0.0]).round(12) + 0.0
-        array([ 1.+0.j,  0.+1.j, -1.+0.j,  0.-1.j])
-    """
-    x = as_value(x)
-    if is_plain(x):
-        return _scipy("hilbert")(x, N, axis)
-    if backend.dtype_of(x).kind == "c":
-        raise ValueError("x must be real.")
-    n = backend.shape_of(x)[axis] if N is None else N
-    weights = np.zeros(n)
-    weights[0] = 1.0
-    weights[1 : (n + 1) // 2] = 2.0
-    if n % 2 == 0:
-        weights[n // 2] = 1.0
-    spectrum = fnp.moveaxis(fnp.fft.fft(x, n, axis=axis), axis, -1)
-    return fnp.moveaxis(fnp.fft.ifft(spectrum * constant(weights, spectrum)), -1, axis)

@@ -11,18 +11,14 @@ from funcgrad import backend
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import add_along_axis, getitem
+from funcgrad.scipy.mirror import mirrors
 from funcgrad.scipy.signal.filters import constant
 from funcgrad.scipy.signal.filters import detrend as without_trend
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["csd", "get_window", "istft"]
-
-
-def _scipy(name: str) -> Any:
-    return getattr(import_scipy(f"signal.{name}", "scipy.signal"), name)
 
 
 def get_window(window: Any, Nx: int, fftbins: bool = True, *, xp: Any = None, device: Any = None) -> np.ndarray:
@@ -32,7 +28,7 @@ def get_window(window: Any, Nx: int, fftbins: bool = True, *, xp: Any = None, de
         >>> get_window("hann", 4)
         array([0. , 0.5, 1. , 0.5])
     """
-    return np.asarray(_scipy("get_window")(window, Nx, fftbins))
+    return np.asarray(import_scipy("signal.get_window", "scipy.signal").get_window(window, Nx, fftbins))
 
 
 class _Frames(NamedTuple):
@@ -79,7 +75,7 @@ def _frequencies(frames: _Frames, fs: Any, onesided: bool) -> np.ndarray:
     return (np.fft.rfftfreq if onesided else np.fft.fftfreq)(frames.nfft, 1 / fs)
 
 
-def _scale(frames: _Frames, fs: Any, scaling: str, x: Array) -> Any:
+def _scale(frames: _Frames, fs: Any, scaling: str) -> Any:
     """What makes the transform of a sine its amplitude, or its square a density."""
     if scaling not in ("spectrum", "psd"):
         raise ShapeError(f"signal.stft: scaling must be spectrum or psd, got {scaling!r}.")
@@ -87,6 +83,7 @@ def _scale(frames: _Frames, fs: Any, scaling: str, x: Array) -> Any:
     return float(by_sum if scaling == "spectrum" else 1 / np.sqrt(fs * np.sum(frames.window**2)))
 
 
+@mirrors
 def istft(
     Zxx: ArrayLike,
     fs: float = 1.0,
@@ -112,18 +109,13 @@ def istft(
         array([0., 1., 2., 3., 4., 5., 6., 7.])
     """
     Z = as_value(Zxx)
-    if is_plain(Z):
-        plain: tuple[Any, Any] = _scipy("istft")(
-            Z, fs, window, nperseg, noverlap, nfft, input_onesided, boundary, time_axis, freq_axis, scaling
-        )
-        return plain
     Z = fnp.moveaxis(Z, (time_axis, freq_axis), (-2, -1))
     count, bins = backend.shape_of(Z)[-2:]
     size = 2 * (bins - 1) if input_onesided else bins
     size = nfft if nfft is not None else size
     frames = _frames("signal.istft", window, size if nperseg is None else nperseg, noverlap, size, size)
     cut = fnp.fft.irfft(Z, size) if input_onesided else fnp.fft.ifft(Z, size)
-    cut = cut[..., : frames.length] * constant(frames.window / _scale(frames, fs, scaling, Z), cut)
+    cut = cut[..., : frames.length] * constant(frames.window / _scale(frames, fs, scaling), cut)
     n = frames.length + (count - 1) * frames.step
     at = (np.arange(count)[:, None] * frames.step + np.arange(frames.length)).ravel()
     flat = fnp.reshape(cut, (*backend.shape_of(cut)[:-2], count * frames.length))
@@ -137,6 +129,7 @@ def istft(
     return np.arange(backend.shape_of(x)[-1]) / float(fs), x
 
 
+@mirrors
 def csd(
     x: ArrayLike,
     y: ArrayLike,
@@ -163,11 +156,6 @@ def csd(
         array([2.666667, 1.333333, 0.      ])
     """
     x, y = as_value(x), as_value(y)
-    if is_plain(x, y):
-        plain: tuple[Any, Any] = _scipy("csd")(
-            x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average
-        )
-        return plain
     options = (detrend, return_onesided, scaling, average)
     return _density("signal.csd", (x, y), fs, (window, nperseg, noverlap, nfft), options, axis)
 

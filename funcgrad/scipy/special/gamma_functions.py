@@ -14,9 +14,10 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.output import write_out
-from funcgrad.numpy.peeking import is_plain, known
+from funcgrad.numpy.peeking import known
 from funcgrad.numpy.reducing import as_scalar
 from funcgrad.optional import import_scipy
+from funcgrad.scipy.mirror import mirrors
 from funcgrad.scipy.special.operations import gamma_functions as prim
 from funcgrad.scipy.special.ufunc import table
 from funcgrad.typing import Array, ArrayLike
@@ -180,6 +181,7 @@ def perm(N: ArrayLike, k: ArrayLike, exact: bool = False) -> Any:
     return as_scalar(fnp.where(possible, ways, 0.0))
 
 
+@mirrors
 def factorial(n: ArrayLike, exact: bool = False, extend: str = "zero") -> Any:
     """``gamma(n + 1)``, and 0 for negative ``n``.
 
@@ -196,8 +198,6 @@ def factorial(n: ArrayLike, exact: bool = False, extend: str = "zero") -> Any:
         >>> fsp.factorial([3, 4]), fsp.factorial(25, exact=True)
         (array([ 6., 24.]), 15511210043330985984000000)
     """
-    if is_plain(n):
-        return import_scipy("scipy.special.factorial", "scipy.special").factorial(n, exact=exact, extend=extend)
     if exact:
         raise InputError(f"factorial: exact=True is for plain integers, got {describe(n)}. Leave it out.")
     n = as_value(n)

@@ -36,7 +36,7 @@ _ENDS: dict[tuple[str, int], list[int]] = {
 }
 
 
-def _with_ends(xp: Any, x: Any, ends: list[int], axis: int, factor: float) -> Any:
+def _with_ends(x: Any, ends: list[int], axis: int, factor: float) -> Any:
     """``x`` with ``factor`` times the entries at ``ends``."""
     weights = np.ones(x.shape[axis])
     weights[ends] = factor
@@ -70,9 +70,9 @@ def _trigonometric(
         return routine(xp, _resized(xp, x, n, axis), kind, type, axis, norm, orthogonal)
     ends = [] if orthogonal else _ENDS.get((kind, type), [])
     if ends and type in (1, 2):
-        x = _with_ends(xp, x, ends, axis, 2.0)
+        x = _with_ends(x, ends, axis, 2.0)
     x = routine(xp, x, kind, INVERSE[type], axis, norm, orthogonal)
-    return _with_ends(xp, x, ends, axis, 0.5) if ends and type in (1, 3) else x
+    return _with_ends(x, ends, axis, 0.5) if ends and type in (1, 3) else x
 
 
 def _of_scipy(xp: Any, x: Any, kind: str, type: int, axis: int, norm: str, orthogonal: bool) -> Any:
@@ -86,10 +86,10 @@ def _of_fourier(xp: Any, x: Any, kind: str, type: int, axis: int, norm: str, ort
     x = xp.moveaxis(x.astype(dtype), axis, -1)
     n, ends = x.shape[-1], _ENDS.get((kind, type), []) if orthogonal else []
     if ends and type in (1, 3):
-        x = _with_ends(xp, x, ends, x.ndim - 1, 2**0.5)
+        x = _with_ends(x, ends, x.ndim - 1, 2**0.5)
     x = _cosines(xp, x, type) if kind == "dct" else _sines(xp, x, type)
     if ends and type in (1, 2):
-        x = _with_ends(xp, x, ends, x.ndim - 1, 0.5**0.5)
+        x = _with_ends(x, ends, x.ndim - 1, 0.5**0.5)
     if norm != "backward":
         period = 2 * (n - {"dct": 1, "dst": -1}[kind] if type == 1 else n)
         x = x / (period if norm == "forward" else period**0.5)
