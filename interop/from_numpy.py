@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from funcgrad.numpy_code import run_rebuilt
+from funcgrad.numpy_code import run_anywhere
 from funcgrad.transforms.transformed import Transformed, check_callable
 
 __all__ = ["from_numpy"]
@@ -50,4 +50,4 @@ def from_numpy(fun: Callable[P, R]) -> Callable[P, R]:
 
 def run_from_numpy(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
     """What a ``from_numpy`` does when it is called."""
-    return run_rebuilt(fun, args, kwargs)
+    return run_anywhere(fun, args, kwargs)

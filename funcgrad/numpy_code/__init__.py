@@ -1,5 +1,6 @@
 """Functions written for NumPy, SciPy and ``math``, run as they stand with funcgrad's functions in place of these."""
 
+from funcgrad.numpy_code.foreign_arrays import run_anywhere
 from funcgrad.numpy_code.running import (
     Rebuilt,
     Standing,
@@ -12,7 +13,6 @@ from funcgrad.numpy_code.running import (
     is_conversion,
     put_back,
     ready,
-    run_rebuilt,
     set_aside,
 )
 
@@ -28,6 +28,6 @@ __all__ = [
     "put_back",
     "built_before",
     "ready",
-    "run_rebuilt",
+    "run_anywhere",
     "set_aside",
 ]

@@ -13,13 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import backend, tree
-from funcgrad.core import Trace
 from funcgrad.errors import InputError
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.numpy_code import run_rebuilt
+from funcgrad.numpy_code import run_anywhere
 from funcgrad.optional import import_scipy
-from funcgrad.writable import constant, inside, is_buffer
 
 __all__ = ["OWN_CODE", "of_scipy", "own_code"]
 
@@ -70,29 +67,12 @@ def of_scipy(home: str, name: str) -> Callable[..., Any]:
                 f"{home}.{name}: output must be a dtype or None where values are traced, got an ndarray. Use the "
                 "result of the function."
             )
-        if inside():
-            return run_rebuilt(theirs, args, kwargs)
-        trace = Trace()  # of JAX's arrays: what SciPy's code makes must take them when it is written to
-        if home != "linalg":  # which writes to no part of what it computes
-            args, kwargs = tree.map(_held, (args, kwargs))
-        try:
-            return tree.map(_whole, run_rebuilt(theirs, args, kwargs))
-        finally:
-            trace.close()
+        return run_anywhere(theirs, args, kwargs)
 
     call.__module__ = f"funcgrad.scipy.{home}"
     # SciPy's examples import SciPy and draw pictures: they show nothing of this function
     call.__doc__ = cleandoc(theirs.__doc__ or "").partition("\nExamples\n")[0].rstrip() + "\n"
     return call
-
-
-def _held(x: Any) -> Any:
-    """An array of JAX's such that what is computed of it can be written to, its parts too, as NumPy's can."""
-    return constant(x) if backend.is_value(x) and backend.namespace_of(x) is not np else x
-
-
-def _whole(x: Any) -> Any:
-    return x.value if is_buffer(x) else x
 
 
 def own_code(

@@ -374,3 +374,22 @@ def test_it_is_a_function_like_others():
     assert vjp(ours, 2.0)[1](1.0) == (4.0,)
     with pytest.raises(InputError, match="from_numpy"):
         from_numpy(3.0)
+
+
+def test_parts_of_arrays_of_jax_are_written_to():
+    jax = pytest.importorskip("jax")
+
+    def adds_to_a_part(x):
+        roots = np.sin(x)
+        part = roots[3:]
+        part += 10.0 * x[:3]
+        roots[0] = x[1]
+        return np.sum(roots * np.arange(1.0, 7.0))
+
+    x, built = np.arange(1.0, 7.0), from_numpy(adds_to_a_part)
+    value, slope = adds_to_a_part(x), grad(built)(x)
+    for run in (built, jax.jit(built)):
+        found = run(jax.numpy.asarray(x))
+        assert isinstance(found, jax.Array)
+        np.testing.assert_allclose(found, value, rtol=1e-13)
+        np.testing.assert_allclose(jax.grad(run)(jax.numpy.asarray(x)), slope, rtol=1e-13)

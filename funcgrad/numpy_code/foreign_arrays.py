@@ -1,0 +1,42 @@
+"""Code for NumPy on arrays of another library, JAX's say, which cannot be written to: here they can.
+
+What the code makes of them outside of every transform would be that library's too: ``part += y`` of a part of an array
+would leave the whole as it was, without a word. So the code runs in a run of its own, in which they are constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad import backend, tree
+from funcgrad.core import Trace
+from funcgrad.numpy_code.running import run_rebuilt
+from funcgrad.writable import constant, inside, is_buffer
+
+__all__ = ["run_anywhere"]
+
+
+def run_anywhere(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``fun(*args, **kwargs)``, built anew, for arrays of whatever library, inside of a transform or outside.
+
+    Example:
+        >>> import numpy as np
+        >>> run_anywhere(np.sin, (0.0,), {})
+        np.float64(0.0)
+    """
+    given, spec = tree.flatten((args, kwargs))
+    if inside() or not any(map(_is_foreign, given)):
+        return run_rebuilt(fun, args, kwargs)
+    trace = Trace()
+    try:
+        args, kwargs = tree.unflatten(spec, [constant(x) if _is_foreign(x) else x for x in given])
+        return tree.map(lambda x: x.value if is_buffer(x) else x, run_rebuilt(fun, args, kwargs))
+    finally:
+        trace.close()
+
+
+def _is_foreign(x: Any) -> bool:
+    return type(x) is not np.ndarray and backend.is_value(x) and backend.namespace_of(x) is not np
