@@ -27,8 +27,9 @@ from funcgrad.numpy_code.functions import cached, dispatching, function
 from funcgrad.numpy_code.kernels import PYTHONS, kernel
 from funcgrad.numpy_code.libraries import KEPT
 from funcgrad.numpy_code.mathematics import MODULES
-from funcgrad.numpy_code.names import Names, counterpart, is_mirrored
+from funcgrad.numpy_code.names import Names, counterpart, is_mirrored, module_behind
 from funcgrad.numpy_code.runs import PLAIN, Latest, current
+from funcgrad.numpy_code.scope import globals_of
 from funcgrad.numpy_code.sparse import family_of, is_sparse_class, is_sparse_family, made_of
 from funcgrad.writable import LENT, buffer, inside, is_buffer
 
@@ -120,13 +121,14 @@ class Translator:
 
     def _module(self, module: ModuleType) -> ModuleType:
         name = module.__name__
-        if (name.partition(".")[0] in KEPT and name not in {**reading.MODULES, **reading.TABLES}) or isinstance(
-            module, Names
-        ):
+        if name.partition(".")[0] in KEPT and name not in reading.MODULES and name not in reading.TABLES:
+            return module
+        if module_behind(module) is not None:
             return module
         known = self.modules.get(name)
-        if known is None or known.module is not module:
-            known = self.modules[name] = Names(module, self)
+        if known is None or module_behind(known) is not module:
+            names = None if is_mirrored(name) else globals_of(vars(module), self)
+            known = self.modules[name] = Names(module, self, names)
         return known
 
     def _class(self, cls: Any) -> Any:
