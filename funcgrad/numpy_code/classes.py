@@ -180,6 +180,8 @@ def _hooks(cls: type, members: dict[str, Any], translate: Any) -> dict[str, Any]
         if source is not None:
             given = _dict(source)
             if given is not None and name in given:
+                if type(given[name]) is np.ndarray and translate.lasts:
+                    translate.read.add(name)  # from now on it is there when the run begins
                 own[name] = value = translate(given[name])[0]
                 return value
             has, value = _raw(source, name)
@@ -234,7 +236,8 @@ def viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
 
     What is written to what it makes the object itself does not have.
     """
-    made, own_of, of, keeps = partial(object.__new__, cls), _dict_of(cls), _dict_of(kind), not translate.lifts
+    made, own_of, of = partial(object.__new__, cls), _dict_of(cls), _dict_of(kind)
+    kept, read, readable = "b" if translate.lifts else "fciub", translate.read, translate.readable
 
     def seen(obj: Any) -> Any:
         view: Any = made()
@@ -242,8 +245,10 @@ def viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
         own[_SOURCE] = obj
         for name, value in (of(obj) or {}).items():
             kind = type(value)
-            if kind in PLAIN or (kind is np.ndarray and keeps and value.dtype.kind in "fciub"):
+            if kind in PLAIN or (kind is np.ndarray and value.dtype.kind in kept):
                 own[name] = value
+            elif kind is np.ndarray and name in read and value.dtype.kind in "fciu":
+                own[name] = readable(value)
             elif hasattr(cls, name):  # where the class has something of that name
                 own[name] = translate(value)[0]
         return view

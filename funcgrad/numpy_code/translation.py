@@ -8,7 +8,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 import toolz
@@ -33,19 +33,27 @@ from funcgrad.numpy_code.scope import globals_of
 from funcgrad.numpy_code.sparse import family_of, is_sparse_class, is_sparse_family, made_of
 from funcgrad.writable import LENT, buffer, inside, is_buffer
 
-__all__ = ["Translator"]
+__all__ = ["FUNCTIONS", "READ", "WRITTEN", "Translator"]
 
 _CONTAINERS = frozenset((dict, list, tuple, set, frozenset, OrderedDict, defaultdict, deque, MappingProxyType))
+
+
+#: How far a function is built anew: its functions; its constant arrays as well, so that their methods take traced
+#: values; and so that traced values can be written to them.
+FUNCTIONS, READ, WRITTEN = range(1, 4)
 
 
 class Translator:
     """What stands for a value in functions that are built anew: called with a value it says.
 
     Args:
-        lifts: whether buffers stand for constant arrays, so that traced values can be written to them, and NumPy's
-            methods of them take traced values.
+        level: whether buffers stand for constant arrays, and whether these are new in every run, to be written to.
 
     Attributes:
+        lifts: whether buffers stand for constant arrays.
+        lasts: whether they are the same in every run, as nothing can be written to them.
+        arrays: weak references to the buffers that can only be read, by the ``id`` of the array.
+        read: names of attributes that were constant arrays.
         functions: functions that were built anew, by what they were built from.
         closures: those that close over something.
         classes: classes.
@@ -55,8 +63,10 @@ class Translator:
         watched: weak references to global names that may be bound anew between runs.
     """
 
-    def __init__(self, lifts: bool) -> None:
-        self.lifts = lifts
+    def __init__(self, level: int) -> None:
+        self.level, self.lifts, self.lasts = level, level > FUNCTIONS, level == READ
+        self.arrays: dict[int, Any] = {}
+        self.read: set[str] = set()
         self.functions = ByIdentity()
         self.closures, self.classes, self.objects = Latest(), Latest(), Latest()
         self.globals: WeakValueDictionary[int, Any] = WeakValueDictionary()
@@ -72,7 +82,7 @@ class Translator:
             known = self.functions.get(value)
             return (known, True) if known is not None else self._function(value)
         if kind is np.ndarray:
-            return self._constant(value) if self.lifts else (value, value.dtype != object)
+            return self._constant(value) if self.lifts and value.dtype.kind in "iufc" else (value, value.dtype != object)
         if kind is MethodType:
             return _method(value, self), False
         if kind in self.objects:
@@ -85,7 +95,7 @@ class Translator:
 
     def memo(self) -> dict[int, tuple[Any, Any]]:
         """What stands for whom in the run that asks."""
-        return current().memos[self.lifts]
+        return current().memos[self.level]
 
     def owner(self, value: Any, memo: dict[int, tuple[Any, Any]]) -> Any:
         """What stands for an object whose method is run, with the ``memo`` of the run."""
@@ -143,8 +153,10 @@ class Translator:
         return cls if _is_kept(cls) else class_of(cls, self, _is_kept)
 
     def _constant(self, value: Any) -> tuple[Any, bool]:
-        """A buffer for a constant array, if it has numbers."""
-        if value.dtype.kind not in "iufc" or not inside():
+        """A buffer for a constant array of numbers."""
+        if self.lasts:
+            return self.readable(value), True
+        if not inside():
             return value, False
         memo, number = self.memo(), id(value)
         known = memo.get(number)
@@ -161,6 +173,18 @@ class Translator:
         if id(base) in memo and base is not value:
             _close(memo[id(base)][1], value)
         return made, False
+
+    def readable(self, value: Any) -> Tracer:
+        """The buffer that stands for a constant array in every run, as nothing can be written to it."""
+        arrays, number = self.arrays, id(value)
+        known = arrays.get(number)
+        made = None if known is None else known()
+        if made is None or made.value is not value:
+            made = buffer(value)
+            made.link, made.alias = LENT, READ_ONLY
+            arrays[number] = ref(made, lambda _: arrays.pop(number, None))
+        found: Tracer = made
+        return found
 
     def _container(self, value: Any) -> tuple[Any, bool]:
         """A container whose members are translated; the very one where nothing in it is."""
