@@ -18,7 +18,7 @@ import numpy as np
 from funcgrad import backend, core
 from funcgrad.core import Primitive, Tracer
 from funcgrad.errors import InputError
-from funcgrad.writable import Proxy, as_made_by
+from funcgrad.writable import CONSTANTS, LENT, Proxy, as_made_by, lent
 
 __all__ = [
     "NAMES",
@@ -74,10 +74,10 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
 
 def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """The same for whatever arguments."""
-    traced = False
+    traced = several = False
     for position, arg in enumerate(args):
         if isinstance(arg, Tracer):
-            traced = True
+            traced, several = True, several or arg.link is LENT
             continue
         if type(arg) in _NUMBERS:
             continue
@@ -102,6 +102,11 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
                 return made
             problem, remedy = backend.refusal(arg)
             raise InputError(f"{primitive.name}: argument {position} {problem}. {remedy}")
+    if several and any(isinstance(a, Tracer) and a._trace is not CONSTANTS for a in args):
+        plain = [lent(a) if isinstance(a, Tracer) else None for a in args]
+        if any(a is not None for a in plain):
+            args = tuple([a if b is None else b for a, b in zip(args, plain, strict=True)])
+            return primitive.call(*args, **params)
     ans = core.bind(primitive, args, params)
     return ans if not traced or isinstance(ans, Tracer) else as_made_by(args, ans)
 

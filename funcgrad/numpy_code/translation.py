@@ -79,6 +79,11 @@ class Translator:
         if kind in PLAIN or issubclass(kind, Tracer):
             return value, True
         if kind is FunctionType:
+            if value.__closure__:
+                closed = self.closures.get(value)
+                if closed is not None and closed.still_fits():
+                    return closed.fun, not closed.contents
+                return self._function(value)
             known = self.functions.get(value)
             return (known, True) if known is not None else self._function(value)
         if kind is np.ndarray:
