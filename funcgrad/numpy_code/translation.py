@@ -87,7 +87,8 @@ class Translator:
             known = self.functions.get(value)
             return (known, True) if known is not None else self._function(value)
         if kind is np.ndarray:
-            return self._constant(value) if self.lifts and value.dtype.kind in "iufc" else (value, value.dtype != object)
+            of_numbers = self.lifts and value.dtype.kind in "iufc"
+            return self._constant(value) if of_numbers else (value, value.dtype != object)
         if kind is MethodType:
             return _method(value, self), False
         if kind in self.objects:
