@@ -31,6 +31,7 @@ from toolz import (
 
 from funcgrad import numpy, tree
 from funcgrad.core import Tracer as _Tracer
+from funcgrad.generated import keep_code as _keep_code
 from funcgrad.numpy.methods import install as _install
 from funcgrad.optional import later as _later
 from funcgrad.transforms import (
@@ -193,3 +194,5 @@ if not TYPE_CHECKING:  # those that funcgrad.transforms imports when they are fi
         "tensor": "numpy.asarray: functions take NumPy arrays as they are",
     }
     __getattr__, __dir__ = _later(__name__, globals(), _homes, _advice)
+
+_keep_code()

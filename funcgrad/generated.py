@@ -3,24 +3,67 @@
 The functions of one operation differ from those of another in the values that they refer to: a kernel, rules. So a
 template is the body of ``make(values)``, which returns the function for these values. Python keeps the text, so
 tracebacks and debuggers show the lines that run; ``source_of`` gives it with what its names stand for.
+
+To compile what is made when funcgrad is imported takes longer than all the rest of the import. So the code is kept on
+disk for the next process, beside that of the modules, where and if Python keeps these.
 """
 
 from __future__ import annotations
 
 import inspect
 import linecache
+import marshal
+import os
 import re
+import sys
 from collections.abc import Callable
+from contextlib import suppress
+from importlib.util import MAGIC_NUMBER, cache_from_source
 from textwrap import dedent, indent
-from types import CellType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
-__all__ = ["function", "source_of", "value_of", "with_names"]
+__all__ = ["function", "keep_code", "source_of", "value_of", "with_names"]
 
 #: What makes the function of a text, by the text and the identity of the names that it shares with others.
 _makers: dict[tuple[str, int], Callable[..., Any]] = {}
 #: The lines of the files that Python believes the texts to stand in: one for each module that has templates.
 _files: dict[str, list[str]] = {}
+
+
+def _place() -> str | None:
+    """The file of the code that is kept; None where Python keeps none."""
+    try:
+        return os.path.splitext(cache_from_source(__file__))[0] + ".codes"
+    except NotImplementedError:
+        return None
+
+
+def _read() -> dict[tuple[str, int, str], CodeType]:
+    """The code that another process has kept: nothing where there is none, or this Python cannot read it."""
+    with suppress(OSError, EOFError, ValueError, TypeError), open(_place() or os.devnull, "rb") as file:
+        if file.read(len(MAGIC_NUMBER)) == MAGIC_NUMBER:
+            found: dict[tuple[str, int, str], CodeType] = marshal.load(file)
+            return found
+    return {}
+
+
+#: Code by the file and line where Python believes the text to stand, and the text.
+_kept, _used = _read(), dict[tuple[str, int, str], CodeType]()
+
+
+def keep_code() -> None:
+    """Keep the code that was made so far, if some of it had to be compiled, for the processes that follow."""
+    place = _place()
+    if place is None or sys.dont_write_bytecode or _used.keys() <= _kept.keys():
+        return
+    known = {**_kept, **_used} if len(_kept) < 4 * len(_used) else _used  # else most of it is of older versions
+    own = f"{place}.{os.getpid()}"
+    with suppress(OSError):
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(own, "wb") as file:
+            file.write(MAGIC_NUMBER + marshal.dumps(known))
+        os.replace(own, place)
 
 
 def function(name: str, text: str, shared: dict[str, Any], **values: Any) -> Any:
@@ -50,7 +93,8 @@ def _compiled(text: str, names: tuple[str, ...], shared: dict[str, Any]) -> Call
     file = f"<generated for {shared['__name__']}>"
     lines = _files.setdefault(file, [])
     whole = f"def make({', '.join(names)}):\n{indent(text.strip(), '    ')}\n    return operation\n"
-    code = compile("\n" * len(lines) + whole, file, "exec")
+    key = (file, len(lines), whole)
+    code = _used[key] = _kept.get(key) or compile("\n" * len(lines) + whole, file, "exec")
     lines += whole.splitlines(keepends=True)
     linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
     local: dict[str, Any] = {}
