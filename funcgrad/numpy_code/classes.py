@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from enum import EnumMeta
 from functools import cached_property, partial, partialmethod, singledispatchmethod
+from threading import RLock
 from types import FunctionType, MemberDescriptorType
 from typing import Any
 
@@ -34,7 +35,22 @@ def class_of(cls: type, translate: Any, is_known: Callable[[type], bool]) -> typ
         return found
     if "__original__" in vars(cls) or not _may_differ(cls):
         return cls
-    translate.classes[cls] = cls  # its methods may refer to it; they will find what is noted here when they are called
+    with _MAKING:  # other threads wait until it is there
+        found = translate.classes.get(cls) or translate.begun.get(cls)
+        if found is None:
+            translate.begun[cls] = cls  # its methods may refer to it: they find what it became when they are called
+            try:
+                found = translate.classes[cls] = _made(cls, translate, is_known)
+            finally:
+                del translate.begun[cls]
+    return found
+
+
+#: Held while a class is built anew.
+_MAKING = RLock()
+
+
+def _made(cls: type, translate: Any, is_known: Callable[[type], bool]) -> type:
     bases = [b if is_known(b) else class_of(b, translate, is_known) for b in cls.__bases__]
     members = {name: _member(member, translate) for name, member in vars(cls).items()}
     members = {name: member for name, member in members.items() if member is not vars(cls)[name]}
@@ -50,9 +66,7 @@ def class_of(cls: type, translate: Any, is_known: Callable[[type], bool]) -> typ
         )
     except Exception:  # the class lets nobody derive from it
         return cls
-    translate.classes[cls] = made
-    derived: type = made
-    return derived
+    return made
 
 
 class _Nobody:

@@ -57,6 +57,7 @@ class Translator:
         functions: functions that were built anew, by what they were built from.
         closures: those that close over something.
         classes: classes.
+        begun: classes that are being built anew.
         objects: by the class what looks at its objects through the class built anew.
         globals: the global names of modules, by the number of the dictionary.
         modules: modules, by name.
@@ -69,6 +70,7 @@ class Translator:
         self.read: set[str] = set()
         self.functions = ByIdentity()
         self.closures, self.classes, self.objects = Latest(), Latest(), Latest()
+        self.begun: dict[type, type] = {}
         self.globals: WeakValueDictionary[int, Any] = WeakValueDictionary()
         self.modules: dict[str, Names] = {}
         self.watched: list[Any] = []

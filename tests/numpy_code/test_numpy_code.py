@@ -9,6 +9,7 @@ import linecache
 import logging
 import math
 import pickle
+import threading
 import weakref
 
 import numpy as np
@@ -642,3 +643,21 @@ def test_modules_of_a_program_are_asked_by_any_name(tmp_path, monkeypatch):
     monkeypatch.setattr(program, "module", lambda x: 1.0)
     assert grad(f)(0.5) == pytest.approx(3.0 + math.cos(0.5))
     assert not hasattr(running._TRANSLATORS[1](program)[0], "range")
+
+
+@pytest.mark.parametrize("round_", range(5))
+def test_threads_that_build_a_class_anew_at_the_same_time(round_):
+    base = type(
+        "Base",
+        (Holder,),
+        {name: new(member) for name, member in vars(Holder).items() if name != "__doc__" and callable(member)},
+    )
+    holder, barrier = type("Derived", (base,), {})(), threading.Barrier(6)
+
+    def slope(number):
+        barrier.wait()
+        return [grad(holder.read if number % 2 else holder.written)(X) for _ in range(20)]
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        for number, slopes in enumerate(pool.map(slope, range(6))):
+            assert np.array(slopes) == pytest.approx(np.tile([1.0, 2.0] if number % 2 else [40.0, 60.0], (20, 1)))
