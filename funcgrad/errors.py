@@ -60,6 +60,9 @@ class UnsizedError(InputError, AttributeError):
 class ReadOnlyError(InputError, ValueError):
     """An array that nobody may write to was written to (a ``TypeError`` and, as in NumPy, a ``ValueError``)."""
 
+    #: Whether the array is a constant of code that was built anew, which may run once more with others in its place.
+    of_constant = False
+
 
 class NotDifferentiableError(FuncgradError, TypeError):
     """A derivative was asked for through an operation that has none (a ``TypeError``)."""

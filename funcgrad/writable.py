@@ -22,7 +22,7 @@ from weakref import ref
 
 import numpy as np
 
-from funcgrad import backend, tree
+from funcgrad import backend, blocks, tree
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, twin
 from funcgrad.forward import ForwardTrace
 from funcgrad.running import changing, open_traces, repeating, running
@@ -47,6 +47,7 @@ __all__ = [
     "inside",
     "is_buffer",
     "is_number",
+    "lent",
     "move",
     "outside",
     "own",
@@ -57,6 +58,8 @@ __all__ = [
 ]
 
 ndarray = np.ndarray
+#: What NumPy computes with, and nobody else.
+_NUMPY = frozenset((ndarray, float, int, np.float64))
 #: The ``link`` of a buffer whose array others hold too.
 LENT: Final = object()
 #: A part is small where the whole has so many times its elements.
@@ -80,11 +83,13 @@ class _Constants(Trace):
         self.cuts = self.numbers = self.counter = None
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        lowered = tuple([a.value if is_buffer(a) else a for a in args])
+        lowered = tuple([a.value if type(a) is Tracer and a._trace is self else a for a in args])
+        plain = blocks.here() is None
         for a in lowered:
             if isinstance(a, Tracer):  # another thread has written something traced to an argument
                 return primitive.call(*args, **params)
-        ans = primitive.evaluate(lowered, params)
+            plain = plain and type(a) in _NUMPY
+        ans = primitive.kernel(np)(*lowered, **params) if plain else primitive.evaluate(lowered, params)
         if primitive.multiple:
             return tuple([_as_buffer(a, lowered) for a in ans])
         return _as_buffer(ans, lowered)
@@ -119,7 +124,10 @@ def _as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
         if backend.shape_of(ans):
             return buffer(ans)
         return constant(ans) if backend.is_stand_in(ans) else ans  # NumPy does not know what JAX computes later
-    made = buffer(ans.copy("K") if any(ans is a for a in args) else ans)
+    made = buffer(ans)
+    for a in args:
+        if a is ans:
+            made.value = ans.copy("K")
     if not ans.flags.writeable:
         made.link = LENT
     return made
@@ -135,9 +143,16 @@ def constant(x: Any) -> Tracer:
 def own(x: Tracer) -> None:
     """Make sure that nobody else holds the memory of the buffer ``x``, which is no view: it is to be written to."""
     if x.link is LENT:
-        x.value = x.value.copy("K")
-        x.link = None
+        copied = x.value.copy("K")
+        x.link = None  # before the value is there, see ``lent``
+        x.value = copied
         refresh(x)
+
+
+def lent(x: Tracer) -> Any:
+    """The array of a buffer whose memory others hold already, so that it is copied before a write; else None."""
+    value = x.value  # first: who writes in another thread marks the buffer before it gets the copy
+    return value if x.link is LENT else None
 
 
 def as_made_by(args: tuple[Any, ...], ans: Any) -> Any:

@@ -25,7 +25,7 @@ from funcgrad.kinds.rows import in_columns
 from funcgrad.kinds.rules import NAMES, Operation, bind, finish, traced_at_once
 from funcgrad.ownership import LARGE
 from funcgrad.reverse import RECORD, Pull, pull_of_each
-from funcgrad.writable import CONSTANTS, as_made_by
+from funcgrad.writable import CONSTANTS, LENT, as_made_by, lent
 
 __all__ = ["elementwise"]
 
@@ -231,6 +231,7 @@ _SHARED = {
     "BatchTrace": BatchTrace,
     "CONSTANTS": CONSTANTS,
     "ForwardTrace": ForwardTrace,
+    "LENT": LENT,
     "NUMPY": _NUMPY,
     "PLAIN": _PLAIN,
     "REAL": _REAL,
@@ -246,6 +247,7 @@ _SHARED = {
     "dual": dual,
     "spread": spread,
     "traced_at_once": traced_at_once,
+    "lent": lent,
     "tracer_of": tracer_of,
     "twin": twin,
 }
@@ -326,7 +328,7 @@ def operation(x, y, /):
         if type(y) is Tracer:
             w, other, second = y.value, y.form, y.link
             if y._trace is not trace:
-                return unlike(x, y)
+                return operation(x, w) if second is LENT else unlike(x, y)
             if (aval is not None and aval == other) or (type(v) in closed and type(w) in closed):
                 ans = kernel(v, w)
             elif type(aval) is type(other) is tuple or (aval := common_aval(v, w, closed)) is None:
@@ -353,7 +355,7 @@ def operation(x, y, /):
     if type(y) is Tracer and (numbers := (trace := y._trace).numbers) is not None:
         w, aval, parent = y.value, y.form, y.link
         if (v := constant_beside(w, x, aval, closed, converts)) is None:
-            return unlike(x, y)
+            return operation(v, y) if type(x) is Tracer and (v := lent(x)) is not None else unlike(x, y)
         ans = kernel(v, w) if type(w) in PLAIN else {again}(v, w)
         {check}
         made = Tracer()

@@ -18,9 +18,10 @@ import numpy as np
 from funcgrad import backend, core
 from funcgrad.core import Primitive, Tracer
 from funcgrad.errors import InputError
-from funcgrad.writable import Proxy, as_made_by
+from funcgrad.writable import CONSTANTS, LENT, Proxy, as_made_by, lent
 
 __all__ = [
+    "FROM_LISTS",
     "NAMES",
     "OF_TABLES",
     "Operation",
@@ -44,6 +45,8 @@ Operation: TypeAlias = Callable[..., Any]
 _REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 #: What computes an operation of tables, which keep their labels; ``NotImplemented`` where arrays do not fit a table's.
 OF_TABLES: dict[Primitive, Operation] = {}
+#: What makes an array of a list or a tuple, which may hold traced values.
+FROM_LISTS: list[Callable[[Any], Any]] = []
 
 
 def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -73,16 +76,18 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
 
 def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """The same for whatever arguments."""
-    traced = False
+    traced = several = False
     for position, arg in enumerate(args):
         if isinstance(arg, Tracer):
-            traced = True
+            traced, several = True, several or arg.link is LENT
             continue
         if type(arg) in _NUMBERS:
             continue
-        if type(arg) is list or type(arg) is tuple:  # as NumPy does; tracers inside refuse, and say why
-            arg = np.asarray(arg)
+        if type(arg) is list or type(arg) is tuple:
+            arg = FROM_LISTS[0](arg)
             args = (*args[:position], arg, *args[position + 1 :])
+            if isinstance(arg, Tracer):
+                return bind(primitive, args, params)
         if isinstance(arg, Proxy):
             arg, traced = arg.whole(), True
             args = (*args[:position], arg, *args[position + 1 :])
@@ -95,14 +100,34 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
                 traced = traced or isinstance(arg, Tracer)
                 args = (*args[:position], arg, *args[position + 1 :])
                 continue
-            if primitive.foreign is not None and (made := primitive.foreign(*args)) is not None:
-                return made
-            if (made := _by_operand(primitive, args, position)) is not NotImplemented:
-                return made
-            problem, remedy = backend.refusal(arg)
-            raise InputError(f"{primitive.name}: argument {position} {problem}. {remedy}")
+            return _of_foreign(primitive, args, position)
+    if several and (others := _arrays_of_lent(args)) is not None:
+        return primitive.call(*others, **params)
     ans = core.bind(primitive, args, params)
     return ans if not traced or isinstance(ans, Tracer) else as_made_by(args, ans)
+
+
+def _arrays_of_lent(args: tuple[Any, ...]) -> list[Any] | None:
+    """The arguments with arrays for buffers whose memory others hold already; None where all are constants."""
+    found, traced = [], False
+    for arg in args:
+        if type(arg) is Tracer:
+            if arg._trace is not CONSTANTS:
+                traced = True
+            elif (array := lent(arg)) is not None:
+                arg = array
+        found.append(arg)
+    return found if traced else None
+
+
+def _of_foreign(primitive: Primitive, args: tuple[Any, ...], position: int) -> Any:
+    """What an operation gives of an argument at ``position`` that is no value, if there is such a thing."""
+    if primitive.foreign is not None and (made := primitive.foreign(*args)) is not None:
+        return made
+    if (made := _by_operand(primitive, args, position)) is not NotImplemented:
+        return made
+    problem, remedy = backend.refusal(args[position])
+    raise InputError(f"{primitive.name}: argument {position} {problem}. {remedy}")
 
 
 def _by_operand(primitive: Primitive, args: tuple[Any, ...], position: int) -> Any:

@@ -17,7 +17,7 @@ from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.avals import aval_of
 from funcgrad.kinds.linear import astype, broadcast_to, imag, permute, real, reshape
-from funcgrad.numpy.concretization import constant, user_line
+from funcgrad.numpy.concretization import constant, note_constant, user_line
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.layout import as_before
 from funcgrad.numpy.overlapping import written_by_mask
@@ -153,11 +153,14 @@ def refuse_writing(x: Any) -> NoReturn:
             f"x[i] = y: a number cannot be written to, got {describe(x)}{user_line()}. Give the name a new value "
             "instead: x = y."
         )
-    raise ReadOnlyError(
+    error = ReadOnlyError(
         f"x[i] = y: an argument of a transformed function, or a view that NumPy makes read-only, cannot be written to, "
         f"got {describe(x)}{user_line()}. A function that changes its arguments is not pure; write to a copy: "
         "x = x.copy()."
     )
+    if is_buffer(x):
+        note_constant(error)
+    raise error
 
 
 def _watch_exchange(x: Tracer, index: Any, y: Any, views: Views) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from funcgrad import backend, blocks
 from funcgrad.batching import BatchTrace, is_batched
 from funcgrad.core import Tracer, describe, raise_escaped, repeated, twin
-from funcgrad.errors import ConcretizationError, ConversionError
+from funcgrad.errors import ConcretizationError, ConversionError, ReadOnlyError
 from funcgrad.graph import steer
 from funcgrad.numpy.callers import user_frame, user_line
 from funcgrad.numpy.hints import remedies
@@ -28,7 +28,7 @@ from funcgrad.writable import buffer, inside, is_buffer
 
 __all__ = [
     "CONCRETIZATION", "Elsewhere", "check_text", "concrete", "constant", "constant_array", "forgive", "keeping",
-    "other_thread", "refuse", "refused", "run_here", "user_frame", "user_line",
+    "note_constant", "other_thread", "refuse", "refused", "run_here", "user_frame", "user_line",
 ]  # fmt: skip
 
 
@@ -52,6 +52,13 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
         raise error
     finally:
         del error  # it holds this frame
+
+
+def note_constant(error: ReadOnlyError) -> None:
+    """Note that a constant was written to, in code that was built anew: the function may go on after that."""
+    if run_here() is not None:
+        error.of_constant = True
+        refused[threading.get_ident()] = str(error)
 
 
 class Elsewhere(str):

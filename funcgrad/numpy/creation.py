@@ -31,8 +31,8 @@ _NUMBERS = frozenset((bool, int, float, complex))
 
 def new(made: Array) -> Array:
     """An array that was made just now: inside a transformed function it must take traced values when written to."""
-    if type(made) is np.ndarray and made.dtype == object:
-        return made  # Python's objects can be traced values, which are no numbers to an array
+    if type(made) is np.ndarray and (made.dtype == object or made.dtype.names is not None):
+        return made  # objects can be traced values, which are no numbers to an array; records have fields
     writable = type(made) is np.ndarray or (not isinstance(made, Tracer) and namespace_of(made) is not np)
     return buffer(made) if writable and inside() else made
 

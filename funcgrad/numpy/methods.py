@@ -21,7 +21,7 @@ from funcgrad.errors import InputError, UnsizedError
 from funcgrad.generated import value_of, with_names
 from funcgrad.kinds.linear import permute
 from funcgrad.kinds.linear import reshape as refill
-from funcgrad.kinds.rules import bind
+from funcgrad.kinds.rules import FROM_LISTS, bind
 from funcgrad.numpy import arithmetic as numbers
 from funcgrad.numpy import (
     choice,
@@ -68,6 +68,7 @@ def install(cls: type[Tracer]) -> None:
     for name, member in members.items():
         setattr(cls, name, member)
     labels.install()
+    FROM_LISTS.append(creation.as_value)
     setattr(cls, "shape", cls.__dict__["shape"].setter(_set_shape))  # noqa: B010  (mypy takes it for a method)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from enum import EnumMeta
 from functools import cached_property, partial, partialmethod, singledispatchmethod
+from threading import RLock
 from types import FunctionType, MemberDescriptorType
 from typing import Any
 
@@ -34,7 +35,22 @@ def class_of(cls: type, translate: Any, is_known: Callable[[type], bool]) -> typ
         return found
     if "__original__" in vars(cls) or not _may_differ(cls):
         return cls
-    translate.classes[cls] = cls  # its methods may refer to it; they will find what is noted here when they are called
+    with _MAKING:  # other threads wait until it is there
+        found = translate.classes.get(cls) or translate.begun.get(cls)
+        if found is None:
+            translate.begun[cls] = cls  # its methods may refer to it: they find what it became when they are called
+            try:
+                found = translate.classes[cls] = _made(cls, translate, is_known)
+            finally:
+                del translate.begun[cls]
+    return found
+
+
+#: Held while a class is built anew.
+_MAKING = RLock()
+
+
+def _made(cls: type, translate: Any, is_known: Callable[[type], bool]) -> type:
     bases = [b if is_known(b) else class_of(b, translate, is_known) for b in cls.__bases__]
     members = {name: _member(member, translate) for name, member in vars(cls).items()}
     members = {name: member for name, member in members.items() if member is not vars(cls)[name]}
@@ -50,9 +66,7 @@ def class_of(cls: type, translate: Any, is_known: Callable[[type], bool]) -> typ
         )
     except Exception:  # the class lets nobody derive from it
         return cls
-    translate.classes[cls] = made
-    derived: type = made
-    return derived
+    return made
 
 
 class _Nobody:
@@ -180,6 +194,8 @@ def _hooks(cls: type, members: dict[str, Any], translate: Any) -> dict[str, Any]
         if source is not None:
             given = _dict(source)
             if given is not None and name in given:
+                if type(given[name]) is np.ndarray and translate.lasts:
+                    translate.read.add(name)  # from now on it is there when the run begins
                 own[name] = value = translate(given[name])[0]
                 return value
             has, value = _raw(source, name)
@@ -234,7 +250,8 @@ def viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
 
     What is written to what it makes the object itself does not have.
     """
-    made, own_of, of, keeps = partial(object.__new__, cls), _dict_of(cls), _dict_of(kind), not translate.lifts
+    made, own_of, of = partial(object.__new__, cls), _dict_of(cls), _dict_of(kind)
+    kept, read, readable = "b" if translate.lifts else "fciub", translate.read, translate.readable
 
     def seen(obj: Any) -> Any:
         view: Any = made()
@@ -242,8 +259,10 @@ def viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
         own[_SOURCE] = obj
         for name, value in (of(obj) or {}).items():
             kind = type(value)
-            if kind in PLAIN or (kind is np.ndarray and keeps and value.dtype.kind in "fciub"):
+            if kind in PLAIN or (kind is np.ndarray and value.dtype.kind in kept):
                 own[name] = value
+            elif kind is np.ndarray and name in read and value.dtype.kind in "fciu":
+                own[name] = readable(value)
             elif hasattr(cls, name):  # where the class has something of that name
                 own[name] = translate(value)[0]
         return view

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from importlib import import_module
 from importlib.util import find_spec
 from types import FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from funcgrad.numpy_code.mathematics import MODULES, of_python
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.reading import checked, reader
 
-__all__ = ["Names", "counterpart", "is_mirrored", "when_called"]
+__all__ = ["Names", "counterpart", "is_mirrored", "module_behind", "when_called"]
 
 
 def is_mirrored(module: str) -> bool:
@@ -222,26 +222,60 @@ def when_called(value: Any) -> Any:
 class Names(ModuleType):
     """A module whose names are funcgrad's, or what ``find`` makes of them.
 
+    Python asks for a name that is not among its own by ``__getattr__``, a function of its own as a module may have: it
+    finds the others sooner than those of a class that has such a method.
+
     Args:
         module: the module itself.
         find: ``find(value)`` gives what stands for a value that funcgrad has no name for, and whether it always does.
+        names: the global names of a program's module, see ``scope.Globals``; None of NumPy's and SciPy's modules.
     """
+
+    def __init__(self, module: ModuleType, find: Callable[[Any], tuple[Any, bool]], names: Any = None) -> None:
+        super().__init__(module.__name__, module.__doc__)
+        asked = _Asked(module, find, names, vars(self))
+        vars(self).update({_ASKED: asked, "__getattr__": asked.get, "__dir__": partial(dir, module)})
+        if names is not None:
+            names.beside = vars(self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        asked = vars(self)[_ASKED]
+        setattr(asked.module, name, value)
+        vars(self).pop(name, None)
+        if asked.names is not None:
+            asked.names.forget(name)
+
+
+def module_behind(names: ModuleType) -> ModuleType | None:
+    """The module that ``names`` stands for, if it is a ``Names``."""
+    asked = vars(names).get(_ASKED)
+    return None if asked is None else asked.module
+
+
+#: Where a ``Names`` keeps what it asks: no name of a program's can be the same.
+_ASKED = "⟨asked⟩"
+
+
+class _Asked(NamedTuple):
+    """What a ``Names`` asks for a name, and its ``own`` names, where it is found at once the next time."""
 
     module: ModuleType
     find: Callable[[Any], tuple[Any, bool]]
+    names: Any
+    own: dict[str, Any]
 
-    def __init__(self, module: ModuleType, find: Callable[[Any], tuple[Any, bool]]) -> None:
-        super().__init__(module.__name__, module.__doc__)
-        vars(self).update(module=module, find=find)
-
-    def __getattr__(self, name: str) -> Any:
-        plain = written(name)
-        if plain:
-            return when_called(getattr(self, plain))
-        value = getattr(self.module, name)
-        found, always = self._found(name, value)
-        if always and is_mirrored(self.module.__name__):
-            vars(self)[name] = found  # found at once the next time
+    def get(self, name: str) -> Any:
+        """What stands for a name of the module."""
+        names, plain = self.names, written(name)
+        if names is not None and name in names:
+            found, always = names[name], names.keeps(name)
+        elif plain:
+            found, always = when_called(self.get(plain)), plain in self.own
+        else:
+            found, always = self._found(name, getattr(self.module, name))
+            always = always and names is None
+        if always:
+            self.own[name] = found
         return found
 
     def _found(self, name: str, value: Any) -> tuple[Any, bool]:
@@ -258,15 +292,6 @@ class Names(ModuleType):
         whole = isinstance(value, type) and home == "scipy.sparse"
         ours = value if whole or hasattr(value, "_random_state") else _of_own(home, name, value)
         return self.find(value) if ours is value else (ours, True)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self.module, name, value)
-        names: Any = getattr(self.find, "globals", {}).get(id(vars(self.module)))
-        if names is not None:
-            names.forget(name)
-
-    def __dir__(self) -> list[str]:
-        return dir(self.module)
 
 
 def _may_differ(value: Any) -> bool:

@@ -14,14 +14,14 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer
-from funcgrad.errors import ConversionError, FuncgradError
+from funcgrad.errors import ConversionError, FuncgradError, ReadOnlyError
 from funcgrad.numpy.concretization import keeping, refused
 from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import is_seen, original
 from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.runs import PLAIN, Run, leave, of_thread
 from funcgrad.numpy_code.scope import names_behind, refresh
-from funcgrad.numpy_code.translation import Translator
+from funcgrad.numpy_code.translation import FUNCTIONS, READ, WRITTEN, Translator
 from funcgrad.writable import inside
 
 __all__ = [
@@ -40,13 +40,13 @@ __all__ = [
     "set_aside",
 ]
 
-#: How far a function is built anew: not at all, its functions, its constant arrays as well.
-_AS_WRITTEN, _FUNCTIONS, _CONSTANTS = range(3)
-_LEVELS = {_FUNCTIONS: "with funcgrad's functions", _CONSTANTS: "with funcgrad's functions and arrays"}
-
-
-#: What stands for whom: where constant arrays stay what they are, and where they can take traced values.
-_TRANSLATORS = (Translator(False), Translator(True))
+_LEVELS = {
+    FUNCTIONS: "with funcgrad's functions",
+    READ: "with funcgrad's functions and arrays",
+    WRITTEN: "with funcgrad's functions and arrays that can be written to",
+}
+#: What stands for whom, by level.
+_TRANSLATORS = {level: Translator(level) for level in _LEVELS}
 
 
 class Rebuilt:
@@ -54,15 +54,15 @@ class Rebuilt:
 
     Args:
         fun: a function of the user's.
-        lifts: whether constant arrays can take traced values, too.
+        level: how far, see ``translation``.
     """
 
-    __slots__ = ("_way", "fun", "lifts")
+    __slots__ = ("_way", "fun", "level")
 
-    def __init__(self, fun: Callable[..., Any], lifts: bool) -> None:
+    def __init__(self, fun: Callable[..., Any], level: int) -> None:
         self.fun = fun
-        self.lifts = lifts
-        self._way = _Way(fun, lifts)
+        self.level = level
+        self._way = _Way(fun, level)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
@@ -94,7 +94,7 @@ class Rebuilt:
         return getattr(self.fun, name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.fun, self.lifts)
+        return type(self), (self.fun, self.level)
 
 
 class _Way:
@@ -102,16 +102,15 @@ class _Way:
 
     Attributes:
         translate: what stands for whom.
-        lifts: see ``Rebuilt``.
         function: the function; that of a method.
         owner: the object whose method it is, if it is one.
         built: what stands for the function in every run; None before the first, and where something else may.
     """
 
-    __slots__ = ("built", "function", "lifts", "owner", "translate")
+    __slots__ = ("built", "function", "owner", "translate")
 
-    def __init__(self, fun: Any, lifts: bool) -> None:
-        self.translate, self.lifts, self.built = _TRANSLATORS[lifts], lifts, None
+    def __init__(self, fun: Any, level: int) -> None:
+        self.translate, self.built = _TRANSLATORS[level], None
         is_method = type(fun) is MethodType and type(fun.__func__) is FunctionType
         self.function: Any = fun.__func__ if is_method else fun
         self.owner: Any = fun.__self__ if is_method else None
@@ -119,15 +118,17 @@ class _Way:
     def go(self, run: Run, args: Any, kwargs: Any) -> Any:
         """Call what stands for the function in this run."""
         translate, built = self.translate, self.built
+        if translate.lifts and not inside():  # nothing is traced, and arrays stay what they are
+            translate, built = _TRANSLATORS[FUNCTIONS], None
         for x in args:
             if type(x) not in _THEMSELVES:
                 args = list(map(translate.argument, args))
                 break
         if self.owner is not None:
-            args = (translate.owner(self.owner, run.memos[self.lifts]), *args)
+            args = (translate.owner(self.owner, run.memos[translate.level]), *args)
         if built is None:
             built, always = translate(self.function)
-            if always:
+            if always and translate is self.translate:
                 self.built = built
         if kwargs:
             return built(*args, **{name: translate.argument(x) for name, x in kwargs.items()})
@@ -271,7 +272,7 @@ def ready(fun: Any) -> Any:
     found = built_before.get(id(code))
     if found is None or found[0]() is not code or type(fun) is Rebuilt or _OFF.get():
         return fun
-    return Rebuilt(fun, found[1] == _CONSTANTS)
+    return Rebuilt(fun, found[1])
 
 
 def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
@@ -352,15 +353,15 @@ class Standing:
 
 def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) -> Any:
     """What ``work`` does with ``fun`` built anew, after it raised ``error`` of ``given``."""
-    level = _AS_WRITTEN if type(given) is not Rebuilt else _CONSTANTS if given.lifts else _FUNCTIONS
+    level = given.level if type(given) is Rebuilt else 0
     first, before = error, None
     try:
-        while level < _CONSTANTS and is_conversion(error, before) and _can_be_rebuilt(fun):
+        while level < WRITTEN and is_conversion(error, before) and _can_be_rebuilt(fun):
             level += 1
             _log("%r is run %s: %s", fun, _LEVELS[level], error)
             try:
                 refused.pop(get_ident(), None)
-                built = Rebuilt(fun, level == _CONSTANTS)
+                built = Rebuilt(fun, level)
                 found = work(built)
                 if refused:
                     check_refused(built)
@@ -382,7 +383,7 @@ def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) ->
 def run_rebuilt(fun: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """``fun(*args, **kwargs)``, built anew at once; its constant arrays as well, where that is needed."""
     given = ready(fun)
-    given = given if type(given) is Rebuilt else Rebuilt(fun, False)
+    given = given if type(given) is Rebuilt else Rebuilt(fun, FUNCTIONS)
     try:
         return given(*args, **kwargs)
     except Exception as error:
@@ -414,7 +415,7 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
         return True  # compiled code, and other threads, may have raised another error after it
     seen: BaseException | None = error
     while seen is not None and seen is not before:
-        if isinstance(seen, ConversionError):
+        if isinstance(seen, ConversionError) or (isinstance(seen, ReadOnlyError) and seen.of_constant):
             return True
         seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)  # see ``again``
     text = str(error)

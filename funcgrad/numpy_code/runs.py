@@ -38,8 +38,7 @@ class Run:
 
     Attributes:
         open: whether the functions run still.
-        memos: by the ``id`` of a value the value and what stands for it: where constant arrays stay what they are, and
-            where buffers stand for them, to which traced values can be written.
+        memos: by the ``id`` of a value the value and what stands for it, for each level, see ``translation``.
         endings: what is to be done when the run ends.
         texts: the traced numbers that texts were made of, with the texts.
     """
@@ -48,7 +47,7 @@ class Run:
 
     def __init__(self) -> None:
         self.open = False
-        self.memos: tuple[dict[int, tuple[Any, Any]], dict[int, tuple[Any, Any]]] = ({}, {})
+        self.memos: tuple[dict[int, tuple[Any, Any]], ...] = ({}, {}, {}, {})
         self.endings: list[Callable[[], None]] = []
         self.texts: list[Any] = []
 
@@ -78,11 +77,9 @@ def of_thread() -> Run:
 def leave(run: Run) -> None:
     """The end of a run that began here."""
     run.open = False
-    plain, lifted = run.memos
-    if plain:
-        plain.clear()
-    if lifted:
-        lifted.clear()
+    for memo in run.memos:
+        if memo:
+            memo.clear()
     if run.endings or run.texts:
         endings, run.endings, run.texts = run.endings, [], []
         for ending in endings:

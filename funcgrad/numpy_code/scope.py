@@ -29,7 +29,7 @@ _MISSING: Any = object()
 #: Where the dictionary of a function that was built anew says whose names it has.
 _OWNER = "⟨names⟩"
 #: What is equal to nothing but itself, so that many are compared at once.
-_SINGLE = frozenset((BuiltinFunctionType, FunctionType, ModuleType, np.ufunc))
+_SINGLE = frozenset((BuiltinFunctionType, FunctionType, ModuleType, np.ufunc, type))
 
 
 class _Rest(dict[str, Any]):
@@ -54,9 +54,10 @@ class Globals(dict[str, Any]):
         fast: the dictionary that functions have, with what stands for a name in every run.
         known: what was found under these names, and what stands for it.
         assigned: names that functions assign to. What they assign Python stores in ``fast``.
+        beside: the own names of what stands for the module, see ``names.Names``: among them are some of these.
     """
 
-    __slots__ = ("__weakref__", "assigned", "builtins", "fast", "known", "look", "real", "translate")
+    __slots__ = ("__weakref__", "assigned", "beside", "builtins", "fast", "known", "look", "real", "translate")
 
     def __init__(self, real: dict[str, Any], translate: Any) -> None:
         given = real.get("__builtins__", builtins)
@@ -76,6 +77,7 @@ class Globals(dict[str, Any]):
         own = {name: value for name, value in real.items() if name[:2] == "__"}  # of the module: its name, its file
         self.fast: dict[str, Any] = {**own, "__builtins__": rest, _OWNER: self}
         self.look: Any = None
+        self.beside: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         value = self.real.get(name, _MISSING)
@@ -96,8 +98,13 @@ class Globals(dict[str, Any]):
         """Ask anew for a name, which has been bound anew."""
         if name not in self.assigned:
             self.fast.pop(name, None)
+        self.beside.pop(name, None)
         self.known.pop(name, None)
         self.look = None
+
+    def keeps(self, name: str) -> bool:
+        """Whether what stands for a name is known until it is bound anew."""
+        return name in self.known and name not in self.assigned
 
     def refresh(self) -> None:
         """Forget the names that were bound anew: all are looked at one by one."""

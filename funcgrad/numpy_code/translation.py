@@ -8,7 +8,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 import toolz
@@ -27,37 +27,50 @@ from funcgrad.numpy_code.functions import cached, dispatching, function
 from funcgrad.numpy_code.kernels import PYTHONS, kernel
 from funcgrad.numpy_code.libraries import KEPT
 from funcgrad.numpy_code.mathematics import MODULES
-from funcgrad.numpy_code.names import Names, counterpart, is_mirrored
+from funcgrad.numpy_code.names import Names, counterpart, is_mirrored, module_behind
 from funcgrad.numpy_code.runs import PLAIN, Latest, current
+from funcgrad.numpy_code.scope import globals_of
 from funcgrad.numpy_code.sparse import family_of, is_sparse_class, is_sparse_family, made_of
 from funcgrad.writable import LENT, buffer, inside, is_buffer
 
-__all__ = ["Translator"]
+__all__ = ["FUNCTIONS", "READ", "WRITTEN", "Translator"]
 
 _CONTAINERS = frozenset((dict, list, tuple, set, frozenset, OrderedDict, defaultdict, deque, MappingProxyType))
+
+
+#: How far a function is built anew: its functions; its constant arrays as well, so that their methods take traced
+#: values; and so that traced values can be written to them.
+FUNCTIONS, READ, WRITTEN = range(1, 4)
 
 
 class Translator:
     """What stands for a value in functions that are built anew: called with a value it says.
 
     Args:
-        lifts: whether buffers stand for constant arrays, so that traced values can be written to them, and NumPy's
-            methods of them take traced values.
+        level: whether buffers stand for constant arrays, and whether these are new in every run, to be written to.
 
     Attributes:
+        lifts: whether buffers stand for constant arrays.
+        lasts: whether they are the same in every run, as nothing can be written to them.
+        arrays: weak references to the buffers that can only be read, by the ``id`` of the array.
+        read: names of attributes that were constant arrays.
         functions: functions that were built anew, by what they were built from.
         closures: those that close over something.
         classes: classes.
+        begun: classes that are being built anew.
         objects: by the class what looks at its objects through the class built anew.
         globals: the global names of modules, by the number of the dictionary.
         modules: modules, by name.
         watched: weak references to global names that may be bound anew between runs.
     """
 
-    def __init__(self, lifts: bool) -> None:
-        self.lifts = lifts
+    def __init__(self, level: int) -> None:
+        self.level, self.lifts, self.lasts = level, level > FUNCTIONS, level == READ
+        self.arrays: dict[int, Any] = {}
+        self.read: set[str] = set()
         self.functions = ByIdentity()
         self.closures, self.classes, self.objects = Latest(), Latest(), Latest()
+        self.begun: dict[type, type] = {}
         self.globals: WeakValueDictionary[int, Any] = WeakValueDictionary()
         self.modules: dict[str, Names] = {}
         self.watched: list[Any] = []
@@ -68,10 +81,16 @@ class Translator:
         if kind in PLAIN or issubclass(kind, Tracer):
             return value, True
         if kind is FunctionType:
+            if value.__closure__:
+                closed = self.closures.get(value)
+                if closed is not None and closed.still_fits():
+                    return closed.fun, not closed.contents
+                return self._function(value)
             known = self.functions.get(value)
             return (known, True) if known is not None else self._function(value)
         if kind is np.ndarray:
-            return self._constant(value) if self.lifts else (value, value.dtype != object)
+            of_numbers = self.lifts and value.dtype.kind in "iufc"
+            return self._constant(value) if of_numbers else (value, value.dtype != object)
         if kind is MethodType:
             return _method(value, self), False
         if kind in self.objects:
@@ -84,7 +103,7 @@ class Translator:
 
     def memo(self) -> dict[int, tuple[Any, Any]]:
         """What stands for whom in the run that asks."""
-        return current().memos[self.lifts]
+        return current().memos[self.level]
 
     def owner(self, value: Any, memo: dict[int, tuple[Any, Any]]) -> Any:
         """What stands for an object whose method is run, with the ``memo`` of the run."""
@@ -120,13 +139,14 @@ class Translator:
 
     def _module(self, module: ModuleType) -> ModuleType:
         name = module.__name__
-        if (name.partition(".")[0] in KEPT and name not in {**reading.MODULES, **reading.TABLES}) or isinstance(
-            module, Names
-        ):
+        if name.partition(".")[0] in KEPT and name not in reading.MODULES and name not in reading.TABLES:
+            return module
+        if module_behind(module) is not None:
             return module
         known = self.modules.get(name)
-        if known is None or known.module is not module:
-            known = self.modules[name] = Names(module, self)
+        if known is None or module_behind(known) is not module:
+            names = None if is_mirrored(name) else globals_of(vars(module), self)
+            known = self.modules[name] = Names(module, self, names)
         return known
 
     def _class(self, cls: Any) -> Any:
@@ -141,8 +161,10 @@ class Translator:
         return cls if _is_kept(cls) else class_of(cls, self, _is_kept)
 
     def _constant(self, value: Any) -> tuple[Any, bool]:
-        """A buffer for a constant array, if it has numbers."""
-        if value.dtype.kind not in "iufc" or not inside():
+        """A buffer for a constant array of numbers."""
+        if self.lasts:
+            return self.readable(value), True
+        if not inside():
             return value, False
         memo, number = self.memo(), id(value)
         known = memo.get(number)
@@ -159,6 +181,18 @@ class Translator:
         if id(base) in memo and base is not value:
             _close(memo[id(base)][1], value)
         return made, False
+
+    def readable(self, value: Any) -> Tracer:
+        """The buffer that stands for a constant array in every run, as nothing can be written to it."""
+        arrays, number = self.arrays, id(value)
+        known = arrays.get(number)
+        made = None if known is None else known()
+        if made is None or made.value is not value:
+            made = buffer(value)
+            made.link, made.alias = LENT, READ_ONLY
+            arrays[number] = ref(made, lambda _: arrays.pop(number, None))
+        found: Tracer = made
+        return found
 
     def _container(self, value: Any) -> tuple[Any, bool]:
         """A container whose members are translated; the very one where nothing in it is."""

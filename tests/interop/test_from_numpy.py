@@ -27,9 +27,9 @@ from funcgrad import as_written, compose, curry, grad, hessian, jvp, pipe, regis
 from funcgrad.errors import ConversionError, InputError
 from funcgrad.interop import crosscheck, from_numpy, jit
 from funcgrad.numpy_code.names import counterpart
-from funcgrad.numpy_code.translation import Translator
+from funcgrad.numpy_code.translation import FUNCTIONS, Translator
 
-translated = Translator(lifts=False)
+translated = Translator(FUNCTIONS)
 Number = TypeVar("Number")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import funcgrad.numpy as fnp
-from funcgrad import as_written, grad, hessian, jacfwd, vmap
+from funcgrad import as_written, check_grads, grad, hessian, jacfwd, vmap
 from funcgrad.errors import InputError
 
 X = np.array([0.5, 1.5, 2.5])
@@ -166,3 +166,26 @@ def test_subclasses_of_ndarray_keep_their_error():
 def test_a_series_of_numpy_is_run_anew_where_its_operator_swallows_the_refusal(sides):
     series = np.polynomial.Chebyshev([1.0, 2.0])
     np.testing.assert_array_equal(grad(lambda x: sides(x[0], series)(2.0))(X), [5.0, 0.0, 0.0])
+
+
+LISTS = {
+    "right": lambda x: (x * [x[0], 1.0]).sum(),
+    "left": lambda x: ([x[0], 1.0] - x).prod(),
+    "a tuple": lambda x: (x / (2.0, x[1] ** 2)).sum(),
+    "matmul": lambda x: x @ [[x[0], 1.0], [2.0, x[1]]] @ [1.0, x[0]],
+    "a ufunc": lambda x: fnp.maximum([x[0] ** 2, 3.0], x).sum(),
+    "of NumPy's": lambda x: np.multiply(x, [x[0], 1.0]).sum(),
+    "of NumPy's arrays": lambda x: (np.ones(2) * [x[0], x[1] ** 3]).sum(),
+    "where": lambda x: fnp.where(x > 1.0, [x[0], 2.0], (3.0, x[1] ** 2)).sum(),
+}
+
+
+@pytest.mark.parametrize("f", LISTS.values(), ids=LISTS)
+def test_lists_of_traced_values_are_operands(f):
+    check_grads(f, (np.array([1.5, 0.7]),), order=2)
+    assert vmap(f)(np.array([[1.5, 0.7]]))[0] == pytest.approx(f(np.array([1.5, 0.7])))
+
+
+def test_lists_of_what_is_no_number_are_refused():
+    with pytest.raises(TypeError, match="not an array or a number, got str"):
+        grad(lambda x: (x * ["a", x[0]]).sum())(np.ones(2))

@@ -9,6 +9,7 @@ import linecache
 import logging
 import math
 import pickle
+import threading
 import weakref
 
 import numpy as np
@@ -549,3 +550,114 @@ def test_objects_keep_what_they_have_and_are_not_written_to():
     assert grad(mixed.value)(0.5) == pytest.approx(12 * (math.cos(0.5) * 0.5 + math.sin(0.5)))
     mixed.fun = math.cos
     assert grad(mixed.value)(0.5) == pytest.approx(12 * (-math.sin(0.5) * 0.5 + math.cos(0.5)))
+
+
+TABLE, SPACE = np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros(2)
+
+
+def level(f):
+    """How far a function is built anew from now on."""
+    return running._KNOWN.get(running._code(f))
+
+
+def test_constants_that_are_read_are_the_same_in_every_run():
+    f = new(lambda x: TABLE.dot(x).sum() + (TABLE.T @ x)[0])
+    assert grad(f)(X) == pytest.approx([5.0, 9.0])
+    assert level(f) == running.READ
+    TABLE[0] *= 2.0
+    try:
+        assert grad(f)(X) == pytest.approx([7.0, 11.0])  # what is written to the array between runs is seen
+        assert type(f(X)) is np.float64
+        assert type(from_numpy(f)(X)) is np.float64
+    finally:
+        TABLE[0] /= 2.0
+
+
+def test_constants_that_are_written_to_are_new_in_every_run():
+    def f(x, written):
+        y = TABLE.dot(x)
+        if written:
+            SPACE[0] += y[0]
+            return SPACE.sum()
+        return y.sum()
+
+    assert grad(f)(X, False) == pytest.approx([4.0, 6.0])
+    assert level(f) == running.READ
+    for _ in range(2):
+        assert grad(f)(X, True) == pytest.approx([1.0, 2.0])
+        assert level(f) == running.WRITTEN
+    assert grad(f)(X, False) == pytest.approx([4.0, 6.0])
+    assert not SPACE.any()
+
+
+def test_a_refused_write_that_the_function_catches_is_not_its_way():
+    def f(x):
+        y = TABLE.dot(x)
+        space = np.asarray(SPACE)
+        try:
+            space += y
+        except ValueError:
+            return 1000.0 * x.sum()
+        return space.sum()
+
+    space = SPACE.copy()
+    try:
+        assert grad(f)(X) == pytest.approx([4.0, 6.0])
+    finally:
+        SPACE[:] = space
+
+
+class Holder:
+    """An object with constant arrays."""
+
+    def __init__(self):
+        self.table, self.flags, self.space = TABLE, np.array([True, False]), np.zeros(2)
+
+    def read(self, x):
+        return self.table.dot(x)[self.flags].sum()
+
+    def written(self, x):
+        self.space[:] = self.table.dot(x)
+        return (self.space * self.table.sum()).sum()
+
+
+def test_arrays_of_objects_are_read_and_written_to():
+    holder = Holder()
+    for _ in range(3):
+        assert grad(holder.read)(X) == pytest.approx([1.0, 2.0])
+        assert grad(holder.written)(X) == pytest.approx([40.0, 60.0])
+        assert not holder.space.any()
+    holder.table = TABLE * 2.0
+    assert grad(holder.read)(X) == pytest.approx([2.0, 4.0])
+
+
+def test_modules_of_a_program_are_asked_by_any_name(tmp_path, monkeypatch):
+    text = "import numpy as np\n\ndef find(x):\n    out = np.zeros(2)\n    out[0] = x * FACTOR\n    return out.sum()\n"
+    (tmp_path / "program_with_names.py").write_text(text + "\nmodule = find\nFACTOR = 2.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    program = importlib.import_module("program_with_names")
+    f = lambda x: program.find(x) + program.module(x) * math.sin(x)
+    for _ in range(2):
+        assert grad(f)(0.5) == pytest.approx(2.0 + 2.0 * math.sin(0.5) + math.cos(0.5))
+    monkeypatch.setattr(program, "FACTOR", 3.0)
+    monkeypatch.setattr(program, "module", lambda x: 1.0)
+    assert grad(f)(0.5) == pytest.approx(3.0 + math.cos(0.5))
+    assert not hasattr(running._TRANSLATORS[1](program)[0], "range")
+
+
+@pytest.mark.parametrize("round_", range(5))
+def test_threads_that_build_a_class_anew_at_the_same_time(round_):
+    base = type(
+        "Base",
+        (Holder,),
+        {name: new(member) for name, member in vars(Holder).items() if name != "__doc__" and callable(member)},
+    )
+    holder, barrier = type("Derived", (base,), {})(), threading.Barrier(6)
+
+    def slope(number):
+        barrier.wait()
+        return [grad(holder.read if number % 2 else holder.written)(X) for _ in range(20)]
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        for number, slopes in enumerate(pool.map(slope, range(6))):
+            assert np.array(slopes) == pytest.approx(np.tile([1.0, 2.0] if number % 2 else [40.0, 60.0], (20, 1)))

@@ -424,6 +424,27 @@ def roots_of_systems(x):
     return optimize.fsolve(lambda t: t**3 + t - x, np.ones(2), xtol=1e-13).sum()
 
 
+def mixture(x):
+    samples, weight, means = np.array([-1.0, 0.0, 0.5, 2.0, 2.2]), x[0], np.array([0.5, x[1]])
+    for _ in range(3):
+        densities = stats.norm.pdf(samples[:, None], means, 1.0) * [weight, 1.0 - weight]
+        shares = densities / densities.sum(axis=1, keepdims=True)
+        weight, means = shares[:, 0].mean(), (shares * samples[:, None]).sum(0) / shares.sum(0)
+    return np.log(densities.sum(axis=1)).sum()
+
+
+def integral_of_curves(x):
+    curve = interpolate.PchipInterpolator(T, np.sin(T * x[0]))
+    bent = interpolate.CubicSpline(T, np.cos(T * x[1]), bc_type="natural")
+    return curve.derivative()(x[1] / 3) + curve.integrate(0.1, x[0] / 2) + bent.antiderivative()(0.4)
+
+
+def records(x):
+    bodies = np.zeros(2, dtype=[("mass", float), ("speed", float)])
+    bodies["speed"] = [1.0, 2.0]
+    return np.add.reduce(0.5 * np.array([*x]) * bodies["speed"] ** 2)
+
+
 X = np.array([0.6, 1.4])
 PROGRAMS = [
     (f, X)

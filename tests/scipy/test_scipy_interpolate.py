@@ -178,3 +178,37 @@ def test_errors():
         interpolate.RegularGridInterpolator((X, X), Y)
     with pytest.raises(ShapeError, match="last axis of xi"):
         interpolate.RegularGridInterpolator((X, X), np.ones((6, 6)))(np.ones(3))
+
+
+CURVES = [
+    ("CubicSpline", {}),
+    ("CubicSpline", {"bc_type": "periodic"}),
+    ("CubicSpline", {"axis": 1}),
+    ("CubicSpline", {"extrapolate": False}),
+    ("PchipInterpolator", {}),
+    ("Akima1DInterpolator", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), CURVES, ids=str)
+def test_derivatives_and_integrals_of_curves_are_scipys(name, options):
+    y = np.stack([Y, np.cos(X)], axis=1)
+    y[-1] = y[0]
+    y = y.T if "axis" in options else y
+    ours, theirs = (getattr(m, name)(X, y, **options) for m in (interpolate, scipy.interpolate))
+    for order in (-2, -1, 0, 1, 2, 3, 4):
+        np.testing.assert_allclose(
+            ours.derivative(order)(WIDE), theirs.derivative(order)(WIDE), rtol=1e-9, atol=1e-9, equal_nan=True
+        )
+        np.testing.assert_allclose(ours.antiderivative(order)(INSIDE), theirs.antiderivative(order)(INSIDE), atol=1e-9)
+    for a, b in ((0.2, 2.9), (2.9, 0.2), (0.7, 0.7), (-0.5, 3.5), (-9.2, 17.3)):
+        np.testing.assert_allclose(ours.integrate(a, b), theirs.integrate(a, b), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["CubicSpline", "PchipInterpolator", "Akima1DInterpolator"])
+def test_integrals_of_curves_through_traced_values(name):
+    def f(y, b):
+        curve = getattr(scipy.interpolate, name)(X, y)
+        return curve.derivative()(b) + curve.integrate(0.2, b) + curve.antiderivative()(1.0)
+
+    check_grads(f, (Y, 2.5), order=2)

@@ -77,7 +77,7 @@ class _Curve:
         place, extra = _cells(self.x, q), len(backend.shape_of(self.c[0])) - 1
         distance = _behind(q - getitem(self.x, place), extra)
         found: Any = None
-        for power, c in zip((3, 2, 1, 0), self.c, strict=True):
+        for power, c in self._powers():
             if power < nu:
                 break
             factor = float(np.prod(np.arange(power, power - nu, -1)))
@@ -89,6 +89,52 @@ class _Curve:
             outside = (q < self.x[0]) | (q > self.x[-1])
             found = fnp.where(_behind(outside, extra), np.nan, found)
         return _placed(found, len(backend.shape_of(q)), self.axis, extra)
+
+    def derivative(self, nu: int = 1) -> _Curve:
+        """The derivative of order ``nu``, a curve."""
+        if nu < 0:
+            return self.antiderivative(-nu)
+        made = self
+        for _ in range(nu):
+            c = [c * float(power) for power, c in made._powers() if power] or [fnp.zeros_like(made.c[0])]
+            made = made._with(c, self.extrapolate)
+        return made
+
+    def antiderivative(self, nu: int = 1) -> _Curve:
+        """The integral of order ``nu`` from the first knot on, a curve; of a periodic one inside of the knots only."""
+        if nu < 0:
+            return self.derivative(-nu)
+        made = self
+        for _ in range(nu):
+            c = [c / (power + 1.0) for power, c in made._powers()]
+            h = _column(fnp.diff(self.x), c[0])
+            steps = sum([row * h ** (len(c) - i) for i, row in enumerate(c)])
+            start = fnp.concatenate([fnp.zeros_like(steps[:1]), fnp.cumsum(steps, axis=0)[:-1]])
+            made = made._with([*c, start], self.extrapolate if self.extrapolate != "periodic" else False)
+        return made
+
+    def integrate(self, a: ArrayLike, b: ArrayLike, extrapolate: bool | str | None = None) -> Array:
+        """The integral from ``a`` to ``b``, two numbers; NaN where the curve does not go on that far."""
+        whole, extrapolate = self.antiderivative(), self.extrapolate if extrapolate is None else extrapolate
+        if extrapolate != "periodic":
+            return whole(b, extrapolate=extrapolate) - whole(a, extrapolate=extrapolate)
+        start, end = self.x[0], self.x[-1]
+
+        def until(q: Array) -> Array:
+            periods = fnp.floor((q - start) / (end - start))
+            return periods * whole(end) + whole(q - periods * (end - start), extrapolate=True)
+
+        return until(_double(b)) - until(_double(a))
+
+    def _powers(self) -> list[tuple[int, Array]]:
+        """The powers of the distance with their coefficients."""
+        return list(zip(range(len(self.c) - 1, -1, -1), self.c, strict=True))
+
+    def _with(self, c: list[Array], extrapolate: bool | str) -> _Curve:
+        """The curve of other coefficients."""
+        made = object.__new__(_Curve)
+        made.x, made.axis, made.extrapolate, made.c = self.x, self.axis, extrapolate, c
+        return made
 
 
 def _placed(found: Array, rank: int, axis: int, extra: int) -> Array:
