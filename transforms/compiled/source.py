@@ -14,6 +14,7 @@ import numpy as np
 
 from funcgrad.transforms.compiled.broadcasts import broadcast_later, broadcast_once
 from funcgrad.transforms.compiled.capture import AROUND
+from funcgrad.transforms.compiled.equal_rows import compute_equal_rows_once
 from funcgrad.transforms.compiled.factoring import take_out_factors
 from funcgrad.transforms.compiled.graphs import Graph
 from funcgrad.transforms.compiled.pieces import in_pieces
@@ -105,6 +106,7 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
         expected: for each leaf of the result what the function gives, for its type.
         exact: whether the results must have the same bits.
     """
+    compute_equal_rows_once(graph)
     broadcast_later(graph)
     if not exact:
         take_out_factors(graph)
