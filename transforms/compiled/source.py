@@ -226,7 +226,7 @@ def _said(line: Any) -> str:
 
 _TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::[^=]+)?[-+*/@%]?=(?!=)")
 _OWN = re.compile(
-    r"[bvtcihus]\d+(_\d+)?|B|V|W|_|run|run_\d+|index|differs|unlike|Otherwise|NoNumber|np|np_.*|math_.*|k_.*|as_.*|float|slice|range|zip|iter"
+    r"[bvtcihusV]\d+(_\d+)?|B|V|W|_|run|run_\d+|index|differs|unlike|Otherwise|NoNumber|np|np_.*|math_.*|k_.*|as_.*|float|slice|range|zip|iter"
 )
 
 
