@@ -37,7 +37,7 @@ class Otherwise(Exception):  # noqa: N818  (it is no error: the function goes an
 
 
 class NoNumber(Exception):  # noqa: N818  (it is no error: the function itself is to be run)
-    """A result is infinite or no number, of which NumPy may have warned."""
+    """A result is infinite or no number, of which NumPy may have warned; or the function gives a warning itself."""
 
 
 def differs(x: Any, answer: Any) -> bool:
@@ -121,6 +121,8 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
     writer.write()
     ending = _ending(writer, expected)
     lines = [*writer.lines, *_questions(writer), (ending, None)]
+    if graph.warns:
+        lines.insert(writer.asked, ([NO_NUMBER], None))
     _free_large(writer, lines)
     space = writer.space
     space |= {"NoNumber": NoNumber, "Otherwise": Otherwise, "differs": differs, "unlike": unlike}
