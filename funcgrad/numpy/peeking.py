@@ -116,6 +116,7 @@ def warn(text: str, category: type[Warning], stacklevel: int) -> None:
     Example:
         >>> import warnings
         >>> with warnings.catch_warnings(record=True) as heard:
+        ...     warnings.simplefilter("always")
         ...     warn("too few", RuntimeWarning, 1)
         >>> str(heard[0].message)
         'too few'
