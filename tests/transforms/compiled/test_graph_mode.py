@@ -1710,6 +1710,16 @@ def test_report():
     assert "a call:" in str(report)
 
 
+def test_a_report_where_the_function_itself_is_run():
+    fast = recorded(lambda x: fnp.sin(x) * x - x)
+    fast(np.float64(0.5))
+    with np.errstate(all="ignore"):
+        report = fast.report(np.float64(np.inf))
+    assert all(seconds > 0 for seconds in report.seconds)
+    assert report.lines == ()
+    assert fast.report(np.float64(0.5)).lines
+
+
 def saved(fast, folder, check):
     """Run ``check`` in a process that has no funcgrad, beside the saved module ``kept``."""
     fast.save(folder / "kept.py", "kept")
