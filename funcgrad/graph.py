@@ -298,6 +298,10 @@ class GraphTrace(Trace):
     def composes(self) -> None:
         """What NumPy's own function computes in a run without this graph is composed of operations here."""
 
+    def warns(self) -> bool:
+        """Whether this graph has noted that the run gives a warning here, which need not be given then."""
+        return False
+
     def decide(self, tracer: Tracer, answer: Any) -> None:
         """Python asked ``tracer`` for what it stands for and will steer by ``answer``: a bool, an int or an array."""
 

@@ -8,7 +8,6 @@ is one more. ``norm`` says which direction is scaled: "backward" divides the inv
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias
@@ -23,7 +22,7 @@ from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value, astype, new
 from funcgrad.numpy.faces import documented, named
 from funcgrad.numpy.output import into
-from funcgrad.numpy.peeking import is_numpys
+from funcgrad.numpy.peeking import is_numpys, warn
 from funcgrad.numpy.rearranging import roll
 from funcgrad.primitives import fourier as prim
 from funcgrad.typing import Array, ArrayLike, Axes, Scalar, Shape
@@ -83,7 +82,7 @@ def _plan(shape: Shape, s: Any, axes: Any, of_reals: str | None = None) -> list[
 
 
 def _deprecated(message: str) -> None:
-    warnings.warn(f"{message}: NumPy deprecates it and will refuse it.", DeprecationWarning, stacklevel=6)
+    warn(f"{message}: NumPy deprecates it and will refuse it.", DeprecationWarning, 6)
 
 
 class AlongOne(Protocol):

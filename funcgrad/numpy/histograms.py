@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from math import prod
 from typing import Any
 
@@ -15,7 +14,7 @@ from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.kinds.linear import reduce_sum, reshape
 from funcgrad.numpy.axes import all_axes
 from funcgrad.numpy.creation import as_value, astype, new
-from funcgrad.numpy.peeking import anywhere, is_plain, known
+from funcgrad.numpy.peeking import anywhere, is_plain, known, warn
 from funcgrad.numpy.reductions import max as largest
 from funcgrad.numpy.reductions import min as smallest
 from funcgrad.numpy.shaping import ravel, result_type
@@ -60,7 +59,7 @@ def bincount(x: ArrayLike, /, weights: ArrayLike | None = None, minlength: int =
         raise ValueError(f"object of too small or large depth for bincount: {len(shape)} axes, not 1")
     if backend.dtype_of(x).kind not in "iub":
         raise InputError(f"bincount: what is counted are integers, got {describe(x)}. Convert it with astype(int).")
-    numbers = known(x)
+    numbers = known(x, steers=False)
     if anywhere(lambda x: x < 0, x):
         raise ValueError("'list' argument must have no negative elements")
     if weights is not None and backend.shape_of(weights := as_value(weights)) != shape:
@@ -74,7 +73,7 @@ def bincount(x: ArrayLike, /, weights: ArrayLike | None = None, minlength: int =
 def _length(x: Array, numbers: np.ndarray | None, least: int) -> int:
     if least < 0:
         raise ValueError("'minlength' must not be negative")
-    if not prod(backend.shape_of(x)) or (numbers is not None and (not numbers.size or numbers.max() < least)):
+    if not prod(backend.shape_of(x)) or (numbers is not None and not anywhere(lambda x: x >= least, x)):
         return least
     try:
         return max(operator.index(largest(x)) + 1, least)
@@ -185,11 +184,7 @@ def _sample(a: ArrayLike, weights: ArrayLike | None) -> tuple[Array, Array | Non
     """The elements and their weights, both along one axis."""
     a = as_value(a)
     if backend.dtype_of(a).kind == "b":
-        warnings.warn(
-            f"Converting input from {backend.dtype_of(a)} to {np.uint8} for compatibility.",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        warn(f"Converting input from {backend.dtype_of(a)} to {np.uint8} for compatibility.", RuntimeWarning, 3)
         a = astype(a, np.uint8)
     if weights is not None:
         weights = as_value(weights)

@@ -146,7 +146,7 @@ def shares_memory(a: Array, b: Array, /, max_work: int = -1) -> bool:
         >>> fnp.shares_memory(x[::2], x[1::2])
         False
     """
-    first, second = known(as_value(a)), known(as_value(b))
+    first, second = known(as_value(a), steers=False), known(as_value(b), steers=False)
     return first is not None and second is not None and numpy.shares_memory(first, second, max_work)
 
 
@@ -160,7 +160,7 @@ def may_share_memory(a: Array, b: Array, /, max_work: int = 0) -> bool:
         >>> fnp.may_share_memory(x[::2], x[1::2])
         True
     """
-    first, second = known(as_value(a)), known(as_value(b))
+    first, second = known(as_value(a), steers=False), known(as_value(b), steers=False)
     return first is not None and second is not None and numpy.may_share_memory(first, second, max_work)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 from funcgrad.backend import namespace_of
 from funcgrad.core import Tracer
 from funcgrad.graph import steer
+from funcgrad.running import running
 from funcgrad.writable import is_buffer
 
-__all__ = ["agreed", "anywhere", "is_numpys", "is_plain", "known"]
+__all__ = ["agreed", "anywhere", "is_numpys", "is_plain", "known", "warn"]
 
 _NUMBERS = frozenset((bool, int, float, complex))
 
@@ -68,20 +70,25 @@ def _not_here(values: tuple[Any, ...]) -> bool:
     return False
 
 
-def known(x: Any) -> np.ndarray | None:
+def known(x: Any, *, steers: bool = True) -> np.ndarray | None:
     """The numbers behind ``x``, those of all examples of a ``vmap`` together; None where they are not NumPy's.
+
+    A run that is recorded to be run again asks for all of them again, unless nothing is steered by their values: where
+    a test of them is enough, ``anywhere`` is much better.
 
     Example:
         >>> known(2.0)
         array(2.)
     """
     while isinstance(x, Tracer):
+        if steers and x._trace.repeats and namespace_of(x.value) is np:
+            steer(x, np.asarray(x.value))
         x = x.value
     return np.asarray(x) if namespace_of(x) is np else None
 
 
 def anywhere(test: Callable[[Any], Any], x: Any) -> bool:
-    """Whether ``test`` is true of any number behind ``x``, in any example of a ``vmap``: for checks that raise errors.
+    """Whether ``test`` is true of any number behind ``x``, in any example of a ``vmap``: for errors and warnings.
 
     A graph that is run again asks again. False where the numbers are not NumPy's.
 
@@ -89,18 +96,34 @@ def anywhere(test: Callable[[Any], Any], x: Any) -> bool:
         >>> anywhere(lambda x: x < 0, np.array([1.0, -2.0]))
         True
     """
-    values = known(x)
+    values = known(x, steers=False)
     if values is None:
         return False
     found = bool(np.any(test(values)))
     below = x
     while isinstance(below, Tracer) and not below._trace.repeats:
         below = below.value
-    if isinstance(below, Tracer) and not found:
+    if isinstance(below, Tracer):
         asked = test(x)
-        answer = np.asarray(known(asked))
-        steer(asked, answer if answer.ndim else False)
+        answer = np.asarray(known(asked, steers=False))
+        steer(asked, answer if answer.ndim else found)
     return found
+
+
+def warn(text: str, category: type[Warning], stacklevel: int) -> None:
+    """Give a warning as ``warnings.warn`` does; a run that is recorded to be run again notes that there is one.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings(record=True) as heard:
+        ...     warnings.simplefilter("always")
+        ...     warn("too few", RuntimeWarning, 1)
+        >>> str(heard[0].message)
+        'too few'
+    """
+    noted = [trace.warns() for trace in running() if trace.repeats]  # all of them
+    if not any(noted):
+        warnings.warn(text, category, stacklevel + 1)
 
 
 def agreed(x: Any) -> bool:

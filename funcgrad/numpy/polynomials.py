@@ -7,7 +7,6 @@ coefficients that are zero. Where they are not known, or the examples of a ``vma
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from funcgrad.numpy.creation import as_value, copy, new, zeros_like
 from funcgrad.numpy.diagonals import vander
 from funcgrad.numpy.indexing import getitem
 from funcgrad.numpy.joining import concatenate
-from funcgrad.numpy.peeking import agreed, is_plain
+from funcgrad.numpy.peeking import agreed, is_plain, warn
 from funcgrad.numpy.products import matmul, outer
 from funcgrad.numpy.rearranging import flip
 from funcgrad.numpy.reducing import as_floating, converted
@@ -127,7 +126,7 @@ def resolution(x: Array) -> Any:
 def warn_of_rank(rank: Any, order: int, text: str) -> None:
     """NumPy's warning of a fit that is not determined, where that is known."""
     if holds(not_equal(rank, order)):
-        warnings.warn(text, np.exceptions.RankWarning, stacklevel=3)
+        warn(text, np.exceptions.RankWarning, 3)
 
 
 # ---- values and roots ------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from funcgrad.numpy.creation import as_value, astype, new
 from funcgrad.numpy.diagonals import diagonal
 from funcgrad.numpy.layout import in_order
 from funcgrad.numpy.output import into
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.peeking import is_plain, warn
 from funcgrad.numpy.reducing import converted
 from funcgrad.numpy.shaping import moveaxis, ravel
 from funcgrad.numpy.ufunc import gufunc
@@ -359,7 +359,7 @@ def cross(
             "Check the axes, and append a zero to vectors of the plane."
         )
     if 2 in lengths:
-        warnings.warn("cross: 2-dimensional vectors are deprecated, append a zero", DeprecationWarning, 2)
+        warn("cross: 2-dimensional vectors are deprecated, append a zero", DeprecationWarning, 2)
         a, b = (_in_space(x) for x in (a, b))
     (a1, a2), (b1, b2) = ([roll(x, shift=(-k,), axis=(len(shape_of(x)) - 1,)) for k in (1, 2)] for x in (a, b))
     ans = subtract(multiply(a1, b2), multiply(a2, b1))

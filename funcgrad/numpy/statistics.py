@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from math import prod
 from typing import Any
 
@@ -15,7 +14,7 @@ from funcgrad.kinds.linear import conj, permute, real, reduce_sum, reshape
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.histograms import bincount, digitize, histogram, histogram2d, histogram_bin_edges, histogramdd
 from funcgrad.numpy.joining import concatenate
-from funcgrad.numpy.peeking import anywhere, is_plain, known
+from funcgrad.numpy.peeking import anywhere, is_plain, warn
 from funcgrad.numpy.reductions import mean
 from funcgrad.numpy.shaping import result_type, squeeze
 from funcgrad.primitives.arithmetic import divide, multiply, subtract
@@ -99,12 +98,11 @@ def _products(x: Array, w: Array | None, free: Any) -> Array:
 
 def _checked(free: Any) -> Any:
     """One divided by the degrees of freedom; infinite, after a warning, where there are none."""
-    few = less_equal(free, 0)
-    if (values := known(few)) is not None and values.any():
-        warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=3)
+    if anywhere(lambda free: less_equal(free, 0), free):
+        warn("Degrees of freedom <= 0 for slice", RuntimeWarning, 3)
     if type(free) is int:
         return 1 / free if free > 0 else float("inf")
-    return divide(1.0, where(few, 0.0, free))
+    return divide(1.0, where(less_equal(free, 0), 0.0, free))
 
 
 def _variables(m: Array, y: Array | None, rowvar: bool, dtype: Any) -> Array:

@@ -193,13 +193,12 @@ def positions(ind: Array, n: int, mode: Mode = "raise") -> Array:
         return remainder(ind, n)
     if mode == "clip":
         return clip(ind, 0, n - 1)
-    values = known(ind)
-    if values is not None and values.size:
+    if anywhere(lambda ind: (ind < -n) | (ind >= n), ind):
+        values: Any = known(ind)
         wrong = values[(values < -n) | (values >= n)]
-        if wrong.size:
-            raise IndexError(f"index {wrong[0]} is out of bounds for axis 0 with size {n}")
-        if values.min() >= 0:
-            return ind
+        raise IndexError(f"index {wrong[0]} is out of bounds for axis 0 with size {n}")
+    if known(ind, steers=False) is not None and not anywhere(lambda ind: ind < 0, ind):
+        return ind
     return choose(ind < 0, ind + n, ind)
 
 
@@ -233,7 +232,7 @@ def place(arr: Any, mask: ArrayLike, vals: ArrayLike) -> None:
         return
     mask, row = _truths("place", mask, arr.shape), ravel(vals)
     if not row.shape[0]:
-        if known(mask) is None or anywhere(lambda hit: hit, mask):
+        if known(mask, steers=False) is None or anywhere(lambda hit: hit, mask):
             raise ValueError("Cannot insert from an empty array!")
         return
     order = cumsum(ravel(mask).astype(int)) - 1

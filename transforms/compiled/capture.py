@@ -232,6 +232,11 @@ class Capture(GraphTrace):
         """Have the program tried for more arguments."""
         self.graph.delicate = True
 
+    def warns(self) -> bool:
+        """Note that the function warns: it has done so in the run before, and is to do it again at each call."""
+        self.graph.warns = True
+        return True
+
     def decide(self, tracer: Tracer, answer: Any) -> None:
         """Note the question; where a checkpoint repeats a part, it has had its answer."""
         with self.order:

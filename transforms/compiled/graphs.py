@@ -127,6 +127,7 @@ class Graph:
         recorded: how many operations there were.
         delicate: whether the way in which something is computed may change its last bits: products of complex numbers
             are rounded by the order of the factors, sums by that of the axes in memory.
+        warns: whether the function gives warnings of its own on this way, so that it is to be run itself.
     """
 
     def __init__(self) -> None:
@@ -137,7 +138,7 @@ class Graph:
         self.dtypes: list[Any] = []
         self.facts: list[Fact] = []
         self.numbers: list[bool] = []
-        self.delicate = False
+        self.delicate = self.warns = False
         self._known: dict[Any, list[int]] = {}  # the results of operations, to find equal ones
         self._part = 0  # how many parts of the run were repeated so far
         self._consts: dict[Any, Const] = {}

@@ -18,6 +18,7 @@ _LONG = 500  # statements from which on it is worth looking: without loops a sho
 _TIMES = 6  # so many equal pieces at the least
 _PIECE = 4_000  # statements of a piece at most
 _WIDE, _SHORT = 16, 4  # so many statements of short pieces make one piece, twice as many of pieces of so few
+_WIDEST = 2 * _WIDE  # so many pieces make one at most
 _TRIES = 6
 _KINDS = {kind: number for number, kind in enumerate("ibtv")}
 Line = tuple[list[Any], Any]
@@ -38,6 +39,7 @@ class Loop:
         body: the statements of the first piece.
         names: for each of them its names, in order.
         times: how many pieces there are.
+        places: by name, the statement of the first piece that has it first.
     """
 
     def __init__(self, body: list[Line], names: list[list[_Name]], times: int) -> None:
@@ -47,6 +49,10 @@ class Loop:
             for place, (line, used) in enumerate(zip(body, names, strict=True))
             for name in used[: _targets(line[0])]
         }
+        self.places: dict[_Name, int] = {}
+        for place, used in enumerate(names):
+            for name in used:
+                self.places.setdefault(name, place)
 
     def numbers(self, name: _Name) -> range | list[int]:
         """The numbers of a name in all pieces."""
@@ -62,6 +68,10 @@ class Loop:
             return "before"
         return "outside"
 
+    def has(self, name: _Name) -> bool:
+        """Whether a turn has the value of a name: it makes it, or has it from the turn before."""
+        return name in self.made or (name in self.places and self.way(name) == "before")
+
     def holds_together(self) -> bool:
         """Whether no piece needs what another one than the one before it makes."""
         made = {n for name in self.made for n in self.numbers(name)}
@@ -75,6 +85,31 @@ class Loop:
                 if way == "outside" and any(n in made for n in self.numbers(name)):
                     return False
         return True
+
+
+def _outside(loop: Loop) -> list[_Name]:
+    """The names of values that each turn of a loop reads from elsewhere, others in each."""
+    return [name for name in loop.places if name.kind == "v" and name.step and loop.way(name) == "outside"]
+
+
+def _read_of(loop: Loop, other: Loop) -> tuple[list[_Name], int, int] | None:
+    """The names in another loop of what a turn of a loop reads, if each turn reads what one turn of the other has.
+
+    With them come the turn of the other that the first one reads, and 1 if the next ones read those after it, else -1.
+    """
+    read, growing = _outside(loop), {name.step for name in other.made}
+    if len(growing) != 1 or len({name.step for name in read}) != 1 or abs(read[0].step) not in growing:
+        return None
+    (step,) = growing
+    made = {name.first % step: name for name in other.made}
+    pairs = [(made[name.first % step], name.first) for name in read if name.first % step in made]
+    if len(pairs) < len(read):
+        return None
+    turn, way = max([(number - name.first) // step for name, number in pairs]), read[0].step // step
+    row = [name._replace(first=number - turn * step) for name, number in pairs]
+    ends = (turn, turn + way * (loop.times - 1))
+    there = min(ends) >= 0 and max(ends) < other.times and all(other.has(name) for name in row)
+    return (row, turn, way) if there else None
 
 
 def _targets(parts: list[Any]) -> int:
@@ -105,8 +140,10 @@ def roll(lines: Sequence[Line]) -> list[Any]:
             found.append(lines[at])
             at += 1
         else:
-            found.append(loop)
-            at += loop.times * len(loop.body)
+            before = [item for item in found if type(item) is Loop]
+            skipped, loop = _in_step(loop, before) or (0, _widened(loop))
+            found += [*lines[at : at + skipped], loop]
+            at += skipped + loop.times * len(loop.body)
     return found
 
 
@@ -136,25 +173,47 @@ def _loop_at(at: int, lines: Any, ids: Any, names: Any, following: Any) -> Loop 
         if ids[at : at + size] == ids[other : other + size] and ids[at] == ids[at + size]:
             loop = _measured(at, size, lines, ids, names)
             if loop is not None:
-                return _widened(loop, at, lines)
+                return loop
         other = following[other]
     return None
 
 
-def _widened(loop: Loop, at: int, lines: Any) -> Loop:
+def _in_step(loop: Loop, before: Sequence[Loop]) -> tuple[int, Loop] | None:
+    """The loop with as many pieces as one as a loop has that makes what it reads, and how many statements are skipped.
+
+    Then each turn reads what one turn of the other has.
+    """
+    read = _outside(loop)
+    for other in reversed(before) if read else ():
+        together, rest = divmod(max([name.step for name in other.made], default=0), abs(read[0].step))
+        if rest or not 1 <= together <= _WIDEST:
+            continue
+        for skipped in range(min(together, loop.times - 2 * together + 1)):
+            wider = _wider(loop, together, skipped)
+            if _read_of(wider, other) is not None and wider.holds_together():
+                return skipped * len(loop.body), wider
+    return None
+
+
+def _widened(loop: Loop) -> Loop:
     """The loop with several of its pieces as one, where they are short: the turns of a loop take time of their own."""
     size = len(loop.body)
     most = min((_WIDE if size > _SHORT else 2 * _WIDE) // size, loop.times // _TIMES)
     if most < 2:
         return loop
     together = min(range(most, most * 3 // 4, -1), key=lambda count: loop.times % count)  # those over make a loop too
+    wider = _wider(loop, together, 0)
+    return wider if wider.holds_together() else loop
+
+
+def _wider(loop: Loop, together: int, skipped: int) -> Loop:
+    """The loop with so many of its pieces as one, without the first ones."""
     names = [
         [_Name(kind, first + turn * step, together * step) for kind, first, step in used]
-        for turn in range(together)
+        for turn in range(skipped, skipped + together)
         for used in loop.names
     ]
-    wider = Loop(list(lines[at : at + together * size]), names, loop.times // together)
-    return wider if wider.holds_together() else loop
+    return Loop(loop.body * together, names, (loop.times - skipped) // together)
 
 
 def _measured(at: int, size: int, lines: Any, ids: Any, names: Any) -> Loop | None:
@@ -186,18 +245,28 @@ def _measured(at: int, size: int, lines: Any, ids: Any, names: Any) -> Loop | No
 
 
 class _Values:
-    """Which values loops make, which of all must be in ``V``, and where."""
+    """Which values loops make, which of all must be in ``V``, and where; and which loops hand on tuples.
+
+    Attributes:
+        rows: for each of two such loops by its identity: of the one that makes them the lists, each with the names of
+            what is in a tuple, of the other the list as it is read.
+    """
 
     def __init__(self, items: Sequence[Any]) -> None:
         self.maker: dict[int, _Name] = {}
         self.last: dict[int, str] = {}  # of each name in a loop the last value, which keeps its name after it
         self.stored: set[Any] = set()  # numbers of values, and names in loops
+        self.rows: dict[int, dict[str, list[_Name]]] = {}
+        self.row_of: dict[int, _Name] = {}
+        self._loops: dict[_Name, Loop] = {}  # by the names that they make
         for item in items:
             if type(item) is Loop:
+                self._find_row(item)
                 for name in item.made:
                     numbers = item.numbers(name)
                     self.maker.update((n, name) for n in numbers)
                     self.last[numbers[-1]] = f"v{name.first}"
+                    self._loops[name] = item
         for item in items:
             if type(item) is Loop:
                 self._of_loop(item)
@@ -213,11 +282,22 @@ class _Values:
                 if name.kind != "v":
                     continue
                 way = loop.way(name)
-                if way == "outside":
+                if way == "outside" and not (name.step and id(loop) in self.row_of):
                     for n in loop.numbers(name):
                         self.needs(n, plain=not name.step)
                 elif way == "before":
                     self.needs(name.first, plain=True)
+
+    def _find_row(self, loop: Loop) -> None:
+        """Let a loop before this one hand on tuples, where each turn of this one reads what one turn of that has."""
+        read = _outside(loop)
+        other = next((self._loops[self.maker[name.first]] for name in read if name.first in self.maker), None)
+        found = None if other is None else _read_of(loop, other)
+        if found is not None:
+            row, turn, way = found
+            word = f"V{read[0].first}"
+            self.rows.setdefault(id(other), {})[word] = row
+            self.row_of[id(loop)] = _Name(word, turn, way)
 
     def needs(self, number: int, plain: bool) -> None:
         """Note that a value is read: from ``V`` if a loop made it before its last turn, or if a loop reads several."""
@@ -253,9 +333,11 @@ class _Values:
         """The value in the text outside of the loop that makes it."""
         return self.last.get(number) or (f"V[{self.places[number]}]" if number in self.maker else name)
 
-    def read(self, numbers: Sequence[int]) -> _Name:
-        """Where values stand in ``V``; a piece of text, with no step, where they stand in no row."""
-        places = [self.places[n] for n in numbers]
+    def read(self, loop: Loop, name: _Name) -> _Name:
+        """Where a loop reads values: in ``V``, or in a list of tuples; a text, with no step, where in no order."""
+        if id(loop) in self.row_of:
+            return self.row_of[id(loop)]
+        places = [self.places[n] for n in loop.numbers(name)]
         step = places[1] - places[0]
         if all(after - before == step for before, after in pairwise(places)):
             return _Name("V", places[0], step)
@@ -349,38 +431,44 @@ def _loop_text(loop: Loop, values: _Values, slots: set[int], called: dict[Any, s
     words: dict[_Name, str] = {}
     read: dict[str, _Name] = {}
     carried: dict[str, tuple[str, str]] = {}
-    for place, used in enumerate(loop.names):
-        for name in used:
-            if name in words:
-                continue
-            kind, first, step = name
-            if kind == "b":
-                words[name] = f"b{first}" if not step else f"s{first}_{abs(step)}"
-                if step:
-                    read[words[name]] = name._replace(kind="B")
-                else:
-                    slots.add(first)
-            elif kind == "v" and (way := loop.way(name)) != "here":
-                plain = values.word(first, called.get((kind, first)) or f"v{first}")
-                words[name] = plain if way == "outside" and not step else f"u{first}_{place}"
-                if way == "before":
-                    carried[words[name]] = (plain, f"v{first + step}")
-                elif step:
-                    read[words[name]] = values.read(loop.numbers(name))
+    for name, place in loop.places.items():
+        kind, first, step = name
+        way = loop.way(name) if kind == "v" else "here"
+        if kind == "b":
+            words[name] = f"b{first}" if not step else f"s{first}_{abs(step)}"
+            if step:
+                read[words[name]] = name._replace(kind="B")
             else:
-                words[name] = called.get((kind, first)) or f"{kind}{first}"
-    for word, name in _carried_over(loop, words, carried).items():
+                slots.add(first)
+        elif way == "here":
+            words[name] = called.get((kind, first)) or f"{kind}{first}"
+        elif way == "outside" and step:
+            words[name] = word = f"u{first}_{place}"
+            read[word] = values.read(loop, name)
+        else:
+            plain = values.word(first, called.get((kind, first)) or f"v{first}")
+            words[name] = plain if way == "outside" else f"u{first}_{place}"
+            if way == "before":
+                carried[words[name]] = (plain, f"v{first + step}")
+    rows = values.rows.get(id(loop), {})
+    for word, name in _carried_over(loop, words, carried, rows).items():
         words[name] = values.last[loop.numbers(name)[-1]] = word
         carried[word] = (carried[word][0], word)
-    kept = [words[name] for name in values.kept(loop)]
-    return list(_written(loop, words, read, carried, kept, said))
+    kept = _kept([words[name] for name in values.kept(loop)])
+    for word, row in rows.items():
+        kept.append(f"{word}.append({_together([words[name] for name in row])})")
+    return [*[f"{word} = []" for word in rows], *_written(loop, words, read, carried, kept, said)]
 
 
-def _carried_over(loop: Loop, words: Any, carried: Any) -> dict[str, _Name]:
+def _together(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"({', '.join(words)})"
+
+
+def _carried_over(loop: Loop, words: Any, carried: Any, rows: Any) -> dict[str, _Name]:
     """The names that may be called what their values are called a turn later, for nothing reads the older ones then."""
     found: dict[str, _Name] = {}
     for name, word in words.items():
-        if word not in carried or not name.step:
+        if word not in carried or not name.step or any(name in row for row in rows.values()):
             continue
         made = name._replace(first=name.first + name.step)
         place = loop.made[made]
@@ -389,7 +477,7 @@ def _carried_over(loop: Loop, words: Any, carried: Any) -> dict[str, _Name]:
     return found
 
 
-def _written(loop: Loop, words: Any, read: Any, carried: Any, kept: list[str], said: Any) -> Iterator[str]:
+def _written(loop: Loop, words: Any, read: Any, carried: Any, kept: Any, said: Any) -> Iterator[str]:
     """The lines of a loop."""
     for word, (start, _) in carried.items():
         yield f"{word} = {start}"
@@ -401,7 +489,7 @@ def _written(loop: Loop, words: Any, read: Any, carried: Any, kept: list[str], s
             yield f"    # {said(line)}"
         names = iter(used)
         yield "    " + "".join([p if type(p) is str else words[next(names)] for p in parts])
-    yield from ["    " + line for line in _kept(kept)]
+    yield from ["    " + line for line in kept]
     for word, (_, after) in carried.items():
         if after != word:
             yield f"    {word} = {after}"
@@ -411,9 +499,12 @@ def _heading(read: dict[str, _Name], times: int) -> str:
     """The line with which a loop begins. One iterator gives all that a turn reads of a list, if nothing is left out."""
     if not read:
         return f"for _ in range({times}):"
-    words = sorted(read, key=lambda word: (*_list_of(read[word]), read[word].first * read[word].step))
+    words: dict[_Name, list[str]] = {}
+    for word, name in read.items():
+        words.setdefault(name, []).append(word)
+    ordered = sorted(words, key=lambda name: (*_list_of(name), name.first * name.step))
     texts = []
-    for (kind, step), row in groupby([read[word] for word in words], _list_of):
+    for (kind, step), row in groupby(ordered, _list_of):
         names = list(row)
         count, first = len(names), names[0].first
         whole = count > 1 and step and step % count == 0
@@ -421,7 +512,8 @@ def _heading(read: dict[str, _Name], times: int) -> str:
             texts.append(f"*[iter({_slice(_Name(kind, first, step // count), count * times)})] * {count}")
         else:
             texts += [_slice(name, times) for name in names]
-    return f"for {', '.join(words)} in {texts[0] if len(words) == 1 else 'zip(' + ', '.join(texts) + ')'}:"
+    targets = ", ".join([_together(words[name]) for name in ordered])
+    return f"for {targets} in {texts[0] if len(ordered) == 1 else 'zip(' + ', '.join(texts) + ')'}:"
 
 
 def _list_of(name: _Name) -> tuple[str, int]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from funcgrad.transforms.compiled.broadcasts import broadcast_later, broadcast_once
 from funcgrad.transforms.compiled.capture import AROUND
+from funcgrad.transforms.compiled.equal_rows import compute_equal_rows_once
 from funcgrad.transforms.compiled.factoring import take_out_factors
 from funcgrad.transforms.compiled.graphs import Graph
 from funcgrad.transforms.compiled.pieces import in_pieces
@@ -36,7 +37,7 @@ class Otherwise(Exception):  # noqa: N818  (it is no error: the function goes an
 
 
 class NoNumber(Exception):  # noqa: N818  (it is no error: the function itself is to be run)
-    """A result is infinite or no number, of which NumPy may have warned."""
+    """A result is infinite or no number, of which NumPy may have warned; or the function gives a warning itself."""
 
 
 def differs(x: Any, answer: Any) -> bool:
@@ -105,6 +106,7 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
         expected: for each leaf of the result what the function gives, for its type.
         exact: whether the results must have the same bits.
     """
+    compute_equal_rows_once(graph)
     broadcast_later(graph)
     if not exact:
         take_out_factors(graph)
@@ -119,6 +121,8 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
     writer.write()
     ending = _ending(writer, expected)
     lines = [*writer.lines, *_questions(writer), (ending, None)]
+    if graph.warns:
+        lines.insert(writer.asked, ([NO_NUMBER], None))
     _free_large(writer, lines)
     space = writer.space
     space |= {"NoNumber": NoNumber, "Otherwise": Otherwise, "differs": differs, "unlike": unlike}
@@ -224,7 +228,7 @@ def _said(line: Any) -> str:
 
 _TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::[^=]+)?[-+*/@%]?=(?!=)")
 _OWN = re.compile(
-    r"[bvtcihus]\d+(_\d+)?|B|V|W|_|run|run_\d+|index|differs|unlike|Otherwise|NoNumber|np|np_.*|math_.*|k_.*|as_.*|float|slice|range|zip|iter"
+    r"[bvtcihusV]\d+(_\d+)?|B|V|W|_|run|run_\d+|index|differs|unlike|Otherwise|NoNumber|np|np_.*|math_.*|k_.*|as_.*|float|slice|range|zip|iter"
 )
 
 

@@ -47,6 +47,7 @@ class Writer:
         python: the values that are numbers of Python's when the text is run.
         plain: those among them that the function has as NumPy's, see ``plain``.
         space: what the text refers to by name, besides its own variables.
+        asked: how many lines there are up to the last question.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Writer:
         self.line: Any = None
         self.python = {i for i in range(graph.inputs) if graph.facts[i].kind in (float, complex)}
         self.plain, self.looks = plain, looks
+        self.asked = 0
 
     def write(self) -> None:
         """Write all."""
@@ -173,6 +175,7 @@ class Writer:
         else:
             test = ["differs(", *word, f", {self.held(answer, ('answer', id(answer)))})"]
         self.say(["if ", *test, ": raise Otherwise"])
+        self.asked = len(self.lines)
 
     def operation(self, n: int, op: Op) -> None:
         """Write an operation."""

@@ -22,7 +22,7 @@ FRESH = frozenset(
     (
         "matmul", "linear", "reduce_sum", "sum_over", "concatenate", "stack", "scatter_sum", "one_minus_square",
         "logistic", "where", "einsum", "logsumexp", "cumsum", "arranged", "pad_zeros", "take_along_axis",
-        "add_along_axis", "write", "astype", "cast",
+        "add_along_axis", "write", "astype", "cast", "spread_out", "taken_anew",
     )
 )  # fmt: skip
 #: So many elements at most are filled in where an array is broadcast, see ``kinds.rows.repeated``.
@@ -48,9 +48,9 @@ _UFUNCS = frozenset([name for name, found in vars(np).items() if isinstance(foun
 
 def _bytes_from(least: int, graph: Graph) -> int:
     """The bytes of all arrays that operations make, of ``least`` bytes and more."""
-    of = zip(graph.shapes, graph.dtypes, graph.facts, strict=True)
-    sizes = [prod(shape) * dtype.itemsize for shape, dtype, fact in of if shape and fact.kind is ndarray]
-    return sum([size for size in sizes[graph.inputs :] if size >= least])
+    made = [v for item in graph.items if type(item) is Op for v in item.outs if graph.shapes[v]]
+    sizes = [prod(graph.shapes[v]) * graph.dtypes[v].itemsize for v in made if graph.facts[v].kind is ndarray]
+    return sum([size for size in sizes if size >= least])
 
 
 class Storage:

@@ -54,6 +54,7 @@ class Variant:
     Attributes:
         recorded: how many operations there were, and how many were ``kept``.
         delicate: whether the way in which something is computed may change its last bits.
+        warns: whether the function gives warnings on this way, so that the program only says that it goes there.
         program: what was written.
     """
 
@@ -61,6 +62,7 @@ class Variant:
         self, fun: Any, form: Form, eager: Any, graph: Graph, spec: tree.PyTreeSpec, closed: Closed, exact: bool
     ) -> None:
         self.recorded, self.kept, self.delicate = graph.recorded, len(graph.operations), graph.delicate
+        self.warns = graph.warns
         self.spec, self.closed, self.form = spec, closed, form.without_values()
         self.program: Program = generate(graph, names_of(fun, form), tree.leaves(eager), exact)
         self.quick = bound(self.program, form, spec, closed.same)
@@ -311,8 +313,8 @@ class Compiled(Transformed[P, Any]):
             with _Uncollected():
                 variant = self._written(form, eager, closed)
             with np.errstate(all="ignore"):
-                reason = disagreement(variant.run(form.inputs), eager, self.options.exact)
-                if not reason and variant.delicate and self.options.exact:
+                reason = "" if variant.warns else disagreement(variant.run(form.inputs), eager, self.options.exact)
+                if not reason and variant.delicate and not variant.warns and self.options.exact:
                     reason = disagreement_nearby(self.fun, variant.run, form)
         except Exception as error:
             reason = f"that raises {type(error).__name__}: {str(error)[:200]}"

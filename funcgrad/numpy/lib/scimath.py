@@ -48,7 +48,7 @@ def _mirrors(fun: Callable[..., Array]) -> Callable[..., Array]:
 def _anywhere(name: str, outside: Array) -> bool:
     """Whether it is true of any number, in any example of a ``vmap``."""
     found = some(outside)
-    values = known(found)
+    values = known(found, steers=False)
     if values is None and backend.is_stand_in(_bottom(found)):
         raise InputError(
             f"emath.{name}: whether its results are complex depends on values, got {describe(found)} of jax.jit. Use "

@@ -13,7 +13,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain, known
+from funcgrad.numpy.peeking import anywhere, is_plain, known
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.adaptive import leaves_apart
 from funcgrad.scipy.integrate.ivp.flows import numbers
@@ -96,8 +96,9 @@ def _on_a_fixed_box(
     f: Callable[..., Any], a: Any, b: Any, values: list[Any], points: Any
 ) -> tuple[Callable[..., Any], list[Any]]:
     """The integrand over the box from 0 to 1, with the corners among its values."""
-    corners = [known(end) for end in (a, b)]
-    if points is not None or any(end is None or not np.isfinite(end).all() for end in corners):
+    corners = [known(end, steers=False) for end in (a, b)]
+    infinite = any(anywhere(lambda end: ~fnp.isfinite(end), end) for end in (a, b))
+    if points is not None or infinite or any(end is None for end in corners):
         raise InputError(f"{_CALL}: traced corners must be finite and go without points, got {corners}, {points}.")
 
     def mapped(u: Any, a: Any, b: Any, *rest: Any) -> Any:

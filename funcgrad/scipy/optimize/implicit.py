@@ -21,7 +21,7 @@ from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, N
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import constant, forgive
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import known
+from funcgrad.numpy.peeking import anywhere, known
 from funcgrad.transforms.closures import Hoisted, example_by_example
 from funcgrad.transforms.implicit import custom_root
 from funcgrad.transforms.products import jvp
@@ -254,7 +254,7 @@ def answer(call: str, equation: Callable[[Any], Any], found: Found, solved: Any,
     if xp is not np:
         dtype = backend.native_dtype(xp, dtype)
         like = fnp.astype(like, dtype) if isinstance(like, Tracer) else xp.asarray(like, dtype)
-    if differentiated(first) and not np.all(known(solved)) and not _is_near(shaped, like, linear):
+    if differentiated(first) and _is_false(solved) and not _is_near(shaped, like, linear):
         raise ConvergenceError(
             f"{call}: what has not converged has no derivative, got {_message(found)}. Begin nearer to the solution, "
             "allow more steps or a larger tolerance, or take stop_gradient of what the answer depends on."
@@ -273,6 +273,11 @@ def answer(call: str, equation: Callable[[Any], Any], found: Found, solved: Any,
 
 
 @no_grad
+def _is_false(solved: Any) -> bool:
+    """Whether the search has not ended well, in any example, or where that is not known."""
+    return known(solved, steers=False) is None or anywhere(fnp.logical_not, solved)
+
+
 def _is_near(equation: Callable[[Any], Any], x: Any, linear: Callable[..., Any]) -> bool:
     """Whether Newton's method would hardly move from ``x``: the search stopped for want of digits only."""
     try:
@@ -280,8 +285,7 @@ def _is_near(equation: Callable[[Any], Any], x: Any, linear: Callable[..., Any])
     except np.linalg.LinAlgError:
         return False
     size = fnp.max(fnp.abs(step), initial=0.0) / (1 + fnp.max(fnp.abs(x), initial=0.0))
-    found = known(size)
-    return found is not None and bool(np.all(found <= _NEAR))
+    return known(size, steers=False) is not None and not anywhere(lambda size: ~(size <= _NEAR), size)
 
 
 def differentiated(x: Any) -> bool:

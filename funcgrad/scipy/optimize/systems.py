@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import warn
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.implicit import Found, Problem, answer, as_args, depends, search, vector, with_fields
 from funcgrad.scipy.optimize.methods import JACOBIANS
@@ -114,7 +114,7 @@ def _warned(x: Any, facts: dict[str, Any]) -> Any:
     if facts["ier"] == 0:
         raise TypeError(facts["mesg"])
     if facts["ier"] != 1:
-        warnings.warn(facts["mesg"], RuntimeWarning, stacklevel=3)
+        warn(facts["mesg"], RuntimeWarning, 3)
     return x
 
 

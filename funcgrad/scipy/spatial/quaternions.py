@@ -16,7 +16,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import known
+from funcgrad.numpy.peeking import anywhere, known
 from funcgrad.primitives.norms import flat_root
 from funcgrad.transforms import stop_gradient
 from funcgrad.typing import Array, ArrayLike
@@ -62,8 +62,7 @@ def normalized(q: Array) -> Array:
         ValueError: one has length 0.
     """
     size = fnp.sqrt(_dot(q, q))
-    values = known(size)
-    if values is not None and not values.all():
+    if anywhere(lambda size: size == 0, size):
         raise ValueError("Found zero norm quaternions in `quat`: spatial.transform.Rotation. Leave them out.")
     return q / size
 
@@ -182,14 +181,14 @@ def _orthogonal(m: Array) -> Array:
     A singular value decomposition gives it too, but has no derivative where singular values are equal, as those of
     rotations are.
     """
-    values, steps = known(m), 12
-    if values is not None:
-        if values.size and (np.linalg.det(values) <= 0).any():
+    steps = 12
+    if known(m, steers=False) is not None:
+        if backend.shape_of(m)[0] and anywhere(lambda m: fnp.linalg.det(m) <= 0, m):
             raise ValueError(
                 "Non-positive determinant (left-handed or null coordinate frame) in rotation matrix: "
                 "spatial.transform.Rotation.from_matrix. Pass right-handed axes."
             )
-        if np.allclose(values @ np.swapaxes(values, -1, -2), np.eye(3), rtol=0, atol=1e-12):
+        if not anywhere(lambda m: ~(abs(m @ fnp.swapaxes(m, -1, -2) - np.eye(3)) <= 1e-12), m):
             if issubclass(type(m), np.ndarray):
                 return m
             steps = 3  # one for each order of derivatives, and one

@@ -13,7 +13,6 @@ Example:
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -24,7 +23,7 @@ from funcgrad import backend, tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain, known
+from funcgrad.numpy.peeking import anywhere, is_plain, known, warn
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.norms import flat_root
 from funcgrad.scipy.spatial import quaternions
@@ -213,11 +212,9 @@ class Rotation:
             array([10., 20., 30.])
         """
         angles = quaternions.as_euler(self._quat, seq)
-        values = None if suppress_warnings else known(angles)
-        if values is not None:
-            middle = values[..., 1] + (0.0 if seq[0] == seq[2] else math.pi / 2)
-            if (np.abs(middle) <= 1e-7).any() or (np.abs(np.abs(middle) - math.pi) <= 1e-7).any():
-                warnings.warn("Gimbal lock detected. Setting third angle to zero.", UserWarning, stacklevel=2)
+        middle = angles[..., 1] + (0.0 if seq[0] == seq[2] else math.pi / 2)
+        if not suppress_warnings and anywhere(lambda x: (abs(x) <= 1e-7) | (abs(abs(x) - math.pi) <= 1e-7), middle):
+            warn("Gimbal lock detected. Setting third angle to zero.", UserWarning, 2)
         return angles / _DEGREE if degrees else angles
 
     def as_mrp(self) -> Array:
@@ -282,8 +279,8 @@ class Rotation:
         k = q[..., :, None] * q[..., None, :]
         if weights is not None:
             w = fnp.astype(as_value(weights), float)
-            values = known(w)
-            if values is not None and (values < 0).any():
+            if anywhere(lambda w: w < 0, w):
+                values: Any = known(w)
                 raise ShapeError(f"spatial.transform.Rotation.mean: weights must not be negative, got {values.min()}.")
             k = w[..., None, None] * k
         given = range(len(outer)) if axis is None else (axis,) if isinstance(axis, int) else axis
@@ -332,8 +329,7 @@ class Rotation:
                 f"{describe(x)} and {describe(y)}."
             )
         w = np.ones(count) if weights is None else fnp.astype(as_value(weights), float)
-        values = known(w)
-        if backend.shape_of(w) != (count,) or (values is not None and not ((values >= 0) & np.isfinite(values)).all()):
+        if backend.shape_of(w) != (count,) or anywhere(lambda w: ~((w >= 0) & fnp.isfinite(w)), w):
             raise ShapeError(
                 f"spatial.transform.Rotation.align_vectors: weights must be a vector of {count} finite numbers, none "
                 f"negative, got {describe(w)}."
@@ -430,9 +426,8 @@ class Slerp:
                 f"spatial.transform.Slerp: there must be a time for each of two or more rotations, got {describe(t)} "
                 f"for the shape {rotations.shape}."
             )
-        values = known(t)
-        if values is not None and (np.diff(values, axis=-1) <= 0).any():
-            raise ShapeError(f"spatial.transform.Slerp: times must be in strictly increasing order, got {values}.")
+        if anywhere(lambda t: fnp.diff(t, axis=-1) <= 0, t):
+            raise ShapeError(f"spatial.transform.Slerp: times must be in strictly increasing order, got {known(t)}.")
         self.times, self.rotations = t, rotations[:-1]
         self.rotvecs = (self.rotations.inv() * rotations[1:]).as_rotvec()
 

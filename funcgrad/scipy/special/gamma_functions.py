@@ -14,7 +14,7 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.output import write_out
-from funcgrad.numpy.peeking import known
+from funcgrad.numpy.peeking import anywhere, known
 from funcgrad.numpy.reducing import as_scalar
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.mirror import mirrors
@@ -103,9 +103,8 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
     if not np.isscalar(d) or np.floor(d) != d or d < 1:
         raise ValueError(f"multigammaln: d must be a positive whole number, got {d!r}. It is a dimension.")
     a, d = as_value(a), int(d)
-    values = known(a)
-    if values is not None and np.any(values <= 0.5 * (d - 1)):
-        raise ValueError(f"multigammaln: a must be greater than (d - 1) / 2 = {0.5 * (d - 1)}, got {values}.")
+    if anywhere(lambda a: a <= 0.5 * (d - 1), a):
+        raise ValueError(f"multigammaln: a must be greater than (d - 1) / 2 = {0.5 * (d - 1)}, got {known(a)}.")
     total = prim.gammaln(a)
     for j in range(1, d):
         total = total + prim.gammaln(a - 0.5 * j)

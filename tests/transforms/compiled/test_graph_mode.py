@@ -1495,8 +1495,8 @@ def test_equal_pieces_are_a_loop(x, order):
 
 
 @pytest.mark.parametrize("steps", range(260, 277))
-def test_one_iterator_gives_what_a_turn_reads(steps):
-    """Several steps are one turn, and however many are left over, what a turn of the way back reads lies in a row."""
+def test_what_a_turn_reads_lies_in_a_row(steps):
+    """Several steps are one turn, and however many are left over, a turn of the way back reads what one turn made."""
 
     def run(x):
         for _ in range(steps):
@@ -1507,7 +1507,39 @@ def test_one_iterator_gives_what_a_turn_reads(steps):
         fast = jit(grad(run), backend="numpy", exact=exact)
         found = [fast(x) for x in (0.7, 0.35, -1.4)]
         assert np.allclose(found, [grad(run)(x) for x in (0.7, 0.35, -1.4)], rtol=0 if exact else 1e-12, atol=0)
-        assert "zip(*[iter(V[" in fast.source
+        assert ".append((" in fast.source
+
+
+#: Each turn of the way back reads what a turn made: one value, several, slots besides, values that others need too.
+READ_AGAIN = {
+    "one": lambda step, x: step(fnp.sin, x * 0.5),
+    "several": lambda step, x: step(lambda y: fnp.sin(y) * fnp.exp(-y * y) + fnp.cos(y) * 0.3 * y, x),
+    "two ways back": lambda step, x: grad(lambda x: step(fnp.sin, x) * x)(x) + step(fnp.cos, x),
+    "beside arrays": lambda step, x: fnp.sum(step(lambda y: fnp.sin(y) * fnp.sum(y) * 0.1, x * np.ones(3))),
+    "all values": lambda step, x: fnp.sum(fnp.array(step(lambda y: (fnp.sin(y[0]), *y[:20]), (x,)))),
+}
+
+
+@pytest.mark.parametrize("fun", READ_AGAIN.values(), ids=READ_AGAIN)
+@pytest.mark.parametrize("pieces", [False, True], ids=["in one", "in pieces"])
+def test_a_turn_reads_what_another_made(fun, pieces, monkeypatch):
+    if pieces:
+        monkeypatch.setattr("funcgrad.transforms.compiled.pieces._LONG", 10)
+        monkeypatch.setattr("funcgrad.transforms.compiled.pieces._PIECE", 4)
+
+    def step(body, x):
+        for _ in range(333):
+            x = body(x)
+        return x
+
+    of = lambda x: fun(step, x)
+    agrees(value_and_grad(of), np.float64(0.7), np.float64(-1.3), np.float64(0.0))
+    inexact = jit(grad(of), backend="numpy", exact=False)
+    for x in (np.float64(0.7), np.float64(-1.3), np.float64(0.7)):
+        assert np.isclose(inexact(x), grad(of)(x), rtol=1e-12, atol=0)
+    if fun is READ_AGAIN["several"]:
+        assert ".append((" in inexact.source
+        assert "V[" not in inexact.source
 
 
 def test_a_recurrent_network_is_a_loop():
@@ -1676,6 +1708,16 @@ def test_report():
     assert all(seconds > 0 for seconds in report.seconds)
     assert any("fnp.sin(x)" in line for line, _ in report.lines)
     assert "a call:" in str(report)
+
+
+def test_a_report_where_the_function_itself_is_run():
+    fast = recorded(lambda x: fnp.sin(x) * x - x)
+    fast(np.float64(0.5))
+    with np.errstate(all="ignore"):
+        report = fast.report(np.float64(np.inf))
+    assert all(seconds > 0 for seconds in report.seconds)
+    assert report.lines == ()
+    assert fast.report(np.float64(0.5)).lines
 
 
 def saved(fast, folder, check):

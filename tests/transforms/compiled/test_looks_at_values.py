@@ -1,0 +1,129 @@
+"""Checks and warnings of functions that look at values: a program asks again, and warns where the function does."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from fuzz.recorded import difference
+
+import funcgrad.numpy as fnp
+import funcgrad.scipy.linalg as fsl
+import funcgrad.scipy.special as fsp
+from funcgrad import control, grad, jit, scan, vmap
+from funcgrad.scipy.interpolate import LinearNDInterpolator
+from funcgrad.scipy.spatial import distance
+from funcgrad.scipy.spatial.transform import Rotation, Slerp
+
+X = np.array([[0.3, -1.2, 2.5], [1.0, 0.2, -0.7]])
+ONES, RISING = np.ones(3), np.array([0.0, 1.0, 2.0])
+
+
+def heard(call, *args):
+    with warnings.catch_warnings(record=True) as found, np.errstate(all="ignore"):
+        warnings.simplefilter("always")
+        result = call(*args)
+    return result, [str(w.message) for w in found]
+
+
+def _spread(carry, r):
+    return carry + fnp.sum(fnp.cov(X, aweights=fnp.append(r * ONES[:2], 1e-3), ddof=1)), carry
+
+
+#: A function, arguments for which it gives no warning, and others for which it does.
+WARNING = {
+    "cov": (grad(lambda w: fnp.sum(fnp.cov(X, aweights=w, ddof=1))), (ONES,), (np.array([1.0, 0.0, 0.0]),)),
+    "cov of a batch": (
+        vmap(lambda w: fnp.cov(X, aweights=w, ddof=1)), (np.eye(3) + 1,), (np.array([ONES, [0.0, 1, 0], RISING]),)
+    ),
+    "cov of few": (lambda x: fnp.cov(x * 2, ddof=3 if x.shape[1] == 3 else 1), (X[:, :2],), (X,)),
+    "polyfit": (grad(lambda x: fnp.sum(fnp.polyfit(x, RISING, 1))), (RISING,), (ONES,)),
+    "angles": (lambda x: Rotation.from_rotvec(x * 1.0).as_euler("zxz"), (RISING,), (np.array([0.0, 0.0, 0.3]),)),
+    "a scan": (grad(lambda x: scan(_spread, 0.0, x)[0]), (RISING + 1,), (RISING,)),
+    "cross": (lambda x: fnp.cross(x[:2] * 2.0, x[1:]) if x[0] > 0 else x[0] * 1.0, (-ONES,), (ONES,)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("fun", "good", "bad"), WARNING.values(), ids=WARNING)
+@pytest.mark.parametrize("first", ["good", "bad"])
+def test_a_warning_is_given_at_each_call(fun, good, bad, first):
+    fast = jit(fun, backend="numpy")
+    for args in (good, bad, good, bad, bad, good)[first == "bad" :]:
+        (found, said), (expected, should) = heard(fast, *args), heard(fun, *args)
+        assert not difference(found, expected)
+        assert said == should
+        assert bool(said) == (args is bad)
+
+
+#: The same of errors.
+RAISING = {
+    "multigammaln": (lambda a: fsp.multigammaln(a * 1.0, 3), 5.0, 0.5),
+    "solve_circulant": (lambda c: fsl.solve_circulant(c * 1.0, RISING), np.array([3.0, 1.0, 0.5]), ONES),
+    "weights of a distance": (grad(lambda w: distance.euclidean(X[0], X[1], w)), ONES, -ONES),
+    "a quaternion": (lambda q: Rotation.from_quat(q * 1.0).as_rotvec(), np.ones(4), np.zeros(4)),
+    "a matrix": (lambda m: Rotation.from_matrix(m * 1.0).as_rotvec(), np.eye(3), -np.eye(3)),
+    "weights of a mean": (lambda w: Rotation.from_rotvec(np.eye(3)).mean(w * 1.0).as_rotvec(), ONES, -ONES),
+    "weights of an alignment": (
+        lambda w: Rotation.align_vectors(np.eye(3), np.eye(3)[[1, 2, 0]], w * 1.0)[0].as_rotvec(), ONES, -ONES
+    ),
+    "times": (lambda t: Slerp(t * 1.0, Rotation.from_rotvec(np.eye(3)))(0.5).as_rotvec(), RISING, ONES),
+    "a time": (lambda t: Slerp(RISING, Rotation.from_rotvec(np.eye(3)))(t * 1.0).as_rotvec(), 0.5, 7.0),
+    "places": (lambda i: _put(fnp.astype(i * 2, int)), np.float64(0.0), np.float64(9.0)),
+    "a step of a scan": (
+        grad(lambda x: scan(lambda c, r: (c + fsp.multigammaln(r, 2), c), 0.0, x)[0]), RISING + 1, ONES / 4
+    ),
+    "an example of a scan": (
+        vmap(grad(lambda x: scan(lambda c, r: (c * fsp.multigammaln(r, 2), c), 1.0, x)[0])), X**2 + 1, X**2
+    ),
+    "a step of a map": (lambda x: control.map(lambda r: fsp.multigammaln(r, 2), x * 1.0), RISING + 1, RISING),
+}  # fmt: skip
+
+
+def _put(i):
+    x = fnp.zeros(4)
+    fnp.put(x, i, fnp.ones(1))
+    return x
+
+
+@pytest.mark.parametrize(("fun", "good", "bad"), RAISING.values(), ids=RAISING)
+def test_an_error_is_raised_at_each_call(fun, good, bad):
+    fast = jit(fun, backend="numpy")
+    for _ in range(3):
+        assert not difference(fast(good), fun(good))
+        with pytest.raises(Exception, match=r".") as expected:
+            fun(bad)
+        with pytest.raises(type(expected.value), match=re.escape(str(expected.value)[:40])):
+            fast(bad)
+
+
+#: Functions that go another way by values.
+STEERED = {
+    "a triangle": (
+        lambda q: LinearNDInterpolator([[0.0, 0], [1, 0], [0, 1], [1, 1]], [0.0, 1, 2, 9])(q * 1.0),
+        [np.array([0.2, 0.1]), np.array([0.9, 0.8]), np.array([0.1, 0.2]), np.array([5.0, 5.0])],
+    ),
+    "nearly a rotation": (
+        lambda m: Rotation.from_matrix(m * 1.0).as_rotvec(), [np.eye(3), np.eye(3) + 0.1 * X[0], np.eye(3) * 2.0]
+    ),
+    "a length": (lambda x: fnp.bincount((x * 1).astype(int), minlength=3), [RISING, RISING + 3, RISING * 4]),
+    "places": (lambda i: _put(fnp.astype(i * 2, int)), list(map(np.float64, (0.0, 1.0, -1.0, -2.0)))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("fun", "points"), STEERED.values(), ids=STEERED)
+def test_another_way_by_values(fun, points):
+    fast = jit(fun, backend="numpy")
+    for x in (*points, *points[::-1]):
+        assert not difference(fast(x), fun(x))
+
+
+def test_a_saved_module_gives_the_result_without_the_warning(tmp_path):
+    fun, good, bad = WARNING["cov"]
+    fast = jit(fun, backend="numpy")
+    heard(fast, *good)
+    heard(fast, *bad)
+    fast.save(tmp_path / "kept.py", "kept")
+    space = {"__name__": "kept"}
+    exec(compile((tmp_path / "kept.py").read_text(), "kept.py", "exec"), space)
+    for args in (good, bad):
+        assert not difference(heard(space["kept"], *args)[0], heard(fun, *args)[0])

@@ -1,0 +1,345 @@
+"""Equal entries of a batch, computed once: of the unit vectors that Jacobians and Hessians push through a function.
+
+These are constants that have few different numbers in a column: zeros, and a one. What elementwise operations make
+of them and of arrays that are the same for all rows has as few. So a *short* array with a row for each of them is
+computed in place of the whole, and spread out where something else needs the whole. An entry is computed of the same
+numbers by the same operation, so it has the same bits, be it -0, infinite or no number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.core import Primitive
+from funcgrad.primitives.index_spec import ARRAY, rebuild
+from funcgrad.transforms.compiled.graphs import VIEWS, Ask, Const, Fact, Graph, Op, Value, fact_of
+
+__all__ = ["compute_equal_rows_once"]
+
+ndarray = np.ndarray
+#: Elementwise operations that round correctly, so that an entry has the same bits wherever it lies.
+_EXACT = frozenset(("add", "subtract", "multiply", "divide", "negative", "absolute", "square", "sqrt", "where"))
+#: Operations that move entries, each at the most to one place.
+_MOVING = frozenset(("getitem", "reshape", "permute", "roll", "flip"))
+#: Rows of an array at the least; so many times as many as the short one has; entries in which the rows may differ most.
+_ROWS, _TIMES, _SPARSE = 16, 4, 8
+#: What it takes to spread a short array out, or to take one apart, in elements that are computed meanwhile.
+_SPREAD, _TAKEN = 5_000, 2_000
+
+
+class Rows(NamedTuple):
+    """How the rows of an array repeat.
+
+    Attributes:
+        which: for each entry of the array, the row of the short array that has it in the same column.
+        first: for each entry of the short array, a row of the array that has it in the same column.
+    """
+
+    which: ndarray
+    first: ndarray
+
+
+class _Short(NamedTuple):
+    """A short array: a value, or the whole constant that it is taken from."""
+
+    value: Value
+    rows: Rows
+
+
+def compute_equal_rows_once(graph: Graph) -> None:
+    """Do so in ``graph``, where it pays."""
+    known = _of_constants(graph)
+    if not known:
+        return
+    values, changed = len(graph.shapes), _Changed(graph, known)
+    for item in graph.items:
+        changed.add(item)
+    changed.end()
+    if changed.pays():
+        graph.items = changed.items
+        for v, fact in changed.facts.items():
+            graph.facts[v] = fact
+        graph.drop()
+    else:
+        for of in (graph.shapes, graph.dtypes, graph.facts, graph.numbers):
+            del of[values:]
+
+
+def _of_constants(graph: Graph) -> dict[int, Rows]:
+    """How the rows repeat of the constants that operations take, by their identities; alike for those of one shape."""
+    found: dict[tuple[int, ...], dict[int, Rows]] = {}
+    tried: set[int] = set()
+    for item in graph.items:
+        for a in item.args if type(item) is Op and (item.name in _EXACT or item.name == "scatter_sum") else ():
+            if type(a) is Const and len(a.shape) > 1 and a.shape[0] >= _ROWS and id(a) not in tried and _has_bits(a):
+                tried.add(id(a))
+                rows = _ranked(np.ascontiguousarray(a.value).view(f"i{a.value.itemsize}"))
+                if rows is not None:
+                    found.setdefault(a.shape, {})[id(a)] = rows
+    together = {shape: _joined(of.values()) for shape, of in found.items()}
+    return {a: rows for shape, of in found.items() for a in of if (rows := together[shape]) is not None}
+
+
+def _has_bits(a: Const) -> bool:
+    return type(a.value) is ndarray and not a.live and a.value.dtype.kind == "f" and a.value.dtype.itemsize <= 8
+
+
+def _ranked(keys: ndarray) -> Rows | None:
+    """How the rows of an array of integers repeat, most of them as the first short one; None where they do not much."""
+    n = len(keys)
+    one, other = keys[n // 3], keys[2 * n // 3]
+    usual = np.where(one == other, one, keys[0])
+    where = np.flatnonzero(keys != usual)
+    if len(where) * _SPARSE > keys.size:
+        return None
+    row, column = np.divmod(where, usual.size)
+    found = keys.reshape(-1)[where]
+    order = np.lexsort((row, found, column))
+    row, column, found = row[order], column[order], found[order]
+    starts = np.ones(len(where), bool)
+    starts[1:] = (column[1:] != column[:-1]) | (found[1:] != found[:-1])
+    row, column_of, counts = row[starts], column[starts], starts.cumsum()
+    ranks = counts - np.searchsorted(column_of, column)
+    count = int(ranks.max(initial=0)) + 1
+    if count * _TIMES > n:
+        return None
+    which = np.zeros(keys.shape, np.int32)
+    which.reshape(-1)[where[order]] = ranks
+    first = np.repeat((keys == usual).argmax(0)[None], count, 0)
+    first.reshape(count, -1)[ranks[starts], column_of] = row
+    return Rows(which, first)
+
+
+def _joined(several: Iterable[Rows]) -> Rows | None:
+    """How the rows of arrays repeat that are taken together; None where they do not much."""
+    joined: Rows | None
+    joined, *others = sorted(several, key=lambda rows: -len(rows.first))
+    for rows in others:
+        if joined is None:
+            return None
+        if joined.which is not rows.which and not np.array_equal(joined.which, rows.which):
+            joined = _ranked(joined.which * np.int32(len(rows.first)) + rows.which)
+    return joined
+
+
+class _Changed:
+    """The items of a graph with short arrays.
+
+    Attributes:
+        items: them.
+        facts: what becomes known of values that are spread out otherwise than they lay before.
+    """
+
+    def __init__(self, graph: Graph, known: dict[int, Rows]) -> None:
+        self.graph, self._known = graph, known
+        self.items: list[Any] = []
+        self.facts: dict[int, Fact] = {}
+        self._short: dict[int, _Short] = {}
+        self._made: dict[int, Op] = {}  # the operations of those in the graph
+        self._whole: set[int] = set()
+        self._used = {a for item in graph.items if type(item) is Op for a in item.args if type(a) is int}
+        self._used |= {item.value for item in graph.items if type(item) is Ask}
+        self._saved = 0  # elements that need not be computed
+
+    def add(self, item: Any) -> None:
+        """Add an operation or question: of short arrays where that can be."""
+        if type(item) is Ask:
+            self._need(item.value)
+        elif not (self._elementwise(item) or self._moved(item) or self._summed(item) or self._turned(item)):
+            for a in item.args:
+                self._need(a)
+        else:
+            return
+        self.items.append(item)
+
+    def end(self) -> None:
+        """Add what the results are spread out from."""
+        for v in self.graph.outputs:
+            self._need(v)
+
+    def pays(self) -> bool:
+        """Whether less is computed, with all that is moved."""
+        return self._saved > 0
+
+    # ---- operations of short arrays ------------------------------------------------------------------------------
+
+    def _elementwise(self, op: Op) -> bool:
+        if op.name not in _EXACT or op.params:
+            return False
+        shorts = [self._of(a) for a in op.args]
+        found = [short for short in shorts if short is not None]
+        if not found or not self.graph.facts[op.outs[0]].contiguous:
+            return False
+        if not all(self._fits(a, short, op.outs[0]) for a, short in zip(op.args, shorts, strict=True)):
+            return False
+        rows = _joined([short.rows for short in found])
+        if rows is None:
+            return False
+        args = [a if s is None else self._taken(s, rows) for a, s in zip(op.args, shorts, strict=True)]
+        self._add(op, args, {}, rows, Fact(ndarray, True))
+        return True
+
+    def _of(self, a: Value) -> _Short | None:
+        """The short array of an argument."""
+        if type(a) is int:
+            return self._short.get(a)
+        rows = self._known.get(id(a))
+        return None if rows is None else _Short(a, rows)
+
+    def _fits(self, a: Value, short: _Short | None, v: int) -> bool:
+        """Whether ``v`` of an argument, short or the same for all rows, lies row by row where it is short."""
+        shape, mine = self.graph.shapes[v], self.graph.shape(a)
+        if short is not None:
+            return mine == shape and bool(short.rows.first.copy("K").flags.c_contiguous)
+        if len(mine) == len(shape) and mine[0] != 1:
+            return False
+        if type(a) is int:
+            fact = self.graph.facts[a]
+            return fact.kind is not ndarray or len(mine) < 2 or fact.contiguous
+        return not mine or fact_of(a.value).contiguous
+
+    def _moved(self, op: Op) -> bool:
+        if op.name not in _MOVING or len(op.args) != 1 or op.args[0] not in self._short:
+            return False
+        short, kernel = self._short[op.args[0]], op.primitive.kernel(np)
+        which = kernel(short.rows.which, **op.params)
+        if which.ndim < 2 or not _stay(kernel(_numbers(short.rows.which), **op.params), len(short.rows.which)):
+            return False
+        params = dict(op.params)
+        if op.name == "getitem":
+            params["spec"] = _all_rows(params["spec"])
+        elif op.name == "reshape":
+            params["to"] = (len(short.rows.first), *params["to"][1:])
+        first = kernel(short.rows.first, **params)
+        self._add(op, [short.value], params, Rows(which, first), fact_of(first))
+        return True
+
+    def _summed(self, op: Op) -> bool:
+        """Zeros to which parts are added."""
+        if op.name != "scatter_sum" or len(op.args) != len(op.params["specs"]):
+            return False
+        shape, specs = op.params["shape"], op.params["specs"]
+        parts = [part for a in op.args if (part := self._of(a)) is not None]
+        if len(shape) < 2 or len(parts) < len(specs) or any(ARRAY in spec for spec in specs):
+            return False
+        places, numbers = [rebuild(spec, ()) for spec in specs], _numbers(np.empty(shape, bool))
+        if not all(_stay(numbers[place], shape[0]) for place in places):
+            return False
+        laid = [_laid(part.rows, place, shape) for part, place in zip(parts, places, strict=True)]
+        known = [rows for rows in laid if rows is not None]
+        rows = _joined(known) if len(known) == len(laid) else None
+        if rows is None:
+            return False
+        specs = tuple([_all_rows(spec) for spec in specs])
+        args = []
+        for part, place, spec in zip(parts, places, specs, strict=True):
+            args.append(self._taken(part, Rows(rows.which[place], rows.first[rebuild(spec, ())])))
+        params = {**op.params, "specs": specs, "shape": rows.first.shape}
+        self._add(op, args, params, rows, Fact(ndarray, True))
+        return True
+
+    def _turned(self, op: Op) -> bool:
+        """A result whose axes are in another order: it is spread out in that order."""
+        v = op.outs[0]
+        if op.name != "permute" or op.args[0] not in self._short or v in self._used:
+            return False
+        self._spread(v, self._short[op.args[0]], op.params["axes"], op.line)
+        self.facts[v] = Fact(ndarray, True)
+        return True
+
+    def _add(self, op: Op, args: Sequence[Value], params: dict[str, Any], rows: Rows, fact: Fact) -> None:
+        """Add ``op`` of short arrays, with a short result."""
+        v = op.outs[0]
+        made = self.graph.new(rows.first.shape, self.graph.dtypes[v], fact)
+        self.items.append(Op(op.primitive, args, params, [made], op.line))
+        self._short[v], self._made[v] = _Short(made, rows), op
+        if op.name not in VIEWS:
+            self._saved += rows.which.size - rows.first.size
+
+    def _taken(self, short: _Short, rows: Rows) -> Value:
+        """The short array that repeats as ``rows``."""
+        if type(short.value) is Const:
+            return self.graph.constant(np.take_along_axis(short.value.value, rows.first, 0))
+        at = np.take_along_axis(short.rows.which, rows.first, 0)
+        if _stay(at, len(short.rows.first)):
+            return short.value
+        made = self.graph.new(at.shape, self.graph.dtypes[short.value], Fact(ndarray, True))
+        self.items.append(Op(_TAKEN_ANEW, [short.value], {"at": _flat(at)}, [made], None))
+        self._saved -= _TAKEN
+        return made
+
+    # ---- whole arrays --------------------------------------------------------------------------------------------
+
+    def _need(self, v: Value) -> None:
+        """Add what makes a whole array of a short one, once."""
+        if type(v) is not int or v not in self._short or v in self._whole:
+            return
+        self._whole.add(v)
+        op = self._made[v]
+        if self.graph.facts[v].contiguous:
+            self._spread(v, self._short[v], None, op.line)
+        else:
+            self._need(op.args[0])
+            self.items.append(op)
+
+    def _spread(self, v: int, short: _Short, axes: tuple[int, ...] | None, line: Any) -> None:
+        which = short.rows.which
+        axes = axes or tuple(range(which.ndim))
+        laid = which.transpose(axes)
+        where = np.flatnonzero(laid)
+        source = _flat(which).transpose(axes).reshape(-1)[where]
+        params = {"shape": laid.shape, "back": tuple(np.argsort(axes).tolist()), "where": where, "source": source}
+        self.items.append(Op(_SPREAD_OUT, [short.value], params, [v], line))
+        self._saved -= _SPREAD + which.size + _SPARSE * len(where)
+
+
+def _numbers(x: ndarray) -> ndarray:
+    """The number of its row for each entry of an array."""
+    return np.broadcast_to(np.arange(len(x)).reshape((-1, *(1,) * (x.ndim - 1))), x.shape)
+
+
+def _stay(numbers: ndarray, count: int) -> bool:
+    """Whether entries with these numbers lie in those rows, of which there are so many."""
+    return len(numbers) == count and numbers.size > 0 and np.array_equal(numbers, _numbers(numbers))
+
+
+def _all_rows(spec: Any) -> Any:
+    """The index ``spec`` of all rows as that of arrays with fewer rows."""
+    return type(spec)(((None, None, 1), *spec[1:])) if spec and type(spec[0]) is tuple else spec
+
+
+def _laid(rows: Rows, place: Any, shape: tuple[int, ...]) -> Rows | None:
+    """How the rows of zeros repeat to which an array has been added at a place."""
+    which = np.full(shape, len(rows.first))
+    which[place] = rows.which
+    return _ranked(which)
+
+
+def _flat(rows: ndarray) -> ndarray:
+    """The places of entries in an array row by row, by their rows; the columns are those that they lie in."""
+    columns = prod(rows.shape[1:])
+    return rows * columns + np.arange(columns).reshape(rows.shape[1:])
+
+
+def _spread_out(xp: Any, x: Any, *, shape: Any, back: Any, where: Any, source: Any) -> Any:
+    """The whole array: the first row of ``x`` for all rows, and at the places ``where`` what is at others of ``x``."""
+    made = xp.empty(shape, x.dtype)
+    made.transpose(back)[...] = x[0]
+    made.reshape(-1)[where] = x.take(source)
+    return made
+
+
+def _taken_anew(xp: Any, x: Any, *, at: Any) -> Any:
+    return x.take(at)
+
+
+def _never(*args: Any) -> Any:
+    raise NotImplementedError("what is recorded has no rules any more")
+
+
+_SPREAD_OUT = Primitive("spread_out", _spread_out, None, None, _never)
+_TAKEN_ANEW = Primitive("taken_anew", _taken_anew, None, None, _never)
