@@ -111,6 +111,8 @@ def _write_now(x: Tracer, alias: Any, index: Any, y: Any) -> bool:
 def _write_root(x: Tracer, index: Any, y: Any, aval: Any) -> None:
     """Write to what is no view; ``aval`` is that of ``y``."""
     if not _write_directly(x, index, y, aval):
+        if type(index) is ndarray and index.dtype.kind == "b" and can_overwrite(x, index, y, looked_at=True):
+            index = index.nonzero()  # the record is a write then, as that of the direct way
         move(x, as_before(x, updated(twin(x), index, y)))
     views = getattr(x, "alias", None)
     if x._trace is not CONSTANTS:

@@ -37,9 +37,12 @@ _NUMPY = frozenset((ndarray, int, float, complex, np.float64, np.float32, np.int
 _ARRAY = frozenset((ndarray,))
 
 
-def can_overwrite(x: Any, index: Any, y: Any) -> bool:
-    """Whether ``overwritten`` knows how to write ``y`` to ``x[index]``; what it does not is for ``write``."""
-    batched = (0 if type(x) is ndarray else _of_numpy(x, _ARRAY)) | _of_numpy(y, _NUMPY)
+def can_overwrite(x: Any, index: Any, y: Any, looked_at: bool = False) -> bool:
+    """Whether ``overwritten`` knows how to write ``y`` to ``x[index]``; what it does not is for ``write``.
+
+    ``looked_at`` asks whether it would if no block looked on.
+    """
+    batched = (0 if type(x) is ndarray else _of_numpy(x, _ARRAY, looked_at)) | _of_numpy(y, _NUMPY, looked_at)
     if batched & _UNKNOWN:
         return False
     return not batched or is_static(index) or (type(index) is ndarray and index.dtype.kind in "iu")
@@ -49,17 +52,17 @@ def can_overwrite(x: Any, index: Any, y: Any) -> bool:
 _BATCH, _UNKNOWN = 1, 2
 
 
-def _of_numpy(x: Any, kinds: frozenset[type]) -> int:
+def _of_numpy(x: Any, kinds: frozenset[type], looked_at: bool) -> int:
     """Whether ``x`` is of one of these kinds of NumPy in the end, and whether a batch."""
     found = 0
     while type(x) is Tracer:
         trace = x._trace
-        if type(trace) not in _WAYS or not (trace.live or trace.records_at_once()):
+        if type(trace) not in _WAYS or not (trace.live or looked_at or trace.records_at_once()):
             return _UNKNOWN
         if trace.hidden:
             found |= _BATCH
         elif type(trace) is ForwardTrace:
-            found |= _of_numpy(x.link, kinds)
+            found |= _of_numpy(x.link, kinds, looked_at)
         x = x.value
     return found if type(x) in kinds else _UNKNOWN
 

@@ -97,6 +97,34 @@ def test_a_watched_run_makes_the_same_records(name):
         assert same(saved, again), (operation, saved, again)
 
 
+INDICES = {
+    "number": 1,
+    "slice": slice(1, None),
+    "array": np.array([2, 0]),
+    "mask": np.array([True, False, True]),
+    "mask of all axes": np.arange(6).reshape(3, 2) % 2 == 0,
+}
+
+
+@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_watched_write_makes_the_same_records(index, traced):
+    def written(x):
+        y = x * 2.0
+        y[index] = x[0, 0] if traced else 0.5
+        return [y * x]
+
+    def records():
+        _, nodes = record(written, [np.arange(1.0, 7.0).reshape(3, 2)])
+        found = [node for _, node in sorted(reachable(nodes).items())]
+        return [(operation_of(node), len(parents_of(node))) for node in found if parents_of(node)]
+
+    plain = records()
+    watch = Watch()
+    with blocks.Block(lambda state: state._replace(watch=watch)):
+        assert records() == plain
+
+
 def test_results_without_a_derivative_can_be_written_to():
     """Whoever computes them: a short case, the general one, or ``bind`` under a watcher."""
     results = []

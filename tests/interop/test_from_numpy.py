@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import exp as number_exp
 from typing import Generic, TypeVar
 
+import jax
 import numpy as np
 import numpy.linalg as la
 import pytest
@@ -377,8 +378,6 @@ def test_it_is_a_function_like_others():
 
 
 def test_parts_of_arrays_of_jax_are_written_to():
-    jax = pytest.importorskip("jax")
-
     def adds_to_a_part(x):
         roots = np.sin(x)
         part = roots[3:]
