@@ -160,9 +160,12 @@ def refuse_writing(x: Any) -> NoReturn:
         f"got {describe(x)}{user_line()}. A function that changes its arguments is not pure; write to a copy: "
         "x = x.copy()."
     )
-    if is_buffer(x):
-        note_constant(error)
-    raise error
+    try:
+        if is_buffer(x):
+            note_constant(error)
+        raise error
+    finally:
+        del error  # it holds this frame
 
 
 def _watch_exchange(x: Tracer, index: Any, y: Any, views: Views) -> None:

@@ -222,6 +222,9 @@ def globals_of(real: dict[str, Any], translate: Any) -> Globals:
         known = translate.globals[id(real)] = Globals(real, translate)
         if not is_mirrored(str(real.get("__name__", ""))):
             translate.watched.append(ref(known, translate.watched.remove))
+        name = str(real.get("__name__", ""))
+        if getattr(sys.modules.get(name), "__dict__", None) is real:
+            translate.lasting[name] = known  # it holds itself: made anew for each function it would leave garbage
     if known.assigned:
         run = current()
         if known.hand_over not in run.endings:

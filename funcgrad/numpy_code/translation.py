@@ -60,6 +60,7 @@ class Translator:
         begun: classes that are being built anew.
         objects: by the class what looks at its objects through the class built anew.
         globals: the global names of modules, by the number of the dictionary.
+        lasting: those of modules that Python has imported, by name.
         modules: modules, by name.
         watched: weak references to global names that may be bound anew between runs.
     """
@@ -72,6 +73,7 @@ class Translator:
         self.closures, self.classes, self.objects = Latest(), Latest(), Latest()
         self.begun: dict[type, type] = {}
         self.globals: WeakValueDictionary[int, Any] = WeakValueDictionary()
+        self.lasting: dict[str, Any] = {}
         self.modules: dict[str, Names] = {}
         self.watched: list[Any] = []
 

@@ -394,7 +394,10 @@ SPLITS = ("array_split", "split", "vsplit", "hsplit", "dsplit", "unstack", "conc
 #: is wanted. Distributions look whether all values lie where the density is defined, solvers and splines at theirs.
 #: What SciPy searches for is found before anything is recorded, and in a graph is an operation.
 ITERATIVE = ("scipy.sparse.linalg.cg", "scipy.sparse.linalg.gmres", "scipy.sparse.linalg.bicgstab")
-ANOTHER_WAY = {"piecewise", "linalg.eigvalsh", "linalg.svdvals", "nn.linear", *SPLITS, *ITERATIVE}
+#: SciPy's own code of these writes at a mask, which is a choice in a graph, whose masks may change.
+LABELS = ("sum_labels", "mean", "variance", "standard_deviation", "center_of_mass")
+LABELLED = tuple([f"scipy.ndimage.{name}" for name in LABELS])
+ANOTHER_WAY = {"piecewise", "linalg.eigvalsh", "linalg.svdvals", "nn.linear", *SPLITS, *ITERATIVE, *LABELLED}
 BY_VALUES = ("scipy.stats.", "scipy.integrate.", "scipy.interpolate.", "scipy.optimize.")
 
 
