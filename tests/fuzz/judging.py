@@ -437,8 +437,8 @@ def _reacts(program: Program, got: Any) -> bool:
 def _rounded(program: Program, got: Any, want: list[Any]) -> bool:
     """Whether all is well in double precision, and single precision cannot do better.
 
-    That is so where funcgrad's result is near the one in double precision, and where JAX's rules give
-    NumPy another result than they give XLA.
+    That is so where funcgrad's result is near the one in double precision, where JAX's is about as far from that, and
+    where JAX's rules give NumPy another result than they give XLA.
     """
     if _tolerance(program) == DOUBLE:
         return False
@@ -448,7 +448,13 @@ def _rounded(program: Program, got: Any, want: list[Any]) -> bool:
         return False
     if not _difference(program, _leaves(got), mine, dtypes=False):
         return True
+    if _farthest(_leaves(got), mine) <= 3.0 * _farthest(want, mine):
+        return True
     return bool(_difference(program, _leaves(theirs(program, evaluated)), want, dtypes=False))
+
+
+def _farthest(got: list[Any], exact: list[Any]) -> float:
+    return max([float(np.max(np.abs(g - x), initial=0.0)) for g, x in zip(got, exact, strict=True)], default=0.0)
 
 
 @contextmanager
