@@ -449,7 +449,7 @@ def in_place(operation: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any
                 return operation(x, y)
             refuse_writing(x)
         result = operation(x, y)
-        if type(y) not in _SEEN and not backend.is_value(result):
+        if type(result) is not Tracer and not backend.is_value(result):
             return result  # of the kind of y, which knows what to do with an array
         shape, dtype = backend.shape_of(result), backend.dtype_of(result)
         if shape != x.shape:

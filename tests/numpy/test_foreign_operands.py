@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import funcgrad.numpy as fnp
-from funcgrad import as_written, check_grads, grad, hessian, jacfwd, vmap
+from funcgrad import as_written, check_grads, grad, hessian, jacfwd, no_grad, vjp, vmap
 from funcgrad.errors import InputError
 
 X = np.array([0.5, 1.5, 2.5])
@@ -189,3 +189,28 @@ def test_lists_of_traced_values_are_operands(f):
 def test_lists_of_what_is_no_number_are_refused():
     with pytest.raises(TypeError, match="not an array or a number, got str"):
         grad(lambda x: (x * ["a", x[0]]).sum())(np.ones(2))
+
+
+NUMBERS = (2, 1.5, 1 + 2j, True, np.float32(1.5), np.float16(1.5), np.int32(2), np.bool_(True), np.complex128(1 + 2j))
+
+
+@pytest.mark.parametrize("y", [*NUMBERS, [1.5, 2.0], np.array(1.5), np.array(2)], ids=repr)
+@pytest.mark.parametrize("symbol", ["iadd", "isub", "imul", "itruediv", "ipow"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_views_see_what_an_operator_writes_in_place(dtype, symbol, y):
+    def written(x):
+        whole = 2 * x
+        view = whole[:]
+        whole = getattr(operator, symbol)(whole, y)
+        return view
+
+    x = np.array([1.25, 0.75], dtype)
+    try:
+        plain = written(x)
+    except TypeError:  # NumPy's casting rules
+        with pytest.raises(TypeError):
+            vjp(written, x)
+        return
+    *_, seen = vjp(lambda x: (fnp.sum(x), (written(x), no_grad(written)(x))), x, has_aux=True)
+    for one in seen:
+        np.testing.assert_allclose(one, plain, rtol=1e-6)
