@@ -48,6 +48,7 @@ __all__ = ["add_along_axis", "getitem", "pad_zeros", "read", "scatter_sum", "tak
 ndarray = np.ndarray
 float64 = np.float64
 _NUMPY = frozenset((ndarray, float, complex, np.float64, np.float32, np.float16, np.complex128, np.complex64))
+_NUMPY_OR_NONE = _NUMPY | {type(None)}
 
 
 def getitem(x: Array, index: Any) -> Array:
@@ -305,10 +306,7 @@ def _put_together(gathered: list[Any]) -> Any:
             ct, _, arrays, shape, dtype = part
             plain = plain and type(ct) in _NUMPY and (arrays is None or set(map(type, arrays)) <= {ndarray})
     if plain and (total is None or type(total) is ndarray):
-        total = np.zeros(shape, dtype) if total is None else total if alone else total.copy()
-        for ct, index, arrays, *_ in parts:
-            _accumulate(total, index if arrays is None else rebuild(index, arrays), ct)
-        return total if shape else total[()]
+        return _accumulated(total if total is None or alone else total.copy(), parts, shape, dtype)
     if total is None and (found := _joined(parts)) is not None:
         return found
     if total is not None and (found := added(total, parts, alone)) is not None:
@@ -335,6 +333,14 @@ def _scattered(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
         specs.append(spec)
         positions.extend(arrays)
     return scatter_sum(*cts, *positions, specs=tuple(specs), shape=shape, dtype=dtype)
+
+
+def _accumulated(total: ndarray | None, parts: Sequence[tuple[Any, ...]], shape: Shape, dtype: Any) -> Any:
+    """The same of NumPy's arrays and numbers, in the memory of ``total``."""
+    total = np.zeros(shape, dtype) if total is None else total
+    for ct, index, arrays, *_ in parts:
+        _accumulate(total, index if arrays is None else rebuild(index, arrays), ct)
+    return total if shape else total[()]
 
 
 def _assembled(gathered: list[Any]) -> ndarray | None:
@@ -368,23 +374,28 @@ def _joined(parts: Sequence[tuple[Any, ...]]) -> Any:
 
 
 def _pushed(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
-    """The same of cotangents of one run of forward mode, and of constants: of values and of tangents; else None."""
-    trace = next((ct._trace for ct in (total, *[part[0] for part in parts]) if type(ct) is Tracer), None)
+    """The same in one run of forward mode, where values and tangents are NumPy's: nothing is recorded. Else None."""
+    given = [total, *[part[0] for part in parts]]
+    trace = next((ct._trace for ct in given if type(ct) is Tracer), None)
     if type(trace) is not ForwardTrace or not trace.live:
         return None
+    if not all(arrays is None or {ndarray}.issuperset(map(type, arrays)) for _, _, arrays, *_ in parts):
+        return None
     values, tangents = [], []
-    for ct, *place in (() if total is None else ((total,),)) + tuple(parts):
-        if place and place[1] is not None and not {ndarray}.issuperset(map(type, place[1])):
-            return None
-        if type(ct) is not Tracer:
-            values.append(IndexedCotangent((ct, *place)) if place else ct)
-        elif ct._trace is trace:
-            values.append(IndexedCotangent((ct.value, *place)) if place else ct.value)
-            tangents.append(IndexedCotangent((ct.tangent, *place)) if place else ct.tangent)
-        else:
-            return None
-    moving = any(type(t) is IndexedCotangent for t in tangents)  # else the parts are constants
-    return dual(_put_together(values), _put_together(tangents) if moving else tangents[0], trace)
+    for ct in given:
+        mine = type(ct) is Tracer and ct._trace is trace
+        values.append(ct.value if mine else ct)
+        tangents.append(ct.tangent if mine else None)
+    if not _NUMPY_OR_NONE.issuperset(map(type, (*values, *tangents))):
+        return None
+    return dual(_sum_of(values, parts), _sum_of(tangents, parts), trace)
+
+
+def _sum_of(given: list[Any], parts: Sequence[tuple[Any, ...]]) -> Any:
+    """The same of others in place of a whole one and of the parts; None is zero."""
+    whole, shape, dtype = given[0], *parts[0][3:]
+    pieces = [(ct, *part[1:]) for ct, part in zip(given[1:], parts, strict=True) if ct is not None]
+    return _accumulated(None if whole is None else np.array(whole, dtype, order="C"), pieces, shape, dtype)
 
 
 def _accumulate(total: np.ndarray, index: Any, ct: Any) -> None:

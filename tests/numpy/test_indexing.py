@@ -9,7 +9,7 @@ import pytest
 from fuzz.eager import run_eagerly
 
 import funcgrad.numpy as fnp
-from funcgrad import debug_nans, grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+from funcgrad import checkpoint, debug_nans, grad, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
 from funcgrad.errors import ConcretizationError
 from funcgrad.primitives.index_spec import rows_at
 from funcgrad.primitives.indexing import add_along_axis, getitem, scatter_sum, take_along_axis
@@ -563,6 +563,24 @@ def test_reads_of_rows_in_hessian_products(whole, constant):
     eps = 1e-6
     np.testing.assert_allclose(found, (grad(cost)(x + eps * v) - grad(cost)(x - eps * v)) / (2 * eps), rtol=1e-7)
     np.testing.assert_array_equal(found, jvp(looked_at(cost), (x,), (v,))[1])
+
+
+@pytest.mark.parametrize("shape", [(1,), (2,), (2, 3)])
+@pytest.mark.parametrize("index", [0, slice(1), np.array([0, -1, 0])], ids=repr)
+def test_reads_in_a_checkpoint_that_forward_mode_runs_again(shape, index):
+    points = np.linspace(0.5, 2.0, int(np.prod(shape))).reshape(shape)
+
+    def slope(x):
+        return value_and_grad(lambda x: fnp.sum(x[index]) + 0.1 * fnp.sum(fnp.exp(-x)))(x)
+
+    def pushed(run):
+        def total(y):
+            value, slope = jvp(run, (points * y,), (fnp.cos(points),))
+            return value[0] + slope[0] + fnp.sum(value[1] * points) + fnp.sum(slope[1] * points)
+
+        return grad(total)(points)
+
+    np.testing.assert_allclose(pushed(checkpoint(slope)), pushed(slope), rtol=1e-13)
 
 
 def looked_at(cost):
