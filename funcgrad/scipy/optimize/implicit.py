@@ -272,12 +272,12 @@ def answer(call: str, equation: Callable[[Any], Any], found: Found, solved: Any,
     return custom_root(shaped, like, lambda _, x: x, checked)
 
 
-@no_grad
 def _is_false(solved: Any) -> bool:
     """Whether the search has not ended well, in any example, or where that is not known."""
     return known(solved, steers=False) is None or anywhere(fnp.logical_not, solved)
 
 
+@no_grad
 def _is_near(equation: Callable[[Any], Any], x: Any, linear: Callable[..., Any]) -> bool:
     """Whether Newton's method would hardly move from ``x``: the search stopped for want of digits only."""
     try:
