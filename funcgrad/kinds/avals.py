@@ -18,8 +18,6 @@ ndarray = np.ndarray
 as_array = np.array
 float64 = np.float64
 DOUBLE, _SINGLE = np.dtype(float64), np.dtype(np.float32)
-#: What ``beside_doubles`` has made.
-_constants: dict[float, ndarray] = {}
 
 
 def aval_of(v: Any) -> Any:
@@ -60,16 +58,20 @@ def common_aval(v: Any, w: Any, closed: frozenset[type]) -> Any:
     return found if found is not None and found == aval_of(w) else None
 
 
-def beside_doubles(number: float) -> ndarray:
-    """A number as an array without axes: NumPy takes it in half the time, forwards and back."""
-    made = _constants.get(number)
-    if made is None:
+class _Doubles(dict[float, ndarray]):
+    """Numbers as arrays without axes, made when first asked for."""
+
+    def __missing__(self, number: float) -> ndarray:
         made = as_array(number, DOUBLE)
         if number:  # 0 and -0 are one key
-            if len(_constants) >= 1_000:
-                _constants.clear()
-            _constants[number] = made
-    return made
+            if len(self) >= 1_000:
+                self.clear()
+            self[number] = made
+        return made
+
+
+#: What stands for a number beside doubles: NumPy takes an array without axes in half the time, forwards and back.
+beside_doubles = _Doubles()
 
 
 def constant_beside(v: Any, constant: Any, aval: Any, closed: frozenset[type], converts: bool) -> Any:
@@ -89,7 +91,7 @@ def constant_beside(v: Any, constant: Any, aval: Any, closed: frozenset[type], c
         return constant if kind is float64 or ((kind is float or kind is int) and float in closed) else None
     if kind is float or kind is int:
         if aval is not None:
-            return beside_doubles(constant) if converts and type(v) is ndarray else constant
+            return beside_doubles[constant] if converts and type(v) is ndarray else constant
         if type(v) is ndarray and v.dtype is _SINGLE and converts:
             return as_array(constant, _SINGLE)
         return None

@@ -173,7 +173,7 @@ class _Rules:
         if unlike and not weak:
             likes = [None if one == like else one for one in likes]
         if self.converts and len(traced) == 1 and type(args[traced[0]]) is ndarray and like[1] is _DOUBLE:
-            args = [beside_doubles(a) if type(a) is float or type(a) is int else a for a in args]
+            args = [beside_doubles[a] if type(a) is float or type(a) is int else a for a in args]
         saved = self._saved((*args, ans), places, as_met, like[1])
         return ans, pull, [*saved, *likes] if unlike else saved
 
@@ -329,7 +329,7 @@ def operation(x, y, /):
             w, other, second = y.value, y.form, y.link
             if y._trace is not trace:
                 return operation(x, w) if second is LENT else unlike(x, y)
-            if (aval is not None and aval == other) or (type(v) in closed and type(w) in closed):
+            if (aval is not None and (aval is other or aval == other)) or (type(v) in closed and type(w) in closed):
                 ans = kernel(v, w)
             elif type(aval) is type(other) is tuple or (aval := common_aval(v, w, closed)) is None:
                 return unlike(x, y)
@@ -343,10 +343,10 @@ def operation(x, y, /):
             made.link = {record_both}
         else:
             if aval is not None and (type(y) is float or type(y) is int):
-                w = beside_doubles(y) if converts and aval is not float64 else y
+                w = beside_doubles[y] if converts and aval is not float64 else y
             elif (w := constant_beside(v, y, aval, closed, converts)) is None:
                 return unlike(x, y)
-            ans = kernel(v, w) if type(v) in PLAIN else {again}(v, w)
+            ans = kernel(v, w) if type(v) is not Tracer else {again}(v, w)
             {check}
             made = Tracer()
             made.link = {record_left}
@@ -356,7 +356,7 @@ def operation(x, y, /):
         w, aval, parent = y.value, y.form, y.link
         if (v := constant_beside(w, x, aval, closed, converts)) is None:
             return operation(v, y) if type(x) is Tracer and (v := lent(x)) is not None else unlike(x, y)
-        ans = kernel(v, w) if type(w) in PLAIN else {again}(v, w)
+        ans = kernel(v, w) if type(w) is not Tracer else {again}(v, w)
         {check}
         made = Tracer()
         made.value, made._trace, made.form = ans, trace, {form}
@@ -423,7 +423,7 @@ def operation(x, y):
         w, second, other = y.value, y.tangent, y.form
         if y._trace is not trace:
             return None
-        if (aval is not None and aval == other) or (type(v) in closed and type(w) in closed):
+        if (aval is not None and (aval is other or aval == other)) or (type(v) in closed and type(w) in closed):
             ans = kernel(v, w)
         elif type(aval) is type(other) is tuple or (aval := common_aval(v, w, closed)) is None:
             return push_unlike(x, y)
@@ -437,11 +437,11 @@ def operation(x, y):
         first, ct = {dx}, second
         return dual(ans, first + ({dy}), trace, {form})
     if aval is not None and (type(y) is float or type(y) is int):
-        c = beside_doubles(y) if converts and aval is not float64 else y
+        c = beside_doubles[y] if converts and aval is not float64 else y
     elif (c := constant_beside(v, y, aval, closed, converts)) is None:
         return push_unlike(x, y)
     x, y = v, c
-    ans = kernel(x, y) if type(x) in PLAIN else again(x, y)
+    ans = kernel(x, y) if type(x) is not Tracer else again(x, y)
     {check}
     return dual(ans, {dx}, trace, {form})
 """

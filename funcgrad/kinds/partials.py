@@ -59,7 +59,7 @@ class PartialRule:
             self.forward = self.back = "None"
         elif isinstance(partial, str):
             self.names = tuple(check_names(operation, (partial,), known))
-            small = f"{partial} * ct if type(ct) is float64 or (type(ct) is ndarray and ct.size < LARGE) else"
+            small = f"{partial} * ct if (type(ct) is ndarray and ct.size < LARGE) or type(ct) is float64 else"
             self.forward, self.back = f"{small} product(ct, {partial})", f"{small} product_over(ct, {partial})"
         elif not callable(partial):
             self.forward = self.back = "ct" if partial == 1 else "-ct" if partial == -1 else f"ct * {float(partial)!r}"
@@ -95,7 +95,7 @@ def _of_values(rule: str, values: str, partial: Callable[..., Any], functions: d
     primitive = getattr(partial, "primitive", None)
     if primitive is not None and primitive.impl is None and "," not in values:  # NumPy's function, called at once
         functions["raw_" + rule] = primitive.kernel(np)
-        plain = f"type({values}) is type(ct) and (type(ct) is float64 or (type(ct) is ndarray and ct.size < LARGE))"
+        plain = f"type({values}) is type(ct) and ((type(ct) is ndarray and ct.size < LARGE) or type(ct) is float64)"
         return f"raw_{rule}({values}) * ct if {plain} else scaled(ct, {rule}({values}))"
     return f"{rule}({values}) * ct if type(ct) is ndarray and ct.size < LARGE else scaled(ct, {rule}({values}))"
 
