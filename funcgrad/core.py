@@ -192,6 +192,8 @@ class Tracer:
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes, as the function being transformed sees them."""
+        if type(self.form) is tuple:
+            return self.form
         value, hidden = self.value, self._trace.hidden
         known = type(value) is np.ndarray or type(value) is Tracer
         whole: tuple[int, ...] = value.shape if known else backend.shape_of(value)

@@ -163,13 +163,11 @@ def as_made_by(args: tuple[Any, ...], ans: Any) -> Any:
     """
     if type(ans) is tuple:
         return tuple([as_made_by(args, a) for a in ans])
-    if isinstance(ans, Tracer) or not backend.is_value(ans):
+    if isinstance(ans, Tracer) or not backend.is_value(ans) or not backend.is_inexact(ans):
         return ans
     sources = [bottom(a) for a in args if isinstance(a, Tracer)]
     part = type(ans) is ndarray and any(type(a) is ndarray and np.may_share_memory(a, ans) for a in sources)
-    if not (part or backend.shape_of(ans)) or not backend.is_inexact(ans):
-        return ans
-    if not sources:
+    if not sources or not (part or backend.shape_of(ans)):
         return ans
     made = buffer(ans)
     if type(ans) is ndarray and not ans.flags.writeable:

@@ -118,12 +118,12 @@ def rows_at(x: Any, index: Any) -> Any:
                [1, 2]])
     """
     rows, rest = (index[0], index[1:]) if type(index) is tuple and index else (index, ())
-    if type(rows) is not ndarray or type(x) is not ndarray or rows.dtype.kind != "i" or len(rest) >= x.ndim:
+    if type(rows) is not ndarray or type(x) is not ndarray or rows.dtype.kind != "i" or not 1 < x.ndim > len(rest):
         return x[index]
-    whole = all(type(e) is slice and e.indices(n) == (0, n, 1) for e, n in zip(rest, x.shape[1:], strict=False))
-    if whole and x.ndim > 1 and rows.ndim and x.flags.c_contiguous and rows.flags.c_contiguous:
-        return x.take(rows, 0)
-    return x[index]
+    for e, n in zip(rest, x.shape[1:], strict=False):
+        if type(e) is not slice or e.indices(n) != (0, n, 1):
+            return x[index]
+    return x.take(rows, 0) if rows.ndim and x.flags.c_contiguous and rows.flags.c_contiguous else x[index]
 
 
 def names_all(spec: Spec, shape: Shape) -> bool:

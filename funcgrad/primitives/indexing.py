@@ -339,7 +339,7 @@ def _accumulated(total: ndarray | None, parts: Sequence[tuple[Any, ...]], shape:
     """The same of NumPy's arrays and numbers, in the memory of ``total``."""
     total = np.zeros(shape, dtype) if total is None else total
     for ct, index, arrays, *_ in parts:
-        _accumulate(total, index if arrays is None else rebuild(index, arrays), ct)
+        _accumulate(index if arrays is None else rebuild(index, arrays), (total, ct))
     return total if shape else total[()]
 
 
@@ -388,25 +388,28 @@ def _pushed(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
         tangents.append(ct.tangent if mine else None)
     if not _NUMPY_OR_NONE.issuperset(map(type, (*values, *tangents))):
         return None
-    return dual(_sum_of(values, parts), _sum_of(tangents, parts), trace)
+    *_, shape, dtype = parts[0]
+    sums = [np.zeros(shape, dtype) if x is None else np.array(x, dtype, order="C") for x in (values[0], tangents[0])]
+    for (_, index, arrays, *_), *cts in zip(parts, values[1:], tangents[1:], strict=True):
+        pairs = [(into, ct) for into, ct in zip(sums, cts, strict=True) if ct is not None]
+        _accumulate(index if arrays is None else rebuild(index, arrays), *pairs)
+    value, tangent = sums if shape else [one[()] for one in sums]
+    return dual(value, tangent, trace)
 
 
-def _sum_of(given: list[Any], parts: Sequence[tuple[Any, ...]]) -> Any:
-    """The same of others in place of a whole one and of the parts; None is zero."""
-    whole, shape, dtype = given[0], *parts[0][3:]
-    pieces = [(ct, *part[1:]) for ct, part in zip(given[1:], parts, strict=True) if ct is not None]
-    return _accumulated(None if whole is None else np.array(whole, dtype, order="C"), pieces, shape, dtype)
-
-
-def _accumulate(total: np.ndarray, index: Any, ct: Any) -> None:
-    """``total[index] += ct``, where an element that is named several times receives all its shares."""
+def _accumulate(index: Any, *pairs: tuple[ndarray, Any]) -> None:
+    """``total[index] += ct`` for pairs that are alike, where an element named several times receives all its shares."""
+    total, ct = pairs[0]
     if type(index) is slice or is_static(index) or _names_once(index, total.shape):
-        total[index] += ct
+        for total, ct in pairs:
+            total[index] += ct
     elif total.ndim == 1 or 16 * np.size(ct) < total.size:
-        np.add.at(total, index, ct)
+        for total, ct in pairs:
+            np.add.at(total, index, ct)
     else:  # add.at is fast in one dimension only
-        places = rows_at(np.arange(total.size).reshape(total.shape), index)
-        np.add.at(total.reshape(-1), places.reshape(-1), np.reshape(ct, -1))
+        places = rows_at(np.arange(total.size).reshape(total.shape), index).reshape(-1)
+        for total, ct in pairs:
+            np.add.at(total.reshape(-1), places, np.reshape(ct, -1))
 
 
 def _names_once(index: Any, shape: Shape) -> bool:
@@ -432,7 +435,7 @@ def _scatter(xp: Any, *args: Any, specs: tuple[Spec, ...], shape: Shape, dtype: 
     begun = type(specs[0]) is Whole
     total = np.array(args[0], dtype, order="C") if begun else np.zeros(shape, dtype)
     for ct, spec, arrays in islice(zip(args, specs, _split(args, specs), strict=False), begun, None):
-        _accumulate(total, rebuild(spec, arrays), ct)
+        _accumulate(rebuild(spec, arrays), (total, ct))
     return total if shape or not begun else total[()]
 
 
