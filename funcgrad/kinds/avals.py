@@ -6,18 +6,20 @@ general rules are for. A tracer's ``form`` remembers the aval of what it stands 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from funcgrad.core import Tracer
 
-__all__ = ["DOUBLE", "aval_of", "beside_doubles", "common_aval", "constant_beside"]
+__all__ = ["DOUBLE", "are_doubles", "aval_of", "beside_doubles", "common_aval", "constant_beside"]
 
 ndarray = np.ndarray
 as_array = np.array
 float64 = np.float64
 DOUBLE, _SINGLE = np.dtype(float64), np.dtype(np.float32)
+_NUMBERS = frozenset((int, float, float64))
 
 
 def aval_of(v: Any) -> Any:
@@ -56,6 +58,12 @@ def common_aval(v: Any, w: Any, closed: frozenset[type]) -> Any:
         return float64 if type(w) is float64 else float if type(w) is float in closed else None
     found = aval_of(v)
     return found if found is not None and found == aval_of(w) else None
+
+
+def are_doubles(values: Sequence[Any]) -> bool:
+    """Whether these are numbers, a double of NumPy's among them."""
+    kinds = set(map(type, values))
+    return float64 in kinds and _NUMBERS.issuperset(kinds)
 
 
 class _Doubles(dict[float, ndarray]):

@@ -18,7 +18,7 @@ from funcgrad.batching import BatchTrace
 from funcgrad.core import Primitive, Tracer, computed, tracer_of, twin
 from funcgrad.forward import ForwardTrace, dual
 from funcgrad.generated import function
-from funcgrad.kinds.avals import aval_of, beside_doubles, common_aval, constant_beside
+from funcgrad.kinds.avals import are_doubles, aval_of, beside_doubles, common_aval, constant_beside
 from funcgrad.kinds.linear import batch_rule, conform
 from funcgrad.kinds.partials import Partial, PartialRule, met, product, product_over, scaled, spread
 from funcgrad.kinds.rows import in_columns
@@ -97,6 +97,8 @@ def elementwise(
     short = None not in partials[:arity] and arity < 3
     template = (_unary if arity == 1 else _binary) if short else _any
     rules.primitive = primitive
+    if operator is pow:
+        rules.of_doubles = Primitive(name, lambda xp, *args: pow(*args), None, None, primitive.batch)
     rules.call = template(primitive, rules, operator)
     return finish(rules.call, primitive)
 
@@ -108,10 +110,12 @@ class _Rules:
         of: the rule of each argument.
         converts: whether the operation takes an array without axes for a number.
         rounds: whether Python's operator rounds otherwise than NumPy's function.
+        of_doubles: where it does so of doubles, what calls the operator.
     """
 
     primitive: Primitive
     call: Operation
+    of_doubles: Primitive | None = None
 
     def __init__(self, name: str, partials: Sequence[Partial], operator: Callable[..., Any] | None) -> None:
         self.name = name
@@ -148,6 +152,8 @@ class _Rules:
         for x in args if self.rounds else ():
             if type(x) is Tracer and x._trace.repeats:
                 return x._trace.by_rule(self.call, *args, short=short)
+        if self.of_doubles is not None and short and are_doubles(args):
+            return bind(self.of_doubles, args, {})
         ans = computed(self.call, args, {})
         if self.arithmetic and type(ans) is not ndarray and _PYTHON.issuperset(map(type, args)):
             return ans.item()

@@ -18,11 +18,11 @@ from funcgrad import reverse, tree
 from funcgrad.core import READ_ONLY, Primitive, Tracer, bind, describe, refuse_closure, tracer_of, twin
 from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace
-from funcgrad.kinds.avals import aval_of
+from funcgrad.kinds.avals import are_doubles, aval_of
 from funcgrad.kinds.custom import custom_call
 from funcgrad.running import repeating, running
 from funcgrad.transforms.compiled.graphs import Const, Graph
-from funcgrad.transforms.compiled.operators import DIFFERING, INFIX, are_doubles, doubtful, operator_for
+from funcgrad.transforms.compiled.operators import DIFFERING, INFIX, doubtful, operator_for
 
 __all__ = ["AROUND", "Line", "UnrecordableError", "capture"]
 
@@ -212,11 +212,11 @@ class Capture(GraphTrace):
     def by_rule(self, operation: Any, *args: Any, short: bool) -> Any:
         """The same of the rule of another transform, whose short cases call operators of doubles."""
         primitive, values = operation.primitive, self._values(args)
-        if not self.live or any(issubclass(type(x), Tracer) for x in values):
+        if any(issubclass(type(x), Tracer) for x in values):
             return operation(*args)
         if short and primitive.name == "power" and are_doubles(values):
-            primitive = INFIX["power"]
-        return self._noted(primitive, args, {})
+            return bind(INFIX["power"], args, {})
+        return self._noted(primitive, args, {}) if self.live else operation(*args)
 
     def _values(self, args: tuple[Any, ...]) -> list[Any]:
         return [x.value if type(x) is Tracer and x._trace is self else x for x in args]

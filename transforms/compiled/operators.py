@@ -17,11 +17,9 @@ from funcgrad.core import Primitive, Tracer
 from funcgrad.transforms.compiled.copies import copy_of
 from funcgrad.transforms.compiled.graphs import fact_of
 
-__all__ = ["DIFFERING", "INFIX", "are_doubles", "doubtful", "operator_for"]
+__all__ = ["DIFFERING", "INFIX", "doubtful", "operator_for"]
 
 ndarray = np.ndarray
-#: Types of numbers for which reverse and forward mode call Python's operator, see ``kinds.elementwise``.
-_NUMBERS = frozenset((int, float, np.float64))
 
 
 def _never(*args: Any) -> Any:
@@ -78,12 +76,6 @@ def doubtful(name: str, args: Sequence[Any], values: Sequence[Any]) -> bool:
     name as the function does.
     """
     return issubclass(type(args[0]), np.generic) and len(args) == 2 and operator_for(name, values, False) is not None
-
-
-def are_doubles(values: Sequence[Any]) -> bool:
-    """Whether these are numbers, a double of NumPy's among them."""
-    kinds = set(map(type, values))
-    return np.float64 in kinds and _NUMBERS.issuperset(kinds)
 
 
 def _is_complex(x: Any) -> bool:

@@ -1435,6 +1435,33 @@ def test_what_rounds_otherwise_nearby_runs_as_it_stands(monkeypatch):
         assert not difference(fast(z), [(z[i] * z[i + 1]).real for i in range(19)])
 
 
+NESTED = {
+    "jacrev": jacrev,
+    "jvp": lambda f: lambda x: jvp(f, (x,), (1.0,)),
+    "vjp": lambda f: lambda x: vjp(f, x)[0],
+    "linearize": lambda f: lambda x: linearize(f, x)[1](1.0),
+}
+POWERS = {
+    "of a constant": lambda x: np.float64(1.3) ** x,
+    "to a constant": lambda x: x ** np.float64(1.7),
+    "of both": lambda x: x**x,
+    "by the function": lambda x: fnp.power(np.float64(1.3), x),
+}
+
+
+@pytest.mark.parametrize("transforms", list(itertools.product(NESTED, repeat=2)), ids="-".join)
+@pytest.mark.parametrize("power", POWERS.values(), ids=POWERS)
+def test_powers_in_nested_transforms_without_derivative(power, transforms):
+    """What computes a power of numbers does not depend on a block around: all have the same bits."""
+    fun = power
+    for transform in transforms:
+        fun = NESTED[transform](fun)
+    points = [np.float64(x) for x in np.random.default_rng(0).uniform(0.1, 3.0, 60)]
+    for x in points:
+        assert not difference(no_grad(fun)(x), fun(x))
+    agrees(no_grad(fun), *points)
+
+
 @pytest.mark.parametrize("number", [np.float64, float])
 def test_the_operator_is_told_from_the_function(number):
     """Python's power of numbers is rounded otherwise than NumPy's."""
