@@ -14,6 +14,7 @@ import scipy_samples
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jvp, vmap
 from funcgrad.errors import InputError
+from funcgrad.optional import double_precision
 from funcgrad.scipy import ndimage
 from funcgrad.scipy.own_code import OWN_CODE, of_scipy
 
@@ -72,7 +73,7 @@ def test_jax(home, name, monkeypatch):
     monkeypatch.setattr(scipy_samples, "np", fnp)
     f, _ = of(home, name)
     want = grad(f)(X)
-    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
+    with double_precision(jax):
         x = jnp.asarray(X)
         np.testing.assert_allclose(jax.jit(grad(f))(x), want, rtol=1e-8, atol=1e-10)
         np.testing.assert_allclose(jax.jit(jax.grad(f))(x), want, rtol=1e-8, atol=1e-10)
@@ -87,7 +88,7 @@ def test_parts_of_jax_arrays_are_written_to(monkeypatch):
 
     monkeypatch.setattr(scipy.signal, "raised", raised, raising=False)
     ours = of_scipy("signal", "raised")
-    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
+    with double_precision(jax):
         value, slope = jax.value_and_grad(ours)(jnp.asarray(X))
     np.testing.assert_allclose(value, raised(X.copy()), rtol=1e-12)
     np.testing.assert_allclose(slope, grad(ours)(X), rtol=1e-12)

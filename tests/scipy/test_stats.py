@@ -11,6 +11,7 @@ import scipy.stats
 import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, trace, vjp, vmap
 from funcgrad.errors import BranchError
+from funcgrad.optional import double_precision
 from funcgrad.scipy import stats
 
 INF = math.inf
@@ -399,7 +400,7 @@ def test_a_captured_graph_meets_parameters_that_are_not_allowed():
 
 def test_jax_compiles_what_is_outside_and_what_is_not_allowed():
     x, scale = np.array([-1.0, 0.5, 2.0]), np.array([1.0, 1.0, -1.0])
-    with jax.enable_x64(True):
+    with double_precision(jax):
         found = jax.jit(lambda x, s: stats.expon.logpdf(x, 0.0, s))(x, scale)
         of_scale = jax.jit(grad(lambda s: fnp.sum(stats.expon.pdf(x[:2], 0.0, s))))(scale[:2])
     assert np.allclose(found, scipy.stats.expon.logpdf(x, 0.0, scale), equal_nan=True)

@@ -51,6 +51,7 @@ from funcgrad.interop.autograd.numpy.numpy_boxes import ArrayBox
 from funcgrad.interop.autograd.numpy.numpy_vspaces import ArrayVSpace
 from funcgrad.interop.autograd.tracer import Node, new_box, trace, trace_stack
 from funcgrad.interop.autograd.util import toposort
+from funcgrad.optional import double_precision
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = Path(__file__).with_name("autograd_programs.py")
@@ -349,7 +350,7 @@ def test_holomorphic_grad_of_a_real_number_warns():
 
 def test_under_jax():
     f = lambda x: np.sum(np.abs(x) * np.clip(x, 0.0, 1.0)) + np.linalg.eigh(np.outer(x, x) + numpy.eye(3))[0][2]
-    with jax.enable_x64(True):
+    with double_precision(jax):
         found = jax.jit(grad(f))(jax.numpy.asarray(X))
         assert isinstance(found, jax.Array)
         numpy.testing.assert_allclose(found, grad(f)(X), rtol=1e-12)
@@ -665,7 +666,7 @@ def test_rules_for_what_has_its_own_are_not_used():
 def test_primitive_under_jax():
     f = primitive(lambda x: x**3)
     defvjp(f, lambda ans, x: lambda g: g * 3 * x**2)
-    with jax.enable_x64(True):
+    with double_precision(jax):
         assert jax.jit(grad(f))(2.0) == 12.0
 
 

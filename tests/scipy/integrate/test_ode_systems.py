@@ -14,6 +14,7 @@ from ode_systems import STIFF, SYSTEMS
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jvp
+from funcgrad.optional import double_precision
 from funcgrad.scipy import integrate
 
 REFERENCES = json.loads((Path(__file__).parents[2] / "stiff_references.json").read_text())
@@ -68,7 +69,7 @@ def test_gradients_are_those_of_jax(name):
             jax.experimental.ode.odeint(flow, y, jnp.array([0.0, system.end]), p, rtol=1e-11, atol=1e-11)[-1]
         )
 
-    with jax.enable_x64(True):
+    with double_precision(jax):
         want = jax.grad(in_jax, (0, 1))(start, p)
     for g, w in zip(got, want, strict=True):
         np.testing.assert_allclose(g, w, rtol=1e-5, atol=1e-6)

@@ -10,6 +10,7 @@ import scipy.integrate
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vmap
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, ShapeError
+from funcgrad.optional import double_precision
 from funcgrad.scipy import integrate
 
 TIMES = np.linspace(0.0, 2.0, 5)
@@ -63,7 +64,7 @@ def test_odeint_has_jaxs_gradients(adjoint):
     def in_jax(y0, t, a, b):
         return jnp.sum(jax.experimental.ode.odeint(hunters_in_jax, y0, t, a, b, rtol=1e-10, atol=1e-10) ** 2)
 
-    with jax.enable_x64(True):
+    with double_precision(jax):
         want = jax.grad(in_jax, (0, 1, 2, 3))(START, TIMES, *ARGS)
     got = grad(lambda *x: energy(*x, adjoint=adjoint), (0, 1, 2, 3))(START, TIMES, *ARGS)
     for g, w in zip(got, want, strict=True):

@@ -24,6 +24,7 @@ from funcgrad import (
     vmap,
 )
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
+from funcgrad.optional import double_precision
 from funcgrad.scipy import integrate, optimize
 from funcgrad.scipy.integrate.ivp import iterations, products, records
 from funcgrad.transforms.closures import Hoisted
@@ -428,7 +429,7 @@ def test_equal_steps_run_in_jax():
     for method in ("RK23", "RK45", "DOP853"):
         solve = lambda k, m=method, **how: integrate.solve_ivp(decay, (0.0, 1.0), jnp.ones(1), m, args=(k,), **how)
         last = lambda k, solve=solve: solve(k, steps=8).y[0, -1]
-        with jax.enable_x64(True):
+        with double_precision(jax):
             np.testing.assert_allclose(jax.jit(last)(0.5), np.exp(-0.5), rtol=1e-5)
             np.testing.assert_allclose(jax.jit(grad(last))(0.5), -np.exp(-0.5), rtol=1e-4)
             adaptive = solve(0.5, rtol=1e-6)
