@@ -21,7 +21,7 @@ from funcgrad.kinds.linear import reduce_sum, to_batch
 from funcgrad.kinds.rules import Operation, finish
 from funcgrad.optional import loaded_jax
 from funcgrad.reverse import backward, pull_for_all, record
-from funcgrad.writable import constant, is_buffer
+from funcgrad.writable import constant, handed, is_buffer
 
 __all__ = ["CustomRules", "custom_call"]
 
@@ -264,7 +264,8 @@ _custom = Primitive("custom_call", _impl, _reverse, _forward, _batch, multiple=T
 def _call(*leaves: Any, rules: CustomRules) -> Any:
     if any(is_buffer(x) and type(x.value) is not np.ndarray for x in leaves):
         rules = _of_constants(rules)
-    return bind(_custom, leaves, {"rules": rules})
+    ans = bind(_custom, leaves, {"rules": rules})
+    return tuple(handed(ans, leaves)) if Tracer in map(type, leaves) else ans
 
 
 def _of_constants(rules: CustomRules) -> CustomRules:

@@ -22,6 +22,7 @@ from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.interop.jax.conversion import filled, private, to_numpy, viewed
 from funcgrad.optional import double_precision
 from funcgrad.reverse import pull_for_all
+from funcgrad.writable import as_made_by
 
 __all__ = ["Batched", "Call", "Like", "Program", "Pullback", "Pushed", "Residuals", "call_program", "nothing", "run"]
 
@@ -256,7 +257,8 @@ class Call:
 
     def __call__(self, *leaves: Any) -> Any:
         """The results, through whatever transforms there are among ``leaves``."""
-        return bind(call_program, leaves, {"call": self})
+        ans = bind(call_program, leaves, {"call": self})
+        return as_made_by(leaves, ans) if Tracer in map(type, leaves) else ans
 
     def __repr__(self) -> str:
         return self.program.name

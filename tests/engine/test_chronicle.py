@@ -81,15 +81,19 @@ def chain(count, kind):
 @pytest.mark.parametrize("kind", ["none", "range", "array"])
 def test_a_step_takes_a_few_bytes(kind):
     """Two numbers of eight bytes, where a record, its mark and a sample had a thousand."""
-    grad(chain(50, kind))(0.5)
-    peaks = []
-    for count in (1000, 4000):
+
+    def peak(count):
         gc.collect()
         tracemalloc.start()
         grad(chain(count, kind))(0.5)
-        peaks.append(tracemalloc.get_traced_memory()[1])
+        most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    assert (peaks[1] - peaks[0]) / 3000 < 32
+        return most
+
+    peak(50)
+    # the lesser of two: what others keep for good, a table that grows, is not the steps'
+    short, long = (min(peak(count), peak(count)) for count in (500, 2500))
+    assert (long - short) / 2000 < 32
 
 
 @pytest.mark.parametrize(("count", "budget"), [(300, 5), (2000, 20), (2000, 61), (700, 700)])

@@ -11,7 +11,10 @@ import funcgrad.numpy as fnp
 from funcgrad import (
     checkpoint,
     checkpoint_chain,
+    cond,
+    custom_jvp,
     custom_vjp,
+    fori_loop,
     grad,
     hessian,
     jacfwd,
@@ -19,14 +22,16 @@ from funcgrad import (
     jvp,
     linearize,
     no_grad,
+    scan,
     stop_gradient,
     tree,
     value_and_grad,
     vjp,
     vmap,
+    while_loop,
 )
 from funcgrad.errors import ConcretizationError, EscapedTracerError, InputError, ReadOnlyError
-from funcgrad.interop import to_jax
+from funcgrad.interop import from_jax, to_jax
 
 X = np.array([0.7, -1.2, 2.5, 0.4])
 
@@ -1101,3 +1106,57 @@ def test_a_batched_constant_is_written_to_after_its_use(operation, swapped):
     wanted = vmap(grad(lambda x, d: fun(x, d, lambda c: None)))(xs, data)
     found = vmap(grad(lambda x, d: fun(x, d, lambda c: c.__setitem__(..., 0.0))))(xs, data)
     np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+@custom_vjp
+def doubled(x):
+    return x * 2.0
+
+
+doubled.defvjp(lambda x: (x * 2.0, None), lambda _, ct: (ct * 2.0,))
+
+
+@custom_jvp
+def tripled(x):
+    return x * 3.0
+
+
+tripled.defjvp(lambda primals, tangents: (tripled(*primals), tangents[0] * 3.0))
+
+#: Functions that are one operation for a transform.
+WHOLE = {
+    "fori_loop": lambda x: fori_loop(0, 2, lambda _, c: 0.8 * c + 0.1, x),
+    "scan": lambda x: scan(lambda c, _: (c * 0.8, c), x, None, length=3)[1],
+    "cond": lambda x: cond(fnp.sum(x) > 0.0, lambda x: x * 2.0, lambda x: x * 3.0, x),
+    "while_loop": lambda x: while_loop(lambda c: fnp.sum(c) < 9.0, lambda c: c * 1.5, x),
+    "custom_vjp": doubled,
+    "custom_jvp": tripled,
+    "from_jax": from_jax(lambda x: jax.numpy.sin(x) * 2.0),
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.parametrize("whole", WHOLE.values(), ids=WHOLE)
+def test_what_is_constant_in_a_block_is_written_to(whole, within, compiled):
+    """As the results of all other operations are, whatever array library computes them."""
+
+    def write(y, x):
+        y[..., 0] = x[1] * 5.0
+        fnp.multiply(y, 2.0, out=y)
+
+    def f(x):
+        with no_grad():
+            y = whole(x)
+            if within:
+                write(y, x)
+        if not within:
+            write(y, x)
+        return fnp.sum(y * x)
+
+    x = X + 1.0
+    y = np.array(whole(x))
+    write(y, x)
+    rows = y.reshape(-1, len(x))
+    wanted = rows.sum(0) + (0.0 if within else 10.0 * len(rows) * x[0] * np.eye(len(x))[1])
+    np.testing.assert_allclose((jax.jit(grad(f)) if compiled else grad(f))(x), wanted, rtol=1e-12)

@@ -23,6 +23,7 @@ from funcgrad.errors import NotDifferentiableError
 from funcgrad.kinds.rules import Operation, finish
 from funcgrad.optional import loaded_jax
 from funcgrad.reverse import pull_for_all
+from funcgrad.writable import as_made_by
 
 __all__ = [
     "Like", "Stage", "batched", "bottom", "example", "known_later", "like", "native", "rehearsing", "staged",
@@ -274,4 +275,4 @@ def staged_call(
 _staged = Primitive("staged", _impl, _reverse, _forward, _batch, multiple=True)
 
 #: ``staged(*leaves, stage)``: the results of a function of JAX values.
-staged: Operation = finish(lambda *args, **params: bind(_staged, args, params), _staged)
+staged: Operation = finish(lambda *args, **params: as_made_by(args, bind(_staged, args, params)), _staged)
