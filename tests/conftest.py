@@ -8,6 +8,9 @@ import gc
 import os
 import threading
 
+# Threads of BLAS that wait for each other take many times what these small matrices take; set before NumPy is loaded.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import compiling
 import numpy as np
 import pytest
