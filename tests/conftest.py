@@ -8,9 +8,13 @@ import gc
 import os
 import threading
 
+# Threads of BLAS that wait for each other take many times what these small matrices take; set before NumPy is loaded.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import compiling
 import numpy as np
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 from funcgrad import ownership, running
@@ -59,6 +63,17 @@ def pytest_collection_modifyitems(config, items):
         out = [item for item in items if item.get_closest_marker("counts") or "ownership.py" in item.nodeid]
         config.hook.pytest_deselected(items=out)
         items[:] = [item for item in items if item not in out]
+
+
+def pytest_runtest_protocol(item, nextitem):
+    """A worker tells of a test once, not six times: most tests take less time than to tell of them."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed or report.duration > 1:
+            item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 def state():

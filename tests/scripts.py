@@ -1,4 +1,4 @@
-"""Scripts in processes of their own that need not import JAX again: half of the time of most goes there.
+"""Scripts in processes of their own that need not import JAX, funcgrad and SciPy again: most of the time goes there.
 
 A process that has imported what takes long, and has started none of it, is forked for each. Where there is no fork
 they start from nothing.
@@ -21,7 +21,7 @@ LIMIT = 300  # seconds
 FORKS = "forkserver" in multiprocessing.get_all_start_methods()
 CONTEXT = multiprocessing.get_context("forkserver" if FORKS else "spawn")
 if FORKS:
-    CONTEXT.set_forkserver_preload(["jax.numpy", "optree"])
+    CONTEXT.set_forkserver_preload(["jax.numpy", "optree", "funcgrad", "scipy.optimize"])
 
 
 def run_script(script: Path, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:

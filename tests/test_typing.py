@@ -4,7 +4,6 @@ import re
 import subprocess
 import sys
 
-import pytest
 from scripts import ROOT
 
 PROGRAM = """
@@ -68,10 +67,8 @@ REVEALED = [
 ]
 
 
-@pytest.fixture(scope="module")
-def said(tmp_path_factory):
+def said(folder):
     """What mypy, strictly, says of the program with the library installed, and the modules that it reads."""
-    folder = tmp_path_factory.mktemp("typing")
     (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
     (folder / "mypy.ini").write_text(
         f"[mypy]\nstrict = true\nmypy_path = {ROOT}\n[mypy-toolz.*,opt_einsum.*]\nignore_missing_imports = true\n"
@@ -82,21 +79,16 @@ def said(tmp_path_factory):
     return done.stdout, {name.partition(".")[0] for name in re.findall(r"Parsing \S+ \(([\w.]+)\)", done.stderr)}
 
 
-def test_results_have_types(said):
-    output, _ = said
+def test_a_program_that_uses_the_library(tmp_path):
+    """One test, for mypy takes long: of types, of wrong calls, and of what is read.
+
+    With JAX and PyTorch, to which optree's own annotations lead, it took a minute and a half.
+    """
+    output, read = said(tmp_path)
     assert re.findall(r'Revealed type is "(.+)"', output) == REVEALED
-
-
-def test_wrong_calls_are_found_and_right_ones_are_not(said):
-    output, _ = said
     errors = re.findall(r"^(program\.py):(\d+): error: (.+?)  \[", output, re.MULTILINE)
     lines = PROGRAM.splitlines()
     assert [lines[int(line) - 1] for _, line, _ in errors] == lines[-3:], output
     assert "error" not in re.sub(r"^program\.py.*\n|^Found.*\n", "", output, flags=re.MULTILINE)
-
-
-def test_other_libraries_are_not_read(said):
-    """With JAX and PyTorch, to which optree's own annotations lead, this took a minute and a half."""
-    _, read = said
     assert {"funcgrad", "numpy"} <= read
     assert not {"jax", "jaxlib", "torch", "scipy", "optree"} & read

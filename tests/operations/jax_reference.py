@@ -27,7 +27,10 @@ Group = tuple[tuple[str, ...], Callable[..., Any]]
 
 
 #: Of what XLA compiles all that is no derivative by JAX, and for all cases: NumPy would go round its loops for long.
-LOOPING = ("linalg.logm", "linalg.sqrtm", "scipy.linalg.logm", "scipy.linalg.fractional_matrix_power")
+LOOPING = (
+    *("linalg.logm", "linalg.sqrtm", "scipy.linalg.logm", "scipy.linalg.fractional_matrix_power"),
+    *("scipy.special.hyp2f1", "scipy.special.bessel_jn"),
+)
 
 
 def reference(case: Case, quantity: str) -> list[np.ndarray]:

@@ -10,6 +10,8 @@ from operations.spec import Sample, array, op
 NO_JAX = "JAX has no such function"
 KNOTS = np.array([0.1, 0.5, 1.4, 1.7, 2.5, 3.1])
 TIMES = np.array([0.0, 0.4])
+#: Few intervals: in double precision one is enough, in single none is, and the limit would be ten thousand.
+VECTORS = {"epsabs": 1e-13, "limit": 10}
 
 
 def sampled(*shape, axis=-1, **kwargs):
@@ -72,10 +74,8 @@ OPS = [
     op(
         "scipy.integrate.quad_vec",
         (0.3, 1.1, array(2)),
-        fun=lambda a, b, k: integrate.quad_vec(lambda x: integrand(x, k), a, b, epsabs=1e-13)[0],
-        numpy=lambda a, b, k: scipy.integrate.quad_vec(lambda x: np.exp(-k * x) * x, float(a), float(b), epsabs=1e-13)[
-            0
-        ],
+        fun=lambda a, b, k: integrate.quad_vec(lambda x: integrand(x, k), a, b, **VECTORS)[0],
+        numpy=lambda a, b, k: scipy.integrate.quad_vec(lambda x: np.exp(-k * x) * x, float(a), float(b), **VECTORS)[0],
         jax=None,
         jit=False,
         reason=NO_JAX,

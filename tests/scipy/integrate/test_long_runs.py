@@ -248,7 +248,7 @@ def test_an_error_or_a_killed_process_leaves_nothing(tmp_path):
 
 
 def test_steps_take_no_memory(tmp_path):
-    """A state of 256 kB: 200 steps of seven stages would have 350 MB."""
+    """A state of 256 kB: 100 steps of seven stages would have 175 MB."""
     program = """
         import resource, sys
         import numpy as np
@@ -277,7 +277,7 @@ def test_steps_take_no_memory(tmp_path):
         print(peak() - before, calls, found / (-np.exp(-1) * x.sum()))
     """
     found = []
-    for steps in (50, 200):
+    for steps in (30, 100):
         done = subprocess.run(
             [sys.executable, "-c", textwrap.dedent(program), str(tmp_path), str(steps)],
             check=False, capture_output=True, text=True,
