@@ -82,7 +82,9 @@ def jacfwd(
     holomorphic: bool = False,
     **_others: Never,
 ) -> Callable[P, Any]:
-    """The Jacobian in forward mode: all columns at once, by one batch of tangents. Best for few inputs.
+    """The Jacobian in forward mode: all columns at once, or of a large one many at once, by batches of tangents.
+
+    Best for few inputs.
 
     Takes the arguments of ``jacrev`` except ``allow_int``, and returns the same.
 
@@ -239,14 +241,10 @@ def _pulled(pullback: Pullback, inputs: Any, outs: list[Any], out_spec: Any) -> 
     if total * width > LARGE and not inside() and all(backend.library_of(x) is np for x in (*outs, *given)):
         operations, numbers = sizes_of(pullback)
         parts = parts_of(total, 4 * width, numbers, operations)
-    in_spec: Any = None
-
-    def compute(part: range) -> list[Any]:
-        nonlocal in_spec
-        leaves, in_spec = tree.flatten(pull(tree.unflatten(out_spec, basis(outs, part))))
-        return leaves
-
-    return rows_together(parts, compute), in_spec
+    if len(parts) == 1:
+        return tree.flatten(pull(tree.unflatten(out_spec, basis(outs))))
+    wholes = rows_together(parts, lambda part: tree.leaves(pull(tree.unflatten(out_spec, basis(outs, part)))))
+    return wholes, tree.structure(inputs)
 
 
 def run_jacfwd(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
@@ -266,7 +264,7 @@ def _by_columns(fun: Callable[..., Any], options: _Options, args: Any, kwargs: A
     if _is_large(leaves):
         tangent, *aux = _in_parts(of_inputs, leaves, in_spec, has_aux)
     else:
-        tangent, *aux = _at_once(of_inputs, inputs, has_aux)
+        tangent, *aux = _at_once(of_inputs, inputs, tree.unflatten(in_spec, basis(leaves)), has_aux)
     outs, out_spec = tree.flatten(tangent)
     shapes = [backend.shape_of(x) for x in leaves]
     blocks = []
@@ -280,22 +278,22 @@ def _by_columns(fun: Callable[..., Any], options: _Options, args: Any, kwargs: A
 
 def _is_large(leaves: list[Any]) -> bool:
     """Whether a batch of all tangents takes so much memory that it pays to record what is done with them."""
-    total = sum([_count(backend.shape_of(x)) for x in leaves])
+    total = 0
+    for x in leaves:
+        total += x.size if type(x) is np.ndarray else _count(backend.shape_of(x))
     if total * total <= LARGE or blocks.here() is not None or inside():
         return False
     return all(backend.library_of(x) is np for x in leaves)
 
 
-def _at_once(fun: Callable[..., Any], inputs: Any, has_aux: bool) -> tuple[Any, ...]:
-    """The columns of the Jacobian, along the last axis, and aux: by one batch of tangents."""
+def _at_once(fun: Callable[..., Any], inputs: Any, tangents: Any, has_aux: bool) -> tuple[Any, ...]:
+    """The columns of the Jacobian, along the last axis, and aux: by one batch of all ``tangents``."""
 
     def push(tangents: Any) -> Any:
         _, *pushed = jvp(fun, inputs, tangents, has_aux=has_aux)
         return tuple(pushed)
 
-    leaves, spec = tree.flatten(inputs)
-    out_axes = (-1, None) if has_aux else (-1,)
-    columns: tuple[Any, ...] = vmap(push, out_axes=out_axes)(tree.unflatten(spec, basis(leaves)))
+    columns: tuple[Any, ...] = vmap(push, out_axes=(-1, None) if has_aux else (-1,))(tangents)
     return columns
 
 

@@ -72,16 +72,15 @@ def basis(leaves: Sequence[Any], rows: range | None = None) -> list[Any]:
     sizes = [prod(backend.shape_of(x)) for x in leaves]
     rows, start, found = range(sum(sizes)) if rows is None else rows, 0, []
     for leaf, size in zip(leaves, sizes, strict=True):
-        found.append(_unit_rows(leaf, start, rows))
+        found.append(_unit_rows(leaf, size, start, rows))
         start += size
     return found
 
 
-def _unit_rows(leaf: Any, start: int, rows: range) -> Any:
+def _unit_rows(leaf: Any, size: int, start: int, rows: range) -> Any:
     """Rows of the basis as far as ``leaf`` is concerned, the first of whose entries is 1 in the row ``start``."""
-    shape = backend.shape_of(leaf)
-    ones = backend.library_of(leaf).eye(len(rows), prod(shape), rows.start - start, dtype=backend.dtype_of(leaf))
-    return reshape(ones, to=(len(rows), *shape))
+    ones = backend.library_of(leaf).eye(len(rows), size, rows.start - start, dtype=backend.dtype_of(leaf))
+    return reshape(ones, to=(len(rows), *backend.shape_of(leaf)))
 
 
 class _Place:
@@ -131,11 +130,11 @@ class PartwiseTrace(GraphTrace):
         """What stands for the tangents of the inputs."""
         start, found = 0, []
         for leaf in leaves:
-            made = self._made(backend.zeros_like(leaf))
-            self._given[made.link.slot] = partial(_unit_rows, leaf, start)
+            made, size = self._made(backend.zeros_like(leaf)), prod(backend.shape_of(leaf))
+            self._given[made.link.slot] = partial(_unit_rows, leaf, size, start)
             made.alias = READ_ONLY
             found.append(made)
-            start += prod(backend.shape_of(leaf))
+            start += size
         return found
 
     def twin_of(self, x: Tracer) -> Any:
