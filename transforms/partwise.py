@@ -18,7 +18,6 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.batching import BatchTrace
 from funcgrad.core import READ_ONLY, Primitive, Tracer, refuse_closure, tracer_of
-from funcgrad.errors import ConcretizationError
 from funcgrad.graph import GraphTrace, Recording, Step
 from funcgrad.kinds.linear import reshape, to_batch
 from funcgrad.running import changing
@@ -107,7 +106,7 @@ class PartwiseTrace(GraphTrace):
     def __init__(self, leaves: Sequence[Any]) -> None:
         total = sum([prod(backend.shape_of(x)) for x in leaves])
         self._batch = BatchTrace(total)  # before this one: what meets tracers of both is for this one
-        super().__init__()
+        super().__init__("jacfwd")
         self._limit = _HELD + 16 * total * total
         #: What gives rows of the values that the recording begins with, and what of them is there as a whole.
         self._given: dict[int, Callable[[range], Any]] = {}
@@ -193,13 +192,6 @@ class PartwiseTrace(GraphTrace):
         self.operations.append(Step(primitive, slots, params, *facts))
         self._held += _STEP
         return made
-
-    def decide(self, tracer: Tracer, answer: Any) -> None:
-        """Refuse to go on by a number of one tangent."""
-        raise ConcretizationError(
-            "jacfwd: the rows of the Jacobian are computed together, and Python asked for a number of a tangent, got "
-            f"{tracer.dtype}{list(tracer.shape)}. Use funcgrad.numpy.where in the rule that asks, or jvp row by row."
-        )
 
     def _settle(self) -> None:
         """Compute what anybody may still ask for, and forget how; unless that takes more memory than the recording."""

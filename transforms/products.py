@@ -386,7 +386,7 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, 
         ``jvp(fun, primals, tangents)[1]`` without running the primal part again.
 
     Raises:
-        TypeError: a leaf that is no array or number.
+        TypeError: a leaf that is no array or number; a rule that asks for a number of a tangent, to go on by it.
 
     Example:
         >>> from funcgrad import linearize
@@ -402,7 +402,7 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, 
 def _linearized(fun: Callable[..., Any], primals: Any, has_aux: bool, kwargs: dict[str, Any]) -> tuple[Any, ...]:
     leaves, spec = tree.flatten(primals)
     live = check_leaves("linearize", leaves, partial(leaf_path, primals, range(len(primals))))
-    trace = GraphTrace()
+    trace = GraphTrace("linearize")
     try:
         zeros = [trace.input(backend.zeros_like(x)) if flag else None for x, flag in zip(leaves, live, strict=True)]
         value, tangent, *aux = push_through(fun, _copied(leaves), spec, zeros, has_aux, kwargs)
