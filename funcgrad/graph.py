@@ -21,7 +21,7 @@ import numpy as np
 
 from funcgrad import backend, blocks
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, tracer_of, twin
-from funcgrad.errors import BranchError
+from funcgrad.errors import BranchError, ConcretizationError
 from funcgrad.ownership import entry_is_alone
 
 __all__ = [
@@ -209,18 +209,22 @@ class Node:
 class GraphTrace(Trace):
     """One run of a function whose operations are recorded in order.
 
+    Args:
+        tangents_of: the call whose tangents the values are, zeros for now: Python cannot go on by them.
+
     Attributes:
         inputs: the slots of the inputs.
         constants: by their slots the other values that were there before.
         operations: what was done, each after what it depends on, whichever threads the function computes in.
     """
 
-    __slots__ = ("_slots", "constants", "inputs", "operations")
+    __slots__ = ("_slots", "constants", "inputs", "operations", "tangents_of")
 
     shown = "GraphTracer"
 
-    def __init__(self) -> None:
+    def __init__(self, tangents_of: str = "") -> None:
         super().__init__()
+        self.tangents_of = tangents_of
         self._slots = itertools.count()
         self.inputs: list[int] = []
         self.constants: dict[int, Any] = {}
@@ -303,7 +307,16 @@ class GraphTrace(Trace):
         return False
 
     def decide(self, tracer: Tracer, answer: Any) -> None:
-        """Python asked ``tracer`` for what it stands for and will steer by ``answer``: a bool, an int or an array."""
+        """Python asked ``tracer`` for what it stands for and will steer by ``answer``: a bool, an int or an array.
+
+        Raises:
+            ConcretizationError: it is a tangent.
+        """
+        if self.tangents_of:
+            raise ConcretizationError(
+                f"{self.tangents_of}: Python asked for a number of a tangent, which is not known yet, got "
+                f"{tracer.dtype}{list(tracer.shape)}. Use funcgrad.numpy.where in the rule that asks, or jvp."
+            )
 
     def recording(self, outputs: Sequence[Any], decisions: dict[int, Any] | None = None) -> Recording:
         """What was recorded, as far as ``outputs`` (leaves, tracers or not) depend on it, or the ``decisions``."""

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Never, ParamSpec
 
 import numpy as np
 
-from funcgrad import backend, tree
+from funcgrad import backend, blocks, tree
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
 from funcgrad.transforms.arguments import Argnums, check_argnums, check_leaf, leaf_path, own_tree, positions, split_aux
-from funcgrad.transforms.products import Pullback, jvp, recorded, sizes_of
+from funcgrad.transforms.partwise import LARGE, PartwiseTrace, basis, parts_of, rows_together
+from funcgrad.transforms.products import Pullback, jvp, push_through, recorded, sizes_of
 from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others, transformed
-from funcgrad.transforms.vectorize import vmap
+from funcgrad.transforms.vectorize import moveaxis, vmap
 from funcgrad.writable import inside
 
 if TYPE_CHECKING:
@@ -81,7 +82,9 @@ def jacfwd(
     holomorphic: bool = False,
     **_others: Never,
 ) -> Callable[P, Any]:
-    """The Jacobian in forward mode: all columns at once, by one batch of tangents. Best for few inputs.
+    """The Jacobian in forward mode: all columns at once, or of a large one many at once, by batches of tangents.
+
+    Best for few inputs.
 
     Takes the arguments of ``jacrev`` except ``allow_int``, and returns the same.
 
@@ -234,30 +237,14 @@ def _pulled(pullback: Pullback, inputs: Any, outs: list[Any], out_spec: Any) -> 
     """
     pull, given = vmap(pullback), tree.leaves(inputs)
     total, width = [sum([_count(backend.shape_of(x)) for x in leaves]) for leaves in (outs, given)]
-    width = max(total, width)
-    step = max(_FEW_ROWS, _NEAR // max(width, 1))
-    small = total * width <= _LARGE or inside() or any(backend.library_of(x) is not np for x in (*outs, *given))
-    if small or not _is_worth_parts(pullback, total, step):
-        return tree.flatten(pull(tree.unflatten(out_spec, _basis(outs))))
-    wholes: list[Any] = []
-    for start in range(0, total, step):
-        part = range(start, min(start + step, total))
-        leaves, in_spec = tree.flatten(pull(tree.unflatten(out_spec, _basis(outs, part))))
-        wholes = wholes or [np.empty((total, *leaf.shape[1:]), leaf.dtype) for leaf in leaves]
-        for whole, leaf in zip(wholes, leaves, strict=True):
-            whole[part.start : part.stop] = leaf
-    return wholes, in_spec
-
-
-def _is_worth_parts(pullback: Pullback, total: int, step: int) -> bool:
-    """Whether the numbers that a pass computes with take far longer than to call its operations for each part."""
-    records, numbers = sizes_of(pullback)
-    return total * numbers >= _WORK * records * (total // step)
-
-
-#: A Jacobian of more numbers than this is made of parts of so many numbers, and of so many rows at least, if there are
-#: so many products with a saved number for each call of a rule.
-_LARGE, _NEAR, _FEW_ROWS, _WORK = 1 << 22, 1 << 18, 16, 20_000
+    width, parts = max(total, width), [range(total)]
+    if total * width > LARGE and not inside() and all(backend.library_of(x) is np for x in (*outs, *given)):
+        operations, numbers = sizes_of(pullback)
+        parts = parts_of(total, 4 * width, numbers, operations)
+    if len(parts) == 1:
+        return tree.flatten(pull(tree.unflatten(out_spec, basis(outs))))
+    wholes = rows_together(parts, lambda part: tree.leaves(pull(tree.unflatten(out_spec, basis(outs, part)))))
+    return wholes, tree.structure(inputs)
 
 
 def run_jacfwd(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
@@ -269,14 +256,15 @@ def _by_columns(fun: Callable[..., Any], options: _Options, args: Any, kwargs: A
     """The Jacobian from tangents."""
     argnums, has_aux = options.argnums, options.has_aux
     inputs, rebuilt = _split(options, args)
-
-    def push(tangents: Any) -> Any:
-        _, *pushed = jvp(lambda *values: fun(*rebuilt(values), **kwargs), inputs, tangents, has_aux=has_aux)
-        return tuple(pushed)
-
     leaves, in_spec = tree.flatten(inputs)
-    basis = tree.unflatten(in_spec, _basis(leaves))
-    tangent, *aux = vmap(push, out_axes=(-1, None) if has_aux else (-1,))(basis)
+
+    def of_inputs(*values: Any) -> Any:
+        return fun(*rebuilt(values), **kwargs)
+
+    if _is_large(leaves):
+        tangent, *aux = _in_parts(of_inputs, leaves, in_spec, has_aux)
+    else:
+        tangent, *aux = _at_once(of_inputs, inputs, tree.unflatten(in_spec, basis(leaves)), has_aux)
     outs, out_spec = tree.flatten(tangent)
     shapes = [backend.shape_of(x) for x in leaves]
     blocks = []
@@ -286,6 +274,40 @@ def _by_columns(fun: Callable[..., Any], options: _Options, args: Any, kwargs: A
         blocks.append(block[0] if isinstance(argnums, int) else block)
     jacobian_tree = tree.unflatten(out_spec, blocks)
     return (jacobian_tree, *aux) if has_aux else jacobian_tree
+
+
+def _is_large(leaves: list[Any]) -> bool:
+    """Whether a batch of all tangents takes so much memory that it pays to record what is done with them."""
+    total = 0
+    for x in leaves:
+        total += x.size if type(x) is np.ndarray else _count(backend.shape_of(x))
+    if total * total <= LARGE or blocks.here() is not None or inside():
+        return False
+    return all(backend.library_of(x) is np for x in leaves)
+
+
+def _at_once(fun: Callable[..., Any], inputs: Any, tangents: Any, has_aux: bool) -> tuple[Any, ...]:
+    """The columns of the Jacobian, along the last axis, and aux: by one batch of all ``tangents``."""
+
+    def push(tangents: Any) -> Any:
+        _, *pushed = jvp(fun, inputs, tangents, has_aux=has_aux)
+        return tuple(pushed)
+
+    columns: tuple[Any, ...] = vmap(push, out_axes=(-1, None) if has_aux else (-1,))(tangents)
+    return columns
+
+
+def _in_parts(fun: Callable[..., Any], leaves: list[Any], spec: Any, has_aux: bool) -> tuple[Any, ...]:
+    """The same by one run, and by parts of the basis."""
+    trace = PartwiseTrace(leaves)
+    try:
+        _, tangent, *aux = push_through(fun, list(leaves), spec, trace.tangents(leaves), has_aux, {})
+    finally:
+        trace.close()
+    flat, out_spec = tree.flatten(tangent)
+    del tangent
+    columns = [moveaxis(x, 0, x.ndim - 1) for x in trace.rows_of(flat)]
+    return tree.unflatten(out_spec, columns), *aux
 
 
 def run_hessian(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
@@ -401,17 +423,6 @@ def _check_outputs(call: str, outs: list[Any], holomorphic: bool) -> None:
                 f"{call}: the function must give floating results, result leaf {number} has dtype {dtype}. Convert "
                 "it to float, or use vjp."
             )
-
-
-def _basis(leaves: list[Any], rows: range | None = None) -> list[Any]:
-    """The standard basis of the space of ``leaves``, or some rows: along axis 0 of each, one entry of one leaf is 1."""
-    sizes = [_count(backend.shape_of(x)) for x in leaves]
-    rows, start, basis = range(sum(sizes)) if rows is None else rows, 0, []
-    for leaf, size in zip(leaves, sizes, strict=True):
-        ones = backend.library_of(leaf).eye(len(rows), size, rows.start - start, dtype=backend.dtype_of(leaf))
-        basis.append(reshape(ones, to=(len(rows), *backend.shape_of(leaf))))
-        start += size
-    return basis
 
 
 def _split_axis(x: Any, axis: int, shapes: Sequence[tuple[int, ...]]) -> list[Any]:

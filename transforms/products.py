@@ -36,7 +36,7 @@ from funcgrad.transforms.transformed import check_callable, name_of, raise_own
 from funcgrad.typing import PyTree
 from funcgrad.writable import handed
 
-__all__ = ["Linearized", "Pullback", "hvp", "jvp", "linearize", "recorded", "sizes_of", "vjp"]
+__all__ = ["Linearized", "Pullback", "hvp", "jvp", "linearize", "push_through", "recorded", "sizes_of", "vjp"]
 
 R = TypeVar("R")
 Aux = TypeVar("Aux")
@@ -266,7 +266,7 @@ def jvp(
     check_callable("jvp", fun)
     leaves, spec, flat = _pairs("jvp", primals, tangents)
     given = primals, tangents
-    value, tangent, *aux = attempt(fun, lambda fun: _push(fun, leaves, spec, flat, has_aux, kwargs, given))
+    value, tangent, *aux = attempt(fun, lambda fun: push_through(fun, leaves, spec, flat, has_aux, kwargs, given))
     return (value, tangent, *aux)
 
 
@@ -283,7 +283,7 @@ def _pairs(call: str, primals: Any, tangents: Any) -> tuple[list[Any], tree.PyTr
     return leaves, spec, match(call, "tangent", tuple(tangents), leaves, spec)
 
 
-def _push(
+def push_through(
     fun: Callable[..., Any],
     leaves: list[Any],
     spec: tree.PyTreeSpec,
@@ -386,7 +386,7 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, 
         ``jvp(fun, primals, tangents)[1]`` without running the primal part again.
 
     Raises:
-        TypeError: a leaf that is no array or number.
+        TypeError: a leaf that is no array or number; a rule that asks for a number of a tangent, to go on by it.
 
     Example:
         >>> from funcgrad import linearize
@@ -402,10 +402,10 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, 
 def _linearized(fun: Callable[..., Any], primals: Any, has_aux: bool, kwargs: dict[str, Any]) -> tuple[Any, ...]:
     leaves, spec = tree.flatten(primals)
     live = check_leaves("linearize", leaves, partial(leaf_path, primals, range(len(primals))))
-    trace = GraphTrace()
+    trace = GraphTrace("linearize")
     try:
         zeros = [trace.input(backend.zeros_like(x)) if flag else None for x, flag in zip(leaves, live, strict=True)]
-        value, tangent, *aux = _push(fun, _copied(leaves), spec, zeros, has_aux, kwargs)
+        value, tangent, *aux = push_through(fun, _copied(leaves), spec, zeros, has_aux, kwargs)
     finally:
         trace.close()
     flat, tangent_spec = tree.flatten(tangent)
@@ -445,5 +445,5 @@ def hvp(fun: Callable[..., Any], primals: Together, tangents: Together, **kwargs
     check_callable("hvp", fun)
     leaves, spec, flat = _pairs("hvp", primals, tangents)
     gradient = grad(fun, argnums=tuple(range(len(primals))))
-    pushed: tuple[Any, ...] = _push(gradient, leaves, spec, flat, False, kwargs, (primals, tangents))[1]
+    pushed: tuple[Any, ...] = push_through(gradient, leaves, spec, flat, False, kwargs, (primals, tangents))[1]
     return pushed

@@ -209,6 +209,14 @@ class TestForward:
         assert (push(1.0), aux["double"]) == (6.0, 6.0)
         assert fg.grad(lambda x: fg.linearize(cube, x)[1](1.0))(2.0) == 12.0
 
+    def test_linearize_does_not_go_on_by_a_tangent(self):
+        """Its tangent is not known yet: the branch for zero would be that of all."""
+        signed = fg.custom_jvp(lambda x: x)
+        signed.defjvp(lambda primals, tangents: (primals[0], 2.0 * tangents[0] if tangents[0] > 0 else tangents[0]))
+        assert fg.jvp(signed, (1.0,), (1.0,)) == (1.0, 2.0)
+        with pytest.raises(fg.errors.ConcretizationError, match="linearize: Python asked for a number of a tangent"):
+            fg.linearize(signed, 1.0)
+
     def test_linearize_runs_the_function_once(self):
         runs = []
 

@@ -1,0 +1,274 @@
+"""Linear functions of large spaces, computed for parts of the standard basis: a whole batch of it may need much memory.
+
+A batch of all unit vectors makes arrays many times as large as those of the function. Parts of it give the same rows
+from memory that stays near the processor. So that the function runs once only, ``PartwiseTrace`` records what is done
+with tangents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from funcgrad import backend
+from funcgrad.batching import BatchTrace
+from funcgrad.core import READ_ONLY, Primitive, Tracer, refuse_closure, tracer_of
+from funcgrad.graph import GraphTrace, Recording, Step
+from funcgrad.kinds.linear import reshape, to_batch
+from funcgrad.running import changing
+from funcgrad.transforms.vectorize import vmap
+from funcgrad.writable import move
+
+__all__ = ["LARGE", "PartwiseTrace", "basis", "parts_of", "rows_together"]
+
+#: A basis of more numbers than this is large.
+LARGE = 1 << 18
+#: So many numbers a part of a batch holds at a time, unless it has this few rows.
+_NEAR, _FEW_ROWS = 1 << 19, 16
+#: So many numbers a call of an operation must compute on average, or its parts would take the time of their calls.
+_WORK = 20_000
+#: The bytes that a recorded operation takes, and how many a recording may take, or twice those of the basis more.
+_STEP, _HELD = 1_000, 1 << 25
+#: After so many operations it is looked whether they are worth being recorded.
+_FIRST = 4
+
+
+def parts_of(total: int, live: int, numbers: int, operations: int) -> list[range]:
+    """``range(total)`` in parts, if operations on these rows of numbers are worth it; else as one.
+
+    Args:
+        total: the number of rows.
+        live: how many numbers of one row there are at a time.
+        numbers: how many the operations make or use of one row.
+        operations: how many there are.
+    """
+    count = -(-total // max(_FEW_ROWS, _NEAR // max(live, 1)))
+    if total * numbers < _WORK * operations * count:
+        return [range(total)]
+    return [range(total * i // count, total * (i + 1) // count) for i in range(count)]
+
+
+def rows_together(parts: Sequence[range], compute: Callable[[range], list[Any]]) -> list[Any]:
+    """The arrays that ``compute`` gives for all ``parts`` of the rows, each as one."""
+    if len(parts) == 1:
+        return compute(parts[0])
+    found = compute(parts[0])
+    wholes = [np.empty((parts[-1].stop, *x.shape[1:]), x.dtype) for x in found]
+    for part in parts:
+        found = found or compute(part)
+        for whole in wholes:
+            whole[part.start : part.stop] = found.pop(0)
+    return wholes
+
+
+def basis(leaves: Sequence[Any], rows: range | None = None) -> list[Any]:
+    """The standard basis of the space of ``leaves``, or some rows: along axis 0 of each, one entry of one leaf is 1."""
+    sizes = [prod(backend.shape_of(x)) for x in leaves]
+    rows, start, found = range(sum(sizes)) if rows is None else rows, 0, []
+    for leaf, size in zip(leaves, sizes, strict=True):
+        found.append(_unit_rows(leaf, size, start, rows))
+        start += size
+    return found
+
+
+def _unit_rows(leaf: Any, size: int, start: int, rows: range) -> Any:
+    """Rows of the basis as far as ``leaf`` is concerned, the first of whose entries is 1 in the row ``start``."""
+    ones = backend.library_of(leaf).eye(len(rows), size, rows.start - start, dtype=backend.dtype_of(leaf))
+    return reshape(ones, to=(len(rows), *backend.shape_of(leaf)))
+
+
+class _Place:
+    """What a tracer knows of its value: the number of the slot. As long as it lives somebody may ask for the value."""
+
+    __slots__ = ("__weakref__", "slot")
+
+    def __init__(self, slot: int) -> None:
+        self.slot = slot
+
+
+class PartwiseTrace(GraphTrace):
+    """One run of a function whose tangents are recorded, to be computed for parts of the basis.
+
+    The recording is kept small: where it has grown it is evaluated for what is still asked for, and begun anew. Where
+    the first operations turn out to make few numbers, they and all others are computed for the whole basis at once.
+
+    Args:
+        leaves: the inputs of the function; the basis is that of their space.
+    """
+
+    __slots__ = ("_alive", "_batch", "_copies", "_given", "_held", "_limit", "_twins", "_whole")
+
+    def __init__(self, leaves: Sequence[Any]) -> None:
+        total = sum([prod(backend.shape_of(x)) for x in leaves])
+        self._batch = BatchTrace(total)  # before this one: what meets tracers of both is for this one
+        super().__init__("jacfwd")
+        self._limit = _HELD + 16 * total * total
+        #: What gives rows of the values that the recording begins with, and what of them is there as a whole.
+        self._given: dict[int, Callable[[range], Any]] = {}
+        self._whole: dict[int, Any] | None = None
+        self._twins: list[ref[Tracer]] = []
+        self._alive: dict[int, ref[_Place]] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        """Record from here on."""
+        self.constants, self.operations, self._held = {}, [], 0
+        self._copies: dict[int, tuple[Any, Any]] = {}
+
+    def close(self) -> None:
+        """Mark the transform as finished."""
+        self._batch.close()
+        super().close()
+
+    def tangents(self, leaves: Sequence[Any]) -> list[Tracer]:
+        """What stands for the tangents of the inputs."""
+        start, found = 0, []
+        for leaf in leaves:
+            made, size = self._made(backend.zeros_like(leaf)), prod(backend.shape_of(leaf))
+            self._given[made.link.slot] = partial(_unit_rows, leaf, size, start)
+            made.alias = READ_ONLY
+            found.append(made)
+            start += size
+        return found
+
+    def twin_of(self, x: Tracer) -> Any:
+        """Another object that stands for the value of ``x``."""
+        made = super().twin_of(x)
+        if not self.operations:
+            self._twins.append(ref(made))
+        return made
+
+    def _made(self, value: Any) -> Tracer:
+        """The tracer of a new slot."""
+        place = _Place(next(self._slots))
+        self._alive[place.slot] = ref(place)
+        return tracer_of(value, self, place)
+
+    def slot_of(self, x: Any) -> int:
+        """The slot of any value: of an array that is no tangent that of a copy, for the program may write to it."""
+        if type(x) is Tracer and x._trace is self:
+            slot: int = x.link.slot
+            return slot
+        return int(self.constant(self._copied(x) if type(x) is np.ndarray and x.ndim else x))
+
+    def _copied(self, x: Any) -> Any:
+        known, copy = self._copies.get(id(x), (None, None))
+        if known is None or known() is not x or not np.array_equal(copy, x, equal_nan=x.dtype.kind in "fc"):
+            copy = x.copy("K")
+            self._copies[id(x)] = ref(x), copy
+            self._held += copy.nbytes
+        return copy
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Record ``primitive`` and run it on zeros; or run it on the whole batch."""
+        mine = [type(arg) is Tracer and arg._trace is self for arg in args]
+        if self._whole is not None:
+            batches = [self._whole[a.link.slot] if flag else a for a, flag in zip(args, mine, strict=True)]
+            return self._batch.process(primitive, tuple(batches), params)
+        slots = tuple(map(self.slot_of, args))
+        ans = primitive.call(*[a.value if flag else a for a, flag in zip(args, mine, strict=True)], **params)
+        made = self._noted(primitive, slots, params, ans if primitive.multiple else (ans,))
+        if self._held > self._limit:
+            self._settle()
+        elif len(self.operations) == _FIRST and self._is_idle():
+            self._go_on_at_once()
+        return made if primitive.multiple else made[0]
+
+    def _noted(
+        self, primitive: Primitive, slots: tuple[int, ...], params: dict[str, Any], results: Sequence[Any]
+    ) -> tuple[Tracer, ...]:
+        """The tracers of the ``results`` of an operation, which is added."""
+        refuse_closure(self, primitive, results, params)
+        made = tuple(map(self._made, results))
+        outs = tuple([one.link.slot for one in made])
+        facts: tuple[Any, ...] = outs, tuple(map(backend.shape_of, results)), tuple(map(backend.dtype_of, results))
+        if not primitive.multiple:
+            facts = tuple([one for (one,) in facts])
+        self.operations.append(Step(primitive, slots, params, *facts))
+        self._held += _STEP
+        return made
+
+    def _settle(self) -> None:
+        """Compute what anybody may still ask for, and forget how; unless that takes more memory than the recording."""
+        asked = self._asked()
+        shapes = {slot: shape for step in self.operations for slot, shape in zip(step.outs, step.shapes, strict=True)}
+        if 8 * self._batch.size * sum([prod(shapes[slot]) for slot in asked]) > self._held:
+            self._limit = 2 * self._held
+            return
+        found = self._evaluate(asked)
+        self._given = {slot: rows for slot, rows in self._given.items() if slot in self._alive}
+        self._given.update({slot: partial(_rows, whole) for slot, whole in zip(asked, found, strict=True)})
+        self._begin()
+
+    def _asked(self) -> list[int]:
+        """The slots of results that anybody may still ask for. What nobody can is forgotten."""
+        self._alive = {slot: place for slot, place in self._alive.items() if place() is not None}
+        return sorted(self._alive.keys() - self._given.keys())
+
+    def _is_idle(self) -> bool:
+        """Whether operations so far computed few numbers."""
+        return self._batch.size * _numbers(self.operations) < _WORK * len(self.operations)
+
+    def _go_on_at_once(self) -> None:
+        """Compute with the whole batch from here on, as if nothing had been recorded."""
+        wholes = {slot: rows(range(self._batch.size)) for slot, rows in self._given.items()}
+        self._given = {slot: partial(_rows, whole) for slot, whole in wholes.items()}
+        asked = self._asked()
+        wholes.update(zip(asked, self._evaluate(asked), strict=True))
+        self._whole = {slot: tracer_of(whole, self._batch) for slot, whole in wholes.items()}
+        self._begin()
+        with changing:
+            for known in self._twins:
+                if (one := known()) is not None:
+                    move(one, self._whole[one.link.slot])
+
+    def rows_of(self, tangents: Sequence[Any]) -> list[Any]:
+        """The rows of what came out as ``tangents``, along axis 0 of each."""
+        mine = [t.link.slot for t in tangents if type(t) is Tracer and t._trace is self]
+        if self._whole is None:
+            rows = dict(zip(mine, self._evaluate(mine), strict=True))
+        else:
+            rows = {slot: self._whole[slot].value for slot in mine}
+        found = []
+        for t in tangents:
+            trace = t._trace if type(t) is Tracer else None
+            size = self._batch.size
+            found.append(rows[t.link.slot] if trace is self else t.value if trace is self._batch else to_batch(t, size))
+        return found
+
+    def _evaluate(self, slots: list[int]) -> list[Any]:
+        """All rows of the values in ``slots``."""
+        recording = Recording([], self.constants, self.operations, slots)
+        needed = {slot for step in recording.operations for slot in step.args}.union(slots)
+        recording.inputs = [slot for slot in self._given if slot in needed]
+        parts = parts_of(self._batch.size, self._live(recording), _numbers(recording.operations), len(recording))
+        evaluate, given = vmap(recording.evaluate), [self._given[slot] for slot in recording.inputs]
+        return rows_together(parts, lambda part: evaluate(*[rows(part) for rows in given])) if slots else []
+
+    def _live(self, recording: Recording) -> int:
+        """How many numbers of one row there are at a time at the most, inputs and outputs included."""
+        last = {slot: n for n, step in enumerate(recording.operations) for slot in step.args}
+        ends: dict[int, int] = {}
+        most = now = self._batch.size
+        for n, step in enumerate(recording.operations):
+            for slot, shape in zip(step.outs, step.shapes, strict=True):
+                now += prod(shape)
+                end = last.get(slot, n)
+                ends[end] = ends.get(end, 0) + prod(shape)
+            most = max(most, now)
+            now -= ends.pop(n, 0)
+        return most
+
+
+def _numbers(operations: Sequence[Step]) -> int:
+    """How many numbers ``operations`` make of one row."""
+    return sum([prod(shape) for step in operations for shape in step.shapes])
+
+
+def _rows(whole: Any, part: range) -> Any:
+    return whole[part.start : part.stop]
