@@ -28,7 +28,7 @@ def is_traced(x: Any) -> bool:
 
 
 #: Containers that are gone through: values of dictionaries among them.
-_HOLDING = (list, tuple, deque, set, frozenset, type({}.values()), type(OrderedDict().values()))
+_HOLDING: tuple[type, ...] = (list, tuple, deque, set, frozenset, type({}.values()), type(OrderedDict().values()))
 
 
 def holds_traced(values: Any) -> bool:
