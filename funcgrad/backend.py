@@ -8,6 +8,7 @@ among the modules already imported, never imported from here: a program that hol
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable, Sequence
 from numbers import Number
 from typing import Any, Protocol
@@ -25,6 +26,7 @@ __all__ = [
     "foreign_order",
     "has_operators",
     "is_inexact",
+    "is_listed",
     "is_masked",
     "is_of_tables",
     "is_stand_in",
@@ -189,6 +191,16 @@ def is_value(x: Any) -> bool:
     if found is not np or kind in _PYTHON_DTYPES:
         return found is not None
     return _is_number(x.dtype)
+
+
+def is_listed(x: Any) -> bool:
+    """Whether ``x`` is a sequence that NumPy makes an array of: a list, a tuple, which may be a named one, or a deque.
+
+    Example:
+        >>> is_listed((1.0, 2.0)), is_listed({1.0, 2.0})
+        (True, False)
+    """
+    return issubclass(type(x), (list, tuple, deque))
 
 
 def _is_number(dtype: np.dtype[Any]) -> bool:

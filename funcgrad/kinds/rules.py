@@ -83,7 +83,7 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
             continue
         if type(arg) in _NUMBERS:
             continue
-        if type(arg) is list or type(arg) is tuple:
+        if backend.is_listed(arg):
             arg = FROM_LISTS[0](arg)
             args = (*args[:position], arg, *args[position + 1 :])
             if isinstance(arg, Tracer):

@@ -79,7 +79,7 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         if buffer and type(y.value) is ndarray and _write_now(x, alias, index, y.value):
             return  # nobody keeps what was written
         y = twin(y)
-    elif type(y) is list or type(y) is tuple or (type(y) not in _SEEN and backend.is_table(y)):
+    elif type(y) not in _SEEN and (backend.is_listed(y) or backend.is_table(y)):
         y = as_value(y)
     if buffer and type(y) in _NUMPY and _write_now(x, alias, index, y):
         return

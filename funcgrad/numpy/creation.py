@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.backend import library_of, namespace_of
+from funcgrad.backend import is_listed, library_of, namespace_of
 from funcgrad.core import Tracer, twin
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import astype as convert
@@ -58,13 +58,15 @@ def as_value(a: ArrayLike) -> Array:
 
 def _without_labels(x: Any) -> Any:
     """The values of a table; anything else as it is."""
-    is_known = type(x) is list or type(x) is tuple or namespace_of(x) is not None or isinstance(x, Tracer)
+    is_known = is_listed(x) or namespace_of(x) is not None or isinstance(x, Tracer)
     return x if is_known or not backend.is_table(x) else backend.values_of(x)
 
 
 def _is_foreign(x: Any) -> bool:
     """Whether NumPy would lose what ``x`` is: a tracer, an array of another library, or a list with one."""
-    if type(x) is list or type(x) is tuple:
+    if type(x) is Tracer:
+        return True
+    if is_listed(x):
         # most lists are long and of numbers only: that is seen fast
         return not set(map(type, x)) <= _NUMBERS and any(_is_foreign(item) for item in x)
     return isinstance(x, (Tracer, Proxy)) or namespace_of(x) not in (None, np)
@@ -73,8 +75,7 @@ def _is_foreign(x: Any) -> bool:
 def _stacked(items: Any) -> Array:
     """A nested list that holds tracers, as one array."""
     parts = [
-        item if type(item) not in (list, tuple) else _stacked(item) if _is_foreign(item) else np.asarray(item)
-        for item in items
+        item if not is_listed(item) else _stacked(item) if _is_foreign(item) else np.asarray(item) for item in items
     ]
     return prim.stack(*parts, axis=0)
 
@@ -107,7 +108,7 @@ def asarray(
     """
     a = _without_labels(a)
     if _is_foreign(a):
-        if type(a) is list or type(a) is tuple:
+        if is_listed(a):
             if copy is False:
                 raise ValueError("Unable to avoid copy while creating an array as requested.")
             a, copy = _stacked(a), None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.backend import namespace_of
+from funcgrad.backend import is_listed, namespace_of
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.graph import stands_for_array
@@ -39,6 +39,8 @@ def _joinable(arrays: Any) -> tuple[Sequence[Any], bool]:
     if type(arrays) is not list and type(arrays) is not tuple:
         if namespace_of(arrays) is np:
             return arrays, True
+        if is_listed(arrays):
+            return _joinable(list(arrays))
         if not hasattr(arrays, "shape"):
             raise InputError(
                 f"concatenate: arrays to join must be given in a list or tuple, got {type(arrays).__name__}. "

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.backend import namespace_of
+from funcgrad.backend import is_listed, namespace_of
 from funcgrad.core import Tracer
 from funcgrad.graph import steer
 from funcgrad.running import running
@@ -30,7 +30,7 @@ def is_plain(*values: Any) -> bool:
     """
     for value in values:
         kind = type(value)
-        if kind is list or kind is tuple:
+        if is_listed(value):
             if not set(map(type, value)) <= _NUMBERS and not is_plain(*value):
                 return False
         elif kind is slice:

@@ -20,12 +20,27 @@ __all__ = ["CALLED", "ByIdentity", "called", "with_calls", "written"]
 
 #: Names that mean something else where they are called.
 CALLED = frozenset(("complex", "eval", "exec", "float", "int", "map", "type"))
+_GLOBAL, _NAME, _ATTRIBUTE, _OPERATOR = [
+    dis.opmap[name] for name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "BINARY_OP")
+]
+#: Loads a method, before Python 3.12; no instruction afterwards.
+_METHOD = dis.opmap["LOAD_METHOD"] if sys.version_info < (3, 12) else -1
 #: The instructions that load an attribute. Of modules Python's compiler knows that no method is meant: then the module
 #: is loaded with the flag, or a method is loaded.
-_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
-_IS_FLAGGED = sys.version_info >= (3, 12)  # whether the loading of attributes has a flag, too
-#: Where the instruction stands that tells of a name in code made of a text that it is called.
-_FLAG_BESIDE = -1 if sys.version_info < (3, 13) else 1
+_ATTRIBUTES = (_ATTRIBUTE, _METHOD)
+_NAMING = (_GLOBAL, _NAME, *_ATTRIBUTES)
+#: Pushes the flag of a name in code made of a text, and where that stands from the name.
+_PUSHED, _FLAG_BESIDE = dis.opmap["PUSH_NULL"], -1 if sys.version_info < (3, 13) else 1
+#: How far the number of a name is shifted in an instruction that has a flag, too.
+_SHIFTS = {_GLOBAL: 1, _ATTRIBUTE: int(sys.version_info >= (3, 12))}
+#: What is no instruction of its own.
+_BETWEEN = (dis.opmap["CACHE"], dis.EXTENDED_ARG)
+#: The numbers of ``%`` and ``%=`` among Python's operators.
+_FILLING = {step.arg for step in dis.get_instructions(compile("a % b; a %= b", "", "exec")) if step.opcode == _OPERATOR}
+
+
+#: An instruction: where it stands, which it is, its argument, and the name that it loads.
+_Step = tuple[int, int, int, str]
 
 
 class ByIdentity:
@@ -78,16 +93,26 @@ def with_calls(code: CodeType, is_called: Callable[[str, str], bool]) -> CodeTyp
 
 def _changed(code: CodeType, is_called: Callable[[str, str], bool]) -> CodeType:
     names, raw = list(code.co_names), bytearray(code.co_code)
-    steps = list(dis.get_instructions(code)) if _may_change(code, is_called) else []
-    for at, step in enumerate(steps):
-        if _is_call(steps, at, is_called):
-            shift = 1 if step.opname == "LOAD_GLOBAL" or (step.opname == "LOAD_ATTR" and _IS_FLAGGED) else 0
-            _rename(raw, names, step.offset, called(step.argval), shift)
-    fills = any(step.opname == "BINARY_OP" and step.argrepr in ("%", "%=") for step in steps)
+    steps = _steps(raw, names) if _may_change(code, is_called) else []
+    for at, (offset, op, _, name) in enumerate(steps):
+        if name and _is_call(steps, at, is_called):
+            _rename(raw, names, offset, called(name), _SHIFTS.get(op, 0))
+    fills = any(op == _OPERATOR and arg in _FILLING for _, op, arg, _ in steps)
     consts = tuple([_constant(c, is_called, fills) for c in code.co_consts])
     if len(names) == len(code.co_names) and all(a is b for a, b in zip(consts, code.co_consts, strict=True)):
         return code
     return code.replace(co_code=bytes(raw), co_names=tuple(names), co_consts=consts)
+
+
+def _steps(raw: bytearray, names: list[str]) -> list[_Step]:
+    """The instructions of a code. ``dis`` tells the same with positions and texts, and takes ten times as long."""
+    steps, high = [], 0
+    for offset in range(0, len(raw), 2):
+        op, arg = raw[offset], raw[offset + 1] | high
+        high = arg << 8 if op == dis.EXTENDED_ARG else 0
+        if op not in _BETWEEN:
+            steps.append((offset, op, arg, names[arg >> _SHIFTS.get(op, 0)] if op in _NAMING else ""))
+    return steps
 
 
 def _may_change(code: CodeType, is_called: Callable[[str, str], bool]) -> bool:
@@ -106,22 +131,22 @@ def _constant(value: Any, is_called: Callable[[str, str], bool], fills: bool) ->
     return Text(value) if fills and type(value) is str and "%" in value else value
 
 
-def _is_call(steps: list[dis.Instruction], at: int, is_called: Callable[[str, str], bool]) -> bool:
+def _is_call(steps: list[_Step], at: int, is_called: Callable[[str, str], bool]) -> bool:
     """Whether the instruction at this place loads a name that is called right away, and is meant."""
-    step = steps[at]
-    if step.opname == "LOAD_GLOBAL":
-        return bool((step.arg or 0) & 1) and is_called("", step.argval)
-    if step.opname == "LOAD_NAME":  # in code made of a text, where the flag is an instruction of its own
+    _, op, arg, name = steps[at]
+    if op == _GLOBAL:
+        return bool(arg & 1) and is_called("", name)
+    if op == _NAME:  # in code made of a text, where the flag is an instruction of its own
         beside = at + _FLAG_BESIDE
-        return 0 <= beside < len(steps) and steps[beside].opname == "PUSH_NULL" and is_called("", step.argval)
-    owner = steps[at - 1]
-    if step.opname not in _ATTRIBUTES or at == 0 or owner.opname != "LOAD_GLOBAL":
+        return 0 <= beside < len(steps) and steps[beside][1] == _PUSHED and is_called("", name)
+    _, before, flagged, owner = steps[at - 1]
+    if at == 0 or before != _GLOBAL:
         return False
-    is_method = step.opname == "LOAD_METHOD" or (_IS_FLAGGED and bool((step.arg or 0) & 1))
-    following = steps[at + 1].opname if at + 1 < len(steps) else ""
-    is_pushed = following == "PUSH_NULL" and _FLAG_BESIDE == 1  # of a module, since Python 3.13
-    is_last = bool((owner.arg or 0) & 1) and following not in _ATTRIBUTES
-    return (is_method or is_pushed or is_last) and is_called(owner.argval, step.argval)
+    is_method = op == _METHOD or (_SHIFTS[_ATTRIBUTE] == 1 and bool(arg & 1))
+    following = steps[at + 1][1] if at + 1 < len(steps) else None
+    is_pushed = following == _PUSHED and _FLAG_BESIDE == 1  # of a module, since Python 3.13
+    is_last = bool(flagged & 1) and following not in _ATTRIBUTES
+    return (is_method or is_pushed or is_last) and is_called(owner, name)
 
 
 def _rename(raw: bytearray, names: list[str], offset: int, name: str, shift: int) -> None:

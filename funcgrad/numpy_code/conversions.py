@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict, deque
 from functools import wraps
 from typing import Any
 
@@ -26,11 +27,15 @@ def is_traced(x: Any) -> bool:
     return issubclass(type(x), Tracer) and not is_buffer(x)
 
 
+#: Containers that are gone through: values of dictionaries among them.
+_HOLDING: tuple[type, ...] = (list, tuple, deque, set, frozenset, type({}.values()), type(OrderedDict().values()))
+
+
 def holds_traced(values: Any) -> bool:
-    """Whether a traced value is among ``values``, or in a list, tuple or dictionary among them."""
+    """Whether a traced value is among ``values``, or in a sequence, a set or a dictionary among them."""
     return any(
         is_traced(x)
-        or (type(x) in (list, tuple) and holds_traced(x))
+        or (issubclass(type(x), _HOLDING) and holds_traced(x))
         or (type(x) is dict and holds_traced(x.values()))
         or (type(x) is np.ndarray and x.dtype == object and holds_traced(x.ravel().tolist()))
         for x in values

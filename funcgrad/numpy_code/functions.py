@@ -38,6 +38,8 @@ def variables_set(code: CodeType, *, scope: str = "DEREF") -> frozenset[str]:
 
 
 def _set_in(code: CodeType, scope: str) -> frozenset[str]:
+    if scope == "DEREF" and not code.co_freevars:
+        return frozenset()
     setting = {dis.opmap[f"STORE_{scope}"], dis.opmap[f"DELETE_{scope}"]}
     own: set[str] = set()
     if not setting.isdisjoint(code.co_code[::2]):  # few do: to look at the instructions takes long

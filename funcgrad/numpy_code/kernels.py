@@ -97,6 +97,11 @@ def _upfirdn(
     return fnp.moveaxis((windows @ h[::-1])[..., :size:down], -1, axis)
 
 
+def _norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
+    """``scipy.linalg.norm``, which calls BLAS and LAPACK for some."""
+    return fnp.linalg.norm(fnp.asarray_chkfinite(a) if check_finite else a, ord, axis, keepdims)
+
+
 def _dense(ab: Any, below: int, above: int, n: int) -> Any:
     """The matrix whose diagonals are the rows of ``ab``, as LAPACK stores them."""
     full = fnp.zeros((n, n), fnp.result_type(ab, 1.0))
@@ -179,6 +184,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy._external.array_api_extra._lib._at", "at"): _At,  # where SciPy 1.18 keeps it
     ("scipy.integrate._quadpack_py", "nquad"): _nquad,
     ("scipy.interpolate._rgi", "interpn"): _interpn,
+    ("scipy.linalg._misc", "norm"): _norm,
     ("scipy.linalg._flapack", "dgbsv"): _gbsv,
     ("scipy.linalg._flapack", "dpbtrf"): _pbtrf,
     ("scipy.linalg._flapack", "dsbevd"): _sbevd,
@@ -195,6 +201,7 @@ PYTHONS = frozenset(
         "scipy._lib._array_api_override",  # where newer versions define array_namespace
         "scipy.integrate._quadpack_py",
         "scipy.interpolate._rgi",
+        "scipy.linalg._misc",
         "scipy.signal._upfirdn",
         "scipy.stats._correlation",
         "scipy.interpolate._ndbspline",

@@ -127,6 +127,11 @@ def _spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any) -> Any:
     return out if extrapolate else fnp.where(outside[:, None], np.nan, out)
 
 
+def _spline_to(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any, out: Any) -> None:
+    """``_bspl.evaluate_spline``, which SciPy calls before 1.15."""
+    out[...] = _spline(t, c, k, x, nu, extrapolate)
+
+
 def _splev(t: Any, c: Any, k: int, x: Any, ext: int = 0) -> tuple[Any, int]:
     return _splder(t, c, k, x, 0, ext)
 
@@ -279,6 +284,11 @@ def _norm_eq_lsq(x: Any, t: Any, k: int, y: Any, w: Any, ab: Any, rhs: Any) -> N
     rhs[...] = weighted.T @ y
 
 
+def _norm_eq_lsq_in_rows(x: Any, t: Any, k: int, y: Any, w: Any, ab: Any, rhs: Any) -> None:
+    """``_bspl._norm_eq_lsq``, which SciPy calls before 1.15, with the diagonals in rows of ``ab``."""
+    _norm_eq_lsq(x, t, k, y, w, ab.T, rhs)
+
+
 def _insert(per: Any, t: Any, c: Any, k: int, x: Any, m: int) -> tuple[Any, Any, int]:
     """``_fitpack._insert``: the same spline with ``x`` as a knot, ``m`` times more, by the formula of Boehm."""
     if per:
@@ -384,32 +394,40 @@ _FITPACK: dict[str, Callable[..., Any]] = {
     "spalde": _spalde,
     "splev": _splev,
 }
+#: What SciPy calls by the name of FITPACK's wrapper, which is ``dfitpack`` before SciPy 1.15.
+_DFITPACK: dict[str, Callable[..., Any]] = {
+    **_FITPACK,
+    "curfit": _curfit,
+    "fpcurf0": _fpcurf0,
+    "fpcurfm1": _fpcurfm1,
+    "regrid_smth": _regrid,
+    "splder": _splder,
+    "splint": _splint,
+}
+
 SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._ppoly", "evaluate"): _evaluate,
     ("scipy.interpolate._ppoly", "evaluate_bernstein"): _bernstein,
     ("scipy.interpolate._ppoly", "integrate"): _integrate,
     ("scipy.interpolate._ppoly", "fix_continuity"): _fix_continuity,
+    ("scipy.interpolate._bspl", "evaluate_spline"): _spline_to,
+    ("scipy.interpolate._bspl", "_norm_eq_lsq"): _norm_eq_lsq_in_rows,
     ("scipy.interpolate._dierckx", "evaluate_spline"): _spline,
-    ("scipy.interpolate._dfitpack", "splder"): _splder,
-    ("scipy.interpolate._dfitpack", "splint"): _splint,
-    ("scipy.interpolate._fitpack", "splder"): _fitpack_splder,
-    ("scipy.interpolate._fitpack", "splint"): _fitpack_splint,
-    ("scipy.interpolate._interpnd", "_ndim_coords_from_arrays"): _coordinates,
     ("scipy.interpolate._dierckx", "_norm_eq_lsq"): _norm_eq_lsq,
     ("scipy.interpolate._dierckx", "fpback"): _fpback,
     ("scipy.interpolate._dierckx", "qr_reduce"): _qr_reduce,
-    ("scipy.interpolate._dfitpack", "curfit"): _curfit,
-    ("scipy.interpolate._dfitpack", "fpcurf0"): _fpcurf0,
-    ("scipy.interpolate._dfitpack", "fpcurfm1"): _fpcurfm1,
-    ("scipy.interpolate._dfitpack", "regrid_smth"): _regrid,
+    ("scipy.interpolate._fitpack", "splder"): _fitpack_splder,
+    ("scipy.interpolate._fitpack", "splint"): _fitpack_splint,
+    ("scipy.interpolate._interpnd", "_ndim_coords_from_arrays"): _coordinates,
     ("scipy.interpolate._fitpack", "_insert"): _insert,
     ("scipy.interpolate._fitpack", "insert"): _insert,  # with SciPy 1.18 this and the next two
     ("scipy.interpolate._fitpack", "curfit"): _fitpack_curfit,
     ("scipy.interpolate._fitpack", "regrid"): _fitpack_regrid,
     ("scipy.interpolate._ndbspline", "NdBSpline.__call__"): _ndbspline,
+    **{("scipy.interpolate._fitpack", name): ours for name, ours in _FITPACK.items()},
     **{
         (f"scipy.interpolate.{home}", name): ours
-        for home in ("_dfitpack", "_fitpack")
-        for name, ours in _FITPACK.items()
+        for home in ("_dfitpack", "dfitpack")
+        for name, ours in _DFITPACK.items()
     },
 }

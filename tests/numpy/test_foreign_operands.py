@@ -3,6 +3,7 @@
 import operator
 from collections import deque
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -139,7 +140,7 @@ class Named:
 
 @pytest.mark.parametrize(
     "operand",
-    [Knowing(), Named(), object(), Fraction(1, 2), "text", deque([1.0]), None],
+    [Knowing(), Named(), object(), Fraction(1, 2), "text", {1.0}, None],
     ids=lambda x: type(x).__name__,
 )
 def test_of_others_the_error_says_what_is_wrong(operand):
@@ -168,6 +169,17 @@ def test_a_series_of_numpy_is_run_anew_where_its_operator_swallows_the_refusal(s
     np.testing.assert_array_equal(grad(lambda x: sides(x[0], series)(2.0))(X), [5.0, 0.0, 0.0])
 
 
+class Point(NamedTuple):
+    x: float
+    y: float
+
+
+def written(x):
+    out = fnp.zeros((2, 2))
+    out[0], out[1] = Point(x[0], 2.0 * x[1]), deque([x[0] ** 2, x[1]])
+    return out
+
+
 LISTS = {
     "right": lambda x: (x * [x[0], 1.0]).sum(),
     "left": lambda x: ([x[0], 1.0] - x).prod(),
@@ -177,6 +189,11 @@ LISTS = {
     "of NumPy's": lambda x: np.multiply(x, [x[0], 1.0]).sum(),
     "of NumPy's arrays": lambda x: (np.ones(2) * [x[0], x[1] ** 3]).sum(),
     "where": lambda x: fnp.where(x > 1.0, [x[0], 2.0], (3.0, x[1] ** 2)).sum(),
+    "named": lambda x: (x * Point(x[0], 1.0)).sum(),
+    "an array of named ones": lambda x: np.linalg.det(np.array([Point(*x), Point(1.0, x[0])])),
+    "a deque": lambda x: np.mean(deque([x[0], x[1] ** 2], maxlen=2)) + (x * deque([x[1], 2.0])).sum(),
+    "a deque of arrays": lambda x: np.concatenate(deque([x, x[:1] ** 3])).sum(),
+    "written": lambda x: written(x).prod(),
 }
 
 

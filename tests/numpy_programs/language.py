@@ -362,6 +362,27 @@ def descriptive_statistics(x):
     )
 
 
+def moving_averages(x):
+    window, total = collections.deque(maxlen=3), 0.0
+    for i in range(5):
+        window.append(math.sin(x[0] * i) + x[1])
+        total += np.mean(window) ** 2 + statistics.fmean(window) * math.fsum(window)
+    found = {"first": x[0], "second": x[0] * x[1]}
+    return total + statistics.mean(found.values()) + math.prod(found.values())
+
+
+class Point(NamedTuple):
+    x: float
+    y: float
+
+
+def points(x):
+    a, b = Point(*x), Point(x=x[1] ** 2, y=x[0])
+    triangle = np.array([a, b, Point(1.0, 2.0)])
+    away = np.ones(2) * a - np.cos(b)
+    return np.linalg.det(triangle[:2]) + np.asarray(a) @ np.asarray(b) + math.dist(a, b) + np.max(a) + away.prod()
+
+
 def reductions_of_functions(x):
     product = functools.reduce(operator.mul, [math.cos(v) for v in x])
     running = list(itertools.accumulate([math.exp(v) for v in x]))
@@ -658,6 +679,8 @@ PROGRAMS = [
         mathematics,
         complex_mathematics,
         descriptive_statistics,
+        moving_averages,
+        points,
         reductions_of_functions,
         sorting,
         named_tuples,

@@ -439,6 +439,28 @@ def integral_of_curves(x):
     return curve.derivative()(x[1] / 3) + curve.integrate(0.1, x[0] / 2) + bent.antiderivative()(0.4)
 
 
+def option_by_its_characteristic_function(x):
+    kappa, sigma = x
+    rate, start, correlation = 0.04, 0.05, -0.5
+
+    def characteristic(u):
+        slope = kappa - correlation * sigma * 1j * u
+        d = np.sqrt(slope**2 + sigma**2 * (1j * u + u**2))
+        g = (slope - d) / (slope + d)
+        first = kappa * rate / sigma**2 * (slope - d - 2 * np.log((1 - g * np.exp(-d)) / (1 - g)))
+        return np.exp(first + start * (slope - d) / sigma**2 * (1 - np.exp(-d)) / (1 - g * np.exp(-d)))
+
+    shift = np.exp(1j * kappa) * sigma
+    found = integrate.quad(lambda u: (np.exp(-0.05j * u) * characteristic(u) / (1j * u)).real, 1e-8, 20.0)[0]
+    return (
+        0.5 + found / np.pi + integrate.quad(lambda u: (shift * np.exp(1j * u) * np.cos(shift * u)).real, 0, sigma)[0]
+    )
+
+
+def lengths(x):
+    return linalg.norm(x) + linalg.norm(np.outer(x, x) + MATRIX[:2, :2], 1) + linalg.norm(x[:1]) * linalg.norm(x, 3)
+
+
 def records(x):
     bodies = np.zeros(2, dtype=[("mass", float), ("speed", float)])
     bodies["speed"] = [1.0, 2.0]

@@ -12,6 +12,7 @@ from funcgrad import grad, jvp, vjp, vmap
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.optional import double_precision
 from funcgrad.scipy import linalg
+from funcgrad.scipy.mirror import mirrors
 
 A = np.array([[4.0, 1.0, 0.5], [0.7, 5.0, -1.0], [0.2, -0.8, 6.0]])
 B = np.array([1.0, -2.0, 0.5])
@@ -195,3 +196,29 @@ def test_structured_systems():
     with pytest.raises(NotDifferentiableError, match="select='v'"):
         grad(lambda d: linalg.eigh_tridiagonal(d, d[1:], select="v", select_range=(0, 1))[0][0])(c)
     np.testing.assert_array_equal(linalg.hilbert(3), sl.hilbert(3))
+
+
+@pytest.mark.parametrize("norm", [sl.norm, linalg.norm])
+def test_norms_that_scipy_asks_blas_and_lapack_for(norm):
+    x = np.array([0.3, -0.5, 0.9, 0.2])
+    for order in (None, 2, 1, np.inf, 3):
+        slope, want = grad(lambda x, o=order: norm(x, o))(x), grad(lambda x, o=order: fnp.linalg.norm(x, o))(x)
+        np.testing.assert_array_equal(slope, want)
+    for order in (1, np.inf, "fro"):
+        for matrix in (x.reshape(2, 2), x.reshape(2, 2).T):
+            slope = grad(lambda a, o=order: norm(a, o))(matrix)
+            np.testing.assert_array_equal(slope, grad(lambda a, o=order: fnp.linalg.norm(a, o))(matrix))
+    np.testing.assert_allclose(grad(norm)(x), x / np.linalg.norm(x))
+    with pytest.raises(ValueError, match="infs or NaNs"):
+        grad(lambda x: norm(x * np.inf))(x)
+
+
+def test_arguments_that_only_the_installed_scipy_has():
+    def det(a):
+        return fnp.linalg.det(a)
+
+    det.__module__ = "funcgrad.scipy.linalg"
+    det = mirrors(det)
+    assert grad(lambda x: det(x, check_finite=True))(np.array([[2.0]])) == 1.0
+    with pytest.raises(TypeError, match="check_finite"):
+        grad(lambda x: det(x, check_finite=False))(np.array([[2.0]]))

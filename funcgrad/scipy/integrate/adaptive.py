@@ -249,8 +249,9 @@ class _Integral:
         return custom_call(a, b, *leaves, rules=self.rules)
 
     def _of(self, func: Callable[..., Any], a: Any, b: Any, *leaves: Any) -> Any:
-        """The integral of another function with the same tolerances."""
-        return _Integral(func, self.tolerances, self.points)(a, b, *leaves)[0]
+        """The integral of another function with the same tolerances; it may close over complex numbers."""
+        tolerances = {**dict(self.tolerances), "complex_func": True}
+        return _Integral(func, tuple(tolerances.items()), self.points)(a, b, *leaves)[0]
 
     def _run(self, *values: Any) -> list[Any]:
         found = example_by_example(self._compute, values)
@@ -266,6 +267,7 @@ class _Integral:
             raise ConcretizationError("integrate.quad: it integrates one function at a time, got a batch.")
         integrate = import_scipy("integrate.quad", "scipy.integrate")
         options = dict(self.tolerances)
+        may_be_complex = options.pop("complex_func", False)
         leaves = tuple([_widened(leaf) for leaf in leaves])
 
         def plain(x: Any) -> Any:
@@ -280,7 +282,12 @@ class _Integral:
         if "norm" in options:  # quad_vec's
             value, error = integrate.quad_vec(plain, float(a), float(b), points=self.points, **options)[:2]
             return [value, np.float64(error)]
-        if not backend.shape_of(plain(0.5 * (a + b) if math.isfinite(a) and math.isfinite(b) else 0.5)):
+        middle = plain(0.5 * (a + b) if math.isfinite(a) and math.isfinite(b) else 0.5)
+        if not middle.shape and may_be_complex and middle.dtype.kind == "c":
+            options["complex_func"] = True
+            value, error = integrate.quad(lambda x: complex(plain(x)), a, b, points=self.points, **options)[:2]
+            return [np.complex128(value), np.float64(abs(error))]
+        if not middle.shape:
             value, error = integrate.quad(lambda x: float(plain(x)), a, b, points=self.points, **options)[:2]
             return [np.float64(value), np.float64(error)]
         if options["limit"] == 50:
@@ -304,7 +311,8 @@ class _Integral:
     def _bwd(self, values: Any, cts: list[Any]) -> list[Any]:
         (a, b, *leaves), ct = values, cts[0]
         at_a, at_b = self._ends(a, b, leaves)
-        limits = [None if at_a is None else -fnp.sum(ct * at_a), None if at_b is None else fnp.sum(ct * at_b)]
+        at_limits = [None if y is None else fnp.sum(fnp.real(ct * y)) for y in (at_a, at_b)]
+        limits = [None if at_limits[0] is None else -at_limits[0], at_limits[1]]
         pulled: list[Any] = []
         for i, leaf in enumerate(leaves):
 

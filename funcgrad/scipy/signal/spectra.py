@@ -28,6 +28,8 @@ def get_window(window: Any, Nx: int, fftbins: bool = True, *, xp: Any = None, de
         >>> get_window("hann", 4)
         array([0. , 0.5, 1. , 0.5])
     """
+    if isinstance(window, str) and window.endswith("_periodic"):  # a name that older versions do not know
+        window, fftbins = window.removesuffix("_periodic"), True
     return np.asarray(import_scipy("signal.get_window", "scipy.signal").get_window(window, Nx, fftbins))
 
 
