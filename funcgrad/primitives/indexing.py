@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import backend, blocks
+from funcgrad import backend
 from funcgrad.batching import BatchTrace
 from funcgrad.core import Primitive, Tracer, bind, computed, tracer_of
 from funcgrad.forward import ForwardTrace, dual
@@ -472,9 +472,8 @@ def _read_back(ct: Any, traced: Any, split: Any, specs: Any) -> list[Any]:
 
 
 def _read_again(ct: Any, spec: Spec, arrays: tuple[Any, ...]) -> Any:
-    """``read``, the short way where the index is static, or where nothing is recorded that would copy its arrays."""
-    pushed = type(ct) is Tracer and type(ct._trace) is ForwardTrace and {ndarray}.issuperset(map(type, arrays))
-    return getitem(ct, rebuild(spec, arrays)) if pushed or not arrays else read(ct, *arrays, spec=spec)
+    """``read``, the short way where the index is static."""
+    return read(ct, *arrays, spec=spec) if arrays else getitem(ct, rebuild(spec, ()))
 
 
 def _reverse_scatter(args: Any, traced: Any, params: Any) -> Any:
@@ -486,27 +485,14 @@ def _reverse_scatter(args: Any, traced: Any, params: Any) -> Any:
 
 
 def _forward_scatter(args: Any, tangents: Any, params: Any) -> Any:
-    specs, split = params["specs"], _split(args, params["specs"])
-    if blocks.here() is None and {ndarray}.issuperset(map(type, (*args, *tangents[: len(specs)]))):
-        return _scattered_pairs(list(zip(args, tangents, specs, split, strict=False)), params["shape"], params["dtype"])
     ans = computed(scatter_sum, args, params)
+    specs, split = params["specs"], _split(args, params["specs"])
     moving = [i for i in range(len(specs)) if tangents[i] is not None]
     if not moving:
         return ans, None
     positions = [a for i in moving for a in split[i]]
     chosen = {**params, "specs": tuple([specs[i] for i in moving])}
     return ans, scatter_sum(*[tangents[i] for i in moving], *positions, **chosen)
-
-
-def _scattered_pairs(parts: Sequence[tuple[Any, ...]], shape: Shape, dtype: Any) -> tuple[Any, Any]:
-    """The same of NumPy's arrays and their tangents, whose places are found once."""
-    sums = [np.zeros(shape, dtype), np.zeros(shape, dtype)]
-    for *both, spec, arrays in parts:
-        if type(spec) is Whole:
-            sums = [np.array(x, dtype, order="C") for x in both]
-        else:
-            _accumulate(rebuild(spec, arrays), *zip(sums, both, strict=True))
-    return (sums[0], sums[1]) if shape else (sums[0][()], sums[1][()])
 
 
 def _batch_scatter(
