@@ -106,3 +106,9 @@ def test_of_writes(name, made, batched):
 def test_of_jax_arrays(row):
     """Their order in memory is not seen, so that it has to be known of views."""
     check(row, jnp.asarray, run_eagerly)
+
+
+@pytest.mark.parametrize("row", arranging()[::8], ids=lambda row: row.op.name)
+def test_of_arrays_that_jax_computes(row):
+    """Some of the same, with nothing in JAX's place."""
+    check(row, jnp.asarray)

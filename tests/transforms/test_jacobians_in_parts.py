@@ -64,7 +64,7 @@ def alike(found, whole):
         assert getattr(one, "dtype", None) == getattr(other, "dtype", None)
         if getattr(one, "dtype", None) is None or one.dtype.kind != "V":
             single = getattr(one, "dtype", 0) == np.float32
-            np.testing.assert_allclose(one, other, rtol=1e-6 if single else 1e-13, atol=1e-7 if single else 1e-14)
+            np.testing.assert_allclose(one, other, rtol=1e-6 if single else 1e-14)
 
 
 @pytest.mark.parametrize("name", CASES)
