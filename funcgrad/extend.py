@@ -30,7 +30,7 @@ from typing import Any
 
 from funcgrad.core import describe
 from funcgrad.errors import InputError
-from funcgrad.generated import source_of
+from funcgrad.generated import own_values, source_of
 from funcgrad.kinds import elementwise, jointly_linear, linear, multilinear, nondifferentiable, primitive
 from funcgrad.kinds.linear import Batching
 from funcgrad.kinds.rules import Operation
@@ -159,8 +159,8 @@ def source(operation: Callable[..., Any]) -> str:
             "funcgrad.numpy.sin say; of others inspect.getsource gives the code."
         )
     sections = [text]
-    for name, cell in zip(made.__code__.co_freevars, made.__closure__ or (), strict=True):
-        part = source_of(cell.cell_contents) if name != "operation" else None
+    for name, value in own_values(made).items():
+        part = source_of(value)
         if part is not None:
             sections.append(f"# ---- {name}\n{part}")
     return "\n\n".join(sections)

@@ -1,8 +1,9 @@
-"""Functions made of text: one template for all operations of a kind, compiled once for each form that it takes.
+"""Functions made of text: one template for all operations of a kind, compiled where it is called for the first time.
 
-The functions of one operation differ from those of another in the values that they refer to: a kernel, rules. So a
-template is the body of ``make(values)``, which returns the function for these values. Python keeps the text, so
-tracebacks and debuggers show the lines that run; ``source_of`` gives it with what its names stand for.
+The functions of one operation differ from those of another in the values that their names stand for: a kernel, rules.
+So each is a function of its own globals: the names that all of a template share, and its own. A program calls few of
+them, and to compile all would take a third of the import. Python keeps the text, so tracebacks and debuggers show the
+lines that run; ``source_of`` gives it with what its names stand for.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ from __future__ import annotations
 import inspect
 import linecache
 import re
-from collections.abc import Callable
-from textwrap import dedent, indent
-from types import CellType, FunctionType
+from functools import cache
+from textwrap import dedent
+from threading import Lock
+from types import CodeType, FunctionType
 from typing import Any
 
-__all__ = ["function", "source_of", "value_of", "with_names"]
+__all__ = ["function", "own_values", "source_of", "with_names"]
 
-#: What makes the function of a text, by the text and the identity of the names that it shares with others.
-_makers: dict[tuple[str, int], Callable[..., Any]] = {}
 #: The lines of the files that Python believes the texts to stand in: one for each module that has templates.
 _files: dict[str, list[str]] = {}
+_writing = Lock()
 
 
 def function(name: str, text: str, shared: dict[str, Any], **values: Any) -> Any:
@@ -28,7 +29,7 @@ def function(name: str, text: str, shared: dict[str, Any], **values: Any) -> Any
 
     Args:
         name: what tracebacks call the function.
-        text: its definition.
+        text: its definition; the first line says what it takes.
         shared: the names of a module, which mean the same in all functions of this text.
         values: what its other names stand for.
 
@@ -37,26 +38,48 @@ def function(name: str, text: str, shared: dict[str, Any], **values: Any) -> Any
         >>> double(4)
         8
     """
-    maker = _makers.get((text, id(shared)))
-    if maker is None:
-        maker = _makers[text, id(shared)] = _compiled(text, tuple(values), shared)
-    made: Any = maker(**values)
-    made.__code__ = made.__code__.replace(co_name=name, co_qualname=name)
-    made.__name__ = made.__qualname__ = name
+    text = text.strip()
+    known = {**shared, **values}
+    made: Any = FunctionType(_first_call(text.partition("\n")[0]), known, name)
+    made.__qualname__, made.text, made.own = name, text, values.keys() | getattr(shared.get("operation"), "own", set())
+    known.setdefault("operation", made)
+    known["compiled"] = lambda: _compiled(made)
     return made
 
 
-def _compiled(text: str, names: tuple[str, ...], shared: dict[str, Any]) -> Callable[..., Any]:
-    file = f"<generated for {shared['__name__']}>"
-    lines = _files.setdefault(file, [])
-    whole = f"def make({', '.join(names)}):\n{indent(text.strip(), '    ')}\n    return operation\n"
-    code = compile("\n" * len(lines) + whole, file, "exec")
-    lines += whole.splitlines(keepends=True)
-    linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
-    local: dict[str, Any] = {}
-    exec(code, shared, local)
-    make: Callable[..., Any] = local["make"]
-    return make
+@cache
+def _first_call(header: str) -> CodeType:
+    """The code of a function of this header until it is called: then that of its text takes this one's place."""
+    bare = _defined(f"{header}\n    pass", "<header>")
+    names = list(bare.co_varnames)
+    stars = [star for star, flag in (("*", inspect.CO_VARARGS), ("**", inspect.CO_VARKEYWORDS)) if bare.co_flags & flag]
+    given = map(str.__add__, [""] * bare.co_argcount + stars, names)
+    return _code(f"{header}\n    return compiled()({', '.join(given)})", "<generated for first calls>")
+
+
+def _compiled(made: Any) -> Any:
+    """``made``, which has the code of its text from now on."""
+    code = _code(made.text, f"<generated for {made.__globals__['__name__']}>")
+    made.__code__ = code.replace(co_name=made.__name__, co_qualname=made.__name__)
+    return made
+
+
+@cache
+def _code(text: str, file: str) -> CodeType:
+    with _writing:
+        lines = _files.setdefault(file, [])
+        code = _defined("\n" * len(lines) + text, file)
+        lines += [line + "\n" for line in text.split("\n")]
+        linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
+    return code
+
+
+def _defined(text: str, file: str) -> CodeType:
+    """The code of the function that a text defines."""
+    names: dict[str, Any] = {}
+    exec(compile(text, file, "exec"), names)
+    code: CodeType = names["operation"].__code__
+    return code
 
 
 def with_names(made: Any, **values: Any) -> Any:
@@ -67,18 +90,23 @@ def with_names(made: Any, **values: Any) -> Any:
         >>> with_names(double, factor=3)(4)
         12
     """
-    code = made.__code__
-    cells = zip(code.co_freevars, made.__closure__ or (), strict=True)
-    closure = tuple([CellType(values[name]) if name in values else cell for name, cell in cells])
-    return FunctionType(code, {**made.__globals__, **values}, made.__name__, made.__defaults__, closure)
+    return function(made.__name__, made.text, made.__globals__, **values)
 
 
-def value_of(made: Any, name: str) -> Any:
-    """What a name of its own stands for in the function ``made``."""
-    return made.__closure__[made.__code__.co_freevars.index(name)].cell_contents
+def own_values(made: Any) -> dict[str, Any]:
+    r"""What the names stand for that the code of ``made`` does not share with others; nothing of what has no text.
+
+    Example:
+        >>> own_values(function("double", "def operation(x):\n    return x * factor", globals(), factor=2))
+        {'factor': 2}
+    """
+    if not hasattr(made, "text"):
+        return {}
+    known, names = made.__globals__, set(_compiled(made).__code__.co_names)
+    return {name: known[name] for name in sorted(made.own & names)}
 
 
-def source_of(made: Callable[..., Any]) -> str | None:
+def source_of(made: Any) -> str | None:
     r"""The text of a function that was made here, and what its own names stand for; None of others.
 
     Example:
@@ -88,13 +116,11 @@ def source_of(made: Callable[..., Any]) -> str | None:
         def double(x):
             return x * factor
     """
-    if type(made) is not FunctionType or made.__code__.co_filename not in _files:
+    text = getattr(made, "text", None)
+    if text is None:
         return None
-    code = made.__code__
-    cells = zip(code.co_freevars, made.__closure__ or (), strict=True)
-    known = [f"# {name}: {_shown(cell.cell_contents)}" for name, cell in cells if name != "operation"]
-    lines = inspect.getblock(_files[code.co_filename][code.co_firstlineno - 1 :])
-    return "\n".join([*known, re.sub(r"\boperation\b", code.co_name, dedent("".join(lines)).strip())])
+    known = [f"# {name}: {_shown(value)}" for name, value in own_values(made).items()]
+    return "\n".join([*known, re.sub(r"\boperation\b", made.__name__, dedent(text))])
 
 
 def _shown(value: Any) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 from funcgrad.backend import dtype_of, is_table, namespace_of
 from funcgrad.core import Primitive, Tracer, describe, twin
 from funcgrad.errors import InputError, UnsizedError
-from funcgrad.generated import value_of, with_names
+from funcgrad.generated import with_names
 from funcgrad.kinds.linear import permute
 from funcgrad.kinds.linear import reshape as refill
 from funcgrad.kinds.rules import FROM_LISTS, bind
@@ -93,7 +93,7 @@ def _as_operator(operation: Method, *, reflected: bool = False, in_place: bool =
             return bind(primitive, args, params)
         return trace.by_operator(operation, *(args[::-1] if reflected else args), in_place=in_place)
 
-    made: Method = with_names(operation, bind=bound, unlike=with_names(value_of(operation, "unlike"), bind=bound))
+    made: Method = with_names(operation, bind=bound, unlike=with_names(operation.__globals__["unlike"], bind=bound))
     return made
 
 

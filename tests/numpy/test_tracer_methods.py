@@ -357,11 +357,11 @@ def test_order_of_a_kind_without_memory_layout():
 
 def test_operators_are_the_primitives_themselves():
     """No step stands between ``x * y`` and the operation."""
-    assert Tracer.__mul__.__code__ is arithmetic.multiply.__code__  # bound in another way on a graph, which it records
+    assert Tracer.__mul__.text == arithmetic.multiply.text  # bound in another way on a graph, which it records
     assert Tracer.__add__ is arithmetic.add
     assert Tracer.__sub__ is arithmetic.subtract
     assert Tracer.__truediv__ is arithmetic.divide
-    assert Tracer.__pow__.__code__ is arithmetic.power.__code__
+    assert Tracer.__pow__.text == arithmetic.power.text
     assert Tracer.__neg__ is arithmetic.negative
     assert Tracer.__matmul__ is matmul
     assert Tracer.__getitem__ is getitem

@@ -22,6 +22,7 @@ from funcgrad.scipy.integrate.ivp.patterns import Pattern
 from funcgrad.scipy.integrate.ivp.products import Products, pulled
 from funcgrad.scipy.integrate.ivp.records import SHORT
 from funcgrad.transforms.products import jvp
+from funcgrad.transforms.vectorize import vmap
 
 __all__ = ["Steps", "backward", "forward", "pulled_back"]
 
@@ -68,12 +69,11 @@ class Steps(NamedTuple):
 
     def jacobians(self) -> Any:
         """The Jacobian at each stage, ``(N, s, n, n)``."""
-        found = np.empty((*self.Y.shape, self.Y.shape[-1]))
-        seed = np.zeros(self.Y.shape)
-        for j in range(self.Y.shape[-1]):
-            seed[..., j] = 1.0
-            found[..., j] = self.pushed(seed)
-            seed[..., j] = 0.0
+        n = self.Y.shape[-1]
+        found, basis, at_once = np.empty((*self.Y.shape, n)), np.eye(n), max(1, _AT_ONCE // self.Y.size)
+        column = vmap(lambda seed: self.pushed(np.broadcast_to(seed, self.Y.shape)))
+        for j in range(0, n, at_once):
+            found[..., j : j + at_once] = np.moveaxis(column(basis[j : j + at_once]), 0, -1)
         return found
 
     def pushed(self, tangent: Any) -> Any:
