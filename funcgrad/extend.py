@@ -151,15 +151,14 @@ def source(operation: Callable[..., Any]) -> str:
             _, _, parent_0 = record
             return (parent_0, -ct),
     """
-    made = getattr(operation, "compute", operation)
-    text = source_of(made)
+    text = source_of(operation)
     if text is None:
         raise InputError(
             f"source: an operation is needed, got {describe(operation)}. Pass a function that is one operation, "
             "funcgrad.numpy.sin say; of others inspect.getsource gives the code."
         )
     sections = [text]
-    for name, value in own_values(made).items():
+    for name, value in own_values(operation).items():
         part = source_of(value)
         if part is not None:
             sections.append(f"# ---- {name}\n{part}")

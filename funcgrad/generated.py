@@ -14,7 +14,7 @@ import re
 from functools import cache
 from textwrap import dedent
 from threading import Lock
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 __all__ = ["function", "own_values", "source_of", "with_names"]
@@ -40,7 +40,8 @@ def function(name: str, text: str, shared: dict[str, Any], **values: Any) -> Any
     """
     text = text.strip()
     known = {**shared, **values}
-    made: Any = FunctionType(_first_call(text.partition("\n")[0]), known, name)
+    waiting = _first_call(text.partition("\n")[0])
+    made: Any = FunctionType(waiting.__code__, known, name, waiting.__defaults__)
     made.__qualname__, made.text, made.own = name, text, values.keys() | getattr(shared.get("operation"), "own", set())
     known.setdefault("operation", made)
     known["compiled"] = lambda: _compiled(made)
@@ -48,38 +49,38 @@ def function(name: str, text: str, shared: dict[str, Any], **values: Any) -> Any
 
 
 @cache
-def _first_call(header: str) -> CodeType:
-    """The code of a function of this header until it is called: then that of its text takes this one's place."""
-    bare = _defined(f"{header}\n    pass", "<header>")
+def _first_call(header: str) -> FunctionType:
+    """What a function of this header is until it is called: then the code of its text takes this one's place."""
+    bare = _defined(f"{header}\n    pass", "<header>").__code__
     names = list(bare.co_varnames)
     stars = [star for star, flag in (("*", inspect.CO_VARARGS), ("**", inspect.CO_VARKEYWORDS)) if bare.co_flags & flag]
     given = map(str.__add__, [""] * bare.co_argcount + stars, names)
-    return _code(f"{header}\n    return compiled()({', '.join(given)})", "<generated for first calls>")
+    return _written(f"{header}\n    return compiled()({', '.join(given)})", "<generated for first calls>")
 
 
 def _compiled(made: Any) -> Any:
     """``made``, which has the code of its text from now on."""
-    code = _code(made.text, f"<generated for {made.__globals__['__name__']}>")
+    code = _written(made.text, f"<generated for {made.__globals__['__name__']}>").__code__
     made.__code__ = code.replace(co_name=made.__name__, co_qualname=made.__name__)
     return made
 
 
 @cache
-def _code(text: str, file: str) -> CodeType:
+def _written(text: str, file: str) -> FunctionType:
+    """The function that a text defines, whose lines Python can show."""
     with _writing:
         lines = _files.setdefault(file, [])
-        code = _defined("\n" * len(lines) + text, file)
+        made = _defined("\n" * len(lines) + text, file)
         lines += [line + "\n" for line in text.split("\n")]
         linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
-    return code
+    return made
 
 
-def _defined(text: str, file: str) -> CodeType:
-    """The code of the function that a text defines."""
+def _defined(text: str, file: str) -> FunctionType:
     names: dict[str, Any] = {}
     exec(compile(text, file, "exec"), names)
-    code: CodeType = names["operation"].__code__
-    return code
+    made: FunctionType = names["operation"]
+    return made
 
 
 def with_names(made: Any, **values: Any) -> Any:

@@ -3,7 +3,7 @@
     table = Table(__name__)
     exp = table.unary(np.exp, prim.exp, "``e**x``.", "fnp.exp([0.0, 1.0])", "array([1.        , 2.71828183])")
 
-makes a function that is called as fast as ``prim.exp`` is, and that takes ``out``, ``where``, ``dtype`` and the
+makes a function that is the code of ``prim.exp``, and that takes ``out``, ``where``, ``dtype`` and the
 rest, has the methods ``reduce``, ``accumulate``, ``outer``, ``reduceat``, ``at``, and ``nin``, ``identity`` and so on.
 What is more than one operation has a body, and ``ufunc`` as its decorator.
 """
@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
 
+from funcgrad.generated import function
 from funcgrad.numpy import ufunc_methods
 from funcgrad.numpy.faces import documented, stub
 from funcgrad.numpy.ufunc_calls import DEFAULTS, applied, applied_to_axes, check_options
@@ -121,30 +122,28 @@ def ufunc(theirs: np.ufunc, own: Callable[..., Any] | None = None) -> _Decorator
 
     def decorate(stub: Callable[..., Any]) -> Any:
         compute = own or stub
-        if theirs.nout > 1:
-            call = _with_several(theirs, compute)
-        else:
-            call = _of_one(theirs, compute) if theirs.nin == 1 else _of_two(theirs, compute)
+        call = _with_options(theirs, compute) if theirs.nout == 1 else _with_several(theirs, compute)
         return _dressed(call, stub, theirs, compute)
 
     return decorate
 
 
-def _of_one(theirs: np.ufunc, compute: Callable[..., Any]) -> Callable[..., Any]:
-    def call(x: Any, /, out: Any = None, **options: Any) -> Any:
-        if out is None and not options:
-            return compute(x)
-        return applied(theirs, compute, (x,), out, options)
+#: Before the body of an operation, so that no step stands between the function and what it computes.
+_OPTIONS = """
+def operation({args}, /, out=None, **options):
+    if out is not None or options:
+        return applied(theirs, operation, ({args},), out, options)
+"""
 
-    return call
 
-
-def _of_two(theirs: np.ufunc, compute: Callable[..., Any]) -> Callable[..., Any]:
-    def call(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Any:
-        if out is None and not options:
-            return compute(x1, x2)
-        return applied(theirs, compute, (x1, x2), out, options)
-
+def _with_options(theirs: np.ufunc, compute: Any) -> Callable[..., Any]:
+    args = "x" if theirs.nin == 1 else "x, y"
+    bare, body = f"def operation({args}, /):\n", f"    return operation({args})"
+    shared = {"__name__": __name__, "operation": compute}
+    if (text := getattr(compute, "text", "")).startswith(bare):
+        body, shared = text.removeprefix(bare), compute.__globals__
+    text = _OPTIONS.format(args=args) + body
+    call: Callable[..., Any] = function(theirs.__name__, text, shared, theirs=theirs, applied=applied)
     return call
 
 

@@ -52,7 +52,7 @@ def test_an_interrupt_in_the_first_call_is_made_good_by_the_next(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(generated, "_code", interrupted)
+        patch.setattr(generated, "_written", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ratio(1, 1)
     assert ratio(1, 1) == 2
