@@ -79,6 +79,8 @@ class Trace:
     shown = "Tracer"
     #: Whether ``no_grad`` stops this kind of trace (it stops derivatives, not ``vmap``).
     differentiates = False
+    #: Whether it makes records, numbered 0, -1, -2 and so on.
+    numbered = False
     #: So many axes of the value of a tracer, the first, the function does not see.
     hidden = 0
     #: Whether what is recorded must give the same bits as a run without tracers: rules may do with a tracer what they
@@ -91,13 +93,15 @@ class Trace:
     #: What they answer to code for any array library, in place of ``funcgrad.numpy``.
     namespace: Any = None
 
-    def __init__(self, counter: Any = None) -> None:
+    def __init__(self) -> None:
         if heap.unasked:
             heap.keep()
+        counter: Any = itertools.count(0, -1) if self.numbered else None
         self.level = next_level()
         self.open = True
         self.thread = get_ident()
-        self.live, self.numbers, self.counter = True, counter, counter
+        self.live = True
+        self.numbers = self.counter = counter
         self.cuts: Any = None
         if blocks.here() is not None:
             state = blocks.current()

@@ -50,12 +50,17 @@ def function(name: str, text: str, shared: dict[str, Any], **values: Any) -> Any
 
 @cache
 def _first_call(header: str) -> FunctionType:
-    """What a function of this header is until it is called: then the code of its text takes this one's place."""
-    bare = _defined(f"{header}\n    pass", "<header>").__code__
-    names = list(bare.co_varnames)
-    stars = [star for star, flag in (("*", inspect.CO_VARARGS), ("**", inspect.CO_VARKEYWORDS)) if bare.co_flags & flag]
-    given = map(str.__add__, [""] * bare.co_argcount + stars, names)
-    return _written(f"{header}\n    return compiled()({', '.join(given)})", "<generated for first calls>")
+    """What a function of this header is until it is called: then the code of its text takes this one's place.
+
+    It lets go of what it is given: pulls may overwrite what nobody else holds, in the first call too.
+    """
+    code = _defined(f"{header}\n    pass", "<header>").__code__
+    names, count = code.co_varnames, code.co_argcount
+    stars = [star for star, flag in (("*", inspect.CO_VARARGS), ("**", inspect.CO_VARKEYWORDS)) if code.co_flags & flag]
+    given = ["given.pop(0)"] * count + list(map(str.__add__, stars, names[count:]))
+    named = ", ".join(names[:count])
+    lines = [f"given = [{named}]", f"del {named}" if named else "", f"return compiled()({', '.join(given)})"]
+    return _written("\n    ".join([header, *lines]), "<generated for first calls>")
 
 
 def _compiled(made: Any) -> Any:

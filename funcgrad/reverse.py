@@ -25,7 +25,6 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from heapq import heappop, heappush, heappushpop
-from itertools import count
 from operator import is_not, itemgetter
 from typing import Any, Protocol, TypeAlias
 
@@ -346,10 +345,7 @@ class ReverseTrace(Trace):
 
     __slots__ = ()
     shown = "ReverseTracer"
-    differentiates = True
-
-    def __init__(self) -> None:
-        Trace.__init__(self, count(0, -1))
+    differentiates = numbered = True
 
     def upcoming(self) -> int:
         """The number that the next record will have. It is not taken: the leaves of the tape are numbered from 0."""

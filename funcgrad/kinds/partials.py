@@ -97,7 +97,9 @@ def _of_values(rule: str, values: str, partial: Callable[..., Any], functions: d
         functions["raw_" + rule] = primitive.kernel(np)
         plain = f"type({values}) is type(ct) and ((type(ct) is ndarray and ct.size < LARGE) or type(ct) is float64)"
         return f"raw_{rule}({values}) * ct if {plain} else scaled(ct, {rule}({values}))"
-    return f"{rule}({values}) * ct if type(ct) is ndarray and ct.size < LARGE else scaled(ct, {rule}({values}))"
+    numbers = " is ".join(["type(ct)", *[f"type({name})" for name in values.split(", ") if name], "float64"])
+    plain = f"(type(ct) is ndarray and ct.size < LARGE) or {numbers}"
+    return f"{rule}({values}) * ct if {plain} else scaled(ct, {rule}({values}))"
 
 
 def met(v: Any, dtype: np.dtype[Any]) -> Any:
@@ -162,7 +164,7 @@ def scaled(ct: Any, partial: Any) -> Any:
         ):
             return np.multiply(partial, ct, out=partial)
         return partial * ct
-    if (type(ct) is Tracer and stands_for_array(ct)) or (is_buffer(ct) and type(ct.value) is ndarray):
+    if type(ct) is Tracer and (stands_for_array(ct) or (is_buffer(ct) and type(ct.value) is ndarray)):
         return partial * ct  # by the order of factors complex products are rounded, and the result lies in memory
     # a float64 left of a tracer, or of a Python complex number, which would take it for a float
     return partial * ct if type(ct) is float64 and type(partial) is not complex else ct * partial

@@ -77,3 +77,10 @@ def test_importing_compiles_no_operation():
     code = "import linecache, funcgrad.numpy; print([f for f in linecache.cache if f.startswith('<generated for f')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ast.literal_eval(done.stdout) == ["<generated for first calls>"]
+
+
+def test_the_first_call_holds_nothing_that_the_function_is_given():
+    """What a pull may overwrite is told by the count of references."""
+    text = "def operation(x, y):\n    return count(x), count(y)"
+    counts = generated.function("counts", text, {"__name__": __name__}, count=sys.getrefcount)
+    assert counts([1], [2]) == counts([1], [2])
