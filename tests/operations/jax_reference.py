@@ -1,9 +1,8 @@
 """What JAX says.
 
-Tracing and compiling is what costs time here. So XLA compiles, of each row, funcgrad's pullback of the first case (its
-value where there is none), and optimises that as little as it can (see ``conftest.py``). All else JAX's rules make
-of its operations NumPy computes, one after the other (see ``fuzz/eager.py``), and what NumPy cannot compute is left
-to XLA again.
+Tracing and compiling is what costs time here. So what JAX's rules make of its operations NumPy computes, one after the
+other (see ``fuzz/eager.py``). Of each row funcgrad's pullback of the first case (its value where there is none) is
+written down by JAX before anything is computed, as ``jax.jit`` does. What NumPy cannot compute is left to XLA.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from fuzz.eager import run_eagerly
+from fuzz.evaluating import run
 
 import funcgrad
 from operations.names import JAXS, named
@@ -52,20 +52,26 @@ def answers(case: Case) -> Answers:
     inputs = [case.values[i] for i in case.inexact]
     if not case.row.op.jit:
         return _attempted(groups, [jnp.asarray(x) for x in inputs])
-    first = [group for group in groups if group[0][0] in _compiling(case)]
-    found = _compiled(first, inputs)
-    found.update(_by_numpy([group for group in groups if group not in first], inputs))
-    left = [group for group in groups if isinstance(found[group[0][0]], Exception)]
-    return {**found, **_compiled([group for group in left if group not in first], inputs)}
-
-
-def _compiling(case: Case) -> tuple[str, ...]:
-    """What XLA compiles first of all."""
     if case.row.op.name in LOOPING:
-        return ("value", "own value", "own vjp", "own jvp")
+        whole = [group for group in groups if group[0][0] in ("value", "own value", "own vjp", "own jvp")]
+        found = _compiled(whole, inputs)
+    else:
+        whole = [group for group in groups if group[0][0] == _whole(case)]
+        found = _by_numpy(whole, inputs, _written_down)
+    found.update(_by_numpy([group for group in groups if group not in whole], inputs, run_eagerly))
+    return {**found, **_compiled([group for group in groups if isinstance(found[group[0][0]], Exception)], inputs)}
+
+
+def _whole(case: Case) -> str:
+    """What JAX writes down before it is computed."""
     if case is not case.row.cases[0]:
-        return ()
-    return ("own vjp",) if case.live and case.row.op.on_jax else ("own value",)
+        return ""
+    return "own vjp" if case.live and case.row.op.on_jax else "own value"
+
+
+def _written_down(fun: Callable[..., Any], *inputs: Any) -> Any:
+    closed, shape = jax.make_jaxpr(fun, return_shape=True)(*inputs)
+    return jax.tree.unflatten(jax.tree.structure(shape), run(closed, [np.asarray(x) for x in inputs]))
 
 
 def _compiled(groups: list[Group], inputs: list[Any]) -> Answers:
@@ -80,13 +86,13 @@ def _compiled(groups: list[Group], inputs: list[Any]) -> Answers:
     return {**jax.jit(everything)([jnp.asarray(x) for x in inputs]), **failed} if groups else {}
 
 
-def _by_numpy(groups: list[Group], inputs: list[Any]) -> Answers:
+def _by_numpy(groups: list[Group], inputs: list[Any], by: Callable[..., Any]) -> Answers:
     """By NumPy, each group by itself, so that what it cannot compute is told from the rest."""
     found: Answers = {}
     with np.errstate(all="ignore"):  # JAX computes both sides of a ``where``
         for names, compute in groups:
             try:
-                found.update(zip(names, run_eagerly(lambda *x, compute=compute: compute(x), *inputs), strict=True))
+                found.update(zip(names, by(lambda *x, compute=compute: compute(x), *inputs), strict=True))
             except Exception as error:
                 found.update(dict.fromkeys(names, error))
     return found
