@@ -76,13 +76,10 @@ def is_concrete(index: Any) -> bool:
         >>> is_concrete((slice(None), np.array([0, 2]))), is_concrete(True)
         (True, False)
     """
-    if type(index) is tuple:
-        return _STATIC.issuperset(map(type, index)) or all(type(e) in _STATIC or _is_index_array(e) for e in index)
-    return type(index) in _STATIC or _is_index_array(index)
-
-
-def _is_index_array(entry: Any) -> bool:
-    return type(entry) is ndarray and entry.ndim > 0 and entry.dtype.kind in "iub"
+    for e in index if type(index) is tuple else (index,):
+        if type(e) not in _STATIC and not (type(e) is ndarray and e.ndim and e.dtype.kind in "iub"):
+            return False
+    return True
 
 
 def is_numpy(index: Any) -> bool:

@@ -104,7 +104,9 @@ def _of_others(x: Tracer, index: Any) -> Any:
     trace, value, t = x._trace, x.value, x.link
     kind = type(trace)
     if kind is ForwardTrace and is_concrete(index) and trace.live:
-        return _noted(x, dual(getitem(value, index), getitem(t, index), trace), index, value)
+        ans = rows_at(value, index) if type(value) is ndarray else getitem(value, index)
+        moved = rows_at(t, index) if type(t) is ndarray else getitem(t, index)
+        return _noted(x, dual(ans, moved, trace), index, value)
     if kind is GraphTrace and is_static(index) and trace.live:
         if (found := _captured(x, index)) is not None:
             return found
@@ -116,7 +118,7 @@ def _of_others(x: Tracer, index: Any) -> Any:
 def _of_constant(x: Any, index: Any) -> Any:
     """``x[index]``, where ``x`` is not traced."""
     if type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
-        return rows_at(x, index) if type(index) is ndarray else x[index]
+        return rows_at(x, index)
     return _found(x, index)
 
 
@@ -403,25 +405,26 @@ def _accumulate(index: Any, *pairs: tuple[ndarray, Any]) -> None:
     if type(index) is slice or is_static(index) or _names_once(index, total.shape):
         for total, ct in pairs:
             total[index] += ct
-    elif total.ndim == 1 or 16 * np.size(ct) < total.size:
+    elif total.ndim == 1 or 16 * np.asarray(ct).size < total.size:
         for total, ct in pairs:
             np.add.at(total, index, ct)
     else:  # add.at is fast in one dimension only
         places = rows_at(np.arange(total.size).reshape(total.shape), index).reshape(-1)
         for total, ct in pairs:
-            np.add.at(total.reshape(-1), places, np.reshape(ct, -1))
+            np.add.at(total.reshape(-1), places, np.asarray(ct).reshape(-1))
 
 
 def _names_once(index: Any, shape: Shape) -> bool:
     """Whether no element is named twice, as far as that is cheap to see."""
-    entries = index if type(index) is tuple else (index,)
-    arrays = [(i, e) for i, e in enumerate(entries) if type(e) is ndarray]
-    if len(arrays) != 1 or ... in [e for e in entries if type(e) is not ndarray]:
-        return False
-    ((position, array),) = arrays
-    if array.dtype.kind == "b":
-        return True
-    axis = position - sum([e is None for e in entries[:position]])
+    array, axis, passed = None, 0, 0
+    for e in index if type(index) is tuple else (index,):
+        if e is ... or (type(e) is ndarray and array is not None):
+            return False
+        if type(e) is ndarray:
+            array, axis = e, passed
+        passed += e is not None
+    if array is None or array.dtype.kind == "b":
+        return array is not None
     if len(shape) == 1 or array.size > shape[axis]:
         return False
     hit = np.zeros(shape[axis], bool)
@@ -472,8 +475,9 @@ def _read_back(ct: Any, traced: Any, split: Any, specs: Any) -> list[Any]:
 
 
 def _read_again(ct: Any, spec: Spec, arrays: tuple[Any, ...]) -> Any:
-    """``read``, the short way where the index is static."""
-    return read(ct, *arrays, spec=spec) if arrays else getitem(ct, rebuild(spec, ()))
+    """``read``, the short way where no array of the index is traced."""
+    known = {ndarray}.issuperset(map(type, arrays))
+    return getitem(ct, rebuild(spec, arrays)) if known else read(ct, *arrays, spec=spec)
 
 
 def _reverse_scatter(args: Any, traced: Any, params: Any) -> Any:
