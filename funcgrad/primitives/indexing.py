@@ -363,8 +363,9 @@ def _assembled(gathered: list[Any]) -> ndarray | None:
 
 def _joined(parts: Sequence[tuple[Any, ...]]) -> Any:
     """The same of slices that are the whole array, one behind the other, as of all parameters in one array."""
-    if any(type(index) is not slice or stands_for_array(ct) for ct, index, *_ in parts):
-        return None
+    for ct, index, *_ in parts:
+        if type(index) is not slice or stands_for_array(ct):
+            return None
     (length, *_), end, cts = parts[0][3], 0, []
     pieces = sorted([(index.indices(length), ct) for ct, index, *_ in parts], key=itemgetter(0))
     for (start, stop, step), ct in pieces:
@@ -377,11 +378,16 @@ def _joined(parts: Sequence[tuple[Any, ...]]) -> Any:
 
 def _pushed(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
     """The same in one run of forward mode, where values and tangents are NumPy's: nothing is recorded. Else None."""
-    given = [total, *[part[0] for part in parts]]
-    trace = next((ct._trace for ct in given if type(ct) is Tracer), None)
+    trace, given = None, [total]
+    for ct, _, arrays, *_ in parts:
+        if arrays is not None and not {ndarray}.issuperset(map(type, arrays)):
+            return None
+        given.append(ct)
+    for ct in given:
+        if type(ct) is Tracer:
+            trace = ct._trace
+            break
     if type(trace) is not ForwardTrace or not trace.live:
-        return None
-    if not all(arrays is None or {ndarray}.issuperset(map(type, arrays)) for _, _, arrays, *_ in parts):
         return None
     values, tangents = [], []
     for ct in given:
