@@ -109,7 +109,6 @@ def identity(x: ArrayLike) -> Array:
     """``x`` itself, as an array.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.identity([1.0, -1.0])
         array([ 1., -1.])
     """
@@ -121,7 +120,6 @@ def relu(x: ArrayLike) -> Array:
     """``maximum(x, 0)``. The derivative at 0 is 0.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.relu([-1.0, 0.0, 2.0])
         array([0., 0., 2.])
     """
@@ -135,7 +133,6 @@ def sparse_plus(x: ArrayLike) -> Array:
     """0 up to -1, ``x`` from 1 on, and ``(x + 1)**2 / 4`` in between; its derivative is ``sparse_sigmoid``.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.sparse_plus([-2.0, 0.0, 2.0])
         array([0.  , 0.25, 2.  ])
     """
@@ -149,7 +146,6 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
     """``x`` where it is at least 0, else ``negative_slope * x``. The derivative at 0 is 1.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.leaky_relu([-1.0, 2.0], 0.5)
         array([-0.5,  2. ])
     """
@@ -161,7 +157,6 @@ def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.tanh([0.0, 100.0])
         array([0., 1.])
     """
@@ -173,7 +168,6 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """``x`` where it is positive, else ``alpha * (exp(x) - 1)``.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.elu([-1000.0, 2.0])
         array([-1.,  2.])
     """
@@ -185,7 +179,6 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """``maximum(x, 0) + alpha * (exp(minimum(x, 0) / alpha) - 1)``, smooth for every ``alpha``.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.celu([-1000.0, 2.0], 2.0)
         array([-2.,  2.])
     """
@@ -203,7 +196,6 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
             Gaussian error linear units, 2016, section 2). The exact one needs SciPy.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.gelu([-1.0, 100.0]).round(6)
         array([ -0.158808, 100.      ])
     """
@@ -217,7 +209,6 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
         ShapeError: an odd length (a ``ValueError``).
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.glu([4.0, 0.0])
         array([2.])
     """
@@ -237,7 +228,6 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """``(x + sqrt(x**2 + b)) / 2``, without cancellation for negative ``x``.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.squareplus([0.0, -1e9])
         array([1.e+00, 1.e-09])
     """
@@ -253,7 +243,6 @@ def logmeanexp(x: ArrayLike, axis: Axes = None, where: ArrayLike | None = None, 
     ``where`` chooses the elements that count; with ``keepdims`` the reduced axes stay, with length 1.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.logmeanexp([1000.0, 1000.0])
         np.float64(1000.0)
     """
@@ -271,7 +260,6 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: Any = None, axis: int = -1
     Integers outside of the classes give vectors of zeros. The vectors have the given ``dtype``.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.one_hot([0, 2], 3)
         array([[1., 0., 0.],
                [0., 0., 1.]])
@@ -307,7 +295,6 @@ def standardize(
             from the mean, which does not cancel.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.standardize([1.0, 3.0], epsilon=0.0)
         array([-1.,  1.])
     """

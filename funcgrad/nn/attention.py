@@ -64,8 +64,6 @@ def dot_product_attention(
         ShapeError: shapes that do not fit each other (a ``ValueError``).
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.nn as fnn
         >>> x = np.arange(3.0).reshape(3, 1, 1)
         >>> fnn.dot_product_attention(np.zeros((3, 1, 1)), x, x, is_causal=True).ravel()
         array([0. , 0.5, 1. ])

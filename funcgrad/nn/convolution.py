@@ -142,8 +142,6 @@ def conv(
         InputError: an unknown padding or layout (a ``TypeError``).
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.nn as fnn
         >>> image = np.arange(16.0).reshape(1, 1, 4, 4)
         >>> fnn.conv(image, np.ones((1, 1, 2, 2)), window_strides=2)[0, 0]
         array([[10., 18.],
@@ -225,8 +223,6 @@ def conv_transpose(
             the gradient, of ``conv`` with the same kernel.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.nn as fnn
         >>> fnn.conv_transpose(np.ones((1, 2, 1)), np.array([1.0, 2.0]).reshape(2, 1, 1), 2).ravel()
         array([2., 1., 2., 1.])
     """

@@ -25,7 +25,6 @@ def linear(x: ArrayLike, kernel: ArrayLike, bias: ArrayLike | None = None) -> Ar
         ValueError: shapes that do not go together, NumPy's own.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.linear([[1.0, 2.0]], [[1.0], [10.0]], [0.5])
         array([[21.5]])
     """

@@ -53,7 +53,6 @@ def squared_error(predictions: ArrayLike, targets: ArrayLike | None = None) -> A
     """``(predictions - targets)**2``, element by element; without targets they are 0.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.squared_error([1.0, 4.0], [1.0, 2.0])
         array([0., 4.])
     """
@@ -65,7 +64,6 @@ def l2_loss(predictions: ArrayLike, targets: ArrayLike | None = None) -> Array:
     """Half of the ``squared_error`` of ``predictions`` and ``targets``, so that its derivative is the error.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.l2_loss([1.0, 4.0], [1.0, 2.0])
         array([0., 2.])
     """
@@ -79,7 +77,6 @@ def huber_loss(predictions: ArrayLike, targets: ArrayLike | None = None, *, delt
     The error is ``predictions - targets``; without targets they are 0.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.huber_loss([1.0, 4.0], [0.0, 0.0])
         array([0.5, 3.5])
     """
@@ -93,7 +90,6 @@ def log_cosh(predictions: ArrayLike, targets: ArrayLike | None = None) -> Array:
     """``log(cosh(predictions - targets))``: half of the square of small errors, large ones less log 2.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.log_cosh([1e-8, 1000.0]).round(6)
         array([  0.      , 999.306853])
     """
@@ -105,7 +101,6 @@ def hinge_loss(predictor_outputs: ArrayLike, targets: ArrayLike) -> Array:
     """``maximum(0, 1 - predictor_outputs * targets)``, for targets of -1 and 1. At the kink half of the slope counts.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.hinge_loss([0.5, 2.0], [1, 1])
         array([0.5, 0. ])
     """
@@ -117,7 +112,6 @@ def perceptron_loss(predictor_outputs: ArrayLike, targets: ArrayLike) -> Array:
     """``maximum(0, -predictor_outputs * targets)``, for targets of -1 and 1. At the kink half of the slope counts.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.perceptron_loss([0.5, -2.0], [1, 1])
         array([0., 2.])
     """
@@ -133,7 +127,6 @@ def sigmoid_binary_cross_entropy(logits: ArrayLike, labels: ArrayLike) -> Array:
         labels: 0 and 1, or probabilities, in the shape of ``logits`` or one that broadcasts against it.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.sigmoid_binary_cross_entropy([1e4, 1e4], [1, 0])
         array([    0., 10000.])
     """
@@ -170,7 +163,6 @@ def softmax_cross_entropy(
         where: which classes, or which examples, count.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.softmax_cross_entropy([1e4, 0.0, -float("inf")], [0.0, 1.0, 0.0])
         np.float64(10000.0)
     """
@@ -203,7 +195,6 @@ def softmax_cross_entropy_with_integer_labels(
         IndexError: there is no class of such a number.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.softmax_cross_entropy_with_integer_labels([[0.0, 0.0], [0.0, 1e4]], [1, 0]).round(6)
         array([6.93147e-01, 1.00000e+04])
     """
@@ -232,8 +223,6 @@ def kl_divergence(
     The derivative in a target of 0 is -inf, that of ``x * log(x)``.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.nn as fnn
         >>> fnn.kl_divergence(np.log([0.5, 0.5]), [1.0, 0.0]).round(6)
         np.float64(0.693147)
     """
@@ -250,8 +239,6 @@ def kl_divergence_with_log_targets(
     The sum goes along ``axis``, over what ``where`` chooses.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.nn as fnn
         >>> fnn.kl_divergence_with_log_targets(np.log([0.5, 0.5]), [0.0, -np.inf]).round(6)
         np.float64(0.693147)
     """
@@ -275,7 +262,6 @@ def cosine_similarity(
     elements that count.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.cosine_similarity([1.0, 0.0], [3.0, 4.0])
         np.float64(0.6)
     """
@@ -299,7 +285,6 @@ def cosine_distance(
     """``1 - cosine_similarity``, with the same arguments.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.cosine_distance([1.0, 0.0], [3.0, 4.0])
         np.float64(0.4)
     """
@@ -315,7 +300,6 @@ def smooth_labels(labels: ArrayLike, alpha: ArrayLike, *, axis: Axes = -1, where
         ShapeError: no class (a ``ValueError``).
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.smooth_labels([1.0, 0.0], 0.5)
         array([0.75, 0.25])
     """

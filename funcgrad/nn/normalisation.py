@@ -52,7 +52,6 @@ def layer_norm(
         epsilon: what keeps the root away from 0.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.layer_norm([1.0, 3.0], scale=[2.0, 2.0], bias=[0.0, 1.0], epsilon=0.0)
         array([-2.,  3.])
     """
@@ -65,7 +64,6 @@ def rms_norm(x: ArrayLike, scale: ArrayLike | None = None, axis: Axes = -1, epsi
     """``x / sqrt(mean(x**2) + epsilon) * scale``, the mean being that along ``axis``; arguments as for ``layer_norm``.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.rms_norm([3.0, 3.0], epsilon=0.0)
         array([1., 1.])
     """
@@ -97,7 +95,6 @@ def batch_norm(
         epsilon: what keeps the root away from 0.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.batch_norm([[1.0, 5.0], [3.0, 5.0]], bias=[0.0, 1.0], epsilon=0.0, variance=[1.0, 1.0])
         array([[-1.,  1.],
                [ 1.,  1.]])
@@ -127,7 +124,6 @@ def group_norm(
         ShapeError: the features cannot be cut into so many groups (a ``ValueError``).
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.group_norm([[1.0, 3.0, 0.0, 4.0]], 2, epsilon=0.0)
         array([[-1.,  1., -1.,  1.]])
     """
@@ -158,7 +154,6 @@ def dropout(x: ArrayLike, rate: float, keep: Any) -> Array:
         ShapeError: a rate below 0, or not below 1 (a ``ValueError``).
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.dropout([1.0, 2.0, 3.0], 0.5, [True, False, True])
         array([2., 0., 6.])
     """

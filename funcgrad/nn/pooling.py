@@ -68,8 +68,6 @@ def max_pool(
         axes: the axes that the window moves along; by default the last ones.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.nn as fnn
         >>> fnn.max_pool(np.arange(16.0).reshape(4, 4), (2, 2), 2)
         array([[ 5.,  7.],
                [13., 15.]])
@@ -92,8 +90,6 @@ def min_pool(
     """The minimum of each window; ties share the derivative; arguments as for ``max_pool``.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.nn as fnn
         >>> fnn.min_pool(np.array([3.0, 1.0, 2.0]), (2,))
         array([1., 1.])
     """
@@ -120,8 +116,6 @@ def avg_pool(
         axes: the axes that the window moves along; by default the last ones.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.nn as fnn
         >>> fnn.avg_pool(np.array([1.0, 3.0, 5.0]), (2,), padding="SAME", count_include_pad=False)
         array([2., 4., 5.])
     """

@@ -70,7 +70,6 @@ def segment_sum(
         ConcretizationError: the numbers are traced and ``num_segments`` is not given.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.segment_sum([1.0, 2.0, 4.0], [0, 1, 0])
         array([5., 2.])
     """
@@ -88,7 +87,6 @@ def segment_mean(
     """The means of the rows that bear the same number, 0 of no rows; arguments as for ``segment_sum``.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.segment_mean([1.0, 2.0, 4.0], [0, 2, 0])
         array([2.5, 0. , 2. ])
     """
@@ -111,7 +109,6 @@ def segment_max(
     Equals share the derivative, each of k has 1/k. The maximum of no rows is -inf, or the least integer.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.segment_max([1.0, 2.0, 4.0], [0, 1, 0])
         array([4., 2.])
     """
@@ -132,7 +129,6 @@ def segment_min(
     The minimum of no rows is inf, or the largest integer.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.segment_min([1.0, 2.0, 4.0], [0, 1, 0])
         array([1., 2.])
     """
@@ -153,7 +149,6 @@ def segment_prod(
     Derivatives of every order are exact, however many rows are zero: nothing is divided.
 
     Example:
-        >>> import funcgrad.nn as fnn
         >>> fnn.segment_prod([3.0, 2.0, 4.0], [0, 1, 0])
         array([12.,  2.])
     """

@@ -117,7 +117,6 @@ def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``power``, computed in double precision at least. Integers may have negative powers.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.float_power([1, 2], -2)
         array([1.  , 0.25])
     """
@@ -135,7 +134,6 @@ def sign(x: ArrayLike, /) -> Array:
     The derivative for real numbers is 0 everywhere. For complex numbers it is not, except at 0.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.sign([-2.0, 0.0, 3.0])
         array([-1.,  0.,  1.])
     """
@@ -149,7 +147,6 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """``(floor_divide(x1, x2), remainder(x1, x2))``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.divmod(7.0, 3.0)
         (np.float64(2.0), np.float64(1.0))
     """
@@ -166,7 +163,6 @@ def modf(x: ArrayLike, /) -> tuple[Array, Array]:
         TypeError: complex numbers.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.modf([1.5, -0.25])
         (array([ 0.5 , -0.25]), array([ 1., -0.]))
     """
@@ -181,7 +177,6 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
         TypeError: complex numbers.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.frexp([6.0, -0.5])
         (array([ 0.75, -0.5 ]), array([3, 0], dtype=int32))
     """
@@ -192,7 +187,6 @@ def real(val: ArrayLike) -> Array:
     """The real part.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.real([1 + 2j, 3.0])
         array([1., 3.])
     """
@@ -204,7 +198,6 @@ def imag(val: ArrayLike) -> Array:
     """The imaginary part; of real numbers 0.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.imag([1 + 2j, 3.0])
         array([2., 0.])
     """
@@ -221,7 +214,6 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     The derivative at 0 is NaN; for real numbers, where the angle is 0 or pi, it is 0.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.angle([1.0, 1j], deg=True)
         array([ 0., 90.])
     """

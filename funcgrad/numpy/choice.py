@@ -68,7 +68,6 @@ def clip(
         ValueError: a limit is given by both of its names.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.clip([-1.0, 0.5, 2.0], 0.0, 1.0)
         array([0. , 0.5, 1. ])
     """
@@ -111,7 +110,6 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
         ValueError: only one of ``x`` and ``y``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.where([True, False], [1.0, 2.0], 0.0)
         array([1., 0.])
         >>> fnp.where([True, False])
@@ -132,8 +130,6 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
         TypeError: a condition that is not of boolean dtype.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> x = np.arange(4.0)
         >>> fnp.select([x < 1, x < 3], [-x, 10 * x], default=7.0)
         array([-0., 10., 20.,  7.])
@@ -170,7 +166,6 @@ def nan_to_num(
     The derivative is 1 where ``x`` is finite and 0 elsewhere. ``copy=False`` changes ``x`` in place.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.nan_to_num([1.0, float("nan"), float("inf")], posinf=9.0)
         array([1., 0., 9.])
     """

@@ -63,7 +63,6 @@ def isneginf(x: ArrayLike, out: Any = None) -> Array:
     """Where ``x`` is minus infinity.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.isneginf([1.0, -float("inf")])
         array([False,  True])
     """
@@ -74,7 +73,6 @@ def isposinf(x: ArrayLike, out: Any = None) -> Array:
     """Where ``x`` is plus infinity.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.isposinf([1.0, -float("inf")])
         array([False, False])
     """
@@ -85,7 +83,6 @@ def isreal(x: ArrayLike) -> Array:
     """Where the imaginary part is 0.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.isreal([1.0, 1j])
         array([ True, False])
     """
@@ -96,7 +93,6 @@ def iscomplex(x: ArrayLike) -> Array:
     """Where the imaginary part is not 0.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.iscomplex([1.0, 1j])
         array([False,  True])
     """
@@ -107,7 +103,6 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08
     """Where ``abs(a - b) <= atol + rtol * abs(b)``, with ``equal_nan`` also where both are NaN.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.isclose([1.0, 1.1], 1.0000001)
         array([ True, False])
     """
@@ -124,7 +119,6 @@ def allclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-0
     """Whether ``isclose`` everywhere.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.allclose([1.0, 1.1], 1.0000001)
         False
     """
@@ -135,7 +129,6 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Any:
     """Whether two arrays have the same shape and equal elements, with ``equal_nan`` NaN being equal to NaN.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.array_equal([1.0, 2.0], [1.0, 2.0])
         True
     """

@@ -62,8 +62,6 @@ def einsum(
         ValueError: the formula is malformed or does not fit the operands.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.einsum("ij,j->i", np.ones((2, 3)), np.arange(3.0))
         array([3., 3.])
         >>> fnp.einsum("ii", np.eye(3))
@@ -93,8 +91,6 @@ def einsum_path(subscripts: str | ArrayLike, *operands: Any, optimize: Any = "gr
     Both depend on the shapes of the operands alone.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.einsum_path("ij,jk,kl->il", np.ones((2, 9)), np.ones((9, 9)), np.ones((9, 2)))[0]
         ['einsum_path', (0, 1), (0, 1)]
     """

@@ -101,7 +101,6 @@ def asarray(
         ValueError: entries of different shapes; a copy is needed and ``copy=False``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.asarray([[1, 2], [3, 4]], dtype=float)
         array([[1., 2.],
                [3., 4.]])
@@ -145,8 +144,6 @@ def array(
         ValueError: entries of different shapes; a copy is needed and ``copy=False``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
         >>> grad(lambda x: fnp.sum(fnp.array([[x, 1.0], [2.0, x * x]])))(3.0)
         np.float64(7.0)
     """
@@ -171,7 +168,6 @@ def asanyarray(
     """``asarray``, except that subclasses of ndarray pass through.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.asanyarray((1, 2))
         array([1, 2])
     """
@@ -186,7 +182,6 @@ def ascontiguousarray(a: ArrayLike, dtype: Any = None) -> Array:
     """``a`` as an array of at least one axis, in C order where it is NumPy's.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.ascontiguousarray(2.0)
         array([2.])
     """
@@ -197,7 +192,6 @@ def asfortranarray(a: ArrayLike, dtype: Any = None) -> Array:
     """``a`` as an array of at least one axis, in Fortran order where it is NumPy's.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.asfortranarray([[1, 2]]).flags.f_contiguous
         True
     """
@@ -208,7 +202,6 @@ def copy(a: ArrayLike, order: Any = "K", subok: Any = False) -> Array:
     """A copy: a write to one is not seen in the other.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.copy([1.0, 2.0])
         array([1., 2.])
     """
@@ -245,8 +238,6 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         TypeError: not a dtype.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.astype(np.array([1.5, -2.5]), int)
         array([ 1, -2])
     """
@@ -281,7 +272,6 @@ def zeros(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None
     """Zeros of ``shape``, float64 by default.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.zeros((1, 2))
         array([[0., 0.]])
     """
@@ -292,7 +282,6 @@ def ones(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None)
     """Ones of ``shape``, float64 by default.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.ones(2)
         array([1., 1.])
     """
@@ -303,7 +292,6 @@ def empty(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None
     """An array of ``shape`` with arbitrary contents, float64 by default.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.empty((2, 3)).shape
         (2, 3)
     """
@@ -319,8 +307,6 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C",
         ValueError: ``fill_value`` does not broadcast to ``shape``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
         >>> grad(lambda c: fnp.sum(fnp.full((2, 3), c)))(1.5)
         np.float64(6.0)
     """
@@ -357,8 +343,6 @@ def zeros_like(
     """Zeros of the shape, dtype and library of ``a``: a constant, also where ``a`` is traced.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.zeros_like(np.ones(2, np.float32))
         array([0., 0.], dtype=float32)
     """
@@ -373,7 +357,6 @@ def ones_like(
     """Ones of the shape, dtype and library of ``a``: a constant, also where ``a`` is traced.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.ones_like([[1, 2]])
         array([[1, 1]])
     """
@@ -395,8 +378,6 @@ def empty_like(
     """An array of the shape, dtype and library of ``prototype`` with arbitrary contents.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.empty_like(np.ones((2, 3)), shape=4).shape
         (4,)
     """
@@ -424,9 +405,6 @@ def full_like(
         ValueError: ``fill_value`` does not broadcast to the shape.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
         >>> grad(lambda c: fnp.sum(fnp.full_like(np.zeros(4), c)))(2.0)
         np.float64(4.0)
     """

@@ -38,7 +38,6 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
         ValueError: fewer than two axes, or one axis twice.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.diagonal([[1, 2], [3, 4]])
         array([1, 4])
     """
@@ -65,7 +64,6 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         ValueError: neither one nor two axes.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.diag([1, 2])
         array([[1, 0],
                [0, 2]])
@@ -88,7 +86,6 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """The matrix of zeros that has all elements of ``v``, as one long row, on its diagonal ``k``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.diagflat([[1], [2]])
         array([[1, 0],
                [0, 2]])
@@ -109,7 +106,6 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     """``m`` with zeros above the diagonal ``k`` of its last two axes.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.tril([[1, 2], [3, 4]])
         array([[1, 0],
                [3, 4]])
@@ -122,7 +118,6 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
     """``m`` with zeros below the diagonal ``k`` of its last two axes.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.triu([[1, 2], [3, 4]])
         array([[1, 2],
                [0, 4]])
@@ -143,7 +138,6 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
         ValueError: not a vector.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.vander([1.0, 2.0], 3)
         array([[1., 1., 1.],
                [4., 2., 1.]])
@@ -162,7 +156,6 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, order: Any
     """The matrix with ones on its diagonal ``k`` and zeros elsewhere.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.eye(2)
         array([[1., 0.],
                [0., 1.]])
@@ -174,7 +167,6 @@ def identity(n: int, dtype: Any = None) -> Array:
     """The square matrix with ones on its main diagonal.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.identity(2, int)
         array([[1, 0],
                [0, 1]])
@@ -186,7 +178,6 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Array:
     """The matrix with ones on and below its diagonal ``k``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.tri(2)
         array([[1., 0.],
                [1., 1.]])
@@ -198,7 +189,6 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[np.ndarray, 
     """The rows and columns of the lower triangle of a matrix.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.tril_indices(2)
         (array([0, 1, 1]), array([0, 0, 1]))
     """
@@ -209,7 +199,6 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[np.ndarray, 
     """The rows and columns of the upper triangle of a matrix.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.triu_indices(2)
         (array([0, 0, 1]), array([0, 1, 1]))
     """
@@ -227,8 +216,6 @@ def tril_indices_from(arr: Array, k: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """The rows and columns of the lower triangle of ``arr``.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.tril_indices_from(np.eye(2))
         (array([0, 1, 1]), array([0, 0, 1]))
     """
@@ -240,8 +227,6 @@ def triu_indices_from(arr: Array, k: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """The rows and columns of the upper triangle of ``arr``.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.triu_indices_from(np.eye(2))
         (array([0, 0, 1]), array([0, 1, 1]))
     """
@@ -253,7 +238,6 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[np.ndarray, ...]:
     """The positions on the main diagonal of an array of ``ndim`` axes of length ``n``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.diag_indices(2)
         (array([0, 1]), array([0, 1]))
     """
@@ -267,8 +251,6 @@ def diag_indices_from(arr: Array) -> tuple[np.ndarray, ...]:
         ValueError: fewer than two axes, or different lengths.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.diag_indices_from(np.eye(2))
         (array([0, 1]), array([0, 1]))
     """

@@ -58,7 +58,6 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike = _ABSENT,
         numpy.exceptions.AxisError: ``axis`` is out of range.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.diff([1, 2, 4, 8])
         array([1, 2, 4])
         >>> fnp.diff([1, 2, 4, 8], 2, prepend=0)
@@ -100,7 +99,6 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
         TypeError: ``to_end`` or ``to_begin`` do not fit the dtype of ``ary``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.ediff1d([[1, 2], [4, 8]], to_end=-1)
         array([ 1,  2,  4, -1])
     """
@@ -146,7 +144,6 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Axes = None, edge_order: i
         TypeError: the number of spacings does not fit.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.gradient([1.0, 2.0, 4.0, 7.0, 11.0])
         array([1. , 1.5, 2.5, 3.5, 4. ])
         >>> fnp.gradient([0.0, 1.0, 9.0], [0.0, 1.0, 3.0], edge_order=2)
@@ -256,7 +253,6 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
         numpy.exceptions.AxisError: ``axis`` is out of range.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.trapezoid([1.0, 2.0, 3.0], [0.0, 1.0, 3.0])
         np.float64(6.5)
     """
@@ -290,7 +286,6 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, *, pe
         TypeError: complex numbers.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.unwrap([0, 2, 5, 7, 10], period=4)
         array([0, 2, 1, 3, 2])
     """

@@ -11,15 +11,9 @@ __all__ = ["documented", "named", "stub"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: How the names that examples use come into them.
+#: How the names that examples use come into them, but for those that all examples know: see ``conftest.py``.
 IMPORTS = {
-    "np": "import numpy as np",
-    "fnp": "import funcgrad.numpy as fnp",
-    "fsp": "import funcgrad.scipy.special as fsp",
-    "fnn": "import funcgrad.nn as fnn",
     "fft": "from funcgrad.scipy import fft",
-    "ndimage": "from funcgrad.scipy import ndimage",
-    "grad": "from funcgrad import grad",
     "jvp": "from funcgrad import jvp",
     "optimize": "from funcgrad.scipy import optimize",
 }
@@ -30,7 +24,7 @@ def documented(text: str, example: str, shows: str) -> str:
 
     Example:
         >>> documented("The sum.", "np.add(1, 2)", "3").split("\n")[2:]
-        ['Example:', '    >>> import numpy as np', '    >>> np.add(1, 2)', '    3']
+        ['Example:', '    >>> np.add(1, 2)', '    3']
     """
     needed = [line for name, line in IMPORTS.items() if re.search(rf"(?<![\w.]){name}\b", example)]
     lines = [f">>> {line}" for line in (*needed, *example.split("\n"))] + shows.split("\n")

@@ -258,7 +258,6 @@ def fftfreq(n: int, d: Scalar = 1.0, device: Any = None, *, dtype: Any = None) -
         TypeError: ``dtype`` is not one of real floating numbers.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.fft.fftfreq(4, 0.5)
         array([ 0. ,  0.5, -1. , -0.5])
     """
@@ -272,7 +271,6 @@ def rfftfreq(n: int, d: Scalar = 1.0, device: Any = None, *, dtype: Any = None) 
     """The frequencies that ``rfft`` of ``n`` samples has; arguments as for ``fftfreq``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.fft.rfftfreq(4, 0.5)
         array([0. , 0.5, 1. ])
     """
@@ -307,7 +305,6 @@ def fftshift(x: ArrayLike, axes: Axes = None) -> Array:
         axes: one axis or several, by default all.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.fft.fftshift([0, 1, -2, -1])
         array([-2, -1,  0,  1])
     """
@@ -318,7 +315,6 @@ def ifftshift(x: ArrayLike, axes: Axes = None) -> Array:
     """The inverse of ``fftshift``, from which it differs when a length is odd; arguments as there.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.fft.ifftshift([-1, 0, 1])
         array([ 0,  1, -1])
     """

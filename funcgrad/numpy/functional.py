@@ -59,7 +59,6 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
         ValueError: there is no vector, or results of different shapes.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.apply_along_axis(lambda v: v[0] * v[-1], 1, [[1.0, 2.0], [3.0, 4.0]])
         array([ 2., 12.])
     """
@@ -82,7 +81,6 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: ArrayLike, axes: Any) ->
         ValueError: ``func`` returns neither as many axes nor one fewer.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.apply_over_axes(fnp.sum, [[1.0, 2.0], [3.0, 4.0]], (0, 1))
         array([[10.]])
     """
@@ -149,9 +147,6 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
         InputError: ``x`` are integers and a result is traced, which would lose its derivative.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
         >>> x = np.array([0.0, 4.0])
         >>> grad(lambda x: fnp.sum(fnp.piecewise(x, [x > 0], [fnp.sqrt, 1.0])))(x)
         array([0.  , 0.25])
@@ -236,9 +231,6 @@ class vectorize:  # noqa: N801  (NumPy's name)
         ValueError: shapes that do not fit each other or the signature; no element, and no ``otypes``.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
         >>> @fnp.vectorize
         ... def ramp(x):
         ...     return x if x > 0 else 0.0 * x
@@ -368,7 +360,6 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **kwargs: Any) 
     Traced values are refused when it is called; ``vectorize`` takes them.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.frompyfunc(lambda x: x + 1, 1, 1)([1, 2])
         array([2, 3], dtype=object)
     """
@@ -384,7 +375,6 @@ def fromfunction(
     The derivative flows to further arguments and to what ``function`` holds.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.fromfunction(lambda i, j: i + 10 * j, (2, 2))
         array([[ 0., 10.],
                [ 1., 11.]])

@@ -42,7 +42,6 @@ class _Grid:
     ``stop``, which both receive the derivative.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.mgrid[0:2, 0:1:3j]
         array([[[0. , 0. , 0. ],
                 [1. , 1. , 1. ]],
@@ -103,7 +102,6 @@ class _Joiner:
     when something is traced.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.r_[1.0, 2:4, [5.0, 6.0]]
         array([1., 2., 3., 5., 6.])
         >>> fnp.c_[[1, 2], [3, 4]]
@@ -181,7 +179,6 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0) -> tuple[np.
     """Where ``mask_func(ones((n, n)), k)`` is not zero, as one array of positions per axis.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.mask_indices(2, fnp.triu)
         (array([0, 0, 1]), array([0, 1, 1]))
     """
@@ -192,7 +189,6 @@ def ndenumerate(arr: ArrayLike) -> Iterator[tuple[tuple[int, ...], Any]]:
     """The positions of all elements and the elements, in C order; the derivative passes to each element.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> [(i, float(x)) for i, x in fnp.ndenumerate([[1.0, 2.0]])]
         [((0, 0), 1.0), ((0, 1), 2.0)]
     """

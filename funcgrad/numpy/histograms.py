@@ -47,7 +47,6 @@ def bincount(x: ArrayLike, /, weights: ArrayLike | None = None, minlength: int =
             in length.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.bincount([0, 2, 2], weights=[1.0, 0.5, 0.25])
         array([1.  , 0.  , 0.75])
     """
@@ -112,7 +111,6 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Array:
         TypeError: ``x`` is complex.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.digitize([0.5, 1.0, 7.0], [0.0, 1.0, 2.0])
         array([1, 2, 3])
     """
@@ -159,7 +157,6 @@ def histogram(
         ConcretizationError: a rule that gives the examples of a ``vmap`` different numbers of bins.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.histogram([1.0, 2.0, 2.5, 5.0], bins=2)
         (array([3, 1]), array([1., 3., 5.]))
     """
@@ -276,7 +273,6 @@ def histogram_bin_edges(a: ArrayLike, bins: Any = 10, range: Any = None, weights
     """The edges of the bins that ``histogram`` counts in; arguments, derivatives and refusals as there.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.histogram_bin_edges([1.0, 2.0, 5.0], bins=2)
         array([1., 3., 5.])
     """
@@ -305,7 +301,6 @@ def histogram2d(
         weights: a weight for each point.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.histogram2d([0.0, 1.0, 1.0], [0.0, 2.0, 1.5], bins=2)[0]
         array([[1., 0.],
                [0., 2.]])
@@ -333,7 +328,6 @@ def histogramdd(
         weights: a weight for each point.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.histogramdd([[0.0, 1.0, 1.0], [0.0, 2.0, 1.5]], bins=2)[0]
         array([[1., 0.],
                [0., 2.]])

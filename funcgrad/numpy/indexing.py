@@ -95,7 +95,6 @@ def take(a: ArrayLike, indices: ArrayLike, axis: Axis = None, out: Any = None, m
     The derivative of an element that is read several times is the sum of its shares.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.take([10.0, 20.0, 30.0], [2, 0, 0])
         array([30., 10., 10.])
         >>> fnp.take([10.0, 20.0, 30.0], 4, mode="wrap")
@@ -133,7 +132,6 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: Axis = -1) -> Arra
         ValueError: another number of axes.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.take_along_axis([[10.0, 20.0], [30.0, 40.0]], [[1], [0]], axis=1)
         array([[20.],
                [30.]])
@@ -163,7 +161,6 @@ def nonzero(a: ArrayLike) -> tuple[Array, ...]:
         ValueError: no axis.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.nonzero([0.0, 3.0, 4.0])
         (array([1, 2]),)
     """
@@ -178,7 +175,6 @@ def flatnonzero(a: ArrayLike) -> Array:
         ConcretizationError: ``a`` differs between the examples of a ``vmap``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.flatnonzero([[0.0, 3.0], [4.0, 0.0]])
         array([1, 2])
     """
@@ -192,7 +188,6 @@ def argwhere(a: ArrayLike) -> Array:
         ConcretizationError: ``a`` differs between the examples of a ``vmap``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.argwhere([[0.0, 3.0], [4.0, 0.0]])
         array([[0, 1],
                [1, 0]])
@@ -217,7 +212,6 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: Axis = None, out: Any = N
         ValueError: ``condition`` has several axes.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.compress([True, False, True], [1.0, 2.0, 3.0])
         array([1., 3.])
     """
@@ -237,7 +231,6 @@ def extract(condition: ArrayLike, arr: ArrayLike) -> Array:
         IndexError: true beyond the end.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.extract([[True, False], [False, True]], [[1.0, 2.0], [3.0, 4.0]])
         array([1., 4.])
     """
@@ -264,7 +257,6 @@ def choose(a: ArrayLike, choices: Sequence[ArrayLike] | Array, out: Any = None, 
         TypeError: ``a`` are not integers.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.choose([0, 1, 0], [[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])
         array([ 1., 20.,  3.])
     """
@@ -297,7 +289,6 @@ def unravel_index(indices: ArrayLike, shape: Any, order: Order = "C") -> tuple[A
         TypeError: not integers.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.unravel_index([0, 5], (2, 3))
         (array([0, 1]), array([0, 2]))
     """
@@ -338,7 +329,6 @@ def ravel_multi_index(
         ValueError: out of range in mode "raise".
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.ravel_multi_index(([0, 1], [0, 2]), (2, 3))
         array([0, 5])
     """
@@ -370,8 +360,6 @@ def ix_(*args: ArrayLike) -> tuple[np.ndarray, ...]:
         ValueError: an argument that has not one axis.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> np.arange(6).reshape(2, 3)[fnp.ix_([0, 1], [2, 0])]
         array([[2, 0],
                [5, 3]])

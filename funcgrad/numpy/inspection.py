@@ -70,8 +70,6 @@ def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
     """Whether the dtype ``from_``, or that of an array, can be converted to the dtype ``to``.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.can_cast(np.float32, np.float64), fnp.can_cast(np.ones(2), np.float32)
         (True, False)
     """
@@ -82,8 +80,6 @@ def common_type(*arrays: Array) -> Any:
     """The floating type that holds the numbers of all ``arrays``.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.common_type(np.ones(2, np.float32), np.ones(2, int))
         <class 'numpy.float64'>
     """
@@ -97,7 +93,6 @@ def min_scalar_type(a: ArrayLike, /) -> np.dtype[Any]:
         ConcretizationError: a number that differs between the examples of a ``vmap``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.min_scalar_type(300)
         dtype('uint16')
     """
@@ -113,8 +108,6 @@ def isnat(x: ArrayLike, /, *args: Any, **kwargs: Any) -> Any:
         TypeError: ``x`` are not dates or differences of dates.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.isnat(np.datetime64("NaT", "D"))
         np.True_
     """
@@ -128,8 +121,6 @@ def isfortran(a: Array) -> bool:
     """Whether an array lies in memory in Fortran order and not in C order. A traced value has no order.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.isfortran(np.ones((2, 3)).T)
         True
     """
@@ -140,8 +131,6 @@ def shares_memory(a: Array, b: Array, /, max_work: int = -1) -> bool:
     """Whether two arrays, or the arrays that traced values stand for, have an element in common in memory.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> x = np.ones(4)
         >>> fnp.shares_memory(x[::2], x[1::2])
         False
@@ -154,8 +143,6 @@ def may_share_memory(a: Array, b: Array, /, max_work: int = 0) -> bool:
     """Whether the memory of two arrays overlaps, so that they might have an element in common.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> x = np.ones(4)
         >>> fnp.may_share_memory(x[::2], x[1::2])
         True
@@ -174,8 +161,6 @@ def array2string(a: ArrayLike, *args: Any, **kwargs: Any) -> str:
         ConcretizationError: a value that differs between the examples of a ``vmap``.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.array2string(np.array([1.0, 2.5]), precision=1)
         '[1.  2.5]'
     """
@@ -190,8 +175,6 @@ def array_repr(arr: Array, *args: Any, **kwargs: Any) -> str:
     """``repr(arr)``, with NumPy's options; a traced value says that it is one, and shows its value.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.array_repr(np.array([1.0, 2.5]))
         'array([1. , 2.5])'
     """
@@ -202,8 +185,6 @@ def array_str(a: Array, *args: Any, **kwargs: Any) -> str:
     """``str(a)``, with NumPy's options; a traced value says that it is one, and shows its value.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.array_str(np.array([1.0, 2.5]))
         '[1.  2.5]'
     """
@@ -214,7 +195,6 @@ def format_float_positional(x: Any, *args: Any, **kwargs: Any) -> str:
     """A number without an exponent, with NumPy's options.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.format_float_positional(1e-3)
         '0.001'
     """
@@ -225,7 +205,6 @@ def format_float_scientific(x: Any, *args: Any, **kwargs: Any) -> str:
     """A number with an exponent, with NumPy's options.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.format_float_scientific(0.001)
         '1.e-03'
     """
@@ -239,7 +218,6 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Any:
     """Whether two arrays have equal elements once they are broadcast against each other.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.array_equiv([1, 2], [[1, 2], [1, 2]])
         True
     """
@@ -264,7 +242,6 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
         ConcretizationError: the examples of a ``vmap`` do not agree.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.real_if_close([2.1 + 4e-15j, 5.2 + 3e-15j])
         array([2.1, 5.2])
     """
@@ -286,7 +263,6 @@ def asarray_chkfinite(a: ArrayLike, dtype: Any = None, order: Any = None) -> Arr
         ValueError: there is one.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.asarray_chkfinite([1, 2], dtype=float)
         array([1., 2.])
     """
@@ -307,8 +283,6 @@ def require(a: ArrayLike, dtype: Any = None, requirements: Any = None) -> Array:
         requirements: NumPy's letters.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.require(np.ones((2, 3)).T, requirements="C").flags.c_contiguous
         True
     """
@@ -339,7 +313,6 @@ def packbits(a: ArrayLike, /, axis: int | None = None, bitorder: Any = "big") ->
         TypeError: other numbers.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.packbits([1, 0, 1, 0, 0, 0, 0, 0])
         array([160], dtype=uint8)
     """
@@ -360,8 +333,6 @@ def unpackbits(a: ArrayLike, /, axis: int | None = None, count: int | None = Non
         TypeError: another dtype.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.unpackbits(np.array([160], np.uint8), count=3)
         array([1, 0, 1], dtype=uint8)
     """
@@ -381,8 +352,6 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     """An array of another library as NumPy's, without a copy where that can be; a traced value as it is.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.from_dlpack(np.ones(2))
         array([1., 1.])
     """
@@ -403,7 +372,6 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Array:
         ValueError: fewer than ``count``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.fromiter((n * n for n in range(4)), dtype=float)
         array([0., 1., 4., 9.])
     """

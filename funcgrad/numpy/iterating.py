@@ -42,9 +42,6 @@ def nditer(op: Any, flags: Any = None, op_flags: Any = None, *args: Any, order: 
         ValueError: nothing to iterate over, and "zerosize_ok" is not among the flags.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
         >>> grad(lambda x: sum(a * b for a, b in fnp.nditer([x, 2.0])))(np.ones(3))
         array([2., 2., 2.])
     """

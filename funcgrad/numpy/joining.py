@@ -99,7 +99,6 @@ def concatenate(
         ValueError: no arrays, arrays without axes, or shapes that do not go together.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.concatenate([[1, 2], [3.0]])
         array([1., 2., 3.])
     """
@@ -141,7 +140,6 @@ def stack(
         ValueError: no arrays, or different shapes.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.stack([[1, 2], [3, 4]], axis=1)
         array([[1, 3],
                [2, 4]])
@@ -164,7 +162,6 @@ def vstack(tup: Sequence[ArrayLike] | Array, *, dtype: Any = None, casting: Any 
     """The arrays one below the other: joined along the first axis, vectors as rows.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.vstack([[1, 2], [3, 4]])
         array([[1, 2],
                [3, 4]])
@@ -176,7 +173,6 @@ def hstack(tup: Sequence[ArrayLike] | Array, *, dtype: Any = None, casting: Any 
     """The arrays side by side: joined along the second axis, vectors along the only one.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.hstack([[1, 2], [3, 4]])
         array([1, 2, 3, 4])
     """
@@ -189,7 +185,6 @@ def dstack(tup: Sequence[ArrayLike] | Array) -> Array:
     """The arrays one behind the other: joined along the third axis.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.dstack([[1, 2], [3, 4]])
         array([[[1, 3],
                 [2, 4]]])
@@ -201,7 +196,6 @@ def column_stack(tup: Sequence[ArrayLike] | Array) -> Array:
     """The arrays side by side, vectors as columns.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.column_stack([[1, 2], [3, 4]])
         array([[1, 3],
                [2, 4]])
@@ -214,7 +208,6 @@ def append(arr: ArrayLike, values: ArrayLike, axis: Axis = None) -> Array:
     """``values`` behind ``arr`` along ``axis``; None joins all elements into one long row.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.append([[1, 2]], 3)
         array([1, 2, 3])
     """
@@ -231,8 +224,6 @@ def block(arrays: Any) -> Array:
         TypeError: a tuple in place of a list.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.block([[np.ones((1, 1)), np.zeros((1, 2))]])
         array([[1., 0., 0.]])
     """
@@ -294,7 +285,6 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
         ValueError: no pieces.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.array_split([1, 2, 3], 2)
         [array([1, 2]), array([3])]
     """
@@ -343,7 +333,6 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array
         ValueError: no pieces, or the axis cannot be divided evenly.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.split([1, 2, 3, 4], 2)
         [array([1, 2]), array([3, 4])]
     """
@@ -362,7 +351,6 @@ def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
         ValueError: fewer than two axes, or the axis cannot be divided evenly.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.vsplit([[1, 2], [3, 4]], 2)
         [array([[1, 2]]), array([[3, 4]])]
     """
@@ -376,7 +364,6 @@ def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
         ValueError: no axis, or the axis cannot be divided evenly.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.hsplit([1, 2, 3, 4], [1])
         [array([1]), array([2, 3, 4])]
     """
@@ -391,7 +378,6 @@ def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
         ValueError: fewer than three axes, or the axis cannot be divided evenly.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.dsplit([[[1, 2]]], 2)
         [array([[[1]]]), array([[[2]]])]
     """
@@ -412,7 +398,6 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
         ValueError: no axis.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.unstack([[1, 2], [3, 4]])
         (array([1, 2]), array([3, 4]))
     """

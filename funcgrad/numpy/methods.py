@@ -60,7 +60,6 @@ def install(cls: type[Tracer]) -> None:
     """Give ``cls`` everything that an ndarray has and a tracer can have.
 
     Example:
-        >>> from funcgrad import grad
         >>> grad(lambda x: (2 * x.T[0] ** 2).sum())(np.array([3.0, 4.0]))
         array([12.,  0.])
     """

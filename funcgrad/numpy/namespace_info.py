@@ -113,7 +113,6 @@ def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807  (the name is the
     """What this namespace can do: an object with the functions of the array API standard's inspection.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.__array_namespace_info__().default_dtypes()["integral"]
         dtype('int64')
     """
@@ -132,7 +131,6 @@ def finfo(dtype: Any) -> Any:
         ValueError: it is not a floating dtype.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.finfo(fnp.zeros(3)).bits
         64
     """
@@ -149,8 +147,6 @@ def iinfo(type: Any) -> Any:
         ValueError: it is not an integer dtype.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.iinfo(np.ones(3, np.int8)).max
         127
     """

@@ -48,7 +48,6 @@ def nansum(
     """The sum of the elements that are not NaN, 0 where there is none; arguments as for ``sum``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.nansum([1.0, float("nan"), 2.0])
         np.float64(3.0)
     """
@@ -67,7 +66,6 @@ def nanprod(
     """The product of the elements that are not NaN, 1 where there is none; arguments as for ``prod``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.nanprod([2.0, float("nan"), 3.0])
         np.float64(6.0)
     """
@@ -86,7 +84,6 @@ def nanmean(
     """The mean of the elements that are not NaN, NaN where there is none; arguments as for ``mean``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.nanmean([1.0, float("nan"), 2.0])
         np.float64(1.5)
     """
@@ -109,7 +106,6 @@ def nanvar(
     """The variance of the elements that are not NaN, NaN where there is none; arguments as for ``var``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.nanvar([1.0, float("nan"), 5.0])
         np.float64(4.0)
     """
@@ -133,7 +129,6 @@ def nanstd(
     """The standard deviation of the elements that are not NaN, NaN where there is none; arguments as for ``var``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.nanstd([1.0, float("nan"), 5.0])
         np.float64(2.0)
     """
@@ -154,7 +149,6 @@ def nanmax(
     """The largest element that is not NaN; NaN where there is none. Arguments and gradient as for ``max``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.nanmax([1.0, float("nan"), 2.0])
         np.float64(2.0)
     """
@@ -176,7 +170,6 @@ def nanmin(
     """The smallest element that is not NaN; NaN where there is none. Arguments and gradient as for ``max``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.nanmin([1.0, float("nan"), 2.0])
         np.float64(1.0)
     """
@@ -198,7 +191,6 @@ def nancumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = Non
     """The running sums, NaN counting as 0; arguments as for ``cumsum``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.nancumsum([1.0, float("nan"), 2.0])
         array([1., 1., 3.])
     """
@@ -209,7 +201,6 @@ def nancumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = No
     """The running products, NaN counting as 1; arguments as for ``cumprod``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.nancumprod([2.0, float("nan"), 3.0])
         array([2., 2., 6.])
     """

@@ -37,9 +37,6 @@ def poly1d(c_or_r: ArrayLike, r: bool = False, variable: str | None = None) -> n
         ValueError: coefficients of several axes.
 
     Example:
-        >>> import numpy as np
-        >>> from funcgrad import grad
-        >>> import funcgrad.numpy as fnp
         >>> fnp.poly1d([1, 2])
         poly1d([1, 2])
         >>> grad(lambda c: (fnp.poly1d(c) ** 2).deriv()(1.0))(np.array([1.0, 2.0]))

@@ -141,7 +141,6 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
         ValueError: neither a vector nor a square matrix that is not empty.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.poly([1.0, 2.0])
         array([ 1., -3.,  2.])
     """
@@ -180,7 +179,6 @@ def roots(p: ArrayLike) -> Array:
         ValueError: not one axis.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> from funcgrad import jacrev
         >>> fnp.sort(fnp.roots([1.0, -3.0, 2.0]))
         array([1., 2.])
@@ -207,7 +205,6 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
         x: the points; of a ``poly1d`` the composition, of plain values only.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.polyval([1.0, 0.0, 2.0], [1.0, 3.0])
         array([ 3., 11.])
     """
@@ -260,7 +257,6 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The sum of two polynomials.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.polyadd([1.0, 2.0], [3.0, 4.0, 5.0])
         array([3., 5., 7.])
     """
@@ -274,7 +270,6 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The difference of two polynomials.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.polysub([1.0, 2.0], [3.0, 4.0, 5.0])
         array([-3., -3., -3.])
     """
@@ -288,7 +283,6 @@ def polymul(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The product of two polynomials, without leading zeros of either.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.polymul([1.0, 2.0], [1.0, -2.0])
         array([ 1.,  0., -4.])
     """
@@ -308,7 +302,6 @@ def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     than zero.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.polydiv([3.0, 5.0, 2.0], [2.0, 1.0])
         (array([1.5 , 1.75]), array([0.25]))
     """
@@ -344,7 +337,6 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
         ValueError: a negative order.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.polyder([1.0, 2.0, 3.0])
         array([2., 2.])
     """
@@ -372,7 +364,6 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
         ValueError: a negative order, or too few constants.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.polyint([2.0, 2.0], k=3.0)
         array([1., 2., 3.])
     """
@@ -425,7 +416,6 @@ def polyfit(
         ValueError: a negative degree, or too few points for a scaled covariance.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1).round(12)
         array([2., 1.])
     """

@@ -49,7 +49,6 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         ValueError: a number, or lengths that do not match.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.matmul([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])
         array([3., 7.])
     """
@@ -64,7 +63,6 @@ def dot(a: ArrayLike, b: ArrayLike, out: Any = None) -> Array:
         ValueError: lengths that do not match.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.dot([1.0, 2.0], [3.0, 4.0])
         np.float64(11.0)
     """
@@ -112,7 +110,6 @@ def vdot(a: ArrayLike, b: ArrayLike, /) -> Array:
         ValueError: different numbers of elements.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.vdot([1 + 2j, 3j], [1.0, 1.0])
         np.complex128(1-5j)
     """
@@ -130,7 +127,6 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         ValueError: lengths that do not match.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.vecdot([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])
         array([3., 7.])
     """
@@ -158,7 +154,6 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         ValueError: too few axes, or lengths that do not match.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.matvec([[1.0, 2.0], [3.0, 4.0]], [[1.0, 0.0], [0.0, 1.0]])
         array([[1., 3.],
                [2., 4.]])
@@ -179,7 +174,6 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         ValueError: too few axes, or lengths that do not match.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.vecmat([1.0, 2.0], [[1.0, 2.0], [3.0, 4.0]])
         array([ 7., 10.])
     """
@@ -210,7 +204,6 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Array:
         ValueError: lengths that do not match.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.inner([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])
         array([3., 7.])
     """
@@ -227,7 +220,6 @@ def outer(a: ArrayLike, b: ArrayLike, out: Any = None) -> Array:
     """All products of an element of ``a`` with one of ``b``, both flattened.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.outer([1.0, 2.0], [3.0, 4.0])
         array([[3., 4.],
                [6., 8.]])
@@ -252,8 +244,6 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Array:
         ValueError: lists or lengths that do not match.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.tensordot(np.ones((2, 3, 4)), np.ones((4, 3)), axes=([1, 2], [1, 0]))
         array([12., 12.])
     """
@@ -304,7 +294,6 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product: ``a`` with each element replaced by its product with ``b``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.kron([1.0, 2.0], [1.0, 10.0])
         array([ 1., 10.,  2., 20.])
     """
@@ -342,7 +331,6 @@ def cross(
         ValueError: vectors of another length.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
         array([0., 0., 1.])
     """
@@ -396,8 +384,6 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: 
         out: an array for the result.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.trace(np.eye(3))
         np.float64(3.0)
     """

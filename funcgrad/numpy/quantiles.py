@@ -112,7 +112,6 @@ def median(
         numpy.exceptions.AxisError: an axis out of range.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.median([1.0, 4.0, 2.0, 10.0])
         np.float64(3.0)
     """
@@ -132,7 +131,6 @@ def nanmedian(
     """The median of the elements that are not NaN; arguments as for ``median``. NaN where none is left.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.nanmedian([1.0, float("nan"), 4.0, 2.0])
         np.float64(2.0)
     """

@@ -47,7 +47,6 @@ def arange(
         ConcretizationError: a bound that is batched, so that the examples of a ``vmap`` might differ in length.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.arange(1.0, 3.0, 0.5)
         array([1. , 1.5, 2. , 2.5])
     """
@@ -98,7 +97,6 @@ def linspace(
         ValueError: a negative ``num``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linspace(0.0, 1.0, 5)
         array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
@@ -156,7 +154,6 @@ def logspace(
         axis: where the numbers stand in the result when the bounds are arrays.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.logspace(0.0, 2.0, 3)
         array([  1.,  10., 100.])
     """
@@ -188,7 +185,6 @@ def geomspace(
         ValueError: a NumPy bound that is zero, a negative ``num``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.geomspace(1.0, 8.0, 4)
         array([1., 2., 4., 8.])
     """
@@ -221,7 +217,6 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
         ValueError: another ``indexing``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.meshgrid([1, 2], [3, 4], indexing="ij")
         (array([[1, 1],
                [2, 2]]), array([[3, 4],
@@ -247,7 +242,6 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     """The positions of all elements of an array of shape ``dimensions``, one array for each axis.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.indices((2, 2))[1]
         array([[0, 1],
                [0, 1]])

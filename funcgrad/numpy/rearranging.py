@@ -43,7 +43,6 @@ def flip(m: ArrayLike, axis: Any = None) -> Array:
     """``m`` with the order of its elements reversed along ``axis``, by default along all axes.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.flip([[1, 2], [3, 4]], 0)
         array([[3, 4],
                [1, 2]])
@@ -64,7 +63,6 @@ def flipud(m: ArrayLike) -> Array:
         ValueError: no axis.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.flipud([1, 2, 3])
         array([3, 2, 1])
     """
@@ -81,7 +79,6 @@ def fliplr(m: ArrayLike) -> Array:
         ValueError: fewer than two axes.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.fliplr([[1, 2, 3]])
         array([[3, 2, 1]])
     """
@@ -98,7 +95,6 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
         ValueError: not two different axes.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.rot90([[1, 2], [3, 4]])
         array([[2, 4],
                [1, 3]])
@@ -131,7 +127,6 @@ def roll(a: ArrayLike, shift: int | tuple[int, ...], axis: Axes = None) -> Array
         ValueError: ``shift`` and ``axis`` do not go together.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.roll([1, 2, 3, 4], 1)
         array([4, 1, 2, 3])
     """
@@ -158,7 +153,6 @@ def tile(A: ArrayLike, reps: Any) -> Array:
     """``A`` laid side by side, ``reps`` times along each axis.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.tile([1, 2], (2, 2))
         array([[1, 2, 1, 2],
                [1, 2, 1, 2]])
@@ -194,7 +188,6 @@ def repeat(a: ArrayLike, repeats: Any, axis: Axis = None) -> Array:
         ConcretizationError: counts that differ between examples.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.repeat([1, 2], [2, 1])
         array([1, 1, 2])
     """
@@ -222,7 +215,6 @@ def resize(a: ArrayLike, new_shape: Any) -> Array:
         ValueError: a negative length.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.resize([1, 2, 3], (2, 2))
         array([[1, 2],
                [3, 1]])
@@ -260,8 +252,6 @@ def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any)
             continued, or a statistic of no elements.
 
     Example:
-        >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
         >>> fnp.pad([1, 2], (1, 2), constant_values=7)
         array([7, 1, 2, 7, 7])
         >>> grad(lambda x: fnp.pad(x, (0, 1), "reflect", reflect_type="odd")[-1])(fnp.array([1.0, 2.0]))
@@ -324,7 +314,6 @@ def delete(arr: ArrayLike, obj: Any, axis: Axis = None) -> Array:
         ConcretizationError: positions that differ between the examples of a ``vmap``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.delete([1, 2, 3], 1)
         array([1, 3])
     """
@@ -358,7 +347,6 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: Axis = None) -> Ar
         ConcretizationError: positions that differ between the examples of a ``vmap``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.insert([1, 2, 3], 1, 9)
         array([1, 9, 2, 3])
     """

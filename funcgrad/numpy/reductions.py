@@ -73,7 +73,6 @@ def sum(
         ValueError: an axis named twice; a mask that does not fit.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.sum([[1.0, 2.0], [3.0, 4.0]], axis=0)
         array([4., 6.])
     """
@@ -104,7 +103,6 @@ def prod(
     Its derivatives divide by nothing: they are exact however many elements are zero.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.prod([1.0, 2.0, 4.0])
         np.float64(8.0)
     """
@@ -129,7 +127,6 @@ def mean(
     Integers are averaged as floating numbers; float16 is added up in float32. The mean of nothing is NaN.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.mean([1, 2, 6])
         np.float64(3.0)
     """
@@ -188,7 +185,6 @@ def var(
         ValueError: both ``ddof`` and ``correction``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.var([1.0, 3.0, 5.0, 7.0])
         np.float64(5.0)
     """
@@ -245,7 +241,6 @@ def std(
     Where all elements are equal its gradient is NaN.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.std([1.0, 5.0])
         np.float64(2.0)
     """
@@ -308,7 +303,6 @@ def max(
         ValueError: nothing to compare and no ``initial``; ``where`` without ``initial``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.max([[1.0, 5.0], [3.0, 2.0]], axis=1)
         array([5., 3.])
     """
@@ -326,7 +320,6 @@ def min(
     """The smallest element along ``axis``, by default of all; arguments and gradient as for ``max``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.min([[1.0, 5.0], [3.0, 2.0]], axis=1)
         array([1., 2.])
     """
@@ -341,7 +334,6 @@ def ptp(a: ArrayLike, axis: Axes = None, out: Any = None, keepdims: bool = False
     """The range of the elements along ``axis``: the maximum less the minimum.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.ptp([4, 1, 9])
         np.int64(8)
     """
@@ -357,7 +349,6 @@ def all(
     """Whether all elements along ``axis`` are true, that is not zero. No derivative passes.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.all([[1, 0], [1, 1]], axis=1)
         array([False,  True])
     """
@@ -375,7 +366,6 @@ def any(
     """Whether any element along ``axis`` is true, that is not zero. No derivative passes.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.any([[1, 0], [0, 0]], axis=1)
         array([ True, False])
     """
@@ -388,7 +378,6 @@ def count_nonzero(a: ArrayLike, axis: Axes = None, *, keepdims: bool = False) ->
     """How many elements along ``axis`` are not zero. No derivative passes.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.count_nonzero([[0, 1], [2, 3]], axis=0)
         array([1, 2])
     """
@@ -414,7 +403,6 @@ def average(
         ZeroDivisionError: NumPy weights that add up to zero; traced ones give NaN.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.average([1.0, 2.0], weights=[3.0, 1.0])
         np.float64(1.25)
     """

@@ -65,7 +65,6 @@ def fix(x: ArrayLike, out: Any = None) -> Array:
     """The nearest whole number towards 0.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.fix([1.5, -1.5])
         array([ 1., -1.])
     """
@@ -76,7 +75,6 @@ def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
     """``a`` rounded to so many decimals, of two to the even one; negative ``decimals`` round to tens, hundreds.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.round([0.125, 12.5], 2), fnp.round(12.5, -1)
         (array([ 0.12, 12.5 ]), np.float64(10.0))
     """

@@ -47,7 +47,6 @@ def cumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) 
         numpy.exceptions.AxisError: an axis out of range.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.cumsum([1, 2, 3])
         array([1, 3, 6])
     """
@@ -60,7 +59,6 @@ def cumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None)
     Its derivatives divide by nothing: they are exact however many elements are zero.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.cumprod([1, 2, 3, 4])
         array([ 1,  2,  6, 24])
     """
@@ -102,7 +100,6 @@ def cumulative_sum(
         ValueError: no axis given, and more than one there.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.cumulative_sum([1, 2, 3], include_initial=True)
         array([0, 1, 3, 6])
     """
@@ -117,7 +114,6 @@ def cumulative_prod(
     """The running products along ``axis``; arguments as for ``cumulative_sum``, a 1 stands at the beginning.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.cumulative_prod([2, 3], include_initial=True)
         array([1, 2, 6])
     """

@@ -68,9 +68,6 @@ def unique(
         numpy.exceptions.AxisError: an axis out of range.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
         >>> fnp.unique([3.0, 1.0, 3.0])
         array([1., 3.])
         >>> grad(lambda x: fnp.sum(fnp.unique(x)))(np.array([3.0, 1.0, 3.0]))
@@ -106,7 +103,6 @@ def unique_all(x: ArrayLike) -> Any:
     All NaN are different. The derivative goes to the first of the elements that are equal.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.unique_all([3, 1, 3]).counts
         array([1, 2])
     """
@@ -117,7 +113,6 @@ def unique_counts(x: ArrayLike) -> Any:
     """The different elements and how often each is there; see ``unique_all``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.unique_counts([3, 1, 3]).values
         array([1, 3])
     """
@@ -128,7 +123,6 @@ def unique_inverse(x: ArrayLike) -> Any:
     """The different elements and which of them each element is; see ``unique_all``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.unique_inverse([3, 1, 3]).inverse_indices
         array([1, 0, 1])
     """
@@ -141,7 +135,6 @@ def unique_values(x: ArrayLike) -> Array:
     Those of traced values come in rising order.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.sort(fnp.unique_values([3, 1, 3]))
         array([1, 3])
     """
@@ -152,7 +145,6 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Array:
     """The different elements of two arrays together, in rising order; of equal ones the first of ``ar1`` counts.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.union1d([3.0, 1.0], [2.0, 3.0])
         array([1., 2., 3.])
     """
@@ -169,7 +161,6 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, ret
         return_indices: whether to return where they stand first in each flattened array.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.intersect1d([3.0, 1.0, 2.0], [2.0, 3.0])
         array([2., 3.])
     """
@@ -194,7 +185,6 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Ar
         assume_unique: whether the elements of ``ar1`` are known to be different; they then keep their order.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.setdiff1d([3.0, 1.0, 2.0], [2.0, 4.0])
         array([1., 3.])
     """
@@ -208,7 +198,6 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Arr
     """The elements that are in one of two arrays only, in rising order.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.setxor1d([3.0, 1.0, 2.0], [2.0, 4.0])
         array([1., 3., 4.])
     """
@@ -241,7 +230,6 @@ def isin(
         kind: NumPy's name of an algorithm; the result is the same for all.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.isin([[1, 2], [3, 4]], [4, 1])
         array([[ True, False],
                [False,  True]])
@@ -262,7 +250,6 @@ def lexsort(keys: ArrayLike, axis: int = -1) -> Array:
         axis: the axis to sort along.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.lexsort(([3, 1, 2], [1, 0, 1]))
         array([1, 2, 0])
     """
@@ -278,7 +265,6 @@ def sort_complex(a: ArrayLike) -> Array:
     """``a`` as complex numbers, sorted along its last axis by real, then by imaginary parts.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.sort_complex([2.0, 1 - 1j, 1 - 2j])
         array([1.-2.j, 1.-1.j, 2.+0.j])
     """
@@ -303,8 +289,6 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axes = None) -> Any:
         ConcretizationError: inside a ``vmap`` over ``filt``.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.trim_zeros(np.array([0.0, 1.0, 0.0, 2.0, 0.0]))
         array([1., 0., 2.])
     """

@@ -60,7 +60,6 @@ def reshape(a: ArrayLike, /, shape: Any, order: Any = "C", *, copy: bool | None 
         ValueError: the elements do not fill ``shape``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.reshape([1, 2, 3, 4], (2, -1))
         array([[1, 2],
                [3, 4]])
@@ -86,7 +85,6 @@ def ravel(a: ArrayLike, order: Any = "C") -> Array:
     """The elements of ``a`` along one axis.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.ravel([[1, 2], [3, 4]])
         array([1, 2, 3, 4])
     """
@@ -107,7 +105,6 @@ def transpose(a: ArrayLike, axes: Axes = None) -> Array:
         ValueError: ``axes`` is not a permutation.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.transpose([[1, 2], [3, 4]])
         array([[1, 3],
                [2, 4]])
@@ -133,8 +130,6 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
         ValueError: fewer than two axes.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.matrix_transpose(np.ones((4, 2, 3))).shape
         (4, 3, 2)
     """
@@ -149,8 +144,6 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """``a`` with two axes exchanged.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.swapaxes(np.ones((4, 2, 3)), 0, -1).shape
         (3, 2, 4)
     """
@@ -170,8 +163,6 @@ def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
         ValueError: different numbers of axes, or one named twice.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.moveaxis(np.ones((4, 2, 3)), 0, -1).shape
         (2, 3, 4)
     """
@@ -192,8 +183,6 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """``a`` with one axis moved to stand before the axis ``start``.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.rollaxis(np.ones((4, 2, 3)), 2).shape
         (3, 4, 2)
     """
@@ -209,7 +198,6 @@ def expand_dims(a: ArrayLike, axis: int | tuple[int, ...]) -> Array:
     """``a`` with axes of length 1 at the positions ``axis`` of the result.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.expand_dims([1, 2], 1)
         array([[1],
                [2]])
@@ -233,7 +221,6 @@ def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
         ValueError: an axis in ``axis`` has another length.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.squeeze([[1, 2]])
         array([1, 2])
     """
@@ -256,7 +243,6 @@ def broadcast_to(array: ArrayLike, shape: Any, subok: bool = False) -> Array:
         ValueError: the shapes do not go together.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.broadcast_to([1, 2], (2, 2))
         array([[1, 2],
                [1, 2]])
@@ -294,7 +280,6 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Array, ...]
         ValueError: the shapes do not go together.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.broadcast_arrays([1, 2], [[3], [4]])
         (array([[1, 2],
                [1, 2]]), array([[3, 3],
@@ -317,7 +302,6 @@ def broadcast_shapes(*args: Shape | int) -> Shape:
     """The shape that arrays of these shapes broadcast to.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.broadcast_shapes((3, 1), 4)
         (3, 4)
     """
@@ -348,7 +332,6 @@ def atleast_1d(*arys: ArrayLike) -> Any:
     """Each array with at least one axis; a tuple for several arrays.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.atleast_1d(2.0)
         array([2.])
     """
@@ -359,7 +342,6 @@ def atleast_2d(*arys: ArrayLike) -> Any:
     """Each array with at least two axes, new ones in front; a tuple for several arrays.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.atleast_2d([1, 2])
         array([[1, 2]])
     """
@@ -370,7 +352,6 @@ def atleast_3d(*arys: ArrayLike) -> Any:
     """Each array with at least three axes: (n,) becomes (1, n, 1) and (m, n) becomes (m, n, 1).
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.atleast_3d([1, 2]).shape
         (1, 2, 1)
     """
@@ -381,7 +362,6 @@ def shape(a: ArrayLike) -> Shape:
     """The lengths of the axes; inside ``vmap`` those of one example.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.shape([[1, 2]])
         (1, 2)
     """
@@ -392,7 +372,6 @@ def ndim(a: ArrayLike) -> int:
     """The number of axes.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.ndim([[1, 2]])
         2
     """
@@ -403,7 +382,6 @@ def size(a: ArrayLike, axis: Axes = None) -> int:
     """The number of elements, or the length along ``axis``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.size([[1, 2, 3]]), fnp.size([[1, 2, 3]], 0)
         (3, 1)
     """
@@ -415,7 +393,6 @@ def iscomplexobj(x: Any) -> bool:
     """Whether ``x`` has a complex dtype.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.iscomplexobj(1 + 0j)
         True
     """
@@ -426,7 +403,6 @@ def isrealobj(x: Any) -> bool:
     """Whether ``x`` has no complex dtype.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.isrealobj([1.0, 2.0])
         True
     """
@@ -437,7 +413,6 @@ def isscalar(element: Any) -> bool:
     """Whether ``element`` is a number, not an array; a traced value is one if it stands for a number.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.isscalar(1.0), fnp.isscalar([1.0])
         (True, False)
     """
@@ -448,8 +423,6 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
     """The dtype that an operation on all of these gives; Python numbers adapt to arrays.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.result_type(np.float32(1), 2.0)
         dtype('float32')
     """

@@ -73,7 +73,6 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: Any = "full") -> Array:
         ValueError: an empty array, or one of several axes; an unknown ``mode``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.convolve([1.0, 2.0, 3.0], [1.0, 10.0])
         array([ 1., 12., 23., 30.])
     """
@@ -92,7 +91,6 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: Any = "valid") -> Array:
     Arguments as for ``convolve``; the first k of "full" is ``1 - len(v)``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.correlate([1.0, 2.0, 3.0], [1.0, 10.0])
         array([21., 32.])
     """
@@ -135,8 +133,6 @@ def interp(
         ValueError: ``xp`` and ``fp`` have not one axis and one length, or are empty; the period is 0.
 
     Example:
-        >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
         >>> fnp.interp([0.5, 1.5, 9.0], [0.0, 1.0, 2.0], [0.0, 10.0, 30.0])
         array([ 5., 20., 30.])
         >>> grad(fnp.interp)(1.0, [0.0, 1.0, 2.0], [0.0, 10.0, 30.0])
@@ -194,8 +190,6 @@ def i0(x: ArrayLike) -> Array:
         TypeError: complex numbers.
 
     Example:
-        >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
         >>> float(fnp.i0(1.0))
         1.2660658777520082
         >>> grad(fnp.i0)(0.0)
@@ -220,7 +214,6 @@ def bartlett(M: int) -> np.ndarray:
     """The triangular window of ``M`` points.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.bartlett(5)
         array([0. , 0.5, 1. , 0.5, 0. ])
     """
@@ -231,7 +224,6 @@ def blackman(M: int) -> np.ndarray:
     """The Blackman window of ``M`` points.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.blackman(3).round(12) + 0.0
         array([0., 1., 0.])
     """
@@ -242,7 +234,6 @@ def hamming(M: int) -> np.ndarray:
     """The Hamming window of ``M`` points.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.hamming(3)
         array([0.08, 1.  , 0.08])
     """
@@ -253,7 +244,6 @@ def hanning(M: int) -> np.ndarray:
     """The Hann window of ``M`` points.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.hanning(3)
         array([0., 1., 0.])
     """
@@ -267,7 +257,6 @@ def kaiser(M: int, beta: Scalar) -> Array:
         ValueError: ``beta`` is no single number.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> from funcgrad import jacobian
         >>> jacobian(lambda beta: fnp.kaiser(3, beta))(0.0)
         array([0., 0., 0.])

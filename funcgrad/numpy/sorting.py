@@ -67,7 +67,6 @@ def sort(
         numpy.exceptions.AxisError: an axis out of range.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.sort([3.0, 1.0, 2.0])
         array([1., 2., 3.])
     """
@@ -92,7 +91,6 @@ def argsort(
     Always stable, so that it agrees with ``sort`` about equal elements.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.argsort([3.0, 1.0, 2.0])
         array([1, 2, 0])
     """
@@ -128,7 +126,6 @@ def partition(a: ArrayLike, kth: Any, axis: Axis = -1, kind: str = "introselect"
         ValueError: a position out of range.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.partition([3.0, 1.0, 2.0], 0)[0]
         np.float64(1.0)
     """
@@ -141,7 +138,6 @@ def argpartition(a: ArrayLike, kth: Any, axis: Axis = -1, kind: str = "introsele
     """The positions that part ``a`` along ``axis``; arguments as for ``partition``. No derivative passes.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.argpartition([3.0, 1.0, 2.0], 0)[0]
         np.int64(1)
     """
@@ -186,7 +182,6 @@ def argmax(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool =
         ValueError: nothing to compare.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.argmax([1.0, 3.0, 2.0])
         np.int64(1)
     """
@@ -199,7 +194,6 @@ def argmin(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool =
     """The position of the first smallest element; arguments as for ``argmax``. NaN counts as the smallest.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.argmin([2.0, 1.0, 3.0])
         np.int64(1)
     """
@@ -215,7 +209,6 @@ def nanargmax(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: boo
         ValueError: nothing but NaN (for JAX arrays the position is then -1).
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.nanargmax([1.0, float("nan"), 3.0])
         np.int64(2)
     """
@@ -228,7 +221,6 @@ def nanargmin(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: boo
     """The position of the first smallest element that is not NaN; arguments as for ``nanargmax``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.nanargmin([float("nan"), 3.0, 1.0])
         np.int64(2)
     """
@@ -250,7 +242,6 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
         ValueError: ``a`` has not one axis; ``side`` is neither.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.searchsorted([1.0, 2.0, 3.0], [0.5, 2.0], side="right")
         array([0, 2])
     """

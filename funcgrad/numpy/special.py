@@ -51,7 +51,6 @@ def logsumexp(
         TypeError: ``return_sign`` with complex numbers.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.logsumexp([1000.0, 0.0])
         np.float64(1000.0)
     """
@@ -92,7 +91,6 @@ def softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | bool | None = None
         where: a mask that broadcasts to the shape of ``x``: which elements count. The others get 0.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.softmax([1000.0, 1000.0])
         array([0.5, 0.5])
     """
@@ -105,7 +103,6 @@ def log_softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | bool | None = 
     Elements that ``where`` leaves out get -inf.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.log_softmax([0.0, 1000.0])
         array([-1000.,     0.])
     """

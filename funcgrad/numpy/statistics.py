@@ -60,7 +60,6 @@ def cov(
         RuntimeWarning: too few observations; the result is then not finite.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.cov([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
         array([[ 1., -1.],
                [-1.,  1.]])
@@ -155,7 +154,6 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, *, d
     of a variable that does not vary are NaN.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.corrcoef([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]])
         array([[ 1., -1.],
                [-1.,  1.]])

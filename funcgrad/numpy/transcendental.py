@@ -95,7 +95,6 @@ def sinc(x: ArrayLike) -> Array:
     """``sin(pi x) / (pi x)``, and 1 at 0. The derivatives at 0 are exact, to any order.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.sinc([0.0, 0.5])
         array([1.        , 0.63661977])
     """

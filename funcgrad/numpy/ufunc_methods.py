@@ -122,7 +122,6 @@ def reduce(
         ValueError: a ufunc that is not of two arguments; nothing to reduce, and no identity.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.subtract.reduce([10.0, 2.0, 3.0])
         np.float64(5.0)
     """
@@ -208,7 +207,6 @@ def accumulate(self: Ufunc, array: ArrayLike, axis: Any = 0, dtype: Any = None, 
         ValueError: a ufunc that is not of two arguments; several axes.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.maximum.accumulate([1.0, 3.0, 2.0])
         array([1., 3., 3.])
     """
@@ -254,7 +252,6 @@ def reduceat(
         IndexError: an index out of range.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.add.reduceat([1.0, 2.0, 3.0, 4.0], [0, 2])
         array([3., 7.])
     """
@@ -286,7 +283,6 @@ def outer(self: Ufunc, A: ArrayLike, B: ArrayLike, /, **options: Any) -> Array:
     Options are those of the ufunc itself.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.subtract.outer([1.0, 2.0], [3.0, 4.0])
         array([[-2., -3.],
                [-1., -2.]])
@@ -320,8 +316,6 @@ def at(self: Ufunc, a: Array, indices: Any, b: Any = ..., /) -> None:
         InputError: ``a`` cannot take a traced value, or the dtype of the results.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> a = np.array([1.0, 2.0])
         >>> fnp.multiply.at(a, [0, 0, 1], 3.0)
         >>> a

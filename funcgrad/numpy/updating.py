@@ -176,9 +176,6 @@ def at(x: ArrayLike) -> At:
         InputError: traced or complex numbers for a dtype that cannot hold them.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
         >>> fnp.at([1.0, 2.0, 3.0])[[0, 0]].add(10.0)
         array([21.,  2.,  3.])
         >>> grad(lambda x: fnp.prod(x.at[1].multiply(x[0])))(np.array([2.0, 3.0]))

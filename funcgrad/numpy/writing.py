@@ -75,9 +75,6 @@ def copyto(dst: Any, src: ArrayLike, casting: Any = "same_kind", where: ArrayLik
         ValueError: a shape does not fit ``dst``, or ``dst`` is read-only.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
         >>> def f(x):
         ...     y = fnp.ones(3)
         ...     fnp.copyto(y, x, where=[True, False, True])
@@ -155,9 +152,6 @@ def put(a: Any, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
         ValueError: another mode, or ``a`` is read-only.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
         >>> def f(x):
         ...     y = fnp.zeros((2, 2))
         ...     fnp.put(y, [0, 3], x)
@@ -214,8 +208,6 @@ def place(arr: Any, mask: ArrayLike, vals: ArrayLike) -> None:
         ValueError: another number of truth values, nothing to write, or ``arr`` is read-only.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> from funcgrad import jacrev
         >>> def f(x):
         ...     y = fnp.zeros(3)
@@ -262,9 +254,6 @@ def putmask(a: Any, /, mask: ArrayLike, values: ArrayLike) -> None:
         ValueError: another number of truth values, or ``a`` is read-only.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
         >>> def f(x):
         ...     y = x * x
         ...     fnp.putmask(y, x < 0, -x)
@@ -299,9 +288,6 @@ def put_along_axis(arr: Any, indices: ArrayLike, values: ArrayLike, axis: Axis) 
         ValueError: another number of axes, or ``arr`` is read-only.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
         >>> def f(x):
         ...     y = x * x
         ...     fnp.put_along_axis(y, np.array([[1], [0]]), 1.0, axis=1)
@@ -346,9 +332,6 @@ def fill_diagonal(a: Any, val: ArrayLike, wrap: bool = False) -> None:
         ValueError: fewer axes, or different lengths, or ``a`` is read-only.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
         >>> def f(x):
         ...     y = x * x
         ...     fnp.fill_diagonal(y, 0.0)

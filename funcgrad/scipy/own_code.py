@@ -49,7 +49,6 @@ def of_scipy(home: str, name: str) -> Callable[..., Any]:
         InputError: by the function, where it is to write traced values to an array that is given as ``output``.
 
     Example:
-        >>> from funcgrad import grad
         >>> area = of_scipy("integrate", "trapezoid")
         >>> grad(area)([0.0, 1.0, 4.0]), area([0.0, 1.0, 4.0])
         ([np.float64(0.5), np.float64(1.0), np.float64(0.5)], np.float64(3.0))

@@ -135,7 +135,6 @@ def logn(n: ArrayLike, x: ArrayLike) -> Array:
     """The logarithm of ``x`` to base ``n``, as ``log``.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.emath.logn(2.0, [-4.0, 4.0]).round(6)
         array([2.+4.53236j, 2.+0.j     ])
     """
@@ -147,7 +146,6 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
     """``x`` to the power of ``p``; complex where ``x`` is negative. Negative integer powers are those of numbers.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.emath.power([-4.0, 4.0], 0.5).round(6)
         array([0.+2.j, 2.+0.j])
     """

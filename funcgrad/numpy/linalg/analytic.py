@@ -32,7 +32,6 @@ def expm(a: ArrayLike) -> Array:
         LinAlgError: matrices that are not square.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.expm([[0.0, 1.0], [0.0, 0.0]])
         array([[1., 1.],
                [0., 1.]])
@@ -51,7 +50,6 @@ def sqrtm(a: ArrayLike) -> Array:
         LinAlgError: matrices that are not square.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.sqrtm([[4.0, 0.0], [0.0, 9.0]]).round(12)
         array([[2., 0.],
                [0., 3.]])
@@ -70,7 +68,6 @@ def logm(a: ArrayLike) -> Array:
         LinAlgError: matrices that are not square.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.logm([[1.0, 2.0], [0.0, 1.0]]).round(12)
         array([[0., 2.],
                [0., 0.]])

@@ -77,7 +77,6 @@ def eigh(a: ArrayLike, UPLO: str = "L") -> Any:
         LinAlgError: matrices that are not square, or no convergence.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.eigh([[2.0, 0.0], [0.0, 3.0]]).eigenvalues
         array([2., 3.])
     """
@@ -96,7 +95,6 @@ def eigvalsh(a: ArrayLike, UPLO: str = "L") -> Array:
 
     Example:
         >>> import funcgrad
-        >>> import funcgrad.numpy as fnp
         >>> funcgrad.grad(lambda a: fnp.linalg.eigvalsh(a)[1])(fnp.asarray([[2.0, 0.0], [0.0, 3.0]]))
         array([[0., 0.],
                [0., 1.]])
@@ -116,7 +114,6 @@ def eig(a: ArrayLike) -> Any:
         LinAlgError: matrices that are not square, infinities or NaN, or no convergence.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.eig([[2.0, 0.0], [0.0, 3.0]]).eigenvalues
         array([2., 3.])
     """
@@ -130,7 +127,6 @@ def eigvals(a: ArrayLike) -> Array:
         LinAlgError: matrices that are not square, infinities or NaN, or no convergence.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.eigvals([[0.0, 1.0], [-1.0, 0.0]])
         array([0.+1.j, 0.-1.j])
     """
@@ -154,7 +150,6 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
         LinAlgError: not a matrix, or no convergence.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.svd([[0.0, 2.0], [3.0, 0.0]]).S
         array([3., 2.])
     """
@@ -189,7 +184,6 @@ def svdvals(x: ArrayLike, /) -> Array:
         LinAlgError: not a matrix, or no convergence.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.svdvals([[0.0, 2.0], [3.0, 0.0]])
         array([3., 2.])
     """
@@ -216,7 +210,6 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
         NotDifferentiableError: mode "raw" of traced values.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.abs(fnp.linalg.qr([[3.0, 1.0], [4.0, 2.0]], mode="r")).round(3)
         array([[5. , 2.2],
                [0. , 0.4]])
@@ -253,7 +246,6 @@ def pinv(a: ArrayLike, rcond: Any = None, hermitian: bool = False, *, rtol: Any 
         LinAlgError: not a matrix, or no convergence.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.pinv([[2.0, 0.0], [0.0, 0.0]])
         array([[0.5, 0. ],
                [0. , 0. ]])
@@ -290,7 +282,6 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[Array
         LinAlgError: not a matrix, another number of rows in ``b``, or no convergence.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.lstsq([[1.0], [1.0]], [1.0, 3.0])[0].round(12)
         array([2.])
     """

@@ -47,8 +47,6 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
         LinAlgError: a matrix is not square, or singular while ``n`` is negative.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.matrix_power(np.array([[1.0, 1.0], [0.0, 1.0]]), 3)
         array([[1., 3.],
                [0., 1.]])
@@ -90,8 +88,6 @@ def multi_dot(arrays: Sequence[ArrayLike], *, out: Any = None) -> Array:
         LinAlgError: an array that is no matrix.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.multi_dot([np.ones(2), np.ones((2, 3)), np.ones((3, 2)), np.ones(2)])
         np.float64(12.0)
     """
@@ -128,7 +124,6 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
         ValueError: vectors of another length.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
         array([0., 0., 1.])
     """
@@ -148,7 +143,6 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         ValueError: not two vectors.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.outer([1.0, 2.0], [3.0, 4.0])
         array([[3., 4.],
                [6., 8.]])
@@ -163,8 +157,6 @@ def tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2) -> Array:
     """The product over several axes: how many, or two lists of them. See ``funcgrad.numpy.tensordot``.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.tensordot(np.ones((2, 3)), np.ones((3, 2)), axes=1)
         array([[3., 3.],
                [3., 3.]])
@@ -179,7 +171,6 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
         ValueError: fewer than two axes.
 
     Example:
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.diagonal([[1, 2], [3, 4]], offset=1)
         array([2])
     """
@@ -198,8 +189,6 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
         ValueError: fewer than two axes.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.trace(np.ones((3, 2, 2)))
         array([2., 2., 2.])
     """

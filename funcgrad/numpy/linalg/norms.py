@@ -51,9 +51,6 @@ def norm(x: ArrayLike, ord: Any = None, axis: int | tuple[int, ...] | None = Non
         TypeError: ``axis`` is no integer and no tuple.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
         >>> fnp.linalg.norm(np.array([3.0, 4.0]))
         np.float64(5.0)
         >>> grad(fnp.linalg.norm)(np.array([3.0, 4.0]))
@@ -143,8 +140,6 @@ def vector_norm(
         ValueError: an ``ord`` that there is not.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.vector_norm(np.full((2, 2), 3.0))
         np.float64(6.0)
     """
@@ -167,8 +162,6 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") ->
         ValueError: an ``ord`` that there is not, or fewer than two axes.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.matrix_norm(np.array([[1.0, -2.0], [3.0, 4.0]]), ord=1)
         np.float64(6.0)
     """
@@ -188,8 +181,6 @@ def cond(x: ArrayLike, p: Any = None) -> Array:
         LinAlgError: no elements, or a matrix that is not square and should be.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.cond(np.array([[2.0, 0.0], [0.0, 1.0]]), 1)
         np.float64(2.0)
     """
@@ -226,8 +217,6 @@ def matrix_rank(A: ArrayLike, tol: Any = None, hermitian: bool = False, *, rtol:
         ValueError: both ``tol`` and ``rtol``.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.matrix_rank(np.ones((2, 3)))
         np.int64(1)
     """

@@ -54,8 +54,6 @@ def inv(a: ArrayLike) -> Array:
         TypeError: a dtype that LAPACK does not have, such as float16.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.inv(np.array([[2.0, 0.0], [0.0, 4.0]]))
         array([[0.5 , 0.  ],
                [0.  , 0.25]])
@@ -81,8 +79,6 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
         TypeError: a dtype that LAPACK does not have, such as float16.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.solve(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([2.0, 3.0]))
         array([1., 2.])
     """
@@ -117,9 +113,6 @@ def det(a: ArrayLike) -> Array:
         TypeError: a dtype that LAPACK does not have, such as float16.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
-        >>> from funcgrad import grad
         >>> grad(fnp.linalg.det)(np.array([[1.0, 2.0], [2.0, 4.0]]))
         array([[ 4., -2.],
                [-2.,  1.]])
@@ -147,8 +140,6 @@ def slogdet(a: ArrayLike) -> Any:
         TypeError: a dtype that LAPACK does not have, such as float16.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.slogdet(np.array([[0.0, 1.0], [1.0, 0.0]]))
         SlogdetResult(sign=np.float64(-1.0), logabsdet=np.float64(0.0))
     """
@@ -173,8 +164,6 @@ def cholesky(a: ArrayLike, /, *, upper: bool = False) -> Array:
         TypeError: a dtype that LAPACK does not have, such as float16.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.cholesky(np.array([[4.0, 2.0], [2.0, 10.0]]))
         array([[2., 0.],
                [1., 3.]])
@@ -200,8 +189,6 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
         LinAlgError: the matrix is singular, or not square.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.tensorinv(np.eye(6).reshape(2, 3, 6), ind=2).shape
         (6, 2, 3)
     """
@@ -250,8 +237,6 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
         LinAlgError: other numbers of elements, or a singular matrix.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> fnp.linalg.tensorsolve(2 * np.eye(6).reshape(2, 3, 6), np.ones((2, 3)))
         array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
     """

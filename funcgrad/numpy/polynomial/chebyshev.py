@@ -105,7 +105,6 @@ class Chebyshev(Traced, _numpy.Chebyshev, prefix="cheb"):
     """NumPy's class, whose coefficients and points may be traced.
 
     Example:
-        >>> from funcgrad import grad
         >>> from funcgrad.numpy.polynomial import Chebyshev
         >>> grad(lambda c: Chebyshev([0.0, c]).deriv()(0.5))(2.0)
         np.float64(1.0)

@@ -72,7 +72,6 @@ class Hermite(Traced, _numpy.Hermite, prefix="herm"):
     """NumPy's class, whose coefficients and points may be traced.
 
     Example:
-        >>> from funcgrad import grad
         >>> from funcgrad.numpy.polynomial import Hermite
         >>> grad(lambda c: Hermite([0.0, c]).deriv()(0.5))(2.0)
         np.float64(2.0)

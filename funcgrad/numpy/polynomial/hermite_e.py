@@ -72,7 +72,6 @@ class HermiteE(Traced, _numpy.HermiteE, prefix="herme"):
     """NumPy's class, whose coefficients and points may be traced.
 
     Example:
-        >>> from funcgrad import grad
         >>> from funcgrad.numpy.polynomial import HermiteE
         >>> grad(lambda c: HermiteE([0.0, c]).deriv()(0.5))(2.0)
         np.float64(1.0)

@@ -72,7 +72,6 @@ class Laguerre(Traced, _numpy.Laguerre, prefix="lag"):
     """NumPy's class, whose coefficients and points may be traced.
 
     Example:
-        >>> from funcgrad import grad
         >>> from funcgrad.numpy.polynomial import Laguerre
         >>> grad(lambda c: Laguerre([0.0, c]).deriv()(0.5))(2.0)
         np.float64(-1.0)

@@ -71,7 +71,6 @@ class Legendre(Traced, _numpy.Legendre, prefix="leg"):
     """NumPy's class, whose coefficients and points may be traced.
 
     Example:
-        >>> from funcgrad import grad
         >>> from funcgrad.numpy.polynomial import Legendre
         >>> grad(lambda c: Legendre([0.0, c]).deriv()(0.5))(2.0)
         np.float64(1.0)

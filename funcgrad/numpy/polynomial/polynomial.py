@@ -103,7 +103,6 @@ class Polynomial(Traced, _numpy.Polynomial, prefix="poly"):
     """NumPy's class, whose coefficients and points may be traced.
 
     Example:
-        >>> from funcgrad import grad
         >>> from funcgrad.numpy.polynomial import Polynomial
         >>> grad(lambda c: Polynomial([0.0, c]).deriv()(0.5))(2.0)
         np.float64(1.0)

@@ -50,7 +50,6 @@ class Series:
     """One family's functions.
 
     Example:
-        >>> from funcgrad import grad
         >>> chebyshev = series("cheb")
         >>> chebyshev.val(0.5, [1.0, 2.0, 3.0])
         np.float64(0.5)
@@ -80,7 +79,6 @@ class Series:
 
         Example:
             >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> from funcgrad import grad
             >>> chebyshev.chebval(0.5, [1.0, 2.0, 3.0])
             np.float64(0.5)
             >>> grad(lambda c: chebyshev.chebval(0.5, c))([1.0, 2.0, 3.0])

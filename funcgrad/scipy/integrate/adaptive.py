@@ -102,8 +102,6 @@ def quad(
         TypeError: ``weight`` or ``full_output`` with traced values.
 
     Example:
-        >>> import numpy as np
-        >>> from funcgrad import grad
         >>> quad(lambda x, k: np.exp(-k * x), 0.0, np.inf, (2.0,))[0].round(9)
         np.float64(0.5)
         >>> grad(lambda k: quad(lambda x, k: np.exp(-k * x), 0.0, np.inf, (k,))[0])(2.0).round(9)
@@ -166,7 +164,6 @@ def quad_vec(
         TypeError: ``full_output`` or ``workers`` with traced values.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import jacobian
         >>> powers = lambda k: quad_vec(lambda x: x ** (k * np.arange(1.0, 3.0)), 0.0, 1.0)[0]
         >>> powers(1.0).round(6), jacobian(powers)(1.0).round(6)

@@ -71,8 +71,6 @@ def solve_bvp(
         InputError: under ``vmap`` a function depends on other values for a longer mesh (a ``TypeError``).
 
     Example:
-        >>> import numpy as np
-        >>> from funcgrad import grad
         >>> def slope(force):
         ...     fun = lambda x, y: [y[1], force + 0.0 * y[0]]
         ...     bc = lambda ya, yb: [ya[0], yb[0]]

@@ -67,8 +67,6 @@ def tanhsinh(
         TypeError: ``log``, ``preserve_shape`` or ``callback`` with traced values; arrays that ``f`` closes over.
 
     Example:
-        >>> import numpy as np
-        >>> from funcgrad import grad
         >>> of = lambda k: tanhsinh(lambda x, k: np.exp(-k * x) / np.sqrt(x), 0.0, np.inf, args=(k,)).integral
         >>> np.round([of(2.0), grad(of)(2.0)], 6)
         array([ 1.253314, -0.313329])
@@ -111,8 +109,6 @@ def nsum(
         TypeError: ``log`` with traced values; traced limits; arrays that ``f`` closes over.
 
     Example:
-        >>> import numpy as np
-        >>> from funcgrad import grad
         >>> zeta = lambda s: nsum(lambda k, s: k**-s, 1.0, np.inf, args=(s,)).sum
         >>> np.round([zeta(2.0), grad(zeta)(2.0)], 6)
         array([ 1.644934, -0.937548])

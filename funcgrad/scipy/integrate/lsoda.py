@@ -120,8 +120,6 @@ def odeint(
         ConvergenceError: too many steps, or values that are not finite, and a derivative is asked for.
 
     Example:
-        >>> import numpy as np
-        >>> from funcgrad import grad
         >>> grow = lambda y, t, k: k * y
         >>> odeint(grow, 1.0, np.array([0.0, 1.0]), (0.5,)).round(6)
         array([[1.      ],

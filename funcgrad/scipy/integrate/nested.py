@@ -48,7 +48,6 @@ def dblquad(
         The integral, and an estimate of the error.
 
     Example:
-        >>> from funcgrad import grad
         >>> area = lambda r: dblquad(lambda y, x: 1.0 + 0.0 * y, 0.0, r, 0.0, lambda x: x)[0]
         >>> area(2.0), grad(area)(2.0).round(9)
         (2.0, np.float64(2.0))
@@ -71,7 +70,6 @@ def tplquad(
     """The integral of ``func(z, y, x, *args)``; ``z`` lies between ``qfun(x, y)`` and ``rfun(x, y)``, see ``dblquad``.
 
     Example:
-        >>> from funcgrad import grad
         >>> volume = lambda c: tplquad(lambda z, y, x: c * x * y * z, 0.0, 1.0, 0.0, 1.0, 0.0, lambda x, y: 2.0)[0]
         >>> grad(volume)(3.0).round(9)
         np.float64(0.5)
@@ -130,7 +128,6 @@ def nquad(
         TypeError: ``full_output`` of traced values.
 
     Example:
-        >>> from funcgrad import grad
         >>> whole = lambda k: nquad(lambda x, y, k: x * y * k, [lambda y, k: (0.0, y), (0.0, 2.0)], (k,))[0]
         >>> round(whole(3.0), 9), grad(whole)(3.0).round(9)
         (6.0, np.float64(2.0))

@@ -92,8 +92,6 @@ def solve_ivp(
         LinAlgError: the derivative of the time of an event that touches zero and does not cross it.
 
     Example:
-        >>> import numpy as np
-        >>> from funcgrad import grad
         >>> solve_ivp(lambda t, y: -y, (0.0, 1.0), [1.0], t_eval=[1.0], rtol=1e-8, atol=1e-8).y.round(6)
         array([[0.367879]])
         >>> def last(k):

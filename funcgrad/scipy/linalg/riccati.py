@@ -132,7 +132,6 @@ def solve_continuous_are(
         ValueError: shapes that do not fit, ``q`` or ``r`` that are not Hermitian.
 
     Example:
-        >>> from funcgrad import grad
         >>> from funcgrad.scipy import linalg
         >>> grad(lambda q: linalg.solve_continuous_are([[0.0]], [[1.0]], q * np.eye(1), [[1.0]])[0, 0])(4.0).round(9)
         np.float64(0.25)
@@ -154,7 +153,6 @@ def solve_discrete_are(
     Takes and raises what ``solve_continuous_are`` does; ``r`` need not have an inverse.
 
     Example:
-        >>> from funcgrad import grad
         >>> from funcgrad.scipy import linalg
         >>> grad(lambda q: linalg.solve_discrete_are([[1.0]], [[1.0]], q * np.eye(1), [[1.0]])[0, 0])(0.5).round(9)
         np.float64(1.333333333)

@@ -122,7 +122,6 @@ def gaussian_filter1d(
         ValueError: an axis, a mode or an order that there is not.
 
     Example:
-        >>> from funcgrad import grad
         >>> gaussian_filter1d([0.0, 1.0, 0.0], 0.5, radius=1).round(6)
         array([0.106507, 0.786986, 0.106507])
         >>> grad(lambda s: gaussian_filter1d([0.0, 1.0, 0.0], s)[1])(0.5).round(6)

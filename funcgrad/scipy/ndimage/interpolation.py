@@ -75,7 +75,6 @@ def map_coordinates(
         ValueError: shapes that do not fit; an order or a mode that there is not.
 
     Example:
-        >>> from funcgrad import grad
         >>> image = np.array([0.0, 1.0, 4.0, 9.0])
         >>> map_coordinates(image, [[0.5, 1.5]], order=1)
         array([0.5, 2.5])

@@ -62,7 +62,6 @@ def minimum(input: ArrayLike, labels: Any = None, index: Any = None) -> Array:
         TypeError: traced labels; complex numbers with several labels.
 
     Example:
-        >>> from funcgrad import grad
         >>> minimum([1.0, 2.0, 4.0], [1, 2, 1], [1, 2])
         array([1., 2.])
         >>> grad(lambda x: minimum(x, [1, 2, 1], 1))([1.0, 2.0, 1.0])

@@ -180,7 +180,6 @@ def maximum_filter(
         ValueError: a window, an axis, a mode or an origin that there is not.
 
     Example:
-        >>> from funcgrad import grad
         >>> maximum_filter([1.0, 3.0, 2.0, 0.0], 3)
         array([3., 3., 3., 2.])
         >>> grad(lambda x: fnp.sum(maximum_filter(x, 3)))(np.array([1.0, 3.0, 2.0, 0.0]))

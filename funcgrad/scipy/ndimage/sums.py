@@ -84,8 +84,6 @@ def correlate1d(
         ValueError: an axis, a mode or an origin that there is not.
 
     Example:
-        >>> import numpy as np
-        >>> from funcgrad import grad
         >>> correlate1d([1.0, 2.0, 4.0], [1.0, 0.0, -1.0])
         array([-1., -3., -2.])
         >>> grad(lambda w: correlate1d([1.0, 2.0, 4.0], w)[0])(np.array([1.0, 0.0, -1.0]))

@@ -74,7 +74,6 @@ def curve_fit(
         InputError: ``full_output`` or ``nan_policy`` of traced values, or what JAX knows only later (a ``TypeError``).
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import jacobian
         >>> from funcgrad.scipy import optimize
         >>> x = np.array([0.0, 1.0, 2.0])

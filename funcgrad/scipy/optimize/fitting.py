@@ -94,7 +94,6 @@ def least_squares(
         LinAlgError: the Hessian is singular, and a derivative is asked for.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import jacobian
         >>> from funcgrad.scipy import optimize
         >>> t = np.array([0.0, 1.0, 2.0])
@@ -186,7 +185,6 @@ def nnls(A: ArrayLike, b: ArrayLike, *, maxiter: int | None = None, **deprecated
         LinAlgError: the columns of unknowns above zero depend on each other, and a derivative is asked for.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import jacobian
         >>> from funcgrad.scipy import optimize
         >>> jacobian(lambda b: optimize.nnls(np.eye(2), b)[0])(np.array([1.0, -1.0])) + 0.0
@@ -247,7 +245,6 @@ def lsq_linear(
         LinAlgError: the columns of free unknowns depend on each other, and a derivative is asked for.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import jacobian
         >>> from funcgrad.scipy import optimize
         >>> jacobian(lambda b: optimize.lsq_linear(np.eye(2), b, (0.0, 2.0)).x)(np.array([1.0, 3.0])).round(6) + 0.0

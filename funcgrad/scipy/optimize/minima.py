@@ -76,7 +76,6 @@ def minimize(
         InputError: values that JAX knows only later, inside ``jax.jit`` (a ``TypeError``).
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import jacobian
         >>> from funcgrad.scipy import optimize
         >>> def rosenbrock(x, a):
@@ -191,8 +190,6 @@ def minimize_scalar(
         LinAlgError: the second derivative at the minimum is zero, and a derivative is asked for.
 
     Example:
-        >>> import numpy as np
-        >>> from funcgrad import grad
         >>> from funcgrad.scipy import optimize
         >>> grad(lambda a: optimize.minimize_scalar(lambda x: np.exp(x) - a * x).x)(2.0).round(6)
         np.float64(0.5)

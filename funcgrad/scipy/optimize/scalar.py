@@ -186,7 +186,6 @@ def newton(
             by element (an ``ArithmeticError``).
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import jacobian
         >>> from funcgrad.scipy import optimize
         >>> jacobian(lambda a: optimize.newton(lambda x: x**3 - a, np.ones(2)))(np.array([1.0, 8.0])).round(6)
@@ -277,7 +276,6 @@ def root_scalar(
         LinAlgError: the derivative of ``f`` at the root is zero, and one of the root is asked for.
 
     Example:
-        >>> from funcgrad import grad
         >>> from funcgrad.scipy import optimize
         >>> grad(lambda a: optimize.root_scalar(lambda x: x**3 - a, x0=1.0, method="halley").root)(8.0).round(9)
         np.float64(0.083333333)

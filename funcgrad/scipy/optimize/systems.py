@@ -69,8 +69,6 @@ def fsolve(
         InputError: values that JAX knows only later, inside ``jax.jit`` (a ``TypeError``).
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.numpy as fnp
         >>> from funcgrad import jacobian
         >>> from funcgrad.scipy import optimize
         >>> def equations(p, r):
@@ -160,7 +158,6 @@ def root(
         ShapeError: more equations than unknowns, and a derivative is asked for (a ``ValueError``).
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad import jacobian
         >>> from funcgrad.scipy import optimize
         >>> jacobian(lambda a: optimize.root(lambda x: x**2 - a, np.ones(2)).x)(np.array([1.0, 4.0])).round(6)
@@ -226,8 +223,6 @@ def fixed_point(
         LinAlgError: the fixed point is not isolated, and a derivative is asked for.
 
     Example:
-        >>> import numpy as np
-        >>> from funcgrad import grad
         >>> from funcgrad.scipy import optimize
         >>> grad(lambda a: optimize.fixed_point(lambda x: np.cos(a * x), 0.5))(1.0).round(6)
         np.float64(-0.297474)

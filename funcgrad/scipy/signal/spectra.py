@@ -105,7 +105,6 @@ def istft(
         ValueError: lengths that do not fit.
 
     Example:
-        >>> import numpy as np
         >>> from funcgrad.scipy.signal import stft
         >>> istft(stft(np.arange(8.0), nperseg=4)[2])[1].round(12)
         array([0., 1., 2., 3., 4., 5., 6., 7.])
@@ -153,7 +152,6 @@ def csd(
         ValueError: lengths that do not fit.
 
     Example:
-        >>> import numpy as np
         >>> csd(np.ones(8), np.ones(8), nperseg=4, detrend=False)[1].real.round(6)
         array([2.666667, 1.333333, 0.      ])
     """

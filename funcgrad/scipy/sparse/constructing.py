@@ -39,7 +39,6 @@ def diags_array(
         ShapeError: lengths that do not fit (a ``ValueError``).
 
     Example:
-        >>> import numpy as np
         >>> diags_array([np.array([1.0, 2.0]), 5.0], offsets=[0, 1], shape=(2, 2)).toarray()
         array([[1., 5.],
                [0., 2.]])

@@ -38,9 +38,7 @@ def spsolve(A: Any, b: ArrayLike) -> Array:
         LinAlgError: ``A`` is singular.
 
     Example:
-        >>> import numpy as np
         >>> import scipy.sparse
-        >>> from funcgrad import grad
         >>> A = scipy.sparse.csr_array(np.array([[2.0, 0.0], [1.0, 4.0]]))
         >>> grad(lambda b: spsolve(A, b)[1])(np.ones(2))
         array([-0.125,  0.25 ])
@@ -75,7 +73,6 @@ def splu(A: Any) -> Any:
         LinAlgError: ``A`` is singular; said by ``solve``.
 
     Example:
-        >>> import numpy as np
         >>> import scipy.sparse
         >>> splu(scipy.sparse.csc_array(np.array([[2.0, 0.0], [1.0, 4.0]]))).solve(np.array([2.0, 5.0]))
         array([1., 1.])
@@ -90,7 +87,6 @@ def factorized(A: Any) -> Callable[[ArrayLike], Array]:
         LinAlgError: ``A`` is singular; said when it is called.
 
     Example:
-        >>> import numpy as np
         >>> import scipy.sparse
         >>> factorized(scipy.sparse.csc_array(np.array([[2.0, 0.0], [1.0, 4.0]])))(np.array([2.0, 5.0]))
         array([1., 1.])
@@ -132,9 +128,7 @@ def cg(
         ConvergenceError: no convergence, with traced values (an ``ArithmeticError``).
 
     Example:
-        >>> import numpy as np
         >>> import scipy.sparse
-        >>> from funcgrad import grad
         >>> A = scipy.sparse.csr_array(np.array([[3.0, 1.0], [1.0, 2.0]]))
         >>> grad(lambda b: cg(A, b, rtol=1e-12)[0][0])(np.ones(2)).round(6)
         array([ 0.4, -0.2])
@@ -160,7 +154,6 @@ def bicgstab(
         ConvergenceError: no convergence, with traced values (an ``ArithmeticError``).
 
     Example:
-        >>> import numpy as np
         >>> import scipy.sparse
         >>> bicgstab(scipy.sparse.csr_array(np.array([[3.0, 1.0], [0.0, 2.0]])), np.array([4.0, 2.0]))[0].round(6)
         array([1., 1.])
@@ -188,7 +181,6 @@ def gmres(
         ConvergenceError: no convergence, with traced values (an ``ArithmeticError``).
 
     Example:
-        >>> import numpy as np
         >>> import scipy.sparse
         >>> gmres(scipy.sparse.csr_array(np.array([[3.0, 1.0], [0.0, 2.0]])), np.array([4.0, 2.0]))[0].round(6)
         array([1., 1.])

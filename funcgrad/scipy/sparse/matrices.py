@@ -265,7 +265,6 @@ def csr_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
         ConcretizationError: a traced array: which of its elements are zero is not known before.
 
     Example:
-        >>> import numpy as np
         >>> A = csr_array((np.array([1.0, 2.0, 3.0]), [0, 2, 1], [0, 2, 3]), shape=(2, 3))
         >>> A @ np.array([1.0, 10.0, 100.0])
         array([201.,  30.])
@@ -294,7 +293,6 @@ def csc_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
         ValueError: indices or lengths that do not fit.
 
     Example:
-        >>> import numpy as np
         >>> csc_array((np.array([1.0, 2.0, 3.0]), [0, 1, 1], [0, 1, 1, 3]), shape=(2, 3)).toarray()
         array([[1., 0., 0.],
                [0., 0., 5.]])
@@ -315,7 +313,6 @@ def coo_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
         ValueError: indices or lengths that do not fit.
 
     Example:
-        >>> import numpy as np
         >>> coo_array((np.array([1.0, 2.0, 3.0]), ([1, 0, 1], [0, 1, 0]))).toarray()
         array([[0., 2.],
                [4., 0.]])
@@ -344,9 +341,7 @@ def matvec(A: Any, x: ArrayLike) -> Array:
         ValueError: shapes that do not fit.
 
     Example:
-        >>> import numpy as np
         >>> import scipy.sparse
-        >>> from funcgrad import grad
         >>> A = scipy.sparse.csr_array(np.array([[2.0, 0.0], [1.0, 4.0]]))
         >>> grad(lambda x: matvec(A, x)[1])(np.ones(2))
         array([1., 4.])

@@ -4,8 +4,6 @@ Equal vectors have the distance 0, of which the derivative is zero here; where t
 value of their difference has the derivative zero too.
 
 Example:
-    >>> import numpy as np
-    >>> from funcgrad import grad
     >>> from funcgrad.scipy.spatial import distance
     >>> grad(lambda x: np.sum(distance.cdist(x, x)))(np.array([[0.0, 0.0], [3.0, 4.0]]))
     array([[-1.2, -1.6], [ 1.2,  1.6]])

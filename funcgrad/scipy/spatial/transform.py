@@ -3,8 +3,6 @@
 Both classes are pytrees: functions of rotations can be differentiated, and mapped over.
 
 Example:
-    >>> import numpy as np
-    >>> from funcgrad import grad
     >>> from funcgrad.scipy.spatial.transform import Rotation
     >>> grad(lambda v: Rotation.from_rotvec(v).apply([1.0, 0.0, 0.0])[1])(np.zeros(3))
     array([0., 0., 1.])

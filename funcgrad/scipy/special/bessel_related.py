@@ -133,7 +133,6 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
         ValueError: z is complex, as in JAX.
 
     Example:
-        >>> import funcgrad.scipy.special as fsp
         >>> fsp.bessel_jn(1.0, v=1).round(10)
         array([0.76519769, 0.44005059])
     """

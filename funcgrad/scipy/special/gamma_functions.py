@@ -78,7 +78,6 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
         NotDifferentiableError: a derivative in ``n``.
 
     Example:
-        >>> import funcgrad.scipy.special as fsp
         >>> fsp.polygamma(1, [1.0, 2.0]).round(6)
         array([1.644934, 0.644934])
     """
@@ -96,7 +95,6 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
         ValueError: ``d`` is no positive whole number, or ``a`` too small for it.
 
     Example:
-        >>> import funcgrad.scipy.special as fsp
         >>> fsp.multigammaln(23.5, 10).round(6)
         np.float64(457.176675)
     """
@@ -124,7 +122,6 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None, out: Any = None) -> Array:
         out: where to write the result.
 
     Example:
-        >>> import funcgrad.scipy.special as fsp
         >>> fsp.zeta([2.0, 4.0]).round(6)
         array([1.644934, 1.082323])
     """
@@ -145,7 +142,6 @@ def comb(N: ArrayLike, k: ArrayLike, *, exact: bool = False, repetition: bool = 
         repetition: whether a thing may be chosen again.
 
     Example:
-        >>> import funcgrad.scipy.special as fsp
         >>> fsp.comb([5, 2], 3), fsp.comb(50, 25, exact=True)
         (array([10.,  0.]), 126410606437752)
     """
@@ -168,7 +164,6 @@ def perm(N: ArrayLike, k: ArrayLike, exact: bool = False) -> Any:
         exact: whether to compute Python integers, of two integers.
 
     Example:
-        >>> import funcgrad.scipy.special as fsp
         >>> fsp.perm([5, 2], 3), fsp.perm(10, 3, exact=True)
         (array([60.,  0.]), 720)
     """
@@ -193,7 +188,6 @@ def factorial(n: ArrayLike, exact: bool = False, extend: str = "zero") -> Any:
         InputError: traced values or JAX arrays, and ``exact``.
 
     Example:
-        >>> import funcgrad.scipy.special as fsp
         >>> fsp.factorial([3, 4]), fsp.factorial(25, exact=True)
         (array([ 6., 24.]), 15511210043330985984000000)
     """

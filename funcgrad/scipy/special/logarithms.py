@@ -87,7 +87,6 @@ def softplus(x: ArrayLike, **kwargs: Any) -> Array:
     """``log(1 + exp(x))``, without overflow: ``logaddexp(0, x)``, with the options of that.
 
     Example:
-        >>> import funcgrad.scipy.special as fsp
         >>> fsp.softplus([0.0, 1000.0]).round(6)
         array([6.93147e-01, 1.00000e+03])
     """
@@ -105,8 +104,6 @@ def lambertw(z: ArrayLike, k: int = 0, tol: float = 1e-8) -> Array:
         tol: how accurate it is to be.
 
     Example:
-        >>> import numpy as np
-        >>> import funcgrad.scipy.special as fsp
         >>> fsp.lambertw(np.e).real.round(12)
         np.float64(1.0)
     """
@@ -119,7 +116,6 @@ def logsumexp(
     """``log(sum(b * exp(a)))`` along ``axis``, by default of all elements: ``funcgrad.numpy.logsumexp``.
 
     Example:
-        >>> import funcgrad.scipy.special as fsp
         >>> fsp.logsumexp([1000.0, 0.0])
         np.float64(1000.0)
     """
@@ -130,7 +126,6 @@ def softmax(x: ArrayLike, axis: Axes = None) -> Array:
     """``exp(x) / sum(exp(x))`` along ``axis``, by default over all elements, unlike ``funcgrad.numpy.softmax``.
 
     Example:
-        >>> import funcgrad.scipy.special as fsp
         >>> fsp.softmax([[1000.0, 1000.0]])
         array([[0.5, 0.5]])
     """
@@ -141,7 +136,6 @@ def log_softmax(x: ArrayLike, axis: Axes = None) -> Array:
     """``log(softmax(x, axis))``, exact where that underflows.
 
     Example:
-        >>> import funcgrad.scipy.special as fsp
         >>> fsp.log_softmax([0.0, 1000.0])
         array([-1000.,     0.])
     """

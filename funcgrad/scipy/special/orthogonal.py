@@ -100,7 +100,6 @@ def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike) -> 
         NotDifferentiableError: a derivative in n or m.
 
     Example:
-        >>> import funcgrad.scipy.special as fsp
         >>> from funcgrad import jvp
         >>> jvp(lambda theta: fsp.sph_harm_y(1, 1, theta, 0.0), (0.0,), (1.0,))[1].round(10)
         np.complex128(-0.3454941495+0j)

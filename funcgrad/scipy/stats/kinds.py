@@ -52,7 +52,6 @@ class Continuous(_Cumulative):
         closed: whether the formula of the density holds at the ends, too.
 
     Example:
-        >>> from funcgrad import grad
         >>> from funcgrad.scipy import stats
         >>> grad(stats.norm.logpdf, (0, 1, 2))(3.0, 1.0, 2.0)
         (np.float64(-0.5), np.float64(0.5), np.float64(0.0))
@@ -229,7 +228,6 @@ class Discrete(_Cumulative):
         high: the largest, a number or a function of the parameters of shape.
 
     Example:
-        >>> from funcgrad import grad
         >>> from funcgrad.scipy import stats
         >>> grad(stats.poisson.logpmf, 1)(3, 2.0)
         np.float64(0.5)
