@@ -104,8 +104,7 @@ def test_one_module_asks_whether_jax_is_there():
 #: Where frames of callers are looked at, and what for: never for a value or a branch.
 FRAMES = {
     "funcgrad/kinds/rules.py": "the module in which an operation is defined, for pickling",
-    "funcgrad/numpy/callers.py": "the user's line, for messages",
-    "funcgrad/numpy/hints.py": "what to call instead, for messages",
+    "funcgrad/numpy/hints.py": "the user's line and what to call instead, for messages",
     "funcgrad/numpy_code/scope.py": "what eval and exec in rebuilt code evaluate in, as Python's own",
     "funcgrad/tree.py": "the public call, for messages",
     "transforms/compiled/capture.py": "the line of an operation, for comments and names in what is written",
@@ -113,8 +112,7 @@ FRAMES = {
 }
 #: What makes texts of frames, by the names that other modules may import for their messages.
 TEXTS = {
-    "funcgrad.numpy.callers": {"user_line"},
-    "funcgrad.numpy.hints": {"counterpart", "explain", "of_math", "remedies"},
+    "funcgrad.numpy.hints": {"counterpart", "explain", "of_math", "remedies", "user_line"},
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from funcgrad.nn.operations.affine import biased_product, is_biased_product
-from funcgrad.numpy.arithmetic import add
+from funcgrad.numpy.elementwise import add
 from funcgrad.numpy.products import matmul
 from funcgrad.typing import Array, ArrayLike
 

@@ -76,19 +76,15 @@ from numpy import (
 )
 
 from funcgrad.numpy import (
-    arithmetic,
     choice,
-    comparison,
-    contractions,
     creation,
     diagonals,
     differences,
+    elementwise,
     functional,
-    grids,
     indexing,
     inspection,
     joining,
-    nan_reductions,
     polynomial_class,
     polynomials,
     products,
@@ -96,32 +92,24 @@ from funcgrad.numpy import (
     ranges,
     rearranging,
     reductions,
-    rounding,
-    scans,
     sets,
     shaping,
     signals,
     sorting,
     special,
     statistics,
-    transcendental,
     writing,
 )
-from funcgrad.numpy.arithmetic import *
 from funcgrad.numpy.choice import *
-from funcgrad.numpy.comparison import *
-from funcgrad.numpy.contractions import *
 from funcgrad.numpy.creation import *
 from funcgrad.numpy.diagonals import *
 from funcgrad.numpy.differences import *
+from funcgrad.numpy.elementwise import *
 from funcgrad.numpy.functional import *
-from funcgrad.numpy.grids import *
 from funcgrad.numpy.indexing import *
 from funcgrad.numpy.inspection import *
 from funcgrad.numpy.joining import *
-from funcgrad.numpy.names_of_numpy import NUMPYS
-from funcgrad.numpy.namespace_info import __array_api_version__, __array_namespace_info__, finfo, iinfo
-from funcgrad.numpy.nan_reductions import *
+from funcgrad.numpy.namespace_info import NUMPYS, __array_api_version__, __array_namespace_info__, finfo, iinfo
 from funcgrad.numpy.polynomial_class import *
 from funcgrad.numpy.polynomials import *
 from funcgrad.numpy.products import *
@@ -129,15 +117,12 @@ from funcgrad.numpy.quantiles import *
 from funcgrad.numpy.ranges import *
 from funcgrad.numpy.rearranging import *
 from funcgrad.numpy.reductions import *
-from funcgrad.numpy.rounding import *
-from funcgrad.numpy.scans import *
 from funcgrad.numpy.sets import *
 from funcgrad.numpy.shaping import *
 from funcgrad.numpy.signals import *
 from funcgrad.numpy.sorting import *
 from funcgrad.numpy.special import *
 from funcgrad.numpy.statistics import *
-from funcgrad.numpy.transcendental import *
 from funcgrad.numpy.writing import *
 from funcgrad.optional import later
 
@@ -158,19 +143,15 @@ __all__ = [
     "short", "signedinteger", "single", "ubyte", "uint", "uint8", "uint16", "uint32", "uint64", "uintc", "uintp",
     "ulong", "ulonglong", "unsignedinteger", "ushort",
 ]  # fmt: skip
-__all__ += arithmetic.__all__
+__all__ += elementwise.__all__
 __all__ += choice.__all__
-__all__ += comparison.__all__
-__all__ += contractions.__all__
 __all__ += creation.__all__
 __all__ += diagonals.__all__
 __all__ += differences.__all__
 __all__ += functional.__all__
-__all__ += grids.__all__
 __all__ += indexing.__all__
 __all__ += inspection.__all__
 __all__ += joining.__all__
-__all__ += nan_reductions.__all__
 __all__ += polynomial_class.__all__
 __all__ += polynomials.__all__
 __all__ += products.__all__
@@ -178,13 +159,10 @@ __all__ += quantiles.__all__
 __all__ += ranges.__all__
 __all__ += rearranging.__all__
 __all__ += reductions.__all__
-__all__ += rounding.__all__
-__all__ += scans.__all__
 __all__ += sets.__all__
 __all__ += shaping.__all__
 __all__ += signals.__all__
 __all__ += sorting.__all__
 __all__ += special.__all__
 __all__ += statistics.__all__
-__all__ += transcendental.__all__
 __all__ += writing.__all__

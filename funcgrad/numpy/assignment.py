@@ -20,8 +20,7 @@ from funcgrad.kinds.linear import astype, broadcast_to, imag, permute, real, res
 from funcgrad.numpy.concretization import constant, note_constant, user_line
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.layout import as_before
-from funcgrad.numpy.overlapping import written_by_mask
-from funcgrad.numpy.overwriting import can_overwrite, composed, overwritten, rank_left
+from funcgrad.numpy.overwriting import can_overwrite, composed, overwritten, rank_left, written_by_mask
 from funcgrad.ownership import is_alone_in
 from funcgrad.primitives.comparison import where
 from funcgrad.primitives.index_spec import Spec, is_concrete, is_static, parse, snapshot

@@ -16,9 +16,9 @@ from funcgrad.backend import dtype_of, library_of
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import imag, real
-from funcgrad.numpy.arithmetic import positive
 from funcgrad.numpy.assignment import set_whole
 from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.elementwise import positive
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import as_scalar, weak
 from funcgrad.numpy.ufunc import Table

@@ -21,8 +21,7 @@ from funcgrad.batching import BatchTrace, is_batched
 from funcgrad.core import Tracer, describe, raise_escaped, repeated, twin
 from funcgrad.errors import ConcretizationError, ConversionError, ReadOnlyError
 from funcgrad.graph import steer
-from funcgrad.numpy.callers import user_frame, user_line
-from funcgrad.numpy.hints import remedies
+from funcgrad.numpy.hints import remedies, user_frame, user_line
 from funcgrad.numpy.texts import Shown, has_all_digits, refuse_text
 from funcgrad.writable import buffer, inside, is_buffer
 

@@ -12,9 +12,9 @@ from funcgrad.core import Tracer, twin
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import astype as convert
 from funcgrad.kinds.linear import broadcast_to, real, reshape
+from funcgrad.numpy.axes import as_shape
 from funcgrad.numpy.concretization import check_text
 from funcgrad.numpy.layout import as_before, in_order
-from funcgrad.numpy.shapes import as_shape
 from funcgrad.primitives import shaping as prim
 from funcgrad.running import changing
 from funcgrad.typing import Array, ArrayLike, Scalar, Shape

@@ -1,7 +1,8 @@
-"""Tables of pandas with traced values: products, windows, containers. Imported when pandas has been."""
+"""Tables and columns of pandas with traced values: products, windows, containers. Imported when pandas has been."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -9,15 +10,21 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad import tree
+from funcgrad import backend, tree
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError
-from funcgrad.numpy.callers import user_line
-from funcgrad.numpy.columns import TracedColumn, TracedDtype, is_labelled
-from funcgrad.numpy.tables import Held, Labels, fits, taken_out
+from funcgrad.graph import steer
+from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.hints import user_line
+from funcgrad.numpy.tables import BINARY, UNARY, Held, Labels, fits, taken_out
+
+__all__ = [
+    "TracedFrame", "TracedSeries", "join", "labelled", "of_traced", "open_to_traced", "values", "TracedColumn",
+    "TracedDtype", "is_labelled",
+]  # fmt: skip
+
 
 pd: Any = import_module("pandas")
-__all__ = ["TracedFrame", "TracedSeries", "join", "labelled", "of_traced", "open_to_traced", "values"]
 
 #: Where a table says what stands in the place of its numbers, which is none of them.
 _LEAF = "⟨leaf⟩"
@@ -231,3 +238,222 @@ def join() -> None:
 def of_traced(x: Any) -> Any:
     """A traced array as what pandas makes a column, or a table, of."""
     return TracedColumn(x) if x.ndim == 1 else TracedFrame({i: TracedColumn(x[:, i]) for i in range(x.shape[1])})
+
+
+#: What a reduction of pandas is called in NumPy, and which arguments it passes on.
+_REDUCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: lambda x, name=name, **kwargs: getattr(fnp, name)(x) for name in ("sum", "mean", "prod", "min", "max")},
+    "median": lambda x, **kwargs: fnp.median(x),
+    "std": lambda x, ddof=1, **kwargs: fnp.std(x, ddof=ddof),
+    "var": lambda x, ddof=1, **kwargs: fnp.var(x, ddof=ddof),
+    "sem": lambda x, ddof=1, **kwargs: fnp.std(x, ddof=ddof) / np.sqrt(len(x)),
+    "skew": lambda x, **kwargs: _moment(x, 3) * np.sqrt(len(x) * (len(x) - 1)) / (len(x) - 2),
+    "kurt": lambda x, **kwargs: _excess(_moment(x, 4), len(x)),
+}
+#: What sums up the rows so far, and what stands for a number that is missing.
+_ACCUMULATIONS: dict[str, tuple[Callable[[Any], Any], float]] = {
+    "cumsum": (fnp.cumsum, 0.0),
+    "cumprod": (fnp.cumprod, 1.0),
+    "cummax": (fnp.maximum.accumulate, -np.inf),
+    "cummin": (fnp.minimum.accumulate, np.inf),
+}
+
+
+def _moment(x: Any, order: int) -> Any:
+    centred = x - fnp.mean(x)
+    return fnp.mean(centred**order) / fnp.mean(centred**2) ** (order / 2)
+
+
+def _excess(moment: Any, n: int) -> Any:
+    """The kurtosis that pandas gives, from the fourth standardized moment of ``n`` numbers."""
+    return (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * moment - 3 * (n - 1))
+
+
+class TracedDtype(pd.api.extensions.ExtensionDtype):  # type: ignore[misc]
+    """The type of a column of traced numbers."""
+
+    name, kind, type = "traced", "f", np.float64
+    na_value = np.nan
+    _is_numeric = True
+
+    @classmethod
+    def construct_array_type(cls) -> Any:
+        """The class of such columns."""
+        return TracedColumn
+
+
+class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
+    """A column of traced numbers, as pandas asks for: see ``pandas.api.extensions.ExtensionArray``.
+
+    Args:
+        value: a traced array with one axis.
+    """
+
+    __array_priority__ = 2000
+
+    def __init__(self, value: Any) -> None:
+        self.held = Held(taken_out(value))
+
+    @classmethod
+    def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Any:
+        return cls(fnp.stack(list(scalars)) if len(scalars) else np.zeros(0))
+
+    @classmethod
+    def _concat_same_type(cls, parts: Any) -> Any:
+        return cls(fnp.concatenate([part.held.value for part in parts]))
+
+    dtype = property(lambda self: TracedDtype())
+    nbytes = property(lambda self: self.held.nbytes)
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def __getattr__(self, name: str) -> Any:
+        """Methods of arrays, for programs that ask a series for its values."""
+        if name.startswith("_") or name == "held":
+            raise AttributeError(name)
+        return getattr(self.held.value, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self.held.value[pd.api.indexers.check_array_indexer(self, key)]
+        return TracedColumn(found) if found.ndim else found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        made = fnp.copy(self.held.value)
+        made[pd.api.indexers.check_array_indexer(self, key)] = _values(value)
+        self.held = Held(made)
+
+    def isna(self) -> Any:
+        """Where numbers are missing: where they are not numbers."""
+        return _shared_truth(fnp.isnan(self.held.value))
+
+    def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Any:
+        """The numbers at some places; at -1 a number to fill in."""
+        indices = np.asarray(indices)
+        found = self.held.value[indices]
+        if allow_fill and (indices < 0).any():
+            found = fnp.where(indices < 0, np.nan if fill_value is None else fill_value, found)
+        return TracedColumn(found)
+
+    def copy(self) -> Any:
+        """Another column of the same numbers."""
+        return TracedColumn(self.held)
+
+    def _reduce(self, name: str, *, skipna: bool = True, keepdims: bool = False, **kwargs: Any) -> Any:
+        if name not in _REDUCTIONS:
+            raise TypeError(f"a column of traced numbers has no reduction {name!r}")
+        missing = self.isna()
+        there = self.held.value[~missing] if skipna and missing.any() else self.held.value
+        found = _REDUCTIONS[name](there, **kwargs)
+        return TracedColumn(found[None]) if keepdims else found
+
+    def _accumulate(self, name: str, *, skipna: bool = True, **kwargs: Any) -> Any:
+        missing, (accumulate, neutral) = self.isna(), _ACCUMULATIONS[name]
+        if not skipna or not missing.any():
+            return TracedColumn(accumulate(self.held.value))
+        return TracedColumn(fnp.where(missing, np.nan, accumulate(fnp.where(missing, neutral, self.held.value))))
+
+    def _groupby_op(
+        self, *, how: str, has_dropped_na: bool, min_count: int, ngroups: int, ids: Any, **kwargs: Any
+    ) -> Any:
+        """A reduction of the numbers of each group."""
+        if how not in _REDUCTIONS:
+            raise NotImplementedError(how)  # pandas goes on with the groups one by one
+        return TracedColumn(
+            fnp.stack([TracedColumn(self.held.value[ids == i])._reduce(how, **kwargs) for i in range(ngroups)])
+        )
+
+    def _quantile(self, qs: Any, interpolation: str) -> Any:
+        there = self.held.value[~self.isna()]
+        return TracedColumn(fnp.quantile(there, np.asarray(qs), method=interpolation))
+
+    def _values_for_argsort(self) -> Any:
+        return np.asarray(concrete(self.held.value, "series.argsort()"))
+
+    def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
+        """The traced array."""
+        return self.held.value
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        """The column in another precision; as objects its numbers, each traced."""
+        if isinstance(dtype, TracedDtype):
+            return self.copy() if copy else self
+        if np.dtype(dtype) == object:
+            found = np.empty(len(self), object)
+            found[:] = list(self.held.value)
+            return found
+        return TracedColumn(self.held.value.astype(dtype)) if np.dtype(dtype).kind in "fc" else np.asarray(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self.held.value, dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any(map(is_labelled, inputs)):
+            return NotImplemented
+        return _column(_without_missing(getattr(ufunc, method), [_values(x) for x in inputs], kwargs))
+
+
+def _shared_truth(x: Any) -> Any:
+    """Truth values as an ndarray; in a ``vmap`` those that all examples share.
+
+    Raises:
+        ConcretizationError: they differ between examples.
+    """
+    rank = x.ndim
+    bottom = x
+    while isinstance(bottom, Tracer):
+        bottom = bottom.value
+    if not isinstance(x, Tracer) or backend.is_stand_in(bottom):
+        return x if bottom is x else np.zeros(x.shape, bool)
+    rows = bottom.reshape(-1, *bottom.shape[bottom.ndim - rank :])
+    alike = bottom.ndim == rank or bool((rows == rows[0]).all())
+    return steer(x, rows[0]) if alike else concrete(x, "series.isna()")
+
+
+def is_labelled(x: Any) -> bool:
+    """Whether ``x`` is a table of pandas."""
+    return isinstance(x, (pd.Series, pd.DataFrame, pd.Index))
+
+
+def _values(x: Any) -> Any:
+    return x.held.value if isinstance(x, TracedColumn) else taken_out(x)
+
+
+def _column(found: Any) -> Any:
+    return TracedColumn(found) if isinstance(found, Tracer) and fnp.ndim(found) else found
+
+
+def _without_missing(apply: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """``apply(*args)``; numbers that are missing, which pandas leaves out, take no part in derivatives."""
+    found = apply(*args, **kwargs)
+    if not isinstance(found, Tracer) or found.dtype.kind not in "fc":
+        return found
+    missing = _shared_truth(fnp.isnan(found))
+    if not missing.any():
+        return found
+    args = [fnp.where(missing, 1.0, x) if fnp.shape(x) == missing.shape else x for x in args]
+    return fnp.where(missing, np.nan, apply(*args, **kwargs))
+
+
+def _binary(name: str, reflected: bool) -> Callable[..., Any]:
+    apply = getattr(operator, name + "_" if name in ("and", "or") else name)
+
+    def run(self: Any, other: Any) -> Any:
+        if is_labelled(other):
+            return NotImplemented
+        pair = (_values(other), self.held.value) if reflected else (self.held.value, _values(other))
+        return _column(_without_missing(apply, pair, {}))
+
+    return run
+
+
+def _unary(name: str) -> Callable[..., Any]:
+    apply = getattr(operator, name)
+    return lambda self: _column(apply(self.held.value))
+
+
+for _name in BINARY.split():
+    setattr(TracedColumn, f"__{_name}__", _binary(_name, reflected=False))
+    setattr(TracedColumn, f"__r{_name}__", _binary(_name, reflected=True))
+for _name in UNARY.split():
+    setattr(TracedColumn, f"__{_name}__", _unary(_name))

@@ -13,13 +13,12 @@ from funcgrad.backend import namespace
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import permute
-from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.axes import as_shape, one_axis
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value, astype, copy
 from funcgrad.numpy.layout import in_order
 from funcgrad.numpy.output import into
 from funcgrad.numpy.peeking import anywhere, known
-from funcgrad.numpy.shapes import as_shape
 from funcgrad.numpy.shaping import atleast_1d, broadcast_arrays, ravel, reshape, result_type
 from funcgrad.primitives import indexing as prim
 from funcgrad.primitives.arithmetic import clip, remainder

@@ -34,11 +34,10 @@ from numpy import (
 from funcgrad.backend import dtype_of, shape_of
 from funcgrad.core import Tracer
 from funcgrad.kinds.linear import real
-from funcgrad.numpy.arithmetic import imag
 from funcgrad.numpy.axes import all_axes, one_axis
-from funcgrad.numpy.comparison import array_equal
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import array, as_value, asanyarray, asarray, ascontiguousarray, asfortranarray, copy, new
+from funcgrad.numpy.elementwise import array_equal, imag
 from funcgrad.numpy.peeking import agreed, anywhere, is_plain, known
 from funcgrad.numpy.shaping import broadcast_arrays, ravel
 from funcgrad.primitives import counting as prim

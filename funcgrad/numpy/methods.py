@@ -22,28 +22,26 @@ from funcgrad.generated import with_names
 from funcgrad.kinds.linear import permute
 from funcgrad.kinds.linear import reshape as refill
 from funcgrad.kinds.rules import FROM_LISTS, bind
-from funcgrad.numpy import arithmetic as numbers
 from funcgrad.numpy import (
     choice,
     creation,
     diagonals,
+    elementwise,
     indexing,
     labels,
     products,
     rearranging,
     reductions,
-    rounding,
-    scans,
     shaping,
     sorting,
     viewing,
     writing,
 )
 from funcgrad.numpy.assignment import in_place, set_item, set_whole
+from funcgrad.numpy.axes import completed
 from funcgrad.numpy.concretization import CONCRETIZATION, user_line
 from funcgrad.numpy.flat import Flat, write_flat
 from funcgrad.numpy.protocols import PROTOCOLS
-from funcgrad.numpy.shapes import completed
 from funcgrad.numpy.updating import At
 from funcgrad.primitives import arithmetic, comparison
 from funcgrad.primitives.indexing import getitem
@@ -215,7 +213,7 @@ def _contains(x: Array, y: Any) -> bool:
 
 def _round_number(x: Array, digits: int | None = None) -> Array:
     """Python's ``round``: without ``digits`` it makes integers."""
-    rounded = rounding.round(x, digits or 0)
+    rounded = elementwise.round(x, digits or 0)
     return rounded.astype(int) if digits is None else rounded
 
 
@@ -249,13 +247,13 @@ def _set_shape(x: Tracer, shape: Any) -> NoReturn:
 
 
 def _set_real(x: Tracer, y: Any) -> None:
-    set_item(numbers.real(x), ..., y)
+    set_item(elementwise.real(x), ..., y)
 
 
 def _set_imag(x: Tracer, y: Any) -> None:
     if x.dtype.kind != "c":
         raise TypeError("array does not have imaginary part to set")
-    set_item(numbers.imag(x), ..., y)
+    set_item(elementwise.imag(x), ..., y)
 
 
 #: What stands in the place of attributes of PyTorch's tensors.
@@ -287,8 +285,8 @@ _ATTRIBUTES: dict[str, Any] = {
     "nbytes": property(lambda x: math.prod(x.shape) * x.dtype.itemsize, doc="The bytes of all elements."),
     "T": property(lambda x: permute(x, axes=tuple(range(len(x.shape) - 1, -1, -1))), doc="The axes in reverse order."),
     "mT": property(_matrix_transpose, doc="The last two axes exchanged."),
-    "real": property(lambda x: numbers.real(x), _set_real, doc="The real part, which can be written to."),
-    "imag": property(lambda x: numbers.imag(x), _set_imag, doc="The imaginary part, which can be written to."),
+    "real": property(lambda x: elementwise.real(x), _set_real, doc="The real part, which can be written to."),
+    "imag": property(lambda x: elementwise.imag(x), _set_imag, doc="The imaginary part, which can be written to."),
     "flat": property(Flat, write_flat, doc="The elements one after the other, to read and to write."),
     "at": property(At, doc="``x.at[i].set(y)`` and its like: copies of ``x`` with something changed."),
     "device": property(_device, doc="Where the value lies."),
@@ -318,7 +316,7 @@ def _astype(
 
 def _conjugate(x: Array) -> Array:
     """As an ndarray's method, which gives real numbers back as they are; the function copies them."""
-    return numbers.conjugate(x) if x.dtype.kind == "c" else x
+    return elementwise.conjugate(x) if x.dtype.kind == "c" else x
 
 
 def _compress(x: Array, condition: Any, axis: Axis = None, out: Any = None) -> Array:
@@ -330,7 +328,7 @@ def _clip(x: Array, min: Any = None, max: Any = None, out: Any = None, **options
 
 
 def _round(x: Array, decimals: int = 0, out: Any = None) -> Array:
-    return rounding.round(x, decimals, out)
+    return elementwise.round(x, decimals, out)
 
 
 def _copy(x: Array, order: Any = "C") -> Array:
@@ -381,8 +379,8 @@ _METHODS: dict[str, Any] = {
     "conj": _conjugate,
     "conjugate": _conjugate,
     "copy": _copy,
-    "cumprod": scans.cumprod,
-    "cumsum": scans.cumsum,
+    "cumprod": reductions.cumprod,
+    "cumsum": reductions.cumsum,
     "diagonal": diagonals.diagonal,
     "dot": products.dot,
     "fill": _fill,

@@ -4,22 +4,31 @@ What a write makes of an array is found level by level, from the innermost trace
 to where nobody else holds it, nor any of the tracers around it. Each level adds what it would add to ``write``: reverse
 mode a record, forward mode the same write to the tangent, a batch an axis. Backward passes write zeros to cotangents
 in the same way.
+
+Where both sides of a write show the same memory NumPy may write one element after the other. ``x[:] = x[::-1]`` reads
+all before it writes. ``x[mask] = x[::-1]``, with a mask of all axes, and ``x.flat[...] = x[::-1]`` do not: what they
+read late was written early. Where everything is traced NumPy itself says what comes of it: it does the same to an
+array of places, which shows for each element where its value comes from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from funcgrad import backend
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Tracer, tracer_of, twin
+from funcgrad.core import Tracer, describe, tracer_of, twin
+from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace, dual
 from funcgrad.graph import GraphTrace
 from funcgrad.kinds.avals import DOUBLE
-from funcgrad.kinds.linear import conform, reshape, to_batch
+from funcgrad.kinds.linear import conform, imag, real, reshape, to_batch
+from funcgrad.numpy.concretization import user_line
+from funcgrad.numpy.layout import as_before
 from funcgrad.ownership import argument_is_alone, is_alone
 from funcgrad.primitives.accumulating import detached
 from funcgrad.primitives.comparison import where
@@ -28,8 +37,11 @@ from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.writing import write
 from funcgrad.reverse import ReverseTrace, pull_of_each, recorder
 from funcgrad.typing import Shape
+from funcgrad.views import layout
+from funcgrad.writable import Step, View, is_buffer, move, refresh, root_of, views_of
 
-__all__ = ["can_overwrite", "composed", "overwritten", "rank_left"]
+__all__ = ["can_overwrite", "composed", "overwritten", "rank_left", "written_by_mask", "written_in_order"]
+
 
 ndarray = np.ndarray
 float64 = np.float64
@@ -270,3 +282,65 @@ def _as_slice(part: range, length: int) -> slice:
     if not part:  # nothing at all may begin where an axis has no place
         return slice(0, 0)
     return slice(part.start, part.stop if part.stop >= 0 else None, part.step)  # -1 would count from the end
+
+
+def written_by_mask(x: Tracer, index: Any, y: Any) -> bool:
+    """``written_in_order`` for ``x[index] = y``; False too where ``index`` is no boolean array of all axes."""
+    mask = index[0] if type(index) is tuple and len(index) == 1 else index
+    if type(mask) is list:
+        mask = np.asarray(mask)
+    elif is_buffer(mask):
+        mask = mask.value
+    if type(mask) is not ndarray or mask.dtype.kind != "b" or not mask.ndim == len(x.shape) > 0:
+        return False
+
+    def write(target: ndarray, source: ndarray) -> None:
+        target[mask] = source
+
+    return written_in_order(x, y, write)
+
+
+def written_in_order(x: Tracer, y: Any, write: Callable[[ndarray, ndarray], None]) -> bool:
+    """Write ``y`` to ``x`` as NumPy does where they are views of one traced array. Who asks holds ``changing``.
+
+    Args:
+        x: what is written to.
+        y: what is written.
+        write: ``write(x, y)`` does it to arrays of NumPy.
+
+    Returns:
+        False where they are not: nothing has been done.
+
+    Raises:
+        InputError: real or imaginary parts of one array, one of which was taken of the other's elements.
+    """
+    root = root_of(x)
+    if not isinstance(y, Tracer) or root_of(y) is not root or is_buffer(root) or prod(y.shape) < 2:
+        return False
+    mine, theirs = _steps(x), _steps(y)
+    if any(step is real or step is imag for step, _ in (*mine, *theirs)):
+        raise InputError(
+            f"x[mask] = y: both are real or imaginary parts of one array, got {describe(x)}{user_line()}. Write a "
+            "copy: x[mask] = y.copy()."
+        )
+    places = np.empty_like(layout(root), dtype=np.intp)
+    places[...] = np.arange(places.size).reshape(places.shape)
+    target, source = _taken(places, mine), _taken(places, theirs)
+    if not np.may_share_memory(target, source):
+        return False
+    write(target, source)
+    move(root, as_before(root, getitem(reshape(twin(root), to=(places.size,)), places)))
+    views_of(root).written = True
+    refresh(root)
+    return True
+
+
+def _steps(x: Tracer) -> tuple[Step, ...]:
+    alias = getattr(x, "alias", None)
+    return alias.steps if type(alias) is View else ()
+
+
+def _taken(x: Any, steps: tuple[Step, ...]) -> Any:
+    for step, params in steps:
+        x = step(x, **params)
+    return x

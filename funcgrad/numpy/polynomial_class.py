@@ -11,9 +11,8 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.errors import InputError
 from funcgrad.numpy import polynomials as functions
-from funcgrad.numpy.arithmetic import negative
-from funcgrad.numpy.comparison import array_equal
 from funcgrad.numpy.creation import asarray, copy
+from funcgrad.numpy.elementwise import array_equal, negative
 from funcgrad.numpy.joining import concatenate
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.shaping import atleast_1d

@@ -1,4 +1,7 @@
-"""Sums, products, means, variances, extrema and counts."""
+"""Sums, products, means, variances, extrema and counts; running sums and products; the same without NaN.
+
+Where NaN is left out its positions get a gradient of 0; where nothing is left the result is constant.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,36 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.kinds.linear import broadcast_to, conj, real, reduce_sum
-from funcgrad.numpy.axes import some_axes
+from funcgrad.kinds.linear import broadcast_to, conj, real, reduce_sum, reshape
+from funcgrad.numpy.axes import one_axis, some_axes
 from funcgrad.numpy.creation import as_value, copy
 from funcgrad.numpy.output import into
 from funcgrad.numpy.peeking import anywhere
-from funcgrad.numpy.reducing import aligned_weights, as_floating, as_scalar, converted, counted, masked, reduced
-from funcgrad.primitives import reductions as prim
+from funcgrad.numpy.reducing import (
+    aligned_weights,
+    as_floating,
+    as_scalar,
+    can_be_nan,
+    converted,
+    counted,
+    masked,
+    reduced,
+    weak,
+)
+from funcgrad.primitives import reductions, scans
 from funcgrad.primitives.arithmetic import add, divide, maximum, minimum, multiply, subtract
-from funcgrad.primitives.comparison import logical_not, logical_or
+from funcgrad.primitives.comparison import isnan, logical_and, logical_not, logical_or
+from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.elementwise import sqrt
-from funcgrad.typing import Array, ArrayLike, Axes, Scalar
+from funcgrad.primitives.shaping import concatenate
+from funcgrad.typing import Array, ArrayLike, Axes, Axis, Scalar
 
 __all__ = [
     "all", "amax", "amin", "any", "average", "count_nonzero", "max", "mean", "min", "prod", "ptp", "std", "sum", "var",
+    "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin",
+    "nanprod", "nanstd", "nansum", "nanvar",
 ]  # fmt: skip
+
 
 _HALF = np.dtype(np.float16)
 
@@ -109,7 +127,7 @@ def prod(
     if out is not None:
         return into(prod, out, a, axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
     a = masked(converted(as_value(a), dtype), where, 1)
-    ans = converted(reduced(prim.reduce_prod, a, axis, keepdims), dtype)
+    ans = converted(reduced(reductions.reduce_prod, a, axis, keepdims), dtype)
     return ans if initial is None else _starting_from(initial, ans, multiply)
 
 
@@ -200,7 +218,7 @@ def var(
         return converted(var(a, axis, None, None, 0, keepdims, where=where, mean=mean, correction=correction), to)
     a = converted(a, dtype)
     if where is True and mean is None:
-        return reduced(prim.reduce_var, a, axis, keepdims, correction=correction)
+        return reduced(reductions.reduce_var, a, axis, keepdims, correction=correction)
     a = as_floating(a)
     if mean is None:
         total = reduced(reduce_sum, masked(a, where, 0), axis, True)
@@ -253,7 +271,7 @@ def std(
 def _extremum(
     name: str, a: ArrayLike, axis: Axes, out: Any, keepdims: bool, initial: Scalar | None, where: ArrayLike | bool
 ) -> Array:
-    operation, join = (prim.reduce_max, maximum) if name == "max" else (prim.reduce_min, minimum)
+    operation, join = (reductions.reduce_max, maximum) if name == "max" else (reductions.reduce_min, minimum)
     if out is not None:
         own = max if name == "max" else min
         return into(own, out, a, axis, keepdims=keepdims, initial=initial, where=where)
@@ -357,7 +375,7 @@ def all(
     a = as_value(a)
     if where is not True:
         a = logical_or(a, logical_not(as_value(where)))
-    return reduced(prim.reduce_all, a, axis, keepdims)
+    return reduced(reductions.reduce_all, a, axis, keepdims)
 
 
 def any(
@@ -371,7 +389,7 @@ def any(
     """
     if out is not None:
         return into(any, out, a, axis, keepdims=keepdims, where=where)
-    return reduced(prim.reduce_any, masked(as_value(a), where, False), axis, keepdims)
+    return reduced(reductions.reduce_any, masked(as_value(a), where, False), axis, keepdims)
 
 
 def count_nonzero(a: ArrayLike, axis: Axes = None, *, keepdims: bool = False) -> Array:
@@ -381,7 +399,7 @@ def count_nonzero(a: ArrayLike, axis: Axes = None, *, keepdims: bool = False) ->
         >>> fnp.count_nonzero([[0, 1], [2, 3]], axis=0)
         array([1, 2])
     """
-    return reduced(prim.count_nonzero, as_value(a), axis, keepdims)
+    return reduced(reductions.count_nonzero, as_value(a), axis, keepdims)
 
 
 def average(
@@ -424,3 +442,289 @@ def average(
         return ans
     shape = backend.shape_of(ans)
     return ans, total if backend.shape_of(total) == shape else copy(broadcast_to(total, to=shape))
+
+
+def _run(name: str, a: ArrayLike, axis: Axis, dtype: Any, out: Any) -> Array:
+    operation = scans.cumsum if name == "cumsum" else scans.cumprod
+    if out is not None:
+        return into(cumsum if name == "cumsum" else cumprod, out, a, axis, dtype=dtype)
+    a = converted(as_value(a), dtype)
+    shape = backend.shape_of(a)
+    if axis is None:
+        a, along = reshape(a, to=(math.prod(shape),)), 0
+    else:
+        along = one_axis(axis, len(shape))
+    return converted(operation(a, axis=along), dtype)
+
+
+def cumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
+    """The running sums along ``axis``, by default of the flattened array.
+
+    Args:
+        a: an array.
+        axis: the axis, or None to flatten first.
+        dtype: what to convert the elements to before adding.
+        out: an array for the result.
+
+    Raises:
+        numpy.exceptions.AxisError: an axis out of range.
+
+    Example:
+        >>> fnp.cumsum([1, 2, 3])
+        array([1, 3, 6])
+    """
+    return _run("cumsum", a, axis, dtype, out)
+
+
+def cumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
+    """The running products along ``axis``, by default of the flattened array; arguments as for ``cumsum``.
+
+    Its derivatives divide by nothing: they are exact however many elements are zero.
+
+    Example:
+        >>> fnp.cumprod([1, 2, 3, 4])
+        array([ 1,  2,  6, 24])
+    """
+    return _run("cumprod", a, axis, dtype, out)
+
+
+def _cumulative(run: Callable[..., Array], x: ArrayLike, axis: Axis, dtype: Any, before: int | None) -> Array:
+    x = as_value(x)
+    shape = backend.shape_of(x)
+    if axis is None:
+        if len(shape) > 1:
+            raise ValueError(
+                f"cumulative_{run.__name__[3:]}: an array of {len(shape)} axes needs the one to run along, "
+                "got axis=None. Pass axis."
+            )
+        axis = 0
+        x = reshape(x, to=shape or (1,))
+    ans = run(x, axis, dtype)
+    if before is None:
+        return ans
+    shape, along = backend.shape_of(ans), one_axis(axis, len(backend.shape_of(ans)))
+    edge = np.full((*shape[:along], 1, *shape[along + 1 :]), before, backend.dtype_of(ans))
+    return concatenate(edge, ans, axis=along)
+
+
+def cumulative_sum(
+    x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+) -> Array:
+    """The running sums along ``axis``, which only an array of one axis may leave out.
+
+    Args:
+        x: an array.
+        axis: the axis.
+        dtype: what to convert the elements to before adding.
+        out: an array for the result.
+        include_initial: whether a 0 stands before the first sum.
+
+    Raises:
+        ValueError: no axis given, and more than one there.
+
+    Example:
+        >>> fnp.cumulative_sum([1, 2, 3], include_initial=True)
+        array([0, 1, 3, 6])
+    """
+    if out is not None:
+        return into(cumulative_sum, out, x, axis=axis, dtype=dtype, include_initial=include_initial)
+    return _cumulative(cumsum, x, axis, dtype, 0 if include_initial else None)
+
+
+def cumulative_prod(
+    x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+) -> Array:
+    """The running products along ``axis``; arguments as for ``cumulative_sum``, a 1 stands at the beginning.
+
+    Example:
+        >>> fnp.cumulative_prod([2, 3], include_initial=True)
+        array([1, 2, 6])
+    """
+    if out is not None:
+        return into(cumulative_prod, out, x, axis=axis, dtype=dtype, include_initial=include_initial)
+    return _cumulative(cumprod, x, axis, dtype, 1 if include_initial else None)
+
+
+def _filled(a: ArrayLike, fill: float) -> Array:
+    """``a`` with ``fill`` for NaN."""
+    a = as_value(a)
+    return choose(isnan(a), weak(fill, a), a) if can_be_nan(a) else a
+
+
+def _selected(a: Array, where: ArrayLike | bool) -> Array | bool:
+    """``where``, and not NaN."""
+    if not can_be_nan(a):
+        return where
+    number = logical_not(isnan(a))
+    return number if where is True else logical_and(number, as_value(where))
+
+
+def nansum(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | bool = True,
+) -> Array:
+    """The sum of the elements that are not NaN, 0 where there is none; arguments as for ``sum``.
+
+    Example:
+        >>> fnp.nansum([1.0, float("nan"), 2.0])
+        np.float64(3.0)
+    """
+    return sum(_filled(a, 0), axis, dtype, out, keepdims, initial, where)
+
+
+def nanprod(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | bool = True,
+) -> Array:
+    """The product of the elements that are not NaN, 1 where there is none; arguments as for ``prod``.
+
+    Example:
+        >>> fnp.nanprod([2.0, float("nan"), 3.0])
+        np.float64(6.0)
+    """
+    return prod(_filled(a, 1), axis, dtype, out, keepdims, initial, where)
+
+
+def nanmean(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | bool = True,
+) -> Array:
+    """The mean of the elements that are not NaN, NaN where there is none; arguments as for ``mean``.
+
+    Example:
+        >>> fnp.nanmean([1.0, float("nan"), 2.0])
+        np.float64(1.5)
+    """
+    a = as_value(a)
+    return mean(a, axis, dtype, out, keepdims, where=_selected(a, where))
+
+
+def nanvar(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | bool = True,
+    mean: ArrayLike | None = None,
+    correction: float | None = None,
+) -> Array:
+    """The variance of the elements that are not NaN, NaN where there is none; arguments as for ``var``.
+
+    Example:
+        >>> fnp.nanvar([1.0, float("nan"), 5.0])
+        np.float64(4.0)
+    """
+    a = as_value(a)
+    selected = _selected(a, where)
+    return var(a, axis, dtype, out, ddof, keepdims, where=selected, mean=mean, correction=correction)
+
+
+def nanstd(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | bool = True,
+    mean: ArrayLike | None = None,
+    correction: float | None = None,
+) -> Array:
+    """The standard deviation of the elements that are not NaN, NaN where there is none; arguments as for ``var``.
+
+    Example:
+        >>> fnp.nanstd([1.0, float("nan"), 5.0])
+        np.float64(2.0)
+    """
+    if out is not None:
+        options = {"where": where, "mean": mean, "correction": correction}
+        return into(nanstd, out, a, axis, dtype, ddof=ddof, keepdims=keepdims, **options)
+    return sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
+
+
+def nanmax(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | bool = True,
+) -> Array:
+    """The largest element that is not NaN; NaN where there is none. Arguments and gradient as for ``max``.
+
+    Example:
+        >>> fnp.nanmax([1.0, float("nan"), 2.0])
+        np.float64(2.0)
+    """
+    if out is not None:
+        return into(nanmax, out, a, axis, keepdims=keepdims, initial=initial, where=where)
+    a = as_value(a)
+    ans = max(_filled(a, -math.inf), axis, None, keepdims, initial, where)
+    return _or_nan(ans, a, axis, keepdims, initial)
+
+
+def nanmin(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | bool = True,
+) -> Array:
+    """The smallest element that is not NaN; NaN where there is none. Arguments and gradient as for ``max``.
+
+    Example:
+        >>> fnp.nanmin([1.0, float("nan"), 2.0])
+        np.float64(1.0)
+    """
+    if out is not None:
+        return into(nanmin, out, a, axis, keepdims=keepdims, initial=initial, where=where)
+    a = as_value(a)
+    ans = min(_filled(a, math.inf), axis, None, keepdims, initial, where)
+    return _or_nan(ans, a, axis, keepdims, initial)
+
+
+def _or_nan(ans: Array, a: Array, axis: Axes, keepdims: bool, initial: Any) -> Array:
+    """``ans``, NaN where nothing else was there to compare."""
+    if initial is not None or not can_be_nan(a):
+        return ans
+    return as_scalar(choose(all(isnan(a), axis, None, keepdims), weak(math.nan, ans), ans))
+
+
+def nancumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
+    """The running sums, NaN counting as 0; arguments as for ``cumsum``.
+
+    Example:
+        >>> fnp.nancumsum([1.0, float("nan"), 2.0])
+        array([1., 1., 3.])
+    """
+    return cumsum(_filled(a, 0), axis, dtype, out)
+
+
+def nancumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
+    """The running products, NaN counting as 1; arguments as for ``cumprod``.
+
+    Example:
+        >>> fnp.nancumprod([2.0, float("nan"), 3.0])
+        array([2., 2., 6.])
+    """
+    return cumprod(_filled(a, 1), axis, dtype, out)

@@ -14,10 +14,9 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to as stretch
 from funcgrad.kinds.linear import broadcast_view, permute
 from funcgrad.kinds.linear import reshape as refill
-from funcgrad.numpy.axes import one_axis, some_axes
+from funcgrad.numpy.axes import as_shape, completed, one_axis, some_axes
 from funcgrad.numpy.creation import as_value, new
 from funcgrad.numpy.creation import copy as duplicate
-from funcgrad.numpy.shapes import as_shape, completed
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
 from funcgrad.views import layout, locked, share, shares
 from funcgrad.writable import READ_ONLY, buffer, is_buffer, is_number

@@ -1,7 +1,8 @@
-"""Covariances and correlations; histograms and counts are those of ``histograms``."""
+"""Covariances and correlations; histograms and counts: how many elements, or what weight, there is of each number."""
 
 from __future__ import annotations
 
+import operator
 from math import prod
 from typing import Any
 
@@ -9,23 +10,30 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.core import Tracer, describe
-from funcgrad.errors import InputError
+from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.kinds.linear import conj, permute, real, reduce_sum, reshape
-from funcgrad.numpy.creation import as_value, astype
-from funcgrad.numpy.histograms import bincount, digitize, histogram, histogram2d, histogram_bin_edges, histogramdd
+from funcgrad.numpy.axes import all_axes
+from funcgrad.numpy.creation import as_value, astype, new
 from funcgrad.numpy.joining import concatenate
-from funcgrad.numpy.peeking import anywhere, is_plain, warn
+from funcgrad.numpy.peeking import anywhere, is_plain, known, warn
+from funcgrad.numpy.reductions import max as largest
 from funcgrad.numpy.reductions import mean
-from funcgrad.numpy.shaping import result_type, squeeze
-from funcgrad.primitives.arithmetic import divide, multiply, subtract
-from funcgrad.primitives.comparison import less_equal, where
+from funcgrad.numpy.reductions import min as smallest
+from funcgrad.numpy.shaping import ravel, result_type, squeeze
+from funcgrad.primitives import counting as prim
+from funcgrad.primitives.arithmetic import add, divide, multiply, subtract
+from funcgrad.primitives.comparison import equal, greater, isfinite, less_equal, logical_and, where
 from funcgrad.primitives.counting import rounding_over_one
 from funcgrad.primitives.elementwise import sqrt
+from funcgrad.primitives.indexing import add_along_axis, getitem
 from funcgrad.primitives.products import matmul
 from funcgrad.primitives.shaping import diagonal
+from funcgrad.primitives.sorting import searchsorted
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["bincount", "corrcoef", "cov", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
+__all__ = [
+    "bincount", "corrcoef", "cov", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
+]  # fmt: skip
 
 
 def cov(
@@ -167,3 +175,354 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, *, d
     deviation = sqrt(real(diagonal(c, offset=0)))
     c = divide(divide(c, reshape(deviation, to=(shape[0], 1))), deviation)
     return subtract(c, rounding_over_one(c))
+
+
+# ---- counts ------------------------------------------------------------------------------------------------
+
+
+def bincount(x: ArrayLike, /, weights: ArrayLike | None = None, minlength: int = 0) -> Array:
+    """How often each of the numbers 0, 1, 2, ... is in ``x``, or the sum of the weights that stand there.
+
+    The sums are linear in the weights; counts have no derivative.
+
+    Args:
+        x: integers from 0, along one axis.
+        weights: a weight for each of them.
+        minlength: the least length of the result, which else ends with the largest number in ``x``.
+
+    Raises:
+        ValueError: not one axis; a negative number; another number of weights.
+        TypeError: ``x`` are not integers, or the weights are complex.
+        ConcretizationError: in a ``vmap`` over ``x``, a number from ``minlength`` on: examples might differ
+            in length.
+
+    Example:
+        >>> fnp.bincount([0, 2, 2], weights=[1.0, 0.5, 0.25])
+        array([1.  , 0.  , 0.75])
+    """
+    if is_plain(x, weights):
+        return np.bincount(x, weights, minlength)
+    x = as_value(x)
+    shape = backend.shape_of(x)
+    if len(shape) != 1:
+        raise ValueError(f"object of too small or large depth for bincount: {len(shape)} axes, not 1")
+    if backend.dtype_of(x).kind not in "iub":
+        raise InputError(f"bincount: what is counted are integers, got {describe(x)}. Convert it with astype(int).")
+    numbers = known(x, steers=False)
+    if anywhere(lambda x: x < 0, x):
+        raise ValueError("'list' argument must have no negative elements")
+    if weights is not None and backend.shape_of(weights := as_value(weights)) != shape:
+        raise ValueError("The weights and list don't have the same length.")
+    if not shape[0]:
+        weights = None  # of nothing NumPy gives counts
+    places = astype(numbers if issubclass(type(x), np.ndarray) else x, int)  # of its own: the tape keeps it
+    return _summed(places, _as_double(weights), _length(x, numbers, operator.index(minlength)))
+
+
+def _length(x: Array, numbers: np.ndarray | None, least: int) -> int:
+    if least < 0:
+        raise ValueError("'minlength' must not be negative")
+    if not prod(backend.shape_of(x)) or (numbers is not None and not anywhere(lambda x: x >= least, x)):
+        return least
+    try:
+        return max(operator.index(largest(x)) + 1, least)
+    except ConcretizationError as error:
+        raise ConcretizationError(
+            f"bincount: the length of the result differs between the examples of a vmap, got {describe(x)}. Pass "
+            "minlength, larger than every number that is counted."
+        ) from error
+
+
+def _as_double(weights: Array | None) -> Array | None:
+    """Weights in float64; what does not fit in there NumPy refuses in its own words."""
+    if weights is None:
+        return None
+    np.empty(0, backend.dtype_of(weights)).astype(float, casting="safe")
+    return astype(weights, np.float64)
+
+
+def _summed(places: Array, weights: Array | None, length: int) -> Array:
+    """The sums of the weights, each added at its place; without weights the counts."""
+    if weights is None:
+        weights = np.ones(backend.shape_of(places), np.intp)
+    return add_along_axis(weights, places, axis=0, shape=(length,))
+
+
+def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Array:
+    """In which of the bins between the numbers ``bins`` each element of ``x`` lies. No derivative passes.
+
+    Args:
+        x: an array.
+        bins: rising or falling numbers.
+        right: whether a bin includes its right end, not its left one.
+
+    Raises:
+        ValueError: ``bins`` neither rise nor fall.
+        TypeError: ``x`` is complex.
+
+    Example:
+        >>> fnp.digitize([0.5, 1.0, 7.0], [0.0, 1.0, 2.0])
+        array([1, 2, 3])
+    """
+    if is_plain(x, bins):
+        return np.digitize(x, bins, right)
+    x, bins = as_value(x), as_value(bins)
+    if backend.dtype_of(x).kind == "c":
+        raise TypeError("x may not be complex")
+    n = prod(backend.shape_of(bins))
+    if backend.shape_of(bins) != (n,):
+        raise ValueError("object of too small or large depth for bins")
+    if anywhere(lambda x: (x[..., :-1] > x[..., 1:]).any(-1) & (x[..., :-1] < x[..., 1:]).any(-1), bins):
+        raise ValueError("bins must be monotonically increasing or decreasing")
+    side = "left" if right else "right"
+    rising = searchsorted(bins, x, side=side)
+    if n < 2:
+        return rising
+    backwards = subtract(n, searchsorted(getitem(bins, slice(None, None, -1)), x, side=side))
+    return where(less_equal(getitem(bins, 0), getitem(bins, -1)), rising, backwards)
+
+
+# ---- histograms --------------------------------------------------------------------------------------------
+
+
+def histogram(
+    a: ArrayLike, bins: Any = 10, range: Any = None, density: bool | None = None, weights: ArrayLike | None = None
+) -> tuple[Array, Array]:
+    """How many elements of ``a`` lie in each bin, or what they weigh; and the edges of the bins.
+
+    Counts are step functions: they have no derivative in ``a`` and in the edges. What is weighed is linear
+    in the weights. Edges that are found from ``range``, or from the least and the largest element, carry
+    the derivative of these, and so does a density, which is divided by the widths of the bins.
+
+    Args:
+        a: an array, flattened.
+        bins: a number of bins, their rising edges, or the name of a rule that finds a number.
+        range: the first and the last edge, when ``bins`` is no array.
+        density: whether to divide by the widths and the sum, for an integral of 1.
+        weights: a weight for each element.
+
+    Raises:
+        ValueError: a range that is not finite, falling edges, weights of another shape.
+        TypeError: a rule and weights.
+        ConcretizationError: a rule that gives the examples of a ``vmap`` different numbers of bins.
+
+    Example:
+        >>> fnp.histogram([1.0, 2.0, 2.5, 5.0], bins=2)
+        (array([3, 1]), array([1., 3., 5.]))
+    """
+    if is_plain(a, bins, range, weights):
+        return np.histogram(a, bins, range, density, weights)
+    a, weights = _sample(a, weights)
+    edges, uniform = _edges(a, bins, range, weights)
+    places = _slots(astype(a, backend.dtype_of(edges)) if uniform else a, edges)
+    slots = backend.shape_of(edges)[0] + 1
+    if weights is None:
+        sums = _summed(places, None, slots)
+    else:
+        own = backend.dtype_of(weights)
+        sums = astype(_summed(places, astype(weights, result_type(own, np.float64)), slots), own)
+    sums = getitem(sums, slice(1, -1))
+    if density:
+        sums = divide(divide(sums, astype(_widths(edges), np.float64)), reduce_sum(sums, axis=(0,)))
+    return sums, edges
+
+
+def _sample(a: ArrayLike, weights: ArrayLike | None) -> tuple[Array, Array | None]:
+    """The elements and their weights, both along one axis."""
+    a = as_value(a)
+    if backend.dtype_of(a).kind == "b":
+        warn(f"Converting input from {backend.dtype_of(a)} to {np.uint8} for compatibility.", RuntimeWarning, 3)
+        a = astype(a, np.uint8)
+    if weights is not None:
+        weights = as_value(weights)
+        if backend.shape_of(weights) != backend.shape_of(a):
+            raise ValueError("weights should have the same shape as a.")
+        weights = ravel(weights)
+    return ravel(a), weights
+
+
+def _widths(edges: Array) -> Array:
+    return subtract(getitem(edges, slice(1, None)), getitem(edges, slice(None, -1)))
+
+
+def _slots(a: Array, edges: Array) -> Array:
+    """Where each element is counted: from 1 in the bins, before them in 0, behind them and NaN in the last slot."""
+    found = searchsorted(edges, a, side="right")
+    return subtract(found, equal(a, getitem(edges, -1)))  # the last bin includes its right edge
+
+
+def _edges(a: Array, bins: Any, range: Any, weights: Any) -> tuple[Array, bool]:
+    """The edges of the bins, and whether they are evenly spaced."""
+    if _is_array(bins):
+        return _given_edges("`bins`", bins), False
+    if isinstance(bins, str) and weights is not None:
+        raise TypeError("Automated estimation of the number of bins is not supported for weighted data")
+    first, last = _bounds(a, range)
+    if isinstance(bins, str):
+        number = operator.index(prim.estimated_bins(a, first, last, rule=bins))
+    else:
+        number = _number_of_bins("`bins`", bins)
+    dtype = result_type(first, last, a)
+    if dtype.kind in "iu":
+        dtype = result_type(dtype, float)
+    return _evenly(first, last, number, dtype), True
+
+
+def _is_array(bins: Any) -> bool:
+    return isinstance(bins, (list, tuple)) or len(getattr(bins, "shape", ())) > 0
+
+
+def _evenly(first: Any, last: Any, number: int, dtype: Any) -> Array:
+    edges = prim.uniform_edges(first, last, bins=number, dtype=np.dtype(dtype))
+    if anywhere(lambda x: x[..., :-1] >= x[..., 1:], edges):
+        raise ValueError(f"Too many bins for data range. Cannot create {number} finite-sized bins.")
+    return new(edges)
+
+
+def _number_of_bins(name: str, bins: Any) -> int:
+    try:
+        number = operator.index(bins)
+    except ConcretizationError:
+        raise
+    except TypeError as error:
+        raise TypeError(f"{name} must be an integer, a string, or an array") from error
+    if number < 1:
+        raise ValueError(f"{name} must be positive, when an integer")
+    return number
+
+
+def _given_edges(name: str, bins: Any) -> Array:
+    edges = as_value(bins)
+    if len(backend.shape_of(edges)) != 1:
+        raise ValueError(f"{name} must be 1d, when an array")
+    if anywhere(lambda x: x[..., :-1] > x[..., 1:], edges):
+        raise ValueError(f"{name} must increase monotonically, when an array")
+    return edges
+
+
+def _bounds(a: Array, range: Any) -> tuple[Any, Any]:
+    """The first and the last edge, apart by 1 where ``a`` or ``range`` does not say."""
+    if range is not None:
+        first, last = range
+        if anywhere(lambda falling: falling, greater(first, last)):
+            raise ValueError("max must be larger than min in range parameter.")
+    elif not prod(backend.shape_of(a)):
+        first, last = 0, 1
+    else:
+        first, last = smallest(a), largest(a)
+    if anywhere(lambda finite: ~finite, logical_and(isfinite(first), isfinite(last))):
+        raise ValueError(f"{'autodetected' if range is None else 'supplied'} range of the bins is not finite")
+    same = equal(first, last)
+    if is_plain(same):
+        return (subtract(first, 0.5), add(last, 0.5)) if same else (first, last)
+    half = multiply(astype(same, result_type(first, last, 0.5)), 0.5)
+    return subtract(first, half), add(last, half)
+
+
+def histogram_bin_edges(a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None) -> Array:
+    """The edges of the bins that ``histogram`` counts in; arguments, derivatives and refusals as there.
+
+    Example:
+        >>> fnp.histogram_bin_edges([1.0, 2.0, 5.0], bins=2)
+        array([1., 3., 5.])
+    """
+    if is_plain(a, bins, range, weights):
+        return np.histogram_bin_edges(a, bins, range, weights)
+    a, weights = _sample(a, weights)
+    return _edges(a, bins, range, weights)[0]
+
+
+def histogram2d(
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: Any = 10,
+    range: Any = None,
+    density: bool | None = None,
+    weights: ArrayLike | None = None,
+) -> tuple[Array, Array, Array]:
+    """How many of the points with the coordinates ``x`` and ``y`` lie in each bin; and the edges of the bins.
+
+    Args:
+        x: the first coordinates, along one axis.
+        y: the second coordinates.
+        bins: a number of bins or their edges, for both axes, or a list of one of these for each axis.
+        range: for each axis the first and the last edge.
+        density: as for ``histogram``, whose derivatives and refusals hold here too.
+        weights: a weight for each point.
+
+    Example:
+        >>> fnp.histogram2d([0.0, 1.0, 1.0], [0.0, 2.0, 1.5], bins=2)[0]
+        array([[1., 0.],
+               [0., 2.]])
+    """
+    if is_plain(x, y, bins, range, weights):
+        return np.histogram2d(x, y, bins, range, density, weights)
+    if len(x) != len(y):
+        raise ValueError("x and y must have the same length.")
+    if _is_array(bins) and len(bins) not in (1, 2):
+        bins = [bins, bins]
+    hist, edges = histogramdd([x, y], bins, range, density, weights)
+    return hist, edges[0], edges[1]
+
+
+def histogramdd(
+    sample: ArrayLike, bins: Any = 10, range: Any = None, density: bool | None = None, weights: ArrayLike | None = None
+) -> tuple[Array, Any]:
+    """How many points lie in each bin of a grid; and for each axis the edges of the bins.
+
+    Args:
+        sample: a point per row; or a list with an array of coordinates for each axis.
+        bins: a number of bins for all axes, or for each axis a number or the edges.
+        range: for each axis the first and the last edge, or None.
+        density: as for ``histogram``, whose derivatives and refusals hold here too.
+        weights: a weight for each point.
+
+    Example:
+        >>> fnp.histogramdd([[0.0, 1.0, 1.0], [0.0, 2.0, 1.5]], bins=2)[0]
+        array([[1., 0.],
+               [0., 2.]])
+    """
+    if is_plain(sample, bins, range, weights):
+        return np.histogramdd(sample, bins, range, density, weights)
+    columns = _columns(sample)
+    rank = len(columns)
+    if not _is_array(bins):
+        bins = [bins] * rank
+    if len(bins) != rank:
+        raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
+    ranges = [None] * rank if range is None else range
+    if len(ranges) != rank:
+        raise ValueError("range argument must have one entry per dimension")
+    edges = [_axis_edges(i, x, n, r) for i, (x, n, r) in enumerate(zip(columns, bins, ranges, strict=True))]
+    slots = [backend.shape_of(e)[0] + 1 for e in edges]
+    places: Any = 0
+    for x, e, n in zip(columns, edges, slots, strict=True):
+        places = add(multiply(places, n), _slots(x, e))
+    weights = None if weights is None else _as_double(as_value(weights))
+    hist = astype(reshape(_summed(places, weights, prod(slots)), to=tuple(slots)), np.float64)
+    hist = getitem(hist, (slice(1, -1),) * rank)
+    if density:
+        total = reduce_sum(hist, axis=all_axes(rank))
+        for i, e in enumerate(edges):
+            hist = divide(hist, reshape(_widths(e), to=tuple([-2 + n if j == i else 1 for j, n in enumerate(slots)])))
+        hist = divide(hist, total)
+    return hist, edges
+
+
+def _columns(sample: ArrayLike) -> list[Array]:
+    """The coordinates of all points along each axis."""
+    if hasattr(sample, "shape") and len(sample.shape) == 2:
+        return [getitem(sample, (slice(None), i)) for i in range(sample.shape[1])]
+    sample = as_value(sample)
+    shape = backend.shape_of(sample)
+    if len(shape) > 2:
+        raise ValueError(f"histogramdd: points are the rows of a sample of two axes, got {describe(sample)}")
+    return [ravel(sample)] if len(shape) < 2 else [getitem(sample, i) for i in range(shape[0])]
+
+
+def _axis_edges(axis: int, x: Array, bins: Any, range: Any) -> Array:
+    if _is_array(bins):
+        return _given_edges(f"`bins[{axis}]`", bins)
+    first, last = _bounds(x, range)
+    dtype = np.dtype(result_type(first, last, 1.0))
+    return prim.uniform_edges(first, last, bins=_number_of_bins(f"`bins[{axis}]`", bins), dtype=dtype)

@@ -9,7 +9,7 @@ from weakref import ref
 
 from funcgrad.core import Tracer, repeated
 from funcgrad.errors import ConversionError
-from funcgrad.numpy.callers import user_line
+from funcgrad.numpy.hints import user_line
 
 __all__ = ["Shown", "has_all_digits", "refuse_text"]
 

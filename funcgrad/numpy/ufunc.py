@@ -22,8 +22,7 @@ import numpy as np
 from funcgrad.generated import function
 from funcgrad.numpy import ufunc_methods
 from funcgrad.numpy.faces import documented, stub
-from funcgrad.numpy.ufunc_calls import DEFAULTS, applied, applied_to_axes, check_options
-from funcgrad.numpy.ufunc_methods import Ufunc
+from funcgrad.numpy.ufunc_methods import DEFAULTS, Ufunc, applied, applied_to_axes, check_options
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["Binary", "GeneralizedUfunc", "Table", "Ufunc", "Unary", "gufunc", "ufunc"]

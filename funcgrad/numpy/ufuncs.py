@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.numpy import arithmetic, choice, comparison, products, rounding, transcendental
+from funcgrad.numpy import choice, elementwise, products
 
 __all__ = ["UFUNCS"]
 
 
-def _table() -> dict[np.ufunc, Callable[..., Any]]:
-    modules = (arithmetic, choice, comparison, products, rounding, transcendental)
-    functions = [getattr(module, name) for module in modules for name in module.__all__]
-    return {function.ufunc: function for function in functions if getattr(function, "ufunc", None) is not None}
-
-
+_OURS = [getattr(module, name) for module in (choice, elementwise, products) for name in module.__all__]
 #: From NumPy's ufunc to the function of the same name. Those that are not here are of dates and of texts.
-UFUNCS: dict[np.ufunc, Callable[..., Any]] = _table()
+UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
+    fun.ufunc: fun for fun in _OURS if getattr(fun, "ufunc", None) is not None
+}

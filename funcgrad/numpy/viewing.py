@@ -11,11 +11,10 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
-from funcgrad.numpy.arithmetic import imag, real
-from funcgrad.numpy.callers import user_line
 from funcgrad.numpy.concretization import run_here
 from funcgrad.numpy.creation import astype
-from funcgrad.numpy.hints import counterpart
+from funcgrad.numpy.elementwise import imag, real
+from funcgrad.numpy.hints import counterpart, user_line
 from funcgrad.numpy.joining import stack
 from funcgrad.typing import Array
 from funcgrad.views import layout, locked, share

@@ -20,7 +20,7 @@ from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.concretization import refuse, user_line
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.peeking import anywhere, is_plain, known
-from funcgrad.numpy.scans import cumsum
+from funcgrad.numpy.reductions import cumsum
 from funcgrad.numpy.shaping import ravel, reshape
 from funcgrad.numpy.updating import at
 from funcgrad.primitives.arithmetic import clip, remainder

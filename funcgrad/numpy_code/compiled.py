@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
-from funcgrad.numpy.callers import user_line
 from funcgrad.numpy.concretization import refused
+from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
 from funcgrad.numpy_code.kernels import kernel
 from funcgrad.writable import READ_ONLY, is_buffer, own, root_of

@@ -18,7 +18,7 @@ import funcgrad.numpy as fnp
 from funcgrad import tree
 from funcgrad.core import READ_ONLY, Tracer, describe
 from funcgrad.errors import ConversionError
-from funcgrad.numpy.callers import user_line
+from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code import objects, reading
 from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import class_of, is_seen, viewer

@@ -11,7 +11,7 @@ import pytest
 import funcgrad
 import funcgrad.numpy as fnp
 from funcgrad import grad, register_dataclass, tree
-from funcgrad.numpy.names_of_numpy import NUMPYS
+from funcgrad.numpy.namespace_info import NUMPYS
 
 
 @pytest.mark.parametrize("module", [funcgrad, fnp], ids=lambda m: m.__name__)

@@ -17,11 +17,11 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.graph import steer
-from funcgrad.numpy import transcendental
-from funcgrad.numpy.arithmetic import power as real_power
-from funcgrad.numpy.arithmetic import sqrt as real_sqrt
+from funcgrad.numpy import elementwise
 from funcgrad.numpy.choice import where
 from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.elementwise import power as real_power
+from funcgrad.numpy.elementwise import sqrt as real_sqrt
 from funcgrad.numpy.faces import documented, named
 from funcgrad.numpy.peeking import is_plain, known
 from funcgrad.numpy.reductions import any as some
@@ -89,7 +89,7 @@ def _beyond(x: ArrayLike, real: Callable[[Array], Array], right: float, left: fl
     size = absolute(x)
     outside = greater(size, 1)
     flat = where(outside, where(greater(x, 0), right, left), real(where(outside, 0, x)))
-    return astype(flat + sign * 1j * where(outside, transcendental.arccosh(where(outside, size, 2)), 0), whole.dtype)
+    return astype(flat + sign * 1j * where(outside, elementwise.arccosh(where(outside, size, 2)), 0), whole.dtype)
 
 
 def _large_complex(x: ArrayLike) -> Array:
@@ -110,21 +110,21 @@ def _row(
 sqrt = _row("sqrt", lambda x: real_sqrt(_negative_complex("sqrt", x)),
     "The square root; of negative numbers it is imaginary.", "fnp.emath.sqrt([-4.0, 4.0]).round(6)",
     "array([0.+2.j, 2.+0.j])")
-log = _row("log", lambda x: transcendental.log(_negative_complex("log", x)),
+log = _row("log", lambda x: elementwise.log(_negative_complex("log", x)),
     "The natural logarithm; that of negative numbers has the imaginary part pi.", "fnp.emath.log([-1.0, 1.0]).round(6)",
     "array([0.+3.141593j, 0.+0.j      ])")
-log2 = _row("log2", lambda x: transcendental.log2(_negative_complex("log2", x)), "The logarithm to base 2, as ``log``.",
+log2 = _row("log2", lambda x: elementwise.log2(_negative_complex("log2", x)), "The logarithm to base 2, as ``log``.",
     "fnp.emath.log2([-4.0, 4.0]).round(6)", "array([2.+4.53236j, 2.+0.j     ])")
-log10 = _row("log10", lambda x: transcendental.log10(_negative_complex("log10", x)),
+log10 = _row("log10", lambda x: elementwise.log10(_negative_complex("log10", x)),
     "The logarithm to base 10, as ``log``.", "fnp.emath.log10([-10.0, 10.0]).round(6)",
     "array([1.+1.364376j, 1.+0.j      ])")
-arccos = _row("arccos", lambda x: _beyond(x, transcendental.arccos, 0.0, math.pi, -1),
+arccos = _row("arccos", lambda x: _beyond(x, elementwise.arccos, 0.0, math.pi, -1),
     "The inverse cosine; that of numbers beyond -1 and 1 is complex.", "fnp.emath.arccos([0.5, 2.0]).round(6)",
     "array([1.047198-0.j      , 0.      -1.316958j])")
-arcsin = _row("arcsin", lambda x: _beyond(x, transcendental.arcsin, math.pi / 2, -math.pi / 2, 1),
+arcsin = _row("arcsin", lambda x: _beyond(x, elementwise.arcsin, math.pi / 2, -math.pi / 2, 1),
     "The inverse sine; that of numbers beyond -1 and 1 is complex.", "fnp.emath.arcsin([0.5, 2.0]).round(6)",
     "array([0.523599+0.j      , 1.570796+1.316958j])")
-arctanh = _row("arctanh", lambda x: transcendental.arctanh(_large_complex(x)),
+arctanh = _row("arctanh", lambda x: elementwise.arctanh(_large_complex(x)),
     "The inverse hyperbolic tangent; that of numbers beyond -1 and 1 is complex.",
     "fnp.emath.arctanh([0.5, 2.0]).round(6)", "array([0.549306+0.j      , 0.549306+1.570796j])")
 # fmt: on
@@ -138,7 +138,7 @@ def logn(n: ArrayLike, x: ArrayLike) -> Array:
         >>> fnp.emath.logn(2.0, [-4.0, 4.0]).round(6)
         array([2.+4.53236j, 2.+0.j     ])
     """
-    return transcendental.log(_negative_complex("logn", x)) / transcendental.log(_negative_complex("logn", n))
+    return elementwise.log(_negative_complex("logn", x)) / elementwise.log(_negative_complex("logn", n))
 
 
 @_mirrors

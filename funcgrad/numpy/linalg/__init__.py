@@ -2,15 +2,13 @@
 
 from numpy.linalg import LinAlgError
 
-from funcgrad.numpy.linalg import analytic, decompositions, functions, norms, solving
-from funcgrad.numpy.linalg.analytic import *
+from funcgrad.numpy.linalg import decompositions, functions, norms, solving
 from funcgrad.numpy.linalg.decompositions import *
 from funcgrad.numpy.linalg.functions import *
 from funcgrad.numpy.linalg.norms import *
 from funcgrad.numpy.linalg.solving import *
 
 __all__ = ["LinAlgError"]
-__all__ += analytic.__all__
 __all__ += decompositions.__all__
 __all__ += functions.__all__
 __all__ += norms.__all__

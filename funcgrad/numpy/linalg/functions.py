@@ -1,4 +1,4 @@
-"""Powers and products of matrices, and functions of ``numpy`` under the names that they have in ``numpy.linalg``.
+"""Powers, products and roots of matrices, and functions of ``numpy`` with the names of ``numpy.linalg``.
 
 ``matmul``, ``matrix_transpose`` and ``vecdot`` are those of ``funcgrad.numpy``.
 """
@@ -18,20 +18,20 @@ from funcgrad.core import describe
 from funcgrad.errors import ShapeError
 from funcgrad.kinds.linear import broadcast_to
 from funcgrad.numpy import diagonals, products
-from funcgrad.numpy.contractions import contracted
 from funcgrad.numpy.creation import as_value, new
 from funcgrad.numpy.linalg.solving import inv
 from funcgrad.numpy.output import into
 from funcgrad.numpy.peeking import is_numpys, is_plain
-from funcgrad.numpy.products import matmul, vecdot
+from funcgrad.numpy.products import contracted, matmul, vecdot
 from funcgrad.numpy.shaping import matrix_transpose
+from funcgrad.primitives import matrix_functions as prim
 from funcgrad.primitives.products import LETTERS
 from funcgrad.primitives.products import matmul as product
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
     "cross", "diagonal", "matmul", "matrix_power", "matrix_transpose", "multi_dot", "outer", "tensordot", "trace",
-    "vecdot",
+    "vecdot", "expm", "logm", "sqrtm",
 ]  # fmt: skip
 
 
@@ -193,3 +193,67 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
         array([2., 2., 2.])
     """
     return products.trace(x, offset, -2, -1, dtype)
+
+
+def _square(name: str, a: ArrayLike) -> Array:
+    """``a`` as an array of square matrices."""
+    a = as_value(a)
+    shape = backend.shape_of(a)
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise np.linalg.LinAlgError(
+            f"linalg.{name}: the last two axes must be of equal length, got shape {shape}. Pass square matrices."
+        )
+    return a
+
+
+def expm(a: ArrayLike) -> Array:
+    """The exponential of square matrices.
+
+    The derivative is exact at any matrix, of any order; eigenvalues play no role.
+
+    Raises:
+        LinAlgError: matrices that are not square.
+
+    Example:
+        >>> fnp.linalg.expm([[0.0, 1.0], [0.0, 0.0]])
+        array([[1., 1.],
+               [0., 1.]])
+    """
+    return prim.expm(_square("expm", a))
+
+
+def sqrtm(a: ArrayLike) -> Array:
+    """The principal square root of square matrices: its eigenvalues have positive real parts.
+
+    Of a real matrix it is real unless that has negative eigenvalues; an eigenvalue on the negative axis has
+    its root on the positive imaginary one. It is NaN where there is no root, and so is the derivative where
+    an eigenvalue is zero. On JAX arrays the roots of real matrices are real, or NaN.
+
+    Raises:
+        LinAlgError: matrices that are not square.
+
+    Example:
+        >>> fnp.linalg.sqrtm([[4.0, 0.0], [0.0, 9.0]]).round(12)
+        array([[2., 0.],
+               [0., 3.]])
+    """
+    a = _square("sqrtm", a)
+    return prim.sqrtm(a, base=backend.shape_of(a)[-1])
+
+
+def logm(a: ArrayLike) -> Array:
+    """The principal logarithm of square matrices: the imaginary parts of its eigenvalues lie in (-pi, pi].
+
+    Of a real matrix it is real unless that has negative eigenvalues. It is NaN where there is no logarithm: where an
+    eigenvalue is zero. On JAX arrays the logarithms of real matrices are real, or NaN.
+
+    Raises:
+        LinAlgError: matrices that are not square.
+
+    Example:
+        >>> fnp.linalg.logm([[1.0, 2.0], [0.0, 1.0]]).round(12)
+        array([[0., 2.],
+               [0., 0.]])
+    """
+    a = _square("logm", a)
+    return prim.logm(a, base=backend.shape_of(a)[-1])

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.numpy.arithmetic import sqrt
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.elementwise import sqrt
 from funcgrad.numpy.polynomial.classes import Traced
-from funcgrad.numpy.polynomial.series import series
-from funcgrad.numpy.polynomial.terms import as_count
+from funcgrad.numpy.polynomial.series import as_count, series
 from funcgrad.numpy.products import matmul
 from funcgrad.typing import Array, ArrayLike
 

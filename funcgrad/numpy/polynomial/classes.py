@@ -8,8 +8,7 @@ import numpy as np
 
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.numpy.polynomial.series import series
-from funcgrad.numpy.polynomial.terms import as_series
+from funcgrad.numpy.polynomial.series import as_series, series
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["Traced"]

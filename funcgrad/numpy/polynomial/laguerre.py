@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.elementwise import exp
 from funcgrad.numpy.polynomial.classes import Traced
 from funcgrad.numpy.polynomial.series import series
-from funcgrad.numpy.transcendental import exp
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.numpy.faces import documented, stub
-from funcgrad.numpy.ufunc_calls import DEFAULTS, applied
+from funcgrad.numpy.ufunc_methods import DEFAULTS, applied
 from funcgrad.optional import special
 
 __all__ = ["Ufunc", "table"]

@@ -1,0 +1,495 @@
+"""Elementwise functions: arithmetic, powers, exponentials, angles, rounding, bits, comparisons, logic.
+
+Arguments broadcast against each other and promote as NumPy's do. With ``dtype`` the computation is done
+in that dtype. The derivative of ``|x|`` at 0 is 1, as JAX has it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.backend import dtype_of, library_of, shape_of
+from funcgrad.core import Tracer
+from funcgrad.kinds.linear import conj as conjugated
+from funcgrad.kinds.linear import imag as imaginary_part
+from funcgrad.kinds.linear import real as real_part
+from funcgrad.numpy.axes import all_axes
+from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.output import into
+from funcgrad.numpy.ufunc import Table, ufunc
+from funcgrad.primitives import arithmetic, comparison, elementwise
+from funcgrad.primitives.reductions import reduce_all
+from funcgrad.typing import Array, ArrayLike
+from funcgrad.views import locked
+from funcgrad.writable import is_number
+
+__all__ = [
+    "add", "subtract", "multiply", "divide", "true_divide", "negative", "positive", "reciprocal", "power", "pow",
+    "float_power", "square", "sqrt", "cbrt", "absolute", "abs", "fabs", "sign", "copysign", "heaviside", "remainder",
+    "mod", "fmod", "floor_divide", "divmod", "modf", "frexp", "ldexp", "conj", "conjugate", "real", "imag", "angle",
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "logaddexp2", "hypot", "sin", "cos", "tan",
+    "arcsin", "asin", "arccos", "acos", "arctan", "atan", "arctan2", "atan2", "sinh", "cosh", "tanh", "arcsinh",
+    "asinh", "arccosh", "acosh", "arctanh", "atanh", "sinc", "deg2rad", "radians", "rad2deg", "degrees", "floor",
+    "ceil", "trunc", "fix", "rint", "round", "around", "spacing", "nextafter", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "bitwise_count", "invert", "bitwise_not", "bitwise_invert", "left_shift", "bitwise_left_shift",
+    "right_shift", "bitwise_right_shift", "gcd", "lcm", "equal", "not_equal", "less", "less_equal", "greater",
+    "greater_equal", "logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite",
+    "isneginf", "isposinf", "isreal", "iscomplex", "signbit", "isclose", "allclose", "array_equal",
+]  # fmt: skip
+
+
+table = Table(__name__)
+
+# fmt: off
+add = table.binary(np.add, arithmetic.add, "The sum.", "fnp.add([1.0, 2.0], 3.0)", "array([4., 5.])")
+subtract = table.binary(np.subtract, arithmetic.subtract, "The difference ``x1 - x2``.",
+    "fnp.subtract([1.0, 2.0], 3.0)", "array([-2., -1.])")
+multiply = table.binary(np.multiply, arithmetic.multiply, "The product.", "fnp.multiply([1.0, 2.0], 3.0)",
+    "array([3., 6.])")
+divide = table.binary(np.divide, arithmetic.divide, "The quotient ``x1 / x2``.", "fnp.divide([1.0, 2.0], 4.0)",
+    "array([0.25, 0.5 ])")
+true_divide = divide
+negative = table.unary(np.negative, arithmetic.negative, "``-x``.", "fnp.negative([1.0, -2.0])", "array([-1.,  2.])")
+positive = table.unary(np.positive, arithmetic.positive, "``+x``: a copy of ``x``.", "fnp.positive([1.0, -2.0])",
+    "array([ 1., -2.])")
+reciprocal = table.unary(np.reciprocal, arithmetic.reciprocal, "``1 / x``. The derivative at 0 is minus infinity.",
+    "fnp.reciprocal([2.0, 4.0])", "array([0.5 , 0.25])")
+power = table.binary(np.power, arithmetic.power, """``x1`` to the power ``x2``.
+
+    Where ``x2`` is 0 the derivative in ``x1`` is 0, at 0 too. At ``x1`` = 0 the derivative in ``x2`` is 0
+    where ``x2`` is positive and NaN elsewhere; where ``x1`` is negative it is NaN.
+
+    Raises:
+        ValueError: an integer to a negative integer power.""", "fnp.power([1.0, 2.0, 3.0], 2)", "array([1., 4., 9.])")
+pow = power
+square = table.unary(np.square, arithmetic.square, "``x * x``.", "fnp.square([1.0, -2.0])", "array([1., 4.])")
+sqrt = table.unary(np.sqrt, elementwise.sqrt, "The square root. The derivative at 0 is infinity.",
+    "fnp.sqrt([4.0, 9.0])", "array([2., 3.])")
+cbrt = table.unary(np.cbrt, arithmetic.cbrt, "The cube root. The derivative at 0 is infinity.", "fnp.cbrt([1.0, -8.0])",
+    "array([ 1., -2.])")
+absolute = table.unary(np.absolute, arithmetic.absolute, """The absolute value, of complex numbers too.
+
+    The derivative at 0 is 1 for real numbers (and the second one 0); for complex numbers it is 0.""",
+    "fnp.absolute([-1.5, 3 + 4j])", "array([1.5, 5. ])")
+abs = absolute
+fabs = table.unary(np.fabs, arithmetic.fabs, """The absolute value of real numbers, as floats. The derivative at 0 is 1.
+
+    Raises:
+        TypeError: complex numbers.""", "fnp.fabs([-1, 2])", "array([1., 2.])")
+copysign = table.binary(np.copysign, arithmetic.copysign, """``x1`` with the sign of ``x2``.
+
+    The derivative in ``x1`` at 0 is that of the absolute value, 1, with the sign of ``x2``; in ``x2`` it
+    is 0 everywhere.
+
+    Raises:
+        TypeError: complex numbers.""", "fnp.copysign([1.0, -2.0], -3.0)", "array([-1., -2.])")
+heaviside = table.binary(np.heaviside, arithmetic.heaviside,
+    """0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is 0.
+
+    The derivative in ``x1`` is 0 everywhere; in ``x2`` it is 1 where ``x1`` is 0.
+
+    Raises:
+        TypeError: complex numbers.""", "fnp.heaviside([-1.0, 0.0, 1.0], 0.5)", "array([0. , 0.5, 1. ])")
+remainder = table.binary(np.remainder, arithmetic.remainder,
+    """What is left of ``x1`` after division by ``x2``, with the sign of ``x2``, as Python's ``%``.
+
+    The derivative in ``x1`` is 1 and in ``x2`` ``-floor_divide(x1, x2)``, at the jumps too.
+
+    Raises:
+        TypeError: complex numbers.""", "fnp.remainder([7.0, -7.0], 3.0)", "array([1., 2.])")
+mod = remainder
+fmod = table.binary(np.fmod, arithmetic.fmod,
+    """What is left of ``x1`` after division by ``x2``, with the sign of ``x1``, as C's ``fmod``.
+
+    The derivative in ``x1`` is 1 and in ``x2`` ``-trunc(x1 / x2)``, at the jumps too.
+
+    Raises:
+        TypeError: complex numbers.""", "fnp.fmod([7.0, -7.0], 3.0)", "array([ 1., -1.])")
+floor_divide = table.binary(np.floor_divide, comparison.floor_divide,
+    """The largest whole number not above ``x1 / x2``. Its derivative is 0.
+
+    Raises:
+        TypeError: complex numbers.""", "fnp.floor_divide([7.0, -7.0], 3.0)", "array([ 2., -3.])")
+ldexp = table.binary(np.ldexp, arithmetic.ldexp, """``x1 * 2**x2`` for integers ``x2``.
+
+    Raises:
+        TypeError: ``x2`` is not of an integer dtype.""", "fnp.ldexp([0.75, -0.5], [3, 0])", "array([ 6. , -0.5])")
+conj = table.unary(np.conj, conjugated,
+    "The complex conjugate. Cotangents are conjugated too: a pullback is the plain transpose.",
+    "fnp.conj([1 + 2j, 3.0])", "array([1.-2.j, 3.-0.j])", name="conj")
+conjugate = conj
+# fmt: on
+
+
+@ufunc(np.float_power)
+def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """``power``, computed in double precision at least. Integers may have negative powers.
+
+    Example:
+        >>> fnp.float_power([1, 2], -2)
+        array([1.  , 0.25])
+    """
+    x1, x2 = as_value(x1), as_value(x2)
+    if library_of(x1) is np and library_of(x2) is np:
+        wide = np.result_type(np.result_type(dtype_of(x1), np.float64), dtype_of(x2))  # all three: not with bfloat16
+        x1, x2 = astype(x1, wide), astype(x2, wide)
+    return arithmetic.float_power(x1, x2)
+
+
+@ufunc(np.sign)
+def sign(x: ArrayLike, /) -> Array:
+    """-1, 0 or 1 by the sign of ``x``; of complex numbers ``x / abs(x)``.
+
+    The derivative for real numbers is 0 everywhere. For complex numbers it is not, except at 0.
+
+    Example:
+        >>> fnp.sign([-2.0, 0.0, 3.0])
+        array([-1.,  0.,  1.])
+    """
+    if isinstance(x, Tracer) and x.dtype.kind == "c":
+        return arithmetic.unit(x)
+    return comparison.sign(x)
+
+
+@ufunc(np.divmod)
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
+    """``(floor_divide(x1, x2), remainder(x1, x2))``.
+
+    Example:
+        >>> fnp.divmod(7.0, 3.0)
+        (np.float64(2.0), np.float64(1.0))
+    """
+    return comparison.floor_divide(x1, x2), arithmetic.remainder(x1, x2)
+
+
+@ufunc(np.modf)
+def modf(x: ArrayLike, /) -> tuple[Array, Array]:
+    """The fractional and the integral part, both with the sign of ``x``.
+
+    The derivative of the first is 1, at whole numbers too; of the second 0.
+
+    Raises:
+        TypeError: complex numbers.
+
+    Example:
+        >>> fnp.modf([1.5, -0.25])
+        (array([ 0.5 , -0.25]), array([ 1., -0.]))
+    """
+    return arithmetic.fractional(x), comparison.integral(x)
+
+
+@ufunc(np.frexp)
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
+    """The mantissa, from 0.5 to 1 in size, and the exponent of 2, an integer, which has no derivative.
+
+    Raises:
+        TypeError: complex numbers.
+
+    Example:
+        >>> fnp.frexp([6.0, -0.5])
+        (array([ 0.75, -0.5 ]), array([3, 0], dtype=int32))
+    """
+    return arithmetic.mantissa(x), comparison.exponent(x)
+
+
+def real(val: ArrayLike) -> Array:
+    """The real part.
+
+    Example:
+        >>> fnp.real([1 + 2j, 3.0])
+        array([1., 3.])
+    """
+    val = as_value(val)
+    return real_part(val) if dtype_of(val).kind == "c" or not isinstance(val, Tracer) else val
+
+
+def imag(val: ArrayLike) -> Array:
+    """The imaginary part; of real numbers 0.
+
+    Example:
+        >>> fnp.imag([1 + 2j, 3.0])
+        array([2., 0.])
+    """
+    val = as_value(val)
+    made = imaginary_part(val)
+    if dtype_of(val).kind == "c" or (isinstance(val, Tracer) and is_number(val)):
+        return made
+    return locked(made)  # as the zeros are that NumPy gives for an array
+
+
+def angle(z: ArrayLike, deg: bool = False) -> Array:
+    """The argument of complex numbers in radians, or in degrees with ``deg=True``.
+
+    The derivative at 0 is NaN; for real numbers, where the angle is 0 or pi, it is 0.
+
+    Example:
+        >>> fnp.angle([1.0, 1j], deg=True)
+        array([ 0., 90.])
+    """
+    z = as_value(z)
+    if dtype_of(z).kind == "c":
+        found = elementwise.arctan2(imaginary_part(z), real_part(z))
+    else:
+        found = comparison.angle_of_real(z)
+    return found * elementwise.RADIAN if deg else found
+
+
+# fmt: off
+exp = table.unary(np.exp, elementwise.exp, "``e**x``.", "fnp.exp([0.0, 1.0])", "array([1.        , 2.71828183])")
+exp2 = table.unary(np.exp2, elementwise.exp2, "``2**x``.", "fnp.exp2([0.0, 3.0])", "array([1., 8.])")
+expm1 = table.unary(np.expm1, elementwise.expm1, "``exp(x) - 1``, accurate for small ``x``.", "fnp.expm1(1e-10)",
+    "np.float64(1.00000000005e-10)")
+log = table.unary(np.log, elementwise.log, "The natural logarithm. The derivative at 0 is infinity.",
+    "fnp.log([1.0, 10.0])", "array([0.        , 2.30258509])")
+log2 = table.unary(np.log2, elementwise.log2, "The logarithm to base 2. The derivative at 0 is infinity.",
+    "fnp.log2([1.0, 8.0])", "array([0., 3.])")
+log10 = table.unary(np.log10, elementwise.log10, "The logarithm to base 10. The derivative at 0 is infinity.",
+    "fnp.log10([1.0, 100.0])", "array([0., 2.])")
+log1p = table.unary(np.log1p, elementwise.log1p,
+    "``log(1 + x)``, accurate for small ``x``. The derivative at -1 is infinity.", "fnp.log1p(1e-10)",
+    "np.float64(9.999999999500001e-11)")
+logaddexp = table.binary(np.logaddexp, elementwise.logaddexp, """``log(exp(x1) + exp(x2))`` without overflow.
+
+    The derivatives are the shares of the two exponentials: 1 and 0 where ``x2`` is minus infinity, NaN where
+    both are.""", "fnp.logaddexp(1000.0, 1000.0)", "np.float64(1000.6931471805599)")
+logaddexp2 = table.binary(np.logaddexp2, elementwise.logaddexp2, """``log2(2**x1 + 2**x2)`` without overflow.
+
+    The derivatives are the shares of the two powers: 1 and 0 where ``x2`` is minus infinity, NaN where
+    both are.""", "fnp.logaddexp2(1000.0, 1000.0)", "np.float64(1001.0)")
+hypot = table.binary(np.hypot, elementwise.hypot,
+    "``sqrt(x1**2 + x2**2)`` without overflow. The derivatives at the origin are 1/2.", "fnp.hypot(3.0, 4.0)",
+    "np.float64(5.0)")
+sin = table.unary(np.sin, elementwise.sin, "The sine of an angle in radians.", "fnp.sin([0.0, 1.0])",
+    "array([0.        , 0.84147098])")
+cos = table.unary(np.cos, elementwise.cos, "The cosine of an angle in radians.", "fnp.cos([0.0, 1.0])",
+    "array([1.        , 0.54030231])")
+tan = table.unary(np.tan, elementwise.tan, "The tangent of an angle in radians.", "fnp.tan([0.0, 1.0])",
+    "array([0.        , 1.55740772])")
+arcsin = table.unary(np.arcsin, elementwise.arcsin, "The inverse sine. The derivative at -1 and 1 is infinity.",
+    "fnp.arcsin([0.0, 1.0])", "array([0.        , 1.57079633])")
+asin = arcsin
+arccos = table.unary(np.arccos, elementwise.arccos, "The inverse cosine. The derivative at -1 and 1 is minus infinity.",
+    "fnp.arccos([0.0, 1.0])", "array([1.57079633, 0.        ])")
+acos = arccos
+arctan = table.unary(np.arctan, elementwise.arctan, "The inverse tangent.", "fnp.arctan([0.0, 1.0])",
+    "array([0.        , 0.78539816])")
+atan = arctan
+arctan2 = table.binary(np.arctan2, elementwise.arctan2,
+    "The angle of the point (``x2``, ``x1``), from -pi to pi. The derivatives at the origin are NaN.",
+    "fnp.arctan2(1.0, -1.0)", "np.float64(2.356194490192345)")
+atan2 = arctan2
+sinh = table.unary(np.sinh, elementwise.sinh, "The hyperbolic sine.", "fnp.sinh([0.0, 1.0])",
+    "array([0.        , 1.17520119])")
+cosh = table.unary(np.cosh, elementwise.cosh, "The hyperbolic cosine.", "fnp.cosh([0.0, 1.0])",
+    "array([1.        , 1.54308063])")
+tanh = table.unary(np.tanh, elementwise.tanh, "The hyperbolic tangent.", "fnp.tanh([0.0, 1.0])",
+    "array([0.        , 0.76159416])")
+arcsinh = table.unary(np.arcsinh, elementwise.arcsinh, "The inverse hyperbolic sine.", "fnp.arcsinh([0.0, 1.0])",
+    "array([0.        , 0.88137359])")
+asinh = arcsinh
+arccosh = table.unary(np.arccosh, elementwise.arccosh,
+    "The inverse hyperbolic cosine. The derivative at 1 is infinity.", "fnp.arccosh([1.0, 2.0])",
+    "array([0.       , 1.3169579])")
+acosh = arccosh
+arctanh = table.unary(np.arctanh, elementwise.arctanh,
+    "The inverse hyperbolic tangent. The derivative at -1 and 1 is infinity.", "fnp.arctanh([0.0, 0.5])",
+    "array([0.        , 0.54930614])")
+atanh = arctanh
+deg2rad = table.unary(np.deg2rad, elementwise.deg2rad, "Degrees as radians.", "fnp.deg2rad(180.0)",
+    "np.float64(3.141592653589793)")
+radians = table.unary(np.radians, elementwise.radians, "Degrees as radians.", "fnp.radians(180.0)",
+    "np.float64(3.141592653589793)")
+rad2deg = table.unary(np.rad2deg, elementwise.rad2deg, "Radians as degrees.", "fnp.rad2deg(3.0)",
+    "np.float64(171.88733853924697)")
+degrees = table.unary(np.degrees, elementwise.degrees, "Radians as degrees.", "fnp.degrees(3.0)",
+    "np.float64(171.88733853924697)")
+# fmt: on
+
+
+def sinc(x: ArrayLike) -> Array:
+    """``sin(pi x) / (pi x)``, and 1 at 0. The derivatives at 0 are exact, to any order.
+
+    Example:
+        >>> fnp.sinc([0.0, 0.5])
+        array([1.        , 0.63661977])
+    """
+    return elementwise.sinc(x, order=0)
+
+
+# fmt: off
+floor = table.unary(np.floor, comparison.floor, "The largest whole number not above ``x``.", "fnp.floor([1.5, -1.5])",
+    "array([ 1., -2.])")
+ceil = table.unary(np.ceil, comparison.ceil, "The smallest whole number not below ``x``.", "fnp.ceil([1.5, -1.5])",
+    "array([ 2., -1.])")
+trunc = table.unary(np.trunc, comparison.trunc, "The nearest whole number towards 0.", "fnp.trunc([1.5, -1.5])",
+    "array([ 1., -1.])")
+rint = table.unary(np.rint, comparison.rint, "The nearest whole number, of two the even one.", "fnp.rint([0.5, 1.6])",
+    "array([0., 2.])")
+spacing = table.unary(np.spacing, comparison.spacing, "The distance to the next larger float, with the sign of ``x``.",
+    "fnp.spacing(1.0)", "np.float64(2.220446049250313e-16)")
+nextafter = table.binary(np.nextafter, comparison.nextafter,
+    "The next float after ``x1`` in the direction of ``x2``, taken for a constant.", "fnp.nextafter(1.0, 2.0)",
+    "np.float64(1.0000000000000002)")
+bitwise_and = table.binary(np.bitwise_and, comparison.bitwise_and, "The bits set in both integers.",
+    "fnp.bitwise_and([5, 6], 3)", "array([1, 2])")
+bitwise_or = table.binary(np.bitwise_or, comparison.bitwise_or, "The bits set in one of the integers.",
+    "fnp.bitwise_or([5, 6], 3)", "array([7, 7])")
+bitwise_xor = table.binary(np.bitwise_xor, comparison.bitwise_xor, "The bits set in exactly one of the integers.",
+    "fnp.bitwise_xor([5, 6], 3)", "array([6, 5])")
+bitwise_count = table.unary(np.bitwise_count, comparison.bitwise_count,
+    "How many bits are set in the absolute value of an integer.", "fnp.bitwise_count([5, 8])",
+    "array([2, 1], dtype=uint8)")
+invert = table.unary(np.invert, comparison.invert, "The integer with every bit inverted; ``not`` of booleans.",
+    "fnp.invert([5, -1])", "array([-6,  0])")
+bitwise_not = invert
+bitwise_invert = invert
+left_shift = table.binary(np.left_shift, comparison.left_shift, "``x1 * 2**x2`` of integers.",
+    "fnp.left_shift([1, 3], 2)", "array([ 4, 12])")
+bitwise_left_shift = left_shift
+right_shift = table.binary(np.right_shift, comparison.right_shift, "``x1 // 2**x2`` of integers.",
+    "fnp.right_shift([4, 9], 2)", "array([1, 2])")
+bitwise_right_shift = right_shift
+gcd = table.binary(np.gcd, comparison.gcd, "The greatest common divisor of integers.", "fnp.gcd([12, 18], 8)",
+    "array([4, 2])")
+lcm = table.binary(np.lcm, comparison.lcm, "The least common multiple of integers.", "fnp.lcm([4, 6], 10)",
+    "array([20, 30])")
+# fmt: on
+
+
+def fix(x: ArrayLike, out: Any = None) -> Array:
+    """The nearest whole number towards 0.
+
+    Example:
+        >>> fnp.fix([1.5, -1.5])
+        array([ 1., -1.])
+    """
+    return comparison.fix(x) if out is None else into(fix, out, x)
+
+
+def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
+    """``a`` rounded to so many decimals, of two to the even one; negative ``decimals`` round to tens, hundreds.
+
+    Example:
+        >>> fnp.round([0.125, 12.5], 2), fnp.round(12.5, -1)
+        (array([ 0.12, 12.5 ]), np.float64(10.0))
+    """
+    return comparison.round(a, decimals=decimals) if out is None else into(round, out, a, decimals)
+
+
+around = round
+
+
+# fmt: off
+equal = table.binary(np.equal, comparison.equal, "Where ``x1`` is equal to ``x2``.", "fnp.equal([1.0, 2.0], 2.0)",
+    "array([False,  True])")
+not_equal = table.binary(np.not_equal, comparison.not_equal, "Where ``x1`` differs from ``x2``.",
+    "fnp.not_equal([1.0, 2.0], 2.0)", "array([ True, False])")
+less = table.binary(np.less, comparison.less, "Where ``x1`` is less than ``x2``.", "fnp.less([1.0, 2.0], 2.0)",
+    "array([ True, False])")
+less_equal = table.binary(np.less_equal, comparison.less_equal, "Where ``x1`` is at most ``x2``.",
+    "fnp.less_equal([1.0, 2.0], 2.0)", "array([ True,  True])")
+greater = table.binary(np.greater, comparison.greater, "Where ``x1`` is greater than ``x2``.",
+    "fnp.greater([1.0, 3.0], 2.0)", "array([False,  True])")
+greater_equal = table.binary(np.greater_equal, comparison.greater_equal, "Where ``x1`` is at least ``x2``.",
+    "fnp.greater_equal([1.0, 2.0], 2.0)", "array([False,  True])")
+logical_and = table.binary(np.logical_and, comparison.logical_and, "Where neither is 0.",
+    "fnp.logical_and([0, 1], [1, 2])", "array([False,  True])")
+logical_or = table.binary(np.logical_or, comparison.logical_or, "Where one is not 0.", "fnp.logical_or([0, 1], [0, 2])",
+    "array([False,  True])")
+logical_xor = table.binary(np.logical_xor, comparison.logical_xor, "Where exactly one is not 0.",
+    "fnp.logical_xor([0, 1], [1, 2])", "array([ True, False])")
+logical_not = table.unary(np.logical_not, comparison.logical_not, "Where ``x`` is 0.", "fnp.logical_not([0.0, 1.0])",
+    "array([ True, False])")
+isnan = table.unary(np.isnan, comparison.isnan, "Where ``x`` is NaN.", 'fnp.isnan([1.0, float("nan")])',
+    "array([False,  True])")
+isinf = table.unary(np.isinf, comparison.isinf, "Where ``x`` is infinite.", 'fnp.isinf([1.0, -float("inf")])',
+    "array([False,  True])")
+isfinite = table.unary(np.isfinite, comparison.isfinite, "Where ``x`` is neither infinite nor NaN.",
+    'fnp.isfinite([1.0, float("nan")])', "array([ True, False])")
+signbit = table.unary(np.signbit, comparison.signbit, "Where the sign bit is set: of negative numbers, and of -0.0.",
+    "fnp.signbit([1.0, -0.0])", "array([False,  True])")
+# fmt: on
+
+
+def isneginf(x: ArrayLike, out: Any = None) -> Array:
+    """Where ``x`` is minus infinity.
+
+    Example:
+        >>> fnp.isneginf([1.0, -float("inf")])
+        array([False,  True])
+    """
+    return comparison.isneginf(x) if out is None else into(isneginf, out, x)
+
+
+def isposinf(x: ArrayLike, out: Any = None) -> Array:
+    """Where ``x`` is plus infinity.
+
+    Example:
+        >>> fnp.isposinf([1.0, -float("inf")])
+        array([False, False])
+    """
+    return comparison.isposinf(x) if out is None else into(isposinf, out, x)
+
+
+def isreal(x: ArrayLike) -> Array:
+    """Where the imaginary part is 0.
+
+    Example:
+        >>> fnp.isreal([1.0, 1j])
+        array([ True, False])
+    """
+    return comparison.isreal(x)
+
+
+def iscomplex(x: ArrayLike) -> Array:
+    """Where the imaginary part is not 0.
+
+    Example:
+        >>> fnp.iscomplex([1.0, 1j])
+        array([False,  True])
+    """
+    return comparison.iscomplex(x)
+
+
+def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Array:
+    """Where ``abs(a - b) <= atol + rtol * abs(b)``, with ``equal_nan`` also where both are NaN.
+
+    Example:
+        >>> fnp.isclose([1.0, 1.1], 1.0000001)
+        array([ True, False])
+    """
+    return comparison.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+
+def _everywhere(x: Array) -> Any:
+    """Whether every element is true: a Python bool, unless a vmap or JAX holds the answer back."""
+    answer = reduce_all(x, axis=all_axes(len(shape_of(x))))
+    return bool(answer) if type(answer) is np.bool_ else answer
+
+
+def allclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether ``isclose`` everywhere.
+
+    Example:
+        >>> fnp.allclose([1.0, 1.1], 1.0000001)
+        False
+    """
+    return _everywhere(isclose(a, b, rtol, atol, equal_nan))
+
+
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Any:
+    """Whether two arrays have the same shape and equal elements, with ``equal_nan`` NaN being equal to NaN.
+
+    Example:
+        >>> fnp.array_equal([1.0, 2.0], [1.0, 2.0])
+        True
+    """
+    a1, a2 = as_value(a1), as_value(a2)
+    if shape_of(a1) != shape_of(a2):
+        return False
+    same = comparison.equal(a1, a2)
+    if equal_nan:
+        same = comparison.logical_or(same, comparison.logical_and(comparison.isnan(a1), comparison.isnan(a2)))
+    return _everywhere(same)
