@@ -11,11 +11,10 @@ Example:
     array([-0.5,  0.5])
 """
 
-from funcgrad.nn import activations, attention, convolution, dense, losses, normalisation, pooling, segments
+from funcgrad.nn import activations, attention, convolution, losses, normalisation, pooling, segments
 from funcgrad.nn.activations import *
 from funcgrad.nn.attention import *
 from funcgrad.nn.convolution import *
-from funcgrad.nn.dense import *
 from funcgrad.nn.losses import *
 from funcgrad.nn.normalisation import *
 from funcgrad.nn.pooling import *
@@ -25,7 +24,6 @@ __all__: list[str] = []
 __all__ += activations.__all__
 __all__ += attention.__all__
 __all__ += convolution.__all__
-__all__ += dense.__all__
 __all__ += losses.__all__
 __all__ += normalisation.__all__
 __all__ += pooling.__all__

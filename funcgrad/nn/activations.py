@@ -18,7 +18,7 @@ from funcgrad.errors import ShapeError
 from funcgrad.kinds.linear import astype, reshape
 from funcgrad.nn.narrow import floating, on_floats, restored, widened
 from funcgrad.nn.operations import activations as prim
-from funcgrad.nn.operations.gates import gelu_by_tanh, gelu_exact
+from funcgrad.nn.operations.activations import gelu_by_tanh, gelu_exact
 from funcgrad.numpy.axes import one_axis, some_axes
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.faces import documented, named

@@ -1,4 +1,4 @@
-"""Convolution and its transpose, in any number of dimensions; names and arguments are those of ``jax.lax``."""
+"""The dense layer; convolution and its transpose in any number of dimensions, called as in ``jax.lax``."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from typing import Any, NamedTuple, TypeAlias
 from funcgrad import backend
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, reshape
+from funcgrad.nn.operations.affine import biased_product, is_biased_product
 from funcgrad.nn.operations.convolution import Geometry, convolution
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.elementwise import add
+from funcgrad.numpy.products import matmul
 from funcgrad.primitives.shaping import flip
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["conv", "conv_transpose"]
+__all__ = ["conv", "conv_transpose", "linear"]
+
 
 #: Borders: "SAME", "SAME_LOWER", "VALID", one number for both sides of all axes, or (before, after) for each axis.
 Padding: TypeAlias = str | int | Sequence[tuple[int, int]]
@@ -250,3 +254,29 @@ def _transposed_border(window: int, stride: int, padding: str) -> tuple[int, int
     total = window + stride - 2 + (max(window - stride, 0) if name == "VALID" else 0)
     before = window - 1 if name == "VALID" or stride > window - 1 else -(-total // 2)
     return before, total - before
+
+
+def linear(x: ArrayLike, kernel: ArrayLike, bias: ArrayLike | None = None) -> Array:
+    """``x @ kernel + bias``, in one step where it can be: less to record, and no array in between.
+
+    Args:
+        x: an array of shape (..., inputs).
+        kernel: a matrix of shape (inputs, outputs), as in Flax and Haiku; PyTorch's weight is its transpose.
+        bias: a vector of length outputs, or what broadcasts to the result; none by default.
+
+    Returns:
+        An array of shape (..., outputs).
+
+    Raises:
+        ValueError: shapes that do not go together, NumPy's own.
+
+    Example:
+        >>> fnn.linear([[1.0, 2.0]], [[1.0], [10.0]], [0.5])
+        array([[21.5]])
+    """
+    if bias is None:
+        return matmul(x, kernel)
+    if is_biased_product(x, kernel, bias):
+        ans: Array = biased_product(x, kernel, bias)
+        return ans
+    return add(matmul(x, kernel), bias)

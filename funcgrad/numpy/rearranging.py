@@ -28,10 +28,7 @@ from funcgrad.primitives.indexing import getitem, pad_zeros
 from funcgrad.typing import Array, ArrayLike, Axes, Axis
 from funcgrad.writable import is_buffer
 
-__all__ = [
-    "delete", "flip", "fliplr", "flipud", "insert", "pad", "repeat", "resize", "roll", "rot90", "tile", "OPTIONS",
-    "bordered", "by_function",
-]  # fmt: skip
+__all__ = ["delete", "flip", "fliplr", "flipud", "insert", "pad", "repeat", "resize", "roll", "rot90", "tile"]
 
 
 def _static(name: str, what: str, value: Any) -> Any:

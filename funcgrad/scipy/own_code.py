@@ -1,15 +1,16 @@
-"""Functions whose derivative comes from SciPy's own Python code, built anew with funcgrad's functions in it.
+"""What SciPy computes itself, and its own Python code, built anew with funcgrad's functions in it.
 
-They have SciPy's names, arguments, docstrings and messages. What SciPy has compiled is written in the modules of
-``funcgrad.scipy``, and so is what is at least twice as fast there, or is compiled by JAX as it stands.
+Functions of the latter kind have SciPy's names, arguments, docstrings and messages. What SciPy has compiled is written
+in the modules of ``funcgrad.scipy``, and so is what is twice as fast there, or is compiled by JAX as it stands.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import cleandoc, signature
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -18,7 +19,8 @@ from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code import run_anywhere
 from funcgrad.optional import import_scipy
 
-__all__ = ["OWN_CODE", "of_scipy", "own_code"]
+__all__ = ["OWN_CODE", "of_scipy", "own_code", "mirrors"]
+
 
 #: By the module of ``scipy`` the functions that are its own code.
 OWN_CODE: Mapping[str, frozenset[str]] = {
@@ -99,3 +101,46 @@ def own_code(
         return found
 
     return sorted(OWN_CODE[home]), get
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def mirrors(fun: Callable[P, R]) -> Callable[P, R]:
+    """``fun``, but plain arguments go to the function of SciPy that has its name.
+
+    Arguments that only SciPy's function has, as older versions do, are taken at their defaults.
+
+    A function of ``funcgrad.scipy.linalg`` and of the modules in it mirrors one of ``scipy.linalg``.
+
+    Example:
+        >>> def det(a):
+        ...     return "of traced values"
+        >>> det.__module__ = "funcgrad.scipy.linalg"
+        >>> mirrors(det)([[2.0]])
+        np.float64(2.0)
+    """
+    name, home = fun.__name__, ".".join(fun.__module__.split(".")[1:3])
+    own = frozenset(inspect.signature(fun).parameters)
+
+    @wraps(fun)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        theirs: Any
+        if is_plain(*args, *kwargs.values()):
+            theirs = getattr(import_scipy(f"{home}.{name}", home), name)
+            made: R = theirs(*args, **kwargs)
+            return made
+        if own.issuperset(kwargs):
+            return fun(*args, **kwargs)
+        theirs = getattr(import_scipy(f"{home}.{name}", home), name)
+        known: Any = {n: x for n, x in kwargs.items() if n in own or not _is_default(theirs, n, x)}
+        return fun(*args, **known)
+
+    return call
+
+
+def _is_default(fun: Callable[..., Any], name: str, value: Any) -> bool:
+    """Whether ``value`` is what the argument is where nobody gives it."""
+    given = inspect.signature(fun).parameters.get(name)
+    return given is not None and value is given.default

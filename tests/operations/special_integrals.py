@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from funcgrad.scipy.special.operations.student import student_density
+from funcgrad.scipy.special.operations.distributions import student_density
 from operations.spec import Sample, array, op, positive
 from operations.special_functions import NO_JAX, POSITIVE, UNIT, alone, row
 

@@ -12,7 +12,7 @@ from funcgrad import grad, jvp, vjp, vmap
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.optional import double_precision
 from funcgrad.scipy import linalg
-from funcgrad.scipy.mirror import mirrors
+from funcgrad.scipy.own_code import mirrors
 
 A = np.array([[4.0, 1.0, 0.5], [0.7, 5.0, -1.0], [0.2, -0.8, 6.0]])
 B = np.array([1.0, -2.0, 0.5])

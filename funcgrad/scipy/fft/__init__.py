@@ -15,15 +15,13 @@ import sys
 from typing import Any
 
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.fft import fourier, frequencies, hankel, trigonometric
+from funcgrad.scipy.fft import fourier, hankel, trigonometric
 from funcgrad.scipy.fft.fourier import *
-from funcgrad.scipy.fft.frequencies import *
 from funcgrad.scipy.fft.hankel import *
 from funcgrad.scipy.fft.trigonometric import *
 
 __all__: list[str] = []
 __all__ += fourier.__all__
-__all__ += frequencies.__all__
 __all__ += hankel.__all__
 __all__ += trigonometric.__all__
 

@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms: ``funcgrad.numpy.fft`` with SciPy's arguments.
+"""Discrete Fourier transforms: ``funcgrad.numpy.fft`` with SciPy's arguments; their frequencies, and good lengths.
 
 All are linear. ``norm`` says which direction is scaled: "backward" (or None) divides the inverse transforms by the
 number of entries, "forward" the others, "ortho" all of them by its square root. ``overwrite_x`` and ``workers`` are for
@@ -10,21 +10,28 @@ does not.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import numpy as np
+
+from funcgrad import backend
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy import fft as own
+from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.faces import documented, named
-from funcgrad.numpy.fft import Norm
+from funcgrad.numpy.fft import Norm, fftshift, ifftshift
+from funcgrad.optional import import_scipy
 from funcgrad.primitives.fourier import NORMS
-from funcgrad.scipy.fft.arguments import check_plan, lengths_and_axes, wide
-from funcgrad.scipy.mirror import mirrors
-from funcgrad.typing import Array, ArrayLike
+from funcgrad.scipy.own_code import mirrors
+from funcgrad.typing import Array, ArrayLike, Scalar
 
 __all__ = [
     "fft", "fft2", "fftn", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ihfft", "ihfft2", "ihfftn", "irfft",
-    "irfft2", "irfftn", "rfft", "rfft2", "rfftn",
+    "irfft2", "irfftn", "rfft", "rfft2", "rfftn", "fftfreq", "fftshift", "ifftshift", "next_fast_len", "prev_fast_len",
+    "rfftfreq",
 ]  # fmt: skip
 
 
@@ -215,3 +222,127 @@ ihfftn = _along_several("ihfftn", _ihfftn,
 ihfft2 = _along_several("ihfft2", _ihfftn, "``ihfftn``, by default along the last two axes; arguments as for ``fftn``.",
     "fft.ihfft2([[4.0, 4.0], [-2.0, -2.0]]).real", "array([[1., 0.],\n       [3., 0.]])")
 # fmt: on
+
+
+def wide(x: ArrayLike) -> Array:
+    """``x`` as an array or number, in at least the single precision that SciPy's transforms begin with.
+
+    Example:
+        >>> wide(np.ones(2, np.float16)).dtype
+        dtype('float32')
+    """
+    x = as_value(x)
+    return astype(x, np.float32) if backend.is_inexact(x) and backend.dtype_of(x).itemsize <= 2 else x
+
+
+def check_plan(name: str, plan: Any) -> None:
+    """Refuse a plan, as SciPy does.
+
+    Raises:
+        NotImplementedError: ``plan`` is not None.
+
+    Example:
+        >>> check_plan("fft", None)
+    """
+    if plan is not None:
+        raise NotImplementedError(
+            f"scipy.fft.{name}: there are no plans computed in advance, got plan={plan!r}. Leave it out."
+        )
+
+
+def _numbers(value: Any) -> list[int]:
+    return [operator.index(n) for n in value] if np.iterable(value) else [operator.index(value)]
+
+
+def lengths_and_axes(name: str, x: Array, s: Any, axes: Any) -> tuple[list[int] | None, list[int]]:
+    """The lengths to transform, None where they were left out, and the axes, non-negative and all different.
+
+    Args:
+        name: the function, for messages.
+        x: what is transformed.
+        s: one length or several, -1 for what there is; None for all of that kind.
+        axes: one axis or several; None for the last ones that have lengths, or for all.
+
+    Raises:
+        ValueError: an axis twice, or out of range; not as many lengths as axes.
+
+    Example:
+        >>> lengths_and_axes("fftn", np.ones((2, 3)), (-1, 4), None)
+        ([2, 4], [0, 1])
+    """
+    shape = backend.shape_of(x)
+    lengths = None if s is None else _numbers(s)
+    if axes is None:
+        first = 0 if lengths is None else len(shape) - len(lengths)
+        if first < 0:
+            raise ValueError(f"scipy.fft.{name}: more lengths than axes, got s={s} for an array of {list(shape)}.")
+        found = list(range(first, len(shape)))
+    else:
+        found = [one_axis(axis, len(shape)) for axis in _numbers(axes)]
+    if len(set(found)) < len(found):
+        raise ValueError(f"scipy.fft.{name}: all axes must be different, got axes={axes}. Name each once.")
+    if lengths is not None:
+        if len(lengths) != len(found):
+            raise ValueError(
+                f"scipy.fft.{name}: there must be as many lengths as axes, got s={s} and axes={axes}. "
+                "Name an axis for each length, -1 for what there is."
+            )
+        lengths = [shape[axis] if n == -1 else n for n, axis in zip(lengths, found, strict=True)]
+    return lengths, found
+
+
+@mirrors
+def fftfreq(n: int, d: Scalar = 1.0, *, xp: Any = None, device: Any = None) -> Array:
+    """The frequencies that ``fft`` of ``n`` samples has, in its order; the derivative flows to ``d``.
+
+    Args:
+        n: the number of samples.
+        d: the distance between samples.
+        xp: SciPy's namespace of the result, where ``d`` is a plain number; else that of ``d``.
+        device: likewise.
+
+    Raises:
+        ValueError: ``n`` is not an integer.
+
+    Example:
+        >>> from funcgrad.scipy import fft
+        >>> fft.fftfreq(4, 0.5)
+        array([ 0. ,  0.5, -1. , -0.5])
+    """
+    return own.fftfreq(n, d)
+
+
+@mirrors
+def rfftfreq(n: int, d: Scalar = 1.0, *, xp: Any = None, device: Any = None) -> Array:
+    """The frequencies that ``rfft`` of ``n`` samples has; arguments as for ``fftfreq``.
+
+    Example:
+        >>> from funcgrad.scipy import fft
+        >>> fft.rfftfreq(4, 0.5)
+        array([0. , 0.5, 1. ])
+    """
+    return own.rfftfreq(n, d)
+
+
+def next_fast_len(target: int, real: bool = False) -> int:
+    """The smallest length from ``target`` on that is transformed fast; SciPy's own.
+
+    Example:
+        >>> from funcgrad.scipy import fft
+        >>> fft.next_fast_len(13)
+        14
+    """
+    found: int = import_scipy("scipy.fft.next_fast_len", "scipy.fft").next_fast_len(target, real)
+    return found
+
+
+def prev_fast_len(target: int, real: bool = False) -> int:
+    """The largest length up to ``target`` that is transformed fast; SciPy's own.
+
+    Example:
+        >>> from funcgrad.scipy import fft
+        >>> fft.prev_fast_len(13)
+        12
+    """
+    found: int = import_scipy("scipy.fft.prev_fast_len", "scipy.fft").prev_fast_len(target, real)
+    return found

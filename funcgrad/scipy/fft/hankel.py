@@ -8,7 +8,7 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.numpy.creation import as_value
 from funcgrad.scipy.fft.operations.hankel import hankel
-from funcgrad.scipy.mirror import mirrors
+from funcgrad.scipy.own_code import mirrors
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["fht", "ifht"]

@@ -25,10 +25,10 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.faces import documented, named
 from funcgrad.numpy.fft import Norm
 from funcgrad.primitives.fourier import NORMS
-from funcgrad.scipy.fft.arguments import lengths_and_axes
+from funcgrad.scipy.fft.fourier import lengths_and_axes
 from funcgrad.scipy.fft.operations.cosines import INVERSE
 from funcgrad.scipy.fft.operations.cosines import trigonometric as prim
-from funcgrad.scipy.mirror import mirrors
+from funcgrad.scipy.own_code import mirrors
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["dct", "dctn", "dst", "dstn", "idct", "idctn", "idst", "idstn"]

@@ -14,26 +14,20 @@ from typing import Any
 from numpy.linalg import LinAlgError
 
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.linalg import eigen, factors, functions, matrices, riccati, solving, structured, triangles
-from funcgrad.scipy.linalg.eigen import *
+from funcgrad.scipy.linalg import factors, functions, matrices, solving, structured
 from funcgrad.scipy.linalg.factors import *
 from funcgrad.scipy.linalg.functions import *
 from funcgrad.scipy.linalg.matrices import *
-from funcgrad.scipy.linalg.riccati import *
 from funcgrad.scipy.linalg.solving import *
 from funcgrad.scipy.linalg.structured import *
-from funcgrad.scipy.linalg.triangles import *
 from funcgrad.scipy.own_code import own_code
 
 __all__ = ["LinAlgError"]
-__all__ += eigen.__all__
 __all__ += factors.__all__
 __all__ += functions.__all__
 __all__ += matrices.__all__
-__all__ += riccati.__all__
 __all__ += solving.__all__
 __all__ += structured.__all__
-__all__ += triangles.__all__
 
 #: Functions of ``scipy.linalg`` that are not here, and what to take.
 _INSTEAD = {

@@ -8,7 +8,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.primitives.indexing import pad_zeros
-from funcgrad.scipy.linalg.mirror import mirrors
+from funcgrad.scipy.own_code import mirrors
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["block_diag", "circulant", "companion", "hankel", "toeplitz"]

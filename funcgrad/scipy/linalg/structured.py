@@ -12,11 +12,9 @@ from funcgrad.core import describe
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import anywhere
 from funcgrad.scipy.linalg import operations as prim
-from funcgrad.scipy.linalg.eigen import eigh
-from funcgrad.scipy.linalg.factors import refuse
-from funcgrad.scipy.linalg.mirror import mirrors
-from funcgrad.scipy.linalg.solving import as_columns, pinv
-from funcgrad.scipy.linalg.triangles import floating, hermitian_of, square
+from funcgrad.scipy.linalg.factors import eigh, refuse
+from funcgrad.scipy.linalg.solving import as_columns, floating, hermitian_of, pinv, square
+from funcgrad.scipy.own_code import mirrors
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["cho_solve_banded", "eigh_tridiagonal", "pinvh", "solve_circulant"]

@@ -8,8 +8,7 @@ Example:
     np.float64(-0.27019)
 """
 
-from funcgrad.scipy.ndimage import gaussian, interpolation, measurements, ranks, sums
-from funcgrad.scipy.ndimage.gaussian import *
+from funcgrad.scipy.ndimage import interpolation, measurements, ranks, sums
 from funcgrad.scipy.ndimage.interpolation import *
 from funcgrad.scipy.ndimage.measurements import *
 from funcgrad.scipy.ndimage.ranks import *
@@ -17,7 +16,6 @@ from funcgrad.scipy.ndimage.sums import *
 from funcgrad.scipy.own_code import own_code
 
 __all__: list[str] = []
-__all__ += gaussian.__all__
 __all__ += interpolation.__all__
 __all__ += measurements.__all__
 __all__ += ranks.__all__

@@ -17,8 +17,7 @@ from funcgrad.nn.segments import segment_max, segment_min
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.primitives.indexing import getitem
-from funcgrad.scipy.mirror import mirrors
-from funcgrad.scipy.own_code import of_scipy
+from funcgrad.scipy.own_code import mirrors, of_scipy
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["center_of_mass", "maximum", "minimum"]

@@ -17,9 +17,9 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import one_axis
 from funcgrad.primitives.indexing import take_along_axis
-from funcgrad.scipy.mirror import mirrors
-from funcgrad.scipy.ndimage.arguments import axes_of, entries, mode_of, prepared, shift_of
 from funcgrad.scipy.ndimage.operations import chosen, extend
+from funcgrad.scipy.ndimage.sums import axes_of, entries, mode_of, prepared, shift_of
+from funcgrad.scipy.own_code import mirrors
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [

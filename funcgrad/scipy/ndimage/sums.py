@@ -1,24 +1,36 @@
-"""Weighted sums over neighbours: correlation, convolution, means, differences."""
+"""Weighted sums over neighbours: correlation, convolution, means, the bell curve and its derivatives.
+
+The functions before the first public one are for all filters: the dtype of the result, axes, entries for each axis,
+the names of borders.
+"""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterable
 from typing import Any
+
+import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import describe
-from funcgrad.errors import ShapeError
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import ConcretizationError, InputError, ShapeError
+from funcgrad.graph import steer
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value
 from funcgrad.primitives.indexing import getitem
+from funcgrad.primitives.norms import flat_root
 from funcgrad.primitives.shaping import flip
-from funcgrad.scipy.mirror import mirrors
-from funcgrad.scipy.ndimage.arguments import axes_of, entries, mode_of, prepared, shift_of, zero
 from funcgrad.scipy.ndimage.operations import correlate_axes, uniform_axis
+from funcgrad.scipy.own_code import mirrors
 from funcgrad.typing import Array, ArrayLike, Shape
 
-__all__ = ["convolve", "correlate", "correlate1d", "uniform_filter1d"]
+__all__ = [
+    "convolve", "correlate", "correlate1d", "uniform_filter1d", "gaussian_filter", "gaussian_filter1d",
+    "gaussian_gradient_magnitude",
+]  # fmt: skip
 
 
 def _around(x: Array, lengths: Shape, origins: Shape, cval: ArrayLike) -> tuple[Array, tuple[slice, ...]]:
@@ -204,3 +216,294 @@ def uniform_filter1d(
     lengths = tuple([size if i == axis else 1 for i in range(rank)])
     x, part = _around(x, lengths, tuple([origin if i == axis else 0 for i in range(rank)]), cval)
     return fnp.astype(getitem(uniform_axis(x, axis=axis, size=size, mode=mode, origin=origin), part), dtype)
+
+
+_MODES = {
+    "reflect": "reflect",
+    "grid-mirror": "reflect",
+    "mirror": "mirror",
+    "nearest": "nearest",
+    "wrap": "wrap",
+    "grid-wrap": "wrap",
+    "constant": "constant",
+    "grid-constant": "constant",
+}
+
+
+def prepared(call: str, input: ArrayLike, output: Any, *, complex: bool = False) -> tuple[Array, np.dtype[Any]]:
+    """The array in the precision to compute in, and the dtype of the result.
+
+    Raises:
+        InputError: an array for ``output``, for arrays are values here; a result of integers, without derivative.
+    """
+    if not (output is None or isinstance(output, (type, str, np.dtype))):
+        raise InputError(
+            f"ndimage.{call}: output must be a dtype or None, got {type(output).__name__}. Assign the result instead."
+        )
+    x = as_value(input)
+    have = backend.dtype_of(x)
+    dtype = have if output is None else np.dtype(output)
+    if dtype.kind in "biu":
+        raise InputError(
+            f"ndimage.{call}: the result has the dtype of input, or output, and integers have no derivative, got "
+            f"{describe(x)} and output={output}. Convert the input, or pass output=float."
+        )
+    if complex or have.kind == "c":
+        dtype = np.promote_types(dtype, np.complex64)
+    wide = np.promote_types(have, dtype) if dtype.kind != "V" else dtype
+    wide = wide if have.kind == "c" else np.empty(0, wide).real.dtype
+    return (x if wide == have else fnp.astype(x, wide)), dtype
+
+
+def axes_of(call: str, axes: Any, rank: int) -> tuple[int, ...]:
+    """The axes as non-negative numbers; None stands for all.
+
+    Raises:
+        ShapeError: an axis that there is not, or one twice.
+    """
+    given = range(rank) if axes is None else axes if isinstance(axes, Iterable) else (axes,)
+    found = [operator.index(axis) for axis in given]
+    if any(not -rank <= axis < rank for axis in found) or len({axis % rank for axis in found}) < len(found):
+        raise ShapeError(f"ndimage.{call}: axes must be different axes of an array of {rank}, got {axes}.")
+    return tuple([axis % rank for axis in found])
+
+
+def entries(call: str, name: str, given: Any, count: int) -> list[Any]:
+    """``given`` for each of so many axes: one for all, or a sequence of them.
+
+    Raises:
+        ShapeError: a sequence of another length.
+    """
+    if isinstance(given, str) or given is None or (not isinstance(given, (list, tuple)) and not fnp.ndim(given)):
+        return [given] * count
+    listed = [given[i] for i in range(len(given))]
+    if len(listed) != count:
+        raise ShapeError(f"ndimage.{call}: {name} must be one, or one for each axis, got {len(listed)} for {count}.")
+    return listed
+
+
+def mode_of(call: str, mode: Any) -> str:
+    """The one name of a border that has several.
+
+    Raises:
+        ShapeError: there is no such border.
+    """
+    if not isinstance(mode, str) or mode not in _MODES:
+        raise ShapeError(f"ndimage.{call}: mode must be one of {', '.join(_MODES)}, got {mode!r}.")
+    return _MODES[mode]
+
+
+def shift_of(call: str, origin: Any, length: int) -> int:
+    """The origin of a window of ``length``, which must lie in it.
+
+    Raises:
+        ShapeError: it does not.
+    """
+    origin = operator.index(origin)
+    if not -(length // 2) <= origin <= (length - 1) // 2:
+        raise ShapeError(
+            f"ndimage.{call}: origin must leave the place inside of its window of {length}, got {origin}. Take one "
+            f"from {-(length // 2)} to {(length - 1) // 2}."
+        )
+    return int(origin)
+
+
+def value_of(x: Any) -> np.ndarray | None:
+    """The numbers behind ``x``, of all examples of a ``vmap`` together; None where JAX has not computed them yet."""
+    while isinstance(x, Tracer):
+        x = x.value
+    return None if backend.is_stand_in(x) else np.asarray(x)
+
+
+def zero(value: Any) -> bool:
+    """Whether ``value`` is the number 0, and not something that is traced."""
+    return type(value) in (int, float, complex) and value == 0
+
+
+def _radius(call: str, sigma: Array, truncate: float, radius: Any) -> int:
+    """How far the kernel reaches; a number of elements, the same for all examples of a ``vmap``."""
+    if radius is not None:
+        given = operator.index(radius)
+        if given < 0:
+            raise ShapeError(f"ndimage.{call}: radius must not be negative, got {radius}.")
+        return int(given)
+    reach = fnp.astype(fnp.floor(truncate * sigma + 0.5), int)
+    values = value_of(reach)
+    if values is None or not values.size or values.min() != values.max():
+        raise ConcretizationError(
+            f"ndimage.{call}: the length of the kernel depends on sigma, which is not known here or differs between "
+            f"the examples of a vmap, got {describe(sigma)}. Pass radius."
+        )
+    return int(steer(reach, values).flat[0])
+
+
+def _kernel(sigma: Array, order: int, radius: int) -> Array:
+    """A derivative of the bell curve whose values have the sum 1, turned round for a correlation.
+
+    Each derivative multiplies the curve with a polynomial q, whose successor is ``q' - q * x / sigma**2``.
+    """
+    x = np.arange(-radius, radius + 1.0)
+    square = sigma * sigma
+    curve = fnp.exp(-0.5 / square * x**2)
+    curve = curve / fnp.sum(curve)
+    if not order:
+        return curve
+    q: list[Any] = [1.0] + [0.0] * order
+    for _ in range(order):
+        slopes = [(i + 1) * c for i, c in enumerate(q[1:])] + [0.0]
+        q = [s - c / square for s, c in zip(slopes, [0.0, *q[:-1]], strict=True)]
+    values = q[-1] * np.ones(len(x))
+    for c in q[-2::-1]:
+        values = values * x + c
+    return fnp.flip(values * curve)
+
+
+def _is_nothing(sigma: Array) -> bool:
+    """Whether the curve is so narrow that it leaves everything as it is."""
+    values = value_of(sigma)
+    return values is not None and values.size > 0 and bool(values.max() <= 1e-15 and steer(sigma, values) is values)
+
+
+def _smoothed(
+    call: str,
+    x: Array,
+    sigma: Any,
+    axis: int,
+    order: int,
+    dtype: Any,
+    mode: str,
+    cval: Any,
+    truncate: float,
+    radius: Any,
+) -> Array:
+    order = operator.index(order)
+    if order < 0:
+        raise ShapeError(f"ndimage.{call}: order must not be negative, got {order}.")
+    if backend.shape_of(sigma):
+        raise ShapeError(f"ndimage.{call}: sigma must be one number for each axis, got {describe(sigma)}.")
+    sigma = fnp.astype(sigma, float)
+    weights = _kernel(sigma, order, _radius(call, sigma, truncate, radius))
+    return along(call, x, weights, axis, dtype, mode, cval, 0)
+
+
+@mirrors
+def gaussian_filter1d(
+    input: ArrayLike,
+    sigma: ArrayLike,
+    axis: int = -1,
+    order: int = 0,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: ArrayLike = 0.0,
+    truncate: float = 4.0,
+    *,
+    radius: int | None = None,
+) -> Array:
+    """Smoothing with a bell curve along one axis; differentiable in ``input``, ``sigma`` and ``cval``.
+
+    In ``sigma`` the derivative is that with the reach of the kernel held fixed.
+
+    Args:
+        input: an array.
+        sigma: the width of the curve.
+        axis: the axis.
+        order: which derivative of the curve to take.
+        output: the dtype of the result; by default that of ``input``.
+        mode: as for ``correlate1d``.
+        cval: the value beyond the border for "constant".
+        truncate: by how many widths the kernel reaches to both sides.
+        radius: by how many elements, instead; needed where ``sigma`` is traced by JAX.
+
+    Raises:
+        TypeError: a traced call with an array for ``output``, or whose result would be of integers; a ``sigma``
+            whose value is not known.
+        ValueError: an axis, a mode or an order that there is not.
+
+    Example:
+        >>> gaussian_filter1d([0.0, 1.0, 0.0], 0.5, radius=1).round(6)
+        array([0.106507, 0.786986, 0.106507])
+        >>> grad(lambda s: gaussian_filter1d([0.0, 1.0, 0.0], s)[1])(0.5).round(6)
+        np.float64(-1.35298)
+    """
+    x, dtype = prepared("gaussian_filter1d", input, output)
+    return _smoothed("gaussian_filter1d", x, as_value(sigma), axis, order, dtype, mode, cval, truncate, radius)
+
+
+@mirrors
+def gaussian_filter(
+    input: ArrayLike,
+    sigma: Any,
+    order: Any = 0,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: ArrayLike = 0.0,
+    truncate: float = 4.0,
+    *,
+    radius: Any = None,
+    axes: Any = None,
+) -> Array:
+    """Smoothing with a bell curve along all axes, or ``axes``.
+
+    ``sigma``, ``order``, ``mode`` and ``radius`` are one for all axes, or one for each; else as ``gaussian_filter1d``.
+
+    Example:
+        >>> gaussian_filter([[0.0, 0.0], [0.0, 1.0]], 0.5).round(3)
+        array([[0.011, 0.096], [0.096, 0.797]])
+    """
+    x, dtype = prepared("gaussian_filter", input, output)
+    return _filtered("gaussian_filter", x, sigma, order, dtype, mode, cval, truncate, radius, axes)
+
+
+def _filtered(
+    call: str,
+    x: Array,
+    sigma: Any,
+    order: Any,
+    dtype: Any,
+    mode: Any,
+    cval: Any,
+    truncate: float = 4.0,
+    radius: Any = None,
+    axes: Any = None,
+) -> Array:
+    chosen = axes_of(call, axes, len(backend.shape_of(x)))
+    sigmas, orders, modes, reaches = [
+        entries(call, name, given, len(chosen))
+        for name, given in (("sigma", sigma), ("order", order), ("mode", mode), ("radius", radius))
+    ]
+    for axis, s, o, how, reach in zip(chosen, map(as_value, sigmas), orders, modes, reaches, strict=True):
+        if not _is_nothing(s):
+            x = _smoothed(call, x, s, axis, o, dtype, how, cval, truncate, reach)
+    return fnp.astype(x, dtype)
+
+
+@mirrors
+def gaussian_gradient_magnitude(
+    input: ArrayLike,
+    sigma: Any,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: ArrayLike = 0.0,
+    *,
+    axes: Any = None,
+    **kwargs: Any,
+) -> Array:
+    """The length of the gradient by ``gaussian_filter``, which takes ``kwargs``; where it is 0 its derivative is 0.
+
+    Example:
+        >>> gaussian_gradient_magnitude([0.0, 1.0, 2.0], 1.0).round(6)
+        array([0.349418, 0.698837, 0.349418])
+    """
+    x, dtype = prepared("gaussian_gradient_magnitude", input, output)
+    rank = len(backend.shape_of(x))
+    chosen = axes_of("gaussian_gradient_magnitude", axes, rank)
+
+    modes = entries("gaussian_gradient_magnitude", "mode", mode, len(chosen))
+    squares = []
+    for axis, how in zip(chosen, modes, strict=True):
+        orders = [1 if i == axis else 0 for i in range(rank)]
+        term = _filtered("gaussian_gradient_magnitude", x, sigma, orders, dtype, how, cval, **kwargs)
+        squares.append(term * term)
+    if not squares:
+        return fnp.astype(x, dtype)
+    return flat_root(sum(squares[1:], squares[0]))

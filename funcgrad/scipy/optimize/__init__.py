@@ -14,15 +14,13 @@ import sys
 from typing import Any
 
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.optimize import curves, fitting, minima, scalar, systems
-from funcgrad.scipy.optimize.curves import *
+from funcgrad.scipy.optimize import fitting, minima, scalar, systems
 from funcgrad.scipy.optimize.fitting import *
 from funcgrad.scipy.optimize.minima import *
 from funcgrad.scipy.optimize.scalar import *
 from funcgrad.scipy.optimize.systems import *
 
 __all__: list[str] = []
-__all__ += curves.__all__
 __all__ += fitting.__all__
 __all__ += minima.__all__
 __all__ += scalar.__all__

@@ -1,4 +1,4 @@
-"""Bounds of unknowns: in SciPy's forms, and which of them hold the solution."""
+"""Which derivatives SciPy's methods take; bounds in SciPy's forms, and which of them hold the solution."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.transforms.stopping import stop_gradient
 
-__all__ = ["are_fixed", "held", "limits", "pairs"]
+__all__ = ["are_fixed", "held", "limits", "pairs", "HESSIANS", "JACOBIANS", "PRODUCTS", "VALUES", "default_method"]
+
 
 Limits = tuple[Any, Any]
 
@@ -76,3 +77,23 @@ def are_fixed(bounds: Any, within: Limits | None) -> bool:
     """Whether bounds, in any form, and the arrays made of them hold nothing traced."""
     traced = any(isinstance(leaf, Tracer) for leaf in tree.leaves(bounds))
     return not traced and (within is None or is_plain(*within))
+
+
+#: Methods of minimize that use no gradient, Hessian-vector products, whole Hessians. The others use gradients.
+VALUES = frozenset(("nelder-mead", "powell", "cobyla", "cobyqa"))
+PRODUCTS = frozenset(("newton-cg", "trust-ncg", "trust-krylov", "trust-constr"))
+HESSIANS = frozenset(("dogleg", "trust-exact"))
+#: Methods of root that take a Jacobian.
+JACOBIANS = frozenset(("hybr", "lm"))
+
+
+def default_method(method: Any, bounds: Any, constraints: Any) -> str:
+    """The method of minimize in small letters, by default SciPy's choice; nothing for a function.
+
+    Example:
+        >>> default_method(None, None, ())
+        'bfgs'
+    """
+    if method is None:
+        return "slsqp" if constraints else "bfgs" if bounds is None else "l-bfgs-b"
+    return "" if callable(method) else str(method).lower()

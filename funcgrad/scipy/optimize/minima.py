@@ -17,9 +17,8 @@ from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.optimize.bounds import are_fixed, held, pairs
+from funcgrad.scipy.optimize.bounds import HESSIANS, PRODUCTS, VALUES, are_fixed, default_method, held, pairs
 from funcgrad.scipy.optimize.implicit import Problem, answer, as_args, depends, number, search, vector, with_fields
-from funcgrad.scipy.optimize.methods import HESSIANS, PRODUCTS, VALUES, default_method
 from funcgrad.transforms.gradients import grad, value_and_grad
 from funcgrad.transforms.jacobians import hessian
 from funcgrad.transforms.products import jvp

@@ -13,8 +13,8 @@ from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import warn
 from funcgrad.optional import import_scipy
+from funcgrad.scipy.optimize.bounds import JACOBIANS
 from funcgrad.scipy.optimize.implicit import Found, Problem, answer, as_args, depends, search, vector, with_fields
-from funcgrad.scipy.optimize.methods import JACOBIANS
 from funcgrad.transforms.jacobians import jacfwd
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike

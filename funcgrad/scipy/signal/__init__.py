@@ -13,13 +13,11 @@ from typing import Any
 
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.own_code import own_code
-from funcgrad.scipy.signal import convolution, filters, spectra
-from funcgrad.scipy.signal.convolution import *
+from funcgrad.scipy.signal import filters, spectra
 from funcgrad.scipy.signal.filters import *
 from funcgrad.scipy.signal.spectra import *
 
 __all__: list[str] = []
-__all__ += convolution.__all__
 __all__ += filters.__all__
 __all__ += spectra.__all__
 

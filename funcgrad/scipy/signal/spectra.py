@@ -13,7 +13,7 @@ from funcgrad.kinds.linear import conj
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import add_along_axis, getitem
-from funcgrad.scipy.mirror import mirrors
+from funcgrad.scipy.own_code import mirrors
 from funcgrad.scipy.signal.filters import constant
 from funcgrad.scipy.signal.filters import detrend as without_trend
 from funcgrad.typing import Array, ArrayLike

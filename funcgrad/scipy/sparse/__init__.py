@@ -11,10 +11,8 @@ Example:
     array([ 0.125, -0.25 , -0.25 ])
 """
 
-from funcgrad.scipy.sparse import constructing, linalg, matrices
-from funcgrad.scipy.sparse.constructing import *
+from funcgrad.scipy.sparse import linalg, matrices
 from funcgrad.scipy.sparse.matrices import *
 
 __all__ = ["linalg"]
-__all__ += constructing.__all__
 __all__ += matrices.__all__

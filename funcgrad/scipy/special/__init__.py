@@ -16,9 +16,7 @@ from funcgrad.scipy.special import (
     elliptic,
     error_functions,
     gamma_functions,
-    hypergeometric,
     incomplete,
-    integrals,
     logarithms,
     orthogonal,
     statistical,
@@ -28,9 +26,7 @@ from funcgrad.scipy.special.bessel_related import *
 from funcgrad.scipy.special.elliptic import *
 from funcgrad.scipy.special.error_functions import *
 from funcgrad.scipy.special.gamma_functions import *
-from funcgrad.scipy.special.hypergeometric import *
 from funcgrad.scipy.special.incomplete import *
-from funcgrad.scipy.special.integrals import *
 from funcgrad.scipy.special.logarithms import *
 from funcgrad.scipy.special.orthogonal import *
 from funcgrad.scipy.special.statistical import *
@@ -41,9 +37,7 @@ __all__ += bessel_related.__all__
 __all__ += elliptic.__all__
 __all__ += error_functions.__all__
 __all__ += gamma_functions.__all__
-__all__ += hypergeometric.__all__
 __all__ += incomplete.__all__
-__all__ += integrals.__all__
 __all__ += logarithms.__all__
 __all__ += orthogonal.__all__
 __all__ += statistical.__all__

@@ -17,7 +17,7 @@ from funcgrad.numpy.output import write_out
 from funcgrad.numpy.peeking import anywhere, known
 from funcgrad.numpy.reducing import as_scalar
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.mirror import mirrors
+from funcgrad.scipy.own_code import mirrors
 from funcgrad.scipy.special.operations import gamma_functions as prim
 from funcgrad.scipy.special.ufunc import table
 from funcgrad.typing import Array, ArrayLike

@@ -7,7 +7,6 @@ are whole numbers, and asking for a derivative in one raises. JAX arrays: distri
 from __future__ import annotations
 
 from funcgrad.scipy.special.operations import distributions as prim
-from funcgrad.scipy.special.operations import student
 from funcgrad.scipy.special.ufunc import table
 
 __all__ = [
@@ -75,15 +74,15 @@ btdtria = row("btdtria(p, b, x)", prim.btdtria, "The inverse of ``betainc`` in `
     "fsp.btdtria(0.5, 2.0, 0.5).round(6)", "np.float64(2.0)")
 btdtrib = row("btdtrib(a, p, x)", prim.btdtrib, "The inverse of ``betainc`` in ``b``.",
     "fsp.btdtrib(2.0, 0.5, 0.5).round(6)", "np.float64(2.0)")
-stdtr = row("stdtr(df, t)", student.stdtr,
+stdtr = row("stdtr(df, t)", prim.stdtr,
     """Student's distribution function at ``t``, differentiable in the degrees of freedom ``df`` too, to any order.
 
-    How is told in ``funcgrad.scipy.special.operations.student``.""",
+    How is told in ``funcgrad.scipy.special.operations.distributions``.""",
     "fsp.stdtr(3.0, 1.0).round(6), grad(fsp.stdtr)(3.0, 1.0).round(6)", "(np.float64(0.804499), np.float64(0.01111))")
-stdtrit = row("stdtrit(df, p)", student.stdtrit,
+stdtrit = row("stdtrit(df, p)", prim.stdtrit,
     "The inverse of ``stdtr`` in ``t``: the quantile function of Student's distribution.",
     "fsp.stdtrit(3.0, 0.975).round(6)", "np.float64(3.182446)")
-stdtridf = row("stdtridf(p, t)", student.stdtridf, "The inverse of ``stdtr`` in ``df``.",
+stdtridf = row("stdtridf(p, t)", prim.stdtridf, "The inverse of ``stdtr`` in ``df``.",
     "fsp.stdtridf(0.975, 3.182446305284263).round(6)", "np.float64(3.0)")
 bdtrin = row("bdtrin(k, y, p)", prim.bdtrin, "The inverse of ``bdtr`` in ``n``, which is a real number here.",
     "fsp.bdtrin(1.0, 0.5, 0.5).round(6)", "np.float64(3.0)")

@@ -7,7 +7,7 @@ from typing import Any
 
 import funcgrad.numpy as fnp
 from funcgrad.scipy import special as fsp
-from funcgrad.scipy.stats.kinds import INF, Continuous
+from funcgrad.scipy.stats.distribution import INF, Continuous
 
 __all__ = [
     "cauchy", "expon", "fisk", "gumbel_l", "gumbel_r", "halfcauchy", "halfnorm", "laplace", "logistic", "loglaplace",

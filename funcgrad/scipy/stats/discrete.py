@@ -12,7 +12,7 @@ from funcgrad.graph import steer
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import known
 from funcgrad.scipy import special as fsp
-from funcgrad.scipy.stats.kinds import Discrete
+from funcgrad.scipy.stats.distribution import Discrete
 
 __all__ = ["bernoulli", "betabinom", "binom", "geom", "nbinom", "poisson"]
 

@@ -3,7 +3,8 @@
 A distribution is an object used as a namespace, ``norm.logpdf(x, loc, scale)``, as SciPy's are. Its definition
 says how the standard form, of location 0 and scale 1, is computed inside of the support. Here the rest is done
 once: what is outside of the support, or has parameters that are not allowed, is kept away from these formulas, so
-that no derivative of theirs leaks out of an element that they are not for.
+that no derivative of theirs leaks out of an element that they are not for. Of one variable there are two kinds,
+continuous and discrete.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import Tracer
 from funcgrad.graph import GraphTrace
-from funcgrad.kinds import elementwise
+from funcgrad.kinds import elementwise, nondifferentiable
 from funcgrad.kinds.linear import astype
 from funcgrad.kinds.rules import Operation
 from funcgrad.numpy.creation import as_value
@@ -28,7 +29,11 @@ from funcgrad.numpy.peeking import is_plain, known
 from funcgrad.optional import import_scipy
 from funcgrad.typing import Array
 
-__all__ = ["Distribution", "Frozen", "Parameters", "as_double", "keep_off", "poisoned", "settled", "unknown"]
+__all__ = [
+    "Distribution", "Frozen", "Parameters", "as_double", "keep_off", "poisoned", "settled", "unknown", "Continuous",
+    "Discrete",
+]  # fmt: skip
+
 
 #: ``poison(x, y)``: 0 where ``y`` holds, else NaN, and so is its derivative.
 poison: Operation = elementwise(
@@ -234,3 +239,294 @@ class Frozen:
 
     def __repr__(self) -> str:
         return f"<frozen {self.dist!r}>"
+
+
+INF = math.inf
+
+
+def _log(p: Any) -> Any:
+    """The logarithm of a probability; minus infinity, without a derivative, of what is 0."""
+    none = p <= 0
+    return fnp.where(none, -INF, fnp.log(fnp.where(none, 1.0, p)))
+
+
+class _Cumulative(Distribution):
+    """The functions that add up probability, from those of ``cdf``, ``sf``, ``logcdf``, ``logsf`` that are given."""
+
+    def _tail(self, function: str, x: Any, *shapes: Any) -> Any:
+        """``function`` of the standard form inside of the support."""
+        other = {"cdf": "sf", "sf": "cdf", "logcdf": "cdf", "logsf": "sf"}[function]
+        formulas = self.formulas
+        if function in formulas:
+            return formulas[function](x, *shapes)
+        if function in ("cdf", "sf"):
+            if f"log{function}" in formulas:
+                return fnp.exp(formulas[f"log{function}"](x, *shapes))
+            return 1 - formulas[other](x, *shapes) if other in formulas else self.__getattr__(function)
+        return _log(self._tail(other, x, *shapes))
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Continuous(_Cumulative):
+    """A distribution with a density.
+
+    Args:
+        support: its lower and upper end, numbers or functions of the parameters of shape.
+        closed: whether the formula of the density holds at the ends, too.
+
+    Example:
+        >>> from funcgrad.scipy import stats
+        >>> grad(stats.norm.logpdf, (0, 1, 2))(3.0, 1.0, 2.0)
+        (np.float64(-0.5), np.float64(0.5), np.float64(0.0))
+    """
+
+    support: tuple[Any, Any] = (-INF, INF)
+    closed: bool = True
+
+    functions: ClassVar[tuple[str, ...]] = (
+        *("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf"),
+        *("entropy", "mean", "median", "var", "std"),
+    )
+
+    def _ends(self, shapes: tuple[Any, ...]) -> tuple[Any, Any]:
+        low, high = [end(*shapes) if callable(end) else end for end in self.support]
+        return low, high
+
+    def _inside(self, y: Any, ends: tuple[Any, Any], closed: bool) -> Any:
+        """Where ``y`` lies in the support; infinity does not."""
+        low, high = ends
+        if not closed:
+            return settled((y > low) & (y < high))
+        return settled((y >= low) & (y <= high) & fnp.isfinite(y))
+
+    def _at(self, function: str, x: Any, args: Any, kwds: Any, formula: Callable[..., Any], outside: Any) -> Any:
+        """``formula(y, *shapes)`` inside of the support, and what ``outside`` says below and above of it.
+
+        Infinite elements leave before they are divided by the scale, in which they have no derivative.
+        """
+        parameters = self._parse(function, args, kwds)
+        allowed = self._allowed(parameters)
+        shapes = self._kept(allowed, parameters.shapes)
+        x = as_double(x)
+        y = kept = self._standard(x, parameters, allowed)
+        ends = self._ends(shapes)
+        below, above, is_density = outside
+        inside = self._inside(y, ends, is_density and self.closed)
+        if inside is not True:
+            beyond = below if below == above else fnp.where(y >= ends[1], above, below)
+            y = self._standard(fnp.where(fnp.isinf(x), 0.0, x), parameters, allowed)
+            kept = fnp.where(inside, y, _between(*ends))
+        with np.errstate(over="ignore", divide="ignore"):  # what overflows has a probability of 0
+            ans = formula(kept, *shapes)
+        if is_density and not (type(parameters.scale) in (int, float) and parameters.scale == 1):
+            ans = ans - fnp.log(keep_off(allowed, parameters.scale, 1.0))
+        if inside is not True:
+            ans = fnp.where(inside, ans, beyond)
+            allowed = settled((allowed & (y == y)) if allowed is not True else y == y)
+        return poisoned(ans, allowed, y, *parameters.shapes, parameters.scale)
+
+    def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of the density: minus infinity outside of the support."""
+        if is_plain(x, *args, *kwds.values()):
+            return self._theirs("logpdf")(x, *args, **kwds)
+        return self._at("logpdf", x, args, kwds, self.formulas["logpdf"], (-INF, -INF, True))
+
+    def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The density."""
+        if is_plain(x, *args, *kwds.values()):
+            return self._theirs("pdf")(x, *args, **kwds)
+        return fnp.exp(self.logpdf(x, *args, **kwds))
+
+    def _cumulative(self, function: str, x: Any, args: Any, kwds: Any, outside: tuple[float, float]) -> Any:
+        if is_plain(x, *args, *kwds.values()):
+            return self._theirs(function)(x, *args, **kwds)
+        return self._at(function, x, args, kwds, lambda y, *s: self._tail(function, y, *s), (*outside, False))
+
+    def cdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The probability of values up to ``x``."""
+        return self._cumulative("cdf", x, args, kwds, (0.0, 1.0))
+
+    def logcdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of ``cdf``."""
+        return self._cumulative("logcdf", x, args, kwds, (-INF, 0.0))
+
+    def sf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The probability of values above ``x``."""
+        return self._cumulative("sf", x, args, kwds, (1.0, 0.0))
+
+    def logsf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of ``sf``."""
+        return self._cumulative("logsf", x, args, kwds, (0.0, -INF))
+
+    def ppf(self, q: Any, *args: Any, **kwds: Any) -> Any:
+        """The value up to which the probability is ``q``: the inverse of ``cdf``."""
+        return self._quantile("ppf", q, args, kwds)
+
+    def isf(self, q: Any, *args: Any, **kwds: Any) -> Any:
+        """The value above which the probability is ``q``: the inverse of ``sf``."""
+        return self._quantile("isf", q, args, kwds)
+
+    def median(self, *args: Any, **kwds: Any) -> Any:
+        """The median."""
+        return self.ppf(0.5, *args, **kwds)
+
+    def _quantile(self, function: str, q: Any, args: Any, kwds: Any) -> Any:
+        if is_plain(q, *args, *kwds.values()):
+            return self._theirs(function)(q, *args, **kwds)
+        parameters = self._parse(function, args, kwds)
+        allowed = self._allowed(parameters)
+        shapes = self._kept(allowed, parameters.shapes)
+        scale, loc = keep_off(allowed, parameters.scale, 1.0), parameters.loc
+        q = as_double(q)
+        inside = settled((q > 0) & (q < 1))
+        standard = self._inverse(function, keep_off(inside, q, 0.5), shapes)
+        if inside is True:
+            return poisoned(standard * scale + loc, allowed, q, *parameters.shapes, loc, parameters.scale)
+        low, high = self._ends(shapes)
+        low, high = (low, high) if function == "ppf" else (high, low)
+        at_ends = fnp.where(q == 0, _moved(low, loc, scale), _moved(high, loc, scale))
+        ans = fnp.where(inside, standard * scale + loc, at_ends)
+        fine = (q >= 0) & (q <= 1)
+        allowed = settled(fine if allowed is True else allowed & fine)
+        return poisoned(ans, allowed, q, *parameters.shapes, loc, parameters.scale)
+
+    def _inverse(self, function: str, q: Any, shapes: tuple[Any, ...]) -> Any:
+        formulas = self.formulas
+        if function in formulas:
+            return formulas[function](q, *shapes)
+        if function == "isf" and "ppf" in formulas:
+            return formulas["ppf"](1 - q, *shapes)
+        return self._improved(function, q, shapes)
+
+    def _improved(self, function: str, q: Any, shapes: tuple[Any, ...]) -> Any:
+        """SciPy's quantile as a constant, and two steps of Newton's method from there.
+
+        Each step doubles the orders to which it is the inverse function, so derivatives are exact up to the third.
+        """
+        theirs = self._theirs(function)
+        guess = nondifferentiable(f"stats.{self.name}.{function}", _of_numpy(theirs))
+        x = guess(q, *shapes)
+        side = "cdf" if function == "ppf" else "sf"
+        sign = 1.0 if function == "ppf" else -1.0
+        for _ in range(2):
+            miss = self._tail(side, x, *shapes) - q
+            x = x - sign * miss * fnp.exp(-self.formulas["logpdf"](x, *shapes))
+        return x
+
+
+def _between(low: Any, high: Any) -> Any:
+    """A point between the ends of a support."""
+    if issubclass(type(low), float) and issubclass(type(high), float):
+        low = low if math.isfinite(low) else high - 2 if math.isfinite(high) else -1.0
+        return (low + (high if math.isfinite(high) else low + 2)) / 2
+    below = fnp.where(fnp.isfinite(low), low, fnp.where(fnp.isfinite(high), high - 2, -1.0))
+    return (below + fnp.where(fnp.isfinite(high), high, below + 2)) / 2
+
+
+def _of_numpy(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    def compute(xp: Any, *args: Any) -> Any:
+        return theirs(*args)
+
+    compute.numpy_only = True  # type: ignore[attr-defined]
+    return compute
+
+
+def _moved(end: Any, loc: Any, scale: Any) -> Any:
+    """An end of the support; one at infinity has no derivative."""
+    if not isinstance(end, Tracer) and not callable(getattr(end, "item", None)):
+        return end if math.isinf(end) else end * scale + loc
+    finite = fnp.isfinite(end)
+    return fnp.where(finite, fnp.where(finite, end, 0.0) * scale + loc, end)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Discrete(_Cumulative):
+    """A distribution of integers.
+
+    Derivatives of ``logpmf`` in the integer itself, and in parameters that are integers, are those of its formula
+    with gamma functions for factorials. ``cdf`` and its like are constant between integers.
+
+    Args:
+        low: the smallest value.
+        high: the largest, a number or a function of the parameters of shape.
+
+    Example:
+        >>> from funcgrad.scipy import stats
+        >>> grad(stats.poisson.logpmf, 1)(3, 2.0)
+        np.float64(0.5)
+    """
+
+    low: int = 0
+    high: Any = INF
+
+    functions: ClassVar[tuple[str, ...]] = (
+        "pmf",
+        "logpmf",
+        "cdf",
+        "logcdf",
+        "sf",
+        "logsf",
+        "entropy",
+        "mean",
+        "var",
+        "std",
+    )
+    has_scale: ClassVar[bool] = False
+
+    def _begin(self, function: str, k: Any, args: Any, kwds: Any) -> tuple[Parameters, Any, tuple[Any, ...], Any, Any]:
+        parameters = self._parse(function, args, kwds)
+        allowed = self._allowed(parameters)
+        shapes = self._kept(allowed, parameters.shapes)
+        high = self.high(*shapes) if callable(self.high) else self.high
+        return parameters, allowed, shapes, self._standard(k, parameters, True), high
+
+    def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of the probability of ``k``: minus infinity outside of the support and between integers."""
+        if is_plain(k, *args, *kwds.values()):
+            return self._theirs("logpmf")(k, *args, **kwds)
+        parameters, allowed, shapes, y, high = self._begin("logpmf", k, args, kwds)
+        inside = (y >= self.low) & (y <= high) & (fnp.floor(y) == y) & fnp.isfinite(y)
+        ans = self.formulas["logpmf"](fnp.where(inside, y, float(self.low)), *shapes)
+        ans = fnp.where(inside, ans, -INF)
+        allowed = settled(y == y if allowed is True else allowed & (y == y))
+        return poisoned(ans, allowed, y, *parameters.shapes)
+
+    def pmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+        """The probability of ``k``."""
+        if is_plain(k, *args, *kwds.values()):
+            return self._theirs("pmf")(k, *args, **kwds)
+        return fnp.exp(self.logpmf(k, *args, **kwds))
+
+    def _cumulative(self, function: str, k: Any, args: Any, kwds: Any, outside: tuple[float, float]) -> Array:
+        if is_plain(k, *args, *kwds.values()):
+            return self._theirs(function)(k, *args, **kwds)
+        parameters, allowed, shapes, y, high = self._begin(function, k, args, kwds)
+        y = fnp.floor(y)
+        inside = (y >= self.low) & (y < high)
+        ans = self._tail(function, fnp.where(inside, y, float(self.low)), *self._open(inside, shapes))
+        below, above = outside
+        ans = fnp.where(inside, ans, fnp.where(y >= self.low, above, below))
+        allowed = settled(y == y if allowed is True else allowed & (y == y))
+        return poisoned(ans, allowed, y, *parameters.shapes)
+
+    def _open(self, inside: Any, shapes: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The parameters; typical ones where the largest value is not above the smallest."""
+        if not callable(self.high):
+            return shapes
+        return tuple([fnp.where(inside, s, t) for s, t in zip(shapes, self.typical, strict=True)])
+
+    def cdf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+        """The probability of values up to ``k``."""
+        return self._cumulative("cdf", k, args, kwds, (0.0, 1.0))
+
+    def logcdf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of ``cdf``."""
+        return self._cumulative("logcdf", k, args, kwds, (-INF, 0.0))
+
+    def sf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+        """The probability of values above ``k``."""
+        return self._cumulative("sf", k, args, kwds, (1.0, 0.0))
+
+    def logsf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of ``sf``."""
+        return self._cumulative("logsf", k, args, kwds, (0.0, -INF))

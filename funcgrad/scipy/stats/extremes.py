@@ -8,7 +8,7 @@ import funcgrad.numpy as fnp
 from funcgrad.scipy import special as fsp
 from funcgrad.scipy.special.operations.convex import log1p_quotient
 from funcgrad.scipy.stats.continuous import EULER
-from funcgrad.scipy.stats.kinds import INF, Continuous
+from funcgrad.scipy.stats.distribution import INF, Continuous
 
 __all__ = ["genextreme", "genpareto", "weibull_max", "weibull_min"]
 

@@ -14,8 +14,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import known
 from funcgrad.scipy import special as fsp
 from funcgrad.scipy.stats.continuous import LOG_2, LOG_PI, LOG_ROOT_2PI, log_normal
-from funcgrad.scipy.stats.distribution import settled
-from funcgrad.scipy.stats.kinds import INF, Continuous
+from funcgrad.scipy.stats.distribution import INF, Continuous, settled
 
 __all__ = [
     "beta", "chi", "chi2", "exponnorm", "f", "gamma", "gennorm", "invgamma", "invgauss", "maxwell", "skewnorm", "t",

@@ -19,10 +19,10 @@ from funcgrad.primitives.comparison import sign
 from funcgrad.primitives.elementwise import exp, is_complex
 from funcgrad.primitives.signals import bessel_i
 from funcgrad.scipy.special.operations.asymptotic import neighbours, scaled_series, with_series
-from funcgrad.scipy.special.operations.kernels import kernel
 from funcgrad.scipy.special.operations.partials import (
     difference_quotient,
     in_double,
+    kernel,
     pointwise,
     refused,
     shifted,

@@ -15,7 +15,7 @@ from funcgrad.optional import special
 from funcgrad.primitives.arithmetic import absolute, clip, divide, power
 from funcgrad.primitives.comparison import equal, less_equal, where
 from funcgrad.primitives.elementwise import exp, hypot, log, log1p, sin, tanh
-from funcgrad.scipy.special.operations.kernels import derivatives, kernel
+from funcgrad.scipy.special.operations.partials import derivatives, kernel
 
 __all__ = [
     "boxcox", "boxcox1p", "boxcox_slope", "cosdg", "cosm1", "cotdg", "entr", "exp10", "expit", "exprel", "huber",

@@ -20,8 +20,7 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
 from funcgrad.primitives.comparison import equal, greater, less, logical_or, where
 from funcgrad.primitives.elementwise import log, sin, sqrt
-from funcgrad.scipy.special.operations.kernels import kernel
-from funcgrad.scipy.special.operations.partials import in_double, pointwise, refused, summed
+from funcgrad.scipy.special.operations.partials import in_double, kernel, pointwise, refused, summed
 
 __all__ = [
     "agm", "carlson", "ellipe", "ellipeinc", "ellipj", "ellipk", "ellipkinc", "ellipkm1", "elliprc", "elliprd",

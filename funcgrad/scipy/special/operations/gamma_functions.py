@@ -20,8 +20,7 @@ from funcgrad.optional import special
 from funcgrad.primitives.arithmetic import clip
 from funcgrad.primitives.comparison import equal, greater, logical_and, logical_not, where
 from funcgrad.primitives.elementwise import cos, log1p, sin
-from funcgrad.scipy.special.operations.kernels import derivatives, kernel, log_beta
-from funcgrad.scipy.special.operations.partials import in_double, pointwise, refused
+from funcgrad.scipy.special.operations.partials import derivatives, in_double, kernel, log_beta, pointwise, refused
 
 __all__ = [
     "beta", "betaln", "binom", "digamma", "gamma", "gammaln", "gammasgn", "hurwitz_zeta", "loggamma", "poch",

@@ -23,8 +23,7 @@ from funcgrad.primitives.arithmetic import power
 from funcgrad.primitives.comparison import equal, greater, logical_or, where
 from funcgrad.primitives.elementwise import log, log1p
 from funcgrad.scipy.special.operations.gamma_functions import psi
-from funcgrad.scipy.special.operations.kernels import kernel, log_beta, stirling_error
-from funcgrad.scipy.special.operations.partials import in_double, pointwise
+from funcgrad.scipy.special.operations.partials import in_double, kernel, log_beta, pointwise, stirling_error
 from funcgrad.scipy.special.operations.quadrature import DEPTH, bell, tail
 
 __all__ = ["beta_density", "betainc", "betainc_parameter", "betaincc", "betainccinv", "betaincinv"]

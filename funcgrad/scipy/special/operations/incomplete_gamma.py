@@ -17,8 +17,7 @@ from funcgrad.optional import special
 from funcgrad.primitives.comparison import equal, greater, where
 from funcgrad.primitives.elementwise import log
 from funcgrad.scipy.special.operations.gamma_functions import digamma, psi
-from funcgrad.scipy.special.operations.kernels import kernel, stirling_error
-from funcgrad.scipy.special.operations.partials import in_double, pointwise
+from funcgrad.scipy.special.operations.partials import in_double, kernel, pointwise, stirling_error
 from funcgrad.scipy.special.operations.quadrature import DEPTH, bell, tail
 
 __all__ = ["gamma_density", "gammainc", "gammainc_parameter", "gammaincc", "gammainccinv", "gammaincinv"]
