@@ -32,23 +32,13 @@ def floating(x: ArrayLike) -> Array:
 
 
 def widened(x: Array) -> Array:
-    """``x``, in float32 where its dtype is narrower: for sums, and for bfloat16, which NumPy would promote.
-
-    Example:
-        >>> widened(np.ones(2, np.float16)).dtype
-        dtype('float32')
-    """
+    """``x``, in float32 where its dtype is narrower: for sums, and for bfloat16, which NumPy would promote."""
     dtype = backend.dtype_of(x)
     return astype(x, to=_SINGLE) if dtype.kind == "V" or dtype == np.float16 else x
 
 
 def restored(ans: Array, dtype: Any) -> Array:
-    """``ans`` in ``dtype``, that of what it was computed from, if that was narrow.
-
-    Example:
-        >>> restored(np.ones(2, np.float32), np.dtype(np.float16)).dtype
-        dtype('float16')
-    """
+    """``ans`` in ``dtype``, that of what it was computed from, if that was narrow."""
     narrow = dtype.kind == "V" or dtype == np.float16
     return astype(ans, to=dtype) if narrow and backend.dtype_of(ans) != dtype else ans
 

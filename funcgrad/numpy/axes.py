@@ -18,10 +18,6 @@ def one_axis(axis: Any, rank: int) -> int:
 
     Raises:
         numpy.exceptions.AxisError: out of range.
-
-    Example:
-        >>> one_axis(-1, 3)
-        2
     """
     number = operator.index(axis)
     if not -rank <= number < rank:
@@ -35,10 +31,6 @@ def some_axes(axis: Axes, rank: int) -> tuple[int, ...]:
     Raises:
         numpy.exceptions.AxisError: out of range.
         ValueError: an axis named twice.
-
-    Example:
-        >>> some_axes(None, 2), some_axes(-1, 2), some_axes((1, -2), 2)
-        ((0, 1), (1,), (1, 0))
     """
     if axis is None:
         return (0,) if rank == 1 else tuple(range(rank))
@@ -52,22 +44,12 @@ def some_axes(axis: Axes, rank: int) -> tuple[int, ...]:
 
 
 def all_axes(rank: int) -> tuple[int, ...]:
-    """Every axis of an array of ``rank``.
-
-    Example:
-        >>> all_axes(3)
-        (0, 1, 2)
-    """
+    """Every axis of an array of ``rank``."""
     return (0,) if rank == 1 else tuple(range(rank))
 
 
 def kept(shape: Shape, axes: tuple[int, ...]) -> Shape:
-    """``shape`` with length 1 along ``axes``: what ``keepdims=True`` leaves.
-
-    Example:
-        >>> kept((2, 3, 4), (0, 2))
-        (1, 3, 1)
-    """
+    """``shape`` with length 1 along ``axes``: what ``keepdims=True`` leaves."""
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
 
 

@@ -182,12 +182,7 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
 
 
 def _core_axes(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-    """The names of the axes of each argument and result.
-
-    Example:
-        >>> _core_axes("(m, n),(n)->(m),()")
-        ([('m', 'n'), ('n',)], [('m',), ()])
-    """
+    """The names of the axes of each argument and result."""
     ins, outs = (
         [tuple(filter(None, term.split(","))) for term in re.findall(r"\(([^)]*)\)", side)]
         for side in "".join(signature.split()).split("->")

@@ -404,12 +404,7 @@ def _of_random(name: str) -> str:
 
 
 def of_math(name: str) -> str:
-    """The name in funcgrad of a function of ``math``, after ``funcgrad.``; nothing where there is none.
-
-    Example:
-        >>> of_math("sin"), of_math("lgamma"), of_math("factorial")
-        ('numpy.sin', 'scipy.special.gammaln', '')
-    """
+    """The name in funcgrad of a function of ``math``, after ``funcgrad.``; nothing where there is none."""
     return _OF_MATH.get(name) or (f"numpy.{name}" if name in import_module("funcgrad.numpy").__all__ else "")
 
 

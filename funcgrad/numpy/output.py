@@ -73,12 +73,7 @@ def check_arrays(name: str, values: Iterable[Any]) -> None:
 
 
 def accumulating(a: Any, out: Any) -> Any:
-    """The dtype to add up the elements of ``a`` in when the result goes to ``out``; None for their own.
-
-    Example:
-        >>> accumulating(np.ones(2, np.float32), np.zeros(()))
-        dtype('float64')
-    """
+    """The dtype to add up the elements of ``a`` in when the result goes to ``out``; None for their own."""
     if not hasattr(out, "dtype") or not hasattr(a, "dtype") or "V" in (a.dtype.kind, out.dtype.kind):
         return None
     to = np.result_type(a.dtype, out.dtype)

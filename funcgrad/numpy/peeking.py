@@ -45,10 +45,6 @@ def is_numpys(*values: Any) -> bool:
     """Whether all ``values`` are arrays and numbers of NumPy's, so that its own function takes them.
 
     A graph that alone stands against it is told: without it NumPy computes this, and may round otherwise.
-
-    Example:
-        >>> is_numpys(np.ones(2), 1.0), is_numpys(np.ones(2), None)
-        (True, False)
     """
     for value in values:
         if namespace_of(value) is not np:
@@ -75,10 +71,6 @@ def known(x: Any, *, steers: bool = True) -> np.ndarray | None:
 
     A run that is recorded to be run again asks for all of them again, unless nothing is steered by their values: where
     a test of them is enough, ``anywhere`` is much better.
-
-    Example:
-        >>> known(2.0)
-        array(2.)
     """
     while isinstance(x, Tracer):
         if steers and x._trace.repeats and namespace_of(x.value) is np:
@@ -111,16 +103,7 @@ def anywhere(test: Callable[[Any], Any], x: Any) -> bool:
 
 
 def warn(text: str, category: type[Warning], stacklevel: int) -> None:
-    """Give a warning as ``warnings.warn`` does; a run that is recorded to be run again notes that there is one.
-
-    Example:
-        >>> import warnings
-        >>> with warnings.catch_warnings(record=True) as heard:
-        ...     warnings.simplefilter("always")
-        ...     warn("too few", RuntimeWarning, 1)
-        >>> str(heard[0].message)
-        'too few'
-    """
+    """Give a warning as ``warnings.warn`` does; a run that is recorded to be run again notes that there is one."""
     noted = [trace.warns() for trace in running() if trace.repeats]  # all of them
     if not any(noted):
         warnings.warn(text, category, stacklevel + 1)
@@ -131,10 +114,6 @@ def agreed(x: Any) -> bool:
 
     Raises:
         ConcretizationError: they have not.
-
-    Example:
-        >>> agreed(np.True_)
-        True
     """
     values = known(x)
     if isinstance(x, Tracer) and values is not None and values.size > 1 and (values.all() or not values.any()):

@@ -56,12 +56,7 @@ def holds(condition: Any) -> bool:
 
 
 def coefficients(a: ArrayLike) -> Array:
-    """``a`` with at least one axis.
-
-    Example:
-        >>> coefficients(2.0)
-        array([2.])
-    """
+    """``a`` with at least one axis."""
     a = as_value(a)
     return a if backend.shape_of(a) else reshape(a, to=(1,))
 

@@ -37,12 +37,7 @@ def as_floating(a: Array) -> Array:
 
 
 def as_scalar(a: Array) -> Array:
-    """What has no axes as the scalar that NumPy's reductions return; everything else as it is.
-
-    Example:
-        >>> as_scalar(np.array(2.0))
-        np.float64(2.0)
-    """
+    """What has no axes as the scalar that NumPy's reductions return; everything else as it is."""
     return a[()] if type(a) is np.ndarray and not a.shape else as_number(a)
 
 
@@ -101,12 +96,7 @@ def counted(a: Array, axis: Axes, where: ArrayLike | bool, keepdims: bool = Fals
 
 
 def split_axes(shape: Shape, axis: Axes) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The axes that stay and the axes that are reduced.
-
-    Example:
-        >>> split_axes((2, 3, 4), -2)
-        ((0, 2), (1,))
-    """
+    """The axes that stay and the axes that are reduced."""
     axes = some_axes(axis, len(shape))
     return tuple([i for i in range(len(shape)) if i not in axes]), axes
 

@@ -112,11 +112,6 @@ setattr(Shown, "__radd__", lambda self, other: _part(self, str.__add__(other, se
 
 
 def has_all_digits(spec: str) -> bool:
-    """Whether a number can be read again to its last bit from the text that ``format(x, spec)`` gives.
-
-    Example:
-        >>> has_all_digits(".17g"), has_all_digits(".16e"), has_all_digits(".3f"), has_all_digits("")
-        (True, True, False, True)
-    """
+    """Whether a number can be read again to its last bit from the text that ``format(x, spec)`` gives."""
     found = re.search(r"\.(\d+)([eEgG])", spec)
     return not spec or (found is not None and int(found[1]) >= (16 if found[2] in "eE" else 17))

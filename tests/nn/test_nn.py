@@ -21,7 +21,7 @@ import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, tape, value_and_grad, vjp, vmap
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
-from funcgrad.nn.operations import convolution, patches, transformed
+from funcgrad.nn.operations import convolution, patches
 
 same = partial(close, rtol=1e-12, atol=1e-14)
 
@@ -499,8 +499,8 @@ def test_long_kernels_per_example_and_to_second_order():
 def test_long_kernels_of_what_is_not_finite():
     """An infinity reaches what it meets only; what overflows in between is summed."""
     x, y = np.ones((1, 1, 1000)), np.ones((1, 1, 400))
-    assert transformed.worth_transforming((1, 1, 1, 1000), (1, 1, 1, 400), (0,), (601,), x.dtype)
-    assert not transformed.worth_transforming((1, 1, 1, 1000), (1, 1, 1, 9), (0,), (992,), x.dtype)
+    assert patches.worth_transforming((1, 1, 1, 1000), (1, 1, 1, 400), (0,), (601,), x.dtype)
+    assert not patches.worth_transforming((1, 1, 1, 1000), (1, 1, 1, 9), (0,), (992,), x.dtype)
     x[0, 0, 50] = INF
     assert np.isinf(fnn.conv(x, y)).sum() == 51
     assert (fnn.conv(x, y)[0, 0, 51:] == 400).all()

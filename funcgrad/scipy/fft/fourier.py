@@ -225,12 +225,7 @@ ihfft2 = _along_several("ihfft2", _ihfftn, "``ihfftn``, by default along the las
 
 
 def wide(x: ArrayLike) -> Array:
-    """``x`` as an array or number, in at least the single precision that SciPy's transforms begin with.
-
-    Example:
-        >>> wide(np.ones(2, np.float16)).dtype
-        dtype('float32')
-    """
+    """``x`` as an array or number, in at least the single precision that SciPy's transforms begin with."""
     x = as_value(x)
     return astype(x, np.float32) if backend.is_inexact(x) and backend.dtype_of(x).itemsize <= 2 else x
 
@@ -240,9 +235,6 @@ def check_plan(name: str, plan: Any) -> None:
 
     Raises:
         NotImplementedError: ``plan`` is not None.
-
-    Example:
-        >>> check_plan("fft", None)
     """
     if plan is not None:
         raise NotImplementedError(

@@ -13,7 +13,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.integrate.ivp.patterns import Pattern
+from funcgrad.scipy.integrate.ivp.products import Pattern
 from funcgrad.scipy.integrate.ivp.solutions import valued
 from funcgrad.scipy.optimize.implicit import as_one_operation, depends, differentiated, plain, with_fields
 from funcgrad.transforms.closures import Hoisted

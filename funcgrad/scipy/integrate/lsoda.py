@@ -14,6 +14,7 @@ from funcgrad.errors import ConvergenceError, InputError, ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
+from funcgrad.scipy.integrate.ivp.answers import is_recorded
 from funcgrad.scipy.integrate.ivp.flows import is_foreign, numbers
 from funcgrad.scipy.integrate.ivp.pieces import Snapshots
 from funcgrad.scipy.integrate.ivp.portable import (
@@ -24,7 +25,6 @@ from funcgrad.scipy.integrate.ivp.portable import (
     start_of,
     through_steps,
 )
-from funcgrad.scipy.integrate.ivp.recorded import is_recorded
 from funcgrad.scipy.integrate.ivp.runs import Question, Runs
 from funcgrad.scipy.integrate.ivp.solutions import valued
 from funcgrad.scipy.integrate.ivp.solving import (

@@ -88,12 +88,7 @@ JACOBIANS = frozenset(("hybr", "lm"))
 
 
 def default_method(method: Any, bounds: Any, constraints: Any) -> str:
-    """The method of minimize in small letters, by default SciPy's choice; nothing for a function.
-
-    Example:
-        >>> default_method(None, None, ())
-        'bfgs'
-    """
+    """The method of minimize in small letters, by default SciPy's choice; nothing for a function."""
     if method is None:
         return "slsqp" if constraints else "bfgs" if bounds is None else "l-bfgs-b"
     return "" if callable(method) else str(method).lower()

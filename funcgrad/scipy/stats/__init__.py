@@ -13,18 +13,14 @@ Example:
     np.float64(-0.229637)
 """
 
-from funcgrad.scipy.stats import continuous, discrete, extremes, kde, multivariate, shaped
+from funcgrad.scipy.stats import continuous, discrete, multivariate, shaped
 from funcgrad.scipy.stats.continuous import *
 from funcgrad.scipy.stats.discrete import *
-from funcgrad.scipy.stats.extremes import *
-from funcgrad.scipy.stats.kde import *
 from funcgrad.scipy.stats.multivariate import *
 from funcgrad.scipy.stats.shaped import *
 
 __all__: list[str] = []
 __all__ += continuous.__all__
 __all__ += discrete.__all__
-__all__ += extremes.__all__
-__all__ += kde.__all__
 __all__ += multivariate.__all__
 __all__ += shaped.__all__

@@ -45,12 +45,7 @@ poison: Operation = elementwise(
 
 
 def as_double(x: Any) -> Any:
-    """``x`` in double precision, in which SciPy computes; Python's numbers as they are.
-
-    Example:
-        >>> as_double(np.float32(0.5)), as_double([1, 2])
-        (np.float64(0.5), array([1., 2.]))
-    """
+    """``x`` in double precision, in which SciPy computes; Python's numbers as they are."""
     x = as_value(x)
     if type(x) in (int, float):
         return x

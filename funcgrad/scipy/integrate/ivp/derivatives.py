@@ -17,8 +17,7 @@ import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.scipy.integrate.ivp.flows import Flow
-from funcgrad.scipy.integrate.ivp.patterns import Pattern, found_pattern
-from funcgrad.scipy.integrate.ivp.products import pulled
+from funcgrad.scipy.integrate.ivp.products import Pattern, found_pattern, pulled
 from funcgrad.scipy.integrate.ivp.records import SHORT
 from funcgrad.scipy.integrate.ivp.sweeps import Steps, backward, forward, pulled_back
 from funcgrad.transforms.closures import example_by_example

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.integrate.ivp.patterns import exact_jacobian
-from funcgrad.scipy.integrate.ivp.products import Products
+from funcgrad.scipy.integrate.ivp.products import Products, exact_jacobian
 
 __all__ = ["Iterated"]
 

@@ -21,9 +21,9 @@ from funcgrad.core import Tracer, twin
 from funcgrad.errors import InputError
 from funcgrad.numpy.concretization import constant
 from funcgrad.optional import import_scipy
+from funcgrad.scipy.integrate.ivp.answers import is_recorded
 from funcgrad.scipy.integrate.ivp.derivatives import Derivatives
 from funcgrad.scipy.integrate.ivp.flows import numbers
-from funcgrad.scipy.integrate.ivp.recorded import is_recorded
 from funcgrad.scipy.integrate.ivp.records import Record
 from funcgrad.scipy.integrate.ivp.runs import Runs, forget, noting
 from funcgrad.scipy.integrate.ivp.solutions import Path, moved, segments, valued

@@ -12,14 +12,12 @@ from funcgrad.errors import InputError
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.adjoint import Adjoint
-from funcgrad.scipy.integrate.ivp.answers import Answer
+from funcgrad.scipy.integrate.ivp.answers import Answer, is_recorded, run_anew
 from funcgrad.scipy.integrate.ivp.derivatives import Derivatives
-from funcgrad.scipy.integrate.ivp.events import Event
 from funcgrad.scipy.integrate.ivp.flows import Flow, Packing, Parameters
-from funcgrad.scipy.integrate.ivp.patterns import Pattern
 from funcgrad.scipy.integrate.ivp.pieces import Pieces, Snapshots
-from funcgrad.scipy.integrate.ivp.recorded import is_recorded, run_anew
-from funcgrad.scipy.integrate.ivp.runs import Question, Runs
+from funcgrad.scipy.integrate.ivp.products import Pattern
+from funcgrad.scipy.integrate.ivp.runs import Event, Question, Runs
 from funcgrad.scipy.integrate.ivp.solutions import valued
 from funcgrad.scipy.optimize.implicit import as_one_operation
 from funcgrad.transforms.stopping import stop_gradient

@@ -18,8 +18,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.scipy.integrate.ivp.iterations import Iterated
-from funcgrad.scipy.integrate.ivp.patterns import Pattern
-from funcgrad.scipy.integrate.ivp.products import Products, pulled
+from funcgrad.scipy.integrate.ivp.products import Pattern, Products, pulled
 from funcgrad.scipy.integrate.ivp.records import SHORT
 from funcgrad.transforms.products import jvp
 from funcgrad.transforms.vectorize import vmap

@@ -175,12 +175,7 @@ def _times_exprel(xp: Any, logarithm: Any, lmbda: Any) -> Any:
 
 
 def boxcox_slope(logarithm: Any, lmbda: Any) -> Any:
-    """The derivative of ``boxcox`` in the exponent, from the logarithm of the base; its limit where that is -inf.
-
-    Example:
-        >>> float(boxcox_slope(1.0, 0.0))
-        0.5
-    """
+    """The derivative of ``boxcox`` in the exponent, from the logarithm of the base; its limit where that is -inf."""
     nothing = equal(logarithm, -math.inf)
     log_base = where(nothing, 1, logarithm)
     limit = power(where(nothing, lmbda, 1), -2)

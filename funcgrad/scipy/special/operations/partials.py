@@ -62,14 +62,7 @@ def pointwise(name: str, impl: Callable[..., Any], *partials: Callable[..., Any]
 
 
 def refused(call: str, argument: str, instead: str = "Pass it as a constant: stop_gradient") -> Callable[..., Any]:
-    """A partial derivative that raises, for an argument in which there is none to be had.
-
-    Example:
-        >>> refused("struve", "v")(1.0, 2.0)
-        Traceback (most recent call last):
-        ...
-        funcgrad.errors.NotDifferentiableError: scipy.special.struve: ...
-    """
+    """A partial derivative that raises, for an argument in which there is none to be had."""
 
     def partial(*args: Any, **params: Any) -> Any:
         raise NotDifferentiableError(
@@ -80,12 +73,7 @@ def refused(call: str, argument: str, instead: str = "Pass it as a constant: sto
 
 
 def shifted(v: Any, by: int) -> Any:
-    """``v + by`` for a parameter that may be an integer: unsigned ones have no number below 0.
-
-    Example:
-        >>> shifted(2, -3)
-        -1
-    """
+    """``v + by`` for a parameter that may be an integer: unsigned ones have no number below 0."""
     return (astype(v, to=np.dtype(np.int64)) if dtype_of(v).kind in "bu" else v) + by
 
 
@@ -192,13 +180,7 @@ def analytic(
 
 
 def summed(term: Callable[[Any], Any], count: int, like: Any) -> Any:
-    """``term(0) + ... + term(count - 1)`` of NumPy arrays of the shape of ``like``; term takes a column of numbers.
-
-    Example:
-        >>> import numpy
-        >>> summed(lambda k: k * numpy.ones(2), 4, numpy.ones(2))
-        array([6., 6.])
-    """
+    """``term(0) + ... + term(count - 1)`` of NumPy arrays of the shape of ``like``; term takes a column of numbers."""
     total = np.zeros_like(like)
     block = max(1, _BLOCK // max(total.size, 1))
     for start in range(0, count, block):
@@ -208,13 +190,7 @@ def summed(term: Callable[[Any], Any], count: int, like: Any) -> Any:
 
 
 def beside_pole(xp: Any, distance: Any) -> Any:
-    """The rate, for ``difference_quotient``, of a function with a pole at this distance.
-
-    Example:
-        >>> import numpy
-        >>> beside_pole(numpy, 0.25)
-        np.float64(32.0)
-    """
+    """The rate, for ``difference_quotient``, of a function with a pole at this distance."""
     return 32 * _STEP / xp.abs(distance)
 
 
