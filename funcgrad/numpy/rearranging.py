@@ -21,7 +21,9 @@ from funcgrad.numpy.layout import in_order
 from funcgrad.numpy.peeking import is_numpys
 from funcgrad.numpy.quantiles import median
 from funcgrad.numpy.ranges import linspace
-from funcgrad.numpy.reductions import max, mean, min
+from funcgrad.numpy.reductions import max as largest
+from funcgrad.numpy.reductions import mean
+from funcgrad.numpy.reductions import min as smallest
 from funcgrad.numpy.shaping import moveaxis, ravel, swapaxes
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.indexing import getitem, pad_zeros
@@ -384,7 +386,12 @@ OPTIONS = {
     "symmetric": "reflect_type",
     "wrap": None,
 }
-_STATISTICS: dict[str, Callable[..., Array]] = {"maximum": max, "mean": mean, "median": median, "minimum": min}
+_STATISTICS: dict[str, Callable[..., Array]] = {
+    "maximum": largest,
+    "mean": mean,
+    "median": median,
+    "minimum": smallest,
+}
 
 
 def bordered(x: Array, widths: Widths, mode: str, given: Any) -> Array:
@@ -476,7 +483,7 @@ def _statistic(x: Array, axis: int, width: tuple[int, int], lengths: Any, functi
     sides = []
     for count, length, front in zip(width, lengths, (True, False), strict=True):
         used = n if length is None or length > n else length
-        if not used and function in (max, min):
+        if not used and function in (largest, smallest):
             raise ValueError("stat_length of 0 yields no value for padding")
         block = function(_take(x, axis, slice(0, used) if front else slice(n - used, n)), axis=axis, keepdims=True)
         if dtype.kind in "iu":

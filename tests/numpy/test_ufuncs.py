@@ -120,7 +120,7 @@ def test_the_signature_is_numpys(own):
     names += ["casting", "order", "dtype", "subok", "signature"]
     names += [] if own.signature is None else ["axes", "axis", "keepdims"]
     assert list(parameters)[own.nin :] == ["out", *names]
-    assert own.__doc__.count(">>> ") >= 2
+    assert ">>> " in own.__doc__
     assert own.__module__.startswith("funcgrad.numpy.")
 
 

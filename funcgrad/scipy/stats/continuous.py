@@ -28,60 +28,48 @@ def log_normal(x: Any) -> Any:
 
 
 norm = Continuous(
-    name="norm",
-    formulas={
-        "logpdf": log_normal,
-        "cdf": lambda x: fsp.ndtr(x),
-        "sf": lambda x: fsp.ndtr(-x),
-        "logcdf": lambda x: fsp.log_ndtr(x),
-        "logsf": lambda x: fsp.log_ndtr(-x),
-        "ppf": lambda q: fsp.ndtri(q),
-        "isf": lambda q: -fsp.ndtri(q),
-        "mean": lambda: 0.0,
-        "var": lambda: 1.0,
-        "entropy": lambda: LOG_ROOT_2PI + 0.5,
-    },
+    "norm",
+    symmetric=True,
+    logpdf=log_normal,
+    cdf=fsp.ndtr,
+    logcdf=fsp.log_ndtr,
+    ppf=fsp.ndtri,
+    mean=0.0,
+    var=1.0,
+    entropy=LOG_ROOT_2PI + 0.5,
 )
 
 cauchy = Continuous(
-    name="cauchy",
-    formulas={
-        "logpdf": lambda x: -LOG_PI - log1p(x * x),
-        "cdf": lambda x: fnp.arctan2(1.0, -x) / math.pi,
-        "sf": lambda x: fnp.arctan2(1.0, x) / math.pi,
-        "ppf": lambda q: -1 / fnp.tan(math.pi * q),
-        "isf": lambda q: 1 / fnp.tan(math.pi * q),
-        "entropy": lambda: math.log(4 * math.pi),
-    },
+    "cauchy",
+    symmetric=True,
+    logpdf=lambda x: -LOG_PI - log1p(x * x),
+    cdf=lambda x: fnp.arctan2(1.0, -x) / math.pi,
+    ppf=lambda q: -1 / fnp.tan(math.pi * q),
+    entropy=math.log(4 * math.pi),
 )
 
 halfcauchy = Continuous(
-    name="halfcauchy",
-    support=(0.0, INF),
-    formulas={
-        "logpdf": lambda x: LOG_2 - LOG_PI - log1p(x * x),
-        "cdf": lambda x: 2 / math.pi * fnp.arctan(x),
-        "sf": lambda x: 2 / math.pi * fnp.arctan2(1.0, x),
-        "ppf": lambda q: fnp.tan(math.pi / 2 * q),
-        "isf": lambda q: 1 / fnp.tan(math.pi / 2 * q),
-        "entropy": lambda: math.log(2 * math.pi),
-    },
+    "halfcauchy",
+    (0.0, INF),
+    logpdf=lambda x: LOG_2 - LOG_PI - log1p(x * x),
+    cdf=lambda x: 2 / math.pi * fnp.arctan(x),
+    sf=lambda x: 2 / math.pi * fnp.arctan2(1.0, x),
+    ppf=lambda q: fnp.tan(math.pi / 2 * q),
+    isf=lambda q: 1 / fnp.tan(math.pi / 2 * q),
+    entropy=math.log(2 * math.pi),
 )
 
 expon = Continuous(
-    name="expon",
-    support=(0.0, INF),
-    formulas={
-        "logpdf": lambda x: -x,
-        "cdf": lambda x: -expm1(-x),
-        "sf": lambda x: exp(-x),
-        "logsf": lambda x: -x,
-        "ppf": lambda q: -log1p(-q),
-        "isf": lambda q: -log(q),
-        "mean": lambda: 1.0,
-        "var": lambda: 1.0,
-        "entropy": lambda: 1.0,
-    },
+    "expon",
+    (0.0, INF),
+    logpdf=lambda x: -x,
+    cdf=lambda x: -expm1(-x),
+    logsf=lambda x: -x,
+    ppf=lambda q: -log1p(-q),
+    isf=lambda q: -log(q),
+    mean=1.0,
+    var=1.0,
+    entropy=1.0,
 )
 
 
@@ -101,19 +89,15 @@ def _laplace_logcdf(x: Any) -> Any:
 
 
 laplace = Continuous(
-    name="laplace",
-    formulas={
-        "logpdf": lambda x: -abs(x) - LOG_2,
-        "cdf": _laplace_cdf,
-        "sf": lambda x: _laplace_cdf(-x),
-        "logcdf": _laplace_logcdf,
-        "logsf": lambda x: _laplace_logcdf(-x),
-        "ppf": _laplace_ppf,
-        "isf": lambda q: -_laplace_ppf(q),
-        "mean": lambda: 0.0,
-        "var": lambda: 2.0,
-        "entropy": lambda: LOG_2 + 1,
-    },
+    "laplace",
+    symmetric=True,
+    logpdf=lambda x: -abs(x) - LOG_2,
+    cdf=_laplace_cdf,
+    logcdf=_laplace_logcdf,
+    ppf=_laplace_ppf,
+    mean=0.0,
+    var=2.0,
+    entropy=LOG_2 + 1,
 )
 
 
@@ -123,128 +107,104 @@ def _logistic_logpdf(x: Any) -> Any:
 
 
 logistic = Continuous(
-    name="logistic",
-    formulas={
-        "logpdf": _logistic_logpdf,
-        "cdf": lambda x: fsp.expit(x),
-        "sf": lambda x: fsp.expit(-x),
-        "logcdf": lambda x: fsp.log_expit(x),
-        "logsf": lambda x: fsp.log_expit(-x),
-        "ppf": lambda q: fsp.logit(q),
-        "isf": lambda q: -fsp.logit(q),
-        "mean": lambda: 0.0,
-        "var": lambda: math.pi**2 / 3,
-        "entropy": lambda: 2.0,
-    },
+    "logistic",
+    symmetric=True,
+    logpdf=_logistic_logpdf,
+    cdf=fsp.expit,
+    logcdf=fsp.log_expit,
+    ppf=fsp.logit,
+    mean=0.0,
+    var=math.pi**2 / 3,
+    entropy=2.0,
 )
 
 gumbel_r = Continuous(
-    name="gumbel_r",
-    formulas={
-        "logpdf": lambda x: -x - exp(-x),
-        "cdf": lambda x: exp(-exp(-x)),
-        "logcdf": lambda x: -exp(-x),
-        "sf": lambda x: -expm1(-exp(-x)),
-        "ppf": lambda q: -log(-log(q)),
-        "isf": lambda q: -log(-log1p(-q)),
-        "mean": lambda: EULER,
-        "var": lambda: math.pi**2 / 6,
-        "entropy": lambda: EULER + 1,
-    },
+    "gumbel_r",
+    logpdf=lambda x: -x - exp(-x),
+    logcdf=lambda x: -exp(-x),
+    sf=lambda x: -expm1(-exp(-x)),
+    ppf=lambda q: -log(-log(q)),
+    isf=lambda q: -log(-log1p(-q)),
+    mean=EULER,
+    var=math.pi**2 / 6,
+    entropy=EULER + 1,
 )
 
 gumbel_l = Continuous(
-    name="gumbel_l",
-    formulas={
-        "logpdf": lambda x: x - exp(x),
-        "cdf": lambda x: -expm1(-exp(x)),
-        "sf": lambda x: exp(-exp(x)),
-        "logsf": lambda x: -exp(x),
-        "ppf": lambda q: log(-log1p(-q)),
-        "isf": lambda q: log(-log(q)),
-        "mean": lambda: -EULER,
-        "var": lambda: math.pi**2 / 6,
-        "entropy": lambda: EULER + 1,
-    },
+    "gumbel_l",
+    logpdf=lambda x: x - exp(x),
+    cdf=lambda x: -expm1(-exp(x)),
+    logsf=lambda x: -exp(x),
+    ppf=lambda q: log(-log1p(-q)),
+    isf=lambda q: log(-log(q)),
+    mean=-EULER,
+    var=math.pi**2 / 6,
+    entropy=EULER + 1,
 )
 
 halfnorm = Continuous(
-    name="halfnorm",
-    support=(0.0, INF),
-    formulas={
-        "logpdf": lambda x: x * x * -0.5 + (LOG_2 - LOG_ROOT_2PI),
-        "cdf": lambda x: fsp.erf(x / ROOT_2),
-        "sf": lambda x: 2 * fsp.ndtr(-x),
-        "logsf": lambda x: LOG_2 + fsp.log_ndtr(-x),
-        "ppf": lambda q: fsp.ndtri((1 + q) / 2),
-        "isf": lambda q: -fsp.ndtri(q / 2),
-        "mean": lambda: math.sqrt(2 / math.pi),
-        "var": lambda: 1 - 2 / math.pi,
-        "entropy": lambda: 0.5 * math.log(math.pi / 2) + 0.5,
-    },
+    "halfnorm",
+    (0.0, INF),
+    logpdf=lambda x: x * x * -0.5 + (LOG_2 - LOG_ROOT_2PI),
+    cdf=lambda x: fsp.erf(x / ROOT_2),
+    sf=lambda x: 2 * fsp.ndtr(-x),
+    logsf=lambda x: LOG_2 + fsp.log_ndtr(-x),
+    ppf=lambda q: fsp.ndtri((1 + q) / 2),
+    isf=lambda q: -fsp.ndtri(q / 2),
+    mean=math.sqrt(2 / math.pi),
+    var=1 - 2 / math.pi,
+    entropy=0.5 * math.log(math.pi / 2) + 0.5,
 )
 
 rayleigh = Continuous(
-    name="rayleigh",
-    support=(0.0, INF),
+    "rayleigh",
+    (0.0, INF),
     closed=False,
-    formulas={
-        "logpdf": lambda x: log(x) - 0.5 * x * x,
-        "cdf": lambda x: -expm1(-0.5 * x * x),
-        "sf": lambda x: exp(-0.5 * x * x),
-        "logsf": lambda x: -0.5 * x * x,
-        "ppf": lambda q: fnp.sqrt(-2 * log1p(-q)),
-        "isf": lambda q: fnp.sqrt(-2 * log(q)),
-        "mean": lambda: math.sqrt(math.pi / 2),
-        "var": lambda: 2 - math.pi / 2,
-        "entropy": lambda: EULER / 2 + 1 - 0.5 * LOG_2,
-    },
+    logpdf=lambda x: log(x) - 0.5 * x * x,
+    cdf=lambda x: -expm1(-0.5 * x * x),
+    logsf=lambda x: -0.5 * x * x,
+    ppf=lambda q: fnp.sqrt(-2 * log1p(-q)),
+    isf=lambda q: fnp.sqrt(-2 * log(q)),
+    mean=math.sqrt(math.pi / 2),
+    var=2 - math.pi / 2,
+    entropy=EULER / 2 + 1 - 0.5 * LOG_2,
 )
 
 uniform = Continuous(
-    name="uniform",
-    support=(0.0, 1.0),
-    formulas={
-        "logpdf": lambda x: 0 * x,
-        "cdf": lambda x: 1.0 * x,
-        "sf": lambda x: 1 - x,
-        "ppf": lambda q: 1.0 * q,
-        "mean": lambda: 0.5,
-        "var": lambda: 1 / 12,
-        "entropy": lambda: 0.0,
-    },
+    "uniform",
+    (0.0, 1.0),
+    logpdf=lambda x: 0 * x,
+    cdf=lambda x: 1.0 * x,
+    sf=lambda x: 1 - x,
+    ppf=lambda q: 1.0 * q,
+    mean=0.5,
+    var=1 / 12,
+    entropy=0.0,
 )
 
 # ---- of one and two parameters -----------------------------------------------------------------------------
 
 pareto = Continuous(
-    name="pareto",
-    shapes=("b",),
-    support=(1.0, INF),
-    formulas={
-        "logpdf": lambda x, b: log(b) - (b + 1) * log(x),
-        "cdf": lambda x, b: -expm1(-b * log(x)),
-        "sf": lambda x, b: x**-b,
-        "logsf": lambda x, b: -b * log(x),
-        "ppf": lambda q, b: exp(-log1p(-q) / b),
-        "isf": lambda q, b: q ** (-1 / b),
-        "entropy": lambda b: 1 + 1 / b - log(b),
-    },
+    "pareto(b)",
+    (1.0, INF),
+    logpdf=lambda x, b: log(b) - (b + 1) * log(x),
+    cdf=lambda x, b: -expm1(-b * log(x)),
+    sf=lambda x, b: x**-b,
+    logsf=lambda x, b: -b * log(x),
+    ppf=lambda q, b: exp(-log1p(-q) / b),
+    isf=lambda q, b: q ** (-1 / b),
+    entropy=lambda b: 1 + 1 / b - log(b),
 )
 
 lomax = Continuous(
-    name="lomax",
-    shapes=("c",),
-    support=(0.0, INF),
-    formulas={
-        "logpdf": lambda x, c: log(c) - (c + 1) * log1p(x),
-        "cdf": lambda x, c: -expm1(-c * log1p(x)),
-        "sf": lambda x, c: exp(-c * log1p(x)),
-        "logsf": lambda x, c: -c * log1p(x),
-        "ppf": lambda q, c: expm1(-log1p(-q) / c),
-        "isf": lambda q, c: q ** (-1 / c) - 1,
-        "entropy": lambda c: 1 + 1 / c - log(c),
-    },
+    "lomax(c)",
+    (0.0, INF),
+    logpdf=lambda x, c: log(c) - (c + 1) * log1p(x),
+    cdf=lambda x, c: -expm1(-c * log1p(x)),
+    logsf=lambda x, c: -c * log1p(x),
+    ppf=lambda q, c: expm1(-log1p(-q) / c),
+    isf=lambda q, c: q ** (-1 / c) - 1,
+    entropy=lambda c: 1 + 1 / c - log(c),
 )
 
 
@@ -256,55 +216,46 @@ def _fisk_logpdf(x: Any, c: Any) -> Any:
 
 
 fisk = Continuous(
-    name="fisk",
-    shapes=("c",),
-    support=(0.0, INF),
-    formulas={
-        "logpdf": _fisk_logpdf,
-        "cdf": lambda x, c: fsp.expit(c * log(x)),
-        "sf": lambda x, c: fsp.expit(-c * log(x)),
-        "logcdf": lambda x, c: fsp.log_expit(c * log(x)),
-        "logsf": lambda x, c: fsp.log_expit(-c * log(x)),
-        "ppf": lambda q, c: exp(fsp.logit(q) / c),
-        "isf": lambda q, c: exp(-fsp.logit(q) / c),
-        "entropy": lambda c: 2 - log(c),
-    },
+    "fisk(c)",
+    (0.0, INF),
+    logpdf=_fisk_logpdf,
+    cdf=lambda x, c: fsp.expit(c * log(x)),
+    sf=lambda x, c: fsp.expit(-c * log(x)),
+    logcdf=lambda x, c: fsp.log_expit(c * log(x)),
+    logsf=lambda x, c: fsp.log_expit(-c * log(x)),
+    ppf=lambda q, c: exp(fsp.logit(q) / c),
+    isf=lambda q, c: exp(-fsp.logit(q) / c),
+    entropy=lambda c: 2 - log(c),
 )
 
 lognorm = Continuous(
-    name="lognorm",
-    shapes=("s",),
-    support=(0.0, INF),
+    "lognorm(s)",
+    (0.0, INF),
     closed=False,
-    formulas={
-        "logpdf": lambda x, s: log_normal(log(x) / s) - log(s) - log(x),
-        "cdf": lambda x, s: fsp.ndtr(log(x) / s),
-        "sf": lambda x, s: fsp.ndtr(-log(x) / s),
-        "logcdf": lambda x, s: fsp.log_ndtr(log(x) / s),
-        "logsf": lambda x, s: fsp.log_ndtr(-log(x) / s),
-        "ppf": lambda q, s: exp(s * fsp.ndtri(q)),
-        "isf": lambda q, s: exp(-s * fsp.ndtri(q)),
-        "mean": lambda s: exp(0.5 * s * s),
-        "var": lambda s: expm1(s * s) * exp(s * s),
-        "entropy": lambda s: LOG_ROOT_2PI + 0.5 + log(s),
-    },
+    logpdf=lambda x, s: log_normal(log(x) / s) - log(s) - log(x),
+    cdf=lambda x, s: fsp.ndtr(log(x) / s),
+    sf=lambda x, s: fsp.ndtr(-log(x) / s),
+    logcdf=lambda x, s: fsp.log_ndtr(log(x) / s),
+    logsf=lambda x, s: fsp.log_ndtr(-log(x) / s),
+    ppf=lambda q, s: exp(s * fsp.ndtri(q)),
+    isf=lambda q, s: exp(-s * fsp.ndtri(q)),
+    mean=lambda s: exp(0.5 * s * s),
+    var=lambda s: expm1(s * s) * exp(s * s),
+    entropy=lambda s: LOG_ROOT_2PI + 0.5 + log(s),
 )
 
 loguniform = Continuous(
-    name="loguniform",
-    shapes=("a", "b"),
-    support=(lambda a, b: a, lambda a, b: b),
+    "loguniform(a, b)",
+    (lambda a, b: a, lambda a, b: b),
     valid=lambda a, b: (a > 0) & (b > a),
     typical=(1.0, 2.0),
-    formulas={
-        "logpdf": lambda x, a, b: -log(x) - log(log(b) - log(a)),
-        "cdf": lambda x, a, b: (log(x) - log(a)) / (log(b) - log(a)),
-        "sf": lambda x, a, b: (log(b) - log(x)) / (log(b) - log(a)),
-        "ppf": lambda q, a, b: exp(log(a) + q * (log(b) - log(a))),
-        "isf": lambda q, a, b: exp(log(b) + q * (log(a) - log(b))),
-        "mean": lambda a, b: (b - a) / (log(b) - log(a)),
-        "entropy": lambda a, b: 0.5 * (log(a) + log(b)) + log(log(b) - log(a)),
-    },
+    logpdf=lambda x, a, b: -log(x) - log(log(b) - log(a)),
+    cdf=lambda x, a, b: (log(x) - log(a)) / (log(b) - log(a)),
+    sf=lambda x, a, b: (log(b) - log(x)) / (log(b) - log(a)),
+    ppf=lambda q, a, b: exp(log(a) + q * (log(b) - log(a))),
+    isf=lambda q, a, b: exp(log(b) + q * (log(a) - log(b))),
+    mean=lambda a, b: (b - a) / (log(b) - log(a)),
+    entropy=lambda a, b: 0.5 * (log(a) + log(b)) + log(log(b) - log(a)),
 )
 
 
@@ -314,17 +265,14 @@ def _loglaplace_tail(x: Any, c: Any) -> Any:
 
 
 loglaplace = Continuous(
-    name="loglaplace",
-    shapes=("c",),
-    support=(0.0, INF),
-    formulas={
-        "logpdf": lambda x, c: log(c / 2) + fsp.xlogy(where(x < 1, c - 1, -c - 1), x),
-        "cdf": _loglaplace_tail,
-        "sf": lambda x, c: _loglaplace_tail(1 / x, c),
-        "ppf": lambda q, c: exp(_laplace_ppf(q) / c),
-        "isf": lambda q, c: exp(-_laplace_ppf(q) / c),
-        "entropy": lambda c: log(2 / c) + 1,
-    },
+    "loglaplace(c)",
+    (0.0, INF),
+    logpdf=lambda x, c: log(c / 2) + fsp.xlogy(where(x < 1, c - 1, -c - 1), x),
+    cdf=_loglaplace_tail,
+    sf=lambda x, c: _loglaplace_tail(1 / x, c),
+    ppf=lambda q, c: exp(_laplace_ppf(q) / c),
+    isf=lambda q, c: exp(-_laplace_ppf(q) / c),
+    entropy=lambda c: log(2 / c) + 1,
 )
 
 
@@ -346,19 +294,16 @@ def _triang_ppf(q: Any, c: Any) -> Any:
 
 
 triang = Continuous(
-    name="triang",
-    shapes=("c",),
-    support=(0.0, 1.0),
+    "triang(c)",
+    (0.0, 1.0),
     valid=lambda c: (c >= 0) & (c <= 1),
     typical=(0.5,),
-    formulas={
-        "logpdf": _triang_logpdf,
-        "cdf": _triang_cdf,
-        "ppf": _triang_ppf,
-        "mean": lambda c: (c + 1) / 3,
-        "var": lambda c: (1 - c + c * c) / 18,
-        "entropy": lambda c: 0.5 - LOG_2 + 0 * c,
-    },
+    logpdf=_triang_logpdf,
+    cdf=_triang_cdf,
+    ppf=_triang_ppf,
+    mean=lambda c: (c + 1) / 3,
+    var=lambda c: (1 - c + c * c) / 18,
+    entropy=lambda c: 0.5 - LOG_2 + 0 * c,
 )
 
 
@@ -375,15 +320,12 @@ def _wrapcauchy_ppf(q: Any, c: Any) -> Any:
 
 
 wrapcauchy = Continuous(
-    name="wrapcauchy",
-    shapes=("c",),
-    support=(0.0, 2 * math.pi),
+    "wrapcauchy(c)",
+    (0.0, 2 * math.pi),
     valid=lambda c: (c > 0) & (c < 1),
     typical=(0.5,),
-    formulas={
-        "logpdf": lambda x, c: log(1 - c * c) - log(2 * math.pi * (1 + c * c - 2 * c * fnp.cos(x))),
-        "cdf": _wrapcauchy_cdf,
-        "ppf": _wrapcauchy_ppf,
-        "entropy": lambda c: log(2 * math.pi * (1 - c * c)),
-    },
+    logpdf=lambda x, c: log(1 - c * c) - log(2 * math.pi * (1 + c * c - 2 * c * fnp.cos(x))),
+    cdf=_wrapcauchy_cdf,
+    ppf=_wrapcauchy_ppf,
+    entropy=lambda c: log(2 * math.pi * (1 - c * c)),
 )

@@ -37,80 +37,62 @@ def _log_choices(n: Any, k: Any) -> Any:
 
 
 bernoulli = Discrete(
-    name="bernoulli",
-    shapes=("p",),
+    "bernoulli(p)",
     high=1.0,
     valid=_is_share,
     typical=(0.5,),
-    formulas={
-        "logpmf": lambda k, p: fsp.xlogy(k, p) + fsp.xlog1py(1 - k, -p),
-        "cdf": lambda k, p: 1 - p + 0 * k,
-        "sf": lambda k, p: p + 0 * k,
-        "mean": lambda p: 1.0 * p,
-        "var": lambda p: p * (1 - p),
-        "entropy": _entropy_of,
-    },
+    logpmf=lambda k, p: fsp.xlogy(k, p) + fsp.xlog1py(1 - k, -p),
+    cdf=lambda k, p: 1 - p + 0 * k,
+    sf=lambda k, p: p + 0 * k,
+    mean=lambda p: 1.0 * p,
+    var=lambda p: p * (1 - p),
+    entropy=_entropy_of,
 )
 
 binom = Discrete(
-    name="binom",
-    shapes=("n", "p"),
+    "binom(n, p)",
     high=lambda n, p: n,
     valid=lambda n, p: _is_count(n) & _is_share(p),
     typical=(1.0, 0.5),
-    formulas={
-        "logpmf": lambda k, n, p: _log_choices(n, k) + fsp.xlogy(k, p) + fsp.xlog1py(n - k, -p),
-        "cdf": lambda k, n, p: fsp.betainc(n - k, k + 1, 1 - p),
-        "sf": lambda k, n, p: fsp.betainc(k + 1, n - k, p),
-        "mean": lambda n, p: n * p,
-        "var": lambda n, p: n * p * (1 - p),
-    },
+    logpmf=lambda k, n, p: _log_choices(n, k) + fsp.xlogy(k, p) + fsp.xlog1py(n - k, -p),
+    cdf=lambda k, n, p: fsp.betainc(n - k, k + 1, 1 - p),
+    sf=lambda k, n, p: fsp.betainc(k + 1, n - k, p),
+    mean=lambda n, p: n * p,
+    var=lambda n, p: n * p * (1 - p),
 )
 
 nbinom = Discrete(
-    name="nbinom",
-    shapes=("n", "p"),
+    "nbinom(n, p)",
     valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1),
     typical=(1.0, 0.5),
-    formulas={
-        "logpmf": lambda k, n, p: (
-            fsp.gammaln(n + k) - fsp.gammaln(k + 1) - fsp.gammaln(n) + n * log(p) + fsp.xlog1py(k, -p)
-        ),
-        "cdf": lambda k, n, p: fsp.betainc(n, k + 1, p),
-        "sf": lambda k, n, p: fsp.betainc(k + 1, n, 1 - p),
-        "mean": lambda n, p: n * (1 - p) / p,
-        "var": lambda n, p: n * (1 - p) / (p * p),
-    },
+    logpmf=lambda k, n, p: fsp.gammaln(n + k) - fsp.gammaln(k + 1) - fsp.gammaln(n) + n * log(p) + fsp.xlog1py(k, -p),
+    cdf=lambda k, n, p: fsp.betainc(n, k + 1, p),
+    sf=lambda k, n, p: fsp.betainc(k + 1, n, 1 - p),
+    mean=lambda n, p: n * (1 - p) / p,
+    var=lambda n, p: n * (1 - p) / (p * p),
 )
 
 geom = Discrete(
-    name="geom",
-    shapes=("p",),
+    "geom(p)",
     low=1,
     valid=lambda p: (p > 0) & (p <= 1),
     typical=(0.5,),
-    formulas={
-        "logpmf": lambda k, p: fsp.xlog1py(k - 1, -p) + log(p),
-        "cdf": lambda k, p: -fnp.expm1(fsp.xlog1py(k, -p)),
-        "sf": lambda k, p: fnp.exp(fsp.xlog1py(k, -p)),
-        "logsf": lambda k, p: fsp.xlog1py(k, -p),
-        "mean": lambda p: 1 / p,
-        "var": lambda p: (1 - p) / (p * p),
-        "entropy": lambda p: _entropy_of(p) / p,
-    },
+    logpmf=lambda k, p: fsp.xlog1py(k - 1, -p) + log(p),
+    cdf=lambda k, p: -fnp.expm1(fsp.xlog1py(k, -p)),
+    logsf=lambda k, p: fsp.xlog1py(k, -p),
+    mean=lambda p: 1 / p,
+    var=lambda p: (1 - p) / (p * p),
+    entropy=lambda p: _entropy_of(p) / p,
 )
 
 poisson = Discrete(
-    name="poisson",
-    shapes=("mu",),
+    "poisson(mu)",
     valid=lambda mu: mu >= 0,
-    formulas={
-        "logpmf": lambda k, mu: fsp.xlogy(k, mu) - fsp.gammaln(k + 1) - mu,
-        "cdf": lambda k, mu: fsp.gammaincc(k + 1, mu),
-        "sf": lambda k, mu: fsp.gammainc(k + 1, mu),
-        "mean": lambda mu: 1.0 * mu,
-        "var": lambda mu: 1.0 * mu,
-    },
+    logpmf=lambda k, mu: fsp.xlogy(k, mu) - fsp.gammaln(k + 1) - mu,
+    cdf=lambda k, mu: fsp.gammaincc(k + 1, mu),
+    sf=lambda k, mu: fsp.gammainc(k + 1, mu),
+    mean=lambda mu: 1.0 * mu,
+    var=lambda mu: 1.0 * mu,
 )
 
 
@@ -127,18 +109,15 @@ def _betabinom_sum(call: str, chosen: Any, n: Any, a: Any, b: Any) -> Any:
 
 
 betabinom = Discrete(
-    name="betabinom",
-    shapes=("n", "a", "b"),
+    "betabinom(n, a, b)",
     high=lambda n, a, b: n,
     valid=lambda n, a, b: _is_count(n) & (a > 0) & (b > 0),
     typical=(1.0, 1.0, 1.0),
-    formulas={
-        "logpmf": lambda k, n, a, b: (
-            -log(n + 1) - fsp.betaln(n - k + 1, k + 1) + fsp.betaln(k + a, n - k + b) - fsp.betaln(a, b)
-        ),
-        "cdf": lambda k, *shapes: _betabinom_sum("cdf", lambda j: j <= fnp.expand_dims(k, -1), *shapes),
-        "sf": lambda k, *shapes: _betabinom_sum("sf", lambda j: j > fnp.expand_dims(k, -1), *shapes),
-        "mean": lambda n, a, b: n * a / (a + b),
-        "var": lambda n, a, b: n * a * b * (a + b + n) / ((a + b) ** 2 * (a + b + 1)),
-    },
+    logpmf=lambda k, n, a, b: (
+        -log(n + 1) - fsp.betaln(n - k + 1, k + 1) + fsp.betaln(k + a, n - k + b) - fsp.betaln(a, b)
+    ),
+    cdf=lambda k, *shapes: _betabinom_sum("cdf", lambda j: j <= fnp.expand_dims(k, -1), *shapes),
+    sf=lambda k, *shapes: _betabinom_sum("sf", lambda j: j > fnp.expand_dims(k, -1), *shapes),
+    mean=lambda n, a, b: n * a / (a + b),
+    var=lambda n, a, b: n * a * b * (a + b + n) / ((a + b) ** 2 * (a + b + 1)),
 )

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import reduce
-from typing import Any, ClassVar, NamedTuple, NoReturn
+from functools import reduce, wraps
+from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -30,10 +29,12 @@ from funcgrad.optional import import_scipy
 from funcgrad.typing import Array
 
 __all__ = [
-    "Distribution", "Frozen", "Parameters", "as_double", "keep_off", "poisoned", "settled", "unknown", "Continuous",
-    "Discrete",
+    "Continuous", "Discrete", "Distribution", "Frozen", "OfSciPy", "Parameters", "as_double", "keep_off", "or_scipys",
+    "poisoned", "settled",
 ]  # fmt: skip
 
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 #: ``poison(x, y)``: 0 where ``y`` holds, else NaN, and so is its derivative.
 poison: Operation = elementwise(
@@ -76,12 +77,43 @@ def poisoned(ans: Array, allowed: Any, *parameters: Any) -> Array:
     return ans + poison(reduce(lambda a, b: a + b, parameters) * 1.0, allowed)
 
 
-def unknown(distribution: str, name: str, functions: tuple[str, ...]) -> AttributeError:
-    """What to raise for a function that a distribution does not have here."""
-    return AttributeError(
-        f"stats.{distribution}: a function that has a derivative here is needed, got {name!r}. Take one of "
-        f"{', '.join(functions)}, or that of scipy.stats.{distribution} for constants."
-    )
+class OfSciPy:
+    """A distribution that has functions of SciPy's of the same name."""
+
+    name: str
+    #: Names of the functions that it has.
+    functions: ClassVar[tuple[str, ...]] = ()
+
+    def __repr__(self) -> str:
+        return f"<distribution {self.name}>"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(
+            f"stats.{self.name}: a function that has a derivative here is needed, got {name!r}. Take one of "
+            f"{', '.join(filter(self._has, self.functions))}, or that of scipy.stats.{self.name} for constants."
+        )
+
+    def _has(self, function: str) -> bool:
+        """Whether there is a formula for it."""
+        return True
+
+    def _theirs(self, function: str) -> Any:
+        return getattr(getattr(import_scipy(f"stats.{self.name}", "scipy.stats"), self.name), function)
+
+
+def or_scipys(method: F) -> F:
+    """``method`` of a distribution, but plain arguments go to SciPy's method of that name."""
+    name = method.__name__
+
+    @wraps(method)
+    def call(self: OfSciPy, *args: Any, **kwds: Any) -> Any:
+        if is_plain(*args, *kwds.values()):
+            return self._theirs(name)(*args, **kwds)
+        return method(self, *args, **kwds)
+
+    return cast(F, call)
 
 
 class Parameters(NamedTuple):
@@ -96,50 +128,35 @@ def _is_number(x: Any, value: float) -> bool:
     return type(x) in (int, float) and x == value
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Distribution:
+class Distribution(OfSciPy):
     """A distribution; subclasses have its functions.
 
     Args:
-        name: its name in ``scipy.stats``.
-        shapes: names of the parameters of shape.
+        call: its name in ``scipy.stats``, with the names of the parameters of shape.
         valid: ``valid(*shapes)``, where they are allowed; by default all must be positive.
         typical: allowed values of them.
-        formulas: the standard form, by the names of functions: ``formulas["cdf"](x, *shapes)``.
+        formulas: the standard form, by the names of functions: ``cdf(x, *shapes)``; a mean, a variance or an entropy
+            without parameters is a number.
     """
 
-    name: str
-    shapes: tuple[str, ...] = ()
-    valid: Callable[..., Any] | None = None
-    typical: tuple[float, ...] = ()
-    formulas: dict[str, Callable[..., Any]]
-
-    #: Names of functions that the kind of distribution has.
-    functions: ClassVar[tuple[str, ...]] = ()
     has_scale: ClassVar[bool] = True
 
-    def __repr__(self) -> str:
-        return f"<distribution {self.name}>"
+    def __init__(
+        self, call: str, *, valid: Callable[..., Any] | None = None, typical: tuple[float, ...] = (), **formulas: Any
+    ) -> None:
+        self.name, _, shapes = call.rstrip(")").partition("(")
+        self.shapes = tuple(shapes.split(", ")) if shapes else ()
+        self.valid, self.typical, self.formulas = valid, typical or (1.0,) * len(self.shapes), formulas
 
     def __call__(self, *args: Any, **kwds: Any) -> Frozen:
         """The distribution with its parameters given once and for all."""
         self._parse("", args, kwds)
         return Frozen(self, args, kwds)
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise unknown(self.name, name, tuple([f for f in self.functions if self._has(f)]))
-
     def _has(self, function: str) -> bool:
         """Whether there is a formula: moments may have none, what is about probabilities always has."""
         formula = "var" if function == "std" else function
         return formula in self.formulas or formula not in ("mean", "var", "entropy")
-
-    # ---- calls
-
-    def _theirs(self, function: str) -> Any:
-        return getattr(getattr(import_scipy(f"stats.{self.name}", "scipy.stats"), self.name), function)
 
     def _parse(self, function: str, args: tuple[Any, ...], kwds: dict[str, Any]) -> Parameters:
         names = (*self.shapes, "loc", *(("scale",) if self.has_scale else ()))
@@ -172,9 +189,7 @@ class Distribution:
 
     def _kept(self, allowed: Any, shapes: tuple[Any, ...]) -> tuple[Any, ...]:
         """The parameters of shape, with typical ones where they are not allowed."""
-        return tuple(
-            [keep_off(allowed, s, t) for s, t in zip(shapes, self.typical or (1.0,) * len(shapes), strict=True)]
-        )
+        return tuple([keep_off(allowed, s, t) for s, t in zip(shapes, self.typical, strict=True)])
 
     def _standard(self, x: Any, parameters: Parameters, allowed: Any) -> Any:
         """``(x - loc) / scale``."""
@@ -187,14 +202,12 @@ class Distribution:
 
     def _moment(self, function: str, args: tuple[Any, ...], kwds: dict[str, Any], degree: int) -> Any:
         """The mean, the variance, or the entropy: what location and scale make of those of the standard form."""
-        if is_plain(*args, *kwds.values()):
-            return self._theirs(function)(*args, **kwds)
         parameters = self._parse(function, args, kwds)
         formula = self.formulas.get(function)
         if formula is None:
             self.__getattr__(function)
         allowed = self._allowed(parameters)
-        value = formula(*self._kept(allowed, parameters.shapes))
+        value = formula(*self._kept(allowed, parameters.shapes)) if callable(formula) else formula
         scale, loc = keep_off(allowed, parameters.scale, 1.0), parameters.loc
         made = {
             0: lambda: value + fnp.log(scale) + 0 * loc,
@@ -203,10 +216,12 @@ class Distribution:
         }
         return poisoned(made[degree](), allowed, *parameters.shapes, loc, parameters.scale)
 
+    @or_scipys
     def mean(self, *args: Any, **kwds: Any) -> Any:
         """The mean."""
         return self._moment("mean", args, kwds, 1)
 
+    @or_scipys
     def var(self, *args: Any, **kwds: Any) -> Any:
         """The variance."""
         return self._moment("var", args, kwds, 2)
@@ -215,6 +230,7 @@ class Distribution:
         """The standard deviation."""
         return fnp.sqrt(self.var(*args, **kwds))
 
+    @or_scipys
     def entropy(self, *args: Any, **kwds: Any) -> Any:
         """The entropy."""
         return self._moment("entropy", args, kwds, 0)
@@ -237,6 +253,7 @@ class Frozen:
 
 
 INF = math.inf
+_TAILS = ("cdf", "logcdf", "sf", "logsf")
 
 
 def _log(p: Any) -> Any:
@@ -260,14 +277,38 @@ class _Cumulative(Distribution):
             return 1 - formulas[other](x, *shapes) if other in formulas else self.__getattr__(function)
         return _log(self._tail(other, x, *shapes))
 
+    def _cumulative(self, function: str, x: Any, args: Any, kwds: Any, below: float, above: float) -> Any:
+        """``function`` of ``x``, which is ``below`` and ``above`` outside of the support."""
+        raise NotImplementedError
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+    @or_scipys
+    def cdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The probability of values up to ``x``."""
+        return self._cumulative("cdf", x, args, kwds, 0.0, 1.0)
+
+    @or_scipys
+    def logcdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of ``cdf``."""
+        return self._cumulative("logcdf", x, args, kwds, -INF, 0.0)
+
+    @or_scipys
+    def sf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The probability of values above ``x``."""
+        return self._cumulative("sf", x, args, kwds, 1.0, 0.0)
+
+    @or_scipys
+    def logsf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of ``sf``."""
+        return self._cumulative("logsf", x, args, kwds, 0.0, -INF)
+
+
 class Continuous(_Cumulative):
     """A distribution with a density.
 
     Args:
         support: its lower and upper end, numbers or functions of the parameters of shape.
         closed: whether the formula of the density holds at the ends, too.
+        symmetric: whether it is symmetric about 0, so that one tail follows from the other.
 
     Example:
         >>> from funcgrad.scipy import stats
@@ -275,13 +316,27 @@ class Continuous(_Cumulative):
         (np.float64(-0.5), np.float64(0.5), np.float64(0.0))
     """
 
-    support: tuple[Any, Any] = (-INF, INF)
-    closed: bool = True
+    functions = ("pdf", "logpdf", *_TAILS, "ppf", "isf", "entropy", "mean", "median", "var", "std")
 
-    functions: ClassVar[tuple[str, ...]] = (
-        *("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf"),
-        *("entropy", "mean", "median", "var", "std"),
-    )
+    def __init__(
+        self,
+        call: str,
+        support: tuple[Any, Any] = (-INF, INF),
+        *,
+        closed: bool = True,
+        symmetric: bool = False,
+        **definition: Any,
+    ) -> None:
+        super().__init__(call, **definition)
+        self.support, self.closed = support, closed
+        if symmetric:
+            of = self.formulas
+            of |= {
+                new: lambda x, *s, f=of[old]: f(-x, *s)
+                for old, new in zip(_TAILS[:2], _TAILS[2:], strict=True)
+                if old in of
+            }
+            of |= {"isf": lambda q, *s: -of["ppf"](q, *s)} if "ppf" in of else {}
 
     def _ends(self, shapes: tuple[Any, ...]) -> tuple[Any, Any]:
         low, high = [end(*shapes) if callable(end) else end for end in self.support]
@@ -320,43 +375,25 @@ class Continuous(_Cumulative):
             allowed = settled((allowed & (y == y)) if allowed is not True else y == y)
         return poisoned(ans, allowed, y, *parameters.shapes, parameters.scale)
 
+    @or_scipys
     def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the density: minus infinity outside of the support."""
-        if is_plain(x, *args, *kwds.values()):
-            return self._theirs("logpdf")(x, *args, **kwds)
         return self._at("logpdf", x, args, kwds, self.formulas["logpdf"], (-INF, -INF, True))
 
+    @or_scipys
     def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The density."""
-        if is_plain(x, *args, *kwds.values()):
-            return self._theirs("pdf")(x, *args, **kwds)
         return fnp.exp(self.logpdf(x, *args, **kwds))
 
-    def _cumulative(self, function: str, x: Any, args: Any, kwds: Any, outside: tuple[float, float]) -> Any:
-        if is_plain(x, *args, *kwds.values()):
-            return self._theirs(function)(x, *args, **kwds)
-        return self._at(function, x, args, kwds, lambda y, *s: self._tail(function, y, *s), (*outside, False))
+    def _cumulative(self, function: str, x: Any, args: Any, kwds: Any, below: float, above: float) -> Any:
+        return self._at(function, x, args, kwds, lambda y, *s: self._tail(function, y, *s), (below, above, False))
 
-    def cdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The probability of values up to ``x``."""
-        return self._cumulative("cdf", x, args, kwds, (0.0, 1.0))
-
-    def logcdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of ``cdf``."""
-        return self._cumulative("logcdf", x, args, kwds, (-INF, 0.0))
-
-    def sf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The probability of values above ``x``."""
-        return self._cumulative("sf", x, args, kwds, (1.0, 0.0))
-
-    def logsf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of ``sf``."""
-        return self._cumulative("logsf", x, args, kwds, (0.0, -INF))
-
+    @or_scipys
     def ppf(self, q: Any, *args: Any, **kwds: Any) -> Any:
         """The value up to which the probability is ``q``: the inverse of ``cdf``."""
         return self._quantile("ppf", q, args, kwds)
 
+    @or_scipys
     def isf(self, q: Any, *args: Any, **kwds: Any) -> Any:
         """The value above which the probability is ``q``: the inverse of ``sf``."""
         return self._quantile("isf", q, args, kwds)
@@ -366,8 +403,6 @@ class Continuous(_Cumulative):
         return self.ppf(0.5, *args, **kwds)
 
     def _quantile(self, function: str, q: Any, args: Any, kwds: Any) -> Any:
-        if is_plain(q, *args, *kwds.values()):
-            return self._theirs(function)(q, *args, **kwds)
         parameters = self._parse(function, args, kwds)
         allowed = self._allowed(parameters)
         shapes = self._kept(allowed, parameters.shapes)
@@ -434,7 +469,6 @@ def _moved(end: Any, loc: Any, scale: Any) -> Any:
     return fnp.where(finite, fnp.where(finite, end, 0.0) * scale + loc, end)
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Discrete(_Cumulative):
     """A distribution of integers.
 
@@ -451,22 +485,12 @@ class Discrete(_Cumulative):
         np.float64(0.5)
     """
 
-    low: int = 0
-    high: Any = INF
+    functions = ("pmf", "logpmf", *_TAILS, "entropy", "mean", "var", "std")
+    has_scale = False
 
-    functions: ClassVar[tuple[str, ...]] = (
-        "pmf",
-        "logpmf",
-        "cdf",
-        "logcdf",
-        "sf",
-        "logsf",
-        "entropy",
-        "mean",
-        "var",
-        "std",
-    )
-    has_scale: ClassVar[bool] = False
+    def __init__(self, call: str, *, low: int = 0, high: Any = INF, **definition: Any) -> None:
+        super().__init__(call, **definition)
+        self.low, self.high = low, high
 
     def _begin(self, function: str, k: Any, args: Any, kwds: Any) -> tuple[Parameters, Any, tuple[Any, ...], Any, Any]:
         parameters = self._parse(function, args, kwds)
@@ -475,10 +499,9 @@ class Discrete(_Cumulative):
         high = self.high(*shapes) if callable(self.high) else self.high
         return parameters, allowed, shapes, self._standard(k, parameters, True), high
 
+    @or_scipys
     def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the probability of ``k``: minus infinity outside of the support and between integers."""
-        if is_plain(k, *args, *kwds.values()):
-            return self._theirs("logpmf")(k, *args, **kwds)
         parameters, allowed, shapes, y, high = self._begin("logpmf", k, args, kwds)
         inside = (y >= self.low) & (y <= high) & (fnp.floor(y) == y) & fnp.isfinite(y)
         ans = self.formulas["logpmf"](fnp.where(inside, y, float(self.low)), *shapes)
@@ -486,20 +509,16 @@ class Discrete(_Cumulative):
         allowed = settled(y == y if allowed is True else allowed & (y == y))
         return poisoned(ans, allowed, y, *parameters.shapes)
 
+    @or_scipys
     def pmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The probability of ``k``."""
-        if is_plain(k, *args, *kwds.values()):
-            return self._theirs("pmf")(k, *args, **kwds)
         return fnp.exp(self.logpmf(k, *args, **kwds))
 
-    def _cumulative(self, function: str, k: Any, args: Any, kwds: Any, outside: tuple[float, float]) -> Array:
-        if is_plain(k, *args, *kwds.values()):
-            return self._theirs(function)(k, *args, **kwds)
-        parameters, allowed, shapes, y, high = self._begin(function, k, args, kwds)
+    def _cumulative(self, function: str, x: Any, args: Any, kwds: Any, below: float, above: float) -> Any:
+        parameters, allowed, shapes, y, high = self._begin(function, x, args, kwds)
         y = fnp.floor(y)
         inside = (y >= self.low) & (y < high)
         ans = self._tail(function, fnp.where(inside, y, float(self.low)), *self._open(inside, shapes))
-        below, above = outside
         ans = fnp.where(inside, ans, fnp.where(y >= self.low, above, below))
         allowed = settled(y == y if allowed is True else allowed & (y == y))
         return poisoned(ans, allowed, y, *parameters.shapes)
@@ -509,19 +528,3 @@ class Discrete(_Cumulative):
         if not callable(self.high):
             return shapes
         return tuple([fnp.where(inside, s, t) for s, t in zip(shapes, self.typical, strict=True)])
-
-    def cdf(self, k: Any, *args: Any, **kwds: Any) -> Any:
-        """The probability of values up to ``k``."""
-        return self._cumulative("cdf", k, args, kwds, (0.0, 1.0))
-
-    def logcdf(self, k: Any, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of ``cdf``."""
-        return self._cumulative("logcdf", k, args, kwds, (-INF, 0.0))
-
-    def sf(self, k: Any, *args: Any, **kwds: Any) -> Any:
-        """The probability of values above ``k``."""
-        return self._cumulative("sf", k, args, kwds, (1.0, 0.0))
-
-    def logsf(self, k: Any, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of ``sf``."""
-        return self._cumulative("logsf", k, args, kwds, (0.0, -INF))

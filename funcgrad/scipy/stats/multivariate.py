@@ -17,32 +17,13 @@ from funcgrad.numpy.reducing import as_scalar
 from funcgrad.optional import import_scipy
 from funcgrad.primitives import solving
 from funcgrad.scipy import special as fsp
-from funcgrad.scipy.stats.distribution import as_double, poisoned, settled, unknown
+from funcgrad.scipy.stats.distribution import OfSciPy, as_double, or_scipys, poisoned, settled
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["dirichlet", "multinomial", "multivariate_normal", "multivariate_t", "gaussian_kde"]
 
 
 LOG_2PI = math.log(2 * math.pi)
-
-
-class _Multivariate:
-    """What distributions of vectors have in common: SciPy computes plain values."""
-
-    name = ""
-    functions: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return f"<distribution {self.name}>"
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise unknown(self.name, name, self.functions)
-
-    def _theirs(self, function: str, *args: Any, **kwds: Any) -> Any:
-        stats = import_scipy(f"stats.{self.name}", "scipy.stats")
-        return getattr(getattr(stats, self.name), function)(*args, **kwds)
 
 
 def _length(call: str, x: tuple[int, ...], mean: tuple[int, ...], cov: tuple[int, ...]) -> int:
@@ -76,12 +57,13 @@ def _gaussian_form(call: str, x: Any, mean: Any, cov: Any) -> tuple[Any, Any, in
     return fnp.sum(whitened * whitened, axis=-1), log_det, n
 
 
-class _MultivariateNormal(_Multivariate):
+class _MultivariateNormal(OfSciPy):
     """Vectors of normal numbers. Covariances of traced values are positive definite; their gradients symmetric."""
 
     name = "multivariate_normal"
     functions = ("pdf", "logpdf", "entropy")
 
+    @or_scipys
     def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """The logarithm of the density.
 
@@ -100,33 +82,30 @@ class _MultivariateNormal(_Multivariate):
             >>> stats.multivariate_normal.logpdf([0.0, 0.0], cov=[[1.0, 0.0], [0.0, 1.0]]).round(6)
             np.float64(-1.837877)
         """
-        if is_plain(x, mean, cov):
-            return self._theirs("logpdf", x, mean, cov, allow_singular)
         square, log_det, n = _gaussian_form("stats.multivariate_normal", x, 0.0 if mean is None else mean, cov)
         return -0.5 * (n * LOG_2PI + log_det + square)
 
+    @or_scipys
     def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """The density; see ``logpdf``."""
-        if is_plain(x, mean, cov):
-            return self._theirs("pdf", x, mean, cov, allow_singular)
         return fnp.exp(self.logpdf(x, mean, cov))
 
+    @or_scipys
     def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
         """The entropy, which does not depend on the mean."""
-        if is_plain(mean, cov):
-            return self._theirs("entropy", mean, cov)
         cov = as_double(cov)
         x = np.zeros(backend.shape_of(cov)[-1:])
         _, log_det, n = _gaussian_form("stats.multivariate_normal", x, x, cov)
         return 0.5 * (n * (LOG_2PI + 1) + log_det)
 
 
-class _MultivariateT(_Multivariate):
+class _MultivariateT(OfSciPy):
     """Student's distribution of vectors."""
 
     name = "multivariate_t"
     functions = ("pdf", "logpdf")
 
+    @or_scipys
     def logpdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
         """The logarithm of the density.
 
@@ -145,26 +124,24 @@ class _MultivariateT(_Multivariate):
             >>> stats.multivariate_t.logpdf([0.0, 0.0], shape=[[1.0, 0.0], [0.0, 1.0]], df=2.0).round(6)
             np.float64(-1.837877)
         """
-        if is_plain(x, loc, shape, df):
-            return self._theirs("logpdf", x, loc, shape, df)
         square, log_det, n = _gaussian_form("stats.multivariate_t", x, 0.0 if loc is None else loc, shape)
         half = 0.5 * (df + n)
         start = fsp.gammaln(half) - fsp.gammaln(0.5 * df) - 0.5 * n * fnp.log(math.pi * df)
         return start - 0.5 * log_det - half * fnp.log1p(square / df)
 
+    @or_scipys
     def pdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
         """The density; see ``logpdf``."""
-        if is_plain(x, loc, shape, df):
-            return self._theirs("pdf", x, loc, shape, df)
         return fnp.exp(self.logpdf(x, loc, shape, df))
 
 
-class _Dirichlet(_Multivariate):
+class _Dirichlet(OfSciPy):
     """Vectors of shares, which add up to 1."""
 
     name = "dirichlet"
     functions = ("pdf", "logpdf", "entropy", "mean", "var")
 
+    @or_scipys
     def logpdf(self, x: Any, alpha: Any) -> Any:
         """The logarithm of the density; minus infinity outside of the support.
 
@@ -180,8 +157,6 @@ class _Dirichlet(_Multivariate):
             >>> stats.dirichlet.logpdf([0.25, 0.75], [1.0, 1.0])
             np.float64(0.0)
         """
-        if is_plain(x, alpha):
-            return self._theirs("logpdf", x, alpha)
         x, alpha = as_double(x), as_double(alpha)
         shape, (n,) = backend.shape_of(x), backend.shape_of(alpha)
         if shape[:1] not in ((n,), (n - 1,)):
@@ -198,43 +173,40 @@ class _Dirichlet(_Multivariate):
         ans = fnp.where(inside, fnp.sum(fsp.xlogy(weights, kept), axis=0) - norm, -math.inf)
         return as_scalar(poisoned(ans, settled(fnp.all(alpha > 0)), fnp.sum(alpha)))
 
+    @or_scipys
     def pdf(self, x: Any, alpha: Any) -> Any:
         """The density; see ``logpdf``."""
-        if is_plain(x, alpha):
-            return self._theirs("pdf", x, alpha)
         return fnp.exp(self.logpdf(x, alpha))
 
+    @or_scipys
     def mean(self, alpha: Any) -> Any:
         """The mean."""
-        if is_plain(alpha):
-            return self._theirs("mean", alpha)
         alpha = as_double(alpha)
         return alpha / fnp.sum(alpha)
 
+    @or_scipys
     def var(self, alpha: Any) -> Any:
         """The variances."""
-        if is_plain(alpha):
-            return self._theirs("var", alpha)
         alpha = as_double(alpha)
         total = fnp.sum(alpha)
         return alpha * (total - alpha) / (total * total * (total + 1))
 
+    @or_scipys
     def entropy(self, alpha: Any) -> Any:
         """The entropy."""
-        if is_plain(alpha):
-            return self._theirs("entropy", alpha)
         alpha = as_double(alpha)
         total, n = fnp.sum(alpha), backend.shape_of(alpha)[0]
         norm = fnp.sum(fsp.gammaln(alpha)) - fsp.gammaln(total)
         return norm + (total - n) * fsp.psi(total) - fnp.sum((alpha - 1) * fsp.psi(alpha))
 
 
-class _Multinomial(_Multivariate):
+class _Multinomial(OfSciPy):
     """Counts of several outcomes."""
 
     name = "multinomial"
     functions = ("pmf", "logpmf")
 
+    @or_scipys
     def logpmf(self, x: Any, n: Any, p: Any) -> Any:
         """The logarithm of the probability of the counts ``x``.
 
@@ -251,8 +223,6 @@ class _Multinomial(_Multivariate):
             >>> stats.multinomial.logpmf([1, 1], 2, [0.5, 0.5]).round(6)
             np.float64(-0.693147)
         """
-        if is_plain(x, n, p):
-            return self._theirs("logpmf", x, n, p)
         x, n, p = as_double(x), as_double(n), as_double(p)
         inside = fnp.all(x >= 0, axis=-1) & (fnp.sum(x, axis=-1) == n)
         kept = fnp.where(inside[..., None], x, 0.0)
@@ -260,10 +230,9 @@ class _Multinomial(_Multivariate):
         allowed = settled(fnp.all((p >= 0) & (p <= 1), axis=-1))
         return poisoned(fnp.where(inside, ans, -math.inf), allowed, fnp.sum(p, axis=-1))
 
+    @or_scipys
     def pmf(self, x: Any, n: Any, p: Any) -> Any:
         """The probability of the counts ``x``; see ``logpmf``."""
-        if is_plain(x, n, p):
-            return self._theirs("pmf", x, n, p)
         return fnp.exp(self.logpmf(x, n, p))
 
 

@@ -26,114 +26,92 @@ __all__ = [
 exp, expm1, log, log1p, where = fnp.exp, fnp.expm1, fnp.log, fnp.log1p, fnp.where
 
 gamma = Continuous(
-    name="gamma",
-    shapes=("a",),
-    support=(0.0, INF),
-    formulas={
-        "logpdf": lambda x, a: fsp.xlogy(a - 1, x) - x - fsp.gammaln(a),
-        "cdf": lambda x, a: fsp.gammainc(a, x),
-        "sf": lambda x, a: fsp.gammaincc(a, x),
-        "ppf": lambda q, a: fsp.gammaincinv(a, q),
-        "isf": lambda q, a: fsp.gammainccinv(a, q),
-        "mean": lambda a: 1.0 * a,
-        "var": lambda a: 1.0 * a,
-        "entropy": lambda a: fsp.psi(a) * (1 - a) + a + fsp.gammaln(a),
-    },
+    "gamma(a)",
+    (0.0, INF),
+    logpdf=lambda x, a: fsp.xlogy(a - 1, x) - x - fsp.gammaln(a),
+    cdf=lambda x, a: fsp.gammainc(a, x),
+    sf=lambda x, a: fsp.gammaincc(a, x),
+    ppf=lambda q, a: fsp.gammaincinv(a, q),
+    isf=lambda q, a: fsp.gammainccinv(a, q),
+    mean=lambda a: 1.0 * a,
+    var=lambda a: 1.0 * a,
+    entropy=lambda a: fsp.psi(a) * (1 - a) + a + fsp.gammaln(a),
 )
 
 invgamma = Continuous(
-    name="invgamma",
-    shapes=("a",),
-    support=(0.0, INF),
+    "invgamma(a)",
+    (0.0, INF),
     closed=False,
-    formulas={
-        "logpdf": lambda x, a: -(a + 1) * log(x) - fsp.gammaln(a) - 1 / x,
-        "cdf": lambda x, a: fsp.gammaincc(a, 1 / x),
-        "sf": lambda x, a: fsp.gammainc(a, 1 / x),
-        "ppf": lambda q, a: 1 / fsp.gammainccinv(a, q),
-        "isf": lambda q, a: 1 / fsp.gammaincinv(a, q),
-        "entropy": lambda a: a - (a + 1) * fsp.psi(a) + fsp.gammaln(a),
-    },
+    logpdf=lambda x, a: -(a + 1) * log(x) - fsp.gammaln(a) - 1 / x,
+    cdf=lambda x, a: fsp.gammaincc(a, 1 / x),
+    sf=lambda x, a: fsp.gammainc(a, 1 / x),
+    ppf=lambda q, a: 1 / fsp.gammainccinv(a, q),
+    isf=lambda q, a: 1 / fsp.gammaincinv(a, q),
+    entropy=lambda a: a - (a + 1) * fsp.psi(a) + fsp.gammaln(a),
 )
 
 chi2 = Continuous(
-    name="chi2",
-    shapes=("df",),
-    support=(0.0, INF),
-    formulas={
-        "logpdf": lambda x, df: fsp.xlogy(df / 2 - 1, x) - x / 2 - fsp.gammaln(df / 2) - LOG_2 * df / 2,
-        "cdf": lambda x, df: fsp.gammainc(df / 2, x / 2),
-        "sf": lambda x, df: fsp.gammaincc(df / 2, x / 2),
-        "ppf": lambda q, df: 2 * fsp.gammaincinv(df / 2, q),
-        "isf": lambda q, df: 2 * fsp.gammainccinv(df / 2, q),
-        "mean": lambda df: 1.0 * df,
-        "var": lambda df: 2.0 * df,
-        "entropy": lambda df: df / 2 + LOG_2 + fsp.gammaln(df / 2) + (1 - df / 2) * fsp.psi(df / 2),
-    },
+    "chi2(df)",
+    (0.0, INF),
+    logpdf=lambda x, df: fsp.xlogy(df / 2 - 1, x) - x / 2 - fsp.gammaln(df / 2) - LOG_2 * df / 2,
+    cdf=lambda x, df: fsp.gammainc(df / 2, x / 2),
+    sf=lambda x, df: fsp.gammaincc(df / 2, x / 2),
+    ppf=lambda q, df: 2 * fsp.gammaincinv(df / 2, q),
+    isf=lambda q, df: 2 * fsp.gammainccinv(df / 2, q),
+    mean=lambda df: 1.0 * df,
+    var=lambda df: 2.0 * df,
+    entropy=lambda df: df / 2 + LOG_2 + fsp.gammaln(df / 2) + (1 - df / 2) * fsp.psi(df / 2),
 )
 
 chi = Continuous(
-    name="chi",
-    shapes=("df",),
-    support=(0.0, INF),
-    formulas={
-        "logpdf": lambda x, df: (1 - df / 2) * LOG_2 - fsp.gammaln(df / 2) + fsp.xlogy(df - 1, x) - x * x / 2,
-        "cdf": lambda x, df: fsp.gammainc(df / 2, x * x / 2),
-        "sf": lambda x, df: fsp.gammaincc(df / 2, x * x / 2),
-        "ppf": lambda q, df: fnp.sqrt(2 * fsp.gammaincinv(df / 2, q)),
-        "isf": lambda q, df: fnp.sqrt(2 * fsp.gammainccinv(df / 2, q)),
-    },
+    "chi(df)",
+    (0.0, INF),
+    logpdf=lambda x, df: (1 - df / 2) * LOG_2 - fsp.gammaln(df / 2) + fsp.xlogy(df - 1, x) - x * x / 2,
+    cdf=lambda x, df: fsp.gammainc(df / 2, x * x / 2),
+    sf=lambda x, df: fsp.gammaincc(df / 2, x * x / 2),
+    ppf=lambda q, df: fnp.sqrt(2 * fsp.gammaincinv(df / 2, q)),
+    isf=lambda q, df: fnp.sqrt(2 * fsp.gammainccinv(df / 2, q)),
 )
 
 maxwell = Continuous(
-    name="maxwell",
-    support=(0.0, INF),
+    "maxwell",
+    (0.0, INF),
     closed=False,
-    formulas={
-        "logpdf": lambda x: 0.5 * (LOG_2 - LOG_PI) + 2 * log(x) - x * x / 2,
-        "cdf": lambda x: fsp.gammainc(1.5, x * x / 2),
-        "sf": lambda x: fsp.gammaincc(1.5, x * x / 2),
-        "ppf": lambda q: fnp.sqrt(2 * fsp.gammaincinv(1.5, q)),
-        "isf": lambda q: fnp.sqrt(2 * fsp.gammainccinv(1.5, q)),
-        "mean": lambda: 2 * math.sqrt(2 / math.pi),
-        "var": lambda: 3 - 8 / math.pi,
-    },
+    logpdf=lambda x: 0.5 * (LOG_2 - LOG_PI) + 2 * log(x) - x * x / 2,
+    cdf=lambda x: fsp.gammainc(1.5, x * x / 2),
+    sf=lambda x: fsp.gammaincc(1.5, x * x / 2),
+    ppf=lambda q: fnp.sqrt(2 * fsp.gammaincinv(1.5, q)),
+    isf=lambda q: fnp.sqrt(2 * fsp.gammainccinv(1.5, q)),
+    mean=2 * math.sqrt(2 / math.pi),
+    var=3 - 8 / math.pi,
 )
 
 beta = Continuous(
-    name="beta",
-    shapes=("a", "b"),
-    support=(0.0, 1.0),
-    formulas={
-        "logpdf": lambda x, a, b: fsp.xlog1py(b - 1, -x) + fsp.xlogy(a - 1, x) - fsp.betaln(a, b),
-        "cdf": lambda x, a, b: fsp.betainc(a, b, x),
-        "sf": lambda x, a, b: fsp.betaincc(a, b, x),
-        "ppf": lambda q, a, b: fsp.betaincinv(a, b, q),
-        "isf": lambda q, a, b: fsp.betainccinv(a, b, q),
-        "mean": lambda a, b: a / (a + b),
-        "var": lambda a, b: a * b / ((a + b) ** 2 * (a + b + 1)),
-        "entropy": lambda a, b: (
-            fsp.betaln(a, b) - (a - 1) * fsp.psi(a) - (b - 1) * fsp.psi(b) + (a + b - 2) * fsp.psi(a + b)
-        ),
-    },
+    "beta(a, b)",
+    (0.0, 1.0),
+    logpdf=lambda x, a, b: fsp.xlog1py(b - 1, -x) + fsp.xlogy(a - 1, x) - fsp.betaln(a, b),
+    cdf=lambda x, a, b: fsp.betainc(a, b, x),
+    sf=lambda x, a, b: fsp.betaincc(a, b, x),
+    ppf=lambda q, a, b: fsp.betaincinv(a, b, q),
+    isf=lambda q, a, b: fsp.betainccinv(a, b, q),
+    mean=lambda a, b: a / (a + b),
+    var=lambda a, b: a * b / ((a + b) ** 2 * (a + b + 1)),
+    entropy=lambda a, b: fsp.betaln(a, b) - (a - 1) * fsp.psi(a) - (b - 1) * fsp.psi(b) + (a + b - 2) * fsp.psi(a + b),
 )
 
 f = Continuous(
-    name="f",
-    shapes=("dfn", "dfd"),
-    support=(0.0, INF),
-    formulas={
-        "logpdf": lambda x, n, m: (
-            m / 2 * log(m)
-            + n / 2 * log(n)
-            + fsp.xlogy(n / 2 - 1, x)
-            - ((n + m) / 2 * log(m + n * x) + fsp.betaln(n / 2, m / 2))
-        ),
-        "cdf": lambda x, n, m: fsp.betainc(n / 2, m / 2, n * x / (m + n * x)),
-        "sf": lambda x, n, m: fsp.betainc(m / 2, n / 2, m / (m + n * x)),
-        "ppf": lambda q, n, m: _odds(fsp.betaincinv(n / 2, m / 2, q), fsp.betainccinv(m / 2, n / 2, q)) * m / n,
-        "isf": lambda q, n, m: _odds(fsp.betainccinv(n / 2, m / 2, q), fsp.betaincinv(m / 2, n / 2, q)) * m / n,
-    },
+    "f(dfn, dfd)",
+    (0.0, INF),
+    logpdf=lambda x, n, m: (
+        m / 2 * log(m)
+        + n / 2 * log(n)
+        + fsp.xlogy(n / 2 - 1, x)
+        - ((n + m) / 2 * log(m + n * x) + fsp.betaln(n / 2, m / 2))
+    ),
+    cdf=lambda x, n, m: fsp.betainc(n / 2, m / 2, n * x / (m + n * x)),
+    sf=lambda x, n, m: fsp.betainc(m / 2, n / 2, m / (m + n * x)),
+    ppf=lambda q, n, m: _odds(fsp.betaincinv(n / 2, m / 2, q), fsp.betainccinv(m / 2, n / 2, q)) * m / n,
+    isf=lambda q, n, m: _odds(fsp.betainccinv(n / 2, m / 2, q), fsp.betaincinv(m / 2, n / 2, q)) * m / n,
 )
 
 
@@ -159,18 +137,14 @@ def _t_logpdf(x: Any, df: Any) -> Any:
 
 
 t = Continuous(
-    name="t",
-    shapes=("df",),
-    formulas={
-        "logpdf": _or_normal(_t_logpdf, log_normal),
-        "cdf": _or_normal(lambda x, df: fsp.stdtr(df, x), fsp.ndtr),
-        "sf": _or_normal(lambda x, df: fsp.stdtr(df, -x), lambda x: fsp.ndtr(-x)),
-        "ppf": _or_normal(lambda q, df: fsp.stdtrit(df, q), fsp.ndtri),
-        "isf": _or_normal(lambda q, df: -fsp.stdtrit(df, q), lambda q: -fsp.ndtri(q)),
-        "entropy": lambda df: (
-            (df + 1) / 2 * (fsp.psi((df + 1) / 2) - fsp.psi(df / 2)) + 0.5 * log(df) + fsp.betaln(df / 2, 0.5)
-        ),
-    },
+    "t(df)",
+    symmetric=True,
+    logpdf=_or_normal(_t_logpdf, log_normal),
+    cdf=_or_normal(lambda x, df: fsp.stdtr(df, x), fsp.ndtr),
+    ppf=_or_normal(lambda q, df: fsp.stdtrit(df, q), fsp.ndtri),
+    entropy=lambda df: (
+        (df + 1) / 2 * (fsp.psi((df + 1) / 2) - fsp.psi(df / 2)) + 0.5 * log(df) + fsp.betaln(df / 2, 0.5)
+    ),
 )
 
 # ---- relatives of the normal distribution ------------------------------------------------------------------
@@ -208,31 +182,25 @@ def _truncnorm_logsf(x: Any, a: Any, b: Any) -> Any:
 
 
 truncnorm = Continuous(
-    name="truncnorm",
-    shapes=("a", "b"),
-    support=(lambda a, b: a, lambda a, b: b),
+    "truncnorm(a, b)",
+    (lambda a, b: a, lambda a, b: b),
     valid=lambda a, b: a < b,
     typical=(-1.0, 1.0),
-    formulas={
-        "logpdf": lambda x, a, b: log_normal(x) - _log_mass(a, b),
-        "logcdf": lambda x, a, b: _log_mass(a, x) - _log_mass(a, b),
-        "logsf": _truncnorm_logsf,
-        "ppf": _truncnorm_ppf,
-        "isf": lambda q, a, b: -_truncnorm_ppf(q, -b, -a),
-    },
+    logpdf=lambda x, a, b: log_normal(x) - _log_mass(a, b),
+    logcdf=lambda x, a, b: _log_mass(a, x) - _log_mass(a, b),
+    logsf=_truncnorm_logsf,
+    ppf=_truncnorm_ppf,
+    isf=lambda q, a, b: -_truncnorm_ppf(q, -b, -a),
 )
 
 skewnorm = Continuous(
-    name="skewnorm",
-    shapes=("a",),
-    valid=lambda a: fnp.isfinite(a),
-    formulas={
-        "logpdf": lambda x, a: LOG_2 + log_normal(x) + fsp.log_ndtr(a * x),
-        "cdf": lambda x, a: fsp.ndtr(x) - 2 * fsp.owens_t(x, a),
-        "sf": lambda x, a: fsp.ndtr(-x) + 2 * fsp.owens_t(x, a),
-        "mean": lambda a: math.sqrt(2 / math.pi) * a / fnp.sqrt(1 + a * a),
-        "var": lambda a: 1 - 2 / math.pi * a * a / (1 + a * a),
-    },
+    "skewnorm(a)",
+    valid=fnp.isfinite,
+    logpdf=lambda x, a: LOG_2 + log_normal(x) + fsp.log_ndtr(a * x),
+    cdf=lambda x, a: fsp.ndtr(x) - 2 * fsp.owens_t(x, a),
+    sf=lambda x, a: fsp.ndtr(-x) + 2 * fsp.owens_t(x, a),
+    mean=lambda a: math.sqrt(2 / math.pi) * a / fnp.sqrt(1 + a * a),
+    var=lambda a: 1 - 2 / math.pi * a * a / (1 + a * a),
 )
 
 
@@ -241,15 +209,12 @@ def _exponnorm_tail(x: Any, rate: Any) -> Any:
 
 
 exponnorm = Continuous(
-    name="exponnorm",
-    shapes=("K",),
-    formulas={
-        "logpdf": lambda x, k: (0.5 / k - x) / k + fsp.log_ndtr(x - 1 / k) - log(k),
-        "cdf": lambda x, k: fsp.ndtr(x) - _exponnorm_tail(x, 1 / k),
-        "sf": lambda x, k: fsp.ndtr(-x) + _exponnorm_tail(x, 1 / k),
-        "mean": lambda k: 1.0 * k,
-        "var": lambda k: 1 + k * k,
-    },
+    "exponnorm(K)",
+    logpdf=lambda x, k: (0.5 / k - x) / k + fsp.log_ndtr(x - 1 / k) - log(k),
+    cdf=lambda x, k: fsp.ndtr(x) - _exponnorm_tail(x, 1 / k),
+    sf=lambda x, k: fsp.ndtr(-x) + _exponnorm_tail(x, 1 / k),
+    mean=lambda k: 1.0 * k,
+    var=lambda k: 1 + k * k,
 )
 
 
@@ -262,16 +227,12 @@ def _gennorm_tail(x: Any, b: Any) -> Any:
 
 
 gennorm = Continuous(
-    name="gennorm",
-    shapes=("beta",),
-    formulas={
-        "logpdf": lambda x, b: log(0.5 * b) - fsp.gammaln(1 / b) - abs(x) ** b,
-        "cdf": _gennorm_tail,
-        "sf": lambda x, b: _gennorm_tail(-x, b),
-        "ppf": lambda q, b: _gennorm_ppf(q, b),
-        "isf": lambda q, b: -_gennorm_ppf(q, b),
-        "entropy": lambda b: 1 / b - log(0.5 * b) + fsp.gammaln(1 / b),
-    },
+    "gennorm(beta)",
+    symmetric=True,
+    logpdf=lambda x, b: log(0.5 * b) - fsp.gammaln(1 / b) - abs(x) ** b,
+    cdf=_gennorm_tail,
+    ppf=lambda q, b: _gennorm_ppf(q, b),
+    entropy=lambda b: 1 / b - log(0.5 * b) + fsp.gammaln(1 / b),
 )
 
 
@@ -305,19 +266,13 @@ def _log_of_turns(p: Any) -> Any:
 
 
 vonmises = Continuous(
-    name="vonmises",
-    shapes=("kappa",),
+    "vonmises(kappa)",
     valid=lambda kappa: kappa >= 0,
-    formulas={
-        "logpdf": lambda x, kappa: kappa * fsp.cosm1(x) - 2 * LOG_ROOT_2PI - log(fsp.i0e(kappa)),
-        "cdf": _vonmises_cdf,
-        "sf": lambda x, kappa: _vonmises_cdf(-x, kappa),
-        "logcdf": lambda x, kappa: _log_of_turns(_vonmises_cdf(x, kappa)),
-        "logsf": lambda x, kappa: _log_of_turns(_vonmises_cdf(-x, kappa)),
-        "entropy": lambda kappa: (
-            -kappa * fsp.i1e(kappa) / fsp.i0e(kappa) + 2 * LOG_ROOT_2PI + log(fsp.i0e(kappa)) + kappa
-        ),
-    },
+    symmetric=True,
+    logpdf=lambda x, kappa: kappa * fsp.cosm1(x) - 2 * LOG_ROOT_2PI - log(fsp.i0e(kappa)),
+    cdf=_vonmises_cdf,
+    logcdf=lambda x, kappa: _log_of_turns(_vonmises_cdf(x, kappa)),
+    entropy=lambda kappa: -kappa * fsp.i1e(kappa) / fsp.i0e(kappa) + 2 * LOG_ROOT_2PI + log(fsp.i0e(kappa)) + kappa,
 )
 
 
@@ -330,17 +285,14 @@ def _invgauss_tail(x: Any, mu: Any, side: int) -> Any:
 
 
 invgauss = Continuous(
-    name="invgauss",
-    shapes=("mu",),
-    support=(0.0, INF),
+    "invgauss(mu)",
+    (0.0, INF),
     closed=False,
-    formulas={
-        "logpdf": lambda x, mu: -LOG_ROOT_2PI - 1.5 * log(x) - (x / mu - 1) ** 2 / (2 * x),
-        "logcdf": lambda x, mu: _invgauss_tail(x, mu, 1),
-        "logsf": lambda x, mu: _invgauss_tail(x, mu, -1),
-        "mean": lambda mu: 1.0 * mu,
-        "var": lambda mu: mu**3,
-    },
+    logpdf=lambda x, mu: -LOG_ROOT_2PI - 1.5 * log(x) - (x / mu - 1) ** 2 / (2 * x),
+    logcdf=lambda x, mu: _invgauss_tail(x, mu, 1),
+    logsf=lambda x, mu: _invgauss_tail(x, mu, -1),
+    mean=lambda mu: 1.0 * mu,
+    var=lambda mu: mu**3,
 )
 
 
@@ -350,35 +302,27 @@ def slope(z: Any) -> Any:
 
 
 weibull_min = Continuous(
-    name="weibull_min",
-    shapes=("c",),
-    support=(0.0, INF),
-    formulas={
-        "logpdf": lambda x, c: log(c) + fsp.xlogy(c - 1, x) - x**c,
-        "cdf": lambda x, c: -expm1(-(x**c)),
-        "sf": lambda x, c: exp(-(x**c)),
-        "logsf": lambda x, c: -(x**c),
-        "ppf": lambda q, c: (-log1p(-q)) ** (1 / c),
-        "isf": lambda q, c: (-log(q)) ** (1 / c),
-        "mean": lambda c: fsp.gamma(1 + 1 / c),
-        "var": lambda c: fsp.gamma(1 + 2 / c) - fsp.gamma(1 + 1 / c) ** 2,
-        "entropy": lambda c: -EULER / c - log(c) + (EULER + 1),
-    },
+    "weibull_min(c)",
+    (0.0, INF),
+    logpdf=lambda x, c: log(c) + fsp.xlogy(c - 1, x) - x**c,
+    cdf=lambda x, c: -expm1(-(x**c)),
+    logsf=lambda x, c: -(x**c),
+    ppf=lambda q, c: (-log1p(-q)) ** (1 / c),
+    isf=lambda q, c: (-log(q)) ** (1 / c),
+    mean=lambda c: fsp.gamma(1 + 1 / c),
+    var=lambda c: fsp.gamma(1 + 2 / c) - fsp.gamma(1 + 1 / c) ** 2,
+    entropy=lambda c: -EULER / c - log(c) + (EULER + 1),
 )
 
 weibull_max = Continuous(
-    name="weibull_max",
-    shapes=("c",),
-    support=(-INF, 0.0),
-    formulas={
-        "logpdf": lambda x, c: log(c) + fsp.xlogy(c - 1, -x) - (-x) ** c,
-        "cdf": lambda x, c: exp(-((-x) ** c)),
-        "logcdf": lambda x, c: -((-x) ** c),
-        "sf": lambda x, c: -expm1(-((-x) ** c)),
-        "ppf": lambda q, c: -((-log(q)) ** (1 / c)),
-        "isf": lambda q, c: -((-log1p(-q)) ** (1 / c)),
-        "entropy": lambda c: -EULER / c - log(c) + (EULER + 1),
-    },
+    "weibull_max(c)",
+    (-INF, 0.0),
+    logpdf=lambda x, c: log(c) + fsp.xlogy(c - 1, -x) - (-x) ** c,
+    logcdf=lambda x, c: -((-x) ** c),
+    sf=lambda x, c: -expm1(-((-x) ** c)),
+    ppf=lambda q, c: -((-log(q)) ** (1 / c)),
+    isf=lambda q, c: -((-log1p(-q)) ** (1 / c)),
+    entropy=lambda c: -EULER / c - log(c) + (EULER + 1),
 )
 
 
@@ -394,20 +338,16 @@ def _extreme_scale(x: Any, c: Any) -> Any:
 
 
 genextreme = Continuous(
-    name="genextreme",
-    shapes=("c",),
-    support=(lambda c: _end(-1, c), lambda c: _end(1, c)),
+    "genextreme(c)",
+    (lambda c: _end(-1, c), lambda c: _end(1, c)),
     closed=False,
-    valid=lambda c: fnp.isfinite(c),
-    formulas={
-        "logpdf": lambda x, c: (1 - c) * _extreme_scale(x, c) - exp(_extreme_scale(x, c)),
-        "cdf": lambda x, c: exp(-exp(_extreme_scale(x, c))),
-        "logcdf": lambda x, c: -exp(_extreme_scale(x, c)),
-        "sf": lambda x, c: -expm1(-exp(_extreme_scale(x, c))),
-        "ppf": lambda q, c: -log(-log(q)) * fsp.exprel(c * log(-log(q))),
-        "isf": lambda q, c: -log(-log1p(-q)) * fsp.exprel(c * log(-log1p(-q))),
-        "entropy": lambda c: EULER * (1 - c) + 1,
-    },
+    valid=fnp.isfinite,
+    logpdf=lambda x, c: (1 - c) * _extreme_scale(x, c) - exp(_extreme_scale(x, c)),
+    logcdf=lambda x, c: -exp(_extreme_scale(x, c)),
+    sf=lambda x, c: -expm1(-exp(_extreme_scale(x, c))),
+    ppf=lambda q, c: -log(-log(q)) * fsp.exprel(c * log(-log(q))),
+    isf=lambda q, c: -log(-log1p(-q)) * fsp.exprel(c * log(-log1p(-q))),
+    entropy=lambda c: EULER * (1 - c) + 1,
 )
 
 
@@ -418,17 +358,13 @@ def _genpareto_logpdf(x: Any, c: Any) -> Any:
 
 
 genpareto = Continuous(
-    name="genpareto",
-    shapes=("c",),
-    support=(0.0, lambda c: -_end(-1, c)),
-    valid=lambda c: fnp.isfinite(c),
-    formulas={
-        "logpdf": _genpareto_logpdf,
-        "cdf": lambda x, c: -expm1(-x * slope(c * x)),
-        "sf": lambda x, c: exp(-x * slope(c * x)),
-        "logsf": lambda x, c: -x * slope(c * x),
-        "ppf": lambda q, c: -log1p(-q) * fsp.exprel(-c * log1p(-q)),
-        "isf": lambda q, c: -log(q) * fsp.exprel(-c * log(q)),
-        "entropy": lambda c: 1 + c,
-    },
+    "genpareto(c)",
+    (0.0, lambda c: -_end(-1, c)),
+    valid=fnp.isfinite,
+    logpdf=_genpareto_logpdf,
+    cdf=lambda x, c: -expm1(-x * slope(c * x)),
+    logsf=lambda x, c: -x * slope(c * x),
+    ppf=lambda q, c: -log1p(-q) * fsp.exprel(-c * log1p(-q)),
+    isf=lambda q, c: -log(q) * fsp.exprel(-c * log(q)),
+    entropy=lambda c: 1 + c,
 )
