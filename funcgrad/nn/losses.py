@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from funcgrad.nn.operations import activations as prim
 from funcgrad.nn.operations.cross_entropy import class_cross_entropy, cross_entropy, weighted
 from funcgrad.numpy.axes import some_axes
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.faces import like
 from funcgrad.numpy.reducing import as_scalar, counted, merged
 from funcgrad.numpy.reductions import sum as summed
 from funcgrad.numpy.special import log_softmax
@@ -274,21 +276,15 @@ def cosine_similarity(
     return _in_dtype(summed(units[0] * units[1], axis, where=mask), x, y)
 
 
-def cosine_distance(
-    predictions: ArrayLike,
-    targets: ArrayLike,
-    *,
-    epsilon: ArrayLike = 0.0,
-    axis: Axes = -1,
-    where: ArrayLike | None = None,
-) -> Array:
+@like(cosine_similarity)
+def cosine_distance(*args: Any, **kwargs: Any) -> Array:
     """``1 - cosine_similarity``, with the same arguments.
 
     Example:
         >>> fnn.cosine_distance([1.0, 0.0], [3.0, 4.0])
         np.float64(0.4)
     """
-    return 1.0 - cosine_similarity(predictions, targets, epsilon=epsilon, axis=axis, where=where)
+    return 1.0 - cosine_similarity(*args, **kwargs)
 
 
 def smooth_labels(labels: ArrayLike, alpha: ArrayLike, *, axis: Axes = -1, where: ArrayLike | None = None) -> Array:

@@ -15,6 +15,7 @@ from funcgrad.nn.narrow import floating, restored, widened
 from funcgrad.nn.operations.pooling import pool_max, window_sum
 from funcgrad.numpy.axes import some_axes
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.faces import like
 from funcgrad.primitives.arithmetic import negative
 from funcgrad.typing import Array, ArrayLike
 
@@ -79,21 +80,15 @@ def max_pool(
     return _pooled("max_pool", maxima, as_value(inputs), window_shape, strides, padding, axes)
 
 
-def min_pool(
-    inputs: ArrayLike,
-    window_shape: Sequence[int],
-    strides: int | Sequence[int] | None = None,
-    padding: Padding = "VALID",
-    *,
-    axes: Sequence[int] | None = None,
-) -> Array:
+@like(max_pool)
+def min_pool(inputs: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """The minimum of each window; ties share the derivative; arguments as for ``max_pool``.
 
     Example:
         >>> fnn.min_pool(np.array([3.0, 1.0, 2.0]), (2,))
         array([1., 1.])
     """
-    return negative(max_pool(negative(floating(inputs)), window_shape, strides, padding, axes=axes))
+    return negative(max_pool(negative(floating(inputs)), *args, **kwargs))
 
 
 def avg_pool(

@@ -14,6 +14,7 @@ from funcgrad.kinds.linear import astype, reshape
 from funcgrad.nn.narrow import floating
 from funcgrad.nn.operations.segments import segment_extremum, segment_total
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.faces import like
 from funcgrad.numpy.joining import concatenate
 from funcgrad.numpy.sorting import argsort, searchsorted
 from funcgrad.primitives.comparison import equal, greater_equal, less, logical_or, where
@@ -23,7 +24,14 @@ from funcgrad.typing import Array, ArrayLike
 __all__ = ["segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum"]
 
 
-def _numbered(call: str, data: Array, segment_ids: ArrayLike, num_segments: int | None) -> tuple[Array, int]:
+def _numbered(
+    call: str,
+    data: Array,
+    segment_ids: ArrayLike,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+) -> tuple[Array, int]:
     """The numbers, those of no segment as ``num_segments``, and how many segments there are."""
     ids = as_value(segment_ids)
     if backend.dtype_of(ids).kind not in "iub":
@@ -77,13 +85,8 @@ def segment_sum(
     return segment_total(data, *_numbered("segment_sum", data, segment_ids, num_segments))
 
 
-def segment_mean(
-    data: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-) -> Array:
+@like(segment_sum)
+def segment_mean(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """The means of the rows that bear the same number, 0 of no rows; arguments as for ``segment_sum``.
 
     Example:
@@ -91,19 +94,14 @@ def segment_mean(
         array([2.5, 0. , 2. ])
     """
     data = floating(data)
-    ids, count = _numbered("segment_mean", data, segment_ids, num_segments)
+    ids, count = _numbered("segment_mean", data, *args, **kwargs)
     sizes = segment_total(np.ones(backend.shape_of(data)[0]), ids, count)
     sizes = reshape(where(equal(sizes, 0), 1.0, sizes), to=(count,) + (1,) * (len(backend.shape_of(data)) - 1))
     return segment_total(data, ids, count) / astype(sizes, to=backend.dtype_of(data))
 
 
-def segment_max(
-    data: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-) -> Array:
+@like(segment_sum)
+def segment_max(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """The maxima of the rows that bear the same number; arguments as for ``segment_sum``.
 
     Equals share the derivative, each of k has 1/k. The maximum of no rows is -inf, or the least integer.
@@ -113,17 +111,12 @@ def segment_max(
         array([4., 2.])
     """
     data = as_value(data)
-    ids, count = _numbered("segment_max", data, segment_ids, num_segments)
+    ids, count = _numbered("segment_max", data, *args, **kwargs)
     return segment_extremum(data, ids, count=count, name="maximum")
 
 
-def segment_min(
-    data: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-) -> Array:
+@like(segment_sum)
+def segment_min(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """The minima of the rows that bear the same number; arguments as for ``segment_sum``, ties as for ``segment_max``.
 
     The minimum of no rows is inf, or the largest integer.
@@ -133,17 +126,12 @@ def segment_min(
         array([1., 2.])
     """
     data = as_value(data)
-    ids, count = _numbered("segment_min", data, segment_ids, num_segments)
+    ids, count = _numbered("segment_min", data, *args, **kwargs)
     return segment_extremum(data, ids, count=count, name="minimum")
 
 
-def segment_prod(
-    data: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-) -> Array:
+@like(segment_sum)
+def segment_prod(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """The products of the rows that bear the same number, 1 of no rows; arguments as for ``segment_sum``.
 
     Derivatives of every order are exact, however many rows are zero: nothing is divided.
@@ -153,7 +141,7 @@ def segment_prod(
         array([12.,  2.])
     """
     data = as_value(data)
-    ids, count = _numbered("segment_prod", data, segment_ids, num_segments)
+    ids, count = _numbered("segment_prod", data, *args, **kwargs)
     n, *rest = backend.shape_of(data)
     ones: Any = np.ones((count, *rest), backend.dtype_of(data))
     if not n:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from inspect import Parameter, Signature, cleandoc
-from typing import Any, TypeVar
+from inspect import Parameter, Signature, cleandoc, signature
+from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["documented", "named", "stub"]
+__all__ = ["documented", "like", "named", "stub"]
 
+P = ParamSpec("P")
+R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: How the names that examples use come into them, but for those that all examples know: see ``conftest.py``.
@@ -41,6 +43,25 @@ def named(fun: F, module: str, name: str, doc: str) -> F:
     """
     fun.__module__, fun.__name__, fun.__qualname__, fun.__doc__ = module, name, name, doc
     return fun
+
+
+def like(model: Callable[P, R]) -> Callable[[Callable[..., R]], Callable[P, R]]:
+    """Let a function that passes its arguments on have those of ``model``, for readers, editors and type checkers.
+
+    Example:
+        >>> def scaled(x, factor=2.0):
+        ...     return factor * x
+        >>> turned = like(scaled)(lambda *args, **kwargs: -scaled(*args, **kwargs))
+        >>> str(signature(turned)), turned(1.0, factor=3.0)
+        ('(x, factor=2.0)', -3.0)
+    """
+
+    def dress(fun: Callable[..., R]) -> Callable[P, R]:
+        fun.__annotations__ = model.__annotations__
+        fun.__signature__ = signature(model)  # type: ignore[attr-defined]
+        return fun
+
+    return dress
 
 
 def stub(module: str, call: str, doc: str) -> Any:

@@ -17,6 +17,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import broadcast_to, conj, real, reduce_sum, reshape
 from funcgrad.numpy.axes import one_axis, some_axes
 from funcgrad.numpy.creation import as_value, copy
+from funcgrad.numpy.faces import like
 from funcgrad.numpy.output import into
 from funcgrad.numpy.peeking import anywhere
 from funcgrad.numpy.reducing import (
@@ -559,51 +560,30 @@ def _selected(a: Array, where: ArrayLike | bool) -> Array | bool:
     return number if where is True else logical_and(number, as_value(where))
 
 
-def nansum(
-    a: ArrayLike,
-    axis: Axes = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: bool = False,
-    initial: Scalar | None = None,
-    where: ArrayLike | bool = True,
-) -> Array:
+@like(sum)
+def nansum(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """The sum of the elements that are not NaN, 0 where there is none; arguments as for ``sum``.
 
     Example:
         >>> fnp.nansum([1.0, float("nan"), 2.0])
         np.float64(3.0)
     """
-    return sum(_filled(a, 0), axis, dtype, out, keepdims, initial, where)
+    return sum(_filled(a, 0), *args, **kwargs)
 
 
-def nanprod(
-    a: ArrayLike,
-    axis: Axes = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: bool = False,
-    initial: Scalar | None = None,
-    where: ArrayLike | bool = True,
-) -> Array:
+@like(prod)
+def nanprod(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """The product of the elements that are not NaN, 1 where there is none; arguments as for ``prod``.
 
     Example:
         >>> fnp.nanprod([2.0, float("nan"), 3.0])
         np.float64(6.0)
     """
-    return prod(_filled(a, 1), axis, dtype, out, keepdims, initial, where)
+    return prod(_filled(a, 1), *args, **kwargs)
 
 
-def nanmean(
-    a: ArrayLike,
-    axis: Axes = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: bool = False,
-    *,
-    where: ArrayLike | bool = True,
-) -> Array:
+@like(mean)
+def nanmean(a: ArrayLike, *args: Any, where: ArrayLike | bool = True, **kwargs: Any) -> Array:
     """The mean of the elements that are not NaN, NaN where there is none; arguments as for ``mean``.
 
     Example:
@@ -611,21 +591,11 @@ def nanmean(
         np.float64(1.5)
     """
     a = as_value(a)
-    return mean(a, axis, dtype, out, keepdims, where=_selected(a, where))
+    return mean(a, *args, where=_selected(a, where), **kwargs)
 
 
-def nanvar(
-    a: ArrayLike,
-    axis: Axes = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    *,
-    where: ArrayLike | bool = True,
-    mean: ArrayLike | None = None,
-    correction: float | None = None,
-) -> Array:
+@like(var)
+def nanvar(a: ArrayLike, *args: Any, where: ArrayLike | bool = True, **kwargs: Any) -> Array:
     """The variance of the elements that are not NaN, NaN where there is none; arguments as for ``var``.
 
     Example:
@@ -633,8 +603,7 @@ def nanvar(
         np.float64(4.0)
     """
     a = as_value(a)
-    selected = _selected(a, where)
-    return var(a, axis, dtype, out, ddof, keepdims, where=selected, mean=mean, correction=correction)
+    return var(a, *args, where=_selected(a, where), **kwargs)
 
 
 def nanstd(

@@ -20,6 +20,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.extend import primitive
 from funcgrad.kinds.rules import Operation
+from funcgrad.numpy.faces import like
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.solving import adjoint
@@ -303,14 +304,16 @@ def _operation(name: str, discrete: bool) -> Operation:
 _CONTINUOUS, _DISCRETE = _operation("solve_continuous_are", False), _operation("solve_discrete_are", True)
 
 
-def _solved(name: str, operation: Operation, given: Any, e: Any, s: Any, balanced: bool) -> Array:
-    if e is None and is_plain(*given, s):
+def _solved(
+    name: str, operation: Operation, a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: bool = True
+) -> Array:
+    if e is None and is_plain(a, b, q, r, s):
         # With e SciPy is not asked: where it balances, its answer need not solve the equation (SciPy 1.17).
         routine = getattr(import_scipy(f"scipy.linalg.{name}", "scipy.linalg"), name)
-        plain: Array = routine(*given, s=s, balanced=balanced)
+        plain: Array = routine(a, b, q, r, s=s, balanced=balanced)
         return plain
-    a, q, r = (double(square(name, given[i])) for i in (0, 2, 3))
-    b = double(floating(given[1]))
+    a, q, r = (double(square(name, m)) for m in (a, q, r))
+    b = double(floating(b))
     s = fnp.zeros_like(b) if s is None else double(floating(s))
     if e is not None:  # the same equation, from both sides divided by e
         over = fnp.linalg.inv(double(square(name, e)))
@@ -352,18 +355,11 @@ def solve_continuous_are(
         >>> grad(lambda q: linalg.solve_continuous_are([[0.0]], [[1.0]], q * np.eye(1), [[1.0]])[0, 0])(4.0).round(9)
         np.float64(0.25)
     """
-    return _solved("solve_continuous_are", _CONTINUOUS, (a, b, q, r), e, s, balanced)
+    return _solved("solve_continuous_are", _CONTINUOUS, a, b, q, r, e, s, balanced)
 
 
-def solve_discrete_are(
-    a: ArrayLike,
-    b: ArrayLike,
-    q: ArrayLike,
-    r: ArrayLike,
-    e: ArrayLike | None = None,
-    s: ArrayLike | None = None,
-    balanced: bool = True,
-) -> Array:
+@like(solve_continuous_are)
+def solve_discrete_are(*args: Any, **kwargs: Any) -> Array:
     """The stabilising X of ``a^H X a - e^H X e - (a^H X b + s) inv(r + b^H X b) (b^H X a + s^H) + q = 0``.
 
     Takes and raises what ``solve_continuous_are`` does; ``r`` need not have an inverse.
@@ -373,4 +369,4 @@ def solve_discrete_are(
         >>> grad(lambda q: linalg.solve_discrete_are([[1.0]], [[1.0]], q * np.eye(1), [[1.0]])[0, 0])(0.5).round(9)
         np.float64(1.333333333)
     """
-    return _solved("solve_discrete_are", _DISCRETE, (a, b, q, r), e, s, balanced)
+    return _solved("solve_discrete_are", _DISCRETE, *args, **kwargs)

@@ -13,6 +13,7 @@ from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import ConvergenceError, InputError, ShapeError
 from funcgrad.numpy.concretization import constant
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.faces import like
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse import sparse_solve
@@ -133,21 +134,11 @@ def cg(
         >>> grad(lambda b: cg(A, b, rtol=1e-12)[0][0])(np.ones(2)).round(6)
         array([ 0.4, -0.2])
     """
-    options = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback}
-    return _iterated("cg", A, b, x0, M, options)
+    return _iterated("cg", A, b, x0, rtol=rtol, atol=atol, maxiter=maxiter, M=M, callback=callback)
 
 
-def bicgstab(
-    A: Any,
-    b: ArrayLike,
-    x0: Any = None,
-    *,
-    rtol: float = 1e-5,
-    atol: float = 0.0,
-    maxiter: int | None = None,
-    M: Any = None,
-    callback: Callable[..., Any] | None = None,
-) -> tuple[Array, Any]:
+@like(cg)
+def bicgstab(*args: Any, **kwargs: Any) -> tuple[Array, Any]:
     """The solution of ``A @ x = b`` by stabilised biconjugate gradients; see ``cg``.
 
     Raises:
@@ -158,8 +149,7 @@ def bicgstab(
         >>> bicgstab(scipy.sparse.csr_array(np.array([[3.0, 1.0], [0.0, 2.0]])), np.array([4.0, 2.0]))[0].round(6)
         array([1., 1.])
     """
-    options = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback}
-    return _iterated("bicgstab", A, b, x0, M, options)
+    return _iterated("bicgstab", *args, **kwargs)
 
 
 def gmres(
@@ -185,13 +175,22 @@ def gmres(
         >>> gmres(scipy.sparse.csr_array(np.array([[3.0, 1.0], [0.0, 2.0]])), np.array([4.0, 2.0]))[0].round(6)
         array([1., 1.])
     """
-    options = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback}
-    more = {"restart": restart, "callback_type": callback_type}
-    return _iterated("gmres", A, b, x0, M, {**options, **more})
+    options = {"restart": restart, "maxiter": maxiter, "callback": callback, "callback_type": callback_type}
+    return _iterated("gmres", A, b, x0, rtol=rtol, atol=atol, M=M, **options)
 
 
-def _iterated(name: str, A: Any, b: ArrayLike, x0: Any, M: Any, options: dict[str, Any]) -> tuple[Array, Any]:
-    call = f"sparse.linalg.{name}"
+def _iterated(
+    name: str,
+    A: Any,
+    b: ArrayLike,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    M: Any = None,
+    **more: Any,
+) -> tuple[Array, Any]:
+    call, options = f"sparse.linalg.{name}", {"rtol": rtol, "atol": atol, **more}
     linalg = import_scipy(call, "scipy.sparse.linalg")
     routine = getattr(linalg, name)
     if isinstance(A, SparseArray) and is_plain(A.data):
