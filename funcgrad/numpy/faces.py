@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from inspect import Parameter, Signature, cleandoc, signature
-from typing import Any, ParamSpec, TypeVar
+from types import FunctionType
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-__all__ = ["documented", "like", "named", "stub"]
+__all__ = ["documented", "like", "named", "rows", "stub"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -62,6 +63,41 @@ def like(model: Callable[P, R]) -> Callable[[Callable[..., R]], Callable[P, R]]:
         return fun
 
     return dress
+
+
+def rows(template: Callable[Concatenate[str, P], R]) -> Callable[..., Callable[P, R]]:
+    """What makes the functions ``template(name, ...)`` of a table, from a row for each.
+
+    A row has the name, what there is to say, an example, what that shows, and defaults other than the template's.
+
+    Example:
+        >>> @rows
+        ... def times(name, x, n=1):
+        ...     return name * n * x
+        >>> ab = times("ab", "The letters.", "ab(2)", "'abab'")
+        >>> cd = times("cd", "Other letters.", "cd(1)", "'cdcd'", n=2)
+        >>> ab(2), cd(1), str(signature(cd))
+        ('abab', 'cdcd', '(x, n=2)')
+    """
+    plain, given = signature(template), cast(Any, template)
+    parameters = list(plain.parameters.values())[1:]
+
+    def row(name: str, text: str, example: str, shows: str, **defaults: Any) -> Callable[P, R]:
+        own = [p.replace(default=defaults.get(p.name, p.default)) for p in parameters]
+        code = given.__code__.replace(co_name=name, co_qualname=name)  # the name that errors say
+        fixed = tuple([p.default for p in own if p.default is not p.empty and p.kind is not p.KEYWORD_ONLY])
+        compute = FunctionType(code, given.__globals__, name, fixed, given.__closure__)
+        compute.__kwdefaults__ = given.__kwdefaults__
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return compute(name, *args, **kwargs)
+
+        dressed: Any = named(call, given.__module__, name, documented(text, example, shows))
+        dressed.__annotations__ = {key: value for key, value in given.__annotations__.items() if key != "name"}
+        dressed.__signature__ = plain.replace(parameters=own)
+        return cast(Callable[P, R], dressed)
+
+    return row
 
 
 def stub(module: str, call: str, doc: str) -> Any:

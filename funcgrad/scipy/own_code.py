@@ -10,16 +10,17 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import cleandoc, signature
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
 from funcgrad.errors import InputError
+from funcgrad.numpy.faces import rows
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code import run_anywhere
 from funcgrad.optional import import_scipy
 
-__all__ = ["OWN_CODE", "of_scipy", "own_code", "mirrors"]
+__all__ = ["OWN_CODE", "of_scipy", "mirror_rows", "mirrors", "own_code"]
 
 
 #: By the module of ``scipy`` the functions that are its own code.
@@ -138,6 +139,12 @@ def mirrors(fun: Callable[P, R]) -> Callable[P, R]:
         return fun(*args, **known)
 
     return call
+
+
+def mirror_rows(template: Callable[Concatenate[str, P], R]) -> Callable[..., Callable[P, R]]:
+    """``faces.rows`` of functions of which each ``mirrors`` the one of SciPy that has its name."""
+    row = rows(template)
+    return lambda *said, **defaults: mirrors(row(*said, **defaults))
 
 
 def _is_default(fun: Callable[..., Any], name: str, value: Any) -> bool:

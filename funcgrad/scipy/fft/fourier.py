@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +21,10 @@ from funcgrad.kinds.linear import conj
 from funcgrad.numpy import fft as own
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value, astype
-from funcgrad.numpy.faces import documented, named
 from funcgrad.numpy.fft import Norm, fftshift, ifftshift
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.fourier import NORMS
-from funcgrad.scipy.own_code import mirrors
+from funcgrad.scipy.own_code import mirror_rows, mirrors
 from funcgrad.typing import Array, ArrayLike, Scalar
 
 __all__ = [
@@ -35,82 +34,45 @@ __all__ = [
 ]  # fmt: skip
 
 
-class AlongOne(Protocol):
-    """A transform along one axis."""
-
-    def __call__(
-        self,
-        x: ArrayLike,
-        n: int | None = None,
-        axis: int = -1,
-        norm: Norm = None,
-        overwrite_x: bool = False,
-        workers: int | None = None,
-        *,
-        plan: Any = None,
-    ) -> Array:
-        """Compute it."""
-
-
-class AlongSeveral(Protocol):
-    """A transform along several axes."""
-
-    def __call__(
-        self,
-        x: ArrayLike,
-        s: Any = None,
-        axes: Any = None,
-        norm: Norm = None,
-        overwrite_x: bool = False,
-        workers: int | None = None,
-        *,
-        plan: Any = None,
-    ) -> Array:
-        """Compute it."""
-
-
-def _along_one(name: str, text: str, example: str, shows: str) -> AlongOne:
+@mirror_rows
+def _along_one(
+    name: str,
+    x: ArrayLike,
+    n: int | None = None,
+    axis: int = -1,
+    norm: Norm = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    plan: Any = None,
+) -> Array:
     """The transform ``name`` of ``funcgrad.numpy.fft``, as SciPy has it."""
-    transform: Callable[..., Array] = getattr(own, name)
-
-    def call(
-        x: ArrayLike,
-        n: int | None = None,
-        axis: int = -1,
-        norm: Norm = None,
-        overwrite_x: bool = False,
-        workers: int | None = None,
-        *,
-        plan: Any = None,
-    ) -> Array:
-        check_plan(name, plan)
-        return transform(wide(x), n, axis, norm)
-
-    return mirrors(named(call, __name__, name, documented(text, example, shows)))
+    check_plan(name, plan)
+    transformed: Array = getattr(own, name)(wide(x), n, axis, norm)
+    return transformed
 
 
-def _along_several(name: str, of_axes: Callable[..., Array], text: str, example: str, shows: str) -> AlongSeveral:
-    """The transform ``of_axes``, as SciPy has it under ``name``: with a 2 in it along the last two axes."""
-    by_default = (-2, -1) if name.endswith("2") else None
-
-    def call(
-        x: ArrayLike,
-        s: Any = None,
-        axes: Any = by_default,
-        norm: Norm = None,
-        overwrite_x: bool = False,
-        workers: int | None = None,
-        *,
-        plan: Any = None,
-    ) -> Array:
-        check_plan(name, plan)
-        x = wide(x)
-        lengths, along = lengths_and_axes(name, x, s, axes)
-        if not along and set("rh") & set(name):
-            raise ValueError(f"scipy.fft.{name}: a transform of real numbers needs an axis, got none. Name one.")
-        return of_axes(x, lengths, along, norm)
-
-    return mirrors(named(call, __name__, name, documented(text, example, shows)))
+@mirror_rows
+def _along_several(
+    name: str,
+    x: ArrayLike,
+    s: Any = None,
+    axes: Any = None,
+    norm: Norm = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    plan: Any = None,
+) -> Array:
+    """A transform of ``funcgrad.numpy.fft``, as SciPy has it under ``name``."""
+    check_plan(name, plan)
+    x = wide(x)
+    lengths, along = lengths_and_axes(name, x, s, axes)
+    if not along and set("rh") & set(name):
+        raise ValueError(f"scipy.fft.{name}: a transform of real numbers needs an axis, got none. Name one.")
+    of_all = name.replace("2", "n")
+    transform: Callable[..., Array] = _HERMITIAN.get(of_all) or getattr(own, of_all)
+    return transform(x, lengths, along, norm)
 
 
 def _turned(norm: Norm) -> Any:
@@ -125,6 +87,8 @@ def _hfftn(x: Array, s: Any, axes: Any, norm: Norm) -> Array:
 def _ihfftn(x: Array, s: Any, axes: Any, norm: Norm) -> Array:
     return conj(own.rfftn(x, s, axes, _turned(norm)))
 
+
+_HERMITIAN: dict[str, Callable[..., Array]] = {"hfftn": _hfftn, "ihfftn": _ihfftn}
 
 # fmt: off
 fft = _along_one("fft",
@@ -169,7 +133,8 @@ ihfft = _along_one("ihfft",
 
     Raises:
         TypeError: complex numbers.""", "fft.ihfft([4.0, 2.0, 4.0, -6.0])", "array([1.+0.j, 0.+2.j, 3.+0.j])")
-fftn = _along_several("fftn", own.fftn, """``fft`` along several axes, by default all.
+fftn = _along_several("fftn",
+    """``fft`` along several axes, by default all.
 
     Args:
         x: an array.
@@ -184,34 +149,39 @@ fftn = _along_several("fftn", own.fftn, """``fft`` along several axes, by defaul
         ValueError: ``s`` and ``axes`` of different lengths, an axis twice, or as ``fft``.
         NotImplementedError: a ``plan``.""", "fft.fftn([[1.0, 2.0], [3.0, 4.0]]).real",
     "array([[10., -2.],\n       [-4.,  0.]])")
-fft2 = _along_several("fft2", own.fftn, "``fftn``, by default along the last two axes; arguments as for ``fftn``.",
-    "fft.fft2([[1.0, 2.0], [3.0, 4.0]]).real", "array([[10., -2.],\n       [-4.,  0.]])")
-ifftn = _along_several("ifftn", own.ifftn, "``ifft`` along several axes, the inverse of ``fftn``; arguments as there.",
+fft2 = _along_several("fft2",
+    "``fftn``, by default along the last two axes; arguments as for ``fftn``.",
+    "fft.fft2([[1.0, 2.0], [3.0, 4.0]]).real", "array([[10., -2.],\n       [-4.,  0.]])", axes=(-2, -1))
+ifftn = _along_several("ifftn",
+    "``ifft`` along several axes, the inverse of ``fftn``; arguments as there.",
     "fft.ifftn([[10.0, -2.0], [-4.0, 0.0]]).real", "array([[1., 2.],\n       [3., 4.]])")
-ifft2 = _along_several("ifft2", own.ifftn, "``ifftn``, by default along the last two axes; arguments as for ``fftn``.",
-    "fft.ifft2([[10.0, -2.0], [-4.0, 0.0]]).real", "array([[1., 2.],\n       [3., 4.]])")
-rfftn = _along_several("rfftn", own.rfftn,
+ifft2 = _along_several("ifft2",
+    "``ifftn``, by default along the last two axes; arguments as for ``fftn``.",
+    "fft.ifft2([[10.0, -2.0], [-4.0, 0.0]]).real", "array([[1., 2.],\n       [3., 4.]])", axes=(-2, -1))
+rfftn = _along_several("rfftn",
     """``rfft`` along the last of several axes, then ``fft`` along the others; arguments as for ``fftn``.
 
     Raises:
         TypeError: complex numbers.""", "fft.rfftn([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).real",
     "array([[21., -3.],\n       [-9.,  0.]])")
-rfft2 = _along_several("rfft2", own.rfftn, "``rfftn``, by default along the last two axes; arguments as for ``fftn``.",
-    "fft.rfft2([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).real", "array([[21., -3.],\n       [-9.,  0.]])")
-irfftn = _along_several("irfftn", own.irfftn,
+rfft2 = _along_several("rfft2",
+    "``rfftn``, by default along the last two axes; arguments as for ``fftn``.",
+    "fft.rfft2([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).real", "array([[21., -3.],\n       [-9.,  0.]])", axes=(-2, -1))
+irfftn = _along_several("irfftn",
     """``ifft`` along all of several axes but the last, then ``irfft`` along that: the inverse of ``rfftn``.
 
     Arguments as for ``fftn``; the last length is by default ``2 * (m - 1)`` of m entries.""",
     "fft.irfftn([[10.0, -2.0], [-4.0, 0.0]])", "array([[1., 2.],\n       [3., 4.]])")
-irfft2 = _along_several("irfft2", own.irfftn,
+irfft2 = _along_several("irfft2",
     "``irfftn``, by default along the last two axes; arguments as for ``fftn``.",
-    "fft.irfft2([[10.0, -2.0], [-4.0, 0.0]])", "array([[1., 2.],\n       [3., 4.]])")
-hfftn = _along_several("hfftn", _hfftn,
+    "fft.irfft2([[10.0, -2.0], [-4.0, 0.0]])", "array([[1., 2.],\n       [3., 4.]])", axes=(-2, -1))
+hfftn = _along_several("hfftn",
     "``fft`` along all of several axes but the last, then ``hfft`` along that; arguments as for ``irfftn``.",
     "fft.hfftn([[1.0, 2.0j], [3.0, 0.0]])", "array([[ 4.,  4.],\n       [-2., -2.]])")
-hfft2 = _along_several("hfft2", _hfftn, "``hfftn``, by default along the last two axes; arguments as for ``irfftn``.",
-    "fft.hfft2([[1.0, 2.0j], [3.0, 0.0]])", "array([[ 4.,  4.],\n       [-2., -2.]])")
-ihfftn = _along_several("ihfftn", _ihfftn,
+hfft2 = _along_several("hfft2",
+    "``hfftn``, by default along the last two axes; arguments as for ``irfftn``.",
+    "fft.hfft2([[1.0, 2.0j], [3.0, 0.0]])", "array([[ 4.,  4.],\n       [-2., -2.]])", axes=(-2, -1))
+ihfftn = _along_several("ihfftn",
     """The inverse of ``hfftn``, of real numbers: ``ihfft`` along the last axis, ``ifft`` along the others.
 
     Arguments as for ``fftn``.
@@ -219,8 +189,9 @@ ihfftn = _along_several("ihfftn", _ihfftn,
     Raises:
         TypeError: complex numbers.""", "fft.ihfftn([[4.0, 4.0], [-2.0, -2.0]]).real",
     "array([[1., 0.],\n       [3., 0.]])")
-ihfft2 = _along_several("ihfft2", _ihfftn, "``ihfftn``, by default along the last two axes; arguments as for ``fftn``.",
-    "fft.ihfft2([[4.0, 4.0], [-2.0, -2.0]]).real", "array([[1., 0.],\n       [3., 0.]])")
+ihfft2 = _along_several("ihfft2",
+    "``ihfftn``, by default along the last two axes; arguments as for ``fftn``.",
+    "fft.ihfft2([[4.0, 4.0], [-2.0, -2.0]]).real", "array([[1., 0.],\n       [3., 0.]])", axes=(-2, -1))
 # fmt: on
 
 

@@ -15,20 +15,19 @@ half. ``overwrite_x`` and ``workers`` are for SciPy, which computes plain arrays
 from __future__ import annotations
 
 import operator
-from typing import Any, Protocol
+from typing import Any
 
 from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import documented, named
 from funcgrad.numpy.fft import Norm
 from funcgrad.primitives.fourier import NORMS
 from funcgrad.scipy.fft.fourier import lengths_and_axes
 from funcgrad.scipy.fft.operations.cosines import INVERSE
 from funcgrad.scipy.fft.operations.cosines import trigonometric as prim
-from funcgrad.scipy.own_code import mirrors
+from funcgrad.scipy.own_code import mirror_rows, mirrors
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["dct", "dctn", "dst", "dstn", "idct", "idctn", "idst", "idstn"]
@@ -61,83 +60,46 @@ def _transformed(
     return x
 
 
-class AlongOne(Protocol):
-    """A transform along one axis."""
-
-    def __call__(
-        self,
-        x: ArrayLike,
-        type: int = 2,
-        n: int | None = None,
-        axis: int = -1,
-        norm: Norm = None,
-        overwrite_x: bool = False,
-        workers: int | None = None,
-        orthogonalize: bool | None = None,
-    ) -> Array:
-        """Compute it."""
-
-
-class AlongSeveral(Protocol):
-    """A transform along several axes."""
-
-    def __call__(
-        self,
-        x: ArrayLike,
-        type: int = 2,
-        s: Any = None,
-        axes: Any = None,
-        norm: Norm = None,
-        overwrite_x: bool = False,
-        workers: int | None = None,
-        orthogonalize: bool | None = None,
-    ) -> Array:
-        """Compute it."""
-
-
-def _along_one(name: str, text: str, example: str, shows: str) -> AlongOne:
-    def call(
-        x: ArrayLike,
-        type: int = 2,
-        n: int | None = None,
-        axis: int = -1,
-        norm: Norm = None,
-        overwrite_x: bool = False,
-        workers: int | None = None,
-        orthogonalize: bool | None = None,
-    ) -> Array:
-        x = as_value(x)
-        shape = backend.shape_of(x)
-        along = one_axis(axis, len(shape))
-        length = shape[along] if n is None else operator.index(n)
-        return _transformed(name, x, type, [length], [along], norm, orthogonalize)
-
-    return mirrors(named(call, __name__, name, documented(text, example, shows)))
+@mirror_rows
+def _along_one(
+    name: str,
+    x: ArrayLike,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: Norm = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    orthogonalize: bool | None = None,
+) -> Array:
+    x = as_value(x)
+    shape = backend.shape_of(x)
+    along = one_axis(axis, len(shape))
+    length = shape[along] if n is None else operator.index(n)
+    return _transformed(name, x, type, [length], [along], norm, orthogonalize)
 
 
 def _several(name: str, x: ArrayLike, type: int, s: Any, axes: Any, norm: Norm, orthogonalize: bool | None) -> Array:
     x = as_value(x)
     shape = backend.shape_of(x)
     lengths, along = lengths_and_axes(name, x, s, axes)
-    return _transformed(
-        name, x, type, [shape[axis] for axis in along] if lengths is None else lengths, along, norm, orthogonalize
-    )
+    lengths = [shape[axis] for axis in along] if lengths is None else lengths
+    return _transformed(name, x, type, lengths, along, norm, orthogonalize)
 
 
-def _along_several(name: str, text: str, example: str, shows: str) -> AlongSeveral:
-    def call(
-        x: ArrayLike,
-        type: int = 2,
-        s: Any = None,
-        axes: Any = None,
-        norm: Norm = None,
-        overwrite_x: bool = False,
-        workers: int | None = None,
-        orthogonalize: bool | None = None,
-    ) -> Array:
-        return _several(name, x, type, s, axes, norm, orthogonalize)
-
-    return mirrors(named(call, __name__, name, documented(text, example, shows)))
+@mirror_rows
+def _along_several(
+    name: str,
+    x: ArrayLike,
+    type: int = 2,
+    s: Any = None,
+    axes: Any = None,
+    norm: Norm = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    orthogonalize: bool | None = None,
+) -> Array:
+    return _several(name, x, type, s, axes, norm, orthogonalize)
 
 
 @mirrors

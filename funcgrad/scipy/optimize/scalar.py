@@ -7,12 +7,12 @@ guesses are where the search begins, and the root does not depend on them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.numpy.faces import documented, named
+from funcgrad.numpy.faces import rows
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.implicit import Found, Problem, answer, as_args, depends, number, search, with_fields
 from funcgrad.transforms.products import jvp
@@ -24,41 +24,20 @@ __all__ = ["bisect", "brenth", "brentq", "newton", "ridder", "root_scalar", "tom
 _RTOL = 4 * np.finfo(float).eps
 
 
-class Between(Protocol):
-    """A search for a root between two ends."""
-
-    __name__: str
-
-    def __call__(
-        self,
-        f: Callable[..., Any],
-        a: ArrayLike,
-        b: ArrayLike,
-        args: Any = (),
-        xtol: float = 2e-12,
-        rtol: float = _RTOL,
-        maxiter: int = 100,
-        full_output: bool = False,
-        disp: bool = True,
-    ) -> Any:
-        """Compute it."""
-
-
-def _between(name: str, text: str, example: str, shows: str) -> Between:
-    def call(
-        f: Callable[..., Any],
-        a: ArrayLike,
-        b: ArrayLike,
-        args: Any = (),
-        xtol: float = 2e-12,
-        rtol: float = _RTOL,
-        maxiter: int = 100,
-        full_output: bool = False,
-        disp: bool = True,
-    ) -> Any:
-        return _bracketed(name, f, (a, b), args, full_output, disp, xtol=xtol, rtol=rtol, maxiter=maxiter)
-
-    return named(call, __name__, name, documented(text, example, shows))
+@rows
+def _between(
+    name: str,
+    f: Callable[..., Any],
+    a: ArrayLike,
+    b: ArrayLike,
+    args: Any = (),
+    xtol: float = 2e-12,
+    rtol: float = _RTOL,
+    maxiter: int = 100,
+    full_output: bool = False,
+    disp: bool = True,
+) -> Any:
+    return _bracketed(name, f, (a, b), args, full_output, disp, xtol=xtol, rtol=rtol, maxiter=maxiter)
 
 
 # fmt: off

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from functools import cache
 from math import isqrt
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import documented, named
+from funcgrad.numpy.faces import rows
 from funcgrad.numpy.peeking import is_plain, known
 from funcgrad.numpy.reducing import as_scalar
 from funcgrad.optional import import_scipy
@@ -237,20 +237,9 @@ def _widens() -> bool:
     return type(_scipy("euclidean")(vector, vector)) is not np.float32
 
 
-class Metric(Protocol):
-    """A distance of two vectors, with weights."""
-
-    __name__: str
-
-    def __call__(self, u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
-        """Compute it."""
-
-
-def _metric(name: str, text: str, example: str, shows: str) -> Metric:
-    def call(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
-        return _weighted(name, u, v, w)
-
-    return named(call, __name__, name, documented(text, example, shows))
+@rows
+def _metric(name: str, u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
+    return _weighted(name, u, v, w)
 
 
 # fmt: off
