@@ -19,7 +19,7 @@ from funcgrad.numpy.axes import one_axis
 from funcgrad.primitives.indexing import take_along_axis
 from funcgrad.scipy.ndimage.operations import chosen, extend
 from funcgrad.scipy.ndimage.sums import axes_of, entries, mode_of, prepared, shift_of
-from funcgrad.scipy.own_code import mirrors
+from funcgrad.scipy.own_code import mirror_rows, mirrors
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
@@ -52,11 +52,6 @@ def _numbers(call: str, input: Any, output: Any) -> tuple[Array, np.dtype[Any]]:
     return x, dtype
 
 
-def _in_one_axis(call: str, input: Any, size: int, axis: int, output: Any, mode: str, cval: Any, origin: int) -> Array:
-    x, dtype = _numbers(call, input, output)
-    return _extreme(call, x, size, axis, dtype, mode, cval, origin, call.startswith("max"))
-
-
 def _extreme(
     call: str, x: Array, size: int, axis: int, dtype: Any, mode: str, cval: Any, origin: int, largest: bool
 ) -> Array:
@@ -69,8 +64,9 @@ def _extreme(
     return fnp.astype(_picked(call, x, window, int(size) - 1 if largest else 0, mode, cval, origins), dtype)
 
 
-@mirrors
-def maximum_filter1d(
+@mirror_rows
+def _in_one_axis(
+    name: str,
     input: ArrayLike,
     size: int,
     axis: int = -1,
@@ -79,32 +75,18 @@ def maximum_filter1d(
     cval: ArrayLike = 0.0,
     origin: int = 0,
 ) -> Array:
-    """The largest of ``size`` neighbours along one axis; arguments as for ``correlate1d``.
-
-    Example:
-        >>> maximum_filter1d([1.0, 3.0, 2.0, 0.0], 3)
-        array([3., 3., 3., 2.])
-    """
-    return _in_one_axis("maximum_filter1d", input, size, axis, output, mode, cval, origin)
+    x, dtype = _numbers(name, input, output)
+    return _extreme(name, x, size, axis, dtype, mode, cval, origin, name.startswith("max"))
 
 
-@mirrors
-def minimum_filter1d(
-    input: ArrayLike,
-    size: int,
-    axis: int = -1,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: ArrayLike = 0.0,
-    origin: int = 0,
-) -> Array:
-    """The least of ``size`` neighbours along one axis; arguments as for ``correlate1d``.
-
-    Example:
-        >>> minimum_filter1d([1.0, 3.0, 2.0, 0.0], 3)
-        array([1., 1., 0., 0.])
-    """
-    return _in_one_axis("minimum_filter1d", input, size, axis, output, mode, cval, origin)
+# fmt: off
+maximum_filter1d = _in_one_axis("maximum_filter1d",
+    "The largest of ``size`` neighbours along one axis; arguments as for ``correlate1d``.",
+    "maximum_filter1d([1.0, 3.0, 2.0, 0.0], 3)", "array([3., 3., 3., 2.])")
+minimum_filter1d = _in_one_axis("minimum_filter1d",
+    "The least of ``size`` neighbours along one axis; arguments as for ``correlate1d``.",
+    "minimum_filter1d([1.0, 3.0, 2.0, 0.0], 3)", "array([1., 1., 0., 0.])")
+# fmt: on
 
 
 def _window(call: str, x: Array, size: Any, footprint: Any, origin: Any, axes: Any) -> tuple[np.ndarray, list[int]]:
@@ -130,28 +112,8 @@ def _window(call: str, x: Array, size: Any, footprint: Any, origin: Any, axes: A
     return np.expand_dims(footprint, tuple([i for i in range(rank) if i not in along])), origins
 
 
-def _of_box(call: str, input: Any, size: Any, footprint: Any, output: Any, mode: Any, cval: Any, *rest: Any) -> Array:
-    """The extremum in a box by one axis after the other, in a footprint at once."""
-    origin, axes = rest
-    x, dtype = _numbers(call, input, output)
-    largest = call.startswith("max")
-    if footprint is not None and not np.all(footprint):
-        window, origins = _window(call, x, size, footprint, origin, axes)
-        return fnp.astype(_picked(call, x, window, int(window.sum()) - 1 if largest else 0, mode, cval, origins), dtype)
-    size = size if footprint is None else np.shape(footprint)
-    if size is None:
-        raise InputError(f"ndimage.{call}: a window is needed, got neither size nor footprint. Pass one.")
-    along = axes_of(call, axes, len(backend.shape_of(x)))
-    sizes, modes, origins = [
-        entries(call, name, given, len(along)) for name, given in (("size", size), ("mode", mode), ("origin", origin))
-    ]
-    for axis, n, how, shift in zip(along, sizes, modes, origins, strict=True):
-        x = _extreme(call, x, n, axis, dtype, how, cval, shift, largest) if n > 1 else x
-    return fnp.astype(x, dtype)
-
-
-@mirrors
-def maximum_filter(
+def _of_box(
+    name: str,
     input: ArrayLike,
     size: Any = None,
     footprint: Any = None,
@@ -162,7 +124,28 @@ def maximum_filter(
     *,
     axes: Any = None,
 ) -> Array:
-    """The largest of the neighbours in a box or under a footprint.
+    """The extremum in a box by one axis after the other, in a footprint at once."""
+    x, dtype = _numbers(name, input, output)
+    largest = name.startswith("max")
+    if footprint is not None and not np.all(footprint):
+        window, origins = _window(name, x, size, footprint, origin, axes)
+        return fnp.astype(_picked(name, x, window, int(window.sum()) - 1 if largest else 0, mode, cval, origins), dtype)
+    size = size if footprint is None else np.shape(footprint)
+    if size is None:
+        raise InputError(f"ndimage.{name}: a window is needed, got neither size nor footprint. Pass one.")
+    along = axes_of(name, axes, len(backend.shape_of(x)))
+    sizes, modes, origins = [
+        entries(name, what, given, len(along)) for what, given in (("size", size), ("mode", mode), ("origin", origin))
+    ]
+    for axis, n, how, shift in zip(along, sizes, modes, origins, strict=True):
+        x = _extreme(name, x, n, axis, dtype, how, cval, shift, largest) if n > 1 else x
+    return fnp.astype(x, dtype)
+
+
+_extremum = mirror_rows(_of_box)
+
+# fmt: off
+maximum_filter = _extremum("maximum_filter", """The largest of the neighbours in a box or under a footprint.
 
     Args:
         input: an array of real numbers without NaN.
@@ -177,36 +160,12 @@ def maximum_filter(
     Raises:
         TypeError: complex numbers, no window; a traced call with an array for ``output``, or whose result would be of
             integers.
-        ValueError: a window, an axis, a mode or an origin that there is not.
-
-    Example:
-        >>> maximum_filter([1.0, 3.0, 2.0, 0.0], 3)
-        array([3., 3., 3., 2.])
-        >>> grad(lambda x: fnp.sum(maximum_filter(x, 3)))(np.array([1.0, 3.0, 2.0, 0.0]))
-        array([0., 3., 1., 0.])
-    """
-    return _of_box("maximum_filter", input, size, footprint, output, mode, cval, origin, axes)
-
-
-@mirrors
-def minimum_filter(
-    input: ArrayLike,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: ArrayLike = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Array:
-    """The least of the neighbours; arguments as for ``maximum_filter``.
-
-    Example:
-        >>> minimum_filter([1.0, 3.0, 2.0, 0.0], 3)
-        array([1., 1., 0., 0.])
-    """
-    return _of_box("minimum_filter", input, size, footprint, output, mode, cval, origin, axes)
+        ValueError: a window, an axis, a mode or an origin that there is not.""",
+    "grad(lambda x: np.sum(maximum_filter(x, 3)))(np.array([1.0, 3.0, 2.0, 0.0]))",
+    "array([0., 3., 1., 0.])")
+minimum_filter = _extremum("minimum_filter", "The least of the neighbours; arguments as for ``maximum_filter``.",
+    "minimum_filter([1.0, 3.0, 2.0, 0.0], 3)", "array([1., 1., 0., 0.])")
+# fmt: on
 
 
 def _of_rank(call: str, input: Any, given: Any, size: Any, footprint: Any, output: Any, *rest: Any) -> Array:
@@ -217,7 +176,7 @@ def _of_rank(call: str, input: Any, given: Any, size: Any, footprint: Any, outpu
     rank = _rank(call, given, count)
     if rank in (0, count - 1):  # SciPy takes these by one axis after the other, with a mode for each
         extreme = "minimum_filter" if rank == 0 else "maximum_filter"
-        return _of_box(extreme, input, None, window, output, mode, cval, origins, None)
+        return _of_box(extreme, input, None, window, output, mode, cval, origins)
     return fnp.astype(_picked(call, x, window, rank, mode, cval, origins), dtype)
 
 

@@ -7,7 +7,7 @@ function and takes its arrays.
 from __future__ import annotations
 
 import operator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import documented, named
+from funcgrad.numpy.faces import rows
 from funcgrad.numpy.joining import stack
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.scipy.special.operations import bessel_related as prim
@@ -79,23 +79,27 @@ def _derivative(call: str, fun: Any, v: ArrayLike, z: ArrayLike, n: int, phase: 
     return total / 2.0**order
 
 
-class Derived(Protocol):
-    """A derivative of order ``n``."""
+#: What is differentiated, and the sign of every other term.
+_BESSEL = {
+    "jvp": (jv, -1),
+    "yvp": (yv, -1),
+    "ivp": (iv, 1),
+    "kvp": (kv, 1),
+    "h1vp": (hankel1, -1),
+    "h2vp": (hankel2, -1),
+}
 
-    def __call__(self, v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
-        """Compute it."""
 
-
-def _derived(name: str, fun: Any, phase: int, text: str, example: str, shows: str) -> Derived:
-    def call(v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
-        total = _derivative(name, fun, v, z, n, phase)
-        return (-1) ** n * total if n and name == "kvp" else total
-
-    return named(call, __name__, name, documented(text, example, shows))
+@rows
+def _derived(name: str, v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
+    fun, phase = _BESSEL[name]
+    total = _derivative(name, fun, v, z, n, phase)
+    return (-1) ** n * total if n and name == "kvp" else total
 
 
 # fmt: off
-jvp = _derived("jvp", jv, -1, """The derivative of order n of ``jv(v, z)`` in z, DLMF 10.6.7.
+jvp = _derived("jvp",
+    """The derivative of order n of ``jv(v, z)`` in z, DLMF 10.6.7.
 
     Args:
         v: the order, real.
@@ -105,16 +109,19 @@ jvp = _derived("jvp", jv, -1, """The derivative of order n of ``jv(v, z)`` in z,
     Raises:
         InputError: n is no whole number.
         ValueError: n is negative.""", "fsp.jvp(0, 1.0).round(10)", "np.float64(-0.4400505857)")
-yvp = _derived("yvp", yv, -1, "The derivative of order n of ``yv(v, z)`` in z, DLMF 10.6.7; arguments as for ``jvp``.",
+yvp = _derived("yvp",
+    "The derivative of order n of ``yv(v, z)`` in z, DLMF 10.6.7; arguments as for ``jvp``.",
     "fsp.yvp(0, 1.0).round(10)", "np.float64(0.7812128213)")
-ivp = _derived("ivp", iv, 1, "The derivative of order n of ``iv(v, z)`` in z, DLMF 10.29.5; arguments as for ``jvp``.",
+ivp = _derived("ivp",
+    "The derivative of order n of ``iv(v, z)`` in z, DLMF 10.29.5; arguments as for ``jvp``.",
     "fsp.ivp(0, 1.0).round(10)", "np.float64(0.565159104)")
-kvp = _derived("kvp", kv, 1, "The derivative of order n of ``kv(v, z)`` in z, DLMF 10.29.5; arguments as for ``jvp``.",
+kvp = _derived("kvp",
+    "The derivative of order n of ``kv(v, z)`` in z, DLMF 10.29.5; arguments as for ``jvp``.",
     "fsp.kvp(0, 1.0).round(10)", "np.float64(-0.6019072302)")
-h1vp = _derived("h1vp", hankel1, -1,
+h1vp = _derived("h1vp",
     "The derivative of order n of ``hankel1(v, z)`` in z, DLMF 10.6.7; arguments as for ``jvp``.",
     "fsp.h1vp(0, 1.0).round(10)", "np.complex128(-0.4400505857+0.7812128213j)")
-h2vp = _derived("h2vp", hankel2, -1,
+h2vp = _derived("h2vp",
     "The derivative of order n of ``hankel2(v, z)`` in z, DLMF 10.6.7; arguments as for ``jvp``.",
     "fsp.h2vp(0, 1.0).round(10)", "np.complex128(-0.4400505857-0.7812128213j)")
 # fmt: on
@@ -145,25 +152,16 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
 # ---- spherical Bessel functions ----------------------------------------------------------------------------
 
 
-class Spherical(Protocol):
-    """A spherical Bessel function of order ``n``, or its derivative."""
-
-    def __call__(self, n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
-        """Compute it."""
-
-
-def _spherical(name: str, text: str, example: str, shows: str) -> Spherical:
-    def call(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
-        n = as_value(n)
-        if backend.dtype_of(n).kind == "f":
-            if isinstance(n, Tracer):
-                raise NotDifferentiableError(
-                    f"scipy.special.{name}: it has no derivative in n, got {describe(n)}. The order is a whole number."
-                )
-            n = np.asarray(n, np.dtype("long"))
-        return (prim.spherical_slope if derivative else prim.spherical)(n, as_value(z), name=name)
-
-    return named(call, __name__, name, documented(text, example, shows))
+@rows
+def _spherical(name: str, n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
+    n = as_value(n)
+    if backend.dtype_of(n).kind == "f":
+        if isinstance(n, Tracer):
+            raise NotDifferentiableError(
+                f"scipy.special.{name}: it has no derivative in n, got {describe(n)}. The order is a whole number."
+            )
+        n = np.asarray(n, np.dtype("long"))
+    return (prim.spherical_slope if derivative else prim.spherical)(n, as_value(z), name=name)
 
 
 # fmt: off
