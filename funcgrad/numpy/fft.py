@@ -130,14 +130,6 @@ def _along_several(name: str, traced: Callable[..., Array], text: str, example: 
     return named(call, __name__, name, documented(text, example, shows))
 
 
-def _hfft(a: Array, n: Any, axis: int, norm: Norm) -> Array:
-    return _along(prim.irfft, conj(a), n, axis, prim.NORMS[_norm(norm)])
-
-
-def _ihfft(a: Array, n: Any, axis: int, norm: Norm) -> Array:
-    return conj(_along(prim.rfft, a, n, axis, prim.NORMS[_norm(norm)]))
-
-
 def _each(operation: Callable[..., Array]) -> Callable[..., Array]:
     def traced(a: Array, s: Any, axes: Any, norm: Norm) -> Array:
         for axis, n in reversed(_plan(a.shape, s, axes)):
@@ -191,12 +183,12 @@ irfft = _along_one("irfft", partial(_along, prim.irfft),
     The imaginary part of the first entry, and of the last one when ``n`` is even, plays no part: its
     derivative is zero. An odd number of values must be asked for by ``n``. Arguments as for ``fft``.""",
     "fnp.fft.irfft([4.0, -2.0j, 0.0])", "array([1., 2., 1., 0.])")
-hfft = _along_one("hfft", _hfft,
+hfft = _along_one("hfft", lambda a, n, axis, norm: _along(prim.irfft, conj(a), n, axis, prim.NORMS[_norm(norm)]),
     """The ``fft`` of numbers whose second half mirrors the first, conjugated, and is not given: it is real.
 
     Arguments as for ``irfft``; the result has ``n`` entries, by default ``2 * (m - 1)`` of m.""",
     "fnp.fft.hfft([1.0, 2.0j, 3.0])", "array([ 4.,  2.,  4., -6.])")
-ihfft = _along_one("ihfft", _ihfft,
+ihfft = _along_one("ihfft", lambda a, n, axis, norm: conj(_along(prim.rfft, a, n, axis, prim.NORMS[_norm(norm)])),
     "The inverse of ``hfft``: the first ``n // 2 + 1`` entries of the ``ifft`` of real numbers; arguments as there.",
     "fnp.fft.ihfft([4.0, 2.0, 4.0, -6.0])", "array([1.-0.j, 0.+2.j, 3.-0.j])")
 fftn = _along_several("fftn", _each(prim.fft),

@@ -80,15 +80,10 @@ def _turned(norm: Norm) -> Any:
     return NORMS.get(norm or "backward", norm)
 
 
-def _hfftn(x: Array, s: Any, axes: Any, norm: Norm) -> Array:
-    return own.irfftn(conj(x), s, axes, _turned(norm))
-
-
-def _ihfftn(x: Array, s: Any, axes: Any, norm: Norm) -> Array:
-    return conj(own.rfftn(x, s, axes, _turned(norm)))
-
-
-_HERMITIAN: dict[str, Callable[..., Array]] = {"hfftn": _hfftn, "ihfftn": _ihfftn}
+_HERMITIAN: dict[str, Callable[..., Array]] = {
+    "hfftn": lambda x, s, axes, norm: own.irfftn(conj(x), s, axes, _turned(norm)),
+    "ihfftn": lambda x, s, axes, norm: conj(own.rfftn(x, s, axes, _turned(norm))),
+}
 
 # fmt: off
 fft = _along_one("fft",

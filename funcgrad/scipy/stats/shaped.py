@@ -132,14 +132,12 @@ def _or_normal(of_t: Any, normal: Any) -> Any:
     return formula
 
 
-def _t_logpdf(x: Any, df: Any) -> Any:
-    return -fsp.betaln(df / 2, 0.5) - 0.5 * log(df) - (df + 1) / 2 * log1p(x * x / df)
-
-
 t = Continuous(
     "t(df)",
     symmetric=True,
-    logpdf=_or_normal(_t_logpdf, log_normal),
+    logpdf=_or_normal(
+        lambda x, df: -fsp.betaln(df / 2, 0.5) - 0.5 * log(df) - (df + 1) / 2 * log1p(x * x / df), log_normal
+    ),
     cdf=_or_normal(lambda x, df: fsp.stdtr(df, x), fsp.ndtr),
     ppf=_or_normal(lambda q, df: fsp.stdtrit(df, q), fsp.ndtri),
     entropy=lambda df: (
@@ -177,10 +175,6 @@ def _truncnorm_ppf(q: Any, a: Any, b: Any) -> Any:
     return where(left, 1.0, -1.0) * fsp.ndtri_exp(where(left, from_left, from_right))
 
 
-def _truncnorm_logsf(x: Any, a: Any, b: Any) -> Any:
-    return _log_mass(x, b) - _log_mass(a, b)
-
-
 truncnorm = Continuous(
     "truncnorm(a, b)",
     (lambda a, b: a, lambda a, b: b),
@@ -188,7 +182,7 @@ truncnorm = Continuous(
     typical=(-1.0, 1.0),
     logpdf=lambda x, a, b: log_normal(x) - _log_mass(a, b),
     logcdf=lambda x, a, b: _log_mass(a, x) - _log_mass(a, b),
-    logsf=_truncnorm_logsf,
+    logsf=lambda x, a, b: _log_mass(x, b) - _log_mass(a, b),
     ppf=_truncnorm_ppf,
     isf=lambda q, a, b: -_truncnorm_ppf(q, -b, -a),
 )

@@ -101,10 +101,6 @@ def _folded_sum(v: Any, x: Any, order: int) -> Any:
     return signs * total if order % 2 else total
 
 
-def _k_integral(xp: Any, v: Any, x: Any, *, order: int) -> Any:
-    return _scaled_k_integral(xp, v, x, order=order) * xp.exp(-x)
-
-
 def _scaled_i(xp: Any, v: Any, x: Any, *, order: int) -> Any:
     """``exp(-abs(x))`` times the derivative of ``iv(v, x)`` in v, of this order.
 
@@ -165,7 +161,9 @@ iv_in_order: Operation = _in_order(
     "iv_in_order", _i_by_differences, lambda v, x, *, order: _pair(iv_in_order, 1)(v, x, order=order)
 )
 kv_in_order: Operation = _in_order(
-    "kv_in_order", _k_integral, lambda v, x, *, order: _pair(kv_in_order, 1, -0.5)(v, x, order=order)
+    "kv_in_order",
+    lambda xp, v, x, *, order: _scaled_k_integral(xp, v, x, order=order) * xp.exp(-x),
+    lambda v, x, *, order: _pair(kv_in_order, 1, -0.5)(v, x, order=order),
 )
 ive_in_order: Operation = _in_order(
     "ive_in_order",

@@ -160,14 +160,6 @@ log1p_quotient: Operation = derivatives("log1p_quotient", None, _log1p_quotient)
 # ---- Box's and Cox's transform -------------------------------------------------------------------------------
 
 
-def _boxcox_of_jax(xp: Any, x: Any, lmbda: Any) -> Any:
-    return _times_exprel(xp, xp.log(x), lmbda)
-
-
-def _boxcox1p_of_jax(xp: Any, x: Any, lmbda: Any) -> Any:
-    return _times_exprel(xp, xp.log1p(x), lmbda)
-
-
 def _times_exprel(xp: Any, logarithm: Any, lmbda: Any) -> Any:
     """``expm1(lmbda * logarithm) / lmbda``."""
     none = lmbda == 0
@@ -183,22 +175,17 @@ def boxcox_slope(logarithm: Any, lmbda: Any) -> Any:
 
 
 boxcox: Operation = elementwise(
-    "boxcox", kernel("boxcox", _boxcox_of_jax), dx=lambda x, y: power(x, y - 1), dy=lambda x, y: boxcox_slope(log(x), y)
+    "boxcox",
+    kernel("boxcox", lambda xp, x, lmbda: _times_exprel(xp, xp.log(x), lmbda)),
+    dx=lambda x, y: power(x, y - 1),
+    dy=lambda x, y: boxcox_slope(log(x), y),
 )
 boxcox1p: Operation = elementwise(
     "boxcox1p",
-    kernel("boxcox1p", _boxcox1p_of_jax),
+    kernel("boxcox1p", lambda xp, x, lmbda: _times_exprel(xp, xp.log1p(x), lmbda)),
     dx=lambda x, y: power(x - -1, y - 1),
     dy=lambda x, y: boxcox_slope(log1p(x), y),
 )
-
-
-def _inv_boxcox_of_jax(xp: Any, y: Any, lmbda: Any) -> Any:
-    return xp.exp(_inverse_exponent(xp, y, lmbda))
-
-
-def _inv_boxcox1p_of_jax(xp: Any, y: Any, lmbda: Any) -> Any:
-    return xp.expm1(_inverse_exponent(xp, y, lmbda))
 
 
 def _inverse_exponent(xp: Any, y: Any, lmbda: Any) -> Any:
@@ -213,13 +200,13 @@ def _inverse_slope(x: Any, y: Any) -> Any:
 
 inv_boxcox: Operation = elementwise(
     "inv_boxcox",
-    kernel("inv_boxcox", _inv_boxcox_of_jax),
+    kernel("inv_boxcox", lambda xp, y, lmbda: xp.exp(_inverse_exponent(xp, y, lmbda))),
     dx=lambda x, y, ans: ans / (x * y - -1),
     dy=lambda x, y, ans: ans * _inverse_slope(x, y),
 )
 inv_boxcox1p: Operation = elementwise(
     "inv_boxcox1p",
-    kernel("inv_boxcox1p", _inv_boxcox1p_of_jax),
+    kernel("inv_boxcox1p", lambda xp, y, lmbda: xp.expm1(_inverse_exponent(xp, y, lmbda))),
     dx=lambda x, y, ans: (ans - -1) / (x * y - -1),
     dy=lambda x, y, ans: (ans - -1) * _inverse_slope(x, y),
 )

@@ -52,20 +52,18 @@ erfc: Operation = elementwise("erfc", kernel("erfc"), dx=lambda x: -2 / ROOT_PI 
 erfinv: Operation = elementwise("erfinv", kernel("erfinv"), dx=lambda ans: ROOT_PI / 2 * exp(ans * ans))
 
 
-def _erfcinv_of_jax(xp: Any, y: Any) -> Any:
-    return -special(xp, "ndtri")(y / 2) / ROOT_2
-
-
 erfcinv: Operation = elementwise(
-    "erfcinv", kernel("erfcinv", _erfcinv_of_jax), dx=lambda ans: -ROOT_PI / 2 * exp(ans * ans)
+    "erfcinv",
+    kernel("erfcinv", lambda xp, y: -special(xp, "ndtri")(y / 2) / ROOT_2),
+    dx=lambda ans: -ROOT_PI / 2 * exp(ans * ans),
 )
 
 
-def _erfi_of_jax(xp: Any, x: Any) -> Any:
-    return 2 / ROOT_PI * xp.exp(x * x) * special(xp, "dawsn")(x)
-
-
-erfi: Operation = elementwise("erfi", kernel("erfi", _erfi_of_jax), dx=lambda x: 2 / ROOT_PI * exp(x * x))
+erfi: Operation = elementwise(
+    "erfi",
+    kernel("erfi", lambda xp, x: 2 / ROOT_PI * xp.exp(x * x) * special(xp, "dawsn")(x)),
+    dx=lambda x: 2 / ROOT_PI * exp(x * x),
+)
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
 
@@ -175,16 +173,14 @@ ndtri_exp: Operation = elementwise(
 )
 
 
-def _owens_t_partial_h(x: Any, y: Any) -> Any:
-    return -0.5 * _normal(x) * erf(x * y * (1 / ROOT_2))
-
-
 def _owens_t_partial_a(x: Any, y: Any) -> Any:
     square = 1 + y * y
     return exp(-0.5 * x * x * square) / (2 * math.pi * square)
 
 
-owens_t: Operation = elementwise("owens_t", kernel("owens_t"), dx=_owens_t_partial_h, dy=_owens_t_partial_a)
+owens_t: Operation = elementwise(
+    "owens_t", kernel("owens_t"), dx=lambda x, y: -0.5 * _normal(x) * erf(x * y * (1 / ROOT_2)), dy=_owens_t_partial_a
+)
 
 
 def _fresnel_slopes(x: Any) -> tuple[Any, Any]:

@@ -91,10 +91,6 @@ def _loggamma_partial(x: Any) -> Any:
 loggamma: Operation = elementwise("loggamma", kernel("loggamma"), dx=_loggamma_partial)
 
 
-def _rgamma_of_jax(xp: Any, x: Any) -> Any:
-    return special(xp, "gammasgn")(x) * xp.exp(-special(xp, "gammaln")(x))
-
-
 _FAR = 1000.0
 
 
@@ -111,7 +107,11 @@ def _rgamma_partial(x: Any, ans: Any) -> Any:
     return where(left, reflected, -ans * digamma(right))
 
 
-rgamma: Operation = elementwise("rgamma", kernel("rgamma", _rgamma_of_jax), dx=_rgamma_partial)
+rgamma: Operation = elementwise(
+    "rgamma",
+    kernel("rgamma", lambda xp, x: special(xp, "gammasgn")(x) * xp.exp(-special(xp, "gammaln")(x))),
+    dx=_rgamma_partial,
+)
 
 #: ``-B_(2k) / (2k)`` for k = 1, 2, ...
 _DIGAMMA_TERMS = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132)
@@ -186,10 +186,6 @@ _POLES = 100.0
 poch: Operation = elementwise("poch", kernel("poch"), dx=_poch_partial, dy=lambda x, y, ans: ans * digamma(x + y))
 
 
-def _binom_of_jax(xp: Any, n: Any, k: Any) -> Any:
-    return 1 / ((n + 1) * special(xp, "beta")(n - k + 1, k + 1))
-
-
 def _binom_partial(ordinary: Callable[..., Any], beside: Callable[..., Any]) -> Callable[..., Any]:
     """Where the value is 0, at a pole of a gamma function below, from a product of their inverses."""
 
@@ -208,7 +204,7 @@ def _binom_partial(ordinary: Callable[..., Any], beside: Callable[..., Any]) -> 
 
 binom: Operation = elementwise(
     "binom",
-    kernel("binom", _binom_of_jax),
+    kernel("binom", lambda xp, n, k: 1 / ((n + 1) * special(xp, "beta")(n - k + 1, k + 1))),
     dx=_binom_partial(
         lambda x, y: _digamma_step(x - y + 1, y),
         lambda n, values, slopes: values[0] * (slopes[1] + digamma(n + 1) * values[1]),

@@ -71,10 +71,6 @@ def _hyp2f1(xp: Any, k: int, a: Any, b: Any, c: Any, z: Any) -> Any:
     return special(xp, "hyp2f1")(a + k, b + k, c + k, z) * (_rising(a, k) * _rising(b, k) / _rising(c, k))
 
 
-def _hyp0f1_rates(xp: Any, v: Any, z: Any) -> list[Any]:
-    return [_pole_rate(xp, 1.6 + 0 * xp.abs(z), v)]
-
-
 def _hyp1f1_rates(xp: Any, a: Any, b: Any, x: Any) -> list[Any]:
     growth = 1.6 + xp.log1p(xp.abs(x))
     return [growth, _pole_rate(xp, growth, b)]
@@ -86,7 +82,7 @@ def _hyp2f1_rates(xp: Any, a: Any, b: Any, c: Any, z: Any) -> list[Any]:
 
 
 #: ``hyp0f1(v, z, *, orders)`` and so on: see ``analytic``.
-hyp0f1: Operation = analytic("hyp0f1", _hyp0f1, _hyp0f1_rates)
+hyp0f1: Operation = analytic("hyp0f1", _hyp0f1, lambda xp, v, z: [_pole_rate(xp, 1.6 + 0 * xp.abs(z), v)])
 hyp1f1: Operation = analytic("hyp1f1", _hyp1f1, _hyp1f1_rates)
 hyp2f1: Operation = analytic("hyp2f1", _hyp2f1, _hyp2f1_rates)
 
