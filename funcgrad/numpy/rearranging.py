@@ -386,12 +386,7 @@ OPTIONS = {
     "symmetric": "reflect_type",
     "wrap": None,
 }
-_STATISTICS: dict[str, Callable[..., Array]] = {
-    "maximum": largest,
-    "mean": mean,
-    "median": median,
-    "minimum": smallest,
-}
+_STATISTICS: dict[str, Callable[..., Array]] = {"maximum": largest, "mean": mean, "median": median, "minimum": smallest}
 
 
 def bordered(x: Array, widths: Widths, mode: str, given: Any) -> Array:

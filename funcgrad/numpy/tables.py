@@ -20,20 +20,9 @@ from funcgrad.core import Tracer
 from funcgrad.writable import Proxy, is_buffer
 
 __all__ = [
-    "BINARY",
-    "JOINED",
-    "LIBRARIES",
-    "UNARY",
-    "Held",
-    "Labels",
-    "fits",
-    "held",
-    "join_loaded",
-    "number_of",
-    "opened",
-    "table_of",
-    "taken_out",
-]
+    "BINARY", "JOINED", "LIBRARIES", "UNARY", "Held", "Labels", "fits", "held", "join_loaded", "number_of", "opened",
+    "table_of", "taken_out",
+]  # fmt: skip
 
 
 class Held(Proxy):

@@ -9,18 +9,9 @@ from typing import TYPE_CHECKING
 from funcgrad.optional import later
 
 __all__ = [
-    "fft",
-    "integrate",
-    "interpolate",
-    "linalg",
-    "ndimage",
-    "optimize",
-    "signal",
-    "sparse",
-    "spatial",
-    "special",
+    "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "special",
     "stats",
-]
+]  # fmt: skip
 
 if TYPE_CHECKING:
     from funcgrad.scipy import (

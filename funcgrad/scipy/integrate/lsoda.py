@@ -17,14 +17,7 @@ from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.answers import is_recorded
 from funcgrad.scipy.integrate.ivp.flows import is_foreign, numbers
 from funcgrad.scipy.integrate.ivp.pieces import Snapshots
-from funcgrad.scipy.integrate.ivp.portable import (
-    Control,
-    adjoint_solution,
-    flow_of,
-    inexact,
-    start_of,
-    through_steps,
-)
+from funcgrad.scipy.integrate.ivp.portable import Control, adjoint_solution, flow_of, inexact, start_of, through_steps
 from funcgrad.scipy.integrate.ivp.runs import Question, Runs
 from funcgrad.scipy.integrate.ivp.solutions import valued
 from funcgrad.scipy.integrate.ivp.solving import (
@@ -205,13 +198,7 @@ class _Solution:
     """SciPy's values; derivatives by the steps that its solver takes with the same tolerances."""
 
     def __init__(
-        self,
-        func: Callable[..., Any],
-        y0: Any,
-        t: Any,
-        args: tuple[Any, ...],
-        tfirst: bool,
-        hints: dict[str, Any],
+        self, func: Callable[..., Any], y0: Any, t: Any, args: tuple[Any, ...], tfirst: bool, hints: dict[str, Any]
     ) -> None:
         self.func, self.y0, self.t, self.args, self.tfirst, self.hints = func, y0, t, args, tfirst, hints
         self.shape = backend.shape_of(y0) or (1,)

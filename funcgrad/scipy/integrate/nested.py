@@ -81,11 +81,7 @@ def tplquad(
 
 
 def _nested(
-    name: str,
-    func: Callable[..., Any],
-    ranges: list[tuple[Limit, Limit]],
-    args: Any,
-    options: dict[str, Any],
+    name: str, func: Callable[..., Any], ranges: list[tuple[Limit, Limit]], args: Any, options: dict[str, Any]
 ) -> tuple[Any, Any]:
     """The integral over the first variable inside that over the second, and so on."""
     check_callable(f"integrate.{name}", func)
@@ -102,11 +98,7 @@ def _nested(
 
 
 def nquad(
-    func: Callable[..., Any],
-    ranges: Sequence[Any],
-    args: Any = None,
-    opts: Any = None,
-    full_output: bool = False,
+    func: Callable[..., Any], ranges: Sequence[Any], args: Any = None, opts: Any = None, full_output: bool = False
 ) -> tuple[Any, ...]:
     """The integral of ``func(x0, x1, ..., *args)`` over several variables, ``x0`` being the innermost.
 

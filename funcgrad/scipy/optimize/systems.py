@@ -88,12 +88,7 @@ def fsolve(
             jacobian, transposed = _exact(problem, start.flatten()), 0
         chosen = {**options, "col_deriv": transposed, "factor": factor, "diag": diag}
         x, info, flag, said = optimize.fsolve(problem, start, fprime=jacobian, full_output=1, **chosen)
-        return x, {
-            **{key: info[key] for key in ("nfev", "njev") if key in info},
-            "ier": flag,
-            "mesg": said,
-            "all": info,
-        }
+        return x, {**_counts(info), "ier": flag, "mesg": said, "all": info}
 
     found = search(call, func, args, (x0,), solve, fnp.astype(fnp.ravel(x0), float))
     x, facts = found.x, found.facts

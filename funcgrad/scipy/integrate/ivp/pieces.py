@@ -79,12 +79,7 @@ class Pieces:
     """
 
     def __init__(
-        self,
-        runs: Runs,
-        derivatives: Derivatives,
-        snapshots: Snapshots,
-        leaves: tuple[Any, ...],
-        values: Sequence[Any],
+        self, runs: Runs, derivatives: Derivatives, snapshots: Snapshots, leaves: tuple[Any, ...], values: Sequence[Any]
     ) -> None:
         self.runs, self.derivatives, self.snapshots = runs, derivatives, snapshots
         self.start, self.t0, _, self.t_eval = leaves

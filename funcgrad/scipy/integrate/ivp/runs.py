@@ -157,15 +157,7 @@ class Runs:
 
 
 #: The relations of a step that changes nothing.
-_SHAPES = {
-    "T": (1, 1),
-    "U": (1, 1, 1),
-    "V": (1, 1, 1),
-    "P": (1, 1, 1),
-    "Q": (1, 1, 1),
-    "TS": (1, 1, 1),
-    "TX": (1, 1, 1),
-}
+_SHAPES = {"T": (1, 1), **dict.fromkeys(("U", "V", "P", "Q", "TS", "TX"), (1, 1, 1))}
 
 
 def forget(method: Any, solvers: list[Any]) -> None:
