@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.kinds import elementwise, primitive
+from funcgrad.kinds import primitive
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
 from funcgrad.primitives.comparison import sign
@@ -22,7 +22,7 @@ from funcgrad.scipy.special.operations.asymptotic import neighbours, scaled_seri
 from funcgrad.scipy.special.operations.partials import (
     difference_quotient,
     in_double,
-    kernel,
+    of_scipy,
     pointwise,
     refused,
     shifted,
@@ -196,65 +196,43 @@ def _real_only(call: str, rule: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, y, ans: refuse() if is_complex(y) else rule(x, y, ans)
 
 
-jv: Operation = elementwise(
-    "jv", kernel("jv"), dx=lambda x, y: jv_in_order(x, y, order=1), dy=lambda x, y: _pair(jv, -1)(x, y)
-)
-yv: Operation = elementwise(
-    "yv", kernel("yv"), dx=lambda x, y: yv_in_order(x, y, order=1), dy=lambda x, y: _pair(yv, -1)(x, y)
-)
-iv: Operation = elementwise(
-    "iv", kernel("iv"), dx=lambda x, y: iv_in_order(x, y, order=1), dy=lambda x, y: _pair(iv, 1)(x, y)
-)
-kv: Operation = elementwise(
-    "kv", kernel("kv"), dx=lambda x, y: kv_in_order(x, y, order=1), dy=lambda x, y: _pair(kv, 1, -0.5)(x, y)
-)
+jv: Operation = of_scipy("jv", dx=lambda x, y: jv_in_order(x, y, order=1), dy=lambda x, y: _pair(jv, -1)(x, y))
+yv: Operation = of_scipy("yv", dx=lambda x, y: yv_in_order(x, y, order=1), dy=lambda x, y: _pair(yv, -1)(x, y))
+iv: Operation = of_scipy("iv", dx=lambda x, y: iv_in_order(x, y, order=1), dy=lambda x, y: _pair(iv, 1)(x, y))
+kv: Operation = of_scipy("kv", dx=lambda x, y: kv_in_order(x, y, order=1), dy=lambda x, y: _pair(kv, 1, -0.5)(x, y))
 #: Of real numbers jve and yve are jv and yv.
-jve: Operation = elementwise(
+jve: Operation = of_scipy(
     "jve",
-    kernel("jve"),
     dx=_real_only("jve", lambda x, y, ans: jv_in_order(x, y, order=1)),
     dy=_real_only("jve", lambda x, y, ans: _pair(jv, -1)(x, y)),
 )
-yve: Operation = elementwise(
+yve: Operation = of_scipy(
     "yve",
-    kernel("yve"),
     dx=_real_only("yve", lambda x, y, ans: yv_in_order(x, y, order=1)),
     dy=_real_only("yve", lambda x, y, ans: _pair(yv, -1)(x, y)),
 )
-ive: Operation = elementwise(
+ive: Operation = of_scipy(
     "ive",
-    kernel("ive"),
     dx=_real_only("ive", lambda x, y, ans: ive_in_order(x, y, order=1)),
     dy=_real_only("ive", lambda x, y, ans: ive_slope(shifted(x, 0), y, order=1)),
 )
-kve: Operation = elementwise(
-    "kve",
-    kernel("kve"),
-    dx=lambda x, y: kve_in_order(x, y, order=1),
-    dy=lambda x, y: kve_slope(shifted(x, 0), y, order=1),
+kve: Operation = of_scipy(
+    "kve", dx=lambda x, y: kve_in_order(x, y, order=1), dy=lambda x, y: kve_slope(shifted(x, 0), y, order=1)
 )
-hankel1: Operation = elementwise(
-    "hankel1",
-    kernel("hankel1"),
-    dx=lambda x, y: hankel1_in_order(x, y, order=1),
-    dy=lambda x, y: _pair(hankel1, -1)(x, y),
+hankel1: Operation = of_scipy(
+    "hankel1", dx=lambda x, y: hankel1_in_order(x, y, order=1), dy=lambda x, y: _pair(hankel1, -1)(x, y)
 )
-hankel2: Operation = elementwise(
-    "hankel2",
-    kernel("hankel2"),
-    dx=lambda x, y: hankel2_in_order(x, y, order=1),
-    dy=lambda x, y: _pair(hankel2, -1)(x, y),
+hankel2: Operation = of_scipy(
+    "hankel2", dx=lambda x, y: hankel2_in_order(x, y, order=1), dy=lambda x, y: _pair(hankel2, -1)(x, y)
 )
 #: The factor ``exp(-1j * z)``, for hankel2e ``exp(1j * z)``, makes them of the size of a power.
-hankel1e: Operation = elementwise(
+hankel1e: Operation = of_scipy(
     "hankel1e",
-    kernel("hankel1e"),
     dx=lambda x, y: hankel1_in_order(x, y, order=1) * exp(y * -1j),
     dy=lambda x, y: hankel1e_slope(shifted(x, 0), y, order=1),
 )
-hankel2e: Operation = elementwise(
+hankel2e: Operation = of_scipy(
     "hankel2e",
-    kernel("hankel2e"),
     dx=lambda x, y: hankel2_in_order(x, y, order=1) * exp(y * 1j),
     dy=lambda x, y: hankel2e_slope(shifted(x, 0), y, order=1),
 )
@@ -364,18 +342,18 @@ _scaled_k_slope: Operation = pointwise(
 # ---- whole orders ------------------------------------------------------------------------------------------
 
 _whole = "The order is a whole number: yv and kv have a derivative in theirs"
-yn: Operation = elementwise("yn", kernel("yn"), dx=refused("yn", "n", _whole), dy=lambda x, y: _pair(yn, -1)(x, y))
-kn: Operation = elementwise("kn", kernel("kn"), dx=refused("kn", "n", _whole), dy=lambda x, y: _pair(kn, 1, -0.5)(x, y))
-j0: Operation = elementwise("j0", kernel("j0"), dx=lambda x: -j1(x))
-j1: Operation = elementwise("j1", kernel("j1"), dx=lambda x: (j0(x) - jv(2, x)) * 0.5)
-y0: Operation = elementwise("y0", kernel("y0"), dx=lambda x: -y1(x))
-y1: Operation = elementwise("y1", kernel("y1"), dx=lambda x: (y0(x) - yv(2, x)) * 0.5)
-k0: Operation = elementwise("k0", kernel("k0"), dx=lambda x: -k1(x))
-k1: Operation = elementwise("k1", kernel("k1"), dx=lambda x: (k0(x) + kv(2, x)) * -0.5)
-k0e: Operation = elementwise("k0e", kernel("k0e"), dx=lambda x: _scaled_k_slope(x, n=0, order=1))
-k1e: Operation = elementwise("k1e", kernel("k1e"), dx=lambda x: _scaled_k_slope(x, n=1, order=1))
-i0: Operation = elementwise("i0", kernel("i0"), dx=lambda x: i1(x))
-i1: Operation = elementwise("i1", kernel("i1"), dx=lambda x: (i0(x) + bessel_i(x, order=2)) * 0.5)
+yn: Operation = of_scipy("yn", dx=refused("yn", "n", _whole), dy=lambda x, y: _pair(yn, -1)(x, y))
+kn: Operation = of_scipy("kn", dx=refused("kn", "n", _whole), dy=lambda x, y: _pair(kn, 1, -0.5)(x, y))
+j0: Operation = of_scipy("j0", dx=lambda x: -j1(x))
+j1: Operation = of_scipy("j1", dx=lambda x: (j0(x) - jv(2, x)) * 0.5)
+y0: Operation = of_scipy("y0", dx=lambda x: -y1(x))
+y1: Operation = of_scipy("y1", dx=lambda x: (y0(x) - yv(2, x)) * 0.5)
+k0: Operation = of_scipy("k0", dx=lambda x: -k1(x))
+k1: Operation = of_scipy("k1", dx=lambda x: (k0(x) + kv(2, x)) * -0.5)
+k0e: Operation = of_scipy("k0e", dx=lambda x: _scaled_k_slope(x, n=0, order=1))
+k1e: Operation = of_scipy("k1e", dx=lambda x: _scaled_k_slope(x, n=1, order=1))
+i0: Operation = of_scipy("i0", dx=lambda x: i1(x))
+i1: Operation = of_scipy("i1", dx=lambda x: (i0(x) + bessel_i(x, order=2)) * 0.5)
 
 
 def _scaled_bessel_i(xp: Any, x: Any, *, order: int) -> Any:

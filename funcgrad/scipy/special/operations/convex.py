@@ -15,7 +15,7 @@ from funcgrad.optional import special
 from funcgrad.primitives.arithmetic import absolute, clip, divide, power
 from funcgrad.primitives.comparison import equal, less_equal, where
 from funcgrad.primitives.elementwise import exp, hypot, log, log1p, sin, tanh
-from funcgrad.scipy.special.operations.partials import derivatives, kernel
+from funcgrad.scipy.special.operations.partials import derivatives, kernel, of_scipy
 
 __all__ = [
     "boxcox", "boxcox1p", "boxcox_slope", "cosdg", "cosm1", "cotdg", "entr", "exp10", "expit", "exprel", "huber",
@@ -27,15 +27,11 @@ LN10, RADIAN = math.log(10.0), math.pi / 180
 
 # ---- products with logarithms --------------------------------------------------------------------------------
 
-xlogy: Operation = elementwise("xlogy", kernel("xlogy"), dx=lambda y: log(y), dy=lambda x, y: divide(x, y))
-xlog1py: Operation = elementwise("xlog1py", kernel("xlog1py"), dx=lambda y: log1p(y), dy=lambda x, y: divide(x, y - -1))
-entr: Operation = elementwise("entr", kernel("entr"), dx=lambda x: -log(x) - 1)
-rel_entr: Operation = elementwise(
-    "rel_entr", kernel("rel_entr"), dx=lambda x, y: log(divide(x, y)) + 1, dy=lambda x, y: -divide(x, y)
-)
-kl_div: Operation = elementwise(
-    "kl_div", kernel("kl_div"), dx=lambda x, y: log(divide(x, y)), dy=lambda x, y: 1 - divide(x, y)
-)
+xlogy: Operation = of_scipy("xlogy", dx=lambda y: log(y), dy=lambda x, y: divide(x, y))
+xlog1py: Operation = of_scipy("xlog1py", dx=lambda y: log1p(y), dy=lambda x, y: divide(x, y - -1))
+entr: Operation = of_scipy("entr", dx=lambda x: -log(x) - 1)
+rel_entr: Operation = of_scipy("rel_entr", dx=lambda x, y: log(divide(x, y)) + 1, dy=lambda x, y: -divide(x, y))
+kl_div: Operation = of_scipy("kl_div", dx=lambda x, y: log(divide(x, y)), dy=lambda x, y: 1 - divide(x, y))
 
 # ---- losses --------------------------------------------------------------------------------------------------
 
@@ -46,9 +42,9 @@ def _huber_of_jax(xp: Any, delta: Any, r: Any) -> Any:
     return xp.where(delta < 0, math.inf, loss)
 
 
-huber: Operation = elementwise(
+huber: Operation = of_scipy(
     "huber",
-    kernel("huber", _huber_of_jax),
+    _huber_of_jax,
     dx=lambda x, y: where(less_equal(absolute(y), x), 0, absolute(y) - x),
     dy=lambda x, y: clip(y, -x, x),
 )
@@ -73,8 +69,8 @@ _harmonic: Operation = elementwise(
     dx=lambda x, y: (y / hypot(x, y)) ** 3,
     dy=lambda x, y: (x / hypot(x, y)) ** 3,
 )
-pseudo_huber: Operation = elementwise(
-    "pseudo_huber", kernel("pseudo_huber", _pseudo_huber_of_jax), dx=_pseudo_huber_dx, dy=lambda x, y: _harmonic(x, y)
+pseudo_huber: Operation = of_scipy(
+    "pseudo_huber", _pseudo_huber_of_jax, dx=_pseudo_huber_dx, dy=lambda x, y: _harmonic(x, y)
 )
 
 # ---- the logistic function -----------------------------------------------------------------------------------
@@ -85,11 +81,9 @@ _logistic_density: Operation = elementwise(
     lambda xp, x: special(xp, "expit")(x) * special(xp, "expit")(-x),
     dx=lambda x, ans: -ans * tanh(0.5 * x),
 )
-expit: Operation = elementwise("expit", kernel("expit"), dx=lambda x: _logistic_density(x))
-logit: Operation = elementwise("logit", kernel("logit"), dx=lambda t, x: t / (x * (1 - x)))
-log_expit: Operation = elementwise(
-    "log_expit", kernel("log_expit", lambda xp, x: -xp.logaddexp(-x, 0.0)), dx=lambda x: expit(-x)
-)
+expit: Operation = of_scipy("expit", dx=lambda x: _logistic_density(x))
+logit: Operation = of_scipy("logit", dx=lambda t, x: t / (x * (1 - x)))
+log_expit: Operation = of_scipy("log_expit", lambda xp, x: -xp.logaddexp(-x, 0.0), dx=lambda x: expit(-x))
 
 # ---- quotients with a removable singularity -------------------------------------------------------------------
 
@@ -174,15 +168,15 @@ def boxcox_slope(logarithm: Any, lmbda: Any) -> Any:
     return where(nothing, limit, log_base * log_base * exprel(lmbda * log_base, order=1))
 
 
-boxcox: Operation = elementwise(
+boxcox: Operation = of_scipy(
     "boxcox",
-    kernel("boxcox", lambda xp, x, lmbda: _times_exprel(xp, xp.log(x), lmbda)),
+    lambda xp, x, lmbda: _times_exprel(xp, xp.log(x), lmbda),
     dx=lambda x, y: power(x, y - 1),
     dy=lambda x, y: boxcox_slope(log(x), y),
 )
-boxcox1p: Operation = elementwise(
+boxcox1p: Operation = of_scipy(
     "boxcox1p",
-    kernel("boxcox1p", lambda xp, x, lmbda: _times_exprel(xp, xp.log1p(x), lmbda)),
+    lambda xp, x, lmbda: _times_exprel(xp, xp.log1p(x), lmbda),
     dx=lambda x, y: power(x - -1, y - 1),
     dy=lambda x, y: boxcox_slope(log1p(x), y),
 )
@@ -198,15 +192,15 @@ def _inverse_slope(x: Any, y: Any) -> Any:
     return x * x * log1p_quotient(x * y, order=1)
 
 
-inv_boxcox: Operation = elementwise(
+inv_boxcox: Operation = of_scipy(
     "inv_boxcox",
-    kernel("inv_boxcox", lambda xp, y, lmbda: xp.exp(_inverse_exponent(xp, y, lmbda))),
+    lambda xp, y, lmbda: xp.exp(_inverse_exponent(xp, y, lmbda)),
     dx=lambda x, y, ans: ans / (x * y - -1),
     dy=lambda x, y, ans: ans * _inverse_slope(x, y),
 )
-inv_boxcox1p: Operation = elementwise(
+inv_boxcox1p: Operation = of_scipy(
     "inv_boxcox1p",
-    kernel("inv_boxcox1p", lambda xp, y, lmbda: xp.expm1(_inverse_exponent(xp, y, lmbda))),
+    lambda xp, y, lmbda: xp.expm1(_inverse_exponent(xp, y, lmbda)),
     dx=lambda x, y, ans: (ans - -1) / (x * y - -1),
     dy=lambda x, y, ans: (ans - -1) * _inverse_slope(x, y),
 )
@@ -218,10 +212,10 @@ def _powm1_of_jax(xp: Any, x: Any, y: Any) -> Any:
     return xp.where(x > 0, xp.expm1(y * xp.log(xp.where(x > 0, x, 1))), xp.power(x, y) - 1)
 
 
-powm1: Operation = elementwise(
-    "powm1", kernel("powm1", _powm1_of_jax), dx=lambda x, y: y * power(x, y - 1), dy=lambda x, y: power(x, y) * log(x)
+powm1: Operation = of_scipy(
+    "powm1", _powm1_of_jax, dx=lambda x, y: y * power(x, y - 1), dy=lambda x, y: power(x, y) * log(x)
 )
-cosm1: Operation = elementwise("cosm1", kernel("cosm1", lambda xp, x: -2 * xp.sin(x / 2) ** 2), dx=lambda x: -sin(x))
+cosm1: Operation = of_scipy("cosm1", lambda xp, x: -2 * xp.sin(x / 2) ** 2, dx=lambda x: -sin(x))
 
 
 def _lambertw(xp: Any, z: Any, *, k: int, tol: float) -> Any:
@@ -238,19 +232,11 @@ lambertw: Operation = primitive(
 )
 #: ``x / (x + 1)``, whose derivative is no difference.
 _share: Operation = elementwise("share", lambda xp, x: x / (x + 1), dx=lambda x: 1 / ((x - -1) * (x - -1)))
-wrightomega: Operation = elementwise("wrightomega", kernel("wrightomega"), dx=lambda ans: _share(ans))
-exp10: Operation = elementwise("exp10", kernel("exp10", lambda xp, x: xp.power(10.0, x)), dx=lambda ans: ans * LN10)
+wrightomega: Operation = of_scipy("wrightomega", dx=lambda ans: _share(ans))
+exp10: Operation = of_scipy("exp10", lambda xp, x: xp.power(10.0, x), dx=lambda ans: ans * LN10)
 
 #: Circular functions of degrees.
-sindg: Operation = elementwise(
-    "sindg", kernel("sindg", lambda xp, x: xp.sin(x * RADIAN)), dx=lambda x: cosdg(x) * RADIAN
-)
-cosdg: Operation = elementwise(
-    "cosdg", kernel("cosdg", lambda xp, x: xp.cos(x * RADIAN)), dx=lambda x: sindg(x) * -RADIAN
-)
-tandg: Operation = elementwise(
-    "tandg", kernel("tandg", lambda xp, x: xp.tan(x * RADIAN)), dx=lambda ans: (ans * ans + 1) * RADIAN
-)
-cotdg: Operation = elementwise(
-    "cotdg", kernel("cotdg", lambda xp, x: 1 / xp.tan(x * RADIAN)), dx=lambda ans: (ans * ans + 1) * -RADIAN
-)
+sindg: Operation = of_scipy("sindg", lambda xp, x: xp.sin(x * RADIAN), dx=lambda x: cosdg(x) * RADIAN)
+cosdg: Operation = of_scipy("cosdg", lambda xp, x: xp.cos(x * RADIAN), dx=lambda x: sindg(x) * -RADIAN)
+tandg: Operation = of_scipy("tandg", lambda xp, x: xp.tan(x * RADIAN), dx=lambda ans: (ans * ans + 1) * RADIAN)
+cotdg: Operation = of_scipy("cotdg", lambda xp, x: 1 / xp.tan(x * RADIAN), dx=lambda ans: (ans * ans + 1) * -RADIAN)

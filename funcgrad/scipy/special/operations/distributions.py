@@ -26,7 +26,7 @@ from funcgrad.scipy.special.operations.convex import boxcox_slope
 from funcgrad.scipy.special.operations.error_functions import ndtri
 from funcgrad.scipy.special.operations.incomplete_beta import beta_density, betainc_parameter
 from funcgrad.scipy.special.operations.incomplete_gamma import gamma_density, gammainc_parameter
-from funcgrad.scipy.special.operations.partials import derivatives, in_double, kernel, pointwise, refused
+from funcgrad.scipy.special.operations.partials import derivatives, in_double, kernel, of_scipy, pointwise, refused
 from funcgrad.scipy.special.operations.quadrature import DEPTH, polynomial, tail
 
 __all__ = [
@@ -204,16 +204,16 @@ def _quantile_slope(ans: Any) -> Any:
 
 
 #: The mean and the deviation of a normal distribution: ``x - std ndtri(p)``, ``(x - mn) / ndtri(p)``.
-nrdtrimn: Operation = elementwise(
+nrdtrimn: Operation = of_scipy(
     "nrdtrimn",
-    kernel("nrdtrimn", lambda xp, p, std, x: x - std * special(xp, "ndtri")(p)),
+    lambda xp, p, std, x: x - std * special(xp, "ndtri")(p),
     dx=lambda x, y: -y * _quantile_slope(ndtri(x)),
     dy=lambda x: -ndtri(x),
     dz=1,
 )
-nrdtrisd: Operation = elementwise(
+nrdtrisd: Operation = of_scipy(
     "nrdtrisd",
-    kernel("nrdtrisd", lambda xp, mn, p, x: (x - mn) / special(xp, "ndtri")(p)),
+    lambda xp, mn, p, x: (x - mn) / special(xp, "ndtri")(p),
     dx=lambda y: -1 / ndtri(y),
     dy=lambda y, ans: -ans * _quantile_slope(ndtri(y)) / ndtri(y),
     dz=lambda y: 1 / ndtri(y),
@@ -225,9 +225,8 @@ def _tukey_rate(y: Any, ans: Any) -> Any:
     return power(ans, y - 1) + power(1 - ans, y - 1)
 
 
-tklmbda: Operation = elementwise(
+tklmbda: Operation = of_scipy(
     "tklmbda",
-    kernel("tklmbda"),
     dx=lambda y, ans: 1 / _tukey_rate(y, ans),
     dy=lambda y, ans: (boxcox_slope(log1p(-ans), y) - boxcox_slope(log(ans), y)) / _tukey_rate(y, ans),
 )
@@ -368,21 +367,16 @@ def _stdtr_of_jax(xp: Any, v: Any, t: Any) -> Any:
     return xp.where(t < 0, tails, 1 - tails)
 
 
-stdtr: Operation = elementwise(
-    "stdtr",
-    kernel("stdtr", _stdtr_of_jax),
-    dx=lambda x, y: stdtr_parameter(x, y, order=1),
-    dy=lambda x, y: student_density(x, y),
+stdtr: Operation = of_scipy(
+    "stdtr", _stdtr_of_jax, dx=lambda x, y: stdtr_parameter(x, y, order=1), dy=lambda x, y: student_density(x, y)
 )
-stdtrit: Operation = elementwise(
+stdtrit: Operation = of_scipy(
     "stdtrit",
-    kernel("stdtrit"),
     dx=lambda x, ans: -stdtr_parameter(x, ans, order=1) / student_density(x, ans),
     dy=lambda x, ans: 1 / student_density(x, ans),
 )
-stdtridf: Operation = elementwise(
+stdtridf: Operation = of_scipy(
     "stdtridf",
-    kernel("stdtridf"),
     dx=lambda y, ans: 1 / stdtr_parameter(ans, y, order=1),
     dy=lambda y, ans: -student_density(ans, y) / stdtr_parameter(ans, y, order=1),
 )

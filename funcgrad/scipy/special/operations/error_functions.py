@@ -22,7 +22,15 @@ from funcgrad.primitives.arithmetic import absolute, clip
 from funcgrad.primitives.comparison import isinf, less, where
 from funcgrad.primitives.elementwise import cos, exp, is_complex, log, sin, sinc
 from funcgrad.scipy.special.operations.convex import log1p_quotient, sinh_quotient
-from funcgrad.scipy.special.operations.partials import derivatives, in_double, kernel, pointwise, refused, shifted
+from funcgrad.scipy.special.operations.partials import (
+    derivatives,
+    in_double,
+    kernel,
+    of_scipy,
+    pointwise,
+    refused,
+    shifted,
+)
 
 __all__ = [
     "dawsn", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv", "fresnel", "log_ndtr", "ndtr", "ndtri", "ndtri_exp",
@@ -47,22 +55,18 @@ _normal: Operation = elementwise(
 )
 
 
-erf: Operation = elementwise("erf", kernel("erf"), dx=lambda x: 2 / ROOT_PI * _gaussian(x))
-erfc: Operation = elementwise("erfc", kernel("erfc"), dx=lambda x: -2 / ROOT_PI * _gaussian(x))
-erfinv: Operation = elementwise("erfinv", kernel("erfinv"), dx=lambda ans: ROOT_PI / 2 * exp(ans * ans))
+erf: Operation = of_scipy("erf", dx=lambda x: 2 / ROOT_PI * _gaussian(x))
+erfc: Operation = of_scipy("erfc", dx=lambda x: -2 / ROOT_PI * _gaussian(x))
+erfinv: Operation = of_scipy("erfinv", dx=lambda ans: ROOT_PI / 2 * exp(ans * ans))
 
 
-erfcinv: Operation = elementwise(
-    "erfcinv",
-    kernel("erfcinv", lambda xp, y: -special(xp, "ndtri")(y / 2) / ROOT_2),
-    dx=lambda ans: -ROOT_PI / 2 * exp(ans * ans),
+erfcinv: Operation = of_scipy(
+    "erfcinv", lambda xp, y: -special(xp, "ndtri")(y / 2) / ROOT_2, dx=lambda ans: -ROOT_PI / 2 * exp(ans * ans)
 )
 
 
-erfi: Operation = elementwise(
-    "erfi",
-    kernel("erfi", lambda xp, x: 2 / ROOT_PI * xp.exp(x * x) * special(xp, "dawsn")(x)),
-    dx=lambda x: 2 / ROOT_PI * exp(x * x),
+erfi: Operation = of_scipy(
+    "erfi", lambda xp, x: 2 / ROOT_PI * xp.exp(x * x) * special(xp, "dawsn")(x), dx=lambda x: 2 / ROOT_PI * exp(x * x)
 )
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
@@ -153,8 +157,8 @@ _WOFZ_TERMS = 20
 #: ``wofz(z, *, order)``: the derivative of this order.
 wofz: Operation = pointwise("wofz", _wofz, lambda x, *, order: wofz(x * (1 + 0j), order=order + 1))
 
-ndtr: Operation = elementwise("ndtr", kernel("ndtr"), dx=_normal)
-ndtri: Operation = elementwise("ndtri", kernel("ndtri"), dx=lambda ans: ROOT_2PI * exp(0.5 * ans * ans))
+ndtr: Operation = of_scipy("ndtr", dx=_normal)
+ndtri: Operation = of_scipy("ndtri", dx=lambda ans: ROOT_2PI * exp(0.5 * ans * ans))
 
 
 def _inverse_mills(x: Any) -> Any:
@@ -165,11 +169,9 @@ def _inverse_mills(x: Any) -> Any:
     return where(left, below, _normal(above) / ndtr(above))
 
 
-log_ndtr: Operation = elementwise("log_ndtr", kernel("log_ndtr"), dx=_inverse_mills)
-ndtri_exp: Operation = elementwise(
-    "ndtri_exp",
-    kernel("ndtri_exp", lambda xp, y: special(xp, "ndtri")(xp.exp(y))),
-    dx=lambda t, ans: t / _inverse_mills(ans),
+log_ndtr: Operation = of_scipy("log_ndtr", dx=_inverse_mills)
+ndtri_exp: Operation = of_scipy(
+    "ndtri_exp", lambda xp, y: special(xp, "ndtri")(xp.exp(y)), dx=lambda t, ans: t / _inverse_mills(ans)
 )
 
 
@@ -178,8 +180,8 @@ def _owens_t_partial_a(x: Any, y: Any) -> Any:
     return exp(-0.5 * x * x * square) / (2 * math.pi * square)
 
 
-owens_t: Operation = elementwise(
-    "owens_t", kernel("owens_t"), dx=lambda x, y: -0.5 * _normal(x) * erf(x * y * (1 / ROOT_2)), dy=_owens_t_partial_a
+owens_t: Operation = of_scipy(
+    "owens_t", dx=lambda x, y: -0.5 * _normal(x) * erf(x * y * (1 / ROOT_2)), dy=_owens_t_partial_a
 )
 
 
@@ -222,9 +224,9 @@ def _voigt_of_jax(xp: Any, x: Any, sigma: Any, gamma: Any) -> Any:
     return xp.real(special(xp, "wofz")(_voigt_point(x, sigma, gamma))) / (sigma * ROOT_2PI)
 
 
-voigt_profile: Operation = elementwise(
+voigt_profile: Operation = of_scipy(
     "voigt_profile",
-    kernel("voigt_profile", _voigt_of_jax),
+    _voigt_of_jax,
     dx=lambda x, y, z: _voigt_slope(x, y, z, lambda point: 1.0),
     dy=lambda x, y, z: real(wofz(_voigt_point(x, y, z), order=2)) / (2 * ROOT_2PI * y * y),
     dz=lambda x, y, z: _voigt_slope(x, y, z, lambda point: 1j),
@@ -233,8 +235,8 @@ voigt_profile: Operation = elementwise(
 
 #: ``exp(x) / x``. Its derivative is one product: a difference of two quotients is ``inf - inf`` where they overflow.
 _exp_quotient: Operation = elementwise("exp_quotient", lambda xp, x: xp.exp(x) / x, dx=lambda x, ans: ans * (1 - 1 / x))
-expi: Operation = elementwise("expi", kernel("expi"), dx=lambda x: _exp_quotient(x))
-exp1: Operation = elementwise("exp1", kernel("exp1"), dx=lambda x: _exp_quotient(-x))
+expi: Operation = of_scipy("expi", dx=lambda x: _exp_quotient(x))
+exp1: Operation = of_scipy("exp1", dx=lambda x: _exp_quotient(-x))
 
 
 def _expn_partial(x: Any, y: Any, ans: Any) -> Any:
@@ -252,9 +254,7 @@ def _lowest(n: Any, x: Any, ans: Any) -> Any:
 
 
 #: ``expn(n, x)``, in x.
-expn: Operation = elementwise(
-    "expn", kernel("expn"), dx=refused("expn", "n", "It is an integer: pass it as a constant"), dy=_expn_partial
-)
+expn: Operation = of_scipy("expn", dx=refused("expn", "n", "It is an integer: pass it as a constant"), dy=_expn_partial)
 
 
 def _oscillating(fun: Callable[..., Any], x: Any) -> Any:
@@ -300,4 +300,4 @@ def _spence_partial(x: Any) -> Any:
     return where(small, log(near) / (1 - near), -log1p_quotient(where(small, 0, x - 1), order=0))
 
 
-spence: Operation = elementwise("spence", kernel("spence"), dx=_spence_partial)
+spence: Operation = of_scipy("spence", dx=_spence_partial)

@@ -14,13 +14,21 @@ import numpy as np
 from funcgrad.backend import dtype_of
 from funcgrad.core import describe
 from funcgrad.errors import NotDifferentiableError
-from funcgrad.kinds import elementwise, nondifferentiable
+from funcgrad.kinds import nondifferentiable
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
 from funcgrad.primitives.arithmetic import clip
 from funcgrad.primitives.comparison import equal, greater, logical_and, logical_not, where
 from funcgrad.primitives.elementwise import cos, log1p, sin
-from funcgrad.scipy.special.operations.partials import derivatives, in_double, kernel, log_beta, pointwise, refused
+from funcgrad.scipy.special.operations.partials import (
+    derivatives,
+    in_double,
+    kernel,
+    log_beta,
+    of_scipy,
+    pointwise,
+    refused,
+)
 
 __all__ = [
     "beta", "betaln", "binom", "digamma", "gamma", "gammaln", "gammasgn", "hurwitz_zeta", "loggamma", "poch",
@@ -72,14 +80,13 @@ def digamma(x: Any) -> Any:
 
 
 #: ``polygamma(n, x)`` for any array n, differentiated in x.
-polygamma: Operation = elementwise(
+polygamma: Operation = of_scipy(
     "polygamma",
-    kernel("polygamma"),
     dx=refused("polygamma", "n", "It is an integer: pass it as a constant"),
     dy=lambda x, y: polygamma(x + 1, y),
 )
-gamma: Operation = elementwise("gamma", kernel("gamma"), dx=lambda x, ans: ans * digamma(x))
-gammaln: Operation = elementwise("gammaln", kernel("gammaln"), dx=lambda x: digamma(x))
+gamma: Operation = of_scipy("gamma", dx=lambda x, ans: ans * digamma(x))
+gammaln: Operation = of_scipy("gammaln", dx=lambda x: digamma(x))
 gammasgn: Operation = nondifferentiable("gammasgn", kernel("gammasgn"))
 
 
@@ -88,7 +95,7 @@ def _loggamma_partial(x: Any) -> Any:
     return digamma(x) if _is_complex(x) else where(x < 0, math.nan, digamma(x))
 
 
-loggamma: Operation = elementwise("loggamma", kernel("loggamma"), dx=_loggamma_partial)
+loggamma: Operation = of_scipy("loggamma", dx=_loggamma_partial)
 
 
 _FAR = 1000.0
@@ -107,10 +114,8 @@ def _rgamma_partial(x: Any, ans: Any) -> Any:
     return where(left, reflected, -ans * digamma(right))
 
 
-rgamma: Operation = elementwise(
-    "rgamma",
-    kernel("rgamma", lambda xp, x: special(xp, "gammasgn")(x) * xp.exp(-special(xp, "gammaln")(x))),
-    dx=_rgamma_partial,
+rgamma: Operation = of_scipy(
+    "rgamma", lambda xp, x: special(xp, "gammasgn")(x) * xp.exp(-special(xp, "gammaln")(x)), dx=_rgamma_partial
 )
 
 #: ``-B_(2k) / (2k)`` for k = 1, 2, ...
@@ -153,14 +158,11 @@ def _long_digamma_step(x: Any, y: Any) -> Any:
     return where(large, far, digamma(where(large, 1.0, x + y)) - digamma(where(large, 1.0, x)))
 
 
-beta: Operation = elementwise(
-    "beta",
-    kernel("beta"),
-    dx=lambda x, y, ans: -ans * _digamma_step(x, y),
-    dy=lambda x, y, ans: -ans * _digamma_step(y, x),
+beta: Operation = of_scipy(
+    "beta", dx=lambda x, y, ans: -ans * _digamma_step(x, y), dy=lambda x, y, ans: -ans * _digamma_step(y, x)
 )
-betaln: Operation = elementwise(
-    "betaln", kernel("betaln", log_beta), dx=lambda x, y: -_digamma_step(x, y), dy=lambda x, y: -_digamma_step(y, x)
+betaln: Operation = of_scipy(
+    "betaln", log_beta, dx=lambda x, y: -_digamma_step(x, y), dy=lambda x, y: -_digamma_step(y, x)
 )
 
 
@@ -183,7 +185,7 @@ def _poch_partial(x: Any, y: Any, ans: Any) -> Any:
 #: Further out the gamma function underflows.
 _POLES = 100.0
 
-poch: Operation = elementwise("poch", kernel("poch"), dx=_poch_partial, dy=lambda x, y, ans: ans * digamma(x + y))
+poch: Operation = of_scipy("poch", dx=_poch_partial, dy=lambda x, y, ans: ans * digamma(x + y))
 
 
 def _binom_partial(ordinary: Callable[..., Any], beside: Callable[..., Any]) -> Callable[..., Any]:
@@ -202,9 +204,9 @@ def _binom_partial(ordinary: Callable[..., Any], beside: Callable[..., Any]) -> 
     return partial
 
 
-binom: Operation = elementwise(
+binom: Operation = of_scipy(
     "binom",
-    kernel("binom", lambda xp, n, k: 1 / ((n + 1) * special(xp, "beta")(n - k + 1, k + 1))),
+    lambda xp, n, k: 1 / ((n + 1) * special(xp, "beta")(n - k + 1, k + 1)),
     dx=_binom_partial(
         lambda x, y: _digamma_step(x - y + 1, y),
         lambda n, values, slopes: values[0] * (slopes[1] + digamma(n + 1) * values[1]),
@@ -271,9 +273,7 @@ hurwitz_zeta: Operation = pointwise(
     "hurwitz_zeta", _hurwitz_zeta, lambda x, y, *, order: hurwitz_zeta(x, y, order=order + 1), _zeta_slope
 )
 
-zetac: Operation = elementwise(
-    "zetac", kernel("zetac", lambda xp, x: special(xp, "zeta")(x, 1) - 1), dx=lambda x: riemann_zeta(x, order=1)
-)
+zetac: Operation = of_scipy("zetac", lambda xp, x: special(xp, "zeta")(x, 1) - 1, dx=lambda x: riemann_zeta(x, order=1))
 
 
 def _riemann_zeta(xp: Any, x: Any, *, order: int) -> Any:

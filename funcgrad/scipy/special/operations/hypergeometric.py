@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.kinds import elementwise
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy, special
 from funcgrad.primitives.comparison import greater, where
@@ -25,7 +24,7 @@ from funcgrad.scipy.special.operations.partials import (
     analytic,
     beside_pole,
     in_double,
-    kernel,
+    of_scipy,
     pointwise,
     refused,
     summed,
@@ -147,9 +146,8 @@ def _hyperu_dx(x: Any, y: Any, z: Any) -> Any:
     return where(inside, integral, -x * hyperu(x + 1, y + 1, z))
 
 
-hyperu: Operation = elementwise(
+hyperu: Operation = of_scipy(
     "hyperu",
-    kernel("hyperu"),
     dx=lambda x, y, z: (
         rgamma(x)
         * (hyperu_integral(x, y, z, orders=(1, 0, 0)) - digamma(x) * hyperu_integral(x, y, z, orders=(0, 0, 0)))
@@ -219,9 +217,8 @@ def _lpmv_slope(x: Any, y: Any, z: Any) -> Any:
 
 
 #: ``lpmv(m, v, z)``: SciPy's associated Legendre function of order m and degree v, with the phase (-1)**m.
-lpmv: Operation = elementwise(
+lpmv: Operation = of_scipy(
     "lpmv",
-    kernel("lpmv"),
     dx=refused("lpmv", "m", "The order is a whole number"),
     dy=refused("lpmv", "v", "The degree is a constant"),
     dz=_lpmv_slope,

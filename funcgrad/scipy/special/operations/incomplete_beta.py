@@ -23,7 +23,7 @@ from funcgrad.primitives.arithmetic import power
 from funcgrad.primitives.comparison import equal, greater, logical_or, where
 from funcgrad.primitives.elementwise import log, log1p
 from funcgrad.scipy.special.operations.gamma_functions import psi
-from funcgrad.scipy.special.operations.partials import in_double, kernel, log_beta, pointwise, stirling_error
+from funcgrad.scipy.special.operations.partials import in_double, kernel, log_beta, of_scipy, pointwise, stirling_error
 from funcgrad.scipy.special.operations.quadrature import DEPTH, bell, tail
 
 __all__ = ["beta_density", "betainc", "betainc_parameter", "betaincc", "betainccinv", "betaincinv"]
@@ -190,16 +190,15 @@ def _partial_x(x: Any, y: Any, z: Any, *, orders: tuple[int, int]) -> Any:
 #: ``betainc_parameter(a, b, x, *, orders)``: the derivative of ``betainc`` in a and b of these orders, not both 0.
 betainc_parameter: Operation = pointwise("betainc_parameter", _betainc_parameter, _partial_a, _partial_b, _partial_x)
 
-betainc: Operation = elementwise(
+betainc: Operation = of_scipy(
     "betainc",
-    kernel("betainc"),
     dx=lambda x, y, z: _partial_a(x, y, z, orders=(0, 0)),
     dy=lambda x, y, z: _partial_b(x, y, z, orders=(0, 0)),
     dz=lambda x, y, z: beta_density(x, y, z),
 )
-betaincc: Operation = elementwise(
+betaincc: Operation = of_scipy(
     "betaincc",
-    kernel("betaincc", lambda xp, a, b, x: special(xp, "betainc")(b, a, 1 - x)),
+    lambda xp, a, b, x: special(xp, "betainc")(b, a, 1 - x),
     dx=lambda x, y, z: -_partial_a(x, y, z, orders=(0, 0)),
     dy=lambda x, y, z: -_partial_b(x, y, z, orders=(0, 0)),
     dz=lambda x, y, z: -beta_density(x, y, z),

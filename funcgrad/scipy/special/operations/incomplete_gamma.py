@@ -17,7 +17,7 @@ from funcgrad.optional import special
 from funcgrad.primitives.comparison import equal, greater, where
 from funcgrad.primitives.elementwise import log
 from funcgrad.scipy.special.operations.gamma_functions import digamma, psi
-from funcgrad.scipy.special.operations.partials import in_double, kernel, pointwise, stirling_error
+from funcgrad.scipy.special.operations.partials import in_double, of_scipy, pointwise, stirling_error
 from funcgrad.scipy.special.operations.quadrature import DEPTH, bell, tail
 
 __all__ = ["gamma_density", "gammainc", "gammainc_parameter", "gammaincc", "gammainccinv", "gammaincinv"]
@@ -121,28 +121,20 @@ gammainc_parameter: Operation = pointwise(
     _density_parameter,
 )
 
-gammainc: Operation = elementwise(
-    "gammainc",
-    kernel("gammainc"),
-    dx=lambda x, y: gammainc_parameter(x, y, order=1),
-    dy=lambda x, y: gamma_density(x, y),
+gammainc: Operation = of_scipy(
+    "gammainc", dx=lambda x, y: gammainc_parameter(x, y, order=1), dy=lambda x, y: gamma_density(x, y)
 )
-gammaincc: Operation = elementwise(
-    "gammaincc",
-    kernel("gammaincc"),
-    dx=lambda x, y: -gammainc_parameter(x, y, order=1),
-    dy=lambda x, y: -gamma_density(x, y),
+gammaincc: Operation = of_scipy(
+    "gammaincc", dx=lambda x, y: -gammainc_parameter(x, y, order=1), dy=lambda x, y: -gamma_density(x, y)
 )
 
-gammaincinv: Operation = elementwise(
+gammaincinv: Operation = of_scipy(
     "gammaincinv",
-    kernel("gammaincinv"),
     dx=lambda x, ans: -gammainc_parameter(x, ans, order=1) / gamma_density(x, ans),
     dy=lambda x, ans: 1 / gamma_density(x, ans),
 )
-gammainccinv: Operation = elementwise(
+gammainccinv: Operation = of_scipy(
     "gammainccinv",
-    kernel("gammainccinv"),
     dx=lambda x, ans: -gammainc_parameter(x, ans, order=1) / gamma_density(x, ans),
     dy=lambda x, ans: -1 / gamma_density(x, ans),
 )

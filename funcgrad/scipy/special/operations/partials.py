@@ -18,14 +18,14 @@ import numpy as np
 
 from funcgrad.backend import dtype_of
 from funcgrad.errors import NotDifferentiableError
-from funcgrad.kinds import primitive
+from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.linear import astype
 from funcgrad.kinds.rules import Operation, positional_names
 from funcgrad.optional import special
 
 __all__ = [
     "HIGHEST", "analytic", "beside_pole", "difference_quotient", "in_double", "pointwise", "refused", "shifted",
-    "summed", "derivatives", "kernel", "log_beta", "stirling_error",
+    "summed", "derivatives", "kernel", "log_beta", "of_scipy", "stirling_error",
 ]  # fmt: skip
 
 
@@ -233,6 +233,16 @@ def kernel(name: str, of_jax: Callable[..., Any] | None = None) -> Callable[...,
         return special(xp, name)(*args)
 
     return impl
+
+
+def of_scipy(name: str, of_jax: Callable[..., Any] | None = None, **rules: Any) -> Operation:
+    """``elementwise`` with the ``kernel`` of that name, and with these ``rules``."""
+    operation = elementwise(name, kernel(name, of_jax), **rules)
+    modules = [rule.__module__ for rule in rules.values() if callable(rule)]
+    operation.__module__ = next(
+        module for module in modules if module != __name__
+    )  # where it stands, so that it pickles
+    return operation
 
 
 def derivatives(name: str, value: Callable[..., Any] | None, derivative: Callable[..., Any]) -> Operation:
