@@ -11,13 +11,11 @@ Example:
 from typing import Any
 
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.integrate import adaptive, boundary, cubes, elementwise, lsoda, nested, ode, sampled
+from funcgrad.scipy.integrate import adaptive, boundary, elementwise, lsoda, ode, sampled
 from funcgrad.scipy.integrate.adaptive import *
 from funcgrad.scipy.integrate.boundary import *
-from funcgrad.scipy.integrate.cubes import *
 from funcgrad.scipy.integrate.elementwise import *
 from funcgrad.scipy.integrate.lsoda import *
-from funcgrad.scipy.integrate.nested import *
 from funcgrad.scipy.integrate.ode import *
 from funcgrad.scipy.integrate.sampled import *
 from funcgrad.scipy.own_code import own_code
@@ -25,10 +23,8 @@ from funcgrad.scipy.own_code import own_code
 __all__: list[str] = []
 __all__ += adaptive.__all__
 __all__ += boundary.__all__
-__all__ += cubes.__all__
 __all__ += elementwise.__all__
 __all__ += lsoda.__all__
-__all__ += nested.__all__
 __all__ += ode.__all__
 __all__ += sampled.__all__
 

@@ -1,7 +1,8 @@
-"""Integrals of functions: by SciPy's ``quad``, and by Gauss's points.
+"""Integrals of functions, of one variable and of several: by SciPy's ``quad`` and ``cubature``, and by Gauss's points.
 
 The derivative of an integral in its limits is the function there (Leibniz), that in the arguments of the function is
-the integral of its derivative: each is such an integral again, which gives every order and both modes.
+the integral of its derivative: each is such an integral again, which gives every order and both modes. ``dblquad``,
+``tplquad`` and ``nquad`` are integrals one inside the other.
 """
 
 from __future__ import annotations
@@ -20,16 +21,18 @@ from funcgrad.core import Tracer, describe, tracer_of, twin
 from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy.peeking import anywhere, is_plain, known
 from funcgrad.optional import import_scipy
+from funcgrad.scipy.integrate.ivp.flows import numbers
 from funcgrad.transforms.closures import Hoisted, example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
+from funcgrad.transforms.vectorize import vmap
 from funcgrad.typing import ArrayLike
-from funcgrad.writable import inside
+from funcgrad.writable import inside, outside
 
-__all__ = ["fixed_quad", "quad", "quad_vec"]
+__all__ = ["fixed_quad", "quad", "quad_vec", "dblquad", "nquad", "tplquad", "cubature"]
 
 
 def fixed_quad(func: Callable[..., Any], a: ArrayLike, b: ArrayLike, args: tuple[Any, ...] = (), n: int = 5) -> Any:
@@ -337,3 +340,300 @@ class _Integral:
 
             total = total + self._of(one, a, b, *leaves, *moving)
         return outs, [total, None]
+
+
+#: A limit: a number, or a function of the variables outside of it.
+Limit = Any
+
+
+def dblquad(
+    func: Callable[..., Any],
+    a: ArrayLike,
+    b: ArrayLike,
+    gfun: Limit,
+    hfun: Limit,
+    args: Any = (),
+    epsabs: float = 1.49e-8,
+    epsrel: float = 1.49e-8,
+) -> tuple[Any, Any]:
+    """The integral of ``func(y, x, *args)`` over ``y`` from ``gfun(x)`` to ``hfun(x)`` and ``x`` from ``a`` to ``b``.
+
+    Differentiable in ``args``, in what the functions close over and in finite limits, to any order: see ``quad``.
+
+    Args:
+        func: a number for two numbers and ``args``.
+        a: the lower limit of ``x``.
+        b: the upper one.
+        gfun: the lower limit of ``y``, a number or a function of ``x``.
+        hfun: the upper one.
+        args: further arguments, arrays or trees of arrays.
+        epsabs: the absolute error that is allowed to the inner integral.
+        epsrel: the relative one.
+
+    Returns:
+        The integral, and an estimate of the error.
+
+    Example:
+        >>> area = lambda r: dblquad(lambda y, x: 1.0 + 0.0 * y, 0.0, r, 0.0, lambda x: x)[0]
+        >>> area(2.0), grad(area)(2.0).round(9)
+        (2.0, np.float64(2.0))
+    """
+    return _nested("dblquad", func, [(gfun, hfun), (a, b)], args, {"epsabs": epsabs, "epsrel": epsrel})
+
+
+def tplquad(
+    func: Callable[..., Any],
+    a: ArrayLike,
+    b: ArrayLike,
+    gfun: Limit,
+    hfun: Limit,
+    qfun: Limit,
+    rfun: Limit,
+    args: Any = (),
+    epsabs: float = 1.49e-8,
+    epsrel: float = 1.49e-8,
+) -> tuple[Any, Any]:
+    """The integral of ``func(z, y, x, *args)``; ``z`` lies between ``qfun(x, y)`` and ``rfun(x, y)``, see ``dblquad``.
+
+    Example:
+        >>> volume = lambda c: tplquad(lambda z, y, x: c * x * y * z, 0.0, 1.0, 0.0, 1.0, 0.0, lambda x, y: 2.0)[0]
+        >>> grad(volume)(3.0).round(9)
+        np.float64(0.5)
+    """
+    ends = [qfun, rfun]
+    swapped = [(lambda y, x, end=end: end(x, y)) if callable(end) else end for end in ends]
+    ranges = [(swapped[0], swapped[1]), (gfun, hfun), (a, b)]
+    return _nested("tplquad", func, ranges, args, {"epsabs": epsabs, "epsrel": epsrel})
+
+
+def _nested(
+    name: str, func: Callable[..., Any], ranges: list[tuple[Limit, Limit]], args: Any, options: dict[str, Any]
+) -> tuple[Any, Any]:
+    """The integral over the first variable inside that over the second, and so on."""
+    check_callable(f"integrate.{name}", func)
+    args = args if isinstance(args, tuple) else (args,)
+
+    def limits(low: Limit, high: Limit) -> Callable[..., tuple[Any, Any]]:
+        count = len(args)
+        return lambda *outer: tuple(
+            [end(*outer[: len(outer) - count]) if callable(end) else end for end in (low, high)]
+        )
+
+    value, error = nquad(func, [limits(*pair) for pair in ranges], args, options)
+    return value, error
+
+
+def nquad(
+    func: Callable[..., Any], ranges: Sequence[Any], args: Any = None, opts: Any = None, full_output: bool = False
+) -> tuple[Any, ...]:
+    """The integral of ``func(x0, x1, ..., *args)`` over several variables, ``x0`` being the innermost.
+
+    Differentiable in ``args``, in what the functions close over and in finite limits, to any order: see ``quad``.
+
+    Args:
+        func: a number for numbers.
+        ranges: for each variable a pair of limits, or a function of the variables outside of it, and of ``args``, that
+            gives them.
+        args: further arguments; a tuple, or one.
+        opts: options of ``quad``, or a function of the outer variables that gives them: for all variables or one for
+            each.
+        full_output: whether to return a dictionary with the number of evaluations, of plain values.
+
+    Returns:
+        The integral, and the largest estimate of an error.
+
+    Raises:
+        TypeError: ``full_output`` of traced values.
+
+    Example:
+        >>> whole = lambda k: nquad(lambda x, y, k: x * y * k, [lambda y, k: (0.0, y), (0.0, 2.0)], (k,))[0]
+        >>> round(whole(3.0), 9), grad(whole)(3.0).round(9)
+        (6.0, np.float64(2.0))
+    """
+    check_callable("integrate.nquad", func)
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    plain = is_plain(*tree.leaves(args), *[end for pair in ranges if not callable(pair) for end in pair])
+    if plain and not inside():
+        theirs: Callable[..., tuple[Any, ...]] = import_scipy("integrate.nquad", "scipy.integrate").nquad
+        return theirs(func, ranges, args, opts, full_output)
+    if full_output:
+        raise InputError("integrate.nquad: full_output is for plain values, got traced ones. Leave it out.")
+    listed = list(opts) if isinstance(opts, (list, tuple)) else [opts or {}] * len(ranges)
+    return _over(func, list(ranges), listed, args, ())
+
+
+def _over(
+    func: Callable[..., Any], ranges: list[Any], opts: list[Any], args: Any, outer: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """The integral over the last of the variables that are left, ``outer`` being those outside of it."""
+    last, options = ranges[-1], opts[-1]
+    low, high = last(*outer, *args) if callable(last) else last
+    chosen = options(*outer, *args) if callable(options) else options
+
+    def inner(x: Any) -> Any:
+        if len(ranges) == 1:
+            return func(x, *outer, *args)
+        return _over(func, ranges[:-1], opts[:-1], args, (x, *outer))[0]
+
+    found: tuple[Any, ...] = quad(inner, low, high, **chosen)
+    return found
+
+
+_CALL = "integrate.cubature"
+
+
+def cubature(
+    f: Callable[..., Any],
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    rule: Any = "gk21",
+    rtol: float = 1e-8,
+    atol: float = 0,
+    max_subdivisions: int | None = 10_000,
+    args: Any = (),
+    workers: Any = 1,
+    points: Sequence[Any] | None = None,
+) -> Any:
+    """The integral of an array ``f(x, *args)`` over the box between the corners ``a`` and ``b``.
+
+    Differentiable in ``args``, in what ``f`` closes over and in finite corners, to any order: a box that moves is
+    mapped to one that does not.
+
+    Args:
+        f: gets points in rows, ``(count, dimensions)``, and gives an array for each: ``(count, ...)``.
+        a: the lower corner; infinite ends are allowed.
+        b: the upper one.
+        rule: see ``scipy.integrate.cubature``.
+        rtol: the relative error that is allowed.
+        atol: the absolute one.
+        max_subdivisions: how often a part of the box may be divided.
+        args: further arguments, arrays or trees of arrays.
+        workers: for several processes, of plain values.
+        points: where not to evaluate; of plain corners.
+
+    Returns:
+        SciPy's result: ``estimate``, ``error``, ``status``, ``subdivisions``, ...
+
+    Raises:
+        TypeError: ``workers`` with traced values; traced corners of which some are infinite, or ``points`` with them.
+
+    Example:
+        >>> box = lambda k, side: cubature(lambda x: k * x[:, 0] * x[:, 1], [0.0, 0.0], [side, 1.0]).estimate
+        >>> box(3.0, 2.0).round(9), np.round(grad(box, (0, 1))(3.0, 2.0), 9)
+        (np.float64(3.0), array([1., 3.]))
+    """
+    check_callable(_CALL, f)
+    options = {"rule": rule, "rtol": rtol, "atol": atol, "max_subdivisions": max_subdivisions, "points": points}
+    flat, values = leaves_apart(f, args if isinstance(args, tuple) else (args,))
+    a, b = as_value(a), as_value(b)
+    whole, values = _opened_cubes(flat, a, b, values)
+    if is_plain(a, b, *tree.leaves(args), *values):
+        return import_scipy(_CALL, "scipy.integrate").cubature(f, a, b, args=args, workers=workers, **options)
+    if workers != 1:
+        raise InputError(f"{_CALL}: workers are for plain values, got traced ones. Leave them out.")
+    if not is_plain(a, b):
+        whole, values = _on_a_fixed_box(whole, a, b, values, points)
+        a, b = np.zeros(backend.shape_of(a)), np.ones(backend.shape_of(a))
+    found: list[Any] = []
+    estimate = _Cubature(whole, a, b, options, found)(*values)
+    made = found[-1]
+    made.estimate = estimate
+    return made
+
+
+def _on_a_fixed_box(
+    f: Callable[..., Any], a: Any, b: Any, values: list[Any], points: Any
+) -> tuple[Callable[..., Any], list[Any]]:
+    """The integrand over the box from 0 to 1, with the corners among its values."""
+    corners = [known(end, steers=False) for end in (a, b)]
+    infinite = any(anywhere(lambda end: ~fnp.isfinite(end), end) for end in (a, b))
+    if points is not None or infinite or any(end is None for end in corners):
+        raise InputError(f"{_CALL}: traced corners must be finite and go without points, got {corners}, {points}.")
+
+    def mapped(u: Any, a: Any, b: Any, *rest: Any) -> Any:
+        return f(a + (b - a) * u, *rest) * fnp.prod(b - a)
+
+    return mapped, [fnp.astype(a, float), fnp.astype(b, float), *values]
+
+
+def _opened_cubes(f: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
+    """``f`` as a function that takes what it closes over as further values, and all of these."""
+    if not inside():
+        return f, values
+    point = fnp.reshape(stop_gradient(a), (1, -1))
+    point = fnp.where(fnp.isfinite(point), point, 0.0)
+    hoisted = Hoisted(_CALL, lambda x: f(x[0], *x[1]), (point, values), steered=True)
+    if not hoisted.held:
+        return f, values
+    count = len(values)
+
+    def whole(x: Any, *every: Any) -> Any:  # one point after the other: the run that is repeated had one
+        one = lambda p: hoisted((p[None], list(every[:count])), every[count:])[0]
+        return vmap(one)(x)
+
+    return whole, [*values, *hoisted.held]
+
+
+class _Cubature:
+    """The integral over a box as a function of what the integrand depends on."""
+
+    def __init__(
+        self, f: Callable[..., Any], a: Any, b: Any, options: dict[str, Any], found: list[Any], derived: bool = False
+    ) -> None:
+        self.f, self.options, self.found, self.derived = f, options, found, derived
+        self.a, self.b = np.asarray(a, float), np.asarray(b, float)
+        self.rules = CustomRules(_CALL, self._run, self._fwd, self._bwd, self._push)
+
+    def __call__(self, *values: Any) -> Any:
+        return custom_call(*values, rules=self.rules)[0]
+
+    def _of(self, f: Callable[..., Any], *values: Any) -> Any:
+        """The integral of another function, which may be zero: its error is measured by the size of the function."""
+        return _Cubature(f, self.a, self.b, self.options, [], True)(*values)
+
+    def _run(self, *values: Any) -> list[Any]:
+        outs = example_by_example(self._compute, values)
+        if not outs:  # of no example at all
+            self._compute(*[np.ones(backend.shape_of(value)) for value in values])
+            outs = [self.f(self.a[None], *values)[0]]
+        return outs
+
+    def _compute(self, *values: Any) -> list[Any]:
+        fixed = [np.asarray(x) if isinstance(x, Tracer) else numbers(_CALL, x)[()] for x in values]
+        integrand = lambda x: np.asarray(self.f(x, *fixed))
+        with outside():
+            options = dict(self.options)
+            if self.derived:
+                options["atol"] = max(options["atol"], options["rtol"] * self._size(integrand))
+            made = import_scipy(_CALL, "scipy.integrate").cubature(integrand, self.a, self.b, **options)
+        self.found.append(made)
+        return [made.estimate]
+
+    def _size(self, integrand: Callable[[Any], Any]) -> float:
+        """About how large the integral of the absolute value is; of an infinite box that of a part."""
+        low, high = np.clip(self.a, -1.0, None), np.clip(self.b, None, 1.0)
+        low = np.where(np.isfinite(self.a), self.a, np.minimum(low, high - 1.0))
+        high = np.where(np.isfinite(self.b), self.b, np.maximum(high, low + 1.0))
+        points = low + (high - low) * np.random.default_rng(0).uniform(size=(50, len(low)))
+        return float(np.prod(high - low) * np.mean(np.abs(integrand(points)), axis=0).max(initial=0.0))
+
+    def _fwd(self, *values: Any) -> tuple[list[Any], Any]:
+        return [self(*values)], values
+
+    def _bwd(self, values: Any, cts: list[Any]) -> list[Any]:
+        def pulled(i: int) -> Callable[..., Any]:
+            def one(x: Any, ct: Any, *some: Any) -> Any:
+                along = lambda value: self.f(x[None], *some[:i], value, *some[i + 1 :])[0]
+                out, pullback = vjp(along, some[i])
+                return pullback(fnp.astype(ct, backend.dtype_of(out)))[0]
+
+            return lambda x, ct, *some: vmap(lambda p: one(p, ct, *some))(x)
+
+        found = [self._of(pulled(i), cts[0], *values) for i in range(len(values))]
+        return [fnp.astype(part, backend.dtype_of(value)) for part, value in zip(found, values, strict=True)]
+
+    def _push(self, values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+        n = len(values)
+        moved = lambda x, *both: jvp(lambda *some: self.f(x, *some), both[:n], both[n:])[1]
+        return [self(*values)], [self._of(moved, *values, *tangents)]

@@ -1,15 +1,14 @@
 """Incomplete gamma and beta functions, and their inverses: differentiable in every argument, to any order.
 
 The derivatives in the parameters have no closed form. They are integrals, which are computed to 10 digits or better
-by Gauss's formula; how, is told in ``operations.incomplete_gamma`` and ``incomplete_beta``. JAX arrays have them too;
+by Gauss's formula; how, is told in ``operations.incomplete`` and ``incomplete_beta``. JAX arrays have them too;
 only of the inverses JAX has no values. At the ends of the domain, ``x = 0`` for instance, derivatives in the parameters
 are 0; outside of it they are NaN.
 """
 
 from __future__ import annotations
 
-from funcgrad.scipy.special.operations import incomplete_beta as beta
-from funcgrad.scipy.special.operations import incomplete_gamma as gamma
+from funcgrad.scipy.special.operations import incomplete as prim
 from funcgrad.scipy.special.ufunc import table
 
 __all__ = ["gammainc", "gammaincc", "gammaincinv", "gammainccinv", "betainc", "betaincc", "betaincinv", "betainccinv"]
@@ -17,28 +16,28 @@ __all__ = ["gammainc", "gammaincc", "gammaincinv", "gammainccinv", "betainc", "b
 row = table(__name__)
 
 # fmt: off
-gammainc = row("gammainc(a, x)", gamma.gammainc,
+gammainc = row("gammainc(a, x)", prim.gammainc,
     "The regularised lower incomplete gamma function P (DLMF 8.2.4), for ``a >= 0`` and ``x >= 0``.",
     "fsp.gammainc(2.0, 3.0).round(6), grad(fsp.gammainc)(2.0, 3.0).round(6)",
     "(np.float64(0.800852), np.float64(-0.197425))")
-gammaincc = row("gammaincc(a, x)", gamma.gammaincc,
+gammaincc = row("gammaincc(a, x)", prim.gammaincc,
     "``1 - gammainc(a, x)``, the regularised upper incomplete gamma function Q, accurate where that vanishes.",
     "fsp.gammaincc(2.0, 100.0) < 1e-41", "np.True_")
-gammaincinv = row("gammaincinv(a, y)", gamma.gammaincinv, """The inverse of ``gammainc`` in its second argument.
+gammaincinv = row("gammaincinv(a, y)", prim.gammaincinv, """The inverse of ``gammainc`` in its second argument.
 
     The derivatives follow from those of ``gammainc`` by the implicit function theorem.""",
     "fsp.gammaincinv(2.0, 0.5).round(6)", "np.float64(1.678347)")
-gammainccinv = row("gammainccinv(a, y)", gamma.gammainccinv, "The inverse of ``gammaincc`` in its second argument.",
+gammainccinv = row("gammainccinv(a, y)", prim.gammainccinv, "The inverse of ``gammaincc`` in its second argument.",
     "fsp.gammainccinv(2.0, 1e-30).round(6)", "np.float64(73.386832)")
-betainc = row("betainc(a, b, x)", beta.betainc,
+betainc = row("betainc(a, b, x)", prim.betainc,
     "The regularised incomplete beta function (DLMF 8.17.2), for positive ``a`` and ``b``, and ``0 <= x <= 1``.",
     "grad(fsp.betainc, (0, 1))(2.0, 3.0, 0.5)", "(np.float64(-0.1952886...), np.float64(0.1541084...))")
-betaincc = row("betaincc(a, b, x)", beta.betaincc, "``1 - betainc(a, b, x)``, accurate where that vanishes.",
+betaincc = row("betaincc(a, b, x)", prim.betaincc, "``1 - betainc(a, b, x)``, accurate where that vanishes.",
     "fsp.betaincc(2.0, 30.0, 0.9).round(35)", "np.float64(2.8e-29)")
-betaincinv = row("betaincinv(a, b, y)", beta.betaincinv, """The inverse of ``betainc`` in its third argument.
+betaincinv = row("betaincinv(a, b, y)", prim.betaincinv, """The inverse of ``betainc`` in its third argument.
 
     The derivatives follow from those of ``betainc`` by the implicit function theorem.""",
     "fsp.betaincinv(2.0, 3.0, 0.5).round(6)", "np.float64(0.385728)")
-betainccinv = row("betainccinv(a, b, y)", beta.betainccinv, "The inverse of ``betaincc`` in its third argument.",
+betainccinv = row("betainccinv(a, b, y)", prim.betainccinv, "The inverse of ``betaincc`` in its third argument.",
     "fsp.betainccinv(2.0, 3.0, 0.5).round(6)", "np.float64(0.385728)")
 # fmt: on

@@ -6,7 +6,7 @@ derivatives follow from the same partial derivatives by the implicit function th
 
 Student's is differentiable in the degrees of freedom to any order. The derivatives of ``stdtr(df, t)`` in df are
 integrals of the density times Bell's polynomials in the derivatives of its logarithm. They are 0 at infinity as at
-t = 0, so for abs(t) > 1 the tail beyond t is integrated, else what is between 0 and t, both by ``quadrature.tail`` in
+t = 0, so for abs(t) > 1 the tail beyond t is integrated, else what is between 0 and t, both by ``tail`` in
 the logarithm of t.
 """
 
@@ -24,10 +24,16 @@ from funcgrad.primitives.comparison import floor, isinf, less, where
 from funcgrad.primitives.elementwise import exp, expm1, log, log1p
 from funcgrad.scipy.special.operations.convex import boxcox_slope
 from funcgrad.scipy.special.operations.error_functions import ndtri
-from funcgrad.scipy.special.operations.incomplete_beta import beta_density, betainc_parameter
-from funcgrad.scipy.special.operations.incomplete_gamma import gamma_density, gammainc_parameter
+from funcgrad.scipy.special.operations.incomplete import (
+    DEPTH,
+    beta_density,
+    betainc_parameter,
+    gamma_density,
+    gammainc_parameter,
+    polynomial,
+    tail,
+)
 from funcgrad.scipy.special.operations.partials import derivatives, in_double, kernel, of_scipy, pointwise, refused
-from funcgrad.scipy.special.operations.quadrature import DEPTH, polynomial, tail
 
 __all__ = [
     "bdtr", "bdtrc", "bdtri", "bdtrin", "btdtria", "btdtrib", "chdtr", "chdtrc", "chdtri", "chdtriv", "fdtr", "fdtrc",

@@ -238,10 +238,8 @@ def kernel(name: str, of_jax: Callable[..., Any] | None = None) -> Callable[...,
 def of_scipy(name: str, of_jax: Callable[..., Any] | None = None, **rules: Any) -> Operation:
     """``elementwise`` with the ``kernel`` of that name, and with these ``rules``."""
     operation = elementwise(name, kernel(name, of_jax), **rules)
-    modules = [rule.__module__ for rule in rules.values() if callable(rule)]
-    operation.__module__ = next(
-        module for module in modules if module != __name__
-    )  # where it stands, so that it pickles
+    homes = [rule.__module__ for rule in rules.values() if callable(rule)]
+    operation.__module__ = next(home for home in homes if home != __name__)  # where it stands, so that it pickles
     return operation
 
 
