@@ -85,7 +85,6 @@ from funcgrad.numpy import (
     indexing,
     inspection,
     joining,
-    polynomial_class,
     polynomials,
     products,
     quantiles,
@@ -110,7 +109,6 @@ from funcgrad.numpy.indexing import *
 from funcgrad.numpy.inspection import *
 from funcgrad.numpy.joining import *
 from funcgrad.numpy.namespace_info import NUMPYS, __array_api_version__, __array_namespace_info__, finfo, iinfo
-from funcgrad.numpy.polynomial_class import *
 from funcgrad.numpy.polynomials import *
 from funcgrad.numpy.products import *
 from funcgrad.numpy.quantiles import *
@@ -152,7 +150,6 @@ __all__ += functional.__all__
 __all__ += indexing.__all__
 __all__ += inspection.__all__
 __all__ += joining.__all__
-__all__ += polynomial_class.__all__
 __all__ += polynomials.__all__
 __all__ += products.__all__
 __all__ += quantiles.__all__
