@@ -15,8 +15,6 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.reducing import as_floating, as_scalar
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["floating", "on_floats", "restored", "widened"]
-
 _SINGLE = np.dtype(np.float32)
 _WIDE = frozenset((_SINGLE, np.dtype(np.float64)))
 

@@ -44,8 +44,6 @@ from funcgrad.writable import (
     views_of,
 )
 
-__all__ = ["as_condition", "as_entries", "fitted", "in_place", "names_twice", "set_item", "set_whole", "updated"]
-
 ndarray = np.ndarray
 _NUMPY = frozenset((ndarray, int, float, complex, np.float64, np.float32, np.int64))
 #: What is seen at once to be no table.

@@ -10,8 +10,6 @@ import numpy as np
 
 from funcgrad.typing import Axes, Shape
 
-__all__ = ["all_axes", "kept", "one_axis", "some_axes", "as_shape", "completed"]
-
 
 def one_axis(axis: Any, rank: int) -> int:
     """``axis`` as a number from 0 to ``rank - 1``.

@@ -8,8 +8,6 @@ from inspect import Parameter, Signature, cleandoc, signature
 from types import FunctionType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-__all__ = ["documented", "like", "named", "rows", "stub"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])

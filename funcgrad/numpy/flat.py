@@ -23,8 +23,6 @@ from funcgrad.running import changing
 from funcgrad.typing import Array
 from funcgrad.writable import Proxy
 
-__all__ = ["Flat", "write_flat"]
-
 
 def _operator(operation: Callable[[Any, Any], Any]) -> Callable[[Flat, Any], Any]:
     return lambda x, y: operation(x.whole(), y.whole() if isinstance(y, Flat) else y)

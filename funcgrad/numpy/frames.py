@@ -18,12 +18,6 @@ from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.tables import BINARY, UNARY, Held, Labels, fits, taken_out
 
-__all__ = [
-    "TracedFrame", "TracedSeries", "join", "labelled", "of_traced", "open_to_traced", "values", "TracedColumn",
-    "TracedDtype", "is_labelled",
-]  # fmt: skip
-
-
 pd: Any = import_module("pandas")
 
 #: Where a table says what stands in the place of its numbers, which is none of them.

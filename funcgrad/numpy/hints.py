@@ -26,12 +26,6 @@ import numpy as np
 from funcgrad.core import Tracer
 from funcgrad.errors import FuncgradError
 
-__all__ = [
-    "counterpart", "explain", "of_math", "remedies", "UNKNOWN", "expression", "is_installed", "is_users",
-    "library_line", "looked_up", "user_frame", "user_line",
-]  # fmt: skip
-
-
 #: Functions of SciPy whose work one of another name does here, by the module.
 _ALIASES = {
     "scipy.sparse": {

@@ -20,8 +20,6 @@ from funcgrad.numpy.tables import Held, join_loaded
 from funcgrad.numpy.ufuncs import UFUNCS
 from funcgrad.primitives.products import matmul
 
-__all__ = ["install"]
-
 
 def install() -> None:
     """Let operations of one or two arrays ask here where a table is among them."""

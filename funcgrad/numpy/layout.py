@@ -12,8 +12,6 @@ from funcgrad.core import Tracer
 from funcgrad.primitives.shaping import arranged
 from funcgrad.views import axes_in_memory, layout
 
-__all__ = ["as_before", "in_order"]
-
 
 def in_order(x: Tracer, order: str) -> Any:
     """``x`` with its axes in "C", "F" or, for as they are, "K" order: ``x`` itself where it is, else a copy.

@@ -49,8 +49,6 @@ from funcgrad.primitives.products import matmul
 from funcgrad.typing import Array, Axis
 from funcgrad.writable import is_buffer, is_number
 
-__all__ = ["install"]
-
 Method = Callable[..., Any]
 
 

@@ -22,8 +22,6 @@ from funcgrad.running import changing
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import Views, buffer, is_buffer, own, root_of
 
-__all__ = ["accumulating", "are_constant", "check_arrays", "computed", "into", "refuse_array", "write_out"]
-
 
 def into(own: Callable[..., Any], out: Any, *args: Any, **kwargs: Any) -> Any:
     """``own(*args, **kwargs)`` written into ``out``, which is returned.

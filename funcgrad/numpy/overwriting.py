@@ -40,9 +40,6 @@ from funcgrad.typing import Shape
 from funcgrad.views import layout
 from funcgrad.writable import Step, View, is_buffer, move, refresh, root_of, views_of
 
-__all__ = ["can_overwrite", "composed", "overwritten", "rank_left", "written_by_mask", "written_in_order"]
-
-
 ndarray = np.ndarray
 float64 = np.float64
 _NUMPY = frozenset((ndarray, int, float, complex, np.float64, np.float32, np.int64))

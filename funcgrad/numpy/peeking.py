@@ -14,8 +14,6 @@ from funcgrad.graph import steer
 from funcgrad.running import running
 from funcgrad.writable import is_buffer
 
-__all__ = ["agreed", "anywhere", "is_numpys", "is_plain", "known", "warn"]
-
 _NUMBERS = frozenset((bool, int, float, complex))
 
 

@@ -21,8 +21,6 @@ from funcgrad.numpy.concretization import concrete, constant_array, refuse, user
 from funcgrad.numpy.output import are_constant, computed
 from funcgrad.numpy.ufuncs import UFUNCS
 
-__all__ = ["PROTOCOLS", "array_namespace"]
-
 
 def array_ufunc(x: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """What a NumPy ufunc does when one of its arguments is a tracer.

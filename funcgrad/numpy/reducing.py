@@ -18,11 +18,6 @@ from funcgrad.primitives.reductions import count_nonzero, reduce_max, reduce_min
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
 from funcgrad.writable import as_number, buffer, is_buffer
 
-__all__ = [
-    "aligned_weights", "as_floating", "as_scalar", "can_be_nan", "converted", "counted", "masked", "merged", "reduced",
-    "split_axes", "weak",
-]  # fmt: skip
-
 
 def converted(a: Array, dtype: Any) -> Array:
     """``a`` in ``dtype``; as it is when that is None or its own."""

@@ -19,11 +19,6 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer
 from funcgrad.writable import Proxy, is_buffer
 
-__all__ = [
-    "BINARY", "JOINED", "LIBRARIES", "UNARY", "Held", "Labels", "fits", "held", "join_loaded", "number_of", "opened",
-    "table_of", "taken_out",
-]  # fmt: skip
-
 
 class Held(Proxy):
     """A traced array inside a table: what is computed with it is of this class, too.

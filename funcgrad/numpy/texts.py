@@ -11,8 +11,6 @@ from funcgrad.core import Tracer, repeated
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.hints import user_line
 
-__all__ = ["Shown", "has_all_digits", "refuse_text"]
-
 
 class Shown(str):
     """The text of a traced number, and parts of it: an ordinary text, until a number is made of it while the run lasts.

@@ -25,8 +25,6 @@ from funcgrad.numpy.faces import documented, stub
 from funcgrad.numpy.ufunc_methods import DEFAULTS, Ufunc, applied, applied_to_axes, check_options
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["Binary", "GeneralizedUfunc", "Table", "Ufunc", "Unary", "gufunc", "ufunc"]
-
 R_co = TypeVar("R_co", covariant=True)
 R = TypeVar("R")
 

@@ -35,11 +35,6 @@ from funcgrad.primitives.shaping import stack
 from funcgrad.running import changing
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = [
-    "Ufunc", "accumulate", "at", "outer", "reduce", "reduceat", "DEFAULTS", "applied", "applied_to_axes", "cast",
-    "check_options", "outputs",
-]  # fmt: skip
-
 
 class Ufunc(Protocol):
     """What all ufuncs have.

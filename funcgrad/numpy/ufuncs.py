@@ -9,9 +9,6 @@ import numpy as np
 
 from funcgrad.numpy import choice, elementwise, products
 
-__all__ = ["UFUNCS"]
-
-
 _OURS = [getattr(module, name) for module in (choice, elementwise, products) for name in module.__all__]
 #: From NumPy's ufunc to the function of the same name. Those that are not here are of dates and of texts.
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {

@@ -29,8 +29,6 @@ from funcgrad.primitives.index_spec import ARRAY, concrete_mask
 from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.typing import ArrayLike, Shape
 
-__all__ = ["at"]
-
 ndarray = np.ndarray
 #: What becomes of elements of ``x`` and of what is to be written to them.
 Combine: TypeAlias = Callable[[Any, Any], Any]

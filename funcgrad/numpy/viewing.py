@@ -19,8 +19,6 @@ from funcgrad.numpy.joining import stack
 from funcgrad.typing import Array
 from funcgrad.views import layout, locked, share
 
-__all__ = ["ATTRIBUTES", "view"]
-
 
 def _refuse_class(x: Tracer, cls: builtins.type) -> NoReturn:
     """Refuse to make an instance of a class of arrays with rules of its own."""

@@ -16,8 +16,6 @@ from weakref import ref
 
 from funcgrad.numpy_code.conversions import Text
 
-__all__ = ["CALLED", "ByIdentity", "called", "with_calls", "written"]
-
 #: Names that mean something else where they are called.
 CALLED = frozenset(("complex", "eval", "exec", "float", "int", "map", "type"))
 _GLOBAL, _NAME, _ATTRIBUTE, _OPERATOR = [

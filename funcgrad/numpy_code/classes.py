@@ -15,8 +15,6 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.numpy_code.runs import PLAIN, Latest
 
-__all__ = ["class_of", "is_seen", "original", "viewer"]
-
 #: Where an object says what it is looked at instead of.
 _SOURCE = "⟨source⟩"
 _HEAP_TYPE = 1 << 9  # Python's flag of a class that Python code made

@@ -19,8 +19,6 @@ from funcgrad.numpy_code.conversions import holds_traced, is_traced
 from funcgrad.numpy_code.kernels import kernel
 from funcgrad.writable import READ_ONLY, is_buffer, own, root_of
 
-__all__ = ["compiled", "in_python", "is_compiled"]
-
 #: The types of functions that Cython, f2py, Numba and others make.
 _TYPES = frozenset(("cython_function_or_method", "fortran", "fused_cython_function", "CPUDispatcher"))
 

@@ -19,8 +19,6 @@ from funcgrad.numpy.texts import Shown, has_all_digits
 from funcgrad.numpy_code.runs import current
 from funcgrad.writable import is_buffer
 
-__all__ = ["CONVERSIONS", "Text", "holds_traced", "is_traced", "making", "whole", "writable"]
-
 
 def is_traced(x: Any) -> bool:
     """Whether ``x`` is a traced value: no buffer, which holds constants."""

@@ -15,8 +15,6 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 
-__all__ = ["DISTRIBUTIONS"]
-
 
 def _special() -> Any:
     return import_module("funcgrad.scipy.special")

@@ -16,8 +16,6 @@ from funcgrad.core import Trace
 from funcgrad.numpy_code.running import run_rebuilt
 from funcgrad.writable import constant, inside, is_buffer
 
-__all__ = ["run_anywhere"]
-
 
 def run_anywhere(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``fun(*args, **kwargs)``, built anew, for arrays of whatever library, inside of a transform or outside.

@@ -20,8 +20,6 @@ from funcgrad.numpy_code.minima import MINIMA
 from funcgrad.numpy_code.splines import SPLINES
 from funcgrad.optional import import_scipy
 
-__all__ = ["PYTHONS", "kernel"]
-
 
 class _At:
     """``array_api_extra.at(x, idx).set(y)``: a new array with other values at some places."""

@@ -6,8 +6,6 @@ import sys
 
 from funcgrad.numpy_code.mathematics import MODULES
 
-__all__ = ["KEPT"]
-
 #: Packages whose functions and classes stay as they are: they do not compute with NumPy, or mean what they do.
 KEPT = (sys.stdlib_module_names - set(MODULES) - {"__main__"}) | {
     "IPython",

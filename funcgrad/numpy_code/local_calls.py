@@ -18,8 +18,6 @@ from typing import Any
 
 from funcgrad.numpy_code.calls import ByIdentity, called
 
-__all__ = ["with_local_calls"]
-
 _KNOWN = ByIdentity()
 _FUTURE = 0
 for _feature in __future__.all_feature_names:

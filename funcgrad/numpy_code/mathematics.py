@@ -12,8 +12,6 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.numpy_code.conversions import holds_traced, is_traced, whole
 
-__all__ = ["MODULES", "of_python"]
-
 
 def _special(name: str) -> Callable[..., Any]:
     """A function of ``scipy.special``, for which SciPy is needed."""

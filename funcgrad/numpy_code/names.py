@@ -21,8 +21,6 @@ from funcgrad.numpy_code.mathematics import MODULES, of_python
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.reading import checked, reader
 
-__all__ = ["Names", "counterpart", "is_mirrored", "module_behind", "when_called"]
-
 
 def is_mirrored(module: str) -> bool:
     """Whether names of ``module`` have counterparts: it is of NumPy or SciPy, or ``math``."""

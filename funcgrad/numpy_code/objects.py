@@ -11,8 +11,6 @@ from funcgrad.numpy.tables import opened
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.sparse import Constant
 
-__all__ = ["MAKERS", "Distribution"]
-
 Translate = Callable[[Any], tuple[Any, bool]]
 
 

@@ -14,8 +14,6 @@ from funcgrad.core import describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.conversions import holds_traced, is_traced, making, writable
 
-__all__ = ["Random"]
-
 #: What brings elements into another order.
 _ORDERING = frozenset(("permuted", "shuffle"))
 

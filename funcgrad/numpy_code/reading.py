@@ -15,8 +15,6 @@ from funcgrad.numpy.concretization import check_text
 from funcgrad.numpy.tables import table_of
 from funcgrad.numpy_code.libraries import KEPT
 
-__all__ = ["MODULES", "TABLES", "checked", "reader", "reads_texts"]
-
 #: Python's modules with functions and classes that read numbers from texts, and which these are.
 MODULES = {
     "ast": frozenset(("literal_eval",)),

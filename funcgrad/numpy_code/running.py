@@ -24,22 +24,6 @@ from funcgrad.numpy_code.scope import names_behind, refresh
 from funcgrad.numpy_code.translation import FUNCTIONS, READ, WRITTEN, Translator
 from funcgrad.writable import inside
 
-__all__ = [
-    "Rebuilt",
-    "Standing",
-    "again",
-    "as_written",
-    "attempt",
-    "check_refused",
-    "is_as_written",
-    "is_conversion",
-    "put_back",
-    "built_before",
-    "ready",
-    "run_rebuilt",
-    "set_aside",
-]
-
 _LEVELS = {
     FUNCTIONS: "with funcgrad's functions",
     READ: "with funcgrad's functions and arrays",

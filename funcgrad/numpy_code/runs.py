@@ -15,8 +15,6 @@ import numpy as np
 
 from funcgrad.numpy.concretization import keeping
 
-__all__ = ["PLAIN", "Latest", "Run", "current", "leave", "of_thread"]
-
 _PYTHONS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range)
 #: Types of values that stand for themselves wherever they are.
 PLAIN = frozenset((*_PYTHONS, np.dtype, *[np.dtype(code).type for code in "?bBhHiIlLqQefdgFDG"]))

@@ -23,8 +23,6 @@ from funcgrad.numpy_code.names import is_mirrored, when_called
 from funcgrad.numpy_code.reading import MODULES, TABLES
 from funcgrad.numpy_code.runs import current
 
-__all__ = ["Globals", "globals_of", "is_called", "names_behind", "refresh"]
-
 _MISSING: Any = object()
 #: Where the dictionary of a function that was built anew says whose names it has.
 _OWNER = "⟨names⟩"

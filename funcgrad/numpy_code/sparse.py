@@ -15,8 +15,6 @@ import funcgrad.numpy as fnp
 from funcgrad import tree
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
 
-__all__ = ["Constant", "family_of", "is_sparse_class", "is_sparse_family", "made_of"]
-
 
 def _own(name: str) -> Any:
     return getattr(import_module("funcgrad.scipy.sparse"), name)

@@ -15,8 +15,6 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.errors import ConversionError
 
-__all__ = ["SPLINES"]
-
 
 def _piece(x: Any, knots: Any, extrapolate: bool) -> tuple[Any, Any]:
     """The number of the piece that each point lies in, and whether it lies outside of all."""

@@ -20,9 +20,6 @@ from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code import run_anywhere
 from funcgrad.optional import import_scipy
 
-__all__ = ["OWN_CODE", "of_scipy", "mirror_rows", "mirrors", "own_code"]
-
-
 #: By the module of ``scipy`` the functions that are its own code.
 OWN_CODE: Mapping[str, frozenset[str]] = {
     module: frozenset(names.split())

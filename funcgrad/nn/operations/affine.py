@@ -16,8 +16,6 @@ from funcgrad.primitives.matrices import ProductCotangent, RowsCotangent, can_wa
 from funcgrad.primitives.products import matmul, swapped, times
 from funcgrad.typing import Array, Shape
 
-__all__ = ["biased_product", "is_biased_product"]
-
 ndarray = np.ndarray
 _REAL = frozenset((np.dtype(np.float64), np.dtype(np.float32)))
 

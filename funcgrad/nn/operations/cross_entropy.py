@@ -18,8 +18,6 @@ from funcgrad.primitives.indexing import take_along_axis
 from funcgrad.primitives.normalising import sum_of_products, sums
 from funcgrad.primitives.reductions import log_softmax, shifted, softmax_deviation
 
-__all__ = ["class_cross_entropy", "cross_entropy", "weighted"]
-
 Axes = tuple[int, ...]
 
 

@@ -22,9 +22,6 @@ import numpy as np
 
 from funcgrad.typing import Shape
 
-__all__ = ["Geometry", "convolved", "by_transforms", "worth_transforming"]
-
-
 _FEW = 16  # places of kernels; with fewer of them nobody needs to reckon
 _START = 20_000.0  # nanoseconds until the transforms begin
 

@@ -22,8 +22,6 @@ from funcgrad.primitives.shaping import concatenate, stack, tril, triu
 from funcgrad.primitives.solving import adjoint, solve, solve_triangular
 from funcgrad.typing import Array, Shape
 
-__all__ = ["banded_transposed", "lu", "permutation", "polar", "solve_banded", "solve_sylvester"]
-
 
 def _each(compute: Callable[..., Any], ranks: tuple[int, ...], *arrays: Any) -> list[Any]:
     """The results of ``compute`` for every matrix of the batches, which broadcast; a list for each result.

@@ -22,8 +22,6 @@ from funcgrad.primitives.indexing import pad_zeros
 from funcgrad.primitives.shaping import flip
 from funcgrad.typing import Array, Shape
 
-__all__ = ["chosen", "correlate_axes", "extend", "fold", "sources", "spline_axis", "uniform_axis"]
-
 #: NumPy's names for the borders of SciPy.
 _PADDING: dict[str, Any] = {"reflect": "symmetric", "mirror": "reflect", "nearest": "edge", "wrap": "wrap"}
 

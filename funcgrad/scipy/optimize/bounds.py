@@ -14,9 +14,6 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.transforms.stopping import stop_gradient
 
-__all__ = ["are_fixed", "held", "limits", "pairs", "HESSIANS", "JACOBIANS", "PRODUCTS", "VALUES", "default_method"]
-
-
 Limits = tuple[Any, Any]
 
 

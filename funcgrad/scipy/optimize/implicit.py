@@ -31,11 +31,6 @@ from funcgrad.transforms.stopping import no_grad
 #: A step, relative to the solution, that is none: the default tolerances leave no less.
 _NEAR = 1e-5
 
-__all__ = [
-    "Found", "Problem", "answer", "as_args", "as_one_operation", "depends", "differentiated", "number", "plain",
-    "search", "vector", "with_fields",
-]  # fmt: skip
-
 
 class Problem(NamedTuple):
     """A function with its further arguments, none of them traced, as SciPy gets it."""

@@ -16,8 +16,6 @@ from funcgrad.primitives.shaping import concatenate, flip
 from funcgrad.primitives.signals import convolve
 from funcgrad.typing import Array, Shape
 
-__all__ = ["all_pole", "convolve_axes"]
-
 
 def _convolve_axes(xp: Any, x: Any, y: Any, *, rank: int, method: str) -> Any:
     x, y = xp.asarray(x), xp.asarray(y)

@@ -20,8 +20,6 @@ from funcgrad.primitives.norms import flat_abs, flat_root
 from funcgrad.scipy.special import rel_entr
 from funcgrad.typing import Array
 
-__all__ = ["METRICS", "named", "weights_of"]
-
 
 def _total(x: Array, w: Array | None) -> Array:
     return fnp.sum(x if w is None else w * x, axis=-1)

@@ -19,8 +19,6 @@ from funcgrad.optional import import_scipy
 from funcgrad.primitives.products import swapped, times
 from funcgrad.typing import Array
 
-__all__ = ["differences_along", "squared_distances", "summed_differences"]
-
 _BLOCK = 1 << 15  # differences that are held at once: they stay in a core's cache
 _NARROW = 16  # columns; of so few a product of matrices takes longer than one column after the other
 

@@ -21,11 +21,6 @@ from funcgrad.primitives.norms import flat_root
 from funcgrad.transforms import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = [
-    "aligning", "as_euler", "as_matrix", "as_mrp", "as_rotvec", "average", "canonical", "composed", "double",
-    "from_euler", "from_matrix", "from_mrp", "from_rotvec", "inverse", "magnitude", "normalized",
-]  # fmt: skip
-
 #: Of sin(t / 2) / t and cos(t / 2) as series in t**2, and of arctan(t) / t.
 _SINE = [(-1) ** k / (2 ** (2 * k + 1) * math.factorial(2 * k + 1)) for k in range(10)]
 _COSINE = [(-1) ** k / (4**k * math.factorial(2 * k)) for k in range(10)]

@@ -19,8 +19,6 @@ from funcgrad.numpy.faces import documented, stub
 from funcgrad.numpy.ufunc_methods import DEFAULTS, applied
 from funcgrad.optional import special
 
-__all__ = ["Ufunc", "table"]
-
 #: A function of arrays with the options of ufuncs.
 Ufunc = Callable[..., Any]
 

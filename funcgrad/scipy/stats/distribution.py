@@ -28,12 +28,6 @@ from funcgrad.numpy.peeking import is_plain, known
 from funcgrad.optional import import_scipy
 from funcgrad.typing import Array
 
-__all__ = [
-    "Continuous", "Discrete", "Distribution", "Frozen", "OfSciPy", "Parameters", "as_double", "keep_off", "or_scipys",
-    "poisoned", "settled",
-]  # fmt: skip
-
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: ``poison(x, y)``: 0 where ``y`` holds, else NaN, and so is its derivative.

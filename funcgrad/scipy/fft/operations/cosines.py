@@ -16,8 +16,6 @@ from funcgrad.optional import import_scipy
 from funcgrad.primitives.fourier import back, single
 from funcgrad.typing import Array, Shape
 
-__all__ = ["INVERSE", "trigonometric"]
-
 #: Of each type the one that undoes it, but for the scale.
 INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
 

@@ -24,8 +24,6 @@ from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.vectorize import vmap
 from funcgrad.writable import outside
 
-__all__ = ["Adjoint"]
-
 _CALL = "integrate.solve_ivp"
 
 

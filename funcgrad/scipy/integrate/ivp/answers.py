@@ -28,9 +28,6 @@ from funcgrad.transforms.closures import example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import stop_gradient
 
-__all__ = ["Answer", "plain_states", "is_recorded", "run_anew"]
-
-
 _CALL = "integrate.solve_ivp"
 
 

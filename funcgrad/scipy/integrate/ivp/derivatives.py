@@ -24,8 +24,6 @@ from funcgrad.transforms.closures import example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.writable import outside
 
-__all__ = ["Derivatives"]
-
 
 class Derivatives:
     """The operations of one method and one right-hand side.

@@ -18,8 +18,6 @@ from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.vectorize import vmap
 from funcgrad.writable import inside
 
-__all__ = ["Flow", "Opened", "Packing", "Parameters", "is_foreign", "numbers"]
-
 
 def numbers(call: str, x: Any) -> np.ndarray:
     """``x`` as an array of NumPy's, a constant.

@@ -15,8 +15,6 @@ import numpy as np
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.products import Products, exact_jacobian
 
-__all__ = ["Iterated"]
-
 _CALL = "integrate.solve_ivp"
 #: The last correction in units of the solution; it is added, so that the error is a good deal smaller.
 _TOLERANCE = 1e-11

@@ -20,8 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial import polynomial
 
-__all__ = ["LsodaNote", "evaluated", "note_lsoda", "numbers_of", "own_steps"]
-
 #: The rows of a method of the highest order, 12.
 _ROWS = 13
 #: The most evaluations of Adams' method in a step.

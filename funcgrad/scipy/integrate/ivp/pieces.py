@@ -32,8 +32,6 @@ from funcgrad.transforms.snapshots import Store
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.writable import outside
 
-__all__ = ["CUT", "Pieces", "Snapshots"]
-
 #: The methods whose solvers can begin in the middle.
 CUT = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 #: About how many numbers the slopes of one piece may have.

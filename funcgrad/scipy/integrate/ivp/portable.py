@@ -23,8 +23,6 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.transforms.products import jvp, vjp
 
-__all__ = ["TABLES", "Control", "Run", "adjoint_solution", "flow_of", "inexact", "start_of", "through_steps"]
-
 #: ``f(y, t, *leaves)``, the right-hand side.
 Flow = Callable[..., Any]
 

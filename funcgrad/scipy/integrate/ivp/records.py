@@ -21,8 +21,6 @@ import numpy as np
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.nordsieck import LsodaNote, evaluated, note_lsoda, numbers_of, own_steps
 
-__all__ = ["ARRAYS", "SHORT", "Record", "Scheme", "padded", "scheme_of"]
-
 #: The arrays of a record, in the order in which operations take them.
 ARRAYS = ("S", "X", "T", "U", "V", "P", "Q", "TS", "TX", "origin", "scale")
 

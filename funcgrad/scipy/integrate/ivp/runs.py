@@ -23,9 +23,6 @@ from funcgrad.scipy.integrate.ivp.solutions import valued
 from funcgrad.transforms.implicit import custom_root
 from funcgrad.writable import outside
 
-__all__ = ["Question", "Runs", "forget", "noting", "Event", "event_times"]
-
-
 _CALL = "integrate.solve_ivp"
 
 

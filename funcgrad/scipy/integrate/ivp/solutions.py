@@ -16,8 +16,6 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.transforms.stopping import stop_gradient
 
-__all__ = ["Path", "moved", "segments", "solution_class", "valued"]
-
 
 def valued(value: Any, y: Any) -> Any:
     """``value``, a constant, with the derivatives of ``y``."""

@@ -23,8 +23,6 @@ from funcgrad.scipy.integrate.ivp.records import SHORT
 from funcgrad.transforms.products import jvp
 from funcgrad.transforms.vectorize import vmap
 
-__all__ = ["Steps", "backward", "forward", "pulled_back"]
-
 #: How many numbers are computed at once.
 _AT_ONCE = 1 << 21
 

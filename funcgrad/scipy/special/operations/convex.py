@@ -17,12 +17,6 @@ from funcgrad.primitives.comparison import equal, less_equal, where
 from funcgrad.primitives.elementwise import exp, hypot, log, log1p, sin, tanh
 from funcgrad.scipy.special.operations.partials import derivatives, kernel, of_scipy
 
-__all__ = [
-    "boxcox", "boxcox1p", "boxcox_slope", "cosdg", "cosm1", "cotdg", "entr", "exp10", "expit", "exprel", "huber",
-    "inv_boxcox", "inv_boxcox1p", "kl_div", "lambertw", "log1p_quotient", "log_expit", "logit", "powm1", "pseudo_huber",
-    "rel_entr", "sindg", "sinh_quotient", "tandg", "wrightomega", "xlog1py", "xlogy",
-]  # fmt: skip
-
 LN10, RADIAN = math.log(10.0), math.pi / 180
 
 # ---- products with logarithms --------------------------------------------------------------------------------

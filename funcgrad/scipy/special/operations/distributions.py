@@ -35,14 +35,6 @@ from funcgrad.scipy.special.operations.incomplete import (
 )
 from funcgrad.scipy.special.operations.partials import derivatives, in_double, kernel, of_scipy, pointwise, refused
 
-__all__ = [
-    "bdtr", "bdtrc", "bdtri", "bdtrin", "btdtria", "btdtrib", "chdtr", "chdtrc", "chdtri", "chdtriv", "fdtr", "fdtrc",
-    "fdtri", "fdtridfd", "gdtr", "gdtrc", "gdtria", "gdtrib", "gdtrix", "nbdtr", "nbdtrc", "nbdtri", "nbdtrik",
-    "nbdtrin", "nrdtrimn", "nrdtrisd", "pdtr", "pdtrc", "pdtri", "pdtrik", "tklmbda", "stdtr", "stdtr_parameter",
-    "stdtridf", "stdtrit", "student_constant", "student_density",
-]  # fmt: skip
-
-
 #: For each argument the partial derivative, a function of all arguments, or the name of a whole number that has none.
 Partials = tuple[Callable[..., Any] | str, ...]
 

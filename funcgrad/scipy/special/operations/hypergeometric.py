@@ -30,12 +30,6 @@ from funcgrad.scipy.special.operations.partials import (
     summed,
 )
 
-__all__ = [
-    "hyp0f1", "hyp1f1", "hyp2f1", "hyperu", "hyperu_integral", "eval_chebyt", "eval_chebyu", "eval_gegenbauer",
-    "eval_genlaguerre", "eval_hermite", "eval_hermitenorm", "eval_jacobi", "eval_laguerre", "eval_legendre", "lpmv",
-    "sph_harm_y",
-]  # fmt: skip
-
 
 def _rising(a: Any, k: int) -> Any:
     """Pochhammer's symbol."""

@@ -23,12 +23,6 @@ from funcgrad.kinds.linear import astype
 from funcgrad.kinds.rules import Operation, positional_names
 from funcgrad.optional import special
 
-__all__ = [
-    "HIGHEST", "analytic", "beside_pole", "difference_quotient", "in_double", "pointwise", "refused", "shifted",
-    "summed", "derivatives", "kernel", "log_beta", "of_scipy", "stirling_error",
-]  # fmt: skip
-
-
 #: The highest order of derivatives by differences: each costs a digit.
 HIGHEST = 4
 _POINTS = 10  # on either side
