@@ -104,15 +104,8 @@ def remedies(asked: str, batch: int | None) -> list[str]:
         or constant
     )
     line = library_line()
-    found = [
-        first,
-        *([f"The value was asked for at {line}."] if line else []),
-        _BUILDING,
-        _WRITING,
-        constant,
-        _PRINTING,
-    ]
-    return [text for number, text in enumerate(found) if number == 0 or text != first]
+    asked_at = [f"The value was asked for at {line}."] if line else []
+    return [first, *[text for text in (*asked_at, _BUILDING, _WRITING, constant, _PRINTING) if text != first]]
 
 
 _BUILDING = (
@@ -131,9 +124,7 @@ _BY_WHAT_ASKS = {
 
 def _of_class() -> str:
     """What to do where a class derived from NumPy's arrays makes one of its own."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not is_users(frame):
-        frame = frame.f_back
+    frame = user_frame()
     if frame is None or frame.f_code.co_name != "__new__" or not frame.f_code.co_argcount:
         return ""
     cls = frame.f_locals.get(frame.f_code.co_varnames[0])
@@ -172,9 +163,7 @@ def _takes_plain_values(name: str) -> str:
 
 def _of_statement() -> str:
     """What to do where an element of NumPy's array is written or looked up."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not is_users(frame):
-        frame = frame.f_back
+    frame = user_frame()
     if frame is None:
         return ""
     return {
@@ -189,16 +178,12 @@ def explain(error: Exception) -> None:
     Args:
         error: what a function raised that was being transformed.
     """
-    said = (*_notes(error), "" if _MIXED in str(error) else str(error))
+    said = (*getattr(error, "__notes__", []), "" if _MIXED in str(error) else str(error))
     if isinstance(error, FuncgradError) or any("funcgrad" in text for text in said):
         return
     with suppress(Exception):  # whatever the frames hold, the error itself must reach the user
         if hint := _of_error(error):
             error.add_note(f"Traced values cannot be passed here{user_line(error)}.{hint}")
-
-
-def _notes(error: Exception) -> list[str]:
-    return getattr(error, "__notes__", [])
 
 
 def _of_error(error: Exception) -> str:
@@ -229,10 +214,9 @@ def _of_error(error: Exception) -> str:
         # A routine in C has gone on after a refusal, so the next thing that Python did in it has failed.
         return _of_frames(every)
     if frames:
-        ours = (
-            frames[0].f_globals.get("__name__", "").startswith("funcgrad.")
-        )  # what it says is about its own arguments
-        return _of_frames(frames) if not ours and any(_has_tracer(frame.f_locals) for frame in frames) else ""
+        if frames[0].f_globals.get("__name__", "").startswith("funcgrad."):
+            return ""  # what it says is about its own arguments
+        return _of_frames(frames) if any(_has_tracer(frame.f_locals) for frame in frames) else ""
     if user is None or isinstance(error, AttributeError):
         return ""
     node = expression(user, instruction)

@@ -156,31 +156,14 @@ _HOMES = {
     "numpy.lib._stride_tricks_impl": "numpy.lib.stride_tricks",
 }
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
-_ABOUT_SHAPE_AND_DTYPE: frozenset[Callable[..., Any]] = frozenset(
-    (
-        np.can_cast,
-        np.common_type,
-        np.diag_indices_from,
-        np.einsum_path,
-        np.min_scalar_type,
-        np.tril_indices_from,
-        np.triu_indices_from,
-    )
-)
-_WRITING: frozenset[Callable[..., Any]] = frozenset(
-    (
-        np.copyto,
-        np.fill_diagonal,
-        np.place,
-        np.put,
-        np.put_along_axis,
-        np.putmask,
-        np.save,
-        np.savetxt,
-        np.savez,
-        np.savez_compressed,
-    )
-)
+_ABOUT_SHAPE_AND_DTYPE: frozenset[Callable[..., Any]] = frozenset((
+    np.can_cast, np.common_type, np.diag_indices_from, np.einsum_path, np.min_scalar_type, np.tril_indices_from,
+    np.triu_indices_from,
+))  # fmt: skip
+_WRITING: frozenset[Callable[..., Any]] = frozenset((
+    np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask, np.save, np.savetxt, np.savez,
+    np.savez_compressed,
+))  # fmt: skip
 _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.array2string: _array2string,
     np.array_repr: lambda arr, *args, **kwargs: repr(arr),
