@@ -77,10 +77,9 @@ class Series:
                 against ``x``.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebval(0.5, [1.0, 2.0, 3.0])
+            >>> fnp.polynomial.chebyshev.chebval(0.5, [1.0, 2.0, 3.0])
             np.float64(0.5)
-            >>> grad(lambda c: chebyshev.chebval(0.5, c))([1.0, 2.0, 3.0])
+            >>> grad(lambda c: fnp.polynomial.chebyshev.chebval(0.5, c))([1.0, 2.0, 3.0])
             [np.float64(1.0), np.float64(0.5), np.float64(-0.5)]
         """
         if is_plain(x, c):
@@ -114,8 +113,7 @@ class Series:
             ValueError: ``x`` and ``y`` of different shapes.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebval2d(0.5, 2.0, [[1.0, 2.0], [3.0, 4.0]])
+            >>> fnp.polynomial.chebyshev.chebval2d(0.5, 2.0, [[1.0, 2.0], [3.0, 4.0]])
             np.float64(10.5)
         """
         return self._val_together("val2d", c, x, y)
@@ -127,8 +125,7 @@ class Series:
             ValueError: coordinates of different shapes.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebval3d(0.5, 2.0, 3.0, [[[1.0, 2.0]], [[3.0, 4.0]]])
+            >>> fnp.polynomial.chebyshev.chebval3d(0.5, 2.0, 3.0, [[[1.0, 2.0]], [[3.0, 4.0]]])
             np.float64(14.5)
         """
         return self._val_together("val3d", c, x, y, z)
@@ -142,8 +139,7 @@ class Series:
             ValueError: coordinates of different shapes.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebvalnd((0.5, 2.0, 3.0, 0.0), [[[[1.0], [2.0]]], [[[3.0], [4.0]]]])
+            >>> fnp.polynomial.chebyshev.chebvalnd((0.5, 2.0, 3.0, 0.0), [[[[1.0], [2.0]]], [[[3.0], [4.0]]]])
             np.float64(14.5)
         """
         return self._val_by_val(c, *pts)
@@ -159,8 +155,7 @@ class Series:
         """The series ``c`` in two variables at every pair of a coordinate in ``x`` and one in ``y``.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebgrid2d([0.0, 0.5], [1.0, 2.0, 3.0], [[1.0, 2.0], [3.0, 4.0]])
+            >>> fnp.polynomial.chebyshev.chebgrid2d([0.0, 0.5], [1.0, 2.0, 3.0], [[1.0, 2.0], [3.0, 4.0]])
             array([[ 3. ,  5. ,  7. ],
                    [ 6.5, 10.5, 14.5]])
         """
@@ -170,8 +165,7 @@ class Series:
         """The series ``c`` in three variables at every triple of coordinates.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebgrid3d([0.0, 0.5], [1.0], [2.0, 3.0], [[[1.0, 2.0]], [[3.0, 4.0]]]).shape
+            >>> fnp.polynomial.chebyshev.chebgrid3d([0.0, 0.5], [1.0], [2.0, 3.0], [[[1.0, 2.0]], [[3.0, 4.0]]]).shape
             (2, 1, 2)
         """
         return self._val_on_grid("grid3d", c, x, y, z)
@@ -183,8 +177,7 @@ class Series:
             ValueError: a negative degree.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebvander([0.0, 0.5], 2)
+            >>> fnp.polynomial.chebyshev.chebvander([0.0, 0.5], 2)
             array([[ 1. ,  0. , -1. ],
                    [ 1. ,  0.5, -0.5]])
         """
@@ -213,8 +206,7 @@ class Series:
         """The products of polynomials of degrees up to ``deg``, a pair, at the points ``(x, y)``.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebvander2d(0.5, 2.0, [1, 1])
+            >>> fnp.polynomial.chebyshev.chebvander2d(0.5, 2.0, [1, 1])
             array([[1. , 2. , 0.5, 1. ]])
         """
         return self._vander_together("vander2d", (x, y), deg)
@@ -223,8 +215,7 @@ class Series:
         """The products of polynomials of degrees up to ``deg``, a triple, at the points ``(x, y, z)``.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebvander3d(0.5, 2.0, 3.0, [1, 0, 1])
+            >>> fnp.polynomial.chebyshev.chebvander3d(0.5, 2.0, 3.0, [1, 0, 1])
             array([[1. , 3. , 0.5, 1.5]])
         """
         return self._vander_together("vander3d", (x, y, z), deg)
@@ -248,8 +239,7 @@ class Series:
             ValueError: a negative order.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebder([1.0, 2.0, 3.0])
+            >>> fnp.polynomial.chebyshev.chebder([1.0, 2.0, 3.0])
             array([ 2., 12.])
         """
         if is_plain(c, scl):
@@ -280,8 +270,7 @@ class Series:
             ValueError: a negative order, too many constants, a bound or factor that is not one number.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebint([1.0, 2.0], k=3.0)
+            >>> fnp.polynomial.chebyshev.chebint([1.0, 2.0], k=3.0)
             array([3.5, 1. , 0.5])
         """
         if is_plain(c, k, lbnd, scl):
@@ -317,8 +306,7 @@ class Series:
         """The series of ``off + scl * x``.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebline(1.0, 2.0)
+            >>> fnp.polynomial.chebyshev.chebline(1.0, 2.0)
             array([1., 2.])
         """
         if is_plain(off, scl):
@@ -332,8 +320,7 @@ class Series:
         """The sum of two series.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebadd([1.0, 2.0], [3.0])
+            >>> fnp.polynomial.chebyshev.chebadd([1.0, 2.0], [3.0])
             array([4., 2.])
         """
         if is_plain(c1, c2):
@@ -346,8 +333,7 @@ class Series:
         """The difference of two series.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebsub([1.0, 2.0], [3.0])
+            >>> fnp.polynomial.chebyshev.chebsub([1.0, 2.0], [3.0])
             array([-2.,  2.])
         """
         if is_plain(c1, c2):
@@ -360,8 +346,7 @@ class Series:
         """The series times ``x``.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebmulx([1.0, 2.0])
+            >>> fnp.polynomial.chebyshev.chebmulx([1.0, 2.0])
             array([1., 1., 1.])
         """
         if is_plain(c):
@@ -379,11 +364,10 @@ class Series:
         """The product of two series.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
             >>> from funcgrad import jacrev
-            >>> chebyshev.chebmul([1.0, 2.0], [3.0, 4.0])
+            >>> fnp.polynomial.chebyshev.chebmul([1.0, 2.0], [3.0, 4.0])
             array([ 7., 10.,  4.])
-            >>> jacrev(lambda c: chebyshev.chebmul([1.0, 2.0], c))([3.0, 4.0])
+            >>> jacrev(lambda c: fnp.polynomial.chebyshev.chebmul([1.0, 2.0], c))([3.0, 4.0])
             [array([1., 2., 0.]), array([1., 1., 1.])]
         """
         if is_plain(c1, c2):
@@ -400,8 +384,7 @@ class Series:
             ZeroDivisionError: ``c2`` is zero.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebdiv([7.0, 10.0, 4.0], [1.0, 2.0])
+            >>> fnp.polynomial.chebyshev.chebdiv([7.0, 10.0, 4.0], [1.0, 2.0])
             (array([3., 4.]), array([0.]))
         """
         if is_plain(c1, c2):
@@ -448,8 +431,7 @@ class Series:
             ValueError: another power.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebpow([1.0, 2.0], 2)
+            >>> fnp.polynomial.chebyshev.chebpow([1.0, 2.0], 2)
             array([3., 4., 2.])
         """
         return self._power(c, pow, maxpower)
@@ -462,8 +444,7 @@ class Series:
             ConcretizationError: the coefficients differ between the examples of a ``vmap``.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebtrim([1.0, 2.0, 0.1], 0.2)
+            >>> fnp.polynomial.chebyshev.chebtrim([1.0, 2.0, 0.1], 0.2)
             array([1., 2.])
         """
         if is_plain(c):
@@ -480,8 +461,7 @@ class Series:
         """The coefficients of the same polynomial in powers of ``x``.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.cheb2poly([1.0, 2.0, 3.0])
+            >>> fnp.polynomial.chebyshev.cheb2poly([1.0, 2.0, 3.0])
             array([-2.,  2.,  6.])
         """
         name = f"{self._basis.prefix}2poly"
@@ -494,8 +474,7 @@ class Series:
         """The series that is the polynomial with these coefficients, of the powers of ``x``.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.poly2cheb([-2.0, 2.0, 6.0])
+            >>> fnp.polynomial.chebyshev.poly2cheb([-2.0, 2.0, 6.0])
             array([1., 2., 3.])
         """
         name = f"poly2{self._basis.prefix}"
@@ -510,8 +489,7 @@ class Series:
         """The series with these zeros whose highest power of ``x`` has the coefficient 1.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebfromroots([1.0, 2.0])
+            >>> fnp.polynomial.chebyshev.chebfromroots([1.0, 2.0])
             array([ 2.5, -3. ,  0.5])
         """
         if is_plain(roots):
@@ -532,8 +510,7 @@ class Series:
             ValueError: a constant.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebcompanion([1.0, 2.0])
+            >>> fnp.polynomial.chebyshev.chebcompanion([1.0, 2.0])
             array([[-0.5]])
         """
         if is_plain(c):
@@ -551,8 +528,7 @@ class Series:
         """The zeros of a series, sorted; see ``funcgrad.numpy.roots`` for the derivative.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebroots([1.0, 2.0])
+            >>> fnp.polynomial.chebyshev.chebroots([1.0, 2.0])
             array([-0.5])
         """
         if is_plain(c):
@@ -584,8 +560,7 @@ class Series:
             ValueError: a negative degree.
 
         Example:
-            >>> from funcgrad.numpy.polynomial import chebyshev
-            >>> chebyshev.chebfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1).round(12)
+            >>> fnp.polynomial.chebyshev.chebfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1).round(12)
             array([1., 2.])
         """
         if is_plain(x, y, w):
