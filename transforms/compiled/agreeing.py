@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.transforms.compiled.arguments import Form
-from funcgrad.transforms.compiled.copies import copy_of
+from funcgrad.transforms.compiled.graphs import copy_of
 
 __all__ = ["disagreement", "disagreement_nearby"]
 

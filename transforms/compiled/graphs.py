@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from funcgrad import backend
 
-__all__ = ["LARGE", "VIEWS", "Ask", "Const", "Fact", "Graph", "Op", "Value", "fact_of"]
+__all__ = ["LARGE", "VIEWS", "Ask", "Const", "Fact", "Graph", "Op", "Value", "copy_of", "fact_of"]
 
 ndarray = np.ndarray
 Value: TypeAlias = Any
@@ -335,3 +336,15 @@ def _asked_once(items: list[Any]) -> list[Any]:
             seen.add(key)
         found.append(item)
     return found
+
+
+def copy_of(x: ndarray) -> ndarray:
+    """A copy that lies in memory as ``x`` does, also where that runs backwards or has gaps: loops look at it."""
+    if not x.size or x.flags.c_contiguous or x.flags.f_contiguous:
+        return x.copy("K")
+    reach = [stride * (n - 1) // x.itemsize for n, stride in zip(x.shape, x.strides, strict=True)]
+    before = -sum([r for r in reach if r < 0])
+    room = np.zeros(before + sum([r for r in reach if r > 0]) + 1, x.dtype)
+    made = as_strided(room[before:], x.shape, x.strides)
+    made[...] = x
+    return made

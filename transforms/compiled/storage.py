@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad.transforms.compiled.graphs import LARGE, VIEWS, Ask, Graph, Op
 
-__all__ = ["FILLED", "FRESH", "Storage", "is_ufunc"]
+__all__ = ["FILLED", "Storage", "is_ufunc"]
 
 ndarray = np.ndarray
 #: Operations whose result never does.
@@ -147,10 +147,6 @@ class Storage:
         """Whether nothing after item ``n`` needs the memory of ``v``."""
         return self.last[v] <= n
 
-    def own_slot(self, v: int) -> Any:
-        """The slot that ``v`` lies in, None where that is not known."""
-        return self._owner.get(v)
-
     def place(self, n: int, op: Op, over: bool) -> tuple[Any, bool] | None:
         """Where the first result of item ``n`` is to be written.
 
@@ -217,10 +213,6 @@ class Storage:
         """Note that ``v`` has been made in the memory of ``of``."""
         if of in self._owner:
             self._owner[v] = self._owner.pop(of)
-
-    def give(self, v: int, name: Any) -> None:
-        """Note that ``v`` lies in memory of the call with this name."""
-        self._owner[v] = name
 
     def view(self, slot: int, expression: str) -> int:
         """A slot that is a view of another, made once."""

@@ -18,12 +18,10 @@ from funcgrad.core import Tracer
 from funcgrad.errors import EagerWarning
 from funcgrad.running import open_traces
 from funcgrad.transforms.compiled.agreeing import disagreement, disagreement_nearby
-from funcgrad.transforms.compiled.arguments import Form, form_of, names_of
-from funcgrad.transforms.compiled.binding import bound
+from funcgrad.transforms.compiled.arguments import Form, bound, form_of, names_of
 from funcgrad.transforms.compiled.capture import capture
 from funcgrad.transforms.compiled.closed import Closed
-from funcgrad.transforms.compiled.copies import copy_of
-from funcgrad.transforms.compiled.graphs import Graph
+from funcgrad.transforms.compiled.graphs import Graph, copy_of
 from funcgrad.transforms.compiled.reporting import Report, reported
 from funcgrad.transforms.compiled.saving import module_text
 from funcgrad.transforms.compiled.source import Otherwise, Program, generate
@@ -32,7 +30,7 @@ from funcgrad.transforms.static_arguments import Places
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import inside, outside
 
-__all__ = ["Compiled", "Variant", "jit_numpy", "run_compiled"]
+__all__ = ["Compiled", "jit_numpy", "run_compiled"]
 
 P = ParamSpec("P")
 ndarray = np.ndarray
