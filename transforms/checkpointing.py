@@ -15,8 +15,8 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import linear
 from funcgrad.primitives.indexing import getitem
 from funcgrad.replay import Chain
+from funcgrad.replay.chain import states_for
 from funcgrad.replay.memory import NAME, Memory
-from funcgrad.replay.schedule import states_for
 from funcgrad.transforms.arguments import own_tree
 from funcgrad.transforms.frozen import frozen
 from funcgrad.transforms.policies import Policy, everything_saveable
