@@ -20,7 +20,7 @@ from funcgrad.interop.from_numpy import from_numpy
 if _TYPE_CHECKING:
     from funcgrad.interop.crosschecks.checking import crosscheck
     from funcgrad.interop.crosschecks.report import CrossCheck, Row
-    from funcgrad.interop.jax.containers import adopt
+    from funcgrad.interop.jax.conversion import adopt
     from funcgrad.interop.jax.devices import default_device, device_put
     from funcgrad.interop.jax.from_jax import from_jax
     from funcgrad.interop.jax.jit import jit
@@ -34,7 +34,7 @@ __all__ = [
 _HOMES = {
     "CrossCheck": "crosschecks.report",
     "Row": "crosschecks.report",
-    "adopt": "jax.containers",
+    "adopt": "jax.conversion",
     "crosscheck": "crosschecks.checking",
     "default_device": "jax.devices",
     "device_put": "jax.devices",

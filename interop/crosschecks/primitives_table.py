@@ -13,13 +13,12 @@ import numpy as np
 from funcgrad.errors import InputError
 from funcgrad.interop.crosschecks.blame import accused
 from funcgrad.interop.crosschecks.checking import explained, surroundings
-from funcgrad.interop.crosschecks.comparing import Comparison, random_ways
+from funcgrad.interop.crosschecks.comparing import KINDS, Comparison, random_ways
 from funcgrad.interop.crosschecks.judging import Judge
-from funcgrad.interop.crosschecks.quantities import KINDS
 from funcgrad.interop.crosschecks.report import Blame, Row, plain_number
 from funcgrad.interop.crosschecks.samples import Sample, samples
 from funcgrad.optional import import_jax
-from funcgrad.transforms.problem import Problem
+from funcgrad.transforms.checking import Problem
 
 __all__ = ["COLUMNS", "Cell", "Line", "Table", "check_primitives"]
 

@@ -12,6 +12,7 @@ from funcgrad.core import Tracer
 from funcgrad.interop.jax.conversion import Frame, on_host, take_apart
 from funcgrad.interop.jax.programs import Call, Program
 from funcgrad.optional import import_jax
+from funcgrad.transforms.arguments import filled
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 
 __all__ = ["from_jax"]
@@ -71,20 +72,17 @@ class _Result:
         self.structure, self.others, self.moving = structure, others, moving
 
     def __call__(self, *arrays: Any) -> Any:
-        rest = iter(arrays)
-        leaves = [next(rest) if m else other for other, m in zip(self.others, self.moving, strict=True)]
-        return self.structure.unflatten(leaves)
+        return self.structure.unflatten(filled(self.others, self.moving, arrays))
 
 
 def _flat(
-    jax: Any, fun: Callable[..., Any], frame: Frame, leaves: Sequence[Any], moving: Sequence[bool]
+    jax: Any, fun: Callable[..., Any], frame: Frame, leaves: Sequence[Any], moving: list[bool]
 ) -> Callable[..., Any]:
     """``fun`` as a function of those leaves that are arrays."""
     still = [None if m else x for x, m in zip(leaves, moving, strict=True)]  # holds no array longer than the call
 
     def flat(*arrays: Any) -> Any:
-        rest = iter(arrays)
-        args, kwargs = frame(*[next(rest) if m else x for x, m in zip(still, moving, strict=True)])
+        args, kwargs = frame(*filled(still, moving, arrays))
         found, structure = jax.tree_util.tree_flatten(fun(*args, **kwargs))
         arrays_only = [isinstance(x, jax.Array) or backend.is_value(x) for x in found]
         others = [None if a else x for x, a in zip(found, arrays_only, strict=True)]

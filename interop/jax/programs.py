@@ -24,7 +24,7 @@ from funcgrad.optional import double_precision
 from funcgrad.reverse import pull_for_all
 from funcgrad.writable import as_made_by
 
-__all__ = ["Batched", "Call", "Like", "Program", "Pullback", "Pushed", "Residuals", "call_program", "nothing", "run"]
+__all__ = ["Batched", "Call", "Like", "Program", "Pullback", "Pushed", "Residuals", "nothing"]
 
 Leaves = Sequence[Any]
 

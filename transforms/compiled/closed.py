@@ -65,12 +65,12 @@ class Closed:
     def __init__(self, fun: Any) -> None:
         self.arrays: dict[int, ndarray] = {}
         self.whole, self.traced = True, False
-        self._own = frozenset(_package(x) for x in _inner(fun))
+        self._own = frozenset((getattr(x, "__module__", None) or "").partition(".")[0] for x in _inner(fun))
         self._found: list[tuple[_Place, Any]] = []
         self.names: set[str] = set()
         self._walk(fun)
-        self._copies = [(x, _copy(x)) for x in self.arrays.values()]
-        self.same = self._written() if self._found or self._copies else _always
+        self._copies = [(x, x.tobytes() if x.nbytes <= _SMALL else x.copy()) for x in self.arrays.values()]
+        self.same = self._written() if self._found or self._copies else lambda: True
 
     def holds_good(self) -> bool:
         """``same``, where a name may have been deleted."""
@@ -133,17 +133,9 @@ class Closed:
         return same
 
 
-def _always() -> bool:
-    return True
-
-
 def _alike(now: Any, found: Any) -> bool:
     """Whether a number is what it was; NaN is what it was."""
     return type(now) is type(found) and bool(now == found or (now != now and found != found))
-
-
-def _copy(x: ndarray) -> Any:
-    return x.tobytes() if x.nbytes <= _SMALL else x.copy()
 
 
 def _equal(x: ndarray, copy: ndarray) -> bool:
@@ -159,10 +151,6 @@ def _inner(fun: Any) -> Iterator[Any]:
     while fun is not None:
         yield fun
         fun = getattr(fun, "fun", None) or getattr(fun, "func", None)
-
-
-def _package(x: Any) -> str:
-    return (getattr(x, "__module__", None) or "").partition(".")[0]
 
 
 def _of_library(name: str | None, own: frozenset[str]) -> bool:

@@ -308,7 +308,9 @@ def _needed(graph: Graph) -> list[Any]:
     for item in reversed(graph.items):
         if type(item) is Ask:
             live[item.value] = asked = True
-        elif live[item.outs[0]] or any(live[v] for v in item.outs[1:]) or _may_be_seen(item):
+        elif (
+            live[item.outs[0]] or any(live[v] for v in item.outs[1:]) or item.primitive.loose or item.name in _MAY_RAISE
+        ):
             for a in item.args:
                 if type(a) is int:
                     live[a] = True
@@ -317,11 +319,6 @@ def _needed(graph: Graph) -> list[Any]:
         kept.append(item)
     kept.reverse()
     return _asked_once(kept) if asked else kept
-
-
-def _may_be_seen(op: Op) -> bool:
-    """Whether an operation counts though nothing takes its result."""
-    return op.primitive.loose or op.name in _MAY_RAISE
 
 
 def _asked_once(items: list[Any]) -> list[Any]:

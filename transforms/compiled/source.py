@@ -25,7 +25,7 @@ from funcgrad.transforms.compiled.rolling import roll, rolled_text
 from funcgrad.transforms.compiled.statements import NO_NUMBER, Parts, Writer
 from funcgrad.transforms.compiled.storage import Storage
 
-__all__ = ["Otherwise", "Program", "generate"]
+__all__ = ["Otherwise", "Program", "differs", "generate"]
 
 ndarray = np.ndarray
 _FEW = 3_000  # statements of which each gets a comment, and values names of the program

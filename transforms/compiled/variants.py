@@ -209,7 +209,7 @@ class Compiled(Transformed[P, Any]):
 
     def _twin(self, fun: Callable[..., Any], strict: bool) -> Callable[..., Any]:
         """A recorded function of plain values, which may be run as it stands unless ``strict``."""
-        made: Compiled[...] = Compiled(self.run, fun, Options((), (), self.options.exact), self.says)
+        made = self._of(fun)
         if strict:
             return made._of_values
 
@@ -233,11 +233,12 @@ class Compiled(Transformed[P, Any]):
         """The same transform of the function as it stands, recorded."""
         found = self._wholes.get((run, options))
         if found is None:
-            made: Compiled[...] = Compiled(
-                self.run, Transformed(run, self.fun, options, says), Options((), (), self.options.exact), self.says
-            )
-            found = self._wholes.setdefault((run, options), made)
+            found = self._wholes.setdefault((run, options), self._of(Transformed(run, self.fun, options, says)))
         return found
+
+    def _of(self, fun: Callable[..., Any]) -> Compiled[...]:
+        """Another function, recorded as this one is."""
+        return Compiled(self.run, fun, Options((), (), self.options.exact), self.says)
 
     def _closes_over_traced(self) -> bool:
         if self._closed is None or not self._closed.holds_good():
@@ -250,10 +251,7 @@ class Compiled(Transformed[P, Any]):
         if part is None:
             if len(self._parts) >= FORMS:
                 return self._places.given(self.fun, static)(*args, **kwargs)
-            fun = self._places.given(self.fun, static)
-            part = self._parts.setdefault(
-                static, Compiled(self.run, fun, Options((), (), self.options.exact), self.says)
-            )
+            part = self._parts.setdefault(static, self._of(self._places.given(self.fun, static)))
         return part(*args, **kwargs)
 
     def _entry(self, form: Form) -> _Entry | None:

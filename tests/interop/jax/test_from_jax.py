@@ -34,7 +34,7 @@ from funcgrad import (
     vmap,
 )
 from funcgrad.errors import FuncgradError, InputError
-from funcgrad.interop.jax.containers import adopt
+from funcgrad.interop.jax.conversion import adopt
 from funcgrad.interop.jax.from_jax import from_jax
 from funcgrad.optional import precision_switch
 
@@ -362,7 +362,7 @@ import sys
 sys.modules["jax"] = sys.modules["jax.numpy"] = None
 import numpy as np
 from funcgrad.errors import MissingExtraError
-from funcgrad.interop.jax.containers import adopt
+from funcgrad.interop.jax.conversion import adopt
 from funcgrad.interop.jax.devices import default_device, device_put
 from funcgrad.interop.jax.from_jax import from_jax
 from funcgrad.interop.jax.jit import jit

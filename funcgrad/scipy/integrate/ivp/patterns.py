@@ -10,8 +10,7 @@ import numpy as np
 from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.numpy.concretization import forgive
 from funcgrad.optional import import_scipy
-from funcgrad.transforms.colouring import colour_columns
-from funcgrad.transforms.dependence import DependenceTrace
+from funcgrad.transforms.dependence import DependenceTrace, colour_columns
 from funcgrad.transforms.products import jvp
 from funcgrad.transforms.vectorize import vmap
 
