@@ -26,20 +26,16 @@ from funcgrad.graph import GraphTrace
 from funcgrad.kinds.avals import are_doubles, aval_of
 from funcgrad.kinds.custom import custom_call
 from funcgrad.running import repeating, running
-from funcgrad.transforms.compiled.graphs import Const, Graph, copy_of, fact_of
+from funcgrad.transforms.compiled.graphs import Const, Graph, computed, copy_of, fact_of
 
 __all__ = ["AROUND", "UnrecordableError", "capture", "operator_for"]
 
 ndarray = np.ndarray
 
 
-def _never(*args: Any) -> Any:
-    raise NotImplementedError("a recorded operator has no rules")
-
-
 def _as_operator(name: str, compute: Callable[..., Any]) -> Primitive:
     """A primitive that ``compute`` computes; graphs that are recorded once are only computed."""
-    made = Primitive(name, lambda xp, *args: compute(*args), None, None, _never)
+    made = computed(name, lambda xp, *args: compute(*args))
     made.call = compute
     return made
 

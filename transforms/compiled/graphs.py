@@ -5,13 +5,15 @@ A value is an int: the inputs first, then the results of operations in order. An
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from funcgrad import backend
+from funcgrad.core import Primitive
 
 __all__ = ["LARGE", "VIEWS", "Ask", "Const", "Fact", "Graph", "Op", "Value", "copy_of", "fact_of"]
 
@@ -84,6 +86,15 @@ class Const:
         self.is_one = not live and not self.shape and _is_one(value)
 
 
+def computed(name: str, impl: Callable[..., Any]) -> Primitive:
+    """An operation that is only computed: what is recorded needs no rules any more."""
+
+    def never(*args: Any) -> Any:
+        raise NotImplementedError("a recorded operation has no rules")
+
+    return Primitive(name, impl, None, None, never)
+
+
 class Op:
     """An operation.
 
@@ -154,6 +165,15 @@ class Graph:
         """That of a value or constant."""
         shape: tuple[int, ...] = self.shapes[value] if type(value) is int else value.shape
         return shape
+
+    def is_array(self, value: Value) -> bool:
+        """Whether it is a value, and an array."""
+        return type(value) is int and self.facts[value].kind is ndarray
+
+    def nbytes(self, value: int) -> int:
+        """The bytes of an array."""
+        size: int = prod(self.shapes[value]) * self.dtypes[value].itemsize
+        return size
 
     # ---- recording -----------------------------------------------------------------------------------------------
 

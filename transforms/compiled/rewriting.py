@@ -25,8 +25,11 @@ _SHORT, _MOST = 1_000, 1 << 17
 
 def broadcast_later(graph: Graph) -> None:
     """Do so in ``graph`` for large arrays, where nothing sees that they lie otherwise in memory then."""
-    made = {item.outs[0]: item for item in graph.items if type(item) is Op and item.name == "broadcast_to"}
-    large = {v for v in made if prod(graph.shapes[v]) > FILLED}
+    large = {
+        op.outs[0]: op
+        for op in graph.operations
+        if op.name == "broadcast_to" and prod(graph.shapes[op.outs[0]]) > FILLED and graph.is_array(op.args[0])
+    }
     if not large:
         return
     seen = set(graph.outputs)
@@ -40,32 +43,24 @@ def broadcast_later(graph: Graph) -> None:
                     users.setdefault(a, []).append(item)
     items = []
     for item in graph.items:
-        broadcast = _of_broadcast(item, large) if type(item) is Op else None
-        if broadcast is None or item.outs[0] in seen or not _meets_others(item.outs[0], users, graph):
+        first = _of_broadcast(item, large) if type(item) is Op else None
+        if first is None or item.outs[0] in seen or not _meets_others(item.outs[0], users, graph):
             items.append(item)
             continue
-        first = made[broadcast]
-        (x,) = first.args
-        v = item.outs[0]
-        if type(x) is not int or graph.facts[x].kind is not np.ndarray:
-            items.append(item)
-            continue
+        (x,), v = first.args, item.outs[0]
         small = graph.new(graph.shapes[x], graph.dtypes[v], graph.facts[x])
-        args = [x if a == broadcast else a for a in item.args]
+        args = [x if a == first.outs[0] else a for a in item.args]
         items.append(Op(item.primitive, args, {}, [small], item.line))
         items.append(Op(first.primitive, (small,), first.params, [v], item.line))
     graph.items = items
     graph.drop()
 
 
-def _of_broadcast(op: Op, large: set[int]) -> int | None:
-    """The large broadcast array of which and of numbers an elementwise operation is made."""
+def _of_broadcast(op: Op, large: dict[int, Op]) -> Op | None:
+    """What makes the large broadcast array of which and of numbers an elementwise operation is made."""
     values = [a for a in op.args if type(a) is int]
-    if len(values) != 1 or values[0] not in large or not is_ufunc(op) or op.params:
-        return None
-    if any(type(a) is Const and (a.live or a.shape) for a in op.args):
-        return None
-    return values[0]
+    numbers = all(type(a) is int or not (a.live or a.shape) for a in op.args)
+    return large.get(values[0]) if len(values) == 1 and numbers and is_ufunc(op) and not op.params else None
 
 
 def _meets_others(v: int, users: dict[int, list[Op]], graph: Graph) -> bool:

@@ -168,14 +168,15 @@ def _ending(writer: Writer, expected: Sequence[Any]) -> Parts:
 def _free_large(writer: Writer, lines: list[tuple[Parts, Any]]) -> None:
     """Let go of large arrays after the last statement that names them, as the tape does."""
     graph, large = writer.graph, writer.storage.large
-    if not any(fact.kind is ndarray and _bytes(graph, v) >= large for v, fact in enumerate(graph.facts)):
+    big = {v for v, fact in enumerate(graph.facts) if fact.kind is ndarray and graph.nbytes(v) >= large}
+    if not big:
         return
     last: dict[Any, int] = {}
     for n, (parts, _) in enumerate(lines):
         for part in parts:
             if type(part) is tuple:
                 kind, v = part
-                if kind == "t" or (kind == "v" and _bytes(graph, v) >= large):
+                if kind == "t" or (kind == "v" and v in big):
                     last[part] = n
     over: dict[int, list[Any]] = {}
     for part, n in last.items():
@@ -186,15 +187,6 @@ def _free_large(writer: Writer, lines: list[tuple[Parts, Any]]) -> None:
         for part in over[n]:
             gone += [part, ", "]
         lines.insert(n + 1, (gone[:-1], lines[n][1]))
-
-
-def _bytes(graph: Graph, v: int) -> int:
-    if graph.facts[v].kind is not ndarray:
-        return 0
-    size: int = graph.dtypes[v].itemsize
-    for n in graph.shapes[v]:
-        size *= n
-    return size
 
 
 # ---- text --------------------------------------------------------------------------------------------------------

@@ -334,10 +334,6 @@ class Writer:
         else:
             self.bind(v, [*base, taken])
 
-    def is_array(self, a: Any) -> bool:
-        """Whether an argument is a value, and an array."""
-        return type(a) is int and self.graph.facts[a].kind is ndarray
-
 
 def _is_literal(value: Any) -> bool:
     if type(value) is tuple:
@@ -355,7 +351,7 @@ def _power(w: Writer, n: int, op: Op) -> bool:
     """A power by Python's operator, and squares. Of a number of Python's it may raise an error or be complex."""
     base, exponent = op.args
     number = type(exponent) is Const and type(exponent.value) in (int, float)
-    array = w.is_array(base)
+    array = w.graph.is_array(base)
     if number and array and exponent.value == 2 and w.graph.dtypes[base].kind == "f":
         w.into(n, op, np.square, w.arg(base), over=True)
     elif op.name == "infix_power" or (not w.exact and not array):
@@ -373,7 +369,7 @@ def _infix(w: Writer, n: int, op: Op) -> bool:
 
 def _one_minus_square(w: Writer, n: int, op: Op) -> bool:
     (x,) = op.args
-    if not w.is_array(x) or w.graph.dtypes[x] is not _DOUBLE:
+    if not w.graph.is_array(x) or w.graph.dtypes[x] is not _DOUBLE:
         return False
     word = w.arg(x)
     w.into(n, op, np.multiply, word, word, over=True)
@@ -385,7 +381,7 @@ def _one_minus_square(w: Writer, n: int, op: Op) -> bool:
 
 def _logistic(w: Writer, n: int, op: Op) -> bool:
     (x,) = op.args
-    if not w.is_array(x) or w.graph.dtypes[x] not in _REAL:
+    if not w.graph.is_array(x) or w.graph.dtypes[x] not in _REAL:
         return False
     where, there = w.memory(n, op, over=True)
     if there:
@@ -423,7 +419,7 @@ def _matmul(w: Writer, n: int, op: Op) -> bool:
 
 def _linear(w: Writer, n: int, op: Op) -> bool:
     """``x @ y + z`` of two matrices and a vector, the sum in place."""
-    if not all(map(w.is_array, op.args)):
+    if not all(map(w.graph.is_array, op.args)):
         return False
     x, y, z = [w.arg(a) for a in op.args]
     w.put(n, op, [*x, ".dot(", *y, ")"], over=False)
@@ -436,7 +432,7 @@ def _reduce_sum(w: Writer, n: int, op: Op) -> bool:
     (x,) = op.args
     shape, axis = w.graph.shape(x), op.params["axis"]
     short = len(shape) >= 2 and axis == (len(shape) - 1,) and 2 <= shape[-1] < 8 and math.prod(shape) >= 512
-    if short or not w.is_array(x) or op.params.get("keepdims"):
+    if short or not w.graph.is_array(x) or op.params.get("keepdims"):
         return False
     _reduced(w, n, op, x, axis)
     return True
@@ -449,7 +445,7 @@ def _reduced(w: Writer, n: int, op: Op, x: int, axis: Any) -> None:
 def _sum_over(w: Writer, n: int, op: Op) -> bool:
     """As ``kinds.linear.summed``, which looks at shapes and dtypes only."""
     (x,) = op.args
-    if not w.is_array(x):
+    if not w.graph.is_array(x):
         return False
     shape, dtype, axis = w.graph.shapes[x], w.graph.dtypes[x], op.params["axis"]
     if math.prod(shape) >= 1024 or dtype.itemsize == 2:
@@ -490,7 +486,7 @@ def _scatter_sum(w: Writer, n: int, op: Op) -> bool:
 
 def _reshape(w: Writer, n: int, op: Op) -> bool:
     (x,) = op.args
-    if not w.is_array(x) or not w.graph.facts[x].contiguous:
+    if not w.graph.is_array(x) or not w.graph.facts[x].contiguous:
         return False
     w.view(op.outs[0], x, f".reshape({op.params['to']!r})")
     return True
@@ -498,7 +494,7 @@ def _reshape(w: Writer, n: int, op: Op) -> bool:
 
 def _permute(w: Writer, n: int, op: Op) -> bool:
     (x,), axes = op.args, op.params["axes"]
-    if not w.is_array(x):
+    if not w.graph.is_array(x):
         return False
     w.view(op.outs[0], x, ".T" if axes == (1, 0) else f".transpose({axes!r})")
     return True
@@ -519,7 +515,7 @@ def index_text(spec: Any) -> str:
 
 def _getitem(w: Writer, n: int, op: Op) -> bool:
     x, *arrays = op.args
-    if not w.is_array(x):
+    if not w.graph.is_array(x):
         return False
     if not arrays:
         w.view(op.outs[0], x, index_text(op.params["spec"]))
@@ -534,7 +530,7 @@ def _getitem(w: Writer, n: int, op: Op) -> bool:
 def _views(w: Writer, n: int, op: Op) -> bool:
     """``split`` and ``unstack``: a view for each result that something takes."""
     (x,), axis = op.args, op.params["axis"]
-    if not w.is_array(x):
+    if not w.graph.is_array(x):
         return False
     at = op.params.get("at", ())
     stretches = [(start, stop, 1) for start, stop in zip(at, (*at[1:], w.graph.shapes[x][axis]), strict=False)]
@@ -583,12 +579,12 @@ def _written_over(w: Writer, n: int, v: int, x: Any, others: Sequence[Any]) -> b
 
     What else it is made of must lie somewhere else.
     """
-    if not w.is_array(x) or x in others:
+    if not w.graph.is_array(x) or x in others:
         return False
     storage, name = w.storage, w.names[x]
     if not (storage.is_own(x) and storage.ends_at(x, n) and len(name) == 1 and x not in storage.outputs):
         return False
-    if any(w.is_array(a) and not storage.is_own(a) for a in others):
+    if any(w.graph.is_array(a) and not storage.is_own(a) for a in others):
         return False
     alike = (w.graph.shapes[x], w.graph.dtypes[x]) == (w.graph.shapes[v], w.graph.dtypes[v])
     if not alike or w.graph.facts[x] != w.graph.facts[v] or (v in storage.escaping and name[0][0] == "b"):
@@ -602,7 +598,7 @@ def _write(w: Writer, n: int, op: Op) -> bool:
     """``x`` with ``y`` at an index: written there where ``x`` is not needed any more."""
     x, y, *arrays = op.args
     v = op.outs[0]
-    if not w.is_array(x) or arrays:
+    if not w.graph.is_array(x) or arrays:
         return False
     text = index_text(op.params["spec"])
     if not _written_over(w, n, v, x, (y,)):

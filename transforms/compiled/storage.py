@@ -48,9 +48,8 @@ _UFUNCS = frozenset([name for name, found in vars(np).items() if isinstance(foun
 
 def _bytes_from(least: int, graph: Graph) -> int:
     """The bytes of all arrays that operations make, of ``least`` bytes and more."""
-    made = [v for item in graph.items if type(item) is Op for v in item.outs if graph.shapes[v]]
-    sizes = [prod(graph.shapes[v]) * graph.dtypes[v].itemsize for v in made if graph.facts[v].kind is ndarray]
-    return sum([size for size in sizes if size >= least])
+    made = [v for item in graph.items if type(item) is Op for v in item.outs if graph.facts[v].kind is ndarray]
+    return sum([size for v in made if (size := graph.nbytes(v)) >= least])
 
 
 class Storage:
@@ -117,7 +116,7 @@ class Storage:
             for of in (v, *self._roots[v]):
                 self.last[of] = _NEVER
         for i in range(graph.inputs):
-            small = graph.facts[i].contiguous and prod(graph.shapes[i]) * graph.dtypes[i].itemsize <= _COPIED
+            small = graph.facts[i].contiguous and graph.nbytes(i) <= _COPIED
             if small and self._looks[i] >= _LOOKS and i not in self.escaping and graph.dtypes[i].kind in "fc":
                 self.copied.add(i)
 
@@ -163,7 +162,7 @@ class Storage:
         fact, kind = graph.facts[v], (graph.shapes[v], graph.dtypes[v])
         if fact.kind is not ndarray or not fact.contiguous or kind[1].kind not in "fciub":
             return None
-        size = prod(kind[0]) * kind[1].itemsize
+        size = graph.nbytes(v)
         if not kind[0] or not size or (size < self.large and v in self.escaping):
             return None
         if over and not all(self._is_plain(a) for a in op.args):
@@ -232,10 +231,9 @@ class Storage:
             name = self._owner.pop(v, None)
             if name is None:
                 continue
-            shape, dtype = self.graph.shapes[v], self.graph.dtypes[v]
-            if name[0] == "t" and prod(shape) * dtype.itemsize < _WAITING:
+            if name[0] == "t" and self.graph.nbytes(v) < _WAITING:
                 gone.append(name)
             else:
-                self._free.setdefault((shape, dtype), []).append(name)
+                self._free.setdefault((self.graph.shapes[v], self.graph.dtypes[v]), []).append(name)
         self._names += gone
         return gone
