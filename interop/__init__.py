@@ -22,9 +22,9 @@ if _TYPE_CHECKING:
     from funcgrad.interop.crosschecks.report import CrossCheck, Row
     from funcgrad.interop.jax.conversion import adopt
     from funcgrad.interop.jax.devices import default_device, device_put
-    from funcgrad.interop.jax.from_jax import from_jax
     from funcgrad.interop.jax.jit import jit
     from funcgrad.interop.jax.lift import to_jax
+    from funcgrad.interop.jax.programs import from_jax
 
 __all__ = [
     "CrossCheck", "Row", "adopt", "crosscheck", "default_device", "device_put", "from_array_api", "from_jax",
@@ -38,7 +38,7 @@ _HOMES = {
     "crosscheck": "crosschecks.checking",
     "default_device": "jax.devices",
     "device_put": "jax.devices",
-    "from_jax": "jax.from_jax",
+    "from_jax": "jax.programs",
     "jit": "jax.jit",
     "to_jax": "jax.lift",
 }

@@ -58,7 +58,8 @@ class Problem:
         self.has_aux = has_aux
         self.args = [tree.map(_to_numpy, arg) for arg in args]
         self.kwargs = tree.map(_to_numpy, kwargs)
-        self.chosen = _chosen(argnums, args)
+        every = tuple(range(len(args)))
+        self.chosen = every if argnums is None else positions("crosscheck", check_argnums("crosscheck", argnums), args)
         names = argument_names(fun, len(args))
         self.leaves, self.spec = tree.flatten(tuple(self.args[i] for i in self.chosen))
         paths = [names[i] + path for i in self.chosen for path in tree.flatten_with_path(self.args[i])[0]]
@@ -127,12 +128,6 @@ def _double(leaf: Any) -> Any:
 
 def _floating(leaf: Any) -> bool:
     return (isinstance(leaf, Tracer) or backend.is_value(leaf)) and backend.is_inexact(leaf)
-
-
-def _chosen(argnums: Any, args: Sequence[Any]) -> tuple[int, ...]:
-    if argnums is None:
-        return tuple(range(len(args)))
-    return positions("crosscheck", check_argnums("crosscheck", argnums), args)
 
 
 #: Relative to the largest entry of a derivative, by the coarsest dtype among arguments and results.

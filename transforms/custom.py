@@ -107,7 +107,7 @@ class CustomCall:
                 f"differentiable argument, got {describe(pulled)}. Return ({', '.join(['ct'] * len(self.diff))}"
                 f"{',' if len(self.diff) == 1 else ''}), with None for zero."
             )
-        like = tree.unflatten(self.spec, self.places())
+        like = tree.unflatten(self.spec, range(len(self.likes)))
         found = [
             leaf
             for position, have, want in zip(self.diff, pulled, like, strict=True)
@@ -165,10 +165,6 @@ class CustomCall:
         for i, arg in self.static.items():
             args.insert(i, arg)
         return args
-
-    def places(self) -> range:
-        """A number for each leaf of the differentiable arguments."""
-        return range(len(self.likes))
 
     def results(self, given: _Given, out: PyTree) -> list[Any]:
         """The leaves of a result, whose structure is remembered."""

@@ -323,13 +323,9 @@ class _System:
             return self
         other: _System = object.__new__(_System)
         other.__dict__.update(self.__dict__)
-        other.apply = lambda u, held: _transpose(lambda x: self.apply(x, held), self.zeros(u), u)
+        other.apply = lambda u, held: _transpose(lambda x: self.apply(x, held), tree.map(backend.zeros_like, u), u)
         other.solve, other.transpose_solve = self.transpose_solve, self.solve
         return other
-
-    def zeros(self, like: PyTree) -> PyTree:
-        """A zero vector, of the library of ``like``."""
-        return tree.map(backend.zeros_like, like)
 
     def rules(self) -> CustomRules:
         """The operation."""

@@ -111,9 +111,14 @@ def inputs_of(rng: np.random.Generator, point: Leaves, tangents: Leaves) -> Inpu
     return Inputs(point, tangents, copies, single, single_tangents)
 
 
-def _single(x: Any) -> Any:
-    found = np.asarray(x).astype(np.complex64 if np.iscomplexobj(x) else np.float32)
+def _cast(x: Any, real: type, complex_: type) -> Any:
+    found: Any = np.asarray(x).astype(complex_ if np.iscomplexobj(x) else real)
     return found if found.shape else found[()]
+
+
+_single, _double = [
+    partial(_cast, real=a, complex_=b) for a, b in ((np.float32, np.complex64), (np.float64, np.complex128))
+]
 
 
 def pulled(library: Library, fun: Callable[..., Leaves], cts: Leaves) -> Callable[..., tuple[Leaves, Leaves]]:
@@ -369,7 +374,8 @@ class Comparison:
 
     def rows(self, kind: str, judge: Judge) -> list[Row]:
         """The rows of one kind."""
-        found: list[Row] = getattr(self, f"_{kind}")(judge)
+        others = {"value": self._value, "vmap": self._vmap, "jit": self._jit, "float32": self._float32}
+        found = others[kind](judge) if kind in others else self._derivatives(kind, judge)
         if any(not row.funcgrad_jax <= judge.rtol for row in found):
             self.apart.add(kind)
         return found
@@ -381,16 +387,12 @@ class Comparison:
     def _value(self, judge: Judge) -> list[Row]:
         return self._plain("value", "value", "value", "value", judge, self.subject.value)
 
-    def _reverse(self, judge: Judge) -> list[Row]:
-        return self._derivatives("reverse", self._name, self.subject.paths, self.ways.weights, judge)
-
-    def _forward(self, judge: Judge) -> list[Row]:
-        return self._derivatives("forward", "jvp", self.subject.result_paths, self.ways.cts, judge)
-
-    def _second(self, judge: Judge) -> list[Row]:
-        return self._derivatives("second", "hvp", self.subject.paths, self.ways.weights, judge)
-
-    def _derivatives(self, kind: str, what: str, paths: list[str], weights: Leaves, judge: Judge) -> list[Row]:
+    def _derivatives(self, kind: str, judge: Judge) -> list[Row]:
+        what, paths, weights = {
+            "reverse": (self._name, self.subject.paths, self.ways.weights),
+            "forward": ("jvp", self.subject.result_paths, self.ways.cts),
+            "second": ("hvp", self.subject.paths, self.ways.weights),
+        }[kind]
         mine, other = self.ours[kind], self.theirs[kind]
         if isinstance(mine, Exception):
             return [judge.refused(what, mine, other)]
@@ -460,11 +462,6 @@ class Comparison:
             yours = None if isinstance(yours, Exception) or kind in self.apart else yours
             rows += judge.singles(f"float32 {name}", paths, mine, yours, double[kind], beside[kind], dtypes)
         return rows
-
-
-def _double(x: Any) -> Any:
-    found = np.asarray(x).astype(np.complex128 if np.iscomplexobj(x) else np.float64)
-    return found if found.shape else found[()]
 
 
 def _answers(subject: Subject, at: Inputs, point: Leaves, cts: Leaves) -> Answers:

@@ -18,11 +18,21 @@ _NAME, _WIDTH = 26, 11
 FINE, FAIR = 16.0, 4096.0  # ulps: what rounding does to one operation, and what it may do to many
 
 
+_COLOURS = {"good": "green", "fair": "yellow", "poor": "magenta", "bad": "bold red", "none": "dim"}
+
+
 def told(cell: Cell) -> str:
     """The error of a cell in few characters."""
     if cell.ulps != cell.ulps:
         return "–"
     return f"{cell.ulps:.0f}" if cell.ulps < 1e4 else f"{cell.ulps:.0e}"
+
+
+def _grade(cell: Cell) -> str:
+    """How good a cell is: "good", "fair", "poor", "bad", or "none" where nothing was compared."""
+    if not cell.ok or cell.ulps != cell.ulps:
+        return "none" if cell.ok else "bad"
+    return "good" if cell.ulps <= FINE else "fair" if cell.ulps <= FAIR else "poor"
 
 
 def terminal(color: str) -> Plain:
@@ -155,10 +165,7 @@ class Rich(Plain):
     def _cell(self, cell: Cell | None) -> Any:
         if cell is None:
             return self._text("", "")
-        if not cell.ok:
-            return self._text(f"✗ {told(cell)}", "bold red")
-        style = "green" if cell.ulps <= FINE else "yellow" if cell.ulps <= FAIR else "magenta"
-        return self._text(told(cell), style if cell.ulps == cell.ulps else "dim")
+        return self._text(("" if cell.ok else "✗ ") + told(cell), _COLOURS[_grade(cell)])
 
     def _text(self, text: str, style: str) -> Any:
         return self.rich["text"].Text(text, style=style)
@@ -257,13 +264,7 @@ def _rows(line: Line, kinds: tuple[str, ...]) -> str:
 def _cell(cell: Cell | None) -> str:
     if cell is None:
         return '<td class="bad">error</td>'
-    if not cell.ok:
-        style = "bad"
-    elif cell.ulps != cell.ulps:
-        style = "none"
-    else:
-        style = "good" if cell.ulps <= FINE else "fair" if cell.ulps <= FAIR else "poor"
-    return f'<td class="{style}" title="{escape(cell.verdict)}">{told(cell)}</td>'
+    return f'<td class="{_grade(cell)}" title="{escape(cell.verdict)}">{told(cell)}</td>'
 
 
 def page_of_report(report: CrossCheck) -> str:

@@ -139,13 +139,9 @@ def device_put(tree_: PyTree, device: Any) -> PyTree:
 
 def moved(jax: Any, leaf: Any, to: Any) -> Any:
     """``leaf`` on a device or distributed by a sharding."""
-    return _put(leaf, to=to, home=_home(jax, leaf))
-
-
-def _home(jax: Any, x: Any) -> Any:
-    """Where ``x`` is: the device or sharding of a JAX array that has numbers, else None."""
-    x = bottom(x)
-    return None if backend.namespace_of(x) is np or isinstance(x, jax.core.Tracer) else x.sharding
+    x = bottom(leaf)
+    known = backend.namespace_of(x) is not np and not isinstance(x, jax.core.Tracer)
+    return _put(leaf, to=to, home=x.sharding if known else None)
 
 
 @contextmanager

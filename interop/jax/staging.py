@@ -20,7 +20,7 @@ from funcgrad.batching import BatchTrace, named_axes
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
-from funcgrad.interop.jax.conversion import filled, filling, is_array
+from funcgrad.interop.jax.conversion import filling, is_array, replaced
 from funcgrad.interop.jax.lift import Closure, lift, staging
 from funcgrad.interop.jax.programs import Batched, Like, Program, Pullback, Pushed, Residuals, nothing
 from funcgrad.kinds.linear import to_batch
@@ -267,7 +267,7 @@ class Staged(Program):
             with self.lifting(xs) as (trace, values):
 
                 def of(*moving: Any) -> list[Any]:
-                    outs, static = self.flat(*filled(values, traced, moving))
+                    outs, static = self.flat(*replaced(values, traced, moving))
                     told[:] = [static]
                     return outs
 
@@ -319,7 +319,7 @@ def _pushed(flat: Flat, traced: tuple[int, ...]) -> Flat:
         trace = ForwardTrace()
         pairs = zip(traced, values[n:], strict=True)
         try:
-            outs, told = flat(*filled(values[:n], traced, [trace.leaf(values[i], t) for i, t in pairs]))
+            outs, told = flat(*replaced(values[:n], traced, [trace.leaf(values[i], t) for i, t in pairs]))
         finally:
             trace.close()
         mine = [type(out) is Tracer and out._trace is trace for out in outs]
@@ -338,7 +338,7 @@ def _pulled(flat: Flat, traced: tuple[int, ...], live: tuple[int, ...]) -> Flat:
         n = len(values) - len(live)
 
         def moving(*xs: Any) -> list[Any]:
-            return flat(*filled(values[:n], traced, xs))[0]
+            return flat(*replaced(values[:n], traced, xs))[0]
 
         _, nodes = record(moving, [values[i] for i in traced])
         seeds = [(node, ct) for i, ct in zip(live, values[n:], strict=True) if (node := nodes[i]) is not None]

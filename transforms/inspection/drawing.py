@@ -221,10 +221,6 @@ def _argument(arg: Any) -> str:
     return describe(arg)
 
 
-def _parameters(node: Node) -> list[str]:
-    return [f"{name}={_short(repr(value), 24)}" for name, value in node.params.items() if name != "rules"]
-
-
 def _short(text: str, width: int = _WIDEST) -> str:
     return text if len(text) <= width else f"{text[: width - 3]}..."
 
@@ -255,11 +251,12 @@ def _decided(node: Node) -> str:
 
 
 def _row(node: Node) -> tuple[str, ...]:
+    params = [f"{name}={_short(repr(value), 24)}" for name, value in node.params.items() if name != "rules"]
     return (
         _label(node),
         "input" if node.kind == "input" else node.name,
         _short(_results(node)),
-        _short(", ".join([*map(_argument, node.args), *_parameters(node)])),
+        _short(", ".join([*map(_argument, node.args), *params])),
         describe_bytes(node.saved) if node.saved else "",
         _decided(node),
         "" if node.stage is None else _short(str(node.stage)),

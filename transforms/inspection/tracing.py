@@ -11,13 +11,14 @@ import numpy as np
 from funcgrad import backend, blocks, tree
 from funcgrad.core import Primitive, Tracer, describe, twin
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
-from funcgrad.graph import GraphTrace, Node, Note, Operand, Recording, Stage, remember
+from funcgrad.graph import Node, Note, Operand, Recording, Stage
 from funcgrad.keeping import recording_apart
 from funcgrad.kinds.custom import custom_call
 from funcgrad.numpy_code import Rebuilt
 from funcgrad.ownership import own
 from funcgrad.reverse import number_of, operation_of, parents_of, pull_in, reachable, saved_by
 from funcgrad.transforms.arguments import filled
+from funcgrad.transforms.closures import Steered
 from funcgrad.transforms.inspection.drawing import Picture
 from funcgrad.transforms.origins import Origins
 from funcgrad.transforms.products import Pullback
@@ -290,14 +291,13 @@ def run_trace(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) ->
     return Graph(name_of(fun), recording, arguments, out_spec, type(fun) is Rebuilt)
 
 
-class TracingTrace(GraphTrace):
+class TracingTrace(Steered):
     """A graph trace that notes, for each operation, line, stage, and what reverse mode would keep."""
 
-    __slots__ = ("_cut", "_origins", "decisions", "stage")
+    __slots__ = ("_cut", "_origins", "stage")
 
     def __init__(self) -> None:
         super().__init__()
-        self.decisions: dict[int, Any] = {}
         self.stage: Stage | None = None
         self._cut: set[int] = set()  # the slots of results through which no derivative passes
         self._origins = Origins()
@@ -352,10 +352,6 @@ class TracingTrace(GraphTrace):
         """Mark the function as finished, and let go of its frames."""
         super().close()
         self._origins.forget()
-
-    def decide(self, tracer: Tracer, answer: Any) -> None:
-        """Remember by which answer the run was steered."""
-        remember(self.decisions, tracer.slot, answer)
 
 
 def _kept(saved: Any, known: dict[Any, Any], outs: tuple[int, ...]) -> tuple[tuple[Any, int], ...]:
