@@ -18,7 +18,7 @@ from funcgrad.numpy_code import Standing
 from funcgrad.transforms.arguments import check_argnums, filled, positions, split_aux
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.referee import Measured, Referee
-from funcgrad.transforms.static_arguments import argument_names
+from funcgrad.transforms.static_arguments import argument_names, replaced
 from funcgrad.transforms.transformed import check_callable, name_of
 
 __all__ = ["Leaves", "Problem", "check_grads", "random_like"]
@@ -87,11 +87,8 @@ class Problem:
         return [leaf for leaf in tree.leaves(self._call(leaves)) if _floating(leaf)]
 
     def _call(self, leaves: Sequence[Any]) -> Any:
-        args = list(self.args)
-        whole = tree.unflatten(self.spec, filled(self.leaves, self.live, leaves))
-        for i, arg in zip(self.chosen, whole, strict=True):
-            args[i] = arg
-        out = self.fun(*args, **self.kwargs)
+        chosen = tree.unflatten(self.spec, filled(self.leaves, self.live, leaves))
+        out = self.fun(*replaced(self.args, self.chosen, chosen), **self.kwargs)
         return split_aux("crosscheck", out)[0] if self.has_aux else out
 
     @property

@@ -14,6 +14,7 @@ from funcgrad.kinds.linear import reshape
 from funcgrad.transforms.arguments import Argnums, check_argnums, check_leaf, leaf_path, own_tree, positions, split_aux
 from funcgrad.transforms.partwise import LARGE, PartwiseTrace, basis, parts_of, rows_together
 from funcgrad.transforms.products import Pullback, jvp, push_through, recorded, sizes_of
+from funcgrad.transforms.static_arguments import replaced
 from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others, transformed
 from funcgrad.transforms.vectorize import moveaxis, vmap
 from funcgrad.writable import inside
@@ -400,14 +401,7 @@ def _split(options: _Options, args: Any) -> tuple[tuple[Any, ...], Callable[[Any
                 f"{call}: {where()} is complex, got dtype {dtype}. Pass holomorphic=True if the function is complex "
                 "differentiable, else split it into real and imaginary parts or use jvp."
             )
-
-    def rebuilt(values: Any) -> list[Any]:
-        new = list(args)
-        for i, value in zip(chosen, values, strict=True):
-            new[i] = value
-        return new
-
-    return inputs, rebuilt
+    return inputs, lambda values: replaced(args, chosen, values)
 
 
 def _check_outputs(call: str, outs: list[Any], holomorphic: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from funcgrad import tree
@@ -12,7 +12,15 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.transforms.transformed import name_of
 
-__all__ = ["Places", "argument_names"]
+__all__ = ["Places", "argument_names", "replaced"]
+
+
+def replaced(leaves: Sequence[Any], places: Sequence[int], values: Iterable[Any]) -> list[Any]:
+    """``leaves`` with other values at some places."""
+    found = list(leaves)
+    for place, value in zip(places, values, strict=True):
+        found[place] = value
+    return found
 
 
 def argument_names(fun: Callable[..., Any], count: int) -> list[str]:

@@ -20,7 +20,7 @@ from funcgrad.optional import import_jax
 from funcgrad.writable import bottom
 
 __all__ = [
-    "HOST", "Frame", "adopt", "replaced", "filling", "is_array", "on_host", "private", "take_apart", "to_numpy",
+    "HOST", "Frame", "adopt", "filling", "is_array", "on_host", "private", "take_apart", "to_numpy",
     "viewed",
 ]  # fmt: skip
 
@@ -157,14 +157,6 @@ def take_apart(jax: Any, value: Any) -> tuple[list[Any], Frame]:
         found += parts
         inner.append(structure)
     return found, Frame(spec, tuple(inner)) if any(one is not None for one in inner) else Frame(spec)
-
-
-def replaced(leaves: Sequence[Any], places: Sequence[int], values: Sequence[Any]) -> list[Any]:
-    """``leaves`` with other values at some places."""
-    found = list(leaves)
-    for place, value in zip(places, values, strict=True):
-        found[place] = value
-    return found
 
 
 T = TypeVar("T")

@@ -20,10 +20,11 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.batching import BatchTrace, is_batched, named_axes
 from funcgrad.core import Primitive, Tracer, bind
-from funcgrad.interop.jax.conversion import Frame, on_host, private, replaced, take_apart, to_numpy, viewed
+from funcgrad.interop.jax.conversion import Frame, on_host, private, take_apart, to_numpy, viewed
 from funcgrad.optional import double_precision, import_jax
 from funcgrad.reverse import pull_for_all
 from funcgrad.transforms.arguments import filled
+from funcgrad.transforms.static_arguments import replaced
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import as_made_by
 

@@ -20,12 +20,13 @@ from funcgrad.batching import BatchTrace, named_axes
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
-from funcgrad.interop.jax.conversion import filling, is_array, replaced
+from funcgrad.interop.jax.conversion import filling, is_array
 from funcgrad.interop.jax.lift import Closure, lift, staging
 from funcgrad.interop.jax.programs import Batched, Like, Program, Pullback, Pushed, Residuals, nothing
 from funcgrad.kinds.linear import to_batch
 from funcgrad.reverse import backward, record
 from funcgrad.transforms.lifting import LiftedTrace
+from funcgrad.transforms.static_arguments import replaced
 
 __all__ = ["Staged"]
 

@@ -6,6 +6,7 @@ makes and a later one needs is handed on in a list ``W``.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import keyword
 import linecache
@@ -88,13 +89,9 @@ class Program:
         return sum(int(np.prod(s)) * d.itemsize for s, d in self.slots if isinstance(s, tuple))
 
 
-_takers: dict[str, Callable[[Any], Any]] = {}
-
-
+@functools.cache
 def _taker(expression: str) -> Callable[[Any], Any]:
-    found = _takers.get(expression)
-    if found is None:
-        found = _takers[expression] = eval(f"lambda x: {expression}")
+    found: Callable[[Any], Any] = eval(f"lambda x: {expression}")
     return found
 
 

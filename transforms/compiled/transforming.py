@@ -20,6 +20,7 @@ from funcgrad.reverse import ReverseTrace, pull_for_all
 from funcgrad.transforms.arguments import filled
 from funcgrad.transforms.compiled.arguments import is_number, is_setting
 from funcgrad.transforms.products import jvp, vjp
+from funcgrad.transforms.static_arguments import replaced
 from funcgrad.transforms.vectorize import vmap
 
 __all__ = ["Through", "can_go_through", "is_input"]
@@ -188,10 +189,7 @@ def _of_some(fun: Run, values: Leaves, traced: tuple[int, ...], live: Any) -> tu
     """
 
     def of(*moving: Any) -> tuple[list[Any], Any]:
-        filled = list(values)
-        for i, x in zip(traced, moving, strict=True):
-            filled[i] = x
-        result = fun(*filled)
+        result = fun(*replaced(values, traced, moving))
         outs = tree.leaves(result)
         return [out for i, out in enumerate(outs) if (backend.is_inexact(out) if live is None else i in live)], result
 

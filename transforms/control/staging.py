@@ -25,6 +25,7 @@ from funcgrad.kinds.rules import Operation, finish
 from funcgrad.optional import loaded_jax
 from funcgrad.reverse import called, pull_for_all
 from funcgrad.transforms.lifting import LiftedTrace
+from funcgrad.transforms.static_arguments import replaced
 from funcgrad.writable import argument, as_made_by, bottom
 
 __all__ = ["Captured", "Like", "batched", "known_later", "like", "native", "staged_call"]
@@ -102,14 +103,7 @@ class Stage:
 
     def along(self, leaves: Leaves, moving: Sequence[int]) -> Callable[..., tuple[Any, ...]]:
         """The function of the leaves at the places ``moving``, the others being fixed."""
-
-        def fun(*values: Any) -> tuple[Any, ...]:
-            filled = list(leaves)
-            for i, value in zip(moving, values, strict=True):
-                filled[i] = value
-            return self.fun(*filled)
-
-        return fun
+        return lambda *values: self.fun(*replaced(leaves, moving, values))
 
 
 def _impl(xp: Any, *leaves: Any, stage: Stage) -> tuple[Any, ...]:

@@ -33,6 +33,7 @@ from funcgrad.transforms.debugging import metered, values_in
 from funcgrad.transforms.inspection.metering import Meter, Row
 from funcgrad.transforms.inspection.profile_report import Pass, Profile
 from funcgrad.transforms.inspection.tracing import staged
+from funcgrad.transforms.static_arguments import replaced
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of, raise_own
 
 __all__ = ["profile"]
@@ -270,11 +271,9 @@ class _Call:
 
     def _results(self, fun: Callable[..., Any], moving: Sequence[Any]) -> list[Any]:
         """The leaves of the result for these values of what is differentiated."""
-        args = list(self.args)
+        args = self.args
         if moving:
-            leaves = filled(self._leaves, self._live, moving)
-            for i, new in zip(self._chosen, tree.unflatten(self._spec, leaves), strict=True):
-                args[i] = new
+            args = replaced(args, self._chosen, tree.unflatten(self._spec, filled(self._leaves, self._live, moving)))
         try:
             out = fun(*args, **self.kwargs)
         except Exception as error:
