@@ -28,7 +28,10 @@ from funcgrad.reverse import (
 from funcgrad.transforms.origins import Origin, Origins
 from funcgrad.transforms.transformed import Transformed, check_callable
 
-__all__ = ["Cuts", "Located", "debug_nans", "located", "looked_at", "metered", "strict", "strictly", "values_in"]
+__all__ = [
+    "Cuts", "Located", "debug_nans", "located", "looked_at", "metered", "strict", "strictly", "things_in",
+    "values_in",
+]  # fmt: skip
 
 _MOST = 5  # so many cuts are named
 
@@ -366,6 +369,18 @@ def values_in(x: Any, tangents: bool = True) -> Iterator[Any]:
                 waiting.append(x.tangent)
         elif hasattr(x, "dtype") or type(x) is float or type(x) is complex:
             yield x
+
+
+def things_in(saved: Any) -> Iterator[Any]:
+    """What a record keeps, in containers of any depth."""
+    waiting, seen = [saved], set[int]()
+    while waiting:
+        x = waiting.pop()
+        if type(x) is not tuple and type(x) is not list and type(x) is not dict:
+            yield x
+        elif id(x) not in seen:
+            seen.add(id(x))
+            waiting.extend(x.values() if type(x) is dict else x)
 
 
 def _shapes(x: Any) -> str:

@@ -19,6 +19,7 @@ from funcgrad.ownership import own
 from funcgrad.reverse import number_of, operation_of, parents_of, pull_in, reachable, saved_by
 from funcgrad.transforms.arguments import filled
 from funcgrad.transforms.closures import Steered
+from funcgrad.transforms.debugging import things_in
 from funcgrad.transforms.inspection.drawing import Picture
 from funcgrad.transforms.origins import Origins
 from funcgrad.transforms.products import Pullback
@@ -100,22 +101,8 @@ def tape(pullback: Pullback) -> Tape:
 
 def arrays_in(saved: Any) -> dict[Any, int]:
     """The arrays anywhere in what a record keeps: by identity, their bytes. One without axes is a constant number's."""
-    found: dict[Any, int] = {}
-    seen: set[Any] = set()
-    waiting = [saved]
-    while waiting:
-        x = waiting.pop()
-        key = identity(x)
-        if key in seen:
-            continue
-        seen.add(key)
-        if type(x) is tuple or type(x) is list:
-            waiting.extend(x)
-        elif type(x) is dict:
-            waiting.extend(x.values())
-        elif hasattr(x, "dtype") and hasattr(x, "nbytes") and not (type(x) is np.ndarray and not x.ndim):
-            found[key] = int(x.nbytes)
-    return found
+    arrays = [x for x in things_in(saved) if hasattr(x, "dtype") and hasattr(x, "nbytes")]
+    return {identity(x): int(x.nbytes) for x in arrays if type(x) is not np.ndarray or x.ndim}
 
 
 P = ParamSpec("P")
