@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from programs import BY_HAND, LESS, Program, by_autograd, by_funcgrad, by_jax, by_mygrad, by_torch, value_of
+from programs import BY_HAND, LESS, Program, of_losses
 
 import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
@@ -159,15 +159,7 @@ def network(batch: int, side: int) -> Program:
     return Program(
         name=f"convolutional network, 3x3, {side}x{side}x{FEATURES}, batch {batch}, float32",
         args=lambda dtype: problem(batch, side, dtype),
-        libraries={
-            "funcgrad": by_funcgrad(loss),
-            "torch": by_torch(in_torch),
-            "autograd": by_autograd(in_autograd),
-            "mygrad": by_mygrad(in_mygrad),
-            BY_HAND: by_hand,
-        },
-        reference=by_jax(in_jax),
-        value=value_of(loss),
+        **of_losses(loss, in_torch, in_autograd, in_mygrad, in_jax, {BY_HAND: by_hand}),
         bars={**LESS, BY_HAND: 1.3},
         dtype=np.float32,
         small=lambda dtype: problem(2, 4, dtype),

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from programs import BY_HAND, LESS, Program, by_autograd, by_funcgrad, by_jax, by_mygrad, by_torch, value_of
+from programs import BY_HAND, LESS, Program, of_losses
 
 import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
@@ -255,19 +255,11 @@ def all_steps_by_hand(params: Params, state: np.ndarray, sequence: np.ndarray) -
 
 
 def language_model(length: int) -> Program:
+    others = {BY_HAND: by_hand, f"{BY_HAND}, all steps at once": all_steps_by_hand}
     return Program(
         name=f"LSTM, 2 layers, 14 features, length {length:,}",
         args=lambda dtype: problem(length, dtype),
-        libraries={
-            "funcgrad": by_funcgrad(LOSS),
-            "torch": by_torch(in_torch),
-            "autograd": by_autograd(in_autograd),
-            "mygrad": by_mygrad(in_mygrad),
-            BY_HAND: by_hand,
-            f"{BY_HAND}, all steps at once": all_steps_by_hand,
-        },
-        reference=by_jax(in_jax),
-        value=value_of(LOSS),
+        **of_losses(LOSS, in_torch, in_autograd, in_mygrad, in_jax, others),
         bars={**LESS, BY_HAND: 3.0},
         small=lambda dtype: problem(3, dtype),
     )

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from programs import BY_HAND, LESS, Program, by_autograd, by_funcgrad, by_jax, by_mygrad, by_torch, value_of
+from programs import BY_HAND, LESS, Program, of_losses
 
 import funcgrad.numpy as fnp
 
@@ -187,15 +187,7 @@ def mixture(d: int, k: int, n: int) -> Program:
     return Program(
         name=f"Gaussian mixture, d = {d}, k = {k}, n = {n:,}",
         args=lambda dtype: problem(d, k, n, dtype),
-        libraries={
-            "funcgrad": by_funcgrad(LOSS),
-            "torch": by_torch(in_torch),
-            "autograd": by_autograd(in_autograd),
-            "mygrad": by_mygrad(in_mygrad),
-            BY_HAND: by_hand,
-        },
-        reference=by_jax(in_jax),
-        value=value_of(LOSS),
+        **of_losses(LOSS, in_torch, in_autograd, in_mygrad, in_jax, {BY_HAND: by_hand}),
         bars={**LESS, BY_HAND: 1.4},
         small=(lambda dtype: problem(2, 2, 3, dtype)) if d >= 10 else None,
     )

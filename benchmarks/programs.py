@@ -22,6 +22,7 @@ __all__ = [
     "by_mygrad",
     "by_torch",
     "everywhere",
+    "of_losses",
     "of_module",
     "value_of",
 ]
@@ -135,6 +136,19 @@ def by_jax(loss: Loss, compiled: bool = True) -> Builder:
         return lambda: gradient(*args)
 
     return build
+
+
+def of_losses(
+    loss: Loss, torch: Loss, autograd: Loss, mygrad: Loss, jax: Loss, others: dict[str, Builder]
+) -> dict[str, Any]:
+    """What a ``Program`` is told of a loss that is written for each library; ``others`` are builders by name."""
+    libraries = {
+        "funcgrad": by_funcgrad(loss),
+        "torch": by_torch(torch),
+        "autograd": by_autograd(autograd),
+        "mygrad": by_mygrad(mygrad),
+    }
+    return {"libraries": libraries | others, "reference": by_jax(jax), "value": value_of(loss)}
 
 
 def of_module(module: str, write: Callable[[Any], Any], build: Callable[[Any], Builder]) -> Builder:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from programs import BY_HAND, LESS, Program, by_autograd, by_funcgrad, by_jax, by_mygrad, by_torch, value_of
+from programs import BY_HAND, LESS, Program, by_autograd, by_funcgrad, by_jax, by_mygrad, by_torch, of_losses, value_of
 from timing import Claim, interleave, microseconds
 
 import funcgrad.nn as fnn
@@ -183,15 +183,9 @@ def tutorial_network() -> Program:
     return Program(
         name="network 3-3-1, 4 examples",
         args=tutorial_args,
-        libraries={
-            "funcgrad": by_funcgrad(loss),
-            "torch": by_torch(tutorial_torch),
-            "autograd": by_autograd(tutorial_autograd),
-            "mygrad": by_mygrad(tutorial_mygrad),
-            BY_HAND: tutorial_by_hand,
-        },
-        reference=by_jax(tutorial_jax),
-        value=value_of(loss),
+        **of_losses(
+            loss, tutorial_torch, tutorial_autograd, tutorial_mygrad, tutorial_jax, {BY_HAND: tutorial_by_hand}
+        ),
         bars=LESS,
     )
 

@@ -10,46 +10,34 @@ Example:
     True
 """
 
-from importlib import import_module as _import_module
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
+from typing import TYPE_CHECKING
 
 from funcgrad.interop.from_array_api import from_array_api  # modules of the same names would hide these
 from funcgrad.interop.from_numpy import from_numpy
+from funcgrad.optional import later
 
-if _TYPE_CHECKING:
+if TYPE_CHECKING:
     from funcgrad.interop.crosschecks.checking import crosscheck
     from funcgrad.interop.crosschecks.report import CrossCheck, Row
-    from funcgrad.interop.jax.containers import adopt
+    from funcgrad.interop.jax.conversion import adopt
     from funcgrad.interop.jax.devices import default_device, device_put
-    from funcgrad.interop.jax.from_jax import from_jax
     from funcgrad.interop.jax.jit import jit
     from funcgrad.interop.jax.lift import to_jax
+    from funcgrad.interop.jax.programs import from_jax
+else:
+    _LATER = {
+        "crosschecks.checking": "crosscheck",
+        "crosschecks.report": "CrossCheck Row",
+        "jax.conversion": "adopt",
+        "jax.devices": "default_device device_put",
+        "jax.jit": "jit",
+        "jax.lift": "to_jax",
+        "jax.programs": "from_jax",
+    }
+    _HOMES = {name: f"{__name__}.{module}:{name}" for module, names in _LATER.items() for name in names.split()}
+    __getattr__, __dir__ = later(__name__, globals(), _HOMES)
 
 __all__ = [
     "CrossCheck", "Row", "adopt", "crosscheck", "default_device", "device_put", "from_array_api", "from_jax",
     "from_numpy", "jit", "to_jax",
 ]  # fmt: skip
-
-_HOMES = {
-    "CrossCheck": "crosschecks.report",
-    "Row": "crosschecks.report",
-    "adopt": "jax.containers",
-    "crosscheck": "crosschecks.checking",
-    "default_device": "jax.devices",
-    "device_put": "jax.devices",
-    "from_jax": "jax.from_jax",
-    "jit": "jax.jit",
-    "to_jax": "jax.lift",
-}
-
-
-def __getattr__(name: str) -> _Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-    found = globals()[name] = getattr(_import_module(f"{__name__}.{_HOMES[name]}"), name)
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

@@ -27,11 +27,17 @@ if TYPE_CHECKING:
     from funcgrad.transforms.collectives import all_gather, axis_index, pmax, pmean, pmin, ppermute, psum
     from funcgrad.transforms.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from funcgrad.transforms.custom import custom_jvp, custom_vjp
-    from funcgrad.transforms.implicit import custom_linear_solve, custom_root, fixed_point
+    from funcgrad.transforms.implicit import (
+        anderson,
+        custom_linear_solve,
+        custom_root,
+        dense_solve,
+        fixed_point,
+        newton,
+        picard,
+    )
     from funcgrad.transforms.inspection.profiling import profile
-    from funcgrad.transforms.inspection.tapes import tape
-    from funcgrad.transforms.inspection.tracing import trace
-    from funcgrad.transforms.solvers import anderson, dense_solve, newton, picard
+    from funcgrad.transforms.inspection.tracing import tape, trace
     from funcgrad.transforms.transposing import linear_transpose
 else:  # what fewer programs need is imported when it is first asked for
     _LATER = {
@@ -40,11 +46,9 @@ else:  # what fewer programs need is imported when it is first asked for
         "collectives": "all_gather axis_index pmax pmean pmin ppermute psum",
         "control": "associative_scan cond fori_loop scan switch while_loop",
         "custom": "custom_jvp custom_vjp",
-        "implicit": "custom_linear_solve custom_root fixed_point",
+        "implicit": "anderson custom_linear_solve custom_root dense_solve fixed_point newton picard",
         "inspection.profiling": "profile",
-        "solvers": "anderson dense_solve newton picard",
-        "inspection.tapes": "tape",
-        "inspection.tracing": "trace",
+        "inspection.tracing": "tape trace",
         "transposing": "linear_transpose",
     }
     _HOMES = {name: f"{__name__}.{module}:{name}" for module, names in _LATER.items() for name in names.split()}

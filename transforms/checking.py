@@ -1,21 +1,131 @@
-"""``check_grads``: derivatives against numerical ones, for the tests of one's own functions and rules."""
+"""``check_grads``: derivatives against numerical ones, for the tests of one's own functions and rules.
+
+What is checked is a function, cut down to the leaves that can be differentiated, in float64.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from itertools import compress
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcgrad import backend
+from funcgrad import backend, tree
+from funcgrad.core import Tracer
 from funcgrad.errors import GradientCheckError, InputError
 from funcgrad.numpy_code import Standing
-from funcgrad.transforms.problem import Leaves, Problem, random_like
+from funcgrad.transforms.arguments import check_argnums, filled, positions, split_aux
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.referee import Measured, Referee
+from funcgrad.transforms.static_arguments import argument_names, replaced
 from funcgrad.transforms.transformed import check_callable, name_of
 
-__all__ = ["check_grads"]
+__all__ = ["Leaves", "Problem", "check_grads", "random_like"]
+
+Leaves: TypeAlias = list[Any]
+
+
+class Problem:
+    """A call ``fun(*args, **kwargs)`` as a function of the floating leaves among its arguments.
+
+    Args:
+        fun: the function.
+        args: its positional arguments; JAX arrays among them are taken as NumPy ones.
+        kwargs: its keyword arguments, not differentiated.
+        argnums: the positions to differentiate, None for all.
+        has_aux: whether ``fun`` returns a pair ``(result, aux)``; aux is left out.
+        call: the public call, for messages.
+
+    Attributes:
+        point: the leaves, in double precision.
+        paths: what each is called.
+        result_paths: the same for the floating leaves of the result.
+        value: those leaves of the result, as plain NumPy computes them.
+    """
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        args: Any,
+        kwargs: Any,
+        argnums: Any = None,
+        *,
+        has_aux: bool = False,
+        call: str = "crosscheck",
+    ) -> None:
+        self.fun = fun
+        self.has_aux = has_aux
+        self.args = [tree.map(_to_numpy, arg) for arg in args]
+        self.kwargs = tree.map(_to_numpy, kwargs)
+        every = tuple(range(len(args)))
+        self.chosen = every if argnums is None else positions("crosscheck", check_argnums("crosscheck", argnums), args)
+        names = argument_names(fun, len(args))
+        self.leaves, self.spec = tree.flatten(tuple(self.args[i] for i in self.chosen))
+        paths = [names[i] + path for i in self.chosen for path in tree.flatten_with_path(self.args[i])[0]]
+        self.live = [backend.is_value(leaf) and backend.is_inexact(leaf) for leaf in self.leaves]
+        self.point = list(map(_double, compress(self.leaves, self.live)))
+        self.paths = list(compress(paths, self.live))
+        if not self.point:
+            raise InputError(
+                f"{call}: there is nothing to differentiate in the arguments of {name_of(fun)}, got no "
+                "floating array or number among them. Pass one, or choose others with argnums."
+            )
+        out = self._call(self.point)
+        self.result_paths = [
+            f"result{path}" for path, leaf in zip(*tree.flatten_with_path(out)[:2], strict=True) if _floating(leaf)
+        ]
+        self.value = [leaf for leaf in tree.leaves(out) if _floating(leaf)]
+        if not self.value:
+            raise InputError(
+                f"{call}: {name_of(fun)} returns nothing that can be differentiated, got "
+                f"{tree.structure(out)}. Return a floating array or number."
+            )
+
+    def __call__(self, *leaves: Any) -> Leaves:
+        """The floating leaves of the result for other values of the leaves."""
+        return [leaf for leaf in tree.leaves(self._call(leaves)) if _floating(leaf)]
+
+    def _call(self, leaves: Sequence[Any]) -> Any:
+        chosen = tree.unflatten(self.spec, filled(self.leaves, self.live, leaves))
+        out = self.fun(*replaced(self.args, self.chosen, chosen), **self.kwargs)
+        return split_aux("crosscheck", out)[0] if self.has_aux else out
+
+    @property
+    def real(self) -> bool:
+        """Whether no number is complex."""
+        return not any(np.iscomplexobj(x) for x in (*self.point, *self.value))
+
+    @property
+    def scalar(self) -> bool:
+        """Whether the result is one real number, so that the function has a gradient."""
+        return len(self.value) == 1 and np.shape(self.value[0]) == () and not np.iscomplexobj(self.value[0])
+
+
+def random_like(rng: np.random.Generator, x: Any) -> Any:
+    """Random numbers of the shape of ``x`` and of its scale, none of them small."""
+    shape = np.shape(x)
+    scale = float(np.sqrt(np.mean(np.abs(x) ** 2))) if np.size(x) else 1.0
+    size = rng.uniform(0.5, 1.0, shape) * (scale if np.isfinite(scale) and scale else 1.0)
+    if np.iscomplexobj(x):
+        return size * np.exp(2j * np.pi * rng.uniform(size=shape))
+    return size * rng.choice([-1.0, 1.0], shape)
+
+
+def _to_numpy(leaf: Any) -> Any:
+    return leaf if backend.namespace_of(leaf) in (None, np) else np.asarray(leaf)
+
+
+def _double(leaf: Any) -> Any:
+    if type(leaf) in (float, complex):
+        return leaf
+    found = np.array(leaf, np.complex128 if backend.dtype_of(leaf).kind == "c" else np.float64)
+    return found if found.shape else found[()]
+
+
+def _floating(leaf: Any) -> bool:
+    return (isinstance(leaf, Tracer) or backend.is_value(leaf)) and backend.is_inexact(leaf)
+
 
 #: Relative to the largest entry of a derivative, by the coarsest dtype among arguments and results.
 _TOLERANCES = {2: 3e-2, 4: 2e-4, 8: 1e-7}

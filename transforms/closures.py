@@ -19,7 +19,7 @@ from funcgrad.transforms.arguments import check_results
 from funcgrad.typing import PyTree
 from funcgrad.writable import identity
 
-__all__ = ["Hoisted", "example_by_example", "in_a_loop"]
+__all__ = ["Hoisted", "Steered", "example_by_example", "in_a_loop"]
 
 
 class Hoisted:
@@ -47,7 +47,7 @@ class Hoisted:
     ) -> None:
         self.call = call
         leaves, self.spec = tree.flatten(x)
-        trace = _Steered() if steered else GraphTrace()
+        trace = Steered() if steered else GraphTrace()
         try:
             out = fun(tree.unflatten(self.spec, [trace.input(leaf) for leaf in leaves]))
         finally:
@@ -55,7 +55,7 @@ class Hoisted:
         found, self.out_spec = tree.flatten(out)
         check_results(call, found)
         self.outs = [leaf.value if type(leaf) is Tracer and leaf._trace is trace else leaf for leaf in found]
-        self.recording = recording = trace.recording(found, trace.decisions if isinstance(trace, _Steered) else None)
+        self.recording = recording = trace.recording(found, trace.decisions if isinstance(trace, Steered) else None)
         del trace  # it holds the same arrays
         self.held: list[Any] = []
         slots: dict[Any, int] = {}
@@ -76,7 +76,7 @@ class Hoisted:
         return tree.unflatten(self.out_spec, self.recording.evaluate(*tree.leaves(x), *held))
 
 
-class _Steered(GraphTrace):
+class Steered(GraphTrace):
     """A run that remembers by which answers Python was steered."""
 
     __slots__ = ("decisions",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Never, ParamSpec
 
 import numpy as np
@@ -13,6 +14,7 @@ from funcgrad.kinds.linear import reshape
 from funcgrad.transforms.arguments import Argnums, check_argnums, check_leaf, leaf_path, own_tree, positions, split_aux
 from funcgrad.transforms.partwise import LARGE, PartwiseTrace, basis, parts_of, rows_together
 from funcgrad.transforms.products import Pullback, jvp, push_through, recorded, sizes_of
+from funcgrad.transforms.static_arguments import replaced
 from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others, transformed
 from funcgrad.transforms.vectorize import moveaxis, vmap
 from funcgrad.writable import inside
@@ -236,7 +238,7 @@ def _pulled(pullback: Pullback, inputs: Any, outs: list[Any], out_spec: Any) -> 
     operations on few numbers, which would take their time for each part.
     """
     pull, given = vmap(pullback), tree.leaves(inputs)
-    total, width = [sum([_count(backend.shape_of(x)) for x in leaves]) for leaves in (outs, given)]
+    total, width = [sum([prod(backend.shape_of(x)) for x in leaves]) for leaves in (outs, given)]
     width, parts = max(total, width), [range(total)]
     if total * width > LARGE and not inside() and all(backend.library_of(x) is np for x in (*outs, *given)):
         operations, numbers = sizes_of(pullback)
@@ -280,7 +282,7 @@ def _is_large(leaves: list[Any]) -> bool:
     """Whether a batch of all tangents takes so much memory that it pays to record what is done with them."""
     total = 0
     for x in leaves:
-        total += x.size if type(x) is np.ndarray else _count(backend.shape_of(x))
+        total += x.size if type(x) is np.ndarray else prod(backend.shape_of(x))
     if total * total <= LARGE or blocks.here() is not None or inside():
         return False
     return all(backend.library_of(x) is np for x in leaves)
@@ -343,7 +345,7 @@ def run_sparse_jacobian(fun: Callable[..., Any], options: tuple[_Options, Sparsi
     one, leaves, result, aux = _of_leaves(fun, options[0], args, kwargs)
     outs = tree.leaves(result)
     _check_outputs("jacobian", outs, False)
-    found = sparse_jacobian("jacobian", one, leaves, sum(_count(backend.shape_of(x)) for x in outs), options[1])
+    found = sparse_jacobian("jacobian", one, leaves, sum(prod(backend.shape_of(x)) for x in outs), options[1])
     return (found, *aux) if aux else found
 
 
@@ -399,14 +401,7 @@ def _split(options: _Options, args: Any) -> tuple[tuple[Any, ...], Callable[[Any
                 f"{call}: {where()} is complex, got dtype {dtype}. Pass holomorphic=True if the function is complex "
                 "differentiable, else split it into real and imaginary parts or use jvp."
             )
-
-    def rebuilt(values: Any) -> list[Any]:
-        new = list(args)
-        for i, value in zip(chosen, values, strict=True):
-            new[i] = value
-        return new
-
-    return inputs, rebuilt
+    return inputs, lambda values: replaced(args, chosen, values)
 
 
 def _check_outputs(call: str, outs: list[Any], holomorphic: bool) -> None:
@@ -430,15 +425,8 @@ def _split_axis(x: Any, axis: int, shapes: Sequence[tuple[int, ...]]) -> list[An
     shape = backend.shape_of(x)
     parts, start = [], 0
     for inner in shapes:
-        stop = start + _count(inner)
+        stop = start + prod(inner)
         part = x if len(shapes) == 1 else x[(*[slice(None)] * axis, slice(start, stop))]
         parts.append(reshape(part, to=(*shape[:axis], *inner, *shape[axis + 1 :])))
         start = stop
     return parts
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    total = 1
-    for n in shape:
-        total *= n
-    return total

@@ -175,8 +175,8 @@ class PartwiseTrace(GraphTrace):
         made = self._noted(primitive, slots, params, ans if primitive.multiple else (ans,))
         if self._held > self._limit:
             self._settle()
-        elif len(self.operations) == _FIRST and self._is_idle():
-            self._go_on_at_once()
+        elif len(self.operations) == _FIRST and self._batch.size * _numbers(self.operations) < _WORK * _FIRST:
+            self._go_on_at_once()  # so far they computed few numbers
         return made if primitive.multiple else made[0]
 
     def _noted(
@@ -209,10 +209,6 @@ class PartwiseTrace(GraphTrace):
         """The slots of results that anybody may still ask for. What nobody can is forgotten."""
         self._alive = {slot: place for slot, place in self._alive.items() if place() is not None}
         return sorted(self._alive.keys() - self._given.keys())
-
-    def _is_idle(self) -> bool:
-        """Whether operations so far computed few numbers."""
-        return self._batch.size * _numbers(self.operations) < _WORK * len(self.operations)
 
     def _go_on_at_once(self) -> None:
         """Compute with the whole batch from here on, as if nothing had been recorded."""

@@ -29,8 +29,7 @@ from funcgrad.transforms.arguments import (
     split_aux,
     strip,
 )
-from funcgrad.transforms.cuts import Cuts
-from funcgrad.transforms.debugging import looked_at, strictly
+from funcgrad.transforms.debugging import Cuts, looked_at, strictly
 from funcgrad.transforms.gradients import grad
 from funcgrad.transforms.transformed import check_callable, name_of, raise_own
 from funcgrad.typing import PyTree

@@ -1,7 +1,7 @@
 """Sparse Jacobians and Hessians: as many pushforwards or pullbacks as there are colours, not as there are inputs.
 
 What a sparse matrix has is found in a pattern, given or traced (``dependence``). Columns that have no row in common
-are pushed forward in one tangent, or rows without a common column pulled back in one cotangent (``colouring``).
+are pushed forward in one tangent, or rows without a common column pulled back in one cotangent.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from funcgrad.errors import GradientCheckError, InputError, ShapeError
 from funcgrad.kinds.linear import reshape
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.shaping import concatenate
-from funcgrad.transforms.colouring import colour_columns, split_dense_rows
-from funcgrad.transforms.dependence import DependenceTrace
+from funcgrad.transforms.dependence import DependenceTrace, colour_columns, split_dense_rows
 from funcgrad.transforms.gradients import grad
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.vectorize import vmap

@@ -1,10 +1,10 @@
-"""Arguments that Python needs as they are: which they are, and a function of the others."""
+"""The arguments of a function by name, and those that Python needs as they are."""
 
 from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from funcgrad import tree
@@ -12,7 +12,26 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.transforms.transformed import name_of
 
-__all__ = ["Places"]
+__all__ = ["Places", "argument_names", "replaced"]
+
+
+def replaced(leaves: Sequence[Any], places: Sequence[int], values: Iterable[Any]) -> list[Any]:
+    """``leaves`` with other values at some places."""
+    found = list(leaves)
+    for place, value in zip(places, values, strict=True):
+        found[place] = value
+    return found
+
+
+def argument_names(fun: Callable[..., Any], count: int) -> list[str]:
+    """What a function calls its first positional arguments, as far as it tells: ``x`` or ``args[0]``."""
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):  # some functions written in C do not tell
+        parameters = []
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:count]
+    several = [f"{p.name}[{i}]" for p in parameters if p.kind is p.VAR_POSITIONAL for i in range(count - len(names))]
+    return [*names, *(several or [f"args[{i}]" for i in range(len(names), count)])]
 
 
 class Places:

@@ -12,6 +12,7 @@ from funcgrad.core import Primitive, Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace, Note
 from funcgrad.numpy_code import attempt
+from funcgrad.transforms.debugging import things_in
 from funcgrad.transforms.products import Pullback, vjp
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree
@@ -109,7 +110,7 @@ class _LinearOnly(GraphTrace):
         if primitive.reverse is not None:
             ans, pull, saved = primitive.reverse(args, traced, params)
         moving = {id(args[i]) for i in traced} | {id(a) for a in (ans if primitive.multiple and ans else (ans,))}
-        if pull is None or _keeps(saved, moving):
+        if pull is None or any(id(x) in moving for x in things_in(saved)):
             raise self.refusal(primitive.name)
         return ans, None
 
@@ -123,17 +124,3 @@ class _LinearOnly(GraphTrace):
             f"linear_transpose: {self.name} is not linear, got {what} of a value that depends on its arguments. For "
             "the derivative of a function that is not linear, use vjp."
         )
-
-
-def _keeps(saved: Any, moving: set[int]) -> bool:
-    """Whether what a record keeps holds one of these values."""
-    waiting = [saved]
-    while waiting:
-        x = waiting.pop()
-        if id(x) in moving:
-            return True
-        if type(x) is tuple or type(x) is list:
-            waiting.extend(x)
-        elif type(x) is dict:
-            waiting.extend(x.values())
-    return False

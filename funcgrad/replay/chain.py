@@ -11,7 +11,14 @@ What a step closes over needs no care. While it is repeated, the finished traces
 first run work once more (``running.repeating``): their tracers have kept their values and their records.
 
 States between steps are kept as far as the budget goes; the others are computed again from the last one
-before them. Where states are kept is chosen so that this costs the fewest steps: see ``schedule``.
+before them. Where states are kept is chosen so that this costs the fewest steps: with ``s`` states kept at a time, the
+first one included, and no step run more than ``r`` times on the way to states, ``binomial(s + r, s)`` steps can be
+reversed and no more; both rules below reach that.
+
+Sources:
+    A. Griewank, A. Walther, Algorithm 799: Revolve, ACM Transactions on Mathematical Software 26 (2000), for a
+    known number of steps; Q. Wang, P. Moin, G. Iaccarino, Minimal repetition dynamic checkpointing algorithm for
+    unsteady adjoint calculation, SIAM Journal on Scientific Computing 31 (2009), for an unknown one.
 """
 
 from __future__ import annotations
@@ -20,14 +27,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
-from functools import cache
+from functools import cache, lru_cache
+from math import comb, inf
 from typing import Any, NamedTuple, TypeAlias
 
 from funcgrad import blocks, core, tree
 from funcgrad.core import Trace, Tracer, tracer_of, twin
 from funcgrad.replay.chronicle import Digests, StepNumbers, close, digest
 from funcgrad.replay.memory import Memory, differs
-from funcgrad.replay.schedule import Placement, split
 from funcgrad.reverse import (
     Node,
     ReverseTrace,
@@ -41,9 +48,79 @@ from funcgrad.reverse import (
     to_part,
 )
 from funcgrad.running import Repetition, at_work, repeating, repeating_anywhere, running
-from funcgrad.writable import twin_in_memory
+from funcgrad.writable import bottom, twin_in_memory
 
-__all__ = ["Chain"]
+__all__ = ["Chain", "Placement", "split", "states_for"]
+
+
+@lru_cache(maxsize=4096)
+def split(steps: int, states: int) -> int:
+    """How far to go from a kept state before the next is kept.
+
+    Args:
+        steps: how many steps are to be reversed, at least 2.
+        states: how many states may be kept, the one at hand included, at least 2.
+
+    Example:
+        >>> split(10, 3)
+        4
+    """
+    repeats = 1
+    while comb(states + repeats, states) < steps:
+        repeats += 1
+    return min(comb(states + repeats - 1, states), steps - comb(states + repeats - 2, states - 1))
+
+
+def states_for(steps: int, repeats: int) -> int:
+    """The fewest states, the first included, with which no step is repeated more than ``repeats`` times.
+
+    Example:
+        >>> states_for(10_000, 3)
+        38
+    """
+    states = 1
+    while comb(states + repeats, states) < steps:
+        states += 1
+    return states
+
+
+class Placement:
+    """Which states to keep while nobody knows how long the run will be.
+
+    Args:
+        budget: how many may be kept after the first.
+
+    Example:
+        >>> placement, kept = Placement(2), [0]
+        >>> for i in range(1, 7):
+        ...     given_up = placement.next()
+        ...     if given_up is not None:
+        ...         del kept[given_up]
+        ...     kept.append(i)
+        >>> kept
+        [0, 3, 6]
+    """
+
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
+        self._ranks: list[float] = [inf]  # of the kept states, in their order
+
+    def next(self) -> int | None:
+        """The place of the kept state to give up for the one that comes now; None where there is room."""
+        ranks = self._ranks
+        if len(ranks) <= self._budget:
+            ranks.append(0)
+            return None
+        highest = ranks[-1]
+        for place in range(len(ranks) - 2, 0, -1):
+            if ranks[place] < highest:  # one after it does its work
+                del ranks[place]
+                ranks.append(0)
+                return place
+            highest = max(highest, ranks[place])
+        ranks[-1] += 1
+        return len(ranks) - 1
+
 
 #: Leaves of a tree, and its structure. The tracers among them do not know the chain's records, only their
 #: numbers: the chain keeps states, and states that kept the chain would never be freed.
@@ -391,7 +468,7 @@ class Chain:
         Raises:
             ReplayError: they are others.
         """
-        if not self._digests.agree(i, [_bottom(leaf) for leaf in leaves]):
+        if not self._digests.agree(i, list(map(bottom, leaves))):
             raise differs(self.name, "other numbers")
 
 
@@ -414,12 +491,7 @@ def _pull_through(parents: int) -> Any:
 
 def _recording() -> bool:
     """Whether there is a tape that records, or one that did and is being repeated."""
-    return bool(_tapes() or repeating.get())
-
-
-def _tapes() -> list[ReverseTrace]:
-    """The tapes that record."""
-    return [trace for trace in running() if isinstance(trace, ReverseTrace)]
+    return bool(repeating.get()) or any(isinstance(trace, ReverseTrace) for trace in running())
 
 
 def _inner(x: Tracer) -> list[tuple[str, Tracer]]:
@@ -457,10 +529,3 @@ def _own(leaves: list[Any], begun: dict[Trace, int]) -> dict[ReverseTrace, Own]:
                 found.setdefault(x._trace, {}).setdefault(number_of(x.node), x)
             waiting.extend([value for _, value in _inner(x)])
     return found
-
-
-def _bottom(x: Any) -> Any:
-    """The array that all the traces around are about."""
-    while isinstance(x, Tracer):
-        x = x.value
-    return x

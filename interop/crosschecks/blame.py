@@ -19,14 +19,13 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.graph import Node, Operand
-from funcgrad.interop.crosschecks.comparing import Comparison, Ways
+from funcgrad.interop.crosschecks.comparing import OURS, Comparison, Ways, pulled
 from funcgrad.interop.crosschecks.divergences import known
 from funcgrad.interop.crosschecks.judging import Judge
-from funcgrad.interop.crosschecks.quantities import OURS, pulled
 from funcgrad.interop.crosschecks.report import Blame, Row
 from funcgrad.kinds.custom import custom_call
 from funcgrad.transforms import jvp, trace, vjp
-from funcgrad.transforms.problem import Leaves, Problem, random_like
+from funcgrad.transforms.checking import Leaves, Problem, random_like
 from funcgrad.transforms.transformed import Transformed
 
 __all__ = ["Search", "accused"]

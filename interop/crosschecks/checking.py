@@ -10,16 +10,15 @@ import numpy as np
 
 from funcgrad.errors import InputError
 from funcgrad.interop.crosschecks.blame import accused
-from funcgrad.interop.crosschecks.comparing import Comparison, random_ways
+from funcgrad.interop.crosschecks.comparing import ALSO, KINDS, Comparison, random_ways
 from funcgrad.interop.crosschecks.divergences import known
 from funcgrad.interop.crosschecks.judging import KNOWN, Judge
-from funcgrad.interop.crosschecks.quantities import ALSO, KINDS
 from funcgrad.interop.crosschecks.report import Blame, CrossCheck, Row, without_numbers
 from funcgrad.interop.jax.devices import find_device
 from funcgrad.interop.jax.lift import lifted
 from funcgrad.numpy.concretization import user_line
 from funcgrad.optional import double_precision, import_jax
-from funcgrad.transforms.problem import Problem
+from funcgrad.transforms.checking import Problem
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 
 __all__ = ["crosscheck", "explained", "surroundings"]

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from funcgrad.core import Primitive
 
 __all__ = ["KNOWN", "Divergence", "known"]
+
+
+Applies: TypeAlias = Callable[[Sequence[Any], dict[str, Any]], bool]
 
 
 class Divergence(NamedTuple):
@@ -26,17 +29,13 @@ class Divergence(NamedTuple):
     """
 
     primitive: str
-    applies: Callable[[Sequence[Any], dict[str, Any]], bool]
+    applies: Applies
     says: str
 
 
-def _flat_power(values: Sequence[Any], params: dict[str, Any]) -> bool:
-    base, exponent = values
-    return exponent.dtype.kind in "fc" and bool(np.any((base == 0) & (exponent <= 1)))
-
-
-def _infinite(values: Sequence[Any], params: dict[str, Any]) -> bool:
-    return any(bool(np.any(np.isposinf(x) | (np.abs(x) > 1e5))) for x in values)
+def _where(test: Callable[..., Any]) -> Applies:
+    """Whether ``test``, a function of the values, holds anywhere."""
+    return lambda values, params: bool(np.any(test(*values)))
 
 
 def _extreme(values: Sequence[Any], params: dict[str, Any]) -> bool:
@@ -44,54 +43,14 @@ def _extreme(values: Sequence[Any], params: dict[str, Any]) -> bool:
     return any(bool(np.any((x > 1e70) | (x < 1e-70))) for x in sizes)
 
 
-def _small(values: Sequence[Any], params: dict[str, Any]) -> bool:
-    return bool(np.any((values[0] != 0) & (np.abs(values[0]) < 0.03)))
-
-
-def _poles(values: Sequence[Any], params: dict[str, Any]) -> bool:
-    return bool(np.any(np.abs(values[0]) == 1))
-
-
-def _far(values: Sequence[Any], params: dict[str, Any]) -> bool:
-    return bool(np.any(values[0] > 100))
-
-
-def _zero(values: Sequence[Any], params: dict[str, Any]) -> bool:
-    return bool(np.any(values[0] == 0))
-
-
-def _complex_zero(values: Sequence[Any], params: dict[str, Any]) -> bool:
-    return values[0].dtype.kind == "c" and _zero(values, params)
-
-
-def _not_a_number(values: Sequence[Any], params: dict[str, Any]) -> bool:
-    return bool(np.any(np.isnan(values[0])))
-
-
-def _nothing_but_minus_infinity(values: Sequence[Any], params: dict[str, Any]) -> bool:
-    return bool(np.any(np.all(np.isneginf(values[0]), params["axis"])))
-
-
-def _too_few(values: Sequence[Any], params: dict[str, Any]) -> bool:
-    return bool(math.prod([values[0].shape[i] for i in params["axis"]]) <= params["correction"])
-
-
-def _on_cut(of_imaginary: bool, where: Callable[[Any], Any]) -> Callable[[Sequence[Any], dict[str, Any]], bool]:
+def _on_cut(of_imaginary: bool, where: Callable[[Any], Any]) -> Applies:
     """Whether a complex value lies on a branch cut: on an axis, its place there being as ``where`` says."""
 
-    def applies(values: Sequence[Any], params: dict[str, Any]) -> bool:
-        z = values[0]
-        if z.dtype.kind != "c":
-            return False
+    def on_cut(z: Any) -> Any:
         off, along = (z.real, z.imag) if of_imaginary else (z.imag, z.real)
-        return bool(np.any((off == 0) & where(along)))
+        return (z.dtype.kind == "c") & (off == 0) & where(along)
 
-    return applies
-
-
-def _left(values: Sequence[Any], params: dict[str, Any]) -> bool:
-    z = values[0]
-    return z.dtype.kind == "c" and bool(np.any((z.real < 0) | ((z.imag == 0) & (z.real < 1))))
+    return _where(on_cut)
 
 
 def _coinciding(values: Sequence[Any], params: dict[str, Any]) -> bool:
@@ -113,9 +72,12 @@ def _without_residuals(values: Sequence[Any], params: dict[str, Any]) -> bool:
     return rows <= columns or bool((np.linalg.matrix_rank(values[0], rtol=params["rcond"]) < columns).any())
 
 
-def _always(values: Sequence[Any], params: dict[str, Any]) -> bool:
-    return True
-
+_always = _where(lambda *values: True)
+_flat_power = _where(lambda base, exponent: (exponent.dtype.kind in "fc") & (base == 0) & (exponent <= 1))
+_infinite = _where(lambda x, y: [np.any(np.isposinf(z) | (np.abs(z) > 1e5)) for z in (x, y)])
+_zero = _where(lambda x, *_: x == 0)
+_far = _where(lambda x: x > 100)
+_of_reals = _where(lambda x: x.dtype.kind == "f")
 
 _POWER = (
     "x**0.0 at x = 0: JAX's derivative is nan, as is the second derivative of x**1.0. funcgrad gives 0, as both do "
@@ -167,37 +129,41 @@ KNOWN = (
     ),
     Divergence(
         "sinc",
-        _small,
+        _where(lambda x: (x != 0) & (np.abs(x) < 0.03)),
         "sinc near 0: JAX's derivative, a difference divided by a square, loses all digits. funcgrad's comes from a "
         "series there.",
     ),
     Divergence(
-        "arctanh", _poles, "arctanh at 1 and -1: JAX's second derivative is nan. It is infinite, as funcgrad has it."
+        "arctanh",
+        _where(lambda x: np.abs(x) == 1),
+        "arctanh at 1 and -1: JAX's second derivative is nan. It is infinite, as funcgrad has it.",
     ),
     Divergence(
-        "heaviside", _not_a_number, "heaviside of NaN: JAX's derivative there is 1. funcgrad's is 0, as elsewhere."
+        "heaviside",
+        _where(lambda x, _: np.isnan(x)),
+        "heaviside of NaN: JAX's derivative there is 1. funcgrad's is 0, as elsewhere.",
     ),
     Divergence(
         "angle_of_real", _zero, "the angle of a real 0: JAX's derivative is nan. Real numbers do not turn: it is 0."
     ),
     Divergence(
         "absolute",
-        _complex_zero,
+        _where(lambda x: (x.dtype.kind == "c") & (x == 0)),
         "the second derivative of abs(z) at 0: there is none. JAX gives the conjugate of the direction, funcgrad 0.",
     ),
     Divergence(
         "logsumexp",
-        _nothing_but_minus_infinity,
+        lambda values, params: bool(np.any(np.all(np.isneginf(values[0]), params["axis"]))),
         "logsumexp of -inf alone: JAX's derivative is nan, and 0 where a mask made them -inf. funcgrad's is always 0.",
     ),
     Divergence(
         "reduce_var",
-        _too_few,
+        lambda values, params: math.prod([values[0].shape[i] for i in params["axis"]]) <= params["correction"],
         "the variance of too few elements for ddof is NaN: JAX's derivative is NaN in reverse mode, 0 in forward mode.",
     ),
     Divergence(
         "arccosh",
-        _left,
+        _where(lambda z: (z.dtype.kind == "c") & ((z.real < 0) | ((z.imag == 0) & (z.real < 1)))),
         "arccosh of complex numbers left of 1: JAX's derivative has the wrong sign where their real part is "
         "negative, and " + _CUT,
     ),
@@ -235,26 +201,26 @@ KNOWN = (
     ),
     Divergence(
         "spence",
-        lambda values, params: bool(np.any((values[0] >= 0) & (values[0] < 2))),
+        _where(lambda x: (x >= 0) & (x < 2)),
         "Spence's function: JAX's derivative is NaN between 1 and 2, and 0 at 0 and 1. It is log(z) / (1 - z).",
     ),
     Divergence("rel_entr", _zero, _ENTROPY),
     Divergence("kl_div", _zero, _ENTROPY),
     Divergence(
         "boxcox",
-        lambda values, params: bool(np.any((np.abs(values[1]) < 0.1) | (values[0] == 0))),
+        _where(lambda x, exponent: (np.abs(exponent) < 0.1) | (x == 0)),
         "boxcox with a small exponent: JAX's derivative in it loses digits, and is 0 at 0. funcgrad's is accurate.",
     ),
     Divergence(
         "loggamma",
-        lambda values, params: values[0].dtype.kind != "c" and bool(np.any(values[0] < 0)),
+        _where(lambda x: (x.dtype.kind != "c") & (x < 0)),
         "loggamma of a negative number is NaN: JAX's derivative is 0, funcgrad's NaN.",
     ),
     Divergence("erfcx", _far, _CANCELS),
     Divergence("dawsn", _far, _CANCELS),
-    Divergence("log_ndtr", lambda values, params: bool(np.any(values[0] < -100)), _CANCELS),
-    Divergence("sqrtm", lambda values, params: values[0].dtype.kind == "f", _REAL),
-    Divergence("logm", lambda values, params: values[0].dtype.kind == "f", _REAL),
+    Divergence("log_ndtr", _where(lambda x: x < -100), _CANCELS),
+    Divergence("sqrtm", _of_reals, _REAL),
+    Divergence("logm", _of_reals, _REAL),
     Divergence("sqrt", _on_cut(False, lambda x: x <= 0), _CUT),
     Divergence("arcsin", _on_cut(False, lambda x: np.abs(x) > 1), _CUT),
     Divergence("arccos", _on_cut(False, lambda x: np.abs(x) > 1), _CUT),

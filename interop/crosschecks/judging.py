@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.errors import BranchError, ConcretizationError, NotDifferentiableError, StagingError
-from funcgrad.interop.crosschecks.quantities import Subject
 from funcgrad.interop.crosschecks.report import ALONE, Row, without_numbers
-from funcgrad.transforms.problem import Leaves
-from funcgrad.transforms.referee import Measured, Referee
+from funcgrad.transforms.checking import Leaves
+from funcgrad.transforms.referee import Measured
 
-__all__ = ["KNOWN", "Judge", "Measurements"]
+__all__ = ["KNOWN", "SHARE", "Judge"]
 
 SAFETY = 10.0  # how far beyond its own error estimate the referee may be off
 UNSURE = 1e-2  # a referee that may be off by so much, relatively, has nothing to say
@@ -25,70 +24,6 @@ WORSE = 10.0  # whose error is larger by so much, of two that are too large, is 
 
 #: What says that a function steers by values, which has no place in a batch or, backwards, in a compiled program.
 STEERED = (ConcretizationError, StagingError, BranchError, NotDifferentiableError)
-
-
-class Measurements:
-    """What the referee measures: for cotangents, tangents and Hessian-vector products an entry per leaf.
-
-    Args:
-        subject: the function.
-        tangents: the direction of forward mode and of second order.
-        weights: by which the entries of a cotangent are summed up.
-        cts: cotangents of the results.
-    """
-
-    def __init__(self, subject: Subject, tangents: Leaves, weights: Leaves, cts: Leaves) -> None:
-        def each(leaves: Leaves) -> np.ndarray:
-            return np.array([_paired(ct, out) for ct, out in zip(cts, subject(*leaves), strict=True)])
-
-        def total(leaves: Leaves) -> np.ndarray:
-            return np.array([np.sum(each(leaves))])
-
-        def _paired(ct: Any, out: Any) -> Any:
-            paired = np.sum(np.multiply(ct, out))
-            return paired if subject.real else paired.real
-
-        self.whole = Referee(total, subject.point, real=subject.real)
-        self.parts = Referee(each, subject.point, real=subject.real)
-        self.tangents = tangents
-        self.along = [_only(i, weights) for i in range(len(weights))]
-        self._found: dict[str, list[Measured]] = {}
-
-    def found(self, kind: str) -> list[Measured]:
-        """Those of "reverse", "forward" or "second"."""
-        if kind not in self._found:
-            self._found[kind] = getattr(self, f"_{kind}")()
-        return self._found[kind]
-
-    def kink(self, kind: str, number: int) -> bool:
-        """Whether there is no derivative where one was measured."""
-        measured = self.found(kind)[number]
-        if np.any(measured.jump):
-            return True
-        if kind == "forward":
-            return self.parts.bends(self.tangents, self._pushed)
-        return self.whole.bends(self.along[number], measured, self.tangents if kind == "second" else None)
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """How it was measured."""
-        return tuple(dict.fromkeys(m.method for found in self._found.values() for m in found))
-
-    def _reverse(self) -> list[Measured]:
-        return [self.whole.first(direction) for direction in self.along]
-
-    def _forward(self) -> list[Measured]:
-        self._pushed = self.parts.first(self.tangents)
-        method = self._pushed.method
-        return [Measured(*entry, method) for entry in zip(*self._pushed[:3], strict=True)]
-
-    def _second(self) -> list[Measured]:
-        pairs = zip(self.along, self.found("reverse"), strict=True)
-        return [self.whole.second(one, self.tangents, slope) for one, slope in pairs]
-
-
-def _only(i: int, directions: Leaves) -> Leaves:
-    return [t if i == j else np.zeros_like(t) for j, t in enumerate(directions)]
 
 
 class Judge(NamedTuple):

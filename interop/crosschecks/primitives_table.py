@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -13,13 +13,12 @@ import numpy as np
 from funcgrad.errors import InputError
 from funcgrad.interop.crosschecks.blame import accused
 from funcgrad.interop.crosschecks.checking import explained, surroundings
-from funcgrad.interop.crosschecks.comparing import Comparison, random_ways
+from funcgrad.interop.crosschecks.comparing import KINDS, Comparison, random_ways
 from funcgrad.interop.crosschecks.judging import Judge
-from funcgrad.interop.crosschecks.quantities import KINDS
 from funcgrad.interop.crosschecks.report import Blame, Row, plain_number
 from funcgrad.interop.crosschecks.samples import Sample, samples
 from funcgrad.optional import import_jax
-from funcgrad.transforms.problem import Problem
+from funcgrad.transforms.checking import Problem
 
 __all__ = ["COLUMNS", "Cell", "Line", "Table", "check_primitives"]
 
@@ -166,8 +165,8 @@ def check_primitives(
             for place, name in enumerate(names):
                 if before is not None:
                     before(name, place, len(names))
-                found = [_line(jax, sample, ordered, rtol, atol, seed) for sample in chosen if sample.name == name]
-                table.lines.append(_joined(found))
+                calls = [sample for sample in chosen if sample.name == name]
+                table.lines.append(_line(jax, name, calls, ordered, rtol, atol, seed))
                 if after is not None:
                     after(table.lines[-1])
         except KeyboardInterrupt:
@@ -203,28 +202,45 @@ def _about(jax: Any) -> dict[str, str]:
     }
 
 
-def _line(jax: Any, sample: Sample, kinds: tuple[str, ...], rtol: float, atol: float, seed: int) -> Line:
-    """Check one call."""
-    start = perf_counter()
-    try:
-        with np.errstate(all="ignore"):
-            problem = Problem(sample.fun, sample.args, sample.kwargs, call="check_primitives")
-            rng = np.random.default_rng(seed)
-            ways = random_ways(rng, problem)
-            comparison = Comparison(jax, problem, ways, kinds, rng, jitted=False)
-            judge = Judge(rtol, atol, False)
-            rows = {kind: comparison.rows(kind, judge) for kind in kinds}
-            notes: tuple[str, ...] = ()
-            blames: tuple[Blame, ...] = ()
-            if not all(row.ok for found in rows.values() for row in found):
-                notes = tuple(accused(jax, problem, ways, rtol, atol)("value", True).run.known())
-                judge = judge._replace(noted=bool(notes))
-                rows = {kind: comparison.rows(kind, judge) for kind in kinds}
-                blames = explained(jax, problem, comparison, rows, judge, by_halving=True)
-    except Exception as error:  # one function that fails must not hide the others
-        return Line(sample.name, {}, perf_counter() - start, error=f"{type(error).__name__}: {error}")
-    cells = {kind: _cell(kind, rows[kind]) for kind in kinds}
-    return Line(sample.name, cells, perf_counter() - start, notes, blames)
+def _line(
+    jax: Any, name: str, calls: Sequence[Sample], kinds: tuple[str, ...], rtol: float, atol: float, seed: int
+) -> Line:
+    """Check some calls of one function."""
+    start, error = perf_counter(), ""
+    rows: dict[str, list[Row]] = {}
+    notes: dict[str, None] = {}
+    blames: dict[Blame, None] = {}
+    for sample in calls:
+        try:
+            with np.errstate(all="ignore"):
+                found, met, blamed = _checked(jax, sample, kinds, rtol, atol, seed)
+        except Exception as failed:  # one function that fails must not hide the others
+            error = error or f"{type(failed).__name__}: {failed}"
+            continue
+        for kind in kinds:
+            rows.setdefault(kind, []).extend(found[kind])
+        notes.update(dict.fromkeys(met))
+        blames.update(dict.fromkeys(blamed))
+    cells = {kind: _cell(kind, every) for kind, every in rows.items()}
+    return Line(name, cells, perf_counter() - start, tuple(notes), tuple(blames), error)
+
+
+def _checked(
+    jax: Any, sample: Sample, kinds: tuple[str, ...], rtol: float, atol: float, seed: int
+) -> tuple[dict[str, list[Row]], Sequence[str], Sequence[Blame]]:
+    """The rows of one call by kind; where they disagree, known divergences on the way and who is to blame."""
+    problem = Problem(sample.fun, sample.args, sample.kwargs, call="check_primitives")
+    rng = np.random.default_rng(seed)
+    ways = random_ways(rng, problem)
+    comparison = Comparison(jax, problem, ways, kinds, rng, jitted=False)
+    judge = Judge(rtol, atol, False)
+    rows = {kind: comparison.rows(kind, judge) for kind in kinds}
+    if all(row.ok for found in rows.values() for row in found):
+        return rows, (), ()
+    notes = accused(jax, problem, ways, rtol, atol)("value", True).run.known()
+    judge = judge._replace(noted=bool(notes))
+    rows = {kind: comparison.rows(kind, judge) for kind in kinds}
+    return rows, notes, explained(jax, problem, comparison, rows, judge, by_halving=True)
 
 
 def _cell(kind: str, rows: list[Row]) -> Cell:
@@ -233,30 +249,3 @@ def _cell(kind: str, rows: list[Row]) -> Cell:
     ulps = max((error / _EPS[kind] for error in errors if error == error), default=float("nan"))
     worst = min(rows, key=lambda row: (row.ok, row.verdict == "agree"))
     return Cell(ulps, all(row.ok for row in rows), worst.verdict)
-
-
-def _joined(lines: list[Line]) -> Line:
-    """Several calls of one function as one line."""
-    if len(lines) == 1:
-        return lines[0]
-    cells = {
-        kind: Cell(
-            max((c.ulps for c in found if c.ulps == c.ulps), default=float("nan")),
-            all(c.ok for c in found),
-            min(found, key=lambda c: (c.ok, c.verdict == "agree")).verdict,
-        )
-        for kind in dict.fromkeys(kind for line in lines for kind in line.cells)
-        if (found := [line.cells[kind] for line in lines if kind in line.cells])
-    }
-
-    def together(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
-        return tuple(dict.fromkeys(item for part in parts for item in part))
-
-    return Line(
-        lines[0].name,
-        cells,
-        sum(line.seconds for line in lines),
-        together(line.notes for line in lines),
-        together(line.blames for line in lines),
-        next((line.error for line in lines if line.error), ""),
-    )

@@ -15,7 +15,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 
-__all__ = ["EXCLUDED", "Sample", "numbers", "public", "samples"]
+__all__ = ["EXCLUDED", "Sample", "public", "samples"]
 
 
 class Sample(NamedTuple):

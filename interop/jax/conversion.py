@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
+from funcgrad.optional import import_jax
+from funcgrad.writable import bottom
 
 __all__ = [
-    "HOST", "Frame", "bottom", "filled", "filling", "is_array", "on_host", "private", "take_apart", "to_numpy",
+    "HOST", "Frame", "adopt", "filling", "is_array", "on_host", "private", "take_apart", "to_numpy",
     "viewed",
 ]  # fmt: skip
 
@@ -79,13 +81,6 @@ def private(jax: Any, leaf: Any) -> Any:
 def is_array(x: Any) -> bool:
     """Whether ``x`` is an array, a number or a tracer."""
     return isinstance(x, Tracer) or backend.is_value(x)
-
-
-def bottom(x: Any) -> Any:
-    """What a tracer stands for in the end."""
-    while isinstance(x, Tracer):
-        x = x.value
-    return x
 
 
 def on_host(leaves: Sequence[Any]) -> bool:
@@ -164,9 +159,43 @@ def take_apart(jax: Any, value: Any) -> tuple[list[Any], Frame]:
     return found, Frame(spec, tuple(inner)) if any(one is not None for one in inner) else Frame(spec)
 
 
-def filled(leaves: Sequence[Any], places: Sequence[int], values: Sequence[Any]) -> list[Any]:
-    """``leaves`` with other values at some places."""
-    found = list(leaves)
-    for place, value in zip(places, values, strict=True):
-        found[place] = value
-    return found
+T = TypeVar("T")
+
+
+def adopt(example: T) -> T:
+    """Import JAX, so that funcgrad looks into the containers in ``example`` that are registered with it.
+
+    Where JAX is imported, as it is for whoever has a module of flax or equinox, nothing needs to be called:
+    transforms look into such containers by themselves.
+
+    Args:
+        example: a module, a state, or any containers with such inside.
+
+    Returns:
+        ``example`` itself.
+
+    Raises:
+        MissingExtraError: JAX is not installed (an ``ImportError``).
+
+    Example:
+        >>> import jax
+        >>> from funcgrad import grad
+        >>> from funcgrad.interop import adopt
+        >>> @jax.tree_util.register_pytree_node_class
+        ... class Line:
+        ...     def __init__(self, slope, height):
+        ...         self.slope, self.height = slope, height
+        ...
+        ...     def tree_flatten(self):
+        ...         return (self.slope, self.height), None
+        ...
+        ...     @classmethod
+        ...     def tree_unflatten(cls, _, children):
+        ...         return cls(*children)
+        >>> line = adopt(Line(2.0, 1.0))
+        >>> grad(lambda line, x: line.slope * x + line.height)(line, 3.0).slope
+        np.float64(3.0)
+    """
+    import_jax("adopt")
+    tree.leaves(example)
+    return example

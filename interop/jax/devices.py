@@ -11,13 +11,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Tracer, describe
+from funcgrad.core import describe
 from funcgrad.errors import DeviceError, InputError
 from funcgrad.interop.jax.conversion import is_array, private, take_apart, to_numpy
 from funcgrad.kinds import linear
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import double_precision, import_jax
 from funcgrad.typing import PyTree
+from funcgrad.writable import bottom
 
 __all__ = ["default_device", "device_put", "find_device", "moved"]
 
@@ -138,16 +139,9 @@ def device_put(tree_: PyTree, device: Any) -> PyTree:
 
 def moved(jax: Any, leaf: Any, to: Any) -> Any:
     """``leaf`` on a device or distributed by a sharding."""
-    return _put(leaf, to=to, home=_home(jax, leaf))
-
-
-def _home(jax: Any, x: Any) -> Any:
-    """Where ``x`` is: the device or sharding of a JAX array that has numbers, else None."""
-    while isinstance(x, Tracer):
-        x = x.value
-    if backend.namespace_of(x) is np or isinstance(x, jax.core.Tracer):
-        return None
-    return x.sharding
+    x = bottom(leaf)
+    known = backend.namespace_of(x) is not np and not isinstance(x, jax.core.Tracer)
+    return _put(leaf, to=to, home=x.sharding if known else None)
 
 
 @contextmanager

@@ -8,22 +8,26 @@ own rules, knowing none of funcgrad's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from traceback import walk_tb
 from typing import Any, NoReturn, ParamSpec
 
 import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.core import Primitive, Tracer
-from funcgrad.interop.jax.conversion import bottom, private, take_apart
-from funcgrad.interop.jax.refusing import staging
+from funcgrad.errors import StagingError
+from funcgrad.interop.jax.conversion import private, take_apart
 from funcgrad.kinds.custom import CustomRules, custom_call
+from funcgrad.numpy.concretization import user_line
 from funcgrad.optional import import_jax, loaded_jax
 from funcgrad.transforms.lifting import LiftedTrace, Watch
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
+from funcgrad.writable import bottom
 
-__all__ = ["Closure", "lift", "lifted", "to_jax"]
+__all__ = ["Closure", "lift", "lifted", "staging", "to_jax"]
 
 P = ParamSpec("P")
 
@@ -154,11 +158,6 @@ def _run(jax: Any, trace: LiftedTrace, fun: Callable[..., Any], args: tuple[Any,
     return frame(*[trace.leave(leaf) for leaf in found])
 
 
-def _left(x: Any) -> Any:
-    """What a function gives, which may hold a lifted value."""
-    return bottom(x) if isinstance(x, Tracer) and isinstance(x._trace, LiftedTrace) else x
-
-
 def _lifting(rules: CustomRules) -> CustomRules:
     """A function of the user's with its rules, for values of JAX: they may be written with NumPy too."""
     jax = loaded_jax()
@@ -166,7 +165,7 @@ def _lifting(rules: CustomRules) -> CustomRules:
     def lifting(fun: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any) -> Any:
             out = _run(jax, lift(), fun, args)
-            return tree.map(_left, out)
+            return tree.map(lambda x: bottom(x) if isinstance(getattr(x, "_trace", None), LiftedTrace) else x, out)
 
         return call
 
@@ -185,3 +184,55 @@ def _enter(jax: Any, trace: LiftedTrace, leaf: Any) -> Any:
     if not isinstance(leaf, Tracer) and backend.is_value(leaf) and backend.is_inexact(leaf):
         return trace.leaf(private(jax, leaf))
     return leaf
+
+
+_STATIC = "If the value is known before, make it a static argument (static_argnums of jit)"
+#: By the name of JAX's error: what was asked for, and what to write instead.
+_ASKED = {
+    "TracerBoolConversionError": (
+        "the truth value of an array (if, while, and, or, not, min, max)",
+        "Use where(condition, a, b) for values, cond, while_loop or fori_loop for steps of a program, logical_and, "
+        f"logical_or and logical_not for conditions. {_STATIC}.",
+    ),
+    "TracerIntegerConversionError": (
+        "an integer out of an array (an index of a list, a length, range)",
+        f"Use take(table, i, axis=0) to look up, fori_loop or scan to repeat. {_STATIC}.",
+    ),
+    "NonConcreteBooleanIndexError": (
+        "the number of true entries of a mask (x[mask])",
+        "Shapes must not depend on values: use where(mask, x, 0).",
+    ),
+    "TracerArrayConversionError": (
+        "an ndarray of its values (numpy.asarray, or a function that funcgrad does not know)",
+        "Use functions of funcgrad.numpy, where stack and array join values, and from_jax for functions of JAX. "
+        f"{_STATIC}.",
+    ),
+    "ConcretizationTypeError": (
+        "a value (float(x), int(x), or a shape that depends on one, as of nonzero and unique)",
+        f"Use functions of funcgrad.numpy on arrays, and where(condition, a, b) in place of a selection. {_STATIC}.",
+    ),
+}
+
+
+@contextmanager
+def staging(jax: Any, call: str, name: str) -> Iterator[None]:
+    """Inside, what JAX says of values that are not known yet is said as a ``StagingError``.
+
+    Args:
+        jax: the module.
+        call: the public call.
+        name: the function that is run.
+    """
+    try:
+        yield
+    except Exception as error:
+        kinds = [kind.__name__ for kind in type(error).__mro__]
+        known = next((kind for kind in kinds if kind in _ASKED), None)
+        if known is None or not isinstance(error, getattr(jax.errors, known)):
+            raise
+        masked = any("mask" in frame.f_code.co_name for frame, _ in walk_tb(error.__traceback__))  # a look into a mask
+        what, remedy = _ASKED["NonConcreteBooleanIndexError" if masked else known]
+        raise StagingError(
+            f"{call}: {name} is being compiled, when values are not known yet, got a question for "
+            f"{what}{user_line(error)}. {remedy}"
+        ) from error

@@ -21,8 +21,7 @@ import numpy as np
 
 from funcgrad.errors import InputError
 from funcgrad.interop.scipy.boxes import boxed, constrained, listed, scaled
-from funcgrad.interop.scipy.flattening import Layout, plain
-from funcgrad.interop.scipy.objectives import Objective, Residuals, elementwise_loss
+from funcgrad.interop.scipy.objectives import Layout, Objective, Residuals, elementwise_loss, plain
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.bounds import HESSIANS, JACOBIANS, PRODUCTS, VALUES, default_method
 from funcgrad.transforms.transformed import check_callable, name_of

@@ -10,8 +10,7 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.interop.scipy.flattening import Layout, Slot
-from funcgrad.interop.scipy.objectives import Residuals
+from funcgrad.interop.scipy.objectives import Layout, Residuals, Slot
 from funcgrad.typing import PyTree
 
 __all__ = ["boxed", "constrained", "listed", "scaled"]

@@ -41,7 +41,7 @@ from funcgrad.errors import EscapedTracerError, InputError, ReplayError, ShapeEr
 from funcgrad.interop import from_array_api
 from funcgrad.kinds import elementwise
 from funcgrad.primitives import products
-from funcgrad.replay.schedule import Placement, split, states_for
+from funcgrad.replay.chain import Placement, split, states_for
 from funcgrad.running import open_traces
 from funcgrad.transforms import policies
 from funcgrad.transforms.checkpointing import checkpoint, checkpoint_chain, checkpoint_name

@@ -25,8 +25,15 @@ from funcgrad import (
     vmap,
 )
 from funcgrad.errors import BranchError, ConvergenceError, InputError, NotDifferentiableError, ShapeError
-from funcgrad.transforms.implicit import custom_linear_solve, custom_root, fixed_point
-from funcgrad.transforms.solvers import anderson, dense_solve, newton, picard
+from funcgrad.transforms.implicit import (
+    anderson,
+    custom_linear_solve,
+    custom_root,
+    dense_solve,
+    fixed_point,
+    newton,
+    picard,
+)
 from funcgrad.transforms.transposing import linear_transpose
 
 close = partial(close_leaves, rtol=1e-9, atol=1e-11)

@@ -21,7 +21,7 @@ from funcgrad import (
 )
 from funcgrad.errors import GradientCheckError, InputError, ShapeError
 from funcgrad.extend import elementwise, numpy_only
-from funcgrad.transforms.colouring import colour_columns, split_dense_rows
+from funcgrad.transforms.dependence import colour_columns, split_dense_rows
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.1, 1.0, 9)

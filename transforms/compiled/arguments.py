@@ -1,9 +1,12 @@
-"""The form of a call's arguments: what must be the same for a recorded program to hold good."""
+"""The form of a call's arguments: what must be the same for a recorded program to hold good.
+
+How arguments of the common containers reach a program, and its results theirs, is generated too.
+"""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +14,12 @@ from numpy.lib.stride_tricks import as_strided
 
 from funcgrad import tree
 from funcgrad.core import describe
+from funcgrad.transforms.arguments import filled
 from funcgrad.transforms.compiled.graphs import fact_of
+from funcgrad.transforms.compiled.source import Program
+from funcgrad.transforms.static_arguments import argument_names
 
-__all__ = ["Form", "form_of", "is_number", "is_setting", "names_of"]
+__all__ = ["Form", "bound", "container_text", "form_of", "is_number", "is_setting", "names_of", "taking"]
 
 ndarray = np.ndarray
 _NUMBERS = frozenset((float, complex, *[np.dtype(c).type for c in "efdgFDGbBhHiIlLqQ?"]))
@@ -48,7 +54,7 @@ class Form(NamedTuple):
     @property
     def inputs(self) -> list[Any]:
         """The inputs among the leaves."""
-        return [x for x, flag in zip(self.leaves, self.live, strict=True) if flag]
+        return list(compress(self.leaves, self.live))
 
     def without_values(self) -> Form:
         """The same form, which does not hold on to the arguments' arrays. Their stand-ins must not be read."""
@@ -60,10 +66,7 @@ class Form(NamedTuple):
 
     def filled(self, inputs: list[Any]) -> Any:
         """The arguments ``(args, kwargs)`` with these inputs."""
-        rest = iter(inputs)
-        return tree.unflatten(
-            self.spec, [next(rest) if flag else x for x, flag in zip(self.leaves, self.live, strict=True)]
-        )
+        return tree.unflatten(self.spec, filled(self.leaves, self.live, inputs))
 
 
 def form_of(args: Any, kwargs: Any) -> Form | str:
@@ -98,16 +101,133 @@ def form_of(args: Any, kwargs: Any) -> Form | str:
 def names_of(fun: Callable[..., Any], form: Form) -> list[str]:
     """What the program calls the inputs, as far as it tells."""
     args, kwargs = tree.unflatten(form.spec, form.leaves)
-    names: list[str] = []
-    try:
-        for p in inspect.signature(fun).parameters.values():
-            if p.kind is p.VAR_POSITIONAL:
-                names += [f"{p.name}_{i}" for i in range(len(args) - len(names))]
-            elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
-                names.append(p.name)
-    except (TypeError, ValueError):
-        pass
-    names = [*names, *(f"arg_{i}" for i in range(len(names), len(args)))][: len(args)]
+    names = argument_names(fun, len(args))
     paths = [name + path for name, arg in zip(names, args, strict=True) for path in tree.flatten_with_path(arg)[0]]
     paths += [name + path for name in sorted(kwargs) for path in tree.flatten_with_path(kwargs[name])[0]]
-    return [path for path, flag in zip(paths, form.live, strict=True) if flag]
+    return list(compress(paths, form.live))
+
+
+class Miss(Exception):  # noqa: N818  (it is no error: the arguments have another form)
+    """The arguments are not of the form that a program was written for."""
+
+
+def bound(program: Program, form: Form, spec: tree.PyTreeSpec, same: Callable[[], bool]) -> Callable[..., Any] | None:
+    """``call(args, kwargs)``, which raises ``Miss`` for arguments of another form; None where containers are others'.
+
+    Args:
+        program: what is to be run.
+        form: the form of its arguments.
+        spec: the structure of its result.
+        same: says whether what the function closes over is what it was.
+    """
+    taken = taking(form)
+    if taken is None:
+        return None
+    checks, held, count = taken
+    out = tree.unflatten(spec, list(range(spec.num_leaves)))
+    put = container_text(out)
+    inputs = ", ".join(f"i{i}" for i in range(count))
+    lines = ["if not same(): raise Miss", *checks]
+    results = ", ".join(f"o{i}" for i in range(spec.num_leaves))
+    unpacked = f"{results}, = " if put is not None and results else "found = "
+    if program.slots:
+        lines += ["try: B = pop()", "except IndexError: B = new()"]
+        lines += [f"try: {unpacked}run({inputs}{', ' if inputs else ''}B)", "finally: push(B)"]
+    else:
+        lines.append(f"{unpacked}run({inputs}{', ' if inputs else ''}())")
+    lines.append(f"return {put}" if put is not None else "return unflatten(spec, list(found))")
+    text = "def make(run, pop, push, new, same):\n def call(args, kwargs):\n  " + "\n  ".join(lines) + "\n return call"
+    space = {"Miss": Miss, "ndarray": ndarray, **held, "unflatten": tree.unflatten, "spec": spec}
+    exec(compile(text, "<funcgrad binding>", "exec"), space)
+    pool: list[Any] = []
+    call: Callable[..., Any] = space["make"](program.run, pool.pop, pool.append, program.allocate, same)
+    return call
+
+
+def taking(form: Form) -> tuple[list[str], dict[str, Any], int] | None:
+    """The statements that take the inputs ``i0``, ``i1``, ... out of ``args`` and ``kwargs``; None for own containers.
+
+    With them come what they refer to by name, and how many inputs there are.
+    """
+    writer = _Binding(form)
+    shaped = tree.unflatten(form.spec, list(range(len(form.leaves))))
+    return (writer.lines, writer.space, writer.count) if writer.take(shaped, "(args, kwargs)", top=True) else None
+
+
+class _Binding:
+    """Writes what checks the arguments and takes the inputs out of them."""
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.space: dict[str, Any] = {}
+        self.lines: list[str] = []
+        live = [i for i, flag in enumerate(form.live) if flag]
+        self.numbers = {leaf: i for i, leaf in enumerate(live)}  # of the inputs
+        self.count = len(live)
+
+    def take(self, x: Any, word: str, top: bool = False) -> bool:
+        """Write it for a nest of numbers of leaves, which ``word`` names; whether that can be done."""
+        if top:
+            return self.take(x[0], "args") and self.take(x[1], "kwargs")
+        kind = type(x)
+        if kind is int:
+            self._leaf(x, word)
+            return True
+        if kind is dict:
+            if not all(type(k) in (str, int, tuple) for k in x):
+                return False
+            check = f"type({word}) is not dict or " if word not in ("kwargs",) else ""
+            if not x and word == "kwargs":
+                self.lines.append("if kwargs: raise Miss")
+                return True
+            self.lines.append(f"if {check}len({word}) != {len(x)}: raise Miss")
+            self.lines += [f"if {k!r} not in {word}: raise Miss" for k in x]
+            return all(self.take(x[k], f"{word}[{k!r}]") for k in x)
+        if kind is tuple or kind is list:
+            check = f"type({word}) is not {kind.__name__} or " if word != "args" else ""
+            self.lines.append(f"if {check}len({word}) != {len(x)}: raise Miss")
+            return all(self.take(y, f"{word}[{i}]") for i, y in enumerate(x))
+        self.lines.append(f"if {word} is not None: raise Miss")
+        return x is None
+
+    def _leaf(self, leaf: int, word: str) -> None:
+        x = self.form.leaves[leaf]
+        if not self.form.live[leaf]:
+            self.space[f"s{leaf}"] = x
+            test = f"{word} is not s{leaf}"
+            if type(x) in (int, bool, str, bytes):
+                test += f" and (type({word}) is not type(s{leaf}) or {word} != s{leaf})"
+            self.lines.append(f"if {test}: raise Miss")
+            return
+        i = self.numbers[leaf]
+        self.lines.append(f"i{i} = {word}")
+        if type(x) is ndarray:
+            self.space[f"d{i}"] = x.dtype
+            test = f"type(i{i}) is not ndarray or i{i}.shape != {x.shape!r} or i{i}.dtype is not d{i}"
+            if x.ndim:
+                test += f" or i{i}.strides != {x.strides!r}"
+            self.lines.append(f"if {test}: raise Miss")
+        else:
+            self.space[f"t{i}"] = type(x)
+            self.lines.append(f"if type(i{i}) is not t{i}: raise Miss")
+
+
+def container_text(out: Any) -> str | None:
+    """The text of a nest of results; None where there are other containers."""
+    kind = type(out)
+    if kind is int:
+        return f"o{out}"
+    if out is None:
+        return "None"
+    if kind is dict:
+        parts = [(repr(k), container_text(x)) for k, x in out.items() if type(k) in (str, int)]
+        if len(parts) < len(out) or any(text is None for _, text in parts):
+            return None
+        return "{" + ", ".join([f"{k}: {text}" for k, text in parts]) + "}"
+    if kind is tuple or kind is list:
+        texts = [container_text(x) for x in out]
+        if any(text is None for text in texts):
+            return None
+        inner = ", ".join([text for text in texts if text is not None])
+        return f"[{inner}]" if kind is list else f"({inner}{',' if len(texts) == 1 else ''})"
+    return None

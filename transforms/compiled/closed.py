@@ -32,7 +32,7 @@ _SMALL = 1 << 16  # bytes of an array that are compared as bytes
 
 
 class _Place(NamedTuple):
-    """Where something stands: ``way`` is a piece of Python, in which ``h`` is the holder and ``k`` the key."""
+    """Where something stands: ``way`` is a piece of Python, in which ``{h}`` is the holder, ``{k}`` the key."""
 
     way: str
     holder: Any
@@ -44,11 +44,11 @@ class _Place(NamedTuple):
 
 
 _READ: dict[str, Callable[[Any, Any], Any]] = {
-    "h.cell_contents": lambda h, k: h.cell_contents,
-    "h[k]": lambda h, k: h[k],
-    "len(h)": lambda h, k: len(h),
-    "getattr(h, k)": getattr,
-    "h": lambda h, k: h,
+    "{h}.cell_contents": lambda h, k: h.cell_contents,
+    "{h}[{k}]": lambda h, k: h[k],
+    "len({h})": lambda h, k: len(h),
+    "getattr({h}, {k})": getattr,
+    "{h}": lambda h, k: h,
 }
 
 
@@ -65,12 +65,12 @@ class Closed:
     def __init__(self, fun: Any) -> None:
         self.arrays: dict[int, ndarray] = {}
         self.whole, self.traced = True, False
-        self._own = frozenset(_package(x) for x in _inner(fun))
+        self._own = frozenset((getattr(x, "__module__", None) or "").partition(".")[0] for x in _inner(fun))
         self._found: list[tuple[_Place, Any]] = []
         self.names: set[str] = set()
         self._walk(fun)
-        self._copies = [(x, _copy(x)) for x in self.arrays.values()]
-        self.same = self._written() if self._found or self._copies else _always
+        self._copies = [(x, x.tobytes() if x.nbytes <= _SMALL else x.copy()) for x in self.arrays.values()]
+        self.same = self._written() if self._found or self._copies else lambda: True
 
     def holds_good(self) -> bool:
         """``same``, where a name may have been deleted."""
@@ -120,8 +120,7 @@ class Closed:
         lines = ["def same():"]
         for n, (place, found) in enumerate(self._found):
             space[f"h{n}"], space[f"k{n}"], space[f"f{n}"] = place.holder, place.key, found
-            now = place.way.replace("h", f"h{n}", 1) if place.way[0] == "h" else place.way.replace("(h", f"(h{n}")
-            now = now.replace("[k]", f"[k{n}]").replace(", k)", f", k{n})")
+            now = place.way.format(h=f"h{n}", k=f"k{n}")
             also = f" and not alike({now}, f{n})" if isinstance(found, _PLAIN) else ""
             lines.append(f"    if {now} is not f{n}{also}: return False")
         for n, (x, copy) in enumerate(self._copies):
@@ -133,17 +132,9 @@ class Closed:
         return same
 
 
-def _always() -> bool:
-    return True
-
-
 def _alike(now: Any, found: Any) -> bool:
     """Whether a number is what it was; NaN is what it was."""
     return type(now) is type(found) and bool(now == found or (now != now and found != found))
-
-
-def _copy(x: ndarray) -> Any:
-    return x.tobytes() if x.nbytes <= _SMALL else x.copy()
 
 
 def _equal(x: ndarray, copy: ndarray) -> bool:
@@ -159,10 +150,6 @@ def _inner(fun: Any) -> Iterator[Any]:
     while fun is not None:
         yield fun
         fun = getattr(fun, "fun", None) or getattr(fun, "func", None)
-
-
-def _package(x: Any) -> str:
-    return (getattr(x, "__module__", None) or "").partition(".")[0]
 
 
 def _of_library(name: str | None, own: frozenset[str]) -> bool:
@@ -198,21 +185,21 @@ def _places(x: Any, names: set[str], own: frozenset[str]) -> Iterator[_Place]:
     if isinstance(x, FunctionType):
         yield from _of_function(x, own)
     elif isinstance(x, MethodType):
-        yield from (_Place("h", y, lasting=True) for y in (x.__func__, x.__self__))
+        yield from (_Place("{h}", y, lasting=True) for y in (x.__func__, x.__self__))
     elif isinstance(x, functools.partial):
-        yield from (_Place("h", y, lasting=True) for y in (x.func, *x.args, *x.keywords.values()))
+        yield from (_Place("{h}", y, lasting=True) for y in (x.func, *x.args, *x.keywords.values()))
     elif type(x) is dict:
-        yield _Place("len(h)", x)
-        yield from (_Place("h[k]", x, key) for key in x)
+        yield _Place("len({h})", x)
+        yield from (_Place("{h}[{k}]", x, key) for key in x)
     elif type(x) is list:
-        yield _Place("len(h)", x)
-        yield from (_Place("h[k]", x, i) for i in range(len(x)))
+        yield _Place("len({h})", x)
+        yield from (_Place("{h}[{k}]", x, i) for i in range(len(x)))
     elif isinstance(x, tuple):
-        yield from (_Place("h", y, lasting=True) for y in x)
+        yield from (_Place("{h}", y, lasting=True) for y in x)
     elif isinstance(x, Transformed):  # what it has compiled is its own
-        yield from (_Place("h", y, lasting=True) for y in (x.fun, x.options))
+        yield from (_Place("{h}", y, lasting=True) for y in (x.fun, x.options))
     elif isinstance(x, ModuleType):
-        yield from (_Place("h[k]", x.__dict__, name) for name in names & x.__dict__.keys())
+        yield from (_Place("{h}[{k}]", x.__dict__, name) for name in names & x.__dict__.keys())
     else:
         yield from _of_object(x, names, own)
 
@@ -220,32 +207,32 @@ def _places(x: Any, names: set[str], own: frozenset[str]) -> Iterator[_Place]:
 def _of_function(x: FunctionType, own: frozenset[str]) -> Iterator[_Place]:
     library = _of_library(x.__module__, own)
     for cell in x.__closure__ or ():
-        yield _Place("h.cell_contents", cell, lasting=library)
+        yield _Place("{h}.cell_contents", cell, lasting=library)
     for value in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()):
-        yield _Place("h", value, lasting=True)
+        yield _Place("{h}", value, lasting=True)
     if not library:
-        yield from (_Place("h[k]", x.__globals__, name) for name in _names(x.__code__) if name in x.__globals__)
+        yield from (_Place("{h}[{k}]", x.__globals__, name) for name in _names(x.__code__) if name in x.__globals__)
 
 
 def _of_object(x: Any, names: set[str], own: frozenset[str]) -> Iterator[_Place]:
     library = _of_library(type(x).__module__, own)
     held = getattr(x, "__dict__", None)
     if isinstance(held, dict):
-        yield from (_Place("h[k]", held, name, library) for name in held)
+        yield from (_Place("{h}[{k}]", held, name, library) for name in held)
     for kind in type(x).__mro__:
         slots = kind.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
             if name not in ("__weakref__", "__dict__"):
-                yield _Place("getattr(h, k)", x, name, library)
+                yield _Place("getattr({h}, {k})", x, name, library)
         if not _of_library(kind.__module__, own):
             for name, value in kind.__dict__.items():
                 if isinstance(value, FunctionType) and (name in names or name == "__call__"):
-                    yield _Place("h", value, lasting=True)
+                    yield _Place("{h}", value, lasting=True)
     func = getattr(x, "func", None)  # toolz.curry
     if library and func is not None and not isinstance(held, dict):
-        yield _Place("h", func, lasting=True)
+        yield _Place("{h}", func, lasting=True)
     if tree.is_container(type(x)) and held is None:
-        yield from (_Place("h", leaf, lasting=True) for leaf in tree.leaves(x))
+        yield from (_Place("{h}", leaf, lasting=True) for leaf in tree.leaves(x))
 
 
 @functools.lru_cache(maxsize=1024)

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.core import Primitive
 from funcgrad.primitives.index_spec import ARRAY, rebuild
-from funcgrad.transforms.compiled.graphs import VIEWS, Ask, Const, Fact, Graph, Op, Value, fact_of
+from funcgrad.transforms.compiled.graphs import VIEWS, Ask, Const, Fact, Graph, Op, Value, computed, fact_of
 
 __all__ = ["compute_equal_rows_once"]
 
@@ -337,9 +336,5 @@ def _taken_anew(xp: Any, x: Any, *, at: Any) -> Any:
     return x.take(at)
 
 
-def _never(*args: Any) -> Any:
-    raise NotImplementedError("what is recorded has no rules any more")
-
-
-_SPREAD_OUT = Primitive("spread_out", _spread_out, None, None, _never)
-_TAKEN_ANEW = Primitive("taken_anew", _taken_anew, None, None, _never)
+_SPREAD_OUT = computed("spread_out", _spread_out)
+_TAKEN_ANEW = computed("taken_anew", _taken_anew)

@@ -5,14 +5,17 @@ A value is an int: the inputs first, then the results of operations in order. An
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from funcgrad import backend
+from funcgrad.core import Primitive
 
-__all__ = ["LARGE", "VIEWS", "Ask", "Const", "Fact", "Graph", "Op", "Value", "fact_of"]
+__all__ = ["LARGE", "VIEWS", "Ask", "Const", "Fact", "Graph", "Op", "Value", "copy_of", "fact_of"]
 
 ndarray = np.ndarray
 Value: TypeAlias = Any
@@ -81,6 +84,15 @@ class Const:
             self.key = ("id", id(value))
         self.is_number = type(value) in _NUMBERS or (self.dtype == np.float64 and not live and not self.shape)
         self.is_one = not live and not self.shape and _is_one(value)
+
+
+def computed(name: str, impl: Callable[..., Any]) -> Primitive:
+    """An operation that is only computed: what is recorded needs no rules any more."""
+
+    def never(*args: Any) -> Any:
+        raise NotImplementedError("a recorded operation has no rules")
+
+    return Primitive(name, impl, None, None, never)
 
 
 class Op:
@@ -153,6 +165,15 @@ class Graph:
         """That of a value or constant."""
         shape: tuple[int, ...] = self.shapes[value] if type(value) is int else value.shape
         return shape
+
+    def is_array(self, value: Value) -> bool:
+        """Whether it is a value, and an array."""
+        return type(value) is int and self.facts[value].kind is ndarray
+
+    def nbytes(self, value: int) -> int:
+        """The bytes of an array."""
+        size: int = prod(self.shapes[value]) * self.dtypes[value].itemsize
+        return size
 
     # ---- recording -----------------------------------------------------------------------------------------------
 
@@ -307,7 +328,9 @@ def _needed(graph: Graph) -> list[Any]:
     for item in reversed(graph.items):
         if type(item) is Ask:
             live[item.value] = asked = True
-        elif live[item.outs[0]] or any(live[v] for v in item.outs[1:]) or _may_be_seen(item):
+        elif (
+            live[item.outs[0]] or any(live[v] for v in item.outs[1:]) or item.primitive.loose or item.name in _MAY_RAISE
+        ):
             for a in item.args:
                 if type(a) is int:
                     live[a] = True
@@ -316,11 +339,6 @@ def _needed(graph: Graph) -> list[Any]:
         kept.append(item)
     kept.reverse()
     return _asked_once(kept) if asked else kept
-
-
-def _may_be_seen(op: Op) -> bool:
-    """Whether an operation counts though nothing takes its result."""
-    return op.primitive.loose or op.name in _MAY_RAISE
 
 
 def _asked_once(items: list[Any]) -> list[Any]:
@@ -335,3 +353,15 @@ def _asked_once(items: list[Any]) -> list[Any]:
             seen.add(key)
         found.append(item)
     return found
+
+
+def copy_of(x: ndarray) -> ndarray:
+    """A copy that lies in memory as ``x`` does, also where that runs backwards or has gaps: loops look at it."""
+    if not x.size or x.flags.c_contiguous or x.flags.f_contiguous:
+        return x.copy("K")
+    reach = [stride * (n - 1) // x.itemsize for n, stride in zip(x.shape, x.strides, strict=True)]
+    before = -sum([r for r in reach if r < 0])
+    room = np.zeros(before + sum([r for r in reach if r > 0]) + 1, x.dtype)
+    made = as_strided(room[before:], x.shape, x.strides)
+    made[...] = x
+    return made

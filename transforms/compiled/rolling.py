@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 from operator import add
 from typing import Any, NamedTuple
 
-__all__ = ["Loop", "roll", "rolled_text"]
+__all__ = ["roll", "rolled_text"]
 
 _LONG = 500  # statements from which on it is worth looking: without loops a short program is faster
 _TIMES = 6  # so many equal pieces at the least

@@ -1,19 +1,272 @@
-"""A recorded program as a module that needs neither this library nor the program that it was recorded from."""
+"""A recorded program as a module that needs neither this library nor the program that it was recorded from.
+
+What computes an operation may be a function of this library. Its source is taken together with what it refers to, each
+function in a scope of its own, where the names that it uses mean what they mean in its module.
+"""
 
 from __future__ import annotations
 
+import ast
+import builtins
+import dis
+import functools
+import inspect
 import re
+import sys
 from collections.abc import Sequence
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from funcgrad import tree
+from funcgrad.core import Primitive, Tracer
 from funcgrad.errors import InputError
-from funcgrad.transforms.compiled.binding import container_text, taking
-from funcgrad.transforms.compiled.bundling import Bundle
+from funcgrad.transforms.compiled.arguments import container_text, taking
 from funcgrad.transforms.compiled.source import Program
 from funcgrad.transforms.compiled.statements import NO_NUMBER
 
 __all__ = ["module_text"]
+
+ndarray = np.ndarray
+_LITERAL = 64  # elements of an array that are written as numbers
+
+
+class Bundle:
+    """Definitions, each before those that use it.
+
+    Attributes:
+        lines: the text.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._names: dict[int, str] = {}
+        self._kept: list[Any] = []  # what is known by its identity must live
+        self._open: set[int] = set()
+
+    def text(self, value: Any, hint: str) -> str:
+        """An expression for a value. ``hint`` is what it is called where it is used, for messages."""
+        if value is None or value is ... or type(value) in (bool, int, str, bytes):
+            return repr(value)
+        if type(value) is float or type(value) is complex:
+            return repr(value) if np.isfinite(value) else f"{type(value).__name__}({str(value)!r})"
+        if isinstance(value, np.dtype):
+            return f"np.dtype({value.str!r})"
+        if isinstance(value, np.generic):
+            return f"np.dtype({value.dtype.str!r}).type({self.text(value.item(), hint)})"
+        if isinstance(value, (slice, range)):
+            return repr(value)
+        if isinstance(value, (tuple, list, set, frozenset, dict)):
+            return self._container(value, hint)
+        return self._named(value, hint)
+
+    def _container(self, value: Any, hint: str) -> str:
+        kind = type(value)
+        if kind is dict:
+            parts = [f"{self.text(k, hint)}: {self.text(v, hint)}" for k, v in value.items()]
+            return "{" + ", ".join(parts) + "}"
+        inner = ", ".join([self.text(x, hint) for x in value])
+        if kind is tuple:
+            return f"({inner},)" if len(value) == 1 else f"({inner})"
+        if kind is list:
+            return f"[{inner}]"
+        if kind in (set, frozenset):
+            return f"{kind.__name__}([{inner}])"
+        return f"{self._named(kind, hint)}({inner})"  # a named tuple
+
+    def _named(self, value: Any, hint: str) -> str:
+        known = self._names.get(id(value))
+        if known is not None:
+            return known
+        if (found := _of_numpy(value)) is not None:
+            return found
+        module, word = getattr(value, "__module__", None), getattr(value, "__name__", None)
+        standard = (
+            isinstance(module, str) and module in sys.stdlib_module_names - {"builtins"} and isinstance(word, str)
+        )
+        if standard and getattr(sys.modules.get(str(module)), str(word), None) is value:
+            return f"{self.text(sys.modules[str(module)], hint)}.{word}"
+        if id(value) in self._open:
+            raise _refusal(hint, "functions that call each other")
+        self._open.add(id(value))
+        name = self._defined(value, hint)
+        self._open.discard(id(value))
+        self._kept.append(value)
+        self._names[id(value)] = name
+        return name
+
+    def _defined(self, value: Any, hint: str) -> str:
+        if type(value) is ndarray:
+            return self._assigned(_array(value), "array")
+        if isinstance(value, ModuleType):
+            return self._module(value, hint)
+        if isinstance(value, functools.partial):
+            words = [self.text(x, hint) for x in (value.func, *value.args)]
+            words += [f"{k}={self.text(x, hint)}" for k, x in value.keywords.items()]
+            return self._assigned(f"functools.partial({', '.join(words)})", "function")
+        if isinstance(value, functools._lru_cache_wrapper):
+            return self.text(value.__wrapped__, hint)
+        if isinstance(primitive := getattr(value, "primitive", None), Primitive):  # what computes an operation of ours
+            return self.text(primitive.kernel(np), hint)
+        if isinstance(value, FunctionType):
+            return self._function(value, hint)
+        if isinstance(value, type):
+            return self._class(value, hint)
+        raise _refusal(hint, f"it uses {value!r:.60}")
+
+    def _assigned(self, expression: str, kind: str) -> str:
+        name = f"_{kind}_{len(self.lines)}"
+        self.lines.append(f"{name} = {expression}")
+        return name
+
+    def _module(self, value: ModuleType, hint: str) -> str:
+        if value.__name__.partition(".")[0] == "funcgrad":
+            raise _refusal(hint, f"it uses the module {value.__name__}")
+        name = value.__name__.replace(".", "_")
+        self.lines.append(f"import {value.__name__} as {name}")
+        return name
+
+    def _function(self, fun: FunctionType, hint: str) -> str:
+        node = _node_of(fun, hint)
+        name = f"_{fun.__code__.co_name.strip('<>_')}_{len(self.lines)}"
+        self.lines.append("")  # the name is taken
+        scope = self._scope(fun, hint)
+        words = ", ".join([f"{k}={v}" for k, v in scope.items()])
+        own = "_it" if isinstance(node, ast.Lambda) else node.name
+        body = f"{own} = {ast.unparse(node)}" if isinstance(node, ast.Lambda) else ast.unparse(_bare(node))
+        inner = "\n".join("    " + line for line in body.splitlines())
+        self.lines.append(f"def {name}({', '.join(scope)}):\n{inner}\n    return {own}\n\n{name} = {name}({words})")
+        return name
+
+    def _scope(self, fun: FunctionType, hint: str) -> dict[str, str]:
+        """What the names mean that a function uses from outside."""
+        outside = dict(zip(fun.__code__.co_freevars, [c.cell_contents for c in fun.__closure__ or ()], strict=True))
+        found: dict[str, str] = {}
+        names, used = _used(fun.__code__)
+        for name in sorted(names):
+            if name in outside:
+                value = outside[name]
+            elif name in fun.__globals__:
+                value = fun.__globals__[name]
+            else:
+                continue  # Python's own
+            if value is fun:
+                continue
+            if isinstance(value, ModuleType) and value.__name__.startswith("funcgrad"):
+                attributes = [a for a in sorted(used) if hasattr(value, a)]
+                inner = ", ".join([f"{a}={self.text(getattr(value, a), hint)}" for a in attributes])
+                found[name] = self._assigned(f"types.SimpleNamespace({inner})", "module")
+            else:
+                found[name] = self.text(value, hint)
+        return found
+
+    def _class(self, value: type, hint: str) -> str:
+        if value.__module__ == "builtins":
+            singular = {type(None): "type(None)", type(...): "type(...)"}
+            return singular.get(value, value.__name__)
+        if issubclass(value, Tracer):
+            return self._assigned(f"type({value.__name__!r}, (), {{}})", "class")  # there are none
+        if issubclass(value, Exception):
+            bases = [kind.__name__ for kind in value.__mro__ if kind.__module__ == "builtins"]
+            return self._assigned(f"type({value.__name__!r}, ({bases[0]},), {{}})", "error")
+        if not issubclass(value, tuple) or not hasattr(value, "_fields"):
+            raise _refusal(hint, f"it uses the class {value.__name__}")
+        return self._assigned(f"collections.namedtuple({value.__name__!r}, {value._fields!r})", "class")
+
+
+def _refusal(hint: str, why: str) -> InputError:
+    return InputError(
+        f"save: {hint} cannot be written into a module of its own: {why}, got it in the program. Keep the function in "
+        "memory, or let another operation do it."
+    )
+
+
+def _array(x: ndarray) -> str:
+    if x.size <= _LITERAL and x.dtype.kind in "fiub" and bool(np.isfinite(x).all()):
+        made = f"np.array({x.reshape(-1).tolist()!r}, {x.dtype.str!r})"
+    else:
+        made = f"np.frombuffer(bytes.fromhex({x.tobytes().hex()!r}), {x.dtype.str!r}).copy()"
+    made += f".reshape({x.shape!r})"
+    return f"np.asfortranarray({made})" if x.flags.f_contiguous and not x.flags.c_contiguous else made
+
+
+def _of_numpy(value: Any) -> str | None:
+    """The name of a function or class of NumPy's or of Python's own."""
+    name = getattr(value, "__name__", None)
+    if value is np:
+        return "np"
+    if isinstance(value, BuiltinFunctionType) and value == np.add.reduce:
+        return "np.add.reduce"
+    if not isinstance(name, str):
+        return None
+    for space, word in ((np, "np"), (np.linalg, "np.linalg"), (np.fft, "np.fft")):
+        if getattr(space, name, None) is value:
+            return f"{word}.{name}"
+    if getattr(builtins, name, None) is value:
+        return name
+    if isinstance(value, BuiltinFunctionType) and value.__module__ in ("math", "operator", "_operator"):
+        return f"{value.__module__.strip('_')}.{name}"
+    return None
+
+
+def _used(code: CodeType) -> tuple[set[str], set[str]]:
+    """The names that a function's code uses from outside, and the names of attributes."""
+    names: set[str] = set()
+    attributes: set[str] = set()
+    waiting = [code]
+    while waiting:
+        one = waiting.pop()
+        for instruction in dis.get_instructions(one):
+            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                names.add(instruction.argval)
+            elif instruction.opname.startswith(("LOAD_ATTR", "LOAD_METHOD")):
+                attributes.add(instruction.argval)
+        waiting += [c for c in one.co_consts if isinstance(c, CodeType)]
+    return names | set(code.co_freevars), attributes
+
+
+def _bare(node: Any) -> Any:
+    """A function without decorators, annotations and documentation."""
+    node.decorator_list = []
+    node.returns = None
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.arg):
+            inner.annotation = None
+    if isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant) and len(node.body) > 1:
+        node.body = node.body[1:]
+    return node
+
+
+def _node_of(fun: FunctionType, hint: str) -> Any:
+    """The function as Python parses it."""
+    code = fun.__code__
+    try:
+        module = inspect.getmodule(fun)
+        tree = ast.parse(inspect.getsource(module) if module is not None else inspect.getsource(fun))
+    except (OSError, TypeError, SyntaxError):
+        raise _refusal(hint, "its source cannot be read") from None
+    arguments = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    found = []
+    for node in ast.walk(tree):
+        if code.co_name == "<lambda>":
+            fits = isinstance(node, ast.Lambda) and node.lineno <= code.co_firstlineno <= (node.end_lineno or 0)
+        else:
+            start = min([d.lineno for d in getattr(node, "decorator_list", [])], default=getattr(node, "lineno", 0))
+            fits = isinstance(node, ast.FunctionDef) and node.name == code.co_name and start == code.co_firstlineno
+        if fits and [a.arg for a in (*node.args.args, *node.args.kwonlyargs)] == arguments:  # type: ignore[attr-defined]
+            found.append(node)
+    if len(found) > 1:
+        found = [node for node in found if node.lineno == code.co_firstlineno and _alike(node, code)]  # type: ignore[attr-defined]
+    if len(found) != 1:
+        raise _refusal(hint, "its source cannot be told from others on one line")
+    return found[0]
+
+
+def _alike(node: Any, code: CodeType) -> bool:
+    made = compile(ast.Expression(node), "<lambda>", "eval").co_consts[0]
+    return bool(made.co_code == code.co_code and made.co_names == code.co_names)
+
 
 _HEAD = '''"""{name}: recorded by funcgrad, written for NumPy.
 

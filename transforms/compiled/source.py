@@ -1,7 +1,12 @@
-"""The text of a program: names for its values, the user's lines as comments, one function of the inputs."""
+"""The text of a program: names for its values, the user's lines as comments, one function of the inputs.
+
+Long programs are several functions, for Python's compiler takes memory for a whole function at once. What one piece
+makes and a later one needs is handed on in a list ``W``.
+"""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import keyword
 import linecache
@@ -12,19 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.transforms.compiled.broadcasts import broadcast_later, broadcast_once
 from funcgrad.transforms.compiled.capture import AROUND
 from funcgrad.transforms.compiled.equal_rows import compute_equal_rows_once
-from funcgrad.transforms.compiled.factoring import take_out_factors
 from funcgrad.transforms.compiled.graphs import Graph
-from funcgrad.transforms.compiled.pieces import in_pieces
 from funcgrad.transforms.compiled.plain import plain_numbers
+from funcgrad.transforms.compiled.rewriting import broadcast_later, broadcast_once, take_out_factors
 from funcgrad.transforms.compiled.rolling import roll, rolled_text
-from funcgrad.transforms.compiled.special import HANDLERS
 from funcgrad.transforms.compiled.statements import NO_NUMBER, Parts, Writer
 from funcgrad.transforms.compiled.storage import Storage
 
-__all__ = ["Otherwise", "Program", "differs", "generate", "unlike"]
+__all__ = ["Otherwise", "Program", "differs", "generate"]
 
 ndarray = np.ndarray
 _FEW = 3_000  # statements of which each gets a comment, and values names of the program
@@ -87,13 +89,9 @@ class Program:
         return sum(int(np.prod(s)) * d.itemsize for s, d in self.slots if isinstance(s, tuple))
 
 
-_takers: dict[str, Callable[[Any], Any]] = {}
-
-
+@functools.cache
 def _taker(expression: str) -> Callable[[Any], Any]:
-    found = _takers.get(expression)
-    if found is None:
-        found = _takers[expression] = eval(f"lambda x: {expression}")
+    found: Callable[[Any], Any] = eval(f"lambda x: {expression}")
     return found
 
 
@@ -117,7 +115,7 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
     for values in looks.values():
         for v in values:
             storage.uses[v] += 1
-    writer = Writer(graph, storage, HANDLERS, exact, plain, looks)
+    writer = Writer(graph, storage, exact, plain, looks)
     writer.write()
     ending = _ending(writer, expected)
     lines = [*writer.lines, *_questions(writer), (ending, None)]
@@ -167,14 +165,15 @@ def _ending(writer: Writer, expected: Sequence[Any]) -> Parts:
 def _free_large(writer: Writer, lines: list[tuple[Parts, Any]]) -> None:
     """Let go of large arrays after the last statement that names them, as the tape does."""
     graph, large = writer.graph, writer.storage.large
-    if not any(fact.kind is ndarray and _bytes(graph, v) >= large for v, fact in enumerate(graph.facts)):
+    big = {v for v, fact in enumerate(graph.facts) if fact.kind is ndarray and graph.nbytes(v) >= large}
+    if not big:
         return
     last: dict[Any, int] = {}
     for n, (parts, _) in enumerate(lines):
         for part in parts:
             if type(part) is tuple:
                 kind, v = part
-                if kind == "t" or (kind == "v" and _bytes(graph, v) >= large):
+                if kind == "t" or (kind == "v" and v in big):
                     last[part] = n
     over: dict[int, list[Any]] = {}
     for part, n in last.items():
@@ -185,15 +184,6 @@ def _free_large(writer: Writer, lines: list[tuple[Parts, Any]]) -> None:
         for part in over[n]:
             gone += [part, ", "]
         lines.insert(n + 1, (gone[:-1], lines[n][1]))
-
-
-def _bytes(graph: Graph, v: int) -> int:
-    if graph.facts[v].kind is not ndarray:
-        return 0
-    size: int = graph.dtypes[v].itemsize
-    for n in graph.shapes[v]:
-        size *= n
-    return size
 
 
 # ---- text --------------------------------------------------------------------------------------------------------
@@ -264,3 +254,87 @@ def _unique(names: Sequence[str]) -> list[str]:
             word += "_"
         found.append(word)
     return found
+
+
+_LONG = 10_000  # lines from which on a program is taken apart
+_PIECE = 5_000  # lines of a piece, at the least
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_MADE = re.compile(r"(?:for )?([A-Za-z_][\w, ]*?) (?:=|in) ")
+_SLOT = re.compile(r"b\d+")
+
+
+def in_pieces(head: Sequence[str], body: Sequence[str], inputs: Sequence[str]) -> list[str]:
+    """The functions of a program; the last one is ``run``.
+
+    Args:
+        head: what a program in one piece begins with, which takes slots out of ``B``.
+        body: its other lines.
+        inputs: the names of its inputs.
+    """
+    if len(body) <= _LONG:
+        lines = [*head, *["    " + line for line in body]]
+        return ["\n".join([f"def run({', '.join([*inputs, 'B'])}):", *lines]) + "\n"]
+    pieces = [_Piece(lines) for lines in _cut(body)]
+    last = {name: k for k, piece in enumerate(pieces) for name in piece.names}  # where a name comes last
+    made = set().union(*[piece.made for piece in pieces])
+    places: dict[str, int] = {}
+    given = ", ".join([*inputs, "B", "V", "W"])
+    waiting: set[str] = set()  # names that are in W
+    texts, calls = [], []
+    for k, piece in enumerate(pieces):
+        lines = [f"{slot} = B[{slot[1:]}]" for slot in sorted(filter(_SLOT.fullmatch, piece.names)) if slot not in made]
+        taken = sorted(waiting & piece.names)
+        lines += [f"{name} = W[{places[name]}]" for name in taken]
+        ending: list[str] = []
+        for name in sorted((piece.made | set(taken)) - piece.gone):
+            if last[name] > k and name in piece.made:
+                ending.append(f"W[{places.setdefault(name, len(places))}] = {name}")
+                waiting.add(name)
+        over = [name for name in taken if last[name] == k or name in piece.gone]
+        waiting.difference_update(over)
+        lines += [f"W[{places[name]}] = None" for name in over]  # nobody else holds it while the piece runs
+        lines += [*piece.lines[: -1 if k == len(pieces) - 1 else None], *ending]
+        if k == len(pieces) - 1:
+            lines.append(piece.lines[-1])  # what returns the results
+        texts.append("\n".join([f"def run_{k}({given}):", *["    " + line for line in lines]]) + "\n")
+        calls.append(f"    {'return ' if k == len(pieces) - 1 else ''}run_{k}({given})")
+    start = [f"def run({', '.join([*inputs, 'B'])}):", f"    V, W = [], [None] * {len(places)}"]
+    return [*texts, "\n".join([*start, *calls]) + "\n"]
+
+
+def _cut(body: Sequence[str]) -> list[list[str]]:
+    """The lines in pieces; a loop stays in one."""
+    found: list[list[str]] = [[]]
+    for line in body:
+        if len(found[-1]) >= _PIECE and not line.startswith(" "):
+            found.append([])
+        found[-1].append(line)
+    return found
+
+
+class _Piece:
+    """Lines, and their names.
+
+    Attributes:
+        names: all, those of functions too.
+        made: those of what they make.
+        gone: what they let go of, and do not make again.
+    """
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+        self.names: set[str] = set()
+        self.made: set[str] = set()
+        self.gone: set[str] = set()
+        for line in lines:
+            line = line.lstrip()
+            if line.startswith("#"):
+                continue
+            names = _NAME.findall(line)
+            self.names.update(names)
+            if line.startswith("del "):
+                self.gone.update(names[1:])
+            elif (found := _MADE.match(line)) is not None:
+                made = _NAME.findall(found[1])
+                self.made.update(made)
+                self.gone.difference_update(made)

@@ -1,4 +1,4 @@
-"""A statement of NumPy for each operation.
+"""A statement of NumPy for each operation; of views, products, sums and writes there is more to say than a call.
 
 A statement is a list of *parts*: pieces of text, and names ``(kind, number)``: ``i`` inputs, ``v`` values, ``b`` slots,
 ``t`` memory of the call.
@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from funcgrad.primitives.index_spec import ARRAY, Whole
 from funcgrad.transforms.compiled.graphs import Ask, Const, Graph, Op
-from funcgrad.transforms.compiled.mathematics import MATH, has_same_bits
-from funcgrad.transforms.compiled.plain import ARITHMETIC
-from funcgrad.transforms.compiled.storage import Storage, is_ufunc
+from funcgrad.transforms.compiled.plain import ARITHMETIC, MATH, has_same_bits
+from funcgrad.transforms.compiled.storage import FILLED, Storage, is_ufunc
 
 __all__ = ["NO_NUMBER", "Parts", "Writer"]
 
@@ -54,12 +54,11 @@ class Writer:
         self,
         graph: Graph,
         storage: Storage,
-        handlers: Mapping[str, Any],
         exact: bool,
         plain: set[int],
         looks: Mapping[int, Sequence[int]],
     ) -> None:
-        self.graph, self.storage, self.handlers, self.exact = graph, storage, handlers, exact
+        self.graph, self.storage, self.exact = graph, storage, exact
         self.lines: list[tuple[Parts, Any]] = []
         self.space: dict[str, Any] = {}
         self.names: dict[int, Parts] = {i: [("i", i)] for i in range(graph.inputs)}
@@ -148,6 +147,11 @@ class Writer:
             parts += [", ", *word] if n else word
         return [*parts, ")"]
 
+    def new(self, fun: Any, v: int) -> Parts:
+        """A call of ``np.empty`` or ``np.zeros`` for the value ``v``."""
+        dtype = self.graph.dtypes[v]
+        return self.call(fun, [repr(self.graph.shapes[v])], [self.held(dtype, ("dtype", dtype.str))])
+
     def literal(self, value: Any) -> str:
         """A static parameter in the text."""
         if _is_literal(value):
@@ -181,7 +185,7 @@ class Writer:
         """Write an operation."""
         if self._number(op):
             return
-        handler = self.handlers.get(op.name)
+        handler = HANDLERS.get(op.name)
         if handler is not None and handler(self, n, op):
             return
         if is_ufunc(op):
@@ -290,8 +294,8 @@ class Writer:
         """Write a call that puts its result where it belongs: ``fun(*words, out)``."""
         self.put(n, op, self.call(fun, *words, name=name), over)
 
-    def put(self, n: int, op: Op, found: Parts, over: bool) -> None:
-        """Write the call ``found``, whose last argument may be the memory for its result."""
+    def put(self, n: int, op: Op, found: Parts, over: bool, before: str = ", ") -> None:
+        """Write the call ``found``, whose last argument may be the memory for its result, with a text before it."""
         v, place = op.outs[0], self.storage.place(n, op, over)
         if place is None:
             self.bind(v, found)
@@ -299,7 +303,13 @@ class Writer:
         where, there = place
         self.names[v] = [where]
         keyword = "out=" if found[0] in ("np_maximum", "np_minimum") else ""  # more positions are deprecated there
-        self.say([*found[:-1], ", " + keyword, where, ")"] if there else [where, " = ", *found])
+        self.say([*found[:-1], before + keyword, where, ")"] if there else [where, " = ", *found])
+
+    def memory(self, n: int, op: Op, over: bool = False) -> tuple[Any, bool]:
+        """The name of the array that the first result is to be, and whether it is there already."""
+        where, there = self.storage.place(n, op, over) or (("v", op.outs[0]), False)
+        self.names[op.outs[0]] = [where]
+        return where, there
 
     def _kernel(self, op: Op) -> None:
         """Write a call of the function that computes the primitive."""
@@ -316,17 +326,308 @@ class Writer:
             targets += [("v", v), ", "]
         self.say([*targets[:-1], ", = " if len(op.outs) == 1 else " = ", *found])
 
-    def view(self, op: Op, expression: Callable[[str], str]) -> None:
-        """Write a view; of a slot it is made once. ``expression("x")`` is the text of what is taken of ``x``."""
-        v, base = op.outs[0], self.arg(op.args[0])
+    def view(self, v: int, x: int, taken: str) -> None:
+        """Write ``v``, the view ``taken`` of ``x``; of a slot it is made once."""
+        base = self.arg(x)
         if len(base) == 1 and base[0][0] == "b" and self.graph.facts[v].kind is ndarray:
-            self.names[v] = [("b", self.storage.view(base[0][1], expression("x")))]
-            return
-        before, _, after = expression("\0").partition("\0")
-        self.bind(v, [before, *base, after] if before else [*base, after])
+            self.names[v] = [("b", self.storage.view(base[0][1], "x" + taken))]
+        else:
+            self.bind(v, [*base, taken])
 
 
 def _is_literal(value: Any) -> bool:
     if type(value) is tuple:
         return all(map(_is_literal, value))
     return value is None or value is ... or type(value) in (bool, int, str, slice)
+
+
+_REAL = frozenset((_DOUBLE, np.dtype(np.float32)))
+_ONES = 64
+_ADD_UP = np.add.reduce
+_PARTS = 10_000
+
+
+def _power(w: Writer, n: int, op: Op) -> bool:
+    """A power by Python's operator, and squares. Of a number of Python's it may raise an error or be complex."""
+    base, exponent = op.args
+    number = type(exponent) is Const and type(exponent.value) in (int, float)
+    array = w.graph.is_array(base)
+    if number and array and exponent.value == 2 and w.graph.dtypes[base].kind == "f":
+        w.into(n, op, np.square, w.arg(base), over=True)
+    elif op.name == "infix_power" or (not w.exact and not array):
+        w.bind(op.outs[0], [*w.arg(base), " ** ", *w.arg(exponent)])
+    else:
+        return False
+    return True
+
+
+def _infix(w: Writer, n: int, op: Op) -> bool:
+    x, *y = [w.arg(a) for a in op.args]
+    w.bind(op.outs[0], [*x, " * ", *y[0]] if y else ["abs(", *x, ")"])
+    return True
+
+
+def _one_minus_square(w: Writer, n: int, op: Op) -> bool:
+    (x,) = op.args
+    if not w.graph.is_array(x) or w.graph.dtypes[x] is not _DOUBLE:
+        return False
+    word = w.arg(x)
+    w.into(n, op, np.multiply, word, word, over=True)
+    made = w.arg(op.outs[0])
+    one = w.const(Const(1.0), _DOUBLE)
+    w.say(w.call(np.subtract, [one], made, made))
+    return True
+
+
+def _logistic(w: Writer, n: int, op: Op) -> bool:
+    (x,) = op.args
+    if not w.graph.is_array(x) or w.graph.dtypes[x] not in _REAL:
+        return False
+    where, there = w.memory(n, op, over=True)
+    if there:
+        w.say(w.call(logistic_into, w.arg(x), [where], name="k_logistic_into"))
+    else:
+        w.say([where, " = ", *w.call(op.primitive.kernel(np), w.arg(x), name="k_logistic")])
+    return True
+
+
+def logistic_into(x: ndarray, out: ndarray) -> None:
+    """``1 / (1 + exp(-x))``, by the steps of ``primitives.elementwise``, in memory that is there."""
+    small = x.size < 1_000 and x.item(x.argmin()) > -80.0
+    np.negative(x, out)
+    if small:
+        np.exp(out, out)
+    else:
+        with np.errstate(over="ignore"):
+            np.exp(out, out)
+    np.add(out, 1.0, out)
+    np.reciprocal(out, out)
+
+
+def _matmul(w: Writer, n: int, op: Op) -> bool:
+    shapes = [w.graph.shape(a) for a in op.args]
+    first, second = [w.graph.dtypes[a] if type(a) is int else a.dtype for a in op.args]
+    # as ``primitives.products``, which looks whether the dtypes are one object: ``dot`` gives -0 where matmul adds 0
+    if not all(1 <= len(s) <= 2 for s in shapes) or first is not second or first.char not in "fdFD":
+        return False
+    if all(math.prod(s) == 1 for s in shapes):
+        return False
+    x, y = [w.arg(a) for a in op.args]
+    w.put(n, op, [*x, ".dot(", *y, ")"], over=False)
+    return True
+
+
+def _linear(w: Writer, n: int, op: Op) -> bool:
+    """``x @ y + z`` of two matrices and a vector, the sum in place."""
+    if not all(map(w.graph.is_array, op.args)):
+        return False
+    x, y, z = [w.arg(a) for a in op.args]
+    w.put(n, op, [*x, ".dot(", *y, ")"], over=False)
+    made = w.arg(op.outs[0])
+    w.say(w.call(np.add, made, z, made))
+    return True
+
+
+def _reduce_sum(w: Writer, n: int, op: Op) -> bool:
+    (x,) = op.args
+    shape, axis = w.graph.shape(x), op.params["axis"]
+    short = len(shape) >= 2 and axis == (len(shape) - 1,) and 2 <= shape[-1] < 8 and math.prod(shape) >= 512
+    if short or not w.graph.is_array(x) or op.params.get("keepdims"):
+        return False
+    _reduced(w, n, op, x, axis)
+    return True
+
+
+def _reduced(w: Writer, n: int, op: Op, x: int, axis: Any) -> None:
+    w.put(n, op, w.call(_ADD_UP, w.arg(x), [repr(axis)], name="np_add_reduce"), over=False, before=", None, ")
+
+
+def _sum_over(w: Writer, n: int, op: Op) -> bool:
+    """As ``kinds.linear.summed``, which looks at shapes and dtypes only."""
+    (x,) = op.args
+    if not w.graph.is_array(x):
+        return False
+    shape, dtype, axis = w.graph.shapes[x], w.graph.dtypes[x], op.params["axis"]
+    if math.prod(shape) >= 1024 or dtype.itemsize == 2:
+        return False
+    if dtype is _DOUBLE and len(shape) <= 2 and axis == (0,) and shape[0] <= _ONES:
+        ones = w.held(np.ones(shape[0]), ("ones", shape[0]))
+        w.put(n, op, [ones, ".dot(", *w.arg(x), ")"], over=False)
+    else:
+        _reduced(w, n, op, x, axis)
+    return True
+
+
+def _scatter_sum(w: Writer, n: int, op: Op) -> bool:
+    """Zeros, to which parts are added; the first is all of it where something is there already."""
+    specs, shape = op.params["specs"], op.params["shape"]
+    if ARRAY in [e for spec in specs for e in spec] or not shape or len(specs) > _PARTS:
+        return False
+    v, parts = op.outs[0], list(zip(op.args, specs, strict=True))
+    if type(specs[0]) is Whole and _written_over(w, n, v, op.args[0], op.args[1:]):
+        where = w.names[v][0]
+        del parts[0]
+    elif type(specs[0]) is Whole:
+        first = w.arg(parts.pop(0)[0])
+        where, there = w.memory(n, op)
+        w.say(w.call(np.copyto, [where], first) if there else [where, " = ", *first, ".copy()"])
+    else:
+        where, there = w.memory(n, op)
+        w.say([where, ".fill(0)"] if there else [where, " = ", *w.new(np.zeros, v)])
+    for a, spec in parts:
+        text = index_text(spec)
+        if where[0] == "b" and any(type(e) is not int for e in spec):
+            part: Parts = [("b", w.storage.view(where[1], "x" + text))]
+            w.say(w.call(np.add, part, w.arg(a), part))
+        else:
+            w.say([where, text, " += ", *w.arg(a)])
+    return True
+
+
+def _reshape(w: Writer, n: int, op: Op) -> bool:
+    (x,) = op.args
+    if not w.graph.is_array(x) or not w.graph.facts[x].contiguous:
+        return False
+    w.view(op.outs[0], x, f".reshape({op.params['to']!r})")
+    return True
+
+
+def _permute(w: Writer, n: int, op: Op) -> bool:
+    (x,), axes = op.args, op.params["axes"]
+    if not w.graph.is_array(x):
+        return False
+    w.view(op.outs[0], x, ".T" if axes == (1, 0) else f".transpose({axes!r})")
+    return True
+
+
+def _entry(e: Any) -> str:
+    if type(e) is tuple:
+        start, stop, step = e
+        return f"{'' if start is None else start}:{'' if stop is None else stop}" + (f":{step}" if step != 1 else "")
+    return "..." if e is ... else repr(e)
+
+
+def index_text(spec: Any) -> str:
+    """A static index as Python writes it."""
+    inner = ", ".join(map(_entry, spec))
+    return f"[{inner}{',' if len(spec) == 1 and spec[0] is ... else ''}]" if spec else "[()]"
+
+
+def _getitem(w: Writer, n: int, op: Op) -> bool:
+    x, *arrays = op.args
+    if not w.graph.is_array(x):
+        return False
+    if not arrays:
+        w.view(op.outs[0], x, index_text(op.params["spec"]))
+        return True
+    rest, words = iter(arrays), []
+    for e in op.params["spec"]:
+        words += [", ", *(w.arg(next(rest)) if e == ARRAY else [_entry(e)])]
+    w.bind(op.outs[0], [*w.arg(x), "[", *words[1:], ",]" if len(op.params["spec"]) == 1 else "]"])
+    return True
+
+
+def _views(w: Writer, n: int, op: Op) -> bool:
+    """``split`` and ``unstack``: a view for each result that something takes."""
+    (x,), axis = op.args, op.params["axis"]
+    if not w.graph.is_array(x):
+        return False
+    at = op.params.get("at", ())
+    stretches = [(start, stop, 1) for start, stop in zip(at, (*at[1:], w.graph.shapes[x][axis]), strict=False)]
+    for v, entry in zip(op.outs, stretches or range(len(op.outs)), strict=True):
+        if w.storage.uses[v]:
+            w.view(v, x, index_text((*[(None, None, 1)] * axis, entry)))
+    return True
+
+
+def _broadcast_to(w: Writer, n: int, op: Op) -> bool:
+    """As ``kinds.rows.repeated``: few elements are filled in, of many there is a view."""
+    (x,) = op.args
+    to = op.params["to"]
+    if type(x) is not int or math.prod(to) > FILLED or not to:
+        return False
+    if w.graph.facts[x].kind is ndarray and not w.graph.facts[x].contiguous and len(w.graph.shapes[x]) > 1:
+        return False
+    where, there = w.memory(n, op)
+    if not there:
+        w.say([where, " = ", *w.new(np.empty, op.outs[0])])
+    w.say(w.call(np.copyto, [where], w.arg(x)))
+    return True
+
+
+def _concatenate(w: Writer, n: int, op: Op) -> bool:
+    w.put(n, op, w.call(np.concatenate, _tuple(w, op), [repr(op.params["axis"])]), over=False)
+    return True
+
+
+def _stack(w: Writer, n: int, op: Op) -> bool:
+    if not all(type(a) is int and w.graph.facts[a].kind is np.float64 for a in op.args):
+        return False
+    w.bind(op.outs[0], w.call(np.array, _tuple(w, op)))
+    return True
+
+
+def _tuple(w: Writer, op: Op) -> Parts:
+    words: Parts = ["("]
+    for a in op.args:
+        words += [*w.arg(a), ", "]
+    return [*words, ")"]
+
+
+def _written_over(w: Writer, n: int, v: int, x: Any, others: Sequence[Any]) -> bool:
+    """Let ``v`` be made in the memory of the array ``x``, which nothing needs any more, where that can be done.
+
+    What else it is made of must lie somewhere else.
+    """
+    if not w.graph.is_array(x) or x in others:
+        return False
+    storage, name = w.storage, w.names[x]
+    if not (storage.is_own(x) and storage.ends_at(x, n) and len(name) == 1 and x not in storage.outputs):
+        return False
+    if any(w.graph.is_array(a) and not storage.is_own(a) for a in others):
+        return False
+    alike = (w.graph.shapes[x], w.graph.dtypes[x]) == (w.graph.shapes[v], w.graph.dtypes[v])
+    if not alike or w.graph.facts[x] != w.graph.facts[v] or (v in storage.escaping and name[0][0] == "b"):
+        return False
+    storage.take_over(v, x)
+    w.names[v] = name
+    return True
+
+
+def _write(w: Writer, n: int, op: Op) -> bool:
+    """``x`` with ``y`` at an index: written there where ``x`` is not needed any more."""
+    x, y, *arrays = op.args
+    v = op.outs[0]
+    if not w.graph.is_array(x) or arrays:
+        return False
+    text = index_text(op.params["spec"])
+    if not _written_over(w, n, v, x, (y,)):
+        where, there = w.memory(n, op)
+        w.say(w.call(np.copyto, [where], w.arg(x)) if there else [where, " = ", *w.call(np.array, w.arg(x))])
+    w.say([*w.names[v], text, " = ", *w.arg(y)])
+    return True
+
+
+#: ``handler(writer, number of the item, operation)`` writes it and says whether it could.
+HANDLERS: dict[str, Callable[[Writer, int, Op], bool]] = {
+    "power": _power,
+    "infix_power": _power,
+    "infix_multiply": _infix,
+    "infix_absolute": _infix,
+    "one_minus_square": _one_minus_square,
+    "logistic": _logistic,
+    "matmul": _matmul,
+    "linear": _linear,
+    "reduce_sum": _reduce_sum,
+    "sum_over": _sum_over,
+    "scatter_sum": _scatter_sum,
+    "reshape": _reshape,
+    "permute": _permute,
+    "getitem": _getitem,
+    "split": _views,
+    "unstack": _views,
+    "broadcast_to": _broadcast_to,
+    "concatenate": _concatenate,
+    "stack": _stack,
+    "write": _write,
+}

@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad.transforms.compiled.graphs import LARGE, VIEWS, Ask, Graph, Op
 
-__all__ = ["FILLED", "FRESH", "Storage", "is_ufunc"]
+__all__ = ["FILLED", "Storage", "is_ufunc"]
 
 ndarray = np.ndarray
 #: Operations whose result never does.
@@ -48,9 +48,8 @@ _UFUNCS = frozenset([name for name, found in vars(np).items() if isinstance(foun
 
 def _bytes_from(least: int, graph: Graph) -> int:
     """The bytes of all arrays that operations make, of ``least`` bytes and more."""
-    made = [v for item in graph.items if type(item) is Op for v in item.outs if graph.shapes[v]]
-    sizes = [prod(graph.shapes[v]) * graph.dtypes[v].itemsize for v in made if graph.facts[v].kind is ndarray]
-    return sum([size for size in sizes if size >= least])
+    made = [v for item in graph.items if type(item) is Op for v in item.outs if graph.facts[v].kind is ndarray]
+    return sum([size for v in made if (size := graph.nbytes(v)) >= least])
 
 
 class Storage:
@@ -117,7 +116,7 @@ class Storage:
             for of in (v, *self._roots[v]):
                 self.last[of] = _NEVER
         for i in range(graph.inputs):
-            small = graph.facts[i].contiguous and prod(graph.shapes[i]) * graph.dtypes[i].itemsize <= _COPIED
+            small = graph.facts[i].contiguous and graph.nbytes(i) <= _COPIED
             if small and self._looks[i] >= _LOOKS and i not in self.escaping and graph.dtypes[i].kind in "fc":
                 self.copied.add(i)
 
@@ -147,10 +146,6 @@ class Storage:
         """Whether nothing after item ``n`` needs the memory of ``v``."""
         return self.last[v] <= n
 
-    def own_slot(self, v: int) -> Any:
-        """The slot that ``v`` lies in, None where that is not known."""
-        return self._owner.get(v)
-
     def place(self, n: int, op: Op, over: bool) -> tuple[Any, bool] | None:
         """Where the first result of item ``n`` is to be written.
 
@@ -167,7 +162,7 @@ class Storage:
         fact, kind = graph.facts[v], (graph.shapes[v], graph.dtypes[v])
         if fact.kind is not ndarray or not fact.contiguous or kind[1].kind not in "fciub":
             return None
-        size = prod(kind[0]) * kind[1].itemsize
+        size = graph.nbytes(v)
         if not kind[0] or not size or (size < self.large and v in self.escaping):
             return None
         if over and not all(self._is_plain(a) for a in op.args):
@@ -218,10 +213,6 @@ class Storage:
         if of in self._owner:
             self._owner[v] = self._owner.pop(of)
 
-    def give(self, v: int, name: Any) -> None:
-        """Note that ``v`` lies in memory of the call with this name."""
-        self._owner[v] = name
-
     def view(self, slot: int, expression: str) -> int:
         """A slot that is a view of another, made once."""
         key = (slot, expression)
@@ -240,10 +231,9 @@ class Storage:
             name = self._owner.pop(v, None)
             if name is None:
                 continue
-            shape, dtype = self.graph.shapes[v], self.graph.dtypes[v]
-            if name[0] == "t" and prod(shape) * dtype.itemsize < _WAITING:
+            if name[0] == "t" and self.graph.nbytes(v) < _WAITING:
                 gone.append(name)
             else:
-                self._free.setdefault((shape, dtype), []).append(name)
+                self._free.setdefault((self.graph.shapes[v], self.graph.dtypes[v]), []).append(name)
         self._names += gone
         return gone

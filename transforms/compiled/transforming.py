@@ -7,6 +7,7 @@ and cotangents that runs forward and back, and its own derivative is a program a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ from funcgrad.batching import BatchTrace, named_axes
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.forward import ForwardTrace
 from funcgrad.reverse import ReverseTrace, pull_for_all
+from funcgrad.transforms.arguments import filled
 from funcgrad.transforms.compiled.arguments import is_number, is_setting
 from funcgrad.transforms.products import jvp, vjp
+from funcgrad.transforms.static_arguments import replaced
 from funcgrad.transforms.vectorize import vmap
 
-__all__ = ["Part", "Through", "can_go_through", "is_input"]
+__all__ = ["Through", "can_go_through", "is_input"]
 
 Leaves = Sequence[Any]
 Run = Callable[..., Any]
@@ -102,14 +105,12 @@ class Through:
     def __call__(self, leaves: Leaves) -> Any:
         """The result for other inputs, some of which are tracers."""
         call = Call(self._part)
-        outs = call(*[x for x, flag in zip(leaves, self._live, strict=True) if flag])
+        outs = call(*compress(leaves, self._live))
         return tree.unflatten(call.told, list(outs))
 
     def _of_inputs(self, fun: Run) -> Run:
         def run(*inputs: Any) -> Any:
-            rest = iter(inputs)
-            leaves = [next(rest) if flag else x for x, flag in zip(self._settings, self._live, strict=True)]
-            args, kwargs = tree.unflatten(self._spec, leaves)
+            args, kwargs = tree.unflatten(self._spec, filled(self._settings, self._live, inputs))
             return fun(*args, **kwargs)
 
         return run
@@ -188,10 +189,7 @@ def _of_some(fun: Run, values: Leaves, traced: tuple[int, ...], live: Any) -> tu
     """
 
     def of(*moving: Any) -> tuple[list[Any], Any]:
-        filled = list(values)
-        for i, x in zip(traced, moving, strict=True):
-            filled[i] = x
-        result = fun(*filled)
+        result = fun(*replaced(values, traced, moving))
         outs = tree.leaves(result)
         return [out for i, out in enumerate(outs) if (backend.is_inexact(out) if live is None else i in live)], result
 

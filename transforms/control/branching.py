@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -12,9 +11,8 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
-from funcgrad.transforms.control.captured import Captured
 from funcgrad.transforms.control.carrying import agreed, check_functions, checked_leaves
-from funcgrad.transforms.control.staging import batched, known_later, like, native, staged_call
+from funcgrad.transforms.control.staging import Captured, batched, known_later, like, native, staged_call
 
 __all__ = ["cond", "switch"]
 
@@ -67,8 +65,7 @@ def cond(
     branches = [false_fun, true_fun]
     if not later:
         return _selected("cond", truth, branches, operands)
-
-    return _staged("cond", truth, branches, operands, _cond)
+    return _staged("cond", truth, branches, operands)
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _NONE) -> Any:
@@ -104,7 +101,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     if len(branches) == 1:
         return branches[0](*operands)
     if known_later([index]):
-        return _staged("switch", index, branches, operands, _switch)
+        return _staged("switch", index, branches, operands)
     if batched(index):
         return _selected("switch", index, branches, operands)
     return branches[min(max(operator.index(index), 0), len(branches) - 1)](*operands)
@@ -129,10 +126,8 @@ def _selected(call: str, index: Any, branches: Sequence[Callable[..., Any]], ope
     return tree.unflatten(spec, results)
 
 
-def _staged(
-    call: str, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...], pick: Callable[..., Any]
-) -> Any:
-    """The same by ``jax.lax``, in which ``pick`` chooses."""
+def _staged(call: str, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+    """The same by ``jax.lax``."""
     leaves, spec = checked_leaves(call, "the operand", operands)
     captured = Captured(call)
 
@@ -146,21 +141,12 @@ def _staged(
 
     def run(index: Any, *args: Any) -> tuple[Any, ...]:
         xs, held = args[: len(leaves)], args[len(leaves) :]
-        runs = [functools.partial(_branch, captured, function, held, likes) for function in functions]
-        result: tuple[Any, ...] = pick(index, runs, xs)
+        runs = [lambda *xs, fun=fun: captured.run(fun, xs, held, likes) for fun in functions]
+        lax = loaded_jax().lax
+        result: tuple[Any, ...] = (
+            lax.cond(index, runs[1], runs[0], *xs) if call == "cond" else lax.switch(index, runs, *xs)
+        )
         return result
 
     results = staged_call(call, run, [index, *leaves, *captured.held], likes)
     return tree.unflatten(found[0][0], results)
-
-
-def _cond(index: Any, runs: Sequence[Callable[..., Any]], leaves: Sequence[Any]) -> Any:
-    return loaded_jax().lax.cond(index, runs[1], runs[0], *leaves)
-
-
-def _switch(index: Any, runs: Sequence[Callable[..., Any]], leaves: Sequence[Any]) -> Any:
-    return loaded_jax().lax.switch(index, runs, *leaves)
-
-
-def _branch(captured: Captured, function: Callable[..., Any], held: Any, likes: Any, *xs: Any) -> Any:
-    return captured.run(function, xs, held, likes)

@@ -16,7 +16,6 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
 from funcgrad.primitives.indexing import getitem
 from funcgrad.transforms.arguments import own_tree
-from funcgrad.transforms.control.captured import Captured
 from funcgrad.transforms.control.carrying import (
     Carry,
     check_functions,
@@ -26,9 +25,9 @@ from funcgrad.transforms.control.carrying import (
     settled,
     whole,
 )
-from funcgrad.transforms.control.staging import Like, batched, bottom, known_later, like, native, staged_call
+from funcgrad.transforms.control.staging import Captured, Like, batched, known_later, like, native, staged_call
 from funcgrad.typing import PyTree
-from funcgrad.writable import handed
+from funcgrad.writable import bottom, handed
 
 __all__ = ["fori_loop", "scan", "while_loop"]
 

@@ -19,7 +19,7 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError, MissingExtraError
 from funcgrad.graph import Node, Operand, Stage
 
-__all__ = ["Picture", "describe_bytes"]
+__all__ = ["Picture", "aligned", "describe_bytes"]
 
 #: How many nodes are drawn, and how many are printed, before they are summarised.
 DRAWN = 150
@@ -119,7 +119,8 @@ class Picture:
 
     def text(self, limit: int = PRINTED) -> str:
         """A table with a line per node; of more than ``limit`` the first and the last, and a count of the others."""
-        return "\n".join([_headline(self), *_table(self, limit), f"returns {_returned(self)}"])
+        returned = _short(", ".join(map(_argument, self.returned[:20])), 200) or "nothing"
+        return "\n".join([_headline(self), *_table(self, limit), f"returns {returned}"])
 
     def dot(self, limit: int = DRAWN) -> str:
         """The drawing in Graphviz's language; more than ``limit`` nodes are drawn as groups."""
@@ -171,6 +172,15 @@ def describe_bytes(count: int) -> str:
     return f"{size:.1f} {unit}" if unit != "B" else f"{count} B"
 
 
+def aligned(rows: Sequence[Sequence[str]], words: int | None = None) -> list[str]:
+    """Lines of a table, its columns aligned and the empty ones left out; all but the first ``words`` to the right."""
+    columns = [
+        (str.ljust if words is None or i < words else str.rjust, c) for i, c in enumerate(zip(*rows, strict=True))
+    ]
+    padded = [[pad(cell, max(map(len, c))) for cell in c] for pad, c in columns if any(c[1:])]
+    return ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
+
+
 def _headline(picture: Picture) -> str:
     counts = [
         _count(len(picture.inputs), "input"),
@@ -211,16 +221,8 @@ def _argument(arg: Any) -> str:
     return describe(arg)
 
 
-def _parameters(node: Node) -> list[str]:
-    return [f"{name}={_short(repr(value), 24)}" for name, value in node.params.items() if name != "rules"]
-
-
 def _short(text: str, width: int = _WIDEST) -> str:
     return text if len(text) <= width else f"{text[: width - 3]}..."
-
-
-def _returned(picture: Picture) -> str:
-    return _short(", ".join(map(_argument, picture.returned[:20])), 200) or "nothing"
 
 
 def _table(picture: Picture, limit: int) -> Iterator[str]:
@@ -229,12 +231,7 @@ def _table(picture: Picture, limit: int) -> Iterator[str]:
     head, tail = (len(nodes), 0) if len(nodes) <= limit else (limit - limit // 2, limit // 2)
     shown = (*nodes[:head], *nodes[len(nodes) - tail :])
     rows = [("", "operation", "result", "arguments", "saved", "decided", "stage", "source"), *map(_row, shown)]
-    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
-    widths = [max(map(len, column)) for column in columns]
-    lines = [
-        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-        for row in zip(*columns, strict=True)
-    ]
+    lines = aligned(rows)
     if not nodes:
         return
     yield from lines[: head + 1]
@@ -254,11 +251,12 @@ def _decided(node: Node) -> str:
 
 
 def _row(node: Node) -> tuple[str, ...]:
+    params = [f"{name}={_short(repr(value), 24)}" for name, value in node.params.items() if name != "rules"]
     return (
         _label(node),
         "input" if node.kind == "input" else node.name,
         _short(_results(node)),
-        _short(", ".join([*map(_argument, node.args), *_parameters(node)])),
+        _short(", ".join([*map(_argument, node.args), *params])),
         describe_bytes(node.saved) if node.saved else "",
         _decided(node),
         "" if node.stage is None else _short(str(node.stage)),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+import threading
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
@@ -29,12 +31,73 @@ from funcgrad.transforms.arguments import (
 )
 from funcgrad.transforms.debugging import metered, values_in
 from funcgrad.transforms.inspection.metering import Meter, Row
-from funcgrad.transforms.inspection.peaks import Peaks
 from funcgrad.transforms.inspection.profile_report import Pass, Profile
 from funcgrad.transforms.inspection.tracing import staged
+from funcgrad.transforms.static_arguments import replaced
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of, raise_own
 
 __all__ = ["profile"]
+
+_lock = threading.Lock()
+_active: list[Peaks] = []
+_started = False
+
+
+class Peaks:
+    """While this block is open the memory of the whole process is traced; several may be open at once.
+
+    Attributes:
+        found: by the name of a part the most bytes in use, above those in use before the first part.
+
+    Example:
+        >>> with Peaks() as peaks:
+        ...     with peaks.part("first"):
+        ...         _ = bytes(100_000)
+        >>> peaks.found["first"] >= 100_000
+        True
+    """
+
+    def __init__(self) -> None:
+        self.found: dict[str, int] = {}
+        self._before: int | None = None
+        self._seen = 0
+
+    def __enter__(self) -> Peaks:
+        global _started
+        with _lock:
+            _active.append(self)
+            if not tracemalloc.is_tracing():
+                tracemalloc.start()
+                _started = True
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        global _started
+        with _lock:
+            _active.remove(self)
+            if _started and not _active:
+                tracemalloc.stop()
+                _started = False
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """The block of a part."""
+        _begin_anew()
+        self._seen = 0
+        if self._before is None:
+            self._before = tracemalloc.get_traced_memory()[0]
+        yield
+        self.found[name] = max(self._seen, tracemalloc.get_traced_memory()[1]) - self._before
+
+
+def _begin_anew() -> None:
+    """Let the peak begin anew, for all who measure it: there is only one."""
+    with _lock:
+        peak = tracemalloc.get_traced_memory()[1]
+        for one in _active:
+            one._seen = max(one._seen, peak)
+        tracemalloc.reset_peak()
+
 
 P = ParamSpec("P")
 #: A block for each pass: ``phase("forward")`` and ``phase("backward")``.
@@ -208,11 +271,9 @@ class _Call:
 
     def _results(self, fun: Callable[..., Any], moving: Sequence[Any]) -> list[Any]:
         """The leaves of the result for these values of what is differentiated."""
-        args = list(self.args)
+        args = self.args
         if moving:
-            leaves = filled(self._leaves, self._live, moving)
-            for i, new in zip(self._chosen, tree.unflatten(self._spec, leaves), strict=True):
-                args[i] = new
+            args = replaced(args, self._chosen, tree.unflatten(self._spec, filled(self._leaves, self._live, moving)))
         try:
             out = fun(*args, **self.kwargs)
         except Exception as error:

@@ -1,27 +1,109 @@
-"""``trace``: the graph of a run of a function."""
+"""``tape``: what a pullback holds, to look at."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator
+from itertools import compress
 from typing import Any, ParamSpec
+
+import numpy as np
 
 from funcgrad import backend, blocks, tree
 from funcgrad.core import Primitive, Tracer, describe, twin
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
-from funcgrad.graph import GraphTrace, Node, Note, Operand, Recording, Stage, remember
+from funcgrad.graph import Node, Note, Operand, Recording, Stage
 from funcgrad.keeping import recording_apart
 from funcgrad.kinds.custom import custom_call
 from funcgrad.numpy_code import Rebuilt
 from funcgrad.ownership import own
+from funcgrad.reverse import number_of, operation_of, parents_of, pull_in, reachable, saved_by
+from funcgrad.transforms.arguments import filled
+from funcgrad.transforms.closures import Steered
+from funcgrad.transforms.debugging import things_in
 from funcgrad.transforms.inspection.drawing import Picture
-from funcgrad.transforms.inspection.tapes import arrays_in
 from funcgrad.transforms.origins import Origins
+from funcgrad.transforms.products import Pullback
+from funcgrad.transforms.static_arguments import argument_names
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import handed, identity
 
-__all__ = ["Graph", "staged", "trace"]
+__all__ = ["Graph", "Tape", "staged", "tape", "trace"]
+
+
+class Tape(Picture):
+    """The tape of a pullback: what the backward pass will visit, from the youngest to the oldest.
+
+    Made by ``tape``. Iterating gives the records in order of execution. ``node.index`` is the place of the record in
+    that order, ``node.saved`` the bytes the record keeps; ``saved`` counts each array once. A tape does not know
+    shapes, and it knows lines and stages only when it was recorded under ``debug_nans``.
+
+    Example:
+        >>> import numpy as np
+        >>> import funcgrad.numpy as fnp
+        >>> from funcgrad import tape, vjp
+        >>> y, pullback = vjp(lambda x: fnp.sum(fnp.exp(x) * 2.0), np.ones(3))
+        >>> [(node.index, node.name, node.saved) for node in tape(pullback)]
+        [(1, 'exp', 24), (2, 'multiply', 0), (3, 'reduce_sum', 0)]
+    """
+
+    kind = "tape"
+
+
+def tape(pullback: Pullback) -> Tape:
+    """The tape of a pullback that ``vjp`` returned, to be read. The pullback does not change.
+
+    Args:
+        pullback: the second result of ``vjp``.
+
+    Raises:
+        TypeError: not a pullback.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad import tape, vjp
+        >>> y, pullback = vjp(lambda a, b: a * b + a, np.ones(3), np.ones(3))
+        >>> print(tape(pullback))
+        tape of <lambda>: 2 inputs, 2 operations, 1 output; reverse mode saves 48 B
+                    operation  result      arguments               saved
+        primals[0]  input      float64[3]
+        primals[1]  input      float64[3]
+        %2          multiply               primals[0], primals[1]  48 B
+        %3          add                    %2, primals[0]
+        returns %3
+    """
+    if not isinstance(pullback, Pullback):
+        raise InputError(f"tape: a pullback is needed, got {describe(pullback)}. Pass the second result of vjp.")
+    names = [f"primals{path}" for path in tree.flatten_with_path(tree.unflatten(pullback._spec, pullback._leaves))[0]]
+    live = [(n, x) for n, x, flag in zip(names, pullback._leaves, pullback._live, strict=True) if flag]
+    inputs = [
+        Node(i, name, "input", shapes=[backend.shape_of(x)], dtypes=[backend.dtype_of(x)])
+        for i, (name, x) in enumerate(live)
+    ]
+    made: dict[int, Node] = dict(enumerate(inputs))
+    kept: dict[int, int] = {}
+    records = reachable(pullback._nodes)
+    for number in sorted(records):
+        if number >= len(inputs):
+            record = records[number]
+            arrays = arrays_in(saved_by(record))
+            kept.update(arrays)
+            args = tuple([Operand(made[-number_of(parent)], 0) for parent in parents_of(record)])
+            made[number] = Node(number, operation_of(record), args=args, saved=sum(arrays.values()))
+            made[number].source, made[number].stage = getattr(pull_in(record), "origin", (None, None))
+    nodes = [node for number, node in made.items() if number >= len(inputs)]
+    outputs = [
+        out if record is None else Operand(made[-number_of(record)], 0)
+        for out, record in zip(pullback._outs, pullback._nodes, strict=True)
+    ]
+    return Tape(pullback._name, inputs, nodes, outputs, saved=sum(kept.values()))
+
+
+def arrays_in(saved: Any) -> dict[Any, int]:
+    """The arrays anywhere in what a record keeps: by identity, their bytes. One without axes is a constant number's."""
+    arrays = [x for x in things_in(saved) if hasattr(x, "dtype") and hasattr(x, "nbytes")]
+    return {identity(x): int(x.nbytes) for x in arrays if type(x) is not np.ndarray or x.ndim}
+
 
 P = ParamSpec("P")
 
@@ -90,7 +172,7 @@ class _Arguments:
             for x in self.leaves
         ]
         self.likes = [(backend.shape_of(x), backend.dtype_of(x)) for x in self.moving(self.leaves)]
-        names = _argument_names(fun, len(args))
+        names = argument_names(fun, len(args))
         paths = [
             f"{name}{path}" for name, arg in zip(names, args, strict=True) for path in tree.flatten_with_path(arg)[0]
         ]
@@ -99,14 +181,11 @@ class _Arguments:
 
     def moving(self, leaves: list[Any]) -> list[Any]:
         """Those that are inputs."""
-        return [x for x, flag in zip(leaves, self.live, strict=True) if flag]
+        return list(compress(leaves, self.live))
 
     def filled(self, moving: list[Any]) -> tuple[Any, ...]:
         """The arguments with these inputs."""
-        rest = iter(moving)
-        args: tuple[Any, ...] = tree.unflatten(
-            self.spec, [next(rest) if flag else x for x, flag in zip(self.leaves, self.live, strict=True)]
-        )
+        args: tuple[Any, ...] = tree.unflatten(self.spec, filled(self.leaves, self.live, moving))
         return args
 
     def matched(self, args: tuple[Any, ...]) -> list[Any]:
@@ -146,20 +225,6 @@ def _check_like(path: str, new: Any, shape: tuple[int, ...], dtype: Any, *, weak
             f"graph: {path} has another dtype than what was traced, got {have}, expected {dtype}. Convert it with "
             f".astype({str(dtype)!r}), or trace the function again."
         )
-
-
-def _argument_names(fun: Callable[..., Any], count: int) -> list[str]:
-    """The names of the first positional arguments, as far as the function tells them."""
-    names: list[str] = []
-    try:
-        for p in inspect.signature(fun).parameters.values():
-            if p.kind is p.VAR_POSITIONAL:
-                names += [f"{p.name}[{i}]" for i in range(count - len(names))]
-            elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
-                names.append(p.name)
-    except (TypeError, ValueError):
-        pass
-    return [*names, *(f"args[{i}]" for i in range(len(names), count))][:count]
 
 
 def trace(fun: Callable[P, Any]) -> Callable[P, Graph]:
@@ -213,14 +278,13 @@ def run_trace(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) ->
     return Graph(name_of(fun), recording, arguments, out_spec, type(fun) is Rebuilt)
 
 
-class TracingTrace(GraphTrace):
+class TracingTrace(Steered):
     """A graph trace that notes, for each operation, line, stage, and what reverse mode would keep."""
 
-    __slots__ = ("_cut", "_origins", "decisions", "stage")
+    __slots__ = ("_cut", "_origins", "stage")
 
     def __init__(self) -> None:
         super().__init__()
-        self.decisions: dict[int, Any] = {}
         self.stage: Stage | None = None
         self._cut: set[int] = set()  # the slots of results through which no derivative passes
         self._origins = Origins()
@@ -275,10 +339,6 @@ class TracingTrace(GraphTrace):
         """Mark the function as finished, and let go of its frames."""
         super().close()
         self._origins.forget()
-
-    def decide(self, tracer: Tracer, answer: Any) -> None:
-        """Remember by which answer the run was steered."""
-        remember(self.decisions, tracer.slot, answer)
 
 
 def _kept(saved: Any, known: dict[Any, Any], outs: tuple[int, ...]) -> tuple[tuple[Any, int], ...]:

@@ -23,9 +23,8 @@ from funcgrad.numpy.concretization import constant, forgive
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import anywhere, known
 from funcgrad.transforms.closures import Hoisted, example_by_example
-from funcgrad.transforms.implicit import custom_root
+from funcgrad.transforms.implicit import custom_root, dense_solve
 from funcgrad.transforms.products import jvp
-from funcgrad.transforms.solvers import dense_solve
 from funcgrad.transforms.stopping import no_grad
 
 #: A step, relative to the solution, that is none: the default tolerances leave no less.

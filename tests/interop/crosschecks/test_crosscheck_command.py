@@ -16,11 +16,10 @@ import funcgrad.numpy as fnp
 from funcgrad import errors
 from funcgrad.extend import elementwise
 from funcgrad.interop import crosscheck
-from funcgrad.interop.crosschecks import primitives_table, terminal
-from funcgrad.interop.crosschecks.command import main
-from funcgrad.interop.crosschecks.html_report import page_of_report, page_of_table
+from funcgrad.interop.crosschecks import primitives_table, printing
+from funcgrad.interop.crosschecks.command import main, read_arguments
 from funcgrad.interop.crosschecks.primitives_table import COLUMNS, Cell, Line, Table, check_primitives
-from funcgrad.interop.crosschecks.reading import read_arguments
+from funcgrad.interop.crosschecks.printing import page_of_report, page_of_table
 from funcgrad.interop.crosschecks.samples import EXCLUDED, Sample, public, samples
 from funcgrad.interop.pytest_helper import assert_agrees
 from funcgrad.optional import precision_switch
@@ -366,7 +365,7 @@ def test_colours_with_rich(capsys):
     printed = capsys.readouterr().out
     assert "\x1b[" in printed
     assert "2nd order" in printed
-    screen = terminal.terminal("always")
+    screen = printing.terminal("always")
     screen.report(crosscheck(lambda x: fnp.sum(wrong_sin(x)), also=())(X))
     assert "\x1b[31m✗ gradient" in capsys.readouterr().out
     screen.end(table_of(Line("bad", {"value": Cell(5.0, True, "agree"), "reverse": Cell(9e9, False, "all differ")})))
@@ -375,11 +374,11 @@ def test_colours_with_rich(capsys):
 
 def test_no_colours_without_rich(monkeypatch):
     monkeypatch.setitem(sys.modules, "rich", None)
-    assert type(terminal.terminal("always")) is terminal.Plain
+    assert type(printing.terminal("always")) is printing.Plain
 
 
 def test_numbers_in_few_characters():
-    told = [terminal.told(Cell(ulps, True, "")) for ulps in (0.0, 1.4, 9999.0, 1e12, np.inf, np.nan)]
+    told = [printing.told(Cell(ulps, True, "")) for ulps in (0.0, 1.4, 9999.0, 1e12, np.inf, np.nan)]
     assert told == ["0", "1", "9999", "1e+12", "inf", "–"]
 
 

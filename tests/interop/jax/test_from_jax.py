@@ -34,8 +34,8 @@ from funcgrad import (
     vmap,
 )
 from funcgrad.errors import FuncgradError, InputError
-from funcgrad.interop.jax.containers import adopt
-from funcgrad.interop.jax.from_jax import from_jax
+from funcgrad.interop.jax.conversion import adopt
+from funcgrad.interop.jax.programs import from_jax
 from funcgrad.optional import precision_switch
 
 close = partial(close_leaves, kind=(np.ndarray, np.float64, np.float32))
@@ -362,9 +362,9 @@ import sys
 sys.modules["jax"] = sys.modules["jax.numpy"] = None
 import numpy as np
 from funcgrad.errors import MissingExtraError
-from funcgrad.interop.jax.containers import adopt
+from funcgrad.interop.jax.conversion import adopt
 from funcgrad.interop.jax.devices import default_device, device_put
-from funcgrad.interop.jax.from_jax import from_jax
+from funcgrad.interop.jax.programs import from_jax
 from funcgrad.interop.jax.jit import jit
 
 for call in (from_jax(np.sin), jit(np.sin), lambda x: device_put(x, "cpu"), default_device("cpu").__enter__, adopt):

@@ -46,8 +46,8 @@ from funcgrad import (
 )
 from funcgrad.errors import AxisNameError, ConcretizationError, EscapedTracerError, InputError, StagingError
 from funcgrad.interop.jax.devices import device_put
-from funcgrad.interop.jax.from_jax import from_jax
 from funcgrad.interop.jax.jit import jit
+from funcgrad.interop.jax.programs import from_jax
 from funcgrad.optional import precision_switch
 
 close = partial(close_leaves, kind=(np.ndarray, np.generic))

@@ -47,7 +47,7 @@ from funcgrad import (
 )
 from funcgrad.errors import EagerWarning, InputError
 from funcgrad.transforms import transposing
-from funcgrad.transforms.compiled.mathematics import MATH, has_same_bits
+from funcgrad.transforms.compiled.plain import MATH, has_same_bits
 
 X = np.array([0.3, -1.2, 2.5])
 ROWS = cases.rows()
@@ -1551,8 +1551,8 @@ READ_AGAIN = {
 @pytest.mark.parametrize("pieces", [False, True], ids=["in one", "in pieces"])
 def test_a_turn_reads_what_another_made(fun, pieces, monkeypatch):
     if pieces:
-        monkeypatch.setattr("funcgrad.transforms.compiled.pieces._LONG", 10)
-        monkeypatch.setattr("funcgrad.transforms.compiled.pieces._PIECE", 4)
+        monkeypatch.setattr("funcgrad.transforms.compiled.source._LONG", 10)
+        monkeypatch.setattr("funcgrad.transforms.compiled.source._PIECE", 4)
 
     def step(body, x):
         for _ in range(333):
@@ -1615,8 +1615,8 @@ def irregular(steps):
 @pytest.mark.parametrize("x", [np.float64(0.3), X, np.linspace(0.1, 1.0, 10_000)], ids=["number", "few", "many"])
 def test_long_programs_in_pieces(x, monkeypatch, tmp_path):
     """Numbers, slots, and memory of the call that is let go of, over the ends of pieces."""
-    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._LONG", 100)
-    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._PIECE", 40)
+    monkeypatch.setattr("funcgrad.transforms.compiled.source._LONG", 100)
+    monkeypatch.setattr("funcgrad.transforms.compiled.source._PIECE", 40)
     fun = value_and_grad(irregular(150))
     fast = agrees(fun, x, x * 0.5, x * 2)
     assert fast.source.count("def run_") > 5
@@ -1627,8 +1627,8 @@ def test_long_programs_in_pieces(x, monkeypatch, tmp_path):
 
 
 def test_loops_and_questions_in_pieces(monkeypatch):
-    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._LONG", 10)
-    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._PIECE", 4)
+    monkeypatch.setattr("funcgrad.transforms.compiled.source._LONG", 10)
+    monkeypatch.setattr("funcgrad.transforms.compiled.source._PIECE", 4)
     f = lambda x: chain(600)(x) * (2.0 if x[0] > 0 else 3.0)
     agrees(f, X, -X)
     w = np.linspace(-1, 1, 16).reshape(4, 4)
@@ -1638,8 +1638,8 @@ def test_loops_and_questions_in_pieces(monkeypatch):
 @pytest.mark.parametrize("size", [2_000, 10_000], ids=["kept between calls", "of the call"])
 def test_memory_of_the_call_in_loops_and_pieces(size, monkeypatch):
     """Names of what is let go of are used again, also where that stands in a loop and the next one in another piece."""
-    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._LONG", 10)
-    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._PIECE", 4)
+    monkeypatch.setattr("funcgrad.transforms.compiled.source._LONG", 10)
+    monkeypatch.setattr("funcgrad.transforms.compiled.source._PIECE", 4)
 
     def f(x):
         for step in (fnp.sin, fnp.tanh):
@@ -1663,8 +1663,8 @@ def recorded_source(fun, *args):
 
 def test_a_value_of_each_piece_is_let_go_of(monkeypatch):
     """A long chain of large arrays has no more of them at once in pieces than it has in one."""
-    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._LONG", 20)
-    monkeypatch.setattr("funcgrad.transforms.compiled.pieces._PIECE", 10)
+    monkeypatch.setattr("funcgrad.transforms.compiled.source._LONG", 20)
+    monkeypatch.setattr("funcgrad.transforms.compiled.source._PIECE", 10)
 
     def f(x):
         for i in range(40):

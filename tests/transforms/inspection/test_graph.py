@@ -37,8 +37,7 @@ from funcgrad.errors import BranchError, ConcretizationError, InputError, Missin
 from funcgrad.primitives import arithmetic
 from funcgrad.reverse import saved_by
 from funcgrad.transforms.inspection.drawing import describe_bytes
-from funcgrad.transforms.inspection.tapes import tape
-from funcgrad.transforms.inspection.tracing import trace
+from funcgrad.transforms.inspection.tracing import tape, trace
 
 ROWS = [row for row in cases.rows() if any(case.live for case in row.cases)]
 X = array(3)

@@ -43,9 +43,8 @@ from funcgrad import (
 )
 from funcgrad.errors import InputError, NanError
 from funcgrad.extend import elementwise
-from funcgrad.transforms.inspection import metering, peaks, profile_report, profiling
-from funcgrad.transforms.inspection.flame import Block, flames
-from funcgrad.transforms.inspection.profile_report import Pass, Profile, describe_seconds
+from funcgrad.transforms.inspection import metering, profile_report, profiling
+from funcgrad.transforms.inspection.profile_report import Block, Pass, Profile, describe_seconds, flames
 
 X = np.linspace(0.1, 1.0, 5)
 
@@ -78,7 +77,7 @@ def nothing_stays_open():
     assert not running.open_traces
     assert blocks.none_open()
     assert blocks.current() == blocks.State()
-    assert (peaks._active, tracemalloc.is_tracing()) == ([], False)
+    assert (profiling._active, tracemalloc.is_tracing()) == ([], False)
 
 
 @pytest.fixture

@@ -24,9 +24,8 @@ from funcgrad.numpy_code.running import attempt
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.transforms.closures import Hoisted
-from funcgrad.transforms.colouring import colour_columns
 from funcgrad.transforms.compiled.straight import Straight, key_of, kind_of, lifted
-from funcgrad.transforms.dependence import DependenceTrace
+from funcgrad.transforms.dependence import DependenceTrace, colour_columns
 from funcgrad.transforms.products import jvp, recorded, vjp
 from funcgrad.transforms.vectorize import vmap
 

@@ -1,7 +1,8 @@
-"""When arrays are broadcast: after products with numbers, which are of fewer elements then; once for several uses."""
+"""Changes to a recorded graph: arrays are broadcast later or only once, and equal factors are taken out of sums."""
 
 from __future__ import annotations
 
+from collections import Counter
 from math import prod
 from typing import Any
 
@@ -9,10 +10,10 @@ import numpy as np
 
 from funcgrad.core import Primitive
 from funcgrad.kinds.linear import broadcast_to
-from funcgrad.transforms.compiled.graphs import Ask, Const, Graph, Op, fact_of
+from funcgrad.transforms.compiled.graphs import Ask, Const, Graph, Op, Value, fact_of
 from funcgrad.transforms.compiled.storage import FILLED, is_ufunc
 
-__all__ = ["broadcast_later", "broadcast_once"]
+__all__ = ["broadcast_later", "broadcast_once", "take_out_factors"]
 
 _BROADCAST: Primitive = broadcast_to.primitive  # type: ignore[attr-defined]
 
@@ -24,8 +25,11 @@ _SHORT, _MOST = 1_000, 1 << 17
 
 def broadcast_later(graph: Graph) -> None:
     """Do so in ``graph`` for large arrays, where nothing sees that they lie otherwise in memory then."""
-    made = {item.outs[0]: item for item in graph.items if type(item) is Op and item.name == "broadcast_to"}
-    large = {v for v in made if prod(graph.shapes[v]) > FILLED}
+    large = {
+        op.outs[0]: op
+        for op in graph.operations
+        if op.name == "broadcast_to" and prod(graph.shapes[op.outs[0]]) > FILLED and graph.is_array(op.args[0])
+    }
     if not large:
         return
     seen = set(graph.outputs)
@@ -39,32 +43,24 @@ def broadcast_later(graph: Graph) -> None:
                     users.setdefault(a, []).append(item)
     items = []
     for item in graph.items:
-        broadcast = _of_broadcast(item, large) if type(item) is Op else None
-        if broadcast is None or item.outs[0] in seen or not _meets_others(item.outs[0], users, graph):
+        first = _of_broadcast(item, large) if type(item) is Op else None
+        if first is None or item.outs[0] in seen or not _meets_others(item.outs[0], users, graph):
             items.append(item)
             continue
-        first = made[broadcast]
-        (x,) = first.args
-        v = item.outs[0]
-        if type(x) is not int or graph.facts[x].kind is not np.ndarray:
-            items.append(item)
-            continue
+        (x,), v = first.args, item.outs[0]
         small = graph.new(graph.shapes[x], graph.dtypes[v], graph.facts[x])
-        args = [x if a == broadcast else a for a in item.args]
+        args = [x if a == first.outs[0] else a for a in item.args]
         items.append(Op(item.primitive, args, {}, [small], item.line))
         items.append(Op(first.primitive, (small,), first.params, [v], item.line))
     graph.items = items
     graph.drop()
 
 
-def _of_broadcast(op: Op, large: set[int]) -> int | None:
-    """The large broadcast array of which and of numbers an elementwise operation is made."""
+def _of_broadcast(op: Op, large: dict[int, Op]) -> Op | None:
+    """What makes the large broadcast array of which and of numbers an elementwise operation is made."""
     values = [a for a in op.args if type(a) is int]
-    if len(values) != 1 or values[0] not in large or not is_ufunc(op) or op.params:
-        return None
-    if any(type(a) is Const and (a.live or a.shape) for a in op.args):
-        return None
-    return values[0]
+    numbers = all(type(a) is int or not (a.live or a.shape) for a in op.args)
+    return large.get(values[0]) if len(values) == 1 and numbers and is_ufunc(op) and not op.params else None
 
 
 def _meets_others(v: int, users: dict[int, list[Op]], graph: Graph) -> bool:
@@ -120,3 +116,49 @@ def _lies_by_rows(a: Any, graph: Graph, dtype: Any) -> bool:
     if type(a) is int:
         return bool(graph.shapes[a]) and graph.facts[a].contiguous and graph.dtypes[a] is dtype
     return type(a.value) is np.ndarray and not a.live and a.dtype is dtype and fact_of(a.value).contiguous
+
+
+#: Functions whose results are between -1 and 1.
+_BOUNDED = frozenset(("sin", "cos", "tanh"))
+_LARGEST = 1e100  # of constants whose sums cannot overflow
+
+
+def take_out_factors(graph: Graph) -> None:
+    """Do so in ``graph``, where a and b are constants or results of such functions: their sum does not overflow."""
+    made: dict[int, Op] = {}
+    uses = Counter([v for v in graph.outputs if type(v) is int])
+    for item in graph.items:
+        uses.update([item.value] if type(item) is Ask else [a for a in item.args if type(a) is int])
+        if type(item) is Op:
+            made[item.outs[0]] = item
+    gone: set[int] = set()
+    for item in graph.items:
+        if type(item) is not Op or item.name != "add" or graph.facts[item.outs[0]].kind is not np.float64:
+            continue
+        products = [made[a] for a in item.args if type(a) is int and uses[a] == 1 and a in made]
+        if len(products) != 2 or any(p.name != "multiply" for p in products) or products[0] is products[1]:
+            continue
+        earlier, later = sorted(products, key=lambda p: p.outs[0])
+        for x in earlier.args:
+            if type(x) is not int or x not in later.args or not graph.numbers[x]:
+                continue
+            a, b = _other(earlier, x), _other(later, x)
+            if _is_small(a, graph, made) and _is_small(b, graph, made):
+                # the later product becomes the sum, the sum the product
+                later.primitive, later.name, later.args = item.primitive, "add", (a, b)
+                item.primitive, item.name, item.args = earlier.primitive, "multiply", (x, later.outs[0])
+                gone.add(id(earlier))
+                break
+    graph.items = [item for item in graph.items if id(item) not in gone]
+
+
+def _other(product: Op, x: Value) -> Value:
+    one, other = product.args
+    return other if type(one) is int and one == x else one
+
+
+def _is_small(a: Value, graph: Graph, made: dict[int, Op]) -> bool:
+    if type(a) is Const:
+        value: Any = a.value
+        return type(value) in (int, float, np.ndarray) and not a.shape and bool(abs(value) <= _LARGEST)
+    return graph.numbers[a] and a in made and made[a].name in _BOUNDED
