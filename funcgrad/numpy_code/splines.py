@@ -276,7 +276,7 @@ def _qr_reduce(a: Any, offset: Any, nc: int, y_w: Any) -> None:
 
 
 def _fpback(a: Any, nc: int, *given: Any) -> Any:
-    """``_dierckx.fpback``: the coefficients of the nearest spline; from SciPy 1.17 on what is left of ``y``, squared."""
+    """``_dierckx.fpback``: the coefficients of the nearest spline, and from SciPy 1.17 on what is left, squared."""
     c = given[-1][:nc]
     if len(given) == 1:
         return c
