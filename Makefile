@@ -1,7 +1,7 @@
 # Needs Python 3.11 or newer, git and make; everything else goes into .venv.
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-uncounted lint format demo bench figures fuzz packages suites docs release-check gpu-check tell-demo clean
+.PHONY: help test test-uncounted test-lowest lint format demo bench figures fuzz packages suites docs release-check gpu-check tell-demo clean
 
 # Asked for its version, not only looked up: a name on the path need not be a Python that runs.
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -33,7 +33,7 @@ lint: .venv/.test ## run ruff, mypy and import-linter
 	$(call step,import-linter,$(BIN)/lint-imports)
 
 # Not several processes: those of an older JAX wait for each other for minutes.
-JAX ?= 0.4.30
+JAX ?= 0.4.38
 test-jax: .venv/jax-$(JAX)/.installed ## run what touches JAX with another version of it (JAX)
 	@JAX_PLATFORMS=cpu OMP_NUM_THREADS=1 .venv/jax-$(JAX)/bin/python -m pytest --quiet -p no:cacheprovider \
 		$(addprefix tests/,$(addsuffix .py,$(addprefix interop/jax/test_,jit to_jax from_jax jax_backend devices data_parallel) \
@@ -42,6 +42,10 @@ test-jax: .venv/jax-$(JAX)/.installed ## run what touches JAX with another versi
 		$(addprefix test_,conventions conventions_linalg random_programs) numpy/test_functional)) -k 'not process'
 	@JAX_PLATFORMS=cpu OMP_NUM_THREADS=1 .venv/jax-$(JAX)/bin/python -m pytest --quiet -p no:cacheprovider \
 		tests/test_operations.py -k 'test_on_jax_arrays and (linalg or sum or where) and not scipy'
+
+test-lowest: .venv/lowest/.installed ## run the tests with the lowest versions that pyproject.toml declares (TESTS)
+	@JAX_PLATFORMS=cpu OMP_NUM_THREADS=1 .venv/lowest/bin/python -m pytest --quiet -p no:cacheprovider \
+		--numprocesses $(WORKERS) --dist worksteal $(TESTS)
 
 format: .venv/.test ## sort the imports and format the code
 	@$(BIN)/ruff check --quiet --select I --fix .
@@ -104,6 +108,12 @@ $(BIN)/python:
 	$(call step,environment,'$(PYTHON)' -m venv --clear .venv/jax-$*)
 	$(call step,install jax $*,.venv/jax-$*/bin/python -m pip install --quiet --disable-pip-version-check \
 		--editable '.[test]' 'jax==$*' 'jaxlib==$*')
+	@touch $@
+
+.venv/lowest/.installed: pyproject.toml tests/lowest.txt | $(BIN)/python
+	$(call step,environment,'$(PYTHON)' -m venv --clear .venv/lowest)
+	$(call step,install lowest,.venv/lowest/bin/python -m pip install --quiet --disable-pip-version-check \
+		--editable '.[test]' --constraint tests/lowest.txt)
 	@touch $@
 
 # One stamp for each extra, remade when pyproject.toml changes.

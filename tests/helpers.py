@@ -37,6 +37,11 @@ def identical(got, want):
         assert got == want
 
 
+def at_least(library, version):
+    """Whether what came with a version of a library is there: with an older one it is not asked for."""
+    return np.lib.NumpyVersion(library.__version__) >= version
+
+
 def traced(fun, *args):
     """The value that ``fun`` has where every argument is traced."""
     return vjp(fun, *args)[0]

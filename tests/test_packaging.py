@@ -1,6 +1,7 @@
 """What is packaged, what is in the archives built of it, and what importing it brings along."""
 
 import ast
+import itertools
 import os
 import re
 import shutil
@@ -69,6 +70,21 @@ def folders_with(pattern):
 def test_listed_packages_are_the_folders():
     assert "funcgrad" in folders_with("__init__.py")
     assert sorted(SETUPTOOLS["packages"]) == folders_with("__init__.py")
+
+
+def test_the_lowest_versions_are_those_that_are_tested():
+    lines = (ROOT / "tests" / "lowest.txt").read_text(encoding="utf-8").splitlines()
+    tested = dict(line.split("==") for line in lines if not line.startswith("#"))
+    parts = {name: [int(n) for n in version.split(".")] for name, version in tested.items()}
+    every = [*PROJECT["dependencies"], *itertools.chain(*PROJECT["optional-dependencies"].values())]
+    declared = {(m[1], m[2]) for m in (re.match(r"([\w-]+)>=([\d.]+)", one) for one in every) if m and m[1] in tested}
+    assert {name for name, _ in declared} == set(tested) - {"jaxlib"}  # which comes with jax
+    for name, version in declared:
+        numbers = [int(n) for n in version.split(".")]
+        assert parts[name] == numbers + [0] * (len(parts[name]) - len(numbers)), name
+    assert tested["jaxlib"] == tested["jax"]
+    told = re.search(r"NumPy (\S+), SciPy (\S+) and JAX (\S+)\. With", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert {("numpy", told[1]), ("scipy", told[2]), ("jax", told[3])} <= declared
 
 
 def test_the_version_is_the_same_everywhere():

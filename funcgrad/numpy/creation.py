@@ -173,9 +173,7 @@ def asanyarray(
     """
     if _is_foreign(a):
         return asarray(a, dtype, order, device=device, copy=copy)
-    if device is not None:
-        np.empty(0, device=device)  # refused, but for NumPy's own; asanyarray knows no devices before NumPy 2.1
-    return np.array(a, dtype, copy=copy, order=order, subok=True)
+    return np.asanyarray(a, dtype, order, device=device, copy=copy)
 
 
 def ascontiguousarray(a: ArrayLike, dtype: Any = None) -> Array:

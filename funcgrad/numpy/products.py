@@ -165,7 +165,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
                [2., 4.]])
     """
     x1, x2 = _with_rank("matvec", x1, 2), _with_rank("matvec", x2, 1)
-    if is_plain(x1, x2) and hasattr(np, "matvec"):  # since NumPy 2.2
+    if is_plain(x1, x2):
         return np.matvec(x1, x2)
     if len(shape_of(x2)) == 1:
         return prim.matmul(x1, x2)
@@ -184,7 +184,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         array([ 7., 10.])
     """
     x1, x2 = _with_rank("vecmat", x1, 1), _with_rank("vecmat", x2, 2)
-    if is_plain(x1, x2) and hasattr(np, "vecmat"):  # since NumPy 2.2
+    if is_plain(x1, x2):
         return np.vecmat(x1, x2)
     x1 = _conjugated(x1)
     if len(shape_of(x1)) == 1:

@@ -107,7 +107,7 @@ def _basis(t: Any, k: int, x: Any, place: Any) -> list[Any]:
 
 
 def _spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any) -> Any:
-    """``_dierckx.evaluate_spline``: splines with coefficients ``c[i, n]`` at ``x``."""
+    """Splines with coefficients ``c[i, n]`` at ``x``."""
     t, c = np.asarray(t), c[: len(t) - k - 1]
     for degree in range(k, k - nu, -1):
         widths = t[degree + 1 : len(t) - 1] - t[1 : len(t) - degree - 1]
@@ -125,9 +125,12 @@ def _spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any) -> Any:
     return out if extrapolate else fnp.where(outside[:, None], np.nan, out)
 
 
-def _spline_to(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any, out: Any) -> None:
-    """``_bspl.evaluate_spline``, which SciPy calls before 1.15."""
-    out[...] = _spline(t, c, k, x, nu, extrapolate)
+def _evaluate_spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any, out: Any = None) -> Any:
+    """``_dierckx.evaluate_spline``, to which SciPy before 1.16 gives ``out``."""
+    value = _spline(t, c, k, x, nu, extrapolate)
+    if out is not None:
+        out[...] = value
+    return value
 
 
 def _splev(t: Any, c: Any, k: int, x: Any, ext: int = 0) -> tuple[Any, int]:
@@ -262,14 +265,21 @@ def _fpcurfm1(x: Any, y: Any, k: int, t: Any, w: Any = None, xb: Any = None, xe:
     return x, y, w, xb, xe, k, -1.0, len(t), t, c, left, None, None, told
 
 
-def _qr_reduce(*args: Any) -> None:
-    """``_dierckx.qr_reduce``: nothing. ``fpback`` does both steps, of data that nothing was written to."""
+def _qr_reduce(a: Any, offset: Any, nc: int, y_w: Any) -> None:
+    """``_dierckx.qr_reduce`` of a matrix whose rows ``a`` begin at ``offset``; it does what ``fpback`` does, too."""
+    columns = np.asarray(offset)[:, None] + np.arange(a.shape[1])
+    matrix = fnp.zeros((len(a), nc))
+    matrix[np.arange(len(a))[:, None], columns] = a
+    y_w[:nc] = fnp.linalg.lstsq(matrix, y_w, rcond=None)[0]
 
 
-def _fpback(a: Any, nc: int, x: Any, y: Any, t: Any, k: int, w: Any, y_w: Any) -> tuple[Any, Any, Any]:
-    """``_dierckx.fpback``: the coefficients of the nearest spline."""
-    c, left = _nearest(x, y, w, t, k)
-    return c, None, left
+def _fpback(a: Any, nc: int, *given: Any) -> Any:
+    """``_dierckx.fpback``: the coefficients of the nearest spline, and from SciPy 1.17 on what is left, squared."""
+    c = given[-1][:nc]
+    if len(given) == 1:
+        return c
+    x, y, t, k, w, _ = given
+    return c, None, fnp.sum((w[:, None] * (y - _design(t, k, x) @ c)) ** 2)
 
 
 def _norm_eq_lsq(x: Any, t: Any, k: int, y: Any, w: Any, ab: Any, rhs: Any) -> None:
@@ -280,11 +290,6 @@ def _norm_eq_lsq(x: Any, t: Any, k: int, y: Any, w: Any, ab: Any, rhs: Any) -> N
     for d in range(k + 1):
         ab[: len(ab) - d, d] = fnp.diagonal(square, -d)
     rhs[...] = weighted.T @ y
-
-
-def _norm_eq_lsq_in_rows(x: Any, t: Any, k: int, y: Any, w: Any, ab: Any, rhs: Any) -> None:
-    """``_bspl._norm_eq_lsq``, which SciPy calls before 1.15, with the diagonals in rows of ``ab``."""
-    _norm_eq_lsq(x, t, k, y, w, ab.T, rhs)
 
 
 def _insert(per: Any, t: Any, c: Any, k: int, x: Any, m: int) -> tuple[Any, Any, int]:
@@ -392,7 +397,7 @@ _FITPACK: dict[str, Callable[..., Any]] = {
     "spalde": _spalde,
     "splev": _splev,
 }
-#: What SciPy calls by the name of FITPACK's wrapper, which is ``dfitpack`` before SciPy 1.15.
+#: What SciPy calls by the name of FITPACK's wrapper before SciPy 1.18.
 _DFITPACK: dict[str, Callable[..., Any]] = {
     **_FITPACK,
     "curfit": _curfit,
@@ -408,9 +413,7 @@ SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._ppoly", "evaluate_bernstein"): _bernstein,
     ("scipy.interpolate._ppoly", "integrate"): _integrate,
     ("scipy.interpolate._ppoly", "fix_continuity"): _fix_continuity,
-    ("scipy.interpolate._bspl", "evaluate_spline"): _spline_to,
-    ("scipy.interpolate._bspl", "_norm_eq_lsq"): _norm_eq_lsq_in_rows,
-    ("scipy.interpolate._dierckx", "evaluate_spline"): _spline,
+    ("scipy.interpolate._dierckx", "evaluate_spline"): _evaluate_spline,
     ("scipy.interpolate._dierckx", "_norm_eq_lsq"): _norm_eq_lsq,
     ("scipy.interpolate._dierckx", "fpback"): _fpback,
     ("scipy.interpolate._dierckx", "qr_reduce"): _qr_reduce,
@@ -423,9 +426,5 @@ SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._fitpack", "regrid"): _fitpack_regrid,
     ("scipy.interpolate._ndbspline", "NdBSpline.__call__"): _ndbspline,
     **{("scipy.interpolate._fitpack", name): ours for name, ours in _FITPACK.items()},
-    **{
-        (f"scipy.interpolate.{home}", name): ours
-        for home in ("_dfitpack", "dfitpack")
-        for name, ours in _DFITPACK.items()
-    },
+    **{("scipy.interpolate._dfitpack", name): ours for name, ours in _DFITPACK.items()},
 }

@@ -21,7 +21,7 @@ __all__ = ["run_eagerly"]
 
 def run_eagerly(fun: Callable[..., Any], *args: Any) -> Any:
     """``fun(*args)``, where ``fun`` is a function for JAX that uses no array without elements."""
-    if not hasattr(core, "set_current_trace"):  # an older JAX
+    if "aval" not in core.Tracer.__slots__:  # an older JAX, whose values are made in another way
         return evaluated(fun, *args)
     trace = NumpyTrace()
     with core.set_current_trace(trace), jax.disable_jit():

@@ -377,7 +377,12 @@ def windows(x):
 
 def trimmed(x):
     y = np.concatenate([x, SAMPLE])
-    return stats.trim_mean(y, 0.2) + stats.iqr(y) + stats.median_abs_deviation(y) + stats.mode([1, 1, 2]).mode * x[0]
+    return (
+        stats.trim_mean(y, 0.2)
+        + stats.iqr(y)
+        + stats.median_abs_deviation(y)
+        + stats.mode(np.array([1, 1, 2])).mode * x[0]
+    )
 
 
 def tests_of_hypotheses(x):

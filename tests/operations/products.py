@@ -1,7 +1,5 @@
 """Rows for products of vectors, matrices and tensors, and for Einstein sums."""
 
-import numpy as np
-
 from operations.spec import Sample, array, op
 
 S = Sample
@@ -94,8 +92,6 @@ OPS = [
         real((4, 2, 3), (4, 3)),
         real((5, 1, 2, 3), (4, 3)),
         complex_samples=[complexes((2, 3), V), complexes((4, 2, 3), (4, 3))],
-        # where NumPy does not have it yet
-        numpy=getattr(np, "matvec", None),
     ),
     op(
         "vecmat",
@@ -105,7 +101,6 @@ OPS = [
         real((4, 3), (4, 3, 2)),
         real((4, 3), (5, 1, 3, 2)),
         complex_samples=[complexes(V, (3, 2)), complexes((4, 3), (4, 3, 2))],
-        numpy=getattr(np, "vecmat", None),
     ),
     op(
         "inner",

@@ -3,7 +3,9 @@
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 import numpy as np
+import scipy
 import scipy.linalg as sl
+from helpers import at_least
 
 from funcgrad.scipy import linalg
 from operations.spec import Sample, array, op, positive
@@ -85,6 +87,11 @@ M, D, X = regular(2, 2), definite(2), array(2, seed=3)
 DOUBLE = np.zeros(())
 BANDS = np.array([[0.0, 1.0, -2.0], [5.0, 6.0, 7.0], [1.5, -0.5, 0.0]])
 
+#: Samples that SciPy computes from a version on.
+BATCHED = at_least(scipy, "1.16.0")  # several matrices at once
+ROOTED = at_least(scipy, "1.16.0")  # the root of real matrices is real where eigenvalues are complex
+BANDED = at_least(scipy, "1.17.0")  # a system of two unknowns can be tridiagonal
+
 OPS = [
     op("scipy.linalg.inv", (M,)),
     op("scipy.linalg.det", (M,)),
@@ -97,13 +104,17 @@ OPS = [
         (array(3, 2), array(3)),
         jax=lambda a, b: jnp.linalg.lstsq(a, b)[0],
     ),
-    op("scipy.linalg.solve", (M, X), (regular(2, 2, 2), array(2, 2, 1))),
+    op("scipy.linalg.solve", (M, X), *[(regular(2, 2, 2), array(2, 2, 1))] * BATCHED),
     rows("solve", assuming("pos"), (D, X)),
-    alone("solve", S((D, X), {"assume_a": "sym"}), S((M, X), {"assume_a": "tridiagonal", "transposed": True})),
+    alone(
+        "solve",
+        S((D, X), {"assume_a": "sym"}),
+        *[S((M, X), {"assume_a": "tridiagonal", "transposed": True})] * BANDED,
+    ),
     op(
         "scipy.linalg.solve_triangular",
         S((M, X), {"lower": True}),
-        S((regular(2, 2, 2), array(2, 2, 1)), {"trans": 1, "unit_diagonal": True}),
+        *[S((regular(2, 2, 2), array(2, 2, 1)), {"trans": 1, "unit_diagonal": True})] * BATCHED,
         complex_samples=[S((regular(2, 2, kind="complex"), X), {"trans": 2})],
     ),
     alone(
@@ -147,7 +158,8 @@ OPS = [
     op("scipy.linalg.block_diag", (M, array(1, 3))),
     alone("khatri_rao", (M, array(3, 2))),
     op("scipy.linalg.expm", (array(3, 3),), jax=None, reason="linalg.expm is compared"),
-    *[alone(name, (M,)) for name in ("sqrtm", "cosm", "sinm", "tanm")],
+    alone("sqrtm", (M if ROOTED else D,)),
+    *[alone(name, (M,)) for name in ("cosm", "sinm", "tanm")],
     *[alone(name, (array(3, 3),)) for name in ("coshm", "sinhm", "tanhm")],
     # of single precision SciPy warns, or gives one precision or the other
     alone("logm", (M,), of=lambda lib, a: lib.logm(a + DOUBLE)),

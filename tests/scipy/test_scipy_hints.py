@@ -10,6 +10,7 @@ import scipy.signal
 import scipy.spatial.distance
 import scipy.spatial.transform
 import scipy.stats
+from helpers import at_least
 
 from funcgrad import grad
 from funcgrad.errors import ConcretizationError
@@ -52,6 +53,8 @@ HINTS = {
         "What the function holds of traced values it must be given in args",
     ),
 }
+if not at_least(scipy, "1.17.0"):  # whose rotations are compiled, so that nothing tells which function was called
+    del HINTS["a static method"]
 
 
 @pytest.mark.parametrize(("program", "hint"), HINTS.values(), ids=HINTS)

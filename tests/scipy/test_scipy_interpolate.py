@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.interpolate
 import scipy.spatial
+from helpers import at_least
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, jacobian, vmap
@@ -60,7 +61,7 @@ def test_other_curves_are_scipys(n):
         lambda m, x, y: m.PchipInterpolator(x, y),
         lambda m, x, y: m.Akima1DInterpolator(x, y, extrapolate=True),
         lambda m, x, y: m.Akima1DInterpolator(x, y, method="makima", extrapolate=True),
-    ):
+    )[: 3 if n > 2 or at_least(scipy, "1.16.0") else 1]:  # Akima's through two points was no line before
         ours, theirs = (make(m, x, y) for m in (interpolate, scipy.interpolate))
         for nu in range(3):
             np.testing.assert_allclose(ours(WIDE, nu), theirs(WIDE, nu), rtol=1e-9, atol=1e-9)

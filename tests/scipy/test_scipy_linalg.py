@@ -4,8 +4,9 @@ import jax
 import jax.scipy.linalg as jsl
 import numpy as np
 import pytest
+import scipy
 import scipy.linalg as sl
-from helpers import traced
+from helpers import at_least, traced
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, vjp, vmap
@@ -32,6 +33,8 @@ TRIANGULAR = {
     "solve of a definite": lambda a, lower: linalg.solve(a, B, lower=lower, assume_a="pos"),
     "inv of a symmetric": lambda a, lower: linalg.inv(a, lower=lower, assume_a="sym"),
 }
+if not at_least(scipy, "1.17.0"):  # whose inv, which gives the numbers here, took no assume_a
+    del TRIANGULAR["inv of a symmetric"]
 
 
 @pytest.mark.parametrize("lower", [False, True])

@@ -98,6 +98,7 @@ COORDINATES = np.concatenate(
 )
 
 
+@pytest.mark.filterwarnings("ignore:The behavior of affine_transform with a 1-D array:UserWarning")  # SciPy 1.15's
 @pytest.mark.parametrize("order", range(6))
 @pytest.mark.parametrize("mode", BORDERS)
 def test_readings_at_every_border(mode, order):

@@ -62,8 +62,7 @@ def known_later(leaves: Leaves) -> bool:
 
 def _has_value(x: Any) -> bool:
     """Whether a tracer of JAX knows its value, as that of ``jax.grad`` outside of ``jax.jit`` does."""
-    ask = getattr(x, "to_concrete_value", None)
-    return hasattr(x.aval, "val") if ask is None else ask() is not None  # older versions asked the aval
+    return x.to_concrete_value() is not None
 
 
 def like(x: Any) -> Like:

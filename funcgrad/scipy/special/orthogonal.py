@@ -89,7 +89,6 @@ def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike) -> 
     """The spherical harmonic of degree n and order m, complex, with the factor (-1)**m.
 
     The derivative in theta goes by the neighbouring orders and is exact at the poles too. JAX arrays are supported.
-    SciPy has it from 1.15 on; with an older one ``sph_harm`` serves.
 
     Args:
         n: the degree, a constant.

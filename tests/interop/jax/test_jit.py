@@ -537,7 +537,7 @@ def test_gradients_belong_to_the_caller():
 
 @pytest.fixture
 def _uncached():
-    """Programs are compiled anew: those that JAX 0.4.30 has from its cache overwrite what NumPy's arrays share."""
+    """Programs are compiled anew: those that an older JAX has from its cache overwrite what NumPy's arrays share."""
     before = jax.config.jax_enable_compilation_cache
     jax.config.update("jax_enable_compilation_cache", False)
     yield

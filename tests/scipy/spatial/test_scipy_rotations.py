@@ -8,7 +8,7 @@ import jax.scipy.spatial.transform
 import numpy as np
 import pytest
 import scipy.spatial.transform
-from helpers import traced
+from helpers import at_least, traced
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, tree, vmap
@@ -35,7 +35,9 @@ def test_all_forms_are_scipys():
             want = getattr(THEIRS.from_rotvec(VECTORS), form)()
             close(run(lambda v, f=form: getattr(Rotation.from_rotvec(v), f)(), VECTORS), want)
         matrices = THEIRS.from_quat(QUATS).as_matrix()
-        for m in (matrices, matrices + 0.1 * RNG.normal(size=(9, 3, 3)), 3.0 * matrices):
+        rough = matrices + 0.1 * RNG.normal(size=(9, 3, 3))
+        # of a matrix that turns nothing SciPy before 1.16 does not take the nearest rotation
+        for m in (matrices, rough, 3.0 * matrices) if at_least(scipy, "1.16.0") else (matrices,):
             close(run(lambda m: Rotation.from_matrix(m).as_quat(), m), THEIRS.from_matrix(m).as_quat())
         close(
             run(lambda m: Rotation.from_matrix(m, assume_valid=True).as_quat(), matrices),
@@ -86,7 +88,8 @@ def test_computing_is_scipys():
     close((ours[0] * ours[1]).as_quat(), (theirs[0] * theirs[1]).as_quat())
     close((ours[0] * ours[1][0]).as_quat(), (theirs[0] * theirs[1][0]).as_quat())
     close(ours[0].inv().as_quat(), theirs[0].inv().as_quat())
-    for n in (0, 1, -1, 0.3, -2.5):
+    # SciPy before 1.17 rounds the exponent to single precision
+    for n in (0, 1, -1, 0.3 if at_least(scipy, "1.17.0") else 0.25, -2.5):
         close((ours[0] ** n).as_quat(), (theirs[0] ** n).as_quat(), 1e-13)
     for inverse in (False, True):
         close(ours[0].apply(VECTORS, inverse), theirs[0].apply(VECTORS, inverse))

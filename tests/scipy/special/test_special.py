@@ -386,7 +386,7 @@ def test_a_function_of_scipy_is_refused_with_its_counterpart():
         with pytest.raises(ConcretizationError, match=re.escape(instead)):
             vjp(call, np.ones(3))
     with pytest.raises(ConcretizationError) as caught:  # there is none
-        vjp(scipy.signal.medfilt, np.ones(3))
+        vjp(scipy.signal.medfilt2d, np.ones((3, 3)))
     assert "Use funcgrad.scipy" not in str(caught.value)
 
 

@@ -220,10 +220,8 @@ lpmv: Operation = of_scipy(
 
 
 def _sph_harm_y(xp: Any, n: Any, m: Any, theta: Any, phi: Any) -> Any:
-    """SciPy before 1.15 has only ``sph_harm``, which calls the angles the other way round."""
     if xp is np:
-        scipy = import_scipy("scipy.special.sph_harm_y", "scipy.special")
-        return scipy.sph_harm_y(n, m, theta, phi) if hasattr(scipy, "sph_harm_y") else scipy.sph_harm(m, n, phi, theta)
+        return import_scipy("scipy.special.sph_harm_y", "scipy.special").sph_harm_y(n, m, theta, phi)
     n, m = np.asarray(n), np.asarray(m)
     shape = np.broadcast_shapes(n.shape, m.shape, np.shape(theta), np.shape(phi))
     outside = np.broadcast_to(abs(m) > n, shape)
