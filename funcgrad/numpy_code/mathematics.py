@@ -229,7 +229,7 @@ def of_python(module: str, name: str) -> Any:
         return plain
 
     if name in _UNARY:
-        return wraps(plain)(lambda x, /: plain(x) if type(x) in _NUMBERS or not is_traced(x) else ours(x))
+        return wraps(plain)(lambda x, /: ours(x) if type(x) not in _NUMBERS and is_traced(x) else plain(x))
 
     @wraps(plain)
     def either(*args: Any, **kwargs: Any) -> Any:
