@@ -80,6 +80,19 @@ def _line(value: Any, translate: Translate) -> Any:
     return make(value.x, value.y, kind, value.axis, bounds_error=value.bounds_error, fill_value=fill)
 
 
+def _scattered(name: str) -> Callable[[Any, Translate], Any]:
+    """Values at scattered points, which the object has in its own scale."""
+
+    def made(value: Any, translate: Translate) -> Any:
+        values = value.values.reshape(len(value.values), *value.values_shape)
+        found = _own("scipy.interpolate", name)(value.tri, values, value.fill_value)
+        if value.scale is not None:
+            found.origin, found.unit = value.offset, value.scale
+        return found
+
+    return made
+
+
 def _density(value: Any, translate: Translate) -> Any:
     return _own("scipy.stats", "gaussian_kde")(value.dataset, value.factor, value.weights)
 
@@ -94,6 +107,11 @@ MAKERS: dict[Any, Callable[[Any, Translate], Any]] = {
     "scipy.stats._distn_infrastructure.rv_discrete_frozen": _frozen,
     "scipy.interpolate._rgi.RegularGridInterpolator": _table,
     "scipy.interpolate._interpolate.interp1d": _line,
+    **{
+        f"scipy.interpolate.{home}.{name}": _scattered(name)
+        for home in ("_interpnd", "interpnd")  # before SciPy 1.15
+        for name in ("LinearNDInterpolator", "CloughTocher2DInterpolator")
+    },
     "scipy.stats._kde.gaussian_kde": _density,
     "scipy.spatial.transform._rotation.Rotation": lambda value, translate: _own(
         "scipy.spatial.transform", "Rotation"

@@ -65,9 +65,11 @@ class Structure:
         if known is not None and known[0].dtype == data.dtype and np.array_equal(known[0], data):
             return known[1]
         linalg = import_scipy("sparse.linalg.spsolve", "scipy.sparse.linalg")
-        # the transpose of compressed rows is in compressed columns, as SuperLU takes it
-        try:
-            made = linalg.splu(self.matrix(data, "sparse.linalg.spsolve").T)
+        matrix = self.matrix(data, "sparse.linalg.spsolve")
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()  # SciPy adds values at the same place up where they stand
+        try:  # the transpose of compressed rows is in compressed columns, as SuperLU takes it
+            made = linalg.splu(matrix.T)
         except RuntimeError as error:
             raise np.linalg.LinAlgError("Singular matrix") from error
         self._factors = (data.copy(), made)

@@ -149,7 +149,56 @@ def test_scattered_points_have_derivatives():
         vmap(lambda points: interpolate.LinearNDInterpolator(points, VALUES)(PLACES))(np.stack([POINTS, POINTS]))
 
 
+@pytest.mark.parametrize("rescale", [False, True])
+def test_smooth_surfaces_are_scipys(rescale):
+    wide, exact = PLACES * [4.0, 200.0], {"tol": 1e-15, "maxiter": 10_000}
+    points, tall = POINTS * [1.0, 50.0], VALUES + 1j * VALUES[::-1]
+    for values in (VALUES, VALUES[:, 0], tall, np.arange(20)):
+        ours = interpolate.CloughTocher2DInterpolator(points, values, rescale=rescale)(wide)
+        theirs = scipy.interpolate.CloughTocher2DInterpolator(points, values, rescale=rescale, **exact)(wide)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+    ours, theirs = [
+        m.CloughTocher2DInterpolator(tuple(points.T), VALUES[:, 0], 0.5, rescale=rescale, **exact)(*wide.T)
+        for m in (interpolate, scipy.interpolate)
+    ]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+    assert interpolate.CloughTocher2DInterpolator(POINTS, VALUES[:, 0])([0.0, 0.0]).shape == (1,)
+    assert interpolate.LinearNDInterpolator(POINTS, VALUES)([0.0, 0.0]).shape == (1, 3)
+
+
+def test_points_that_are_there_twice_have_no_triangles():
+    points, values = np.vstack([POINTS, POINTS[:2]]), np.vstack([VALUES, VALUES[:2]])
+    theirs = scipy.interpolate.CloughTocher2DInterpolator(points, values, tol=1e-15, maxiter=10_000)(PLACES)
+    np.testing.assert_allclose(interpolate.CloughTocher2DInterpolator(points, values)(PLACES), theirs, rtol=1e-9)
+
+
+@pytest.mark.parametrize("rescale", [False, True])
+def test_smooth_surfaces_have_derivatives(rescale):
+    def f(points, values, q):
+        found = interpolate.CloughTocher2DInterpolator(points, values, 0.0, rescale=rescale)(q)
+        return fnp.sum(found * np.arange(1.0, 22.0).reshape(7, 3))
+
+    check_grads(f, (POINTS, VALUES, PLACES))
+    batch = np.stack([PLACES, PLACES * 9.0])
+    rows = [grad(f, argnums=2)(POINTS, VALUES, q) for q in batch]
+    batched = vmap(grad(f, argnums=2), in_axes=(None, None, 0))(POINTS, VALUES, batch)
+    np.testing.assert_allclose(batched, rows, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("rescale", [False, True])
+@pytest.mark.parametrize("name", ["LinearNDInterpolator", "CloughTocher2DInterpolator"])
+def test_surfaces_that_were_made_outside(name, rescale):
+    surface = getattr(scipy.interpolate, name)(POINTS * [1.0, 50.0], VALUES, rescale=rescale)
+    ours = getattr(interpolate, name)(POINTS * [1.0, 50.0], VALUES, rescale=rescale)
+    place = np.array([0.1, -3.0])
+    found = jacobian(lambda q: surface(q)[0])(place)
+    np.testing.assert_allclose(found, jacobian(lambda q: ours(q)[0])(place), rtol=1e-9)
+    assert np.abs(found).min() > 0
+
+
 def test_errors():
+    with pytest.raises(ShapeError, match="lie in a plane"):
+        interpolate.CloughTocher2DInterpolator(RNG.normal(size=(9, 3)), np.ones(9))
     with pytest.raises(ShapeError, match="one entry for each point"):
         interpolate.LinearNDInterpolator(POINTS, VALUES[:4])
     with pytest.raises(ShapeError, match="must be 2 long"):
