@@ -63,9 +63,7 @@ class _Frozen:
 
 
 def _table(value: Any, translate: Translate) -> Any:
-    """A table on a grid. Of methods other than these SciPy's own code is built anew."""
-    if value.method not in ("linear", "nearest"):
-        return value
+    """A table on a grid."""
     make = _own("scipy.interpolate", "RegularGridInterpolator")
     return make(value.grid, value.values, value.method, value.bounds_error, value.fill_value)
 

@@ -441,7 +441,8 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
         return False
     asks_for_memory = "a traced value has no memory of its own" in text
     of_two_kinds = "Multiple namespaces" in text and "funcgrad" in text  # SciPy says so
-    return "Tracer" in text or asks_for_memory or of_two_kinds
+    is_sparse = "is a sparse matrix, got" in text  # an operator's right operand, see ``sparse.Constant``
+    return "Tracer" in text or asks_for_memory or of_two_kinds or is_sparse
 
 
 def _log(*message: Any) -> None:

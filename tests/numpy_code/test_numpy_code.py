@@ -46,7 +46,7 @@ from funcgrad import (
     vjp,
     vmap,
 )
-from funcgrad.errors import ConversionError, FuncgradError
+from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError
 from funcgrad.interop import crosscheck, from_numpy, jit
 from funcgrad.interop.scipy import hessian_operator, jacobian_operator, least_squares, minimize, root, root_scalar
 from funcgrad.numpy_code import is_conversion, running
@@ -727,3 +727,36 @@ def test_a_transform_of_a_transform_runs_what_it_has_built_anew():
     for _ in range(3):
         assert np.isclose(twice(0.5), expected)
     assert np.isclose(pickle.loads(pickle.dumps(grad(grad(math.sin))))(0.5), -math.sin(0.5))
+
+
+# ---- errors of math that programs catch -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: math.sqrt(x),
+        lambda x: math.log(x),
+        lambda x: math.log(x, 2.0),
+        lambda x: math.acos(x - 1.0),
+        lambda x: math.gamma(x),
+        lambda x: math.exp(-1000.0 * x),
+        lambda x: math.pow(x, 0.5),
+        lambda x: math.atanh(x + 0.5),
+    ],
+)
+def test_what_math_refuses_is_refused(fun):
+    def safe(x):
+        try:
+            return fun(x)
+        except (ValueError, OverflowError):
+            return 7.0 * x
+
+    assert grad(safe)(-2.0) == 7.0
+    assert grad(safe)(0.25) == grad(fun)(0.25) != 7.0
+    with pytest.raises((ValueError, OverflowError), match="math"):
+        grad(fun)(-2.0)
+    assert vmap(grad(safe))(np.array([-2.0, -3.0])).tolist() == [7.0, 7.0]
+    assert np.allclose(vmap(grad(safe))(np.array([0.25, 0.3])), [grad(fun)(0.25), grad(fun)(0.3)])
+    with pytest.raises(ConcretizationError, match="in 1 of 2 examples"):
+        vmap(safe)(np.array([-2.0, 0.25]))

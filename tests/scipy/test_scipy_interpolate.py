@@ -113,6 +113,23 @@ def test_grids_are_scipys(method):
     assert pair.shape == (2,)
 
 
+@pytest.mark.parametrize("method", ["slinear", "cubic", "quintic"])
+def test_splines_on_grids_are_scipys(method):
+    grid, rng = [np.linspace(0.0, 1.0, n) ** 1.3 for n in (7, 6)], np.random.default_rng(1)
+    values, places = rng.normal(size=(7, 6, 2)), np.array([[0.45, 0.5], [0.6, 0.3]])
+    exact = scipy.interpolate.RegularGridInterpolator(grid, values, f"{method}_legacy", False, None)
+    ours = interpolate.RegularGridInterpolator(grid, values, method, False, None)
+    np.testing.assert_allclose(ours(places), exact(places), rtol=1e-9)
+    slopes = jacobian(lambda q: ours(q[None])[0, 0])(places[0])
+    np.testing.assert_allclose(ours(places[:1], nu=[1, 0])[0, 0], slopes[0], rtol=1e-9)
+    check_grads(lambda v, q: interpolate.RegularGridInterpolator(grid, v, method, False, None)(q), (values, places))
+    np.testing.assert_allclose(jacobian(lambda q: exact(q[None])[0, 0])(places[0]), slopes, rtol=1e-9)  # made outside
+    with pytest.raises(InputError, match="PchipInterpolator"):
+        interpolate.RegularGridInterpolator(grid, values, "pchip")
+    with pytest.raises(ValueError, match="Can only compute derivatives"):
+        interpolate.RegularGridInterpolator(grid, values)(places, nu=[1, 0])
+
+
 def test_steps_have_values_with_a_derivative_and_queries_without():
     rows = jacobian(lambda y: interpolate.interp1d(X, y, "nearest")(INSIDE[:2]))(Y)
     assert rows.sum(axis=1).tolist() == [1.0, 1.0]
@@ -210,7 +227,7 @@ def test_errors():
     with pytest.raises(InputError, match="kind must be"):
         interpolate.interp1d(X, Y, "quadratic")
     with pytest.raises(InputError, match="method must be"):
-        interpolate.RegularGridInterpolator((X,), Y, "cubic")
+        interpolate.RegularGridInterpolator((X,), Y, "pchip")
     with pytest.raises(ShapeError, match="method must be akima"):
         interpolate.Akima1DInterpolator(X, Y, method="other")
     with pytest.raises(ShapeError, match="bc_type must be"):
