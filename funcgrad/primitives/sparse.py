@@ -165,11 +165,14 @@ def is_matrix(x: Any) -> bool:
 
 
 def product_of_matrices(x: Any, y: Any) -> Any:
-    """``x * y`` of such a matrix and an array, which is ``x @ y``; None of others.
+    """``x * y`` of such a matrix and an array, which is ``x @ y``; of a matrix of ours and a number; None of others.
 
     Raises:
         ShapeError: shapes that do not fit.
     """
+    for own, other in ((x, y), (y, x)):
+        if hasattr(type(own), "with_data") and isinstance(other, Tracer) and not shape_of(other):
+            return own * other
     array = y if is_matrix(x) else x if is_matrix(y) else None
     return (
         None
