@@ -234,9 +234,13 @@ def of_python(module: str, name: str) -> Any:
 
         @wraps(plain)
         def one(x: Any, /) -> Any:
-            if type(x) in _NUMBERS or not is_traced(x):
-                return plain(x)
-            return _checked(plain, ours, x)
+            number = x
+            while isinstance(number, Tracer):
+                number = number.value
+            if type(number) in _NUMBERS:
+                found = plain(number)  # which raises what programs catch
+                return found if number is x else ours(x)
+            return _checked(plain, ours, x) if is_traced(x) else plain(x)
 
         return one
 
