@@ -637,7 +637,6 @@ TABLE = {
 
 #: What is refused: SciPy has compiled it, and nothing here computes it with derivatives.
 REFUSED = {
-    "scipy.interpolate": words("CloughTocher2DInterpolator"),
     "scipy.optimize": words("fmin_l_bfgs_b"),
     "scipy.linalg": words("funm hessenberg ldl qr_multiply rq schur signm"),
     "scipy.signal": words("sepfir2d symiirorder1 cspline2d qspline2d"),

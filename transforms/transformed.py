@@ -83,6 +83,9 @@ class Transformed(Generic[P, R]):
         ('sin', 'Gradient of sin with respect to positional argument(s) 0.')
     """
 
+    #: It runs its function once more where that would lose a derivative: who runs it need not.
+    runs_itself = True
+
     def __init__(self, run: Callable[..., R], fun: Callable[P, Any], options: Any, says: str) -> None:
         self.run = run
         self.fun = fun

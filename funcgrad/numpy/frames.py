@@ -54,6 +54,26 @@ class _Table:
         return labelled(found, *[None] * (fnp.ndim(found) - 1), self.columns)
 
 
+def _beside(name: str) -> Callable[..., Any]:
+    """A method that computes with an array by an operator: a traced one gets the labels of the table's axis first."""
+
+    def method(self: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(other, Tracer) and fnp.ndim(other):
+            by_columns = isinstance(self, pd.DataFrame) and (args[:1] or [kwargs.get("axis", 1)])[0] in (1, "columns")
+            ends = (self.columns if by_columns else self.index,) if fnp.ndim(other) == 1 else (self.index, self.columns)
+            other = labelled(other, *ends)
+        return getattr(super(_Table, self), name)(other, *args, **kwargs)
+
+    return method
+
+
+for _name in ["add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow"]:
+    for _method in (_name, f"r{_name}"):
+        setattr(_Table, _method, _beside(_method))
+for _method in ["multiply", "subtract", "divide", "lt", "le", "gt", "ge", "eq", "ne"]:
+    setattr(_Table, _method, _beside(_method))
+
+
 class TracedSeries(_Table, pd.Series):  # type: ignore[misc]
     """A series that traced values are in, or beside."""
 

@@ -17,12 +17,12 @@ from funcgrad.numpy.creation import new
 from funcgrad.numpy.tables import number_of
 from funcgrad.numpy.texts import Shown, has_all_digits
 from funcgrad.numpy_code.runs import current
-from funcgrad.writable import is_buffer
+from funcgrad.writable import CONSTANTS
 
 
 def is_traced(x: Any) -> bool:
     """Whether ``x`` is a traced value: no buffer, which holds constants."""
-    return issubclass(type(x), Tracer) and not is_buffer(x)
+    return issubclass(type(x), Tracer) and x._trace is not CONSTANTS
 
 
 #: Containers that are gone through: values of dictionaries among them.

@@ -6,16 +6,16 @@ import dis
 import functools
 from collections.abc import Callable
 from types import CellType, CodeType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from funcgrad.core import Tracer
 from funcgrad.numpy_code.calls import ByIdentity, with_calls
 from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.local_calls import with_local_calls
 from funcgrad.numpy_code.runs import PLAIN
-from funcgrad.numpy_code.scope import Globals, globals_of, is_called, names_behind
+from funcgrad.numpy_code.scope import globals_of, is_called, names_behind
 
-__all__ = ["cached", "dispatching", "function", "variables_set"]
+__all__ = ["Built", "cached", "dispatching", "function", "variables_set"]
 
 _EMPTY: Any = object()
 
@@ -49,18 +49,24 @@ def _set_in(code: CodeType, scope: str) -> frozenset[str]:
     return every & frozenset(code.co_freevars) if scope == "DEREF" else every
 
 
-class _Built:
-    """A function that was built anew, and what the variables held then that it closes over."""
+class Built:
+    """A function that was built anew, and what the variables held then that it and its parts close over."""
 
     __slots__ = ("contents", "fun")
 
-    def __init__(self, fun: FunctionType, contents: list[tuple[CellType, Any]]) -> None:
+    def __init__(self, fun: Callable[..., Any], contents: list[tuple[CellType, Any]]) -> None:
         self.fun = fun
         self.contents = contents
 
     def still_fits(self) -> bool:
         """Whether the variables hold the same still."""
-        return all(_content(cell) is value for cell, value in self.contents)
+        try:
+            for cell, value in self.contents:
+                if cell.cell_contents is not value:
+                    return False
+        except ValueError:  # a variable has no value any more
+            return False
+        return True
 
 
 def _content(cell: CellType) -> Any:
@@ -70,6 +76,31 @@ def _content(cell: CellType) -> Any:
         return _EMPTY
 
 
+class _Plan(NamedTuple):
+    """What all functions of one code have in common that are built anew: those of a loop are made again and again.
+
+    Attributes:
+        code: the code of what stands for them; None where it is theirs, which nothing may hold.
+        shared: variables that stay the program's own, as the functions set them.
+        assigned: global names that they assign to.
+    """
+
+    code: CodeType | None
+    shared: frozenset[str]
+    assigned: frozenset[str]
+
+
+def _plan_of(fun: FunctionType, translate: Any) -> _Plan:
+    code = fun.__code__
+    plan: _Plan | None = translate.plans.get(code)
+    if plan is None:
+        source = with_local_calls(code) if translate.lifts else code
+        made = with_calls(source, is_called(fun.__globals__))
+        plan = _Plan(None if made is code else made, variables_set(code), variables_set(code, scope="GLOBAL"))
+        translate.plans.put(code, plan)
+    return plan
+
+
 def function(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     """``fun`` built anew from its code, and whether the same serves every run without being asked for again.
 
@@ -77,77 +108,76 @@ def function(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     """
     if names_behind(fun.__globals__) is not None:
         return fun, True  # built anew already
-    if fun.__closure__:
-        known: _Built | None = translate.closures.get(fun)
-        if known is not None and known.still_fits():
-            return known.fun, not known.contents
-    else:
-        lasts = translate.functions.get(fun)
-        if lasts is not None:
-            return lasts, True
     memo = translate.memo()
     if id(fun) in memo:
         found: FunctionType = memo[id(fun)][1]
         return found, False
-    built, replaced = _with_cells(fun, _names_of(fun, translate))
+    plan, names = _plan_of(fun, translate), globals_of(fun.__globals__, translate)
+    if plan.assigned:
+        names.let_assign(plan.assigned)
+        names = globals_of(fun.__globals__, translate)  # which sees to it that they are handed over
+    cells, watched, changed = _cells(fun, plan.shared)
+    built = FunctionType(plan.code or fun.__code__, names.fast, fun.__name__, None, cells)
     memo[id(fun)] = fun, built  # before what it refers to, which may be itself
-    lasting = _fill(built, replaced, fun, translate)
-    if variables_set(fun.__code__, scope="GLOBAL"):
-        lasting = False  # the end of each run that it takes part in hands over what it assigned
+    lasting = not plan.assigned  # the end of each run that it takes part in hands over what it assigned
+    if changed or fun.__defaults__ or fun.__kwdefaults__:
+        lasting = _fill(built, watched, changed, fun, translate) and lasting
+    vars(built).update(vars(fun))
+    built.__doc__, built.__qualname__, built.__module__ = fun.__doc__, fun.__qualname__, fun.__module__
+    built.__annotations__ = fun.__annotations__
     if lasting:
         if fun.__closure__:
-            translate.closures[fun] = _Built(built, replaced)
+            translate.closures[fun] = Built(built, watched)
         else:
             translate.functions.put(fun, built)
         del memo[id(fun)]
-    return built, lasting and not replaced
+    return built, lasting and not watched
 
 
-def _names_of(fun: FunctionType, translate: Any) -> Globals:
-    names = globals_of(fun.__globals__, translate)
-    assigned = variables_set(fun.__code__, scope="GLOBAL")
-    if assigned:
-        names.let_assign(assigned)
-        names = globals_of(fun.__globals__, translate)  # which sees to it that they are handed over
-    return names
+_Cells = list[tuple[CellType, Any]]
 
 
-def _with_cells(fun: FunctionType, names: Globals) -> tuple[FunctionType, list[tuple[CellType, Any]]]:
-    """``fun`` with variables of its own where other values may stand in them, and those that these are instead of."""
-    cells, replaced = [], []
-    shared = variables_set(fun.__code__)
+def _cells(fun: FunctionType, shared: frozenset[str]) -> tuple[tuple[CellType, ...], _Cells, _Cells]:
+    """Variables of its own for what stands for ``fun`` where other values may be in them.
+
+    Returns:
+        The variables, those of ``fun`` with what they hold, and the new ones with what stands in them for the program.
+    """
+    cells: list[CellType] = []
+    watched: _Cells = []
+    changed: _Cells = []
     for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
-        value = _content(cell)
-        if name in shared or value is _EMPTY:
-            cells.append(cell)
-        else:  # of plain numbers too: functions may come to stand there
-            cells.append(cell if name == "__class__" or type(value) in PLAIN else CellType())
-            replaced.append((cell, value))
-    source = with_local_calls(fun.__code__) if names.translate.lifts else fun.__code__
-    code = with_calls(source, is_called(fun.__globals__))
-    return FunctionType(code, names.fast, fun.__name__, None, tuple(cells)), replaced
+        new, value = cell, _content(cell)
+        if value is not _EMPTY and name not in shared:
+            watched.append((cell, value))  # plain numbers too: functions may come to stand there
+            if name != "__class__" and type(value) not in PLAIN:
+                new = CellType()
+                changed.append((new, value))
+        cells.append(new)
+    return tuple(cells), watched, changed
 
 
-def _fill(built: FunctionType, replaced: list[tuple[CellType, Any]], fun: FunctionType, translate: Any) -> bool:
-    """Give ``built`` what ``fun`` has, translated. Whether that is so in every run."""
+def _fill(built: FunctionType, watched: _Cells, changed: _Cells, fun: FunctionType, translate: Any) -> bool:
+    """Give ``built`` variables and defaults, translated. Whether they last while what is ``watched`` stays."""
     lasting = True
 
     def of(value: Any) -> Any:
         nonlocal lasting
         found, always = translate(value)
-        lasting = lasting and always
+        if not always:
+            part = translate.closures.get(value) if type(value) is FunctionType else None
+            if part is not None and part.fun is found:
+                watched.extend(part.contents)
+            else:
+                lasting = False
         return found
 
-    values = {id(cell): value for cell, value in replaced}
-    for new, old in zip(built.__closure__ or (), fun.__closure__ or (), strict=True):
-        if new is not old:
-            new.cell_contents = of(values[id(old)])
-    built.__defaults__ = None if fun.__defaults__ is None else tuple([of(value) for value in fun.__defaults__])
+    for cell, value in changed:
+        cell.cell_contents = of(value)
+    if fun.__defaults__:
+        built.__defaults__ = tuple([of(value) for value in fun.__defaults__])
     if fun.__kwdefaults__:
         built.__kwdefaults__ = {name: of(value) for name, value in fun.__kwdefaults__.items()}
-    vars(built).update(vars(fun))
-    built.__doc__, built.__qualname__, built.__module__ = fun.__doc__, fun.__qualname__, fun.__module__
-    built.__annotations__ = fun.__annotations__
     return lasting
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.core import Tracer
+from funcgrad.errors import ConcretizationError
 from funcgrad.numpy_code.conversions import holds_traced, is_traced, whole
 
 
@@ -227,16 +229,73 @@ def of_python(module: str, name: str) -> Any:
         return plain
 
     if name in _UNARY:
-        return wraps(plain)(lambda x, /: plain(x) if type(x) in _NUMBERS or not is_traced(x) else ours(x))
+
+        @wraps(plain)
+        def one(x: Any, /) -> Any:
+            number = x
+            while isinstance(number, Tracer):
+                number = number.value
+            if type(number) in _NUMBERS:
+                found = plain(number)  # which raises what programs catch
+                return found if number is x else ours(x)
+            return _checked(plain, ours, x) if is_traced(x) else plain(x)
+
+        return one
 
     @wraps(plain)
     def either(*args: Any, **kwargs: Any) -> Any:
         if any(is_traced(x) for x in args):
-            return ours(*args, **kwargs)
+            return _checked(plain, partial(ours, **kwargs) if kwargs else ours, *args)
         args = tuple([_kept(x) for x in args])
         return (ours if holds_traced(args) or holds_traced(kwargs.values()) else plain)(*args, **kwargs)
 
     return either
+
+
+def _checked(plain: Callable[..., Any], ours: Callable[..., Any], *args: Any) -> Any:
+    """``ours(*args)``, where ``plain`` takes the numbers that these stand for: programs catch its errors.
+
+    Raises:
+        ValueError: a number outside of the domain, as of a square root.
+        OverflowError: the result is too large.
+        ConcretizationError: that is so in some examples of a ``vmap`` only.
+    """
+    numbers = [_innermost(x) for x in args]
+    kinds = set(map(type, numbers))
+    if kinds <= _NUMBERS:
+        plain(*numbers)
+        return ours(*args)
+    if not kinds <= _NUMBERS | {np.ndarray}:  # a value that is not known
+        return ours(*args)
+    with np.errstate(all="ignore"):  # an error says it
+        found = ours(*args)
+    _check_examples(plain, numbers, np.isfinite(_innermost(found)))
+    return found
+
+
+def _check_examples(plain: Callable[..., Any], numbers: list[Any], is_finite: Any) -> None:
+    """The same for the examples of a ``vmap``: all take the branch that one takes."""
+    if is_finite.all():
+        return
+    failed, error = 0, None
+    for example in zip(*[np.broadcast_to(x, is_finite.shape)[~is_finite] for x in numbers], strict=True):
+        try:
+            plain(*map(float, example))
+        except (ValueError, OverflowError) as other:
+            failed, error = failed + 1, other
+    if error is not None and failed == is_finite.size:
+        raise error
+    if error is not None:
+        raise ConcretizationError(
+            f"math.{plain.__name__}: {error}, in {failed} of {is_finite.size} examples of a vmap. Use "
+            "funcgrad.numpy's function of that name, which gives nan there, and where(condition, a, b) for a branch."
+        ) from error
+
+
+def _innermost(x: Any) -> Any:
+    while isinstance(x, Tracer):
+        x = x.value
+    return x
 
 
 def _kept(x: Any) -> Any:

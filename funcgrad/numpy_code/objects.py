@@ -61,9 +61,7 @@ class _Frozen:
 
 
 def _table(value: Any, translate: Translate) -> Any:
-    """A table on a grid. Of methods other than these SciPy's own code is built anew."""
-    if value.method not in ("linear", "nearest"):
-        return value
+    """A table on a grid."""
     make = _own("scipy.interpolate", "RegularGridInterpolator")
     return make(value.grid, value.values, value.method, value.bounds_error, value.fill_value)
 
@@ -76,6 +74,19 @@ def _line(value: Any, translate: Translate) -> Any:
     fill = "extrapolate" if value._extrapolate else value.fill_value
     make = _own("scipy.interpolate", "interp1d")
     return make(value.x, value.y, kind, value.axis, bounds_error=value.bounds_error, fill_value=fill)
+
+
+def _scattered(name: str) -> Callable[[Any, Translate], Any]:
+    """Values at scattered points, which the object has in its own scale."""
+
+    def made(value: Any, translate: Translate) -> Any:
+        values = value.values.reshape(len(value.values), *value.values_shape)
+        found = _own("scipy.interpolate", name)(value.tri, values, value.fill_value)
+        if value.scale is not None:
+            found.origin, found.unit = value.offset, value.scale
+        return found
+
+    return made
 
 
 def _density(value: Any, translate: Translate) -> Any:
@@ -92,6 +103,11 @@ MAKERS: dict[Any, Callable[[Any, Translate], Any]] = {
     "scipy.stats._distn_infrastructure.rv_discrete_frozen": _frozen,
     "scipy.interpolate._rgi.RegularGridInterpolator": _table,
     "scipy.interpolate._interpolate.interp1d": _line,
+    **{
+        f"scipy.interpolate.{home}.{name}": _scattered(name)
+        for home in ("_interpnd", "interpnd")  # before SciPy 1.15
+        for name in ("LinearNDInterpolator", "CloughTocher2DInterpolator")
+    },
     "scipy.stats._kde.gaussian_kde": _density,
     "scipy.spatial.transform._rotation.Rotation": lambda value, translate: _own(
         "scipy.spatial.transform", "Rotation"

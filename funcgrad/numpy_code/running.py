@@ -18,6 +18,7 @@ from funcgrad.errors import ConversionError, FuncgradError, ReadOnlyError
 from funcgrad.numpy.concretization import keeping, refused
 from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import is_seen, original
+from funcgrad.numpy_code.functions import Built
 from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.runs import PLAIN, Run, leave, of_thread
 from funcgrad.numpy_code.scope import names_behind, refresh
@@ -42,6 +43,7 @@ class Rebuilt:
     """
 
     __slots__ = ("_way", "fun", "level")
+    runs_itself = True
 
     def __init__(self, fun: Callable[..., Any], level: int) -> None:
         self.fun = fun
@@ -55,14 +57,16 @@ class Rebuilt:
             return self._inside(run, args, kwargs)
         try:
             run.open = True
-            if way.translate.watched:
-                refresh(way.translate.watched)
+            if way.watched:
+                refresh(way.watched)
             out = way.go(run, args, kwargs)
             if refused:
                 _check_way(self.fun, args, kwargs, out)
             return out if type(out) in _THEMSELVES else _handed_back(out)
         finally:
-            leave(run)
+            run.open = False
+            if run.memos or run.endings or run.texts:
+                leave(run)
 
     def _inside(self, run: Run, args: Any, kwargs: Any) -> Any:
         """A call inside of another function that was built anew."""
@@ -85,24 +89,28 @@ class _Way:
     """How a function that was built anew is called. Attributes of this class Python finds sooner than a ``Rebuilt``'s.
 
     Attributes:
-        translate: what stands for whom.
+        translate: what stands for whom; of it:
+        lifts: whether buffers stand for constant arrays.
+        watched: the global names that may be bound anew.
         function: the function; that of a method.
         owner: the object whose method it is, if it is one.
-        built: what stands for the function in every run; None before the first, and where something else may.
+        built: what stands for the function in every run, while its variables stay; None where something else may.
     """
 
-    __slots__ = ("built", "function", "owner", "translate")
+    __slots__ = ("built", "function", "lifts", "owner", "translate", "watched")
 
     def __init__(self, fun: Any, level: int) -> None:
-        self.translate, self.built = _TRANSLATORS[level], None
+        self.translate = translate = _TRANSLATORS[level]
+        self.lifts, self.watched = translate.lifts, translate.watched
         is_method = type(fun) is MethodType and type(fun.__func__) is FunctionType
+        self.built: Built | None = None
         self.function: Any = fun.__func__ if is_method else fun
         self.owner: Any = fun.__self__ if is_method else None
 
     def go(self, run: Run, args: Any, kwargs: Any) -> Any:
         """Call what stands for the function in this run."""
         translate, built = self.translate, self.built
-        if translate.lifts and not inside():  # nothing is traced, and arrays stay what they are
+        if self.lifts and not inside():  # nothing is traced, and arrays stay what they are
             translate, built = _TRANSLATORS[FUNCTIONS], None
         for x in args:
             if type(x) not in _THEMSELVES:
@@ -110,13 +118,22 @@ class _Way:
                 break
         if self.owner is not None:
             args = (translate.owner(self.owner, run.memos[translate.level]), *args)
-        if built is None:
-            built, always = translate(self.function)
-            if always and translate is self.translate:
-                self.built = built
+        if built is None or (built.contents and not built.still_fits()):
+            built = self.found(translate)
         if kwargs:
-            return built(*args, **{name: translate.argument(x) for name, x in kwargs.items()})
-        return built(*args)
+            return built.fun(*args, **{name: translate.argument(x) for name, x in kwargs.items()})
+        return built.fun(*args)
+
+    def found(self, translate: Translator) -> Built:
+        """What stands for the function now."""
+        fun = self.function
+        made, always = translate(fun)
+        built = None if always or type(fun) is not FunctionType else translate.closures.get(fun)
+        lasts = always or (built is not None and built.fun is made)
+        built = built if built is not None and lasts else Built(made, [])
+        if lasts and translate is self.translate:
+            self.built = built
+        return built
 
 
 def _check_way(fun: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> None:
@@ -249,12 +266,12 @@ def _code(fun: Any) -> Any:
 
 
 def ready(fun: Any) -> Any:
-    """``fun``, as it is run: built anew if it has converted a traced value before."""
-    if not built_before:
+    """``fun``, as it is run: built anew if it has converted a traced value before, unless it sees to that itself."""
+    if not built_before or hasattr(type(fun), "runs_itself"):
         return fun
     code = fun.__code__ if type(fun) is FunctionType else _code(fun)
     found = built_before.get(id(code))
-    if found is None or found[0]() is not code or type(fun) is Rebuilt or _OFF.get():
+    if found is None or found[0]() is not code or _OFF.get():
         return fun
     return Rebuilt(fun, found[1])
 
@@ -320,6 +337,7 @@ class Standing:
     """
 
     __slots__ = ("fun",)
+    runs_itself = True
 
     def __init__(self, fun: Callable[..., Any]) -> None:
         self.fun = fun
@@ -407,7 +425,8 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
         return False
     asks_for_memory = "a traced value has no memory of its own" in text
     of_two_kinds = "Multiple namespaces" in text and "funcgrad" in text  # SciPy says so
-    return "Tracer" in text or asks_for_memory or of_two_kinds
+    is_sparse = "is a sparse matrix, got" in text  # an operator's right operand, see ``sparse.Constant``
+    return "Tracer" in text or asks_for_memory or of_two_kinds or is_sparse
 
 
 def _log(*message: Any) -> None:

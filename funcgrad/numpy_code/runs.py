@@ -7,7 +7,9 @@ functions write to them is seen by all of them, and by nobody afterwards.
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from weakref import ref
 
@@ -20,15 +22,22 @@ _PYTHONS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), t
 PLAIN = frozenset((*_PYTHONS, np.dtype, *[np.dtype(code).type for code in "?bBhHiIlLqQefdgFDG"]))
 
 
-class Latest(dict[Any, Any]):
+class Latest(OrderedDict[Any, Any]):
     """What was made of so many objects lately. It may hold the object itself, so that no weak reference would do."""
 
     size = 1024
 
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, value)
-        while len(self) > self.size:
-            self.pop(next(iter(self)), None)
+        if len(self) > self.size:
+            with suppress(KeyError):  # another thread took it out
+                self.popitem(last=False)
+
+
+class Few(Latest):
+    """Those that hold data of the program's."""
+
+    size = 64
 
 
 class Run:
@@ -36,7 +45,7 @@ class Run:
 
     Attributes:
         open: whether the functions run still.
-        memos: by the ``id`` of a value the value and what stands for it, for each level, see ``translation``.
+        memos: by the level, see ``translation``, and by the ``id`` of a value the value and what stands for it.
         endings: what is to be done when the run ends.
         texts: the traced numbers that texts were made of, with the texts.
     """
@@ -45,7 +54,7 @@ class Run:
 
     def __init__(self) -> None:
         self.open = False
-        self.memos: tuple[dict[int, tuple[Any, Any]], ...] = ({}, {}, {}, {})
+        self.memos: dict[int, dict[int, tuple[Any, Any]]] = defaultdict(dict)
         self.endings: list[Callable[[], None]] = []
         self.texts: list[Any] = []
 
@@ -75,9 +84,8 @@ def of_thread() -> Run:
 def leave(run: Run) -> None:
     """The end of a run that began here."""
     run.open = False
-    for memo in run.memos:
-        if memo:
-            memo.clear()
+    if run.memos:
+        run.memos.clear()
     if run.endings or run.texts:
         endings, run.endings, run.texts = run.endings, [], []
         for ending in endings:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import sys
 from collections.abc import Callable
-from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -37,7 +37,8 @@ class Constant:
     __class__ = property(lambda self: type(self.matrix))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.matrix, name)
+        found = getattr(self.matrix, name)
+        return _method(found) if callable(found) else _constant(found)
 
     def _beside(self, other: Any) -> Any:
         """The matrix as one of funcgrad's where ``other`` is or holds traced values, else as SciPy's."""
@@ -78,6 +79,106 @@ def _plain(x: Any) -> Any:
     return x.matrix if type(x) is Constant else x
 
 
+def _constant(x: Any) -> Any:
+    """A matrix that one of SciPy's methods gives as one whose products take traced values; anything else as it is."""
+    return Constant(x) if any(base.__name__ == "_spbase" for base in type(x).__mro__) else x
+
+
+def _method(plain: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **kwargs: _constant(plain(*map(_plain, args), **kwargs))
+
+
+class Filled:
+    """A sparse matrix that a program fills, ``lil_matrix`` or ``dok_matrix``: with traced values, too.
+
+    Args:
+        matrix: SciPy's object, with the constants.
+
+    Attributes:
+        written: by row and column the traced values.
+    """
+
+    __array_ufunc__ = None
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+        self.written: dict[tuple[int, int], Any] = {}
+
+    __class__ = property(lambda self: type(self.matrix))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        value = value.toarray() if hasattr(value, "toarray") else value
+        if not holds_traced([value]) and not self.written:
+            self.matrix[key] = value
+            return
+        rows, columns = self._places(key)
+        value = fnp.asarray(value)
+        parts = fnp.reshape(value if value.size == rows.size else fnp.broadcast_to(value, rows.shape), -1)
+        for place, part in zip(zip(rows.flat, columns.flat, strict=True), parts, strict=True):
+            if is_traced(part):
+                self.written[place] = part
+                self.matrix[place] = 0.0
+            else:
+                self.written.pop(place, None)
+                self.matrix[place] = part
+
+    def __getitem__(self, key: Any) -> Any:
+        rows, columns = self._places(key)
+        places = list(zip(rows.flat, columns.flat, strict=True))
+        if self.written.keys().isdisjoint(places):
+            return _constant(self.matrix[key])
+        found = [self.written.get(place, self.matrix[place]) for place in places]
+        return fnp.stack(found).reshape(rows.shape) if rows.shape else found[0]
+
+    def _places(self, key: Any) -> tuple[Any, Any]:
+        """Rows and columns of what an index means."""
+        row, column = key if isinstance(key, tuple) else (key, slice(None))
+        m, n = self.matrix.shape
+        rows, columns = np.arange(m)[row], np.arange(n)[column]
+        if isinstance(column, slice) or (isinstance(row, slice) and columns.ndim):
+            rows = rows[..., None] if rows.ndim else rows  # a row of each
+        rows, columns = np.broadcast_arrays(rows, columns)
+        return rows, columns
+
+    def finished(self) -> Any:
+        """The matrix in compressed rows."""
+        if not self.written:
+            return Constant(self.matrix.tocsr())
+        rest = self.matrix.tocoo()
+        there = rest.data != 0
+        rows, columns = np.transpose(list(self.written))
+        data = fnp.concatenate([rest.data[there], fnp.stack(list(self.written.values()))])
+        places = np.concatenate([rest.row[there], rows]), np.concatenate([rest.col[there], columns])
+        kind = f"csr_{type(self.matrix).__name__.partition('_')[2]}"
+        return made_of(getattr(sys.modules["scipy.sparse"], kind))((data, places), self.matrix.shape)
+
+    def setdiag(self, values: Any, k: int = 0) -> None:
+        """Write to the ``k``-th diagonal."""
+        length = min(self.matrix.shape[0] + min(k, 0), self.matrix.shape[1] - max(k, 0))
+        places = np.arange(length)
+        self[places - min(k, 0), places + max(k, 0)] = values
+
+    def copy(self) -> Filled:
+        """Another matrix of the same values, to be filled as well."""
+        made = Filled(self.matrix.copy())
+        made.written = dict(self.written)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.finished() if self.written else Constant(self.matrix), name)
+
+
+def _by_finished(name: str) -> Callable[..., Any]:
+    function = getattr(operator, name.removeprefix("r"))
+    if name.startswith("r"):
+        return lambda self, other: function(other, self.finished())
+    return lambda self, *others: function(self.finished(), *others)
+
+
+for _name in ("add", "sub", "mul", "matmul", "truediv", "neg", "radd", "rsub", "rmul", "rmatmul"):
+    setattr(Filled, f"__{_name}__", _by_finished(_name))
+
+
 def _is_own(x: Any) -> bool:
     """Whether ``x`` is a sparse matrix of funcgrad's."""
     home = sys.modules.get("funcgrad.scipy.sparse")
@@ -90,8 +191,10 @@ def _operator(name: str, right: bool = False) -> Callable[..., Any]:
 
     def applied(self: Constant, *others: Any) -> Any:
         mine = self._followed() if any(map(_is_own, others)) else self.matrix
+        if name in ("add", "sub") and is_traced(others[0]):
+            mine = mine.toarray()  # the sum with an array is one
         given = [_plain(x) for x in others]
-        return function(*given, mine) if right else function(mine, *given)
+        return _constant(function(*given, mine) if right else function(mine, *given))
 
     return applied
 
@@ -115,12 +218,21 @@ def _every_element(x: Any) -> Any:
     return x.reshape(-1), (rows, columns)
 
 
+def _of_diagonals(shape: Any, data: Any, offsets: Any) -> Any:
+    """Values and places of the elements of diagonals, each of which stands in ``data`` where its columns are."""
+    data, offsets = fnp.atleast_2d(data), np.atleast_1d(np.asarray(offsets))
+    columns = np.broadcast_to(np.arange(data.shape[1]), data.shape)
+    rows = columns - offsets[:, None]
+    inside = (rows >= 0) & (rows < shape[0]) & (columns < shape[1])
+    return data[inside], (rows[inside], columns[inside])
+
+
 #: Methods that give a matrix in another format; all of these have one.
 _FORMATS: dict[str, Any] = dict.fromkeys(("tocsr", "tocsc", "tocoo", "copy"), lambda self, copy=False: self)
 _FORMATS["asformat"] = lambda self, format, copy=False: self
 
 
-@cache
+@functools.cache
 def made_of(theirs: type) -> Any:
     """The class that stands for a class of SciPy's sparse matrices, whose matrices may have traced values.
 
@@ -135,9 +247,13 @@ def made_of(theirs: type) -> Any:
             return isinstance(x, theirs) or type(x) is cls
 
         def __call__(cls, arg: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
-            plain = getattr(arg, "matrix", arg)
+            plain = arg.finished() if type(arg) is Filled else getattr(arg, "matrix", arg)
+            if theirs.__name__ in _FILLED and not isinstance(plain, base) and not holds_traced([plain]):
+                return Filled(theirs(plain, shape, dtype))
             if not isinstance(plain, base) and not holds_traced([plain]):
                 return Constant(theirs(plain, shape, dtype))
+            if theirs.__name__.startswith("dia_") and isinstance(plain, tuple):
+                plain = _of_diagonals(shape, *plain)
             found = make(_every_element(plain), shape)
             return of(found if dtype is None else found.with_data(found.data.astype(dtype)))
 
@@ -165,17 +281,19 @@ def made_of(theirs: type) -> Any:
     methods.update(_FORMATS)
     methods["T"] = property(lambda self: of(base.T.fget(self)))
     methods["todense"] = base.toarray
+    methods["__pow__"] = lambda self, n: of(self.with_data(self.data**n))
     if of_matrices:
         multiply, product = methods["multiply"], methods["__matmul__"]
         turned = methods["__rmatmul__"]
         methods["__mul__"] = lambda self, x: multiply(self, x) if _is_number(x) else product(self, x)
         methods["__rmul__"] = lambda self, x: multiply(self, x) if _is_number(x) else turned(self, x)
+        methods["__pow__"] = lambda self, n: functools.reduce(product, [self] * n)
     Matrix: Any = Kind(theirs.__name__, (base,), {**methods, "theirs": theirs})
     tree.register_pytree_node(Matrix, lambda a: ((a.data,), (a.structure, a.transposed)), refilled)
     return Matrix
 
 
-@cache
+@functools.cache
 def family_of(theirs: type) -> Any:
     """What stands for a class that SciPy's sparse classes have in common: funcgrad's matrices are of it as well."""
 
@@ -204,8 +322,9 @@ def is_sparse_family(cls: type) -> bool:
 def is_sparse_class(cls: type) -> bool:
     """Whether ``cls`` is one of SciPy's classes of sparse matrices."""
     home = sys.modules.get("scipy.sparse")
-    return home is not None and cls.__name__ in _NAMES and getattr(home, cls.__name__, None) is cls
+    return home is not None and cls.__name__ in _NAMES | _FILLED and getattr(home, cls.__name__, None) is cls
 
 
 _FAMILIES = frozenset(("SparseABC", "_spbase", "sparray", "spmatrix"))
+_FILLED = frozenset(f"{form}_{kind}" for form in ("dok", "lil") for kind in ("array", "matrix"))
 _NAMES = frozenset(f"{form}_{kind}" for form in ("bsr", "coo", "csc", "csr", "dia") for kind in ("array", "matrix"))

@@ -28,7 +28,7 @@ from funcgrad.numpy_code.kernels import PYTHONS, kernel
 from funcgrad.numpy_code.libraries import KEPT
 from funcgrad.numpy_code.mathematics import MODULES
 from funcgrad.numpy_code.names import Names, counterpart, is_mirrored, module_behind
-from funcgrad.numpy_code.runs import PLAIN, Latest, current
+from funcgrad.numpy_code.runs import PLAIN, Few, Latest, current
 from funcgrad.numpy_code.scope import globals_of
 from funcgrad.numpy_code.sparse import family_of, is_sparse_class, is_sparse_family, made_of
 from funcgrad.writable import LENT, buffer, inside, is_buffer
@@ -54,6 +54,7 @@ class Translator:
         read: names of attributes that were constant arrays.
         functions: functions that were built anew, by what they were built from.
         closures: those that close over something.
+        plans: by their code what is the same of all functions that have it.
         classes: classes.
         begun: classes that are being built anew.
         objects: by the class what looks at its objects through the class built anew.
@@ -67,8 +68,8 @@ class Translator:
         self.level, self.lifts, self.lasts = level, level > FUNCTIONS, level == READ
         self.arrays: dict[int, Any] = {}
         self.read: set[str] = set()
-        self.functions = ByIdentity()
-        self.closures, self.classes, self.objects = Latest(), Latest(), Latest()
+        self.functions, self.plans = ByIdentity(), ByIdentity()
+        self.closures, self.classes, self.objects = Few(), Latest(), Latest()
         self.begun: dict[type, type] = {}
         self.globals: WeakValueDictionary[int, Any] = WeakValueDictionary()
         self.lasting: dict[str, Any] = {}
@@ -90,7 +91,7 @@ class Translator:
             return (known, True) if known is not None else self._function(value)
         if kind is np.ndarray:
             of_numbers = self.lifts and value.dtype.kind in "iufc"
-            return self._constant(value) if of_numbers else (value, value.dtype != object)
+            return self._constant(value) if of_numbers else (value, value.dtype.kind != "O")
         if kind is MethodType:
             return _method(value, self), False
         if kind in self.objects:
@@ -223,6 +224,8 @@ class Translator:
         known = self.memo().get(id(value))
         if known is not None:
             return known[1], False
+        if kind is BuiltinFunctionType and isinstance(value.__self__, (ModuleType, type, type(None))):
+            return _builtin(value), True
         for makers in (_CALLABLES, objects.MAKERS):
             maker: Any = makers.get(kind) or makers.get(f"{kind.__module__}.{kind.__name__}")
             if maker is not None:
@@ -296,14 +299,16 @@ def _method(value: Any, translate: Any) -> Any:
     return MethodType(translate(value.__func__)[0], owner)
 
 
-def _builtin(value: Any, translate: Any) -> Any:
-    """A function written in C, or a method of an object: that of what stands for the object."""
-    owner = value.__self__
-    if owner is None or isinstance(owner, (ModuleType, type)):
-        ours = counterpart(value)
-        return compiled(value) if ours is value and is_compiled(value, _is_kept_function) else ours
-    ours = translate(owner)[0]
-    return value if ours is owner else getattr(ours, value.__name__)
+def _builtin(value: Any) -> Any:
+    """A function written in C."""
+    ours = counterpart(value)
+    return compiled(value) if ours is value and is_compiled(value, _is_kept_function) else ours
+
+
+def _builtin_method(value: Any, translate: Any) -> Any:
+    """A method of an object written in C: that of what stands for the object."""
+    ours = translate(value.__self__)[0]
+    return value if ours is value.__self__ else getattr(ours, value.__name__)
 
 
 def _partial(value: Any, translate: Any) -> Any:
@@ -322,7 +327,7 @@ def _vectorized(value: Any, translate: Any) -> Any:
 
 #: How callables are built anew that are made of others.
 _CALLABLES: dict[Any, Callable[[Any, Any], Any]] = {
-    BuiltinFunctionType: _builtin,
+    BuiltinFunctionType: _builtin_method,
     functools.partial: _partial,
     toolz.curry: _partial,
     Compose: _composed,

@@ -65,9 +65,11 @@ class Structure:
         if known is not None and known[0].dtype == data.dtype and np.array_equal(known[0], data):
             return known[1]
         linalg = import_scipy("sparse.linalg.spsolve", "scipy.sparse.linalg")
-        # the transpose of compressed rows is in compressed columns, as SuperLU takes it
-        try:
-            made = linalg.splu(self.matrix(data, "sparse.linalg.spsolve").T)
+        matrix = self.matrix(data, "sparse.linalg.spsolve")
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()  # SciPy adds values at the same place up where they stand
+        try:  # the transpose of compressed rows is in compressed columns, as SuperLU takes it
+            made = linalg.splu(matrix.T)
         except RuntimeError as error:
             raise np.linalg.LinAlgError("Singular matrix") from error
         self._factors = (data.copy(), made)
@@ -163,11 +165,14 @@ def is_matrix(x: Any) -> bool:
 
 
 def product_of_matrices(x: Any, y: Any) -> Any:
-    """``x * y`` of such a matrix and an array, which is ``x @ y``; None of others.
+    """``x * y`` of such a matrix and an array, which is ``x @ y``; of a matrix of ours and a number; None of others.
 
     Raises:
         ShapeError: shapes that do not fit.
     """
+    for own, other in ((x, y), (y, x)):
+        if hasattr(type(own), "with_data") and isinstance(other, Tracer) and not shape_of(other):
+            return own * other
     array = y if is_matrix(x) else x if is_matrix(y) else None
     return (
         None

@@ -63,6 +63,12 @@ PROGRAMS = {
     "rolling": lambda w: (R @ w).rolling(3).mean().dropna().sum(),
     "apply": lambda w: R.apply(lambda col: (col * w[0]).sum()).sum(),
     "T": lambda w: (R.T * w[:, None]).sum().std(),
+    "methods of operators": lambda w: (
+        R.mul(w).std().sum() + R.rsub(w[:2].sum() + w, axis="columns").div(w).abs().sum().sum() + S.rpow(w).add(w).sum()
+    ),
+    "methods by rows": lambda w: (
+        (R.iloc[:3].radd(w, axis=0).pow(2.0, axis=0) * w).sum().sum() + R.iloc[:3].truediv(np.outer(w, w)).std().sum()
+    ),
     "values": lambda w: (R.values @ w).std() + (R.to_numpy() * w).sum(),
     "groupby": lambda w: (R @ w).groupby(R.index.month).sum().max(),
     "corr": lambda w: (R @ w).corr(R["a"]),

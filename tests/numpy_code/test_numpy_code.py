@@ -46,7 +46,7 @@ from funcgrad import (
     vjp,
     vmap,
 )
-from funcgrad.errors import ConversionError, FuncgradError
+from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError
 from funcgrad.interop import crosscheck, from_numpy, jit
 from funcgrad.interop.scipy import hessian_operator, jacobian_operator, least_squares, minimize, root, root_scalar
 from funcgrad.numpy_code import is_conversion, running
@@ -661,3 +661,102 @@ def test_threads_that_build_a_class_anew_at_the_same_time(round_):
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         for number, slopes in enumerate(pool.map(slope, range(6))):
             assert np.array(slopes) == pytest.approx(np.tile([1.0, 2.0] if number % 2 else [40.0, 60.0], (20, 1)))
+
+
+# ---- closures are built anew once -----------------------------------------------------------------------------
+
+
+def built_of(fun):
+    return running._TRANSLATORS[running.FUNCTIONS](fun)[0]
+
+
+def test_closures_over_closures_last_while_their_variables_stay():
+    scale = 2.0
+
+    def inner(x):
+        return math.sin(scale * x)
+
+    def outer(x):
+        return inner(x) * x
+
+    def outermost(x):
+        return outer(x) + 1.0
+
+    f = grad(outermost)
+    assert np.isclose(f(0.5), math.sin(1.0) + 0.5 * 2.0 * math.cos(1.0))
+    before = built_of(outermost)
+    assert built_of(outermost) is before
+    scale = 3.0
+    assert built_of(outermost) is not before
+    assert np.isclose(f(0.5), math.sin(1.5) + 0.5 * 3.0 * math.cos(1.5))
+
+
+def test_functions_of_math_by_their_own_names_last():
+    from math import cos, sin
+
+    def made(factor):
+        return lambda x: sin(x) * cos(x) * factor
+
+    f = made(2.0)
+    assert np.isclose(grad(f)(0.5), 2.0 * math.cos(1.0))
+    assert built_of(f) is built_of(f)
+    assert np.isclose(grad(made(3.0))(0.5), 3.0 * math.cos(1.0))
+
+
+def test_closures_that_are_made_anew_leave_little_behind():
+    held = []
+
+    def made(data):
+        return lambda x: math.sin(x) * data[0]
+
+    for _ in range(200):
+        data = np.ones(3)
+        held.append(weakref.ref(data))
+        grad(made(data))(0.5)
+    del data
+    gc.collect()
+    assert sum(ref() is not None for ref in held) <= 64
+
+
+def test_a_transform_of_a_transform_runs_what_it_has_built_anew():
+    def f(x):
+        return math.sin(x) * x
+
+    twice = grad(grad(f))
+    expected = 2.0 * math.cos(0.5) - 0.5 * math.sin(0.5)
+    for _ in range(3):
+        assert np.isclose(twice(0.5), expected)
+    assert np.isclose(pickle.loads(pickle.dumps(grad(grad(math.sin))))(0.5), -math.sin(0.5))
+
+
+# ---- errors of math that programs catch -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: math.sqrt(x),
+        lambda x: math.log(x),
+        lambda x: math.log(x, 2.0),
+        lambda x: math.acos(x - 1.0),
+        lambda x: math.gamma(x),
+        lambda x: math.exp(-1000.0 * x),
+        lambda x: math.pow(x, 0.5),
+        lambda x: math.atanh(x + 0.5),
+    ],
+)
+def test_what_math_refuses_is_refused(fun):
+    def safe(x):
+        try:
+            return fun(x)
+        except (ValueError, OverflowError):
+            return 7.0 * x
+
+    assert grad(safe)(-2.0) == 7.0
+    assert grad(safe)(0.25) == grad(fun)(0.25) != 7.0
+    with pytest.raises((ValueError, OverflowError), match="math"):
+        grad(fun)(-2.0)
+    assert vmap(grad(safe))(np.array([-2.0, -3.0])).tolist() == [7.0, 7.0]
+    assert np.allclose(vmap(grad(safe))(np.array([0.25, 0.3])), [grad(fun)(0.25), grad(fun)(0.3)])
+    with pytest.raises(ConcretizationError, match="in 1 of 2 examples"):
+        vmap(safe)(np.array([-2.0, 0.25]))

@@ -24,9 +24,9 @@ def on_grid(module):
     return lambda x, values, q: module.RegularGridInterpolator((x, x[:3]), values)(q)
 
 
-def scattered(module):
+def scattered(module, name, **options):
     corners = np.array([[0.0, 0.0], [1.0, 0.1], [0.1, 1.0], [1.2, 1.3]])
-    return lambda values, q: module.LinearNDInterpolator(corners, values)(q)
+    return lambda values, q: getattr(module, name)(corners, values, **options)(q)
 
 
 OPS = [
@@ -42,12 +42,15 @@ OPS = [
         jax=None,
         reason=NO_JAX,
     ),
-    op(
-        "scipy.interpolate.LinearNDInterpolator",
-        Sample((array(4), np.array([[0.5, 0.4], [0.3, 0.6]]))),
-        fun=scattered(interpolate),
-        numpy=scattered(scipy.interpolate),
-        jax=None,
-        reason=NO_JAX,
-    ),
+    *[
+        op(
+            f"scipy.interpolate.{name}",
+            Sample((array(4), np.array([[0.5, 0.4], [0.3, 0.6]]))),
+            fun=scattered(interpolate, name),
+            numpy=scattered(scipy.interpolate, name, **options),
+            jax=None,
+            reason=NO_JAX,
+        )
+        for name, options in (("LinearNDInterpolator", {}), ("CloughTocher2DInterpolator", {"tol": 1e-15}))
+    ],
 ]

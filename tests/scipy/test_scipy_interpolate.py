@@ -114,6 +114,23 @@ def test_grids_are_scipys(method):
     assert pair.shape == (2,)
 
 
+@pytest.mark.parametrize("method", ["slinear", "cubic", "quintic"])
+def test_splines_on_grids_are_scipys(method):
+    grid, rng = [np.linspace(0.0, 1.0, n) ** 1.3 for n in (7, 6)], np.random.default_rng(1)
+    values, places = rng.normal(size=(7, 6, 2)), np.array([[0.45, 0.5], [0.6, 0.3]])
+    exact = scipy.interpolate.RegularGridInterpolator(grid, values, f"{method}_legacy", False, None)
+    ours = interpolate.RegularGridInterpolator(grid, values, method, False, None)
+    np.testing.assert_allclose(ours(places), exact(places), rtol=1e-9)
+    slopes = jacobian(lambda q: ours(q[None])[0, 0])(places[0])
+    np.testing.assert_allclose(ours(places[:1], nu=[1, 0])[0, 0], slopes[0], rtol=1e-9)
+    check_grads(lambda v, q: interpolate.RegularGridInterpolator(grid, v, method, False, None)(q), (values, places))
+    np.testing.assert_allclose(jacobian(lambda q: exact(q[None])[0, 0])(places[0]), slopes, rtol=1e-9)  # made outside
+    with pytest.raises(InputError, match="PchipInterpolator"):
+        interpolate.RegularGridInterpolator(grid, values, "pchip")
+    with pytest.raises(ValueError, match="Can only compute derivatives"):
+        interpolate.RegularGridInterpolator(grid, values)(places, nu=[1, 0])
+
+
 def test_steps_have_values_with_a_derivative_and_queries_without():
     rows = jacobian(lambda y: interpolate.interp1d(X, y, "nearest")(INSIDE[:2]))(Y)
     assert rows.sum(axis=1).tolist() == [1.0, 1.0]
@@ -150,7 +167,56 @@ def test_scattered_points_have_derivatives():
         vmap(lambda points: interpolate.LinearNDInterpolator(points, VALUES)(PLACES))(np.stack([POINTS, POINTS]))
 
 
+@pytest.mark.parametrize("rescale", [False, True])
+def test_smooth_surfaces_are_scipys(rescale):
+    wide, exact = PLACES * [4.0, 200.0], {"tol": 1e-15, "maxiter": 10_000}
+    points, tall = POINTS * [1.0, 50.0], VALUES + 1j * VALUES[::-1]
+    for values in (VALUES, VALUES[:, 0], tall, np.arange(20)):
+        ours = interpolate.CloughTocher2DInterpolator(points, values, rescale=rescale)(wide)
+        theirs = scipy.interpolate.CloughTocher2DInterpolator(points, values, rescale=rescale, **exact)(wide)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+    ours, theirs = [
+        m.CloughTocher2DInterpolator(tuple(points.T), VALUES[:, 0], 0.5, rescale=rescale, **exact)(*wide.T)
+        for m in (interpolate, scipy.interpolate)
+    ]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+    assert interpolate.CloughTocher2DInterpolator(POINTS, VALUES[:, 0])([0.0, 0.0]).shape == (1,)
+    assert interpolate.LinearNDInterpolator(POINTS, VALUES)([0.0, 0.0]).shape == (1, 3)
+
+
+def test_points_that_are_there_twice_have_no_triangles():
+    points, values = np.vstack([POINTS, POINTS[:2]]), np.vstack([VALUES, VALUES[:2]])
+    theirs = scipy.interpolate.CloughTocher2DInterpolator(points, values, tol=1e-15, maxiter=10_000)(PLACES)
+    np.testing.assert_allclose(interpolate.CloughTocher2DInterpolator(points, values)(PLACES), theirs, rtol=1e-9)
+
+
+@pytest.mark.parametrize("rescale", [False, True])
+def test_smooth_surfaces_have_derivatives(rescale):
+    def f(points, values, q):
+        found = interpolate.CloughTocher2DInterpolator(points, values, 0.0, rescale=rescale)(q)
+        return fnp.sum(found * np.arange(1.0, 22.0).reshape(7, 3))
+
+    check_grads(f, (POINTS, VALUES, PLACES))
+    batch = np.stack([PLACES, PLACES * 9.0])
+    rows = [grad(f, argnums=2)(POINTS, VALUES, q) for q in batch]
+    batched = vmap(grad(f, argnums=2), in_axes=(None, None, 0))(POINTS, VALUES, batch)
+    np.testing.assert_allclose(batched, rows, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("rescale", [False, True])
+@pytest.mark.parametrize("name", ["LinearNDInterpolator", "CloughTocher2DInterpolator"])
+def test_surfaces_that_were_made_outside(name, rescale):
+    surface = getattr(scipy.interpolate, name)(POINTS * [1.0, 50.0], VALUES, rescale=rescale)
+    ours = getattr(interpolate, name)(POINTS * [1.0, 50.0], VALUES, rescale=rescale)
+    place = np.array([0.1, -3.0])
+    found = jacobian(lambda q: surface(q)[0])(place)
+    np.testing.assert_allclose(found, jacobian(lambda q: ours(q)[0])(place), rtol=1e-9)
+    assert np.abs(found).min() > 0
+
+
 def test_errors():
+    with pytest.raises(ShapeError, match="lie in a plane"):
+        interpolate.CloughTocher2DInterpolator(RNG.normal(size=(9, 3)), np.ones(9))
     with pytest.raises(ShapeError, match="one entry for each point"):
         interpolate.LinearNDInterpolator(POINTS, VALUES[:4])
     with pytest.raises(ShapeError, match="must be 2 long"):
@@ -162,7 +228,7 @@ def test_errors():
     with pytest.raises(InputError, match="kind must be"):
         interpolate.interp1d(X, Y, "quadratic")
     with pytest.raises(InputError, match="method must be"):
-        interpolate.RegularGridInterpolator((X,), Y, "cubic")
+        interpolate.RegularGridInterpolator((X,), Y, "pchip")
     with pytest.raises(ShapeError, match="method must be akima"):
         interpolate.Akima1DInterpolator(X, Y, method="other")
     with pytest.raises(ShapeError, match="bc_type must be"):

@@ -328,6 +328,10 @@ KDES = {
     "of numbers": (lambda lib, d, x: lib.gaussian_kde(d).logpdf(x), (SAMPLE[0], np.array([0.3, 1.5]))),
     "of vectors": (lambda lib, d, x: lib.gaussian_kde(d).pdf(x), (SAMPLE, np.array([[0.3, 1.5], [0.0, 0.4]]))),
     "at one point": (lambda lib, d, x: lib.gaussian_kde(d).pdf(x), (SAMPLE, np.array([0.3, 0.1]))),
+    "between two": (
+        lambda lib, d, x: lib.gaussian_kde(d).integrate_box_1d(x[0], x[1]),
+        (SAMPLE[0], np.array([0.1, 0.9])),
+    ),
     "with weights": (
         lambda lib, d, w: lib.gaussian_kde(d, "silverman", w)([0.3, 1.5]),
         (SAMPLE[0], np.array([1.0, 2.0, 0.5, 1.5])),

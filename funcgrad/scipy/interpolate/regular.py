@@ -13,7 +13,9 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import anywhere, known
+from funcgrad.numpy.peeking import anywhere, is_plain, known
+from funcgrad.numpy_code import run_anywhere
+from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
 from funcgrad.typing import Array, ArrayLike
 
@@ -21,18 +23,20 @@ __all__ = ["RegularGridInterpolator"]
 
 
 class RegularGridInterpolator:
-    """Values on a grid, read between its points; differentiable in values, grid and queries.
+    """Values on a grid, read between its points; differentiable in values and queries, and without splines in the grid.
 
     Args:
         points: for each axis of the grid its points, rising.
         values: the values; axes behind those of the grid are kept.
-        method: "linear" or "nearest"; of the latter the derivative in the query is zero.
+        method: "linear" or "nearest", of which the derivative in the query is zero; or splines along each axis:
+            "slinear", "cubic" or "quintic".
         bounds_error: whether a query outside raises.
         fill_value: what stands outside; None extrapolates.
 
     Raises:
         ValueError: shapes that do not fit, a query outside.
         TypeError: another ``method``.
+        ConversionError: splines on a traced grid.
 
     Example:
         >>> grid = RegularGridInterpolator(([0.0, 1.0], [0.0, 2.0]), [[0.0, 2.0], [1.0, 3.0]])
@@ -48,8 +52,7 @@ class RegularGridInterpolator:
         bounds_error: bool = True,
         fill_value: ArrayLike | None = np.nan,
     ) -> None:
-        if method not in ("linear", "nearest"):
-            raise InputError(f"interpolate.RegularGridInterpolator: method must be linear or nearest, got {method!r}.")
+        _check_method(method)
         self.grid = [fnp.astype(p, float) for p in map(as_value, points)]
         values = as_value(values)
         self.values = fnp.astype(values, complex if backend.dtype_of(values).kind == "c" else float)
@@ -61,8 +64,18 @@ class RegularGridInterpolator:
             )
         self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
 
-    def __call__(self, xi: Any, method: str | None = None) -> Array:
-        """The values at ``xi``, points along the last axis or a tuple of coordinates."""
+    def __call__(self, xi: Any, method: str | None = None, *, nu: Sequence[int] | None = None) -> Array:
+        """The values at ``xi``, points along the last axis or a tuple of coordinates.
+
+        Args:
+            xi: the points.
+            method: another one than that of the object.
+            nu: of splines, which derivative is meant along each axis.
+        """
+        method = method or self.method
+        _check_method(method)
+        if nu is not None and method not in _DEGREES:
+            raise ValueError(f"Can only compute derivatives for methods {list(_DEGREES)}, got {method!r}.")
         if isinstance(xi, tuple):
             xi = fnp.stack(fnp.broadcast_arrays(*[as_value(x) for x in xi]), axis=-1)
         xi = as_value(xi)
@@ -76,8 +89,10 @@ class RegularGridInterpolator:
         coordinates = [fnp.atleast_1d(xi[..., i]) for i in range(len(self.grid))]
         places, shares = zip(*[self._cell(p, q) for p, q in zip(self.grid, coordinates, strict=True)], strict=True)
         extra = len(backend.shape_of(self.values)) - len(self.grid)
-        nearest = (method or self.method) == "nearest"
-        found = self._nearest(places, shares) if nearest else self._linear(places, shares, extra)
+        if method in _DEGREES:
+            found = self._smooth(coordinates, _DEGREES[method], nu or [0] * len(self.grid))
+        else:
+            found = self._nearest(places, shares) if method == "nearest" else self._linear(places, shares, extra)
         if self.fill_value is None:
             return found
         outside: Any = False
@@ -113,6 +128,44 @@ class RegularGridInterpolator:
             term = getitem(self.values, at) * _behind(weight, extra)
             total = term if total is None else total + term
         return total
+
+    def _smooth(self, coordinates: Sequence[Array], degree: int, nu: Sequence[int]) -> Array:
+        """Splines along each axis: the share that a value of the grid has in the result is a product of one of each."""
+        shape = backend.shape_of(coordinates[0])
+        found = self.values[None]
+        for points, q, order in zip(self.grid, coordinates, nu, strict=True):
+            shares = _spline(points, fnp.ravel(q), degree, order)
+            found = fnp.einsum("qi,qi...->q...", shares, fnp.broadcast_to(found, (len(shares), *found.shape[1:])))
+        return fnp.reshape(found, (*shape, *backend.shape_of(found)[1:]))
+
+
+#: Methods that are splines, and their degrees.
+_DEGREES = {"slinear": 1, "cubic": 3, "quintic": 5, "slinear_legacy": 1, "cubic_legacy": 3, "quintic_legacy": 5}
+
+
+def _check_method(method: str) -> None:
+    """Refuse what is no method.
+
+    Raises:
+        InputError: it is none.
+    """
+    if method not in ("linear", "nearest", *_DEGREES):
+        raise InputError(
+            "interpolate.RegularGridInterpolator: method must be linear, nearest, slinear, cubic or quintic, got "
+            f"{method!r}. Use PchipInterpolator along one axis after the other for pchip."
+        )
+
+
+def _spline(points: Array, q: Array, degree: int, order: int) -> Array:
+    """The spline that is 1 at one of the points and 0 at the others, for each of them, at the places ``q``.
+
+    Raises:
+        ConversionError: traced points.
+    """
+    library = import_scipy("interpolate.RegularGridInterpolator", "scipy.interpolate")
+    spline = library.make_interp_spline(np.asarray(points), np.eye(backend.shape_of(points)[0]), degree)
+    found: Array = spline(q, order) if is_plain(q) else run_anywhere(spline, (q, order), {})
+    return found
 
 
 def _behind(q: Array, extra: int) -> Array:

@@ -461,7 +461,7 @@ def kron(A: Any, B: Any, format: str | None = None) -> SparseArray:
     """The product of Kronecker of two sparse matrices.
 
     Args:
-        A: a ``SparseArray``, or a sparse matrix of SciPy.
+        A: a ``SparseArray``, or a sparse matrix of SciPy, or an array of plain numbers.
         B: another.
         format: nothing: there is one format here.
 
@@ -473,7 +473,7 @@ def kron(A: Any, B: Any, format: str | None = None) -> SparseArray:
         array([[3., 0.],
                [0., 3.]])
     """
-    A, B = as_sparse("sparse.kron", A), as_sparse("sparse.kron", B)
+    A, B = [csr_array(x) if isinstance(x, np.ndarray | list) else as_sparse("sparse.kron", x) for x in (A, B)]
     (rows, columns), (below, beside) = A.places(), B.places()
     (m, n), (p, q) = A.shape, B.shape
     data = fnp.ravel(A.data[:, None] * B.data)

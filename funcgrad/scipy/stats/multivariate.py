@@ -308,6 +308,18 @@ class gaussian_kde:  # noqa: N801  (SciPy's name)
         """Silverman's factor."""
         return (self.neff * (self.d + 2) / 4) ** (-1 / (self.d + 4))
 
+    def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Any:
+        """The integral of a density of one dimension between two numbers.
+
+        Raises:
+            ShapeError: a density of more dimensions (a ``ValueError``).
+        """
+        if self.d != 1:
+            raise ShapeError(f"stats.gaussian_kde: integrate_box_1d() is of one dimension, got {self.d}.")
+        spread = fnp.sqrt(self.covariance[0, 0])
+        below, above = [fsp.ndtr((as_double(end) - self.dataset[0]) / spread) for end in (low, high)]
+        return fnp.sum(self.weights * (above - below))
+
     def logpdf(self, x: ArrayLike) -> Array:
         """The logarithm of the density at points (points,) or (dimensions, points).
 

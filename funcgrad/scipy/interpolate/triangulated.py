@@ -1,0 +1,109 @@
+"""Scattered points, and the simplices between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import ShapeError
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import known
+from funcgrad.optional import import_scipy
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["Scattered"]
+
+
+class Scattered:
+    """Values at scattered points, and the simplices of Delaunay's triangulation between these, which are constants.
+
+    Args:
+        call: the name of the class, for messages.
+        points: the points, of shape (n, d), or the d arrays of their coordinates, or a ``scipy.spatial.Delaunay``.
+        values: a value for each point, of shape (n, ...).
+        fill_value: what stands outside of all simplices.
+        rescale: whether the points are brought to the unit cube first.
+
+    Attributes:
+        points: the points, in the unit cube if they were brought there.
+        origin: what was there taken from them.
+        unit: by what they were divided then.
+    """
+
+    def __init__(self, call: str, points: Any, values: ArrayLike, fill_value: ArrayLike, rescale: bool) -> None:
+        spatial = import_scipy(f"interpolate.{call}", "scipy.spatial")
+        given = isinstance(points, spatial.Delaunay)
+        self.call, self.values, self.fill_value = call, as_value(values), fill_value
+        self.points: Any = points.points if given else fnp.astype(_coordinates(points), float)
+        if backend.shape_of(self.values)[:1] != backend.shape_of(self.points)[:1]:
+            raise ShapeError(
+                f"interpolate.{call}: values must have one entry for each point, got "
+                f"{describe(self.values)} for points {describe(self.points)}."
+            )
+        self.origin: Any = 0.0
+        self.unit: Any = 1.0
+        if rescale and not given:
+            self.origin, wide = fnp.min(self.points, axis=0), fnp.ptp(self.points, axis=0)
+            self.unit = fnp.where(wide > 0, wide, 1.0)
+            self.points = (self.points - self.origin) / self.unit
+        self.tri = points if given else spatial.Delaunay(_plain(self.points))
+
+    def __call__(self, *args: Any, simplex_tolerance: float = 1.0) -> Array:
+        """The values at points: an array of shape (..., d), or d arrays of coordinates.
+
+        Args:
+            args: the points.
+            simplex_tolerance: how far a point may lie outside of a simplex, as a multiple of what rounding makes.
+        """
+        xi = _coordinates(args[0] if len(args) == 1 else args)
+        dimension = backend.shape_of(self.points)[1]
+        if backend.shape_of(xi)[-1:] != (dimension,):
+            raise ShapeError(
+                f"interpolate.{self.call}: the last axis of xi must be {dimension} long, got {describe(xi)}."
+            )
+        flat = (fnp.reshape(xi, (-1, dimension)) - self.origin) / self.unit
+        places = self._places(flat, simplex_tolerance * 100 * np.finfo(float).eps)
+        found = self._within(places, flat)
+        behind = backend.shape_of(found)[1:]
+        outside = fnp.reshape(places < 0, (-1, *[1] * len(behind)))
+        return fnp.reshape(fnp.where(outside, self.fill_value, found), (*backend.shape_of(xi)[:-1], *behind))
+
+    def _within(self, places: Any, points: Array) -> Array:
+        """The values at ``points``, which lie in the simplices of these numbers."""
+        raise NotImplementedError
+
+    def _shares(self, places: Any, points: Array) -> Array:
+        """The barycentric coordinates of points in simplices, of shape (n, d + 1)."""
+        vertices = fnp.take(self.points, fnp.take(self.tri.simplices, places, axis=0), axis=0)
+        edges = fnp.swapaxes(vertices[:, :-1] - vertices[:, -1:], 1, 2)
+        shares = fnp.linalg.solve(edges, (points - vertices[:, -1])[..., None])[..., 0]
+        return fnp.concatenate([shares, 1 - fnp.sum(shares, axis=1, keepdims=True)], axis=1)
+
+    def _places(self, points: Array, tolerance: float) -> Any:
+        """The number of the simplex that each point lies in, -1 outside of all."""
+        plain = known(points)
+        if plain is not None and plain.shape == backend.shape_of(points):
+            return self.tri.find_simplex(plain, tol=tolerance)
+        vertices = np.asarray(known(self.points))[self.tri.simplices]  # of many examples: each simplex is tried
+        inverses = np.linalg.inv(np.swapaxes(vertices[:, :-1] - vertices[:, -1:], 1, 2))
+        shares = fnp.einsum("sij,psj->psi", inverses, points[:, None] - vertices[:, -1])
+        least = fnp.minimum(fnp.min(shares, axis=2), 1 - fnp.sum(shares, axis=2))
+        return fnp.where(fnp.max(least, axis=1) < -tolerance, -1, fnp.argmax(least, axis=1))
+
+
+def _plain(points: Any) -> Any:
+    """The numbers of points; those of many examples, which have not one triangulation, are refused."""
+    plain = known(points)
+    return plain if plain is not None and plain.shape == backend.shape_of(points) else np.asarray(points)
+
+
+def _coordinates(points: Any) -> Array:
+    """Points along the last axis, of an array or a tuple of coordinates."""
+    if isinstance(points, tuple):
+        return fnp.stack(fnp.broadcast_arrays(*[as_value(x) for x in points]), axis=-1)
+    points = fnp.asarray(points)
+    return points[None] if fnp.ndim(points) == 1 else points  # one point, for which SciPy gives an array, too
