@@ -13,6 +13,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import tree
+from funcgrad.errors import InputError
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
 
 
@@ -227,20 +228,14 @@ def _of_diagonals(shape: Any, data: Any, offsets: Any) -> Any:
     return data[inside], (rows[inside], columns[inside])
 
 
-#: Methods that give a matrix in another format; all of these have one.
-_FORMATS: dict[str, Any] = dict.fromkeys(("tocsr", "tocsc", "tocoo", "copy"), lambda self, copy=False: self)
-_FORMATS["asformat"] = lambda self, format, copy=False: self
-
-
 @functools.cache
 def made_of(theirs: type) -> Any:
     """The class that stands for a class of SciPy's sparse matrices, whose matrices may have traced values.
 
-    Of the older classes, ``csr_matrix`` and the like, ``*`` is the product of matrices.
+    Of the older classes, ``csr_matrix`` and the like, ``*`` is the product of matrices, and ``**`` the power of one.
     """
-    base = _own("SparseArray")
-    in_columns, of_matrices = theirs.__name__.startswith("csc"), theirs.__name__.endswith("_matrix")
-    make = _own("csc_array" if in_columns else "csr_array")
+    base, form = _own("SparseArray"), theirs.__name__[:3]
+    make = _own(f"{form}_array" if form in ("csc", "coo") else "csr_array")
 
     class Kind(type):
         def __instancecheck__(cls, x: Any) -> bool:
@@ -248,49 +243,136 @@ def made_of(theirs: type) -> Any:
 
         def __call__(cls, arg: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
             plain = arg.finished() if type(arg) is Filled else getattr(arg, "matrix", arg)
-            if theirs.__name__ in _FILLED and not isinstance(plain, base) and not holds_traced([plain]):
-                return Filled(theirs(plain, shape, dtype))
             if not isinstance(plain, base) and not holds_traced([plain]):
-                return Constant(theirs(plain, shape, dtype))
-            if theirs.__name__.startswith("dia_") and isinstance(plain, tuple):
+                kind = Filled if theirs.__name__ in _FILLED else Constant
+                return kind(theirs(plain, shape, dtype))
+            if form == "dia" and isinstance(plain, tuple):
                 plain = _of_diagonals(shape, *plain)
             found = make(_every_element(plain), shape)
-            return of(found if dtype is None else found.with_data(found.data.astype(dtype)))
+            return _in_format(theirs, form, found if dtype is None else found.astype(dtype))
 
         def holding(cls, matrix: Any) -> Any:
             """A matrix of this class with the values of one of SciPy's."""
-            return of(make(matrix))
+            return _in_format(theirs, form, make(matrix))
 
-    def of(found: Any) -> Any:
-        if type(found) is not base:
-            return found
-        made: Any = object.__new__(Matrix)
-        made.__init__(found.data, found.structure, found.transposed)
-        return made
+    methods = {**_methods(theirs, base, form), **(_COO if form == "coo" else {}), "theirs": theirs}
+    if theirs.__name__.endswith("_matrix"):
+        methods.update(_of_matrices(methods))
+    Matrix: Any = Kind(theirs.__name__, (base,), methods)
+    tree.register_pytree_node(
+        Matrix,
+        lambda a: ((a.values,), (a.structure, a.transposed)),
+        lambda rest, parts: _filled(theirs, base(*parts, *rest)),
+    )
+    return Matrix
 
-    def refilled(rest: Any, parts: Any) -> Any:
-        return of(base(*parts, *rest))
 
+def _filled(theirs: type, found: Any) -> Any:
+    """The matrix ``found`` as one of the class that stands for ``theirs``."""
+    made: Any = object.__new__(made_of(theirs))
+    made.__init__(found.values, found.structure, found.transposed)
+    return made
+
+
+def _in_format(theirs: type, wanted: str, found: Any) -> Any:
+    """A matrix of the class for ``theirs`` in the format ``wanted``; only from places and values SciPy adds some up."""
+    found = _own("SparseArray")(found.values, found.structure, found.transposed)
+    if wanted in ("csc", "csr"):
+        found = found.tocsc() if wanted == "csc" else found.tocsr()
+        found = found.summed() if theirs.__name__.startswith("coo") else found
+    name = f"{wanted}_{theirs.__name__.partition('_')[2]}"
+    return _filled(theirs if name == theirs.__name__ else getattr(sys.modules["scipy.sparse"], name), found)
+
+
+def _of(theirs: type, found: Any) -> Any:
+    """What a method of the class for ``theirs`` gives: in columns where SciPy's is, as a transpose."""
+    if type(found) is not _own("SparseArray"):
+        return found
+    form = theirs.__name__[:3]
+    return _in_format(theirs, found.format, found) if form in ("csc", "csr") else _filled(theirs, found)
+
+
+def _methods(theirs: type, base: Any, form: str) -> dict[str, Any]:
     def kept(name: str) -> Callable[..., Any]:
         plain = getattr(base, name)
-        return lambda self, *args: of(plain(self, *args))
+        return lambda self, *args, **kwargs: _of(theirs, plain(self, *args, **kwargs))
 
-    names = ["add", "radd", "sub", "rsub", "neg", "mul", "rmul", "truediv", "getitem", "matmul", "rmatmul"]
-    others = ("dot", "multiply", "transpose", "with_data")
-    methods: dict[str, Any] = {name: kept(name) for name in (*[f"__{name}__" for name in names], *others)}
-    methods.update(_FORMATS)
-    methods["T"] = property(lambda self: of(base.T.fget(self)))
-    methods["todense"] = base.toarray
-    methods["__pow__"] = lambda self, n: of(self.with_data(self.data**n))
-    if of_matrices:
-        multiply, product = methods["multiply"], methods["__matmul__"]
-        turned = methods["__rmatmul__"]
-        methods["__mul__"] = lambda self, x: multiply(self, x) if _is_number(x) else product(self, x)
-        methods["__rmul__"] = lambda self, x: multiply(self, x) if _is_number(x) else turned(self, x)
-        methods["__pow__"] = lambda self, n: functools.reduce(product, [self] * n)
-    Matrix: Any = Kind(theirs.__name__, (base,), {**methods, "theirs": theirs})
-    tree.register_pytree_node(Matrix, lambda a: ((a.data,), (a.structure, a.transposed)), refilled)
-    return Matrix
+    def part(name: str) -> property:
+        plain = getattr(base, name).fget
+        return property(lambda self: _of(theirs, plain(self)))
+
+    def turned(wanted: str) -> Callable[..., Any]:
+        return lambda self, copy=False: _in_format(theirs, wanted, self)
+
+    return {
+        **{name: kept(name) for name in (*[f"__{name}__" for name in _OPERATORS], *_KEPT, *_elementwise())},
+        **{name: part(name) for name in ("T", "imag", "real")},
+        **{f"to{wanted}": turned(wanted) for wanted in ("csc", "csr", "coo")},
+        "asformat": lambda self, format, copy=False: _in_format(theirs, format or form, self),
+        "copy": lambda self: _filled(theirs, self),
+        "todense": base.toarray,
+        "format": property(lambda self: form),
+    }
+
+
+_OPERATORS = (
+    "abs",
+    "add",
+    "radd",
+    "sub",
+    "rsub",
+    "neg",
+    "mul",
+    "rmul",
+    "truediv",
+    "getitem",
+    "matmul",
+    "rmatmul",
+    "pow",
+)
+_KEPT = ("astype", "conj", "conjugate", "dot", "multiply", "power", "transpose", "with_data")
+
+
+def _elementwise() -> tuple[str, ...]:
+    found: tuple[str, ...] = import_module("funcgrad.scipy.sparse.matrices").ELEMENTWISE
+    return found
+
+
+def _of_matrices(methods: dict[str, Any]) -> dict[str, Any]:
+    """What the operators of the older classes are."""
+    multiply, product, turned = methods["multiply"], methods["__matmul__"], methods["__rmatmul__"]
+
+    def power(self: Any, n: Any) -> Any:
+        if not isinstance(n, (int, np.integer)) or n < 1:
+            raise InputError(f"matrix ** n: n must be 1, 2, 3, ..., got {n}. Use A.power(n) for each element.")
+        return functools.reduce(product, [self] * int(n))
+
+    return {
+        "__mul__": lambda self, x: multiply(self, x) if _is_number(x) else product(self, x),
+        "__rmul__": lambda self, x: multiply(self, x) if _is_number(x) else turned(self, x),
+        "__pow__": power,
+    }
+
+
+# What matrices have that are made of places and values: these stand in the order in which they were given.
+
+
+def _as_given(self: Any, values: Any) -> Any:
+    order = self.structure.order
+    return values if order is None else values[np.argsort(order)]
+
+
+def _give(self: Any, values: Any) -> None:
+    order = self.structure.order
+    self.values = self.with_data(values if order is None else values[order]).values
+
+
+_COO: dict[str, Any] = {
+    "data": property(lambda self: _as_given(self, self.values), _give),
+    "row": property(lambda self: _as_given(self, self.places()[0])),
+    "col": property(lambda self: _as_given(self, self.places()[1])),
+    "coords": property(lambda self: (self.row, self.col)),
+}
 
 
 @functools.cache

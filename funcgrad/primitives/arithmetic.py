@@ -162,7 +162,10 @@ def unit(x: Any) -> Any:
 
 
 absolute: Operation = elementwise(
-    "absolute", dx=lambda x: conj(unit(x)) if is_complex(x) else slope(x), operator=operator.abs
+    "absolute",
+    dx=lambda x: conj(unit(x)) if is_complex(x) else slope(x),
+    operator=operator.abs,
+    foreign=lambda x: abs(x) if hasattr(x, "tocsr") else None,  # a sparse matrix
 )
 fabs: Operation = elementwise("fabs", dx=lambda x: slope(x))
 copysign: Operation = elementwise("copysign", dx=lambda x, y: copied_slope(x, y), arity=2)

@@ -39,12 +39,13 @@ class Structure:
         indptr: where in them each row begins, and the end.
         shape: rows and columns.
         rows: the row of each value.
+        order: where each value stood before they were put in this order; None where they are as they were.
     """
 
-    __slots__ = ("_factors", "indices", "indptr", "rows", "shape")
+    __slots__ = ("_factors", "indices", "indptr", "order", "rows", "shape")
 
-    def __init__(self, indices: Any, indptr: Any, shape: tuple[int, int]) -> None:
-        self.indices, self.indptr, self.shape = indices, indptr, shape
+    def __init__(self, indices: Any, indptr: Any, shape: tuple[int, int], order: Any = None) -> None:
+        self.indices, self.indptr, self.shape, self.order = indices, indptr, shape, order
         self.rows = np.repeat(np.arange(shape[0]), np.diff(indptr))
         self._factors: tuple[Any, Any] | None = None
 

@@ -17,14 +17,14 @@ from funcgrad.numpy.faces import like
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse import sparse_solve
-from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, on_columns
+from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, every_element, is_sparse, on_columns
 from funcgrad.transforms.implicit import custom_linear_solve
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["bicgstab", "cg", "factorized", "gmres", "splu", "spsolve"]
 
 
-def spsolve(A: Any, b: ArrayLike) -> Array:
+def spsolve(A: Any, b: Any) -> Any:
     """The solution x of ``A @ x = b``, by SuperLU; differentiable in the values of ``A`` and in ``b``.
 
     The factors of the last values are kept with the structure of ``A``, so that a pullback or a pushforward costs
@@ -32,7 +32,7 @@ def spsolve(A: Any, b: ArrayLike) -> Array:
 
     Args:
         A: a square ``SparseArray``, whose values may be traced, or a sparse matrix of SciPy, which is a constant.
-        b: of shape (n,) or (n, k), dense.
+        b: of shape (n,) or (n, k), dense; of a sparse matrix the solution is one whose elements are all stored.
 
     Raises:
         ValueError: shapes that do not fit.
@@ -44,7 +44,10 @@ def spsolve(A: Any, b: ArrayLike) -> Array:
         >>> grad(lambda b: spsolve(A, b)[1])(np.ones(2))
         array([-0.125,  0.25 ])
     """
-    A, b = as_sparse("sparse.linalg.spsolve", A), as_value(b)
+    A = as_sparse("sparse.linalg.spsolve", A)
+    if is_sparse(b):
+        return every_element(spsolve(A, as_sparse("sparse.linalg.spsolve", b).toarray()))
+    b = as_value(b)
     if A.shape[0] != A.shape[1]:
         raise ShapeError(f"sparse.linalg.spsolve: A must be square, got {list(A.shape)}. Use lstsq of a dense matrix.")
     return on_columns("sparse.linalg.spsolve", sparse_solve, A, b, A.shape[0])
@@ -61,7 +64,7 @@ class _Factors:
         if trans not in ("N", "T", "H"):
             raise ValueError(f"splu: trans is 'N', 'T' or 'H', got {trans!r}. Give one of them.")
         A = self.A if trans == "N" else self.A.T
-        return spsolve(A.with_data(fnp.conjugate(A.data)) if trans == "H" else A, rhs)
+        return spsolve(A.with_data(fnp.conjugate(A.values)) if trans == "H" else A, rhs)
 
 
 def splu(A: Any) -> Any:
@@ -193,8 +196,8 @@ def _iterated(
     call, options = f"sparse.linalg.{name}", {"rtol": rtol, "atol": atol, **more}
     linalg = import_scipy(call, "scipy.sparse.linalg")
     routine = getattr(linalg, name)
-    if isinstance(A, SparseArray) and is_plain(A.data):
-        A = (A.T.structure.matrix(A.data).T if A.transposed else A.structure.matrix(A.data)).tocsr()
+    if isinstance(A, SparseArray) and is_plain(A.values):
+        A = (A.T.structure.matrix(A.values).T if A.transposed else A.structure.matrix(A.values)).tocsr()
     if is_plain(b, x0) and not isinstance(A, SparseArray) and not isinstance(A, Tracer):
         found: tuple[Array, Any] = routine(A, b, x0, M=M, **options)
         return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ class SparseArray:
     element, as of sparse arrays of SciPy, and ``@`` the product of matrices. Made by ``csr_array`` and others.
 
     Attributes:
-        data: the values, one for each stored place, row by row.
+        data: the values, one for each stored place, row by row; of a transposed matrix column by column.
         structure: where they stand.
         transposed: whether the matrix is the transpose of that.
     """
@@ -41,7 +42,16 @@ class SparseArray:
     ndim = 2
 
     def __init__(self, data: Array, structure: Structure, transposed: bool = False) -> None:
-        self.data, self.structure, self.transposed = data, structure, transposed
+        self.values, self.structure, self.transposed = data, structure, transposed
+
+    @property
+    def data(self) -> Array:
+        """The values."""
+        return self.values
+
+    @data.setter
+    def data(self, values: Array) -> None:
+        self.values = self.with_data(values).values
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -52,7 +62,22 @@ class SparseArray:
     @property
     def dtype(self) -> Any:
         """The dtype of the values."""
-        return backend.dtype_of(self.data)
+        return backend.dtype_of(self.values)
+
+    @property
+    def format(self) -> str:
+        """How SciPy calls matrices whose values have this order."""
+        return "csc" if self.transposed else "csr"
+
+    @property
+    def indices(self) -> Any:
+        """The column of each value; of a transposed matrix the row."""
+        return self.structure.indices
+
+    @property
+    def indptr(self) -> Any:
+        """Where the values of each row, or column, begin, and the end."""
+        return self.structure.indptr
 
     @property
     def nnz(self) -> int:
@@ -62,7 +87,7 @@ class SparseArray:
     @property
     def T(self) -> SparseArray:  # noqa: N802  (NumPy's name)
         """The transpose, without a copy."""
-        return SparseArray(self.data, self.structure, not self.transposed)
+        return SparseArray(self.values, self.structure, not self.transposed)
 
     def with_data(self, data: ArrayLike) -> SparseArray:
         """The matrix of the same structure with other values.
@@ -77,19 +102,28 @@ class SparseArray:
             )
         return SparseArray(data, self.structure, self.transposed)
 
+    def of_values(self, change: Callable[[Any], Any]) -> SparseArray:
+        """The matrix of what ``change`` makes of the values, one for each place; of a zero it makes a zero."""
+        whole = self.summed()
+        return whole.with_data(change(whole.values))
+
+    def summed(self) -> SparseArray:
+        """The matrix with one value for each place, in its order."""
+        return canonical(self.T).T if self.transposed else canonical(self)
+
     def __matmul__(self, x: Any) -> Any:
-        return sparse_times_sparse(self, as_sparse("matmul", x)) if _is_sparse(x) else matvec(self, x)
+        return sparse_times_sparse(self, as_sparse("matmul", x)) if is_sparse(x) else matvec(self, x)
 
     def __rmatmul__(self, x: Any) -> Any:
-        return sparse_times_sparse(as_sparse("matmul", x), self) if _is_sparse(x) else sparse_product(as_value(x), self)
+        return sparse_times_sparse(as_sparse("matmul", x), self) if is_sparse(x) else sparse_product(as_value(x), self)
 
     dot = __matmul__
 
     def multiply(self, other: Any) -> SparseArray:
         """The product element by element with a number, an array that broadcasts to the shape, or a sparse matrix."""
-        if _is_sparse(other):
+        if is_sparse(other):
             return _common(self, as_sparse("SparseArray.multiply", other))
-        return SparseArray(self.data * _at_places(self, other), self.structure, self.transposed)
+        return SparseArray(self.values * _at_places(self, other), self.structure, self.transposed)
 
     __mul__ = multiply
 
@@ -97,30 +131,67 @@ class SparseArray:
         return sparse_times_sparse(as_sparse("SparseArray", other), self) if is_matrix(other) else self.multiply(other)
 
     def __truediv__(self, other: Any) -> SparseArray:
-        if _is_sparse(other):
+        if is_sparse(other):
             raise InputError("SparseArray: a quotient of sparse matrices is not sparse, got two. Divide arrays.")
-        return SparseArray(self.data / _at_places(self, other), self.structure, self.transposed)
+        return SparseArray(self.values / _at_places(self, other), self.structure, self.transposed)
 
     def __neg__(self) -> SparseArray:
         return self * -1
 
+    def __abs__(self) -> SparseArray:
+        return self.of_values(fnp.abs)
+
+    def power(self, n: Any, dtype: Any = None) -> SparseArray:
+        """The values to the power of ``n``, element by element.
+
+        Raises:
+            InputError: the power 0, which would fill the matrix.
+        """
+        if type(n) is int and n == 0:
+            raise InputError(
+                "SparseArray.power: n must not be 0, which fills the matrix, got 0. Write np.ones(A.shape)."
+            )
+        return (self if dtype is None else self.astype(dtype)).of_values(lambda values: values**n)
+
+    __pow__ = power
+
+    def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> SparseArray:
+        """The matrix with its values in another dtype."""
+        return self.with_data(fnp.astype(self.values, dtype))
+
+    def conjugate(self, copy: bool = True) -> SparseArray:
+        """The complex conjugate."""
+        return self.with_data(fnp.conjugate(self.values))
+
+    conj = conjugate
+
+    @property
+    def real(self) -> SparseArray:
+        """The real parts."""
+        return self.with_data(fnp.real(self.values))
+
+    @property
+    def imag(self) -> SparseArray:
+        """The imaginary parts."""
+        return self.with_data(fnp.imag(self.values))
+
     def __add__(self, other: Any) -> Any:
-        if not _is_sparse(other):
+        if not is_sparse(other):
             return self if type(other) is int and other == 0 else self.toarray() + other
         other = as_sparse("SparseArray", other)
         if self.transposed == other.transposed and self.structure is other.structure:
-            return SparseArray(self.data + other.data, self.structure, self.transposed)
+            return SparseArray(self.values + other.values, self.structure, self.transposed)
         if self.shape != other.shape:
             raise ShapeError(
                 f"SparseArray: shapes differ, got {self.shape} and {other.shape}. Add matrices of one shape."
             )
         rows, columns = (np.concatenate(pair) for pair in zip(self.places(), other.places(), strict=True))
-        return assembled(fnp.concatenate([self.data, other.data]), rows, columns, self.shape)
+        return assembled(fnp.concatenate([self.values, other.values]), rows, columns, self.shape)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
-        return self + -1 * (as_sparse("SparseArray", other) if _is_sparse(other) else as_value(other))
+        return self + -1 * (as_sparse("SparseArray", other) if is_sparse(other) else as_value(other))
 
     def __rsub__(self, other: Any) -> Any:
         return -self + other
@@ -130,7 +201,7 @@ class SparseArray:
         if isinstance(key, tuple) and len(key) == 2 and all(issubclass(type(k), (int, np.integer)) for k in key):
             i, j = (int(k) % n for k, n in zip(key, self.shape, strict=True))
             rows, columns = self.places()
-            return fnp.sum(getitem(self.data, np.flatnonzero((rows == i) & (columns == j))))
+            return fnp.sum(getitem(self.values, np.flatnonzero((rows == i) & (columns == j))))
         return rearranged(lambda numbers: numbers[key], self)
 
     def places(self) -> tuple[Any, Any]:
@@ -142,14 +213,50 @@ class SparseArray:
         rows, columns = self.places()
         on = np.flatnonzero(columns - rows == k)
         length = max(0, min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0)))
-        return _added(getitem(self.data, on), np.minimum(rows[on], columns[on]), length)
+        return _added(getitem(self.values, on), np.minimum(rows[on], columns[on]), length)
 
     def sum(self, axis: int | None = None) -> Array:
         """The sum of all values, or of those of each column (``axis=0``) or row (``axis=1``)."""
         if axis is None:
-            return fnp.sum(self.data)
+            return fnp.sum(self.values)
         kept = 1 - axis % 2
-        return _added(self.data, self.places()[kept], self.shape[kept])
+        return _added(self.values, self.places()[kept], self.shape[kept])
+
+    def mean(self, axis: int | None = None) -> Array:
+        """The mean of all elements, zeros too, or of those of each column (``axis=0``) or row (``axis=1``)."""
+        return self.sum(axis) / (prod(self.shape) if axis is None else self.shape[axis])
+
+    def trace(self, offset: int = 0) -> Array:
+        """The sum of the ``offset``-th diagonal."""
+        return fnp.sum(self.diagonal(offset))
+
+    def max(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Array:
+        """The largest element; with ``explicit=True`` of those that are stored."""
+        return self._extreme("max", axis, out, explicit)
+
+    def min(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Array:
+        """The smallest element; with ``explicit=True`` of those that are stored."""
+        return self._extreme("min", axis, out, explicit)
+
+    def _extreme(self, name: str, axis: Any, out: Any, explicit: bool) -> Array:
+        if axis is not None or out is not None:
+            raise InputError(
+                f"SparseArray.{name}: axis and out must be None, got others. Use A.toarray().{name}(axis)."
+            )
+        values = canonical(self).values
+        if not explicit and self.nnz < prod(self.shape):
+            values = fnp.append(values, np.zeros(1, self.dtype))
+        return getattr(fnp, name)(values)
+
+    def count_nonzero(self, axis: Any = None) -> Any:
+        """How many elements are not zero."""
+        if axis is not None:
+            raise InputError(f"SparseArray.count_nonzero: axis must be None, got {axis}. Use A.toarray().")
+        return fnp.count_nonzero(canonical(self).values)
+
+    def _deduped_data(self) -> Array:
+        """What SciPy's own code asks for: one value for each place."""
+        return self.summed().values
 
     def toarray(self) -> Array:
         """The matrix with its zeros."""
@@ -157,11 +264,24 @@ class SparseArray:
 
     todense = toarray
 
-    def tocsr(self) -> SparseArray:
-        """The matrix itself: there is one format here."""
+    def tocsr(self, copy: bool = False) -> SparseArray:
+        """The matrix row by row."""
+        if not self.transposed:
+            return self
+        rows, columns = self.places()
+        order = np.argsort(rows, kind="stable")
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.shape[0]))])
+        return SparseArray(getitem(self.values, order), Structure(columns[order], indptr, self.shape))
+
+    def tocsc(self, copy: bool = False) -> SparseArray:
+        """The matrix column by column."""
+        return self if self.transposed else self.T.tocsr().T
+
+    def tocoo(self, copy: bool = False) -> SparseArray:
+        """The matrix itself, which knows its places."""
         return self
 
-    tocsc = tocoo = copy = tocsr
+    copy = tocoo
 
     def transpose(self) -> SparseArray:
         """The transpose, without a copy."""
@@ -171,12 +291,28 @@ class SparseArray:
         return f"<SparseArray {self.shape[0]} x {self.shape[1]}, {self.nnz} values of {self.dtype}>"
 
 
+def _of_values(name: str) -> Callable[[SparseArray], SparseArray]:
+    def method(self: SparseArray) -> SparseArray:
+        return self.of_values(getattr(fnp, name))
+
+    method.__name__, method.__doc__ = name, f"``{name}`` of each element."
+    return method
+
+
+#: What SciPy's sparse arrays have as methods: functions that make a zero of a zero.
+ELEMENTWISE = (
+    *("arcsin", "arcsinh", "arctan", "arctanh", "ceil", "deg2rad", "expm1", "floor", "log1p", "rad2deg", "rint"),
+    *("sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
+)
+for _name in ELEMENTWISE:
+    setattr(SparseArray, _name, _of_values(_name))
+
 tree.register_pytree_node(
-    SparseArray, lambda a: ((a.data,), (a.structure, a.transposed)), lambda rest, parts: SparseArray(*parts, *rest)
+    SparseArray, lambda a: ((a.values,), (a.structure, a.transposed)), lambda rest, parts: SparseArray(*parts, *rest)
 )
 
 
-def _is_sparse(x: Any) -> bool:
+def is_sparse(x: Any) -> bool:
     return isinstance(x, SparseArray) or (not isinstance(x, (Tracer, np.ndarray)) and hasattr(x, "tocsr"))
 
 
@@ -197,17 +333,23 @@ def assembled(data: Array, rows: Any, columns: Any, shape: tuple[int, int]) -> S
     return SparseArray(data, Structure(columns, indptr, shape))
 
 
-def _canonical(A: SparseArray) -> SparseArray:
+def every_element(x: Array) -> SparseArray:
+    """A matrix with all of its elements."""
+    m, n = backend.shape_of(x)
+    return SparseArray(fnp.ravel(x), Structure(np.tile(np.arange(n), m), np.arange(0, m * n + 1, n), (m, n)))
+
+
+def canonical(A: SparseArray) -> SparseArray:
     """The matrix row by row, with one value for each place."""
     keys = A.structure.rows.astype(np.int64) * A.structure.shape[1] + A.structure.indices
     if not A.transposed and (len(keys) < 2 or (np.diff(keys) > 0).all()):
         return A
-    return assembled(A.data, *A.places(), A.shape)
+    return assembled(A.values, *A.places(), A.shape)
 
 
 def rearranged(arrange: Any, *matrices: SparseArray) -> SparseArray:
     """What ``arrange`` makes of sparse matrices of SciPy by moving their values: these are numbered, and followed."""
-    whole, numbered, count = [_canonical(A) for A in matrices], [], 1
+    whole, numbered, count = [canonical(A) for A in matrices], [], 1
     for A in whole:
         numbered.append(A.structure.matrix(np.arange(count, count + A.nnz)))
         count += A.nnz
@@ -217,7 +359,7 @@ def rearranged(arrange: Any, *matrices: SparseArray) -> SparseArray:
             f"SparseArray: a matrix is made by slices and arrays, got {made.ndim} axes. Write A[i : i + 1]."
         )
     numbers, structure = compressed(made)
-    return SparseArray(getitem(fnp.concatenate([A.data for A in whole]), numbers - 1), structure)
+    return SparseArray(getitem(fnp.concatenate([A.values for A in whole]), numbers - 1), structure)
 
 
 def _at_places(A: SparseArray, other: Any) -> Any:
@@ -232,11 +374,11 @@ def _common(A: SparseArray, B: SparseArray) -> SparseArray:
     """The product element by element."""
     if A.shape != B.shape:
         raise ShapeError(f"SparseArray: shapes differ, got {A.shape} and {B.shape}. Multiply matrices of one shape.")
-    A, B = _canonical(A), _canonical(B)
+    A, B = canonical(A), canonical(B)
     keys = [M.structure.rows.astype(np.int64) * M.shape[1] + M.structure.indices for M in (A, B)]
     both, first, second = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
     rows, columns = np.divmod(both, max(A.shape[1], 1))
-    return assembled(getitem(A.data, first) * getitem(B.data, second), rows, columns, A.shape)
+    return assembled(getitem(A.values, first) * getitem(B.values, second), rows, columns, A.shape)
 
 
 def sparse_times_sparse(A: SparseArray, B: SparseArray) -> SparseArray:
@@ -251,7 +393,7 @@ def sparse_times_sparse(A: SparseArray, B: SparseArray) -> SparseArray:
     within = np.arange(len(left)) - np.repeat(np.cumsum(many) - many, many)
     right = order[starts[inner][left] + within]
     return assembled(
-        getitem(A.data, left) * getitem(B.data, right), rows[left], columns[right], (A.shape[0], B.shape[1])
+        getitem(A.values, left) * getitem(B.values, right), rows[left], columns[right], (A.shape[0], B.shape[1])
     )
 
 
@@ -281,7 +423,7 @@ def csr_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
     if not isinstance(arg, tuple) or all(isinstance(n, (int, np.integer)) for n in arg):
         return SparseArray(*compressed(scipy.csr_array(arg, shape=shape)))
     if len(arg) == 2:
-        return _canonical(coo_array(arg, shape))
+        return canonical(coo_array(arg, shape))
     data, indices, indptr = arg
     data = as_value(data)
     indices, indptr = [np.asarray(concrete(i, "sparse.csr_array: indices")) for i in (indices, indptr)]
@@ -331,7 +473,8 @@ def coo_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
     order = np.lexsort((col, row))
     counts = np.bincount(row, minlength=numbers.shape[0])
     indptr = np.concatenate([[0], np.cumsum(counts)])
-    return SparseArray(data, Structure(col[order], indptr, numbers.shape)).with_data(getitem(data, order))
+    structure = Structure(col[order], indptr, numbers.shape, order)
+    return SparseArray(data, structure).with_data(getitem(data, order))
 
 
 def matvec(A: Any, x: ArrayLike) -> Array:
@@ -378,8 +521,8 @@ def on_columns(call: str, operation: Any, A: SparseArray, x: Array, length: int)
         )
     options = {"structure": A.structure, "transposed": A.transposed}
     if len(shape) == 1:
-        return operation(A.data, x, **options)
-    return permute(operation(A.data, permute(x, axes=(1, 0)), **options), axes=(1, 0))
+        return operation(A.values, x, **options)
+    return permute(operation(A.values, permute(x, axes=(1, 0)), **options), axes=(1, 0))
 
 
 def diags_array(
@@ -476,7 +619,7 @@ def kron(A: Any, B: Any, format: str | None = None) -> SparseArray:
     A, B = [csr_array(x) if isinstance(x, np.ndarray | list) else as_sparse("sparse.kron", x) for x in (A, B)]
     (rows, columns), (below, beside) = A.places(), B.places()
     (m, n), (p, q) = A.shape, B.shape
-    data = fnp.ravel(A.data[:, None] * B.data)
+    data = fnp.ravel(A.values[:, None] * B.values)
     at = [
         np.ravel(outer[:, None] * length + inner) for outer, inner, length in ((rows, below, p), (columns, beside, q))
     ]
@@ -507,7 +650,7 @@ def block_array(blocks: Sequence[Sequence[Any]], *, format: str | None = None, d
         return scipy.block_array([[None if block is None else next(rest) for block in row] for row in blocks])
 
     made = rearranged(arrange, *whole)
-    return made if dtype is None else made.with_data(fnp.astype(made.data, dtype))
+    return made if dtype is None else made.with_data(fnp.astype(made.values, dtype))
 
 
 def hstack(blocks: Sequence[Any], format: str | None = None, dtype: Any = None) -> SparseArray:
