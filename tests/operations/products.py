@@ -1,6 +1,5 @@
 """Rows for products of vectors, matrices and tensors, and for Einstein sums."""
 
-
 from operations.spec import Sample, array, op
 
 S = Sample
