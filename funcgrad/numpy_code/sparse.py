@@ -13,6 +13,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import tree
+from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
 
@@ -33,9 +34,18 @@ class Constant:
     __array_ufunc__ = None  # an ndarray on the left leaves the operator to this class
 
     def __init__(self, matrix: Any) -> None:
-        self.matrix = matrix
+        object.__setattr__(self, "matrix", matrix)
 
     __class__ = property(lambda self: type(self.matrix))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if holds_traced([value]):
+            kind = type(self.matrix).__name__
+            raise InputError(
+                f"{kind}.{name}: a constant matrix cannot take traced values, got {describe(value)}. Make one of them: "
+                f"{kind}((values, A.indices, A.indptr), shape=A.shape)."
+            )
+        setattr(self.matrix, name, value)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.matrix, name)
@@ -100,6 +110,8 @@ class Filled:
     """
 
     __array_ufunc__ = None
+
+    __slots__ = ("matrix", "written")
 
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix

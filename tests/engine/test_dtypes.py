@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy
+from helpers import at_least
 from ml_dtypes import bfloat16, int4  # they come with JAX
 from operations import cases
 from operations.comparing import assert_all_close, assert_like, assert_transposed
@@ -50,8 +52,8 @@ PAIRED = {np.float32: np.complex64, np.longdouble: np.clongdouble}
 LEFT_OUT = {
     "float16": r"scipy\.integrate\.quad$",
     "bfloat16": r"linalg\.|.*fit$|convolve|correlate|polymul|polydiv|histogram|scipy\.",
-    "longdouble": r"kaiser|scipy\.(linalg|ndimage|optimize|sparse|interpolate\.LinearND|spatial\.distance\.cosine)"
-    r"|scipy\.stats\.(mult|loglaplace)|scipy\.integrate\.(quad|tanhsinh)$",
+    "longdouble": r"kaiser|scipy\.(linalg|ndimage|optimize|sparse|spatial\.distance\.cosine)"
+    r"|scipy\.interpolate\.(LinearND|CloughTocher)|scipy\.stats\.(mult|loglaplace)|scipy\.integrate\.(quad|tanhsinh)$",
 }
 
 
@@ -161,6 +163,8 @@ HALF = (
 def test_a_transform_changes_no_dtype_of_a_result(row, dtype):
     """Also where the dtype is not the argument's, as of float_power: tangents are in the result's."""
     if dtype is np.float16 and re.match(HALF, row.op.name):
+        return
+    if row.op.name == "scipy.integrate.cumulative_simpson" and not at_least(scipy, "1.17.0"):  # always of doubles
         return
     to = {"f": dtype, "c": np.complex64}
     for case in [case for case in row.cases if case.live]:

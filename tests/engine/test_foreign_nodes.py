@@ -57,8 +57,13 @@ def of_optree_node():
 
 
 def of_optree_dataclass():
-    field = optree.dataclasses.field(default="plain", pytree_node=False)
-    return optree.dataclasses.make_dataclass("OfOptree", ["w", "b", ("name", str, field)], namespace=uuid.uuid4().hex)
+    @optree.dataclasses.dataclass(namespace=uuid.uuid4().hex)
+    class OfOptree:
+        w: object
+        b: object
+        name: str = optree.dataclasses.field(default="plain", pytree_node=False)
+
+    return OfOptree
 
 
 KINDS = [of_jax_node, of_jax_keys, of_jax_dataclass, of_optree_node, of_optree_dataclass]

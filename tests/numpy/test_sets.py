@@ -5,7 +5,7 @@ import re
 import jax
 import numpy as np
 import pytest
-from helpers import identical, traced
+from helpers import at_least, identical, traced
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, trace, vjp, vmap
@@ -45,7 +45,7 @@ def test_order_left_open_is_the_same_traced(sign):
     for fun, plain in (
         (fnp.unique_values, np.unique_values),
         (lambda x: fnp.unique(x, sorted=False), lambda x: np.unique(x, sorted=False)),
-    ):
+    )[: 2 if at_least(np, "2.3.0") else 1]:  # sorted came with it
         value, tangent = jvp(fun, (x,), (x * 3,))
         identical(value, plain(x))
         identical(tangent, plain(x) * 3)
@@ -95,7 +95,8 @@ EVERYTHING = {"return_index": True, "return_inverse": True, "return_counts": Tru
         (X[:0], EVERYTHING),
         (X, {"axis": 0, **EVERYTHING}),
         (X[[0, 1, 0, 1]].reshape(2, 2), {"axis": 0, **EVERYTHING}),
-        (X[[0, 1, 0, 1]].reshape(2, 2), {"axis": -1, "return_inverse": True, "sorted": False}),
+        *[(X[[0, 1, 0, 1]].reshape(2, 2), {"axis": -1, "return_inverse": True, "sorted": False})]
+        * at_least(np, "2.3.0"),
         (np.array([2, 1, 2]), EVERYTHING),
         (np.float32([0.0, -0.0, NAN, NAN]), EVERYTHING),
         (np.array([1 + 1j, 1 - 1j, 1 + 1j]), EVERYTHING),
@@ -174,7 +175,7 @@ def test_sort_complex_has_numpys_dtypes(dtype):
 
 
 @pytest.mark.parametrize("trim", ["fb", "f", "b", "BF"])
-@pytest.mark.parametrize("axis", [None, 0, -1, (0, 1), ()])
+@pytest.mark.parametrize("axis", [None, 0, -1, *[(0, 1), ()] * at_least(np, "2.3.0")])  # several since then
 @pytest.mark.parametrize(
     "x", [np.zeros((2, 3)), np.pad([[1.0, 0.0, 2.0]], 1), np.pad([[1.0], [0.0], [2.0]], ((0, 1), (2, 0)))]
 )

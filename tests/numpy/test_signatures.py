@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+from helpers import at_least
 
 import funcgrad.numpy as fnp
 from funcgrad import grad
@@ -77,7 +78,16 @@ def test_every_function_is_compared():
     assert set(OTHERWISE) | set(MORE) <= set(PAIRS)
 
 
-@pytest.mark.parametrize("name", PAIRS)
+def tells(function):
+    """Whether NumPy tells the signature: before 2.4 it does not of what is compiled."""
+    try:
+        return bool(inspect.signature(function))
+    except ValueError:
+        assert not at_least(np, "2.4.0"), function
+        return False
+
+
+@pytest.mark.parametrize("name", [name for name in PAIRS if tells(PAIRS[name][0])])
 def test_signature(name):
     numpys, own = PAIRS[name]
     same = described(numpys, name) == described(own, name)
@@ -109,7 +119,7 @@ def own_method(name):
 @pytest.mark.parametrize("name", [n for n in dir(np.ndarray) if not n.startswith("_") and n not in MEMORY | HANDED_ON])
 def test_method(name):
     theirs = getattr(np.ndarray, name)
-    if not callable(theirs):
+    if not callable(theirs) or not tells(theirs):
         assert hasattr(Tracer, name)
         return
     own, keywords = own_method(name)
