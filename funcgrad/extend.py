@@ -151,14 +151,16 @@ def source(operation: Callable[..., Any]) -> str:
             _, _, parent_0 = record
             return (parent_0, -ct),
     """
-    text = source_of(operation)
-    if text is None:
+    inner = getattr(operation, "compute", operation)  # a function of NumPy's name has options in front
+    made = operation if source_of(operation) is not None else inner
+    text = source_of(made)
+    if text is None or source_of(inner) is None:
         raise InputError(
             f"source: an operation is needed, got {describe(operation)}. Pass a function that is one operation, "
             "funcgrad.numpy.sin say; of others inspect.getsource gives the code."
         )
     sections = [text]
-    for name, value in own_values(operation).items():
+    for name, value in own_values(made).items():
         part = source_of(value)
         if part is not None:
             sections.append(f"# ---- {name}\n{part}")

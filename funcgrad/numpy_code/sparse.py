@@ -267,7 +267,8 @@ def made_of(theirs: type) -> Any:
             """A matrix of this class with the values of one of SciPy's."""
             return _in_format(theirs, form, make(matrix))
 
-    methods = {**_methods(theirs, base, form), **(_COO if form == "coo" else {}), "theirs": theirs}
+    methods = {**_methods(theirs, base, form), "theirs": theirs}
+    methods |= _COO if form == "coo" else {} if form in ("csc", "csr") else {"data": _of_other_form(theirs)}
     if theirs.__name__.endswith("_matrix"):
         methods.update(_of_matrices(methods))
     Matrix: Any = Kind(theirs.__name__, (base,), methods)
@@ -364,6 +365,16 @@ def _of_matrices(methods: dict[str, Any]) -> dict[str, Any]:
         "__rmul__": lambda self, x: multiply(self, x) if _is_number(x) else turned(self, x),
         "__pow__": power,
     }
+
+
+def _of_other_form(theirs: type) -> property:
+    """The values of a format that has them in an array of several axes: here they stand row by row."""
+    name = theirs.__name__
+
+    def refuse(_: Any) -> Any:
+        raise InputError(f"{name}.data: traced values stand in no array of this form, got {name}. Use A.tocsr().data.")
+
+    return property(refuse)
 
 
 # What matrices have that are made of places and values: these stand in the order in which they were given.
