@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
 from funcgrad.numpy_code.conversions import holds_traced, is_traced, whole
+from funcgrad.writable import bottom
 
 
 def _special(name: str) -> Callable[..., Any]:
@@ -232,9 +232,7 @@ def of_python(module: str, name: str) -> Any:
 
         @wraps(plain)
         def one(x: Any, /) -> Any:
-            number = x
-            while isinstance(number, Tracer):
-                number = number.value
+            number = bottom(x)
             if type(number) in _NUMBERS:
                 found = plain(number)  # which raises what programs catch
                 return found if number is x else ours(x)
@@ -260,7 +258,7 @@ def _checked(plain: Callable[..., Any], ours: Callable[..., Any], *args: Any) ->
         OverflowError: the result is too large.
         ConcretizationError: that is so in some examples of a ``vmap`` only.
     """
-    numbers = [_innermost(x) for x in args]
+    numbers = [bottom(x) for x in args]
     kinds = set(map(type, numbers))
     if kinds <= _NUMBERS:
         plain(*numbers)
@@ -269,7 +267,7 @@ def _checked(plain: Callable[..., Any], ours: Callable[..., Any], *args: Any) ->
         return ours(*args)
     with np.errstate(all="ignore"):  # an error says it
         found = ours(*args)
-    _check_examples(plain, numbers, np.isfinite(_innermost(found)))
+    _check_examples(plain, numbers, np.isfinite(bottom(found)))
     return found
 
 
@@ -290,12 +288,6 @@ def _check_examples(plain: Callable[..., Any], numbers: list[Any], is_finite: An
             f"math.{plain.__name__}: {error}, in {failed} of {is_finite.size} examples of a vmap. Use "
             "funcgrad.numpy's function of that name, which gives nan there, and where(condition, a, b) for a branch."
         ) from error
-
-
-def _innermost(x: Any) -> Any:
-    while isinstance(x, Tracer):
-        x = x.value
-    return x
 
 
 def _kept(x: Any) -> Any:
