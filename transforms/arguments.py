@@ -158,7 +158,7 @@ def check_leaf(call: str, leaf: Any, where: Any) -> None:
     Raises:
         InputError: a ``TypeError`` naming key path and type.
     """
-    if isinstance(leaf, Tracer):
+    if is_plain(leaf) or type(leaf) is Tracer:
         return
     if not backend.is_value(leaf):
         if getattr(leaf, "dtype", None) == backend.FLOAT0:
@@ -260,7 +260,7 @@ def completed(cts: list[Any], leaves: Sequence[Any]) -> list[Any]:
             cts[i] = twin(cts[i])
         elif type(leaf) is float and kind is not np.float64 and issubclass(kind, np.generic):
             cts[i] = np.float64(cts[i])  # a Python float takes part in float32 arithmetic, its gradient is its own
-    return own(cts)
+    return own(cts) if np.ndarray in map(type, cts) else cts
 
 
 def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree.PyTreeSpec) -> list[Any]:

@@ -115,7 +115,8 @@ def grad(
     """
     if _others:
         refuse_others("grad", _others)
-    options = _Options("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int, strict)
+    # as _Options(...) makes it, in half the time: a transform is often made where it is called
+    options = tuple.__new__(_Options, ("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int, strict))
     check_callable("grad", fun)
     return transformed(run_grad, fun, options, "Gradient of {fun} with respect to positional argument(s) {argnums}.")
 
@@ -222,7 +223,7 @@ def _enter(trace: ReverseTrace, options: _Options, args: Any) -> tuple[list[Any]
         x = args[argnums]
         kind = type(x)
         sure = kind is float or (kind is np.ndarray and x.dtype is _ONE.dtype)  # the commonest
-        if sure or is_plain(x) or (issubclass(kind, Tracer) and x.dtype.kind == "f"):
+        if sure or is_plain(x) or (kind is Tracer and (aval_of(x) is not None or x.dtype.kind == "f")):
             new_args[argnums] = trace.leaf(x)
             return new_args, [x], _FIRST
         shallow = _shallow(x)

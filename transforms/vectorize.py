@@ -86,14 +86,13 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
             f"vmap: in_axes has {len(in_axes)} entries for {len(args)} positional arguments, got {in_axes}. "
             "Give one entry per positional argument."
         )
-    if in_axes is None or isinstance(in_axes, int):
-        in_axes = (in_axes,) * len(args)
     leaves, spec = tree.flatten((args, kwargs))
 
     def where(number: int) -> str:
         return _argument(tree.flatten_with_path((args, kwargs))[0][number])
 
-    axes = [*_spread("in_axes", in_axes, args), *[0] * len(tree.leaves(kwargs))]
+    axes = _spread("in_axes", in_axes, args)
+    axes += [0] * (len(leaves) - len(axes))  # keyword arguments
     axes = [_normal(leaf, axis, i, where) for i, (leaf, axis) in enumerate(zip(leaves, axes, strict=True))]
     size, scope = _size(leaves, axes, where, axis_size), named_axes.get()
     trace = BatchTrace(size)

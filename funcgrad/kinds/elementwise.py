@@ -228,9 +228,24 @@ class _Rules:
         return [any(rule.as_met and n in rule.names for rule in rules) for n in names]
 
 
+def _batch_of(x: Any, y: Any) -> BatchTrace | None:
+    """The batch of two arguments whose examples meet as they lie in memory, or of one of them beside a constant."""
+    batched, other = (x, y) if type(x) is Tracer and type(x._trace) is BatchTrace else (y, x)
+    if type(batched) is not Tracer or type(trace := batched._trace) is not BatchTrace or not trace.live:
+        return None
+    if type(other) in (float, float64, int):
+        return trace
+    rank = _rank(batched.value)
+    if type(other) is Tracer:
+        return trace if other._trace is trace and _rank(other.value) == rank else None
+    return trace if type(other) is ndarray and other.ndim < rank and other.dtype.kind in "fciub" else None
+
+
+def _rank(x: Any) -> int:
+    return x.ndim if type(x) is ndarray else len(backend.shape_of(x))
+
+
 _DOUBLE = np.dtype(float64)
-
-
 _SHARED = {
     **_EXPRESSIONS,
     "ARRAYS": frozenset((ndarray, float64)),
@@ -245,7 +260,7 @@ _SHARED = {
     "DOUBLE": _DOUBLE,
     "aval_of": aval_of,
     "as_made_by": as_made_by,
-    "batch_of": lambda x, y: _batch_of(x, y),
+    "batch_of": _batch_of,
     "beside_doubles": beside_doubles,
     "bind": bind,
     "common_aval": common_aval,
@@ -554,23 +569,6 @@ def _records(rules: _Rules, unlike: bool) -> tuple[dict[str, Pull], dict[str, st
             pull=name, parents="parent, second" if way == "both" else "parent", saved=saved
         )
     return pulls, texts
-
-
-def _batch_of(x: Any, y: Any) -> BatchTrace | None:
-    """The batch of two arguments whose examples meet as they lie in memory, or of one of them beside a constant."""
-    batched, other = (x, y) if type(x) is Tracer and type(x._trace) is BatchTrace else (y, x)
-    if type(batched) is not Tracer or type(trace := batched._trace) is not BatchTrace or not trace.live:
-        return None
-    if type(other) in (float, float64, int):
-        return trace
-    rank = _rank(batched.value)
-    if type(other) is Tracer:
-        return trace if other._trace is trace and _rank(other.value) == rank else None
-    return trace if type(other) is ndarray and other.ndim < rank and other.dtype.kind in "fciub" else None
-
-
-def _rank(x: Any) -> int:
-    return x.ndim if type(x) is ndarray else len(backend.shape_of(x))
 
 
 _ANY = """

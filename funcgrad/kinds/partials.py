@@ -14,7 +14,6 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.core import Tracer
-from funcgrad.graph import stands_for_array
 from funcgrad.kinds.linear import astype, broadcast_to, conform
 from funcgrad.kinds.rules import NAMES, check_names, positional_names
 from funcgrad.ownership import LARGE, argument_is_alone, is_temporary
@@ -164,7 +163,7 @@ def scaled(ct: Any, partial: Any) -> Any:
         ):
             return np.multiply(partial, ct, out=partial)
         return partial * ct
-    if type(ct) is Tracer and (stands_for_array(ct) or (is_buffer(ct) and type(ct.value) is ndarray)):
+    if type(ct) is Tracer and type(ct.value) is ndarray and (ct._trace.repeats or is_buffer(ct)):
         return partial * ct  # by the order of factors complex products are rounded, and the result lies in memory
     # a float64 left of a tracer, or of a Python complex number, which would take it for a float
     return partial * ct if type(ct) is float64 and type(partial) is not complex else ct * partial
