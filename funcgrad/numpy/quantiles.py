@@ -23,7 +23,7 @@ from funcgrad.numpy.layout import in_order
 from funcgrad.numpy.output import into
 from funcgrad.numpy.peeking import anywhere
 from funcgrad.numpy.reducing import aligned_weights, as_scalar, can_be_nan, converted, merged, split_axes, weak
-from funcgrad.numpy.reductions import mean
+from funcgrad.numpy.reductions import mean, nanmean
 from funcgrad.primitives.arithmetic import add, divide, multiply, subtract
 from funcgrad.primitives.comparison import equal, greater_equal, isnan, logical_not
 from funcgrad.primitives.comparison import where as choose
@@ -137,6 +137,8 @@ def nanmedian(
     a = as_value(a)
     if not can_be_nan(a):
         return median(a, axis, out, overwrite_input, keepdims)
+    if 0 in backend.shape_of(a):
+        return nanmean(a, axis, None, out, keepdims)
     if out is not None:
         return into(nanmedian, out, a, axis, overwrite_input=overwrite_input, keepdims=keepdims)
     lanes, order = _lanes("median", a, axis)
@@ -229,6 +231,8 @@ def _quantile(
     if method not in _METHODS:
         raise ValueError(f"{name}: no method of that name, got {method!r}. Use one of {', '.join(_METHODS)}.")
     a = as_value(a)
+    if name.startswith("nan") and 0 in backend.shape_of(a):
+        return nanmean(a, axis, keepdims=keepdims)  # so does NumPy, without a look at q
     python = _is_python_number(q)
     q = as_value(q)
     q = q if whole == 1 else divide(q, whole)

@@ -10,7 +10,6 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.backend import namespace_of
 from funcgrad.core import Tracer
-from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to as stretch
 from funcgrad.kinds.linear import broadcast_view, permute
 from funcgrad.kinds.linear import reshape as refill
@@ -18,7 +17,7 @@ from funcgrad.numpy.axes import as_shape, completed, one_axis, some_axes
 from funcgrad.numpy.creation import as_value, new
 from funcgrad.numpy.creation import copy as duplicate
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
-from funcgrad.views import layout, locked, share, shares
+from funcgrad.views import axes_in_memory, layout, locked, share, shares
 from funcgrad.writable import READ_ONLY, buffer, is_buffer, is_number
 
 __all__ = [
@@ -36,13 +35,12 @@ def _reversed(a: Array) -> Array:
     return permute(a, axes=tuple(range(_rank(a) - 1, -1, -1)))
 
 
-def _order(name: str, order: str) -> str:
-    """Traced values have a shape but no memory layout, so only C and F mean something."""
+def _order(a: Array, order: str) -> str:
+    """``order`` as "C" or "F"; of "A" tells how ``a`` lies in memory."""
+    if order == "A":
+        return "F" if layout(a).flags.fnc else "C"
     if order not in ("C", "F"):
-        raise InputError(
-            f"{name}: the order of a traced value's elements in memory is not defined, got order={order!r}. "
-            "Pass order='C' or order='F'."
-        )
+        raise ValueError(f"order must be 'C', 'F' or 'A', got {order!r}.")
     return order
 
 
@@ -52,7 +50,8 @@ def reshape(a: ArrayLike, /, shape: Any, order: Any = "C", *, copy: bool | None 
     Args:
         a: an array.
         shape: the lengths; one of them may be -1, it is worked out.
-        order: "C" reads and writes with the last axis changing fastest, "F" with the first.
+        order: "C" reads and writes with the last axis changing fastest, "F" with the first; "A" is "F" for an array
+            that lies so in memory, else "C".
         copy: whether the result has memory of its own; None for only where that is needed.
 
     Raises:
@@ -69,7 +68,7 @@ def reshape(a: ArrayLike, /, shape: Any, order: Any = "C", *, copy: bool | None 
             return np.reshape(a, shape, order)
         return np.reshape(a, shape, order, copy=copy)
     to = completed(shape, backend.shape_of(a))
-    if order == "C" or _order("reshape", order) == "C":
+    if order == "C" or _order(a, order) == "C":
         made = refill(a, to=to)
     else:
         made = _reversed(refill(_reversed(a), to=to[::-1]))
@@ -83,6 +82,10 @@ def reshape(a: ArrayLike, /, shape: Any, order: Any = "C", *, copy: bool | None 
 def ravel(a: ArrayLike, order: Any = "C") -> Array:
     """The elements of ``a`` along one axis.
 
+    Args:
+        a: an array.
+        order: as for ``reshape``, or "K" for the order in which they lie in memory.
+
     Example:
         >>> fnp.ravel([[1, 2], [3, 4]])
         array([1, 2, 3, 4])
@@ -90,7 +93,9 @@ def ravel(a: ArrayLike, order: Any = "C") -> Array:
     a = as_value(a)
     if namespace_of(a) is np:
         return np.ravel(a, order)
-    if order != "C" and _order("ravel", order) == "F":
+    if order == "K":
+        a = permute(a, axes=axes_in_memory(layout(a)))
+    elif order != "C" and _order(a, order) == "F":
         a = _reversed(a)
     made = refill(a, to=(prod(backend.shape_of(a)),))
     # NumPy copies also where a view with gaps would do

@@ -28,6 +28,7 @@ from funcgrad.numpy.output import accumulating, are_constant, check_arrays, comp
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import as_scalar, converted, merged
 from funcgrad.numpy.shaping import expand_dims, moveaxis
+from funcgrad.primitives.arithmetic import fabs
 from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.index_spec import ARRAY
 from funcgrad.primitives.indexing import getitem, scatter_sum
@@ -147,6 +148,8 @@ def reduce(
     if start is not None:
         shown["initial"] = 1
     like = theirs.reduce(_stand_in(a), axis, dtype, None, **shown)
+    if theirs is np.hypot and initial is ... and where is True and like.size == product(backend.shape_of(a)):
+        return fabs(reshape(converted(a, like.dtype), to=like.shape))  # NumPy begins with 0
     return _folded(self, a, axis, like, start, where)
 
 
@@ -174,22 +177,24 @@ def _folded(self: Ufunc, a: Array, axis: Any, like: Any, start: Any, where: Any)
     rows = merged(converted(a, dtype), axis)
     mask = None if where is True else merged(broadcast_to(as_value(where), to=shape), axis)
     *rest, n = backend.shape_of(rows)
-    first = 0
+    first, before = 0, (slice(None),) * len(rest)
     if start is not None:
         ans = converted(as_value(start), dtype)
     elif mask is not None or not n:
         ans = dtype.type(self.ufunc.identity)
     else:
-        ans, first = getitem(rows, (..., 0)), 1
+        ans, first = getitem(rows, (*before, 0)), 1
     for i in range(first, n):
-        row = getitem(rows, (..., i))
+        row = getitem(rows, (*before, i))
         if mask is None:
             ans = self.compute(ans, row)
         else:
-            chosen = getitem(mask, (..., i))
+            chosen = getitem(mask, (*before, i))
             ans = choose(chosen, self.compute(ans, choose(chosen, row, dtype.type(1))), ans)
     if backend.shape_of(ans) != tuple(rest):
         ans = broadcast_to(ans, to=tuple(rest))
+    if mask is not None and not rest:
+        ans = getitem(ans, ())  # a number, of which NumPy's where makes an array
     return as_scalar(reshape(ans, to=like.shape) if like.shape != tuple(rest) else ans)
 
 
@@ -272,8 +277,9 @@ def reduceat(
     a = converted(a, like.dtype)
     before, parts = (slice(None),) * along, []
     for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), backend.shape_of(a)[along]], strict=True):
-        piece = getitem(a, (*before, slice(start, stop if stop > start else start + 1)))
-        parts.append(reduce(self, piece, along))
+        one = stop <= start + 1
+        piece = getitem(a, (*before, start if one else slice(start, stop)))
+        parts.append(piece if one else reduce(self, piece, along))
     return converted(stack(*parts, axis=along), like.dtype)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import funcgrad.numpy as fnp
-from funcgrad import grad, jacfwd, jacrev, jvp, vjp, vmap
+from funcgrad import grad, jacfwd, jacrev, jit, jvp, vjp, vmap
 from funcgrad.errors import ConcretizationError, InputError
 
 V, M, T = np.arange(1.0, 5.0), np.arange(6.0).reshape(2, 3), np.arange(24.0).reshape(2, 3, 4)
@@ -76,9 +76,52 @@ def scaled(arrays, c):
     return type(arrays)([scaled(a, c) for a in arrays]) if isinstance(arrays, (list, tuple)) else arrays * c
 
 
-def test_the_order_in_memory_of_a_traced_value_is_not_defined():
-    for attempt in (lambda x: fnp.reshape(x, 6, "A"), lambda x: fnp.ravel(x, "K")):
-        with pytest.raises(InputError, match="order="):
+CUBE = np.arange(24.0).reshape(2, 3, 4)
+LAID_OUT = {
+    "C": lambda x: x * 1.0,
+    "F": lambda x: np.asfortranarray(x * 1.0),
+    "transposed": lambda x: (x * 1.0).transpose(1, 2, 0),
+    "gaps": lambda x: (x * 1.0).transpose(2, 0, 1)[::2],
+    "backwards": lambda x: (x * 1.0).T[:, ::-1],
+    "one axis": lambda x: (x * 1.0)[0, 0],
+}
+IN_ORDER = {
+    "reshape A": lambda x: np.reshape(x, -1, "A"),
+    "method A": lambda x: x.reshape((x.size,), order="A"),
+    "ravel A": lambda x: np.ravel(x, "A"),
+    "ravel K": lambda x: x.ravel("K"),
+    "flatten A": lambda x: x.flatten("A"),
+    "flatten K": lambda x: x.flatten("K"),
+}
+
+
+@pytest.mark.parametrize("laid_out", LAID_OUT.values(), ids=LAID_OUT)
+@pytest.mark.parametrize("call", IN_ORDER.values(), ids=IN_ORDER)
+def test_elements_in_the_order_in_which_they_lie_in_memory(call, laid_out):
+    def fun(x):
+        return call(laid_out(x))
+
+    def written(x):  # to a view of it, where NumPy gives one
+        y = laid_out(x)
+        z = call(y)
+        z[:2] = 7.0
+        return y
+
+    for f in (fun, written):
+        want = f(CUBE)
+        out, tangent = jvp(f, (CUBE,), (CUBE,))
+        np.testing.assert_array_equal(out, want)
+        np.testing.assert_array_equal(tangent, np.where(want == 7.0, tangent, want))
+        np.testing.assert_array_equal(vmap(f)(np.stack([CUBE, -CUBE]))[0], want)
+        np.testing.assert_array_equal(jit(f, backend="numpy")(CUBE), want)
+    recorded = jit(call, backend="numpy")
+    for x in (CUBE, np.asfortranarray(CUBE), CUBE.transpose(1, 0, 2)):
+        np.testing.assert_array_equal(recorded(x), call(x))
+
+
+def test_orders_that_numpy_does_not_know_are_refused():
+    for attempt in (lambda x: fnp.reshape(x, 6, "K"), lambda x: fnp.ravel(x, "B")):
+        with pytest.raises(ValueError, match="order"):
             jvp(attempt, (M,), (M,))
 
 

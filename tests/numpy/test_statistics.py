@@ -1,5 +1,6 @@
 """Covariances, histograms and counts where the table of operations does not reach: ties, edges, refusals, ``vmap``."""
 
+import warnings
 from functools import partial
 
 import jax
@@ -383,3 +384,22 @@ def test_numpys_own_names_reach_them():
     same(grad(lambda x: np.histogram(x, 2)[1][1])(x), [0.5, 0.5, 0, 0])
     same(grad(lambda w: np.bincount(np.array([1, 0]), w)[1])(np.ones(2)), [1, 0])
     same(grad(lambda x: np.cov(x))(x), grad(fnp.cov)(x))
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
+@pytest.mark.parametrize("q", [0.5, [0.1, 0.7]])
+def test_quantiles_of_nothing_are_numpys(q, axis):
+    for name in ("quantile", "nanquantile", "percentile", "nanpercentile", "median", "nanmedian"):
+        args = () if "median" in name else (q,)
+        for x in (np.zeros((0, 2)), np.zeros((2, 0))):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                try:
+                    want = getattr(np, name)(x, *args, axis=axis)
+                except IndexError:
+                    with pytest.raises(IndexError):
+                        vjp(lambda x, name=name, args=args: getattr(fnp, name)(x, *args, axis=axis), x)
+                    continue
+                out, pullback = vjp(lambda x, name=name, args=args: getattr(fnp, name)(x, *args, axis=axis), x)
+                np.testing.assert_array_equal(out, want, strict=True)
+                assert pullback(np.ones_like(out))[0].shape == x.shape

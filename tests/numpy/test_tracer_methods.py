@@ -16,7 +16,7 @@ from operations.spec import Sample, array, op, positive, spread
 
 from funcgrad import grad, jacfwd, jvp, vjp, vmap
 from funcgrad.core import Tracer
-from funcgrad.errors import ConcretizationError, InputError
+from funcgrad.errors import ConcretizationError
 from funcgrad.primitives import arithmetic
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.products import matmul
@@ -345,11 +345,6 @@ def test_iteration_costs_what_it_reads():
     """A pullback through n rows takes memory and time for n rows, not for n arrays."""
     x = np.arange(200_000.0).reshape(2000, 100)
     np.testing.assert_array_equal(grad(lambda x: sum(row @ row for row in x))(x), 2 * x)
-
-
-def test_order_of_a_kind_without_memory_layout():
-    with pytest.raises(InputError, match="order"):
-        vjp(lambda x: x.ravel("A"), MATRIX)
 
 
 # ---- speed -------------------------------------------------------------------------------------------------

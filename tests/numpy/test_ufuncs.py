@@ -386,7 +386,7 @@ def tried(call):
     """What NumPy gives, or the error that it raises."""
     try:
         return call(), None
-    except (TypeError, ValueError) as error:
+    except (IndexError, TypeError, ValueError) as error:
         return None, error
 
 
@@ -510,14 +510,17 @@ def test_folds_on_jax_arrays_compile():
 @pytest.mark.parametrize("name", ["add", "multiply", "subtract", "maximum", "logaddexp", "hypot", "divide"])
 def test_folds_of_nothing_and_of_one(name):
     own, theirs = getattr(fnp, name), getattr(np, name)
-    for x in (np.zeros((0, 2)), np.zeros((2, 0)), np.full((1, 2), 0.5)):
+    for x in (np.zeros((0, 2)), np.zeros((2, 0)), np.full((1, 2), 0.5), np.full((1, 2), -0.5), np.full(1, -0.5)):
         for call in (
             lambda u, x: u.reduce(x),
-            lambda u, x: u.reduce(x, 1),
+            lambda u, x: u.reduce(x, -1),
             lambda u, x: u.reduce(x, 0, initial=3.0),
+            lambda u, x: u.reduce(x, 0, initial=None),
+            lambda u, x: u.reduce(x, 0, where=x < 0),
+            lambda u, x: u.reduceat(x, [0], axis=x.ndim - 1),
             lambda u, x: u.reduce(x, (), keepdims=True),
             lambda u, x: u.accumulate(x),
-            lambda u, x: u.accumulate(x, 1),
+            lambda u, x: u.accumulate(x, -1),
             lambda u, x: u.outer(x, x),
         ):
             want, error = tried(lambda call=call, x=x: call(theirs, x))
