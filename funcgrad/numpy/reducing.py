@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
+from funcgrad.core import Tracer
 from funcgrad.kinds.linear import broadcast_to, permute, reduce_sum, reshape
 from funcgrad.numpy.axes import kept, some_axes
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.primitives.arithmetic import multiply
 from funcgrad.primitives.comparison import where as choose
+from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.reductions import count_nonzero, reduce_max, reduce_min
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
 from funcgrad.writable import as_number, buffer, is_buffer
@@ -33,7 +35,12 @@ def as_floating(a: Array) -> Array:
 
 def as_scalar(a: Array) -> Array:
     """What has no axes as the scalar that NumPy's reductions return; everything else as it is."""
-    return a[()] if type(a) is np.ndarray and not a.shape else as_number(a)
+    value = a
+    while type(value) is Tracer:
+        value = value.value
+    if type(value) is not np.ndarray or value.shape:
+        return as_number(a)
+    return as_number(getitem(a, ())) if type(a) is Tracer else value[()]
 
 
 def can_be_nan(a: Array) -> bool:

@@ -214,9 +214,10 @@ def var(
         correction = ddof
     elif ddof != 0:
         raise ValueError("ddof and correction can't be provided simultaneously.")
-    a, to = _real_as(as_value(a), dtype)
-    if to is not None:
-        return converted(var(a, axis, None, None, 0, keepdims, where=where, mean=mean, correction=correction), to)
+    a = as_value(a)
+    if dtype is not None and "c" in (backend.dtype_of(a).kind, np.dtype(dtype).kind):
+        a, mean = _in_complex(a, axis, dtype, where, mean)
+        return converted(var(a, axis, None, None, 0, keepdims, where=where, mean=mean, correction=correction), dtype)
     a = converted(a, dtype)
     if where is True and mean is None:
         return reduced(reductions.reduce_var, a, axis, keepdims, correction=correction)
@@ -236,11 +237,14 @@ def var(
     return divide(total, maximum(subtract(_divisor(n, total), correction), 0))
 
 
-def _real_as(a: Array, dtype: Any) -> tuple[Array, Any]:
-    """A real ``a`` in the precision of a complex ``dtype``, and that: only then is a variance of NumPy's complex."""
-    if dtype is None or np.dtype(dtype).kind != "c" or backend.dtype_of(a).kind == "c":
-        return a, None
-    return converted(a, np.dtype(dtype).type().real.dtype), dtype
+def _in_complex(a: Array, axis: Axes, dtype: Any, where: Any, mean: Any) -> tuple[Array, Any]:
+    """``a`` and its mean as NumPy takes them for a variance in ``dtype``, where one of the two is complex."""
+    if np.dtype(dtype).kind == "c":
+        same = backend.dtype_of(a).kind == "c"
+        return converted(a, dtype if same else np.dtype(dtype).type().real.dtype), mean
+    if mean is None:  # it alone is real: the distances from it are not
+        mean = divide(sum(a, axis, dtype, keepdims=True, where=where), counted(a, axis, where, True))
+    return a, mean
 
 
 def std(

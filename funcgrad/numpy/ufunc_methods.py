@@ -193,8 +193,6 @@ def _folded(self: Ufunc, a: Array, axis: Any, like: Any, start: Any, where: Any)
             ans = choose(chosen, self.compute(ans, choose(chosen, row, dtype.type(1))), ans)
     if backend.shape_of(ans) != tuple(rest):
         ans = broadcast_to(ans, to=tuple(rest))
-    if mask is not None and not rest:
-        ans = getitem(ans, ())  # a number, of which NumPy's where makes an array
     return as_scalar(reshape(ans, to=like.shape) if like.shape != tuple(rest) else ans)
 
 

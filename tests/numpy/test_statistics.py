@@ -403,3 +403,48 @@ def test_quantiles_of_nothing_are_numpys(q, axis):
                 out, pullback = vjp(lambda x, name=name, args=args: getattr(fnp, name)(x, *args, axis=axis), x)
                 np.testing.assert_array_equal(out, want, strict=True)
                 assert pullback(np.ones_like(out))[0].shape == x.shape
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("options", [{}, {"axis": 0, "ddof": 1}, {"axis": 1, "keepdims": True, "where": X > -1.0}])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "complex64"])
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_variances_of_complex_numbers_in_another_dtype_are_numpys(name, dtype, options):
+    z = X + 1j * RNG.normal(size=X.shape)
+
+    def fun(x):
+        return getattr(np, name)(x, dtype=dtype, **options)
+
+    def total(x):
+        return np.sum(np.real(fun(x)))
+
+    out, _ = vjp(fun, z)
+    want = fun(z)
+    assert type(out) is type(want)
+    np.testing.assert_allclose(out, want, rtol=1e-6 if want.dtype.itemsize < 8 or dtype == "complex64" else 1e-14)
+    assert out.dtype == want.dtype
+    if dtype not in ("float32", "complex64"):
+        t, h = RNG.normal(size=X.shape) + 1j * RNG.normal(size=X.shape), 1e-6
+        difference = (total(z + h * t) - total(z - h * t)) / (2 * h)  # right to 1e-9
+        np.testing.assert_allclose(jvp(total, (z,), (t,))[1], difference, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(np.real((grad(total)(z) * t).sum()), difference, rtol=1e-7, atol=1e-9)
+
+
+NUMBERS = {
+    "median": np.median,
+    "nanmedian": np.nanmedian,
+    "quantile": lambda x: np.quantile(x, 0.3),
+    "nanpercentile": lambda x: np.nanpercentile(x, 30.0),
+    "nanmax": np.nanmax,
+    "cond": lambda x: np.linalg.cond(x[:3, :3]),
+    "reduce": lambda x: np.hypot.reduce(x, axis=(0, 1), where=x > -9.0),
+}
+
+
+@pytest.mark.parametrize("fun", NUMBERS.values(), ids=NUMBERS)
+def test_statistics_of_all_elements_are_numbers_as_numpys(fun):
+    x = np.where(np.arange(15.0).reshape(3, 5) == 11, np.nan, X) if fun in (np.nanmedian, np.nanmax) else X
+    want = fun(x)
+    for out in (vjp(fun, x)[0], jvp(fun, (x,), (x,))[0], jvp(fun, (x,), (x,))[1]):
+        assert type(out) is type(want) is np.float64
+    assert type(vjp(fun, x.astype(np.float32))[0]) is type(fun(x.astype(np.float32)))
