@@ -17,8 +17,10 @@ from funcgrad.kinds.rules import Operation, finish
 from funcgrad.primitives.accumulating import detached
 from funcgrad.primitives.index_spec import Spec, lift, names_all, rebuild
 from funcgrad.primitives.indexing import read
+from funcgrad.primitives.shaping import arranged
 from funcgrad.reverse import pull_for_all
 from funcgrad.typing import Shape
+from funcgrad.views import layout
 
 __all__ = ["region", "winners", "write"]
 
@@ -90,7 +92,13 @@ def _batch(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: 
     if axes is not None:
         y = broadcast_to(y, to=(size, *room))
         y = permute(y, axes=tuple(sorted(range(len(axes)), key=axes.__getitem__)))
-    return write(x, y, *arrays, spec=spec), True
+    return write(x, y, *map(_in_c_order, arrays), spec=spec), True
+
+
+def _in_c_order(places: Any) -> Any:
+    """Integers as NumPy goes through those of one example: through several axes it goes as they lie in memory."""
+    like = layout(places)
+    return places if like.flags.c_contiguous else arranged(places, axes=tuple(range(like.ndim)))
 
 
 _write_primitive = Primitive("write", _write, reverse=_reverse, forward=_forward, batch=_batch, reuse=_write_over)

@@ -1160,3 +1160,22 @@ def test_what_is_constant_in_a_block_is_written_to(whole, within, compiled):
     rows = y.reshape(-1, len(x))
     wanted = rows.sum(0) + (0.0 if within else 10.0 * len(rows) * x[0] * np.eye(len(x))[1])
     np.testing.assert_allclose((jax.jit(grad(f)) if compiled else grad(f))(x), wanted, rtol=1e-12)
+
+
+def test_in_a_batch_the_last_of_several_writes_counts_however_indices_lie_in_memory():
+    """Through several axes NumPy goes as they lie in memory: a batch of indices that run backwards backwards."""
+    rows = np.random.default_rng(0).integers(0, 3, (4, 7))
+    values = np.arange(7.0)
+
+    def written(places, values):
+        out = np.zeros(3)
+        out[places[::-1]] = values[::-1]
+        return out
+
+    want = [written(row, values) for row in rows]
+    np.testing.assert_array_equal(vmap(written, in_axes=(0, None))(rows, values), want)
+    np.testing.assert_array_equal(
+        vmap(vmap(written, in_axes=(0, None)), in_axes=(0, None))(rows[None], values)[0], want
+    )
+    moved = jvp(lambda v: vmap(written, in_axes=(0, None))(rows, v), (values,), (values,))
+    np.testing.assert_array_equal(moved, [want, want])
