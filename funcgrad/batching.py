@@ -12,9 +12,12 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
+from funcgrad import backend
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, tracer_of, twin
 
-__all__ = ["BatchTrace", "is_batched", "named_axes"]
+__all__ = ["BatchTrace", "is_batched", "named_axes", "row_of_all", "shared"]
 
 #: The traces of the enclosing ``vmap``s that gave their axis a name.
 named_axes: ContextVar[Mapping[Any, BatchTrace]] = ContextVar("named_axes", default=MappingProxyType({}))
@@ -53,6 +56,29 @@ class BatchTrace(Trace):
         if isinstance(flags, bool):
             flags = (flags,) * len(ans)
         return tuple(tracer_of(a, self) if f else a for a, f in zip(ans, flags, strict=True))
+
+
+def shared(x: Any) -> Any:
+    """The value of one example of a ``vmap`` where all examples have the same one, else ``x``.
+
+    By it Python may go on: code that checks its arguments knows nothing of examples.
+    """
+    while is_batched(x):
+        row = row_of_all(x.value)
+        if row is None:
+            break
+        x = row
+    return x
+
+
+def row_of_all(whole: Any) -> Any:
+    """The first of the rows of ``whole`` where all are the same; None where they differ, or nobody knows."""
+    bottom = whole
+    while isinstance(bottom, Tracer):
+        bottom = bottom.value
+    if backend.is_stand_in(bottom) or not backend.shape_of(whole)[0] or not bool(np.all(whole == (row := whole[0]))):
+        return None
+    return row
 
 
 def is_batched(x: Any) -> bool:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import backend, blocks
-from funcgrad.batching import BatchTrace, is_batched
+from funcgrad.batching import BatchTrace, shared
 from funcgrad.core import Tracer, describe, raise_escaped, repeated, twin
 from funcgrad.errors import ConcretizationError, ConversionError, ReadOnlyError
 from funcgrad.graph import steer
@@ -112,8 +112,9 @@ def concrete(x: Tracer, asked: str, *, steers: bool = True) -> Any:
         steers: whether the run goes on by it, so that graphs must remember it; what only prints it does not.
 
     Raises:
-        ConcretizationError: ``x`` stands for one value per example of a ``vmap``.
+        ConcretizationError: the examples of a ``vmap`` have different values.
     """
+    x = shared(x)
     batch = _batch_below(x)
     if batch is not None:
         raise _differs(x, asked, batch.size)
@@ -161,7 +162,8 @@ def _check_open(x: Tracer) -> None:
 def _bool(x: Tracer) -> bool:
     """The truth value of one element; it steers Python's control flow and carries no derivative."""
     _check_open(x)
-    answer: bool = steer(x, bool(concrete(_shared(x), "bool(x)", steers=False)))
+    x = shared(x)
+    answer: bool = steer(x, bool(concrete(x, "bool(x)", steers=False)))
     return answer
 
 
@@ -173,27 +175,9 @@ def _index(x: Tracer) -> int:
             f"index(x): an index or a length must be an integer, got {describe(x)}{user_line()}. Convert it with "
             "x.astype(int), which is a constant for derivatives."
         )
-    answer: int = steer(x, operator.index(concrete(_shared(x), "index(x)", steers=False)))
+    x = shared(x)
+    answer: int = steer(x, operator.index(concrete(x, "index(x)", steers=False)))
     return answer
-
-
-def _shared(x: Any) -> Any:
-    """In code that was built anew the value of one example of a ``vmap`` where all have the same, else ``x``.
-
-    Such code checks its arguments, and knows nothing of examples. Where they differ it is refused.
-    """
-    while run_here() is not None and is_batched(x) and not x.shape and len(x.value):
-        first = x.value[0]
-        if backend.is_stand_in(_innermost(x)) or not bool(np.all(x.value == first)):
-            break
-        x = first
-    return x
-
-
-def _innermost(x: Any) -> Any:
-    while isinstance(x, Tracer):
-        x = x.value
-    return x
 
 
 def _format(x: Tracer, spec: str) -> str:

@@ -13,7 +13,6 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError
-from funcgrad.graph import steer
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.tables import BINARY, UNARY, Held, Labels, fits, taken_out
@@ -413,15 +412,12 @@ def _shared_truth(x: Any) -> Any:
     Raises:
         ConcretizationError: they differ between examples.
     """
-    rank = x.ndim
     bottom = x
     while isinstance(bottom, Tracer):
         bottom = bottom.value
     if not isinstance(x, Tracer) or backend.is_stand_in(bottom):
         return x if bottom is x else np.zeros(x.shape, bool)
-    rows = bottom.reshape(-1, *bottom.shape[bottom.ndim - rank :])
-    alike = bottom.ndim == rank or bool((rows == rows[0]).all())
-    return steer(x, rows[0]) if alike else concrete(x, "series.isna()")
+    return concrete(x, "series.isna()")
 
 
 def is_labelled(x: Any) -> bool:

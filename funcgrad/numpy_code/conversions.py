@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.batching import shared
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
 from funcgrad.graph import steer
@@ -76,8 +77,9 @@ def whole(x: Any) -> Any:
 
     It is a constant wherever it has a derivative, and Python may go on by it: as an index, or a number of steps.
     """
+    one = shared(x)
     try:
-        return steer(x, int(concrete(x, "int(x)", steers=False)))
+        return steer(one, int(concrete(one, "int(x)", steers=False)))
     except ConcretizationError:
         return fnp.astype(x, np.int64)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.batching import row_of_all
 from funcgrad.errors import ConcretizationError
 from funcgrad.kinds import elementwise, nondifferentiable
 from funcgrad.kinds.rules import Operation
@@ -153,7 +154,12 @@ where: Operation = elementwise(
 )
 
 
-def _nonzero_batch(*_: Any) -> Any:
+def _nonzero_batch(
+    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+) -> tuple[Any, bool]:
+    row = row_of_all(args[0])
+    if row is not None:
+        return nonzero(row), False
     raise ConcretizationError(
         "nonzero: how many elements are not zero differs between the examples of a vmap, got a batched array. "
         "Use the three-argument where(condition, x, y), or call it outside vmap."

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.batching import is_batched
+from funcgrad.batching import is_batched, shared
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.graph import steer
@@ -138,7 +138,7 @@ def names_all(spec: Spec, shape: Shape) -> bool:
 
 def concrete_mask(mask: Any, what: str) -> np.ndarray:
     """The ndarray behind ``mask``; one that differs between examples has no single number of hits."""
-    given = mask
+    given = mask = shared(mask)
     while isinstance(mask, Tracer):
         if is_batched(mask):
             raise ConcretizationError(

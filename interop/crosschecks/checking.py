@@ -81,7 +81,7 @@ def crosscheck(
         atol: the largest absolute error allowed besides.
         seed: of the random directions and cotangents.
         also: what to compare besides: some of "vmap", "jit" and "float32". A function that branches on
-            values has no batches and cannot be compiled; its report says so.
+            values cannot be compiled, and has batches where all examples take the same branch; its report says so.
         blame: whether to search for the operation.
         device: where JAX runs: "cpu", "gpu", a ``jax.Device``; None for where it runs anyway.
 

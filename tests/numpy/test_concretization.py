@@ -17,7 +17,7 @@ import scipy.spatial
 from toolz import pipe
 
 import funcgrad.numpy as fnp
-from funcgrad import grad, jvp, linearize, no_grad, stop_gradient, vjp, vmap
+from funcgrad import grad, jacfwd, jacrev, jit, jvp, linearize, no_grad, stop_gradient, vjp, vmap
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, EscapedTracerError, InputError, ReadOnlyError
 from funcgrad.graph import GraphTrace
@@ -36,7 +36,7 @@ def in_jvp(fun, x=2.0):
 
 
 def in_vmap(fun, x=2.0):
-    return vmap(fun)(np.stack([x, x]))
+    return vmap(fun)(np.stack([x, x * 0.0]))  # examples that differ, in their truth too
 
 
 def in_linearize(fun, x=2.0):
@@ -52,7 +52,7 @@ def in_jvp_of_grad(fun, x=2.0):
 
 
 def in_grad_of_vmap(fun, x=2.0):
-    return in_grad(lambda y: vmap(fun)(y), np.stack([x, x]))
+    return in_grad(lambda y: vmap(fun)(y), np.stack([x, x * 0.0]))
 
 
 def in_vmap_of_grad(fun, x=2.0):
@@ -111,7 +111,7 @@ def test_bool_of_several_elements_is_numpys_error(run, x):
         lambda x: 1 if x > 1 else 0,
         lambda x: x and 1,
         lambda x: not x,
-        lambda x: max(x, 3.0),
+        lambda x: max(x, 1.0),
         lambda x: bool(x),
         lambda x: sorted([x, 1.0]),
     ],
@@ -124,6 +124,50 @@ def test_bool_of_a_batch_names_vmap_and_where(run, fun):
     assert "2 examples of a vmap" in message
     assert "where(condition, a, b)" in message
     assert here(fun) in message
+
+
+def alike(fun):
+    """``fun`` in a batch whose examples go the same way, as it is, in other transforms, and recorded."""
+    xs = np.array([[1.0, 2.0, -3.0], [4.0, 0.5, -0.1]])
+    want = np.stack([fun(x) for x in xs])
+    for run in (vmap(fun), jit(vmap(fun), backend="numpy")):
+        np.testing.assert_allclose(run(xs), want, rtol=1e-15)
+    slopes = np.stack([jacrev(fun)(x) for x in xs])
+    np.testing.assert_allclose(vmap(jacrev(fun))(xs), slopes, rtol=1e-15)
+    np.testing.assert_allclose(vmap(jacfwd(fun))(xs), slopes, rtol=1e-15)
+    np.testing.assert_allclose(jacrev(lambda xs: vmap(fun)(xs).sum(0))(xs), np.moveaxis(slopes, 0, -2), rtol=1e-15)
+    np.testing.assert_allclose(vmap(vmap(fun))(np.stack([xs, 2.0 * xs]))[0], want, rtol=1e-15)
+
+
+def test_a_batch_whose_examples_agree_goes_one_way():
+    """What Python asks of values is answered where all examples have the same answer."""
+    alike(lambda x: x * 2.0 if x[0] > 0 else x)
+    alike(lambda x: x[x > 0] ** 2)
+    alike(lambda x: x[(np.sign(x[0]) + 0.5).astype(int)] * x)
+    alike(lambda x: np.sum(x[np.nonzero(x > 0)]) * x)
+    alike(lambda x: np.compress(x > 0, x) * 3.0)
+    alike(lambda x: sum((x * i for i in range(np.argmin(x))), x))
+
+    def stopped(x):
+        y = x
+        while np.max(np.abs(y)) > 1e-3:
+            y = y * 0.5
+        return y
+
+    with pytest.raises(ConcretizationError, match="2 examples of a vmap"):
+        vmap(stopped)(np.array([[1.0], [100.0]]))
+    np.testing.assert_array_equal(vmap(stopped)(np.array([[1.0], [0.9]]))[0], stopped(np.ones(1)))
+
+
+def test_a_recorded_batch_asks_again_whether_its_examples_agree():
+    def fun(x):
+        return x * 2.0 if x > 0 else x * 3.0
+
+    recorded = jit(vmap(fun), backend="numpy")
+    for xs in (np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([-1.0, -2.0])):
+        np.testing.assert_array_equal(recorded(xs), [fun(x) for x in xs])
+    with pytest.raises(ConcretizationError, match="2 examples of a vmap"):
+        recorded(np.array([1.0, -1.0]))
 
 
 def here(fun):
@@ -470,7 +514,7 @@ def test_repr():
     )
     assert re.fullmatch(r"ReverseTracer\(level=\d+, float64\[\], value=2\.0\)", seen(in_grad, repr))
     assert re.fullmatch(
-        r"BatchTracer\(level=\d+, float32\[2\], value=array\(\[\[1\., 1\.\],\n *\[1\., 1\.\]\], dtype=float32\)\)",
+        r"BatchTracer\(level=\d+, float32\[2\], value=array\(\[\[1\., 1\.\],\n *\[0\., 0\.\]\], dtype=float32\)\)",
         seen(in_vmap, repr, np.ones(2, np.float32)),
     )
 

@@ -204,7 +204,7 @@ def test_batched_mask_says_use_where():
     for fun in (
         lambda x: x[x > 0],
         lambda x: fnp.sum(x[x > 0]),
-        lambda x: x[x[0] > 0],
+        lambda x: x[x[1] > 0],
         lambda x: fnp.compress(x > 0, x),
         lambda x: fnp.extract(x > 0, x),
         lambda x: fnp.nonzero(x),
