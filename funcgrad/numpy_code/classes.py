@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import tree
-from funcgrad.numpy_code.runs import PLAIN, Latest
+from funcgrad.numpy_code.runs import Latest
 
 #: Where an object says what it is looked at instead of.
 _SOURCE = "⟨source⟩"
@@ -150,19 +150,20 @@ def _dict(obj: Any) -> Any:
     kind = type(obj)
     known = _DICTS.get(kind)
     if known is None:
-        known = _DICTS[kind] = _dict_of(kind)
+        known = _DICTS[kind] = _dict_of(kind)[0]
     return known(obj)
 
 
 _DICTS = Latest()
 
 
-def _dict_of(kind: type) -> Any:
+def _dict_of(kind: type) -> tuple[Any, Any]:
+    """What gets the attributes that objects of a class have themselves, and what sets them."""
     for cls in kind.__mro__:
         found = vars(cls).get("__dict__")
         if found is not None and type(found) is not property:
-            return found.__get__
-    return lambda obj: None
+            return found.__get__, found.__set__
+    return lambda obj: None, None
 
 
 def _raw(source: Any, name: str) -> tuple[bool, Any]:
@@ -248,21 +249,25 @@ def viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
 
     What is written to what it makes the object itself does not have.
     """
-    made, own_of, of = partial(object.__new__, cls), _dict_of(cls), _dict_of(kind)
-    kept, read, readable = "b" if translate.lifts else "fciub", translate.read, translate.readable
+    made, of, let_have = partial(object.__new__, cls), _dict_of(kind)[0], _dict_of(cls)[1]
+    kept, read, readable = translate.kept, translate.read, translate.readable
 
     def seen(obj: Any) -> Any:
         view: Any = made()
-        own = own_of(view)
-        own[_SOURCE] = obj
-        for name, value in (of(obj) or {}).items():
+        given = of(obj) or {}
+        own = given.copy()
+        for name, value in given.items():
             kind = type(value)
-            if kind in PLAIN or (kind is np.ndarray and value.dtype.kind in kept):
-                own[name] = value
-            elif kind is np.ndarray and name in read and value.dtype.kind in "fciu":
+            if kind in kept:
+                continue
+            if kind is np.ndarray and name in read and value.dtype.kind in "fciu":
                 own[name] = readable(value)
             elif hasattr(cls, name):  # where the class has something of that name
                 own[name] = translate(value)[0]
+            elif kind is not np.ndarray or value.dtype.kind != "b":
+                del own[name]
+        own[_SOURCE] = obj
+        let_have(view, own)
         return view
 
     return seen
