@@ -1,5 +1,6 @@
 """Functions as they stand under every transform: run once more where they would lose a derivative, and remembered."""
 
+import abc
 import concurrent.futures
 import copy
 import functools
@@ -589,6 +590,64 @@ def test_objects_that_are_met_again_are_the_same():
     del pair.mask
     with pytest.raises(AttributeError, match="mask"):
         grad(pair.value)(0.5)
+
+
+class Shape(abc.ABC):
+    """A class with members of all kinds, some of which its methods take from its dictionary."""
+
+    def __init__(self):
+        self.__dict__["size"] = 5.0  # hidden by the property
+
+    def __eq__(self, other):
+        return self is other
+
+    __hash__ = object.__hash__
+
+    @abc.abstractmethod
+    def side(self, x): ...
+
+    @property
+    def size(self):
+        return float(np.array([2.0])[0])
+
+    @size.setter
+    def size(self, value):
+        self.factor = math.sqrt(value)
+
+    @classmethod
+    def made(cls):
+        return cls()
+
+    @staticmethod
+    def root(x):
+        return math.sqrt(x)
+
+
+class Square(Shape):
+    def side(self, x):
+        return math.sin(x)
+
+    def area(self, x):
+        other = self.made()
+        other.size = x
+        own = vars(Square)["side"](self, x) * vars(Shape)["root"](4.0)
+        return {self: own * self.size * other.factor * self.root(x)}[self]
+
+
+def shape_of(x):
+    try:
+        Shape()
+    except TypeError:
+        return math.sin(x)
+
+
+@pytest.mark.parametrize("kind", [type(Shape), type("Kind", (type(Shape),), {"__init__": lambda *args: None})])
+def test_members_of_classes_are_built_anew_when_they_are_asked_for(kind):
+    square = kind("Square", (Square,), {"__module__": __name__})()
+    for _ in range(2):
+        assert grad(square.area)(0.5) == pytest.approx(4.0 * (math.sin(0.5) + 0.5 * math.cos(0.5)))
+        assert grad(shape_of)(0.5) == pytest.approx(math.cos(0.5))
+    assert vars(square) == {"size": 5.0}
 
 
 TABLE, SPACE = np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros(2)
