@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
@@ -442,7 +443,6 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
 
 
 def _log(*message: Any) -> None:
-    """Say something to who listens to the logger ``funcgrad.numpy_code``; few programs have imported logging."""
-    import logging
-
-    logging.getLogger("funcgrad.numpy_code").info(*message)
+    """Say something to who listens to the logger ``funcgrad.numpy_code``: nobody does who has not imported logging."""
+    if "logging" in sys.modules:
+        sys.modules["logging"].getLogger("funcgrad.numpy_code").info(*message)
