@@ -5,8 +5,9 @@ from __future__ import annotations
 import dis
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 from funcgrad.core import Tracer
 from funcgrad.numpy_code.calls import ByIdentity, with_calls
@@ -73,7 +74,8 @@ def _content(cell: CellType) -> Any:
         return _EMPTY
 
 
-class _Plan(NamedTuple):
+@dataclass(slots=True)
+class _Plan:
     """What all functions of one code have in common that are built anew: those of a loop are made again and again.
 
     Attributes:
