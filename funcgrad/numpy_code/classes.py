@@ -323,7 +323,7 @@ def viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
     def seen(obj: Any) -> Any:
         view: Any = made()
         given = of(obj) or {}
-        own = given.copy()
+        own = dict.copy(given)  # whatever class of dictionaries the program has chosen
         for name, value in given.items():
             kind = type(value)
             if kind in kept:

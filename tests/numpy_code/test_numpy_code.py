@@ -650,6 +650,30 @@ def test_members_of_classes_are_built_anew_when_they_are_asked_for(kind):
     assert vars(square) == {"size": 5.0}
 
 
+class Namespace(dict):
+    """A dictionary that is copied in a way of its own."""
+
+    def copy(self):
+        raise AssertionError
+
+
+class Named:
+    def __init__(self):
+        self.__dict__ = Namespace(scale=2.0, fun=math.sin)
+
+    def value(self, x):
+        found = self.fun(x)
+        self.scale = self.scale * x
+        return found * self.scale
+
+
+def test_objects_whose_attributes_are_in_a_dictionary_of_another_class():
+    named = Named()
+    for _ in range(2):
+        assert grad(named.value)(0.5) == pytest.approx(2.0 * (math.sin(0.5) + 0.5 * math.cos(0.5)))
+    assert named.scale == 2.0
+
+
 TABLE, SPACE = np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros(2)
 
 
