@@ -198,6 +198,28 @@ def test_a_program_loads_no_more_of_the_package_than_it_asks_for():
     assert left_for_later(loaded, [package for package in LATER if package]) == []
 
 
+BUILT_ANEW = """
+import math, sys
+import numpy as np
+from funcgrad import grad
+before = {*sys.modules}
+def f(x):
+    out = np.zeros(2)
+    out[0] = math.sin(x)
+    return float(out.sum())
+assert grad(f)(0.0) == 1.0
+print("loaded", *{*sys.modules} - before)
+"""
+
+
+def test_a_function_that_is_built_anew_loads_nothing_that_it_does_not_ask_for(tmp_path):
+    program = tmp_path / "program.py"  # a refusal looks at the line
+    program.write_text(BUILT_ANEW)
+    loaded = run_python(str(program)).split()
+    assert loaded[0] == "loaded"
+    assert not {"numpy.random", "logging"} & {*loaded}
+
+
 @pytest.mark.parametrize("module", ["funcgrad", "funcgrad.numpy", "funcgrad.transforms"])
 def test_what_is_left_for_later_is_there(module):
     run_python(

@@ -206,7 +206,7 @@ def _remembered(x: Tracer, text: str, spec: str) -> str:
     if is_buffer(x) or not _is_followed(x if x._trace.repeats else constant(x)):
         return text
     if (run := run_here()) is not None:
-        run.texts.append((x, text))  # the number itself may be asked for
+        run.shows(x, text)  # the number itself may be asked for
     else:
         refused.setdefault(_thread_of(x), "")
     return Shown.of(text, x, has_all_digits(spec))

@@ -326,9 +326,8 @@ def _of_expression(node: ast.expr | None, frame: FrameType) -> str:
     if called is UNKNOWN:
         return _of_method(node.func, frame)
     name, owner = getattr(called, "__name__", ""), getattr(called, "__self__", None)
-    if isinstance(owner, (np.random.Generator, np.random.RandomState)) or called is getattr(
-        np.random.Generator, name, None
-    ):
+    sources = _sources()
+    if isinstance(owner, sources) or any(called is getattr(source, name, None) for source in sources):
         return _of_random(name)
     if owner is math:
         ours = of_math(name)
@@ -489,9 +488,14 @@ def looked_up(node: ast.expr, frame: FrameType) -> Any:
             if node.id in names:
                 return names[node.id]
     elif isinstance(node, ast.Attribute):
-        owner = looked_up(node.value, frame)
-        if isinstance(owner, (ModuleType, np.random.Generator, np.random.RandomState)) or owner is np.random.Generator:
+        owner, sources = looked_up(node.value, frame), _sources()
+        if isinstance(owner, (ModuleType, *sources)) or any(owner is source for source in sources):
             return getattr(owner, node.attr, UNKNOWN)
-    elif isinstance(node, ast.Call) and looked_up(node.func, frame) is np.random.default_rng:
+    elif isinstance(node, ast.Call) and _sources() and looked_up(node.func, frame) is np.random.default_rng:
         return np.random.Generator
     return UNKNOWN
+
+
+def _sources() -> tuple[type, ...]:
+    """NumPy's classes of random numbers; none where ``numpy.random``, which takes long to load, is not loaded."""
+    return (np.random.Generator, np.random.RandomState) if "numpy.random" in sys.modules else ()

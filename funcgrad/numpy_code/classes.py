@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import Callable
 from contextlib import suppress
 from enum import EnumMeta
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import tree
-from funcgrad.numpy_code.runs import PLAIN, Latest
+from funcgrad.numpy_code.runs import Latest
 
 #: Where an object says what it is looked at instead of.
 _SOURCE = "⟨source⟩"
@@ -50,9 +51,12 @@ _MAKING = RLock()
 
 def _made(cls: type, translate: Any, is_known: Callable[[type], bool]) -> type:
     bases = [b if is_known(b) else class_of(b, translate, is_known) for b in cls.__bases__]
-    members = {name: _member(member, translate) for name, member in vars(cls).items()}
+    member = _later if _is_lenient(type(cls)) else _member
+    members = {name: member(value, translate) for name, value in vars(cls).items()}
     members = {name: member for name, member in members.items() if member is not vars(cls)[name]}
     names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    if "__hash__" in vars(cls):  # else a class that defines ``__eq__`` has none
+        names["__hash__"] = vars(cls)["__hash__"]
     try:
         kind = _kind(type(cls))
         first = cls if cls.__dictoffset__ else kind(cls.__name__, (cls,), {"__module__": cls.__module__})
@@ -113,6 +117,70 @@ def _kind(kind: Any) -> Any:
     return found
 
 
+class _Later:
+    """A method that is built anew when it is first asked for: programs use few of the methods of their classes."""
+
+    __slots__ = ("member", "name", "owner", "translate")
+
+    def __init__(self, member: Any, translate: Any) -> None:
+        self.member, self.translate = member, translate
+        self.owner: Any = None
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.owner, self.name = owner, name
+
+    def built(self) -> Any:
+        """What takes its place in the class from now on."""
+        built = _member(self.member, self.translate)
+        if self.owner is not None and vars(self.owner).get(self.name) is self:
+            type.__setattr__(self.owner, self.name, built)
+        return built
+
+    def __get__(self, obj: Any, cls: type | None = None) -> Any:
+        return self.built().__get__(obj, cls)
+
+    @property
+    def __isabstractmethod__(self) -> bool:
+        return bool(getattr(self.member, "__isabstractmethod__", False))
+
+
+class _LaterMethod(_Later):
+    """A function."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it, for who takes it from the dictionary of the class."""
+        return self.built()(*args, **kwargs)
+
+
+class _LaterProperty(_Later):
+    """A property, which goes before what an object has itself under its name."""
+
+    __slots__ = ()
+
+    def __set__(self, obj: Any, value: Any) -> None:
+        self.built().__set__(obj, value)
+
+    def __delete__(self, obj: Any) -> None:
+        self.built().__delete__(obj)
+
+
+#: What stands at first for a member of a class.
+_LATER = {FunctionType: _LaterMethod, staticmethod: _LaterMethod, classmethod: _Later, property: _LaterProperty}
+
+
+def _is_lenient(kind: Any) -> bool:
+    """Whether it does not matter to a class of classes what their members are: it makes them as Python does."""
+    return kind.__new__ in (type.__new__, ABCMeta.__new__) and kind.__init__ is type.__init__
+
+
+def _later(member: Any, translate: Any) -> Any:
+    kind = _LATER.get(type(member))
+    return _member(member, translate) if kind is None else kind(member, translate)
+
+
 def _member(member: Any, translate: Any) -> Any:
     """A member of a class, built anew if it is a method in any form."""
     if type(member) is FunctionType:
@@ -150,19 +218,20 @@ def _dict(obj: Any) -> Any:
     kind = type(obj)
     known = _DICTS.get(kind)
     if known is None:
-        known = _DICTS[kind] = _dict_of(kind)
+        known = _DICTS[kind] = _dict_of(kind)[0]
     return known(obj)
 
 
 _DICTS = Latest()
 
 
-def _dict_of(kind: type) -> Any:
+def _dict_of(kind: type) -> tuple[Any, Any]:
+    """What gets the attributes that objects of a class have themselves, and what sets them."""
     for cls in kind.__mro__:
         found = vars(cls).get("__dict__")
         if found is not None and type(found) is not property:
-            return found.__get__
-    return lambda obj: None
+            return found.__get__, found.__set__
+    return lambda obj: None, None
 
 
 def _raw(source: Any, name: str) -> tuple[bool, Any]:
@@ -248,21 +317,25 @@ def viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
 
     What is written to what it makes the object itself does not have.
     """
-    made, own_of, of = partial(object.__new__, cls), _dict_of(cls), _dict_of(kind)
-    kept, read, readable = "b" if translate.lifts else "fciub", translate.read, translate.readable
+    made, of, let_have = partial(object.__new__, cls), _dict_of(kind)[0], _dict_of(cls)[1]
+    kept, read, readable = translate.kept, translate.read, translate.readable
 
     def seen(obj: Any) -> Any:
         view: Any = made()
-        own = own_of(view)
-        own[_SOURCE] = obj
-        for name, value in (of(obj) or {}).items():
+        given = of(obj) or {}
+        own = dict.copy(given)  # whatever class of dictionaries the program has chosen
+        for name, value in given.items():
             kind = type(value)
-            if kind in PLAIN or (kind is np.ndarray and value.dtype.kind in kept):
-                own[name] = value
-            elif kind is np.ndarray and name in read and value.dtype.kind in "fciu":
+            if kind in kept:
+                continue
+            if kind is np.ndarray and name in read and value.dtype.kind in "fciu":
                 own[name] = readable(value)
             elif hasattr(cls, name):  # where the class has something of that name
                 own[name] = translate(value)[0]
+            elif kind is not np.ndarray or value.dtype.kind != "b":
+                del own[name]
+        own[_SOURCE] = obj
+        let_have(view, own)
         return view
 
     return seen

@@ -113,7 +113,8 @@ class Text(str):
         traced = [x for x in (values if type(values) is tuple else [values]) if is_traced(x)]
         if not traced or text == self:
             return text
-        current().texts.extend([(x, text) for x in traced])
+        for x in traced:
+            current().shows(x, text)
         alone = self.count("%") == 1 and self.strip()[:1] == "%" and self.strip()[-1:] in "eEgGs"
         whole = alone and (has_all_digits(self) or self.strip() == "%s")
         return Shown.of(text, traced[0], whole)

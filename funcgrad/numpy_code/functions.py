@@ -5,8 +5,9 @@ from __future__ import annotations
 import dis
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 from funcgrad.core import Tracer
 from funcgrad.numpy_code.calls import ByIdentity, with_calls
@@ -15,7 +16,7 @@ from funcgrad.numpy_code.local_calls import with_local_calls
 from funcgrad.numpy_code.runs import PLAIN
 from funcgrad.numpy_code.scope import globals_of, is_called, names_behind
 
-__all__ = ["Built", "cached", "dispatching", "function", "variables_set"]
+__all__ = ["Built", "cached", "closed", "dispatching", "function", "still_fits", "variables_set"]
 
 _EMPTY: Any = object()
 
@@ -49,24 +50,21 @@ def _set_in(code: CodeType, scope: str) -> frozenset[str]:
     return every & frozenset(code.co_freevars) if scope == "DEREF" else every
 
 
-class Built:
-    """A function that was built anew, and what the variables held then that it and its parts close over."""
+#: Variables that functions close over, with what they hold.
+_Cells = list[tuple[CellType, Any]]
+#: A function that was built anew, and what the variables held then that it and its parts close over.
+Built = tuple[Callable[..., Any], _Cells]
 
-    __slots__ = ("contents", "fun")
 
-    def __init__(self, fun: Callable[..., Any], contents: list[tuple[CellType, Any]]) -> None:
-        self.fun = fun
-        self.contents = contents
-
-    def still_fits(self) -> bool:
-        """Whether the variables hold the same still."""
-        try:
-            for cell, value in self.contents:
-                if cell.cell_contents is not value:
-                    return False
-        except ValueError:  # a variable has no value any more
-            return False
-        return True
+def still_fits(contents: _Cells) -> bool:
+    """Whether variables hold the same still."""
+    try:
+        for cell, value in contents:
+            if cell.cell_contents is not value:
+                return False
+    except ValueError:  # a variable has no value any more
+        return False
+    return True
 
 
 def _content(cell: CellType) -> Any:
@@ -76,18 +74,25 @@ def _content(cell: CellType) -> Any:
         return _EMPTY
 
 
-class _Plan(NamedTuple):
+@dataclass(slots=True)
+class _Plan:
     """What all functions of one code have in common that are built anew: those of a loop are made again and again.
 
     Attributes:
         code: the code of what stands for them; None where it is theirs, which nothing may hold.
-        shared: variables that stay the program's own, as the functions set them.
+        module: the module of the first of them.
+        free: the variables that they close over.
+        shared: those that stay the program's own, as the functions set them.
         assigned: global names that they assign to.
+        sets: whether they set any of these.
     """
 
     code: CodeType | None
+    module: str
+    free: tuple[str, ...]
     shared: frozenset[str]
     assigned: frozenset[str]
+    sets: bool
 
 
 def _plan_of(fun: FunctionType, translate: Any) -> _Plan:
@@ -96,7 +101,9 @@ def _plan_of(fun: FunctionType, translate: Any) -> _Plan:
     if plan is None:
         source = with_local_calls(code) if translate.lifts else code
         made = with_calls(source, is_called(fun.__globals__))
-        plan = _Plan(None if made is code else made, variables_set(code), variables_set(code, scope="GLOBAL"))
+        shared, assigned = variables_set(code), variables_set(code, scope="GLOBAL")
+        own, sets = None if made is code else made, bool(shared or assigned)
+        plan = _Plan(own, fun.__module__, code.co_freevars, shared, assigned, sets)
         translate.plans.put(code, plan)
     return plan
 
@@ -116,28 +123,48 @@ def function(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     if plan.assigned:
         names.let_assign(plan.assigned)
         names = globals_of(fun.__globals__, translate)  # which sees to it that they are handed over
-    cells, watched, changed = _cells(fun, plan.shared)
+    cells, watched, changed = _cells(fun, plan)
     built = FunctionType(plan.code or fun.__code__, names.fast, fun.__name__, None, cells)
     memo[id(fun)] = fun, built  # before what it refers to, which may be itself
     lasting = not plan.assigned  # the end of each run that it takes part in hands over what it assigned
     if changed or fun.__defaults__ or fun.__kwdefaults__:
         lasting = _fill(built, watched, changed, fun, translate) and lasting
-    vars(built).update(vars(fun))
+    if attributes := fun.__dict__:
+        built.__dict__.update(attributes)
     built.__doc__, built.__qualname__, built.__module__ = fun.__doc__, fun.__qualname__, fun.__module__
     built.__annotations__ = fun.__annotations__
     if lasting:
         if fun.__closure__:
-            translate.closures[fun] = Built(built, watched)
+            translate.closures[fun] = built, watched
         else:
             translate.functions.put(fun, built)
         del memo[id(fun)]
     return built, lasting and not watched
 
 
-_Cells = list[tuple[CellType, Any]]
+def closed(fun: FunctionType, translate: Any) -> Built | None:
+    """``fun`` built anew at once where it is one of many of its code, and closes over what stands for itself.
+
+    A loop makes such functions again and again, and each is run once. Nothing refers to what stands for it, so that it
+    is a code with variables and no more. None of others.
+    """
+    code = fun.__code__
+    plan: _Plan | None = translate.plans.get(code)
+    if plan is None or plan.sets or plan.module != fun.__module__ or fun.__defaults__ or fun.__kwdefaults__:
+        return None
+    cells, kept, watched = fun.__closure__ or (), translate.kept, []
+    try:
+        for cell in cells:
+            value = cell.cell_contents
+            if type(value) not in kept:
+                return None
+            watched.append((cell, value))
+    except ValueError:  # a variable has no value yet
+        return None
+    return FunctionType(plan.code or code, globals_of(fun.__globals__, translate).fast, None, None, cells), watched
 
 
-def _cells(fun: FunctionType, shared: frozenset[str]) -> tuple[tuple[CellType, ...], _Cells, _Cells]:
+def _cells(fun: FunctionType, plan: _Plan) -> tuple[tuple[CellType, ...], _Cells, _Cells]:
     """Variables of its own for what stands for ``fun`` where other values may be in them.
 
     Returns:
@@ -146,9 +173,9 @@ def _cells(fun: FunctionType, shared: frozenset[str]) -> tuple[tuple[CellType, .
     cells: list[CellType] = []
     watched: _Cells = []
     changed: _Cells = []
-    for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
+    for name, cell in zip(plan.free, fun.__closure__ or (), strict=True):
         new, value = cell, _content(cell)
-        if value is not _EMPTY and name not in shared:
+        if value is not _EMPTY and name not in plan.shared:
             watched.append((cell, value))  # plain numbers too: functions may come to stand there
             if name != "__class__" and type(value) not in PLAIN:
                 new = CellType()
@@ -166,8 +193,8 @@ def _fill(built: FunctionType, watched: _Cells, changed: _Cells, fun: FunctionTy
         found, always = translate(value)
         if not always:
             part = translate.closures.get(value) if type(value) is FunctionType else None
-            if part is not None and part.fun is found:
-                watched.extend(part.contents)
+            if part is not None and part[0] is found:
+                watched.extend(part[1])
             else:
                 lasting = False
         return found

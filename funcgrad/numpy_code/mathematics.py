@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
 from funcgrad.numpy_code.conversions import holds_traced, is_traced, whole
 from funcgrad.writable import bottom
@@ -232,8 +233,8 @@ def of_python(module: str, name: str) -> Any:
 
         @wraps(plain)
         def one(x: Any, /) -> Any:
-            number = bottom(x)
-            if type(number) in _NUMBERS:
+            number = x.value if type(x) is Tracer else x
+            if type(number) in _NUMBERS or type(number := bottom(x)) in _NUMBERS:
                 found = plain(number)  # which raises what programs catch
                 return found if number is x else ours(x)
             return _checked(plain, ours, x) if is_traced(x) else plain(x)

@@ -67,7 +67,7 @@ def _own_code(home: str) -> frozenset[str]:
 
 def _of_own(home: str, name: str, value: Any) -> Any:
     try:
-        other = _others().get(value)
+        other = (_others() if "numpy.random" in sys.modules else _OTHERS).get(value)
     except TypeError:  # it cannot be looked up
         other = None
     if other is not None:
@@ -178,12 +178,15 @@ def _sources(theirs: Any) -> Any:
     return _class_like(theirs, lambda *args, **kwargs: Random(theirs(*args, **kwargs)))
 
 
+#: What stands for functions of NumPy that funcgrad does not have.
+_OTHERS = {np.frompyfunc: _elementwise, np.lib.stride_tricks.sliding_window_view: _windows}
+
+
 @cache
 def _others() -> dict[Any, Any]:
-    """What stands for functions of NumPy that funcgrad does not have; ``numpy.random`` is loaded with the first use."""
+    """The same with those of ``numpy.random``, which is loaded already."""
     return {
-        np.frompyfunc: _elementwise,
-        np.lib.stride_tricks.sliding_window_view: _windows,
+        **_OTHERS,
         np.random.default_rng: _source,
         np.random.RandomState: _sources(np.random.RandomState),
         np.random.Generator: _sources(np.random.Generator),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
@@ -18,9 +19,9 @@ from funcgrad.errors import ConversionError, FuncgradError, ReadOnlyError
 from funcgrad.numpy.concretization import keeping, refused
 from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import is_seen, original
-from funcgrad.numpy_code.functions import Built
+from funcgrad.numpy_code.functions import Built, closed, still_fits
 from funcgrad.numpy_code.reading import reads_texts
-from funcgrad.numpy_code.runs import PLAIN, Run, leave, of_thread
+from funcgrad.numpy_code.runs import PLAIN, leave, of_thread
 from funcgrad.numpy_code.scope import names_behind, refresh
 from funcgrad.numpy_code.translation import FUNCTIONS, READ, WRITTEN, Translator
 from funcgrad.writable import inside
@@ -50,33 +51,41 @@ class Rebuilt:
         self.level = level
         self._way = _Way(fun, level)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912 - calls in it would cost a tenth
         """Run the function."""
-        way, run = self._way, keeping.run or of_thread()
-        if run.open:
-            return self._inside(run, args, kwargs)
+        way, run, around = self._way, keeping.run or of_thread(), None
+        translate, built, begins = way.translate, way.built, not run.open
         try:
-            run.open = True
-            if way.watched:
-                refresh(way.watched)
-            out = way.go(run, args, kwargs)
+            if begins:
+                run.open = True
+                refresh(translate.watched)
+            elif refused:
+                around = refused.pop(get_ident(), None)
+            if translate.lifts and not inside():  # nothing is traced, and arrays stay what they are
+                translate, built = _TRANSLATORS[FUNCTIONS], None
+            given = args
+            for x in args:
+                if type(x) not in _THEMSELVES:
+                    given = tuple(map(translate.argument, args))
+                    break
+            if way.owner is not None:
+                given = (translate.owner(way.owner, run, begins), *given)
+            if built is None or (built[1] and not still_fits(built[1])):
+                built = way.found(translate)
+            if kwargs:
+                out = built[0](*given, **{name: translate.argument(x) for name, x in kwargs.items()})
+            else:
+                out = built[0](*given)
             if refused:
                 _check_way(self.fun, args, kwargs, out)
-            return out if type(out) in _THEMSELVES else _handed_back(out)
+            if around is not None:
+                refused[get_ident()] = around
+            return out if type(out) in _THEMSELVES or not begins else _handed_back(out)
         finally:
-            run.open = False
-            if run.memos or run.endings or run.texts:
-                leave(run)
-
-    def _inside(self, run: Run, args: Any, kwargs: Any) -> Any:
-        """A call inside of another function that was built anew."""
-        around = refused.pop(get_ident(), None) if refused else None
-        out = self._way.go(run, args, kwargs)
-        if refused:
-            _check_way(self.fun, args, kwargs, out)
-        if around is not None:
-            refused[get_ident()] = around
-        return out
+            if begins:
+                run.open, run.owner = False, None
+                if run.used:
+                    leave(run)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.fun, name)
@@ -89,49 +98,35 @@ class _Way:
     """How a function that was built anew is called. Attributes of this class Python finds sooner than a ``Rebuilt``'s.
 
     Attributes:
-        translate: what stands for whom; of it:
-        lifts: whether buffers stand for constant arrays.
-        watched: the global names that may be bound anew.
+        translate: what stands for whom.
         function: the function; that of a method.
         owner: the object whose method it is, if it is one.
         built: what stands for the function in every run, while its variables stay; None where something else may.
     """
 
-    __slots__ = ("built", "function", "lifts", "owner", "translate", "watched")
+    __slots__ = ("built", "function", "owner", "translate")
 
     def __init__(self, fun: Any, level: int) -> None:
-        self.translate = translate = _TRANSLATORS[level]
-        self.lifts, self.watched = translate.lifts, translate.watched
-        is_method = type(fun) is MethodType and type(fun.__func__) is FunctionType
+        self.translate = _TRANSLATORS[level]
         self.built: Built | None = None
-        self.function: Any = fun.__func__ if is_method else fun
-        self.owner: Any = fun.__self__ if is_method else None
-
-    def go(self, run: Run, args: Any, kwargs: Any) -> Any:
-        """Call what stands for the function in this run."""
-        translate, built = self.translate, self.built
-        if self.lifts and not inside():  # nothing is traced, and arrays stay what they are
-            translate, built = _TRANSLATORS[FUNCTIONS], None
-        for x in args:
-            if type(x) not in _THEMSELVES:
-                args = list(map(translate.argument, args))
-                break
-        if self.owner is not None:
-            args = (translate.owner(self.owner, run.memos[translate.level]), *args)
-        if built is None or (built.contents and not built.still_fits()):
-            built = self.found(translate)
-        if kwargs:
-            return built.fun(*args, **{name: translate.argument(x) for name, x in kwargs.items()})
-        return built.fun(*args)
+        self.function, self.owner = fun, None
+        if type(fun) is MethodType and type(fun.__func__) is FunctionType:
+            self.function, self.owner = fun.__func__, fun.__self__
 
     def found(self, translate: Translator) -> Built:
         """What stands for the function now."""
         fun = self.function
-        made, always = translate(fun)
-        built = None if always or type(fun) is not FunctionType else translate.closures.get(fun)
-        lasts = always or (built is not None and built.fun is made)
-        built = built if built is not None and lasts else Built(made, [])
-        if lasts and translate is self.translate:
+        is_closure = type(fun) is FunctionType and fun.__closure__
+        built = closed(fun, translate) if is_closure else None
+        if built is None:
+            made, lasts = translate(fun)
+            known = translate.closures.get(fun) if is_closure else None
+            if known is None or known[0] is not made:
+                known = made, []
+                if not lasts:
+                    return known
+            built = known
+        if translate is self.translate:
             self.built = built
         return built
 
@@ -249,6 +244,9 @@ is_as_written = _OFF.get
 _KNOWN = ByIdentity()
 #: What is known of them: where there is nothing, nobody need ask whether a function is ``ready``.
 built_before = _KNOWN.known
+#: The functions that were asked for last, by the number of their code.
+_LATEST: dict[int, Rebuilt] = {}
+_MANY = 64
 _DEPTH = 32  # of partials of partials; objects may have all attributes that they are asked for
 
 
@@ -267,13 +265,28 @@ def _code(fun: Any) -> Any:
 
 def ready(fun: Any) -> Any:
     """``fun``, as it is run: built anew if it has converted a traced value before, unless it sees to that itself."""
-    if not built_before or hasattr(type(fun), "runs_itself"):
+    if not built_before:
         return fun
-    code = fun.__code__ if type(fun) is FunctionType else _code(fun)
+    kind = type(fun)
+    if kind is FunctionType:
+        code = fun.__code__
+    elif kind is MethodType and type(fun.__func__) is FunctionType:
+        code = fun.__func__.__code__
+    elif hasattr(kind, "runs_itself"):
+        return fun
+    else:
+        code = _code(fun)
     found = built_before.get(id(code))
     if found is None or found[0]() is not code or _OFF.get():
         return fun
-    return Rebuilt(fun, found[1])
+    if kind is not FunctionType:
+        return Rebuilt(fun, found[1])
+    made = _LATEST.get(id(code))
+    if made is None or made.fun is not fun or made.level != found[1]:
+        if len(_LATEST) > _MANY:
+            _LATEST.clear()
+        made = _LATEST[id(code)] = Rebuilt(fun, found[1])
+    return made
 
 
 def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
@@ -430,7 +443,6 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
 
 
 def _log(*message: Any) -> None:
-    """Say something to who listens to the logger ``funcgrad.numpy_code``; few programs have imported logging."""
-    import logging
-
-    logging.getLogger("funcgrad.numpy_code").info(*message)
+    """Say something to who listens to the logger ``funcgrad.numpy_code``: nobody does who has not imported logging."""
+    if "logging" in sys.modules:
+        sys.modules["logging"].getLogger("funcgrad.numpy_code").info(*message)

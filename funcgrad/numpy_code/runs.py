@@ -7,7 +7,7 @@ functions write to them is seen by all of them, and by nobody afterwards.
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -46,17 +46,44 @@ class Run:
     Attributes:
         open: whether the functions run still.
         memos: by the level, see ``translation``, and by the ``id`` of a value the value and what stands for it.
+        owner: the object whose method began the run, what it is looked at through and the level, before these are
+            among the memos: most runs ask for nothing else.
         endings: what is to be done when the run ends.
         texts: the traced numbers that texts were made of, with the texts.
+        used: whether anything may be among the memos, the endings or the texts.
     """
 
-    __slots__ = ("__weakref__", "endings", "memos", "open", "texts")
+    __slots__ = ("__weakref__", "endings", "memos", "open", "owner", "texts", "used")
 
     def __init__(self) -> None:
-        self.open = False
-        self.memos: dict[int, dict[int, tuple[Any, Any]]] = defaultdict(dict)
+        self.open = self.used = False
+        self.memos: dict[int, dict[int, tuple[Any, Any]]] = {}
+        self.owner: tuple[Any, Any, int] | None = None
         self.endings: list[Callable[[], None]] = []
         self.texts: list[Any] = []
+
+    def memo(self, level: int) -> dict[int, tuple[Any, Any]]:
+        """What stands for whom on a level."""
+        memos, owner = self.memos, self.owner
+        memo = memos.get(level)
+        if memo is None:
+            self.used = True
+            memo = memos[level] = {}
+        if owner is not None:
+            self.owner = None
+            self.memo(owner[2])[id(owner[0])] = owner[:2]
+        return memo
+
+    def shows(self, x: Any, text: str) -> None:
+        """Note that ``text`` was made of ``x``."""
+        self.used = True
+        self.texts.append((x, text))
+
+    def at_end(self, ending: Callable[[], None]) -> None:
+        """Have this done when the run ends, once."""
+        self.used = True
+        if ending not in self.endings:
+            self.endings.append(ending)
 
 
 #: The runs of all threads: a thread that a function starts works for the run of that function, if there is but one.
@@ -83,9 +110,8 @@ def of_thread() -> Run:
 
 def leave(run: Run) -> None:
     """The end of a run that began here."""
-    run.open = False
-    if run.memos:
-        run.memos.clear()
+    run.open, run.used, run.owner = False, False, None
+    run.memos.clear()
     if run.endings or run.texts:
         endings, run.endings, run.texts = run.endings, [], []
         for ending in endings:

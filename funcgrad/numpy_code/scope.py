@@ -212,22 +212,28 @@ def refresh(watched: list[ref[Globals]]) -> None:
 
 def globals_of(real: dict[str, Any], translate: Any) -> Globals:
     """The one ``Globals`` of these names."""
-    owner = names_behind(real)
-    if owner is not None:
-        return owner
-    known: Globals | None = translate.globals.get(id(real))
+    reference = translate.globals.get(id(real))
+    known: Globals | None = reference and reference()
     if known is None or known.real is not real:
-        known = translate.globals[id(real)] = Globals(real, translate)
-        if not is_mirrored(str(real.get("__name__", ""))):
-            translate.watched.append(ref(known, translate.watched.remove))
-        name = str(real.get("__name__", ""))
-        if getattr(sys.modules.get(name), "__dict__", None) is real:
-            translate.lasting[name] = known  # it holds itself: made anew for each function it would leave garbage
+        known = names_behind(real) or _new_globals(real, translate)
     if known.assigned:
-        run = current()
-        if known.hand_over not in run.endings:
-            run.endings.append(known.hand_over)
+        current().at_end(known.hand_over)
     return known
+
+
+def _new_globals(real: dict[str, Any], translate: Any) -> Globals:
+    made, number, name = Globals(real, translate), id(real), str(real.get("__name__", ""))
+
+    def forget(dead: ref[Globals]) -> None:
+        if translate.globals.get(number) is dead:  # else others have the number by now
+            del translate.globals[number]
+
+    translate.globals[number] = ref(made, forget)
+    if not is_mirrored(name):
+        translate.watched.append(ref(made, translate.watched.remove))
+    if getattr(sys.modules.get(name), "__dict__", None) is real:
+        translate.lasting[name] = made  # it holds itself: made anew for each function it would leave garbage
+    return made
 
 
 def _importing(plain: Callable[..., ModuleType], translate: Any) -> Callable[..., ModuleType]:

@@ -8,7 +8,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
-from weakref import WeakValueDictionary, ref
+from weakref import ref
 
 import numpy as np
 import toolz
@@ -23,12 +23,12 @@ from funcgrad.numpy_code import objects, reading
 from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import class_of, is_seen, viewer
 from funcgrad.numpy_code.compiled import compiled, in_python, is_compiled
-from funcgrad.numpy_code.functions import cached, dispatching, function
+from funcgrad.numpy_code.functions import cached, dispatching, function, still_fits
 from funcgrad.numpy_code.kernels import PYTHONS, kernel
 from funcgrad.numpy_code.libraries import KEPT
 from funcgrad.numpy_code.mathematics import MODULES
 from funcgrad.numpy_code.names import Names, counterpart, is_mirrored, module_behind
-from funcgrad.numpy_code.runs import PLAIN, Few, Latest, current
+from funcgrad.numpy_code.runs import PLAIN, Few, Latest, Run, current
 from funcgrad.numpy_code.scope import globals_of
 from funcgrad.numpy_code.sparse import family_of, is_sparse_class, is_sparse_family, made_of
 from funcgrad.writable import LENT, buffer, inside, is_buffer
@@ -50,6 +50,7 @@ class Translator:
     Attributes:
         lifts: whether buffers stand for constant arrays.
         lasts: whether they are the same in every run, as nothing can be written to them.
+        kept: types of values that stand for themselves.
         arrays: weak references to the buffers that can only be read, by the ``id`` of the array.
         read: names of attributes that were constant arrays.
         functions: functions that were built anew, by what they were built from.
@@ -58,7 +59,7 @@ class Translator:
         classes: classes.
         begun: classes that are being built anew.
         objects: by the class what looks at its objects through the class built anew.
-        globals: the global names of modules, by the number of the dictionary.
+        globals: weak references to the global names of modules, by the number of the dictionary.
         lasting: those of modules that Python has imported, by name.
         modules: modules, by name.
         watched: weak references to global names that may be bound anew between runs.
@@ -66,12 +67,13 @@ class Translator:
 
     def __init__(self, level: int) -> None:
         self.level, self.lifts, self.lasts = level, level > FUNCTIONS, level == READ
+        self.kept = PLAIN | {Tracer} if self.lifts else PLAIN | {Tracer, np.ndarray}
         self.arrays: dict[int, Any] = {}
         self.read: set[str] = set()
         self.functions, self.plans = ByIdentity(), ByIdentity()
         self.closures, self.classes, self.objects = Few(), Latest(), Latest()
         self.begun: dict[type, type] = {}
-        self.globals: WeakValueDictionary[int, Any] = WeakValueDictionary()
+        self.globals: dict[int, Any] = {}
         self.lasting: dict[str, Any] = {}
         self.modules: dict[str, Names] = {}
         self.watched: list[Any] = []
@@ -84,8 +86,8 @@ class Translator:
         if kind is FunctionType:
             if value.__closure__:
                 closed = self.closures.get(value)
-                if closed is not None and closed.still_fits():
-                    return closed.fun, not closed.contents
+                if closed is not None and still_fits(closed[1]):
+                    return closed[0], not closed[1]
                 return self._function(value)
             known = self.functions.get(value)
             return (known, True) if known is not None else self._function(value)
@@ -95,7 +97,7 @@ class Translator:
         if kind is MethodType:
             return _method(value, self), False
         if kind in self.objects:
-            return self.owner(value, self.memo()), False
+            return self.owner(value, current()), False
         if isinstance(value, ModuleType):
             return self._module(value), True
         if isinstance(value, type):
@@ -104,13 +106,18 @@ class Translator:
 
     def memo(self) -> dict[int, tuple[Any, Any]]:
         """What stands for whom in the run that asks."""
-        return current().memos[self.level]
+        return current().memo(self.level)
 
-    def owner(self, value: Any, memo: dict[int, tuple[Any, Any]]) -> Any:
-        """What stands for an object whose method is run, with the ``memo`` of the run."""
+    def owner(self, value: Any, run: Run, begins: bool = False) -> Any:
+        """What stands for an object whose method is run, and perhaps ``begins`` the run."""
         seen = self.objects.get(type(value))
         if seen is None:
             return self(value)[0]
+        if begins and not run.memos:
+            view = seen(value)
+            run.owner = value, view, self.level
+            return view
+        memo = run.memo(self.level)
         known = memo.get(id(value))
         if known is None:
             known = memo[id(value)] = value, seen(value)
