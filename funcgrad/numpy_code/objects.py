@@ -109,6 +109,10 @@ MAKERS: dict[Any, Callable[[Any, Translate], Any]] = {
         for name in ("LinearNDInterpolator", "CloughTocher2DInterpolator")
     },
     "scipy.stats._kde.gaussian_kde": _density,
+    **{
+        f"scipy.spatial._{name}": lambda value, translate: _own("scipy.spatial", "KDTree").of(value)
+        for name in ("ckdtree.cKDTree", "kdtree.KDTree")
+    },
     "scipy.spatial.transform._rotation.Rotation": lambda value, translate: _own(
         "scipy.spatial.transform", "Rotation"
     ).from_quat(value.as_quat()),

@@ -113,7 +113,7 @@ SCIPY = {
     "pdist": lambda x: scipy.spatial.distance.pdist(x[:, None]),
     "euclidean": lambda x: scipy.spatial.distance.euclidean(x, CONSTANT),
     "Rotation": lambda x: scipy.spatial.transform.Rotation.from_rotvec(x).as_matrix(),
-    "KDTree": lambda x: scipy.spatial.KDTree(CONSTANT[:, None]).query(x[:, None])[0],
+    "KDTree": lambda x: scipy.spatial.KDTree(CONSTANT[:, None]).query(x[:, None] + 0.1)[0],
     "fft": lambda x: scipy.fft.fft(x).real,
 }
 LEARNING = {

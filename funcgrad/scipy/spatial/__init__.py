@@ -1,4 +1,4 @@
-"""Distances between points, and rotations in space, as ``scipy.spatial`` has them.
+"""Distances between points, their neighbors, and rotations in space, as ``scipy.spatial`` has them.
 
 Example:
     >>> import numpy as np
@@ -10,5 +10,6 @@ Example:
 """
 
 from funcgrad.scipy.spatial import distance, transform
+from funcgrad.scipy.spatial.neighbors import KDTree, cKDTree
 
-__all__ = ["distance", "transform"]
+__all__ = ["KDTree", "cKDTree", "distance", "transform"]

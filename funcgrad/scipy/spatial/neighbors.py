@@ -1,0 +1,161 @@
+"""The nearest of many points: which they are is a constant, how far away has a derivative."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import describe
+from funcgrad.errors import ShapeError
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain, known
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.spatial import metrics
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["KDTree", "cKDTree"]
+
+
+class KDTree:
+    """A tree of points, which finds the neighbors of other points; distances are differentiable in both.
+
+    Which points are the nearest is a constant. Where it changes, a distance has a kink.
+
+    Args:
+        data: the points, of shape (n, d).
+        leafsize: as in SciPy, like all that follow.
+        compact_nodes: likewise.
+        copy_data: likewise.
+        balanced_tree: likewise.
+        boxsize: lengths of a box that repeats itself; 0 for an axis that does not.
+
+    Raises:
+        MissingExtraError: SciPy is not installed.
+        ConversionError: traced points in a ``vmap``, of which each example would have its own tree.
+
+    Example:
+        >>> from funcgrad import grad
+        >>> tree = KDTree([[0.0, 0.0], [3.0, 0.0]])
+        >>> tree.query([3.0, 4.0])[0]
+        4.0
+        >>> grad(lambda x: tree.query(x)[0])(np.array([3.0, 4.0]))
+        array([0., 1.])
+    """
+
+    def __init__(
+        self,
+        data: ArrayLike,
+        leafsize: int = 10,
+        compact_nodes: bool = True,
+        copy_data: bool = False,
+        balanced_tree: bool = True,
+        boxsize: ArrayLike | None = None,
+    ) -> None:
+        points = as_value(data)
+        plain = known(points)
+        if plain is None or plain.shape != backend.shape_of(points):
+            plain = np.asarray(points)  # refused, with the remedy
+        make = import_scipy("spatial.KDTree", "scipy.spatial").KDTree
+        self._hold(points, make(plain, leafsize, compact_nodes, copy_data, balanced_tree, boxsize))
+
+    def _hold(self, points: Any, tree: Any) -> None:
+        self.data, self.plain = points, tree
+
+    @classmethod
+    def of(cls, tree: Any) -> KDTree:
+        """The same of a tree of SciPy's."""
+        made = cls.__new__(cls)
+        made._hold(tree.data, tree)
+        return made
+
+    def query(
+        self,
+        x: ArrayLike,
+        k: Any = 1,
+        eps: float = 0.0,
+        p: float = 2.0,
+        distance_upper_bound: float = np.inf,
+        workers: int = 1,
+    ) -> tuple[Any, Any]:
+        """The distances to the nearest points, and the places of these.
+
+        Args:
+            x: points, of shape (..., d).
+            k: how many neighbors, or a list of which, from 1 on.
+            eps: how much farther a point may be than the nearest one.
+            p: of Minkowski's distance.
+            distance_upper_bound: no neighbor is farther away: then the distance is infinite, the place n.
+            workers: how many processors to use.
+
+        Returns:
+            Distances and places, of shape (...) for ``k=1``, else (..., k).
+
+        Raises:
+            ShapeError: points of another dimension.
+        """
+        x = as_value(x)
+        if is_plain(x, self.data):
+            found: tuple[Any, Any] = self.plain.query(x, k, eps, p, distance_upper_bound, workers)
+            return found
+        if backend.shape_of(x)[-1:] != (self.plain.m,):
+            raise ShapeError(
+                f"spatial.KDTree.query: the last axis of x must be {self.plain.m} long, got {describe(x)}."
+            )
+        places = self._places(x, k, eps, p, distance_upper_bound, workers)
+        missing = places >= self.plain.n
+        point = x if len(backend.shape_of(places)) < len(backend.shape_of(x)) else x[..., None, :]
+        nearest = fnp.take(self.data, fnp.where(missing, 0, places), axis=0)
+        distances = self._distances(point, nearest, p)
+        return fnp.where(missing, np.inf, distances)[()], places
+
+    def _places(self, x: Array, k: Any, eps: float, p: float, bound: float, workers: int) -> Any:
+        plain = known(x)
+        if plain is not None and plain.shape == backend.shape_of(x):
+            return self.plain.query(plain, k, eps, p, bound, workers)[1]
+        # of many examples, or while JAX compiles: all distances are compared
+        far = self._distances(x[..., None, :], self.data, p)
+        order = fnp.argsort(far, axis=-1)
+        order = fnp.where(fnp.take_along_axis(far, order, axis=-1) < bound, order, self.plain.n)
+        wanted = np.arange(1, k + 1) if isinstance(k, (int, np.integer)) else np.asarray(k)
+        n = self.plain.n
+        places = fnp.where(wanted > n, n, fnp.take(order, np.minimum(wanted, n) - 1, axis=-1))
+        return places[..., 0] if isinstance(k, (int, np.integer)) and k == 1 else places
+
+    def _distances(self, x: Array, y: Array, p: float) -> Array:
+        box = self.plain.boxsize
+        if box is None:
+            return metrics.minkowski(x, y, p)
+        apart = x - y
+        around = np.where(box > 0, box, 1.0)  # the nearest of all repetitions
+        apart = fnp.where(box > 0, apart - around * fnp.round(apart / around), apart)
+        return metrics.minkowski(apart, np.zeros(self.plain.m), p)
+
+    def query_ball_point(self, x: ArrayLike, r: ArrayLike, *args: Any, **options: Any) -> Any:
+        """The places of all points within ``r`` of ``x``: constants. Arguments as in SciPy.
+
+        Raises:
+            ConversionError: traced points in a ``vmap``.
+        """
+        x = as_value(x)
+        plain = known(x)
+        if plain is None or plain.shape != backend.shape_of(x):
+            plain = np.asarray(x)
+        return self.plain.query_ball_point(plain, r, *args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        """What else SciPy's tree has: all of a tree of constants, places and sizes of a traced one."""
+        if name.startswith("_") or name in ("plain", "data"):
+            raise AttributeError(name)
+        if not is_plain(self.data) and name not in _CONSTANT:
+            raise AttributeError(
+                f"spatial.KDTree: {name} of traced points has no derivative here. Take query, or compute it from data."
+            )
+        return getattr(self.plain, name)
+
+
+#: What does not change with the points, or only says which they are.
+_CONSTANT = frozenset(("boxsize", "indices", "leafsize", "m", "n", "query_pairs", "size"))
+cKDTree = KDTree  # noqa: N816 - SciPy's other name

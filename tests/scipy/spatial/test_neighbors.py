@@ -1,0 +1,78 @@
+"""The nearest of many points, by SciPy's trees as they stand: values, derivatives, batches, recordings, JAX."""
+
+import jax
+import numpy as np
+import pytest
+from helpers import differences
+from scipy.spatial import KDTree, cKDTree
+
+from funcgrad import grad, hessian, jacfwd, jacrev, jit, vjp, vmap
+from funcgrad.errors import ConversionError, ShapeError
+from funcgrad.scipy import spatial
+
+RNG = np.random.default_rng(4)
+POINTS, X = RNG.uniform(size=(9, 2)), RNG.uniform(size=(4, 2))
+TREE, AROUND = cKDTree(POINTS), KDTree(POINTS, boxsize=[1.0, 0.0])
+
+OF_QUERIES = {
+    "one neighbor": lambda x: TREE.query(x)[0],
+    "three": lambda x: KDTree(POINTS).query(x, k=3)[0],
+    "of one point": lambda x: TREE.query(x[0], k=2)[0],
+    "some": lambda x: TREE.query(x, k=[2, 4])[0],
+    "Manhattan": lambda x: TREE.query(x, k=2, p=1)[0],
+    "largest": lambda x: TREE.query(x, p=np.inf)[0],
+    "another p": lambda x: TREE.query(x, k=2, p=3)[0],
+    "in a box": lambda x: AROUND.query(x, k=4)[0],
+    "bounded": lambda x: np.minimum(TREE.query(x, k=5, distance_upper_bound=0.3)[0], 1.0),
+    "more than there are": lambda x: TREE.query(x, k=10)[0][:, :9],
+    "values there": lambda x: np.sin(POINTS)[TREE.query(x)[1]] * x,
+}
+OF_POINTS = {
+    "distances": lambda x: KDTree(x).query(POINTS, k=2)[0],
+    "to each other": lambda x: cKDTree(x).query(x, k=2)[0][:, 1],
+    "in a ball": lambda x: np.stack([np.sum(x[i], axis=0) for i in KDTree(x).query_ball_point(POINTS, 0.5)]),
+    "pairs": lambda x: np.sum([np.sum((x[i] - x[j]) ** 2) for i, j in cKDTree(x).query_pairs(0.6)]) * x[0],
+}
+
+
+@pytest.mark.parametrize("fun", (OF_QUERIES | OF_POINTS).values(), ids=OF_QUERIES | OF_POINTS)
+def test_distances_to_neighbors(fun):
+    value, _ = vjp(fun, X)
+    np.testing.assert_allclose(value, fun(X), rtol=1e-14)
+    slopes = jacrev(fun)(X)
+    np.testing.assert_allclose(slopes, differences(fun, X), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(jacfwd(fun)(X), slopes, rtol=1e-12, atol=1e-15)
+
+    def total(x):
+        return np.sum(fun(x) ** 2)
+
+    np.testing.assert_allclose(hessian(total)(X), differences(grad(total), X), rtol=1e-5, atol=1e-6)
+    recorded = jit(grad(total), backend="numpy")
+    for x in (X, X[::-1].copy()):
+        np.testing.assert_array_equal(recorded(x), grad(total)(x))
+
+
+@pytest.mark.parametrize("fun", OF_QUERIES.values(), ids=OF_QUERIES)
+def test_neighbors_in_a_batch(fun):
+    batch = np.stack([X, X[::-1], 1.0 - X])
+    np.testing.assert_allclose(vmap(fun)(batch), [fun(x) for x in batch], rtol=1e-13)
+    np.testing.assert_allclose(vmap(jacrev(fun))(batch), [jacrev(fun)(x) for x in batch], rtol=1e-12, atol=1e-14)
+
+
+def test_neighbors_on_jax():
+    tree = spatial.KDTree(POINTS)
+
+    def total(x):
+        return tree.query(x, k=2)[0].sum()
+
+    np.testing.assert_allclose(jax.jit(grad(total))(X), grad(total)(X), rtol=1e-13)
+
+
+def test_what_is_refused():
+    with pytest.raises(ConversionError):
+        vmap(lambda x: spatial.KDTree(x).query(POINTS)[0])(np.stack([X, X + 1.0]))
+    with pytest.raises(ShapeError, match="2 long"):
+        grad(lambda x: TREE.query(x)[0].sum())(np.ones((2, 3)))
+    with pytest.raises(AttributeError, match="count_neighbors of traced points"):
+        grad(lambda x: spatial.KDTree(x).count_neighbors(TREE, 0.3) * x.sum())(X)
+    assert spatial.KDTree(POINTS).count_neighbors(TREE, 0.3) == TREE.count_neighbors(TREE, 0.3)
