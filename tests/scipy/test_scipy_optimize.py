@@ -12,7 +12,7 @@ from helpers import differences
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jacfwd, jacobian, jvp, trace, vmap
-from funcgrad.errors import ConvergenceError, InputError, NotDifferentiableError, ShapeError
+from funcgrad.errors import ConvergenceError, InputError, ShapeError
 from funcgrad.scipy import optimize
 
 RNG = np.random.default_rng(0)
@@ -339,9 +339,11 @@ def test_jax_arrays():
         (lambda a: optimize.minimize(valley, np.zeros(2), a, options={"maxiter": 2}).x[0], ConvergenceError, "Maximum"),
         (lambda a: optimize.minimize(lambda x: (x[0] - a) ** 2, np.zeros(2)).x[0], np.linalg.LinAlgError, "singular"),
         (
-            lambda a: optimize.minimize(valley, np.zeros(2), a, constraints={"type": "eq", "fun": lambda x: x[0]}).x[0],
-            NotDifferentiableError,
-            "Lagrange",
+            lambda a: optimize.minimize(
+                valley, np.zeros(2), a, constraints=[{"type": "eq", "fun": lambda x, k=k: x[0] * k} for k in (1, 2)]
+            ).x[1],
+            ConvergenceError,
+            "Singular matrix",
         ),
         (
             lambda a: optimize.curve_fit(curve, TIMES, a * POINTS, full_output=True)[0][0],
@@ -388,3 +390,132 @@ def test_solutions_of_solutions_and_graphs():
     graph = trace(inner)(1.3)
     np.testing.assert_allclose(graph(1.5), inner(1.5), rtol=1e-12)
     np.testing.assert_allclose(grad(graph)(1.5), grad(inner)(1.5), rtol=1e-9)
+
+
+# ---- minima under constraints ------------------------------------------------------------------------------
+
+A0 = np.array([1.2, -0.4, 0.7])
+SLSQP = {"method": "SLSQP", "tol": 1e-14}
+TRUST = {"method": "trust-constr", "options": {"gtol": 1e-12, "xtol": 1e-13, "maxiter": 3_000}}
+
+
+def apart(x, a):
+    return np.sum((x - a) ** 2)
+
+
+def on_sum(x):
+    return np.sum(x) - 1.0
+
+
+#: By kind of constraint the point, and what it is in closed form.
+UNDER = {
+    "an equation": (
+        lambda a: optimize.minimize(apart, np.zeros(3), a, constraints={"type": "eq", "fun": on_sum}, **SLSQP).x,
+        lambda a: a - (np.sum(a) - 1.0) / 3.0,
+    ),
+    "of what it closes over": (
+        lambda a: (
+            optimize.minimize(
+                lambda x: x @ x, np.ones(3), constraints={"type": "eq", "fun": lambda x: x @ a - 1.0}, **SLSQP
+            ).x
+        ),
+        lambda a: a / (a @ a),
+    ),
+    "of arguments": (
+        lambda a: (
+            optimize.minimize(
+                lambda x: x @ x,
+                np.ones(3),
+                constraints=[{"type": "eq", "fun": lambda x, b, c: x @ b - c, "args": (a, a[0])}],
+                **SLSQP,
+            ).x
+        ),
+        lambda a: a * a[0] / (a @ a),
+    ),
+    "an inequality that holds": (
+        lambda a: (
+            optimize.minimize(
+                apart, np.zeros(3), a, constraints={"type": "ineq", "fun": lambda x: 0.5 - x @ x}, **SLSQP
+            ).x
+        ),
+        lambda a: a * np.sqrt(0.5 / (a @ a)),
+    ),
+    "an inequality that does not": (
+        lambda a: (
+            optimize.minimize(
+                apart, np.zeros(3), a, constraints={"type": "ineq", "fun": lambda x: 9.0 - x @ x}, **SLSQP
+            ).x
+        ),
+        lambda a: a * 1.0,
+    ),
+    "a linear one": (
+        lambda a: (
+            optimize.minimize(
+                apart, np.zeros(3), a, constraints=so.LinearConstraint(np.ones((1, 3)), -np.inf, 1.0), **SLSQP
+            ).x
+        ),
+        lambda a: a - (np.sum(a) - 1.0) / 3.0,
+    ),
+    "nonlinear ones": (
+        lambda a: (
+            optimize.minimize(
+                apart,
+                np.zeros(3),
+                a,
+                constraints=so.NonlinearConstraint(lambda x: np.stack([x @ x, x[2]]), [-np.inf, -5.0], [0.5, 5.0]),
+                **SLSQP,
+            ).x
+        ),
+        lambda a: a * np.sqrt(0.5 / (a @ a)),
+    ),
+    "by trust-constr": (
+        lambda a: (
+            optimize.minimize(
+                apart, np.zeros(3), a, constraints=so.LinearConstraint(np.ones((1, 3)), 1.0, 1.0), **TRUST
+            ).x
+        ),
+        lambda a: a - (np.sum(a) - 1.0) / 3.0,
+    ),
+    "bounds beside one": (  # the second unknown is at its bound
+        lambda a: (
+            optimize.minimize(
+                apart, np.ones(3) / 3, a, bounds=[(0, 1)] * 3, constraints={"type": "eq", "fun": on_sum}, **SLSQP
+            ).x
+        ),
+        lambda a: np.stack([(1.0 + a[0] - a[2]) / 2.0, 0.0 * a[1], (1.0 + a[2] - a[0]) / 2.0]),
+    ),
+    "the least value": (
+        lambda a: optimize.minimize(apart, np.zeros(3), a, constraints={"type": "eq", "fun": on_sum}, **SLSQP).fun,
+        lambda a: (np.sum(a) - 1.0) ** 2 / 3.0,
+    ),
+}
+
+
+@pytest.mark.parametrize(("found", "closed"), UNDER.values(), ids=UNDER)
+def test_minima_under_constraints(found, closed):
+    def squares(fun):
+        return lambda a: np.sum(fun(a) * np.arange(1.0, 4.0) * fun(a))
+
+    near = {"rtol": 1e-6, "atol": 1e-6}  # of the minimum itself
+    np.testing.assert_allclose(found(A0), closed(A0), **near)
+    np.testing.assert_allclose(jacobian(found)(A0), jacobian(closed)(A0), **near)
+    np.testing.assert_allclose(jacfwd(found)(A0), jacobian(closed)(A0), **near)
+    np.testing.assert_allclose(hessian(squares(found))(A0), hessian(squares(closed))(A0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["an equation", "of arguments", "an inequality that holds", "bounds beside one"])
+def test_minima_under_constraints_in_a_batch(kind):
+    found, closed = UNDER[kind]
+    batch = A0 + np.array([[0.0], [0.02], [-0.03]])
+    np.testing.assert_allclose(vmap(found)(batch), [closed(a) for a in batch], rtol=1e-6, atol=1e-6)
+    slopes = [jacobian(closed)(a) for a in batch]
+    np.testing.assert_allclose(vmap(jacobian(found))(batch), slopes, rtol=1e-6, atol=1e-6)
+
+
+def test_constraints_of_plain_numbers_are_scipys():
+    limit = {"type": "ineq", "fun": lambda x: 0.5 - x @ x, "jac": lambda x: -2.0 * x}
+    ours = optimize.minimize(apart, np.zeros(3), A0, constraints=limit, **SLSQP)
+    theirs = so.minimize(apart, np.zeros(3), A0, constraints=limit, **SLSQP)
+    np.testing.assert_allclose(ours.x, theirs.x, rtol=1e-7)
+    assert ours.success
+    assert set(ours) == set(theirs)

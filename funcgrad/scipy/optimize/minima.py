@@ -13,11 +13,12 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.core import describe
-from funcgrad.errors import InputError, NotDifferentiableError
+from funcgrad.errors import InputError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.bounds import HESSIANS, PRODUCTS, VALUES, are_fixed, default_method, held, pairs
+from funcgrad.scipy.optimize.constraints import Constraint, equations, for_scipy, listed, values_of
 from funcgrad.scipy.optimize.implicit import Problem, answer, as_args, depends, number, search, vector, with_fields
 from funcgrad.transforms.gradients import grad, value_and_grad
 from funcgrad.transforms.jacobians import hessian
@@ -46,7 +47,8 @@ def minimize(
 
     The minimum is differentiable in ``args``, in ``bounds`` and in what ``fun`` closes over, to any order; ``x0`` is a
     constant. Unknowns that a bound holds move with their bound, and the others as if those were fixed: at an
-    unknown that is at its bound while its gradient is zero there is a kink. The derivative is as exact as the minimum,
+    unknown that is at its bound while its gradient is zero there is a kink. Constraints that hold the minimum stay
+    equations, by the conditions of Karush, Kuhn and Tucker. The derivative is as exact as the minimum,
     so ask for a small ``tol``. Parameters that are trees: ``funcgrad.interop.scipy.minimize``.
 
     Args:
@@ -59,7 +61,7 @@ def minimize(
         hess: the Hessian, or what SciPy takes for it; exact by default.
         hessp: the Hessian times a vector; exact by default.
         bounds: SciPy's ``Bounds``, or a pair for each unknown, of numbers or None; the numbers may be traced.
-        constraints: SciPy's; with them there is no derivative.
+        constraints: SciPy's, one or several. Their functions, limits and arguments may be traced too.
         tol: SciPy's tolerance.
         callback: called after each iteration, with plain values.
         options: SciPy's, for the method.
@@ -70,8 +72,8 @@ def minimize(
 
     Raises:
         ConvergenceError: no convergence, and a derivative is asked for (an ``ArithmeticError``).
-        NotDifferentiableError: constraints, and a derivative is asked for (a ``TypeError``).
-        LinAlgError: the Hessian at the minimum is singular, and a derivative is asked for.
+        LinAlgError: the Hessian at the minimum is singular, or constraints that hold it depend on each other, and a
+            derivative is asked for.
         InputError: values that JAX knows only later, inside ``jax.jit`` (a ``TypeError``).
 
     Example:
@@ -94,33 +96,31 @@ def minimize(
     fixed = are_fixed(bounds, within)
     kind = default_method(method, bounds, constraints)
 
-    options = {"method": method, "constraints": constraints, "tol": tol, "callback": callback, "options": options}
+    limited = listed(constraints)
+    options = {"method": method, "tol": tol, "callback": callback, "options": options}
 
-    def solve(problem: Problem, x0: Any, within: Any) -> Any:
+    def solve(problem: Problem, x0: Any, within: Any, limits: Any) -> Any:
         start = vector(call, x0)
+        known = [Constraint(one.given, *parts) for one, parts in zip(limited, limits, strict=True)]
         given = _Derivatives(problem, start, kind, together, jac, hess, hessp)
         box = bounds if fixed else list(zip(*(vector(call, end) for end in within), strict=True))
         slopes = {"jac": given.jac, "hess": given.hess, "hessp": given.hessp}
-        found = import_scipy(call).minimize(given.fun, start, bounds=box, **slopes, **options)
+        under = for_scipy(problem, known, 1.0 * np.atleast_1d(start))
+        found = import_scipy(call).minimize(given.fun, start, bounds=box, constraints=under, **slopes, **options)
         return found.x, found
 
     guess = fnp.reshape(fnp.astype(as_value(x0), float), (size,))
-    found = search(call, fun, args, (x0, None if fixed else within), solve, guess)
-    if fixed and not depends((found.x, value(found.x))):
+    parts = [one[1:] for one in limited]
+    found = search(call, fun, args, (x0, None if fixed else within, parts), solve, guess)
+    if fixed and not depends((found.x, value(found.x), values_of(limited, found.x))):
         return found.result
-    _check_free(call, constraints)
-    slope = grad(value)
-    x = answer(call, held(slope, found.x, within), found, found.facts["success"])
+    if limited:
+        equation, root = equations(value, limited, found.x, within)
+        x = answer(call, equation, found._replace(x=root), found.facts["success"])[:size]
+    else:
+        x = answer(call, held(grad(value), found.x, within), found, found.facts["success"])
     least, slope_there = value_and_grad(value)(x)
     return with_fields(import_scipy(call).OptimizeResult, found.facts, x=x, fun=least, jac=slope_there)
-
-
-def _check_free(call: str, constraints: Any) -> None:
-    if not isinstance(constraints, (list, tuple)) or constraints:
-        raise NotDifferentiableError(
-            f"{call}: a minimum under constraints has no derivative rule, got traced values. Write its equations, "
-            "those of Lagrange, and solve them by optimize.root or funcgrad.custom_root; bounds have a rule."
-        )
 
 
 def _one_number(call: str, y: Any) -> Any:

@@ -1,0 +1,147 @@
+"""Minima under constraints: SciPy's forms of these, and the equations of Karush, Kuhn and Tucker.
+
+At a minimum the gradient is a combination of those of the constraints that hold it, by multipliers (Nocedal and Wright,
+Numerical Optimization, 2006, equation 12.34). Which of them hold is found there; the derivative is that for these, and
+where a multiplier of one is zero there is a kink.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.numpy.creation import as_value
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.optimize.bounds import Limits, held
+from funcgrad.scipy.optimize.implicit import Problem, plain, vector
+from funcgrad.transforms.gradients import grad
+from funcgrad.transforms.jacobians import jacrev
+from funcgrad.transforms.stopping import stop_gradient
+
+__all__ = ["Constraint", "equations", "for_scipy", "listed", "values_of"]
+
+#: What is so near to its limit, relative to it, may hold the minimum: SciPy's methods leave no more.
+_NEAR = 1e-5
+
+
+class Constraint(NamedTuple):
+    """``low <= fun(x, *args) <= high``.
+
+    Attributes:
+        given: what the caller gave, of which SciPy takes settings.
+        fun: a function, or the matrix of a linear one.
+        low: the lower limits.
+        high: the upper limits.
+        args: further arguments.
+    """
+
+    given: Any
+    fun: Any
+    low: Any
+    high: Any
+    args: tuple[Any, ...]
+
+    def value(self, x: Any) -> Any:
+        """The values that are limited, as a vector."""
+        y = self.fun(x, *self.args) if callable(self.fun) else fnp.atleast_2d(as_value(self.fun)) @ x
+        return fnp.reshape(fnp.astype(fnp.asarray(y), float), (-1,))
+
+
+def listed(constraints: Any) -> list[Constraint]:
+    """Constraints in SciPy's forms: dictionaries, ``LinearConstraint``, ``NonlinearConstraint``, one or several."""
+    several = constraints if isinstance(constraints, (list, tuple)) else [constraints]
+    return [_one(given) for given in several]
+
+
+def _one(given: Any) -> Constraint:
+    if isinstance(given, dict):
+        args = given.get("args", ())
+        high = 0.0 if given["type"].lower() == "eq" else np.inf
+        return Constraint(given, given["fun"], 0.0, high, args if isinstance(args, tuple) else (args,))
+    return Constraint(given, given.fun if hasattr(given, "fun") else given.A, given.lb, given.ub, ())
+
+
+def for_scipy(problem: Problem, constraints: list[Constraint], point: Any) -> list[Any]:
+    """The constraints of plain numbers, with exact Jacobians where the caller gave none."""
+    return [_plain(problem, one, point) for one in constraints]
+
+
+def _plain(problem: Problem, one: Constraint, point: Any) -> Any:
+    call, given = problem.call, one.given
+
+    def value(x: Any) -> Any:
+        return plain(call, one.value(x))
+
+    if isinstance(given, dict):
+        jac = given.get("jac")
+        if callable(jac):
+            jac = lambda x, *_: plain(call, given["jac"](x, *one.args))
+        elif jac is None:
+            jac = problem.exact(jacrev(one.value), point)
+        return {"type": given["type"], "fun": lambda x, *_: value(x), **({"jac": jac} if jac is not None else {})}
+    optimize, limits = import_scipy(call), (vector(call, one.low), vector(call, one.high))
+    if not callable(one.fun):
+        return optimize.LinearConstraint(vector(call, one.fun), *limits, given.keep_feasible)
+    jac, hess = given.jac, given.hess
+    if callable(jac):
+        jac = lambda x: plain(call, given.jac(x))
+    elif jac == "2-point":  # the default
+        jac = problem.exact(jacrev(one.value), point) or jac
+    if callable(hess):
+        hess = lambda x, v: plain(call, given.hess(x, v))
+    rest = (given.keep_feasible, given.finite_diff_rel_step, given.finite_diff_jac_sparsity)
+    return optimize.NonlinearConstraint(value, *limits, jac, hess, *rest)
+
+
+def values_of(constraints: list[Constraint], x: Any) -> Any:
+    """All values that are limited, and their limits."""
+    if not constraints:
+        return (np.empty(0),) * 3
+    values = [one.value(x) for one in constraints]
+    ends = [(fnp.astype(as_value(one.low), float), fnp.astype(as_value(one.high), float)) for one in constraints]
+    low, high = ([fnp.broadcast_to(end[i], fnp.shape(y)) for end, y in zip(ends, values, strict=True)] for i in (0, 1))
+    return tuple(fnp.concatenate(parts) for parts in (values, low, high))
+
+
+def equations(
+    value: Callable[[Any], Any], constraints: list[Constraint], x: Any, within: Limits | None
+) -> tuple[Callable[[Any], Any], Any]:
+    """The equations of a minimum at ``x`` in the unknowns and the multipliers, and their root."""
+    size, slope = fnp.size(x), stop_gradient(grad(value)(x))
+    y, low, high = map(stop_gradient, values_of(constraints, x))
+    jacobian = stop_gradient(jacrev(lambda x: values_of(constraints, x)[0])(x))
+    free = fnp.ones(size) if within is None else _is_inside(stop_gradient(x), within)
+    equal = low == high
+    floor = y - low <= _NEAR * (1 + fnp.abs(y))
+    ceiling = fnp.logical_and(high - y <= _NEAR * (1 + fnp.abs(y)), fnp.logical_not(floor))
+
+    def multipliers(holds: Any) -> Any:
+        return fnp.linalg.pinv(fnp.swapaxes(jacobian * fnp.where(holds, 1.0, 0.0)[:, None] * free, 0, 1)) @ (
+            slope * free
+        )
+
+    some = multipliers(fnp.logical_or(floor, ceiling))
+    pushed = fnp.logical_or(fnp.logical_and(floor, some > 0), fnp.logical_and(ceiling, some < 0))
+    holds = fnp.logical_or(equal, pushed)
+    root = fnp.concatenate([x, multipliers(holds)])
+
+    def stationary(z: Any) -> Any:
+        return grad(lambda x: value(x) - fnp.sum(z[size:] * values_of(constraints, x)[0]))(z[:size])
+
+    def equation(z: Any) -> Any:
+        y, low, high = values_of(constraints, z[:size])
+        limit = fnp.where(holds, fnp.where(floor, low, high), 0.0)
+        moved = held(lambda x: stationary(fnp.concatenate([x, z[size:]])), z[:size], within)
+        return fnp.concatenate([moved(z[:size]), fnp.where(holds, y - limit, z[size:])])
+
+    return equation, root
+
+
+def _is_inside(x: Any, within: Limits) -> Any:
+    """1 for unknowns that are at no bound, else 0."""
+    low, high = (stop_gradient(end) for end in within)
+    apart = fnp.minimum(x - low, high - x)
+    return fnp.where(apart > _NEAR * (1 + fnp.abs(x)), 1.0, 0.0)
