@@ -98,5 +98,10 @@ OPS = [
         numpy=lambda t, y, s: (fit(t, y, s), spread(t, y, s)),
     ),
     row("nnls", lambda lib, a, b: lib.nnls(a, b), (TALL, POINTS)),
+    row(
+        "linprog",
+        lambda lib, a, b: lib.linprog([-1.0, -1.2], a, b).x,
+        (np.array([[1.0, 2.0], [3.0, 1.0]]), np.array([4.0, 6.0])),
+    ),
     row("lsq_linear", lambda lib, a, b: lib.lsq_linear(a, b, (0.0, 1.5), method="bvls").x, (TALL, POINTS)),
 ]

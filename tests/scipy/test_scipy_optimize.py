@@ -12,7 +12,7 @@ from helpers import differences
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jacfwd, jacobian, jvp, trace, vmap
-from funcgrad.errors import ConvergenceError, InputError, ShapeError
+from funcgrad.errors import ConvergenceError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.scipy import optimize
 
 RNG = np.random.default_rng(0)
@@ -289,8 +289,8 @@ def test_what_a_result_with_derivatives_keeps():
     assert set(found[0]) == {"x", "fun", "jac", "message", "success", "status", "nfev", "njev", "nit"}
     assert isinstance(optimize.minimize(valley, np.zeros(2), 1.1), so.OptimizeResult)
     assert optimize.Bounds is so.Bounds
-    with pytest.raises(AttributeError, match="'linprog'"):
-        optimize.linprog  # noqa: B018
+    with pytest.raises(AttributeError, match="'milp'"):
+        optimize.milp  # noqa: B018
 
 
 def test_a_graph_solves_anew():
@@ -519,3 +519,43 @@ def test_constraints_of_plain_numbers_are_scipys():
     np.testing.assert_allclose(ours.x, theirs.x, rtol=1e-7)
     assert ours.success
     assert set(ours) == set(theirs)
+
+
+# ---- linear programs ---------------------------------------------------------------------------------------
+
+ROWS, ENDS, COST = np.array([[1.0, 2.0], [3.0, 1.0]]), np.array([4.0, 6.0]), np.array([-1.0, -1.2])
+PROGRAMS = {
+    "ends": (lambda b: so.linprog(COST, ROWS, b).x, ENDS),
+    "rows": (lambda a: so.linprog(COST, A_ub=a, b_ub=ENDS).x, ROWS),
+    "cost": (lambda c: so.linprog(c, ROWS, ENDS).x, COST),
+    "least value": (lambda c: so.linprog(c, ROWS, ENDS).fun * np.ones(1), COST),
+    "slack": (lambda b: so.linprog(COST, ROWS, b, bounds=(0, 1.0)).slack, ENDS),
+    "sparse rows": (lambda b: so.linprog(COST, scipy.sparse.csr_array(ROWS), b, method="highs-ds").x, ENDS),
+    "bounds": (lambda b: so.linprog(COST, ROWS, ENDS, bounds=[(0, b[0] / 8), (0.1, None)]).x, ENDS),
+    "an equation": (
+        lambda b: so.linprog([1.0, 2.0, 0.5], A_eq=np.ones((1, 3)), b_eq=b[:1], bounds=[(0, b[1] / 2)] * 3).x,
+        ENDS,
+    ),
+}
+
+
+@pytest.mark.parametrize(("fun", "x"), PROGRAMS.values(), ids=PROGRAMS)
+def test_corners_of_linear_programs(fun, x):
+    slopes = jacobian(fun)(x)
+    np.testing.assert_allclose(slopes, differences(fun, x), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(jacfwd(fun)(x), slopes, rtol=1e-12, atol=1e-14)
+
+    def squares(x):
+        return np.sum(fun(x) ** 2)
+
+    np.testing.assert_allclose(hessian(squares)(x), differences(grad(squares), x), rtol=1e-6, atol=1e-8)
+    batch = np.stack([x, 1.01 * x])
+    np.testing.assert_allclose(vmap(fun)(batch), [fun(x) for x in batch], rtol=1e-12)
+    np.testing.assert_allclose(vmap(jacobian(fun))(batch)[0], slopes, rtol=1e-12, atol=1e-14)
+
+
+def test_what_linear_programs_refuse():
+    with pytest.raises(NotDifferentiableError, match="whole numbers"):
+        grad(lambda b: optimize.linprog(COST, ROWS, b, integrality=[1, 0]).fun)(ENDS)
+    with pytest.raises(ConvergenceError, match="infeasible"):
+        grad(lambda b: optimize.linprog(COST, ROWS, b, bounds=(1.0, None)).fun)(-ENDS)

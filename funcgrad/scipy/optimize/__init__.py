@@ -14,15 +14,17 @@ import sys
 from typing import Any
 
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.optimize import fitting, minima, scalar, systems
+from funcgrad.scipy.optimize import fitting, minima, programs, scalar, systems
 from funcgrad.scipy.optimize.fitting import *
 from funcgrad.scipy.optimize.minima import *
+from funcgrad.scipy.optimize.programs import *
 from funcgrad.scipy.optimize.scalar import *
 from funcgrad.scipy.optimize.systems import *
 
 __all__: list[str] = []
 __all__ += fitting.__all__
 __all__ += minima.__all__
+__all__ += programs.__all__
 __all__ += scalar.__all__
 __all__ += systems.__all__
 
@@ -35,7 +37,6 @@ _INSTEAD = {
     "fmin_cg": "minimize with method 'CG'",
     "fmin_l_bfgs_b": "minimize with method 'L-BFGS-B'",
     "leastsq": "least_squares with method 'lm'",
-    "linprog": "SciPy's, and the equations of its active constraints with root",
 }
 
 

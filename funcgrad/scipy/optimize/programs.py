@@ -1,0 +1,104 @@
+"""Linear programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.errors import NotDifferentiableError
+from funcgrad.numpy.creation import as_value
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.optimize.bounds import pairs
+from funcgrad.scipy.optimize.constraints import Constraint, equations
+from funcgrad.scipy.optimize.implicit import Problem, answer, depends, search, vector, with_fields
+from funcgrad.typing import ArrayLike
+
+__all__ = ["linprog"]
+
+
+def linprog(
+    c: ArrayLike,
+    A_ub: Any = None,
+    b_ub: ArrayLike | None = None,
+    A_eq: Any = None,
+    b_eq: ArrayLike | None = None,
+    bounds: Any = (0, None),
+    method: str = "highs",
+    callback: Callable[..., Any] | None = None,
+    options: dict[str, Any] | None = None,
+    x0: ArrayLike | None = None,
+    integrality: ArrayLike | None = None,
+) -> Any:
+    """The least ``c @ x`` with ``A_ub @ x <= b_ub`` and ``A_eq @ x == b_eq``, within bounds.
+
+    The solution is a corner, where as many conditions hold as there are unknowns: it moves with these, and its value
+    with ``c`` too. Where another corner takes over there is a kink.
+
+    Args:
+        c: a number for each unknown.
+        A_ub: a row for each inequality.
+        b_ub: what its value is at most.
+        A_eq: a row for each equation.
+        b_eq: its value.
+        bounds: a pair for each unknown, or one for all, of numbers or None.
+        method: one of SciPy's.
+        callback: called after each iteration, with plain values.
+        options: SciPy's, for the method.
+        x0: the first guess, for the methods that take one.
+        integrality: which unknowns are whole numbers: those of traced values are refused.
+
+    Returns:
+        SciPy's ``OptimizeResult``. Of traced values it has ``x``, ``fun``, ``slack`` and ``con``, which have
+        derivatives, and what counts and tells.
+
+    Raises:
+        ConvergenceError: no solution, and a derivative is asked for (an ``ArithmeticError``).
+        LinAlgError: conditions that hold depend on each other, and a derivative is asked for.
+        NotDifferentiableError: whole numbers among traced values (a ``TypeError``).
+
+    Example:
+        >>> from funcgrad import jacobian
+        >>> from funcgrad.scipy import optimize
+        >>> A = np.array([[1.0, 2.0], [3.0, 1.0]])
+        >>> jacobian(lambda b: optimize.linprog([-1.0, -1.0], A, b).x)(np.array([4.0, 6.0])).round(6)
+        array([[-0.2,  0.4],
+               [ 0.6, -0.2]])
+    """
+    call = "optimize.linprog"
+    optimize = import_scipy(call)
+    settings = {"method": method, "callback": callback, "options": options, "x0": x0, "integrality": integrality}
+    if not depends((c, A_ub, b_ub, A_eq, b_eq, bounds)):
+        return optimize.linprog(c, A_ub, b_ub, A_eq, b_eq, bounds, **settings)
+    if integrality is not None and np.any(integrality):
+        raise NotDifferentiableError(
+            f"{call}: whole numbers have no derivative, got integrality={integrality!r} with traced values. Take "
+            "stop_gradient of what they depend on."
+        )
+    cost = fnp.reshape(fnp.astype(as_value(c), float), (-1,))
+    size = int(fnp.size(cost))
+    first = bounds[0]
+    one = len(bounds) == 2 and not isinstance(first, (tuple, list)) and not getattr(first, "ndim", 0)
+    several = [bounds] * size if one else bounds
+    within: Any = pairs([tuple(pair) for pair in several], size)
+    rows = [tuple([None if x is None else _dense(x) for x in row]) for row in ((A_ub, b_ub), (A_eq, b_eq))]
+
+    def solve(problem: Problem, cost: Any, rows: Any, low: Any, high: Any) -> Any:
+        numbers = [None if x is None else vector(call, x) for row in rows for x in row]
+        box = list(zip(vector(call, low), vector(call, high), strict=True))
+        found = optimize.linprog(vector(call, cost), *numbers, box, **settings)
+        return (np.full(size, np.nan) if found.x is None else found.x), found
+
+    found = search(call, lambda x: cost @ x, (), (cost, rows, *within), solve, np.zeros(size))
+    limits = [Constraint(None, A, -np.inf, b, ()) for A, b in rows[:1] if A is not None]
+    limits += [Constraint(None, A, b, b, ()) for A, b in rows[1:] if A is not None]
+    equation, root = equations(lambda x: cost @ x, limits, found.x, within)
+    x = answer(call, equation, found._replace(x=root), found.facts["success"])[:size]
+    left = {name: fnp.empty(0) if A is None else b - A @ x for name, (A, b) in zip(("slack", "con"), rows, strict=True)}
+    return with_fields(optimize.OptimizeResult, found.facts, x=x, fun=cost @ x, **left)
+
+
+def _dense(x: Any) -> Any:
+    return fnp.astype(as_value(x.toarray() if hasattr(x, "toarray") else x), float)
