@@ -313,9 +313,11 @@ def _builtin(value: Any) -> Any:
 
 
 def _builtin_method(value: Any, translate: Any) -> Any:
-    """A method of an object written in C: that of what stands for the object."""
+    """A method of an object written in C: that of what stands for the object. Functions of pybind11 look like one."""
     ours = translate(value.__self__)[0]
-    return value if ours is value.__self__ else getattr(ours, value.__name__)
+    if ours is not value.__self__:
+        return getattr(ours, value.__name__)
+    return compiled(value) if is_compiled(value, _is_kept_function) else value
 
 
 def _partial(value: Any, translate: Any) -> Any:

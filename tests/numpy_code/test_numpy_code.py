@@ -928,3 +928,17 @@ def test_what_math_refuses_is_refused(fun):
     assert np.allclose(vmap(grad(safe))(np.array([0.25, 0.3])), [grad(fun)(0.25), grad(fun)(0.3)])
     with pytest.raises(ConcretizationError, match="in 1 of 2 examples"):
         vmap(safe)(np.array([-2.0, 0.25]))
+
+
+def test_functions_of_pybind11_are_compiled_code():
+    """Of constants they are called, of traced values refused with the remedy; to Python they look like methods."""
+
+    def smooth(x, y):
+        order = np.zeros(3)
+        order[:] = y
+        return scipy.optimize.isotonic_regression(order).x * math.sin(x)
+
+    y = np.array([3.0, 1.0, 2.0])
+    np.testing.assert_allclose(jacrev(smooth)(0.5, y), 2.0 * np.cos(0.5) * np.ones(3))
+    with pytest.raises(ConversionError, match="pava: it is compiled code"):
+        jacrev(smooth, 1)(0.5, y)
