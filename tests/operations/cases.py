@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -29,6 +30,16 @@ def rows() -> list[Row]:
     """Every row of every module."""
     seen: dict[str, int] = {}
     return [Row(op, seen) for module in row_modules().values() for op in module.OPS]
+
+
+@contextmanager
+def named_if_it_fails(what: Any) -> Iterator[None]:
+    """One test of a row runs for many cases, as pytest takes longer over a test than many of them: say which failed."""
+    try:
+        yield
+    except BaseException as error:  # pytest's own are no exceptions
+        error.add_note(f"This is of {what}.")
+        raise
 
 
 @dataclass(frozen=True)

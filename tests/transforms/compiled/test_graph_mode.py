@@ -51,7 +51,6 @@ from funcgrad.transforms.compiled.plain import MATH, has_same_bits
 
 X = np.array([0.3, -1.2, 2.5])
 ROWS = cases.rows()
-CASES = [case for row in ROWS for case in row.cases]
 
 
 def recorded(fun, **options):
@@ -885,9 +884,15 @@ def gradient_of(case):
     return f
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
-def test_operations(case):
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)
+def test_operations(row):
     """The value and the gradient of every row of the table; what is not recorded is right all the same."""
+    for case in row.cases:
+        with cases.named_if_it_fails(case.id):
+            run_recorded(case)
+
+
+def run_recorded(case):
     fun = gradient_of(case) if case.live else lambda *xs: case.call(case.fun, xs)
     points = list(case.primals if case.live else case.values)
     fast = recorded(fun)
