@@ -119,15 +119,18 @@ class Case:
         self.leaves.append(Leaf(arg, inexact and not frozen and self.row.op.differentiable, not fixed))
         return Hole(len(self.leaves) - 1)
 
-    def call(self, fun: Callable[..., Any], values: Sequence[Any]) -> tuple[Any, ...]:
-        """``fun`` of the sample's arguments with ``values`` for the leaves; the leaves of its result."""
+    @cached_property
+    def call(self) -> Callable[[Callable[..., Any], Sequence[Any]], tuple[Any, ...]]:
+        """``call(fun, values)``: ``fun`` with ``values`` for the leaves; the leaves of its result.
 
-        def fill(part: Any) -> Any:
-            if isinstance(part, Hole):
-                return values[part.number]
-            return type(part)([fill(p) for p in part]) if _has_holes(part) else part
+        It closes over what it needs, as what is recorded looks at all that a function closes over.
+        """
+        template, kwargs = self.template, self.sample.kwargs
 
-        return tuple(flatten(fun(*[fill(part) for part in self.template], **self.sample.kwargs)))
+        def call(fun: Callable[..., Any], values: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple(flatten(fun(*[_filled(part, values) for part in template], **kwargs)))
+
+        return call
 
     @cached_property
     def fun(self) -> Callable[..., Any]:
@@ -157,13 +160,13 @@ class Case:
 
     def of_live(self, fun: Callable[..., Any], values: Sequence[Any] | None = None) -> Callable[..., tuple[Any, ...]]:
         """``fun`` as a function of the differentiated leaves, giving its floating results only."""
-        base = self.values if values is None else list(values)
+        base, live, call = self.values if values is None else list(values), self.live, self.call
 
         def smooth(*primals: Any) -> tuple[Any, ...]:
             full = list(base)
-            for i, primal in zip(self.live, primals, strict=True):
+            for i, primal in zip(live, primals, strict=True):
                 full[i] = primal
-            return tuple(out for out in self.call(fun, full) if kind_of(out) in "fc")
+            return tuple(out for out in call(fun, full) if kind_of(out) in "fc")
 
         return smooth
 
@@ -215,6 +218,13 @@ class Case:
 
 def _holds_arrays(arg: Any) -> bool:
     return isinstance(arg, (list, tuple)) and any(isinstance(a, np.ndarray) or _holds_arrays(a) for a in arg)
+
+
+def _filled(part: Any, values: Sequence[Any]) -> Any:
+    """``part`` of a template with a value in each hole."""
+    if isinstance(part, Hole):
+        return values[part.number]
+    return type(part)([_filled(p, values) for p in part]) if _has_holes(part) else part
 
 
 def _has_holes(part: Any) -> bool:
