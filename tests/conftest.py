@@ -6,6 +6,7 @@ divides by zero or takes an invalid root, says so with ``numpy.errstate``.
 
 import gc
 import os
+import sys
 import threading
 
 # Threads of BLAS that wait for each other take many times what these small matrices take; set before NumPy is loaded.
@@ -25,6 +26,11 @@ os.environ.update(compiling.CACHE, XLA_FLAGS=compiling.flags())  # before JAX st
 import jax
 
 from funcgrad import as_written, blocks
+
+# What is compiled of tests and of the library is kept beside them, also where Python is told not to: to compile it anew
+# takes a third of collecting, and of what each process that a test starts takes to import the library.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # JAX makes a great many small objects that live on, and would wait for their collection.
 gc.set_threshold(20_000, 20, 20)

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from operations.names import OURS, THEIRS, named
+from operations.older import asked
 from operations.spec import Op, Sample
 
-MACHINERY = ("spec", "names", "cases", "checks", "batched", "comparing", "numeric", "jax_reference", "ownership")
+MACHINERY = {"spec", "names", "older", "cases", "checks", "batched", "comparing"}
+MACHINERY |= {"numeric", "jax_reference", "ownership"}
 
 
 def row_modules() -> dict[str, Any]:
@@ -29,7 +31,7 @@ def row_modules() -> dict[str, Any]:
 def rows() -> list[Row]:
     """Every row of every module."""
     seen: dict[str, int] = {}
-    return [Row(op, seen) for module in row_modules().values() for op in module.OPS]
+    return [Row(asked(op), seen) for module in row_modules().values() for op in module.OPS]
 
 
 @contextmanager
