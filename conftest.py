@@ -5,8 +5,8 @@ import pytest
 collect_ignore_glob = ["transforms/*", "interop/*"]
 
 
-@pytest.fixture(autouse=True, scope="session")
-def names_in_examples(doctest_namespace):
+@pytest.fixture(scope="session")
+def doctest_namespace():
     """What the examples of docstrings know without an import, as NumPy's know ``np``."""
     import numpy as np
 
@@ -15,4 +15,4 @@ def names_in_examples(doctest_namespace):
     import funcgrad.scipy.special as fsp
     from funcgrad import grad
 
-    doctest_namespace.update(np=np, fnp=fnp, fnn=fnn, fsp=fsp, grad=grad)
+    return {"np": np, "fnp": fnp, "fnn": fnn, "fsp": fsp, "grad": grad}

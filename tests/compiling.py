@@ -6,9 +6,10 @@ What one process has compiled the others find in a folder, those of examples and
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
-__all__ = ["CACHE", "flags"]
+__all__ = ["CACHE", "flags", "share_contexts"]
 
 #: What JAX reads from the environment: where programs are kept that it has compiled, however small they are.
 CACHE = {
@@ -33,3 +34,21 @@ def flags() -> str:
         check=False,
     )
     return given if asked.returncode else f"{given} {QUICK}".strip()
+
+
+def share_contexts() -> None:
+    """Programs of a thread are written in one context of MLIR.
+
+    JAX makes a new one for each and keeps it with the program. That takes longer than to write a small program, and
+    takes megabytes.
+    """
+    from jax._src.interpreters import mlir
+
+    made, of_thread = mlir.make_ir_context, threading.local()
+
+    def shared():
+        if not hasattr(of_thread, "context"):
+            of_thread.context = made()
+        return of_thread.context
+
+    mlir.make_ir_context = shared

@@ -6,6 +6,7 @@ divides by zero or takes an invalid root, says so with ``numpy.errstate``.
 
 import gc
 import os
+import sys
 import threading
 
 # Threads of BLAS that wait for each other take many times what these small matrices take; set before NumPy is loaded.
@@ -26,6 +27,11 @@ import jax
 
 from funcgrad import as_written, blocks
 
+# What is compiled of tests and of the library is kept beside them, also where Python is told not to: to compile it anew
+# takes a third of collecting, and of what each process that a test starts takes to import the library.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # JAX makes a great many small objects that live on, and would wait for their collection.
 gc.set_threshold(20_000, 20, 20)
 
@@ -33,6 +39,7 @@ gc.set_threshold(20_000, 20, 20)
 collect_ignore = ["interop/autograd/autograd_programs.py"]
 collect_ignore += [] if os.environ.get("SCIPY_ARRAY_API") == "1" else ["numpy/array_api_libraries.py"]
 
+compiling.share_contexts()
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_disable_most_optimizations", True)
 
@@ -90,13 +97,6 @@ def state():
     }
 
 
-@pytest.fixture(autouse=True, scope="module")
-def only_what_is_new_is_collected():
-    """What earlier modules have left is looked at no more: with what JAX remembers that took half of the time."""
-    gc.collect()
-    gc.freeze()
-
-
 @pytest.fixture
 def written():
     """Functions are run as they are written: what would lose a derivative is refused."""
@@ -104,12 +104,32 @@ def written():
         yield
 
 
-@pytest.fixture(autouse=True)
-def nothing_left_behind():
-    """Also no transform: runs that a test began by hand and never finished are no business of the next one."""
-    before = state()
+# Hooks, not fixtures, of which pytest makes new ones for every test.
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Remember what the test may not leave changed.
+
+    What earlier modules have left is collected and looked at no more: with what JAX remembers that took half of all.
+    """
+    if item.path != collected.get("for"):
+        collected["for"] = item.path
+        gc.collect()
+        gc.freeze()
+    item.stash[BEFORE] = state()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item):
+    """Nothing is left behind, no transform either: a run that a test never finished is no business of the next one."""
     yield
     for trace in running.running():
         trace.close()
-    after = state()
+    before, after = item.stash[BEFORE], state()
     assert after == before, {name: (before[name], after[name]) for name in before if before[name] != after[name]}
+
+
+#: The module for which was collected.
+collected = {}
+BEFORE = pytest.StashKey()

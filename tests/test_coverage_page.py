@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import at_least
 
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
@@ -20,17 +21,21 @@ def coverage():
     return module
 
 
+#: Names that NumPy had before 2.4, which warned or said that they are gone.
+GONE = {"in1d", "trapz", "linalg", "helper", "itemset", "newbyteorder", "ptp", "tostring"}
+
+
 @pytest.mark.parametrize(("prefix", "module"), [("", np), ("linalg.", np.linalg), ("fft.", np.fft)])
 def test_every_public_name_of_numpy_has_an_entry(coverage, prefix, module):
     tested = coverage.rows()
-    silent = [name for name in coverage.public(module) if not coverage.verdict(prefix + name, tested)[0]]
-    assert silent == [], "give these to funcgrad.numpy, or say in docs/coverage.py why not"
+    silent = {name for name in coverage.public(module) if not coverage.verdict(prefix + name, tested)[0]}
+    assert silent - GONE == set(), "give these to funcgrad.numpy, or say in docs/coverage.py why not"
 
 
 def test_every_method_of_an_ndarray_has_an_entry(coverage):
     missing = coverage.listed(coverage.NO_METHOD)
-    silent = [name for name in coverage.public(np.ndarray) if not hasattr(Tracer, name) and name not in missing]
-    assert silent == []
+    silent = {name for name in coverage.public(np.ndarray) if not hasattr(Tracer, name) and name not in missing}
+    assert silent - GONE == set()
 
 
 def test_what_is_said_to_be_missing_is_missing(coverage):
@@ -39,4 +44,5 @@ def test_what_is_said_to_be_missing_is_missing(coverage):
 
 
 def test_the_page_is_up_to_date(coverage):
-    assert coverage.PAGE.read_text() == coverage.page(), "run: python docs/coverage.py"
+    if at_least(np, "2.4.0"):  # it is about the names of that version
+        assert coverage.PAGE.read_text() == coverage.page(), "run: python docs/coverage.py"

@@ -20,6 +20,7 @@ from fuzz.programs import Line, Program
 from fuzz.reproducers import script
 from fuzz.running import CHUNK, Found, Summary, Workers, examine
 from fuzz.shrinking import shrink
+from helpers import at_least
 
 import funcgrad.numpy as fnp
 from funcgrad.kinds import elementwise
@@ -42,7 +43,8 @@ SEED = 0
 def test_random_programs_agree(start):
     for number in range(start, start + 25):
         verdict = judge(generate(SEED, number))
-        assert not verdict.failed, (number, verdict, generate(SEED, number).source())
+        unknown = not at_least(jax, "0.10.0") and "Unimplemented case of QR" in verdict.details
+        assert unknown or not verdict.failed, (number, verdict, generate(SEED, number).source())
 
 
 def test_most_programs_are_compared():
@@ -126,7 +128,7 @@ def test_writes_of_shrunk_programs_do_not_reach_arguments():
         lambda x: jnp.cumsum(x[::-1], axis=1) @ jnp.linalg.inv(x),
         lambda x: jnp.linalg.solve(x, x[0]),
         lambda x: jax.scipy.linalg.solve_triangular(x, x.T, trans=1, lower=True),
-        lambda x: jnp.linalg.qr(x)[1] ** 2 + jnp.linalg.svd(x)[1],
+        lambda x: jnp.linalg.qr(x)[1] ** 2 + jnp.linalg.svd(x, full_matrices=False)[1],
         lambda x: jax.lax.scan(lambda c, r: (c * r, c + r), x[0], x, reverse=True)[1],
         lambda x: jax.lax.cond(jnp.sum(x) > 0, jnp.sin, jnp.cos, x),
         lambda x: jax.lax.while_loop(lambda c: jnp.sum(c * c) > 1, lambda c: 0.5 * c, x),

@@ -1,33 +1,33 @@
 """Every row of the table of operations meets every demand: see ``operations/checks.py``.
 
-One test makes a case meet several demands, whether or not it has missed another: pytest takes longer over a test than
-most of these take.
+One test makes the cases of a row meet several demands, whether or not they have missed another: pytest takes longer
+over a test than most of these take.
 """
 
 import pytest
-from operations import batched, cases, checks, ownership
+from operations import batched, cases, checks, older, ownership
 
-ROWS = cases.rows()
-CASES = [case for row in ROWS for case in row.cases]
+ROWS = [row for row in cases.rows() if row.op.name not in older.LEFT_OUT]
 
 
 def mapped(case):
     return any(leaf.mapped for leaf in case.leaves)
 
 
-def meets(case, *demands):
-    """Make ``case`` meet all of ``demands``, and tell of all that it misses."""
+def meets(row, demands):
+    """Make each case of ``row`` meet what ``demands`` gives for it, and tell of all that they miss."""
     missed = []
-    for demand in demands:
-        try:
-            demand(case)
-        except Exception as error:
-            error.add_note(f"Demanded of {case.id} by {demand.__name__}.")
-            missed.append(error)
+    for case in row.cases:
+        for demand in demands(case):
+            try:
+                demand(case)
+            except Exception as error:
+                error.add_note(f"Demanded of {case.id} by {demand.__name__}.")
+                missed.append(error)
     if len(missed) == 1:
         raise missed[0]
     if missed:
-        raise ExceptionGroup(f"{case.id} misses {len(missed)} demands", missed)
+        raise ExceptionGroup(f"{row.op.name} misses {len(missed)} demands", missed)
 
 
 def demands(case):
@@ -53,16 +53,16 @@ def derivatives(case):
         yield batched.check_vmap_of_derivatives
 
 
-def each(cases):
-    """Run a test for ``cases``; all tests of one case one after the other, for they share what JAX says of it."""
-    return pytest.mark.parametrize("case", cases, ids=[case.id for case in cases], scope="module")
+def each(rows):
+    """Run a test for ``rows``; all tests of one row one after the other, for they share what JAX says of it."""
+    return pytest.mark.parametrize("row", rows, ids=[row.op.name for row in rows], scope="module")
 
 
-@each(CASES)
-def test_operation(case):
-    meets(case, *demands(case))
+@each(ROWS)
+def test_operation(row):
+    meets(row, demands)
 
 
-@each([case for case in CASES if case.live])
-def test_on_jax_arrays(case):  # by itself, for it is what an older JAX is asked too
-    meets(case, checks.check_on_jax_arrays)
+@each([row for row in ROWS if any(case.live for case in row.cases)])
+def test_on_jax_arrays(row):  # by itself, for it is what an older JAX is asked too
+    meets(row, lambda case: [checks.check_on_jax_arrays] if case.live else [])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.signal
 import scipy_samples
+from helpers import at_least
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jvp, vmap
@@ -76,7 +77,8 @@ def test_jax(home, name, monkeypatch):
     with double_precision(jax):
         x = jnp.asarray(X)
         np.testing.assert_allclose(jax.jit(grad(f))(x), want, rtol=1e-8, atol=1e-10)
-        np.testing.assert_allclose(jax.jit(jax.grad(f))(x), want, rtol=1e-8, atol=1e-10)
+        if name != "eigvals" or at_least(jax, "0.10.0"):  # eig had no rule for vectors before
+            np.testing.assert_allclose(jax.jit(jax.grad(f))(x), want, rtol=1e-8, atol=1e-10)
 
 
 def test_parts_of_jax_arrays_are_written_to(monkeypatch):

@@ -8,6 +8,8 @@ import ast
 import re
 
 import pytest
+import sklearn
+from helpers import at_least
 from scripts import ROOT, run_script
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -125,6 +127,8 @@ def test_there_are_documents():
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_code_of_a_document_runs(document, tmp_path):
+    if named(document) == "array_api" and not at_least(sklearn, "1.9.0"):  # before, it took NumPy's arrays only
+        return
     text = document.read_text(encoding="utf-8")
     code = python_only(text)
     assert ("_printed.clear()" in code) == ("```python" in text)

@@ -7,6 +7,7 @@ import inspect
 import jax
 import numpy as np
 import pytest
+from helpers import at_least
 
 import funcgrad
 import funcgrad.numpy as fnp
@@ -85,9 +86,10 @@ def test_dataclasses_are_registered_as_in_jax(how):
     if not both:
         static = how.get("meta_fields", ["name"])
         both = {"data_fields": [n for n in ("w", "scale", "name", "cache") if n not in static], "meta_fields": static}
-    jax.tree_util.register_dataclass(theirs, **both)
     values = {"w": np.ones(2), "scale": 3.0, "name": "first"}
-    assert len(tree.leaves(ours(**values))) == len(jax.tree.leaves(theirs(**values)))
+    if "drop_fields" not in how or at_least(jax, "0.10.0"):  # it dropped nothing that is initialised before
+        jax.tree_util.register_dataclass(theirs, **both)
+        assert len(tree.leaves(ours(**values))) == len(jax.tree.leaves(theirs(**values)))
     slope = grad(lambda m: fnp.sum(m.w * m.scale))(ours(**values))
     np.testing.assert_array_equal(slope.w, [3.0, 3.0])
     assert slope.name == "first"

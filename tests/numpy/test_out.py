@@ -477,7 +477,7 @@ def test_functions_without_a_rule_compute_constants():
         assert scipy.special.kolmogorov(n, out=out) is out
         scipy.special.kolmogorov(n, out)
         b = np.is_busday(fnp.copy(np.array(["2024-01-01"], "datetime64[D]")))
-        c = np.busday_count("2024-01-01", "2024-02-01", weekmask=fnp.ones(7, bool))
+        c = np.busday_count("2024-01-01", "2024-02-01", weekmask=fnp.ones(7, int))
         d, e = np.frexp(n)
         f = np.spacing(n)
         total = np.subtract.reduce(n)

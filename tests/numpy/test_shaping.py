@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import at_least
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jacfwd, jacrev, jit, jvp, vjp, vmap
@@ -205,7 +206,9 @@ def test_what_pad_refuses(arguments, options):
 
 def test_pad_takes_a_dictionary_of_axes():
     fun = lambda x: fnp.pad(x, {-1: (1, 2)})
-    np.testing.assert_array_equal(jvp(fun, (M,), (M,))[0], fun(M))
+    np.testing.assert_array_equal(jvp(fun, (M,), (M,))[0], np.pad(M, ((0, 0), (1, 2))))
+    if at_least(np, "2.4.0"):  # of plain arrays NumPy's own is called, which took none before
+        np.testing.assert_array_equal(fun(M), np.pad(M, ((0, 0), (1, 2))))
     assert vmap(lambda x: fnp.pad(x, {0: 1}))(M).shape == (2, 5)
 
 

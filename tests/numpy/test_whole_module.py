@@ -11,7 +11,9 @@ from funcgrad import as_written, grad, jvp, vmap
 
 
 def test_every_name_of_numpy_is_there():
-    assert [name for name in dir(numpy) if not name.startswith("_") and not hasattr(np, name)] == ["test"]
+    gone = {"in1d", "trapz"}  # with NumPy 2.4
+    missing = {name for name in dir(numpy) if not name.startswith("_") and not hasattr(np, name)}
+    assert missing - gone == {"test"}
 
 
 def test_a_module_as_it_stands():

@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from operations.names import OURS, THEIRS, named
+from operations.older import asked
 from operations.spec import Op, Sample
 
-MACHINERY = ("spec", "names", "cases", "checks", "batched", "comparing", "numeric", "jax_reference", "ownership")
+MACHINERY = {"spec", "names", "older", "cases", "checks", "batched", "comparing"}
+MACHINERY |= {"numeric", "jax_reference", "ownership"}
 
 
 def row_modules() -> dict[str, Any]:
@@ -28,7 +31,17 @@ def row_modules() -> dict[str, Any]:
 def rows() -> list[Row]:
     """Every row of every module."""
     seen: dict[str, int] = {}
-    return [Row(op, seen) for module in row_modules().values() for op in module.OPS]
+    return [Row(asked(op), seen) for module in row_modules().values() for op in module.OPS]
+
+
+@contextmanager
+def named_if_it_fails(what: Any) -> Iterator[None]:
+    """One test of a row runs for many cases, as pytest takes longer over a test than many of them: say which failed."""
+    try:
+        yield
+    except BaseException as error:  # pytest's own are no exceptions
+        error.add_note(f"This is of {what}.")
+        raise
 
 
 @dataclass(frozen=True)
@@ -108,15 +121,18 @@ class Case:
         self.leaves.append(Leaf(arg, inexact and not frozen and self.row.op.differentiable, not fixed))
         return Hole(len(self.leaves) - 1)
 
-    def call(self, fun: Callable[..., Any], values: Sequence[Any]) -> tuple[Any, ...]:
-        """``fun`` of the sample's arguments with ``values`` for the leaves; the leaves of its result."""
+    @cached_property
+    def call(self) -> Callable[[Callable[..., Any], Sequence[Any]], tuple[Any, ...]]:
+        """``call(fun, values)``: ``fun`` with ``values`` for the leaves; the leaves of its result.
 
-        def fill(part: Any) -> Any:
-            if isinstance(part, Hole):
-                return values[part.number]
-            return type(part)([fill(p) for p in part]) if _has_holes(part) else part
+        It closes over what it needs, as what is recorded looks at all that a function closes over.
+        """
+        template, kwargs = self.template, self.sample.kwargs
 
-        return tuple(flatten(fun(*[fill(part) for part in self.template], **self.sample.kwargs)))
+        def call(fun: Callable[..., Any], values: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple(flatten(fun(*[_filled(part, values) for part in template], **kwargs)))
+
+        return call
 
     @cached_property
     def fun(self) -> Callable[..., Any]:
@@ -146,13 +162,13 @@ class Case:
 
     def of_live(self, fun: Callable[..., Any], values: Sequence[Any] | None = None) -> Callable[..., tuple[Any, ...]]:
         """``fun`` as a function of the differentiated leaves, giving its floating results only."""
-        base = self.values if values is None else list(values)
+        base, live, call = self.values if values is None else list(values), self.live, self.call
 
         def smooth(*primals: Any) -> tuple[Any, ...]:
             full = list(base)
-            for i, primal in zip(self.live, primals, strict=True):
+            for i, primal in zip(live, primals, strict=True):
                 full[i] = primal
-            return tuple(out for out in self.call(fun, full) if kind_of(out) in "fc")
+            return tuple(out for out in call(fun, full) if kind_of(out) in "fc")
 
         return smooth
 
@@ -204,6 +220,13 @@ class Case:
 
 def _holds_arrays(arg: Any) -> bool:
     return isinstance(arg, (list, tuple)) and any(isinstance(a, np.ndarray) or _holds_arrays(a) for a in arg)
+
+
+def _filled(part: Any, values: Sequence[Any]) -> Any:
+    """``part`` of a template with a value in each hole."""
+    if isinstance(part, Hole):
+        return values[part.number]
+    return type(part)([_filled(p, values) for p in part]) if _has_holes(part) else part
 
 
 def _has_holes(part: Any) -> bool:

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+from helpers import at_least
 
 from operations.spec import Sample, array, op
 
@@ -125,7 +126,7 @@ OPS = [
     ),
     op(
         "take_along_axis",
-        (V, TWICE),
+        *[(V, TWICE)] * at_least(np, "2.3.0"),  # axis had no default before
         (M, np.array([[0, -1, 0]] * 3), 1),
         (M, np.array([[1, 2, 0, 1]]), 0),
         (M, np.array([[3], [3], [-4]]), -1),

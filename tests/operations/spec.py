@@ -48,7 +48,8 @@ class Op:
         complex_samples: calls with complex arguments.
         jit: whether it runs under ``jax.jit``; False where the shape of the result depends on values.
         portable: whether it gives on JAX arrays what it gives on NumPy's; False where that is left open.
-        on_jax: whether it computes on JAX arrays; False where JAX has no kernel, and the call says so.
+        on_jax: whether it computes on JAX arrays; False where JAX has no kernel, and the call says so; None where an
+            older JAX has none, see ``older.py``.
         reason: why JAX or NumPy is not compared, why the order is below 2, why it does not run under ``jax.jit``,
             why it is not portable.
     """
@@ -63,7 +64,7 @@ class Op:
     complex_samples: tuple[Sample, ...] = ()
     jit: bool = True
     portable: bool = True
-    on_jax: bool = True
+    on_jax: bool | None = True
     reason: str = ""
 
 

@@ -6,6 +6,7 @@ infinite argument it takes two very large ones: where both give the same double,
 
 import itertools
 import math
+from functools import cache
 
 import mpmath
 import numpy as np
@@ -120,7 +121,13 @@ def limit(partial, x, y):
     return found[0] if found[0] == found[1] else math.nan
 
 
+@cache
 def wanted(name, how):
+    """Points and partials there."""
+    return list(points_and_partials(name, how))
+
+
+def points_and_partials(name, how):
     partial = PARTIALS[name][["x", "y", "xx", "xy", "yy"].index(how)]
     for x, y in itertools.product(POINTS, POINTS):
         if math.isinf(x) and (math.isinf(y) or name in ("remainder", "mod", "fmod")):
@@ -147,7 +154,7 @@ def derived(name, how, transform):
 @pytest.mark.parametrize("how", ["x", "y", "xx", "xy", "yy"])
 @pytest.mark.parametrize("name", PARTIALS)
 def test_partials_at_extremes(name, how, transform):
-    points = list(wanted(name, how))
+    points = wanted(name, how)
     assert len(points) > 8
     fun = derived(name, how, transform)
     x, y, want = (np.array(column) for column in zip(*points, strict=True))

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import close
+from helpers import at_least, close
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jvp, vjp, vmap
@@ -30,8 +30,9 @@ def check(name, x, gradient, tangent, **more):
     with np.errstate(all="ignore"):
         same(grad(ours)(x), gradient)
         same(jvp(ours, (x,), (direction,))[1], tangent)
-    same(jax.grad(theirs)(jnp.array(x)), gradient)
-    same(jax.jvp(theirs, (jnp.array(x),), (jnp.array(direction),))[1], tangent)
+    if name not in ("var", "std") or at_least(jax, "0.10.0"):  # the mean of equal elements was off by a rounding before
+        same(jax.grad(theirs)(jnp.array(x)), gradient)
+        same(jax.jvp(theirs, (jnp.array(x),), (jnp.array(direction),))[1], tangent)
 
 
 # ---- extrema -----------------------------------------------------------------------------------------------

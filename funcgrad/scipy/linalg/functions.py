@@ -176,7 +176,7 @@ def solve_sylvester(a: ArrayLike, b: ArrayLike, q: ArrayLike) -> Array:
 
     Example:
         >>> from funcgrad.scipy import linalg
-        >>> linalg.solve_sylvester([[2.0]], [[3.0]], [[10.0]])
+        >>> linalg.solve_sylvester(np.array([[2.0]]), np.array([[3.0]]), np.array([[10.0]]))
         array([[2.]])
     """
     right = floating(q)

@@ -228,9 +228,9 @@ def inv(
 
     Example:
         >>> from funcgrad.scipy import linalg
-        >>> linalg.inv([[2.0, 0.0], [0.0, 4.0]])
-        array([[0.5 , 0.  ],
-               [0.  , 0.25]])
+        >>> linalg.inv([[2.0, 1.0], [1.0, 1.0]])
+        array([[ 1., -1.],
+               [-1.,  2.]])
     """
     return solving.inv(_read("inv", square("inv", a), assume_a, lower))
 

@@ -13,7 +13,7 @@ import jax.scipy.linalg
 import numpy as np
 import pytest
 import scipy.linalg
-from helpers import close, complex_normal, normal
+from helpers import at_least, close, complex_normal, normal
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, jacfwd, jacrev, jvp, vjp, vmap
@@ -172,12 +172,13 @@ def test_one_triangle_is_read_and_gradients_are_hermitian():
 def test_vectors_on_jax_arrays():
     a = with_eigenvalues(1.0, 2.0, 4.0)
     weights = normal(3, 3)
-    for f in (
+    functions = [
         lambda a: fnp.sum(la.eigh(a)[1] ** 2 * weights),
-        lambda a: fnp.sum(la.svd(a)[0] ** 2 * weights),
         lambda a: fnp.sum(la.qr(a)[0] * weights),
+        lambda a: fnp.sum(la.svd(a)[0] ** 2 * weights),
         lambda a: fnp.real(fnp.sum(la.eig(a)[1] ** 2 * weights)),
-    ):
+    ]
+    for f in functions[: 4 if at_least(jax, "0.10.0") else 2]:  # the last two had no rule for vectors before
         want = grad(f)(a)
         close(jax.jit(grad(f))(jnp.asarray(a)), want)
         close(jax.grad(f)(jnp.asarray(a)), want)
@@ -210,7 +211,8 @@ def test_complex_eigenvectors_are_jaxs():
     hermitian = with_eigenvalues(1.0, 2.0, 4.0, real=False)
     general = complex_normal(3, 3)
     theirs = lambda a: jax.lax.linalg.eig(a, compute_left_eigenvectors=False, enable_eigvec_derivs=True)[1]
-    for a, ours, other in ((hermitian, la.eigh, lambda a: jnp.linalg.eigh(a)[1]), (general, la.eig, theirs)):
+    pairs = [(hermitian, la.eigh, lambda a: jnp.linalg.eigh(a)[1]), (general, la.eig, theirs)]
+    for a, ours, other in pairs[: 2 if at_least(jax, "0.10.0") else 1]:  # eig had no rule for vectors before
         f = lambda a, ours=ours: fnp.real(fnp.sum(ours(a)[1] * weights))
         g = lambda a, other=other: jnp.real(jnp.sum(other(a) * weights))
         close(grad(f)(a), jax.grad(g)(jnp.asarray(a)))
@@ -609,7 +611,8 @@ def test_functions_of_matrices_against_scipy(name, a):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # SciPy warns of its own rounding
         got, want = getattr(la, name)(a), getattr(scipy.linalg, name)(a)
-    assert got.dtype == want.dtype
+    if name != "sqrtm" or at_least(scipy, "1.16.0"):  # some real roots had a complex dtype before
+        assert got.dtype == want.dtype
     close(got / abs(want).max(), want / abs(want).max(), 1e-11 if a.shape == (5, 5) else 1e-12)
     single = (a / abs(a).max()).astype(np.complex64 if a.dtype.kind == "c" else np.float32)
     assert getattr(la, name)(single).dtype == np.dtype(got.dtype.kind + str(got.dtype.itemsize // 2))

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import close, complex_normal, normal
+from helpers import at_least, close, complex_normal, normal
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jvp, vjp, vmap
@@ -125,7 +125,8 @@ def test_slogdet_of_a_singular_matrix(x, want):
     with np.errstate(invalid="ignore"):
         tangent = jvp(logarithm, (x,), (np.abs(x),))[1]
     assert np.isnan(tangent) == np.isnan(want[0][0]) or np.isinf(want[0][0])
-    same(jax.grad(lambda x: jnp.linalg.slogdet(x)[1])(jnp.array(x)), want)
+    if at_least(jax, "0.10.0"):  # infinities had the other sign before
+        same(jax.grad(lambda x: jnp.linalg.slogdet(x)[1])(jnp.array(x)), want)
     # another matrix of the batch keeps its derivative
     batch = vmap(grad(logarithm))(np.stack([2 * np.eye(2), x]))
     same(batch, [np.eye(2) / 2, want])
@@ -340,8 +341,9 @@ def test_norm_where_it_is_not_smooth(x, ord, gradient, tangent):
     with np.errstate(all="ignore"):
         same(grad(ours)(x), gradient)
         same(jvp(ours, (x,), (direction,))[1], tangent)
-    same(jax.grad(theirs)(jnp.array(x)), gradient)
-    same(jax.jvp(theirs, (jnp.array(x),), (jnp.array(direction),))[1], tangent)
+    if x.any() or ord not in (1, INF) or at_least(jax, "0.10.0"):  # of zeros two conventions met otherwise before
+        same(jax.grad(theirs)(jnp.array(x)), gradient)
+        same(jax.jvp(theirs, (jnp.array(x),), (jnp.array(direction),))[1], tangent)
 
 
 def test_norm_of_complex_numbers():
