@@ -48,7 +48,8 @@ class Constant:
     @staticmethod
     def type_of(x: Any) -> Any:
         """What ``type(x)`` is in code that was built anew."""
-        return made_of(type(x.matrix))
+        theirs: Any = type(x.matrix)
+        return made_of(theirs)
 
     def __setattr__(self, name: str, value: Any) -> None:
         now = _now(self)
@@ -270,7 +271,8 @@ class Filled:
     @staticmethod
     def type_of(x: Any) -> Any:
         """What ``type(x)`` is in code that was built anew."""
-        return made_of(type(x.matrix))
+        theirs: Any = type(x.matrix)
+        return made_of(theirs)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         value = value.toarray() if hasattr(value, "toarray") else value

@@ -1,4 +1,4 @@
-"""Solving sparse systems: by factors, and by iteration."""
+"""Solving sparse systems, by factors and by iteration, and eigenvalues."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from funcgrad.numpy.faces import like
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse import sparse_solve
+from funcgrad.scipy.sparse.eigen import eigs, eigsh
 from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, every_element, is_sparse, on_columns
 from funcgrad.transforms.implicit import custom_linear_solve
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["bicgstab", "cg", "factorized", "gmres", "splu", "spsolve"]
+__all__ = ["bicgstab", "cg", "eigs", "eigsh", "factorized", "gmres", "splu", "spsolve"]
 
 
 def spsolve(A: Any, b: Any) -> Any:
