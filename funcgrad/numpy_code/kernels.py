@@ -17,7 +17,7 @@ from funcgrad.core import describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
 from funcgrad.numpy_code.minima import MINIMA
-from funcgrad.numpy_code.splines import SPLINES
+from funcgrad.numpy_code.splines import SPLINES, surface
 from funcgrad.optional import import_scipy
 
 
@@ -72,6 +72,8 @@ def _interpn(
     points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan
 ) -> Any:
     """``scipy.interpolate.interpn``."""
+    if method == "splinef2d":
+        return surface(points, values, xi, bounds_error, fill_value)
     table = import_module("funcgrad.scipy.interpolate").RegularGridInterpolator
     return table(points, values, method, bounds_error, fill_value)(xi)
 

@@ -362,6 +362,30 @@ def _regrid(
     return len(tx), tx, len(ty), ty, fnp.ravel(c), 0.0, -1
 
 
+def surface(points: Any, values: Any, xi: Any, bounds_error: bool, fill_value: Any) -> Any:
+    """``scipy.interpolate.interpn`` by "splinef2d", the spline of two variables through values on a grid.
+
+    Raises:
+        ValueError: other than two axes, no ``fill_value``, or points outside of the grid.
+    """
+    values = fnp.asarray(values)
+    if len(points) != 2 or values.ndim != 2:
+        raise ValueError("The method splinef2d can only be used for scalar data with one point per coordinate")
+    if not bounds_error and fill_value is None:
+        raise ValueError("The method splinef2d does not support extrapolation.")
+    grid = [np.asarray(axis, float) for axis in points]
+    xi = _coordinates(xi, ndim=2)
+    columns = xi.reshape(-1, 2).T
+    inside = [(axis[0] <= x) & (x <= axis[-1]) for axis, x in zip(grid, columns, strict=True)]
+    for i, each in enumerate(inside):
+        if bounds_error and not fnp.all(each):
+            raise ValueError(f"One of the requested xi is out of bounds in dimension {i}")
+    _, tx, _, ty, c, _, _ = _regrid(grid[0], grid[1], values)
+    held = [fnp.where(each, x, axis[0]) for each, axis, x in zip(inside, grid, columns, strict=True)]
+    found = fnp.where(inside[0] & inside[1], _bispeu(tx, ty, c, 3, 3, *held)[0], fill_value)
+    return found.reshape(xi.shape[:-1])
+
+
 def _fitpack_regrid(
     task: int, x: Any, y: Any, z: Any, xb: Any, xe: Any, yb: Any, ye: Any, kx: int, ky: int, s: Any, *rest: Any
 ) -> tuple[Any, ...]:

@@ -43,6 +43,13 @@ CASES = {
     "partial at points": (lambda z: si.RectBivariateSpline(T, GRID, z).ev(AT, AT[::-1], dx=1), Z),
     "place": (lambda x: si.RectBivariateSpline(T, GRID, Z).ev(x, x**2), AT),
     "outside": (lambda x: si.RectBivariateSpline(T, GRID, Z)(x, [0.5]), np.array([-0.4, 0.5, 1.3])),
+    "interpn": (lambda z: si.interpn((T, GRID), z, np.stack([AT, 2 * AT[::-1]], -1), "splinef2d"), Z),
+    "interpn at the edge": (lambda z: si.interpn((T, GRID), z, (T[[0, -1]], GRID[[-1, 3]]), "splinef2d"), Z),
+    "interpn place": (lambda x: si.interpn((T, GRID), Z, (x, 1.5 * x**2), "splinef2d"), AT),
+    "interpn outside": (
+        lambda x: si.interpn((T, GRID), Z * x[1], (x, x), "splinef2d", False, 0.5),
+        np.array([-0.4, 0.5, 1.3]),
+    ),
     "tensor": (lambda c: nd(c)(np.array([[2.2, 3.1], [2.9, 3.6]]), nu=(1, 0)), D),
     "tensor outside": (lambda c: nd(c)(np.array([5.2, 3.1])), D),
     "tensor place": (lambda x: nd(D)(x.reshape(1, 2)), np.array([2.4, 3.3])),
@@ -73,6 +80,19 @@ def test_tensor_products_outside_of_the_knots_and_of_another_dimension():
     np.testing.assert_allclose(grad(f)(D), differences(f, D, 1e-4), rtol=1e-8, atol=1e-10)
     with pytest.raises(ValueError, match="ndim=2"):
         grad(lambda c: nd(c)([[1.0, 2.0, 3.0]]).sum())(D)
+
+
+def test_what_interpn_refuses():
+    at = lambda z, xi, **options: si.interpn((T, GRID), z, np.array([xi]), "splinef2d", **options)[0]
+    for fun in (
+        lambda z: at(z, [0.3, 3.0]),
+        lambda z: at(z, [0.3, 1.0], bounds_error=False, fill_value=None),
+        lambda z: si.interpn((T, GRID, [0.0, 1.0]), np.stack([z, z], -1), np.array([[0.3] * 3]), "splinef2d")[0],
+    ):
+        with pytest.raises(ValueError, match=r"splinef2d|out of bounds in dimension 1"):
+            fun(Z)
+        with pytest.raises(ValueError, match=r"splinef2d|out of bounds in dimension 1"):
+            grad(fun)(Z)
 
 
 @pytest.mark.parametrize(
