@@ -16,6 +16,7 @@ import funcgrad.numpy as fnp
 from funcgrad.core import describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
+from funcgrad.numpy_code.graphs import GRAPHS
 from funcgrad.numpy_code.minima import MINIMA
 from funcgrad.numpy_code.splines import SPLINES, surface
 from funcgrad.optional import import_scipy
@@ -102,6 +103,20 @@ def _norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, che
     return fnp.linalg.norm(fnp.asarray_chkfinite(a) if check_finite else a, ord, axis, keepdims)
 
 
+def _solve_triangular(
+    A: Any,
+    b: Any,
+    lower: bool = True,
+    overwrite_A: bool = False,
+    overwrite_b: bool = False,
+    unit_diagonal: bool = False,
+) -> Any:
+    """``scipy.sparse.linalg.spsolve_triangular``."""
+    own, A = import_module("funcgrad.scipy.sparse"), getattr(A, "matrix", A)
+    part = (own.tril if lower else own.triu)(A, k=(-1 if lower else 1) * unit_diagonal)
+    return own.linalg.spsolve(part + own.eye_array(A.shape[0]) if unit_diagonal else part, b)
+
+
 def _dense(ab: Any, below: int, above: int, n: int) -> Any:
     """The matrix whose diagonals are the rows of ``ab``, as LAPACK stores them."""
     full = fnp.zeros((n, n), fnp.result_type(ab, 1.0))
@@ -177,6 +192,7 @@ def _siegelslopes(y: Any, x: Any = None, method: str = "hierarchical", **options
 
 _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **DISTRIBUTIONS,
+    **GRAPHS,
     **MINIMA,
     **SPLINES,
     ("scipy._lib._array_api", "array_namespace"): _namespace,
@@ -189,6 +205,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg._flapack", "dpbtrf"): _pbtrf,
     ("scipy.linalg._flapack", "dsbevd"): _sbevd,
     ("scipy.signal._upfirdn", "upfirdn"): _upfirdn,
+    ("scipy.sparse.linalg._dsolve.linsolve", "spsolve_triangular"): _solve_triangular,
     ("scipy.stats._stats_pythran", "siegelslopes"): _siegel,
     ("scipy.stats._correlation", "siegelslopes"): _siegelslopes,  # which SciPy has in Python since 1.18
 }
@@ -203,6 +220,7 @@ PYTHONS = frozenset(
         "scipy.interpolate._rgi",
         "scipy.linalg._misc",
         "scipy.signal._upfirdn",
+        "scipy.sparse.linalg._dsolve.linsolve",
         "scipy.stats._correlation",
         "scipy.interpolate._ndbspline",
         *[module for module, _ in (*DISTRIBUTIONS, *MINIMA)],

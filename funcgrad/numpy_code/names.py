@@ -20,6 +20,7 @@ from funcgrad.numpy_code.conversions import CONVERSIONS, holds_traced, making, s
 from funcgrad.numpy_code.mathematics import MODULES, of_python
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.reading import checked, reader
+from funcgrad.numpy_code.sparse import standing
 
 
 def is_mirrored(module: str) -> bool:
@@ -80,6 +81,8 @@ def _of_own(home: str, name: str, value: Any) -> Any:
     ours = getattr(own, name)
     if isinstance(value, type) and not isinstance(ours, type):
         return _class_like(value, ours)
+    if home == "scipy.sparse" and callable(ours):
+        return standing(ours, value)
     return _with_output(ours) if home == "scipy.ndimage" and callable(ours) else ours
 
 

@@ -17,7 +17,10 @@ from funcgrad import tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.creation import new
+from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
+from funcgrad.numpy_code.matrices import Matrix, matrix
 from funcgrad.primitives.sparse import Structure
 from funcgrad.writable import LENT, buffer, is_buffer, own, root_of
 
@@ -211,6 +214,25 @@ def _plain(x: Any) -> Any:
     return x
 
 
+def holds_values(x: Any) -> bool:
+    """Whether ``x`` is a sparse matrix of traced values."""
+    now = _now(x) if type(x) is Constant else x
+    return _is_own(now) and is_traced(now.values)
+
+
+def plain_matrix(x: Any) -> Any:
+    """SciPy's matrix for one of constants; anything else as it is."""
+    x = _plain(x)
+    return x.plain("a function of SciPy's") if _is_own(x) and (is_plain(x.values) or is_buffer(x.values)) else x
+
+
+def standing_for(x: Any) -> Any:
+    """What compiled code gives, its sparse matrices as those that take traced values."""
+    if type(x) is tuple:
+        return tuple(map(standing_for, x))
+    return _constant(x) if type(x).__module__.startswith("scipy.sparse") else x
+
+
 def _is_scipys(x: Any) -> bool:
     return any(base.__name__ == "_spbase" for base in type(x).__mro__)
 
@@ -222,6 +244,8 @@ def _constant(x: Any, source: Constant | None = None) -> Any:
         x: what it gives.
         source: whose method that was: the values may lie in the same memory.
     """
+    if type(x) is np.matrix:
+        return Matrix(new(np.asarray(x)))
     if not _is_scipys(x):
         return x
     if type(x).__name__ in _FILLED:
@@ -314,6 +338,10 @@ class Filled:
         """Write to the ``k``-th diagonal."""
         rows, columns, values = _changes().on_diagonal(values, k, self.matrix.shape)
         self[rows, columns] = values
+
+    def get(self, key: Any, default: Any = 0.0) -> Any:
+        """The element at a place, of ``dok_matrix``; ``default`` where there is none."""
+        return self.written[key] if key in self.written else self.matrix.get(key, default)
 
     def copy(self) -> Filled:
         """Another matrix of the same values, to be filled as well."""
@@ -455,7 +483,7 @@ def made_of(theirs: type) -> Any:
     methods = {**_methods(theirs, base, form), "theirs": theirs}
     methods |= _COO if form == "coo" else {} if form in ("csc", "csr") else {"data": _of_other_form(theirs)}
     if theirs.__name__.endswith("_matrix"):
-        methods.update(_of_matrices(methods))
+        methods.update(_of_matrices(methods, base))
     Matrix: Any = Kind(theirs.__name__, (base,), methods)
     tree.register_pytree_node(
         Matrix,
@@ -510,11 +538,6 @@ def _of(theirs: type, found: Any) -> Any:
     return _in_format(theirs, found.format, found) if form in ("csc", "csr") else _filled(theirs, found)
 
 
-def _memory(A: Any) -> Any:
-    """The array that ``A.data`` gives."""
-    return getattr(A, "given", A.values)
-
-
 def _methods(theirs: type, base: Any, form: str) -> dict[str, Any]:
     def kept(name: str) -> Callable[..., Any]:
         plain = getattr(base, name)
@@ -546,7 +569,7 @@ def _turned(theirs: type, form: str, wanted: str) -> Callable[..., Any]:
         if wanted == form:
             return self.copy() if copy else self
         made = _in_format(theirs, wanted, self)
-        return made.copy() if (copy or form == "coo") and _memory(made) is _memory(self) else made
+        return made.copy() if (copy or form == "coo") and made.stored is self.stored else made
 
     return turn
 
@@ -575,7 +598,7 @@ def _shared(theirs: type, base: Any, form: str) -> dict[str, Any]:
 
     def copied(self: Any) -> Any:
         made = _filled(theirs, self)
-        made.data = fnp.copy(_memory(self))
+        made.stored = fnp.copy(self.stored)
         return made
 
     def real(self: Any) -> Any:
@@ -657,20 +680,64 @@ def _elementwise() -> tuple[str, ...]:
     return found
 
 
-def _of_matrices(methods: dict[str, Any]) -> dict[str, Any]:
-    """What the operators of the older classes are."""
-    multiply, product, turned = methods["multiply"], methods["__matmul__"], methods["__rmatmul__"]
+def _of_matrices(methods: dict[str, Any], base: Any) -> dict[str, Any]:
+    """What the operators of the older classes are, and which of their methods give a ``numpy.matrix``."""
+    multiply, product, turned, item = [
+        methods[name] for name in ("multiply", "__matmul__", "__rmatmul__", "__getitem__")
+    ]
 
     def power(self: Any, n: Any) -> Any:
         if not isinstance(n, (int, np.integer)) or n < 1:
             raise InputError(f"matrix ** n: n must be 1, 2, 3, ..., got {n}. Use A.power(n) for each element.")
         return functools.reduce(product, [self] * int(n))
 
+    def times(self: Any, x: Any) -> Any:
+        found = multiply(self, x) if _is_number(x) else product(self, x)
+        return matrix(found) if type(x) is Matrix else found
+
+    def summed(name: str) -> Callable[..., Any]:
+        plain = getattr(base, name)
+
+        def total(self: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+            found = plain(self, axis)
+            found = found if dtype is None else found.astype(dtype)
+            return found if axis is None else Matrix(fnp.expand_dims(found, axis))
+
+        return total
+
+    def row_or_item(self: Any, key: Any) -> Any:
+        """A row or a column stays a matrix."""
+        whole = (key, slice(None)) if isinstance(key, (int, np.integer)) else key
+        if isinstance(whole, tuple) and len(whole) == 2 and any(isinstance(k, slice) for k in whole):
+            key = tuple(slice(k, k + 1 or None) if isinstance(k, (int, np.integer)) else k for k in whole)
+        found = item(self, key)
+        return found if _is_own(found) or not found.shape else matrix(found)
+
+    def dense(plain: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, other: _dense_matrix(plain(self, other))
+
     return {
-        "__mul__": lambda self, x: multiply(self, x) if _is_number(x) else product(self, x),
+        **{f"__{name}__": dense(methods[f"__{name}__"]) for name in ("add", "radd", "sub", "rsub")},
+        "__getitem__": row_or_item,
+        "__iter__": lambda self: (self[i] for i in range(self.shape[0])),
+        "__mul__": times,
         "__rmul__": lambda self, x: multiply(self, x) if _is_number(x) else turned(self, x),
         "__pow__": power,
+        "getcol": lambda self, j: self[:, j],
+        "getrow": lambda self, i: self[i, :],
+        "getformat": lambda self: self.format,
+        "getH": lambda self: self.conj().T,
+        "H": property(lambda self: self.conj().T),
+        "get_shape": lambda self: self.shape,
+        "mean": summed("mean"),
+        "sum": summed("sum"),
+        "todense": lambda self, *_: Matrix(base.toarray(self)),
     }
+
+
+def _dense_matrix(found: Any) -> Any:
+    """The sum of an older matrix and an array as a ``numpy.matrix``."""
+    return matrix(found) if isinstance(found, Tracer) and found.shape else found
 
 
 def _of_other_form(theirs: type) -> property:
@@ -739,6 +806,7 @@ _COO: dict[str, Any] = {
     "__setitem__": _no_assignment,
     "values": property(_in_order, _put_back),
     "data": property(lambda self: self.given, _give),
+    "stored": property(lambda self: self.given, _give),
     "row": property(lambda self: self.coords[0]),
     "col": property(lambda self: self.coords[1]),
     "coords": property(_as_given),
@@ -746,6 +814,44 @@ _COO: dict[str, Any] = {
     "keep": _keep_given,
     "sum_duplicates": _sum_given,
 }
+
+
+def _mapped(change: Callable[[Any], Any], x: Any) -> Any:
+    """``change`` of what is in nested lists and tuples; of an array of objects, too."""
+    if type(x) is np.ndarray and x.dtype == object:
+        x = x.tolist()
+    return type(x)(_mapped(change, part) for part in x) if type(x) in (list, tuple) else change(x)
+
+
+def _stand_in(x: Any) -> Any:
+    """What SciPy takes for ``x``: a constant as it is, and ones in place of traced values."""
+    x = _plain(x)
+    if is_buffer(x):
+        return x.value
+    if _is_own(x):
+        if not is_traced(x.values):
+            return plain_matrix(x)
+        theirs = _kind_of(x)
+        made = sys.modules["scipy.sparse"].coo_array((np.ones(x.nnz), x.coords), shape=x.shape)
+        return theirs(made)
+    return np.ones(x.shape) if isinstance(x, Tracer) else x.finished().matrix if type(x) is Filled else x
+
+
+@functools.cache
+def standing(ours: Callable[..., Any], theirs: Any) -> Any:
+    """A function of ``scipy.sparse`` that makes matrices: of the class and format that SciPy gives."""
+
+    @functools.wraps(theirs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        args = _mapped(lambda x: x.finished() if type(x) is Filled else x, args)
+        given: list[Any] = []
+        _mapped(given.append, (*args, *kwargs.values()))
+        like = theirs(*_mapped(_stand_in, args), **kwargs)
+        if not any(is_traced(x) or _is_own(_plain(x)) for x in given):
+            return _constant(like)
+        return _in_format(type(like), like.format, ours(*_mapped(_plain, args), **kwargs))
+
+    return call
 
 
 @functools.cache

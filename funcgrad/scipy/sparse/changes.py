@@ -69,6 +69,15 @@ class Changing:
     #: Numbers of the places at which constant zeros were written: ``eliminate_zeros`` leaves them out.
     cleared: Any = np.zeros(0, np.int64)
 
+    @property
+    def stored(self) -> Any:
+        """The array in which the values lie."""
+        return self.values
+
+    @stored.setter
+    def stored(self, values: Any) -> None:
+        self.values = values
+
     def take(self, other: Any) -> None:
         """Be the same matrix as ``other`` from now on."""
         self.structure, self.transposed, self.values = other.structure, other.transposed, other.values
@@ -166,7 +175,7 @@ class Changing:
             first, many, order = self._found(major, minor)
         there, new = many > 0, many == 0
         if there.any():
-            self.data = written(self.data, order[first[there]], values[there])
+            self.stored = written(self.stored, order[first[there]], values[there])
         if new.any():
             a = self.structure
             whole = fnp.concatenate([self.values, values[new]])
@@ -190,13 +199,13 @@ class Changing:
     def __imul__(self, other: Any) -> Any:
         if np.ndim(other):
             return NotImplemented
-        self.data *= other
+        self.stored *= other
         return self
 
     def __itruediv__(self, other: Any) -> Any:
         if np.ndim(other):
             return NotImplemented
-        self.data /= other
+        self.stored /= other
         return self
 
     # what matrices bring

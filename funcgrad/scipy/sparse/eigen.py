@@ -11,6 +11,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.concretization import constant
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy_code.sparse import plain_matrix
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse_eigen import Search, sparse_eig, sparse_eigh
 from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, every_element, is_sparse
@@ -20,11 +21,10 @@ __all__ = ["eigs", "eigsh"]
 
 def _matrix(call: str, A: Any) -> Any:
     """A square matrix as a ``SparseArray`` where its values are traced, else as SciPy takes it."""
+    A = plain_matrix(A)
     if not is_sparse(A) and hasattr(A, "matvec"):
         made = A @ np.eye(A.shape[1])
         A = A if is_plain(made) else made
-    if isinstance(A, SparseArray) and is_plain(A.values):
-        A = A.plain(call)
     if isinstance(A, SparseArray) or is_sparse(A) or hasattr(A, "matvec"):
         return A
     A = as_value(A)

@@ -15,6 +15,7 @@ from funcgrad.numpy.concretization import constant
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.faces import like
 from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy_code.sparse import plain_matrix
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse import sparse_solve
 from funcgrad.scipy.sparse.eigen import eigs, eigsh
@@ -117,7 +118,8 @@ def cg(
     same tolerances. So ask for a small ``rtol``.
 
     Args:
-        A: a ``SparseArray``, a sparse matrix of SciPy, or a matrix.
+        A: a ``SparseArray``, a sparse matrix of SciPy, a matrix, or a linear operator, whose function may close over
+            traced values.
         b: a vector.
         x0: the first guess, of plain numbers; for plain calls alone.
         rtol: the residual that is allowed, as a share of the norm of ``b``.
@@ -197,17 +199,17 @@ def _iterated(
     call, options = f"sparse.linalg.{name}", {"rtol": rtol, "atol": atol, **more}
     linalg = import_scipy(call, "scipy.sparse.linalg")
     routine = getattr(linalg, name)
-    if isinstance(A, SparseArray) and is_plain(A.values):
-        A = (A.T.structure.matrix(A.values).T if A.transposed else A.structure.matrix(A.values)).tocsr()
-    if is_plain(b, x0) and not isinstance(A, SparseArray) and not isinstance(A, Tracer):
+    A = plain_matrix(A)
+    is_operator = hasattr(A, "matvec") and not is_sparse(A)
+    follows = not is_plain(A @ np.zeros(A.shape[1])) if is_operator else isinstance(A, (SparseArray, Tracer))
+    if is_plain(b, x0) and not follows:
         found: tuple[Array, Any] = routine(A, b, x0, M=M, **options)
         return found
     right = fnp.ravel(as_value(b))
-    dtype = np.result_type(
-        backend.dtype_of(right), backend.dtype_of(A) if isinstance(A, Tracer) else A.dtype, np.float32
-    )
+    of_matrix = backend.dtype_of(A) if isinstance(A, Tracer) else A.dtype or np.float64
+    dtype = np.result_type(backend.dtype_of(right), of_matrix, np.float32)
     right, size = fnp.astype(right, dtype), backend.shape_of(right)[0]
-    matrix = A if isinstance(A, (SparseArray, Tracer, np.ndarray)) else as_sparse(call, A)
+    matrix = A if isinstance(A, (SparseArray, Tracer, np.ndarray)) or is_operator else as_sparse(call, A)
 
     def solve(other: Any) -> Any:
         def solver(matvec: Callable[[Any], Any], b: Any) -> Any:

@@ -263,7 +263,7 @@ class SparseArray(Changing):
         """What SciPy's own code asks for: one value for each place."""
         return self.summed().values
 
-    def toarray(self) -> Array:
+    def toarray(self, order: Any = None) -> Array:
         """The matrix with its zeros."""
         return matvec(self, np.eye(self.shape[1], dtype=self.dtype))
 
