@@ -7,6 +7,7 @@ of their edges.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -92,7 +93,7 @@ def _tree(name: str, theirs: Any) -> Callable[..., Any]:
         found = theirs(weights.plain, **given).tocoo()
         values = weights.of(found.row, found.col, given.get("directed", True))
         home = import_module("funcgrad.numpy_code.sparse")
-        return home.made_of(import_module("scipy.sparse").csr_array)((values, (found.row, found.col)), found.shape)
+        return home.made_of(sys.modules["scipy.sparse"].csr_array)((values, (found.row, found.col)), found.shape)
 
     return call
 

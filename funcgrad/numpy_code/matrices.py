@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.writable import Proxy
 
-__all__ = ["Matrix", "matrix"]
+__all__ = ["Matrix", "matrix", "multiply"]
 
 
 def matrix(x: Any) -> Any:
@@ -26,9 +26,11 @@ def _as_matrix(x: Any) -> Any:
     return matrix(x) if len(getattr(x, "shape", ())) == 2 else x
 
 
-def _by_operator() -> bool:
-    """Whether an operation that asks ``wrap`` was called as ``x * M``, and not as ``numpy.multiply(x, M)``."""
-    return sys._getframe(4).f_code.co_name == "bound"  # see ``numpy.methods``; tracers leave no operator to others
+@wraps(fnp.multiply)
+def multiply(*args: Any, **kwargs: Any) -> Any:
+    """``numpy.multiply``, which is element by element of matrices too."""
+    found = fnp.multiply(*map(_whole, args), **kwargs)
+    return _as_matrix(found) if any(type(x) is Matrix for x in args) else found
 
 
 class Matrix(Proxy):
@@ -55,8 +57,8 @@ class Matrix(Proxy):
         return self.value
 
     def wrap(self, ans: Any, name: str, args: tuple[Any, ...]) -> Any:
-        """A matrix again; the star of an array and a matrix is the product of matrices."""
-        if name == "multiply" and args[0] is not self.value and not _is_number(args[0]) and _by_operator():
+        """A matrix again; the star of an array and a matrix is their product: see ``multiply`` for NumPy's function."""
+        if name == "multiply" and args[0] is not self.value and not _is_number(args[0]):
             return matrix(_two_axes(args[0]) @ self.value)
         return _as_matrix(ans)
 

@@ -18,6 +18,7 @@ from funcgrad.core import Tracer
 from funcgrad.numpy_code.calls import written
 from funcgrad.numpy_code.conversions import CONVERSIONS, holds_traced, making, scalar
 from funcgrad.numpy_code.mathematics import MODULES, of_python
+from funcgrad.numpy_code.matrices import multiply
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.reading import checked, reader
 from funcgrad.numpy_code.sparse import standing
@@ -186,6 +187,7 @@ def _others() -> dict[Any, Any]:
     """What stands for functions of NumPy that funcgrad does not have; ``numpy.random`` is loaded with the first use."""
     return {
         np.frompyfunc: _elementwise,
+        np.multiply: multiply,
         np.lib.stride_tricks.sliding_window_view: _windows,
         np.random.default_rng: _source,
         np.random.RandomState: _sources(np.random.RandomState),

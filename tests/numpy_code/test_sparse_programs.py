@@ -99,7 +99,8 @@ def matrices(x):
 
 def constant_sums(x):
     A = sparse.csr_matrix(np.arange(1.0, 5).reshape(2, 2))
-    return (x * A.sum(axis=1)).sum() + (A.todense() * x[:, None]).sum() ** 2
+    weights = np.multiply(x[:, None], A.sum(axis=1)).sum() ** 2
+    return weights + (x * A.sum(axis=1)).sum() + (A.todense() * x[:, None]).sum() ** 2
 
 
 def rows_and_columns(x):
