@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.core import describe
+from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
+from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
 from funcgrad.numpy_code.graphs import GRAPHS
 from funcgrad.numpy_code.minima import MINIMA
@@ -77,6 +78,29 @@ def _interpn(
         return surface(points, values, xi, bounds_error, fill_value)
     table = import_module("funcgrad.scipy.interpolate").RegularGridInterpolator
     return table(points, values, method, bounds_error, fill_value)(xi)
+
+
+def _chosen(module: str, name: str) -> Callable[..., Any]:
+    """A function whose answer is numbers of elements, which depend on the values as they are."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = [np.ascontiguousarray(concrete(x, name)) if isinstance(x, Tracer) else x for x in args]
+        return getattr(import_module(module), name)(*given, **kwargs)
+
+    return call
+
+
+def _prominences(x: Any, peaks: Any, wlen: Any) -> tuple[Any, Any, Any]:
+    """``_peak_finding_utils._peak_prominences``: how far peaks rise above the higher of the valleys beside them."""
+    _, left, right = _chosen("scipy.signal._peak_finding_utils", "_peak_prominences")(x, peaks, wlen)
+    return x[peaks] - fnp.maximum(x[left], x[right]), left, right
+
+
+_CHOOSING = [
+    ("scipy.optimize._lsap", "linear_sum_assignment"),
+    ("scipy.signal._peak_finding_utils", "_local_maxima_1d"),
+    ("scipy.signal._peak_finding_utils", "_select_by_peak_distance"),
+]
 
 
 def _upfirdn(
@@ -204,6 +228,8 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg._flapack", "dgbsv"): _gbsv,
     ("scipy.linalg._flapack", "dpbtrf"): _pbtrf,
     ("scipy.linalg._flapack", "dsbevd"): _sbevd,
+    **{place: _chosen(*place) for place in _CHOOSING},
+    ("scipy.signal._peak_finding_utils", "_peak_prominences"): _prominences,
     ("scipy.signal._upfirdn", "upfirdn"): _upfirdn,
     ("scipy.sparse.linalg._dsolve.linsolve", "spsolve_triangular"): _solve_triangular,
     ("scipy.stats._stats_pythran", "siegelslopes"): _siegel,

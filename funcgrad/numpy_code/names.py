@@ -15,6 +15,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
+from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.calls import written
 from funcgrad.numpy_code.conversions import CONVERSIONS, holds_traced, making, scalar
 from funcgrad.numpy_code.mathematics import MODULES, of_python
@@ -153,6 +154,11 @@ def _without_mask(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         if ours is not None and holds_traced(args):
+            if np.any(kwargs.pop("mask", False)):
+                raise ConversionError(
+                    f"numpy.ma.{name}: a masked array takes no traced values, got some and a mask. Choose the "
+                    "elements: x[~mask], or numpy.where(mask, value, x)."
+                )
             return ours(*args, **kwargs)
         found = fun(*args, **kwargs)
         return found.data if isinstance(found, np.ma.MaskedArray) and not np.ma.is_masked(found) else found
