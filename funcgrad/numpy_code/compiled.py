@@ -59,9 +59,24 @@ def compiled(fun: Any, twin: Any = None) -> Any:
             if ours is not None:
                 return ours(*args, **kwargs)
             refuse(fun, given)
-        return standing_for(fun(*[_plain(x) for x in args], **{name: _plain(x) for name, x in kwargs.items()}))
+        return _given(fun(*[_plain(x) for x in args], **{name: _plain(x) for name, x in kwargs.items()}))
 
     return call
+
+
+class _Object:
+    """An object of a class written in C that compiled code gave: its methods take plain values."""
+
+    def __init__(self, made: Any) -> None:
+        self.made = made
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.made, name)
+        return compiled(found) if callable(found) else standing_for(found)
+
+
+def _given(x: Any) -> Any:
+    return _Object(x) if type(x).__name__ == "SuperLU" else standing_for(x)
 
 
 def _plain(x: Any) -> Any:

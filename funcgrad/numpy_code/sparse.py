@@ -309,7 +309,7 @@ class Filled:
         for place, part in zip(zip(rows.flat, columns.flat, strict=True), parts, strict=True):
             if is_traced(part):
                 self.written[place] = part
-                self.matrix[place] = 0.0
+                self.matrix[place] = 1.0  # a zero is not stored
             else:
                 self.written.pop(place, None)
                 self.matrix[place] = part
@@ -327,12 +327,16 @@ class Filled:
         if not self.written:
             return Constant(self.matrix.tocsr(), is_own=True)
         rest = self.matrix.tocoo()
-        there = rest.data != 0
+        there = (rest.data != 0) & ~np.isin(rest.row * rest.shape[1] + rest.col, self._numbers())
         rows, columns = np.transpose(list(self.written))
         data = fnp.concatenate([rest.data[there], fnp.stack(list(self.written.values()))])
         places = np.concatenate([rest.row[there], rows]), np.concatenate([rest.col[there], columns])
         kind = f"csr_{type(self.matrix).__name__.partition('_')[2]}"
         return made_of(getattr(sys.modules["scipy.sparse"], kind))((data, places), self.matrix.shape)
+
+    def _numbers(self) -> list[int]:
+        """Numbers of the places with traced values."""
+        return [row * self.matrix.shape[1] + column for row, column in self.written]
 
     def setdiag(self, values: Any, k: int = 0) -> None:
         """Write to the ``k``-th diagonal."""
@@ -342,6 +346,21 @@ class Filled:
     def get(self, key: Any, default: Any = 0.0) -> Any:
         """The element at a place, of ``dok_matrix``; ``default`` where there is none."""
         return self.written[key] if key in self.written else self.matrix.get(key, default)
+
+    def items(self) -> list[tuple[tuple[int, int], Any]]:
+        """The places and their elements, of ``dok_matrix``."""
+        return [(place, self.written.get(place, value)) for place, value in self.matrix.items()]
+
+    def keys(self) -> Any:
+        """The places, of ``dok_matrix``."""
+        return self.matrix.keys()
+
+    def values(self) -> list[Any]:
+        """The elements, of ``dok_matrix``."""
+        return [value for _, value in self.items()]
+
+    def __len__(self) -> int:
+        return len(self.matrix)
 
     def copy(self) -> Filled:
         """Another matrix of the same values, to be filled as well."""

@@ -141,7 +141,42 @@ def by_operators(x):
     return linalg.cg(A, np.ones(4), rtol=1e-13)[0] @ np.arange(4.0) + ((B * 2 + B.T) @ np.ones(4)).prod()
 
 
+def preconditioned(x):
+    incomplete = linalg.spilu(sparse.csc_matrix(np.diag([4.0, 5.0, 6.0, 7.0])))
+    M = linalg.LinearOperator((4, 4), incomplete.solve)
+    A = (graph(x) / 9 + sparse.diags(np.arange(4.0, 8))).tocsc()
+    return sum(solve(A, np.ones(4), M=M, rtol=1e-12)[0] @ np.arange(4.0) for solve in (linalg.gmres, linalg.cg))
+
+
+def determinant(x):
+    """By the factors, whose rows and columns are exchanged."""
+    A = (sparse.triu(graph(x)) - 2 * sparse.tril(graph(x)) + sparse.eye(4)).tocsc()
+    factors = linalg.splu(A, permc_spec="COLAMD")
+    rest = (factors.L @ factors.U).toarray()[factors.perm_r][:, factors.perm_c] - A.toarray()
+    assert np.allclose(rest, 0.0)
+    return np.log(np.abs(factors.U.diagonal())).sum() + factors.L.sum() ** 2 + factors.solve(np.ones(4)).sum()
+
+
+def by_items(x):
+    K = sparse.dok_matrix((3, 3))
+    K[0, 1], K[1, 2] = x
+    for (i, j), value in list(K.items()):
+        K[j, i] = 2 * value
+    return K.tocsr().power(3).sum() + len(K) * sum(K.values()) + K[0, 1] * len(K.keys())
+
+
+def spread(x):
+    A = graph(x)
+    squares = A.copy()
+    squares.data **= 2
+    return float(np.sum(np.sqrt(squares.mean(axis=0) - np.square(A.mean(axis=0)))))
+
+
 GRAPHS = {
+    "preconditioned": preconditioned,
+    "determinant": determinant,
+    "items": by_items,
+    "spread": spread,
     "scaled rows": scaled_rows,
     "matrices": matrices,
     "constant sums": constant_sums,

@@ -229,7 +229,7 @@ class SparseArray(Changing):
 
     def mean(self, axis: int | None = None) -> Array:
         """The mean of all elements, zeros too, or of those of each column (``axis=0``) or row (``axis=1``)."""
-        return self.sum(axis) / (prod(self.shape) if axis is None else self.shape[axis])
+        return SparseArray.sum(self, axis) / (prod(self.shape) if axis is None else self.shape[axis])
 
     def trace(self, offset: int = 0) -> Array:
         """The sum of the ``offset``-th diagonal."""
