@@ -12,7 +12,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.writable import Proxy
 
-__all__ = ["Matrix", "matrix", "multiply"]
+__all__ = ["Matrix", "arrays_of", "matrix", "multiply"]
 
 
 def matrix(x: Any) -> Any:
@@ -29,7 +29,7 @@ def _as_matrix(x: Any) -> Any:
 @wraps(fnp.multiply)
 def multiply(*args: Any, **kwargs: Any) -> Any:
     """``numpy.multiply``, which is element by element of matrices too."""
-    found = fnp.multiply(*map(_whole, args), **kwargs)
+    found = fnp.multiply(*map(arrays_of, args), **kwargs)
     return _as_matrix(found) if any(type(x) is Matrix for x in args) else found
 
 
@@ -79,14 +79,14 @@ class Matrix(Proxy):
         return (lambda *args, **kwargs: _as_matrix(found(*args, **kwargs))) if callable(found) else found
 
     def __getitem__(self, key: Any) -> Any:
-        found = self.value[key]
+        found = self.value[arrays_of(key)]
         if len(found.shape) != 1:
             return _as_matrix(found)
         columns = isinstance(key, tuple) and len(key) > 1 and isinstance(key[1], (int, np.integer))
         return Matrix(found.reshape(-1, 1) if columns else found.reshape(1, -1))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.value[key] = _whole(value)
+        self.value[arrays_of(key)] = arrays_of(value)
 
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
@@ -131,13 +131,14 @@ def _is_number(x: Any) -> bool:
     return isinstance(x, (int, float, complex)) or getattr(x, "shape", None) == ()
 
 
-def _whole(x: Any) -> Any:
-    return x.value if type(x) is Matrix else x
+def arrays_of(x: Any) -> Any:
+    """``x`` with arrays in place of matrices."""
+    return x.value if type(x) is Matrix else tuple(map(arrays_of, x)) if type(x) is tuple else x
 
 
 def _two_axes(x: Any) -> Any:
     """``numpy.asmatrix``, as the product of matrices takes what is no matrix."""
-    x = fnp.asarray(_whole(x))
+    x = fnp.asarray(arrays_of(x))
     return x.reshape(1, -1) if x.ndim < 2 else x
 
 
@@ -145,7 +146,7 @@ def _operator(name: str, right: bool = False) -> Callable[..., Any]:
     function = getattr(operator, name)
 
     def applied(self: Matrix, *others: Any) -> Any:
-        given = [_whole(x) for x in others]
+        given = [arrays_of(x) for x in others]
         return matrix(function(*given, self.value) if right else function(self.value, *given))
 
     return applied

@@ -23,7 +23,7 @@ from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.runs import PLAIN, Run, leave, of_thread
 from funcgrad.numpy_code.scope import names_behind, refresh
 from funcgrad.numpy_code.translation import FUNCTIONS, READ, WRITTEN, Translator
-from funcgrad.writable import inside
+from funcgrad.writable import Proxy, inside
 
 _LEVELS = {
     FUNCTIONS: "with funcgrad's functions",
@@ -209,9 +209,14 @@ def _handed_back(out: Any) -> Any:
     if issubclass(type(out), Tracer) or type(out) is np.ndarray:
         return out
     leaves, spec = tree.flatten(out)
-    if not any(map(is_seen, leaves)):
+    if not any(is_seen(leaf) or isinstance(leaf, Proxy) for leaf in leaves):
         return out
-    return tree.unflatten(spec, [original(leaf) if is_seen(leaf) else leaf for leaf in leaves])
+    return tree.unflatten(spec, [_own_of(leaf) for leaf in leaves])
+
+
+def _own_of(leaf: Any) -> Any:
+    """What the original would give for a part of the result; the array for what stands for one."""
+    return original(leaf) if is_seen(leaf) else leaf.whole() if isinstance(leaf, Proxy) else leaf
 
 
 class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)

@@ -20,7 +20,7 @@ from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import new
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
-from funcgrad.numpy_code.matrices import Matrix, matrix
+from funcgrad.numpy_code.matrices import Matrix, arrays_of, matrix
 from funcgrad.primitives.sparse import Structure
 from funcgrad.writable import LENT, buffer, is_buffer, own, root_of
 
@@ -479,6 +479,7 @@ def made_of(theirs: type) -> Any:
         def __call__(
             cls, arg: Any, shape: Any = None, dtype: Any = None, copy: bool = False, traced: bool = False, **rest: Any
         ) -> Any:
+            arg = arrays_of(arg)
             plain = arg.finished() if type(arg) is Filled and arg.written else _plain(getattr(arg, "matrix", arg))
             if not isinstance(plain, base) and not traced and not holds_traced([plain]):
                 made = _of_constants(theirs, plain, shape, dtype, copy, **rest)

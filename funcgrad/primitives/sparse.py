@@ -126,7 +126,7 @@ def _parts_of(matrix: Any) -> tuple[Any, Structure, bool] | None:
     if isinstance(matrix, (Tracer, np.ndarray)):
         return None
     if type(getattr(matrix, "structure", None)) is Structure:
-        return matrix.data, matrix.structure, matrix.transposed
+        return matrix.values, matrix.structure, matrix.transposed
     if callable(getattr(matrix, "tocsr", None)) and matrix.ndim == 2:
         return *compressed(matrix), False
     return None
@@ -171,6 +171,8 @@ def product_of_matrices(x: Any, y: Any) -> Any:
     Raises:
         ShapeError: shapes that do not fit.
     """
+    if isinstance(x, Tracer) and hasattr(type(y), "with_data"):
+        return y.__rmul__(x)
     for own, other in ((x, y), (y, x)):
         if hasattr(type(own), "with_data") and isinstance(other, Tracer) and not shape_of(other):
             return own * other

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sparse
 from helpers import differences
 
-from funcgrad import grad, jvp
+from funcgrad import grad, jacobian, jvp
 from funcgrad.errors import ConversionError
 
 M = sparse.csr_matrix(np.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -97,6 +97,15 @@ def matrices(x):
     return some + more + (rest.T * rest).A1[0] + M.A[1] @ M.A1[:4] + np.squeeze(np.asarray(M.mean(axis=0))) @ v[:, 0]
 
 
+def written_matrices(x):
+    d = graph(x).sum(axis=1)
+    d += 1
+    d[0, 0] = x[0] ** 2
+    d[d > 7.0] = 2.5
+    D = sparse.diags(d.A1) + sparse.spdiags(d.T, 0, 4, 4)
+    return (d.T * d)[0, 0] + (np.ones(4) * D).sum() + (np.ones((2, 4)) * D * np.arange(4.0)).sum() ** 2
+
+
 def constant_sums(x):
     A = sparse.csr_matrix(np.arange(1.0, 5).reshape(2, 2))
     weights = np.multiply(x[:, None], A.sum(axis=1)).sum() ** 2
@@ -180,6 +189,7 @@ GRAPHS = {
     "scaled rows": scaled_rows,
     "matrices": matrices,
     "constant sums": constant_sums,
+    "written matrices": written_matrices,
     "rows and columns": rows_and_columns,
     "products of kinds": products_of_kinds,
     "shortest paths": lambda x: csgraph.shortest_path(graph(x)) @ np.arange(4.0) @ np.arange(1.0, 5),
@@ -218,6 +228,12 @@ def test_programs(name):
     np.testing.assert_allclose(slope, differences(f, X, 5e-4), rtol=2e-6, atol=1e-8)
     value, pushed = jvp(f, (X,), (np.array([1.0, -0.5]),))
     np.testing.assert_allclose([value, pushed], [f(X), slope @ [1.0, -0.5]], rtol=1e-9)
+
+
+def test_a_matrix_as_the_result():
+    found = jacobian(lambda x: graph(x).sum(axis=1))(X)
+    assert found.shape == (4, 1, 2)
+    np.testing.assert_allclose(found[:, 0], jacobian(lambda x: dense(x).sum(axis=1))(X))
 
 
 def test_compiled_functions_of_graphs_refuse_traced_weights():

@@ -89,6 +89,7 @@ METHODS = {
     "inverse": lambda A: weighed(scipy.sparse.linalg.inv(A.tocsc())),
     "exponential": lambda A: weighed(scipy.sparse.linalg.expm((A / 10).tocsc())),
     "transposed": lambda A: weighed(A.T.tocsr().power(2)),
+    "from the left": lambda A: (np.arange(1.0, 4.0) @ A) @ np.arange(3.0) ** 2 + (WEIGHTS @ A)[0, 1] ** 2,
     "sum_duplicates": changed("sum_duplicates"),
     "eliminate_zeros": changed("eliminate_zeros"),
     "setdiag": changed("setdiag", 2.0),
