@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 import sys
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from inspect import signature
@@ -561,7 +562,16 @@ def _of(theirs: type, found: Any) -> Any:
 def _methods(theirs: type, base: Any, form: str) -> dict[str, Any]:
     def kept(name: str) -> Callable[..., Any]:
         plain = getattr(base, name)
-        return lambda self, *args, **kwargs: _of(theirs, plain(self, *args, **kwargs))
+        sums_up = name in ("__abs__", "power", *_elementwise())
+
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if sums_up:  # SciPy's methods do that where the values stand
+                self.sum_duplicates()
+            found = plain(self, *args, **kwargs)
+            like = _liked(name, (self, *args), kwargs) if _is_own(found) else None
+            return _of(theirs, found) if like is None else _arranged(like, found)
+
+        return method
 
     def part(name: str) -> property:
         plain = getattr(base, name).fget
@@ -743,8 +753,8 @@ def _of_matrices(methods: dict[str, Any], base: Any) -> dict[str, Any]:
         "__mul__": times,
         "__rmul__": lambda self, x: multiply(self, x) if _is_number(x) else turned(self, x),
         "__pow__": power,
-        "getcol": lambda self, j: self[:, j],
-        "getrow": lambda self, i: self[i, :],
+        "getcol": lambda self, j: self.tocsr()[:, j],
+        "getrow": lambda self, i: self.tocsr()[i, :],
         "getformat": lambda self: self.format,
         "getH": lambda self: self.conj().T,
         "H": property(lambda self: self.conj().T),
@@ -836,6 +846,10 @@ _COO: dict[str, Any] = {
 }
 
 
+#: What draws values that stand for traced ones: no two are the same, so that no sum of theirs is zero.
+_NUMBERS = np.random.default_rng(0)
+
+
 def _mapped(change: Callable[[Any], Any], x: Any) -> Any:
     """``change`` of what is in nested lists and tuples; of an array of objects, too."""
     if type(x) is np.ndarray and x.dtype == object:
@@ -849,12 +863,40 @@ def _stand_in(x: Any) -> Any:
     if is_buffer(x):
         return x.value
     if _is_own(x):
-        if not is_traced(x.values):
-            return plain_matrix(x)
-        theirs = _kind_of(x)
-        made = sys.modules["scipy.sparse"].coo_array((np.ones(x.nnz), x.coords), shape=x.shape)
-        return theirs(made)
-    return np.ones(x.shape) if isinstance(x, Tracer) else x.finished().matrix if type(x) is Filled else x
+        theirs: Any = _kind_of(x)
+        values = _NUMBERS.uniform(0.5, 1.5, x.nnz)
+        if theirs.__name__[:3] in ("csc", "csr"):
+            return theirs((values, x.indices, x.indptr), shape=x.shape)
+        return theirs(sys.modules["scipy.sparse"].coo_array((values, x.coords), shape=x.shape))
+    if isinstance(x, Tracer):
+        return _NUMBERS.uniform(0.5, 1.5, x.shape)
+    return x.finished().matrix if type(x) is Filled else x.value if type(x) is Matrix else x
+
+
+def _liked(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What SciPy's method gives of matrices whose values stand where those of ``args`` do; None where it gives none."""
+    owner, *given = _mapped(_stand_in, args)
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+            like = getattr(owner, name)(*given, **kwargs)
+    except (AttributeError, IndexError, NotImplementedError, TypeError, ValueError):
+        return None
+    return like if _is_scipys(like) else None
+
+
+def _arranged(like: Any, found: Any) -> Any:
+    """``found`` in the class, the format and the order of SciPy's matrix ``like``, where that has the same places."""
+    form, places = like.format, like.tocoo()
+    if form not in ("coo", "csc", "csr") or like.ndim != 2 or like.nnz == 0:
+        return _in_format(type(like), form, found)
+    whole = _own("SparseArray")(found.values, found.structure, found.transposed).tocsr().summed()
+    first, many, order = whole._found(places.row, places.col)
+    if len(places.row) != whole.nnz or (many != 1).any() or len(np.unique(first)) < whole.nnz:
+        return _in_format(type(like), form, found)
+    values = whole.values[order[first]]
+    data = (values, (places.row, places.col)) if form == "coo" else (values, like.indices, like.indptr)
+    theirs: Any = type(like)
+    return made_of(theirs)(data, shape=like.shape, traced=True)
 
 
 @functools.cache
@@ -869,7 +911,7 @@ def standing(ours: Callable[..., Any], theirs: Any) -> Any:
         like = theirs(*_mapped(_stand_in, args), **kwargs)
         if not any(is_traced(x) or _is_own(_plain(x)) for x in given):
             return _constant(like)
-        return _in_format(type(like), like.format, ours(*_mapped(_plain, args), **kwargs))
+        return _arranged(like, ours(*_mapped(_plain, args), **kwargs))
 
     return call
 

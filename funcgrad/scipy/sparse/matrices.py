@@ -333,7 +333,12 @@ class SparseArray(Changing):
         return self._compared(fnp.minimum, other)
 
     def _compared(self, choose: Callable[[Any, Any], Any], other: Any) -> SparseArray:
-        other = as_sparse("SparseArray", other).toarray() if is_sparse(other) else other
+        if is_sparse(other):
+            other = as_sparse("SparseArray", other)
+            whole: SparseArray = (self + other).summed()
+            return whole.with_data(choose(*(_elements(A, *whole.places()) for A in (self, other))))
+        if _plainly(fnp.asarray(choose(0.0, other) == 0.0), "maximum").all():
+            return self.of_values(lambda values: choose(values, other))
         return every_element(choose(self.toarray(), other))
 
     def getnnz(self, axis: int | None = None) -> Any:
@@ -370,6 +375,14 @@ tree.register_pytree_node(
 
 def is_sparse(x: Any) -> bool:
     return isinstance(x, SparseArray) or (not isinstance(x, (Tracer, np.ndarray)) and hasattr(x, "tocsr"))
+
+
+def _elements(A: SparseArray, rows: Any, columns: Any) -> Array:
+    """The elements of ``A`` at these places."""
+    whole = canonical(A)
+    first, many, order = whole._found(rows, columns)
+    at = np.where(many > 0, np.append(order, -1)[first], -1)
+    return getitem(fnp.append(whole.values, np.zeros(1, whole.dtype)), at)
 
 
 def _plainly(x: Any, asked: str) -> Any:

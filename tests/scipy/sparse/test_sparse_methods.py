@@ -316,6 +316,58 @@ def test_formats_are_scipys():
     assert formats[8:] == formats[:8]
 
 
+FOUR = np.array([1.05, 0.57, 2.13, 0.31])
+ORDERED = {
+    **{f"{form}_{kind}": form + "_" + kind for form in ("csr", "csc", "coo") for kind in ("array", "matrix")},
+    "csc, unsorted": "csc_array",
+}
+RESULTS = {
+    "multiple": lambda A: 2 * A,
+    "transpose": lambda A: A.T,
+    "absolute": lambda A: abs(-A),
+    "power": lambda A: A.power(2),
+    "after a power": lambda A: (A.power(2), A)[1],
+    "root": lambda A: A.sqrt(),
+    "times a row": lambda A: A.multiply(np.arange(1.0, 5)),
+    "times itself": lambda A: A.multiply(A),
+    "sum": lambda A: A + A.T,
+    "difference": lambda A: A - 2 * A,
+    "columns": lambda A: A.tocsc()[:, 1:],
+    "rows of columns": lambda A: A.tocsc()[1:],
+    "columns of rows": lambda A: A.tocsr()[:, [2, 0]],
+    "product": lambda A: A @ A.T,
+    "product with constants": lambda A: A @ scipy.sparse.eye(4) + scipy.sparse.diags(FOUR) @ A,
+    "side by side": lambda A: scipy.sparse.hstack([A, A.T]),
+    "one below the other": lambda A: scipy.sparse.vstack([A, A]),
+    "triangle": lambda A: scipy.sparse.tril(A + A.T),
+    "kron": lambda A: scipy.sparse.kron(A, np.ones((1, 2))),
+    "larger": lambda A: A.maximum(A.T),
+    "reshaped": lambda A: A.reshape((2, 8)),
+    "filled": lambda A: A.tolil().tocsr(),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("made", ORDERED)
+def test_values_of_results_stand_as_in_scipys(made, name):
+    """In its class, its format and its order, which a program sees that looks at ``A.data`` and ``A.indices``."""
+    seen = []
+
+    def fun(x):
+        kind = getattr(scipy.sparse, ORDERED[made])
+        if made == "csc, unsorted":
+            A = kind((1.0 * x, [2, 0, 1, 0], [0, 2, 2, 4, 4]), shape=(4, 4))
+        else:
+            A = kind((1.0 * x, ([3, 1, 0, 2], [0, 1, 2, 3])), shape=(4, 4))
+        B = RESULTS[name](A)
+        places = B.coords if B.format == "coo" else (B.indices, B.indptr)
+        seen.append((isinstance(B, scipy.sparse.sparray), B.format, [np.asarray(place).tolist() for place in places]))
+        return B.data @ np.arange(1.0, 1 + len(B.data)) ** 2
+
+    np.testing.assert_allclose(grad(fun)(FOUR), differences(fun, FOUR, 1e-3), rtol=1e-5, atol=1e-8)
+    assert all(each == seen[-1] for each in seen)
+
+
 def test_powers_of_older_matrices_are_products():
     make = lambda x, kind: kind((x, PAIRS), shape=(3, 3))
     for kind in (scipy.sparse.csr_matrix, scipy.sparse.csr_array):
