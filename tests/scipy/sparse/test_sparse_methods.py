@@ -340,7 +340,7 @@ RESULTS = {
     "side by side": lambda A: scipy.sparse.hstack([A, A.T]),
     "one below the other": lambda A: scipy.sparse.vstack([A, A]),
     "triangle": lambda A: scipy.sparse.tril(A + A.T),
-    "kron": lambda A: scipy.sparse.kron(A, np.ones((1, 2))),
+    "kron": lambda A: scipy.sparse.kron(A, np.ones((1, 2)), format="csr"),
     "larger": lambda A: A.maximum(A.T),
     "reshaped": lambda A: A.reshape((2, 8)),
     "filled": lambda A: A.tolil().tocsr(),
