@@ -193,6 +193,10 @@ class Proxy:
         """The array."""
         raise NotImplementedError
 
+    def wrap(self, ans: Any, name: str, args: tuple[Any, ...]) -> Any:
+        """What ``name`` gives of this object, where it gives ``ans`` of ``args``, the array among them."""
+        return ans
+
 
 class View:
     """Where a view stands in its root. It is made empty and filled, as tracers are.

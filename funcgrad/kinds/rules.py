@@ -77,6 +77,7 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
 def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """The same for whatever arguments."""
     traced = several = False
+    proxy: Proxy | None = None
     for position, arg in enumerate(args):
         if isinstance(arg, Tracer):
             traced, several = True, several or arg.link is LENT
@@ -89,7 +90,7 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
             if isinstance(arg, Tracer):
                 return bind(primitive, args, params)
         if isinstance(arg, Proxy):
-            arg, traced = arg.whole(), True
+            arg, traced, proxy = arg.whole(), True, arg
             args = (*args[:position], arg, *args[position + 1 :])
         elif not backend.is_value(arg):
             if backend.is_table(arg):
@@ -104,7 +105,8 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
     if several and (others := _arrays_of_lent(args)) is not None:
         return primitive.call(*others, **params)
     ans = core.bind(primitive, args, params)
-    return ans if not traced or isinstance(ans, Tracer) else as_made_by(args, ans)
+    ans = ans if not traced or isinstance(ans, Tracer) else as_made_by(args, ans)
+    return ans if proxy is None else proxy.wrap(ans, primitive.name, args)
 
 
 def _arrays_of_lent(args: tuple[Any, ...]) -> list[Any] | None:

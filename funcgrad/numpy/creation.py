@@ -80,6 +80,28 @@ def _stacked(items: Any) -> Array:
     return prim.stack(*parts, axis=0)
 
 
+def _of_objects(items: Any) -> np.ndarray | None:
+    """A nested list of tracers and of what is no number, as an array of objects; None where all are arrays."""
+    marks: dict[int, tuple[Any, Any]] = {}
+
+    def marked(x: Any) -> Any:
+        if is_listed(x):
+            return [marked(item) for item in x]
+        if not isinstance(x, Tracer):
+            return x
+        mark: Any = np.empty(x.shape, object) if x.shape else object()
+        marks[id(mark)] = mark, x
+        return mark
+
+    made = np.asarray(marked(items), object)
+    if all(id(x) in marks or x is None or isinstance(x, (int, float, complex, np.number)) for x in made.flat):
+        return None
+    for place, x in enumerate(made.flat):
+        if id(x) in marks:
+            made.flat[place] = marks[id(x)][1]
+    return made
+
+
 def _converted(a: Array, dtype: Any, copy: bool | None) -> Array:
     """A tracer or an array of another library in ``dtype``; the latter cannot be written to, and is not copied."""
     if dtype is None or np.dtype(dtype) == a.dtype:
@@ -110,6 +132,9 @@ def asarray(
         if is_listed(a):
             if copy is False:
                 raise ValueError("Unable to avoid copy while creating an array as requested.")
+            objects = _of_objects(a) if dtype is not None and np.dtype(dtype) == object else None
+            if objects is not None:
+                return objects
             a, copy = _stacked(a), None
         elif isinstance(a, Proxy):
             a = a.whole()

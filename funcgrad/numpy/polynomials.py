@@ -216,7 +216,7 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
             f"polyval: a polynomial of traced coefficients is evaluated at arrays, got poly1d and {describe(p)}. "
             "Compose with funcgrad.numpy.poly1d(p)(x)."
         )
-    p, x = as_value(p), as_value(x)
+    p, x = as_value(getattr(p, "coeffs", p)), as_value(x)
     if not backend.shape_of(x):
         x = reshape(x, to=())  # a Python number would adapt to the dtype of p
     if backend.shape_of(p)[:1] == (0,):

@@ -17,6 +17,7 @@ from funcgrad.numpy.concretization import refused
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
 from funcgrad.numpy_code.kernels import kernel
+from funcgrad.numpy_code.sparse import holds_values, plain_matrix, standing_for
 from funcgrad.writable import READ_ONLY, is_buffer, own, root_of
 
 #: The types of functions that Cython, f2py, Numba and others make.
@@ -53,13 +54,29 @@ def compiled(fun: Any, twin: Any = None) -> Any:
 
     @functools.wraps(fun, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
-        if holds_traced(args) or holds_traced(kwargs.values()):
+        given = [*args, *kwargs.values()]
+        if holds_traced(given) or any(map(holds_values, given)):
             if ours is not None:
                 return ours(*args, **kwargs)
-            refuse(fun, [*args, *kwargs.values()])
-        return fun(*[_plain(x) for x in args], **{name: _plain(x) for name, x in kwargs.items()})
+            refuse(fun, given)
+        return _given(fun(*[_plain(x) for x in args], **{name: _plain(x) for name, x in kwargs.items()}))
 
     return call
+
+
+class _Object:
+    """An object of a class written in C that compiled code gave: its methods take plain values."""
+
+    def __init__(self, made: Any) -> None:
+        self.made = made
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.made, name)
+        return compiled(found) if callable(found) else standing_for(found)
+
+
+def _given(x: Any) -> Any:
+    return _Object(x) if type(x).__name__ == "SuperLU" else standing_for(x)
 
 
 def _plain(x: Any) -> Any:
@@ -68,14 +85,14 @@ def _plain(x: Any) -> Any:
         if getattr(x, "alias", None) is not READ_ONLY:
             own(root_of(x))
         return x.value
-    return type(x)(map(_plain, x)) if type(x) in (list, tuple) else x
+    return type(x)(map(_plain, x)) if type(x) in (list, tuple) else plain_matrix(x)
 
 
 def refuse(fun: Any, args: list[Any]) -> NoReturn:
     """Say that compiled code lets no derivative through, and where."""
     name = f"{getattr(fun, '__module__', None) or type(fun).__module__}.{getattr(fun, '__name__', type(fun).__name__)}"
     found = next((x for x in args if is_traced(x)), args)
-    shown = describe(found) if is_traced(found) else "a list with one"
+    shown = describe(found) if is_traced(found) else "matrix or list with one"
     error = ConversionError(
         f"{name}: it is compiled code, which takes plain values only, so the derivative ends there, got a traced "
         f"{shown}{user_line()}. Give the function a derivative of its own with funcgrad.custom_vjp or custom_jvp, or "

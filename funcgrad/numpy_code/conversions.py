@@ -92,7 +92,8 @@ def as_int(*args: Any) -> Any:
 def type_of(*args: Any) -> Any:
     """``type(x)``: of a traced value the type of what it stands for."""
     if len(args) != 1 or not issubclass(type(args[0]), Tracer):
-        return type(*args)
+        found = type(*args)
+        return found.type_of(args[0]) if hasattr(found, "type_of") and len(args) == 1 else found
     x = args[0]
     shape = x.shape
     while isinstance(x, Tracer):

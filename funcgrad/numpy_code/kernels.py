@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.core import describe
+from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
+from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
+from funcgrad.numpy_code.graphs import GRAPHS
 from funcgrad.numpy_code.minima import MINIMA
-from funcgrad.numpy_code.splines import SPLINES
+from funcgrad.numpy_code.splines import SPLINES, surface
 from funcgrad.optional import import_scipy
 
 
@@ -72,8 +74,33 @@ def _interpn(
     points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan
 ) -> Any:
     """``scipy.interpolate.interpn``."""
+    if method == "splinef2d":
+        return surface(points, values, xi, bounds_error, fill_value)
     table = import_module("funcgrad.scipy.interpolate").RegularGridInterpolator
     return table(points, values, method, bounds_error, fill_value)(xi)
+
+
+def _chosen(module: str, name: str) -> Callable[..., Any]:
+    """A function whose answer is numbers of elements, which depend on the values as they are."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = [np.ascontiguousarray(concrete(x, name)) if isinstance(x, Tracer) else x for x in args]
+        return getattr(import_module(module), name)(*given, **kwargs)
+
+    return call
+
+
+def _prominences(x: Any, peaks: Any, wlen: Any) -> tuple[Any, Any, Any]:
+    """``_peak_finding_utils._peak_prominences``: how far peaks rise above the higher of the valleys beside them."""
+    _, left, right = _chosen("scipy.signal._peak_finding_utils", "_peak_prominences")(x, peaks, wlen)
+    return x[peaks] - fnp.maximum(x[left], x[right]), left, right
+
+
+_CHOOSING = [
+    ("scipy.optimize._lsap", "linear_sum_assignment"),
+    ("scipy.signal._peak_finding_utils", "_local_maxima_1d"),
+    ("scipy.signal._peak_finding_utils", "_select_by_peak_distance"),
+]
 
 
 def _upfirdn(
@@ -98,6 +125,20 @@ def _upfirdn(
 def _norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
     """``scipy.linalg.norm``, which calls BLAS and LAPACK for some."""
     return fnp.linalg.norm(fnp.asarray_chkfinite(a) if check_finite else a, ord, axis, keepdims)
+
+
+def _solve_triangular(
+    A: Any,
+    b: Any,
+    lower: bool = True,
+    overwrite_A: bool = False,
+    overwrite_b: bool = False,
+    unit_diagonal: bool = False,
+) -> Any:
+    """``scipy.sparse.linalg.spsolve_triangular``."""
+    own, A = import_module("funcgrad.scipy.sparse"), getattr(A, "matrix", A)
+    part = (own.tril if lower else own.triu)(A, k=(-1 if lower else 1) * unit_diagonal)
+    return own.linalg.spsolve(part + own.eye_array(A.shape[0]) if unit_diagonal else part, b)
 
 
 def _dense(ab: Any, below: int, above: int, n: int) -> Any:
@@ -175,6 +216,7 @@ def _siegelslopes(y: Any, x: Any = None, method: str = "hierarchical", **options
 
 _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **DISTRIBUTIONS,
+    **GRAPHS,
     **MINIMA,
     **SPLINES,
     ("scipy._lib._array_api", "array_namespace"): _namespace,
@@ -186,7 +228,10 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg._flapack", "dgbsv"): _gbsv,
     ("scipy.linalg._flapack", "dpbtrf"): _pbtrf,
     ("scipy.linalg._flapack", "dsbevd"): _sbevd,
+    **{place: _chosen(*place) for place in _CHOOSING},
+    ("scipy.signal._peak_finding_utils", "_peak_prominences"): _prominences,
     ("scipy.signal._upfirdn", "upfirdn"): _upfirdn,
+    ("scipy.sparse.linalg._dsolve.linsolve", "spsolve_triangular"): _solve_triangular,
     ("scipy.stats._stats_pythran", "siegelslopes"): _siegel,
     ("scipy.stats._correlation", "siegelslopes"): _siegelslopes,  # which SciPy has in Python since 1.18
 }
@@ -201,6 +246,7 @@ PYTHONS = frozenset(
         "scipy.interpolate._rgi",
         "scipy.linalg._misc",
         "scipy.signal._upfirdn",
+        "scipy.sparse.linalg._dsolve.linsolve",
         "scipy.stats._correlation",
         "scipy.interpolate._ndbspline",
         *[module for module, _ in (*DISTRIBUTIONS, *MINIMA)],

@@ -15,11 +15,14 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
+from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.calls import written
 from funcgrad.numpy_code.conversions import CONVERSIONS, holds_traced, making, scalar
 from funcgrad.numpy_code.mathematics import MODULES, of_python
+from funcgrad.numpy_code.matrices import multiply
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.reading import checked, reader
+from funcgrad.numpy_code.sparse import standing
 
 
 def is_mirrored(module: str) -> bool:
@@ -80,6 +83,8 @@ def _of_own(home: str, name: str, value: Any) -> Any:
     ours = getattr(own, name)
     if isinstance(value, type) and not isinstance(ours, type):
         return _class_like(value, ours)
+    if home == "scipy.sparse" and callable(ours):
+        return standing(ours, value)
     return _with_output(ours) if home == "scipy.ndimage" and callable(ours) else ours
 
 
@@ -149,6 +154,11 @@ def _without_mask(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         if ours is not None and holds_traced(args):
+            if np.any(kwargs.pop("mask", False)):
+                raise ConversionError(
+                    f"numpy.ma.{name}: a masked array takes no traced values, got some and a mask. Choose the "
+                    "elements: x[~mask], or numpy.where(mask, value, x)."
+                )
             return ours(*args, **kwargs)
         found = fun(*args, **kwargs)
         return found.data if isinstance(found, np.ma.MaskedArray) and not np.ma.is_masked(found) else found
@@ -179,7 +189,11 @@ def _sources(theirs: Any) -> Any:
 
 
 #: What stands for functions of NumPy that funcgrad does not have.
-_OTHERS = {np.frompyfunc: _elementwise, np.lib.stride_tricks.sliding_window_view: _windows}
+_OTHERS = {
+    np.frompyfunc: _elementwise,
+    np.multiply: multiply,
+    np.lib.stride_tricks.sliding_window_view: _windows,
+}
 
 
 @cache

@@ -69,6 +69,8 @@ def _table(value: Any, translate: Translate) -> Any:
 def _line(value: Any, translate: Translate) -> Any:
     """A line through points, or steps, or a cubic spline."""
     kind = value._kind if isinstance(value._kind, str) else ""
+    if kind == "spline" and value._spline.k == 3:
+        kind = "cubic"
     if kind not in ("linear", "cubic", "previous", "next", "nearest", "zero"):
         return value
     fill = "extrapolate" if value._extrapolate else value.fill_value

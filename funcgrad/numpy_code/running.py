@@ -24,7 +24,7 @@ from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.runs import PLAIN, leave, of_thread
 from funcgrad.numpy_code.scope import names_behind, refresh
 from funcgrad.numpy_code.translation import FUNCTIONS, READ, WRITTEN, Translator
-from funcgrad.writable import inside
+from funcgrad.writable import Proxy, inside
 
 _LEVELS = {
     FUNCTIONS: "with funcgrad's functions",
@@ -204,9 +204,14 @@ def _handed_back(out: Any) -> Any:
     if issubclass(type(out), Tracer) or type(out) is np.ndarray:
         return out
     leaves, spec = tree.flatten(out)
-    if not any(map(is_seen, leaves)):
+    if not any(is_seen(leaf) or isinstance(leaf, Proxy) for leaf in leaves):
         return out
-    return tree.unflatten(spec, [original(leaf) if is_seen(leaf) else leaf for leaf in leaves])
+    return tree.unflatten(spec, [_own_of(leaf) for leaf in leaves])
+
+
+def _own_of(leaf: Any) -> Any:
+    """What the original would give for a part of the result; the array for what stands for one."""
+    return original(leaf) if is_seen(leaf) else leaf.whole() if isinstance(leaf, Proxy) else leaf
 
 
 class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
@@ -439,6 +444,7 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     asks_for_memory = "a traced value has no memory of its own" in text
     of_two_kinds = "Multiple namespaces" in text and "funcgrad" in text  # SciPy says so
     is_sparse = "is a sparse matrix, got" in text  # an operator's right operand, see ``sparse.Constant``
+    is_sparse = is_sparse or "got matrix of" in text  # a sum of an older one's, see ``matrices``
     return "Tracer" in text or asks_for_memory or of_two_kinds or is_sparse
 
 

@@ -5,17 +5,25 @@ from __future__ import annotations
 import functools
 import operator
 import sys
+import warnings
 from collections.abc import Callable
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import tree
-from funcgrad.core import describe
-from funcgrad.errors import InputError
+from funcgrad.core import Tracer, describe
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.creation import new
+from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
+from funcgrad.numpy_code.matrices import Matrix, arrays_of, matrix
+from funcgrad.primitives.sparse import Structure
+from funcgrad.writable import LENT, buffer, is_buffer, own, root_of
 
 
 def _own(name: str) -> Any:
@@ -25,57 +33,82 @@ def _own(name: str) -> Any:
 class Constant:
     """A constant sparse matrix, whose products with traced values and matrices of these are funcgrad's.
 
-    All else is SciPy's.
+    All else is SciPy's. One that the program has made becomes a matrix of traced values as soon as one is written to
+    it, or to the array of its values.
 
     Args:
         matrix: SciPy's object.
+        held: the buffer that stands for the array of its values, if there is one.
+        is_own: whether the program has made it, so that it may change.
     """
 
     __array_ufunc__ = None  # an ndarray on the left leaves the operator to this class
 
-    def __init__(self, matrix: Any) -> None:
-        object.__setattr__(self, "matrix", matrix)
+    def __init__(self, matrix: Any, held: Any = None, *, is_own: bool = False) -> None:
+        vars(self).update(matrix=matrix, held=held, is_own=is_own)
 
     __class__ = property(lambda self: type(self.matrix))
 
+    @staticmethod
+    def type_of(x: Any) -> Any:
+        """What ``type(x)`` is in code that was built anew."""
+        theirs: Any = type(x.matrix)
+        return made_of(theirs)
+
     def __setattr__(self, name: str, value: Any) -> None:
-        if holds_traced([value]):
+        now = _now(self)
+        if type(now) is not Constant:
+            setattr(now, name, value)
+        elif name == "data" and self.is_own and type(self.matrix).__name__[:3] != "dia":
+            if holds_traced([value]):
+                _become(self, fnp.asarray(value))
+            else:
+                vars(self)["held"] = value if is_buffer(value) else None
+                self.matrix.data = value.value if is_buffer(value) else value
+        elif holds_traced([value]):
             kind = type(self.matrix).__name__
             raise InputError(
                 f"{kind}.{name}: a constant matrix cannot take traced values, got {describe(value)}. Make one of them: "
                 f"{kind}((values, A.indices, A.indptr), shape=A.shape)."
             )
-        setattr(self.matrix, name, value)
+        else:
+            setattr(self.matrix, name, value)
 
     def __getattr__(self, name: str) -> Any:
+        if _now(self) is not self or type(self) is not Constant:
+            return getattr(self, name)
+        if name == "data" and self.is_own and isinstance(self.matrix.data, np.ndarray):
+            return _held(self)
         found = getattr(self.matrix, name)
-        return _method(found) if callable(found) else _constant(found)
+        return _method(self, name, found) if callable(found) else _constant(found, self)
 
-    def _beside(self, other: Any) -> Any:
-        """The matrix as one of funcgrad's where ``other`` is or holds traced values, else as SciPy's."""
-        return self._followed() if is_traced(other) or _is_own(other) else self.matrix
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not holds_traced([value]) and not _is_own(value):
+            _change(self, "__setitem__", key, _plain(value))
+        else:
+            _become(self)[key] = value
 
-    def _followed(self) -> Any:
-        home, name = sys.modules["scipy.sparse"], type(self.matrix).__name__
-        if name not in _NAMES:  # formats to be filled one by one
-            name = f"csr_{name.partition('_')[2]}"
-        return made_of(getattr(home, name)).holding(self.matrix)
+    def __imul__(self, other: Any) -> Any:
+        return _scale(self, "__imul__", other)
+
+    def __itruediv__(self, other: Any) -> Any:
+        return _scale(self, "__itruediv__", other)
 
     def __mul__(self, other: Any) -> Any:
-        return self._beside(other) * _plain(other)
+        return _beside(self, other) * _plain(other)
 
     def __rmul__(self, other: Any) -> Any:
-        mine = self._beside(other)
+        mine = _beside(self, other)
         return mine.__rmul__(other) if is_traced(other) else _plain(other) * mine
 
     def __truediv__(self, other: Any) -> Any:
-        return self._beside(other) / _plain(other)
+        return _beside(self, other) / _plain(other)
 
     def __matmul__(self, other: Any) -> Any:
-        return fnp.matmul(self.matrix, other) if is_traced(other) else self._beside(other) @ _plain(other)
+        return fnp.matmul(_lent(self), other) if is_traced(other) else _beside(self, other) @ _plain(other)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return fnp.matmul(other, self.matrix) if is_traced(other) else _plain(other) @ self._beside(other)
+        return fnp.matmul(other, _lent(self)) if is_traced(other) else _plain(other) @ _beside(self, other)
 
     def dot(self, other: Any) -> Any:
         """The product of matrices, or with a number."""
@@ -83,20 +116,161 @@ class Constant:
 
     def multiply(self, other: Any) -> Any:
         """The product element by element."""
-        return self._beside(other).multiply(_plain(other))
+        return _beside(self, other).multiply(_plain(other))
+
+
+#: What of SciPy's changes a matrix where it stands.
+_CHANGES = frozenset(("eliminate_zeros", "prune", "resize", "set_shape", "setdiag", "sort_indices", "sum_duplicates"))
+
+
+def _held(x: Constant) -> Any:
+    """The buffer that stands for the array of the values."""
+    if x.held is None:
+        vars(x)["held"] = made = buffer(x.matrix.data)
+        made.link = LENT
+    return x.held
+
+
+def _now(x: Constant) -> Any:
+    """What ``x`` is now, after what was written to the array of its values: one of traced values, or a constant."""
+    held = x.held
+    if held is not None:
+        if not is_buffer(held):
+            return _become(x, held)
+        if x.matrix.data is not held.value:
+            x.matrix.data = held.value
+    return x
+
+
+def _lent(x: Constant) -> Any:
+    """SciPy's matrix, of which somebody may hold the values: the next write is to a copy."""
+    if x.is_own:
+        root_of(_held(x)).link = LENT
+    return x.matrix
+
+
+def _beside(x: Constant, other: Any) -> Any:
+    """The matrix as one of funcgrad's where ``other`` is or holds traced values, else as SciPy's."""
+    return _followed(_lent(x)) if is_traced(other) or _is_own(other) else x.matrix
+
+
+def _followed(matrix: Any) -> Any:
+    home, name = sys.modules["scipy.sparse"], type(matrix).__name__
+    if name not in _NAMES:  # formats to be filled one by one
+        name = f"csr_{name.partition('_')[2]}"
+    return made_of(getattr(home, name)).holding(matrix)
+
+
+def _become(x: Constant, values: Any = None) -> Any:
+    """Let the object ``x`` be a matrix of traced ``values`` at the same places.
+
+    Raises:
+        InputError: the program has not made it: others would not see what is written.
+    """
+    if not x.is_own:
+        raise InputError(
+            f"{type(x.matrix).__name__}: a constant matrix made outside cannot take traced values, got one. Change a "
+            "copy of it, A.copy()."
+        )
+    matrix, values = x.matrix, _held(x) if values is None else values
+    theirs: Any = type(matrix)
+    kind, form = made_of(theirs), theirs.__name__[:3]
+    if values.shape != matrix.data.shape:
+        raise ShapeError(f"{type(matrix).__name__}.data: the shape must stay {matrix.data.shape}, got {values.shape}.")
+    places = (
+        (matrix.row, matrix.col)
+        if form == "coo"
+        else (matrix.offsets,)
+        if form == "dia"
+        else (matrix.indices, matrix.indptr)
+    )
+    made = kind((values, *([places] if form == "coo" else places)), shape=matrix.shape, traced=True)
+    vars(x).clear()
+    object.__dict__["__class__"].__set__(x, type(made))  # the object stays, whoever has it under whatever name
+    vars(x).update(vars(made))
+    return x
+
+
+def _change(x: Constant, name: str, *args: Any, **kwargs: Any) -> Any:
+    """Let SciPy change the matrix of ``x``, and nobody who has its values from before."""
+    if x.is_own and isinstance(getattr(x.matrix, "data", None), np.ndarray):
+        own(root_of(_held(x)))
+        x.matrix.data = x.held.value
+    found = getattr(x.matrix, name)(*args, **kwargs)
+    if x.held is not None and x.matrix.data is not x.held.value:
+        vars(x)["held"] = None
+    return x if found is x.matrix else found
+
+
+def _scale(x: Constant, name: str, other: Any) -> Any:
+    if not _is_number(other):
+        return NotImplemented
+    return getattr(_become(x), name)(other) if is_traced(other) else _change(x, name, other)
 
 
 def _plain(x: Any) -> Any:
-    return x.matrix if type(x) is Constant else x
+    if type(x) is Constant:
+        x = _now(x)
+        return x.matrix if type(x) is Constant else x
+    return x
 
 
-def _constant(x: Any) -> Any:
-    """A matrix that one of SciPy's methods gives as one whose products take traced values; anything else as it is."""
-    return Constant(x) if any(base.__name__ == "_spbase" for base in type(x).__mro__) else x
+def holds_values(x: Any) -> bool:
+    """Whether ``x`` is a sparse matrix of traced values."""
+    now = _now(x) if type(x) is Constant else x
+    return _is_own(now) and is_traced(now.values)
 
 
-def _method(plain: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args, **kwargs: _constant(plain(*map(_plain, args), **kwargs))
+def plain_matrix(x: Any) -> Any:
+    """SciPy's matrix for one of constants; anything else as it is."""
+    x = _plain(x)
+    return x.plain("a function of SciPy's") if _is_own(x) and (is_plain(x.values) or is_buffer(x.values)) else x
+
+
+def standing_for(x: Any) -> Any:
+    """What compiled code gives, its sparse matrices as those that take traced values."""
+    if type(x) is tuple:
+        return tuple(map(standing_for, x))
+    return _constant(x) if type(x).__module__.startswith("scipy.sparse") else x
+
+
+def _is_scipys(x: Any) -> bool:
+    return any(base.__name__ == "_spbase" for base in type(x).__mro__)
+
+
+def _constant(x: Any, source: Constant | None = None) -> Any:
+    """A matrix that one of SciPy's methods gives as one whose products take traced values; anything else as it is.
+
+    Args:
+        x: what it gives.
+        source: whose method that was: the values may lie in the same memory.
+    """
+    if type(x) is np.matrix:
+        return Matrix(new(np.asarray(x)))
+    if not _is_scipys(x):
+        return x
+    if type(x).__name__ in _FILLED:
+        return Filled(x)
+    if source is None:
+        return Constant(x, is_own=True)
+    if x is source.matrix:
+        return source
+    ours, theirs = getattr(source.matrix, "data", None), x.data
+    shares = type(ours) is type(theirs) is np.ndarray and np.may_share_memory(ours, theirs)
+    if not shares or not source.is_own:
+        return Constant(x, is_own=not shares)
+    held = _held(source)
+    return Constant(x, held if theirs.shape == held.shape and theirs.dtype == held.dtype else None, is_own=True)
+
+
+def _method(x: Constant, name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any(is_traced(a) or _is_own(_plain(a)) for a in args):
+            return getattr(_become(x) if name in _CHANGES else _followed(_lent(x)), name)(*args, **kwargs)
+        given = [_plain(a) for a in args]
+        return _change(x, name, *given, **kwargs) if name in _CHANGES else _constant(plain(*given, **kwargs), x)
+
+    return call
 
 
 class Filled:
@@ -119,57 +293,75 @@ class Filled:
 
     __class__ = property(lambda self: type(self.matrix))
 
+    @staticmethod
+    def type_of(x: Any) -> Any:
+        """What ``type(x)`` is in code that was built anew."""
+        theirs: Any = type(x.matrix)
+        return made_of(theirs)
+
     def __setitem__(self, key: Any, value: Any) -> None:
         value = value.toarray() if hasattr(value, "toarray") else value
         if not holds_traced([value]) and not self.written:
             self.matrix[key] = value
             return
-        rows, columns = self._places(key)
+        rows, columns = _places_of(key, self.matrix.shape)
         value = fnp.asarray(value)
         parts = fnp.reshape(value if value.size == rows.size else fnp.broadcast_to(value, rows.shape), -1)
         for place, part in zip(zip(rows.flat, columns.flat, strict=True), parts, strict=True):
             if is_traced(part):
                 self.written[place] = part
-                self.matrix[place] = 0.0
+                self.matrix[place] = 1.0  # a zero is not stored
             else:
                 self.written.pop(place, None)
                 self.matrix[place] = part
 
     def __getitem__(self, key: Any) -> Any:
-        rows, columns = self._places(key)
+        rows, columns = _places_of(key, self.matrix.shape)
         places = list(zip(rows.flat, columns.flat, strict=True))
         if self.written.keys().isdisjoint(places):
             return _constant(self.matrix[key])
         found = [self.written.get(place, self.matrix[place]) for place in places]
         return fnp.stack(found).reshape(rows.shape) if rows.shape else found[0]
 
-    def _places(self, key: Any) -> tuple[Any, Any]:
-        """Rows and columns of what an index means."""
-        row, column = key if isinstance(key, tuple) else (key, slice(None))
-        m, n = self.matrix.shape
-        rows, columns = np.arange(m)[row], np.arange(n)[column]
-        if isinstance(column, slice) or (isinstance(row, slice) and columns.ndim):
-            rows = rows[..., None] if rows.ndim else rows  # a row of each
-        rows, columns = np.broadcast_arrays(rows, columns)
-        return rows, columns
-
     def finished(self) -> Any:
         """The matrix in compressed rows."""
         if not self.written:
-            return Constant(self.matrix.tocsr())
+            return Constant(self.matrix.tocsr(), is_own=True)
         rest = self.matrix.tocoo()
-        there = rest.data != 0
+        there = (rest.data != 0) & ~np.isin(rest.row * rest.shape[1] + rest.col, self._numbers())
         rows, columns = np.transpose(list(self.written))
         data = fnp.concatenate([rest.data[there], fnp.stack(list(self.written.values()))])
         places = np.concatenate([rest.row[there], rows]), np.concatenate([rest.col[there], columns])
         kind = f"csr_{type(self.matrix).__name__.partition('_')[2]}"
         return made_of(getattr(sys.modules["scipy.sparse"], kind))((data, places), self.matrix.shape)
 
+    def _numbers(self) -> list[int]:
+        """Numbers of the places with traced values."""
+        return [row * self.matrix.shape[1] + column for row, column in self.written]
+
     def setdiag(self, values: Any, k: int = 0) -> None:
         """Write to the ``k``-th diagonal."""
-        length = min(self.matrix.shape[0] + min(k, 0), self.matrix.shape[1] - max(k, 0))
-        places = np.arange(length)
-        self[places - min(k, 0), places + max(k, 0)] = values
+        rows, columns, values = _changes().on_diagonal(values, k, self.matrix.shape)
+        self[rows, columns] = values
+
+    def get(self, key: Any, default: Any = 0.0) -> Any:
+        """The element at a place, of ``dok_matrix``; ``default`` where there is none."""
+        return self.written[key] if key in self.written else self.matrix.get(key, default)
+
+    def items(self) -> list[tuple[tuple[int, int], Any]]:
+        """The places and their elements, of ``dok_matrix``."""
+        return [(place, self.written.get(place, value)) for place, value in self.matrix.items()]
+
+    def keys(self) -> Any:
+        """The places, of ``dok_matrix``."""
+        return self.matrix.keys()
+
+    def values(self) -> list[Any]:
+        """The elements, of ``dok_matrix``."""
+        return [value for _, value in self.items()]
+
+    def __len__(self) -> int:
+        return len(self.matrix)
 
     def copy(self) -> Filled:
         """Another matrix of the same values, to be filled as well."""
@@ -178,7 +370,16 @@ class Filled:
         return made
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.finished() if self.written else Constant(self.matrix), name)
+        return getattr(self.finished() if self.written else Constant(self.matrix, is_own=True), name)
+
+
+def _changes() -> Any:
+    return import_module("funcgrad.scipy.sparse.changes")
+
+
+def _places_of(key: Any, shape: Any) -> tuple[Any, Any]:
+    found: tuple[Any, Any] = _changes().places_of(key, shape)
+    return found
 
 
 def _by_finished(name: str) -> Callable[..., Any]:
@@ -203,19 +404,34 @@ def _operator(name: str, right: bool = False) -> Callable[..., Any]:
     function = getattr(operator, name)
 
     def applied(self: Constant, *others: Any) -> Any:
-        mine = self._followed() if any(map(_is_own, others)) else self.matrix
-        if name in ("add", "sub") and is_traced(others[0]):
-            mine = mine.toarray()  # the sum with an array is one
         given = [_plain(x) for x in others]
-        return _constant(function(*given, mine) if right else function(mine, *given))
+        mine = _followed(_lent(self)) if any(map(_is_own, given)) else self.matrix
+        if name in ("add", "sub") and is_traced(given[0]):
+            mine = mine.toarray()  # the sum with an array is one
+        return _constant(function(*given, mine) if right else function(mine, *given), self)
 
     return applied
+
+
+def _unless_traced(name: str) -> Callable[..., Any]:
+    """A method of ``Constant``; that of traced values where they have been written to its values meanwhile."""
+    plain = getattr(Constant, name)
+
+    @functools.wraps(plain)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        now = _now(self)
+        return (plain if type(now) is Constant else getattr(type(now), name))(now, *args, **kwargs)
+
+    return method
 
 
 for _name in ("add", "sub", "neg", "abs", "pow", "getitem", "eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Constant, f"__{_name}__", _operator(_name))
 for _name in ("add", "sub"):
     setattr(Constant, f"__r{_name}__", _operator(_name, right=True))
+for _name in [name for name in vars(Constant) if callable(vars(Constant)[name])]:
+    if _name not in ("__init__", "__getattr__", "__setattr__", "type_of"):
+        setattr(Constant, _name, _unless_traced(_name))
 
 
 def _is_number(x: Any) -> bool:
@@ -240,6 +456,14 @@ def _of_diagonals(shape: Any, data: Any, offsets: Any) -> Any:
     return data[inside], (rows[inside], columns[inside])
 
 
+def _of_blocks(shape: Any, data: Any, places: Any) -> Any:
+    """Values and places of the elements of blocks, as ``bsr_matrix`` has them."""
+    (indices, indptr), (_, m, n) = places, data.shape
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))[:, None, None] * m + np.arange(m)[:, None]
+    columns = np.asarray(indices)[:, None, None] * n + np.arange(n)
+    return data.reshape(-1), tuple(x.ravel() for x in np.broadcast_arrays(rows, columns))
+
+
 @functools.cache
 def made_of(theirs: type) -> Any:
     """The class that stands for a class of SciPy's sparse matrices, whose matrices may have traced values.
@@ -253,15 +477,25 @@ def made_of(theirs: type) -> Any:
         def __instancecheck__(cls, x: Any) -> bool:
             return isinstance(x, theirs) or type(x) is cls
 
-        def __call__(cls, arg: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
-            plain = arg.finished() if type(arg) is Filled else getattr(arg, "matrix", arg)
-            if not isinstance(plain, base) and not holds_traced([plain]):
-                kind = Filled if theirs.__name__ in _FILLED else Constant
-                return kind(theirs(plain, shape, dtype))
+        def __call__(
+            cls, arg: Any, shape: Any = None, dtype: Any = None, copy: bool = False, traced: bool = False, **rest: Any
+        ) -> Any:
+            arg = arrays_of(arg)
+            plain = arg.finished() if type(arg) is Filled and arg.written else _plain(getattr(arg, "matrix", arg))
+            if not isinstance(plain, base) and not traced and not holds_traced([plain]):
+                made = _of_constants(theirs, plain, shape, dtype, copy, **rest)
+                return _constant(made.matrix, arg) if type(arg) is type(made) is Constant else made
             if form == "dia" and isinstance(plain, tuple):
                 plain = _of_diagonals(shape, *plain)
-            found = make(_every_element(plain), shape)
-            return _in_format(theirs, form, found if dtype is None else found.astype(dtype))
+            if form == "bsr" and isinstance(plain, tuple) and len(plain) == 3:
+                plain = _of_blocks(shape, fnp.asarray(plain[0]), plain[1:])
+            found = plain if isinstance(plain, base) else make(_every_element(plain), shape)
+            as_given = form == getattr(found, "format", "") and isinstance(plain, tuple) and len(plain) == 3
+            found = _filled(theirs, found) if as_given else _in_format(theirs, form, found)
+            if form == "coo" and isinstance(plain, tuple):
+                found.given = fnp.asarray(plain[0])  # what is written to it later, the matrix has as well
+            found = found if dtype is None else found.astype(dtype, copy=False)
+            return found.copy() if copy else found
 
         def holding(cls, matrix: Any) -> Any:
             """A matrix of this class with the values of one of SciPy's."""
@@ -270,7 +504,7 @@ def made_of(theirs: type) -> Any:
     methods = {**_methods(theirs, base, form), "theirs": theirs}
     methods |= _COO if form == "coo" else {} if form in ("csc", "csr") else {"data": _of_other_form(theirs)}
     if theirs.__name__.endswith("_matrix"):
-        methods.update(_of_matrices(methods))
+        methods.update(_of_matrices(methods, base))
     Matrix: Any = Kind(theirs.__name__, (base,), methods)
     tree.register_pytree_node(
         Matrix,
@@ -278,6 +512,20 @@ def made_of(theirs: type) -> Any:
         lambda rest, parts: _filled(theirs, base(*parts, *rest)),
     )
     return Matrix
+
+
+def _of_constants(theirs: type, plain: Any, shape: Any, dtype: Any, copy: bool, **rest: Any) -> Any:
+    """A matrix of constants: what is written later to the array of its values, it has as well."""
+    if theirs.__name__ in _FILLED:
+        return Filled(theirs(plain, shape, dtype, copy))
+    given: Any = plain[0] if isinstance(plain, tuple) and is_buffer(plain[0]) else None
+    if given is not None:
+        plain = (given.value, *plain[1:])
+    made: Any = theirs(plain, shape, dtype, copy, **rest)
+    if given is None or made.data.shape != given.shape or not np.may_share_memory(made.data, given.value):
+        return Constant(made, is_own=True)
+    made.data = given.value
+    return Constant(made, given, is_own=True)
 
 
 def _filled(theirs: type, found: Any) -> Any:
@@ -289,12 +537,18 @@ def _filled(theirs: type, found: Any) -> Any:
 
 def _in_format(theirs: type, wanted: str, found: Any) -> Any:
     """A matrix of the class for ``theirs`` in the format ``wanted``; only from places and values SciPy adds some up."""
+    given = found.given if wanted == "coo" and hasattr(found, "given") else None
     found = _own("SparseArray")(found.values, found.structure, found.transposed)
     if wanted in ("csc", "csr"):
         found = found.tocsc() if wanted == "csc" else found.tocsr()
         found = found.summed() if theirs.__name__.startswith("coo") else found
+        a = found.structure
+        found.structure = a if a.order is None else Structure(a.indices, a.indptr, a.shape)
     name = f"{wanted}_{theirs.__name__.partition('_')[2]}"
-    return _filled(theirs if name == theirs.__name__ else getattr(sys.modules["scipy.sparse"], name), found)
+    made = _filled(theirs if name == theirs.__name__ else getattr(sys.modules["scipy.sparse"], name), found)
+    if given is not None:
+        made.given = given  # values that others see as well
+    return made
 
 
 def _of(theirs: type, found: Any) -> Any:
@@ -308,24 +562,129 @@ def _of(theirs: type, found: Any) -> Any:
 def _methods(theirs: type, base: Any, form: str) -> dict[str, Any]:
     def kept(name: str) -> Callable[..., Any]:
         plain = getattr(base, name)
-        return lambda self, *args, **kwargs: _of(theirs, plain(self, *args, **kwargs))
+        sums_up = name in ("__abs__", "power", *_elementwise())
+
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if sums_up:  # SciPy's methods do that where the values stand
+                self.sum_duplicates()
+            found = plain(self, *args, **kwargs)
+            like = _liked(name, (self, *args), kwargs) if _is_own(found) else None
+            return _of(theirs, found) if like is None else _arranged(like, found)
+
+        return method
 
     def part(name: str) -> property:
         plain = getattr(base, name).fget
         return property(lambda self: _of(theirs, plain(self)))
 
-    def turned(wanted: str) -> Callable[..., Any]:
-        return lambda self, copy=False: _in_format(theirs, wanted, self)
-
     return {
         **{name: kept(name) for name in (*[f"__{name}__" for name in _OPERATORS], *_KEPT, *_elementwise())},
-        **{name: part(name) for name in ("T", "imag", "real")},
-        **{f"to{wanted}": turned(wanted) for wanted in ("csc", "csr", "coo")},
-        "asformat": lambda self, format, copy=False: _in_format(theirs, format or form, self),
-        "copy": lambda self: _filled(theirs, self),
-        "todense": base.toarray,
+        **{f"__{name}__": _comparison(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+        **{name: _asked(name) for name in ("argmax", "argmin")},
+        **_shared(theirs, base, form),
+        **{f"to{wanted}": _converted(wanted) for wanted in ("bsr", "dia", "dok", "lil")},
+        "__getattr__": _missing,
+        "__hash__": None,
         "format": property(lambda self: form),
+        "imag": part("imag"),
+        "todense": base.toarray,
+        "_shape_as_2d": property(lambda self: self.shape),
     }
+
+
+def _turned(theirs: type, form: str, wanted: str) -> Callable[..., Any]:
+    plain = signature(getattr(theirs, f"to{wanted}")).parameters["copy"].default
+
+    def turn(self: Any, copy: bool = plain) -> Any:
+        if wanted == form:
+            return self.copy() if copy else self
+        made = _in_format(theirs, wanted, self)
+        return made.copy() if (copy or form == "coo") and made.stored is self.stored else made
+
+    return turn
+
+
+def _shared(theirs: type, base: Any, form: str) -> dict[str, Any]:
+    """Methods that give a matrix whose values lie in the same memory, or in their own, as SciPy's do."""
+
+    def formatted(self: Any, format: str | None, copy: bool = False) -> Any:
+        return getattr(self, f"to{format or form}")(copy=copy)
+
+    def turn(self: Any, axes: Any = None, copy: bool = False) -> Any:
+        found = _of(theirs, base.T.fget(self))
+        if form == "coo" and self.structure is found.structure:
+            found.given = self.given
+        return found.copy() if copy else found
+
+    def conjugate(self: Any, copy: bool = True) -> Any:
+        if self.dtype.kind == "c":
+            return _of(theirs, base.conjugate(self))
+        return self.copy() if copy else self
+
+    def cast(self: Any, dtype: Any, casting: str = "unsafe", copy: bool = True) -> Any:
+        if np.dtype(dtype) == self.dtype:
+            return self.copy() if copy else self
+        return _of(theirs, base.astype(self, dtype))
+
+    def copied(self: Any) -> Any:
+        made = _filled(theirs, self)
+        made.stored = fnp.copy(self.stored)
+        return made
+
+    def real(self: Any) -> Any:
+        return _in_format(theirs, form, self) if self.dtype.kind != "c" else _of(theirs, base.real.fget(self))
+
+    return {
+        **{f"to{wanted}": _turned(theirs, form, wanted) for wanted in ("csc", "csr", "coo")},
+        "T": property(turn),
+        "asformat": formatted,
+        "astype": cast,
+        "conj": conjugate,
+        "conjugate": conjugate,
+        "copy": copied,
+        "real": property(real),
+        "transpose": turn,
+    }
+
+
+def _missing(self: Any, name: str) -> Any:
+    theirs = type(self).theirs
+    advice = "" if name.startswith("_") or not hasattr(theirs, name) else ". Use A.toarray(), or a method that it has"
+    raise AttributeError(f"{theirs.__name__} of traced values has no attribute {name!r}{advice}", name=name, obj=self)
+
+
+def _comparison(name: str) -> Callable[..., Any]:
+    """A comparison of the elements: SciPy's matrix of answers, by which the run goes on."""
+    function = getattr(operator, name)
+
+    def compare(self: Any, other: Any) -> Any:
+        other = other.plain(name) if _is_own(other) else _plain(other)
+        return _constant(function(self.plain(name), concrete(other, name) if isinstance(other, Tracer) else other))
+
+    return compare
+
+
+def _asked(name: str) -> Callable[..., Any]:
+    """A method whose answer is no number of the matrix, by which the run goes on."""
+    return lambda self, *args, **kwargs: getattr(self.plain(name), name)(*args, **kwargs)
+
+
+def _converted(wanted: str) -> Callable[..., Any]:
+    """To a format without a class of its own for traced values: one that is filled, or whose values are an array."""
+
+    def convert(self: Any, *args: Any, copy: bool = False) -> Any:
+        theirs: Any = type(self).theirs
+        kind = getattr(sys.modules["scipy.sparse"], f"{wanted}_{theirs.__name__.partition('_')[2]}")
+        if kind is theirs:
+            return self.copy() if copy else self
+        if kind.__name__ not in _FILLED:
+            return _in_format(theirs, wanted, self.copy())
+        made, whole = Filled(kind(self.shape)), self.summed()
+        for *place, value in zip(*whole.places(), whole.values, strict=True):
+            made[tuple(place)] = value
+        return made
+
+    return convert
 
 
 _OPERATORS = (
@@ -343,7 +702,7 @@ _OPERATORS = (
     "rmatmul",
     "pow",
 )
-_KEPT = ("astype", "conj", "conjugate", "dot", "multiply", "power", "transpose", "with_data")
+_KEPT = ("dot", "maximum", "minimum", "multiply", "power", "reshape", "with_data")
 
 
 def _elementwise() -> tuple[str, ...]:
@@ -351,20 +710,64 @@ def _elementwise() -> tuple[str, ...]:
     return found
 
 
-def _of_matrices(methods: dict[str, Any]) -> dict[str, Any]:
-    """What the operators of the older classes are."""
-    multiply, product, turned = methods["multiply"], methods["__matmul__"], methods["__rmatmul__"]
+def _of_matrices(methods: dict[str, Any], base: Any) -> dict[str, Any]:
+    """What the operators of the older classes are, and which of their methods give a ``numpy.matrix``."""
+    multiply, product, turned, item = [
+        methods[name] for name in ("multiply", "__matmul__", "__rmatmul__", "__getitem__")
+    ]
 
     def power(self: Any, n: Any) -> Any:
         if not isinstance(n, (int, np.integer)) or n < 1:
             raise InputError(f"matrix ** n: n must be 1, 2, 3, ..., got {n}. Use A.power(n) for each element.")
         return functools.reduce(product, [self] * int(n))
 
+    def times(self: Any, x: Any) -> Any:
+        found = multiply(self, x) if _is_number(x) else product(self, x)
+        return matrix(found) if type(x) is Matrix else found
+
+    def summed(name: str) -> Callable[..., Any]:
+        plain = getattr(base, name)
+
+        def total(self: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+            found = plain(self, axis)
+            found = found if dtype is None else found.astype(dtype)
+            return found if axis is None else Matrix(fnp.expand_dims(found, axis))
+
+        return total
+
+    def row_or_item(self: Any, key: Any) -> Any:
+        """A row or a column stays a matrix."""
+        whole = (key, slice(None)) if isinstance(key, (int, np.integer)) else key
+        if isinstance(whole, tuple) and len(whole) == 2 and any(isinstance(k, slice) for k in whole):
+            key = tuple(slice(k, k + 1 or None) if isinstance(k, (int, np.integer)) else k for k in whole)
+        found = item(self, key)
+        return found if _is_own(found) or not found.shape else matrix(found)
+
+    def dense(plain: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, other: _dense_matrix(plain(self, other))
+
     return {
-        "__mul__": lambda self, x: multiply(self, x) if _is_number(x) else product(self, x),
+        **{f"__{name}__": dense(methods[f"__{name}__"]) for name in ("add", "radd", "sub", "rsub")},
+        "__getitem__": row_or_item,
+        "__iter__": lambda self: (self[i] for i in range(self.shape[0])),
+        "__mul__": times,
         "__rmul__": lambda self, x: multiply(self, x) if _is_number(x) else turned(self, x),
         "__pow__": power,
+        "getcol": lambda self, j: self.tocsr()[:, j],
+        "getrow": lambda self, i: self.tocsr()[i, :],
+        "getformat": lambda self: self.format,
+        "getH": lambda self: self.conj().T,
+        "H": property(lambda self: self.conj().T),
+        "get_shape": lambda self: self.shape,
+        "mean": summed("mean"),
+        "sum": summed("sum"),
+        "todense": lambda self, *_: Matrix(base.toarray(self)),
     }
+
+
+def _dense_matrix(found: Any) -> Any:
+    """The sum of an older matrix and an array as a ``numpy.matrix``."""
+    return matrix(found) if isinstance(found, Tracer) and found.shape else found
 
 
 def _of_other_form(theirs: type) -> property:
@@ -380,22 +783,137 @@ def _of_other_form(theirs: type) -> property:
 # What matrices have that are made of places and values: these stand in the order in which they were given.
 
 
-def _as_given(self: Any, values: Any) -> Any:
+def _in_order(self: Any) -> Any:
     order = self.structure.order
-    return values if order is None else values[np.argsort(order)]
+    return self.given if order is None else self.given[order]
+
+
+def _put_back(self: Any, values: Any) -> None:
+    order = self.structure.order
+    self.given = values if order is None else values[np.argsort(order)]
 
 
 def _give(self: Any, values: Any) -> None:
-    order = self.structure.order
-    self.values = self.with_data(values if order is None else values[order]).values
+    self.given = self.with_data(values).values if self.structure.order is None else values
+
+
+def _as_given(self: Any) -> tuple[Any, Any]:
+    rows, columns = self.places()
+    back = slice(None) if self.structure.order is None else np.argsort(self.structure.order)
+    return rows[back], columns[back]
+
+
+def _diagonal_set(self: Any, values: Any, k: int = 0) -> None:
+    """``coo_array.setdiag``: what stands on the diagonal is taken away, and what is written comes last."""
+    rows, columns, values = _changes().on_diagonal(values, k, self.shape)
+    kept = (self.col - self.row != k) | (self.row > max(rows))
+    places = np.append(self.row[kept], rows), np.append(self.col[kept], columns)
+    data = fnp.concatenate([self.given[kept], fnp.astype(values, self.dtype)])
+    self._note(rows * self.shape[1] + columns, values)
+    self.take(type(self)((data, places), self.shape, traced=True))
+
+
+def _sum_given(self: Any) -> None:
+    """``coo_array.sum_duplicates``: in the order of places that SciPy gives them."""
+    theirs = type(self).theirs((np.ones(self.nnz), self.coords), shape=self.shape)
+    theirs.sum_duplicates()
+    if theirs.nnz < self.nnz or not np.array_equal(theirs.row, self.row) or not np.array_equal(theirs.col, self.col):
+        whole = self.summed()
+        first, _, order = whole._found(*((theirs.col, theirs.row) if whole.transposed else theirs.coords))
+        self.take(type(self)((whole.values[order[first]], (theirs.row, theirs.col)), self.shape, traced=True))
+
+
+def _keep_given(self: Any, kept: Any) -> None:
+    rows, columns = self.coords
+    self.take(type(self)((self.given[kept], (rows[kept], columns[kept])), self.shape, traced=True))
+
+
+def _no_assignment(self: Any, key: Any, value: Any) -> None:
+    raise TypeError(f"{type(self).__name__!r} object does not support item assignment")
 
 
 _COO: dict[str, Any] = {
-    "data": property(lambda self: _as_given(self, self.values), _give),
-    "row": property(lambda self: _as_given(self, self.places()[0])),
-    "col": property(lambda self: _as_given(self, self.places()[1])),
-    "coords": property(lambda self: (self.row, self.col)),
+    "__setitem__": _no_assignment,
+    "values": property(_in_order, _put_back),
+    "data": property(lambda self: self.given, _give),
+    "stored": property(lambda self: self.given, _give),
+    "row": property(lambda self: self.coords[0]),
+    "col": property(lambda self: self.coords[1]),
+    "coords": property(_as_given),
+    "setdiag": _diagonal_set,
+    "keep": _keep_given,
+    "sum_duplicates": _sum_given,
 }
+
+
+#: What draws values that stand for traced ones: no two are the same, so that no sum of theirs is zero.
+_NUMBERS = np.random.default_rng(0)
+
+
+def _mapped(change: Callable[[Any], Any], x: Any) -> Any:
+    """``change`` of what is in nested lists and tuples; of an array of objects, too."""
+    if type(x) is np.ndarray and x.dtype == object:
+        x = x.tolist()
+    return type(x)(_mapped(change, part) for part in x) if type(x) in (list, tuple) else change(x)
+
+
+def _stand_in(x: Any) -> Any:
+    """What SciPy takes for ``x``: a constant as it is, and ones in place of traced values."""
+    x = _plain(x)
+    if is_buffer(x):
+        return x.value
+    if _is_own(x):
+        theirs: Any = _kind_of(x)
+        values = _NUMBERS.uniform(0.5, 1.5, x.nnz)
+        if theirs.__name__[:3] in ("csc", "csr"):
+            return theirs((values, x.indices, x.indptr), shape=x.shape)
+        return theirs(sys.modules["scipy.sparse"].coo_array((values, x.coords), shape=x.shape))
+    if isinstance(x, Tracer):
+        return _NUMBERS.uniform(0.5, 1.5, x.shape)
+    return x.finished().matrix if type(x) is Filled else x.value if type(x) is Matrix else x
+
+
+def _liked(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What SciPy's method gives of matrices whose values stand where those of ``args`` do; None where it gives none."""
+    owner, *given = _mapped(_stand_in, args)
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+            like = getattr(owner, name)(*given, **kwargs)
+    except (AttributeError, IndexError, NotImplementedError, TypeError, ValueError):
+        return None
+    return like if _is_scipys(like) else None
+
+
+def _arranged(like: Any, found: Any) -> Any:
+    """``found`` in the class, the format and the order of SciPy's matrix ``like``, where that has the same places."""
+    form, places = like.format, like.tocoo()
+    if form not in ("coo", "csc", "csr") or like.ndim != 2 or like.nnz == 0:
+        return _in_format(type(like), form, found)
+    whole = _own("SparseArray")(found.values, found.structure, found.transposed).tocsr().summed()
+    first, many, order = whole._found(places.row, places.col)
+    if len(places.row) != whole.nnz or (many != 1).any() or len(np.unique(first)) < whole.nnz:
+        return _in_format(type(like), form, found)
+    values = whole.values[order[first]]
+    data = (values, (places.row, places.col)) if form == "coo" else (values, like.indices, like.indptr)
+    theirs: Any = type(like)
+    return made_of(theirs)(data, shape=like.shape, traced=True)
+
+
+@functools.cache
+def standing(ours: Callable[..., Any], theirs: Any) -> Any:
+    """A function of ``scipy.sparse`` that makes matrices: of the class and format that SciPy gives."""
+
+    @functools.wraps(theirs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        args = _mapped(lambda x: x.finished() if type(x) is Filled else x, args)
+        given: list[Any] = []
+        _mapped(given.append, (*args, *kwargs.values()))
+        like = theirs(*_mapped(_stand_in, args), **kwargs)
+        if not any(is_traced(x) or _is_own(_plain(x)) for x in given):
+            return _constant(like)
+        return _arranged(like, ours(*_mapped(_plain, args), **kwargs))
+
+    return call
 
 
 @functools.cache

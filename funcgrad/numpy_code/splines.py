@@ -13,7 +13,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError
+from funcgrad.numpy.concretization import concrete
+from funcgrad.optional import import_scipy
 
 
 def _piece(x: Any, knots: Any, extrapolate: bool) -> tuple[Any, Any]:
@@ -362,6 +365,59 @@ def _regrid(
     return len(tx), tx, len(ty), ty, fnp.ravel(c), 0.0, -1
 
 
+def real_roots(c: Any, x: Any, y: Any, report_discont: bool, extrapolate: bool) -> list[Any]:
+    """``_ppoly.real_roots``: where piecewise polynomials are ``y``, for each column of ``c`` one array.
+
+    SciPy finds the roots; two steps of Newton's from there leave them where they are, and have their derivatives.
+    """
+    given = [concrete(a, "PPoly.solve") if isinstance(a, Tracer) else a for a in (c, x, y)]
+    plain_c, knots, level = np.ascontiguousarray(given[0]), np.ascontiguousarray(given[1]), float(given[2])
+    find = import_scipy("interpolate.PPoly.solve", "scipy.interpolate._ppoly").real_roots
+    found = []
+    for column, start in enumerate(find(plain_c, knots, level, report_discont, extrapolate)):
+        piece = np.clip(np.searchsorted(knots, start, "right") - 1, 0, len(knots) - 2)
+        of_piece, left = fnp.asarray(c)[:, piece, column], fnp.asarray(x)[piece]
+        crosses, root = None, start
+        for _ in range(2):
+            value, slope = -1.0 * y, 0.0
+            s = root - left
+            for power, row in enumerate(of_piece[::-1]):
+                value, slope = value + row * s**power, slope + (power * row * s ** (power - 1) if power else 0.0)
+            if crosses is None:  # where the curve jumps across it does not move with the values
+                crosses = abs(_plainly(value)) <= 1e-6 * (abs(level) + abs(plain_c[-1, :, column]).max(initial=0))
+            root = root - fnp.where(crosses, value / fnp.where(crosses, slope, 1.0), 0.0)
+        found.append(root)
+    return found
+
+
+def _plainly(x: Any) -> Any:
+    return np.asarray(concrete(x, "PPoly.solve") if isinstance(x, Tracer) else x)
+
+
+def surface(points: Any, values: Any, xi: Any, bounds_error: bool, fill_value: Any) -> Any:
+    """``scipy.interpolate.interpn`` by "splinef2d", the spline of two variables through values on a grid.
+
+    Raises:
+        ValueError: other than two axes, no ``fill_value``, or points outside of the grid.
+    """
+    values = fnp.asarray(values)
+    if len(points) != 2 or values.ndim != 2:
+        raise ValueError("The method splinef2d can only be used for scalar data with one point per coordinate")
+    if not bounds_error and fill_value is None:
+        raise ValueError("The method splinef2d does not support extrapolation.")
+    grid = [np.asarray(axis, float) for axis in points]
+    xi = _coordinates(xi, ndim=2)
+    columns = xi.reshape(-1, 2).T
+    inside = [(axis[0] <= x) & (x <= axis[-1]) for axis, x in zip(grid, columns, strict=True)]
+    for i, each in enumerate(inside):
+        if bounds_error and not fnp.all(each):
+            raise ValueError(f"One of the requested xi is out of bounds in dimension {i}")
+    _, tx, _, ty, c, _, _ = _regrid(grid[0], grid[1], values)
+    held = [fnp.where(each, x, axis[0]) for each, axis, x in zip(inside, grid, columns, strict=True)]
+    found = fnp.where(inside[0] & inside[1], _bispeu(tx, ty, c, 3, 3, *held)[0], fill_value)
+    return found.reshape(xi.shape[:-1])
+
+
 def _fitpack_regrid(
     task: int, x: Any, y: Any, z: Any, xb: Any, xe: Any, yb: Any, ye: Any, kx: int, ky: int, s: Any, *rest: Any
 ) -> tuple[Any, ...]:
@@ -413,6 +469,7 @@ SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._ppoly", "evaluate_bernstein"): _bernstein,
     ("scipy.interpolate._ppoly", "integrate"): _integrate,
     ("scipy.interpolate._ppoly", "fix_continuity"): _fix_continuity,
+    ("scipy.interpolate._ppoly", "real_roots"): real_roots,
     ("scipy.interpolate._dierckx", "evaluate_spline"): _evaluate_spline,
     ("scipy.interpolate._dierckx", "_norm_eq_lsq"): _norm_eq_lsq,
     ("scipy.interpolate._dierckx", "fpback"): _fpback,

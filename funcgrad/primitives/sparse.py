@@ -126,7 +126,7 @@ def _parts_of(matrix: Any) -> tuple[Any, Structure, bool] | None:
     if isinstance(matrix, (Tracer, np.ndarray)):
         return None
     if type(getattr(matrix, "structure", None)) is Structure:
-        return matrix.data, matrix.structure, matrix.transposed
+        return matrix.values, matrix.structure, matrix.transposed
     if callable(getattr(matrix, "tocsr", None)) and matrix.ndim == 2:
         return *compressed(matrix), False
     return None
@@ -171,6 +171,8 @@ def product_of_matrices(x: Any, y: Any) -> Any:
     Raises:
         ShapeError: shapes that do not fit.
     """
+    if isinstance(x, Tracer) and hasattr(type(y), "with_data"):
+        return y.__rmul__(x)
     for own, other in ((x, y), (y, x)):
         if hasattr(type(own), "with_data") and isinstance(other, Tracer) and not shape_of(other):
             return own * other
@@ -207,12 +209,15 @@ def _solve_one(xp: Any, x: Any, y: Any, structure: Structure, transposed: bool) 
 
 def _solve_one_in_jax(xp: Any, x: Any, y: Any, structure: Structure, transposed: bool) -> Any:
     linalg = importlib.import_module(xp.__name__.replace(".numpy", ".experimental.sparse.linalg"))
-    indices, indptr = structure.indices, structure.indptr
-    if transposed:
-        order = np.lexsort((structure.rows, indices))
-        counts = np.bincount(indices, minlength=structure.shape[1])
-        x, indices, indptr = x[order], structure.rows[order], np.concatenate([[0], np.cumsum(counts)])
-    return linalg.spsolve(x, np.asarray(indices, np.int32), np.asarray(indptr, np.int32), y)
+    rows, columns = structure.places(transposed)
+    keys, number = np.unique(rows.astype(np.int64) * structure.shape[0] + columns, return_inverse=True)
+    if len(keys) < len(rows):  # values at the same place are added
+        x = xp.zeros(len(keys), x.dtype).at[number.ravel()].add(x)
+    else:
+        x = x[np.argsort(number.ravel())]
+    rows, columns = np.divmod(keys, structure.shape[0])
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=structure.shape[0]))])
+    return linalg.spsolve(x, columns.astype(np.int32), indptr.astype(np.int32), y)
 
 
 def _solve_values_ct(ct: Any, x: Any, ans: Any, *, structure: Structure, transposed: bool) -> Any:

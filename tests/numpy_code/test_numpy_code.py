@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.optimize
+import scipy.signal
 
 import funcgrad.numpy as fnp
 from funcgrad import (
@@ -942,3 +943,30 @@ def test_functions_of_pybind11_are_compiled_code():
     np.testing.assert_allclose(jacrev(smooth)(0.5, y), 2.0 * np.cos(0.5) * np.ones(3))
     with pytest.raises(ConversionError, match="pava: it is compiled code"):
         jacrev(smooth, 1)(0.5, y)
+
+
+def test_compiled_functions_that_choose():
+    """Which elements they choose depends on the values as they are: what is made of those has derivatives."""
+
+    def peaks(x):
+        found, kept = scipy.signal.find_peaks(x, prominence=0.1, distance=2)
+        return np.sum(x[found] ** 2) + kept["prominences"] @ np.arange(1.0, 1 + len(found))
+
+    def matched(x):
+        costs = np.abs(x[:3, None] - np.array([1.1, 2.3, 0.4])) ** 1.5
+        rows, columns = scipy.optimize.linear_sum_assignment(costs)
+        return costs[rows, columns].sum()
+
+    for fun in (peaks, matched):
+        check_grads(fun, (np.array([0.3, 1.7, 0.9, 0.2, 2.1, 0.7, 1.2, 0.6]),))
+
+
+def test_a_mask_beside_traced_values_is_refused():
+    assert grad(lambda x: np.ma.array(x, mask=False).sum())(X).tolist() == [1.0, 1.0]
+    with pytest.raises(ConversionError, match=r"numpy\.ma\.array: a masked array takes no traced values"):
+        grad(lambda x: np.ma.array(x, mask=[True, False]).sum())(X)
+
+
+def test_a_polynomial_as_an_object_is_evaluated():
+    points = np.arange(3.0)
+    check_grads(lambda x: np.polyval(np.poly1d(x), points) @ np.polyval(np.poly1d(x).deriv(), points), (X,), order=2)

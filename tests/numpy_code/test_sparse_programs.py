@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sparse
 from helpers import differences
 
-from funcgrad import grad, jvp
+from funcgrad import grad, jacobian, jvp
+from funcgrad.errors import ConversionError
 
 M = sparse.csr_matrix(np.array([[1.0, 2.0], [3.0, 4.0]]))
 X = np.array([0.4, 0.6])
@@ -65,12 +66,161 @@ MADE = {
     "power": lambda x: ((M * x[0]) ** 2 * x).sum() + ((sparse.csr_array(M) * x[0]) ** 2 @ x).sum(),
     "format": lambda x: (sparse.eye(2, format="csc") * x[0] + M.tocsc() * x[1]).toarray().std(),
 }
+EDGES = ([0, 1, 2, 3, 0], [1, 2, 3, 0, 2])
+LENGTHS = np.array([1.0, 2.0, 0.5, 1.5, 0.7])
+
+
+def graph(x, kind=sparse.csr_matrix):
+    """A graph whose edges count in both directions, with weights that depend on two numbers."""
+    weights = LENGTHS * (1.0 + x[0] * np.arange(5) / 9) + x[1] ** 2
+    i, j = EDGES
+    return kind((np.concatenate([weights, weights]), (i + j, j + i)), shape=(4, 4))
+
+
+def dense(x, kind=np.asarray):
+    return kind(graph(x).toarray())
+
+
+def scaled_rows(x):
+    """The older classes give matrices of NumPy's, which multiply as such, and stay of two axes."""
+    A = graph(x)
+    P = A.multiply(1.0 / A.sum(axis=1))
+    return np.asarray(P.todense()).dot(np.arange(4.0)).std() + (A / A.sum(axis=0)).sum() ** 2
+
+
+def matrices(x):
+    M, A = graph(x).todense(), graph(x)
+    v = np.arange(4.0)[:, None]
+    some = (M * v).sum() ** 2 + (M * M)[0, 1] + (M**2)[1, 0] + (v.T * M * v)[0, 0] + (np.sqrt(M + 1) * M).sum()
+    more = (A.sum(axis=1) - A.sum(axis=1).T)[0, 2] ** 3 + M[1].sum(axis=1)[0, 0] + M[:, 2].shape[0] * M.I[0, 1]
+    rest = (A + np.ones((4, 4))) * v / 3.0 - np.eye(4) * M[:, 0]
+    return some + more + (rest.T * rest).A1[0] + M.A[1] @ M.A1[:4] + np.squeeze(np.asarray(M.mean(axis=0))) @ v[:, 0]
+
+
+def written_matrices(x):
+    d = graph(x).sum(axis=1)
+    d += 1
+    d[0, 0] = x[0] ** 2
+    d[d > 7.0] = 2.5
+    D = sparse.diags(d.A1) + sparse.spdiags(d.T, 0, 4, 4)
+    return (d.T * d)[0, 0] + (np.ones(4) * D).sum() + (np.ones((2, 4)) * D * np.arange(4.0)).sum() ** 2
+
+
+def constant_sums(x):
+    A = sparse.csr_matrix(np.arange(1.0, 5).reshape(2, 2))
+    weights = np.multiply(x[:, None], A.sum(axis=1)).sum() ** 2
+    return weights + (x * A.sum(axis=1)).sum() + (A.todense() * x[:, None]).sum() ** 2
+
+
+def rows_and_columns(x):
+    A = graph(x)
+    found = (A.getrow(1) @ A.getcol(2))[0, 0] + A[1].sum() * A[:, 0].max() + sum(row.sum() ** 2 for row in A)
+    return found + np.asarray(A[[0, 1], [1, 2]])[0, 1] + sparse.vstack([A, A[0]]).tocsr()[4, 1]
+
+
+def products_of_kinds(x):
+    """What SciPy's functions make is of their class: the star is the product of matrices, or of elements."""
+    older, newer = sparse.diags(1.0 + x), sparse.diags_array(1.0 + x)
+    v = np.array([[1.0, 2.0], [3.0, 5.0]])
+    found = sparse.kron(older, sparse.eye(1)) * v + sparse.hstack([older, older]) * np.vstack([v, v])
+    return found.sum() ** 2 + (sparse.tril(newer) * v).sum() ** 2 + (sparse.kronsum(older, older) * v.ravel()).sum()
+
+
+csgraph, linalg = sparse.csgraph, sparse.linalg
+
+
+def tree(x):
+    T = csgraph.minimum_spanning_tree(graph(x))
+    return (T.toarray() * np.arange(16.0).reshape(4, 4)).sum() + csgraph.breadth_first_tree(dense(x), 0).power(2).sum()
+
+
+def components(x):
+    count, labels = csgraph.connected_components(graph(x))
+    return graph(x).sum() * count + labels @ dense(x)[0] + csgraph.minimum_spanning_tree(np.abs(x[:, None] - x)).sum()
+
+
+def constant_tree(x):
+    """What compiled code gives of constants takes traced values as others do."""
+    return (csgraph.minimum_spanning_tree(graph(np.ones(2))) @ np.append(x, x)).sum()
+
+
+def by_operators(x):
+    A = linalg.LinearOperator((4, 4), matvec=lambda v: dense(x) @ v + 9 * v, dtype=float)
+    B = linalg.aslinearoperator(sparse.diags(1 + np.append(x, x)))
+    return linalg.cg(A, np.ones(4), rtol=1e-13)[0] @ np.arange(4.0) + ((B * 2 + B.T) @ np.ones(4)).prod()
+
+
+def preconditioned(x):
+    incomplete = linalg.spilu(sparse.csc_matrix(np.diag([4.0, 5.0, 6.0, 7.0])))
+    M = linalg.LinearOperator((4, 4), incomplete.solve)
+    A = (graph(x) / 9 + sparse.diags(np.arange(4.0, 8))).tocsc()
+    return sum(solve(A, np.ones(4), M=M, rtol=1e-12)[0] @ np.arange(4.0) for solve in (linalg.gmres, linalg.cg))
+
+
+def determinant(x):
+    """By the factors, whose rows and columns are exchanged."""
+    A = (sparse.triu(graph(x)) - 2 * sparse.tril(graph(x)) + sparse.eye(4)).tocsc()
+    factors = linalg.splu(A, permc_spec="COLAMD")
+    rest = (factors.L @ factors.U).toarray()[factors.perm_r][:, factors.perm_c] - A.toarray()
+    assert np.allclose(rest, 0.0)
+    return np.log(np.abs(factors.U.diagonal())).sum() + factors.L.sum() ** 2 + factors.solve(np.ones(4)).sum()
+
+
+def by_items(x):
+    K = sparse.dok_matrix((3, 3))
+    K[0, 1], K[1, 2] = x
+    for (i, j), value in list(K.items()):
+        K[j, i] = 2 * value
+    return K.tocsr().power(3).sum() + len(K) * sum(K.values()) + K[0, 1] * len(K.keys())
+
+
+def spread(x):
+    A = graph(x)
+    squares = A.copy()
+    squares.data **= 2
+    return float(np.sum(np.sqrt(squares.mean(axis=0) - np.square(A.mean(axis=0)))))
+
+
+GRAPHS = {
+    "preconditioned": preconditioned,
+    "determinant": determinant,
+    "items": by_items,
+    "spread": spread,
+    "scaled rows": scaled_rows,
+    "matrices": matrices,
+    "constant sums": constant_sums,
+    "written matrices": written_matrices,
+    "rows and columns": rows_and_columns,
+    "products of kinds": products_of_kinds,
+    "shortest paths": lambda x: csgraph.shortest_path(graph(x)) @ np.arange(4.0) @ np.arange(1.0, 5),
+    "paths of dense": lambda x: csgraph.dijkstra(dense(x), directed=False, indices=[1, 3])[:, 0].prod(),
+    "paths one way": lambda x: csgraph.johnson(sparse.triu(graph(x)).tocsr(), return_predecessors=True)[0][0, 3],
+    "paths of both directions": lambda x: csgraph.bellman_ford(
+        graph(x) + sparse.triu(graph(x)), directed=False, indices=0
+    ).sum(),
+    "counted paths": lambda x: csgraph.floyd_warshall(dense(x), unweighted=True).sum() * x[0] ** 2,
+    "nearest": lambda x: csgraph.dijkstra(graph(x), indices=[0, 1], min_only=True).sum() ** 2,
+    "tree": tree,
+    "components": components,
+    "constant tree": constant_tree,
+    "triangular": lambda x: linalg.spsolve_triangular(
+        sparse.tril(graph(x)).tocsr() + sparse.eye(4), np.append(x, x)
+    ).sum(),
+    "triangular of ones": lambda x: linalg.spsolve_triangular(
+        sparse.triu(graph(x)).tocsr(), np.append(x, x), lower=False, unit_diagonal=True
+    ).sum(),
+    "operators": by_operators,
+    "diagonals": lambda x: (sparse.diags(x).copy() * np.arange(2.0)).sum() ** 2 + sparse.diags(x).conj().trace(),
+    "filled": lambda x: graph(x, sparse.csr_matrix).todok().get((0, 1), 0.0) ** 2 + graph(x).tolil()[0, 2],
+}
 PROGRAMS = {
+    **GRAPHS,
     **{f"{make.__name__} {kind.__name__}": make(kind) for make in (elements, assembled, constants) for kind in FILLED},
     **MADE,
 }
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name):
     f = PROGRAMS[name]
@@ -78,3 +228,16 @@ def test_programs(name):
     np.testing.assert_allclose(slope, differences(f, X, 5e-4), rtol=2e-6, atol=1e-8)
     value, pushed = jvp(f, (X,), (np.array([1.0, -0.5]),))
     np.testing.assert_allclose([value, pushed], [f(X), slope @ [1.0, -0.5]], rtol=1e-9)
+
+
+def test_a_matrix_as_the_result():
+    found = jacobian(lambda x: graph(x).sum(axis=1))(X)
+    assert found.shape == (4, 1, 2)
+    np.testing.assert_allclose(found[:, 0], jacobian(lambda x: dense(x).sum(axis=1))(X))
+
+
+def test_compiled_functions_of_graphs_refuse_traced_weights():
+    with pytest.raises(
+        ConversionError, match=r"maximum_flow: it is compiled code.*got a traced matrix or list with one"
+    ):
+        grad(lambda x: csgraph.maximum_flow(graph(x), 0, 2).flow_value * x[0])(X)

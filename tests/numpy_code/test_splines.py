@@ -5,8 +5,8 @@ import pytest
 import scipy.interpolate as si
 from helpers import differences
 
-from funcgrad import grad, jvp
-from funcgrad.errors import ConversionError
+from funcgrad import check_grads, grad, jvp
+from funcgrad.errors import ConversionError, InputError
 
 T = np.linspace(0.0, 1.0, 9)
 AT = np.array([0.03, 0.31, 0.97])
@@ -17,6 +17,8 @@ C = np.array([0.4, 1.3, -0.2, 0.8, 0.5, 0.9, 0.0, 0.0, 0.0, 0.0])
 WEIGHTS = np.array([1.0, 2.0, 1.0, 0.5, 1.0, 1.0, 3.0, 1.0, 1.0])
 D = np.sin(np.arange(12.0))
 GRID = np.linspace(0.0, 2.0, 7)
+
+PIECES, LINE = si.PchipInterpolator(T, Y), si.interp1d(T, Y, kind="cubic")
 
 
 def nd(c):
@@ -43,6 +45,20 @@ CASES = {
     "partial at points": (lambda z: si.RectBivariateSpline(T, GRID, z).ev(AT, AT[::-1], dx=1), Z),
     "place": (lambda x: si.RectBivariateSpline(T, GRID, Z).ev(x, x**2), AT),
     "outside": (lambda x: si.RectBivariateSpline(T, GRID, Z)(x, [0.5]), np.array([-0.4, 0.5, 1.3])),
+    "roots": (lambda y: si.CubicSpline(T, y).roots(), Y),
+    "solved": (lambda y: si.PchipInterpolator(T, y).solve(0.5 + y[0] / 9, extrapolate=False), Y),
+    "extremes": (lambda y: si.Akima1DInterpolator(T, y).derivative().roots(extrapolate=False), Y),
+    "knots move": (lambda x: si.CubicSpline(np.append(x, 2.0), C[:4]).solve(0.6, extrapolate=False), AT),
+    "jumps": (lambda y: si.PPoly(np.array([y[:3], y[3:6]]), [0.0, 1.0, 2.0, 3.0]).solve(y[6]), Y),
+    "level of constants": (lambda x: PIECES.solve(x[0], extrapolate=False), AT),
+    "cubic of constants": (lambda x: LINE(x), AT),
+    "interpn": (lambda z: si.interpn((T, GRID), z, np.stack([AT, 2 * AT[::-1]], -1), "splinef2d"), Z),
+    "interpn at the edge": (lambda z: si.interpn((T, GRID), z, (T[[0, -1]], GRID[[-1, 3]]), "splinef2d"), Z),
+    "interpn place": (lambda x: si.interpn((T, GRID), Z, (x, 1.5 * x**2), "splinef2d"), AT),
+    "interpn outside": (
+        lambda x: si.interpn((T, GRID), Z * x[1], (x, x), "splinef2d", False, 0.5),
+        np.array([-0.4, 0.5, 1.3]),
+    ),
     "tensor": (lambda c: nd(c)(np.array([[2.2, 3.1], [2.9, 3.6]]), nu=(1, 0)), D),
     "tensor outside": (lambda c: nd(c)(np.array([5.2, 3.1])), D),
     "tensor place": (lambda x: nd(D)(x.reshape(1, 2)), np.array([2.4, 3.3])),
@@ -73,6 +89,27 @@ def test_tensor_products_outside_of_the_knots_and_of_another_dimension():
     np.testing.assert_allclose(grad(f)(D), differences(f, D, 1e-4), rtol=1e-8, atol=1e-10)
     with pytest.raises(ValueError, match="ndim=2"):
         grad(lambda c: nd(c)([[1.0, 2.0, 3.0]]).sum())(D)
+
+
+def test_roots_to_second_order():
+    fun = lambda y: np.sum(si.CubicSpline(T, y).roots() ** 2)
+    check_grads(fun, (Y,), order=2)
+    flat = lambda y: np.sum(si.CubicSpline(T, np.stack([y, y], 1)).roots()[0])
+    with pytest.raises(InputError, match="the curve must have one value"):
+        grad(flat)(Y)
+
+
+def test_what_interpn_refuses():
+    at = lambda z, xi, **options: si.interpn((T, GRID), z, np.array([xi]), "splinef2d", **options)[0]
+    for fun in (
+        lambda z: at(z, [0.3, 3.0]),
+        lambda z: at(z, [0.3, 1.0], bounds_error=False, fill_value=None),
+        lambda z: si.interpn((T, GRID, [0.0, 1.0]), np.stack([z, z], -1), np.array([[0.3] * 3]), "splinef2d")[0],
+    ):
+        with pytest.raises(ValueError, match=r"splinef2d|out of bounds in dimension 1"):
+            fun(Z)
+        with pytest.raises(ValueError, match=r"splinef2d|out of bounds in dimension 1"):
+            grad(fun)(Z)
 
 
 @pytest.mark.parametrize(

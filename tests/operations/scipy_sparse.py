@@ -2,6 +2,8 @@
 
 import numpy as np
 
+import funcgrad
+import funcgrad.numpy as fnp
 import funcgrad.scipy.sparse as sparse
 from operations.spec import array, op
 
@@ -34,6 +36,16 @@ def definite(data):
     places = np.arange(3).repeat(3), np.tile(np.arange(3), 3)
     full = sparse.csr_array((np.full(9, 0.5), places))
     return sparse.diags_array(data[:3] ** 2 + 1.0) + full
+
+
+def of_eigen(w, v):
+    """What does not depend on the signs of vectors, or their phases."""
+    return fnp.sum(fnp.abs(v) ** 2 * np.array([[1.0], [2.0], [4.0]]), axis=0) * fnp.real(w)
+
+
+def largest(data):
+    """A sum of two eigenvalues, whose gradient has a derivative of its own."""
+    return fnp.sum(sparse.linalg.eigsh(definite(data), 2, v0=np.ones(3), return_eigenvectors=False))
 
 
 def dense(data, rows=(0, 0, 1, 2, 2), columns=INDICES):
@@ -111,6 +123,29 @@ OPS = [
         )
         for name in ("cg", "gmres", "bicgstab")
     ],
+    *[
+        op(
+            f"scipy.sparse.linalg.{name}",
+            (VALUES,),
+            fun=lambda data, name=name: of_eigen(
+                *getattr(sparse.linalg, name)(definite(data), 1, v0=np.arange(1.0, 4))
+            ),
+            numpy=lambda data: of_eigen(*(x[..., 2:] for x in np.linalg.eigh(np.diag(data[:3] ** 2 + 1.0) + 0.5))),
+            jax=None,
+            on_jax=False,
+            reason=NO_JAX,
+        )
+        for name in ("eigsh", "eigs")
+    ],
+    op(
+        "scipy.sparse.linalg.eigsh",
+        (VALUES + 1.0,),
+        fun=funcgrad.grad(largest),
+        numpy=None,
+        jax=None,
+        on_jax=False,
+        reason=NO_JAX,
+    ),
     op(
         "scipy.sparse.linalg.spsolve",
         (VALUES, array(3, seed=1)),

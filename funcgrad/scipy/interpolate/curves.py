@@ -12,6 +12,7 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import anywhere, known
+from funcgrad.numpy_code.splines import real_roots
 from funcgrad.primitives.indexing import getitem
 from funcgrad.scipy.linalg.solving import solve_banded
 from funcgrad.typing import Array, ArrayLike
@@ -125,6 +126,22 @@ class _Curve:
             return periods * whole(end) + whole(q - periods * (end - start), extrapolate=True)
 
         return until(_double(b)) - until(_double(a))
+
+    def solve(self, y: Any = 0.0, discontinuity: bool = True, extrapolate: bool | str | None = None) -> Array:
+        """Where the curve is ``y``, a number: as many places as there are for the values as they are.
+
+        Raises:
+            InputError: a curve of several values.
+        """
+        if len(backend.shape_of(self.c[0])) != 1:
+            raise InputError("interpolate.solve: the curve must have one value, got several. Take one curve for each.")
+        wide = self.extrapolate if extrapolate is None else extrapolate
+        found: Array = real_roots(fnp.stack(self.c)[..., None], self.x, y, discontinuity, bool(wide))[0]
+        return found
+
+    def roots(self, discontinuity: bool = True, extrapolate: bool | str | None = None) -> Array:
+        """Where the curve is zero, see ``solve``."""
+        return self.solve(0.0, discontinuity, extrapolate)
 
     def _powers(self) -> list[tuple[int, Array]]:
         """The powers of the distance with their coefficients."""

@@ -11,8 +11,9 @@ Example:
     array([ 0.125, -0.25 , -0.25 ])
 """
 
-from funcgrad.scipy.sparse import linalg, matrices
+from funcgrad.scipy.sparse import construction, linalg, matrices
+from funcgrad.scipy.sparse.construction import *
 from funcgrad.scipy.sparse.matrices import *
 
 __all__ = ["linalg"]
-__all__ += matrices.__all__
+__all__ += matrices.__all__ + construction.__all__

@@ -1,4 +1,4 @@
-"""Solving sparse systems: by factors, and by iteration."""
+"""Solving sparse systems, by factors and by iteration, and eigenvalues."""
 
 from __future__ import annotations
 
@@ -15,13 +15,24 @@ from funcgrad.numpy.concretization import constant
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.faces import like
 from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy_code.sparse import plain_matrix
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse import sparse_solve
-from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, every_element, is_sparse, on_columns
+from funcgrad.scipy import linalg
+from funcgrad.scipy.sparse.eigen import eigs, eigsh
+from funcgrad.scipy.sparse.matrices import (
+    SparseArray,
+    as_sparse,
+    coo_array,
+    csc_array,
+    every_element,
+    is_sparse,
+    on_columns,
+)
 from funcgrad.transforms.implicit import custom_linear_solve
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["bicgstab", "cg", "factorized", "gmres", "splu", "spsolve"]
+__all__ = ["bicgstab", "cg", "eigs", "eigsh", "factorized", "gmres", "splu", "spsolve"]
 
 
 def spsolve(A: Any, b: Any) -> Any:
@@ -54,10 +65,41 @@ def spsolve(A: Any, b: Any) -> Any:
 
 
 class _Factors:
-    """What ``splu`` returns: its ``solve`` is that of SciPy's object."""
+    """What ``splu`` returns: its ``solve`` is that of SciPy's object, and so are its factors."""
 
-    def __init__(self, A: SparseArray) -> None:
-        self.A, self.shape, self.nnz = A, A.shape, A.nnz
+    def __init__(self, A: SparseArray, options: dict[str, Any]) -> None:
+        self.A, self.shape, self.options = A, A.shape, options
+        self._made: Any = None
+
+    @property
+    def _plain(self) -> Any:
+        """SciPy's object for the values as they are."""
+        if self._made is None:
+            made = self.A.plain("sparse.linalg.splu").tocsc()
+            self._made = import_scipy("sparse.linalg.splu", "scipy.sparse.linalg").splu(made, **self.options)
+        return self._made
+
+    perm_r = property(lambda self: self._plain.perm_r)
+    perm_c = property(lambda self: self._plain.perm_c)
+    nnz = property(lambda self: self._plain.nnz)
+    L = property(lambda self: self._factor(0), doc="The lower factor, with ones on its diagonal; see ``_factor``.")
+    U = property(lambda self: self._factor(1), doc="The upper factor; see ``_factor``.")
+
+    def _factor(self, which: int) -> SparseArray:
+        """A factor of the matrix whose rows and columns are exchanged, where SciPy's has values.
+
+        Two steps of Newton's from SciPy's factors leave them what they are, and have their derivatives to third order:
+        with ``E = inv(L) A inv(U) - I`` they are ``L (I + tril(E, -1))`` and ``(I + triu(E)) U``. They are dense.
+        """
+        plain = self._plain
+        A = self.A.toarray()[np.argsort(plain.perm_r)][:, np.argsort(plain.perm_c)]
+        lower, upper = plain.L.toarray(), plain.U.toarray()
+        for _ in range(2):
+            left = linalg.solve_triangular(lower, A, lower=True, unit_diagonal=True)
+            rest = linalg.solve_triangular(upper.T, left.T, lower=True).T - np.eye(len(A))
+            lower, upper = lower + lower @ fnp.tril(rest, -1), upper + fnp.triu(rest) @ upper
+        like = (plain.L, plain.U)[which].tocoo()
+        return csc_array(coo_array(((lower, upper)[which][like.row, like.col], (like.row, like.col)), like.shape))
 
     def solve(self, rhs: ArrayLike, trans: str = "N") -> Array:
         """The solution of the system, of the transposed one ("T") or of the adjoint one ("H")."""
@@ -67,11 +109,12 @@ class _Factors:
         return spsolve(A.with_data(fnp.conjugate(A.values)) if trans == "H" else A, rhs)
 
 
-def splu(A: Any) -> Any:
+def splu(A: Any, **options: Any) -> Any:
     """An object whose ``solve(b)`` is ``spsolve(A, b)``: the factors of the last values are kept with the structure.
 
     Args:
         A: a square ``SparseArray``, whose values may be traced, or a sparse matrix of SciPy.
+        options: those of SciPy's function, for the factors ``L`` and ``U``.
 
     Raises:
         LinAlgError: ``A`` is singular; said by ``solve``.
@@ -81,7 +124,7 @@ def splu(A: Any) -> Any:
         >>> splu(scipy.sparse.csc_array(np.array([[2.0, 0.0], [1.0, 4.0]]))).solve(np.array([2.0, 5.0]))
         array([1., 1.])
     """
-    return _Factors(as_sparse("sparse.linalg.splu", A))
+    return _Factors(as_sparse("sparse.linalg.splu", A), options)
 
 
 def factorized(A: Any) -> Callable[[ArrayLike], Array]:
@@ -116,7 +159,8 @@ def cg(
     same tolerances. So ask for a small ``rtol``.
 
     Args:
-        A: a ``SparseArray``, a sparse matrix of SciPy, or a matrix.
+        A: a ``SparseArray``, a sparse matrix of SciPy, a matrix, or a linear operator, whose function may close over
+            traced values.
         b: a vector.
         x0: the first guess, of plain numbers; for plain calls alone.
         rtol: the residual that is allowed, as a share of the norm of ``b``.
@@ -194,26 +238,26 @@ def _iterated(
     **more: Any,
 ) -> tuple[Array, Any]:
     call, options = f"sparse.linalg.{name}", {"rtol": rtol, "atol": atol, **more}
-    linalg = import_scipy(call, "scipy.sparse.linalg")
-    routine = getattr(linalg, name)
-    if isinstance(A, SparseArray) and is_plain(A.values):
-        A = (A.T.structure.matrix(A.values).T if A.transposed else A.structure.matrix(A.values)).tocsr()
-    if is_plain(b, x0) and not isinstance(A, SparseArray) and not isinstance(A, Tracer):
+    theirs = import_scipy(call, "scipy.sparse.linalg")
+    routine = getattr(theirs, name)
+    A = plain_matrix(A)
+    is_operator = hasattr(A, "matvec") and not is_sparse(A)
+    follows = not is_plain(A @ np.zeros(A.shape[1])) if is_operator else isinstance(A, (SparseArray, Tracer))
+    if is_plain(b, x0) and not follows:
         found: tuple[Array, Any] = routine(A, b, x0, M=M, **options)
         return found
     right = fnp.ravel(as_value(b))
-    dtype = np.result_type(
-        backend.dtype_of(right), backend.dtype_of(A) if isinstance(A, Tracer) else A.dtype, np.float32
-    )
+    of_matrix = backend.dtype_of(A) if isinstance(A, Tracer) else A.dtype or np.float64
+    dtype = np.result_type(backend.dtype_of(right), of_matrix, np.float32)
     right, size = fnp.astype(right, dtype), backend.shape_of(right)[0]
-    matrix = A if isinstance(A, (SparseArray, Tracer, np.ndarray)) else as_sparse(call, A)
+    matrix = A if isinstance(A, (SparseArray, Tracer, np.ndarray)) or is_operator else as_sparse(call, A)
 
     def solve(other: Any) -> Any:
         def solver(matvec: Callable[[Any], Any], b: Any) -> Any:
             def plainly(v: Any) -> Any:
                 return np.asarray(_plain(call, matvec(np.ravel(v).astype(dtype))))
 
-            system = linalg.LinearOperator((size, size), matvec=plainly, dtype=dtype)
+            system = theirs.LinearOperator((size, size), matvec=plainly, dtype=dtype)
             b = np.asarray(_plain(call, b))
             x, info = routine(system, b, M=other, **options)
             for _ in range(10):
@@ -230,8 +274,19 @@ def _iterated(
 
         return solver
 
-    x = custom_linear_solve(lambda v: matrix @ v, right, solve(M), solve(None if M is None else M.T))
+    x = custom_linear_solve(lambda v: matrix @ v, right, solve(M), solve(_turned(M, hermitian=name == "cg")))
     return x, 0
+
+
+def _turned(M: Any, *, hermitian: bool) -> Any:
+    """A preconditioner for the transposed system; none, where ``M`` is a function of which no transpose is known."""
+    if M is None or hermitian:
+        return M
+    try:
+        M.T @ np.zeros(M.shape[0])
+    except NotImplementedError:
+        return None
+    return M.T
 
 
 def _plain(call: str, x: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Sparse matrices, made of their values and of where these stand, of diagonals, blocks, products."""
+"""Sparse matrices, made of their values and of where these stand, and their products."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -18,15 +18,13 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.sparse import Structure, compressed, is_matrix, sparse_matvec, sparse_product
+from funcgrad.scipy.sparse.changes import Changing
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = [
-    "SparseArray", "coo_array", "csc_array", "csr_array", "matvec", "block_array", "diags_array", "eye_array", "hstack",
-    "kron", "tril", "triu", "vstack",
-]  # fmt: skip
+__all__ = ["SparseArray", "coo_array", "csc_array", "csr_array", "matvec"]
 
 
-class SparseArray:
+class SparseArray(Changing):
     """A sparse matrix: a pytree with one leaf, its values.
 
     Products, sums, parts and ``A.toarray()`` are differentiable in the values and in ``x``. ``*`` is element by
@@ -42,7 +40,8 @@ class SparseArray:
     ndim = 2
 
     def __init__(self, data: Array, structure: Structure, transposed: bool = False) -> None:
-        self.values, self.structure, self.transposed = data, structure, transposed
+        self.structure, self.transposed = structure, transposed
+        self.values = data
 
     @property
     def data(self) -> Array:
@@ -197,16 +196,22 @@ class SparseArray:
         return -self + other
 
     def __getitem__(self, key: Any) -> Any:
-        """Rows and columns by slices and arrays, as a matrix; an element by two numbers."""
+        """Rows and columns by slices and arrays, as a matrix; elements by two numbers, two arrays, or a mask."""
         if isinstance(key, tuple) and len(key) == 2 and all(issubclass(type(k), (int, np.integer)) for k in key):
             i, j = (int(k) % n for k, n in zip(key, self.shape, strict=True))
             rows, columns = self.places()
             return fnp.sum(getitem(self.values, np.flatnonzero((rows == i) & (columns == j))))
+        key = key.nonzero() if is_sparse(key) else key
         return rearranged(lambda numbers: numbers[key], self)
 
     def places(self) -> tuple[Any, Any]:
         """The row and the column of each value."""
         return self.structure.places(self.transposed)
+
+    @property
+    def coords(self) -> tuple[Any, Any]:
+        """The row and the column of each of ``data``."""
+        return self.places()
 
     def diagonal(self, k: int = 0) -> Array:
         """The ``k``-th diagonal."""
@@ -224,7 +229,7 @@ class SparseArray:
 
     def mean(self, axis: int | None = None) -> Array:
         """The mean of all elements, zeros too, or of those of each column (``axis=0``) or row (``axis=1``)."""
-        return self.sum(axis) / (prod(self.shape) if axis is None else self.shape[axis])
+        return SparseArray.sum(self, axis) / (prod(self.shape) if axis is None else self.shape[axis])
 
     def trace(self, offset: int = 0) -> Array:
         """The sum of the ``offset``-th diagonal."""
@@ -258,7 +263,7 @@ class SparseArray:
         """What SciPy's own code asks for: one value for each place."""
         return self.summed().values
 
-    def toarray(self) -> Array:
+    def toarray(self, order: Any = None) -> Array:
         """The matrix with its zeros."""
         return matvec(self, np.eye(self.shape[1], dtype=self.dtype))
 
@@ -281,11 +286,67 @@ class SparseArray:
         """The matrix itself, which knows its places."""
         return self
 
-    copy = tocoo
+    def copy(self) -> SparseArray:
+        """The matrix with values of its own: a write to either is not seen in the other."""
+        return SparseArray(fnp.copy(self.values), self.structure, self.transposed)
 
-    def transpose(self) -> SparseArray:
-        """The transpose, without a copy."""
-        return self.T
+    def transpose(self, axes: Any = None, copy: bool = False) -> SparseArray:
+        """The transpose; with ``copy=True`` with values of its own."""
+        return self.copy().T if copy else self.T
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.nnz
+
+    def nonzero(self) -> tuple[Any, Any]:
+        """The rows and the columns of the values that are not zero, by which the run goes on."""
+        there = _plainly(self.data != 0, "sparse.nonzero")
+        rows, columns = self.coords
+        return rows[there], columns[there]
+
+    def plain(self, asked: str) -> Any:
+        """SciPy's matrix of the plain values behind these, by which the run goes on; with one for each place."""
+        whole = canonical(self)
+        return whole.structure.matrix(_plainly(whole.values, asked))
+
+    def reshape(self, *shape: Any, **options: Any) -> SparseArray:
+        """The matrix with its elements, row by row, in another shape of two axes."""
+        made: SparseArray = rearranged(lambda numbers: numbers.reshape(*shape, **options).tocsr(), self)
+        return made
+
+    def resize(self, *shape: Any) -> None:
+        """Give the matrix other numbers of rows and columns: places outside are lost."""
+        m, n = shape[0] if len(shape) == 1 else shape
+        (rows, columns), turned = self.places(), (n, m) if self.transposed else (m, n)
+        inside = (rows < m) & (columns < n)
+        at = (columns[inside], rows[inside]) if self.transposed else (rows[inside], columns[inside])
+        made = assembled(self.values[inside], *at, turned)
+        self.take(made.T if self.transposed else made)
+
+    def maximum(self, other: Any) -> SparseArray:
+        """The larger elements of two matrices, or of a matrix and a number."""
+        return self._compared(fnp.maximum, other)
+
+    def minimum(self, other: Any) -> SparseArray:
+        """The smaller elements of two matrices, or of a matrix and a number."""
+        return self._compared(fnp.minimum, other)
+
+    def _compared(self, choose: Callable[[Any, Any], Any], other: Any) -> SparseArray:
+        if is_sparse(other):
+            other = as_sparse("SparseArray", other)
+            whole: SparseArray = (self + other).summed()
+            return whole.with_data(choose(*(_elements(A, *whole.places()) for A in (self, other))))
+        if _plainly(fnp.asarray(choose(0.0, other) == 0.0), "maximum").all():
+            return self.of_values(lambda values: choose(values, other))
+        return every_element(choose(self.toarray(), other))
+
+    def getnnz(self, axis: int | None = None) -> Any:
+        """The number of values, or of those of each column (``axis=0``) or row (``axis=1``)."""
+        if axis is None:
+            return self.nnz
+        kept = 1 - axis % 2
+        return np.bincount(self.places()[kept], minlength=self.shape[kept])
 
     def __repr__(self) -> str:
         return f"<SparseArray {self.shape[0]} x {self.shape[1]}, {self.nnz} values of {self.dtype}>"
@@ -314,6 +375,18 @@ tree.register_pytree_node(
 
 def is_sparse(x: Any) -> bool:
     return isinstance(x, SparseArray) or (not isinstance(x, (Tracer, np.ndarray)) and hasattr(x, "tocsr"))
+
+
+def _elements(A: SparseArray, rows: Any, columns: Any) -> Array:
+    """The elements of ``A`` at these places."""
+    whole = canonical(A)
+    first, many, order = whole._found(rows, columns)
+    at = np.where(many > 0, np.append(order, -1)[first], -1)
+    return getitem(fnp.append(whole.values, np.zeros(1, whole.dtype)), at)
+
+
+def _plainly(x: Any, asked: str) -> Any:
+    return np.asarray(concrete(x, asked) if isinstance(x, Tracer) else x)
 
 
 def _added(values: Array, places: Any, length: int) -> Array:
@@ -347,19 +420,21 @@ def canonical(A: SparseArray) -> SparseArray:
     return assembled(A.values, *A.places(), A.shape)
 
 
-def rearranged(arrange: Any, *matrices: SparseArray) -> SparseArray:
+def rearranged(arrange: Any, *matrices: SparseArray) -> Any:
     """What ``arrange`` makes of sparse matrices of SciPy by moving their values: these are numbered, and followed."""
     whole, numbered, count = [canonical(A) for A in matrices], [], 1
     for A in whole:
         numbered.append(A.structure.matrix(np.arange(count, count + A.nnz)))
         count += A.nnz
-    made = arrange(*numbered)
+    made, values = arrange(*numbered), fnp.concatenate([A.values for A in whole])
+    if isinstance(made, np.ndarray):  # elements, those that are not stored too
+        return getitem(fnp.append(values, np.zeros(1, backend.dtype_of(values))), np.asarray(made) - 1)
     if made.ndim != 2:
         raise InputError(
             f"SparseArray: a matrix is made by slices and arrays, got {made.ndim} axes. Write A[i : i + 1]."
         )
     numbers, structure = compressed(made)
-    return SparseArray(getitem(fnp.concatenate([A.values for A in whole]), numbers - 1), structure)
+    return SparseArray(getitem(values, numbers - 1), structure)
 
 
 def _at_places(A: SparseArray, other: Any) -> Any:
@@ -523,186 +598,3 @@ def on_columns(call: str, operation: Any, A: SparseArray, x: Array, length: int)
     if len(shape) == 1:
         return operation(A.values, x, **options)
     return permute(operation(A.values, permute(x, axes=(1, 0)), **options), axes=(1, 0))
-
-
-def diags_array(
-    diagonals: Any,
-    /,
-    *,
-    offsets: Any = 0,
-    shape: tuple[int, int] | None = None,
-    format: str | None = None,
-    dtype: Any = None,
-) -> SparseArray:
-    """The matrix with these diagonals.
-
-    Args:
-        diagonals: arrays, or numbers, which need a ``shape``; their values may be traced. One array is one diagonal.
-        offsets: which each is: 0 is the main one, those above it are positive.
-        shape: rows and columns; by default just enough for the first, in a square.
-        format: nothing: there is one format here.
-        dtype: the dtype; that of the values by default.
-
-    Raises:
-        ShapeError: lengths that do not fit (a ``ValueError``).
-
-    Example:
-        >>> diags_array([np.array([1.0, 2.0]), 5.0], offsets=[0, 1], shape=(2, 2)).toarray()
-        array([[1., 5.],
-               [0., 2.]])
-    """
-    places = [int(k) for k in np.atleast_1d(offsets)]
-    single = not isinstance(diagonals, (list, tuple)) and len(backend.shape_of(as_value(diagonals))) == 1
-    if single or (isinstance(diagonals, (list, tuple)) and np.ndim(offsets) == 0):
-        diagonals = [diagonals if not isinstance(diagonals, (list, tuple)) or len(diagonals) > 1 else diagonals[0]]
-    parts = [fnp.atleast_1d(fnp.array(d) if isinstance(d, list) else as_value(d)) for d in diagonals]
-    if len(parts) != len(places):
-        raise ShapeError(
-            f"sparse.diags_array: as many offsets as diagonals are needed, got {len(places)} and {len(parts)}."
-        )
-    if shape is None:
-        side = backend.shape_of(parts[0])[0] + abs(places[0])
-        shape = (side, side)
-    data, rows, columns = [], [], []
-    for part, k in zip(parts, places, strict=True):
-        length = min(shape[0] + min(k, 0), shape[1] - max(k, 0))
-        if backend.shape_of(part)[0] not in (1, length):
-            raise ShapeError(
-                f"sparse.diags_array: the diagonal {k} of {shape[0]} x {shape[1]} has {length} elements, got "
-                f"{backend.shape_of(part)[0]}. Check it."
-            )
-        data.append(fnp.broadcast_to(part, (length,)))
-        rows.append(np.arange(length) + max(-k, 0))
-        columns.append(np.arange(length) + max(k, 0))
-    values = fnp.concatenate(data)
-    given = dtype is not None and type(dtype) is not object  # SciPy's own code hands over its mark for what is not
-    values = fnp.astype(values, dtype) if given else values
-    return assembled(values, np.concatenate(rows), np.concatenate(columns), shape)
-
-
-def eye_array(
-    m: int, n: int | None = None, *, k: int = 0, dtype: Any = float, format: str | None = None
-) -> SparseArray:
-    """The matrix with ones on its ``k``-th diagonal.
-
-    Args:
-        m: rows.
-        n: columns; as many by default.
-        k: which diagonal.
-        dtype: the dtype.
-        format: nothing: there is one format here.
-
-    Example:
-        >>> eye_array(2).toarray()
-        array([[1., 0.],
-               [0., 1.]])
-    """
-    return csr_array(import_scipy("sparse.eye_array", "scipy.sparse").eye_array(m, n, k=k, dtype=dtype))
-
-
-def kron(A: Any, B: Any, format: str | None = None) -> SparseArray:
-    """The product of Kronecker of two sparse matrices.
-
-    Args:
-        A: a ``SparseArray``, or a sparse matrix of SciPy, or an array of plain numbers.
-        B: another.
-        format: nothing: there is one format here.
-
-    Raises:
-        InputError: what is not sparse.
-
-    Example:
-        >>> kron(eye_array(2), 3.0 * eye_array(1)).toarray()
-        array([[3., 0.],
-               [0., 3.]])
-    """
-    A, B = [csr_array(x) if isinstance(x, np.ndarray | list) else as_sparse("sparse.kron", x) for x in (A, B)]
-    (rows, columns), (below, beside) = A.places(), B.places()
-    (m, n), (p, q) = A.shape, B.shape
-    data = fnp.ravel(A.values[:, None] * B.values)
-    at = [
-        np.ravel(outer[:, None] * length + inner) for outer, inner, length in ((rows, below, p), (columns, beside, q))
-    ]
-    return assembled(data, at[0], at[1], (m * p, n * q))
-
-
-def block_array(blocks: Sequence[Sequence[Any]], *, format: str | None = None, dtype: Any = None) -> SparseArray:
-    """The matrix made of blocks.
-
-    Args:
-        blocks: rows of sparse matrices, with None for a block of zeros.
-        format: nothing: there is one format here.
-        dtype: the dtype; that of the values by default.
-
-    Raises:
-        ValueError: shapes that do not fit.
-
-    Example:
-        >>> block_array([[eye_array(1), None], [None, 2.0 * eye_array(1)]]).toarray()
-        array([[1., 0.],
-               [0., 2.]])
-    """
-    scipy = import_scipy("sparse.block_array", "scipy.sparse")
-    whole = [as_sparse("sparse.block_array", block) for row in blocks for block in row if block is not None]
-
-    def arrange(*numbers: Any) -> Any:
-        rest = iter(numbers)
-        return scipy.block_array([[None if block is None else next(rest) for block in row] for row in blocks])
-
-    made = rearranged(arrange, *whole)
-    return made if dtype is None else made.with_data(fnp.astype(made.values, dtype))
-
-
-def hstack(blocks: Sequence[Any], format: str | None = None, dtype: Any = None) -> SparseArray:
-    """Sparse matrices side by side; see ``block_array``.
-
-    Raises:
-        ValueError: shapes that do not fit.
-
-    Example:
-        >>> hstack([eye_array(1), 2.0 * eye_array(1)]).toarray()
-        array([[1., 2.]])
-    """
-    return block_array([list(blocks)], dtype=dtype)
-
-
-def vstack(blocks: Sequence[Any], format: str | None = None, dtype: Any = None) -> SparseArray:
-    """Sparse matrices below each other; see ``block_array``.
-
-    Raises:
-        ValueError: shapes that do not fit.
-
-    Example:
-        >>> vstack([eye_array(1), 2.0 * eye_array(1)]).toarray()
-        array([[1.],
-               [2.]])
-    """
-    return block_array([[block] for block in blocks], dtype=dtype)
-
-
-def tril(A: Any, k: int = 0, format: str | None = None) -> SparseArray:
-    """The part of a sparse matrix on its ``k``-th diagonal and below.
-
-    Raises:
-        InputError: what is not sparse.
-
-    Example:
-        >>> tril(eye_array(2), k=-1).nnz
-        0
-    """
-    scipy = import_scipy("sparse.tril", "scipy.sparse")
-    return rearranged(lambda numbers: scipy.tril(numbers, k), as_sparse("sparse.tril", A))
-
-
-def triu(A: Any, k: int = 0, format: str | None = None) -> SparseArray:
-    """The part of a sparse matrix on its ``k``-th diagonal and above.
-
-    Raises:
-        InputError: what is not sparse.
-
-    Example:
-        >>> triu(eye_array(2)).nnz
-        2
-    """
-    scipy = import_scipy("sparse.triu", "scipy.sparse")
-    return rearranged(lambda numbers: scipy.triu(numbers, k), as_sparse("sparse.triu", A))

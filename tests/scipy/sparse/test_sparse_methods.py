@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse
+import scipy.sparse.csgraph
 import scipy.sparse.linalg
+from helpers import differences
 
 from funcgrad import check_grads, grad, jit, vmap
-from funcgrad.errors import InputError
+from funcgrad.errors import InputError, ShapeError
 
 ROWS, COLUMNS = np.array([0, 2, 1, 1, 2, 2, 0, 0]), np.array([0, 0, 1, 2, 2, 2, 2, 0])
 VALUES, WEIGHTS = np.array([4.0, 0.2, 3.0, 0.5, 2.0, 1.5, 0.3, 1.0]), np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 10]])
@@ -21,14 +23,48 @@ MADE = {
 
 
 def matrix(x, made):
-    """A matrix of these values; SciPy adds values at one place up where they stand, so those are copied."""
+    """A matrix of these values, which are copied, as methods change them."""
     make = getattr(scipy.sparse, MADE[made])
     if "two values" in made:
         return make((1.0 * x, COLUMNS[SORTED], [0, 3, 5, 8]), shape=(3, 3))
-    return make((x, PAIRS), shape=(3, 3))
+    return make((1.0 * x, PAIRS), shape=(3, 3))
 
 
 weighed = lambda A: np.sum(A.toarray() * WEIGHTS)
+
+
+def changed(name, *args):
+    """What a method makes of the matrix, which it changes."""
+
+    def fun(A):
+        getattr(A, name)(*args)
+        return weighed(A) + A.data @ np.arange(1.0, 1 + A.nnz)
+
+    return fun
+
+
+def own_diagonals(A):
+    A.setdiag(A.diagonal() ** 2)
+    A.setdiag(A.data[0], k=-1)
+    A.setdiag(A.data[1:2] ** 2, k=1)
+    return weighed(A)
+
+
+def scaled(A):
+    A *= 2.0
+    A /= A.data[0]
+    A.data[1:] *= 3.0
+    A.data[0] = A.data[1] ** 2
+    return weighed(A)
+
+
+def without_loops(A):
+    A.setdiag(0)
+    A.eliminate_zeros()
+    return A.sum() ** 2 / A.nnz
+
+
+laplacian = scipy.sparse.csgraph.laplacian
 METHODS = {
     "power": lambda A: weighed(A.tocsr().power(3)),
     "abs": lambda A: weighed(abs(A)),
@@ -53,7 +89,32 @@ METHODS = {
     "inverse": lambda A: weighed(scipy.sparse.linalg.inv(A.tocsc())),
     "exponential": lambda A: weighed(scipy.sparse.linalg.expm((A / 10).tocsc())),
     "transposed": lambda A: weighed(A.T.tocsr().power(2)),
+    "from the left": lambda A: (np.arange(1.0, 4.0) @ A) @ np.arange(3.0) ** 2 + (WEIGHTS @ A)[0, 1] ** 2,
+    "sum_duplicates": changed("sum_duplicates"),
+    "eliminate_zeros": changed("eliminate_zeros"),
+    "setdiag": changed("setdiag", 2.0),
+    "setdiag beside": changed("setdiag", np.array([1.0, 2.0, 9.0]), 1),
+    "setdiag of traced": own_diagonals,
+    "without loops": without_loops,
+    "in place": scaled,
+    "sort_indices": lambda A: changed("sort_indices")(A.tocsr()),
+    "nonzero": lambda A: weighed(A) * A.nonzero()[0].sum() + A.data[0] * A.nonzero()[1].sum(),
+    "order": lambda A: A.tocsr().has_sorted_indices * A.sum() ** 2 + A.tocsr().has_canonical_format,
+    "elements": lambda A: A.tocsr()[[0, 1], [2, 1]].sum() ** 2 + A.tocsr()[A.tocsr() > 2.5].sum(),
+    "larger": lambda A: A.maximum(2.1 * A.T).sum() ** 2 + weighed(A.minimum(2.3)),
+    "counted": lambda A: A.sum() * A.count_nonzero() + A.data[0] * A.argmax(),
+    "reshaped": lambda A: A.reshape((1, 9)).tocsr().power(2).sum() + A.sum(),
+    "laplacian": lambda A: weighed(laplacian(A + A.T)),
+    "normalised laplacian": lambda A: weighed(laplacian(A + A.T, normed=True)),
+    "blocks": lambda A: scipy.sparse.bmat([[A, None], [np.ones((2, 3)), A.tocsr()[:2] * 2]]).power(3).sum(),
+    "blocks of one format": lambda A: weighed(scipy.sparse.block_array([[None, A], [A, None]]).tocsr()[2:5, 1:4]),
+    "filled": lambda A: weighed(A.tolil().tocsr()) + A.todok()[0, 0] ** 2,
+    "diagonals": lambda A: weighed(A.todia().tocsr()),
 }
+
+
+#: What looks at values.
+LOOKING = ("exponential", "nonzero", "elements", "counted")
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -62,12 +123,184 @@ def test_of_values_that_are_traced(made, name):
     def fun(x):
         return METHODS[name](matrix(x, made))
 
-    if "two values" not in made:  # which SciPy adds up where they stand: that is run as it is
-        np.testing.assert_allclose(jit(fun, backend="numpy")(VALUES), fun(VALUES), rtol=1e-12)
     check_grads(fun, (VALUES,), order=2)
-    if name != "exponential":  # which looks at values
+    if name not in LOOKING:
+        run = jit(grad(fun), backend="numpy")
+        run(VALUES)
+        np.testing.assert_allclose(run(1.1 * VALUES), grad(fun)(1.1 * VALUES), rtol=1e-12)
         rows = vmap(grad(fun))(np.stack([VALUES, 1.1 * VALUES]))
         np.testing.assert_allclose(rows[1], grad(fun)(1.1 * VALUES), rtol=1e-9)
+
+
+COPIES = {
+    "itself": lambda A: A,
+    "copy": lambda A: A.copy(),
+    "csr": lambda A: A.tocsr(),
+    "csr, copied": lambda A: A.tocsr(copy=True),
+    "csc": lambda A: A.tocsc(),
+    "coo": lambda A: A.tocoo(),
+    "coo, not copied": lambda A: A.tocoo(copy=False),
+    "format": lambda A: A.asformat("csr"),
+    "transpose": lambda A: A.T,
+    "transpose, copied": lambda A: A.transpose(copy=True),
+    "conjugate": lambda A: A.conj(),
+    "dtype": lambda A: A.astype(float),
+    "dtype, not copied": lambda A: A.astype(float, copy=False),
+    "real": lambda A: A.real,
+    "negative": lambda A: -A,
+    "made of it": lambda A: type(A)(A) if isinstance(A, scipy.sparse.coo_array) else scipy.sparse.csr_matrix(A),
+    "made of its parts": lambda A: scipy.sparse.csr_array((A.tocsr().data, A.tocsr().indices, A.tocsr().indptr)),
+}
+
+
+def divided(A):
+    A.data /= 2.0
+
+
+def bound(A):
+    A.data = A.data * 3.0
+
+
+def one_written(A):
+    A.data[0] = 5.0
+
+
+def some_written(A):
+    A.data[1:] *= A.data[0]
+
+
+def diagonal_written(A):
+    A.setdiag(2.0)
+
+
+WRITES = (divided, bound, one_written, some_written, diagonal_written)
+
+
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("kind", ["csr_matrix", "csc_array", "coo_array"])
+@pytest.mark.parametrize("copied", COPIES)
+def test_who_sees_what_is_written(copied, kind, constant):
+    """A write to the values of a matrix is seen in those of SciPy's that lie in the same memory, and in no other."""
+    for write in WRITES:
+
+        def fun(x, write=write):
+            A = getattr(scipy.sparse, kind)(((VALUES if constant else x) * 1.0, PAIRS), shape=(3, 3))
+            B = COPIES[copied](A)
+            if constant:
+                B.data[-1] = x[0]
+            write(B)
+            return weighed(A) + 2.0 * weighed(B) ** 2
+
+        np.testing.assert_allclose(grad(fun)(VALUES), differences(fun, VALUES, 1e-4), rtol=1e-6, atol=1e-4)
+
+
+def values_bound(A, x):
+    A.data = x[:4] * 2
+
+
+def values_written(A, x):
+    A.data[:] = x[:4] * 2
+
+
+def values_scaled(A, x):
+    A.data *= x[:4] * 2
+
+
+def element_written(A, x):
+    A[0, 0] = x[0]
+    A[1, 2] = x[1] ** 2
+
+
+def rows_written(A, x):
+    A[[0, 2], 1] = x[:2]
+    A[1] = x[2:5]
+
+
+def diagonal(A, x):
+    y = A @ x[:3]
+    A.setdiag(7.0)
+    y = y * (A @ y)
+    A.setdiag(y)
+
+
+def matrix_scaled(A, x):
+    A *= x[0]
+    A /= 2.0
+
+
+TAKING = (values_bound, values_written, values_scaled, element_written, rows_written, diagonal, matrix_scaled)
+
+
+@pytest.mark.filterwarnings("ignore:Changing the sparsity")
+@pytest.mark.parametrize("taking", TAKING)
+@pytest.mark.parametrize("kind", ["csr_array", "csr_matrix", "csc_array", "csc_matrix"])
+def test_constants_take_traced_values(kind, taking):
+    def fun(x):
+        A = getattr(scipy.sparse, kind)((np.array([1.0, 2.0, 3.0, 4.0]), ([0, 1, 2, 0], [0, 1, 2, 2])), shape=(3, 3))
+        B, y = A, A @ x[:3]
+        taking(A, x)
+        return weighed(A) + weighed(B) ** 2 + y @ (A @ y)
+
+    check_grads(fun, (VALUES,), order=2)
+    np.testing.assert_allclose(grad(fun)(VALUES), differences(fun, VALUES, 1e-3), rtol=1e-5)
+    run = jit(grad(fun), backend="numpy")
+    run(VALUES)
+    np.testing.assert_allclose(run(1.1 * VALUES), grad(fun)(1.1 * VALUES), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["csr_array", "csc_matrix", "coo_array"])
+def test_traced_values_that_the_program_writes_later(kind):
+    places = PAIRS if kind == "coo_array" else (COLUMNS[SORTED], [0, 3, 5, 8])
+
+    def fun(x):
+        values = x * 1.0
+        A = getattr(scipy.sparse, kind)((values, *([places] if kind == "coo_array" else places)), shape=(3, 3))
+        values[2] = x[0] ** 2
+        return weighed(A)
+
+    np.testing.assert_allclose(grad(fun)(VALUES), differences(fun, VALUES, 1e-3), rtol=1e-5)
+
+
+def test_values_that_the_program_writes_later():
+    def fun(x):
+        values = np.zeros(4)
+        A = scipy.sparse.csr_matrix((values, [0, 1, 2, 2], [0, 2, 3, 4]), shape=(3, 3))
+        first = weighed(A + scipy.sparse.eye(3))
+        values[:2] = 3.0
+        second = weighed(A)
+        values[1:] = x[:3]
+        return first + second * x[0] + weighed(A) ** 2
+
+    check_grads(fun, (VALUES,))
+    np.testing.assert_allclose(grad(fun)(VALUES), differences(fun, VALUES, 1e-3), rtol=1e-5)
+
+
+OUTSIDE = scipy.sparse.csr_array(WEIGHTS)
+
+
+def test_constants_from_outside_stay_as_they_are():
+    before = OUTSIDE.toarray()
+
+    def bind(x):
+        OUTSIDE.data = x
+        return OUTSIDE.sum()
+
+    def write(x):
+        OUTSIDE[0, 0] = x[0]
+        return OUTSIDE.sum()
+
+    for fun in (bind, write):
+        with pytest.raises(InputError, match=r"constant matrix.* cannot take traced values"):
+            grad(fun)(np.ones(9))
+        OUTSIDE.data = before.ravel()
+    np.testing.assert_array_equal(OUTSIDE.toarray(), before)
+
+    def fun(x):
+        A = OUTSIDE.copy()
+        A.data[:3] = x
+        return weighed(A)
+
+    np.testing.assert_allclose(grad(fun)(np.ones(3)), WEIGHTS[0])
 
 
 def test_formats_are_scipys():
@@ -83,6 +316,58 @@ def test_formats_are_scipys():
     assert formats[8:] == formats[:8]
 
 
+FOUR = np.array([1.05, 0.57, 2.13, 0.31])
+ORDERED = {
+    **{f"{form}_{kind}": form + "_" + kind for form in ("csr", "csc", "coo") for kind in ("array", "matrix")},
+    "csc, unsorted": "csc_array",
+}
+RESULTS = {
+    "multiple": lambda A: 2 * A,
+    "transpose": lambda A: A.T,
+    "absolute": lambda A: abs(-A),
+    "power": lambda A: A.power(2),
+    "after a power": lambda A: (A.power(2), A)[1],
+    "root": lambda A: A.sqrt(),
+    "times a row": lambda A: A.multiply(np.arange(1.0, 5)),
+    "times itself": lambda A: A.multiply(A),
+    "sum": lambda A: A + A.T,
+    "difference": lambda A: A - 2 * A,
+    "columns": lambda A: A.tocsc()[:, 1:],
+    "rows of columns": lambda A: A.tocsc()[1:],
+    "columns of rows": lambda A: A.tocsr()[:, [2, 0]],
+    "product": lambda A: A @ A.T,
+    "product with constants": lambda A: A @ scipy.sparse.eye(4) + scipy.sparse.diags(FOUR) @ A,
+    "side by side": lambda A: scipy.sparse.hstack([A, A.T]),
+    "one below the other": lambda A: scipy.sparse.vstack([A, A]),
+    "triangle": lambda A: scipy.sparse.tril(A + A.T),
+    "kron": lambda A: scipy.sparse.kron(A, np.ones((1, 2)), format="csr"),
+    "larger": lambda A: A.maximum(A.T),
+    "reshaped": lambda A: A.reshape((2, 8)),
+    "filled": lambda A: A.tolil().tocsr(),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("made", ORDERED)
+def test_values_of_results_stand_as_in_scipys(made, name):
+    """In its class, its format and its order, which a program sees that looks at ``A.data`` and ``A.indices``."""
+    seen = []
+
+    def fun(x):
+        kind = getattr(scipy.sparse, ORDERED[made])
+        if made == "csc, unsorted":
+            A = kind((1.0 * x, [2, 0, 1, 0], [0, 2, 2, 4, 4]), shape=(4, 4))
+        else:
+            A = kind((1.0 * x, ([3, 1, 0, 2], [0, 1, 2, 3])), shape=(4, 4))
+        B = RESULTS[name](A)
+        places = B.coords if B.format == "coo" else (B.indices, B.indptr)
+        seen.append((isinstance(B, scipy.sparse.sparray), B.format, [np.asarray(place).tolist() for place in places]))
+        return B.data @ np.arange(1.0, 1 + len(B.data)) ** 2
+
+    np.testing.assert_allclose(grad(fun)(FOUR), differences(fun, FOUR, 1e-3), rtol=1e-5, atol=1e-8)
+    assert all(each == seen[-1] for each in seen)
+
+
 def test_powers_of_older_matrices_are_products():
     make = lambda x, kind: kind((x, PAIRS), shape=(3, 3))
     for kind in (scipy.sparse.csr_matrix, scipy.sparse.csr_array):
@@ -95,9 +380,19 @@ def test_refusals():
     for fun, problem in (
         (lambda A: A.max(axis=0).sum(), "axis and out must be None"),
         (lambda A: A.power(0).sum(), "must not be 0"),
+        (lambda A: (A - A).eliminate_zeros(), "a traced value that is zero now may have a derivative"),
     ):
         with pytest.raises(InputError, match=problem):
             grad(lambda x, fun=fun: fun(scipy.sparse.csr_array((x, PAIRS), shape=(3, 3))))(VALUES)
+    with pytest.raises(ShapeError, match="k must be a diagonal of 3 x 3"):
+        grad(lambda x: scipy.sparse.csr_array((x, PAIRS), shape=(3, 3)).setdiag(x[0], 3))(VALUES)
+
+
+def test_what_matrices_of_traced_values_lack():
+    make = lambda x: scipy.sparse.csr_array((x, PAIRS), shape=(3, 3))
+    with pytest.raises(AttributeError, match=r"csr_array of traced values has no attribute 'nanmax'\. Use A\.toarray"):
+        grad(lambda x: make(x).nanmax())(VALUES)
+    assert grad(lambda x: make(x).sum() * (1 + hasattr(make(x), "nobody")))(VALUES)[0] == 1.0
 
 
 def test_values_of_formats_that_have_them_in_several_axes_are_refused():

@@ -7,7 +7,9 @@ import scipy.sparse
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, vmap
+from funcgrad.errors import InputError
 from funcgrad.interop import jit, to_jax
+from funcgrad.scipy import sparse
 
 DENSE = np.where(np.random.default_rng(0).random((4, 4)) < 0.6, np.arange(1.0, 17.0).reshape(4, 4), 0.0)
 X = np.linspace(0.1, 1.0, 4)
@@ -28,3 +30,26 @@ def test_compiled_and_by_jax(name):
     np.testing.assert_allclose(jax.grad(to_jax(loss(A)))(X), want, rtol=1e-11)
     np.testing.assert_allclose(jit(vmap(grad(loss(A))))(np.stack([X, X]))[1], want, rtol=1e-11)
     np.testing.assert_allclose(to_jax(lambda x: f(A, x))(X), f(DENSE, X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_solutions_with_values_at_the_same_place(turned):
+    places, data = ([0, 2, 0, 1, 1, 0, 2], [0, 0, 0, 1, 0, 2, 2]), np.array([2.0, 0.4, 1.0, 3.0, 0.5, 0.2, 1.5])
+
+    def f(d, b):
+        A = sparse.coo_array((d, places), (3, 3))
+        return fnp.sum(sparse.linalg.spsolve(A.T if turned else A, b) ** 2)
+
+    for position in (0, 1):
+        want = grad(f, position)(data, X[:3])
+        np.testing.assert_allclose(grad(f, position)(jax.numpy.asarray(data), X[:3]), want, rtol=1e-9)
+        np.testing.assert_allclose(jax.grad(to_jax(f), position)(data, X[:3]), want, rtol=1e-9)
+
+
+def test_eigenvalues_are_refused():
+    def largest(x):
+        return sparse.linalg.eigsh(sparse.diags_array([x]), 2)[0].sum()
+
+    np.testing.assert_allclose(grad(largest)(X), [0, 0, 1, 1], atol=1e-14)
+    with pytest.raises(InputError, match="SciPy iterates on NumPy arrays, got JAX's"):
+        grad(largest)(jax.numpy.asarray(X))

@@ -1,0 +1,136 @@
+"""What ``scipy.sparse.csgraph`` has compiled, of graphs whose weights are traced.
+
+Which edges are chosen depends on the weights as they are; lengths of paths, and trees, have derivatives in the weights
+of their edges.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.core import Tracer
+from funcgrad.numpy.concretization import concrete
+
+__all__ = ["GRAPHS"]
+
+
+class _Weights:
+    """The weights of the edges of a graph, and SciPy's graph of the plain ones."""
+
+    def __init__(self, name: str, graph: Any) -> None:
+        self.is_dense = isinstance(graph, Tracer)
+        self.plain = np.ascontiguousarray(concrete(graph, name)) if self.is_dense else graph.plain(name)
+        self.graph = graph if self.is_dense else graph.tocsr().summed()
+
+    def of(self, rows: Any, columns: Any, directed: bool = True) -> Any:
+        """The weights of edges; of an edge that counts in both directions the smaller of the two."""
+        if not directed:
+            ahead, back = (self._lengths(*pair) for pair in ((rows, columns), (columns, rows)))
+            turned = back < ahead
+            rows, columns = np.where(turned, columns, rows), np.where(turned, rows, columns)
+        if self.is_dense:
+            return self.graph[rows, columns]
+        first, _, order = self.graph._found(rows, columns)
+        return self.graph.values[order[first]]
+
+    def _lengths(self, rows: Any, columns: Any) -> Any:
+        found = np.asarray(self.plain[rows, columns]).reshape(np.shape(rows))
+        return np.where(np.isfinite(found) & (found != 0), found, np.inf)
+
+
+def _paths(name: str, theirs: Any) -> Callable[..., Any]:
+    """The lengths of shortest paths: sums of weights along them."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = inspect.signature(theirs).bind(*args, **kwargs).arguments
+        graph, wanted = given.pop("csgraph"), given.pop("return_predecessors", False)
+        weights = _Weights(f"csgraph.{name}", graph)
+        found = theirs(weights.plain, **given, return_predecessors=True)
+        lengths, before = found[:2]
+        if not given.get("unweighted", False):
+            lengths = _summed(weights, lengths, before, given.get("directed", True))
+        return (lengths, *found[1:]) if wanted else lengths
+
+    return call
+
+
+def _summed(weights: _Weights, lengths: Any, before: Any, directed: bool) -> Any:
+    """``lengths`` as sums over the edges of paths, which are followed back from their ends."""
+    n = before.shape[-1]
+    table = before.reshape(-1, n)
+    sources, nodes = np.indices(table.shape).reshape(2, -1)
+    place, ends, starts, paths = np.arange(table.size), [], [], []
+    while place.size:
+        previous = table[sources, nodes]
+        open_ = previous >= 0
+        place, sources, nodes, previous = place[open_], sources[open_], nodes[open_], previous[open_]
+        paths.append(place)
+        starts.append(previous)
+        ends.append(nodes)
+        nodes = previous
+    path = np.concatenate(paths)
+    if not path.size:
+        return lengths
+    edges = weights.of(np.concatenate(starts), np.concatenate(ends), directed)
+    total = fnp.zeros(table.size, edges.dtype)
+    fnp.add.at(total, path, edges)
+    return fnp.where(np.isin(np.arange(table.size), path), total, lengths.ravel()).reshape(lengths.shape)
+
+
+def _tree(name: str, theirs: Any) -> Callable[..., Any]:
+    """A graph of some of the edges, with their weights."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = inspect.signature(theirs).bind(*args, **kwargs).arguments
+        weights = _Weights(f"csgraph.{name}", given.pop("csgraph"))
+        found = theirs(weights.plain, **given).tocoo()
+        values = weights.of(found.row, found.col, given.get("directed", True))
+        home = import_module("funcgrad.numpy_code.sparse")
+        return home.made_of(sys.modules["scipy.sparse"].csr_array)((values, (found.row, found.col)), found.shape)
+
+    return call
+
+
+def _answer(name: str, theirs: Any) -> Callable[..., Any]:
+    """What depends on which edges there are, and which are longer: a constant."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = inspect.signature(theirs).bind(*args, **kwargs).arguments
+        graph = next(iter(given))
+        given[graph] = _Weights(f"csgraph.{name}", given[graph]).plain
+        return theirs(**given)
+
+    return call
+
+
+_KINDS = {
+    _paths: "_shortest_path bellman_ford dijkstra floyd_warshall johnson shortest_path",
+    _tree: "_min_spanning_tree minimum_spanning_tree;_traversal breadth_first_tree depth_first_tree",
+    _answer: (
+        "_traversal breadth_first_order connected_components depth_first_order;"
+        "_reordering reverse_cuthill_mckee structural_rank;"
+        "_matching maximum_bipartite_matching min_weight_full_bipartite_matching"
+    ),
+}
+
+
+def _later(make: Callable[[str, Any], Callable[..., Any]], module: str, name: str) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return make(name, getattr(import_module(module), name))(*args, **kwargs)
+
+    return call
+
+
+GRAPHS: dict[tuple[str, str], Callable[..., Any]] = {
+    (f"scipy.sparse.csgraph.{home}", name): _later(make, f"scipy.sparse.csgraph.{home}", name)
+    for make, lists in _KINDS.items()
+    for home, *names in (part.split() for part in lists.split(";"))
+    for name in names
+}

@@ -1,0 +1,188 @@
+"""``numpy.matrix`` with traced values, which the older classes of SciPy's sparse matrices give: ``A.sum(axis=1)``."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.writable import Proxy
+
+__all__ = ["Matrix", "arrays_of", "matrix", "multiply"]
+
+
+def matrix(x: Any) -> Any:
+    """An array of one or two axes as a matrix; a vector is a row."""
+    if len(x.shape) > 2:
+        raise ValueError("shape too large to be a matrix.")
+    return Matrix(x.reshape(1, -1) if len(x.shape) < 2 else x)
+
+
+def _as_matrix(x: Any) -> Any:
+    return matrix(x) if len(getattr(x, "shape", ())) == 2 else x
+
+
+@wraps(fnp.multiply)
+def multiply(*args: Any, **kwargs: Any) -> Any:
+    """``numpy.multiply``, which is element by element of matrices too."""
+    found = fnp.multiply(*map(arrays_of, args), **kwargs)
+    return _as_matrix(found) if any(type(x) is Matrix for x in args) else found
+
+
+class Matrix(Proxy):
+    """A traced array of two axes that multiplies as a matrix and stays one, whatever is taken from it.
+
+    Functions of NumPy's take it for the array.
+
+    Args:
+        value: the array.
+    """
+
+    __slots__ = ("value",)
+    __array_ufunc__ = None  # an array on the left leaves the operator to this class
+    __hash__ = None  # type: ignore[assignment]
+    ndim = 2
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    type_of = staticmethod(lambda x: np.matrix)
+
+    def whole(self) -> Any:
+        """The array."""
+        return self.value
+
+    def wrap(self, ans: Any, name: str, args: tuple[Any, ...]) -> Any:
+        """A matrix again; the star of an array and a matrix is their product: see ``multiply`` for NumPy's function."""
+        if name == "multiply" and args[0] is not self.value and not _is_number(args[0]):
+            return matrix(_two_axes(args[0]) @ self.value)
+        return _as_matrix(ans)
+
+    shape = property(lambda self: self.value.shape)
+    dtype = property(lambda self: self.value.dtype)
+    size = property(lambda self: self.value.size)
+    A = property(lambda self: self.value)
+    A1 = property(lambda self: self.value.reshape(-1))
+    T = property(lambda self: Matrix(self.value.T))
+    H = property(lambda self: Matrix(self.value.conj().T))
+    I = property(lambda self: Matrix(fnp.linalg.inv(self.value)))  # noqa: E741
+    real = property(lambda self: Matrix(self.value.real))
+    imag = property(lambda self: Matrix(self.value.imag))
+    flat = property(lambda self: self.value.flat)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.value, name)
+        return (lambda *args, **kwargs: _as_matrix(found(*args, **kwargs))) if callable(found) else found
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self.value[arrays_of(key)]
+        if len(found.shape) != 1:
+            return _as_matrix(found)
+        columns = isinstance(key, tuple) and len(key) > 1 and isinstance(key[1], (int, np.integer))
+        return Matrix(found.reshape(-1, 1) if columns else found.reshape(1, -1))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.value[arrays_of(key)] = arrays_of(value)
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self.value, dtype)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+    def flatten(self, order: str = "C") -> Any:
+        """The elements as a row."""
+        return matrix(self.value.flatten(order))
+
+    def ravel(self, order: str = "C") -> Any:
+        """The elements as a row."""
+        return matrix(self.value.ravel(order))
+
+    def __mul__(self, other: Any) -> Any:
+        if not _is_number(other):
+            return matrix(self.value @ _two_axes(other))
+        return Matrix(self.value * other)
+
+    def __rmul__(self, other: Any) -> Any:
+        if not _is_number(other):
+            return matrix(_two_axes(other) @ self.value)
+        return Matrix(other * self.value)
+
+    dot = __mul__
+
+    def __pow__(self, n: int) -> Any:
+        return Matrix(fnp.linalg.matrix_power(self.value, n))
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (int, float, complex)) or getattr(x, "shape", None) == ()
+
+
+def arrays_of(x: Any) -> Any:
+    """``x`` with arrays in place of matrices."""
+    return x.value if type(x) is Matrix else tuple(map(arrays_of, x)) if type(x) is tuple else x
+
+
+def _two_axes(x: Any) -> Any:
+    """``numpy.asmatrix``, as the product of matrices takes what is no matrix."""
+    x = fnp.asarray(arrays_of(x))
+    return x.reshape(1, -1) if x.ndim < 2 else x
+
+
+def _operator(name: str, right: bool = False) -> Callable[..., Any]:
+    function = getattr(operator, name)
+
+    def applied(self: Matrix, *others: Any) -> Any:
+        given = [arrays_of(x) for x in others]
+        return matrix(function(*given, self.value) if right else function(self.value, *given))
+
+    return applied
+
+
+for _name in (
+    "add",
+    "sub",
+    "truediv",
+    "floordiv",
+    "mod",
+    "matmul",
+    "neg",
+    "pos",
+    "abs",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+):
+    setattr(Matrix, f"__{_name}__", _operator(_name))
+for _name in ("add", "sub", "truediv", "matmul"):
+    setattr(Matrix, f"__r{_name}__", _operator(_name, right=True))
+
+
+def _reduced(name: str) -> Callable[..., Any]:
+    def method(self: Matrix, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
+        options |= {} if dtype is None else {"dtype": dtype}
+        if axis is None:
+            return getattr(self.value, name)(**options)
+        return matrix(getattr(self.value, name)(axis=axis, keepdims=True, **options))
+
+    return method
+
+
+for _name in ("all", "any", "max", "mean", "min", "prod", "std", "sum", "var"):
+    setattr(Matrix, _name, _reduced(_name))

@@ -1,0 +1,364 @@
+"""Some eigenvalues and eigenvectors of sparse matrices, which SciPy iterates for; the derivatives are implicit.
+
+With ``A v = w M v`` and ``R = dA v - w dM v`` the tangents solve the bordered system
+
+    [ A - w M    -M V ] [ x ]   [ -R ]
+    [ -(M V)^H      0 ] [ . ] = [  0 ],
+
+whose solution ``x`` is what the vector gets from all vectors but the columns of ``V``. For a Hermitian matrix ``V``
+has all vectors that were asked for, and ``dV`` gets from these ``V (F * adjoint(V) R)``, as in
+``primitives.decompositions``; else ``V`` is the one vector, and ``dw`` stands in the place of the dot. See
+R. B. Nelson, "Simplified calculation of eigenvector derivatives" (1976).
+
+Eigenvalues that coincide among those asked for are treated as ``primitives.decompositions`` says. Where one of them
+coincides with one that was not asked for, the system is singular: the derivatives of its vector are NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from funcgrad.errors import InputError
+from funcgrad.kinds import primitive
+from funcgrad.kinds.linear import broadcast_to, real, reduce_sum, reshape
+from funcgrad.kinds.rules import Operation
+from funcgrad.optional import import_scipy
+from funcgrad.primitives.comparison import logical_and
+from funcgrad.primitives.decompositions import (
+    NOISE,
+    close_pairs,
+    column_sizes,
+    conjugated,
+    entangled,
+    inverse_gaps,
+    is_complex,
+    is_constant,
+    or_nan,
+    skew,
+    torn,
+    with_diagonal,
+)
+from funcgrad.primitives.indexing import getitem
+from funcgrad.primitives.products import matmul, swapped
+from funcgrad.primitives.shaping import concatenate, diagonal
+from funcgrad.primitives.solving import adjoint
+from funcgrad.primitives.sparse import Structure, sparse_matvec, sparse_solve
+from funcgrad.typing import Array
+
+__all__ = ["Search", "sparse_eig", "sparse_eigen_sum", "sparse_eigh"]
+
+
+class Search:
+    """What is searched for, and how. Compared and hashed by identity.
+
+    Attributes:
+        a: where the values of the matrix stand.
+        m: where those of ``M`` stand; those of an identity where there is none.
+        options: those of SciPy's routine.
+        is_plain: whether there is no ``M``.
+    """
+
+    def __init__(self, a: Structure, m: Structure | None, options: dict[str, Any]) -> None:
+        n = a.shape[0]
+        self.a, self.options, self.is_plain = a, options, m is None
+        self.m = Structure(np.arange(n), np.arange(n + 1), (n, n)) if m is None else m
+
+    def run(self, name: str, x: Any, m: Any) -> tuple[Any, Any]:
+        """What SciPy's routine finds."""
+        linalg = import_scipy(f"sparse.linalg.{name}", "scipy.sparse.linalg")
+        matrix, weights = self.a.matrix(x).tocsc(), None if self.is_plain else self.m.matrix(m).tocsc()
+        found: tuple[Any, Any] = getattr(linalg, name)(matrix, M=weights, **self.options)
+        return found
+
+
+class _Bordered(Structure):
+    """A structure whose singular systems have no solution, but NaN in its place."""
+
+    def factors(self, data: Any) -> Any:
+        try:
+            return _Factors(super().factors(data), float(abs(data).max(initial=0)))
+        except np.linalg.LinAlgError:
+            return _Factors(None, 0.0)
+
+
+class _Factors:
+    """Factors of a bordered matrix, whose largest element is ``scale``."""
+
+    def __init__(self, made: Any, scale: float) -> None:
+        self.made, self.scale = made, scale
+
+    def solve(self, b: Any, trans: str) -> Any:
+        """The solution; NaN where it is so large that the matrix is singular within rounding."""
+        if self.made is None:
+            return np.full(b.shape, math.nan, b.dtype)
+        x = self.made.solve(b, trans)
+        limit = 1 / (NOISE * float(np.finfo(x.dtype).eps))
+        singular = self.scale * abs(x).max(0, initial=0) > limit * abs(b).max(0, initial=0)
+        return np.where(singular, math.nan, x)
+
+
+@lru_cache(maxsize=32)
+def _bordered(a: Structure, m: Structure, k: int) -> Structure:
+    """Where the values of the bordered matrix stand: those of A, of M, and of the border to the right and below."""
+    n = a.shape[0]
+    along, across = np.tile(np.arange(n), k), n + np.repeat(np.arange(k), n)
+    rows = np.concatenate([a.rows, m.rows, along, across])
+    columns = np.concatenate([a.indices, m.indices, across, along])
+    order = np.lexsort((columns, rows))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n + k))])
+    return _Bordered(columns[order], indptr, (n + k, n + k), order)
+
+
+def _apply(x: Array, vectors: Array, structure: Structure, back: bool = False) -> Array:
+    """The product of the matrix, or its transpose, with vectors in rows."""
+    return sparse_matvec(x[..., None, :], vectors, structure=structure, transposed=back)
+
+
+def _hermitian(x: Array, rows: Array, structure: Structure) -> Array:
+    """The product of the Hermitian part of the matrix with vectors in rows."""
+    back = conjugated(_apply(x, conjugated(rows), structure, back=True))
+    return (_apply(x, rows, structure) + back) * 0.5
+
+
+def _solved(
+    search: Search, x: Array, m: Array, w: Array, border: Array, right: Array, transposed: bool = False
+) -> Array:
+    """The solutions of the bordered systems, of each eigenvalue one.
+
+    Args:
+        search: where values stand.
+        x: the values of A.
+        m: the values of M.
+        w: the eigenvalues.
+        border: for each of them the vectors of the border in rows, of shape (..., k, size, n).
+        right: the right-hand sides, of shape (..., k, n), or (..., k, n + size).
+        transposed: whether the systems are transposed.
+    """
+    size, n = border.shape[-2:]
+    outer = border.shape[:-2]
+    flat = reshape(border, to=(*outer, size * n))
+    parts = [
+        broadcast_to(x[..., None, :], to=(*outer, x.shape[-1])),
+        broadcast_to(-w[..., None] * m[..., None, :], to=(*outer, m.shape[-1])),
+        -flat,
+        -conjugated(flat),
+    ]
+    structure = _bordered(search.a, search.m, size)
+    values = concatenate(*parts, axis=len(outer))
+    if right.shape[-1] == n:
+        right = concatenate(right, np.zeros((*outer, size), np.int8), axis=len(outer))
+    return sparse_solve(getitem(values, (..., structure.order)), right, structure=structure, transposed=transposed)
+
+
+def _each(name: str, xp: Any, x: Any, m: Any, search: Search) -> tuple[Any, Any]:
+    if xp is not np:
+        raise InputError(
+            f"sparse.linalg.{name}: SciPy iterates on NumPy arrays, got JAX's. Pass NumPy's, or use numpy.linalg.eigh."
+        )
+    if x.ndim == 1:
+        return search.run(name, x, m)
+    found = [_each(name, xp, *pair, search) for pair in zip(x, m, strict=True)]
+    if not found:
+        dtype = np.result_type(x, np.complex64) if name == "eigs" else x.dtype
+        (n, _), k, real = search.a.shape, search.options["k"], abs(np.zeros(0, dtype)).dtype
+        shapes = (*x.shape[:-1], k), (*x.shape[:-1], n, k)
+        return np.zeros(shapes[0], real if name == "eigsh" else dtype), np.zeros(shapes[1], dtype)
+    return np.stack([w for w, _ in found]), np.stack([v for _, v in found])
+
+
+# ---- Hermitian matrices ------------------------------------------------------------------------------------
+
+
+def _weighted(search: Search, m: Array, rows: Array) -> Array:
+    return rows if search.is_plain else _apply(m, rows, search.m)
+
+
+def _outside(search: Search, x: Array, m: Array, w: Array, rows: Array, right: Array) -> Array:
+    """What the systems with all vectors in the border give for right-hand sides in rows."""
+    k, n = rows.shape[-2:]
+    border = broadcast_to(_weighted(search, m, rows)[..., None, :, :], to=(*rows.shape[:-2], k, k, n))
+    return _solved(search, x, m, w, border, right)[..., :n]
+
+
+def _pairs(w: Array) -> tuple[Array, Array]:
+    same = close_pairs(w, units=NOISE)
+    return same, logical_and(same, ~np.eye(w.shape[-1], dtype=bool))
+
+
+def _push(
+    moved: Array, scale: Array, turned: Array | None, x: Array, m: Array, ans: Any, search: Search
+) -> list[Array]:
+    """The tangents, given R in rows, how large it can be, and, of a change of M, what it makes of the vectors."""
+    w, v = ans
+    rows = swapped(v)
+    inner = matmul(adjoint(v), swapped(moved))
+    same, pairs = _pairs(w)
+    dw = diagonal(inner, offset=0)
+    weights = or_nan(torn(pairs, inner, scale), inverse_gaps(w, same) * inner)
+    if turned is not None:
+        weights = with_diagonal(weights, turned * -0.5)
+    dv = matmul(v, weights) + swapped(_outside(search, x, m, w, rows, -moved))
+    return [real(dw) if is_complex(dw) else dw, dv]
+
+
+def _of_matrix(t: Array, x: Array, y: Array, ans: Any, *, search: Search) -> list[Array]:
+    moved = _hermitian(t, swapped(ans[1]), search.a)
+    return _push(moved, column_sizes(swapped(moved)), None, x, y, ans, search)
+
+
+def _of_weights(t: Array, x: Array, y: Array, ans: Any, *, search: Search) -> list[Array]:
+    w, v = ans
+    rows = swapped(v)
+    change = _hermitian(t, rows, search.m)
+    moved = -w[..., None] * change
+    turned = reduce_sum(conjugated(rows) * change, axis=(len(rows.shape) - 1,))
+    return _push(moved, column_sizes(swapped(moved)), turned, x, y, ans, search)
+
+
+def _pull(ct: Any, x: Array, y: Array, ans: Any, search: Search) -> tuple[Array, Array | None] | None:
+    """For each vector what R is multiplied with, in rows, and the conjugated cotangents of the vectors."""
+    w, v = ans
+    of_w, of_v = ct
+    if of_v is None:
+        return None if of_w is None else (swapped(v) * of_w[..., None], None)
+    of_v = conjugated(of_v)
+    turned = matmul(adjoint(v), of_v)
+    same, pairs = _pairs(w)
+    inner = or_nan(torn(pairs, skew(turned), column_sizes(of_v)), inverse_gaps(w, same) * turned)
+    if of_w is not None:
+        inner = with_diagonal(or_nan(entangled(pairs, column_sizes(of_v), of_w), inner), of_w)
+    rows, of_rows = swapped(v), swapped(of_v)
+    return swapped(matmul(v, inner)) - _outside(search, x, y, w, rows, of_rows), of_rows
+
+
+def _at_places(left: Array, right: Array, structure: Structure) -> Array:
+    """The sums over vectors in rows of the Hermitian products of two, where values stand, conjugated."""
+    r, c = structure.rows, structure.indices
+    there = conjugated(getitem(left, (..., r))) * getitem(right, (..., c))
+    back = getitem(right, (..., r))
+    found = (there + conjugated(back) * getitem(left, (..., c))) * 0.5
+    return reduce_sum(found, axis=(len(found.shape) - 2,))
+
+
+def _matrix_ct(ct: Any, x: Array, y: Array, ans: Any, *, search: Search) -> Array | None:
+    of_w, of_v = ct
+    if search.is_plain and of_v is None and of_w is not None and is_constant(of_w) and not is_constant(ans[1]):
+        found: Array = sparse_eigen_sum(x, of_w, search=search)
+        return found
+    pulled = _pull(ct, x, y, ans, search)
+    return None if pulled is None else _at_places(pulled[0], swapped(ans[1]), search.a)
+
+
+def _weights_ct(ct: Any, x: Array, y: Array, ans: Any, *, search: Search) -> Array | None:
+    pulled = _pull(ct, x, y, ans, search)
+    if pulled is None:
+        return None
+    w, v = ans
+    rows, (left, of_rows) = swapped(v), pulled
+    found = _at_places(left * -w[..., None], rows, search.m)
+    if of_rows is None:
+        return found
+    along = reduce_sum(conjugated(of_rows) * rows, axis=(len(rows.shape) - 1,))
+    along = real(along) if is_complex(along) else along
+    return found - _at_places(rows * along[..., None], rows, search.m) * 0.5
+
+
+def _eigh(xp: Any, x: Any, y: Any, *, search: Search) -> tuple[Any, Any]:
+    return _each("eigsh", xp, x, y, search)
+
+
+#: ``sparse_eigh(x, y, *, search)``: eigenvalues and eigenvectors of the Hermitian matrix with the values ``x``, for
+#: ``M`` with the values ``y``.
+sparse_eigh: Operation = primitive(
+    "sparse_eigh",
+    _eigh,
+    vjps=[_matrix_ct, _weights_ct],
+    jvps=[_of_matrix, _of_weights],
+    batch="leading",
+    multiple=True,
+    sparse=True,
+)
+
+
+def _eigen_sum(xp: Any, x: Any, y: Any, *, search: Search) -> Any:
+    rows = swapped(_each("eigsh", xp, x, _ones(x, search), search)[1])
+    return _at_places(rows * y[..., None], rows, search.a)
+
+
+def _ones(x: Any, search: Search) -> Any:
+    return np.ones((*x.shape[:-1], search.a.shape[0]), np.int8)
+
+
+def _eigen_sum_change(t: Array, x: Array, y: Array, *, search: Search) -> Array:
+    """The tangent of the sum. Eigenvalues that coincide and have equal weights take nothing from each other."""
+    ones = _ones(x, search)
+    w, v = sparse_eigh(x, ones, search=search)
+    rows = swapped(v)
+    moved = _hermitian(t, rows, search.a)
+    inner = matmul(adjoint(v), swapped(moved))
+    same = close_pairs(w, units=NOISE)
+    uneven = logical_and(same, ~close_pairs(y, units=NOISE))
+    shares = (y[..., None, :] - y[..., :, None]) * inverse_gaps(w, same)
+    within = matmul(v, or_nan(torn(uneven, inner, column_sizes(swapped(moved))), shares * inner))
+    beyond = _outside(search, x, ones, w, rows, -moved)
+    return _at_places(swapped(within) + beyond * (2 * y)[..., None], rows, search.a)
+
+
+#: ``sparse_eigen_sum(x, y, *, search)``: the gradient of ``sum(y * w)`` for constant weights ``y``, where there is no
+#: ``M``. Unlike the product of its factors it has a derivative where eigenvalues with equal weights coincide.
+sparse_eigen_sum: Operation = primitive(
+    "sparse_eigen_sum",
+    _eigen_sum,
+    vjps=[_eigen_sum_change, None],
+    jvps=[_eigen_sum_change, None],
+    batch="leading",
+)
+
+
+# ---- other matrices ----------------------------------------------------------------------------------------
+
+
+def _eig(xp: Any, x: Any, y: Any, *, search: Search) -> tuple[Any, Any]:
+    return _each("eigs", xp, x, y, search)
+
+
+def _alone(search: Search, x: Array, m: Array, ans: Any, right: Array, transposed: bool = False) -> Array:
+    """The systems with the one vector in the border."""
+    w, v = ans
+    border = _weighted(search, m, swapped(v))[..., None, :]
+    return _solved(search, x, m, w, border, right, transposed)
+
+
+def _eig_push(t: Array, x: Array, y: Array, ans: Any, *, search: Search) -> list[Array]:
+    found = _alone(search, x, y, ans, -_apply(t, swapped(ans[1]), search.a))
+    return [found[..., -1], swapped(found[..., :-1])]
+
+
+def _eig_pull(ct: Any, x: Array, y: Array, ans: Any, *, search: Search) -> Array | None:
+    of_w, of_v = ct
+    if of_w is None and of_v is None:
+        return None
+    w, v = ans
+    below = np.zeros((*w.shape, 1), np.int8) if of_w is None else of_w[..., None]
+    above = np.zeros(swapped(v).shape, np.int8) if of_v is None else swapped(of_v)
+    found = _alone(search, x, y, ans, concatenate(above, below, axis=len(w.shape)), transposed=True)
+    r, c = search.a.rows, search.a.indices
+    products = getitem(found, (..., r)) * getitem(swapped(v), (..., c))
+    return -reduce_sum(products, axis=(len(products.shape) - 2,))
+
+
+#: ``sparse_eig(x, y, *, search)``: eigenvalues and eigenvectors of the matrix with the values ``x``, for a constant
+#: ``M``. Eigenvectors turn in the complex plane such that ``diag(adjoint(M V) dV)`` is zero.
+sparse_eig: Operation = primitive(
+    "sparse_eig",
+    _eig,
+    vjps=[_eig_pull, None],
+    jvps=[_eig_push, None],
+    batch="leading",
+    multiple=True,
+    sparse=True,
+)

@@ -1,0 +1,212 @@
+"""Sparse matrices made of diagonals, of blocks, and of the parts of others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import Tracer
+from funcgrad.errors import ShapeError
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, assembled, csr_array, every_element, rearranged
+
+__all__ = ["block_array", "diags_array", "eye_array", "hstack", "kron", "tril", "triu", "vstack"]
+
+
+def diags_array(
+    diagonals: Any,
+    /,
+    *,
+    offsets: Any = 0,
+    shape: tuple[int, int] | None = None,
+    format: str | None = None,
+    dtype: Any = None,
+) -> SparseArray:
+    """The matrix with these diagonals.
+
+    Args:
+        diagonals: arrays, or numbers, which need a ``shape``; their values may be traced. One array is one diagonal.
+        offsets: which each is: 0 is the main one, those above it are positive.
+        shape: rows and columns; by default just enough for the first, in a square.
+        format: nothing: there is one format here.
+        dtype: the dtype; that of the values by default.
+
+    Raises:
+        ShapeError: lengths that do not fit (a ``ValueError``).
+
+    Example:
+        >>> diags_array([np.array([1.0, 2.0]), 5.0], offsets=[0, 1], shape=(2, 2)).toarray()
+        array([[1., 5.],
+               [0., 2.]])
+    """
+    places = [int(k) for k in np.atleast_1d(offsets)]
+    single = not isinstance(diagonals, (list, tuple)) and len(backend.shape_of(as_value(diagonals))) == 1
+    if single or (isinstance(diagonals, (list, tuple)) and np.ndim(offsets) == 0):
+        diagonals = [diagonals if not isinstance(diagonals, (list, tuple)) or len(diagonals) > 1 else diagonals[0]]
+    parts = [fnp.atleast_1d(fnp.array(d) if isinstance(d, list) else as_value(d)) for d in diagonals]
+    if len(parts) != len(places):
+        raise ShapeError(
+            f"sparse.diags_array: as many offsets as diagonals are needed, got {len(places)} and {len(parts)}."
+        )
+    if shape is None:
+        side = backend.shape_of(parts[0])[0] + abs(places[0])
+        shape = (side, side)
+    data, rows, columns = [], [], []
+    for part, k in zip(parts, places, strict=True):
+        length = min(shape[0] + min(k, 0), shape[1] - max(k, 0))
+        if backend.shape_of(part)[0] not in (1, length):
+            raise ShapeError(
+                f"sparse.diags_array: the diagonal {k} of {shape[0]} x {shape[1]} has {length} elements, got "
+                f"{backend.shape_of(part)[0]}. Check it."
+            )
+        data.append(fnp.broadcast_to(part, (length,)))
+        rows.append(np.arange(length) + max(-k, 0))
+        columns.append(np.arange(length) + max(k, 0))
+    values = fnp.concatenate(data)
+    given = dtype is not None and type(dtype) is not object  # SciPy's own code hands over its mark for what is not
+    values = fnp.astype(values, dtype) if given else values
+    return assembled(values, np.concatenate(rows), np.concatenate(columns), shape)
+
+
+def eye_array(
+    m: int, n: int | None = None, *, k: int = 0, dtype: Any = float, format: str | None = None
+) -> SparseArray:
+    """The matrix with ones on its ``k``-th diagonal.
+
+    Args:
+        m: rows.
+        n: columns; as many by default.
+        k: which diagonal.
+        dtype: the dtype.
+        format: nothing: there is one format here.
+
+    Example:
+        >>> eye_array(2).toarray()
+        array([[1., 0.],
+               [0., 1.]])
+    """
+    return csr_array(import_scipy("sparse.eye_array", "scipy.sparse").eye_array(m, n, k=k, dtype=dtype))
+
+
+def _part(call: str, x: Any) -> SparseArray:
+    """A sparse matrix, or a matrix of numbers as one: of plain ones without its zeros."""
+    if not isinstance(x, (Tracer, np.ndarray, list)):
+        return as_sparse(call, x)
+    x = fnp.atleast_2d(x)
+    return csr_array(x) if is_plain(x) else every_element(x)
+
+
+def kron(A: Any, B: Any, format: str | None = None) -> SparseArray:
+    """The product of Kronecker of two sparse matrices.
+
+    Args:
+        A: a ``SparseArray``, or a sparse matrix of SciPy, or an array.
+        B: another.
+        format: nothing: there is one format here.
+
+    Raises:
+        InputError: what is not sparse.
+
+    Example:
+        >>> kron(eye_array(2), 3.0 * eye_array(1)).toarray()
+        array([[3., 0.],
+               [0., 3.]])
+    """
+    A, B = [_part("sparse.kron", x) for x in (A, B)]
+    (rows, columns), (below, beside) = A.places(), B.places()
+    (m, n), (p, q) = A.shape, B.shape
+    data = fnp.ravel(A.values[:, None] * B.values)
+    at = [
+        np.ravel(outer[:, None] * length + inner) for outer, inner, length in ((rows, below, p), (columns, beside, q))
+    ]
+    return assembled(data, at[0], at[1], (m * p, n * q))
+
+
+def block_array(blocks: Sequence[Sequence[Any]], *, format: str | None = None, dtype: Any = None) -> SparseArray:
+    """The matrix made of blocks.
+
+    Args:
+        blocks: rows of sparse matrices or arrays, with None for a block of zeros.
+        format: nothing: there is one format here.
+        dtype: the dtype; that of the values by default.
+
+    Raises:
+        ValueError: shapes that do not fit.
+
+    Example:
+        >>> block_array([[eye_array(1), None], [None, 2.0 * eye_array(1)]]).toarray()
+        array([[1., 0.],
+               [0., 2.]])
+    """
+    scipy = import_scipy("sparse.block_array", "scipy.sparse")
+    whole = [_part("sparse.block_array", block) for row in blocks for block in row if block is not None]
+
+    def arrange(*numbers: Any) -> Any:
+        rest = iter(numbers)
+        return scipy.block_array([[None if block is None else next(rest) for block in row] for row in blocks])
+
+    made: SparseArray = rearranged(arrange, *whole)
+    return made if dtype is None else made.with_data(fnp.astype(made.values, dtype))
+
+
+def hstack(blocks: Sequence[Any], format: str | None = None, dtype: Any = None) -> SparseArray:
+    """Sparse matrices side by side; see ``block_array``.
+
+    Raises:
+        ValueError: shapes that do not fit.
+
+    Example:
+        >>> hstack([eye_array(1), 2.0 * eye_array(1)]).toarray()
+        array([[1., 2.]])
+    """
+    return block_array([list(blocks)], dtype=dtype)
+
+
+def vstack(blocks: Sequence[Any], format: str | None = None, dtype: Any = None) -> SparseArray:
+    """Sparse matrices below each other; see ``block_array``.
+
+    Raises:
+        ValueError: shapes that do not fit.
+
+    Example:
+        >>> vstack([eye_array(1), 2.0 * eye_array(1)]).toarray()
+        array([[1.],
+               [2.]])
+    """
+    return block_array([[block] for block in blocks], dtype=dtype)
+
+
+def tril(A: Any, k: int = 0, format: str | None = None) -> SparseArray:
+    """The part of a sparse matrix on its ``k``-th diagonal and below.
+
+    Raises:
+        InputError: what is not sparse.
+
+    Example:
+        >>> tril(eye_array(2), k=-1).nnz
+        0
+    """
+    scipy = import_scipy("sparse.tril", "scipy.sparse")
+    made: SparseArray = rearranged(lambda numbers: scipy.tril(numbers, k), as_sparse("sparse.tril", A))
+    return made
+
+
+def triu(A: Any, k: int = 0, format: str | None = None) -> SparseArray:
+    """The part of a sparse matrix on its ``k``-th diagonal and above.
+
+    Raises:
+        InputError: what is not sparse.
+
+    Example:
+        >>> triu(eye_array(2)).nnz
+        2
+    """
+    scipy = import_scipy("sparse.triu", "scipy.sparse")
+    made: SparseArray = rearranged(lambda numbers: scipy.triu(numbers, k), as_sparse("sparse.triu", A))
+    return made

@@ -1,0 +1,163 @@
+"""Some eigenvalues and eigenvectors of sparse matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.errors import InputError, ShapeError
+from funcgrad.numpy.concretization import constant
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.numpy_code.sparse import plain_matrix
+from funcgrad.optional import import_scipy
+from funcgrad.primitives.sparse_eigen import Search, sparse_eig, sparse_eigh
+from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, every_element, is_sparse
+
+__all__ = ["eigs", "eigsh"]
+
+
+def _matrix(call: str, A: Any) -> Any:
+    """A square matrix as a ``SparseArray`` where its values are traced, else as SciPy takes it."""
+    A = plain_matrix(A)
+    if not is_sparse(A) and hasattr(A, "matvec"):
+        made = A @ np.eye(A.shape[1])
+        A = A if is_plain(made) else made
+    if isinstance(A, SparseArray) or is_sparse(A) or hasattr(A, "matvec"):
+        return A
+    A = as_value(A)
+    return A if is_plain(A) else every_element(A)
+
+
+def _is_traced(A: Any) -> bool:
+    return isinstance(A, SparseArray)
+
+
+def _followed(call: str, A: Any) -> SparseArray:
+    if not is_sparse(A) and not isinstance(A, np.ndarray):
+        A = A @ np.eye(A.shape[1])  # a linear operator
+    A = as_sparse(call, A) if is_sparse(A) else every_element(A)
+    if A.shape[0] != A.shape[1]:
+        raise ShapeError(f"{call}: matrices must be square, got {list(A.shape)}. Use svds for singular values.")
+    made: SparseArray = A.tocsr()
+    return made
+
+
+def _searched(name: str, A: Any, k: int, M: Any, vectors: bool, **options: Any) -> Any:
+    call = f"sparse.linalg.{name}"
+    A, M = _matrix(call, A), None if M is None else _matrix(call, M)
+    given = {key: value for key, value in options.items() if value is not None}
+    if "v0" in given:
+        v0 = constant(as_value(given["v0"]))
+        given["v0"] = np.asarray(v0)
+    if not _is_traced(A) and not _is_traced(M):
+        routine = getattr(import_scipy(call, "scipy.sparse.linalg"), name)
+        return routine(A, k, M=M, return_eigenvectors=vectors, **given)
+    if given.get("mode", "normal") != "normal":
+        raise InputError(f"{call}: mode must be 'normal' with traced values, got {given['mode']!r}. Leave it out.")
+    if name == "eigs" and _is_traced(M):
+        raise InputError(f"{call}: M must be constant, got traced values. Use eigsh, or solve for inv(M) A.")
+    A, M = _followed(call, A), None if M is None else _followed(call, M)
+    floating = fnp.result_type(A.dtype, np.float32)
+    search = Search(A.structure, None if M is None else M.structure, {"k": k, **given})
+    weights = np.ones(A.shape[0], np.int8) if M is None else M.values
+    operation = sparse_eigh if name == "eigsh" else sparse_eig
+    w, v = operation(fnp.astype(A.values, floating), weights, search=search)
+    return (w, v) if vectors else w
+
+
+def eigsh(
+    A: Any,
+    k: int = 6,
+    M: Any = None,
+    sigma: Any = None,
+    which: str = "LM",
+    v0: Any = None,
+    ncv: int | None = None,
+    maxiter: int | None = None,
+    tol: float = 0,
+    return_eigenvectors: bool = True,
+    Minv: Any = None,
+    OPinv: Any = None,
+    mode: str = "normal",
+    rng: Any = None,
+) -> Any:
+    """``k`` eigenvalues and eigenvectors of a Hermitian matrix, as SciPy finds them; any order of derivatives.
+
+    The derivative solves one bordered sparse system for each eigenvalue; see R. B. Nelson, "Simplified calculation of
+    eigenvector derivatives" (1976). Of vectors it is NaN where eigenvalues coincide, as that of ``numpy.linalg.eigh``.
+    It is that of exact eigenvalues: leave ``tol`` at 0.
+
+    Args:
+        A: a ``SparseArray``, a sparse matrix of SciPy, a matrix, or a linear operator, of n rows and columns. That its
+            Hermitian part counts, the derivative takes for granted. Of an operator with traced values all columns are
+            computed.
+        k: how many, fewer than n.
+        M: for ``A v = w M v``: Hermitian and positive definite, its values may be traced.
+        sigma: near which eigenvalues are searched for.
+        which: which of them, as SciPy says it.
+        v0: where the search begins.
+        ncv: how many vectors are kept.
+        maxiter: the most iterations.
+        tol: the accuracy, relative.
+        return_eigenvectors: whether vectors are returned as well.
+        Minv: a linear operator for the inverse of ``M``, of plain numbers.
+        OPinv: one for the inverse of ``A - sigma M``.
+        mode: with traced values "normal".
+        rng: what draws ``v0``.
+
+    Returns:
+        Eigenvalues of shape (k,), and eigenvectors as columns, of shape (n, k).
+
+    Raises:
+        InputError: another ``mode``, or JAX's arrays.
+        ShapeError: a matrix that is not square.
+        scipy.sparse.linalg.ArpackNoConvergence: by SciPy.
+
+    Example:
+        >>> from funcgrad.scipy.sparse import diags_array
+        >>> f = lambda x: eigsh(
+        ...     diags_array([x, [1.0, 1.0]], offsets=[0, 1]) + diags_array([[1.0, 1.0]], offsets=[-1]), 1
+        ... )
+        >>> grad(lambda x: f(x)[0][0])(np.array([1.0, 1.0, 1.0])).round(6)
+        array([0.25, 0.5 , 0.25])
+    """
+    options = {"sigma": sigma, "which": which, "v0": v0, "ncv": ncv, "maxiter": maxiter, "tol": tol, "mode": mode}
+    return _searched("eigsh", A, k, M, return_eigenvectors, **options, Minv=Minv, OPinv=OPinv, rng=rng)
+
+
+def eigs(
+    A: Any,
+    k: int = 6,
+    M: Any = None,
+    sigma: Any = None,
+    which: str = "LM",
+    v0: Any = None,
+    ncv: int | None = None,
+    maxiter: int | None = None,
+    tol: float = 0,
+    return_eigenvectors: bool = True,
+    Minv: Any = None,
+    OPinv: Any = None,
+    OPpart: Any = None,
+    rng: Any = None,
+) -> Any:
+    """``k`` eigenvalues and eigenvectors of a matrix that need not be Hermitian; see ``eigsh``.
+
+    The phases of vectors are SciPy's; their derivatives leave them as they are. Both are NaN where an eigenvalue
+    coincides with another.
+
+    Raises:
+        InputError: an ``M`` with traced values, or JAX's arrays.
+        ShapeError: a matrix that is not square.
+        scipy.sparse.linalg.ArpackNoConvergence: by SciPy.
+
+    Example:
+        >>> f = lambda x: eigs(fnp.array([[x, 1.0, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]), 1)[0].real[0]
+        >>> grad(f)(1.5).round(6)
+        np.float64(0.666667)
+    """
+    options = {"sigma": sigma, "which": which, "v0": v0, "ncv": ncv, "maxiter": maxiter, "tol": tol}
+    return _searched("eigs", A, k, M, return_eigenvectors, **options, Minv=Minv, OPinv=OPinv, OPpart=OPpart, rng=rng)
