@@ -33,7 +33,15 @@ from funcgrad.scipy.special.operations.incomplete import (
     polynomial,
     tail,
 )
-from funcgrad.scipy.special.operations.partials import derivatives, in_double, kernel, of_scipy, pointwise, refused
+from funcgrad.scipy.special.operations.partials import (
+    derivatives,
+    in_double,
+    kernel,
+    of_scipy,
+    pointwise,
+    refused,
+    whole,
+)
 
 #: For each argument the partial derivative, a function of all arguments, or the name of a whole number that has none.
 Partials = tuple[Callable[..., Any] | str, ...]
@@ -60,8 +68,11 @@ def _function(name: str, partials: Partials, of_jax: Callable[..., Any] | None, 
     return _defined(name, [rule(partial) for partial in partials], of_jax)
 
 
-def _inverse(name: str, partials: Partials, position: int, sign: float = 1.0) -> Operation:
-    """The inverse in one argument, or with ``sign=-1`` that of what is left of 1."""
+def _inverse(name: str, partials: Partials, position: int, sign: float = 1.0, count: bool = False) -> Operation:
+    """The inverse in one argument, or with ``sign=-1`` that of what is left of 1.
+
+    A ``count`` is 0 where no number of events has so small a probability: there it does not change.
+    """
 
     def rule(i: int) -> Any:
         partial: Any = partials[i]
@@ -71,7 +82,8 @@ def _inverse(name: str, partials: Partials, position: int, sign: float = 1.0) ->
         def implicit(args: tuple[Any, ...], ans: Any) -> Any:
             point = (*args[:position], ans, *args[position + 1 :])
             slope = partials[position](*point)  # type: ignore[operator]
-            return sign / slope if i == position else -partial(*point) / slope
+            found = sign / slope if i == position else -partial(*point) / slope
+            return where(ans == 0, 0, found) if count else found
 
         return implicit
 
@@ -104,8 +116,8 @@ gdtrib: Operation = _inverse("gdtrib", GAMMA, 1)
 gdtrix: Operation = _inverse("gdtrix", GAMMA, 2)
 pdtr: Operation = _function("pdtr", POISSON, lambda xp, k, m: special(xp, "gammaincc")(xp.floor(k) + 1, m))
 pdtrc: Operation = _function("pdtrc", POISSON, lambda xp, k, m: special(xp, "gammainc")(xp.floor(k) + 1, m), -1.0)
-pdtri: Operation = _inverse("pdtri", POISSON, 1)
-pdtrik: Operation = _inverse("pdtrik", POISSON_REAL, 0)
+pdtri: Operation = _inverse("pdtri", ("k", lambda k, m: -gamma_density(whole(k) + 1, m)), 1)
+pdtrik: Operation = _inverse("pdtrik", POISSON_REAL, 0, count=True)
 
 # ---- incomplete beta functions -------------------------------------------------------------------------------
 
@@ -142,7 +154,8 @@ FISHER: Partials = (
 
 def _binomial_slope(k: Any, n: Any, p: Any) -> Any:
     """In the probability of an event; of all n events it is certain that there are not more."""
-    k, all_events = floor(k), less(n, floor(k) + 1)
+    k, n = floor(k), whole(n)
+    all_events = less(n, k + 1)
     return where(all_events, 0, -beta_density(k + 1, where(all_events, 1, n - k), p))
 
 
@@ -160,7 +173,7 @@ NEGATIVE_BINOMIAL_REAL: Partials = (
     lambda k, n, p: betainc_parameter(n, k + 1, p, orders=(1, 0)),
     lambda k, n, p: beta_density(n, k + 1, p),
 )
-NEGATIVE_BINOMIAL: Partials = ("k", "n", lambda k, n, p: beta_density(n, floor(k) + 1, p))
+NEGATIVE_BINOMIAL: Partials = ("k", "n", lambda k, n, p: beta_density(whole(n), whole(k) + 1, p))
 
 
 def _of_ratio(xp: Any, n: Any, d: Any, x: Any) -> Any:
@@ -169,7 +182,7 @@ def _of_ratio(xp: Any, n: Any, d: Any, x: Any) -> Any:
 
 def _binomial_of_jax(xp: Any, k: Any, n: Any, p: Any) -> Any:
     """``bdtrc`` on JAX arrays."""
-    k = xp.floor(k)
+    k, n = xp.floor(k), xp.trunc(n)
     return xp.where(k >= n, 0.0, special(xp, "betainc")(k + 1, xp.maximum(n - k, 1), p))
 
 
@@ -183,15 +196,48 @@ bdtr: Operation = _function("bdtr", BINOMIAL, lambda xp, k, n, p: 1 - _binomial_
 bdtrc: Operation = _function("bdtrc", BINOMIAL, _binomial_of_jax, -1.0)
 bdtri: Operation = _inverse("bdtri", BINOMIAL, 2)
 nbdtr: Operation = _function(
-    "nbdtr", NEGATIVE_BINOMIAL, lambda xp, k, n, p: special(xp, "betainc")(n, xp.floor(k) + 1, p)
+    "nbdtr", NEGATIVE_BINOMIAL, lambda xp, k, n, p: special(xp, "betainc")(xp.trunc(n), xp.trunc(k) + 1, p)
 )
 nbdtrc: Operation = _function(
-    "nbdtrc", NEGATIVE_BINOMIAL, lambda xp, k, n, p: special(xp, "betainc")(xp.floor(k) + 1, n, 1 - p), -1.0
+    "nbdtrc", NEGATIVE_BINOMIAL, lambda xp, k, n, p: special(xp, "betainc")(xp.trunc(k) + 1, xp.trunc(n), 1 - p), -1.0
 )
 nbdtri: Operation = _inverse("nbdtri", NEGATIVE_BINOMIAL, 2)
+bdtrik: Operation = _inverse("bdtrik", BINOMIAL_REAL, 0, count=True)
 bdtrin: Operation = _inverse("bdtrin", BINOMIAL_REAL, 1)
-nbdtrik: Operation = _inverse("nbdtrik", NEGATIVE_BINOMIAL_REAL, 0)
+nbdtrik: Operation = _inverse("nbdtrik", NEGATIVE_BINOMIAL_REAL, 0, count=True)
 nbdtrin: Operation = _inverse("nbdtrin", NEGATIVE_BINOMIAL_REAL, 1)
+
+# ---- Kolmogorov's distribution -------------------------------------------------------------------------------
+
+
+def _kolmogorov(xp: Any, y: Any, order: int) -> Any:
+    """The derivative of this order, 1 or more: of the sum of ``exp(-2 j**2 y**2)``, of alternating signs, for y > 1.
+
+    Below that, of what Poisson's formula makes of it: the sum of ``exp(-c / y**2) / y``, c being
+    ``(2 j - 1)**2 pi**2 / 8``.
+    """
+    large, small = xp.where(y > 1, y, 1), xp.where((y > 0.03) & (y <= 1), y, 1)
+    far, near = 0.0, 0.0
+    for j in range(1, 8):
+        s = math.sqrt(2) * j
+        before, hermite = 0.0, 1.0
+        for n in range(order):
+            before, hermite = hermite, 2 * s * large * hermite - 2 * n * before
+        far = far - 2 * (-1) ** j * (-s) ** order * hermite * xp.exp(-(s * s) * large * large)
+        c, powers = ((2 * j - 1) * math.pi) ** 2 / 8, {1: 1.0}
+        for _ in range(order):
+            raised: dict[int, float] = {}
+            for m, factor in powers.items():
+                raised[m + 1] = raised.get(m + 1, 0.0) - m * factor
+                raised[m + 3] = raised.get(m + 3, 0.0) + 2 * c * factor
+            powers = raised
+        near = near - sum([factor * small**-m for m, factor in powers.items()]) * xp.exp(-c / small**2)
+    return xp.where(y > 1, far, xp.where(y > 0.03, math.sqrt(2 * math.pi) * near, 0.0))
+
+
+#: ``kolmogorov(y, *, order)``: see ``derivatives``.
+kolmogorov: Operation = derivatives("kolmogorov", lambda xp, y: special(xp, "kolmogorov")(y), _kolmogorov)
+kolmogi: Operation = of_scipy("kolmogi", dx=lambda ans: 1 / kolmogorov(ans, order=1))
 
 # ---- others --------------------------------------------------------------------------------------------------
 
