@@ -16,6 +16,7 @@ import funcgrad.numpy as fnp
 from funcgrad.core import describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
+from funcgrad.numpy_code.images import IMAGES
 from funcgrad.numpy_code.minima import MINIMA
 from funcgrad.numpy_code.splines import SPLINES
 from funcgrad.optional import import_scipy
@@ -125,7 +126,7 @@ def _pbtrf(ab: Any, lower: int = 0, **options: Any) -> tuple[Any, int]:
     """LAPACK's ``pbtrf``: the Cholesky factor of a banded matrix, its diagonals as rows."""
     k, n = ab.shape[0] - 1, ab.shape[1]
     factor = fnp.linalg.cholesky(_symmetric(ab, lower))
-    out = fnp.zeros(ab.shape)
+    out = fnp.array(ab * 1.0)  # in the corner, which nobody reads, LAPACK leaves what was there
     for j in range(k + 1):
         if lower:
             out[j, : n - j] = fnp.diagonal(factor, -j)
@@ -175,6 +176,7 @@ def _siegelslopes(y: Any, x: Any = None, method: str = "hierarchical", **options
 
 _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **DISTRIBUTIONS,
+    **IMAGES,
     **MINIMA,
     **SPLINES,
     ("scipy._lib._array_api", "array_namespace"): _namespace,
@@ -200,6 +202,7 @@ PYTHONS = frozenset(
         "scipy.integrate._quadpack_py",
         "scipy.interpolate._rgi",
         "scipy.linalg._misc",
+        "scipy.ndimage._interpolation",
         "scipy.signal._upfirdn",
         "scipy.stats._correlation",
         "scipy.interpolate._ndbspline",

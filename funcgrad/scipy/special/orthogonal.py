@@ -137,7 +137,8 @@ wright_bessel = row("wright_bessel(a, b, x)", prim.wright_bessel,
     Raises:
         NotDifferentiableError: a derivative in a or b.""", "grad(fsp.wright_bessel, 2)(0.5, 1.5, 1.0).round(10)",
     "np.float64(2.0601257166)")
-log_wright_bessel = row("log_wright_bessel(a, b, x)", prim.log_wright_bessel, """The logarithm of ``wright_bessel(a, b, x)``.
+log_wright_bessel = row("log_wright_bessel(a, b, x)", prim.log_wright_bessel,
+    """The logarithm of ``wright_bessel(a, b, x)``.
 
     Raises:
         NotDifferentiableError: a derivative in a or b.""", "grad(fsp.log_wright_bessel, 2)(0.5, 1.5, 1.0).round(10)",
