@@ -1,6 +1,4 @@
-"""What ``scipy.ndimage`` has compiled beside the filters of ``funcgrad.scipy.ndimage``: filters of Fourier transforms,
-filters and transforms by functions that the user gives.
-"""
+"""What ``scipy.ndimage`` has compiled: filters of Fourier transforms, filters and transforms by users' functions."""
 
 from __future__ import annotations
 

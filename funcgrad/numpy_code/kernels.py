@@ -18,6 +18,7 @@ from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
 from funcgrad.numpy_code.images import IMAGES
 from funcgrad.numpy_code.minima import MINIMA
+from funcgrad.numpy_code.signals import SIGNALS
 from funcgrad.numpy_code.splines import SPLINES
 from funcgrad.optional import import_scipy
 
@@ -75,25 +76,6 @@ def _interpn(
     """``scipy.interpolate.interpn``."""
     table = import_module("funcgrad.scipy.interpolate").RegularGridInterpolator
     return table(points, values, method, bounds_error, fill_value)(xi)
-
-
-def _upfirdn(
-    h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: float = 0
-) -> Any:
-    """``scipy.signal.upfirdn``: zeros between the samples, a filter, and every so many samples of what it gives."""
-    if mode not in ("constant", None) or cval != 0:
-        raise ConversionError(
-            f"signal.upfirdn: traced values can only be extended by zeros, got mode={mode!r} and cval={cval}. Pad them "
-            "before."
-        )
-    h, x = fnp.asarray(h), fnp.moveaxis(fnp.asarray(x), axis, -1)
-    n = x.shape[-1]
-    wide = fnp.zeros((*x.shape[:-1], (n - 1) * up + 1), fnp.result_type(x, h))
-    wide[..., ::up] = x
-    size = wide.shape[-1] + len(h) - 1
-    padded = fnp.pad(wide, [(0, 0)] * (x.ndim - 1) + [(len(h) - 1, len(h) - 1)])
-    windows = fnp.lib.stride_tricks.sliding_window_view(padded, len(h), axis=-1)
-    return fnp.moveaxis((windows @ h[::-1])[..., :size:down], -1, axis)
 
 
 def _norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
@@ -178,6 +160,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **DISTRIBUTIONS,
     **IMAGES,
     **MINIMA,
+    **SIGNALS,
     **SPLINES,
     ("scipy._lib._array_api", "array_namespace"): _namespace,
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
@@ -188,7 +171,6 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg._flapack", "dgbsv"): _gbsv,
     ("scipy.linalg._flapack", "dpbtrf"): _pbtrf,
     ("scipy.linalg._flapack", "dsbevd"): _sbevd,
-    ("scipy.signal._upfirdn", "upfirdn"): _upfirdn,
     ("scipy.stats._stats_pythran", "siegelslopes"): _siegel,
     ("scipy.stats._correlation", "siegelslopes"): _siegelslopes,  # which SciPy has in Python since 1.18
 }
@@ -204,6 +186,7 @@ PYTHONS = frozenset(
         "scipy.linalg._misc",
         "scipy.ndimage._interpolation",
         "scipy.signal._upfirdn",
+        "scipy.signal._waveforms",
         "scipy.stats._correlation",
         "scipy.interpolate._ndbspline",
         *[module for module, _ in (*DISTRIBUTIONS, *MINIMA)],
