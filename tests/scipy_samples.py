@@ -94,7 +94,7 @@ LINALG = {
     "invpascal": None,
     "ishermitian": None,
     "issymmetric": None,
-    "bandwidth": None,
+    "bandwidth": lambda m, x: m.bandwidth(matrix(x))[0] * x,
     "khatri_rao": lambda m, x: m.khatri_rao(matrix(x), M),
     "ldl": lambda m, x: m.ldl(symmetric(x))[1],
     "leslie": lambda m, x: m.leslie(x, x[:3]),
@@ -104,7 +104,7 @@ LINALG = {
     "lu_factor": lambda m, x: m.lu_factor(matrix(x))[0],
     "lu_solve": lambda m, x: m.lu_solve(m.lu_factor(matrix(x)), B),
     "matmul_toeplitz": lambda m, x: m.matmul_toeplitz(x, x),
-    "matrix_balance": None,
+    "matrix_balance": lambda m, x: m.matrix_balance(matrix(x))[0],
     "norm": lambda m, x: m.norm(matrix(x)),
     "null_space": lambda m, x: np.abs(m.null_space(matrix(x)[:2])),
     "ordqz": None,
@@ -642,7 +642,7 @@ TABLE = {
 #: What is refused: SciPy has compiled it, and nothing here computes it with derivatives.
 REFUSED = {
     "scipy.optimize": words("fmin_l_bfgs_b"),
-    "scipy.linalg": words("funm hessenberg ldl qr_multiply rq schur signm"),
+    "scipy.linalg": words("funm hessenberg schur"),
     "scipy.signal": words("symiirorder1 cspline2d qspline2d"),
     "scipy.stats": words("bayes_mvs invwishart Binomial Mixture truncate abs exp log order_statistic ks_1samp kstest"),
 }

@@ -16,6 +16,7 @@ import funcgrad.numpy as fnp
 from funcgrad.core import describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
+from funcgrad.numpy_code.factorizations import FACTORIZATIONS
 from funcgrad.numpy_code.images import IMAGES
 from funcgrad.numpy_code.minima import MINIMA
 from funcgrad.numpy_code.signals import SIGNALS
@@ -158,6 +159,7 @@ def _siegelslopes(y: Any, x: Any = None, method: str = "hierarchical", **options
 
 _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **DISTRIBUTIONS,
+    **FACTORIZATIONS,
     **IMAGES,
     **MINIMA,
     **SIGNALS,
@@ -184,6 +186,7 @@ PYTHONS = frozenset(
         "scipy.integrate._quadpack_py",
         "scipy.interpolate._rgi",
         "scipy.linalg._misc",
+        *[module for module, _ in FACTORIZATIONS],
         "scipy.ndimage._interpolation",
         "scipy.signal._upfirdn",
         "scipy.signal._waveforms",

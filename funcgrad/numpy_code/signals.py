@@ -10,7 +10,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.errors import InputError
-from funcgrad.numpy.peeking import known
+from funcgrad.numpy.peeking import single
 from funcgrad.numpy_code.conversions import making
 from funcgrad.optional import import_scipy
 
@@ -82,13 +82,7 @@ def _sawtooth(t: Any, width: Any = 1) -> Any:
 def _theirs(name: str, *args: Any) -> Any:
     """What SciPy finds: places, which do not change with the values."""
     library = import_scipy("signal.find_peaks", "scipy.signal._peak_finding_utils")
-    return making(getattr(library, name))(*[_plain(a) if fnp.ndim(a) else a for a in args])
-
-
-def _plain(x: Any) -> Any:
-    """The numbers of ``x``; those of many examples, which have not the same peaks, are refused."""
-    values = known(x)
-    return values if values is not None and values.shape == fnp.shape(x) else np.asarray(x)
+    return making(getattr(library, name))(*[single(a) if fnp.ndim(a) else a for a in args])
 
 
 def _peak_prominences(x: Any, peaks: Any, wlen: Any) -> tuple[Any, Any, Any]:

@@ -98,12 +98,44 @@ def interpolate():
 
 
 def linalg():
+    square, tall, wide = RNG.normal(size=(4, 4)), RNG.normal(size=(4, 2)), RNG.normal(size=(2, 4))
+    far = square + 4 * np.eye(4)
     yield POINTS.T[:, :3], lambda x: la.cholesky_banded(np.vstack([x[0] * 0.1, 5 + x[1]]))
+    for x in (square, tall, wide):
+        yield x, lambda x: la.qr(x, mode="r")[0]
+        yield x, lambda x: la.rq(x)[0]
+        yield x, lambda x: la.rq(x, mode="r")
+        for i in (0, 1):
+            yield x, lambda x, i=i: la.rq(x, mode="economic")[i]
+            yield x, lambda x, i=i: la.qr_multiply(x, LINE[: len(x)])[i]
+        yield x, lambda x: la.qr_multiply(x, IMAGE[: min(x.shape)], "left", conjugate=True)[0]
+    yield far, la.signm
+    yield square, lambda x: la.orth(x[:, :3]) ** 2
+    yield square, lambda x: la.null_space(x[:3]) ** 2
+    yield square, lambda x: la.subspace_angles(x[:, :2], x[:, 2:3])
 
 
-CALLS = [
-    (f.__name__, i, x, call) for f in (ndimage, signal, peaks, interpolate, linalg) for i, (x, call) in enumerate(f())
-]
+def pivots():
+    square, tall = RNG.normal(size=(4, 4)), RNG.normal(size=(4, 2))
+    skewed = square * np.array([1.0, 100.0, 1.0, 0.01])
+    for x in (square, tall):
+        for i in (0, 1):
+            yield x, lambda x, i=i: la.qr(x, pivoting=True, mode="economic")[i]
+        yield x, lambda x: la.qr(x, pivoting=True, mode="r")[0]
+        yield x, lambda x: la.qr_multiply(x, LINE[:4], pivoting=True)[0]
+    yield skewed, lambda x: la.matrix_balance(x)[0]
+    yield skewed, lambda x: la.matrix_balance(np.triu(x), separate=True)[0]
+    yield square, lambda x: la.bandwidth(np.triu(x))[1] * x
+    for lower in (True, False):
+        for i in (0, 1):
+            yield square, lambda x, i=i, lower=lower: la.ldl(x + x.T, lower)[i]
+            yield square, lambda x, i=i, lower=lower: la.ldl(x * (1 - np.eye(4)), lower)[i]
+            yield square, lambda x, i=i, lower=lower: la.ldl(x + 1j * (x - x.T), lower)[i]
+            yield square, lambda x, i=i, lower=lower: la.ldl(x + 1j * x.T, lower, hermitian=False)[i]
+
+
+FAMILIES = (ndimage, signal, peaks, interpolate, linalg, pivots)
+CALLS = [(f.__name__, i, x, call) for f in FAMILIES for i, (x, call) in enumerate(f())]
 
 
 @pytest.mark.parametrize("case", CALLS, ids=[f"{c[0]}-{c[1]}" for c in CALLS])
@@ -126,7 +158,7 @@ def test_calls(case):
         second, differences(lambda x: np.sum(grad(f)(x) * direction), x, 1e-3), rtol=1e-6, atol=1e-7
     )
     other = x * 1.001
-    if family == "peaks":  # how many there are depends on the values
+    if family in ("peaks", "pivots"):  # these may differ
         with pytest.raises(ConversionError, match="lose the batch"):
             vmap(grad(f))(np.stack([x, other]))
     else:

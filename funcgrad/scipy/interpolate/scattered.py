@@ -9,8 +9,9 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import single
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.interpolate.triangulated import Scattered, coordinates, is_single, plain_points
+from funcgrad.scipy.interpolate.triangulated import Scattered, coordinates, is_single
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["LinearNDInterpolator", "NearestNDInterpolator"]
@@ -96,6 +97,6 @@ class NearestNDInterpolator:
         if options or all(is_single(x) for x in (self.points, places)):
             if self.tree is None:
                 spatial = import_scipy("interpolate.NearestNDInterpolator", "scipy.spatial")
-                self.tree = spatial.cKDTree(plain_points(self.points), **self.tree_options)
-            return self.tree.query(plain_points(places), **options)[1]
+                self.tree = spatial.cKDTree(single(self.points), **self.tree_options)
+            return self.tree.query(single(places), **options)[1]
         return fnp.argmin(fnp.sum((places[:, None] - self.points) ** 2, axis=-1), axis=1)

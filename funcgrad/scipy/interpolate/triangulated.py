@@ -11,11 +11,11 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import known
+from funcgrad.numpy.peeking import known, single
 from funcgrad.optional import import_scipy
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["Scattered", "coordinates", "is_single", "plain_points"]
+__all__ = ["Scattered", "coordinates", "is_single"]
 
 
 class Scattered:
@@ -50,7 +50,7 @@ class Scattered:
             self.origin, wide = fnp.min(self.points, axis=0), fnp.ptp(self.points, axis=0)
             self.unit = fnp.where(wide > 0, wide, 1.0)
             self.points = (self.points - self.origin) / self.unit
-        self.tri = points if given else spatial.Delaunay(plain_points(self.points))
+        self.tri = points if given else spatial.Delaunay(single(self.points))
 
     def __call__(self, *args: Any, simplex_tolerance: float = 1.0) -> Array:
         """The values at points: an array of shape (..., d), or d arrays of coordinates.
@@ -98,11 +98,6 @@ def is_single(points: Any) -> bool:
     """Whether the numbers of points are known, and are not those of many examples."""
     plain = known(points)
     return plain is not None and plain.shape == backend.shape_of(points)
-
-
-def plain_points(points: Any) -> Any:
-    """The numbers of points; those of many examples, which have not one triangulation, are refused."""
-    return known(points) if is_single(points) else np.asarray(points)
 
 
 def coordinates(points: Any) -> Array:
