@@ -642,7 +642,7 @@ TABLE = {
 #: What is refused: SciPy has compiled it, and nothing here computes it with derivatives.
 REFUSED = {
     "scipy.optimize": words("fmin_l_bfgs_b"),
-    "scipy.linalg": words("funm hessenberg schur"),
+    "scipy.linalg": words("hessenberg schur"),
     "scipy.signal": words("symiirorder1 cspline2d qspline2d"),
     "scipy.stats": words("bayes_mvs invwishart Binomial Mixture truncate abs exp log order_statistic ks_1samp kstest"),
 }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.numpy.peeking import single
+from funcgrad.numpy.peeking import anywhere, single
 from funcgrad.optional import import_scipy
 
 
@@ -65,6 +65,19 @@ def _signm(A: Any, disp: Any = True) -> Any:
     return found if disp in (True, np._NoValue) else (found, fnp.linalg.norm(found @ found - found, 1))
 
 
+def _is_complex(x: Any) -> Any:
+    return np.abs(np.imag(x)) > 1e3 * np.finfo(float).eps * np.abs(x).max(initial=0.0)
+
+
+def _funm(A: Any, func: Callable[..., Any], disp: bool = True) -> Any:
+    """``scipy.linalg.funm`` by eigenvalues, which must differ."""
+    values, vectors = fnp.linalg.eig(fnp.asarray(A) * 1.0)
+    found = fnp.linalg.solve(vectors.T, (vectors * func(values * (1 + 0j))).T).T
+    if A.dtype.kind != "c" and not anywhere(_is_complex, found):
+        found = fnp.real(found)
+    return found if disp else (found, 0.0)
+
+
 def _rank(s: Any, rcond: Any, shape: tuple[int, int]) -> int:
     tol = fnp.max(s, initial=0.0) * (np.finfo(s.dtype).eps * max(shape) if rcond is None else rcond)
     return operator.index(fnp.sum(s > tol))
@@ -116,5 +129,6 @@ FACTORIZATIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg._decomp_ldl", "ldl"): _ldl,
     ("scipy.linalg._decomp_svd", "orth"): _orth,
     ("scipy.linalg._decomp_svd", "null_space"): _null_space,
+    ("scipy.linalg._matfuncs", "funm"): _funm,
     ("scipy.linalg._matfuncs", "signm"): _signm,
 }

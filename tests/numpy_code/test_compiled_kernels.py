@@ -110,6 +110,8 @@ def linalg():
             yield x, lambda x, i=i: la.qr_multiply(x, LINE[: len(x)])[i]
         yield x, lambda x: la.qr_multiply(x, IMAGE[: min(x.shape)], "left", conjugate=True)[0]
     yield far, la.signm
+    yield far, lambda x: la.funm(x, np.sin)
+    yield square, lambda x: la.funm(x + 1j * x.T, lambda t: t**3)
     yield square, lambda x: la.orth(x[:, :3]) ** 2
     yield square, lambda x: la.null_space(x[:3]) ** 2
     yield square, lambda x: la.subspace_angles(x[:, :2], x[:, 2:3])
