@@ -61,6 +61,8 @@ DISTRIBUTIONS = [
     op("scipy.special.bdtrik", S((UNIT, TRIALS * 1.0, UNIT[::-1]), frozen=(0, 1, 2)), on_jax=False, reason=NO_KERNEL),
     alone("kolmogorov", np.array([0.4, 1.3])),
     alone("kolmogi", UNIT),
+    op("scipy.special.smirnov", S((np.array([4, 30]), UNIT / 2)), jax=None, on_jax=False, reason=NO_KERNEL),
+    op("scipy.special.smirnovi", S((np.array([4, 30]), UNIT)), jax=None, on_jax=False, reason=NO_KERNEL),
     alone("bdtrin", np.array([2.0, 3.0]), np.array([0.3, 0.4]), UNIT),
     alone("nbdtrik", UNIT, TRIALS * 1.0, UNIT[::-1]),
     alone("nbdtrin", np.array([3.0, 4.0]), np.array([0.4, 0.5]), np.array([0.52, 0.4])),

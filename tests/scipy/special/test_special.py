@@ -483,6 +483,7 @@ def test_differences_of_digamma_keep_their_digits(ratio):
         ("nbdtr", [2.6, 5.6]),
         ("nbdtrc", [-0.5, 5.6]),
         ("nbdtri", [2.6, 5.6]),
+        ("smirnov", [5.6]),
     ],
 )
 def test_derivatives_are_at_the_whole_numbers_that_scipy_takes(name, counts):
@@ -494,11 +495,24 @@ def test_derivatives_are_at_the_whole_numbers_that_scipy_takes(name, counts):
         assert jacfwd(fun, at)(*counts, x) == pytest.approx(want, rel=1e-14)
 
 
-def test_numbers_of_events_that_would_be_below_zero():
-    for name, args in [("pdtrik", (0.1, 1.5)), ("nbdtrik", (0.1, 2.0, 0.5)), ("bdtrik", (0.1, 3.0, 0.5))]:
-        fun = getattr(fsp, name)
-        assert fun(*args) == 0
-        assert grad(fun, tuple(range(len(args))))(*args) == (0,) * len(args)
+@pytest.mark.parametrize(
+    ("name", "args", "value"),
+    [
+        ("pdtrik", (0.1, 1.5), 0.0),
+        ("nbdtrik", (0.1, 2.0, 0.5), 0.0),
+        ("bdtrik", (0.1, 3.0, 0.5), 0.0),
+        ("fdtridfd", (0.3, 0.98, 0.8), 1e100),
+        ("stdtridf", (0.9, 0.3), 1e10),
+        ("stdtridf", (0.5, 2.58), 5e-51),
+        ("tklmbda", (0.3, 7.0), 1.0),
+        ("tklmbda", (-0.9, 2.0), 0.0),
+    ],
+)
+def test_beyond_what_is_searched_or_the_ends_of_a_distribution_nothing_changes(name, args, value):
+    fun = getattr(fsp, name)
+    assert fun(*args) == value
+    assert grad(fun, tuple(range(len(args))))(*args) == (0,) * len(args)
+    assert grad(grad(fun))(*args) == 0
 
 
 def test_the_inverse_of_the_binomial_distribution_in_its_events():
@@ -524,3 +538,21 @@ def test_kolmogorov(y):
         with mp.workdps(DIGITS):
             want = mp.diff(kolmogorov, mp.mpf(y), order) if y > 0.1 else 0
         assert fun(y) == pytest.approx(float(want), rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 0.3), (5, 0.05), (5, 0.62), (40, 0.2), (700, 0.03), (3, -0.1), (3, 1.2)])
+def test_smirnov(n, d):
+    def exact(d):
+        count = int(mp.floor(n * (1 - mp.mpf(point))))
+        x = [mp.mpf(j) / n for j in range(count + 1)]
+        return sum(mp.binomial(n, j) * d * (d + x[j]) ** (j - 1) * (1 - d - x[j]) ** (n - j) for j in range(count + 1))
+
+    fun, point = fsp.smirnov, d
+    for order in (1, 2, 3):
+        fun = grad(fun, 1)
+        with mp.workdps(DIGITS):
+            want = mp.diff(exact, mp.mpf(d), order) if 0 < d < 1 else 0
+        assert fun(n, d) == pytest.approx(float(want), rel=1e-11)
+    assert grad(fsp.smirnovi, 1)(5, 0.4) == pytest.approx(1 / grad(fsp.smirnov, 1)(5, fsp.smirnovi(5, 0.4)))
+    with pytest.raises(NotDifferentiableError, match="whole number"):
+        grad(fsp.smirnov)(5.0, 0.3)
