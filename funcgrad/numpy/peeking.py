@@ -77,6 +77,16 @@ def known(x: Any, *, steers: bool = True) -> np.ndarray | None:
     return np.asarray(x) if namespace_of(x) is np else None
 
 
+def single(x: Any) -> Any:
+    """The numbers behind ``x``, where a run goes on by them; those that differ between examples are refused.
+
+    Raises:
+        ConversionError: ``x`` has other numbers in each example of a ``vmap``, or JAX has not computed them yet.
+    """
+    values = known(x)
+    return values if values is not None and values.shape == np.shape(x) else np.asarray(x)
+
+
 def anywhere(test: Callable[[Any], Any], x: Any) -> bool:
     """Whether ``test`` is true of any number behind ``x``, in any example of a ``vmap``: for errors and warnings.
 

@@ -17,8 +17,11 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
+from funcgrad.numpy_code.factorizations import FACTORIZATIONS
 from funcgrad.numpy_code.graphs import GRAPHS
+from funcgrad.numpy_code.images import IMAGES
 from funcgrad.numpy_code.minima import MINIMA
+from funcgrad.numpy_code.signals import SIGNALS
 from funcgrad.numpy_code.splines import SPLINES, surface
 from funcgrad.optional import import_scipy
 
@@ -90,38 +93,6 @@ def _chosen(module: str, name: str) -> Callable[..., Any]:
     return call
 
 
-def _prominences(x: Any, peaks: Any, wlen: Any) -> tuple[Any, Any, Any]:
-    """``_peak_finding_utils._peak_prominences``: how far peaks rise above the higher of the valleys beside them."""
-    _, left, right = _chosen("scipy.signal._peak_finding_utils", "_peak_prominences")(x, peaks, wlen)
-    return x[peaks] - fnp.maximum(x[left], x[right]), left, right
-
-
-_CHOOSING = [
-    ("scipy.optimize._lsap", "linear_sum_assignment"),
-    ("scipy.signal._peak_finding_utils", "_local_maxima_1d"),
-    ("scipy.signal._peak_finding_utils", "_select_by_peak_distance"),
-]
-
-
-def _upfirdn(
-    h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: float = 0
-) -> Any:
-    """``scipy.signal.upfirdn``: zeros between the samples, a filter, and every so many samples of what it gives."""
-    if mode not in ("constant", None) or cval != 0:
-        raise ConversionError(
-            f"signal.upfirdn: traced values can only be extended by zeros, got mode={mode!r} and cval={cval}. Pad them "
-            "before."
-        )
-    h, x = fnp.asarray(h), fnp.moveaxis(fnp.asarray(x), axis, -1)
-    n = x.shape[-1]
-    wide = fnp.zeros((*x.shape[:-1], (n - 1) * up + 1), fnp.result_type(x, h))
-    wide[..., ::up] = x
-    size = wide.shape[-1] + len(h) - 1
-    padded = fnp.pad(wide, [(0, 0)] * (x.ndim - 1) + [(len(h) - 1, len(h) - 1)])
-    windows = fnp.lib.stride_tricks.sliding_window_view(padded, len(h), axis=-1)
-    return fnp.moveaxis((windows @ h[::-1])[..., :size:down], -1, axis)
-
-
 def _norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
     """``scipy.linalg.norm``, which calls BLAS and LAPACK for some."""
     return fnp.linalg.norm(fnp.asarray_chkfinite(a) if check_finite else a, ord, axis, keepdims)
@@ -166,7 +137,7 @@ def _pbtrf(ab: Any, lower: int = 0, **options: Any) -> tuple[Any, int]:
     """LAPACK's ``pbtrf``: the Cholesky factor of a banded matrix, its diagonals as rows."""
     k, n = ab.shape[0] - 1, ab.shape[1]
     factor = fnp.linalg.cholesky(_symmetric(ab, lower))
-    out = fnp.zeros(ab.shape)
+    out = fnp.array(ab * 1.0)  # in the corner, which nobody reads, LAPACK leaves what was there
     for j in range(k + 1):
         if lower:
             out[j, : n - j] = fnp.diagonal(factor, -j)
@@ -217,7 +188,10 @@ def _siegelslopes(y: Any, x: Any = None, method: str = "hierarchical", **options
 _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **DISTRIBUTIONS,
     **GRAPHS,
+    **FACTORIZATIONS,
+    **IMAGES,
     **MINIMA,
+    **SIGNALS,
     **SPLINES,
     ("scipy._lib._array_api", "array_namespace"): _namespace,
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
@@ -228,9 +202,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg._flapack", "dgbsv"): _gbsv,
     ("scipy.linalg._flapack", "dpbtrf"): _pbtrf,
     ("scipy.linalg._flapack", "dsbevd"): _sbevd,
-    **{place: _chosen(*place) for place in _CHOOSING},
-    ("scipy.signal._peak_finding_utils", "_peak_prominences"): _prominences,
-    ("scipy.signal._upfirdn", "upfirdn"): _upfirdn,
+    ("scipy.optimize._lsap", "linear_sum_assignment"): _chosen("scipy.optimize._lsap", "linear_sum_assignment"),
     ("scipy.sparse.linalg._dsolve.linsolve", "spsolve_triangular"): _solve_triangular,
     ("scipy.stats._stats_pythran", "siegelslopes"): _siegel,
     ("scipy.stats._correlation", "siegelslopes"): _siegelslopes,  # which SciPy has in Python since 1.18
@@ -245,8 +217,11 @@ PYTHONS = frozenset(
         "scipy.integrate._quadpack_py",
         "scipy.interpolate._rgi",
         "scipy.linalg._misc",
+        *[module for module, _ in FACTORIZATIONS],
+        "scipy.ndimage._interpolation",
         "scipy.signal._upfirdn",
         "scipy.sparse.linalg._dsolve.linsolve",
+        "scipy.signal._waveforms",
         "scipy.stats._correlation",
         "scipy.interpolate._ndbspline",
         *[module for module, _ in (*DISTRIBUTIONS, *MINIMA)],

@@ -67,12 +67,8 @@ def _table(value: Any, translate: Translate) -> Any:
 
 
 def _line(value: Any, translate: Translate) -> Any:
-    """A line through points, or steps, or a cubic spline."""
-    kind = value._kind if isinstance(value._kind, str) else ""
-    if kind == "spline" and value._spline.k == 3:
-        kind = "cubic"
-    if kind not in ("linear", "cubic", "previous", "next", "nearest", "zero"):
-        return value
+    """A line through points, or steps, or a spline."""
+    kind = value._spline.k if value._kind == "spline" else value._kind
     fill = "extrapolate" if value._extrapolate else value.fill_value
     make = _own("scipy.interpolate", "interp1d")
     return make(value.x, value.y, kind, value.axis, bounds_error=value.bounds_error, fill_value=fill)
@@ -89,6 +85,13 @@ def _scattered(name: str) -> Callable[[Any, Translate], Any]:
         return found
 
     return made
+
+
+def _nearest(value: Any, translate: Translate) -> Any:
+    found = _own("scipy.interpolate", "NearestNDInterpolator")(value.points, value.values)
+    if value.scale is not None:
+        found.origin, found.unit = value.offset, value.scale
+    return found
 
 
 def _density(value: Any, translate: Translate) -> Any:
@@ -110,6 +113,7 @@ MAKERS: dict[Any, Callable[[Any, Translate], Any]] = {
         for home in ("_interpnd", "interpnd")  # before SciPy 1.15
         for name in ("LinearNDInterpolator", "CloughTocher2DInterpolator")
     },
+    "scipy.interpolate._ndgriddata.NearestNDInterpolator": _nearest,
     "scipy.stats._kde.gaussian_kde": _density,
     **{
         f"scipy.spatial._{name}": lambda value, translate: _own("scipy.spatial", "KDTree").of(value)

@@ -96,12 +96,12 @@ def _fix_continuity(c: Any, knots: Any, order: int) -> None:
 
 def _basis(t: Any, k: int, x: Any, place: Any) -> list[Any]:
     """The ``k + 1`` B-splines that are not zero in the piece ``place``, by the formula of de Boor and Cox."""
-    values = [fnp.ones_like(x)]
+    values, t = [fnp.ones_like(x)], np.asarray(t)
     for degree in range(1, k + 1):
         saved: Any = 0.0
         new = []
         for r in range(degree):
-            right, left = np.asarray(t)[place + r + 1], np.asarray(t)[place + 1 - degree + r]
+            right, left = fnp.take(t, place + r + 1), fnp.take(t, place + 1 - degree + r)
             part = values[r] / fnp.where(right == left, 1.0, right - left)
             new.append(saved + (right - x) * part)
             saved = (x - left) * part
@@ -121,7 +121,6 @@ def _spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any) -> Any:
         return fnp.zeros((len(x), c.shape[1]))
     n = len(t) - k - 1
     place = fnp.clip(fnp.searchsorted(t, x, "right") - 1, k, n - 1)
-    place = np.asarray(place)
     values = _basis(t, k, x, place)
     out = sum([fnp.take(c, place - k + j, axis=0) * values[j][:, None] for j in range(k + 1)])
     outside = fnp.logical_or(x < t[k], x > t[n])

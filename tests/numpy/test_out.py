@@ -495,8 +495,8 @@ def test_functions_without_a_rule_compute_constants():
     assert e.value.tolist() == [1, 2, 2]
     np.testing.assert_array_equal(f.value, np.spacing(np.arange(1.0, 4.0)))
     assert total == -4.0
-    with pytest.raises(NotDifferentiableError, match="kolmogorov: funcgrad has no rule for it"):
-        grad(lambda x: scipy.special.kolmogorov(x, out=fnp.zeros(3)).sum())(X[0])
+    with pytest.raises(NotDifferentiableError, match="mathieu_a: funcgrad has no rule for it"):
+        grad(lambda x: scipy.special.mathieu_a(1, x, out=fnp.zeros(3)).sum())(X[0])
 
 
 def test_a_view_that_nobody_knows_is_not_written_to():

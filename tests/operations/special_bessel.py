@@ -24,6 +24,12 @@ OPS = [
     *[row(name, (V, X)) for name in ("jvp", "yvp", "ivp", "kvp", "h1vp", "h2vp")],
     op("scipy.special.bessel_jn", Sample((np.array([17.3, 21.6]),), {"v": 2}), numpy=None),
     *[row(name, (V, X)) for name in ("struve", "modstruve")],
-    *[row(name, (X,)) for name in ("airy", "airye")],
+    *[row(name, (X,)) for name in ("airy", "airye", "kelvin")],
+    *[row(name, (X,)) for name in ("ber", "bei", "ker", "kei", "berp", "beip", "kerp", "keip")],
+    *[row(name, (X,)) for name in ("itj0y0", "it2j0y0", "iti0k0", "it2i0k0", "modfresnelp", "modfresnelm")],
+    *[row(name, (X,)) for name in ("itstruve0", "it2struve0", "itmodstruve0")],
+    row("itairy", Sample((X,), frozen=(0,))),  # SciPy's values have five digits: test_special_bessel.py
+    *[row(name, Sample((V, X), frozen=(0,))) for name in ("pbdv", "pbvv")],
+    row("pbwa", Sample((V, X / 2), frozen=(0,))),
     *[row(f"spherical_{kind}n", (WHOLE, X), Sample((WHOLE, X), {"derivative": True})) for kind in ("j", "y", "i", "k")],
 ]

@@ -15,6 +15,10 @@ def row(name, *samples, **options):
 
 OPS = [
     row("hyp0f1", (B, X)),
+    *[
+        row(name, Sample((A, B, np.array([0.3, 0.7])), frozen=(0, 1)))
+        for name in ("wright_bessel", "log_wright_bessel")
+    ],
     row("hyperu", (A, B, np.array([0.6, 1.3]))),
     # Each derivative in a parameter takes seconds to compile for JAX: test_special_hypergeometric.py has those.
     op("scipy.special.hyp1f1", Sample((A, B, X), frozen=(0, 1))),

@@ -5,7 +5,7 @@ import numpy as np
 
 from funcgrad.scipy.special.operations.distributions import student_density
 from operations.spec import Sample, array, op, positive
-from operations.special_functions import NO_JAX, POSITIVE, UNIT, alone, row
+from operations.special_functions import NO_JAX, NO_KERNEL, POSITIVE, UNIT, alone, row
 
 S = Sample
 TRIALS = np.array([5, 9])
@@ -57,6 +57,12 @@ DISTRIBUTIONS = [
     row("fdtr", POSITIVE, POSITIVE[::-1] + 1, UNIT, jax=None),
     row("fdtrc", POSITIVE, POSITIVE[::-1] + 1, UNIT, jax=None),
     alone("fdtri", POSITIVE, POSITIVE[::-1] + 1, UNIT),
+    # SciPy's values have nine digits: test_special.py has the derivatives
+    op("scipy.special.bdtrik", S((UNIT, TRIALS * 1.0, UNIT[::-1]), frozen=(0, 1, 2)), on_jax=False, reason=NO_KERNEL),
+    alone("kolmogorov", np.array([0.4, 1.3])),
+    alone("kolmogi", UNIT),
+    op("scipy.special.smirnov", S((np.array([4, 30]), UNIT / 2)), jax=None, on_jax=False, reason=NO_KERNEL),
+    op("scipy.special.smirnovi", S((np.array([4, 30]), UNIT)), jax=None, on_jax=False, reason=NO_KERNEL),
     alone("bdtrin", np.array([2.0, 3.0]), np.array([0.3, 0.4]), UNIT),
     alone("nbdtrik", UNIT, TRIALS * 1.0, UNIT[::-1]),
     alone("nbdtrin", np.array([3.0, 4.0]), np.array([0.4, 0.5]), np.array([0.52, 0.4])),

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from operations.spec import op
+from operations.spec import Sample, op
 
 X = np.array([0.35, -0.64])
 N = np.array([3, 4])
+REAL = np.array([0.5, -1.5])  # degrees of which the function has poles beside alpha
 A, B = np.array([0.6, 1.7]), np.array([1.2, 0.3])
 NO_JAX = {"jax": None, "on_jax": False, "reason": "JAX has no such kernel"}
 
@@ -31,8 +32,8 @@ OPS = [
             "chebys",
         )
     ],
-    *[row(f"eval_{name}", (N, A, X)) for name in ("genlaguerre", "gegenbauer")],
-    row("eval_jacobi", (N, A, B, X)),
+    *[row(f"eval_{name}", (N, A, X), Sample((REAL, A, X), frozen=(0,))) for name in ("genlaguerre", "gegenbauer")],
+    row("eval_jacobi", (N, A, B, X), Sample((REAL, A, B, X), frozen=(0,))),
     row("lpmv", (np.array([1, 2]), N, X)),
     op("scipy.special.sph_harm_y", (N, np.array([2, -1]), np.array([0.7, 2.1]), A)),
 ]

@@ -70,7 +70,10 @@ def test_other_curves_are_scipys(n):
     assert np.ptp(level(np.linspace(0.7, 2.2, 5))) == 0
 
 
-@pytest.mark.parametrize("kind", ["linear", "cubic", "previous", "next", "nearest", "zero"])
+@pytest.mark.parametrize(
+    "kind",
+    ["linear", "slinear", "quadratic", "cubic", 0, 1, 2, 4, "previous", "next", "nearest", "nearest-up", "zero"],
+)
 def test_interp1d_is_scipys(kind):
     y = RNG.normal(size=(2, 6, 3))
     order = RNG.permutation(6)
@@ -226,7 +229,7 @@ def test_errors():
     with pytest.raises(ValueError, match="out of bounds"):
         interpolate.RegularGridInterpolator((X,), Y)([9.0])
     with pytest.raises(InputError, match="kind must be"):
-        interpolate.interp1d(X, Y, "quadratic")
+        interpolate.interp1d(X, Y, "quartic")
     with pytest.raises(InputError, match="method must be"):
         interpolate.RegularGridInterpolator((X,), Y, "pchip")
     with pytest.raises(ShapeError, match="method must be akima"):

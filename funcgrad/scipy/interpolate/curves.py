@@ -11,8 +11,10 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import anywhere, known
+from funcgrad.numpy.peeking import anywhere, is_plain, known
+from funcgrad.numpy_code import run_anywhere
 from funcgrad.numpy_code.splines import real_roots
+from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
 from funcgrad.scipy.linalg.solving import solve_banded
 from funcgrad.typing import Array, ArrayLike
@@ -372,14 +374,33 @@ def _akima_slopes(rise: Array, method: str) -> Array:
     return fnp.where(clear, weighted, 0.5 * (m[3:] + m[:-3]))
 
 
+def cardinal_splines(points: Array, q: Array, degree: int, order: int) -> Array:
+    """The spline that is 1 at one of the points and 0 at the others, for each of them, at the places ``q``.
+
+    Raises:
+        ConversionError: traced points.
+    """
+    library = import_scipy("interpolate", "scipy.interpolate")
+    spline = library.make_interp_spline(np.asarray(points), np.eye(backend.shape_of(points)[0]), degree)
+    found: Array = spline(q, order) if is_plain(q) else run_anywhere(spline, (q, order), {})
+    return found
+
+
+#: Other names of kinds of ``interp1d``, among them the degrees of splines.
+_KINDS: dict[str | int, str | int] = {"slinear": "linear", 0: "zero", 1: "linear", "quadratic": 2, 3: "cubic"}
+
+
+_STEPS = ("previous", "next", "nearest", "nearest-up", "zero")
+
+
 class interp1d:  # noqa: N801  (SciPy's name)
     """A function through points, as ``scipy.interpolate.interp1d``.
 
     Args:
         x: the knots.
         y: the values, along ``axis``.
-        kind: "linear", "cubic" (a spline, not-a-knot), "previous", "next", "nearest" or "zero". Of the last four
-            only the values have a derivative, that in the query is zero.
+        kind: "linear" or "slinear", "quadratic", "cubic", the degree of a spline, "previous", "next", "nearest",
+            "nearest-up" or "zero". Of the last five only the values have a derivative, that in the query is zero.
         axis: the axis of ``y``.
         copy: no effect.
         bounds_error: whether a query outside raises; by default it does unless ``fill_value`` is "extrapolate".
@@ -399,15 +420,19 @@ class interp1d:  # noqa: N801  (SciPy's name)
         self,
         x: ArrayLike,
         y: ArrayLike,
-        kind: str = "linear",
+        kind: str | int = "linear",
         axis: int = -1,
         copy: bool = True,
         bounds_error: bool | None = None,
         fill_value: Any = np.nan,
         assume_sorted: bool = False,
     ) -> None:
-        if kind not in ("linear", "cubic", "previous", "next", "nearest", "zero"):
-            raise InputError(f"interpolate.interp1d: kind must be linear, cubic or a kind of steps, got {kind!r}.")
+        kind = _KINDS.get(kind, kind)
+        if type(kind) is not int and kind not in ("linear", "cubic", *_STEPS):
+            raise InputError(
+                "interpolate.interp1d: kind must be linear, slinear, quadratic, cubic, a whole number or a kind of "
+                f"steps, got {kind!r}."
+            )
         x, y = [a if backend.is_inexact(a) else fnp.astype(a, float) for a in (as_value(x), as_value(y))]
         self.axis = axis % len(backend.shape_of(y))
         if not assume_sorted:
@@ -438,15 +463,19 @@ class interp1d:  # noqa: N801  (SciPy's name)
         return _placed(found, len(backend.shape_of(q)), self.axis, extra)
 
     def _between(self, q: Array, extra: int) -> Array:
-        place = _cells(self.x, q)
+        if isinstance(self.kind, int):
+            shares = cardinal_splines(self.x, fnp.ravel(q), self.kind, 0)
+            return fnp.reshape(fnp.tensordot(shares, self.y, 1), (*backend.shape_of(q), *backend.shape_of(self.y)[1:]))
         if self.kind == "linear":
+            place = _cells(self.x, q)
             start, stop = getitem(self.x, place), getitem(self.x, place + 1)
             low, high = getitem(self.y, place), getitem(self.y, place + 1)
             return low + _behind((q - start) / (stop - start), extra) * (high - low)
         last = backend.shape_of(self.x)[0] - 1
-        if self.kind == "nearest":
+        if self.kind in ("nearest", "nearest-up"):
             middles = (self.x[1:] + self.x[:-1]) / 2.0
-            return getitem(self.y, fnp.clip(fnp.searchsorted(middles, q, side="left"), 0, last))
+            side = "left" if self.kind == "nearest" else "right"
+            return getitem(self.y, fnp.clip(fnp.searchsorted(middles, q, side=side), 0, last))
         if self.kind == "next":
             return getitem(self.y, fnp.clip(fnp.searchsorted(self.x, q, side="left"), 0, last))
         return getitem(self.y, fnp.clip(fnp.searchsorted(self.x, q, side="right") - 1, 0, last))

@@ -13,10 +13,9 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import anywhere, is_plain, known
-from funcgrad.numpy_code import run_anywhere
-from funcgrad.optional import import_scipy
+from funcgrad.numpy.peeking import anywhere, known
 from funcgrad.primitives.indexing import getitem
+from funcgrad.scipy.interpolate.curves import cardinal_splines
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["RegularGridInterpolator"]
@@ -134,7 +133,7 @@ class RegularGridInterpolator:
         shape = backend.shape_of(coordinates[0])
         found = self.values[None]
         for points, q, order in zip(self.grid, coordinates, nu, strict=True):
-            shares = _spline(points, fnp.ravel(q), degree, order)
+            shares = cardinal_splines(points, fnp.ravel(q), degree, order)
             found = fnp.einsum("qi,qi...->q...", shares, fnp.broadcast_to(found, (len(shares), *found.shape[1:])))
         return fnp.reshape(found, (*shape, *backend.shape_of(found)[1:]))
 
@@ -154,18 +153,6 @@ def _check_method(method: str) -> None:
             "interpolate.RegularGridInterpolator: method must be linear, nearest, slinear, cubic or quintic, got "
             f"{method!r}. Use PchipInterpolator along one axis after the other for pchip."
         )
-
-
-def _spline(points: Array, q: Array, degree: int, order: int) -> Array:
-    """The spline that is 1 at one of the points and 0 at the others, for each of them, at the places ``q``.
-
-    Raises:
-        ConversionError: traced points.
-    """
-    library = import_scipy("interpolate.RegularGridInterpolator", "scipy.interpolate")
-    spline = library.make_interp_spline(np.asarray(points), np.eye(backend.shape_of(points)[0]), degree)
-    found: Array = spline(q, order) if is_plain(q) else run_anywhere(spline, (q, order), {})
-    return found
 
 
 def _behind(q: Array, extra: int) -> Array:

@@ -11,11 +11,11 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import known
+from funcgrad.numpy.peeking import known, single
 from funcgrad.optional import import_scipy
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["Scattered"]
+__all__ = ["Scattered", "coordinates", "is_single"]
 
 
 class Scattered:
@@ -38,7 +38,7 @@ class Scattered:
         spatial = import_scipy(f"interpolate.{call}", "scipy.spatial")
         given = isinstance(points, spatial.Delaunay)
         self.call, self.values, self.fill_value = call, as_value(values), fill_value
-        self.points: Any = points.points if given else fnp.astype(_coordinates(points), float)
+        self.points: Any = points.points if given else fnp.astype(coordinates(points), float)
         if backend.shape_of(self.values)[:1] != backend.shape_of(self.points)[:1]:
             raise ShapeError(
                 f"interpolate.{call}: values must have one entry for each point, got "
@@ -50,7 +50,7 @@ class Scattered:
             self.origin, wide = fnp.min(self.points, axis=0), fnp.ptp(self.points, axis=0)
             self.unit = fnp.where(wide > 0, wide, 1.0)
             self.points = (self.points - self.origin) / self.unit
-        self.tri = points if given else spatial.Delaunay(_plain(self.points))
+        self.tri = points if given else spatial.Delaunay(single(self.points))
 
     def __call__(self, *args: Any, simplex_tolerance: float = 1.0) -> Array:
         """The values at points: an array of shape (..., d), or d arrays of coordinates.
@@ -59,7 +59,7 @@ class Scattered:
             args: the points.
             simplex_tolerance: how far a point may lie outside of a simplex, as a multiple of what rounding makes.
         """
-        xi = _coordinates(args[0] if len(args) == 1 else args)
+        xi = coordinates(args[0] if len(args) == 1 else args)
         dimension = backend.shape_of(self.points)[1]
         if backend.shape_of(xi)[-1:] != (dimension,):
             raise ShapeError(
@@ -85,9 +85,8 @@ class Scattered:
 
     def _places(self, points: Array, tolerance: float) -> Any:
         """The number of the simplex that each point lies in, -1 outside of all."""
-        plain = known(points)
-        if plain is not None and plain.shape == backend.shape_of(points):
-            return self.tri.find_simplex(plain, tol=tolerance)
+        if is_single(points):
+            return self.tri.find_simplex(known(points), tol=tolerance)
         vertices = np.asarray(known(self.points))[self.tri.simplices]  # of many examples: each simplex is tried
         inverses = np.linalg.inv(np.swapaxes(vertices[:, :-1] - vertices[:, -1:], 1, 2))
         shares = fnp.einsum("sij,psj->psi", inverses, points[:, None] - vertices[:, -1])
@@ -95,13 +94,13 @@ class Scattered:
         return fnp.where(fnp.max(least, axis=1) < -tolerance, -1, fnp.argmax(least, axis=1))
 
 
-def _plain(points: Any) -> Any:
-    """The numbers of points; those of many examples, which have not one triangulation, are refused."""
+def is_single(points: Any) -> bool:
+    """Whether the numbers of points are known, and are not those of many examples."""
     plain = known(points)
-    return plain if plain is not None and plain.shape == backend.shape_of(points) else np.asarray(points)
+    return plain is not None and plain.shape == backend.shape_of(points)
 
 
-def _coordinates(points: Any) -> Array:
+def coordinates(points: Any) -> Array:
     """Points along the last axis, of an array or a tuple of coordinates."""
     if isinstance(points, tuple):
         return fnp.stack(fnp.broadcast_arrays(*[as_value(x) for x in points]), axis=-1)

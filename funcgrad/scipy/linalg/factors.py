@@ -15,6 +15,8 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import single
+from funcgrad.optional import import_scipy
 from funcgrad.primitives import solving
 from funcgrad.primitives.shaping import tril, triu
 from funcgrad.primitives.solving import adjoint
@@ -159,19 +161,22 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> tuple[Array, ...]:
-    """Q with orthonormal columns and upper triangular R: ``a = Q @ R``.
+    """Q with orthonormal columns and upper triangular R: ``a = Q @ R``; with pivoting P, too: ``a[:, P] = Q @ R``.
+
+    Which columns are exchanged is a constant.
 
     Args:
         a: matrices in the last two axes; see ``funcgrad.numpy.linalg.qr``.
         overwrite_a: for SciPy alone, as ``lwork`` and ``check_finite`` are.
         lwork: see ``overwrite_a``.
         mode: "full", where Q is square; "economic"; "r", R alone, in a tuple; "raw", of plain arrays only.
-        pivoting: whether columns are exchanged; of plain arrays only.
+        pivoting: whether columns are exchanged.
         check_finite: see ``overwrite_a``.
 
     Raises:
         ValueError: an unknown ``mode``.
-        NotDifferentiableError: ``pivoting``, or mode "raw", of traced values.
+        NotDifferentiableError: mode "raw" of traced values.
+        ConversionError: ``pivoting`` of matrices that differ between the examples of a ``vmap``.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -179,13 +184,21 @@ def qr(
         array([[5. , 2.2],
                [0. , 0.4]])
     """
-    if pivoting or mode == "raw":
-        refuse("qr", "pivoting" if pivoting else "mode='raw'", "Take lu, or mode='full', 'economic' or 'r'.")
+    if mode == "raw":
+        refuse("qr", "mode='raw'", "Take lu, or mode='full', 'economic' or 'r'.")
     names = {"full": "complete", "economic": "reduced", "r": "r"}
     if mode not in names:
         raise ValueError(f"qr: mode is 'full', 'economic' or 'r', got {mode!r}. Give one of them.")
-    found = fnp.linalg.qr(_matrix("qr", a), names[mode])
-    return (found,) if mode == "r" else tuple(found)
+    a = _matrix("qr", a)
+    order: list[Any] = []
+    if pivoting:
+        order = [import_scipy("linalg.qr", "scipy.linalg").qr(single(a), mode="r", pivoting=True)[-1]]
+        a = fnp.take_along_axis(a, order[0][..., None, :], axis=-1)
+    found = fnp.linalg.qr(a, names[mode])
+    if mode != "r":
+        return (*found, *order)
+    *batch, rows, columns = backend.shape_of(a)  # SciPy's R has as many rows as the matrix
+    return (fnp.pad(found, [(0, 0)] * len(batch) + [(0, max(rows - columns, 0)), (0, 0)]), *order)
 
 
 @mirrors

@@ -405,22 +405,30 @@ def convolve2d(
         >>> convolve2d([[1.0, 2.0]], [[1.0, 10.0]], "same", boundary="wrap")
         array([[21., 12.]])
     """
-    x, y = as_value(in1), as_value(in2)
-    if len(backend.shape_of(x)) != 2 or len(backend.shape_of(y)) != 2:
-        raise ShapeError(
-            f"signal.convolve2d: both arrays must be matrices, got {backend.shape_of(x)} and {backend.shape_of(y)}."
-        )
-    if mode == "valid" or (boundary == "fill" and not fillvalue):
-        return _convolved("signal.convolve2d", x, y, mode, "direct")
+    return _in_a_plane("signal.convolve2d", as_value(in1), as_value(in2), mode, boundary, fillvalue)
+
+
+def _in_a_plane(call: str, x: Array, y: Array, mode: str, boundary: str, fillvalue: float, later: int = 0) -> Array:
+    """The convolution of two matrices, whose middle part is ``later`` by 1 where ``y`` has an even length."""
+    shapes = backend.shape_of(x), backend.shape_of(y)
+    if any(len(shape) != 2 for shape in shapes):
+        raise ShapeError(f"{call}: both arrays must be matrices, got {shapes[0]} and {shapes[1]}.")
+    plain = boundary == "fill" and not fillvalue
+    if mode == "valid" or (plain and mode != "same"):
+        return _convolved(call, x, y, mode, "direct")
     modes = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
     if boundary not in modes:
-        raise ShapeError(f"signal.convolve2d: boundary must be fill, wrap or symm, got {boundary!r}.")
-    part = _part("signal.convolve2d", mode, backend.shape_of(x), backend.shape_of(y))
-    widths = [(m - 1, m - 1) for m in backend.shape_of(y)]
+        raise ShapeError(f"{call}: boundary must be fill, wrap or symm, got {boundary!r}.")
+    part = _part(call, mode, *shapes)
+    if mode == "same":
+        starts = [(m - 1 + later) // 2 for m in shapes[1]]
+        part = tuple([slice(i, i + n) for i, n in zip(starts, shapes[0], strict=True)])
+    if plain:
+        return getitem(_convolved(call, x, y, "full", "direct"), part)
     options = {"constant_values": fillvalue} if boundary == "fill" else {}
-    around = fnp.pad(x, widths, modes[boundary], **options)
+    around = fnp.pad(x, [(m - 1, m - 1) for m in shapes[1]], modes[boundary], **options)
     whole = convolve_axes(around, y, rank=2, method="direct")
-    inner = tuple([slice(m - 1, n) for n, m in zip(backend.shape_of(around), backend.shape_of(y), strict=True)])
+    inner = tuple([slice(m - 1, n) for n, m in zip(backend.shape_of(around), shapes[1], strict=True)])
     return getitem(getitem(whole, inner), part)
 
 
@@ -428,20 +436,14 @@ def convolve2d(
 def correlate2d(
     in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: float = 0
 ) -> Array:
-    """The cross-correlation of two matrices; arguments as for ``convolve2d``, boundaries "fill" with zero when traced.
+    """The cross-correlation of two matrices; arguments as for ``convolve2d``.
 
     Example:
         >>> correlate2d([[1.0, 2.0]], [[1.0, 10.0]])
         array([[10., 21.,  2.]])
     """
     x, y = as_value(in1), as_value(in2)
-    if boundary != "fill" or fillvalue:
-        raise InputError(
-            f"signal.correlate2d: boundary={boundary!r} with fillvalue={fillvalue} is for plain values. Use convolve2d "
-            "with in2[::-1, ::-1]."
-        )
-    if mode == "same":  # SciPy's middle: of an even length that behind it, elsewhere that before
-        whole = _convolved("signal.correlate2d", x, _turned(y), "full", "direct")
-        starts = [m // 2 for m in backend.shape_of(y)]
-        return getitem(whole, tuple([slice(i, i + n) for i, n in zip(starts, backend.shape_of(x), strict=True)]))
-    return _convolved("signal.correlate2d", x, _turned(y), mode, "direct")
+    if mode == "valid" and backend.shape_of(x) < backend.shape_of(y):  # SciPy exchanges them, and conjugates the other
+        x, y = conj(x), conj(y)
+    # SciPy's middle: of an even length that behind it, elsewhere that before
+    return _in_a_plane("signal.correlate2d", x, _turned(y), mode, boundary, fillvalue, later=1)

@@ -1,4 +1,4 @@
-"""Derivatives of Bessel functions by name; spherical Bessel, Struve and Airy functions.
+"""Derivatives of Bessel functions by name; their relatives: Struve, Airy, Kelvin, Weber's functions, and integrals.
 
 Whole orders and numbers of derivatives are constants. The kernels are SciPy's, for NumPy arrays; ``bessel_jn`` is JAX's
 function and takes its arrays.
@@ -25,7 +25,9 @@ from funcgrad.scipy.special.ufunc import table
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
-    "airy", "airye", "bessel_jn", "h1vp", "h2vp", "ivp", "jvp", "kvp", "modstruve", "spherical_in", "spherical_jn",
+    "airy", "airye", "bei", "beip", "ber", "berp", "bessel_jn", "h1vp", "h2vp", "it2i0k0", "it2j0y0", "it2struve0",
+    "itairy", "iti0k0", "itj0y0", "itmodstruve0", "itstruve0", "ivp", "jvp", "kei", "keip", "kelvin", "ker", "kerp",
+    "kvp", "modfresnelm", "modfresnelp", "modstruve", "pbdv", "pbvv", "pbwa", "spherical_in", "spherical_jn",
     "spherical_kn", "spherical_yn", "struve", "yvp",
 ]  # fmt: skip
 
@@ -55,6 +57,63 @@ airye = row("airye(z) -> tuple[Array, Array, Array, Array]", prim.airye,
     Raises:
         NotDifferentiableError: a derivative for complex z, of which the scaling is no analytic function.""",
     "grad(lambda z: fsp.airye(z)[0])(1.0).round(10)", "np.float64(-0.0464632442)")
+itstruve0 = row("itstruve0(x)", prim.itstruve0, "The integral of ``struve(0, t)`` from 0 to ``x``.",
+    "grad(fsp.itstruve0)(1.0).round(10)", "np.float64(0.568656627)")
+it2struve0 = row("it2struve0(x)", prim.it2struve0, "The integral of ``struve(0, t) / t`` from ``x`` to infinity.",
+    "grad(fsp.it2struve0)(1.0).round(10)", "np.float64(-0.568656627)")
+itmodstruve0 = row("itmodstruve0(x)", prim.itmodstruve0, "The integral of ``modstruve(0, t)`` from 0 to ``x``.",
+    "grad(fsp.itmodstruve0)(1.0).round(10)", "np.float64(0.7102431859)")
+itj0y0 = row("itj0y0(x) -> tuple[Array, Array]", prim.itj0y0, "The integrals of ``j0`` and ``y0`` from 0 to ``x``.",
+    "grad(lambda x: fsp.itj0y0(x)[0])(1.0).round(10)", "np.float64(0.7651976866)")
+it2j0y0 = row("it2j0y0(x) -> tuple[Array, Array]", prim.it2j0y0,
+    "The integrals of ``(1 - j0(t)) / t`` from 0 to ``x`` and of ``y0(t) / t`` from ``x`` to infinity.",
+    "grad(lambda x: fsp.it2j0y0(x)[0])(1.0).round(10)", "np.float64(0.2348023134)")
+iti0k0 = row("iti0k0(x) -> tuple[Array, Array]", prim.iti0k0, "The integrals of ``i0`` and ``k0`` from 0 to ``x``.",
+    "grad(lambda x: fsp.iti0k0(x)[0])(1.0).round(10)", "np.float64(1.2660658778)")
+it2i0k0 = row("it2i0k0(x) -> tuple[Array, Array]", prim.it2i0k0,
+    "The integrals of ``(i0(t) - 1) / t`` from 0 to ``x`` and of ``k0(t) / t`` from ``x`` to infinity.",
+    "grad(lambda x: fsp.it2i0k0(x)[0])(1.0).round(10)", "np.float64(0.2660658778)")
+itairy = row("itairy(x) -> tuple[Array, Array, Array, Array]", prim.itairy,
+    "The integrals of Ai and Bi from 0 to ``x``, then those of ``Ai(-t)`` and ``Bi(-t)``.",
+    "grad(lambda x: fsp.itairy(x)[0])(1.0).round(10)", "np.float64(0.1352924163)")
+modfresnelp = row("modfresnelp(x) -> tuple[Array, Array]", prim.modfresnelp,
+    """The integral of ``exp(1j * t**2)`` from ``x`` to infinity, and it times ``exp(-1j * (x**2 + pi/4)) / sqrt(pi)``.
+
+    Both are complex.""", "grad(lambda x: fsp.modfresnelp(x)[0].real)(1.0).round(10)", "np.float64(-0.5403023059)")
+modfresnelm = row("modfresnelm(x) -> tuple[Array, Array]", prim.modfresnelm,
+    "The complex conjugates of the results of ``modfresnelp``.",
+    "grad(lambda x: fsp.modfresnelm(x)[0].imag)(1.0).round(10)", "np.float64(0.8414709848)")
+pbdv = row("pbdv(v, x) -> tuple[Array, Array]", prim.pbdv,
+    """The parabolic cylinder function D of order ``v`` at ``x``, and its derivative, by DLMF 12.2.4.
+
+    Raises:
+        NotDifferentiableError: a derivative in v.""", "grad(lambda x: fsp.pbdv(0.5, x)[0])(1.0).round(10)",
+    "np.float64(-0.0945656087)")
+pbvv = row("pbvv(v, x) -> tuple[Array, Array]", prim.pbvv,
+    "The parabolic cylinder function V of order ``v`` at ``x``, and its derivative; as ``pbdv``.",
+    "grad(lambda x: fsp.pbvv(0.5, x)[0])(1.0).round(10)", "np.float64(0.9226713556)")
+pbwa = row("pbwa(a, x) -> tuple[Array, Array]", prim.pbwa,
+    "The parabolic cylinder function W of parameter ``a`` at ``x``, and its derivative, by DLMF 12.2.3; as ``pbdv``.",
+    "grad(lambda x: fsp.pbwa(0.5, x)[0])(1.0).round(10)", "np.float64(-0.2901243887)")
+ber = row("ber(x)", prim.ber, "Kelvin's function ber, the real part of ``jv(0, x * exp(0.75j * pi))``, DLMF 10.61.1.",
+    "grad(fsp.ber)(1.0).round(10)", "np.float64(-0.0624457522)")
+bei = row("bei(x)", prim.bei, "Kelvin's function bei, the imaginary part of ``jv(0, x * exp(0.75j * pi))``.",
+    "grad(fsp.bei)(1.0).round(10)", "np.float64(0.4973965115)")
+ker = row("ker(x)", prim.ker, "Kelvin's function ker, the real part of ``kv(0, x * exp(0.25j * pi))``, DLMF 10.61.2.",
+    "grad(fsp.ker)(1.0).round(10)", "np.float64(-0.6946038911)")
+kei = row("kei(x)", prim.kei, "Kelvin's function kei, the imaginary part of ``kv(0, x * exp(0.25j * pi))``.",
+    "grad(fsp.kei)(1.0).round(10)", "np.float64(0.3523699133)")
+berp = row("berp(x)", prim.berp, "The derivative of ``ber``.", "grad(fsp.berp)(1.0).round(10)",
+    "np.float64(-0.1871202879)")
+beip = row("beip(x)", prim.beip, "The derivative of ``bei``.", "grad(fsp.beip)(1.0).round(10)",
+    "np.float64(0.4869852697)")
+kerp = row("kerp(x)", prim.kerp, "The derivative of ``ker``.", "grad(fsp.kerp)(1.0).round(10)",
+    "np.float64(1.1895985276)")
+keip = row("keip(x)", prim.keip, "The derivative of ``kei``.", "grad(fsp.keip)(1.0).round(10)",
+    "np.float64(-0.0656637046)")
+kelvin = row("kelvin(x) -> tuple[Array, Array, Array, Array]", prim.kelvin,
+    "Kelvin's functions: ``ber + 1j * bei``, ``ker + 1j * kei``, and the derivatives of both.",
+    "grad(lambda x: fsp.kelvin(x)[0].imag)(1.0).round(10)", "np.float64(0.4973965115)")
 # fmt: on
 
 

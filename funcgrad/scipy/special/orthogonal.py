@@ -18,6 +18,7 @@ __all__ = [
     "eval_chebyc", "eval_chebys", "eval_chebyt", "eval_chebyu", "eval_gegenbauer", "eval_genlaguerre", "eval_hermite",
     "eval_hermitenorm", "eval_jacobi", "eval_laguerre", "eval_legendre", "eval_sh_chebyt", "eval_sh_chebyu",
     "eval_sh_legendre", "lpmv", "sph_harm_y", "hyp0f1", "hyp1f1", "hyp2f1", "hyperu",
+    "log_wright_bessel", "wright_bessel",
 ]  # fmt: skip
 
 
@@ -128,4 +129,18 @@ hyperu = row("hyperu(a, b, x)", prim.hyperu, """Tricomi's function U, for x > 0.
     Its derivatives come from the integral DLMF 13.4.4. For a <= 0, where there is none, that in x is
     ``-a * hyperu(a + 1, b + 1, x)``, DLMF 13.3.22, and those in a and b are NaN.""",
     "grad(fsp.hyperu)(0.5, 1.5, 1.0).round(10)", "np.float64(-0.3309641863)")
+wright_bessel = row("wright_bessel(a, b, x)", prim.wright_bessel,
+    """Wright's function, ``sum(x**k / k! / gamma(a * k + b))``.
+
+    Its derivative in x is ``wright_bessel(a, a + b, x)``.
+
+    Raises:
+        NotDifferentiableError: a derivative in a or b.""", "grad(fsp.wright_bessel, 2)(0.5, 1.5, 1.0).round(10)",
+    "np.float64(2.0601257166)")
+log_wright_bessel = row("log_wright_bessel(a, b, x)", prim.log_wright_bessel,
+    """The logarithm of ``wright_bessel(a, b, x)``.
+
+    Raises:
+        NotDifferentiableError: a derivative in a or b.""", "grad(fsp.log_wright_bessel, 2)(0.5, 1.5, 1.0).round(10)",
+    "np.float64(0.7917794178)")
 # fmt: on

@@ -12,7 +12,8 @@ from funcgrad.scipy.special.ufunc import table
 __all__ = [
     "chdtr", "chdtrc", "chdtri", "chdtriv", "gdtr", "gdtrc", "gdtria", "gdtrib", "gdtrix", "pdtr", "pdtrc", "pdtri",
     "pdtrik", "bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "nbdtri", "fdtr", "fdtrc", "fdtri", "fdtridfd", "btdtria",
-    "btdtrib", "bdtrin", "nbdtrik", "nbdtrin", "nrdtrimn", "nrdtrisd", "tklmbda", "stdtr", "stdtrit", "stdtridf",
+    "btdtrib", "bdtrik", "bdtrin", "kolmogi", "kolmogorov", "nbdtrik", "nbdtrin", "nrdtrimn", "nrdtrisd", "tklmbda",
+    "smirnov", "smirnovi", "stdtr", "stdtrit", "stdtridf",
 ]  # fmt: skip
 
 row = table(__name__)
@@ -84,6 +85,20 @@ stdtrit = row("stdtrit(df, p)", prim.stdtrit,
     "fsp.stdtrit(3.0, 0.975).round(6)", "np.float64(3.182446)")
 stdtridf = row("stdtridf(p, t)", prim.stdtridf, "The inverse of ``stdtr`` in ``df``.",
     "fsp.stdtridf(0.975, 3.182446305284263).round(6)", "np.float64(3.0)")
+bdtrik = row("bdtrik(y, n, p)", prim.bdtrik, "The inverse of ``bdtr`` in ``k``, which is a real number here.",
+    "fsp.bdtrik(0.5, 3.0, 0.5).round(6)", "np.float64(1.0)")
+kolmogorov = row("kolmogorov(y)", lambda y: prim.kolmogorov(y, order=0),
+    "The probability that Kolmogorov's statistic of a large sample, times the root of its size, is above ``y``.",
+    "grad(fsp.kolmogorov)(1.0).round(10)", "np.float64(-1.0719485584)")
+kolmogi = row("kolmogi(p)", prim.kolmogi, "The inverse of ``kolmogorov``.", "fsp.kolmogi(0.5).round(6)",
+    "np.float64(0.827574)")
+smirnov = row("smirnov(n, d)", lambda n, d: prim.smirnov(n, d, order=0),
+    """The probability that Smirnov's one-sided statistic of ``n`` numbers is above ``d``.
+
+    Raises:
+        NotDifferentiableError: a derivative in n.""", "grad(fsp.smirnov, 1)(2, 0.25)", "np.float64(-1.5)")
+smirnovi = row("smirnovi(n, p)", prim.smirnovi, "The inverse of ``smirnov`` in ``d``.",
+    "fsp.smirnovi(2, 0.5).round(6)", "np.float64(0.366025)")
 bdtrin = row("bdtrin(k, y, p)", prim.bdtrin, "The inverse of ``bdtr`` in ``n``, which is a real number here.",
     "fsp.bdtrin(1.0, 0.5, 0.5).round(6)", "np.float64(3.0)")
 nbdtrik = row("nbdtrik(y, n, p)", prim.nbdtrik, "The inverse of ``nbdtr`` in ``k``, which is a real number here.",

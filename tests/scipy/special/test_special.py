@@ -16,7 +16,7 @@ import scipy.special
 
 import funcgrad.numpy as fnp
 import funcgrad.scipy.special as fsp
-from funcgrad import grad, hessian, jvp, vjp, vmap
+from funcgrad import grad, hessian, jacfwd, jvp, vjp, vmap
 from funcgrad.errors import ConcretizationError, InputError, MissingExtraError, NotDifferentiableError
 from funcgrad.scipy.special.operations import convex, error_functions
 
@@ -466,3 +466,93 @@ def test_differences_of_digamma_keep_their_digits(ratio):
         np.testing.assert_allclose(found[0], float(wanted[0]), rtol=1e-11)
         np.testing.assert_allclose(grad(grad(fsp.betaln))(a, b), float(curved), rtol=1e-9)
         np.testing.assert_allclose(jvp(lambda a, b=b: fsp.betaln(a, b), (a,), (1.0,))[1], float(wanted[0]), rtol=1e-11)
+
+
+@pytest.mark.filterwarnings("ignore:floating point number truncated", "ignore:non-integer arg n:DeprecationWarning")
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("yn", [0.5]),
+        ("kn", [-1.5]),
+        ("expn", [0.5]),
+        ("expn", [1.7]),
+        ("pdtri", [-0.5]),
+        ("bdtr", [2.4, 5.6]),
+        ("bdtrc", [2.4, 5.6]),
+        ("bdtri", [2.4, 5.6]),
+        ("nbdtr", [2.6, 5.6]),
+        ("nbdtrc", [-0.5, 5.6]),
+        ("nbdtri", [2.6, 5.6]),
+        ("smirnov", [5.6]),
+    ],
+)
+def test_derivatives_are_at_the_whole_numbers_that_scipy_takes(name, counts):
+    fun, at = getattr(fsp, name), len(counts)
+    for x in (0.3, 0.7):
+        np.testing.assert_equal(fun(*counts, x), fun(*np.trunc(counts), x))
+        want = grad(fun, at)(*[int(n) for n in counts], x)
+        assert grad(fun, at)(*counts, x) == pytest.approx(want, rel=1e-14)
+        assert jacfwd(fun, at)(*counts, x) == pytest.approx(want, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "value"),
+    [
+        ("pdtrik", (0.1, 1.5), 0.0),
+        ("nbdtrik", (0.1, 2.0, 0.5), 0.0),
+        ("bdtrik", (0.1, 3.0, 0.5), 0.0),
+        ("fdtridfd", (0.3, 0.98, 0.8), 1e100),
+        ("stdtridf", (0.9, 0.3), 1e10),
+        ("stdtridf", (0.5, 2.58), 5e-51),
+        ("tklmbda", (0.3, 7.0), 1.0),
+        ("tklmbda", (-0.9, 2.0), 0.0),
+    ],
+)
+def test_beyond_what_is_searched_or_the_ends_of_a_distribution_nothing_changes(name, args, value):
+    fun = getattr(fsp, name)
+    assert fun(*args) == value
+    assert grad(fun, tuple(range(len(args))))(*args) == (0,) * len(args)
+    assert grad(grad(fun))(*args) == 0
+
+
+def test_the_inverse_of_the_binomial_distribution_in_its_events():
+    def probability(k, n, p):
+        return mp.betainc(n - k, k + 1, 0, 1 - p, regularized=True)
+
+    y, n, p = 0.6, 9.0, 0.4
+    k = fsp.bdtrik(y, n, p)
+    slopes = [mp.diff(probability, (k, n, p), order) for order in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
+    want = np.array([1 / slopes[0], -slopes[1] / slopes[0], -slopes[2] / slopes[0]], float)
+    np.testing.assert_allclose(grad(fsp.bdtrik, (0, 1, 2))(y, n, p), want, rtol=1e-7)
+
+
+def kolmogorov(y):
+    return 2 * sum((-1) ** (j - 1) * mp.exp(-2 * (j * y) ** 2) for j in range(1, 60))
+
+
+@pytest.mark.parametrize("y", [-1.0, 0.0, 0.01, 0.2, 0.99, 1.01, 4.0])
+def test_kolmogorov(y):
+    fun = fsp.kolmogorov
+    for order in (1, 2, 3):
+        fun = grad(fun)
+        with mp.workdps(DIGITS):
+            want = mp.diff(kolmogorov, mp.mpf(y), order) if y > 0.1 else 0
+        assert fun(y) == pytest.approx(float(want), rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 0.3), (5, 0.05), (5, 0.62), (40, 0.2), (700, 0.03), (3, -0.1), (3, 1.2)])
+def test_smirnov(n, d):
+    def exact(d):
+        count = int(mp.floor(n * (1 - mp.mpf(point))))
+        x = [mp.mpf(j) / n for j in range(count + 1)]
+        return sum(mp.binomial(n, j) * d * (d + x[j]) ** (j - 1) * (1 - d - x[j]) ** (n - j) for j in range(count + 1))
+
+    fun, point = fsp.smirnov, d
+    for order in (1, 2, 3):
+        fun = grad(fun, 1)
+        with mp.workdps(DIGITS):
+            want = mp.diff(exact, mp.mpf(d), order) if 0 < d < 1 else 0
+        assert fun(n, d) == pytest.approx(float(want), rel=1e-11)
+    assert grad(fsp.smirnovi, 1)(5, 0.4) == pytest.approx(1 / grad(fsp.smirnov, 1)(5, fsp.smirnovi(5, 0.4)))
+    with pytest.raises(NotDifferentiableError, match="whole number"):
+        grad(fsp.smirnov)(5.0, 0.3)

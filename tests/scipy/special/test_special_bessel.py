@@ -130,6 +130,41 @@ def test_airy_functions_of_negative_numbers():
     assert grad(lambda z: fsp.airye(z)[2])(-2.3) == pytest.approx(fsp.airy(-2.3)[3], rel=1e-12)
 
 
+def test_integrals_of_airy_functions():
+    slopes = jvp(fsp.itairy, (4.3,), (1.0,))[1]
+    want = [mp.airyai(4.3), mp.airybi(4.3), mp.airyai(-4.3), mp.airybi(-4.3)]
+    np.testing.assert_allclose(slopes, np.array(want, float), rtol=1e-12)
+    assert grad(lambda x: fsp.itairy(x)[2])(-4.3) == pytest.approx(float(want[0]), rel=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_kelvin_functions_at_zero(order):
+    for name in ("ber", "bei"):
+        fun = getattr(fsp, name)
+        for _ in range(order):
+            fun = jacfwd(fun)
+        want = mp.taylor(lambda x, name=name: getattr(mp, name)(0, x), 0, 4)[order] * mp.factorial(order)
+        assert fun(0.0) == pytest.approx(float(want), abs=1e-14)
+
+
+@pytest.mark.parametrize("name", ["it2j0y0", "it2i0k0"])
+def test_integrals_of_what_is_left_of_one_near_zero(name):
+    bessel, sign = (mp.besselj, 1) if "j" in name else (mp.besseli, -1)
+
+    def fun(x):
+        return getattr(fsp, name)(x)[0]
+
+    def slope(t):
+        return sign * (1 - bessel(0, t)) / t
+
+    for x in (0.0, 1e-9, 0.999, 1.001):
+        with mp.workdps(40):
+            first, second = (slope(mp.mpf(x)), mp.diff(slope, mp.mpf(x))) if x else (0, mp.mpf(1) / 4)
+        with np.errstate(all="ignore"):  # the other integral is infinite at 0
+            assert grad(fun)(x) == pytest.approx(float(first), rel=1e-13)
+            assert jacfwd(grad(fun))(x) == pytest.approx(float(second), rel=1e-13)
+
+
 def test_derivatives_by_name_check_their_order():
     with pytest.raises(InputError, match="whole number"):
         fsp.jvp(1.0, 2.0, 1.5)

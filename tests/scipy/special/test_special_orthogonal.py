@@ -98,3 +98,13 @@ def test_spherical_harmonics(n, m):
 def test_the_pole_of_the_sphere_is_smooth():
     slope = jvp(lambda t: fsp.sph_harm_y(1, 1, t, 0.0), (0.0,), (1.0,))[1]
     np.testing.assert_allclose(slope, -np.sqrt(3 / (8 * np.pi)), rtol=1e-15)
+
+
+def test_real_degrees_beside_poles_of_the_parameter():
+    """Gegenbauer's function of degree n has poles where ``n + 2 * alpha`` is 0, -1, ..."""
+    for n, alpha, x in [(0.5, 0.3, 0.7), (-0.5, 0.3, 0.3), (-1.5, 0.7, 0.3)]:
+        for name, reference in (("gegenbauer", mp.gegenbauer), ("genlaguerre", mp.laguerre)):
+            want = mp.diff(lambda a, n=n, x=x, reference=reference: reference(n, a, x), alpha)
+            assert grad(getattr(fsp, f"eval_{name}"), 1)(n, alpha, x) == pytest.approx(float(want), rel=1e-10)
+        want = mp.diff(lambda a, n=n, x=x: mp.jacobi(n, a, 0.4, x), alpha)
+        assert grad(fsp.eval_jacobi, 1)(n, alpha, 0.4, x) == pytest.approx(float(want), rel=1e-10)

@@ -27,6 +27,7 @@ from funcgrad.scipy.special.operations.partials import (
     refused,
     shifted,
     summed,
+    whole,
 )
 
 __all__ = [
@@ -394,8 +395,8 @@ _scaled_k_slope: Operation = pointwise(
 # ---- whole orders ------------------------------------------------------------------------------------------
 
 _whole = "The order is a whole number: yv and kv have a derivative in theirs"
-yn: Operation = of_scipy("yn", dx=refused("yn", "n", _whole), dy=lambda x, y: _pair(yn, -1)(x, y))
-kn: Operation = of_scipy("kn", dx=refused("kn", "n", _whole), dy=lambda x, y: _pair(kn, 1, -0.5)(x, y))
+yn: Operation = of_scipy("yn", dx=refused("yn", "n", _whole), dy=lambda x, y: _pair(yn, -1)(whole(x), y))
+kn: Operation = of_scipy("kn", dx=refused("kn", "n", _whole), dy=lambda x, y: _pair(kn, 1, -0.5)(whole(x), y))
 j0: Operation = of_scipy("j0", dx=lambda x: -j1(x))
 j1: Operation = of_scipy("j1", dx=lambda x: (j0(x) - jv(2, x)) * 0.5)
 y0: Operation = of_scipy("y0", dx=lambda x: -y1(x))

@@ -1,4 +1,4 @@
-"""Struve, Airy and spherical Bessel functions."""
+"""Struve, Airy, Kelvin, parabolic cylinder and spherical Bessel functions, and integrals of Bessel functions."""
 
 from __future__ import annotations
 
@@ -8,15 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.backend import dtype_of
 from funcgrad.kinds import primitive
+from funcgrad.kinds.linear import imag, real
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
 from funcgrad.primitives.comparison import greater, less, less_equal, logical_or, where
-from funcgrad.primitives.elementwise import is_complex, sqrt
-from funcgrad.scipy.special.operations.bessel import order_rate
-from funcgrad.scipy.special.operations.partials import analytic, in_double, pointwise, refused
+from funcgrad.primitives.elementwise import exp, is_complex, sqrt
+from funcgrad.scipy.special.operations.bessel import i0, j0, jv, k0, kv, order_rate, y0
+from funcgrad.scipy.special.operations.partials import analytic, in_double, kernel, of_scipy, pointwise, refused
 
-__all__ = ["airy", "airye", "bessel_jn_of", "modstruve", "spherical", "spherical_slope", "struve"]
+__all__ = [
+    "airy", "airye", "bei", "beip", "ber", "berp", "bessel_jn_of", "it2i0k0", "it2j0y0", "it2struve0", "itairy",
+    "iti0k0", "itj0y0", "itmodstruve0", "itstruve0", "kei", "keip", "kelvin", "ker", "kerp", "modfresnelm",
+    "modfresnelp", "modstruve", "pbdv", "pbvv", "pbwa", "spherical", "spherical_slope", "struve",
+]  # fmt: skip
 
 # ---- Struve functions --------------------------------------------------------------------------------------
 
@@ -82,17 +88,31 @@ modstruve: Operation = analytic("modstruve", _struve("modstruve", 1), lambda xp,
 # ---- Airy functions ----------------------------------------------------------------------------------------
 
 
-def _contracted(slopes: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:
-    """The VJP rule of a function of one argument with several results.
+def _several(name: str, slopes: Callable[..., tuple[Any, ...]], constant: str = "") -> Operation:
+    """An operation with several results.
 
     The cotangent of a result that nothing depends on is None: 0 times a slope of it that is no number is none either.
+
+    Args:
+        name: its name in SciPy.
+        slopes: ``slopes(*args, ans)``, the derivative of each result in the last argument.
+        constant: the argument before it, which has no derivative; "" if it is the only one.
     """
 
-    def vjp(ct: Any, x: Any, ans: Any) -> Any:
-        parts = [c * slope for c, slope in zip(ct, slopes(x, ans), strict=True) if c is not None]
-        return sum(parts[1:], parts[0])
+    def vjp(ct: Any, args: Any, ans: Any) -> Any:
+        parts = [c * slope for c, slope in zip(ct, slopes(*args, ans), strict=True) if c is not None]
+        total = sum(parts[1:], parts[0])
+        return total if is_complex(args[-1]) else real(total)
 
-    return vjp
+    def jvp(t: Any, args: Any, ans: Any) -> Any:
+        return tuple([t * slope for slope in slopes(*args, ans)])
+
+    none = [lambda t, args: refused(name, constant)()] if constant else []
+    made: Operation = primitive(
+        name, kernel(name), vjps=[*none, vjp], jvps=[*none, jvp], batch="elementwise", multiple=True, sparse=True
+    )
+    made.__module__ = __name__
+    return made
 
 
 def _airy_slopes(x: Any, ans: Any) -> tuple[Any, ...]:
@@ -100,15 +120,7 @@ def _airy_slopes(x: Any, ans: Any) -> tuple[Any, ...]:
 
 
 #: ``airy(x)``: Ai, its derivative, Bi, its derivative. They solve ``y'' = x * y`` (DLMF 9.2.1).
-airy: Operation = primitive(
-    "airy",
-    lambda xp, x: special(xp, "airy")(x),
-    vjps=[_contracted(_airy_slopes)],
-    jvps=[lambda t, x, ans: tuple([t * slope for slope in _airy_slopes(x, ans)])],
-    batch="elementwise",
-    multiple=True,
-    sparse=True,
-)
+airy: Operation = _several("airy", _airy_slopes)
 
 #: Beyond this the derivatives of the scaled functions are those of their asymptotic series, DLMF 9.7.5 to 9.7.8: what
 #: the scaling adds cancels nearly all of the rest.
@@ -155,15 +167,99 @@ def _airye_slopes(x: Any, ans: Any) -> tuple[Any, ...]:
     return tuple([where(far, airye_tail(beyond, which=i, order=1), slope) for i, slope in enumerate(moving)])
 
 
-airye: Operation = primitive(
-    "airye",
-    lambda xp, x: special(xp, "airye")(x),
-    vjps=[_contracted(_airye_slopes)],
-    jvps=[lambda t, x, ans: tuple([t * slope for slope in _airye_slopes(x, ans)])],
-    batch="elementwise",
-    multiple=True,
-    sparse=True,
+airye: Operation = _several("airye", _airye_slopes)
+
+# ---- integrals, parabolic cylinder functions ---------------------------------------------------------------
+
+
+def _bend(x: Any, fun: Operation, sign: int) -> Any:
+    """``abs(fun(x) - 1) / x`` of j0, whose sign is -1, or i0: near 0, where digits cancel, by its power series."""
+    near = less(x * x, 1)
+    small, large = where(near, x, 0), where(near, 1, x)
+    series: Any = 1
+    for k in reversed(range(2, 13)):
+        series = 1 + sign * small * small / (4 * k * k) * series
+    return where(near, small / 4 * series, sign * (fun(large) - 1) / large)
+
+
+itj0y0: Operation = _several("itj0y0", lambda x, ans: (j0(x), y0(x)))
+iti0k0: Operation = _several("iti0k0", lambda x, ans: (i0(x), k0(x)))
+#: At 0 y0 and k0 are infinite as they are.
+it2j0y0: Operation = _several("it2j0y0", lambda x, ans: (_bend(x, j0, -1), -y0(x) / where(x == 0, 1, x)))
+it2i0k0: Operation = _several("it2i0k0", lambda x, ans: (_bend(x, i0, 1), -k0(x) / where(x == 0, 1, x)))
+
+
+def _itairy_slopes(x: Any, ans: Any) -> tuple[Any, ...]:
+    (ai, _, bi, _), (ai_back, _, bi_back, _) = airy(x), airy(-x)
+    return ai, bi, ai_back, bi_back
+
+
+itairy: Operation = _several("itairy", _itairy_slopes)
+
+
+def _of_order_0(fun: Operation, x: Any) -> Any:
+    """A Struve function of order 0, which is of the dtype of ``x``."""
+    return fun(dtype_of(x).type(0), x, orders=(0, 0))
+
+
+itstruve0: Operation = of_scipy("itstruve0", dx=lambda x: _of_order_0(struve, x))
+itmodstruve0: Operation = of_scipy("itmodstruve0", dx=lambda x: _of_order_0(modstruve, x))
+it2struve0: Operation = of_scipy(
+    "it2struve0", dx=lambda x: where(x == 0, -2 / math.pi, -_of_order_0(struve, x) / where(x == 0, 1, x))
 )
+
+
+def _modfresnel(sign: int) -> Callable[..., tuple[Any, ...]]:
+    """The integral of ``exp(sign * 1j * t**2)`` from x on, and it times ``exp(-sign * 1j * (x**2 + pi / 4))``."""
+    start = complex(1, -sign) / math.sqrt(2 * math.pi)
+    return lambda x, ans: (-exp(sign * 1j * (x * x)), -sign * 2j * x * ans[1] - start)
+
+
+modfresnelp: Operation = _several("modfresnelp", _modfresnel(1))
+modfresnelm: Operation = _several("modfresnelm", _modfresnel(-1))
+
+#: Weber's equations, DLMF 12.2.2 and 12.2.3, at a constant parameter.
+pbdv: Operation = _several("pbdv", lambda v, x, ans: (ans[1], (x * x / 4 - v - 0.5) * ans[0]), "v")
+pbvv: Operation = _several("pbvv", lambda v, x, ans: (ans[1], (x * x / 4 - v - 0.5) * ans[0]), "v")
+pbwa: Operation = _several("pbwa", lambda a, x, ans: (ans[1], (a - x * x / 4) * ans[0]), "a")
+
+# ---- Kelvin functions --------------------------------------------------------------------------------------
+
+
+def _kelvin(name: str, part: Callable[..., Any], second: Callable[..., Any]) -> tuple[Operation, Operation]:
+    """A Kelvin function and its derivative: a part of a Bessel function along a diagonal, DLMF 10.61.1 and 10.61.2.
+
+    Args:
+        name: that of the function; its derivative's has a p at the end.
+        part: the real or the imaginary part.
+        second: the second derivative of the Bessel function.
+    """
+    slope = of_scipy(f"{name}p", dx=lambda x: part(second(x)))
+    return of_scipy(name, dx=lambda x: slope(x)), slope
+
+
+_FALLING, _RISING = (-1 + 1j) / math.sqrt(2), (1 + 1j) / math.sqrt(2)
+
+
+def _second_j(x: Any) -> Any:
+    return (jv(2, _FALLING * x) - jv(0, _FALLING * x)) * -0.5j
+
+
+def _second_k(x: Any) -> Any:
+    return (kv(2, _RISING * x) + kv(0, _RISING * x)) * 0.5j
+
+
+ber, berp = _kelvin("ber", real, _second_j)
+bei, beip = _kelvin("bei", imag, _second_j)
+ker, kerp = _kelvin("ker", real, _second_k)
+kei, keip = _kelvin("kei", imag, _second_k)
+
+
+def kelvin(x: Any) -> tuple[Any, ...]:
+    """``ber + 1j * bei`` and ``ker + 1j * kei``, and their derivatives."""
+    pairs = (ber, bei), (ker, kei), (berp, beip), (kerp, keip)
+    return tuple([first(x) + 1j * second(x) for first, second in pairs])
+
 
 # ---- spherical Bessel functions ----------------------------------------------------------------------------
 

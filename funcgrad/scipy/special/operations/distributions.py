@@ -16,11 +16,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from funcgrad.kinds import elementwise
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
-from funcgrad.primitives.arithmetic import power
-from funcgrad.primitives.comparison import floor, isinf, less, where
+from funcgrad.primitives.arithmetic import absolute, power
+from funcgrad.primitives.comparison import floor, greater, isinf, less, logical_or, where
 from funcgrad.primitives.elementwise import exp, expm1, log, log1p
 from funcgrad.scipy.special.operations.convex import boxcox_slope
 from funcgrad.scipy.special.operations.error_functions import ndtri
@@ -33,7 +35,16 @@ from funcgrad.scipy.special.operations.incomplete import (
     polynomial,
     tail,
 )
-from funcgrad.scipy.special.operations.partials import derivatives, in_double, kernel, of_scipy, pointwise, refused
+from funcgrad.scipy.special.operations.partials import (
+    derivatives,
+    in_double,
+    kernel,
+    of_scipy,
+    pointwise,
+    refused,
+    summed,
+    whole,
+)
 
 #: For each argument the partial derivative, a function of all arguments, or the name of a whole number that has none.
 Partials = tuple[Callable[..., Any] | str, ...]
@@ -60,8 +71,18 @@ def _function(name: str, partials: Partials, of_jax: Callable[..., Any] | None, 
     return _defined(name, [rule(partial) for partial in partials], of_jax)
 
 
-def _inverse(name: str, partials: Partials, position: int, sign: float = 1.0) -> Operation:
-    """The inverse in one argument, or with ``sign=-1`` that of what is left of 1."""
+def _where_found(ans: Any, slope: Callable[[Any], Any]) -> Any:
+    """``slope`` of what SciPy has searched for; 0 at the ends of where it searches, at which it gives up."""
+    size = absolute(ans)
+    nowhere = logical_or(less(size, 1e-40), greater(size, 9e9))
+    return where(nowhere, 0, slope(where(nowhere, 1, ans)))
+
+
+def _inverse(name: str, partials: Partials, position: int, sign: float = 1.0, searched: bool = False) -> Operation:
+    """The inverse in one argument, or with ``sign=-1`` that of what is left of 1.
+
+    What SciPy has ``searched`` for does not change where there is none.
+    """
 
     def rule(i: int) -> Any:
         partial: Any = partials[i]
@@ -69,9 +90,12 @@ def _inverse(name: str, partials: Partials, position: int, sign: float = 1.0) ->
             return partial
 
         def implicit(args: tuple[Any, ...], ans: Any) -> Any:
-            point = (*args[:position], ans, *args[position + 1 :])
-            slope = partials[position](*point)  # type: ignore[operator]
-            return sign / slope if i == position else -partial(*point) / slope
+            def slope(ans: Any) -> Any:
+                point = (*args[:position], ans, *args[position + 1 :])
+                rate = partials[position](*point)  # type: ignore[operator]
+                return sign / rate if i == position else -partial(*point) / rate
+
+            return _where_found(ans, slope) if searched else slope(ans)
 
         return implicit
 
@@ -104,8 +128,8 @@ gdtrib: Operation = _inverse("gdtrib", GAMMA, 1)
 gdtrix: Operation = _inverse("gdtrix", GAMMA, 2)
 pdtr: Operation = _function("pdtr", POISSON, lambda xp, k, m: special(xp, "gammaincc")(xp.floor(k) + 1, m))
 pdtrc: Operation = _function("pdtrc", POISSON, lambda xp, k, m: special(xp, "gammainc")(xp.floor(k) + 1, m), -1.0)
-pdtri: Operation = _inverse("pdtri", POISSON, 1)
-pdtrik: Operation = _inverse("pdtrik", POISSON_REAL, 0)
+pdtri: Operation = _inverse("pdtri", ("k", lambda k, m: -gamma_density(whole(k) + 1, m)), 1)
+pdtrik: Operation = _inverse("pdtrik", POISSON_REAL, 0, searched=True)
 
 # ---- incomplete beta functions -------------------------------------------------------------------------------
 
@@ -142,7 +166,8 @@ FISHER: Partials = (
 
 def _binomial_slope(k: Any, n: Any, p: Any) -> Any:
     """In the probability of an event; of all n events it is certain that there are not more."""
-    k, all_events = floor(k), less(n, floor(k) + 1)
+    k, n = floor(k), whole(n)
+    all_events = less(n, k + 1)
     return where(all_events, 0, -beta_density(k + 1, where(all_events, 1, n - k), p))
 
 
@@ -160,7 +185,7 @@ NEGATIVE_BINOMIAL_REAL: Partials = (
     lambda k, n, p: betainc_parameter(n, k + 1, p, orders=(1, 0)),
     lambda k, n, p: beta_density(n, k + 1, p),
 )
-NEGATIVE_BINOMIAL: Partials = ("k", "n", lambda k, n, p: beta_density(n, floor(k) + 1, p))
+NEGATIVE_BINOMIAL: Partials = ("k", "n", lambda k, n, p: beta_density(whole(n), whole(k) + 1, p))
 
 
 def _of_ratio(xp: Any, n: Any, d: Any, x: Any) -> Any:
@@ -169,29 +194,106 @@ def _of_ratio(xp: Any, n: Any, d: Any, x: Any) -> Any:
 
 def _binomial_of_jax(xp: Any, k: Any, n: Any, p: Any) -> Any:
     """``bdtrc`` on JAX arrays."""
-    k = xp.floor(k)
+    k, n = xp.floor(k), xp.trunc(n)
     return xp.where(k >= n, 0.0, special(xp, "betainc")(k + 1, xp.maximum(n - k, 1), p))
 
 
 fdtr: Operation = _function("fdtr", FISHER, _of_ratio)
 fdtrc: Operation = _function("fdtrc", FISHER, lambda xp, n, d, x: _of_ratio(xp, d, n, 1 / x), -1.0)
 fdtri: Operation = _inverse("fdtri", FISHER, 2)
-fdtridfd: Operation = _inverse("fdtridfd", FISHER, 1)
+fdtridfd: Operation = _inverse("fdtridfd", FISHER, 1, searched=True)
 btdtria: Operation = _inverse("btdtria", BETA, 0)
 btdtrib: Operation = _inverse("btdtrib", BETA, 1)
 bdtr: Operation = _function("bdtr", BINOMIAL, lambda xp, k, n, p: 1 - _binomial_of_jax(xp, k, n, p))
 bdtrc: Operation = _function("bdtrc", BINOMIAL, _binomial_of_jax, -1.0)
 bdtri: Operation = _inverse("bdtri", BINOMIAL, 2)
 nbdtr: Operation = _function(
-    "nbdtr", NEGATIVE_BINOMIAL, lambda xp, k, n, p: special(xp, "betainc")(n, xp.floor(k) + 1, p)
+    "nbdtr", NEGATIVE_BINOMIAL, lambda xp, k, n, p: special(xp, "betainc")(xp.trunc(n), xp.trunc(k) + 1, p)
 )
 nbdtrc: Operation = _function(
-    "nbdtrc", NEGATIVE_BINOMIAL, lambda xp, k, n, p: special(xp, "betainc")(xp.floor(k) + 1, n, 1 - p), -1.0
+    "nbdtrc", NEGATIVE_BINOMIAL, lambda xp, k, n, p: special(xp, "betainc")(xp.trunc(k) + 1, xp.trunc(n), 1 - p), -1.0
 )
 nbdtri: Operation = _inverse("nbdtri", NEGATIVE_BINOMIAL, 2)
-bdtrin: Operation = _inverse("bdtrin", BINOMIAL_REAL, 1)
-nbdtrik: Operation = _inverse("nbdtrik", NEGATIVE_BINOMIAL_REAL, 0)
-nbdtrin: Operation = _inverse("nbdtrin", NEGATIVE_BINOMIAL_REAL, 1)
+bdtrik: Operation = _inverse("bdtrik", BINOMIAL_REAL, 0, searched=True)
+bdtrin: Operation = _inverse("bdtrin", BINOMIAL_REAL, 1, searched=True)
+nbdtrik: Operation = _inverse("nbdtrik", NEGATIVE_BINOMIAL_REAL, 0, searched=True)
+nbdtrin: Operation = _inverse("nbdtrin", NEGATIVE_BINOMIAL_REAL, 1, searched=True)
+
+# ---- Kolmogorov's and Smirnov's distributions ---------------------------------------------------------------
+
+
+def _kolmogorov(xp: Any, y: Any, order: int) -> Any:
+    """The derivative of this order, 1 or more: of the sum of ``exp(-2 j**2 y**2)``, of alternating signs, for y > 1.
+
+    Below that, of what Poisson's formula makes of it: the sum of ``exp(-c / y**2) / y``, c being
+    ``(2 j - 1)**2 pi**2 / 8``.
+    """
+    large, small = xp.where(y > 1, y, 1), xp.where((y > 0.03) & (y <= 1), y, 1)
+    far, near = 0.0, 0.0
+    for j in range(1, 8):
+        s = math.sqrt(2) * j
+        before, hermite = 0.0, 1.0
+        for n in range(order):
+            before, hermite = hermite, 2 * s * large * hermite - 2 * n * before
+        far = far - 2 * (-1) ** j * (-s) ** order * hermite * xp.exp(-(s * s) * large * large)
+        c, powers = ((2 * j - 1) * math.pi) ** 2 / 8, {1: 1.0}
+        for _ in range(order):
+            raised: dict[int, float] = {}
+            for m, factor in powers.items():
+                raised[m + 1] = raised.get(m + 1, 0.0) - m * factor
+                raised[m + 3] = raised.get(m + 3, 0.0) + 2 * c * factor
+            powers = raised
+        near = near - sum([factor * small**-m for m, factor in powers.items()]) * xp.exp(-c / small**2)
+    return xp.where(y > 1, far, xp.where(y > 0.03, math.sqrt(2 * math.pi) * near, 0.0))
+
+
+#: ``kolmogorov(y, *, order)``: see ``derivatives``.
+kolmogorov: Operation = derivatives("kolmogorov", lambda xp, y: special(xp, "kolmogorov")(y), _kolmogorov)
+kolmogi: Operation = of_scipy("kolmogi", dx=lambda ans: 1 / kolmogorov(ans, order=1))
+
+
+def _falling(x: Any, count: int) -> Any:
+    return math.prod([x - i for i in range(count)])
+
+
+def _smirnov_slope(n: Any, d: Any, order: int) -> Any:
+    """The derivative of this order in d, term by term, of Birnbaum's and Tingey's formula.
+
+    Its terms are ``comb(n, j) * d * (d + j / n)**(j - 1) * (1 - d - j / n)**(n - j)``, of all j below ``n * (1 - d)``.
+    """
+    n, d = np.broadcast_arrays(np.trunc(n), d)
+    inside = (d > 0) & (d < 1) & (n > 0)
+    n, d, gammaln = np.where(inside, n, 1.0), np.where(inside, d, 0.5), special(np, "gammaln")
+
+    def term(j: Any) -> Any:
+        left, right = d + j / n, 1 - d - j / n
+        live = right > 0
+        right, rest = np.where(live, right, 1.0), np.where(live, n - j, 0.0)
+        size = gammaln(n + 1) - gammaln(j + 1) - gammaln(rest + 1) + (j - 1) * np.log(left) + rest * np.log(right)
+        total = 0.0
+        for i in range(order + 1):
+            first = d * _falling(j - 1, i) / left**i
+            first = first + i * _falling(j - 1, i - 1) / left ** (i - 1) if i else first
+            second = _falling(rest, order - i) / (-right) ** (order - i)
+            total = total + math.comb(order, i) * first * second
+        return np.where(live, total * np.exp(size), 0.0)
+
+    return np.where(inside, summed(term, int(np.max(n, initial=0)), d), 0.0)
+
+
+def _smirnov(xp: Any, n: Any, d: Any, *, order: int) -> Any:
+    value = special(xp, "smirnov")  # JAX has none, and says so
+    return in_double(np, lambda n, d: _smirnov_slope(n, d, order), n, d) if order else value(n, d)
+
+
+_SIZE = "It is a whole number: pass it as a constant"
+#: ``smirnov(n, d, *, order)``: the derivative of this order in d.
+smirnov: Operation = pointwise(
+    "smirnov", _smirnov, refused("smirnov", "n", _SIZE), lambda n, d, *, order: smirnov(n, d, order=order + 1)
+)
+smirnovi: Operation = of_scipy(
+    "smirnovi", dx=refused("smirnovi", "n", _SIZE), dy=lambda x, ans: 1 / smirnov(x, ans, order=1)
+)
 
 # ---- others --------------------------------------------------------------------------------------------------
 
@@ -218,6 +320,12 @@ nrdtrisd: Operation = of_scipy(
 )
 
 
+def _within(ans: Any, slope: Callable[[Any], Any]) -> Any:
+    """``slope`` of the result, 0 where that is certain: beyond the ends of the distribution."""
+    certain = logical_or(ans == 0, ans == 1)
+    return where(certain, 0, slope(where(certain, 0.5, ans)))
+
+
 def _tukey_rate(y: Any, ans: Any) -> Any:
     """The derivative of the quantile function ``boxcox(p, y) - boxcox(1 - p, y)`` in p."""
     return power(ans, y - 1) + power(1 - ans, y - 1)
@@ -225,8 +333,10 @@ def _tukey_rate(y: Any, ans: Any) -> Any:
 
 tklmbda: Operation = of_scipy(
     "tklmbda",
-    dx=lambda y, ans: 1 / _tukey_rate(y, ans),
-    dy=lambda y, ans: (boxcox_slope(log1p(-ans), y) - boxcox_slope(log(ans), y)) / _tukey_rate(y, ans),
+    dx=lambda y, ans: _within(ans, lambda p: 1 / _tukey_rate(y, p)),
+    dy=lambda y, ans: _within(
+        ans, lambda p: (boxcox_slope(log1p(-p), y) - boxcox_slope(log(p), y)) / _tukey_rate(y, p)
+    ),
 )
 
 
@@ -375,6 +485,6 @@ stdtrit: Operation = of_scipy(
 )
 stdtridf: Operation = of_scipy(
     "stdtridf",
-    dx=lambda y, ans: 1 / stdtr_parameter(ans, y, order=1),
-    dy=lambda y, ans: -student_density(ans, y) / stdtr_parameter(ans, y, order=1),
+    dx=lambda y, ans: _where_found(ans, lambda v: 1 / stdtr_parameter(v, y, order=1)),
+    dy=lambda y, ans: _where_found(ans, lambda v: -student_density(v, y) / stdtr_parameter(v, y, order=1)),
 )

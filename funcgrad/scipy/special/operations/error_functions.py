@@ -30,6 +30,7 @@ from funcgrad.scipy.special.operations.partials import (
     pointwise,
     refused,
     shifted,
+    whole,
 )
 
 __all__ = [
@@ -241,6 +242,7 @@ exp1: Operation = of_scipy("exp1", dx=lambda x: _exp_quotient(-x))
 
 def _expn_partial(x: Any, y: Any, ans: Any) -> Any:
     """``-expn(n - 1, y)``; of the orders 0 and 1 by the recurrence DLMF 8.19.12 from ``ans``."""
+    x = whole(x)
     low = less(x, 2)
     if not isinstance(low, (Tracer, np.ndarray, np.generic)):  # of another library: its values may be unknown
         return where(low, _lowest(x, where(low, y, 1), ans), -expn(where(low, 1, shifted(x, -1)), y))

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.backend import dtype_of
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy, special
 from funcgrad.primitives.comparison import greater, where
@@ -151,6 +152,20 @@ hyperu: Operation = of_scipy(
 )
 
 
+#: Wright's function ``sum(x**k / k! / gamma(a * k + b))`` and its logarithm, DLMF 10.46.1, at constant parameters.
+wright_bessel: Operation = of_scipy(
+    "wright_bessel",
+    dx=refused("wright_bessel", "a"),
+    dy=refused("wright_bessel", "b"),
+    dz=lambda x, y, z: wright_bessel(x, x + y, z),
+)
+log_wright_bessel: Operation = of_scipy(
+    "log_wright_bessel",
+    dx=refused("log_wright_bessel", "a"),
+    dy=refused("log_wright_bessel", "b"),
+    dz=lambda x, y, z, ans: exp(log_wright_bessel(x, x + y, z) - ans),
+)
+
 #: Of what family with which parameters the derivative is: ``(factor, name, parameters)`` of degree n and parameters.
 _LOWERED: dict[str, Callable[..., tuple[Any, str, tuple[Any, ...]]]] = {
     "eval_legendre": lambda n: (1.0, "eval_gegenbauer", (1.5,)),
@@ -187,7 +202,13 @@ def _polynomial(name: str, parameters: int = 0) -> Operation:
     ]
 
     def rates(xp: Any, n: Any, *rest: Any) -> list[Any]:
-        return [0.0, *[2.0 + xp.log1p(xp.abs(n)) for _ in rest[:-1]]]
+        """Of a degree that is no whole number the function has a factor ``gamma(n + alpha + 1)``, or of its like."""
+        each: list[Any] = [2.0 + xp.log1p(xp.abs(n)) for _ in rest[:-1]]
+        if each and dtype_of(n).kind == "f":
+            twice = 2 if name == "eval_gegenbauer" else 1
+            pole = _pole_rate(xp, each[0] / twice, n + twice * rest[0] + (2 - twice)) * twice
+            each[0] = xp.where((n == xp.rint(n)) & (n >= 0), each[0], pole)
+        return [0.0, *each]
 
     return analytic(name, shapes[parameters], rates, degree="n")
 

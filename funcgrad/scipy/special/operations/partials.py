@@ -22,6 +22,7 @@ from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.linear import astype
 from funcgrad.kinds.rules import Operation, positional_names
 from funcgrad.optional import special
+from funcgrad.primitives.comparison import trunc
 
 #: The highest order of derivatives by differences: each costs a digit.
 HIGHEST = 4
@@ -69,6 +70,11 @@ def refused(call: str, argument: str, instead: str = "Pass it as a constant: sto
 def shifted(v: Any, by: int) -> Any:
     """``v + by`` for a parameter that may be an integer: unsigned ones have no number below 0."""
     return (astype(v, to=np.dtype(np.int64)) if dtype_of(v).kind in "bu" else v) + by
+
+
+def whole(n: Any) -> Any:
+    """The whole number that SciPy makes of ``n`` where its function takes one: the nearest towards 0."""
+    return trunc(n) if type(n) is not int and dtype_of(n).kind == "f" else n
 
 
 def _wide(xp: Any, v: Any) -> Any:

@@ -1,0 +1,139 @@
+"""What ``scipy.ndimage`` has compiled: filters of Fourier transforms, filters and transforms by users' functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.core import describe
+from funcgrad.errors import ConversionError
+from funcgrad.numpy_code.conversions import is_traced
+from funcgrad.optional import import_scipy
+
+#: What NumPy's ``pad`` calls the borders that SciPy has numbers for.
+_BORDERS = ("edge", "wrap", "symmetric", "reflect", "constant", "wrap", "constant")
+
+
+def _waves(shape: tuple[int, ...], n: int, axis: int) -> list[np.ndarray]:
+    """The frequencies along each axis; n is the length along ``axis`` of what had a real transform, or -1."""
+    waves = []
+    for i, length in enumerate(shape):
+        wave = np.arange(length) / n if n >= 0 and i == axis else np.fft.fftfreq(length)
+        waves.append(wave.reshape([-1 if j == i else 1 for j in range(len(shape))]))
+    return waves
+
+
+def _product(factors: list[Any]) -> Any:
+    total: Any = 1.0
+    for factor in factors:
+        total = total * factor
+    return total
+
+
+def _fourier_filter(input: Any, widths: Any, n: int, axis: int, output: Any, kind: int) -> None:
+    """The transform times that of a bell curve, of a box, or of an ellipsoid, which is SciPy's."""
+    input = fnp.asarray(input)
+    waves = [w * wave for w, wave in zip(widths, _waves(input.shape, n, axis), strict=True)] if kind < 2 else []
+    if kind == 0:
+        output[...] = input * _product([fnp.exp(-2 * (np.pi * wave) ** 2) for wave in waves])
+    elif kind == 1:
+        boxes = [fnp.where(w > 0, fnp.sinc(wave), 0.0) for w, wave in zip(widths, waves, strict=True)]
+        output[...] = input * _product(boxes)
+    elif is_traced(widths):
+        raise ConversionError(
+            f"ndimage.fourier_ellipsoid: size has no derivative, got a traced {describe(widths)}. Pass plain numbers, "
+            "or take fourier_gaussian or fourier_uniform."
+        )
+    else:
+        ellipsoid = import_scipy("ndimage.fourier_ellipsoid", "scipy.ndimage").fourier_ellipsoid
+        output[...] = input * ellipsoid(np.ones(input.shape), np.asarray(widths), n, axis)
+
+
+def _fourier_shift(input: Any, shifts: Any, n: int, axis: int, output: Any) -> None:
+    input = fnp.asarray(input)
+    waves = _waves(input.shape, n, axis)
+    output[...] = input * _product([fnp.exp(-2j * np.pi * (s * w)) for s, w in zip(shifts, waves, strict=True)])
+
+
+def _bordered(x: Any, lengths: Any, origins: Any, mode: int, cval: Any) -> Any:
+    """``x`` with what windows of these lengths see beyond its borders."""
+    before = [m // 2 + int(o) for m, o in zip(lengths, origins, strict=True)]
+    widths = [(b, m - 1 - b) for m, b in zip(lengths, before, strict=True)]
+    return fnp.pad(x, widths, _BORDERS[mode], **({"constant_values": cval} if _BORDERS[mode] == "constant" else {}))
+
+
+def _generic_filter(
+    input: Any,
+    function: Callable[..., Any],
+    footprint: Any,
+    output: Any,
+    mode: int,
+    cval: Any,
+    origins: Any,
+    arguments: Any,
+    keywords: Any,
+) -> None:
+    """``function`` of the elements in each window."""
+    x, footprint = fnp.asarray(input), np.asarray(footprint)
+    wide = _bordered(x, footprint.shape, origins, mode, cval)
+    windows = [
+        wide[tuple([slice(i, i + n) for i, n in zip(at, x.shape, strict=True)])] for at in np.argwhere(footprint)
+    ]
+    output[...] = fnp.apply_along_axis(function, 0, fnp.stack(windows), *arguments, **keywords)
+
+
+def _generic_filter1d(
+    input: Any,
+    function: Callable[..., Any],
+    size: int,
+    axis: int,
+    output: Any,
+    mode: int,
+    cval: Any,
+    origin: int,
+    arguments: Any,
+    keywords: Any,
+) -> None:
+    """``function`` writes what it makes of each line, and of what is beyond its borders, to a line of its own."""
+    x = fnp.moveaxis(fnp.asarray(input), axis, -1)
+    lengths, origins = [1] * (x.ndim - 1) + [size], [0] * (x.ndim - 1) + [origin]
+
+    def line(wide: Any) -> Any:
+        made = fnp.zeros(x.shape[-1:])
+        function(wide, made, *arguments, **keywords)
+        return made
+
+    output[...] = fnp.moveaxis(fnp.apply_along_axis(line, -1, _bordered(x, lengths, origins, mode, cval)), -1, axis)
+
+
+def _geometric_transform(
+    input: Any,
+    mapping: Callable[..., Any],
+    output_shape: Any = None,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: Any = 0.0,
+    prefilter: bool = True,
+    extra_arguments: Any = (),
+    extra_keywords: Any = None,
+) -> Any:
+    """``scipy.ndimage.geometric_transform``: the array read where ``mapping`` says for each place of the result."""
+    shape = fnp.shape(input) if output_shape is None else tuple(output_shape)
+    at = [fnp.stack(list(mapping(i, *extra_arguments, **(extra_keywords or {})))) for i in np.ndindex(shape)]
+    coordinates = fnp.reshape(fnp.stack(at, axis=1) * 1.0, (fnp.ndim(input), *shape))
+    read = import_module("funcgrad.scipy.ndimage").map_coordinates
+    return read(input, coordinates, output, order, mode, cval, prefilter)
+
+
+IMAGES: dict[tuple[str, str], Callable[..., Any]] = {
+    ("scipy.ndimage._nd_image", "fourier_filter"): _fourier_filter,
+    ("scipy.ndimage._nd_image", "fourier_shift"): _fourier_shift,
+    ("scipy.ndimage._nd_image", "generic_filter"): _generic_filter,
+    ("scipy.ndimage._nd_image", "generic_filter1d"): _generic_filter1d,
+    ("scipy.ndimage._interpolation", "geometric_transform"): _geometric_transform,
+}

@@ -1,0 +1,123 @@
+"""What ``scipy.signal`` has compiled beside the filters of ``funcgrad.scipy.signal``: resampling, peaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.errors import InputError
+from funcgrad.numpy.peeking import single
+from funcgrad.numpy_code.conversions import making
+from funcgrad.optional import import_scipy
+
+#: What NumPy's ``pad`` calls the continuations of ``upfirdn``.
+_CONTINUED = {
+    "symmetric": "symmetric",
+    "antisymmetric": "symmetric",
+    "reflect": "reflect",
+    "antireflect": "reflect",
+    "edge": "edge",
+    "wrap": "wrap",
+}
+
+
+def _continued(x: Any, by: int, mode: str, cval: Any) -> Any:
+    """``x`` with ``by`` samples more on both sides along its last axis, as ``upfirdn`` continues it."""
+    n = x.shape[-1]
+    widths = [(0, 0)] * (x.ndim - 1) + [(by, by)]
+    if mode in ("line", "smooth"):
+        step = (x[..., -1:] - x[..., :1]) / max(n - 1, 1)
+        first, last = (
+            (step, step) if mode == "line" or n < 2 else (x[..., 1:2] - x[..., :1], x[..., -1:] - x[..., -2:-1])
+        )
+        away = np.arange(1.0, by + 1)
+        return fnp.concatenate([x[..., :1] - first * away[::-1], x, x[..., -1:] + last * away], axis=-1)
+    if mode in ("constant", None):
+        return fnp.pad(x, widths, constant_values=cval)
+    if mode not in _CONTINUED:
+        raise InputError(f"signal.upfirdn: mode must be one of SciPy's, got {mode!r}. Take constant.")
+    wide = fnp.pad(x, widths, _CONTINUED[mode], **({"reflect_type": "odd"} if mode == "antireflect" else {}))
+    turned = (np.arange(-by, n + by) // n) % 2 if mode == "antisymmetric" else 0
+    return wide * np.where(turned, -1.0, 1.0)
+
+
+def _upfirdn(
+    h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: float = 0
+) -> Any:
+    """``scipy.signal.upfirdn``: zeros between the samples, a filter, and every so many samples of what it gives."""
+    h, x = fnp.asarray(h), fnp.moveaxis(fnp.asarray(x), axis, -1)
+    more = 0 if mode in ("constant", None) and cval == 0 else len(h) // up + 1
+    size = (x.shape[-1] - 1) * up + len(h)
+    x = _continued(x, more, mode, cval) if more else x
+    wide = fnp.zeros((*x.shape[:-1], (x.shape[-1] - 1) * up + 1), fnp.result_type(x, h))
+    wide[..., ::up] = x
+    padded = fnp.pad(wide, [(0, 0)] * (x.ndim - 1) + [(len(h) - 1, len(h) - 1)])
+    windows = fnp.lib.stride_tricks.sliding_window_view(padded, len(h), axis=-1)
+    return fnp.moveaxis((windows @ h[::-1])[..., more * up : more * up + size : down], -1, axis)
+
+
+def _sepfir2d(image: Any, hrow: Any, hcol: Any) -> Any:
+    """``scipy.signal.sepfir2d``: both axes filtered, the image being continued by its mirror image."""
+    along = import_module("funcgrad.scipy.ndimage").convolve1d
+    return along(along(fnp.asarray(image), hrow, 1, mode="reflect"), hcol, 0, mode="reflect")
+
+
+def _sawtooth(t: Any, width: Any = 1) -> Any:
+    """``scipy.signal.sawtooth``."""
+    t, w = fnp.asarray(t) * 1.0, fnp.asarray(width) * 1.0
+    share = fnp.mod(t, 2 * np.pi) / np.pi
+    rises = share < 2 * w
+    up = share / fnp.where(w > 0, w, 1.0) - 1
+    down = (w + 1 - share) / fnp.where(w < 1, 1 - w, 1.0)
+    return fnp.where((w >= 0) & (w <= 1), fnp.where(rises, up, down), np.nan)
+
+
+# ---- peaks -------------------------------------------------------------------------------------------------
+
+
+def _theirs(name: str, *args: Any) -> Any:
+    """What SciPy finds: places, which do not change with the values."""
+    library = import_scipy("signal.find_peaks", "scipy.signal._peak_finding_utils")
+    return making(getattr(library, name))(*[single(a) if fnp.ndim(a) else a for a in args])
+
+
+def _peak_prominences(x: Any, peaks: Any, wlen: Any) -> tuple[Any, Any, Any]:
+    _, left, right = _theirs("_peak_prominences", x, peaks, wlen)
+    return x[peaks] - fnp.maximum(x[left], x[right]), left, right
+
+
+def _peak_widths(
+    x: Any, peaks: Any, rel_height: Any, prominences: Any, left_bases: Any, right_bases: Any
+) -> tuple[Any, Any, Any, Any]:
+    """Between samples the places where a peak has the height are those of straight lines."""
+    *_, left, right = _theirs("_peak_widths", x, peaks, rel_height, prominences, left_bases, right_bases)
+    height = x[peaks] - prominences * rel_height
+
+    def crossing(place: np.ndarray, base: Any, step: int) -> Any:
+        """From the sample that is below ``height``, if there is one between it and the base."""
+        low = np.floor(place) if step > 0 else np.ceil(place)
+        low = low.astype(int)
+        inside = place != low
+        high = np.where(inside, low + step, low)
+        rise = fnp.where(inside, x[high] - x[low], 1.0)
+        return low + step * fnp.where(inside, (height - x[low]) / rise, 0.0)
+
+    left, right = crossing(left, left_bases, 1), crossing(right, right_bases, -1)
+    return right - left, height, left, right
+
+
+SIGNALS: dict[tuple[str, str], Callable[..., Any]] = {
+    ("scipy.signal._upfirdn", "upfirdn"): _upfirdn,
+    ("scipy.signal._spline", "sepfir2d"): _sepfir2d,
+    ("scipy.signal._waveforms", "sawtooth"): _sawtooth,
+    ("scipy.signal._peak_finding_utils", "_local_maxima_1d"): lambda x: _theirs("_local_maxima_1d", x),
+    ("scipy.signal._peak_finding_utils", "_select_by_peak_distance"): lambda peaks, priority, distance: _theirs(
+        "_select_by_peak_distance", peaks, priority, distance
+    ),
+    ("scipy.signal._peak_finding_utils", "_peak_prominences"): _peak_prominences,
+    ("scipy.signal._peak_finding_utils", "_peak_widths"): _peak_widths,
+}
