@@ -397,6 +397,7 @@ ITERATIVE = ("scipy.sparse.linalg.cg", "scipy.sparse.linalg.gmres", "scipy.spars
 LABELS = ("sum_labels", "mean", "variance", "standard_deviation", "center_of_mass")
 LABELLED = tuple([f"scipy.ndimage.{name}" for name in LABELS])
 ANOTHER_WAY = {"piecewise", "linalg.eigvalsh", "linalg.svdvals", "nn.linear", *SPLITS, *ITERATIVE, *LABELLED}
+ANOTHER_WAY |= {"scipy.sparse.linalg.eigsh"}
 BY_VALUES = ("scipy.stats.", "scipy.integrate.", "scipy.interpolate.", "scipy.optimize.")
 
 
