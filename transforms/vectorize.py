@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Never, ParamSpec, TypeAlias
 
+import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, named_axes
 from funcgrad.core import Tracer, describe, twin
-from funcgrad.errors import InputError, ShapeError
+from funcgrad.errors import ConcretizationError, InputError, ShapeError
 from funcgrad.kinds.linear import permute, to_batch
+from funcgrad.numpy.concretization import forgive
+from funcgrad.numpy.hints import is_of_scipy
 from funcgrad.ownership import own
 from funcgrad.transforms.arguments import check_leaf
 from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others
@@ -40,6 +43,8 @@ def vmap(
     **_others: Never,
 ) -> Callable[P, Any]:
     """Apply ``fun``, written for one example, to a whole batch along an axis of its arguments.
+
+    Where Python code of SciPy's goes by the values of examples, ``fun`` is called with each example instead.
 
     Args:
         fun: a function of one example.
@@ -95,7 +100,7 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
     axes += [0] * (len(leaves) - len(axes))  # keyword arguments
     axes = [_normal(leaf, axis, i, where) for i, (leaf, axis) in enumerate(zip(leaves, axes, strict=True))]
     size, scope = _size(leaves, axes, where, axis_size), named_axes.get()
-    trace = BatchTrace(size)
+    trace, refused = BatchTrace(size), None
     try:
         if axis_name is not None:
             named_axes.set({**scope, axis_name: trace})
@@ -108,11 +113,44 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
         results, out_spec = tree.flatten(out)
         out_places = _spread("out_axes", out_axes, out)
         placed = [_place(trace, leaf, axis, i) for i, (leaf, axis) in enumerate(zip(results, out_places, strict=True))]
+    except (ConcretizationError, NotImplementedError) as error:  # what SciPy says of values that it must not look at
+        if axis_name is not None or not size or not is_of_scipy(error):
+            raise
+        refused = error.with_traceback(None)  # which holds this frame
     finally:
         named_axes.set(scope)
         trace.close()
+    if refused is not None:
+        examples = [_examples(leaf, axis, size) for leaf, axis in zip(leaves, axes, strict=True)]
+        calls = [tree.unflatten(spec, list(leaves)) for leaves in zip(*examples, strict=True)]
+        return _one_by_one(fun, calls, out_axes, refused)
     del wrapped, new_args, new_kwargs, out, results  # what they hold is the caller's from now on
     return tree.unflatten(out_spec, handed(own(placed), (args, kwargs)))
+
+
+def _examples(leaf: Any, axis: int | None, size: int) -> list[Any]:
+    """``leaf`` for each example."""
+    if axis is None:
+        return [leaf] * size
+    whole = moveaxis(leaf, axis, 0)
+    return [fnp.array(whole[i])[()] for i in range(size)]
+
+
+def _one_by_one(fun: Callable[..., Any], calls: list[Any], out_axes: Any, refused: Exception) -> Any:
+    """The results of ``fun`` for each example, together: nobody can rewrite SciPy's code that goes by the values.
+
+    Raises:
+        Exception: ``refused``, where results are not alike, or one is promised to be the same for all.
+    """
+    forgive()
+    found = [fun(*args, **kwargs) for args, kwargs in calls]
+    axes = _spread("out_axes", out_axes, found[0])
+    alike = len({(tree.structure(out), *map(backend.shape_of, tree.leaves(out))) for out in found}) == 1
+    if None in axes or not alike:
+        raise refused
+    columns = zip(*map(tree.leaves, found), strict=True)
+    results = [fnp.stack(column, axis) for column, axis in zip(columns, axes, strict=True)]
+    return tree.unflatten(tree.structure(found[0]), results)
 
 
 def _spread(name: str, axes: Any, whole: PyTree) -> list[Any]:

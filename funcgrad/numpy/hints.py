@@ -434,6 +434,12 @@ def library_line() -> str:
     return _written(inner, number) if inner is not None and is_installed(inner) else ""
 
 
+def is_of_scipy(error: BaseException) -> bool:
+    """Whether it was Python code of SciPy's that asked for what ``error`` refuses."""
+    homes = [step.f_globals.get("__name__", "").partition(".")[0] for step, _ in walk_tb(error.__traceback__)]
+    return [home for home in homes if home not in ("funcgrad", "numpy")][-1:] == ["scipy"]
+
+
 def _innermost(error: BaseException | None, *, own: bool) -> tuple[FrameType | None, int]:
     """The innermost frame of the user's, and its line: of the stack, or of those that ``error`` went through.
 
