@@ -83,3 +83,31 @@ def test_a_vmap_that_takes_one_example_at_a_time_follows_its_axes():
     np.testing.assert_allclose(nested[1, 0], scipy.stats.tmean(X + 0.01, LIMITS))
     slope = grad(lambda x: np.sum(vmap(lambda row: scipy.stats.tmean(row, LIMITS))(x) * np.array([1.0, 2.0])))(batch.T)
     np.testing.assert_allclose(slope[1], 2 * grad(lambda x: scipy.stats.tmean(x, LIMITS))(X[::-1].copy()))
+
+
+MOMENTS = {
+    "alpha.entropy": (lambda p: scipy.stats.alpha.entropy(p[0]), [3.57]),  # the density underflows
+    "exponpow.mean": (lambda p: scipy.stats.exponpow.mean(p[0]), [2.6]),  # a quantile is infinite
+    "halfgennorm.std": (lambda p: scipy.stats.halfgennorm.std(p[0], scale=p[1]), [0.67, 1.2]),
+    "fisk.mean": (lambda p: scipy.stats.fisk.mean(p[0], p[1]), [3.1, 0.3]),
+    "fisk().std": (lambda p: scipy.stats.fisk(p[0], scale=p[1]).std(), [4.3, 1.3]),
+    "wrapcauchy.var": (lambda p: scipy.stats.wrapcauchy.var(p[0]), [0.31]),
+    "invgamma().interval": (lambda p: scipy.stats.invgamma(p[0]).interval(p[1])[1], [4.07, 0.8]),
+    "gamma().moment": (lambda p: scipy.stats.gamma(p[0]).moment(3), [2.0]),
+    "genpareto.stats": (lambda p: np.stack(scipy.stats.genpareto.stats(p[0], scale=p[1])), [0.1, 1.2]),
+    "beta.nnlf": (lambda p: scipy.stats.beta.nnlf((p[0], p[1], 0.0, 1.0), np.array([0.2, 0.7])), [2.0, 3.0]),
+    "gengamma.logsf": (lambda p: scipy.stats.gengamma.logsf(np.array([0.5, 1.2]), 4.4, -3.1, scale=p[0]), [1.1]),
+}
+
+
+@pytest.mark.parametrize("name", sorted(MOMENTS))
+def test_functions_of_distributions(name):
+    f, p = MOMENTS[name]
+    check(f, np.array(p), 1e-4)
+
+
+def test_a_vmap_of_an_expectation():
+    def f(loc):
+        return scipy.stats.norm.expect(lambda t: t**2, loc=loc, scale=1.3)
+
+    np.testing.assert_allclose(vmap(grad(f))(np.array([0.3, 0.5])), [0.6, 1.0], rtol=1e-6)
