@@ -66,6 +66,11 @@ def _cosine_cdf(x: Any) -> Any:
     return (np.pi + inside + fnp.sin(inside)) / (2 * np.pi)
 
 
+def _demean(a: Any, mean: Any, axis: Any, **options: Any) -> Any:
+    """``a - mean``; elements that are NaN, which SciPy leaves out later on, do not count in derivatives."""
+    return fnp.where(fnp.isnan(a), np.nan, a - mean)
+
+
 DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.stats._distn_infrastructure", "rv_continuous.ppf"): _quantile("ppf"),
     ("scipy.stats._distn_infrastructure", "rv_continuous.isf"): _quantile("isf"),
@@ -77,6 +82,7 @@ DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ),
     ("scipy.stats._continuous_distns", "dgamma_gen._ppf"): lambda self, q, a: _gamma_quantile(q, a, False),
     ("scipy.stats._continuous_distns", "dgamma_gen._isf"): lambda self, q, a: _gamma_quantile(q, a, True),
+    ("scipy.stats._stats_py", "_demean"): _demean,
     ("scipy.special._ufuncs", "_log1mexp"): _log1mexp,
     ("scipy.special._ufuncs", "_beta_ppf"): lambda q, a, b: _special().betaincinv(a, b, q),
     ("scipy.special._ufuncs", "_cosine_cdf"): _cosine_cdf,

@@ -37,27 +37,21 @@ class Distribution:
     __class__: Any = property(lambda self: type(self.theirs))
 
     def __getattr__(self, name: str) -> Any:
-        source = self.theirs if name.startswith("_") or not hasattr(self.ours, name) else self.ours
-        return getattr(source, name)
+        return getattr(self.ours if self.ours.has(name) else self.theirs, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The distribution with these parameters."""
-        return _Frozen(self.ours(*args, **kwargs), self.theirs, args, kwargs)
+        return _Frozen(self, args, kwargs)
 
 
 class _Frozen:
     """A distribution with its parameters."""
 
-    def __init__(self, ours: Any, theirs: Any, args: Any, kwargs: Any) -> None:
-        self.ours, self.theirs, self.args, self.kwds = ours, theirs, args, kwargs
+    def __init__(self, dist: Distribution, args: Any, kwargs: Any) -> None:
+        self.ours, self.dist, self.args, self.kwds = dist.ours(*args, **kwargs), dist, args, kwargs
 
     def __getattr__(self, name: str) -> Any:
-        if hasattr(self.ours, name):
-            return getattr(self.ours, name)
-        function = getattr(self.theirs, name)
-        if not callable(function):
-            return function
-        return lambda *args, **kwargs: function(*args, *self.args, **self.kwds, **kwargs)
+        return getattr(self.ours if self.dist.ours.has(name) else self.dist.theirs(*self.args, **self.kwds), name)
 
 
 def _table(value: Any, translate: Translate) -> Any:

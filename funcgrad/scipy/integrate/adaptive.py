@@ -238,6 +238,16 @@ def _widened(x: Any) -> Any:
     return np.asarray(x, float)[()] if narrow else x
 
 
+def _unless_vanished(derivative: Any, vanished: Any) -> Any:
+    """The derivative of an integrand; 0 where it is NaN and the integrand has underflowed: far out, a density is 0."""
+    return fnp.where(fnp.logical_and(vanished, fnp.isnan(derivative)), 0.0, derivative)
+
+
+def _stays(tangent: Any) -> bool:
+    """Whether a limit does not move, so that the integrand may be infinite there."""
+    return is_plain(tangent) and not np.any(tangent)
+
+
 class _Integral:
     """The integral of ``func(x, *leaves)`` over x, for numbers and for arrays as values."""
 
@@ -321,7 +331,8 @@ class _Integral:
                     return self.func(x, *others[:i], value, *others[i + 1 :])
 
                 value, pullback = vjp(of_leaf, others[i])
-                return pullback(fnp.astype(ct, backend.dtype_of(value)))[0]
+                pulled = pullback(fnp.astype(ct, backend.dtype_of(value)))[0]
+                return _unless_vanished(pulled, fnp.all(fnp.equal(value, 0)))
 
             pulled.append(fnp.astype(self._of(one, a, b, ct, *leaves), backend.dtype_of(leaf)))
         return [*limits, *pulled]
@@ -330,13 +341,14 @@ class _Integral:
         (a, b, *leaves), (da, db, *moving) = values, tangents
         outs = list(self(*values))
         at_a, at_b = self._ends(a, b, leaves)
-        total = 0.0 if at_b is None else db * at_b
-        total = total if at_a is None else total - da * at_a
+        total = 0.0 if at_b is None or _stays(db) else db * at_b
+        total = total if at_a is None or _stays(da) else total - da * at_a
         if leaves:
             n = len(leaves)
 
             def one(x: Any, *both: Any) -> Any:
-                return jvp(lambda *some: self.func(x, *some), both[:n], both[n:])[1]
+                value, moved = jvp(lambda *some: self.func(x, *some), both[:n], both[n:])
+                return _unless_vanished(moved, fnp.equal(value, 0))
 
             total = total + self._of(one, a, b, *leaves, *moving)
         return outs, [total, None]

@@ -86,12 +86,12 @@ class OfSciPy:
             raise AttributeError(name)
         raise AttributeError(
             f"stats.{self.name}: a function that has a derivative here is needed, got {name!r}. Take one of "
-            f"{', '.join(filter(self._has, self.functions))}, or that of scipy.stats.{self.name} for constants."
+            f"{', '.join(filter(self.has, self.functions))}, or that of scipy.stats.{self.name}."
         )
 
-    def _has(self, function: str) -> bool:
-        """Whether there is a formula for it."""
-        return True
+    def has(self, function: str) -> bool:
+        """Whether it has the function, and a formula for it."""
+        return function in self.functions
 
     def _theirs(self, function: str) -> Any:
         return getattr(getattr(import_scipy(f"stats.{self.name}", "scipy.stats"), self.name), function)
@@ -147,10 +147,10 @@ class Distribution(OfSciPy):
         self._parse("", args, kwds)
         return Frozen(self, args, kwds)
 
-    def _has(self, function: str) -> bool:
+    def has(self, function: str) -> bool:
         """Whether there is a formula: moments may have none, what is about probabilities always has."""
         formula = "var" if function == "std" else function
-        return formula in self.formulas or formula not in ("mean", "var", "entropy")
+        return super().has(function) and (formula in self.formulas or formula not in ("mean", "var", "entropy"))
 
     def _parse(self, function: str, args: tuple[Any, ...], kwds: dict[str, Any]) -> Parameters:
         names = (*self.shapes, "loc", *(("scale",) if self.has_scale else ()))

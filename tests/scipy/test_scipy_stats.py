@@ -1,0 +1,91 @@
+"""Functions of ``scipy.stats`` as they stand: value, both modes, second order, ``vmap`` where SciPy looks at values."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from helpers import differences
+
+from funcgrad import grad, jvp, value_and_grad, vmap
+from funcgrad.errors import ConcretizationError
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+X = np.array([1.0, 1.8, -0.2, 0.5, -1.3, 0.7])
+Y = np.array([1.02, 0.33, 0.21, 0.12, 0.74, -0.1])
+LIMITS = (-1.25, 1.7)
+
+
+def check(f, x, rtol=1e-5):
+    """``f``, whose result may be an array, against SciPy, differences, and one example after the other."""
+
+    def h(x):
+        out = f(x)
+        return np.sum(out * np.cos(np.arange(np.size(out))).reshape(np.shape(out)))
+
+    value, slope = value_and_grad(h)(x)
+    assert value == pytest.approx(h(x), rel=1e-9)
+    np.testing.assert_allclose(slope, differences(h, x, 1e-5), rtol=rtol, atol=1e-7)
+    direction = np.cos(np.arange(1.0, 1.0 + x.size)).reshape(x.shape)
+    np.testing.assert_allclose(jvp(h, (x,), (direction,))[1], np.sum(slope * direction), rtol=1e-6, atol=1e-9)
+    second = grad(lambda y: np.sum(grad(h)(y) * direction))(x)
+    np.testing.assert_allclose(
+        second, differences(lambda y: np.sum(grad(h)(y) * direction), x, 1e-5), rtol=10 * rtol, atol=1e-6
+    )
+    batch = np.stack([x, x * 1.001])
+    np.testing.assert_allclose(vmap(grad(h))(batch), [grad(h)(row) for row in batch], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(vmap(f)(batch), [f(row) for row in batch], rtol=1e-9, atol=1e-12)
+
+
+STATISTICS = {
+    "tvar": lambda x: scipy.stats.tvar(x, LIMITS),
+    "tstd": lambda x: scipy.stats.tstd(x.reshape(2, 3), LIMITS, axis=1),
+    "tsem": lambda x: scipy.stats.tsem(x, LIMITS),
+    "tmean": lambda x: scipy.stats.tmean(x, LIMITS),
+    "tmax": lambda x: scipy.stats.tmax(x, 1.3),
+    "sem": lambda x: scipy.stats.sem(np.where(x > 1.5, np.nan, x), nan_policy="omit"),
+    "gstd": lambda x: scipy.stats.gstd(np.where(x > 1.5, np.nan, np.exp(x)), nan_policy="omit"),
+    "zmap": lambda x: scipy.stats.zmap(x, np.where(x > 1.5, np.nan, x), nan_policy="omit"),
+    "pearsonr": lambda x: scipy.stats.pearsonr(x, Y)[0],
+    "spearmanr": lambda x: scipy.stats.spearmanr(x, Y)[0] * x,
+    "rankdata": lambda x: scipy.stats.rankdata(x) * x,
+    "mannwhitneyu": lambda x: scipy.stats.mannwhitneyu(x, Y)[0] * x,
+    "yeojohnson": lambda x: scipy.stats.yeojohnson(x, 0.7),
+    "theilslopes": lambda x: scipy.stats.theilslopes(x, Y)[0],
+    "f_oneway": lambda x: scipy.stats.f_oneway(x, Y)[1],
+    "fligner": lambda x: scipy.stats.fligner(x[:5], Y[:5])[0] * x,
+    "sigmaclip": lambda x: scipy.stats.sigmaclip(x, 1.2, 1.2)[0],
+}
+
+
+@pytest.mark.parametrize("name", sorted(STATISTICS))
+def test_statistics(name):
+    check(STATISTICS[name], X)
+
+
+def test_examples_that_give_results_of_several_shapes_are_refused_in_a_vmap():
+    batch = np.stack([X, np.where(X == 1.8, 9.0, X)])
+    assert scipy.stats.sigmaclip(batch[0], 2.0, 2.0)[0].shape != scipy.stats.sigmaclip(batch[1], 2.0, 2.0)[0].shape
+    with pytest.raises(ConcretizationError, match="depends on the values"):
+        vmap(lambda x: scipy.stats.sigmaclip(x, 2.0, 2.0)[0])(batch)
+    with pytest.raises(ConcretizationError, match="one value was asked for"):
+        vmap(lambda x: x if x.sum() > 0 else -x)(np.stack([X, -X]))
+
+
+MOMENTS = {
+    "alpha.entropy": (lambda p: scipy.stats.alpha.entropy(p[0]), [3.57]),  # the density underflows
+    "exponpow.mean": (lambda p: scipy.stats.exponpow.mean(p[0]), [2.6]),  # a quantile is infinite
+    "halfgennorm.std": (lambda p: scipy.stats.halfgennorm.std(p[0], scale=p[1]), [0.67, 1.2]),
+    "fisk.mean": (lambda p: scipy.stats.fisk.mean(p[0], p[1]), [3.1, 0.3]),
+    "fisk().std": (lambda p: scipy.stats.fisk(p[0], scale=p[1]).std(), [4.3, 1.3]),
+    "wrapcauchy.var": (lambda p: scipy.stats.wrapcauchy.var(p[0]), [0.31]),
+    "invgamma().interval": (lambda p: scipy.stats.invgamma(p[0]).interval(p[1])[1], [4.07, 0.8]),
+    "gamma().moment": (lambda p: scipy.stats.gamma(p[0]).moment(3), [2.0]),
+    "genpareto.stats": (lambda p: np.stack(scipy.stats.genpareto.stats(p[0], scale=p[1])), [0.1, 1.2]),
+    "beta.nnlf": (lambda p: scipy.stats.beta.nnlf((p[0], p[1], 0.0, 1.0), np.array([0.2, 0.7])), [2.0, 3.0]),
+    "gengamma.logsf": (lambda p: scipy.stats.gengamma.logsf(np.array([0.5, 1.2]), 4.4, -3.1, scale=p[0]), [1.1]),
+}
+
+
+@pytest.mark.parametrize("name", sorted(MOMENTS))
+def test_functions_of_distributions(name):
+    f, p = MOMENTS[name]
+    check(f, np.array(p), 1e-4)
