@@ -185,11 +185,83 @@ add(
     softplus=E(lambda x: mp.log1p(mp.exp(x)), ((-30.0, -0.7, 0.3, 6.0),)),
 )
 
+# ---- Kelvin's functions and other relatives of Bessel's ----------------------------------------------------
+
+SOME = (0.3, 2.1, 7.5)
+
+
+def _kelvins(real: Any, imaginary: Any) -> tuple[Any, Any]:
+    """The slopes of two of Kelvin's functions of order 0, by those of order 1 (DLMF 10.63.2)."""
+    root = mp.sqrt(2)
+    return (
+        lambda x: (real(1, x) + imaginary(1, x)) / root,
+        lambda x: (imaginary(1, x) - real(1, x)) / root,
+    )
+
+
+_berp, _beip = _kelvins(mp.ber, mp.bei)
+_kerp, _keip = _kelvins(mp.ker, mp.kei)
+
+
+def _kelvin(x: Any) -> Any:
+    return (
+        mp.mpc(mp.ber(0, x), mp.bei(0, x)),
+        mp.mpc(mp.ker(0, x), mp.kei(0, x)),
+        mp.mpc(_berp(x), _beip(x)),
+        mp.mpc(_kerp(x), _keip(x)),
+    )
+
+
+def _to(*integrands: Any) -> Callable[[Any], Any]:
+    """Integrals from 0."""
+    return lambda x: tuple(mp.quad(f, [0, x / 8, x]) for f in integrands)
+
+
+def _weber(v: Any, x: Any) -> Any:
+    return mp.pcfd(v, x), x / 2 * mp.pcfd(v, x) - mp.pcfd(v + 1, x)
+
+
+def _wright(a: Any, b: Any, x: Any) -> Any:
+    return mp.nsum(lambda k: x**k / mp.factorial(k) * mp.rgamma(a * k + b), [0, mp.inf])
+
+
+def _kolmogorov(x: Any) -> Any:
+    return 2 * mp.nsum(lambda k: (-1) ** (int(k) - 1) * mp.exp(-2 * k * k * x * x), [1, 60])
+
+
+add(
+    ber=E(lambda x: mp.ber(0, x), (SOME,)),
+    bei=E(lambda x: mp.bei(0, x), (SOME,)),
+    ker=E(lambda x: mp.ker(0, x), (SOME,)),
+    kei=E(lambda x: mp.kei(0, x), (SOME,)),
+    berp=E(_berp, (SOME,)),
+    beip=E(_beip, (SOME,)),
+    kerp=E(_kerp, (SOME,)),
+    keip=E(_keip, (SOME,)),
+    kelvin=E(_kelvin, (SOME,)),
+    itj0y0=E(_to(lambda t: mp.besselj(0, t), lambda t: mp.bessely(0, t)), (SOME,)),
+    iti0k0=E(_to(lambda t: mp.besseli(0, t), lambda t: mp.besselk(0, t)), (SOME,)),
+    itairy=E(_to(mp.airyai, mp.airybi, lambda t: mp.airyai(-t), lambda t: mp.airybi(-t)), (SOME,)),
+    itstruve0=E(lambda x: mp.quad(lambda t: mp.struveh(0, t), [0, x]), (SOME,)),
+    itmodstruve0=E(lambda x: mp.quad(lambda t: mp.struvel(0, t), [0, x]), (SOME,)),
+    pbdv=E(_weber, (WHOLE, SOME)),
+    wright_bessel=E(_wright, ((1, 2), (1, 3), SOME)),
+    log_wright_bessel=E(lambda a, b, x: mp.log(_wright(a, b, x)), ((1, 2), (1, 3), SOME)),
+    kolmogorov=E(_kolmogorov, ((0.4, 0.9, 2.0),)),
+)
+UNMEASURED.update(
+    dict.fromkeys(
+        ["it2j0y0", "it2i0k0", "it2struve0", "modfresnelp", "modfresnelm", "pbvv", "pbwa", "smirnov"],
+        "mpmath has no such function; the tests compare derivatives with differences of SciPy's values",
+    )
+)
+
 # ---- what has no row ---------------------------------------------------------------------------------------
 
 _INVERSES = (
-    "gammaincinv gammainccinv betaincinv betainccinv chdtri chdtriv gdtria gdtrib gdtrix pdtri pdtrik bdtri "
-    "bdtrin nbdtri nbdtrik nbdtrin fdtri fdtridfd btdtria btdtrib stdtrit stdtridf nrdtrimn nrdtrisd tklmbda"
+    "bdtri bdtrik bdtrin betainccinv betaincinv btdtria btdtrib chdtri chdtriv fdtri fdtridfd gammainccinv "
+    "gammaincinv gdtria gdtrib gdtrix kolmogi nbdtri nbdtrik nbdtrin nrdtrimn nrdtrisd pdtri pdtrik smirnovi "
+    "stdtridf stdtrit tklmbda"
 )
 UNMEASURED.update(dict.fromkeys(_INVERSES.split(), "SciPy's root of a function above, whose derivatives give its own"))
 UNMEASURED.update(
