@@ -58,7 +58,13 @@ DISTRIBUTIONS = [
     row("fdtrc", POSITIVE, POSITIVE[::-1] + 1, UNIT, jax=None),
     alone("fdtri", POSITIVE, POSITIVE[::-1] + 1, UNIT),
     # SciPy's values have nine digits: test_special.py has the derivatives
-    op("scipy.special.bdtrik", S((UNIT, TRIALS * 1.0, UNIT[::-1]), frozen=(0, 1, 2)), on_jax=False, reason=NO_KERNEL),
+    op(
+        "scipy.special.bdtrik",
+        S((UNIT, TRIALS * 1.0, UNIT[::-1]), frozen=(0, 1, 2)),
+        jax=None,
+        on_jax=False,
+        reason=NO_KERNEL,
+    ),
     alone("kolmogorov", np.array([0.4, 1.3])),
     alone("kolmogi", UNIT),
     op("scipy.special.smirnov", S((np.array([4, 30]), UNIT / 2)), jax=None, on_jax=False, reason=NO_KERNEL),
