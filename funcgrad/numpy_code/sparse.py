@@ -846,8 +846,13 @@ _COO: dict[str, Any] = {
 }
 
 
-#: What draws values that stand for traced ones: no two are the same, so that no sum of theirs is zero.
-_NUMBERS = np.random.default_rng(0)
+@functools.cache
+def _numbers() -> Any:
+    """What draws values that stand for traced ones: no two are the same, so that no sum of theirs is zero.
+
+    ``numpy.random`` is loaded when they are first wanted.
+    """
+    return np.random.default_rng(0)
 
 
 def _mapped(change: Callable[[Any], Any], x: Any) -> Any:
@@ -864,12 +869,12 @@ def _stand_in(x: Any) -> Any:
         return x.value
     if _is_own(x):
         theirs: Any = _kind_of(x)
-        values = _NUMBERS.uniform(0.5, 1.5, x.nnz)
+        values = _numbers().uniform(0.5, 1.5, x.nnz)
         if theirs.__name__[:3] in ("csc", "csr"):
             return theirs((values, x.indices, x.indptr), shape=x.shape)
         return theirs(sys.modules["scipy.sparse"].coo_array((values, x.coords), shape=x.shape))
     if isinstance(x, Tracer):
-        return _NUMBERS.uniform(0.5, 1.5, x.shape)
+        return _numbers().uniform(0.5, 1.5, x.shape)
     return x.finished().matrix if type(x) is Filled else x.value if type(x) is Matrix else x
 
 
