@@ -8,7 +8,7 @@ from helpers import differences
 from funcgrad import grad, jvp, value_and_grad, vmap
 from funcgrad.errors import ConcretizationError
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = pytest.mark.filterwarnings("ignore")  # SciPy's own code warns of logarithms of 0, and of small samples
 X = np.array([1.0, 1.8, -0.2, 0.5, -1.3, 0.7])
 Y = np.array([1.02, 0.33, 0.21, 0.12, 0.74, -0.1])
 LIMITS = (-1.25, 1.7)

@@ -85,8 +85,9 @@ def quad(
     """The integral of ``func`` from ``a`` to ``b`` by SciPy's adaptive ``quad``, and an estimate of its error.
 
     Differentiable in finite limits, in ``args`` and in what ``func`` closes over, to any order: limits by Leibniz's
-    rule, the others by the integral of the derivative, to the same tolerances. A function that closes over traced
-    values must not branch on ``x``; ``funcgrad.numpy.where`` does it.
+    rule, the others by the integral of the derivative, to the same tolerances. Where the integrand is exactly 0, as a
+    density far out is, a derivative of NaN counts as 0. A function that closes over traced values must not branch on
+    ``x``; ``funcgrad.numpy.where`` does it.
 
     Args:
         func: ``func(x, *args)``, a number for a number.
