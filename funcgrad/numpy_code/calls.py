@@ -41,23 +41,35 @@ _FILLING = {step.arg for step in dis.get_instructions(compile("a % b; a %= b", "
 _Step = tuple[int, int, int, str]
 
 
+class Known(ref[Any]):
+    """A weak reference that holds what is known of its object. One object each: the collector looks at all of them."""
+
+    __slots__ = ("found", "number")
+
+    number: int
+    found: Any
+
+
 class ByIdentity:
     """What is known of objects as long as they live, told apart as objects and not by all that they hold."""
 
     def __init__(self) -> None:
-        self.known: dict[int, tuple[ref[Any], Any]] = {}
+        known: dict[int, Known] = {}
+        self.known = known
+        self.forget: Callable[[Known], Any] = lambda dead: known.pop(dead.number, None)
 
     def get(self, value: Any) -> Any:
         """What was put for ``value``, or None."""
         known = self.known.get(id(value))
-        if known is None or known[0]() is not value:
+        if known is None or known() is not value:
             return None
-        return value if known[1] is _ITSELF else known[1]
+        return value if known.found is _ITSELF else known.found
 
     def put(self, value: Any, found: Any) -> None:
         """Know ``found`` of ``value``, which may be the object itself."""
-        number, known = id(value), self.known
-        known[number] = ref(value, lambda _: known.pop(number, None)), _ITSELF if found is value else found
+        known = Known(value, self.forget)
+        known.number, known.found = id(value), _ITSELF if found is value else found
+        self.known[known.number] = known
 
 
 _ITSELF: Any = object()

@@ -21,6 +21,8 @@ __all__ = ["Built", "cached", "closed", "dispatching", "function", "still_fits",
 _EMPTY: Any = object()
 
 
+#: What nearly all functions set: one object for all of them, as the collector looks at each.
+_NOTHING: frozenset[str] = frozenset()
 _VARIABLES = {"DEREF": ByIdentity(), "GLOBAL": ByIdentity()}
 
 
@@ -40,14 +42,14 @@ def variables_set(code: CodeType, *, scope: str = "DEREF") -> frozenset[str]:
 
 def _set_in(code: CodeType, scope: str) -> frozenset[str]:
     if scope == "DEREF" and not code.co_freevars:
-        return frozenset()
+        return _NOTHING
     setting = {dis.opmap[f"STORE_{scope}"], dis.opmap[f"DELETE_{scope}"]}
     own: set[str] = set()
     if not setting.isdisjoint(code.co_code[::2]):  # few do: to look at the instructions takes long
         own = {i.argval for i in dis.get_instructions(code) if i.opcode in setting}
     inner = [variables_set(const, scope=scope) for const in code.co_consts if type(const) is CodeType]
-    every = frozenset(own.union(*inner))
-    return every & frozenset(code.co_freevars) if scope == "DEREF" else every
+    every = frozenset(own.union(*inner)) or _NOTHING
+    return every if scope == "GLOBAL" or every is _NOTHING else every.intersection(code.co_freevars)
 
 
 #: Variables that functions close over, with what they hold.

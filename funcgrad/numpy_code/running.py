@@ -282,15 +282,15 @@ def ready(fun: Any) -> Any:
     else:
         code = _code(fun)
     found = built_before.get(id(code))
-    if found is None or found[0]() is not code or _OFF.get():
+    if found is None or found() is not code or _OFF.get():
         return fun
     if kind is not FunctionType:
-        return Rebuilt(fun, found[1])
+        return Rebuilt(fun, found.found)
     made = _LATEST.get(id(code))
-    if made is None or made.fun is not fun or made.level != found[1]:
+    if made is None or made.fun is not fun or made.level != found.found:
         if len(_LATEST) > _MANY:
             _LATEST.clear()
-        made = _LATEST[id(code)] = Rebuilt(fun, found[1])
+        made = _LATEST[id(code)] = Rebuilt(fun, found.found)
     return made
 
 

@@ -25,14 +25,17 @@ def mirrored(own: ModuleType, library: ModuleType, chosen: Mapping[str, Any]) ->
     """The public names of a module of NumPy.
 
     Args:
-        own: funcgrad's module: what it has in ``__all__`` is taken from there.
+        own: funcgrad's module: what it has of ``__all__`` is taken from there. Modules that it imports only when they
+            are asked for are left for the program to ask for.
         library: NumPy's, for dtypes, constants and what funcgrad has not; traced values are refused there.
         chosen: names that are given otherwise.
     """
     theirs = {name: value for name, value in vars(library).items() if not name.startswith("_")}
     modules = {name for name, value in theirs.items() if isinstance(value, ModuleType)}
     plain = {name: value for name, value in theirs.items() if name not in modules}
-    ours = {name: getattr(own, name) for name in own.__all__ if name not in modules} | dict(chosen)
+    ours = {name: getattr(own, name) for name in own.__all__ if name in vars(own) and name not in modules} | dict(
+        chosen
+    )
     return plain | {name: _lenient(value, plain.get(name)) for name, value in ours.items()}
 
 
