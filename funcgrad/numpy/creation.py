@@ -27,6 +27,8 @@ __all__ = [
 ]  # fmt: skip
 
 _NUMBERS = frozenset((bool, int, float, complex))
+#: What is made an array of most often. What NumPy makes of it is right, and need not be asked for.
+_COMMON = _NUMBERS | {np.ndarray, np.float64}
 
 
 def new(made: Array) -> Array:
@@ -58,13 +60,18 @@ def as_value(a: ArrayLike) -> Array:
 
 def _without_labels(x: Any) -> Any:
     """The values of a table; anything else as it is."""
+    if type(x) in _COMMON:
+        return x
     is_known = is_listed(x) or namespace_of(x) is not None or isinstance(x, Tracer)
     return x if is_known or not backend.is_table(x) else backend.values_of(x)
 
 
 def _is_foreign(x: Any) -> bool:
     """Whether NumPy would lose what ``x`` is: a tracer, an array of another library, or a list with one."""
-    if type(x) is Tracer:
+    kind = type(x)
+    if kind in _COMMON:
+        return False
+    if kind is Tracer:
         return True
     if is_listed(x):
         # most lists are long and of numbers only: that is seen fast

@@ -154,10 +154,6 @@ def stack(
     return prim.stack(*arrays, axis=one_axis(axis, len(backend.shape_of(arrays[0])) + 1))
 
 
-def _each(least: Any, tup: Any) -> list[Array]:
-    return [least(a) for a in _joinable(tup)[0]]
-
-
 def vstack(tup: Sequence[ArrayLike] | Array, *, dtype: Any = None, casting: Any = "same_kind") -> Array:
     """The arrays one below the other: joined along the first axis, vectors as rows.
 
@@ -166,7 +162,10 @@ def vstack(tup: Sequence[ArrayLike] | Array, *, dtype: Any = None, casting: Any 
         array([[1, 2],
                [3, 4]])
     """
-    return concatenate(_each(atleast_2d, tup), 0, dtype=dtype, casting=casting)
+    arrays, plain = _joinable(tup)
+    if plain:
+        return np.vstack(arrays, dtype=dtype, casting=casting)
+    return concatenate([atleast_2d(a) for a in arrays], 0, dtype=dtype, casting=casting)
 
 
 def hstack(tup: Sequence[ArrayLike] | Array, *, dtype: Any = None, casting: Any = "same_kind") -> Array:
@@ -176,9 +175,11 @@ def hstack(tup: Sequence[ArrayLike] | Array, *, dtype: Any = None, casting: Any 
         >>> fnp.hstack([[1, 2], [3, 4]])
         array([1, 2, 3, 4])
     """
-    arrays = _each(atleast_1d, tup)
-    axis = 0 if arrays and len(arrays[0].shape) == 1 else 1
-    return concatenate(arrays, axis, dtype=dtype, casting=casting)
+    arrays, plain = _joinable(tup)
+    if plain:
+        return np.hstack(arrays, dtype=dtype, casting=casting)
+    rows = [atleast_1d(a) for a in arrays]
+    return concatenate(rows, 0 if len(rows[0].shape) == 1 else 1, dtype=dtype, casting=casting)
 
 
 def dstack(tup: Sequence[ArrayLike] | Array) -> Array:
@@ -189,7 +190,8 @@ def dstack(tup: Sequence[ArrayLike] | Array) -> Array:
         array([[[1, 3],
                 [2, 4]]])
     """
-    return concatenate(_each(atleast_3d, tup), 2)
+    arrays, plain = _joinable(tup)
+    return np.dstack(arrays) if plain else concatenate([atleast_3d(a) for a in arrays], 2)
 
 
 def column_stack(tup: Sequence[ArrayLike] | Array) -> Array:
@@ -200,7 +202,9 @@ def column_stack(tup: Sequence[ArrayLike] | Array) -> Array:
         array([[1, 3],
                [2, 4]])
     """
-    arrays = _joinable(tup)[0]
+    arrays, plain = _joinable(tup)
+    if plain:
+        return np.column_stack(arrays)
     return concatenate([transpose(atleast_2d(a)) if len(backend.shape_of(a)) < 2 else a for a in arrays], 1)
 
 

@@ -36,6 +36,12 @@ __all__ = sorted({*_names, "fft", "linalg", "random"})
 class _Module(_ModuleType):
     """This module. That it has more names than it shows no program sees that goes through the names it shows."""
 
+    @property
+    def __name__(self) -> str:  # type: ignore[override]
+        """The name that it was installed under: programs ask ``numpy.__name__`` which library is in use."""
+        installed = "autograd.numpy"
+        return installed if _sys.modules.get(installed) is self else "funcgrad.interop." + installed
+
     def __getattr__(self, name: str) -> _Any:
         """What NumPy itself imports lazily, such as ``numpy.polynomial``."""
         return getattr(_fnp if not name.startswith("_") and hasattr(_fnp, name) else _np, name)

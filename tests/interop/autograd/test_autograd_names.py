@@ -216,6 +216,8 @@ def test_install_and_uninstall():
             pass
         assert sys.modules["autograd"] is ag
         assert ag.__spec__.name == "funcgrad.interop.autograd"
+        assert anp.__name__ == "autograd.numpy"  # programs ask
+    assert np.__name__ == "funcgrad.interop.autograd.numpy"
     assert {n: m for n, m in sys.modules.items() if n.partition(".")[0] == "autograd"} == before
     ag.uninstall()
 
